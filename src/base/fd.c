@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* Files: see fd.h. */
+#include "base/fd.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define FILE_BYTES_MAX (64u << 20)
+
+int file_read_at(int dir_fd, const char *path, struct strbuf *out, struct error *err)
+{
+    CLEANUP(fd_closep) int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return error_errno(err, -errno, "%s", path);
+    char block[65536];
+    for (;;) {
+        ssize_t got = read(fd, block, sizeof(block));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return error_errno(err, -errno, "reading %s", path);
+        if (got == 0)
+            break;
+        if (out->length + (size_t)got > FILE_BYTES_MAX)
+            return error_set(err, -EFBIG, "%s is larger than %u MiB", path, FILE_BYTES_MAX >> 20);
+        strbuf_append(out, block, (size_t)got);
+    }
+    strbuf_append(out, "", 0);
+    return 0;
+}
+
+int file_read(const char *path, struct strbuf *out, struct error *err)
+{
+    return file_read_at(AT_FDCWD, path, out, err);
+}
+
+bool file_read_line(const char *path, char *line, size_t size)
+{
+    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || size == 0)
+        return false;
+    ssize_t got = read(fd, line, size - 1);
+    if (got < 0)
+        return false;
+    line[got] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    return true;
+}
+
+bool file_read_i64(const char *path, int64_t *ret_value)
+{
+    char line[64], *end;
+    if (!file_read_line(path, line, sizeof(line)))
+        return false;
+    errno = 0;
+    long long value = strtoll(line, &end, 10);
+    if (end == line || errno)
+        return false;
+    *ret_value = value;
+    return true;
+}
+
+int fd_write_all(int fd, const void *bytes, size_t length)
+{
+    const char *at = bytes;
+    while (length) {
+        ssize_t put = write(fd, at, length);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return -errno;
+        at += put;
+        length -= (size_t)put;
+    }
+    return 0;
+}
+
+static int explain_write(const struct outfile *o, int code, struct error *err)
+{
+    if (code == -ENOSPC || code == -EDQUOT)
+        return error_set(err, code,
+                         "writing %s: the disk is full; free some room or name another place "
+                         "with -o",
+                         o->path);
+    if (code == -EROFS)
+        return error_set(err, code,
+                         "writing %s: the file system is read-only; name another place with -o",
+                         o->path);
+    return error_errno(err, code, "writing %s", o->path);
+}
+
+/* Whether the path should be written in place: a device, a pipe, a socket. */
+static bool is_special(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+int outfile_open(struct outfile *o, const char *path, struct error *err)
+{
+    *o = (struct outfile){.fd = -1, .path = memory_strdup(path)};
+    if (str_eq(path, "-")) {
+        o->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    } else if (is_special(path)) {
+        o->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    } else {
+        /* A name that is a link keeps its link: the temporary file stands beside the target. */
+        CLEANUP(memory_freep) char *real = realpath(path, NULL);
+        if (real) {
+            free(o->path);
+            o->path = memory_strdup(real);
+        }
+        o->temporary_path = memory_printf("%s.XXXXXX", o->path);
+        o->fd = mkostemp(o->temporary_path, O_CLOEXEC);
+        if (o->fd < 0) {
+            free(o->temporary_path);
+            o->temporary_path = NULL;
+        }
+    }
+    if (o->fd < 0) {
+        int r = explain_write(o, -errno, err);
+        outfile_done(o);
+        return r;
+    }
+    return 0;
+}
+
+int outfile_write(struct outfile *o, const void *bytes, size_t length, struct error *err)
+{
+    int r = fd_write_all(o->fd, bytes, length);
+    return r < 0 ? explain_write(o, r, err) : 0;
+}
+
+int outfile_commit(struct outfile *o, struct error *err)
+{
+    if (!o->temporary_path)
+        return 0;
+    mode_t mask = umask(0);
+    umask(mask);
+    struct stat st;
+    mode_t mode = stat(o->path, &st) == 0 ? st.st_mode & 0777 : 0666 & ~mask;
+    if (fchmod(o->fd, mode) < 0 || fsync(o->fd) < 0 || rename(o->temporary_path, o->path) < 0)
+        return explain_write(o, -errno, err);
+    free(o->temporary_path);
+    o->temporary_path = NULL;
+    return 0;
+}
+
+void outfile_done(struct outfile *o)
+{
+    if (o->temporary_path)
+        unlink(o->temporary_path);
+    free(o->temporary_path);
+    free(o->path);
+    fd_closep(&o->fd);
+    *o = (struct outfile){.fd = -1};
+}
+
+int file_write(const char *path, const void *bytes, size_t length, struct error *err)
+{
+    CLEANUP(outfile_done) struct outfile o;
+    int r = outfile_open(&o, path, err);
+    if (r < 0)
+        return r;
+    r = outfile_write(&o, bytes, length, err);
+    if (r < 0)
+        return r;
+    return outfile_commit(&o, err);
+}

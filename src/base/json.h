@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A JSON writer.  Text from outside may hold any bytes: what is no valid UTF-8 is written as
+ * U+FFFD, so that the output is always valid JSON.  Numbers that are not finite become null.
+ *
+ *   struct json j = {.out = &buffer};
+ *   json_object(&j, NULL);
+ *   json_u64(&j, "value", 7);
+ *   json_end(&j);
+ *
+ * Inside an array the key is NULL.
+ */
+#ifndef ASSAY_BASE_JSON_H
+#define ASSAY_BASE_JSON_H
+
+#include "base/strings.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define JSON_DEPTH_MAX 32
+
+struct json {
+    struct strbuf *out;
+    bool compact; /* all on one line */
+    unsigned depth;
+    bool filled[JSON_DEPTH_MAX];   /* something stands at this depth already */
+    bool is_array[JSON_DEPTH_MAX]; /* what json_end closes */
+};
+
+void json_object(struct json *j, const char *key);
+void json_array(struct json *j, const char *key);
+void json_end(struct json *j);
+void json_string(struct json *j, const char *key, const char *value); /* NULL writes null */
+void json_string_n(struct json *j, const char *key, const char *value, size_t length);
+void json_u64(struct json *j, const char *key, uint64_t value);
+void json_i64(struct json *j, const char *key, int64_t value);
+void json_double(struct json *j, const char *key, double value);
+void json_bool(struct json *j, const char *key, bool value);
+void json_null(struct json *j, const char *key);
+
+/* Appends one JSON string with its quotes. */
+void strbuf_put_json(struct strbuf *b, const char *text, size_t length);
+/* Appends a CSV field, quoted where it must be. */
+void strbuf_put_csv(struct strbuf *b, const char *text);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* Starting and awaiting commands: see process.h. */
+#include "base/process.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+extern char **environ;
+
+static int explain_start(const char *name, int code, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf safe = {0};
+    strbuf_put_safe(&safe, name, strlen(name), 200);
+    name = strbuf_text(&safe);
+    if (code == -ENOENT && !strchr(name, '/'))
+        return error_set(err, code, "cannot run '%s': no such command in PATH", name);
+    if (code == -ENOENT)
+        return error_set(err, code,
+                         "cannot run '%s': no such file, or the interpreter it names is missing",
+                         name);
+    if (code == -EACCES)
+        return error_set(err, code,
+                         "cannot run '%s': not executable (chmod +x?) or a folder on the way is "
+                         "closed to you",
+                         name);
+    if (code == -ENOEXEC)
+        return error_set(
+            err, code, "cannot run '%s': not a program for this machine; a script needs a #! line",
+            name);
+    return error_errno(err, code, "cannot run '%s'", name);
+}
+
+int process_spawn(const struct process_spec *spec, pid_t *ret_pid, struct error *err)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    const int fds[3] = {spec->stdin_fd, spec->stdout_fd, spec->stderr_fd};
+    for (int i = 0; i < 3; i++)
+        if (fds[i] >= 0)
+            posix_spawn_file_actions_adddup2(&actions, fds[i], i);
+    int r = posix_spawnp(ret_pid, spec->argv[0], &actions, NULL, spec->argv,
+                         spec->environment ? spec->environment : environ);
+    posix_spawn_file_actions_destroy(&actions);
+    return r ? explain_start(spec->argv[0], -r, err) : 0;
+}
+
+/* The held child's side: waits for a byte, then becomes the command. */
+static _Noreturn void held_child(const struct process_spec *spec, int go_fd, int error_fd)
+{
+    char byte;
+    const int fds[3] = {spec->stdin_fd, spec->stdout_fd, spec->stderr_fd};
+    for (int i = 0; i < 3; i++)
+        if (fds[i] >= 0)
+            dup2(fds[i], i);
+    if (read(go_fd, &byte, 1) != 1)
+        _exit(0); /* assay gave up */
+    execvpe(spec->argv[0], spec->argv, spec->environment ? spec->environment : environ);
+    int code = -errno;
+    if (write(error_fd, &code, sizeof(code)) < 0)
+        _exit(126);
+    _exit(process_exit_code_for(code));
+}
+
+int process_hold(const struct process_spec *spec, struct process_held *ret_held, struct error *err)
+{
+    int go[2], failed[2];
+    if (pipe2(go, O_CLOEXEC) < 0)
+        return error_errno(err, -errno, "pipe");
+    if (pipe2(failed, O_CLOEXEC) < 0) {
+        close(go[0]);
+        close(go[1]);
+        return error_errno(err, -errno, "pipe");
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(go[1]);
+        held_child(spec, go[0], failed[1]);
+    }
+    close(go[0]);
+    close(failed[1]);
+    if (pid < 0) {
+        close(go[1]);
+        close(failed[0]);
+        return error_errno(err, -errno, "fork");
+    }
+    *ret_held = (struct process_held){.pid = pid, .go_fd = go[1], .error_fd = failed[0]};
+    return 0;
+}
+
+int process_release(struct process_held *held, struct error *err)
+{
+    int code = 0;
+    if (write(held->go_fd, "", 1) != 1)
+        code = -errno;
+    fd_closep(&held->go_fd);
+    /* End of file means that the exec closed the descriptor: the command runs. */
+    ssize_t got;
+    do
+        got = read(held->error_fd, &code, sizeof(code));
+    while (got < 0 && errno == EINTR);
+    fd_closep(&held->error_fd);
+    if (!code)
+        return 0;
+    waitpid(held->pid, NULL, 0);
+    return explain_start("the command", code, err);
+}
+
+int process_exit_code_for(int code)
+{
+    return code == -ENOENT ? 127 : 126;
+}
+
+int process_exit_code(int status)
+{
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int process_wait(pid_t pid, struct process_result *ret_result, struct error *err)
+{
+    while (wait4(pid, &ret_result->status, 0, &ret_result->usage) < 0)
+        if (errno != EINTR)
+            return error_errno(err, -errno, "waiting for process %d", (int)pid);
+    return 0;
+}
+
+bool process_poll(pid_t pid, uint64_t deadline_ns)
+{
+    CLEANUP(fd_closep) int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0)
+        return errno == ESRCH;
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    for (;;) {
+        uint64_t now_ns = clock_now_ns();
+        uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+        struct timespec left = timespec_from_ns(left_ns);
+        int r = ppoll(&p, 1, deadline_ns ? &left : NULL, NULL);
+        if (r > 0)
+            return true;
+        if (r == 0 || process_signals_caught())
+            return false;
+    }
+}
+
+/* What the signal handler knows; written outside it only while no signal can be lost. */
+static const int caught_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+static struct sigaction saved_actions[ARRAY_COUNT(caught_signals)];
+static volatile sig_atomic_t first_signal;
+static volatile sig_atomic_t forward_pid;
+static volatile sig_atomic_t pending_signal; /* came from a process while nobody was named */
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    int saved = errno;
+    if (!first_signal)
+        first_signal = number;
+    /* The terminal sends its signals to the whole foreground group itself. */
+    if (info->si_code != SI_KERNEL) {
+        if (forward_pid)
+            kill((pid_t)forward_pid, number);
+        else
+            pending_signal = number;
+    }
+    errno = saved;
+}
+
+void process_signals_catch(void)
+{
+    first_signal = 0;
+    pending_signal = 0;
+    forward_pid = 0;
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+    for (size_t i = 0; i < ARRAY_COUNT(caught_signals); i++) {
+        sigaction(caught_signals[i], NULL, &saved_actions[i]);
+        /* What was ignored (nohup, a background job) stays ignored, for the command too. */
+        if (saved_actions[i].sa_handler != SIG_IGN)
+            sigaction(caught_signals[i], &action, NULL);
+    }
+}
+
+void process_signals_target(pid_t pid)
+{
+    forward_pid = (sig_atomic_t)pid;
+    if (pid && pending_signal) {
+        kill(pid, (int)pending_signal);
+        pending_signal = 0;
+    }
+}
+
+int process_signals_caught(void)
+{
+    return (int)first_signal;
+}
+
+void process_signals_restore(void)
+{
+    for (size_t i = 0; i < ARRAY_COUNT(caught_signals); i++)
+        sigaction(caught_signals[i], &saved_actions[i], NULL);
+    forward_pid = 0;
+}
+
+void process_adopt_orphans(void)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+bool process_orphans_alive(void)
+{
+    for (;;) {
+        pid_t pid = waitpid(-1, NULL, WNOHANG);
+        if (pid == 0)
+            return true;
+        if (pid < 0 && errno != EINTR)
+            return false;
+    }
+}
+
+static bool is_executable(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+int process_find(const char *name, char **ret_path, struct error *err)
+{
+    if (strchr(name, '/')) {
+        if (access(name, X_OK) < 0)
+            return explain_start(name, -errno, err);
+        if (!is_executable(name))
+            return explain_start(name, -EACCES, err);
+        *ret_path = memory_strdup(name);
+        return 0;
+    }
+    const char *path = getenv("PATH");
+    if (!path)
+        path = "/usr/local/bin:/usr/bin:/bin";
+    while (*name) {
+        size_t length = strcspn(path, ":");
+        char *file =
+            length ? memory_printf("%.*s/%s", (int)length, path, name) : memory_strdup(name);
+        if (is_executable(file)) {
+            *ret_path = file;
+            return 0;
+        }
+        free(file);
+        if (!path[length])
+            break;
+        path += length + 1;
+    }
+    return explain_start(name, -ENOENT, err);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Starting and awaiting the commands that are measured.
+ *
+ * The command gets assay's own standard streams, environment and signal dispositions, so that it
+ * cannot tell that it is measured.  A signal from the terminal reaches the command by itself; one
+ * that was sent to assay alone is passed on.  assay outlives the command and reports.
+ */
+#ifndef ASSAY_BASE_PROCESS_H
+#define ASSAY_BASE_PROCESS_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+struct process_spec {
+    char *const *argv;
+    char *const *environment;           /* NULL for assay's own */
+    int stdin_fd, stdout_fd, stderr_fd; /* -1 to keep assay's */
+};
+
+struct process_result {
+    int status; /* as wait4 gives it */
+    struct rusage usage;
+    uint64_t wall_ns; /* from just before the start to just after the end */
+};
+
+/* Starts the command.  -ENOENT, -EACCES, … when it cannot be executed: then nothing ran, and
+ * process_exit_code_for says which exit code a shell would give. */
+int process_spawn(const struct process_spec *spec, pid_t *ret_pid, struct error *err);
+
+/* As process_spawn, but the command waits before its exec until process_release; a failed exec
+ * is reported by process_release. */
+struct process_held {
+    pid_t pid;
+    int go_fd, error_fd;
+};
+int process_hold(const struct process_spec *spec, struct process_held *ret_held, struct error *err);
+int process_release(struct process_held *held, struct error *err);
+
+int process_exit_code_for(int code); /* of a command that could not be started: 126 or 127 */
+int process_exit_code(int status);   /* of one that ended: its own, or 128 + signal */
+
+/* Waits without a limit.  Fills status and usage. */
+int process_wait(pid_t pid, struct process_result *ret_result, struct error *err);
+
+/* Waits until the process has ended (then true) or until the clock of clock_now_ns passes
+ * deadline_ns (0 for none) or a signal came for assay (then false). */
+bool process_poll(pid_t pid, uint64_t deadline_ns);
+
+/* From here to process_signals_restore, SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the
+ * process that process_signals_target names and remembered.  One guard at a time. */
+void process_signals_catch(void);
+void process_signals_target(pid_t pid); /* 0 for nobody */
+int process_signals_caught(void);       /* the first signal that came, 0 for none */
+void process_signals_restore(void);
+
+/* Lets processes that the command leaves behind become assay's children, and says how many are
+ * still alive after those that ended were reaped. */
+void process_adopt_orphans(void);
+bool process_orphans_alive(void);
+
+/* The file that PATH gives for a command's first word; the caller frees it. */
+int process_find(const char *name, char **ret_path, struct error *err);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* The terminal: see term.h. */
+#include "base/term.h"
+#include "base/clock.h"
+#include "base/strings.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define PROGRESS_AFTER_NS (2 * NS_PER_S)
+#define PROGRESS_EVERY_NS (100 * NS_PER_MS)
+
+bool term_has_colour(int fd)
+{
+    const char *no_colour = getenv("NO_COLOR"), *kind = getenv("TERM");
+    if (no_colour && *no_colour)
+        return false;
+    if (!kind || str_eq(kind, "dumb"))
+        return false;
+    return isatty(fd);
+}
+
+size_t term_columns(int fd)
+{
+    struct winsize size;
+    if (ioctl(fd, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+        return 80;
+    return size.ws_col;
+}
+
+void progress_start(struct progress *p)
+{
+    *p = (struct progress){.start_ns = clock_now_ns(), .enabled = isatty(STDERR_FILENO)};
+}
+
+void progress_show(struct progress *p, const char *format, ...)
+{
+    if (!p->enabled)
+        return;
+    uint64_t now_ns = clock_now_ns();
+    if (now_ns - p->start_ns < PROGRESS_AFTER_NS)
+        return;
+    if (p->shown_ns && now_ns - p->shown_ns < PROGRESS_EVERY_NS)
+        return;
+    p->shown_ns = now_ns;
+    char line[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    /* Cut at the terminal's width, not inside a character. */
+    size_t columns = term_columns(STDERR_FILENO), used = 0, at = 0;
+    while (line[at]) {
+        if (((unsigned char)line[at] & 0xc0) != 0x80 && ++used >= columns)
+            break;
+        at++;
+    }
+    fprintf(stderr, "\r\033[K%.*s", (int)at, line);
+    fflush(stderr);
+}
+
+void progress_end(struct progress *p)
+{
+    if (p->shown_ns)
+        fputs("\r\033[K", stderr);
+    p->shown_ns = 0;
+}

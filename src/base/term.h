@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* The terminal: its width, whether colour is wanted, and one line of progress. */
+#ifndef ASSAY_BASE_TERM_H
+#define ASSAY_BASE_TERM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Colour only on a terminal, and not when NO_COLOR is set or TERM is dumb. */
+bool term_has_colour(int fd);
+/* The width in columns; 80 where the descriptor is no terminal. */
+size_t term_columns(int fd);
+
+/*
+ * A line on standard error that is written over again.  Nothing appears unless standard error is
+ * a terminal and two seconds have passed since progress_start; progress_end wipes it.
+ */
+struct progress {
+    uint64_t start_ns;
+    uint64_t shown_ns; /* when the line was last drawn, 0 for never */
+    bool enabled;
+};
+
+void progress_start(struct progress *p);
+void progress_show(struct progress *p, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void progress_end(struct progress *p);
+
+#endif

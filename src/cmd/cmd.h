@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* The verbs: `assay NAME` is verb_NAME in NAME.c, with its page in docs/man/assay-NAME.1.scd. */
+#ifndef ASSAY_CMD_CMD_H
+#define ASSAY_CMD_CMD_H
+
+#include "base/error.h"
+#include "base/options.h"
+
+#include <stdio.h>
+
+/* Exit codes of every verb; a verb that runs a command passes that command's own code through. */
+enum {
+    EXIT_DONE = 0,
+    EXIT_TROUBLE = 1,          /* the work could not be done */
+    EXIT_USAGE = 2,            /* the command line is wrong */
+    EXIT_MEASURE_FAILED = 125, /* a verb that runs a command failed itself */
+};
+
+extern const struct verb verb_completion;
+
+/* All verbs, in the order of the help; ends with NULL. */
+extern const struct verb *const verbs[];
+
+/* "assay NAME: message" on standard error; returns code. */
+int cmd_fail(const struct verb *verb, const struct error *err, int code);
+/* The same for a wrong command line, with a pointer to --help; returns EXIT_USAGE. */
+int cmd_usage(const struct verb *verb, const struct error *err);
+/* Prints the verb's help; returns EXIT_DONE. */
+int cmd_help(const struct verb *verb);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* assay: which version is faster, by how much, and why?  Finds the verb and runs it. */
+#include "base/memory.h"
+#include "cmd/cmd.h"
+#include "config.h"
+
+#include <stdio.h>
+
+const struct verb *const verbs[] = {
+    &verb_completion,
+    NULL,
+};
+
+int cmd_fail(const struct verb *verb, const struct error *err, int code)
+{
+    fflush(stdout);
+    fprintf(stderr, "assay %s: %s\n", verb->name, err->message);
+    return code;
+}
+
+int cmd_usage(const struct verb *verb, const struct error *err)
+{
+    fprintf(stderr, "assay %s: %s\nTry 'assay %s --help'.\n", verb->name, err->message, verb->name);
+    return EXIT_USAGE;
+}
+
+int cmd_help(const struct verb *verb)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    options_help(verb, &text);
+    fputs(strbuf_text(&text), stdout);
+    return EXIT_DONE;
+}
+
+static const struct verb *find_verb(const char *name)
+{
+    for (size_t i = 0; verbs[i]; i++)
+        if (str_eq(verbs[i]->name, name))
+            return verbs[i];
+    return NULL;
+}
+
+static int print_help(FILE *stream)
+{
+    fputs("usage: assay VERB [options]\n\n"
+          "A Linux performance workbench: which version is faster, by how much, and why?\n\n",
+          stream);
+    for (size_t i = 0; verbs[i]; i++)
+        fprintf(stream, "  %-12s %s\n", verbs[i]->name, verbs[i]->summary);
+    fputs("\n'assay VERB --help' tells what a verb takes; 'man assay' is the manual.\n", stream);
+    return stream == stdout ? EXIT_DONE : EXIT_USAGE;
+}
+
+static int unknown_verb(const char *name)
+{
+    const char *names[64];
+    size_t count = 0;
+    for (size_t i = 0; verbs[i] && count < ARRAY_COUNT(names); i++)
+        names[count++] = verbs[i]->name;
+    CLEANUP(strbuf_done) struct strbuf near = {0}, safe = {0};
+    strbuf_put_safe(&safe, name, strlen(name), 80);
+    fprintf(stderr, "assay: unknown verb '%s'", strbuf_text(&safe));
+    if (str_nearest(name, names, count, 3, &near))
+        fprintf(stderr, "; did you mean %s?", strbuf_text(&near));
+    fputs("\nTry 'assay --help'.\n", stderr);
+    return EXIT_USAGE;
+}
+
+/* Output that could not be written whole is a failure of the command. */
+static int close_output(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    fputs("assay: writing standard output failed: is the disk full?\n", stderr);
+    return code ? code : EXIT_TROUBLE;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return print_help(stderr);
+    const char *name = argv[1];
+    if (str_eq(name, "--version") || str_eq(name, "version")) {
+        printf("assay %s\n", ASSAY_VERSION);
+        return close_output(EXIT_DONE);
+    }
+    if (str_eq(name, "--help") || str_eq(name, "-h"))
+        return close_output(print_help(stdout));
+    if (str_eq(name, "help")) {
+        const struct verb *topic = argc > 2 ? find_verb(argv[2]) : NULL;
+        if (argc > 2 && !topic)
+            return unknown_verb(argv[2]);
+        return close_output(topic ? cmd_help(topic) : print_help(stdout));
+    }
+    const struct verb *verb = find_verb(name);
+    if (!verb)
+        return unknown_verb(name);
+    return close_output(verb->run(argc - 1, argv + 1));
+}

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""The command line itself: help, versions, wrong verbs, completion scripts."""
+import shutil
+import subprocess
+
+from harness import *
+
+
+@test
+def help_goes_to_stdout():
+    result = assay("--help", check=0)
+    contains(result.stdout, "usage: assay VERB")
+    equal(result.stderr, "")
+
+
+@test
+def no_verb_is_a_usage_error():
+    result = assay(check=2)
+    contains(result.stderr, "usage: assay VERB")
+
+
+@test
+def an_unknown_verb_gets_a_suggestion():
+    result = assay("completon", check=2)
+    contains(result.stderr, "did you mean completion?")
+
+
+@test
+def a_full_disk_on_stdout_is_an_error():
+    with open("/dev/full", "w") as full:
+        result = subprocess.run([ASSAY, "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
+    equal(result.returncode, 1)
+    contains(result.stderr, "standard output")
+
+
+@test
+def every_verb_has_help():
+    for verb in verbs():
+        result = assay(verb, "--help", check=0)
+        contains(result.stdout, f"usage: assay {verb}")
+
+
+@test
+def bash_accepts_the_completion_script():
+    script = assay("completion", "bash", check=0).stdout
+    check = script + '\nCOMP_WORDS=(assay comp); COMP_CWORD=1; _assay; echo "${COMPREPLY[@]}"\n'
+    result = subprocess.run(["bash", "-c", check], text=True, capture_output=True)
+    equal(result.stderr, "")
+    equal(result.stdout, "completion\n")
+
+
+@test
+def zsh_accepts_the_completion_script():
+    if not shutil.which("zsh"):
+        skip("zsh is not installed")
+    script = assay("completion", "zsh", check=0).stdout
+    result = subprocess.run(["zsh", "-n"], input=script, text=True, capture_output=True)
+    equal((result.returncode, result.stderr), (0, ""))
+
+
+def verbs():
+    lines = assay("--help", check=0).stdout.splitlines()
+    return [line.split()[0] for line in lines if line.startswith("  ")]
+
+
+main()

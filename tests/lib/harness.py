@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""What integration tests share: run the real binary, compare, print TAP.
+
+A test file defines functions marked @test and ends with main().  ASSAY names the binary and
+TARGETS the folder of built test programs; both are set by tests/lib/run.py.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import traceback
+
+ASSAY = os.environ.get("ASSAY", "build/src/cmd/assay")
+TARGETS = pathlib.Path(os.environ.get("TARGETS", "build/tests/targets"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SANITIZED = os.environ.get("ASSAY_SANITIZED") == "1"
+
+_tests = []
+
+
+class Skip(Exception):
+    """Raised by skip(): the test cannot run here, and why."""
+
+
+def skip(reason):
+    raise Skip(reason)
+
+
+def test(function):
+    _tests.append(function)
+    return function
+
+
+def assay(*args, check=None, env=None, **kwargs):
+    """Runs assay with text output captured; check is the expected exit code."""
+    kwargs.setdefault("stdin", subprocess.DEVNULL)
+    kwargs.setdefault("timeout", 120)
+    environment = dict(os.environ, LC_ALL="C.UTF-8", **(env or {}))
+    result = subprocess.run([ASSAY, *map(str, args)], env=environment, text=True, errors="replace",
+                            capture_output=True, **kwargs)
+    if check is not None and result.returncode != check:
+        raise AssertionError(f"assay {' '.join(map(str, args))}: exit {result.returncode}, not "
+                             f"{check}\n{result.stdout}\n{result.stderr}")
+    if "Sanitizer" in result.stderr or "runtime error:" in result.stderr:
+        raise AssertionError("sanitizer report:\n" + result.stderr)
+    return result
+
+
+def target(name):
+    return str(TARGETS / name)
+
+
+def equal(actual, expected, what="value"):
+    if actual != expected:
+        raise AssertionError(f"{what}: {actual!r}, not {expected!r}")
+
+
+def contains(text, part):
+    if part not in text:
+        raise AssertionError(f"{part!r} not in:\n{text}")
+
+
+def lacks(text, part):
+    if part in text:
+        raise AssertionError(f"{part!r} must not be in:\n{text}")
+
+
+def between(value, low, high, what="value"):
+    if not low <= value <= high:
+        raise AssertionError(f"{what} is {value}, not in [{low}, {high}]")
+
+
+def main():
+    wanted = sys.argv[1:]
+    failed = number = 0
+    for function in _tests:
+        if wanted and function.__name__ not in wanted:
+            continue
+        number += 1
+        name = function.__name__
+        with tempfile.TemporaryDirectory(prefix="assay-test-") as folder:
+            before = os.getcwd()
+            os.chdir(folder)
+            try:
+                function()
+                print(f"ok {number} {name}", flush=True)
+            except Skip as reason:
+                print(f"ok {number} {name} # SKIP {reason}", flush=True)
+            except Exception:  # a test's failure of any kind is reported, the rest goes on
+                failed += 1
+                for line in traceback.format_exc().splitlines():
+                    print("# " + line)
+                print(f"not ok {number} {name}", flush=True)
+            finally:
+                os.chdir(before)
+    print(f"1..{number}")
+    sys.exit(1 if failed else 0)

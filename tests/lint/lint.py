@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""The house rules that a program can check: layering, manual pages, formatting, analysis."""
+import json
+import os
+import re
+import shutil
+import subprocess
+
+from harness import *
+
+# A folder may use only the folders before it.
+LAYERS = ["base", "machine", "counters", "sampler", "symbols", "profile", "stats", "vm",
+          "experiment", "report", "cmd"]
+
+
+def tracked(*patterns):
+    result = subprocess.run(["git", "-C", ROOT, "ls-files", "--cached", "--others",
+                             "--exclude-standard", "--", *patterns],
+                            text=True, capture_output=True)
+    if result.returncode:
+        skip("not a git checkout")
+    return [ROOT / name for name in result.stdout.splitlines() if (ROOT / name).exists()]
+
+
+@test
+def includes_respect_the_layers():
+    for path in tracked("src/*.c", "src/*.h"):
+        layer = path.relative_to(ROOT / "src").parts[0]
+        for name in re.findall(r'#include "([a-z_]+)/', path.read_text()):
+            if name not in LAYERS or LAYERS.index(name) > LAYERS.index(layer):
+                raise AssertionError(f"{path.name} in {layer}/ includes {name}/")
+
+
+@test
+def workloads_use_base_only():
+    for path in tracked("workloads/*.c", "workloads/*.h"):
+        for name in re.findall(r'#include "([a-z_]+)/', path.read_text()):
+            if name in LAYERS and name != "base":
+                raise AssertionError(f"{path} includes {name}/")
+
+
+@test
+def every_file_names_its_licence():
+    for path in tracked("*.c", "*.h", "*.py", "*.mjs", "dev", ".ci/run"):
+        head = "\n".join(path.read_text().splitlines()[:3])
+        contains(head, "SPDX-License-Identifier: MIT")
+
+
+@test
+def code_is_formatted():
+    files = tracked("*.c", "*.h")
+    result = subprocess.run(["clang-format", "--dry-run", "--Werror", *files], text=True,
+                            capture_output=True)
+    equal(result.returncode, 0, result.stderr[-3000:])
+
+
+@test
+def shell_scripts_pass_shellcheck():
+    scripts = [path for path in tracked("dev", ".ci/run", "*.sh")]
+    result = subprocess.run(["shellcheck", "-x", *scripts], text=True, capture_output=True)
+    equal(result.returncode, 0, result.stdout)
+
+
+@test
+def every_verb_and_option_stands_in_its_manual_page():
+    overview = (ROOT / "docs/man/assay.1.scd").read_text()
+    lines = assay("--help", check=0).stdout.splitlines()
+    for verb in [line.split()[0] for line in lines if line.startswith("  ")]:
+        page = (ROOT / f"docs/man/assay-{verb}.1.scd").read_text()
+        contains(overview, f"*{verb}*")
+        for option in re.findall(r"^\s+(?:-\w,?)?\s*(--[a-z-]+)", assay(verb, "--help").stdout,
+                                 re.MULTILINE):
+            if option not in page:
+                raise AssertionError(f"assay-{verb}.1.scd lacks {option}")
+
+
+@test
+def no_leftovers_and_no_machine_paths():
+    for path in tracked("*.c", "*.h", "*.py", "*.mjs", "dev", "*.md", "*.yaml", "*.scd"):
+        if path.name == "lint.py":
+            continue
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+            if re.search(r"\b(FIXME|TODO|XXX)\b|/(?:work|root|home)/(?!\w*\.\.\.)\w", line):
+                raise AssertionError(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
+
+
+@test
+def files_stay_readable():
+    for path in tracked("*.c", "*.h", "*.mjs"):
+        lines = len(path.read_text().splitlines())
+        if lines > 1000:
+            raise AssertionError(f"{path.relative_to(ROOT)} has {lines} lines; find the second noun")
+
+
+@test
+def clang_tidy_finds_nothing():
+    database = os.path.join(os.environ["BUILD"], "compile_commands.json")
+    if not shutil.which("clang-tidy"):
+        skip("clang-tidy is not installed")
+    known = {os.path.realpath(os.path.join(entry["directory"], entry["file"]))
+             for entry in json.load(open(database))}
+    files = [str(path) for path in tracked("src/*.c") if os.path.realpath(path) in known]
+    jobs = os.cpu_count() or 1
+    running = [subprocess.Popen(["clang-tidy", "-quiet", "-p", os.environ["BUILD"],
+                                 *files[start::jobs]],
+                                text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+               for start in range(min(jobs, len(files)))]
+    output = "".join(process.communicate()[0] for process in running)
+    if any(process.returncode for process in running):
+        raise AssertionError(output[-4000:])
+
+
+main()

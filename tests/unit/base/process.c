@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/process.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+static struct process_spec command(char *const *argv)
+{
+    return (struct process_spec){.argv = argv, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1};
+}
+
+TEST(exit_codes_pass_through)
+{
+    struct error err;
+    struct process_result result;
+    pid_t pid;
+    struct process_spec spec = command((char *[]){"sh", "-c", "exit 7", NULL});
+    CHECK_INT(process_spawn(&spec, &pid, &err), 0);
+    CHECK_INT(process_wait(pid, &result, &err), 0);
+    CHECK_INT(process_exit_code(result.status), 7);
+    spec = command((char *[]){"sh", "-c", "kill -9 $$", NULL});
+    CHECK_INT(process_spawn(&spec, &pid, &err), 0);
+    CHECK_INT(process_wait(pid, &result, &err), 0);
+    CHECK_INT(process_exit_code(result.status), 137);
+}
+
+TEST(a_command_that_cannot_start_says_why)
+{
+    struct error err;
+    pid_t pid;
+    struct process_spec spec = command((char *[]){"no-such-command-here", NULL});
+    CHECK_INT(process_spawn(&spec, &pid, &err), -ENOENT);
+    CHECK_CONTAINS(err.message, "no such command in PATH");
+    CHECK_INT(process_exit_code_for(-ENOENT), 127);
+    spec = command((char *[]){"/etc/passwd", NULL});
+    CHECK_INT(process_spawn(&spec, &pid, &err), -EACCES);
+    CHECK_INT(process_exit_code_for(-EACCES), 126);
+    char *path = NULL;
+    CHECK_INT(process_find("no-such-command-here", &path, &err), -ENOENT);
+    CHECK_INT(process_find("/etc/passwd", &path, &err), -EACCES);
+    CHECK_INT(process_find("/etc", &path, &err), -EACCES);
+    CHECK_INT(process_find("sh", &path, &err), 0);
+    free(path);
+}
+
+TEST(a_held_command_waits)
+{
+    struct error err;
+    struct process_held held;
+    struct process_result result;
+    struct process_spec spec = command((char *[]){"sh", "-c", "exit 3", NULL});
+    CHECK_INT(process_hold(&spec, &held, &err), 0);
+    CHECK(!process_poll(held.pid, clock_now_ns() + 20 * NS_PER_MS));
+    CHECK_INT(process_release(&held, &err), 0);
+    CHECK(process_poll(held.pid, 0));
+    CHECK_INT(process_wait(held.pid, &result, &err), 0);
+    CHECK_INT(process_exit_code(result.status), 3);
+    spec = command((char *[]){"no-such-command-here", NULL});
+    CHECK_INT(process_hold(&spec, &held, &err), 0);
+    CHECK_INT(process_release(&held, &err), -ENOENT);
+}
+
+TEST(signals_sent_to_us_are_passed_on)
+{
+    struct error err;
+    struct process_result result;
+    pid_t pid;
+    struct process_spec spec = command((char *[]){"sleep", "60", NULL});
+    process_signals_catch();
+    CHECK_INT(process_spawn(&spec, &pid, &err), 0);
+    process_signals_target(pid);
+    kill(getpid(), SIGTERM);
+    CHECK_INT(process_wait(pid, &result, &err), 0);
+    CHECK(WIFSIGNALED(result.status));
+    CHECK_INT(WTERMSIG(result.status), SIGTERM);
+    CHECK_INT(process_signals_caught(), SIGTERM);
+    process_signals_restore();
+}
+
+TEST(orphans_are_noticed)
+{
+    struct error err;
+    struct process_result result;
+    pid_t pid;
+    process_adopt_orphans();
+    struct process_spec spec = command((char *[]){"sh", "-c", "sleep 60 & echo $! >&2", NULL});
+    int out[2];
+    CHECK_INT(pipe2(out, O_CLOEXEC), 0);
+    spec.stderr_fd = out[1];
+    CHECK_INT(process_spawn(&spec, &pid, &err), 0);
+    CHECK_INT(process_wait(pid, &result, &err), 0);
+    char text[32] = "";
+    CHECK(read(out[0], text, sizeof(text) - 1) > 0);
+    CHECK(process_orphans_alive());
+    kill((pid_t)atoi(text), SIGKILL);
+    while (process_orphans_alive())
+        usleep(1000);
+    CHECK(!process_orphans_alive());
+    close(out[0]);
+    close(out[1]);
+}
