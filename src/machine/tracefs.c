@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernel's tracing folder: see tracefs.h. */
+#include "machine/tracefs.h"
+#include "base/fd.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+
+/* A mount of tracefs that no path leads to. */
+static int mount_privately(void)
+{
+    CLEANUP(fd_closep) int context = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
+    if (context < 0)
+        return -errno;
+    if (syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+        return -errno;
+    int fd = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
+    return fd < 0 ? -errno : fd;
+}
+
+int tracefs_open_events(struct error *err)
+{
+    static const char *const places[] = {"/sys/kernel/tracing/events",
+                                         "/sys/kernel/debug/tracing/events"};
+    int code = -ENOENT;
+    for (size_t i = 0; i < ARRAY_COUNT(places); i++) {
+        int fd = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd >= 0)
+            return fd;
+        if (errno == EACCES)
+            code = -EACCES;
+    }
+    CLEANUP(fd_closep) int root = mount_privately();
+    if (root >= 0) {
+        int fd = openat(root, "events", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd >= 0)
+            return fd;
+        code = -errno;
+    }
+    if (code == -EACCES || root == -EPERM)
+        return error_set(err, -EACCES,
+                         "tracepoints: tracefs is closed to you; run as root, or: sudo mount -o "
+                         "remount,mode=755 /sys/kernel/tracing");
+    return error_set(err, code, "tracepoints: this kernel has no tracefs (CONFIG_TRACING)");
+}
+
+int tracefs_event_id(int events_fd, const char *system, const char *name, uint64_t *ret_id,
+                     struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    char path[256];
+    int length = snprintf(path, sizeof(path), "%s/%s/id", system, name);
+    if (length < 0 || (size_t)length >= sizeof(path) || strstr(path, ".."))
+        return error_set(err, -EINVAL, "'%s:%s' is not the name of a tracepoint", system, name);
+    int r = file_read_at(events_fd, path, &text, NULL);
+    if (r == -EACCES || r == -EPERM)
+        return error_set(err, r, "tracepoint %s:%s: closed to you; run as root", system, name);
+    if (r < 0)
+        return error_set(err, -ENOENT, "there is no tracepoint '%s:%s' on this machine", system,
+                         name);
+    text.data[strcspn(text.data, "\n")] = '\0';
+    return parse_u64(strbuf_text(&text), ret_id, err);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernel's tracing folder, where tracepoints have their numbers and formats. */
+#ifndef ASSAY_MACHINE_TRACEFS_H
+#define ASSAY_MACHINE_TRACEFS_H
+
+#include "base/error.h"
+
+#include <stdint.h>
+
+/*
+ * A descriptor of the folder "events", which the caller closes.  Where tracefs is not mounted, it
+ * is mounted privately, seen through this descriptor only, so that the machine stays as it was;
+ * that needs root.
+ */
+int tracefs_open_events(struct error *err);
+
+/* The number of the tracepoint SYSTEM:NAME, as perf_event_open wants it. */
+int tracefs_event_id(int events_fd, const char *system, const char *name, uint64_t *ret_id,
+                     struct error *err);
+
+#endif
