@@ -147,4 +147,7 @@ void probe_identity(struct machine *m, enum machine_depth depth)
         m->memory_bytes = kib * 1024;
     m->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     m->is_root = geteuid() == 0;
+    strbuf_clear(&text);
+    if (file_read("/proc/self/status", &text, NULL) == 0)
+        proc_field_hex(strbuf_text(&text), "CapEff", &m->capabilities);
 }

@@ -50,6 +50,11 @@ void finding_remedy(struct machine *m, struct finding *f, const char *format, ..
     va_end(args);
 }
 
+bool machine_may(const struct machine *m, unsigned capability)
+{
+    return m->capabilities >> capability & 1;
+}
+
 void finding_value(struct finding *f, int64_t value, const char *unit)
 {
     f->has_value = true;
@@ -65,6 +70,8 @@ static const struct {
     {"identity", probe_identity},
     {"counting and sampling", probe_pmu},
     {"counting and sampling", probe_software},
+    {"tracing", probe_tracing},
+    {"tracing", probe_bpf},
 };
 
 void machine_probe(struct machine *m, enum machine_depth depth)
@@ -155,6 +162,8 @@ static void write_finding(const struct finding *f, struct json *j)
         json_i64(j, "value", f->value);
         json_string(j, "unit", f->unit);
     }
+    if (f->is_assumed)
+        json_bool(j, "assumed", true);
     json_string(j, "what", f->what);
     json_string(j, "detail", f->detail);
     if (f->remedy)

@@ -36,6 +36,7 @@ struct finding {
     enum finding_state state;
     const char *detail; /* what was seen, one sentence at most */
     const char *remedy; /* what to change, an exact command where there is one; NULL for nothing */
+    bool is_assumed;    /* from what the kernel says and your rights, not from a trial */
     bool has_value;     /* the number behind the detail, where one number tells it */
     int64_t value;
     const char *unit; /* of the value: "counters", "bytes", … */
@@ -51,6 +52,7 @@ struct machine {
     uint64_t memory_bytes, page_bytes;
     uint64_t l1d_bytes, l2_bytes, l3_bytes, cache_line_bytes; /* 0 when not known */
     bool is_root;
+    uint64_t capabilities; /* effective ones, a bit for each */
 
     struct finding *findings;
     size_t finding_count, finding_capacity;

@@ -83,6 +83,12 @@ bool proc_field_u64(const char *text, const char *key, uint64_t *ret_value)
     return proc_field(text, key, value, sizeof(value)) && parse_digits(value, NULL, 10, ret_value);
 }
 
+bool proc_field_hex(const char *text, const char *key, uint64_t *ret_value)
+{
+    char value[64];
+    return proc_field(text, key, value, sizeof(value)) && parse_digits(value, NULL, 16, ret_value);
+}
+
 bool proc_chosen(const char *text, char *word, size_t size)
 {
     const char *open = strchr(text, '[');

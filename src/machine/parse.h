@@ -16,6 +16,8 @@
 bool proc_field(const char *text, const char *key, char *value, size_t size);
 /* The same as a number; a unit behind it ("kB") is passed over. */
 bool proc_field_u64(const char *text, const char *key, uint64_t *ret_value);
+/* The same in hexadecimal digits without 0x. */
+bool proc_field_hex(const char *text, const char *key, uint64_t *ret_value);
 
 /* The chosen word of "always [madvise] never". */
 bool proc_chosen(const char *text, char *word, size_t size);

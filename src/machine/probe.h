@@ -16,8 +16,11 @@ void finding_value(struct finding *f, int64_t value, const char *unit);
 const char *machine_text(struct machine *m, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Whether this process has the capability (CAP_SYS_ADMIN, …). */
+bool machine_may(const struct machine *m, unsigned capability);
+
 typedef void machine_probe_fn(struct machine *m, enum machine_depth depth);
 
-machine_probe_fn probe_identity, probe_pmu, probe_software;
+machine_probe_fn probe_identity, probe_pmu, probe_software, probe_tracing, probe_bpf;
 
 #endif
