@@ -77,6 +77,13 @@ void counters_done(struct counters *c);
 int counters_open_raw(struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd,
                       unsigned long flags);
 
+/* Whether the value means something: an event that was enabled but never got a counter counted
+ * nothing, while one whose task never ran in that time truly counted 0. */
+static inline bool counter_was_counted(const struct counter_value *v)
+{
+    return v->running_ns > 0 || v->enabled_ns == 0;
+}
+
 /* The estimate for the whole enabled time; the raw count when it never ran. */
 double counter_scaled(const struct counter_value *v);
 struct counter_value counter_difference(const struct counter_value *late,

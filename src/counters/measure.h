@@ -43,6 +43,7 @@ struct measurement {
     struct measured_thread *threads;
     size_t thread_count, thread_capacity;
     uint64_t lost_records; /* of per-thread counts: their threads are missing */
+    uint64_t steal_ns;     /* that the host took from all CPUs meanwhile */
     int signal;            /* that ended the measurement early, 0 for none */
 };
 
