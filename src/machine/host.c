@@ -44,9 +44,10 @@ static void probe_rights(struct machine *m)
                                                                                  : FINDING_LIMITED,
                     "%s", strbuf_text(&text));
     if (f->state == FINDING_LIMITED && !m->is_root)
-        finding_remedy(m, f,
-                       "sudo assay …, or: sudo setcap cap_perfmon,cap_bpf,cap_sys_ptrace+ep "
-                       "\"$(command -v assay)\"");
+        finding_remedy(
+            m, f,
+            "sudo assay …, or: sudo setcap cap_perfmon,cap_bpf,cap_sys_ptrace,cap_syslog+ep "
+            "\"$(command -v assay)\"");
     else if (f->state == FINDING_LIMITED)
         finding_remedy(m, f, "start the container with --cap-add PERFMON --cap-add BPF");
 }

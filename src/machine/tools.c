@@ -104,6 +104,10 @@ static bool ask_version(const char *path, struct strbuf *out)
     close(ends[0]);
     const char *text = strbuf_text(out);
     size_t length = strcspn(text, "\n");
+    /* What follows in brackets is the distribution's own number. */
+    const char *bracket = strstr(text, " (");
+    if (bracket && (size_t)(bracket - text) < length)
+        length = (size_t)(bracket - text);
     if (out->length > length) {
         out->data[length] = '\0';
         out->length = length;
