@@ -199,10 +199,20 @@ def initramfs(booted, programs):
     return archive.finish()
 
 
+def fetch_verb(options):
+    try:
+        print(kernel.fetch(options.package, refresh=options.refresh).name)
+        return 0
+    except kernel.KernelError as error:
+        print(error)
+        return 1
+
+
 def main():
     parser = argparse.ArgumentParser(description="Runs commands in an emulated arm64 machine.")
     verbs = parser.add_subparsers(dest="verb", required=True)
-    fetch = verbs.add_parser("fetch", help="get a kernel into the cache")
+    fetch = verbs.add_parser("fetch", help="get a kernel into the cache; prints its name, or why "
+                             "there is none")
     fetch.add_argument("--refresh", action="store_true", help="even when there is one")
     fetch.add_argument("package", nargs="?", default=kernel.DEFAULT_PACKAGE)
     run = verbs.add_parser("run", help="boot, run one command, power off")
@@ -213,10 +223,9 @@ def main():
     run.add_argument("--timeout", type=int, metavar="SECONDS", default=600)
     run.add_argument("command", nargs="+")
     options = parser.parse_args()
+    if options.verb == "fetch":
+        return fetch_verb(options)
     try:
-        if options.verb == "fetch":
-            print(kernel.fetch(options.package, refresh=options.refresh).name)
-            return 0
         programs = dict(PROGRAMS)
         for entry in options.file:
             here, _, there = entry.partition(":")
