@@ -244,15 +244,13 @@ static void serve_run(int port, const struct request *request, int child_ended)
 static void serve_put(int port, const struct request *request)
 {
     size_t name_size = strlen(request->payload) + 1;
-    int fd = open(request->payload, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = open(request->payload, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, request->word);
     if (fd < 0 || name_size > request->length) {
         refuse(port, request->payload);
         return;
     }
-    /* The mode is set by itself: the umask would narrow it. */
     size_t length = request->length - name_size;
-    if (write(fd, request->payload + name_size, length) != (ssize_t)length ||
-        fchmod(fd, (mode_t)request->word) != 0)
+    if (write(fd, request->payload + name_size, length) != (ssize_t)length)
         refuse(port, request->payload);
     else
         send_text(port, "exit", "exit 0");
@@ -326,6 +324,7 @@ static int watch_children(void)
 
 int main(void)
 {
+    umask(0);
     mount_at("proc", "/proc");
     mount_at("sysfs", "/sys");
     mount_at("devtmpfs", "/dev");
