@@ -7,7 +7,8 @@
  * child's copies when it executes the command.  So a thousand runs cost one perf_event_open per
  * event, and the parent may vfork.  (A disabled event that is not inherited is opened beside them:
  * it keeps the kernel from treating the child's set of events as interchangeable with the parent's,
- * in which case the exec would use up the parent's enable_on_exec.)
+ * in which case the exec would use up the parent's enable_on_exec.  Before Linux 6.2 a task has two
+ * sets, hardware and others: then there are two such events.)
  *
  * One thread opens, reads and closes.  Reading gives totals since the opening; a run's own counts
  * are differences.
@@ -58,7 +59,7 @@ struct counters {
     struct counter *items; /* as many as the list had, in its order */
     size_t count;
     size_t entity_count; /* threads or CPUs that are counted apart */
-    int guard_fd;        /* the event that is not inherited, see above; -1 for none */
+    int guard_fds[2];    /* the events that are not inherited, see above; -1 for none */
 };
 
 /* The list must outlive the counters.  Events the machine does not have are no failure. */

@@ -460,7 +460,7 @@ int measure(const struct measure_spec *spec, struct measurement *m, int *ret_sta
     m->why = memory_zalloc(m->event_count, sizeof(*m->why));
     m->user_only = memory_zalloc(m->event_count, sizeof(*m->user_only));
     CLEANUP(session_done)
-    struct session s = {.spec = spec, .m = m, .cgroup_fd = -1, .counters.guard_fd = -1};
+    struct session s = {.spec = spec, .m = m, .cgroup_fd = -1, .counters.guard_fds = {-1, -1}};
     s.last = new_values(m);
     s.interval = new_values(m);
     int r = find_target(&s, err);

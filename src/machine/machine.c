@@ -72,6 +72,12 @@ static const struct {
     {"counting and sampling", probe_software},
     {"tracing", probe_tracing},
     {"tracing", probe_bpf},
+    {"input and output", probe_uring},
+    {"symbols and stacks", probe_symbols},
+    {"processor", probe_cpu},
+    {"kernel", probe_kernel},
+    {"limits of this process", probe_host},
+    {"other programs", probe_tools},
 };
 
 void machine_probe(struct machine *m, enum machine_depth depth)
