@@ -26,10 +26,17 @@ static bool lives_in_kernel(const struct event *e)
             e->attr.config == PERF_COUNT_SW_CGROUP_SWITCHES);
 }
 
+/* The kernel's clock events pass over exclude_kernel: they count all of the task's time. */
+static bool counts_all_modes(const struct event *e)
+{
+    return e->attr.type == PERF_TYPE_SOFTWARE && (e->attr.config == PERF_COUNT_SW_TASK_CLOCK ||
+                                                  e->attr.config == PERF_COUNT_SW_CPU_CLOCK);
+}
+
 static bool may_drop_kernel(const struct counter *item, const struct counter_target *target)
 {
     const struct event *e = item->event;
-    return !item->user_only && !e->has_modifier && !lives_in_kernel(e) &&
+    return !item->restricted && !e->has_modifier && !lives_in_kernel(e) &&
            e->attr.type != PERF_TYPE_TRACEPOINT && target->kind != TARGET_CPUS &&
            target->kind != TARGET_CGROUP;
 }
@@ -73,7 +80,7 @@ static struct perf_event_attr make_attr(const struct counter *item,
         attr.disabled = on_exec || target->start_paused;
         attr.enable_on_exec = on_exec;
     }
-    if (item->user_only) {
+    if (item->restricted) {
         attr.exclude_kernel = 1;
         attr.exclude_hv = 1;
     }
@@ -118,9 +125,10 @@ static int open_one(struct counters *c, size_t index, size_t entity,
         fd = counters_open_raw(&attr, pid, cpu, group_fd, flags);
         if ((fd != -EACCES && fd != -EPERM) || !may_drop_kernel(item, target))
             break;
-        item->user_only = true;
+        item->restricted = true;
     }
     if (fd >= 0) {
+        item->user_only = item->restricted && !counts_all_modes(item->event);
         item->fds[entity] = fd;
         return 0;
     }

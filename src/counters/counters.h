@@ -50,9 +50,10 @@ struct counter_value {
 
 struct counter {
     const struct event *event;
-    char *why;      /* not NULL: not supported here, and why */
-    bool user_only; /* the kernel's part was left out for lack of permission */
-    int *fds;       /* one per entity; -1 where it was gone */
+    char *why;       /* not NULL: not supported here, and why */
+    bool user_only;  /* the kernel's part was left out for lack of permission */
+    bool restricted; /* opened for user mode only; a clock counts the kernel's time all the same */
+    int *fds;        /* one per entity; -1 where it was gone */
 };
 
 struct counters {

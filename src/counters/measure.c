@@ -44,6 +44,7 @@ static void remember_states(struct session *s)
         if (!s->m->why[i] && s->counters.items[i].why)
             s->m->why[i] = memory_strdup(s->counters.items[i].why);
         s->m->user_only[i] |= s->counters.items[i].user_only;
+        s->m->restricted[i] |= s->counters.items[i].restricted;
     }
 }
 
@@ -459,6 +460,7 @@ int measure(const struct measure_spec *spec, struct measurement *m, int *ret_sta
     *m = (struct measurement){.event_count = spec->events->count};
     m->why = memory_zalloc(m->event_count, sizeof(*m->why));
     m->user_only = memory_zalloc(m->event_count, sizeof(*m->user_only));
+    m->restricted = memory_zalloc(m->event_count, sizeof(*m->restricted));
     CLEANUP(session_done)
     struct session s = {.spec = spec, .m = m, .cgroup_fd = -1, .counters.guard_fds = {-1, -1}};
     s.last = new_values(m);
@@ -473,6 +475,11 @@ int measure(const struct measure_spec *spec, struct measurement *m, int *ret_sta
     uint64_t steal_before_ns = read_steal_ns();
     while (r == 0 && m->run_count < spec->repeat_count && !process_signals_caught())
         r = run_once(&s, ret_start_code, err);
+    /* A thread whose beginning was not seen has its process's name. */
+    for (size_t i = 0; i < m->thread_count; i++)
+        for (size_t j = 0; j < m->thread_count && !*m->threads[i].name; j++)
+            if (m->threads[j].tid == m->threads[i].pid)
+                memcpy(m->threads[i].name, m->threads[j].name, sizeof(m->threads[i].name));
     m->signal = process_signals_caught();
     m->steal_ns = read_steal_ns() - steal_before_ns;
     process_signals_restore();
@@ -494,5 +501,6 @@ void measurement_done(struct measurement *m)
     free(m->threads);
     free(m->why);
     free(m->user_only);
+    free(m->restricted);
     *m = (struct measurement){0};
 }

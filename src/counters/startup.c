@@ -72,7 +72,7 @@ uint64_t startup_cpu_ns(const char *program)
     if (!loader || null_fd < 0 || !strstr(loader, "/ld-"))
         return 0;
     CLEANUP(event_list_done) struct event_list list = {0};
-    CLEANUP(counters_done) struct counters c = {.guard_fd = -1};
+    CLEANUP(counters_done) struct counters c = {.guard_fds = {-1, -1}};
     const struct counter_target target = {.kind = TARGET_CHILDREN};
     if (event_list_parse(&list, "task-clock", NULL) < 0 ||
         counters_open(&c, &list, &target, NULL) < 0 || c.items[0].why)

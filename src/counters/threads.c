@@ -70,7 +70,7 @@ static int open_event(struct thread_counters *t, size_t index, size_t event, int
 {
     const struct event *e = &t->list->items[event];
     struct perf_event_attr attr = e->attr;
-    if (t->into->user_only[event]) {
+    if (t->into->restricted[event]) {
         attr.exclude_kernel = 1;
         attr.exclude_hv = 1;
     }
@@ -192,13 +192,14 @@ static void take_record(struct thread_counters *t, const void *bytes, size_t siz
         snprintf(thread->name, sizeof(thread->name), "%.*s", (int)(most > 16 ? 16 : most),
                  record->name);
     } else if (header->type == PERF_RECORD_FORK && size >= sizeof(*header) + 16) {
-        /* A thread starts with its parent's name. */
+        /* A thread starts with its parent's name.  The rings are read one after the other, so the
+         * thread's own name may have come already. */
         const uint32_t *ids = (const uint32_t *)(header + 1);
-        struct measured_thread *child = measurement_thread(t->into, (pid_t)ids[0], (pid_t)ids[2]);
-        size_t child_index = (size_t)(child - t->into->threads);
+        measurement_thread(t->into, (pid_t)ids[0], (pid_t)ids[2]);
         struct measured_thread *parent = measurement_thread(t->into, (pid_t)ids[1], (pid_t)ids[3]);
-        child = &t->into->threads[child_index];
-        memcpy(child->name, parent->name, sizeof(child->name));
+        struct measured_thread *child = measurement_thread(t->into, (pid_t)ids[0], (pid_t)ids[2]);
+        if (!*child->name)
+            memcpy(child->name, parent->name, sizeof(child->name));
     } else if (header->type == PERF_RECORD_LOST && size >= sizeof(*header) + 16) {
         t->into->lost_records += ((const uint64_t *)(header + 1))[1];
     }

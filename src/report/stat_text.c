@@ -88,7 +88,7 @@ static void put_event(struct strbuf *out, const struct table *t, size_t index, c
     struct spread s = spread_of(values, counted_samples(t, index, values));
     double divisor = e->in_ns ? 1e6 : 1;
     /* A mean of counts is rarely whole; a single count always is. */
-    int decimals = e->in_ns || e->scale != 1 ? 2 : s.count > 1 && s.mean < 100 ? 1 : 0;
+    int decimals = e->in_ns || e->scale != 1 ? 2 : s.stddev > 0 && s.mean < 100 ? 1 : 0;
     strbuf_put_grouped(out, s.mean / divisor, decimals, VALUE_COLUMNS);
     const char *mode = v->m->user_only[index] ? ":u" : "";
     strbuf_printf(out, " %-4s ", e->in_ns ? "msec" : e->unit);
