@@ -208,7 +208,7 @@ static void probe_uprobes(struct machine *m, enum machine_depth depth)
     bool works = r == 0 && hits == HITS;
     struct finding *f =
         finding_add(m, "uprobes", "uprobes", works ? FINDING_YES : FINDING_NO, "%s",
-                    r < 0                 ? strerror(-r)
+                    r < 0                 ? machine_text(m, "refused (%s)", strerror(-r))
                     : !works              ? "one can be set, but its hits are not counted right"
                     : return_hits == HITS ? "one on our own code counts each call and each return"
                                           : "one on our own code counts each call; returns: no");
