@@ -20,8 +20,14 @@
 #define HITS 3
 #define BREAKPOINTS_MOST 32
 
-/* What uprobes and execution breakpoints are set on. */
-__attribute__((noinline, noclone)) static void probed_function(volatile int *target)
+#ifdef __clang__
+#define KEPT_WHOLE __attribute__((noinline))
+#else
+#define KEPT_WHOLE __attribute__((noinline, noclone))
+#endif
+
+/* What uprobes and execution breakpoints are set on: the very function that is called, no copy. */
+KEPT_WHOLE static void probed_function(volatile int *target)
 {
     *target = *target + 1;
     __asm__ volatile("" ::: "memory");
