@@ -83,6 +83,20 @@ static int open_on_target(struct session *s, struct error *err)
     return open_counters(s, &target, err);
 }
 
+/* Leaves each number once: what is named twice is not counted twice. */
+static size_t unique(int *numbers, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool seen = false;
+        for (size_t j = 0; j < kept && !seen; j++)
+            seen = numbers[j] == numbers[i];
+        if (!seen)
+            numbers[kept++] = numbers[i];
+    }
+    return kept;
+}
+
 static int find_target(struct session *s, struct error *err)
 {
     const struct measure_spec *spec = s->spec;
@@ -91,6 +105,7 @@ static int find_target(struct session *s, struct error *err)
         if (r < 0)
             return r;
     }
+    s->task_count = unique(s->tasks, s->task_count);
     if (spec->kind == TARGET_CGROUP) {
         s->cgroup_fd = online_cgroup(spec->cgroup, err);
         if (s->cgroup_fd < 0)
@@ -110,7 +125,7 @@ static int find_target(struct session *s, struct error *err)
     }
     s->cpus = memory_resize(s->cpus, spec->cpu_count, sizeof(*s->cpus));
     memcpy(s->cpus, spec->cpus, spec->cpu_count * sizeof(*s->cpus));
-    s->cpu_count = spec->cpu_count;
+    s->cpu_count = unique(s->cpus, spec->cpu_count);
     return 0;
 }
 
@@ -321,8 +336,10 @@ static int run_delayed_command(struct session *s, const struct process_spec *com
 {
     struct process_held held;
     int r = process_hold(command, &held, err);
-    if (r < 0)
+    if (r < 0) {
+        *ret_start_code = r;
         return r;
+    }
     struct counter_target target = {
         .kind = TARGET_TASKS, .tasks = &held.pid, .task_count = 1, .start_paused = true};
     int opened = open_counters(s, &target, err);
