@@ -7,6 +7,7 @@
 #include "base/process.h"
 #include "counters/online.h"
 #include "counters/threads.h"
+#include "machine/machine.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -460,17 +461,6 @@ static void session_done(struct session *s)
     free(s->cpus);
 }
 
-/* Time the host took from this machine's CPUs since it booted; 0 where it is not told. */
-static uint64_t read_steal_ns(void)
-{
-    char line[512];
-    unsigned long long steal = 0;
-    if (!file_read_line("/proc/stat", line, sizeof(line)) ||
-        sscanf(line, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) != 1)
-        return 0;
-    return steal * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
-}
-
 int measure(const struct measure_spec *spec, struct measurement *m, int *ret_start_code,
             struct error *err)
 {
@@ -489,7 +479,8 @@ int measure(const struct measure_spec *spec, struct measurement *m, int *ret_sta
         return r;
     process_adopt_orphans();
     process_signals_catch();
-    uint64_t steal_before_ns = read_steal_ns();
+    uint64_t steal_before_ns = 0, steal_after_ns = 0;
+    bool has_steal = machine_steal_ns(&steal_before_ns);
     while (r == 0 && m->run_count < spec->repeat_count && !process_signals_caught())
         r = run_once(&s, ret_start_code, err);
     /* A thread whose beginning was not seen has its process's name. */
@@ -498,7 +489,8 @@ int measure(const struct measure_spec *spec, struct measurement *m, int *ret_sta
             if (m->threads[j].tid == m->threads[i].pid)
                 memcpy(m->threads[i].name, m->threads[j].name, sizeof(m->threads[i].name));
     m->signal = process_signals_caught();
-    m->steal_ns = read_steal_ns() - steal_before_ns;
+    if (has_steal && machine_steal_ns(&steal_after_ns))
+        m->steal_ns = steal_after_ns - steal_before_ns;
     process_signals_restore();
     return r;
 }
