@@ -570,8 +570,6 @@ def without_permission_the_user_part_is_counted():
 def simulation_repeats_exactly():
     if not shutil.which("valgrind"):
         skip("valgrind is not installed")
-    if SANITIZED:
-        skip("covered by the other builds; slow under a sanitizer")
     document = stat_json("--sim", "-r", 2, "--", target("calls"), 10000)
     values = counts(document, "sim:instructions")
     equal(values[0], values[1], "instructions of two runs")
@@ -592,8 +590,6 @@ def simulation_repeats_exactly():
 def simulation_passes_codes_streams_and_children():
     if not shutil.which("valgrind"):
         skip("valgrind is not installed")
-    if SANITIZED:
-        skip("covered by the other builds; slow under a sanitizer")
     result = assay("stat", "--sim", "--json", "-o", "x", "--", "sh", "-c", "/bin/true; cat; exit 7",
                    check=7, stdin=None, input="through\n")
     equal((result.stdout, result.stderr), ("through\n", ""))
