@@ -155,6 +155,14 @@ void buildid_table_add(struct buildid_table *t, const char *filename, uint16_t c
         file->id = *id;
 }
 
+const struct buildid *buildid_table_find(struct buildid_table *t, const char *filename)
+{
+    if (!t->slot_count)
+        return NULL;
+    const struct buildid_file *file = find_slot(t, filename);
+    return file->filename ? &file->id : NULL;
+}
+
 void buildid_table_write(struct buildid_table *t, struct strbuf *out)
 {
     for (size_t i = 0; i < t->slot_count; i++) {

@@ -39,6 +39,8 @@ struct buildid_file {
 /* id may be NULL: not known.  Names that are no files ("//anon", "[heap]") are passed over. */
 void buildid_table_add(struct buildid_table *t, const char *filename, uint16_t cpumode,
                        const struct buildid *id);
+/* The build-id of a name, with size 0 when it is not known; NULL when the name is not there. */
+const struct buildid *buildid_table_find(struct buildid_table *t, const char *filename);
 /* Looks up what is not known yet and writes all as perf's BUILD_ID feature. */
 void buildid_table_write(struct buildid_table *t, struct strbuf *out);
 void buildid_table_done(struct buildid_table *t);
