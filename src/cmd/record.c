@@ -275,7 +275,8 @@ static void say_result(const struct plan *p, const struct recording_result *resu
 static int finish(const struct plan *p, const struct recording_result *result, int code,
                   const struct error *err, bool quiet)
 {
-    say_notes(result);
+    if (!quiet)
+        say_notes(result);
     if (code < 0 && result->exec_failed)
         return cmd_fail(&verb_record, err, process_exit_code_for(code));
     if (code < 0)
