@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #define NAME_ALIGN 64 /* perf pads the strings of its headers to this */
+#define FEATURES_ROOM (32u << 10)
 
 static int explain(const struct perfdata_writer *w, int code, struct error *err)
 {
@@ -224,30 +225,60 @@ int perfdata_writer_append(struct perfdata_writer *w, const void *bytes, size_t 
     return 0;
 }
 
-int perfdata_writer_append_vector(struct perfdata_writer *w, struct iovec *vector, size_t count,
-                                  struct error *err)
+/* How many of the vector's first `size` bytes are whole records, and how many of these are samples.
+ * A record may run from one part into the next, its header does not. */
+static size_t whole_records(const struct iovec *vector, size_t count, size_t size,
+                            uint64_t *ret_samples)
 {
-    size_t total = 0;
-    for (size_t i = 0; i < count; i++)
-        total += vector[i].iov_len;
-    while (count) {
-        ssize_t put = writev(w->fd, vector, (int)(count < 1024 ? count : 1024));
+    size_t whole = 0, part_start = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t part_end = part_start + vector[i].iov_len;
+        while (whole < part_end) {
+            struct perf_event_header head;
+            if (part_end - whole < sizeof(head))
+                return whole;
+            memcpy(&head, (const char *)vector[i].iov_base + (whole - part_start), sizeof(head));
+            if (head.size < sizeof(head) || head.size > size - whole)
+                return whole;
+            whole += head.size;
+            *ret_samples += head.type == PERF_RECORD_SAMPLE;
+        }
+        part_start = part_end;
+    }
+    return whole;
+}
+
+/* Keeps the whole records of what was written, less some room for the features. */
+static int keep_records(struct perfdata_writer *w, const struct iovec *vector, size_t count,
+                        size_t written, int code, struct error *err)
+{
+    if (!w->is_pipe && written > FEATURES_ROOM)
+        w->data_size += whole_records(vector, count, written - FEATURES_ROOM, &w->kept_samples);
+    return roll_back(w, code, err);
+}
+
+int perfdata_writer_append_vector(struct perfdata_writer *w, const struct iovec *vector,
+                                  size_t count, struct error *err)
+{
+    size_t index = 0, offset = 0, written = 0;
+    while (index < count) {
+        struct iovec batch[64];
+        size_t batch_count = 0;
+        for (size_t i = index; i < count && batch_count < ARRAY_COUNT(batch); i++)
+            batch[batch_count++] = vector[i];
+        batch[0].iov_base = (char *)batch[0].iov_base + offset;
+        batch[0].iov_len -= offset;
+        ssize_t put = writev(w->fd, batch, (int)batch_count);
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0)
-            return roll_back(w, -errno, err);
-        size_t left = (size_t)put;
-        while (count && left >= vector->iov_len) {
-            left -= vector->iov_len;
-            vector++;
-            count--;
-        }
-        if (count && left) {
-            vector->iov_base = (char *)vector->iov_base + left;
-            vector->iov_len -= left;
-        }
+            return keep_records(w, vector, count, written, -errno, err);
+        written += (size_t)put;
+        offset += (size_t)put;
+        while (index < count && offset >= vector[index].iov_len)
+            offset -= vector[index++].iov_len;
     }
-    w->data_size += total;
+    w->data_size += written;
     return 0;
 }
 

@@ -36,6 +36,7 @@ struct perfdata_writer {
     struct perfdata_file_header header;
     uint64_t data_size;       /* appended so far */
     uint64_t checkpoint_size; /* what the header on the disk says */
+    uint64_t kept_samples;    /* of a vector that did not fit whole */
     struct perfdata_writer_feature *features;
     size_t feature_count, feature_capacity;
 };
@@ -48,9 +49,10 @@ int perfdata_writer_open(struct perfdata_writer *w, const char *path,
 /* Whole records.  After a failure the file holds what was appended before. */
 int perfdata_writer_append(struct perfdata_writer *w, const void *bytes, size_t size,
                            struct error *err);
-/* The same from several places; the vector is used up. */
-int perfdata_writer_append_vector(struct perfdata_writer *w, struct iovec *vector, size_t count,
-                                  struct error *err);
+/* The same from several places, where a record may run over from one into the next.  After a
+ * failure, the file holds those whole records that fitted. */
+int perfdata_writer_append_vector(struct perfdata_writer *w, const struct iovec *vector,
+                                  size_t count, struct error *err);
 int perfdata_writer_checkpoint(struct perfdata_writer *w, struct error *err);
 
 /* A feature's bytes, to be filled by the caller before perfdata_writer_finish. */

@@ -205,6 +205,8 @@ static int drain(struct recording *r, struct error *err)
         code = perfdata_writer_append_vector(&r->writer, rings->vector, rings->vector_count, err);
     rings_release(rings);
     r->result->rounds++;
+    r->result->samples =
+        code == 0 ? rings->totals.samples : r->result->samples + r->writer.kept_samples;
     return code;
 }
 
@@ -299,13 +301,15 @@ static int carry(struct recording *r, struct error *err)
     }
 }
 
-/* What was lost at the very end is in no LOST record. */
+/* What was lost at the very end is in no LOST record; nor is what did not fit onto the disk. */
 static int write_losses(struct recording *r, struct error *err)
 {
     const struct ring_totals *t = &r->sampling.rings.totals;
-    uint64_t counted = sampling_lost(&r->sampling);
-    r->result->lost = counted > t->lost ? counted : t->lost;
-    if (counted <= t->lost)
+    uint64_t counted = sampling_lost(&r->sampling), unsaid = t->samples - r->result->samples;
+    if (counted > t->lost)
+        unsaid += counted - t->lost;
+    r->result->lost = t->lost + unsaid;
+    if (!unsaid)
         return 0;
     uint64_t type = r->sampling.events[0].attr.sample_type;
     uint64_t id_bits =
@@ -315,7 +319,7 @@ static int write_losses(struct recording *r, struct error *err)
     struct perf_event_header head = {.type = PERF_RECORD_LOST_SAMPLES,
                                      .size = (uint16_t)(16 + id_size)};
     memcpy(record, &head, sizeof(head));
-    record[1] = counted - t->lost;
+    record[1] = unsaid;
     return perfdata_writer_append(&r->writer, record, head.size, err);
 }
 
@@ -353,7 +357,6 @@ static int finish(struct recording *r, int code, struct error *err)
     if (last == 0)
         last = finish_file(r, code ? &later : err);
     const struct ring_totals *t = &r->sampling.rings.totals;
-    r->result->samples = t->samples;
     r->result->throttled = t->throttled;
     r->result->bytes = r->writer.header.data.offset + r->writer.data_size;
     return code ? code : last;
@@ -397,6 +400,18 @@ static int start(struct recording *r, struct error *err)
     if (r->spec->whole_cpus)
         code = sampling_enable(&r->sampling, err);
     return code < 0 ? code : release_command(r, err);
+}
+
+/* A command that is not there is noticed before anything is opened or written. */
+static int find_command(struct recording *r, struct error *err)
+{
+    const struct process_spec *command = r->spec->command;
+    if (!command || command->environment)
+        return 0;
+    CLEANUP(memory_freep) char *path = NULL;
+    int code = process_find(command->argv[0], &path, err);
+    r->result->exec_failed = code < 0;
+    return code;
 }
 
 static int hold_command(struct recording *r, struct error *err)
@@ -448,7 +463,9 @@ static void recording_done(struct recording *r)
 
 static int run(struct recording *r, struct error *err)
 {
-    int code = hold_command(r, err);
+    int code = find_command(r, err);
+    if (code == 0)
+        code = hold_command(r, err);
     if (code == 0)
         code = start(r, err);
     if (code < 0)

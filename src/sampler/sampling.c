@@ -195,10 +195,9 @@ static void prepare(struct sampling *s, const struct sampling_spec *spec,
     }
 }
 
-static int refuse(const struct sampling *s, const struct sampling_event *e,
-                  const struct sampling_spec *spec, int code, struct error *err)
+static int refuse(const struct sampling_event *e, const struct sampling_spec *spec, int code,
+                  struct error *err)
 {
-    (void)s;
     bool is_denied = explain_refusal(code) == REFUSAL_PERMISSION;
     if (!e->event && is_denied)
         return error_set(err, code,
@@ -213,6 +212,8 @@ static int refuse(const struct sampling *s, const struct sampling_event *e,
         strbuf_puts(&why, "it can be counted ('assay stat') but not sampled here");
     else
         explain_perf_open(&why, e->event ? e->event : &unnamed, &context, code);
+    if (!is_denied && e->attr.type == PERF_TYPE_HARDWARE && !has_cycles())
+        strbuf_puts(&why, "; cpu-clock can be sampled without one");
     return error_set(err, code, "%s: %s", e->name, strbuf_text(&why));
 }
 
@@ -276,7 +277,7 @@ static int open_at(struct sampling *s, const struct sampling_spec *spec, size_t 
         if (fd == -ESRCH || (fd == -ENODEV && s->rings.count))
             return 0;
         if (!give_way(s, e, spec, fd))
-            return refuse(s, e, spec, fd, err);
+            return refuse(e, spec, fd, err);
     }
 }
 
