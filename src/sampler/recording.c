@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #define TICK_NS NS_PER_S /* how often rings are emptied even when they are not half full */
@@ -358,7 +359,9 @@ static int finish(struct recording *r, int code, struct error *err)
         last = finish_file(r, code ? &later : err);
     const struct ring_totals *t = &r->sampling.rings.totals;
     r->result->throttled = t->throttled;
-    r->result->bytes = r->writer.header.data.offset + r->writer.data_size;
+    struct stat st;
+    bool is_file = !r->writer.is_pipe && fstat(r->writer.fd, &st) == 0;
+    r->result->bytes = is_file ? (uint64_t)st.st_size : r->writer.data_size;
     return code ? code : last;
 }
 
