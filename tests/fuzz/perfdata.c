@@ -7,15 +7,22 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static volatile unsigned sum;
+static const unsigned char *record_start, *record_end; /* of the record at hand, or NULL */
 
+/* A pointer out of the record need not be one out of the memory, so that is watched here. */
 static void touch(const void *bytes, uint64_t size)
 {
+    const unsigned char *at = bytes;
+    if (at && size && record_start &&
+        (at < record_start || at > record_end || size > (uint64_t)(record_end - at)))
+        abort();
     for (uint64_t i = 0; bytes && i < size; i++)
         sum += ((const unsigned char *)bytes)[i];
 }
@@ -46,6 +53,8 @@ static void touch_sample(const struct perfdata_sample *s)
 
 static void touch_record(const struct perfdata_record *r)
 {
+    record_start = r->bytes;
+    record_end = record_start ? record_start + r->size_bytes : NULL;
     switch (r->type) {
     case PERF_RECORD_SAMPLE:
         touch_sample(&r->sample);
@@ -85,6 +94,7 @@ static void touch_record(const struct perfdata_record *r)
 
 static void touch_file(struct perfdata *p)
 {
+    record_start = NULL;
     size_t count, size;
     const struct perfdata_build_id *ids = perfdata_build_ids(p, &count);
     for (size_t i = 0; i < count; i++)
