@@ -18,6 +18,7 @@ enum {
 
 extern const struct verb verb_completion;
 extern const struct verb verb_events;
+extern const struct verb verb_record;
 extern const struct verb verb_stat;
 extern const struct verb verb_doctor;
 
