@@ -82,23 +82,43 @@ static bool registers_of(const ucontext_t *context, struct unwind_registers *r)
 #endif
 }
 
-/* As the kernel does: what lies above the stack pointer. */
-static size_t unwind_context(const ucontext_t *context, size_t most_bytes,
-                             struct unwind_frame *frames, enum unwind_end *end)
+static uint64_t stack_copy[STACK_BYTES / 8];
+static size_t copied;
+
+/* As the kernel does: what lies above the stack pointer.  The sanitizers' own marks on the stack
+ * are read as well. */
+__attribute__((no_sanitize("address"))) static void copy_stack(const struct unwind_registers *r)
+{
+    const volatile uint64_t *from = (const uint64_t *)(uintptr_t)(unwind_registers_sp(r) & ~7ull);
+    copied = 0;
+    while (copied < STACK_BYTES && (uint64_t)(uintptr_t)from < stack_end) {
+        stack_copy[copied / 8] = *from++;
+        copied += 8;
+    }
+}
+
+static size_t unwind_context(const ucontext_t *context, struct unwind_frame *frames,
+                             enum unwind_end *end)
 {
     struct unwind_registers r;
     if (!registers_of(context, &r))
         return 0;
-    uint64_t sp = unwind_registers_sp(&r);
-    size_t size = sp < stack_end ? stack_end - sp : 0;
-    if (size > most_bytes)
-        size = most_bytes;
-    return unwind_user(space, &r, (const void *)(uintptr_t)sp, size, frames, FRAMES_MAX, end);
+    copy_stack(&r);
+    return unwind_user(space, &r, stack_copy, copied, frames, FRAMES_MAX, end);
 }
 
 static ucontext_t here;
 static void *expected[FRAMES_MAX];
 static int expected_count;
+
+/* Under a sanitizer backtrace() has a frame of its own in front: the callers are compared. */
+static void check_expected(const struct unwind_frame *frames, size_t count)
+{
+    size_t truth = (size_t)expected_count;
+    CHECK(count > 1 && count <= truth && count + 1 >= truth);
+    for (size_t i = 1; i < count && i < truth; i++)
+        CHECK(frames[count - i].ip == (uint64_t)(uintptr_t)expected[truth - i]);
+}
 
 static const char *name_of(struct location location)
 {
@@ -119,17 +139,12 @@ TEST(a_stack_is_unwound_as_backtrace_does)
         return;
     }
     expected_count = backtrace(expected, FRAMES_MAX);
-    size_t count = unwind_context(&here, STACK_BYTES, frames, &end);
-    CHECK_INT(count, expected_count);
+    size_t count = unwind_context(&here, frames, &end);
+    check_expected(frames, count);
     CHECK_INT(end, UNWIND_OUTERMOST);
-    for (size_t i = 1; i < count && i < (size_t)expected_count; i++)
-        CHECK(frames[i].ip == (uint64_t)(uintptr_t)expected[i]);
     CHECK_STR(name_of(frames[0].location), "a_stack_is_unwound_as_backtrace_does");
     CHECK_STR(name_of(frames[1].location), "main");
 }
-
-static char stack_copy[STACK_BYTES];
-static size_t copied;
 
 /* Functions that stay what they are written as. */
 #ifdef __clang__
@@ -143,11 +158,8 @@ static PLAIN int copying(int value)
     struct unwind_registers r;
     getcontext(&here);
     expected_count = backtrace(expected, FRAMES_MAX);
-    if (registers_of(&here, &r)) {
-        uint64_t sp = unwind_registers_sp(&r);
-        copied = stack_end - sp < sizeof(stack_copy) ? stack_end - sp : sizeof(stack_copy);
-        memcpy(stack_copy, (const void *)(uintptr_t)sp, copied);
-    }
+    if (registers_of(&here, &r))
+        copy_stack(&r);
     return value + 1;
 }
 
@@ -168,7 +180,7 @@ TEST(a_copied_stack_that_is_cut_says_so)
         return;
     }
     size_t whole = unwind_user(space, &r, stack_copy, copied, frames, FRAMES_MAX, &end);
-    CHECK_INT(whole, expected_count);
+    check_expected(frames, whole);
     CHECK_STR(name_of(frames[0].location), "copying");
     CHECK_STR(name_of(frames[1].location), "calls_copying");
     size_t last = 1;
@@ -248,7 +260,7 @@ static void on_step(int number, siginfo_t *info, void *argument)
     (void)number, (void)info;
     int depth = backtrace(truth, FRAMES_MAX);
     uint64_t pc = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
-    size_t count = unwind_context(context, STACK_BYTES, frames, &end);
+    size_t count = unwind_context(context, frames, &end);
     int skip = 0;
     while (skip < depth && (uint64_t)(uintptr_t)truth[skip] != pc)
         skip++;
