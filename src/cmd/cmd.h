@@ -17,6 +17,7 @@ enum {
 };
 
 extern const struct verb verb_completion;
+extern const struct verb verb_doctor;
 
 /* All verbs, in the order of the help; ends with NULL. */
 extern const struct verb *const verbs[];

@@ -8,6 +8,7 @@
 
 const struct verb *const verbs[] = {
     &verb_completion,
+    &verb_doctor,
     NULL,
 };
 

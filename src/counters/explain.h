@@ -20,8 +20,7 @@ struct explain_context {
     bool grouped;
 };
 
-enum refusal explain_refusal(const struct event *e, const struct explain_context *context,
-                             int code);
+enum refusal explain_refusal(int code);
 
 /* Appends one or two sentences without a full stop at the end. */
 void explain_perf_open(struct strbuf *out, const struct event *e,

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* Counts without a PMU: see simulated.h. */
+#include "counters/simulated.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "base/strings.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* Sums of cachegrind's columns (documented in the Valgrind manual, chapter 5.9). */
+static const struct {
+    struct simulated_event event;
+    const char *columns[3];
+} definitions[] = {
+    {{"sim:instructions", "instructions executed in user mode", false, 0}, {"Ir"}},
+    {{"sim:branches", "conditional and indirect branches", false, 0}, {"Bc", "Bi"}},
+    {{"sim:branch-misses", "mispredicted by the simulated predictor", true, 1}, {"Bcm", "Bim"}},
+    {{"sim:L1-icache-load-misses", "of the simulated level 1 instruction cache", true, 0},
+     {"I1mr"}},
+    {{"sim:L1-dcache-loads", "data reads", false, 0}, {"Dr"}},
+    {{"sim:L1-dcache-load-misses", "of the simulated level 1 data cache", true, 4}, {"D1mr"}},
+    {{"sim:L1-dcache-stores", "data writes", false, 0}, {"Dw"}},
+    {{"sim:L1-dcache-store-misses", "of the simulated level 1 data cache", true, 6}, {"D1mw"}},
+    {{"sim:LLC-misses", "reads and writes that missed the simulated last level", false, 0},
+     {"ILmr", "DLmr", "DLmw"}},
+};
+
+static struct simulated_event event_table[ARRAY_COUNT(definitions)];
+
+static size_t event_count(bool full)
+{
+    return full ? ARRAY_COUNT(definitions) : 1;
+}
+
+/* The line of the text that starts with the key, behind it; NULL when there is none. */
+static const char *find_line(const char *text, const char *key)
+{
+    size_t length = strlen(key);
+    for (const char *line = text; line && *line;) {
+        if (strncmp(line, key, length) == 0)
+            return line + length;
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    return NULL;
+}
+
+/* The number in summary that stands where events has the column. */
+static int column_value(const char *events, const char *summary, const char *column,
+                        uint64_t *ret_value, struct error *err)
+{
+    size_t wanted = strlen(column);
+    for (;;) {
+        events += strspn(events, " ");
+        summary += strspn(summary, " ");
+        size_t name = strcspn(events, " \n"), number = strcspn(summary, " \n");
+        if (!name || !number)
+            return error_set(err, -EINVAL, "the column %s is missing", column);
+        if (name == wanted && strncmp(events, column, name) == 0) {
+            CLEANUP(memory_freep) char *text = memory_strndup(summary, number);
+            return parse_u64(text, ret_value, err);
+        }
+        events += name;
+        summary += number;
+    }
+}
+
+int simulated_parse(const char *text, bool full, uint64_t *values, struct error *err)
+{
+    const char *events = find_line(text, "events:"), *summary = find_line(text, "summary:");
+    if (!events || !summary)
+        return error_set(err, -EINVAL, "no events: and summary: lines (was it cut short?)");
+    uint64_t sums[ARRAY_COUNT(definitions)] = {0};
+    for (size_t i = 0; i < event_count(full); i++)
+        for (size_t j = 0; j < ARRAY_COUNT(definitions[i].columns); j++) {
+            uint64_t value;
+            if (!definitions[i].columns[j])
+                break;
+            int r = column_value(events, summary, definitions[i].columns[j], &value, err);
+            if (r < 0)
+                return r;
+            sums[i] += value;
+        }
+    for (size_t i = 0; i < event_count(full); i++)
+        values[i] += sums[i];
+    return 0;
+}
+
+static void find_version(const char *valgrind, struct simulation *s)
+{
+    CLEANUP(memory_freep) char *command = memory_printf("'%s' --version 2>/dev/null", valgrind);
+    char line[40] = "valgrind of unknown version";
+    FILE *pipe = popen(command, "re");
+    if (pipe) {
+        if (fgets(line, sizeof(line), pipe))
+            line[strcspn(line, "\n")] = '\0';
+        pclose(pipe);
+    }
+    snprintf(s->tool, sizeof(s->tool), "cachegrind of %s", line);
+}
+
+static void remove_folder(char **path)
+{
+    DIR *folder = *path ? opendir(*path) : NULL;
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+    if (*path)
+        rmdir(*path);
+    free(*path);
+}
+
+/* Adds up what each process left in the folder, and empties it. */
+static int collect(const char *path, struct simulation *s, struct simulated_run *run,
+                   struct error *err)
+{
+    struct dirent **list;
+    int count = scandir(path, &list, NULL, NULL), r = 0;
+    if (count < 0)
+        return error_errno(err, -errno, "%s", path);
+    for (int i = 0; i < count; i++) {
+        CLEANUP(memory_freep) char *file = memory_printf("%s/%s", path, list[i]->d_name);
+        CLEANUP(strbuf_done) struct strbuf text = {0};
+        if (r == 0 && str_has_prefix(list[i]->d_name, "out.")) {
+            r = file_read(file, &text, err);
+            if (r == 0)
+                r = simulated_parse(strbuf_text(&text), s->full, run->values, err);
+            if (r < 0)
+                error_wrap(err, r, "cachegrind's output %s", list[i]->d_name);
+            run->process_count++;
+        }
+        unlink(file);
+        free(list[i]);
+    }
+    free(list);
+    return r;
+}
+
+static int no_output(const char *path, struct error *err)
+{
+    /* Valgrind's own words tell why, a set-uid program or a foreign architecture for example. */
+    CLEANUP(memory_freep) char *file = memory_printf("%s/log", path);
+    CLEANUP(strbuf_done) struct strbuf log = {0}, safe = {0};
+    file_read(file, &log, NULL);
+    strbuf_put_safe(&safe, strbuf_text(&log), log.length, 400);
+    return error_set(err, -EIO, "cachegrind counted nothing%s%s", safe.length ? "; it says: " : "",
+                     strbuf_text(&safe));
+}
+
+static int run_once(const struct simulate_spec *spec, struct simulation *s, char *const *argv,
+                    const char *folder, struct error *err)
+{
+    struct process_spec command = {.argv = argv, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1};
+    struct simulated_run run = {0};
+    struct process_result result;
+    pid_t pid;
+    uint64_t start_ns = clock_now_ns();
+    int r = process_spawn(&command, &pid, err);
+    if (r < 0)
+        return r;
+    process_signals_target(pid);
+    r = process_wait(pid, &result, err);
+    process_signals_target(0);
+    run.wall_ns = clock_now_ns() - start_ns;
+    run.status = result.status;
+    if (r == 0)
+        r = collect(folder, s, &run, err);
+    if (r == 0 && !run.process_count)
+        r = no_output(folder, err);
+    if (r < 0)
+        return r;
+    ARRAY_PUSH(s->runs, s->run_count, s->run_capacity) = run;
+    if (spec->on_run)
+        spec->on_run(s, spec->context);
+    return 0;
+}
+
+int simulate(const struct simulate_spec *spec, struct simulation *s, int *ret_start_code,
+             struct error *err)
+{
+    for (size_t i = 0; i < ARRAY_COUNT(definitions); i++)
+        event_table[i] = definitions[i].event;
+    *s = (struct simulation){
+        .full = spec->full, .events = event_table, .event_count = event_count(spec->full)};
+    CLEANUP(memory_freep) char *valgrind = NULL;
+    CLEANUP(memory_freep) char *program = NULL;
+    if (process_find("valgrind", &valgrind, NULL) < 0)
+        return error_set(err, -ENOENT,
+                         "--sim needs Valgrind; install it: sudo apt-get install valgrind");
+    int r = process_find(spec->argv[0], &program, err);
+    if (r < 0) {
+        *ret_start_code = r;
+        return r;
+    }
+    find_version(valgrind, s);
+    const char *base = getenv("TMPDIR");
+    CLEANUP(remove_folder)
+    char *folder = memory_printf("%s/assay-sim-XXXXXX", base && *base ? base : "/tmp");
+    if (!mkdtemp(folder))
+        return error_errno(err, -errno, "making a temporary folder %s", folder);
+    CLEANUP(memory_freep)
+    char *out_option = memory_printf("--cachegrind-out-file=%s/out.%%p", folder);
+    CLEANUP(memory_freep) char *log_option = memory_printf("--log-file=%s/log", folder);
+    size_t words = 0;
+    while (spec->argv[words])
+        words++;
+    char *head[] = {valgrind,
+                    "--tool=cachegrind",
+                    "--trace-children=yes",
+                    spec->full ? "--cache-sim=yes" : "--cache-sim=no",
+                    spec->full ? "--branch-sim=yes" : "--branch-sim=no",
+                    out_option,
+                    log_option,
+                    "--"};
+    CLEANUP(memory_freep)
+    char **argv = memory_zalloc(ARRAY_COUNT(head) + words + 1, sizeof(*argv));
+    memcpy(argv, head, sizeof(head));
+    memcpy(argv + ARRAY_COUNT(head), spec->argv, words * sizeof(*argv));
+    process_signals_catch();
+    while (r == 0 && s->run_count < spec->repeat_count && !process_signals_caught())
+        r = run_once(spec, s, argv, folder, err);
+    s->signal = process_signals_caught();
+    process_signals_restore();
+    return r;
+}
+
+void simulation_done(struct simulation *s)
+{
+    free(s->runs);
+    *s = (struct simulation){0};
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counts of every thread that a command starts.
+ *
+ * Inherited events add up in their parent, so a plain read cannot tell threads apart.  With
+ * attr.inherit_stat the kernel writes a PERF_RECORD_READ with a thread's own counts into the ring
+ * when it ends; a ring of an inherited event must be bound to a CPU, so each event is opened once
+ * per CPU and a thread's counts are summed over them.
+ */
+#ifndef ASSAY_COUNTERS_THREADS_H
+#define ASSAY_COUNTERS_THREADS_H
+
+#include "counters/measure.h"
+
+struct thread_counters {
+    const struct event_list *list;
+    size_t cpu_count, ring_bytes;
+    int *fds;      /* [cpu × event count + event], -1 for none */
+    uint64_t *ids; /* the kernel's number of each */
+    void **rings;  /* one per CPU, on the CPU's first event */
+    struct measurement *into;
+};
+
+/* Opens the events that m->why does not exclude on the children of the calling thread. */
+int thread_counters_open(struct thread_counters *t, const struct event_list *list,
+                         struct measurement *m, struct error *err);
+/* Moves what the rings hold into m->threads and m->lost_records. */
+void thread_counters_drain(struct thread_counters *t);
+void thread_counters_done(struct thread_counters *t);
+
+/* The thread's entry in m, made when it is new. */
+struct measured_thread *measurement_thread(struct measurement *m, pid_t pid, pid_t tid);
+
+#endif

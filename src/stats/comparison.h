@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Is the new one different from the base, by how much, and how sure is that?
+ *
+ * Two ways in: rounds in which both ran (paired: the difference is taken within each round, so
+ * that drift and neighbours which hit both alike cancel), and two samples taken apart (unpaired).
+ * docs/METHOD.md says why these methods and shows how often their intervals hold.
+ */
+#ifndef ASSAY_STATS_COMPARISON_H
+#define ASSAY_STATS_COMPARISON_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+    /* From this many rounds on an interval is called a 95 % interval. */
+    COMPARISON_ROUNDS_MIN = 8,
+};
+
+enum comparison_scale {
+    COMPARISON_RATIO,      /* estimate = new / base; every value was positive */
+    COMPARISON_DIFFERENCE, /* estimate = new - base; some value was zero or negative */
+};
+
+struct comparison {
+    enum comparison_scale scale;
+    double estimate, low, high; /* low and high are NaN where one value is all there is */
+    double level;               /* what the interval achieves, 0.95 from 8 rounds on */
+    double p;                   /* two-sided; below 1 - level exactly when 1 (or 0) lies outside */
+    double base_median, new_median;
+    size_t base_count, new_count; /* equal when paired: the number of rounds */
+    double autocorrelation;       /* from one round to the next, corrected for small samples */
+    double widening;              /* how much wider than for independent rounds, 1 or more */
+    double effective_count;       /* how many independent rounds would tell as much */
+    bool autocorrelated;          /* the rounds depend on each other beyond chance */
+    bool too_few;                 /* too few rounds for a 95 % interval */
+    const char *method;
+};
+
+/*
+ * Compares base[i] with new[i] of the same round i, rounds in the order in which they ran.  `level`
+ * is 0.95 unless there is a reason.  Fails with -EINVAL on no rounds, on a value that is not
+ * finite (the message says which) and on a level outside (0, 1).
+ */
+int stats_compare_paired(const double *base_values, const double *new_values, size_t round_count,
+                         double level, struct comparison *ret_comparison, struct error *err);
+
+#endif
