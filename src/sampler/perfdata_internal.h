@@ -7,7 +7,9 @@
  *   perfdata_events.c   attributes, ids and names
  *   perfdata_features.c what the header says about the recording
  *   perfdata_parse.c    one record taken apart
- *   perfdata_read.c     opening, the header, and the loop that joins the others
+ *   perfdata_group.c    samples that stand for a whole group of events
+ *   perfdata_open.c     opening and the header
+ *   perfdata_read.c     the loop that joins the others
  */
 #ifndef ASSAY_SAMPLER_PERFDATA_INTERNAL_H
 #define ASSAY_SAMPLER_PERFDATA_INTERNAL_H
@@ -162,6 +164,24 @@ struct source {
     struct queue queue;
 };
 
+/*
+ * A sample with PERF_SAMPLE_READ stands for one sample of each event in its group: as in perf, the
+ * period of each is how far its count has come since the group's last sample.
+ */
+struct group_value {
+    uint64_t id, last;
+    uint32_t tid; /* counts of inherited events are each thread's own; else 0 */
+    bool used;
+};
+
+struct group {
+    bool is_open;
+    uint64_t index; /* of the next value */
+    struct perfdata_record record;
+    struct group_value *values; /* open addressing; a power of two, at most half full */
+    size_t value_count, slot_count;
+};
+
 struct perfdata {
     char *name;
     struct perfdata_options options;
@@ -173,6 +193,7 @@ struct perfdata {
     uint64_t given_ns;  /* the time of the newest queued record that was given */
     const void *pinned; /* the queued record that was given last */
     struct events events;
+    struct group group;
     struct perfdata_info info;
     struct perfdata_losses losses;
     struct perfdata_build_id *build_ids;
@@ -199,6 +220,11 @@ void features_done(struct perfdata *p);
 /* perfdata_parse.c: false when the record contradicts itself. */
 bool perfdata_parse(struct perfdata *p, const struct perf_event_header *record,
                     struct perfdata_record *ret);
+
+/* perfdata_group.c */
+void group_start(struct perfdata *p, const struct perfdata_record *record);
+bool group_next(struct perfdata *p, struct perfdata_record *ret); /* false at the group's end */
+void group_done(struct group *g);
 
 /* perfdata_unpack.c: the decompressor behind COMPRESSED records. */
 bool unpack_start(struct source *s, const struct perf_event_header *record, uint64_t offset);
