@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* What load.c and chain.c share: the state while a recording is read. */
+#ifndef ASSAY_PROFILE_LOAD_H
+#define ASSAY_PROFILE_LOAD_H
+
+#include "profile/profile.h"
+#include "symbols/addrspace.h"
+#include "symbols/unwind.h"
+
+/*
+ * Two caches that answer for nearly every sample of a long recording.  They are of fixed size and
+ * forget; nothing is wrong when they do.  Generations say when the maps of a process changed.
+ */
+struct address_cache_entry {
+    uint64_t generation, address;
+    uint32_t flags, location;
+};
+
+/* A row of callers by a hash of 128 bits. */
+struct callers_cache_entry {
+    uint64_t hash_a, hash_b;
+    uint32_t node;
+};
+
+#define CHAIN_CACHE_LOG2 15
+#define CHAIN_UNWIND_MAX 1024
+
+struct chain_entry {
+    uint64_t address;
+    uint32_t flags;
+};
+
+struct chain_builder {
+    struct profile *profile;
+    struct processes *processes;
+    enum unwind_arch arch;
+    bool can_unwind;
+    struct address_cache_entry *addresses;
+    struct callers_cache_entry *callers;
+    struct chain_entry *entries;
+    size_t entry_count, entry_capacity;
+    struct unwind_frame *unwound;
+};
+
+uint64_t processes_generation(struct processes *processes, pid_t pid, uint64_t time_ns);
+
+void chain_init(struct chain_builder *b, struct profile *profile, struct processes *processes,
+                const char *arch);
+void chain_done(struct chain_builder *b);
+/* The stack of a sample. */
+uint32_t chain_node(struct chain_builder *b, const struct perfdata_record *record);
+
+/* Counts what profile_chains says of merged stacks; after symbolizing. */
+void chain_judge(struct profile *profile);
+
+#endif
