@@ -17,6 +17,8 @@ enum {
 };
 
 extern const struct verb verb_completion;
+extern const struct verb verb_events;
+extern const struct verb verb_stat;
 extern const struct verb verb_doctor;
 
 /* All verbs, in the order of the help; ends with NULL. */

@@ -7,8 +7,12 @@
 #include <stdio.h>
 
 const struct verb *const verbs[] = {
-    &verb_completion,
+    /* measure */
+    &verb_stat,
+    &verb_events,
     &verb_doctor,
+    /* the rest */
+    &verb_completion,
     NULL,
 };
 

@@ -26,10 +26,17 @@ static bool lives_in_kernel(const struct event *e)
             e->attr.config == PERF_COUNT_SW_CGROUP_SWITCHES);
 }
 
+/* The kernel's clock events pass over exclude_kernel: they count all of the task's time. */
+static bool counts_all_modes(const struct event *e)
+{
+    return e->attr.type == PERF_TYPE_SOFTWARE && (e->attr.config == PERF_COUNT_SW_TASK_CLOCK ||
+                                                  e->attr.config == PERF_COUNT_SW_CPU_CLOCK);
+}
+
 static bool may_drop_kernel(const struct counter *item, const struct counter_target *target)
 {
     const struct event *e = item->event;
-    return !item->user_only && !e->has_modifier && !lives_in_kernel(e) &&
+    return !item->restricted && !e->has_modifier && !lives_in_kernel(e) &&
            e->attr.type != PERF_TYPE_TRACEPOINT && target->kind != TARGET_CPUS &&
            target->kind != TARGET_CGROUP;
 }
@@ -73,7 +80,7 @@ static struct perf_event_attr make_attr(const struct counter *item,
         attr.disabled = on_exec || target->start_paused;
         attr.enable_on_exec = on_exec;
     }
-    if (item->user_only) {
+    if (item->restricted) {
         attr.exclude_kernel = 1;
         attr.exclude_hv = 1;
     }
@@ -118,9 +125,10 @@ static int open_one(struct counters *c, size_t index, size_t entity,
         fd = counters_open_raw(&attr, pid, cpu, group_fd, flags);
         if ((fd != -EACCES && fd != -EPERM) || !may_drop_kernel(item, target))
             break;
-        item->user_only = true;
+        item->restricted = true;
     }
     if (fd >= 0) {
+        item->user_only = item->restricted && !counts_all_modes(item->event);
         item->fds[entity] = fd;
         return 0;
     }
@@ -166,22 +174,49 @@ static int open_event(struct counters *c, size_t index, const struct counter_tar
     return 0;
 }
 
-static int open_guard(struct counters *c, struct error *err)
+/* Whether the kernel keeps the event with those of the CPU's PMU, which before Linux 6.2 are
+ * apart from all others. */
+static bool lives_in_pmu(const struct event *e)
 {
-    struct perf_event_attr attr = {.size = sizeof(attr),
-                                   .type = PERF_TYPE_SOFTWARE,
-                                   .config = PERF_COUNT_SW_DUMMY,
-                                   .disabled = 1,
-                                   .exclude_kernel = 1,
-                                   .exclude_hv = 1};
-    c->guard_fd = counters_open_raw(&attr, 0, -1, -1, 0);
-    return c->guard_fd < 0 ? error_errno(err, c->guard_fd, "opening the guard event") : 0;
+    switch (e->attr.type) {
+    case PERF_TYPE_SOFTWARE:
+    case PERF_TYPE_TRACEPOINT:
+    case PERF_TYPE_BREAKPOINT:
+        return false;
+    default:
+        return !e->probe_target;
+    }
+}
+
+static int open_guard(struct perf_event_attr attr, int *ret_fd, struct error *err)
+{
+    attr.disabled = 1;
+    attr.enable_on_exec = attr.inherit = attr.pinned = attr.exclusive = 0;
+    int fd = counters_open_raw(&attr, 0, -1, -1, 0);
+    if (fd < 0)
+        return error_errno(err, fd, "opening the guard event");
+    *ret_fd = fd;
+    return 0;
+}
+
+static int open_guards(struct counters *c, const struct counter_target *target, struct error *err)
+{
+    struct perf_event_attr dummy = {.size = sizeof(dummy),
+                                    .type = PERF_TYPE_SOFTWARE,
+                                    .config = PERF_COUNT_SW_DUMMY,
+                                    .exclude_kernel = 1,
+                                    .exclude_hv = 1};
+    int r = open_guard(dummy, &c->guard_fds[0], err);
+    for (size_t i = 0; i < c->count && r == 0; i++)
+        if (!c->items[i].why && lives_in_pmu(c->items[i].event))
+            return open_guard(make_attr(&c->items[i], target, true), &c->guard_fds[1], err);
+    return r;
 }
 
 int counters_open(struct counters *c, const struct event_list *list,
                   const struct counter_target *target, struct error *err)
 {
-    *c = (struct counters){.count = list->count, .guard_fd = -1};
+    *c = (struct counters){.count = list->count, .guard_fds = {-1, -1}};
     c->entity_count = target->kind == TARGET_CHILDREN ? 1
                       : target->kind == TARGET_TASKS  ? target->task_count
                                                       : target->cpu_count;
@@ -199,7 +234,7 @@ int counters_open(struct counters *c, const struct event_list *list,
         supported += !c->items[i].why;
     }
     if (r == 0 && target->kind == TARGET_CHILDREN && supported)
-        r = open_guard(c, err);
+        r = open_guards(c, target, err);
     if (r == 0 && supported && !opened)
         r = error_set(err, -ESRCH, "there is nothing left to count: the process has ended");
     if (r < 0)
@@ -279,8 +314,9 @@ void counters_done(struct counters *c)
         free(c->items[i].why);
     }
     free(c->items);
-    fd_closep(&c->guard_fd);
-    *c = (struct counters){.guard_fd = -1};
+    fd_closep(&c->guard_fds[0]);
+    fd_closep(&c->guard_fds[1]);
+    *c = (struct counters){.guard_fds = {-1, -1}};
 }
 
 double counter_scaled(const struct counter_value *v)

@@ -7,7 +7,8 @@
  * child's copies when it executes the command.  So a thousand runs cost one perf_event_open per
  * event, and the parent may vfork.  (A disabled event that is not inherited is opened beside them:
  * it keeps the kernel from treating the child's set of events as interchangeable with the parent's,
- * in which case the exec would use up the parent's enable_on_exec.)
+ * in which case the exec would use up the parent's enable_on_exec.  Before Linux 6.2 a task has two
+ * sets, hardware and others: then there are two such events.)
  *
  * One thread opens, reads and closes.  Reading gives totals since the opening; a run's own counts
  * are differences.
@@ -49,16 +50,17 @@ struct counter_value {
 
 struct counter {
     const struct event *event;
-    char *why;      /* not NULL: not supported here, and why */
-    bool user_only; /* the kernel's part was left out for lack of permission */
-    int *fds;       /* one per entity; -1 where it was gone */
+    char *why;       /* not NULL: not supported here, and why */
+    bool user_only;  /* the kernel's part was left out for lack of permission */
+    bool restricted; /* opened for user mode only; a clock counts the kernel's time all the same */
+    int *fds;        /* one per entity; -1 where it was gone */
 };
 
 struct counters {
     struct counter *items; /* as many as the list had, in its order */
     size_t count;
     size_t entity_count; /* threads or CPUs that are counted apart */
-    int guard_fd;        /* the event that is not inherited, see above; -1 for none */
+    int guard_fds[2];    /* the events that are not inherited, see above; -1 for none */
 };
 
 /* The list must outlive the counters.  Events the machine does not have are no failure. */
@@ -76,6 +78,13 @@ void counters_done(struct counters *c);
 /* perf_event_open itself, close-on-exec; a negative errno on failure. */
 int counters_open_raw(struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd,
                       unsigned long flags);
+
+/* Whether the value means something: an event that was enabled but never got a counter counted
+ * nothing, while one whose task never ran in that time truly counted 0. */
+static inline bool counter_was_counted(const struct counter_value *v)
+{
+    return v->running_ns > 0 || v->enabled_ns == 0;
+}
 
 /* The estimate for the whole enabled time; the raw count when it never ran. */
 double counter_scaled(const struct counter_value *v);

@@ -44,6 +44,7 @@ static void remember_states(struct session *s)
         if (!s->m->why[i] && s->counters.items[i].why)
             s->m->why[i] = memory_strdup(s->counters.items[i].why);
         s->m->user_only[i] |= s->counters.items[i].user_only;
+        s->m->restricted[i] |= s->counters.items[i].restricted;
     }
 }
 
@@ -442,14 +443,26 @@ static void session_done(struct session *s)
     free(s->cpus);
 }
 
+/* Time the host took from this machine's CPUs since it booted; 0 where it is not told. */
+static uint64_t read_steal_ns(void)
+{
+    char line[512];
+    unsigned long long steal = 0;
+    if (!file_read_line("/proc/stat", line, sizeof(line)) ||
+        sscanf(line, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) != 1)
+        return 0;
+    return steal * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
 int measure(const struct measure_spec *spec, struct measurement *m, int *ret_start_code,
             struct error *err)
 {
     *m = (struct measurement){.event_count = spec->events->count};
     m->why = memory_zalloc(m->event_count, sizeof(*m->why));
     m->user_only = memory_zalloc(m->event_count, sizeof(*m->user_only));
+    m->restricted = memory_zalloc(m->event_count, sizeof(*m->restricted));
     CLEANUP(session_done)
-    struct session s = {.spec = spec, .m = m, .cgroup_fd = -1, .counters.guard_fd = -1};
+    struct session s = {.spec = spec, .m = m, .cgroup_fd = -1, .counters.guard_fds = {-1, -1}};
     s.last = new_values(m);
     s.interval = new_values(m);
     int r = find_target(&s, err);
@@ -459,9 +472,16 @@ int measure(const struct measure_spec *spec, struct measurement *m, int *ret_sta
         return r;
     process_adopt_orphans();
     process_signals_catch();
+    uint64_t steal_before_ns = read_steal_ns();
     while (r == 0 && m->run_count < spec->repeat_count && !process_signals_caught())
         r = run_once(&s, ret_start_code, err);
+    /* A thread whose beginning was not seen has its process's name. */
+    for (size_t i = 0; i < m->thread_count; i++)
+        for (size_t j = 0; j < m->thread_count && !*m->threads[i].name; j++)
+            if (m->threads[j].tid == m->threads[i].pid)
+                memcpy(m->threads[i].name, m->threads[j].name, sizeof(m->threads[i].name));
     m->signal = process_signals_caught();
+    m->steal_ns = read_steal_ns() - steal_before_ns;
     process_signals_restore();
     return r;
 }
@@ -481,5 +501,6 @@ void measurement_done(struct measurement *m)
     free(m->threads);
     free(m->why);
     free(m->user_only);
+    free(m->restricted);
     *m = (struct measurement){0};
 }

@@ -34,8 +34,9 @@ struct measured_thread {
 
 struct measurement {
     size_t event_count;
-    char **why;      /* per event: not NULL when it is not supported, and why */
-    bool *user_only; /* per event: the kernel's part is missing for lack of permission */
+    char **why;       /* per event: not NULL when it is not supported, and why */
+    bool *user_only;  /* per event: the kernel's part is missing for lack of permission */
+    bool *restricted; /* per event: had to be opened for user mode only */
     struct measured_run *runs;
     size_t run_count, run_capacity;
     struct measured_interval *intervals;
@@ -43,6 +44,7 @@ struct measurement {
     struct measured_thread *threads;
     size_t thread_count, thread_capacity;
     uint64_t lost_records; /* of per-thread counts: their threads are missing */
+    uint64_t steal_ns;     /* that the host took from all CPUs meanwhile */
     int signal;            /* that ended the measurement early, 0 for none */
 };
 

@@ -30,7 +30,10 @@ static const struct {
      {"ILmr", "DLmr", "DLmw"}},
 };
 
-static struct simulated_event event_table[ARRAY_COUNT(definitions)];
+const struct simulated_event *simulated_event(size_t index)
+{
+    return &definitions[index].event;
+}
 
 static size_t event_count(bool full)
 {
@@ -184,10 +187,7 @@ static int run_once(const struct simulate_spec *spec, struct simulation *s, char
 int simulate(const struct simulate_spec *spec, struct simulation *s, int *ret_start_code,
              struct error *err)
 {
-    for (size_t i = 0; i < ARRAY_COUNT(definitions); i++)
-        event_table[i] = definitions[i].event;
-    *s = (struct simulation){
-        .full = spec->full, .events = event_table, .event_count = event_count(spec->full)};
+    *s = (struct simulation){.full = spec->full, .event_count = event_count(spec->full)};
     CLEANUP(memory_freep) char *valgrind = NULL;
     CLEANUP(memory_freep) char *program = NULL;
     if (process_find("valgrind", &valgrind, NULL) < 0)

@@ -34,7 +34,6 @@ struct simulated_run {
 struct simulation {
     char tool[64]; /* "cachegrind of valgrind-3.19.0" */
     bool full;
-    const struct simulated_event *events;
     size_t event_count;
     struct simulated_run *runs;
     size_t run_count, run_capacity;
@@ -53,6 +52,9 @@ struct simulate_spec {
 int simulate(const struct simulate_spec *spec, struct simulation *s, int *ret_start_code,
              struct error *err);
 void simulation_done(struct simulation *s);
+
+/* The events in the order of the values. */
+const struct simulated_event *simulated_event(size_t index);
 
 /* Adds the totals of one cachegrind.out text (terminated) to values, as many as the events that
  * full or not give. */

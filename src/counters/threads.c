@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #define RING_PAGES 64u /* of data, for each CPU: about 3,000 records */
 
@@ -25,73 +26,112 @@ struct measured_thread *measurement_thread(struct measurement *m, pid_t pid, pid
     return thread;
 }
 
-static int open_event(struct thread_counters *t, size_t slot, size_t event, int cpu, bool first,
-                      struct error *err)
+static int open_column(struct thread_counters *t, size_t slot, struct perf_event_attr attr, int cpu)
 {
-    struct perf_event_attr attr = t->list->items[event].attr;
     attr.disabled = 1;
     attr.enable_on_exec = 1;
     attr.inherit = 1;
     attr.inherit_stat = 1;
     attr.read_format =
         PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID;
-    if (first) {
-        attr.comm = 1;
-        attr.task = 1;
-    }
-    if (t->into->user_only[event]) {
+    int fd = counters_open_raw(&attr, 0, cpu, -1, 0);
+    if (fd < 0)
+        return fd;
+    t->fds[slot] = fd;
+    return ioctl(fd, PERF_EVENT_IOC_ID, &t->ids[slot]) < 0 ? -errno : 0;
+}
+
+/* The dummy of a CPU, which also has the ring. */
+static int open_dummy(struct thread_counters *t, size_t index, int cpu, struct error *err)
+{
+    struct perf_event_attr attr = {.size = sizeof(attr),
+                                   .type = PERF_TYPE_SOFTWARE,
+                                   .config = PERF_COUNT_SW_DUMMY,
+                                   .exclude_kernel = 1,
+                                   .exclude_hv = 1,
+                                   .comm = 1,
+                                   .task = 1};
+    size_t slot = index * t->column_count;
+    int r = open_column(t, slot, attr, cpu);
+    if (r < 0)
+        return error_errno(err, r, "per-thread counts on CPU %d", cpu);
+    void *ring = mmap(NULL, t->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, t->fds[slot], 0);
+    if (ring == MAP_FAILED)
+        return error_errno(err, -errno,
+                           "per-thread counts need a ring of %zu kB per CPU; raise "
+                           "kernel.perf_event_mlock_kb",
+                           t->ring_bytes >> 10);
+    t->rings[index] = ring;
+    return 0;
+}
+
+static int open_event(struct thread_counters *t, size_t index, size_t event, int cpu,
+                      struct error *err)
+{
+    const struct event *e = &t->list->items[event];
+    struct perf_event_attr attr = e->attr;
+    if (t->into->restricted[event]) {
         attr.exclude_kernel = 1;
         attr.exclude_hv = 1;
     }
-    int fd = counters_open_raw(&attr, 0, cpu, -1, 0);
-    if (fd < 0) {
+    size_t slot = index * t->column_count + 1 + event;
+    int r = open_column(t, slot, attr, cpu);
+    if (r < 0) {
         struct explain_context context = {0};
         CLEANUP(strbuf_done) struct strbuf why = {0};
-        explain_perf_open(&why, &t->list->items[event], &context, fd);
-        return error_set(err, fd, "%s: %s", t->list->items[event].name, strbuf_text(&why));
+        explain_perf_open(&why, e, &context, r);
+        return error_set(err, r, "%s: %s", e->name, strbuf_text(&why));
     }
-    t->fds[slot] = fd;
-    if (ioctl(fd, PERF_EVENT_IOC_ID, &t->ids[slot]) < 0)
-        return error_errno(err, -errno, "%s: its id", t->list->items[event].name);
+    if (ioctl(t->fds[slot], PERF_EVENT_IOC_SET_OUTPUT, t->fds[index * t->column_count]) < 0)
+        return error_errno(err, -errno, "per-thread counts of %s", e->name);
     return 0;
 }
 
 static int open_cpu(struct thread_counters *t, size_t index, int cpu, struct error *err)
 {
-    int ring_fd = -1;
-    for (size_t event = 0; event < t->list->count; event++) {
-        size_t slot = index * t->list->count + event;
-        if (t->into->why[event])
-            continue;
-        int r = open_event(t, slot, event, cpu, ring_fd < 0, err);
-        if (r < 0)
-            return r;
-        if (ring_fd >= 0) {
-            if (ioctl(t->fds[slot], PERF_EVENT_IOC_SET_OUTPUT, ring_fd) < 0)
-                return error_errno(err, -errno, "per-thread counts");
-            continue;
-        }
-        ring_fd = t->fds[slot];
-        void *ring = mmap(NULL, t->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring_fd, 0);
-        if (ring == MAP_FAILED)
-            return error_errno(err, -errno,
-                               "per-thread counts need a ring of %zu kB per CPU; raise "
-                               "kernel.perf_event_mlock_kb",
-                               t->ring_bytes >> 10);
-        t->rings[index] = ring;
-    }
-    return 0;
+    int r = open_dummy(t, index, cpu, err);
+    for (size_t event = 0; event < t->list->count && r == 0; event++)
+        if (!t->into->why[event])
+            r = open_event(t, index, event, cpu, err);
+    return r;
+}
+
+/* Ends a child, to see whether the kernel writes its counts.  The events are not enabled, so
+ * nothing is counted by it. */
+static int check_kernel(struct thread_counters *t, struct error *err)
+{
+    pid_t pid = fork();
+    if (pid < 0)
+        return error_errno(err, -errno, "fork");
+    if (pid == 0)
+        _exit(0);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    struct measurement *into = t->into;
+    struct measurement trial = {.event_count = into->event_count, .why = into->why};
+    t->into = &trial;
+    thread_counters_drain(t);
+    t->into = into;
+    bool told = trial.thread_count > 0;
+    for (size_t i = 0; i < trial.thread_count; i++)
+        free(trial.threads[i].values);
+    free(trial.threads);
+    return told ? 0
+                : error_set(err, -EOPNOTSUPP,
+                            "per-thread counts: this kernel does not write a thread's counts when "
+                            "it ends (6.1 does not, 6.18 does); count the command as a whole, or "
+                            "its threads with -p while they run");
 }
 
 int thread_counters_open(struct thread_counters *t, const struct event_list *list,
                          struct measurement *m, struct error *err)
 {
     CLEANUP(memory_freep) int *cpus = NULL;
-    *t = (struct thread_counters){.list = list, .into = m};
+    *t = (struct thread_counters){.list = list, .column_count = 1 + list->count, .into = m};
     int r = online_cpus(&cpus, &t->cpu_count, err);
     if (r < 0)
         return r;
-    size_t slots = t->cpu_count * list->count;
+    size_t slots = t->cpu_count * t->column_count;
     t->ring_bytes = (RING_PAGES + 1) * (size_t)sysconf(_SC_PAGESIZE);
     t->fds = memory_alloc(slots * sizeof(int));
     for (size_t i = 0; i < slots; i++)
@@ -100,6 +140,8 @@ int thread_counters_open(struct thread_counters *t, const struct event_list *lis
     t->rings = memory_zalloc(t->cpu_count, sizeof(*t->rings));
     for (size_t i = 0; i < t->cpu_count && r == 0; i++)
         r = open_cpu(t, i, cpus[i], err);
+    if (r == 0)
+        r = check_kernel(t, err);
     if (r < 0)
         thread_counters_done(t);
     return r;
@@ -121,18 +163,20 @@ static void take_read(struct thread_counters *t, const struct read_record *recor
 {
     struct measured_thread *thread =
         measurement_thread(t->into, (pid_t)record->pid, (pid_t)record->tid);
-    size_t slots = t->cpu_count * t->list->count;
-    for (size_t slot = 0; slot < slots; slot++) {
-        if (t->fds[slot] < 0 || t->ids[slot] != record->id)
-            continue;
-        struct counter_value *v = &thread->values[slot % t->list->count];
-        v->raw += record->value;
-        v->running_ns += record->running_ns;
-        /* An event bound to a CPU counts as enabled while its thread runs elsewhere, too: the
-         * sum over the CPUs is that many times too large. */
-        v->enabled_ns += record->enabled_ns / t->cpu_count;
+    size_t slots = t->cpu_count * t->column_count, slot = 0;
+    while (slot < slots && (t->fds[slot] < 0 || t->ids[slot] != record->id))
+        slot++;
+    if (slot == slots)
+        return;
+    size_t column = slot % t->column_count;
+    if (column > 0) {
+        thread->values[column - 1].raw += record->value;
+        thread->values[column - 1].running_ns += record->running_ns;
         return;
     }
+    for (size_t event = 0; event < t->list->count; event++)
+        if (!t->into->why[event])
+            thread->values[event].enabled_ns += record->running_ns;
 }
 
 static void take_record(struct thread_counters *t, const void *bytes, size_t size)
@@ -148,13 +192,14 @@ static void take_record(struct thread_counters *t, const void *bytes, size_t siz
         snprintf(thread->name, sizeof(thread->name), "%.*s", (int)(most > 16 ? 16 : most),
                  record->name);
     } else if (header->type == PERF_RECORD_FORK && size >= sizeof(*header) + 16) {
-        /* A thread starts with its parent's name. */
+        /* A thread starts with its parent's name.  The rings are read one after the other, so the
+         * thread's own name may have come already. */
         const uint32_t *ids = (const uint32_t *)(header + 1);
-        struct measured_thread *child = measurement_thread(t->into, (pid_t)ids[0], (pid_t)ids[2]);
-        size_t child_index = (size_t)(child - t->into->threads);
+        measurement_thread(t->into, (pid_t)ids[0], (pid_t)ids[2]);
         struct measured_thread *parent = measurement_thread(t->into, (pid_t)ids[1], (pid_t)ids[3]);
-        child = &t->into->threads[child_index];
-        memcpy(child->name, parent->name, sizeof(child->name));
+        struct measured_thread *child = measurement_thread(t->into, (pid_t)ids[0], (pid_t)ids[2]);
+        if (!*child->name)
+            memcpy(child->name, parent->name, sizeof(child->name));
     } else if (header->type == PERF_RECORD_LOST && size >= sizeof(*header) + 16) {
         t->into->lost_records += ((const uint64_t *)(header + 1))[1];
     }
@@ -197,7 +242,7 @@ void thread_counters_done(struct thread_counters *t)
     for (size_t i = 0; t->rings && i < t->cpu_count; i++)
         if (t->rings[i])
             munmap(t->rings[i], t->ring_bytes);
-    for (size_t i = 0; t->fds && i < t->cpu_count * t->list->count; i++)
+    for (size_t i = 0; t->fds && i < t->cpu_count * t->column_count; i++)
         fd_closep(&t->fds[i]);
     free(t->rings);
     free(t->fds);

@@ -90,6 +90,7 @@ static int load_counting(enum bpf_prog_type type, int map_fd)
 struct bpf_trial {
     const char *step; /* what failed; NULL when all went well */
     int code;
+    bool at_tracefs; /* it was the tracing folder that stopped it */
     uint64_t hits;
 };
 
@@ -111,12 +112,12 @@ static struct bpf_trial try_program(enum machine_depth depth)
     CLEANUP(fd_closep) int events_fd = tracefs_open_events(NULL);
     uint64_t id;
     if (events_fd < 0)
-        return failed("finding a tracepoint", events_fd);
+        return (struct bpf_trial){"finding a tracepoint", events_fd, true, 0};
     int r = tracefs_event_id(events_fd, "raw_syscalls", "sys_enter", &id, NULL);
     if (r < 0)
         r = tracefs_event_id(events_fd, "sched", "sched_switch", &id, NULL);
     if (r < 0)
-        return failed("finding a tracepoint", r);
+        return (struct bpf_trial){"finding a tracepoint", r, true, 0};
     struct perf_event_attr attr = perf_try_attr(PERF_TYPE_TRACEPOINT, id);
     attr.exclude_kernel = 0;
     CLEANUP(fd_closep) int event_fd = perf_try_open(&attr, -1);
@@ -136,9 +137,12 @@ static struct bpf_trial try_program(enum machine_depth depth)
     return trial;
 }
 
-static void bpf_remedy(struct machine *m, struct finding *f, int code)
+static void bpf_remedy(struct machine *m, struct finding *f, const struct bpf_trial *trial)
 {
-    if (code == -ENOSYS)
+    int code = trial->code;
+    if (trial->at_tracefs && code != -ENOENT)
+        finding_remedy(m, f, "run as root, or: %s", tracefs_open_command());
+    else if (code == -ENOSYS)
         finding_remedy(m, f, "a kernel with CONFIG_BPF_SYSCALL");
     else if (code == -ENOENT)
         finding_remedy(m, f, "a kernel with CONFIG_BPF_EVENTS and tracepoints");
@@ -168,7 +172,7 @@ static void probe_programs(struct machine *m, enum machine_depth depth)
     struct finding *f = finding_add(
         m, "ebpf", "eBPF", filter_fd >= 0 ? FINDING_LIMITED : FINDING_NO, "stopped at %s (%s)%s",
         trial.step, strerror(-trial.code), filter_fd >= 0 ? "; socket filters load" : "");
-    bpf_remedy(m, f, trial.code);
+    bpf_remedy(m, f, &trial);
 }
 
 static void probe_btf(struct machine *m)

@@ -10,15 +10,13 @@
 
 static const char *format_text(struct machine *m, const char *format, va_list args)
 {
-    va_list again;
-    va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, again);
-    va_end(again);
+    char *text = NULL;
+    int length = vasprintf(&text, format, args);
     if (length < 0)
         return "";
-    char *text = arena_alloc(&m->arena, (size_t)length + 1);
-    vsnprintf(text, (size_t)length + 1, format, args);
-    return text;
+    const char *kept = arena_strndup(&m->arena, text, (size_t)length);
+    free(text);
+    return kept;
 }
 
 const char *machine_text(struct machine *m, const char *format, ...)
@@ -72,6 +70,12 @@ static const struct {
     {"counting and sampling", probe_software},
     {"tracing", probe_tracing},
     {"tracing", probe_bpf},
+    {"input and output", probe_uring},
+    {"symbols and stacks", probe_symbols},
+    {"processor", probe_cpu},
+    {"kernel", probe_kernel},
+    {"limits of this process", probe_host},
+    {"other programs", probe_tools},
 };
 
 void machine_probe(struct machine *m, enum machine_depth depth)

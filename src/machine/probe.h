@@ -21,6 +21,7 @@ bool machine_may(const struct machine *m, unsigned capability);
 
 typedef void machine_probe_fn(struct machine *m, enum machine_depth depth);
 
-machine_probe_fn probe_identity, probe_pmu, probe_software, probe_tracing, probe_bpf;
+machine_probe_fn probe_identity, probe_pmu, probe_software, probe_tracing, probe_bpf, probe_cpu,
+    probe_kernel, probe_host, probe_uring, probe_symbols, probe_tools;
 
 #endif

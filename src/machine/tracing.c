@@ -20,8 +20,14 @@
 #define HITS 3
 #define BREAKPOINTS_MOST 32
 
-/* What uprobes and execution breakpoints are set on. */
-__attribute__((noinline, noclone)) static void probed_function(volatile int *target)
+#ifdef __clang__
+#define KEPT_WHOLE __attribute__((noinline))
+#else
+#define KEPT_WHOLE __attribute__((noinline, noclone))
+#endif
+
+/* What uprobes and execution breakpoints are set on: the very function that is called, no copy. */
+KEPT_WHOLE static void probed_function(volatile int *target)
 {
     *target = *target + 1;
     __asm__ volatile("" ::: "memory");
@@ -75,12 +81,24 @@ static int find_tracepoint(int events_fd, uint64_t *ret_id, const char **ret_nam
     return r;
 }
 
-/* Whether the kernel lets this process trace as a whole. */
+/* Whether the kernel lets this process count tracepoints. */
 static bool may_trace(const struct machine *m)
 {
     int64_t paranoid;
     return machine_may(m, CAP_SYS_ADMIN) || machine_may(m, CAP_PERFMON) ||
-           (file_read_i64("/proc/sys/kernel/perf_event_paranoid", &paranoid) && paranoid < 0);
+           (file_read_i64("/proc/sys/kernel/perf_event_paranoid", &paranoid) && paranoid < 2);
+}
+
+/* In the quick record a probe that would be allowed is not set.  Some kernels take CAP_PERFMON for
+ * it, others want CAP_SYS_ADMIN.  Returns whether that settled it. */
+static bool assume_probe(struct machine *m, const char *id, enum machine_depth depth)
+{
+    bool admin = machine_may(m, CAP_SYS_ADMIN);
+    if (depth != MACHINE_QUICK || (!admin && !machine_may(m, CAP_PERFMON)))
+        return false;
+    finding_add(m, id, id, admin ? FINDING_YES : FINDING_UNKNOWN, "offered to perf; none was tried")
+        ->is_assumed = true;
+    return true;
 }
 
 static void probe_tracepoints(struct machine *m, enum machine_depth depth)
@@ -97,10 +115,8 @@ static void probe_tracepoints(struct machine *m, enum machine_depth depth)
         if (r == -ENOENT)
             finding_remedy(m, f, "a kernel with CONFIG_TRACING and CONFIG_PERF_EVENTS");
         else
-            finding_remedy(m, f,
-                           "run as root, or: sudo mount -o remount,mode=755 "
-                           "/sys/kernel/tracing && sudo sysctl "
-                           "kernel.perf_event_paranoid=-1");
+            finding_remedy(m, f, "run as root, or: %s && sudo sysctl kernel.perf_event_paranoid=1",
+                           tracefs_open_command());
         return;
     }
     size_t count = count_tracepoints(events_fd);
@@ -123,7 +139,7 @@ static void probe_tracepoints(struct machine *m, enum machine_depth depth)
                                                     : "opens but stays at zero");
     finding_value(f, (int64_t)count, "tracepoints");
     if (r == -EACCES || r == -EPERM)
-        finding_remedy(m, f, "sudo sysctl kernel.perf_event_paranoid=-1, or run as root");
+        finding_remedy(m, f, "sudo sysctl kernel.perf_event_paranoid=1 (-1 to sample them too)");
 }
 
 /* Where in its file the code of an address lies. */
@@ -184,11 +200,8 @@ static void probe_uprobes(struct machine *m, enum machine_depth depth)
         finding_remedy(m, f, "a kernel with CONFIG_UPROBE_EVENTS, and /sys mounted");
         return;
     }
-    if (depth == MACHINE_QUICK && may_trace(m)) {
-        finding_add(m, "uprobes", "uprobes", FINDING_YES, "offered to perf; none was tried")
-            ->is_assumed = true;
+    if (assume_probe(m, "uprobes", depth))
         return;
-    }
     if (!find_file_offset((const void *)probed_function, path, sizeof(path), &offset)) {
         finding_add(m, "uprobes", "uprobes", FINDING_UNKNOWN,
                     "our own code was not found in /proc/self/maps, so none was tried");
@@ -201,13 +214,13 @@ static void probe_uprobes(struct machine *m, enum machine_depth depth)
     bool works = r == 0 && hits == HITS;
     struct finding *f =
         finding_add(m, "uprobes", "uprobes", works ? FINDING_YES : FINDING_NO, "%s",
-                    r < 0                 ? strerror(-r)
+                    r < 0                 ? machine_text(m, "refused (%s)", strerror(-r))
                     : !works              ? "one can be set, but its hits are not counted right"
                     : return_hits == HITS ? "one on our own code counts each call and each return"
                                           : "one on our own code counts each call; returns: no");
     if (r == -EACCES || r == -EPERM)
         finding_remedy(m, f,
-                       "run as root, or: sudo setcap cap_perfmon,cap_sys_admin+ep "
+                       "run as root, or: sudo setcap cap_sys_admin+ep "
                        "\"$(command -v assay)\"");
 }
 
@@ -220,11 +233,8 @@ static void probe_kprobes(struct machine *m, enum machine_depth depth)
         finding_remedy(m, f, "a kernel with CONFIG_KPROBE_EVENTS");
         return;
     }
-    if (depth == MACHINE_QUICK && may_trace(m)) {
-        finding_add(m, "kprobes", "kprobes", FINDING_YES, "offered to perf; none was tried")
-            ->is_assumed = true;
+    if (assume_probe(m, "kprobes", depth))
         return;
-    }
     struct perf_event_attr attr = perf_try_attr((uint32_t)type, 0);
     attr.exclude_kernel = 0;
     attr.config1 = (uint64_t)(uintptr_t) "do_nanosleep";
