@@ -11,6 +11,9 @@ const struct verb *const verbs[] = {
     &verb_stat,
     &verb_events,
     &verb_doctor,
+    /* profiles */
+    &verb_report,
+    &verb_export,
     /* the rest */
     &verb_completion,
     NULL,
