@@ -20,6 +20,7 @@ extern const struct verb verb_completion;
 extern const struct verb verb_events;
 extern const struct verb verb_export;
 extern const struct verb verb_report;
+extern const struct verb verb_record;
 extern const struct verb verb_stat;
 extern const struct verb verb_doctor;
 

@@ -10,6 +10,7 @@ const struct verb *const verbs[] = {
     /* measure */
     &verb_stat,
     &verb_events,
+    &verb_record,
     &verb_doctor,
     /* profiles */
     &verb_report,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What makes the processor's speed vary: threads sharing a core, turbo, frequency, a hypervisor
  * that takes time away. */
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "machine/parse.h"
@@ -29,10 +30,10 @@ static void probe_smt(struct machine *m)
         finding_add(m, "smt", "SMT", FINDING_UNKNOWN, "the kernel does not tell");
         return;
     }
-    struct finding *f =
-        finding_add(m, "smt", "SMT", active ? FINDING_YES : FINDING_NO,
-                    active ? "%zu hardware threads share %zu cores" : "%zu processors on %zu cores",
-                    m->cpu_count, m->core_count);
+    struct finding *f = finding_add(m, "smt", "SMT", active ? FINDING_YES : FINDING_NO,
+                                    active ? "%zu processors are threads of %zu cores"
+                                           : "each processor is a core of its own",
+                                    m->cpu_count, m->core_count);
     if (active && str_eq(control, "on"))
         finding_remedy(m, f, "for steadier times: echo off | sudo tee " CPU_FOLDER "smt/control");
 }
@@ -175,13 +176,33 @@ static void probe_virtual(struct machine *m)
         finding_add(m, "virtual", "virtual machine", FINDING_NO, "no sign of a hypervisor");
 }
 
+/* The first line of /proc/stat; the whole of it takes milliseconds on big machines. */
+static bool read_times(struct proc_times *ret_times, uint64_t *ret_tick_ns)
+{
+    char line[512];
+    long hz = sysconf(_SC_CLK_TCK);
+    if (hz <= 0 || !file_read_line("/proc/stat", line, sizeof(line)) ||
+        !proc_stat_times(line, ret_times))
+        return false;
+    *ret_tick_ns = NS_PER_S / (uint64_t)hz;
+    return true;
+}
+
+bool machine_steal_ns(uint64_t *ret_steal_ns)
+{
+    struct proc_times t;
+    uint64_t tick_ns;
+    if (!read_times(&t, &tick_ns))
+        return false;
+    *ret_steal_ns = t.steal * tick_ns;
+    return true;
+}
+
 static void probe_steal(struct machine *m)
 {
-    CLEANUP(strbuf_done) struct strbuf text = {0};
     struct proc_times t;
-    long hz = sysconf(_SC_CLK_TCK);
-    if (file_read("/proc/stat", &text, NULL) < 0 || !proc_stat_times(strbuf_text(&text), &t) ||
-        hz <= 0) {
+    uint64_t tick_ns;
+    if (!read_times(&t, &tick_ns)) {
         finding_add(m, "steal", "steal time", FINDING_UNKNOWN, "/proc/stat does not tell");
         return;
     }
@@ -189,8 +210,8 @@ static void probe_steal(struct machine *m)
     double share = busy ? 100.0 * (double)t.steal / (double)busy : 0;
     struct finding *f = finding_add(m, "steal", "steal time", t.steal ? FINDING_YES : FINDING_NO,
                                     "%.2f s since boot, %.2f %% of the time processors were wanted",
-                                    (double)t.steal / (double)hz, share);
-    finding_value(f, (int64_t)(t.steal * 1000 / (uint64_t)hz), "ms");
+                                    (double)(t.steal * tick_ns) / 1e9, share);
+    finding_value(f, (int64_t)(t.steal * tick_ns / NS_PER_MS), "ms");
     if (share > 1)
         finding_remedy(m, f,
                        "a quieter host or dedicated processors; compare CPU time, not wall "

@@ -8,6 +8,7 @@
 struct thread {
     uint32_t tid;
     bool used, is_away, has_exited;
+    bool is_new; /* forked and not yet seen on a CPU */
     struct perfdata_record record;
     unsigned char *bytes;
     size_t capacity;
@@ -129,7 +130,8 @@ static enum offcpu_verdict feed_switch(struct offcpu *o, const struct perfdata_r
         return OFFCPU_HELD;
     }
     if (!t->is_away) {
-        o->losses.without_start++;
+        o->losses.without_start += !t->is_new;
+        t->is_new = false;
         return OFFCPU_HELD;
     }
     give(o, t, r->time_ns, ret_wait);
@@ -157,6 +159,7 @@ enum offcpu_verdict offcpu_feed(struct offcpu *o, const struct perfdata_record *
     case PERF_RECORD_EXIT: {
         struct thread *t = find_thread(o, r->task.tid);
         t->has_exited = r->type == PERF_RECORD_EXIT; /* its last leaving is no wait */
+        t->is_new = !t->has_exited;
         t->is_away = false;
         return OFFCPU_PASS;
     }

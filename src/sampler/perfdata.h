@@ -291,8 +291,8 @@ struct perfdata_info {
     const char *const *command_line; /* ends with NULL */
     size_t command_line_count;
     uint64_t first_sample_ns, last_sample_ns;
-    uint64_t clock_frequency_hz; /* of -k CLOCKID */
-    bool has_clock_data;         /* then: */
+    uint64_t clock_resolution_ns; /* of -k CLOCKID */
+    bool has_clock_data;          /* then: */
     uint32_t clock_id;
     uint64_t clock_wall_ns, clock_ns; /* the same moment on the wall's and the record's clock */
     const char *assay_json;           /* the capability record of PERFDATA_FEATURE_ASSAY */

@@ -188,7 +188,7 @@ static void understand(struct perfdata *p, uint64_t bit, const void *bytes, size
         info->last_sample_ns = read_u64(&r);
         break;
     case PERFDATA_FEATURE_CLOCKID:
-        info->clock_frequency_hz = read_u64(&r);
+        info->clock_resolution_ns = read_u64(&r);
         break;
     case PERFDATA_FEATURE_CLOCK_DATA:
         take_clock_data(p, &r);

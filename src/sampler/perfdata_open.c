@@ -132,21 +132,27 @@ static struct source *add_source(struct perfdata *p, int fd, bool owns_fd)
     return s;
 }
 
-/* Where the data ends: where the header says, or at the end of a file that was cut short. */
-static void set_limits(struct perfdata *p, struct source *s, const struct perfdata_section *data)
+/*
+ * Where the data ends: where the header says, or at the end of a file that was cut short.  perf
+ * leaves the size 0 until the end of a recording; assay puts it right once a second, but has no
+ * features before the end.
+ */
+static void set_limits(struct perfdata *p, struct source *s,
+                       const struct perfdata_file_header *header)
 {
+    const struct perfdata_section *data = &header->data;
+    const uint64_t *f = header->features;
+    uint64_t there = p->file_size - data->offset;
     s->is_seekable = true;
     s->offset = s->window.start_offset = data->offset;
-    p->info.is_complete = data->size > 0;
-    uint64_t there = p->file_size - data->offset;
-    if (!data->size) {
-        s->limit = p->file_size;
-        perfdata_complain(p, "the recording was not finished: its header lacks the data's size");
-    } else if (data->size > there) {
-        s->limit = p->file_size;
+    s->limit = p->file_size;
+    p->info.is_complete = data->size && (f[0] | f[1] | f[2] | f[3]);
+    if (data->size > there) {
         p->losses.bytes_missing = data->size - there;
         perfdata_complain(p, "the file is cut short: %" PRIu64 " of %" PRIu64 " bytes of data",
                           there, data->size);
+    } else if (!p->info.is_complete) {
+        perfdata_complain(p, "the recording was not finished: its header is not complete");
     } else {
         s->limit = data->offset + data->size;
     }
@@ -168,8 +174,8 @@ static int open_file(struct perfdata *p, int fd, bool owns_fd, struct error *err
     if (header.data.size > INT64_MAX)
         return error_set(err, -EINVAL, "%s is damaged: the size of its data makes no sense",
                          p->name);
-    set_limits(p, s, &header.data);
-    if (!header.data.size || p->losses.bytes_missing)
+    set_limits(p, s, &header);
+    if (!p->info.is_complete || p->losses.bytes_missing)
         return 0; /* the features stand behind the data */
     return features_read_table(p, fd, &header, err);
 }

@@ -3,10 +3,11 @@
  * Prints what the perf.data reader finds, one line for each record, for tests to compare with
  * what perf prints of the same file.  Not installed.
  *
- *   perfdata-dump [--unordered] [--summary] FILE
+ *   perfdata-dump [--unordered] [--summary] [--off-cpu] FILE
  */
 #include "base/memory.h"
 #include "base/strings.h"
+#include "sampler/offcpu.h"
 #include "sampler/perfdata.h"
 
 #include <inttypes.h>
@@ -134,21 +135,47 @@ static void print_summary(const struct perfdata *p)
     printf("trouble %s\n", perfdata_trouble(p) ? perfdata_trouble(p) : "-");
 }
 
+static void print_wait(const struct perfdata_record *w)
+{
+    printf("WAIT %s ", w->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? "preempted" : "blocked");
+    print_record(w);
+}
+
+/* Gives the record to the off-CPU clock too. */
+static void watch(struct offcpu *o, const struct perfdata_record *r)
+{
+    struct perfdata_record wait;
+    if (o && offcpu_feed(o, r, &wait) == OFFCPU_WAIT)
+        print_wait(&wait);
+}
+
+static void print_waiting(struct offcpu *o)
+{
+    struct perfdata_record wait;
+    while (offcpu_flush(o, &wait))
+        print_wait(&wait);
+    const struct offcpu_losses *l = offcpu_losses(o);
+    printf("waits %" PRIu64 " unended=%" PRIu64 " without_start=%" PRIu64 "\n", l->waits,
+           l->unended, l->without_start);
+}
+
 int main(int argc, char **argv)
 {
     struct perfdata_options options = {0};
-    bool quiet = false;
+    bool quiet = false, off_cpu = false;
     const char *path = NULL;
     for (int i = 1; i < argc; i++) {
         if (str_eq(argv[i], "--unordered"))
             options.unordered = true;
         else if (str_eq(argv[i], "--summary"))
             quiet = true;
+        else if (str_eq(argv[i], "--off-cpu"))
+            off_cpu = true;
         else
             path = argv[i];
     }
     if (!path) {
-        fputs("usage: perfdata-dump [--unordered] [--summary] FILE\n", stderr);
+        fputs("usage: perfdata-dump [--unordered] [--summary] [--off-cpu] FILE\n", stderr);
         return 2;
     }
     struct error err;
@@ -159,9 +186,15 @@ int main(int argc, char **argv)
     }
     struct perfdata_record r;
     int got;
-    while ((got = perfdata_next(p, &r, &err)) > 0)
+    struct offcpu *o = off_cpu ? offcpu_new() : NULL;
+    while ((got = perfdata_next(p, &r, &err)) > 0) {
         if (!quiet)
             print_record(&r);
+        watch(o, &r);
+    }
+    if (o)
+        print_waiting(o);
+    offcpu_free(o);
     if (got < 0)
         fprintf(stderr, "%s\n", err.message);
     print_summary(p);
