@@ -34,11 +34,16 @@ void addrspace_unmap(struct addrspace *space, uint64_t start, uint64_t length);
 /* False when nothing is mapped there; *ret_location is then {NULL, address}. */
 bool addrspace_find(const struct addrspace *space, uint64_t address, struct location *ret_location);
 size_t addrspace_map_count(const struct addrspace *space);
+
+struct map {
+    uint64_t start, end, offset;
+    struct module *module;
+};
+
+bool addrspace_find_map(const struct addrspace *space, uint64_t address, struct map *ret_map);
 /* Calls for each map in order of addresses. */
 void addrspace_each(const struct addrspace *space,
-                    void (*call)(void *context, uint64_t start, uint64_t end, uint64_t offset,
-                                 struct module *module),
-                    void *context);
+                    void (*call)(void *context, const struct map *map), void *context);
 
 struct processes;
 

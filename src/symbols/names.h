@@ -19,9 +19,8 @@ enum demangle_style {
 
 /*
  * Appends the demangled name and returns true, or appends nothing and returns false when the name
- * is not mangled (C++ and Rust, both its ways) or would grow beyond SYMBOLS_NAME_MAX.  The suffix
- * of a compiler variant stays behind it: "f() [clone .cold]" is written "f() .cold".
- * Thread-safe.
+ * is not mangled (C++ and Rust, both its ways) or would grow beyond SYMBOLS_NAME_MAX.  What stands
+ * behind a mangled name stays: "f [clone .cold]", "f@plt".  Thread-safe.
  */
 bool name_demangle(const char *name, enum demangle_style style, struct strbuf *out);
 
