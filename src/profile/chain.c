@@ -19,6 +19,8 @@ void chain_init(struct chain_builder *b, struct profile *profile, struct process
                 const char *arch)
 {
     *b = (struct chain_builder){.profile = profile, .processes = processes, .can_unwind = true};
+    b->generation_count = b->kernel_generation = 1;
+    idtable_init(&b->space_table, 6);
     b->addresses = memory_zalloc(CACHE_SIZE, sizeof(*b->addresses));
     b->callers = memory_zalloc(CACHE_SIZE, sizeof(*b->callers));
 #ifdef __aarch64__
@@ -36,11 +38,56 @@ void chain_init(struct chain_builder *b, struct profile *profile, struct process
 
 void chain_done(struct chain_builder *b)
 {
+    free(b->spaces);
+    idtable_done(&b->space_table);
     free(b->addresses);
     free(b->callers);
     free(b->entries);
     free(b->unwound);
     *b = (struct chain_builder){0};
+}
+
+static uint64_t space_hash(const void *items, uint32_t id)
+{
+    return hash_mix(((const struct space_state *)items)[id].pid, 3);
+}
+
+static struct space_state *find_space(struct chain_builder *b, uint32_t pid)
+{
+    if (b->space_count && b->spaces[b->last_space].pid == pid)
+        return &b->spaces[b->last_space];
+    uint32_t slot, id;
+    IDTABLE_EACH(&b->space_table, hash_mix(pid, 3), slot, id)
+    if (b->spaces[id].pid == pid) {
+        b->last_space = id;
+        return &b->spaces[id];
+    }
+    id = (uint32_t)b->space_count;
+    ARRAY_PUSH(b->spaces, b->space_count, b->space_capacity) =
+        (struct space_state){.pid = pid, .generation = ++b->generation_count};
+    idtable_put(&b->space_table, slot, id);
+    if (idtable_is_crowded(&b->space_table))
+        idtable_grow(&b->space_table, space_hash, b->spaces);
+    b->last_space = id;
+    return &b->spaces[id];
+}
+
+void chain_space_changed(struct chain_builder *b, uint32_t pid, bool has_jit)
+{
+    struct space_state *space = find_space(b, pid);
+    space->generation = ++b->generation_count;
+    space->has_jit |= has_jit;
+}
+
+void chain_kernel_changed(struct chain_builder *b)
+{
+    b->kernel_generation = ++b->generation_count;
+}
+
+static uint64_t current_generation(struct chain_builder *b, uint32_t pid)
+{
+    struct space_state *space = find_space(b, pid);
+    return space->has_jit ? ++b->generation_count : space->generation;
 }
 
 static bool is_marker(uint64_t ip)
@@ -81,6 +128,8 @@ static uint32_t mode_of_misc(uint16_t misc)
 static uint32_t locate(struct chain_builder *b, const struct perfdata_record *r,
                        uint64_t generation, uint64_t address, uint32_t flags)
 {
+    if (flags & STACK_KERNEL) /* the same for all processes */
+        generation = b->kernel_generation;
     uint64_t hash = hash_mix(address + flags, generation);
     struct address_cache_entry *entry = &b->addresses[hash & (CACHE_SIZE - 1)];
     if (entry->generation == generation && entry->address == address && entry->flags == flags)
@@ -130,7 +179,7 @@ static uint32_t push_callers(struct chain_builder *b, const struct perfdata_reco
     if (!count)
         return node;
     uint64_t hash_a = generation ^ (uint64_t)node << 32 ^ mode << 1 ^ is_return;
-    uint64_t hash_b = count;
+    uint64_t hash_b = count ^ b->kernel_generation << 20;
     for (uint64_t i = 0; i < count; i++) {
         hash_a = hash_mix(hash_a, ips[i]);
         hash_b = (hash_b ^ ips[i]) * 0x9fb21c651e98df25ULL;
@@ -221,7 +270,7 @@ uint32_t chain_node(struct chain_builder *b, const struct perfdata_record *r)
 {
     const struct perfdata_sample *s = &r->sample;
     uint32_t mode = mode_of_misc(r->misc);
-    uint64_t generation = processes_generation(b->processes, (pid_t)r->pid, r->time_ns);
+    uint64_t generation = current_generation(b, r->pid);
     uint32_t node = STACK_EMPTY;
     if (!b->profile->options.no_callers) {
         const uint64_t *ips = s->callchain;

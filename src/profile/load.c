@@ -218,6 +218,8 @@ static void add_map(struct loader *l, const struct perfdata_record *r)
         .time_ns = r->time_ns,
     };
     processes_map(l->processes, (pid_t)m->pid, &map);
+    const char *slash = strrchr(m->filename, '/');
+    chain_space_changed(&l->chain, m->pid, str_has_prefix(slash ? slash + 1 : "", "jit-"));
 }
 
 static void add_fork(struct loader *l, const struct perfdata_record *r)
@@ -226,6 +228,7 @@ static void add_fork(struct loader *l, const struct perfdata_record *r)
     tasks_fork(&l->profile->tasks, t->pid, t->tid, t->ptid);
     if (t->pid == t->ppid)
         return;
+    chain_space_changed(&l->chain, t->pid, false);
     if (r->misc & PERF_RECORD_MISC_FORK_EXEC) /* made by perf for a process that ran already */
         processes_exec(l->processes, (pid_t)t->pid);
     else
@@ -244,8 +247,10 @@ static void add_record(struct loader *l, const struct perfdata_record *r)
         break;
     case PERF_RECORD_COMM:
         tasks_name(&l->profile->tasks, r->comm.pid, r->comm.tid, r->comm.comm);
-        if (r->comm.is_exec)
+        if (r->comm.is_exec) {
             processes_exec(l->processes, (pid_t)r->comm.pid);
+            chain_space_changed(&l->chain, r->comm.pid, false);
+        }
         break;
     case PERF_RECORD_FORK:
         add_fork(l, r);
@@ -257,6 +262,7 @@ static void add_record(struct loader *l, const struct perfdata_record *r)
     case PERF_RECORD_KSYMBOL:
         processes_kernel_code(l->processes, r->ksymbol.addr, r->ksymbol.size, r->ksymbol.name,
                               r->ksymbol.flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER);
+        chain_kernel_changed(&l->chain);
         break;
     default:
         break;

@@ -22,6 +22,13 @@ struct callers_cache_entry {
     uint32_t node;
 };
 
+/* Which state of its maps a process is in: a number that was never used before. */
+struct space_state {
+    uint32_t pid;
+    bool has_jit; /* code comes with time, without a record: nothing is remembered */
+    uint64_t generation;
+};
+
 #define CHAIN_CACHE_LOG2 15
 #define CHAIN_UNWIND_MAX 1024
 
@@ -35,6 +42,11 @@ struct chain_builder {
     struct processes *processes;
     enum unwind_arch arch;
     bool can_unwind;
+    struct space_state *spaces;
+    size_t space_count, space_capacity;
+    struct idtable space_table; /* by pid */
+    uint32_t last_space;
+    uint64_t generation_count, kernel_generation;
     struct address_cache_entry *addresses;
     struct callers_cache_entry *callers;
     struct chain_entry *entries;
@@ -42,11 +54,12 @@ struct chain_builder {
     struct unwind_frame *unwound;
 };
 
-uint64_t processes_generation(struct processes *processes, pid_t pid, uint64_t time_ns);
-
 void chain_init(struct chain_builder *b, struct profile *profile, struct processes *processes,
                 const char *arch);
 void chain_done(struct chain_builder *b);
+/* The maps of a process changed: what was remembered about its addresses is void. */
+void chain_space_changed(struct chain_builder *b, uint32_t pid, bool has_jit);
+void chain_kernel_changed(struct chain_builder *b);
 /* The stack of a sample. */
 uint32_t chain_node(struct chain_builder *b, const struct perfdata_record *record);
 
