@@ -4,16 +4,16 @@
  *
  * A sample brings its instruction pointer and, leaf first, the return addresses that the kernel
  * found (frame pointers), the branches that the processor remembered (LBR), or the registers and
- * a copy of the stack to be unwound here.  The row of callers is looked up as a whole first: in a
- * long recording nearly every one was seen before.
+ * a copy of the stack to be unwound here.  In a long recording most rows of callers were seen
+ * before, or differ in the innermost few only.
  */
 #include "base/memory.h"
 #include "profile/load.h"
 
 #include <string.h>
 
-#define CACHE_SIZE (1u << CHAIN_CACHE_LOG2)
-#define MODE_FLAGS (STACK_KERNEL | STACK_GUEST)
+#define ADDRESSES_SIZE (1u << CHAIN_ADDRESSES_LOG2)
+#define CALLERS_SIZE (1u << CHAIN_CALLERS_LOG2)
 
 void chain_init(struct chain_builder *b, struct profile *profile, struct processes *processes,
                 const char *arch)
@@ -21,8 +21,8 @@ void chain_init(struct chain_builder *b, struct profile *profile, struct process
     *b = (struct chain_builder){.profile = profile, .processes = processes, .can_unwind = true};
     b->generation_count = b->kernel_generation = 1;
     idtable_init(&b->space_table, 6);
-    b->addresses = memory_zalloc(CACHE_SIZE, sizeof(*b->addresses));
-    b->callers = memory_zalloc(CACHE_SIZE, sizeof(*b->callers));
+    b->addresses = memory_zalloc(ADDRESSES_SIZE, sizeof(*b->addresses));
+    b->callers = memory_zalloc(CALLERS_SIZE, sizeof(*b->callers));
 #ifdef __aarch64__
     const char *native = "aarch64";
 #else
@@ -131,7 +131,7 @@ static uint32_t locate(struct chain_builder *b, const struct perfdata_record *r,
     if (flags & STACK_KERNEL) /* the same for all processes */
         generation = b->kernel_generation;
     uint64_t hash = hash_mix(address + flags, generation);
-    struct address_cache_entry *entry = &b->addresses[hash & (CACHE_SIZE - 1)];
+    struct address_cache_entry *entry = &b->addresses[hash & (ADDRESSES_SIZE - 1)];
     if (entry->generation == generation && entry->address == address && entry->flags == flags)
         return entry->location;
     struct location found = {NULL, address};
@@ -157,40 +157,46 @@ static void collect(struct chain_builder *b, const uint64_t *ips, uint64_t count
         }
         bool caller = is_return && ip;
         ARRAY_PUSH(b->entries, b->entry_count, b->entry_capacity) =
-            (struct chain_entry){ip - caller, mode | (caller ? STACK_CALLER : 0)};
+            (struct chain_entry){ip - caller, mode | (caller ? STACK_CALLER : 0), 0};
         is_return = true;
     }
 }
 
+static struct callers_cache_entry *cached_callers(struct chain_builder *b, uint64_t hash)
+{
+    return &b->callers[hash * 0x9e3779b97f4a7c15ULL >> (64 - CHAIN_CALLERS_LOG2)];
+}
+
+/*
+ * The node of the collected entries below `node`, which is that of an unwound user part or the
+ * empty one.  The longest row of callers that is remembered is taken as it is; only what is further
+ * in is looked up frame by frame.
+ */
 static uint32_t push_entries(struct chain_builder *b, const struct perfdata_record *r,
                              uint64_t generation, uint32_t node)
 {
-    for (size_t i = b->entry_count; i-- > 0;)
-        node = stacks_push(&b->profile->stacks, node,
-                           locate(b, r, generation, b->entries[i].address, b->entries[i].flags));
-    return node;
-}
-
-/* The node of the callers below `node`, which is that of the unwound user part or the empty one. */
-static uint32_t push_callers(struct chain_builder *b, const struct perfdata_record *r,
-                             uint64_t generation, uint32_t node, const uint64_t *ips,
-                             uint64_t count, uint32_t mode, bool is_return)
-{
-    if (!count)
-        return node;
-    uint64_t hash_a = generation ^ (uint64_t)node << 32 ^ mode << 1 ^ is_return;
-    uint64_t hash_b = count ^ b->kernel_generation << 20;
-    for (uint64_t i = 0; i < count; i++) {
-        hash_a = hash_mix(hash_a, ips[i]);
-        hash_b = (hash_b ^ ips[i]) * 0x9fb21c651e98df25ULL;
-        hash_b ^= hash_b >> 31;
+    struct chain_entry *entries = b->entries;
+    size_t count = b->entry_count;
+    uint64_t hash = hash_mix(generation ^ b->kernel_generation << 32, node);
+    for (size_t i = count; i-- > 0;) {
+        hash = (hash ^ (entries[i].address + entries[i].flags)) * 0xd6e8feb86659fd93ULL;
+        hash ^= hash >> 32;
+        entries[i].hash = hash;
     }
-    struct callers_cache_entry *entry = &b->callers[hash_a & (CACHE_SIZE - 1)];
-    if (entry->hash_a == hash_a && entry->hash_b == hash_b)
-        return entry->node;
-    collect(b, ips, count, mode, is_return);
-    node = push_entries(b, r, generation, node);
-    *entry = (struct callers_cache_entry){hash_a, hash_b, node};
+    size_t rest = 0;
+    for (; rest < count; rest++) {
+        const struct callers_cache_entry *entry = cached_callers(b, entries[rest].hash);
+        if (entry->hash == entries[rest].hash && entry->node) {
+            node = entry->node;
+            break;
+        }
+    }
+    while (rest-- > 0) {
+        uint32_t location = locate(b, r, generation, entries[rest].address, entries[rest].flags);
+        node = stacks_push(&b->profile->stacks, node, location);
+        *cached_callers(b, entries[rest].hash) =
+            (struct callers_cache_entry){entries[rest].hash, node};
+    }
     return node;
 }
 
@@ -203,10 +209,10 @@ static uint32_t push_branches(struct chain_builder *b, const struct perfdata_rec
     b->entry_count = 0;
     if (user_ip)
         ARRAY_PUSH(b->entries, b->entry_count, b->entry_capacity) =
-            (struct chain_entry){user_ip, 0};
+            (struct chain_entry){user_ip, 0, 0};
     for (uint64_t i = 0; i < s->branch_count; i++)
         ARRAY_PUSH(b->entries, b->entry_count, b->entry_capacity) =
-            (struct chain_entry){s->branches[i].from, STACK_CALLER};
+            (struct chain_entry){s->branches[i].from, STACK_CALLER, 0};
     return push_entries(b, r, generation, STACK_EMPTY);
 }
 
@@ -275,7 +281,6 @@ uint32_t chain_node(struct chain_builder *b, const struct perfdata_record *r)
     if (!b->profile->options.no_callers) {
         const uint64_t *ips = s->callchain;
         uint64_t count = s->callchain_count, user_ip;
-        uint32_t chain_mode = mode;
         bool is_return = false;
         if (s->user_stack_size && push_unwound(b, r, mode, &node)) {
             count = kernel_part(s, &user_ip);
@@ -290,7 +295,8 @@ uint32_t chain_node(struct chain_builder *b, const struct perfdata_record *r)
             count -= 2;
             is_return = true;
         }
-        node = push_callers(b, r, generation, node, ips, count, chain_mode, is_return);
+        collect(b, ips, count, mode, is_return);
+        node = push_entries(b, r, generation, node);
     }
     uint64_t ip = s->ip;
     return stacks_push(&b->profile->stacks, node, locate(b, r, generation, ip, mode));

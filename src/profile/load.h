@@ -16,9 +16,10 @@ struct address_cache_entry {
     uint32_t flags, location;
 };
 
-/* A row of callers by a hash of 128 bits. */
+/* A row of callers, from the outermost one inwards, by a hash of its addresses and the state of
+ * the maps.  64 bits: two of a million different rows are taken for one in 1 of 10^7 recordings. */
 struct callers_cache_entry {
-    uint64_t hash_a, hash_b;
+    uint64_t hash;
     uint32_t node;
 };
 
@@ -29,12 +30,14 @@ struct space_state {
     uint64_t generation;
 };
 
-#define CHAIN_CACHE_LOG2 15
+#define CHAIN_ADDRESSES_LOG2 15
+#define CHAIN_CALLERS_LOG2 16
 #define CHAIN_UNWIND_MAX 1024
 
 struct chain_entry {
     uint64_t address;
     uint32_t flags;
+    uint64_t hash; /* of this one and all further out */
 };
 
 struct chain_builder {

@@ -10,12 +10,6 @@ static uint64_t location_hash(const void *items, uint32_t id)
     return hash_mix(l->address, (uint64_t)(uintptr_t)l->module + l->flags);
 }
 
-static uint64_t node_hash(const void *items, uint32_t id)
-{
-    const struct stack_node *n = (const struct stack_node *)items + id;
-    return hash_mix(n->parent, n->location);
-}
-
 static uint64_t cell_key_hash(uint32_t node, uint32_t task, uint32_t event, uint32_t cpu)
 {
     return hash_mix((uint64_t)node << 32 | task, (uint64_t)event << 32 | cpu);
@@ -31,7 +25,8 @@ void stacks_init(struct stacks *s)
 {
     *s = (struct stacks){0};
     idtable_init(&s->location_table, 12);
-    idtable_init(&s->node_table, 12);
+    s->slot_mask = 4095;
+    s->slots = memory_zalloc(s->slot_mask + 1, sizeof(*s->slots));
     idtable_init(&s->cell_table, 12);
     ARRAY_PUSH(s->nodes, s->node_count, s->node_capacity) = (struct stack_node){0, UINT32_MAX};
 }
@@ -39,7 +34,8 @@ void stacks_init(struct stacks *s)
 void stacks_finish(struct stacks *s)
 {
     idtable_done(&s->location_table);
-    idtable_done(&s->node_table);
+    free(s->slots);
+    s->slots = NULL;
     idtable_done(&s->cell_table);
 }
 
@@ -79,18 +75,39 @@ uint32_t stacks_location(struct stacks *s, struct module *module, uint64_t addre
     return id;
 }
 
+static size_t find_slot(const struct stack_slot *slots, size_t mask, uint32_t parent,
+                        uint32_t location)
+{
+    size_t at = (size_t)hash_mix(parent, location) & mask;
+    while (slots[at].node && (slots[at].parent != parent || slots[at].location != location))
+        at = (at + 1) & mask;
+    return at;
+}
+
+static void grow_slots(struct stacks *s)
+{
+    size_t mask = 2 * s->slot_mask + 1;
+    struct stack_slot *slots = memory_zalloc(mask + 1, sizeof(*slots));
+    for (size_t i = 0; i <= s->slot_mask; i++) {
+        const struct stack_slot *old = &s->slots[i];
+        if (old->node)
+            slots[find_slot(slots, mask, old->parent, old->location)] = *old;
+    }
+    free(s->slots);
+    s->slots = slots;
+    s->slot_mask = mask;
+}
+
 uint32_t stacks_push(struct stacks *s, uint32_t parent, uint32_t location)
 {
-    uint64_t hash = hash_mix(parent, location);
-    uint32_t slot, id;
-    IDTABLE_EACH(&s->node_table, hash, slot, id)
-    if (s->nodes[id].parent == parent && s->nodes[id].location == location)
-        return id;
-    id = next_id(s->node_count);
+    size_t at = find_slot(s->slots, s->slot_mask, parent, location);
+    if (s->slots[at].node)
+        return s->slots[at].node;
+    uint32_t id = next_id(s->node_count);
     ARRAY_PUSH(s->nodes, s->node_count, s->node_capacity) = (struct stack_node){parent, location};
-    idtable_put(&s->node_table, slot, id);
-    if (idtable_is_crowded(&s->node_table))
-        idtable_grow(&s->node_table, node_hash, s->nodes);
+    s->slots[at] = (struct stack_slot){parent, location, id};
+    if (s->node_count * 10 > s->slot_mask * 7)
+        grow_slots(s);
     return id;
 }
 

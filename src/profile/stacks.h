@@ -37,6 +37,13 @@ struct stack_node {
     uint32_t location;
 };
 
+/* A slot of the table of nodes.  The key stands in it: the table is far larger than the processor's
+ * caches, and a look-up should miss them once, not twice. */
+struct stack_slot {
+    uint32_t parent, location;
+    uint32_t node; /* 0 for free */
+};
+
 #define STACK_ANY_CPU UINT32_MAX
 
 struct stack_cell {
@@ -51,7 +58,9 @@ struct stacks {
     size_t node_count, node_capacity;
     struct stack_cell *cells;
     size_t cell_count, cell_capacity;
-    struct idtable location_table, node_table, cell_table;
+    struct stack_slot *slots;
+    size_t slot_mask;
+    struct idtable location_table, cell_table;
 };
 
 void stacks_init(struct stacks *s);
