@@ -14,6 +14,7 @@ const struct verb *const verbs[] = {
     &verb_doctor,
     /* profiles */
     &verb_report,
+    &verb_annotate,
     &verb_export,
     /* the rest */
     &verb_completion,
