@@ -12,6 +12,10 @@ const struct verb *const verbs[] = {
     &verb_events,
     &verb_record,
     &verb_doctor,
+    /* profiles */
+    &verb_report,
+    &verb_annotate,
+    &verb_export,
     /* the rest */
     &verb_completion,
     NULL,
