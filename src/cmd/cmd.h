@@ -16,6 +16,7 @@ enum {
     EXIT_MEASURE_FAILED = 125, /* a verb that runs a command failed itself */
 };
 
+extern const struct verb verb_ab;
 extern const struct verb verb_completion;
 extern const struct verb verb_events;
 extern const struct verb verb_stat;
