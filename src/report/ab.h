@@ -41,6 +41,12 @@ void report_ab_notes(struct doubt_list *notes, const struct ab_view *v);
 void report_note(struct doubt_list *notes, const char *id, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Whether the metric gets a table of its own: the headline, what programs print, and what differs.
+ */
+bool report_ab_is_shown(const struct ab_view *v, size_t series);
+/* Appends "no difference: a (± 0.8 %), b" or "cannot tell: …" of the metrics without a table. */
+void report_ab_folded(struct strbuf *out, const struct ab_view *v, bool same);
+
 /* A value in its series' unit: "12.34 ms", "1,234", "5.60 MiB", "12.5 op/s". */
 void strbuf_put_value(struct strbuf *out, const struct series *s, double value);
 /* "± 1.2 %" of the median, "± 3" where the median is about zero. */

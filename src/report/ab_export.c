@@ -97,8 +97,14 @@ void report_ab_markdown(struct strbuf *out, const struct ab_view *v)
                      "|---|---|--:|--:|---|---|\n");
     for (size_t i = 0; i < o->set->count; i++)
         for (size_t j = 0; j < o->set->contestant_count; j++)
-            put_markdown_row(out, v, i, j);
+            if (report_ab_is_shown(v, i) || o->set->contestant_count == 1)
+                put_markdown_row(out, v, i, j);
     strbuf_putc(out, '\n');
+    for (int same = 1; same >= 0; same--) {
+        size_t start = out->length;
+        report_ab_folded(out, v, same);
+        strbuf_puts(out, out->length > start ? "\n\n" : "");
+    }
     if (v->rounds)
         strbuf_printf(out, "%zu rounds, seed %llu.\n", v->rounds->count,
                       (unsigned long long)v->spec->seed);
@@ -157,7 +163,7 @@ static void put_hyperfine_result(struct json *j, const struct ab_view *v, size_t
     json_double(j, "min", s->min / 1e9);
     json_double(j, "max", s->max / 1e9);
     put_seconds(j, "times", wall, participant, 1e-9);
-    if (rss)
+    if (rss && !rss->is_bound[participant])
         put_seconds(j, "memory_usage_byte", rss, participant, 1);
     json_array(j, "exit_codes");
     for (size_t i = 0; v->rounds && i < v->rounds->count; i++) {

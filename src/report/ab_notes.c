@@ -82,8 +82,8 @@ static void shell(struct doubt_list *notes, const struct ab_view *v)
     strbuf_put_safe(&safe, v->shell, strlen(v->shell), 60);
     if (v->shell_startup_ns)
         report_note(notes, "shell",
-                    "all commands ran through %s -c; starting it takes about %s of CPU and wall "
-                    "time in every run, which is included in all values.",
+                    "all commands ran through %s -c; starting it takes about %s of every run, "
+                    "which is included in all values.",
                     strbuf_text(&safe),
                     format_duration((double)v->shell_startup_ns, time, sizeof(time)));
     else
@@ -115,7 +115,7 @@ static void disturbances(struct doubt_list *notes, const struct ab_view *v)
                     disturbed, total, reason, disturbed > 1 ? ", among others" : "");
     else if (stalled)
         report_note(notes, "stalled", "assay stood still during %zu runs.", (size_t)stalled);
-    if (steal_ns > r->elapsed_ns / 50)
+    if (steal_ns > r->elapsed_ns / 50 && steal_ns > NS_PER_S / 10)
         report_note(notes, "steal", "the host took %.1f s of CPU time away meanwhile (steal).",
                     (double)steal_ns / 1e9);
     if (left)

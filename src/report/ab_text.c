@@ -50,6 +50,12 @@ static void put_padded(struct strbuf *out, const char *text, size_t width, bool 
     strbuf_pad(out, ' ', right ? 0 : pad);
 }
 
+static void strip(struct strbuf *out)
+{
+    while (out->length && out->data[out->length - 1] == ' ')
+        out->data[--out->length] = '\0';
+}
+
 static void put_row(struct strbuf *out, const struct row *row, const size_t *widths, size_t columns,
                     bool is_head)
 {
@@ -61,17 +67,19 @@ static void put_row(struct strbuf *out, const struct row *row, const size_t *wid
         strbuf_puts(out, "  ");
         put_padded(out, strbuf_text(&row->cells[i]), widths[i], i != COLUMN_RATIO);
     }
+    if (!row->verdict.length)
+        strip(out);
     size_t used = str_columns(out->data + start);
     size_t verdict = str_columns(strbuf_text(&row->verdict));
-    if (verdict && used + 2 + verdict > columns && verdict > VERDICT_COLUMNS)
+    if (verdict && used + 2 + verdict > columns && verdict > VERDICT_COLUMNS) {
+        strip(out);
         strbuf_puts(out, "\n     ");
-    else if (verdict)
+    } else if (verdict) {
         strbuf_puts(out, "  ");
+    }
     if (verdict)
         strbuf_printf(out, "%s%s%s", row->colour, strbuf_text(&row->verdict),
                       *row->colour ? "\033[0m" : "");
-    while (out->length && out->data[out->length - 1] == ' ')
-        out->data[--out->length] = '\0';
     strbuf_putc(out, '\n');
 }
 
@@ -136,6 +144,8 @@ static void add_participant(struct table *t, const struct ab_view *v, size_t ser
         strbuf_put_verdict(&row->verdict, s, cell);
     } else if (o->participants[participant].is_reference) {
         strbuf_puts(&row->cells[COLUMN_RATIO], "1, the reference");
+    } else {
+        strbuf_puts(&row->cells[COLUMN_RATIO], "not compared");
     }
 }
 
@@ -204,64 +214,26 @@ static void put_alone(struct strbuf *out, const struct ab_view *v)
     strbuf_putc(out, '\n');
 }
 
-/* Whether the metric gets a table of its own. */
-static bool is_shown(const struct ab_view *v, size_t series)
+/* A line of metrics without a table, broken where it must be. */
+static void put_folded(struct strbuf *out, const struct ab_view *v, bool same)
 {
-    const struct outcome *o = v->outcome;
-    return v->all || series == o->headline || o->set->items[series].source == SERIES_PROGRAM ||
-           outcome_differs(o, series);
-}
-
-/* The largest difference that the intervals leave room for, in words. */
-static void put_bound(struct strbuf *out, const struct ab_view *v, size_t series)
-{
-    double bound = 0;
-    bool ratio = true;
-    for (size_t i = 0; i < v->outcome->set->contestant_count; i++) {
-        const struct outcome_cell *cell = outcome_cell(v->outcome, series, i);
-        if (!cell->is_compared)
-            continue;
-        bound = fmax(bound, cell->verdict.bound);
-        ratio &= cell->comparison.scale == COMPARISON_RATIO;
-    }
-    if (!isfinite(bound) || bound == 0)
-        return;
-    strbuf_puts(out, " (± ");
-    if (ratio)
-        strbuf_printf(out, "%.2g %%", 100 * bound);
-    else
-        strbuf_put_value(out, &v->outcome->set->items[series], bound);
-    strbuf_putc(out, ')');
-}
-
-static void put_folded(struct strbuf *out, const struct ab_view *v, bool same, const char *head)
-{
-    const struct outcome *o = v->outcome;
     CLEANUP(strbuf_done) struct strbuf line = {0};
-    for (size_t i = 0; i < o->set->count; i++) {
-        bool any = false;
-        for (size_t j = 0; j < o->set->contestant_count; j++)
-            any |= outcome_cell(o, i, j)->is_compared;
-        if (is_shown(v, i) || !any || outcome_is_same(o, i) != same)
-            continue;
-        strbuf_printf(&line, "%s%s", line.length ? ", " : head, o->set->items[i].name);
-        put_bound(&line, v, i);
-    }
+    report_ab_folded(&line, v, same);
     if (!line.length)
         return;
     size_t column = 0;
-    for (const char *word = strbuf_text(&line); *word;) {
-        size_t length = strcspn(word, " ");
-        CLEANUP(memory_freep) char *one = memory_strndup(word, length);
+    for (const char *item = strbuf_text(&line); *item;) {
+        const char *comma = strstr(item, ", ");
+        size_t length = comma ? (size_t)(comma - item) + 1 : strlen(item);
+        CLEANUP(memory_freep) char *one = memory_strndup(item, length);
         size_t width = str_columns(one);
         if (column && column + 1 + width > v->columns) {
             strbuf_puts(out, "\n  ");
             column = 2;
         }
-        strbuf_putc(out, ' ');
-        strbuf_append(out, word, length);
+        strbuf_printf(out, " %s", one);
         column += 1 + width;
-        word += length + (word[length] == ' ');
+        item += length + (comma != NULL);
     }
     strbuf_putc(out, '\n');
 }
@@ -298,11 +270,11 @@ void report_ab_text(struct strbuf *out, const struct ab_view *v)
         put_alone(out, v);
     } else {
         for (size_t i = 0; i < o->set->count; i++)
-            if (is_shown(v, i))
+            if (report_ab_is_shown(v, i))
                 put_series(out, v, i);
         size_t start = out->length;
-        put_folded(out, v, true, "no difference: ");
-        put_folded(out, v, false, "cannot tell: ");
+        put_folded(out, v, true);
+        put_folded(out, v, false);
         if (out->length > start)
             strbuf_putc(out, '\n');
     }

@@ -85,7 +85,7 @@ static int ratio_decimals(const struct comparison *c)
 
 void strbuf_put_ratio(struct strbuf *out, const struct series *s, const struct comparison *c)
 {
-    bool has_interval = isfinite(c->low) && isfinite(c->high);
+    bool has_interval = isfinite(c->low) && isfinite(c->high) && !c->too_few;
     if (c->scale == COMPARISON_RATIO) {
         int decimals = ratio_decimals(c);
         strbuf_printf(out, "%.*f", decimals, c->estimate);
@@ -140,4 +140,50 @@ void strbuf_put_verdict(struct strbuf *out, const struct series *s, const struct
     bool differs = v->kind != VERDICT_SAME && v->kind != VERDICT_CANNOT_TELL;
     if (differs && !cell->stands)
         strbuf_puts(out, ", but one of so many metrics may look so by chance");
+}
+
+bool report_ab_is_shown(const struct ab_view *v, size_t series)
+{
+    const struct outcome *o = v->outcome;
+    return v->all || series == o->headline || o->set->items[series].source == SERIES_PROGRAM ||
+           outcome_differs(o, series);
+}
+
+/* The largest difference that the intervals leave room for, in words. */
+static void put_bound(struct strbuf *out, const struct ab_view *v, size_t series)
+{
+    double bound = 0;
+    bool ratio = true;
+    for (size_t i = 0; i < v->outcome->set->contestant_count; i++) {
+        const struct outcome_cell *cell = outcome_cell(v->outcome, series, i);
+        if (!cell->is_compared)
+            continue;
+        bound = fmax(bound, cell->verdict.bound);
+        ratio &= cell->comparison.scale == COMPARISON_RATIO;
+    }
+    if (!isfinite(bound) || bound == 0)
+        return;
+    strbuf_puts(out, " (± ");
+    if (ratio)
+        strbuf_printf(out, bound < 0.0995 ? "%.2g %%" : "%.0f %%", 100 * bound);
+    else
+        strbuf_put_value(out, &v->outcome->set->items[series], bound);
+    strbuf_putc(out, ')');
+}
+
+void report_ab_folded(struct strbuf *out, const struct ab_view *v, bool same)
+{
+    const struct outcome *o = v->outcome;
+    bool first = true;
+    for (size_t i = 0; i < o->set->count; i++) {
+        bool any = false;
+        for (size_t j = 0; j < o->set->contestant_count; j++)
+            any |= outcome_cell(o, i, j)->is_compared;
+        if (report_ab_is_shown(v, i) || !any || outcome_is_same(o, i) != same)
+            continue;
+        strbuf_puts(out, !first ? ", " : same ? "no difference: " : "cannot tell: ");
+        strbuf_puts(out, o->set->items[i].name);
+        put_bound(out, v, i);
+        first = false;
+    }
 }
