@@ -5,6 +5,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -49,8 +51,17 @@ int process_spawn(const struct process_spec *spec, pid_t *ret_pid, struct error 
     for (int i = 0; i < 3; i++)
         if (fds[i] >= 0)
             posix_spawn_file_actions_adddup2(&actions, fds[i], i);
-    int r = posix_spawnp(ret_pid, spec->argv[0], &actions, NULL, spec->argv,
-                         spec->environment ? spec->environment : environ);
+    for (size_t i = 0; i < spec->fd_count; i++)
+        posix_spawn_file_actions_adddup2(&actions, spec->fds[i].fd, spec->fds[i].as);
+    if (spec->working_dir)
+        posix_spawn_file_actions_addchdir_np(&actions, spec->working_dir);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    if (spec->own_group)
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    int r = posix_spawnp(ret_pid, spec->program ? spec->program : spec->argv[0], &actions,
+                         &attributes, spec->argv, spec->environment ? spec->environment : environ);
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return r ? explain_start(spec->argv[0], -r, err) : 0;
 }
@@ -211,6 +222,11 @@ int process_signals_caught(void)
     return (int)first_signal;
 }
 
+void process_signals_clear(void)
+{
+    first_signal = 0;
+}
+
 void process_signals_restore(void)
 {
     for (size_t i = 0; i < ARRAY_COUNT(caught_signals); i++)
@@ -223,6 +239,11 @@ void process_adopt_orphans(void)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
+void process_disown_orphans(void)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
 bool process_orphans_alive(void)
 {
     for (;;) {
@@ -231,6 +252,40 @@ bool process_orphans_alive(void)
             return true;
         if (pid < 0 && errno != EINTR)
             return false;
+    }
+}
+
+/* Kills the children of this process that /proc shows; the number of them. */
+static size_t kill_children(void)
+{
+    size_t count = 0;
+    DIR *folder = opendir("/proc");
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        char path[300], line[512];
+        int pid, parent;
+        if (!isdigit((unsigned char)entry->d_name[0]))
+            continue;
+        snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+        if (!file_read_line(path, line, sizeof(line)))
+            continue;
+        /* The name stands in parentheses and may hold anything. */
+        const char *rest = strrchr(line, ')');
+        if (!rest || sscanf(line, "%d", &pid) != 1 || sscanf(rest, ") %*c %d", &parent) != 1)
+            continue;
+        if (parent == getpid() && kill(pid, SIGKILL) == 0)
+            count++;
+    }
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
+void process_kill_orphans(void)
+{
+    /* Each pass may bring the children of those it killed. */
+    for (int pass = 0; pass < 100 && process_orphans_alive() && kill_children(); pass++) {
+        struct timespec pause = timespec_from_ns(5 * NS_PER_MS);
+        nanosleep(&pause, NULL);
     }
 }
 

@@ -7,6 +7,8 @@
 #include <stdio.h>
 
 const struct verb *const verbs[] = {
+    /* compare */
+    &verb_ab,
     /* measure */
     &verb_stat,
     &verb_events,
