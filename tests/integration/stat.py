@@ -414,9 +414,18 @@ def the_layout_is_perfs():
         raise AssertionError(text)
     for line in [r"^\s+\d+      context-switches", r"^\s+[\d,]+      page-faults",
                  r"^\s+\d+\.\d{9} seconds time elapsed$", r"^\s+\d+\.\d{9} seconds user$",
-                 r"^\s+\d+\.\d{9} seconds sys$", r"^\s+[\d,]+ kB peak RSS$"]:
+                 r"^\s+\d+\.\d{9} seconds sys$", r"^\s+[\d,]+ kB peak RSS"]:
         if not re.search(line, text, re.MULTILINE):
             raise AssertionError(f"no {line} in {text}")
+
+
+@test
+def peak_memory_is_the_commands_or_said_to_be_a_bound():
+    small = stat_json("-e", "task-clock", "--", target("empty-static"))["runs"][0]
+    large = stat_json("-e", "task-clock", "--", target("pages"), 20000)["runs"][0]
+    equal((small["rss_is_bound"], large["rss_is_bound"]), (True, False))
+    page = os.sysconf("SC_PAGESIZE")
+    between(large["rss_bytes_max"], 20000 * page, 20000 * page + (8 << 20), "peak memory")
 
 
 @test
