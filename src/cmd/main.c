@@ -12,7 +12,12 @@ const struct verb *const verbs[] = {
     /* measure */
     &verb_stat,
     &verb_events,
+    &verb_record,
     &verb_doctor,
+    /* profiles */
+    &verb_report,
+    &verb_annotate,
+    &verb_export,
     /* the rest */
     &verb_completion,
     NULL,
