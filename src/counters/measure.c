@@ -65,7 +65,7 @@ static int open_on_children(struct session *s, struct error *err)
     struct counter_target target = {.kind = TARGET_CHILDREN};
     int r = open_counters(s, &target, err);
     if (r == 0 && s->spec->per_thread) {
-        r = thread_counters_open(&s->threads, s->spec->events, s->m, err);
+        r = thread_counters_open(&s->threads, &s->counters, s->m, err);
         s->threads_open = r == 0;
     }
     return r;
@@ -323,9 +323,10 @@ static int run_counted_command(struct session *s, const struct process_spec *com
         thread_counters_drain(&s->threads);
     /* What goes on would count into the next run: start afresh. */
     if (r == 0 && run->left_behind && s->m->run_count < s->spec->repeat_count) {
-        counters_done(&s->counters);
         if (s->threads_open)
             thread_counters_done(&s->threads);
+        s->threads_open = false;
+        counters_done(&s->counters);
         r = open_on_children(s, err);
     }
     return r;

@@ -143,6 +143,35 @@ def uprobes_count_calls():
 
 
 @test
+def uprobes_follow_children_and_leave_nothing():
+    if not os.path.exists("/sys/bus/event_source/devices/uprobe"):
+        skip("this kernel has no uprobes")
+    need_root("uprobes")
+    # Blanks and # separate words and start comments where the kernel takes probes' definitions.
+    os.mkdir("a b#c")
+    shutil.copy(target("calls"), "a b#c/calls")
+    calls = "./a b#c/calls"
+    event = f"uprobe:{calls}:marked"
+    ways = [[], ["-D", 1]]
+    if assay("stat", "--per-thread", "-e", "page-faults", "--", "true").returncode == 0:
+        ways.append(["--per-thread"])
+    for options in ways:
+        document = stat_json(*options, "-e", event, "--", "sh", "-c",
+                             f"sleep 0.1; '{calls}' 5; '{calls}' 7 && '{calls}' 8 | cat")
+        if "threads" in document:
+            equal(sum(t["counts"][0]["value"] for t in document["threads"]), 20, "of all threads")
+        equal(counts(document, event), [20], f"calls of children with {options}")
+    process = subprocess.Popen(["sh", "-c", f"sleep 0.5; '{calls}' 3 | cat; '{calls}' 4"])
+    document = stat_json("-e", event, "-p", process.pid)
+    equal((process.wait(), counts(document, event)), (0, [7]), "children of a running process")
+    document = stat_json("-a", "-e", event, "--", calls, 6)
+    equal(counts(document, event), [6], "calls on all CPUs")
+    place = "/sys/kernel/tracing/uprobe_events"
+    if os.path.exists(place):
+        lacks(open(place).read(), "assay/")
+
+
+@test
 def breakpoints_count_accesses():
     table = subprocess.run(["nm", target("calls")], text=True, capture_output=True).stdout
     address = re.search(r"^([0-9a-f]+) [BbDd] watched$", table, re.MULTILINE)[1]
