@@ -94,6 +94,7 @@ static void leave(struct thread *t, const struct perfdata_record *r)
     t->record = *r;
     t->is_away = true;
     /* What is not kept must not point into the file's buffers. */
+    t->record.bytes = NULL;
     struct perfdata_sample *kept = &t->record.sample;
     kept->branches = NULL;
     kept->branch_count = 0;

@@ -97,7 +97,7 @@ enum perfdata_feature {
     PERFDATA_FEATURE_HYBRID_TOPOLOGY = 30,
     PERFDATA_FEATURE_PMU_CAPS = 31,
     /* assay's own: what the machine could measure when this was recorded, as JSON.  perf passes
-     * over bits that it does not know. */
+     * over bits that it does not know, but only in files: a stream has none. */
     PERFDATA_FEATURE_ASSAY = 200,
     PERFDATA_FEATURE_BITS = 256,
 };
@@ -251,7 +251,8 @@ struct perfdata_record {
     uint32_t type; /* PERF_RECORD_* or perfdata_user_type */
     uint16_t misc; /* PERF_RECORD_MISC_*; the cpumode for samples and maps */
     uint32_t size_bytes;
-    uint64_t offset;                    /* of the record, or of the block it was compressed in */
+    const void *bytes; /* the record as it lies, header first; all other pointers point into it */
+    uint64_t offset;   /* of the record, or of the block it was compressed in */
     const struct perfdata_event *event; /* NULL when the record names none */
 
     /* Where and when, from the sample or the sample_id at the record's end. */

@@ -433,6 +433,7 @@ bool perfdata_parse(struct perfdata *p, const struct perf_event_header *record,
     r->type = record->type;
     r->misc = record->misc;
     r->size_bytes = record->size;
+    r->bytes = record;
     r->pid = r->tid = r->cpu = UINT32_MAX;
     if (record->type >= PERFDATA_HEADER_ATTR) {
         parse_user_record(&c, r);

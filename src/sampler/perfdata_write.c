@@ -300,8 +300,8 @@ static int finish_pipe(struct perfdata_writer *w, struct error *err)
         size_t padding = -f->bytes.length & 7;
         struct perf_event_header head = {.type = PERFDATA_HEADER_FEATURE};
         size_t size = sizeof(head) + sizeof(uint64_t) + f->bytes.length + padding;
-        if (size > UINT16_MAX)
-            continue; /* does not fit into a record */
+        if (size > UINT16_MAX || f->bit == PERFDATA_FEATURE_ASSAY)
+            continue; /* too long for a record; or one that perf takes for damage in a stream */
         head.size = (uint16_t)size;
         CLEANUP(strbuf_done) struct strbuf record = {0};
         strbuf_append(&record, (const char *)&head, sizeof(head));

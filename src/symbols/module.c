@@ -291,6 +291,15 @@ uint64_t module_elf_address(struct module *m, uint64_t address)
     return result;
 }
 
+uint64_t module_address_of_elf(struct module *m, uint64_t elf_address)
+{
+    pthread_mutex_lock(&m->lock);
+    module_load_table(m);
+    uint64_t result = symtab_to_offset(&m->table, elf_address);
+    pthread_mutex_unlock(&m->lock);
+    return result;
+}
+
 static size_t read_piece(const struct code_piece *piece, uint64_t address, void *buffer,
                          size_t size)
 {

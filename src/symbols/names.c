@@ -49,6 +49,8 @@ static size_t fold_clone(const char *name, size_t length)
             continue;
         const char *word = name + at;
         size_t size = length - 1 - at;
+        if (size == 0)
+            return length;
         /* The row inside must vanish whole: fold_one wants something before it. */
         while (size > 0) {
             size_t rest = fold_one(word - 1, size + 1);

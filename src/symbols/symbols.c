@@ -112,7 +112,7 @@ static enum module_kind kind_of(const struct module_key *key)
         return MODULE_PERFMAP;
     if (str_eq(key->path, "[vdso]"))
         return MODULE_VDSO;
-    return key->path[0] == '/' ? MODULE_FILE : MODULE_NONE;
+    return key->path[0] == '[' ? MODULE_NONE : MODULE_FILE;
 }
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)

@@ -199,6 +199,8 @@ const struct build_id *module_build_id(const struct module *module);
 const char *module_file(struct module *module);
 /* The address in the ELF file's own terms; the address itself where that makes no sense. */
 uint64_t module_elf_address(struct module *module, uint64_t address);
+/* And back. */
+uint64_t module_address_of_elf(struct module *module, uint64_t elf_address);
 /* Copies the code there; returns how many bytes there were. */
 size_t module_read(struct module *module, uint64_t address, void *buffer, size_t size);
 /* All functions whose name or linkage name is this one, up to `most`; returns how many. */

@@ -200,6 +200,13 @@ static uint64_t without_signature(uint64_t address)
     return address & ((1ull << 48) - 1);
 }
 
+/* In an epilogue compilers leave the rule of a register that was popped already: its place is
+ * below the stack pointer, where nothing was copied, and the register has its value back. */
+static bool was_popped(const struct cfi_rule *rule, uint64_t cfa, uint64_t sp)
+{
+    return rule->kind == CFI_AT_OFFSET && cfa + (uint64_t)(int64_t)rule->value < sp;
+}
+
 static enum step step_by_rules(struct walk *w, const struct cfi_frame *frame)
 {
     const struct unwind_registers *now = &w->registers;
@@ -215,6 +222,8 @@ static enum step step_by_rules(struct walk *w, const struct cfi_frame *frame)
         bool is_return = rule->reg == frame->return_register;
         if (is_return && rule->kind == CFI_UNDEFINED)
             return STEP_OUTERMOST;
+        if (was_popped(rule, cfa, now->values[sp]))
+            continue;
         if (apply_rule(&context, rule, cfa, &value))
             set_register(&next, rule->reg, value);
         else if (is_return)
