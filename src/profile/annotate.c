@@ -42,17 +42,28 @@ static uint64_t *weigh_symbols(const struct profile *p, uint32_t event)
     return weights;
 }
 
-/* The name without namespaces, template arguments and parameters. */
+/* The name without namespaces, template arguments and parameters: "step" of "a::b<int>::step<2>".
+ * Operators are left as they are. */
 static size_t bare_name(const char *name, const char **ret_start)
 {
-    size_t length = strcspn(name, "<(");
-    if (length > 8 && memcmp(name + length - 8, "operator", 8) == 0)
-        length = strlen(name);
-    *ret_start = name;
-    for (size_t i = 0; i + 1 < length; i++)
-        if (name[i] == ':' && name[i + 1] == ':')
-            *ret_start = name + i + 2;
-    return length - (size_t)(*ret_start - name);
+    size_t start = 0, end = 0, at = 0;
+    unsigned depth = 0;
+    for (; name[at] && !(depth == 0 && name[at] == '('); at++) {
+        if (depth == 0 && name[at] == ':' && name[at + 1] == ':') {
+            start = at + 2;
+            end = 0;
+            at++;
+        } else if (name[at] == '<') {
+            if (depth++ == 0)
+                end = at;
+        } else if (name[at] == '>' && depth > 0) {
+            depth--;
+        }
+    }
+    if (end <= start || str_has_prefix(name + start, "operator"))
+        end = at;
+    *ret_start = name + start;
+    return end - start;
 }
 
 enum match {

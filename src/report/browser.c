@@ -134,18 +134,22 @@ static void build_tree(struct browser *b, uint32_t row)
     r->open_nodes = memory_zalloc(r->tree.count, sizeof(*r->open_nodes));
 }
 
-/* The way on is opened along with a node as long as there is only one. */
-static void open_node(struct browser_row *r, uint32_t node)
+/* The only child that is shown, IDTABLE_NONE when there are none or several. */
+static uint32_t only_child(const struct browser *b, uint32_t row, uint32_t node)
 {
-    const struct calltree_node *nodes = r->tree.nodes;
-    for (;;) {
-        if (node)
-            r->open_nodes[node] = true;
-        uint32_t child = nodes[node].first_child;
-        if (child == IDTABLE_NONE || nodes[child].next != IDTABLE_NONE)
-            return;
-        node = child;
-    }
+    const struct calltree_node *nodes = b->rows[row].tree.nodes;
+    uint32_t child = nodes[node].first_child;
+    if (child == IDTABLE_NONE)
+        return IDTABLE_NONE;
+    uint32_t next = nodes[child].next;
+    return next == IDTABLE_NONE || !node_is_shown(b, row, next) ? child : IDTABLE_NONE;
+}
+
+/* The way on is opened along with a node as long as there is only one. */
+static void open_node(struct browser *b, uint32_t row, uint32_t node)
+{
+    for (; node != IDTABLE_NONE; node = only_child(b, row, node))
+        b->rows[row].open_nodes[node] = true;
 }
 
 void browser_toggle(struct browser *b)
@@ -158,11 +162,11 @@ void browser_toggle(struct browser *b)
         build_tree(b, line.row);
         r->is_open = !r->is_open;
         if (r->is_open)
-            open_node(r, 0);
+            open_node(b, line.row, 0);
     } else if (r->open_nodes[line.node]) {
         r->open_nodes[line.node] = false;
     } else {
-        open_node(r, line.node);
+        open_node(b, line.row, line.node);
     }
     list_lines(b);
 }

@@ -117,7 +117,7 @@ def same_answer_as_perf_for_processes_that_die():
 @test
 def same_answer_as_perf_for_libraries_loaded_at_run_time():
     need_target("loads")
-    plugin = next(TARGETS.glob("libplugin.*so*"), None)
+    plugin = next((path for path in TARGETS.glob("libplugin.so*") if path.is_file()), None)
     if not plugin:
         skip("tests/targets/plugin was not built")
     path = record(*FP, command=(target("loads"), str(plugin), "100000"))
@@ -409,21 +409,29 @@ def hostile_names_cannot_disturb_a_terminal():
         file.write(r"""
             #include <stdlib.h>
             #include <sys/prctl.h>
-            void evil(long) __asm__("evil\033[31m\007\377");
-            __attribute__((noinline)) void evil(long n) { for (volatile long i = 0; i < n; i++); }
-            int main(int c, char **v) { prctl(PR_SET_NAME, "\033]0;x\007"); evil(atol(v[1])); }
+            void evil_abcdefg(long);
+            __attribute__((noinline)) void evil_abcdefg(long n)
+            {
+                for (volatile long i = 0; i < n; i++);
+            }
+            int main(int c, char **v)
+            {
+                prctl(PR_SET_NAME, "\033]0;x\007");
+                evil_abcdefg(atol(v[1]));
+            }
             """)
-    result = subprocess.run([compiler, "-O1", "hostile.c", "-o", "hostile"], capture_output=True)
-    if result.returncode:
-        skip("this assembler takes no such names")
+    subprocess.run([compiler, "-O1", "hostile.c", "-o", "hostile"], check=True)
+    binary = open("hostile", "rb").read()
+    with open("hostile", "wb") as file:
+        file.write(binary.replace(b"evil_abcdefg", b"evil\x1b[31m\x07\xff\xff"))
     path = record(command=(os.path.abspath("hostile"), "90000000"))
     for arguments in ([], ["--children"], ["-g", "caller"], ["--sort", "symbol"]):
         text = assay("report", path, *arguments, check=0).stdout
-        contains(text, r"evil\x1b[31m\x07\xff")
+        contains(text, r"evil\x1b[31m\x07\xff\xff")
         lacks(text, "\033")
         lacks(text, "\a")
     json.loads(assay("report", path, "--json", check=0).stdout)
-    lacks(assay("annotate", r"evil" "\033[31m\a\udcff", path).stderr, "\033")
+    lacks(assay("annotate", "evil\033[31m\a", path, check=1).stderr, "\033")
 
 
 @test
@@ -433,10 +441,7 @@ def text_fits_the_terminal():
         with Terminal([ASSAY, "report", "--stdio", path], columns=columns) as terminal:
             text = terminal.finish()
         for line in text.splitlines():
-            between(len(line), 0, columns + 24, f"length of {line!r}")
-        table = [line for line in text.splitlines() if re.match(r"\s+\d+\.\d\d%  ", line)]
-        for line in table:
-            between(len(line), 10, columns, f"length of {line!r}")
+            between(len(line), 0, columns, f"length of {line!r}")
         contains(text, "…")
 
 

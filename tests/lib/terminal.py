@@ -52,16 +52,16 @@ class Terminal:
                       self.output[start:])
 
     def expect(self, text):
-        """Waits until the text appears behind what was expected before."""
+        """Waits until the text appears among what was shown since the last keys."""
         end = time.monotonic() + TIMEOUT
         alive = True
         while text not in self.plain(self.seen):
             if not alive or time.monotonic() > end:
                 raise AssertionError(f"{text!r} did not appear in:\n{self.plain(self.seen)}")
             alive = self.read(0.2)
-        self.seen = len(self.output)
 
     def send(self, keys):
+        self.seen = len(self.output)
         os.write(self.fd, keys.encode())
         end = time.monotonic() + 0.4
         while time.monotonic() < end and self.read(0.1):
