@@ -16,7 +16,15 @@ enum {
     EXIT_MEASURE_FAILED = 125, /* a verb that runs a command failed itself */
 };
 
+extern const struct verb verb_annotate;
+extern const struct verb verb_ab;
 extern const struct verb verb_completion;
+extern const struct verb verb_events;
+extern const struct verb verb_export;
+extern const struct verb verb_report;
+extern const struct verb verb_record;
+extern const struct verb verb_stat;
+extern const struct verb verb_doctor;
 
 /* All verbs, in the order of the help; ends with NULL. */
 extern const struct verb *const verbs[];

@@ -7,6 +7,18 @@
 #include <stdio.h>
 
 const struct verb *const verbs[] = {
+    /* compare */
+    &verb_ab,
+    /* measure */
+    &verb_stat,
+    &verb_events,
+    &verb_record,
+    &verb_doctor,
+    /* profiles */
+    &verb_report,
+    &verb_annotate,
+    &verb_export,
+    /* the rest */
     &verb_completion,
     NULL,
 };

@@ -22,6 +22,14 @@ static int mount_privately(void)
     return fd < 0 ? -errno : fd;
 }
 
+const char *tracefs_open_command(void)
+{
+    /* A mounted folder that is closed to us says so; one that is not there is not mounted. */
+    bool is_mounted = access("/sys/kernel/tracing/events", F_OK) == 0 || errno == EACCES;
+    return is_mounted ? "sudo mount -o remount,mode=750,gid=$(id -g) /sys/kernel/tracing"
+                      : "sudo mount -t tracefs -o mode=750,gid=$(id -g) none /sys/kernel/tracing";
+}
+
 int tracefs_open_events(struct error *err)
 {
     static const char *const places[] = {"/sys/kernel/tracing/events",
@@ -42,9 +50,8 @@ int tracefs_open_events(struct error *err)
         code = -errno;
     }
     if (code == -EACCES || root == -EPERM)
-        return error_set(err, -EACCES,
-                         "tracepoints: tracefs is closed to you; run as root, or: sudo mount -o "
-                         "remount,mode=755 /sys/kernel/tracing");
+        return error_set(err, -EACCES, "tracepoints: tracefs is closed to you; run as root, or: %s",
+                         tracefs_open_command());
     return error_set(err, code, "tracepoints: this kernel has no tracefs (CONFIG_TRACING)");
 }
 

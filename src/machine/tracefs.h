@@ -14,6 +14,10 @@
  */
 int tracefs_open_events(struct error *err);
 
+/* The command that opens the folder to the caller's group; mode=755, as often advised, does not:
+ * the files in it are closed to others. */
+const char *tracefs_open_command(void);
+
 /* The number of the tracepoint SYSTEM:NAME, as perf_event_open wants it. */
 int tracefs_event_id(int events_fd, const char *system, const char *name, uint64_t *ret_id,
                      struct error *err);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 static struct process_spec command(char *const *argv)
@@ -62,8 +63,18 @@ TEST(a_held_command_waits)
     CHECK_INT(process_wait(held.pid, &result, &err), 0);
     CHECK_INT(process_exit_code(result.status), 3);
     spec = command((char *[]){"no-such-command-here", NULL});
+    CHECK_INT(process_hold(&spec, &held, &err), -ENOENT);
+    char script[] = "/tmp/assay-script-XXXXXX";
+    int fd = mkostemp(script, O_CLOEXEC);
+    CHECK(fd >= 0 && write(fd, "exit 3\n", 7) == 7 && fchmod(fd, 0755) == 0);
+    close(fd);
+    spec = command((char *[]){script, NULL});
     CHECK_INT(process_hold(&spec, &held, &err), 0);
-    CHECK_INT(process_release(&held, &err), -ENOENT);
+    CHECK_INT(process_release(&held, &err), -ENOEXEC);
+    CHECK_CONTAINS(err.message, "a script needs a #! line");
+    pid_t pid;
+    CHECK_INT(process_spawn(&spec, &pid, &err), -ENOEXEC);
+    unlink(script);
 }
 
 TEST(signals_sent_to_us_are_passed_on)
@@ -81,6 +92,43 @@ TEST(signals_sent_to_us_are_passed_on)
     CHECK_INT(WTERMSIG(result.status), SIGTERM);
     CHECK_INT(process_signals_caught(), SIGTERM);
     process_signals_restore();
+}
+
+TEST(a_held_command_that_is_not_wanted_never_runs)
+{
+    struct error err;
+    struct process_held held;
+    struct process_result result;
+    char mark[] = "/tmp/assay-mark-XXXXXX";
+    int fd = mkostemp(mark, O_CLOEXEC);
+    CHECK(fd >= 0 && unlink(mark) == 0);
+    close(fd);
+    struct process_spec spec = command((char *[]){"touch", mark, NULL});
+    CHECK_INT(process_hold(&spec, &held, &err), 0);
+    process_abandon(&held);
+    CHECK_INT(kill(held.pid, 0), -1);
+    CHECK_INT(access(mark, F_OK), -1);
+    /* One that was killed before it was let go ends as killed, and assay lives. */
+    CHECK_INT(process_hold(&spec, &held, &err), 0);
+    kill(held.pid, SIGKILL);
+    CHECK(process_poll(held.pid, 0));
+    CHECK_INT(process_release(&held, &err), 0);
+    CHECK_INT(process_wait(held.pid, &result, &err), 0);
+    CHECK_INT(process_exit_code(result.status), 128 + SIGKILL);
+}
+
+TEST(a_signal_that_came_before_the_sleep_is_seen)
+{
+    process_signals_catch();
+    process_signals_catch();
+    raise(SIGHUP);
+    CHECK_INT(process_poll_fds(NULL, 0, UINT64_MAX, true), 0);
+    CHECK_INT(process_signals_caught(), SIGHUP);
+    process_signals_restore();
+    raise(SIGHUP); /* still within the outer guard */
+    process_signals_restore();
+    process_signals_restore();
+    process_signals_clear();
 }
 
 TEST(orphans_are_noticed)

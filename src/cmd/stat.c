@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/* `assay stat`: counts events for a command, a process, CPUs or a cgroup, as perf stat does. */
+#include "report/stat.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "base/term.h"
+#include "cmd/cmd.h"
+#include "counters/doubts.h"
+#include "counters/online.h"
+#include "counters/simulated.h"
+#include "counters/startup.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+/* Runs with more CPU time than this are not asked how much of it their start took. */
+#define STARTUP_MATTERS_NS (50 * 1000 * 1000)
+
+#define NOT_GIVEN UINT64_MAX /* of durations where 0 is an error */
+
+struct stat_options {
+    struct option_list events;
+    struct option_list pids;
+    unsigned detail;
+    uint64_t repeat_count;
+    bool all_cpus, per_thread, json, csv;
+    const char *cpus, *cgroup, *output, *sim;
+    uint64_t interval_ns, delay_ns, timeout_ns;
+};
+
+#define O(field) offsetof(struct stat_options, field)
+
+static const struct option options[] = {
+    {0, NULL, OPTION_HEADING, 0, NULL, "What to count", NULL},
+    {'e', "event", OPTION_LIST, O(events), "LIST",
+     "events: names, rNNN, pmu/…/, sys:tracepoint, mem:, uprobe:, {groups}, :u :k", "event"},
+    {'d', "detailed", OPTION_COUNT, O(detail), NULL, "more default events; also -dd and -ddd",
+     NULL},
+    {0, "sim", OPTION_OPTIONAL, O(sim), "full",
+     "simulate with cachegrind: exact counts without a PMU, 7 (full: 20) times slower", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "Whom to count", NULL},
+    {'p', "pid", OPTION_LIST, O(pids), "PIDS", "processes that run already", NULL},
+    {'a', "all-cpus", OPTION_FLAG, O(all_cpus), NULL, "everything on all CPUs", NULL},
+    {'C', "cpu", OPTION_STRING, O(cpus), "CPUS", "everything on some CPUs, as 0-3,7", NULL},
+    {'G', "cgroup", OPTION_STRING, O(cgroup), "NAME", "the tasks of a cgroup", NULL},
+    {0, "per-thread", OPTION_FLAG, O(per_thread), NULL, "a table for each thread", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "How long and how often", NULL},
+    {'r', "repeat", OPTION_U64, O(repeat_count), "N", "run the command N times", NULL},
+    {'I', "interval-print", OPTION_MS, O(interval_ns), "MS", "print counts every MS milliseconds",
+     NULL},
+    {'D', "delay", OPTION_MS, O(delay_ns), "MS", "start counting MS milliseconds after the start",
+     NULL},
+    {0, "timeout", OPTION_MS, O(timeout_ns), "MS", "end the measurement (and the command) then",
+     NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "Output", NULL},
+    {'j', "json", OPTION_FLAG, O(json), NULL, "JSON with every run's values", NULL},
+    {0, "csv", OPTION_FLAG, O(csv), NULL, "CSV with every run's values", NULL},
+    {'o', "output", OPTION_STRING, O(output), "FILE",
+     "write there instead of standard error (- for standard output)", "file"},
+    {0},
+};
+
+/* What the callbacks of a running measurement need. */
+struct watcher {
+    struct stat_view view;
+    struct progress progress;
+    bool print_intervals;
+    struct strbuf *intervals; /* collects them for a file; NULL to print them at once */
+};
+
+static void show_interval(const struct measurement *m, void *context)
+{
+    struct watcher *w = context;
+    if (!w->print_intervals)
+        return;
+    w->view.m = m;
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    report_stat_interval(w->intervals ? w->intervals : &text, &w->view);
+    fd_write_all(STDERR_FILENO, text.data, text.length);
+}
+
+static void show_run(const struct measurement *m, void *context)
+{
+    struct watcher *w = context;
+    progress_show(&w->progress, "run %zu of %llu", m->run_count,
+                  (unsigned long long)w->view.requested_runs);
+}
+
+static void show_simulated_run(const struct simulation *s, void *context)
+{
+    struct watcher *w = context;
+    progress_show(&w->progress, "simulated run %zu of %llu", s->run_count,
+                  (unsigned long long)w->view.requested_runs);
+}
+
+/* Checks what only the combination of options can tell. */
+static int check_options(const struct stat_options *o, bool has_command, struct error *err)
+{
+    bool attached = o->pids.count || o->all_cpus || o->cpus || o->cgroup;
+    if (o->repeat_count == 0)
+        return error_set(err, -EINVAL, "-r 0: the number of runs must be at least 1");
+    if (o->json && o->csv)
+        return error_set(err, -EINVAL, "--json and --csv exclude each other");
+    if (!has_command && !attached)
+        return error_set(err, -EINVAL, "nothing to count: give a command, or -p, -a, -C or -G");
+    if (o->pids.count && (o->all_cpus || o->cpus || o->cgroup))
+        return error_set(err, -EINVAL, "-p excludes -a, -C and -G");
+    if (!has_command && o->repeat_count > 1)
+        return error_set(err, -EINVAL, "-r repeats a command, and none is given");
+    if (o->per_thread && (o->all_cpus || o->cpus || o->cgroup))
+        return error_set(err, -EINVAL, "--per-thread goes with a command or -p");
+    if (o->per_thread && o->delay_ns && !o->pids.count)
+        return error_set(err, -EINVAL, "--per-thread and -D exclude each other for a command");
+    if (o->interval_ns < 1000000)
+        return error_set(err, -EINVAL, "-I: an interval is at least 1 ms long");
+    if (o->timeout_ns == 0)
+        return error_set(err, -EINVAL, "--timeout 0: nothing could be measured");
+    if (!o->sim)
+        return 0;
+    if (*o->sim && !str_eq(o->sim, "full"))
+        return error_set(err, -EINVAL, "--sim=%s: there are --sim and --sim=full", o->sim);
+    if (attached || o->events.count || o->detail || o->interval_ns != NOT_GIVEN || o->delay_ns ||
+        o->timeout_ns != NOT_GIVEN || o->per_thread)
+        return error_set(err, -EINVAL, "--sim goes with -r, -o, --json and --csv only");
+    return 0;
+}
+
+static int parse_pids(const struct option_list *texts, pid_t **ret_pids, size_t *ret_count,
+                      struct error *err)
+{
+    pid_t *pids = NULL;
+    size_t count = 0, capacity = 0;
+    for (size_t i = 0; i < texts->count; i++) {
+        CLEANUP(memory_freep) char *copy = memory_strdup(texts->items[i]);
+        char *save = NULL;
+        for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+            uint64_t pid;
+            int r = parse_u64(word, &pid, err);
+            if (r == 0 && (pid == 0 || pid > INT32_MAX))
+                r = error_set(err, -EINVAL, "'%s' is not a process id", word);
+            if (r < 0) {
+                free(pids);
+                return error_wrap(err, r, "option --pid");
+            }
+            ARRAY_PUSH(pids, count, capacity) = (pid_t)pid;
+        }
+    }
+    if (!count)
+        return error_set(err, -EINVAL, "option --pid: no process id is given");
+    *ret_pids = pids;
+    *ret_count = count;
+    return 0;
+}
+
+/* "for what" in words. */
+static void describe_target(struct strbuf *out, const struct stat_options *o, char *const *argv)
+{
+    if (o->pids.count) {
+        strbuf_puts(out, o->pids.count > 1 || strchr(o->pids.items[0], ',') ? "process ids "
+                                                                            : "process id ");
+        for (size_t i = 0; i < o->pids.count; i++)
+            strbuf_printf(out, "%s%.200s", i ? "," : "", o->pids.items[i]);
+    } else if (o->cgroup) {
+        strbuf_puts(out, "cgroup ");
+        strbuf_put_safe(out, o->cgroup, strlen(o->cgroup), 200);
+    } else if (o->cpus) {
+        strbuf_puts(out, "CPU(s) ");
+        strbuf_put_safe(out, o->cpus, strlen(o->cpus), 200);
+    } else if (o->all_cpus) {
+        strbuf_puts(out, "system wide");
+    }
+    if (!argv)
+        return;
+    CLEANUP(strbuf_done) struct strbuf command = {0};
+    strbuf_put_command(&command, argv);
+    strbuf_puts(out, out->length ? " during '" : "'");
+    strbuf_put_safe(out, strbuf_text(&command), command.length, 300);
+    strbuf_puts(out, "'");
+}
+
+/* Writes the report where it was asked for.  Nothing is lost: what a full disk refuses goes to
+ * standard error.  Signals wait for a file; one may end the writing to a pipe or terminal. */
+static int deliver(const struct strbuf *text, struct outfile *file, const char *path,
+                   struct error *err)
+{
+    if (!path || !file->temporary_path)
+        process_signals_restore();
+    if (!path) {
+        fd_write_all(STDERR_FILENO, text->data, text->length);
+        return 0;
+    }
+    int r = outfile_write(file, text->data, text->length, err);
+    if (r == 0)
+        r = outfile_commit(file, err);
+    if (r < 0)
+        fd_write_all(STDERR_FILENO, text->data, text->length);
+    return r;
+}
+
+/* The exit code of the command's first run that did not succeed; that of the signal which kept
+ * runs from being made. */
+static int command_exit_code(const struct measurement *m, const struct measure_spec *spec)
+{
+    for (size_t i = 0; i < m->run_count; i++)
+        if (m->runs[i].has_command && !m->runs[i].timed_out && m->runs[i].status)
+            return process_exit_code(m->runs[i].status);
+    for (size_t i = 0; i < m->run_count; i++)
+        if (m->runs[i].has_command && m->runs[i].timed_out)
+            return 124; /* as timeout(1) */
+    return spec->argv && m->signal && m->run_count < spec->repeat_count ? 128 + m->signal : 0;
+}
+
+static uint64_t startup_share_of(const struct measurement *m, const struct event_list *events,
+                                 const char *program)
+{
+    for (size_t i = 0; i < events->count; i++) {
+        const struct perf_event_attr *attr = &events->items[i].attr;
+        if (attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_TASK_CLOCK &&
+            m->run_count && !m->why[i] && m->runs[0].values[i].raw < STARTUP_MATTERS_NS)
+            return startup_cpu_ns(program);
+    }
+    return 0;
+}
+
+static size_t online_cpu_count(void)
+{
+    CLEANUP(memory_freep) int *cpus = NULL;
+    size_t count;
+    return online_cpus(&cpus, &count, NULL) < 0 ? 1 : count;
+}
+
+static void write_report(struct strbuf *out, const struct stat_options *o, struct stat_view *view)
+{
+    if (!o->json && !o->csv) {
+        report_stat_text(out, view);
+        return;
+    }
+    struct machine machine;
+    machine_probe(&machine, MACHINE_QUICK);
+    view->machine = &machine;
+    if (o->json)
+        report_stat_json(out, view);
+    else
+        report_stat_csv(out, view);
+    machine_done(&machine);
+}
+
+static int fail_to_measure(const struct error *err, int start_code)
+{
+    return cmd_fail(&verb_stat, err,
+                    start_code < 0 ? process_exit_code_for(start_code) : EXIT_MEASURE_FAILED);
+}
+
+static int run_simulation(const struct stat_options *o, char *const *argv, struct outfile *file,
+                          struct error *err)
+{
+    struct watcher w = {.view = {.requested_runs = o->repeat_count}};
+    progress_start(&w.progress);
+    struct simulate_spec spec = {.argv = argv,
+                                 .full = *o->sim,
+                                 .repeat_count = o->repeat_count,
+                                 .on_run = show_simulated_run,
+                                 .context = &w};
+    CLEANUP(simulation_done) struct simulation s;
+    int start_code = 0;
+    int r = simulate(&spec, &s, &start_code, err);
+    process_signals_clear();
+    progress_end(&w.progress);
+    if (r < 0)
+        return fail_to_measure(err, start_code);
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    struct simulation_view view = {.s = &s,
+                                   .argv = argv,
+                                   .requested_runs = o->repeat_count,
+                                   .colour = !o->output && term_has_colour(STDERR_FILENO)};
+    struct machine machine = {0};
+    if (o->json || o->csv)
+        machine_probe(&machine, MACHINE_QUICK);
+    view.machine = &machine;
+    if (o->json)
+        report_simulation_json(&text, &view);
+    else if (o->csv)
+        report_simulation_csv(&text, &view);
+    else
+        report_simulation_text(&text, &view);
+    if (o->json || o->csv)
+        machine_done(&machine);
+    r = deliver(&text, file, o->output, err);
+    if (r < 0)
+        return fail_to_measure(err, 0);
+    for (size_t i = 0; i < s.run_count; i++)
+        if (s.runs[i].status)
+            return process_exit_code(s.runs[i].status);
+    return s.run_count < o->repeat_count ? 128 + s.signal : 0;
+}
+
+static int run_measurement(const struct stat_options *o, const struct measure_spec *base,
+                           struct outfile *file, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf target = {0}, text = {0};
+    describe_target(&target, o, base->argv);
+    struct watcher w = {.view = {.events = base->events,
+                                 .argv = base->argv,
+                                 .target = strbuf_text(&target),
+                                 .kind = base->kind == TARGET_CHILDREN ? "command"
+                                         : base->kind == TARGET_TASKS  ? "pid"
+                                         : base->kind == TARGET_CPUS   ? "cpus"
+                                                                       : "cgroup",
+                                 .has_usage = base->kind == TARGET_CHILDREN,
+                                 .requested_runs = o->repeat_count,
+                                 .colour = !o->output && term_has_colour(STDERR_FILENO)},
+                        .print_intervals = !o->json && !o->csv,
+                        .intervals = o->output ? &text : NULL};
+    struct measure_spec spec = *base;
+    spec.on_interval = show_interval;
+    spec.on_run = show_run;
+    spec.context = &w;
+    progress_start(&w.progress);
+    CLEANUP(measurement_done) struct measurement m;
+    int start_code = 0;
+    int r = measure(&spec, &m, &start_code, err);
+    process_signals_clear(); /* the probes that follow are not to be cut short by it */
+    progress_end(&w.progress);
+    if (r < 0)
+        return fail_to_measure(err, start_code);
+    CLEANUP(doubt_list_done) struct doubt_list doubts = {0};
+    struct doubt_context context = {.events = base->events,
+                                    .m = &m,
+                                    .cpu_count = online_cpu_count(),
+                                    .systemwide =
+                                        base->kind == TARGET_CPUS || base->kind == TARGET_CGROUP,
+                                    .can_simulate = base->kind == TARGET_CHILDREN};
+    if (base->kind == TARGET_CHILDREN && !base->delay_ns && !m.signal)
+        context.startup_cpu_ns = startup_share_of(&m, base->events, base->argv[0]);
+    doubts_find(&doubts, &context);
+    w.view.m = &m;
+    w.view.doubts = &doubts;
+    write_report(&text, o, &w.view);
+    r = deliver(&text, file, o->output, err);
+    if (r < 0)
+        return fail_to_measure(err, 0);
+    return command_exit_code(&m, base);
+}
+
+static int parse_events(const struct stat_options *o, struct event_list *list, struct error *err)
+{
+    for (size_t i = 0; i < o->events.count; i++) {
+        int r = event_list_parse(list, o->events.items[i], err);
+        if (r < 0)
+            return r;
+    }
+    if (!list->count)
+        event_list_default(list, o->all_cpus || o->cpus || o->cgroup, o->detail);
+    return 0;
+}
+
+static int prepare(const struct stat_options *o, struct measure_spec *spec,
+                   struct event_list *events, struct error *err)
+{
+    int r = parse_events(o, events, err);
+    if (r < 0)
+        return r;
+    if (o->pids.count) {
+        spec->kind = TARGET_TASKS;
+        r = parse_pids(&o->pids, (pid_t **)&spec->pids, &spec->pid_count, err);
+    } else if (o->cgroup) {
+        spec->kind = TARGET_CGROUP;
+    } else if (o->all_cpus || o->cpus) {
+        spec->kind = TARGET_CPUS;
+    }
+    if (r == 0 && o->cpus)
+        r = parse_cpu_list(o->cpus, (int **)&spec->cpus, &spec->cpu_count, err);
+    return r;
+}
+
+static int stat_with(const struct stat_options *o, char *const *argv, struct error *err)
+{
+    int r = check_options(o, argv != NULL, err);
+    if (r < 0)
+        return cmd_usage(&verb_stat, err);
+    CLEANUP(event_list_done) struct event_list events = {0};
+    struct measure_spec spec = {.events = &events,
+                                .argv = argv,
+                                .kind = TARGET_CHILDREN,
+                                .cgroup = o->cgroup,
+                                .repeat_count = o->repeat_count,
+                                .interval_ns = o->interval_ns == NOT_GIVEN ? 0 : o->interval_ns,
+                                .delay_ns = o->delay_ns,
+                                .timeout_ns = o->timeout_ns == NOT_GIVEN ? 0 : o->timeout_ns,
+                                .per_thread = o->per_thread};
+    CLEANUP(outfile_done) struct outfile file = {.fd = -1};
+    int code;
+    r = prepare(o, &spec, &events, err);
+    /* A place that cannot be written is said before hours of measuring. */
+    if (r == 0 && o->output)
+        r = outfile_open(&file, o->output, err);
+    /* From here on a signal ends the measurement, not assay: what was counted is written. */
+    process_signals_catch();
+    if (r < 0)
+        code = fail_to_measure(err, 0);
+    else if (o->sim)
+        code = run_simulation(o, argv, &file, err);
+    else
+        code = run_measurement(o, &spec, &file, err);
+    process_signals_restore();
+    free((void *)spec.pids);
+    free((void *)spec.cpus);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    struct error err = {0};
+    struct stat_options o = {.repeat_count = 1, .interval_ns = NOT_GIVEN, .timeout_ns = NOT_GIVEN};
+    int first = options_parse(options, &o, argc, argv, &err);
+    int code;
+    if (first < 0)
+        code = cmd_usage(&verb_stat, &err);
+    else if (first == OPTIONS_HELP)
+        code = cmd_help(&verb_stat);
+    else
+        code = stat_with(&o, first < argc ? argv + first : NULL, &err);
+    free(o.events.items);
+    free(o.pids.items);
+    return code;
+}
+
+const struct verb verb_stat = {
+    .name = "stat",
+    .summary = "count events for a command, as perf stat does",
+    .synopsis = "[options] [--] COMMAND…",
+    .examples = "  assay stat -- ls -lR /usr\n"
+                "  assay stat -r 20 -- sort numbers.txt\n"
+                "  assay stat -e '{cycles,instructions}:u,page-faults' -- ./program\n"
+                "  assay stat -e uprobe:./program:main,sched:sched_switch -- ./program\n"
+                "  assay stat --sim -- ./program          exact instruction counts without a PMU\n"
+                "  assay stat -a -I 1000 --timeout 10s    the whole machine, every second\n"
+                "  assay stat -p 1234 --per-thread -- sleep 5\n",
+    .options = options,
+    .run = run,
+};

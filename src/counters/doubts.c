@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* What a person must know before believing a measurement: see doubts.h. */
+#include "counters/doubts.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "base/strings.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+/* Shorter than this, starting a process and reading the clock are most of what elapsed. */
+#define SHORT_RUN_NS (2 * NS_PER_MS)
+/* From this share on, a run is called one of its loader. */
+#define STARTUP_SHARE 0.3
+/* Taken by the host of all CPUs' time: from here on it disturbs. */
+#define STEAL_SHARE 0.01
+
+__attribute__((format(printf, 3, 4))) static void add(struct doubt_list *list, const char *id,
+                                                      const char *format, ...)
+{
+    va_list args;
+    char *text = NULL;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0)
+        text = memory_strdup("");
+    va_end(args);
+    ARRAY_PUSH(list->items, list->count, list->capacity) = (struct doubt){.id = id, .text = text};
+}
+
+static bool needs_pmu(const struct event *e)
+{
+    return e->attr.type == PERF_TYPE_HARDWARE || e->attr.type == PERF_TYPE_HW_CACHE ||
+           e->attr.type == PERF_TYPE_RAW;
+}
+
+/* One sentence for all events that are missing for the same reason. */
+static void missing_events(struct doubt_list *list, const struct doubt_context *c)
+{
+    const struct measurement *m = c->m;
+    bool hardware = false;
+    for (size_t i = 0; i < m->event_count; i++) {
+        bool seen = !m->why[i];
+        for (size_t j = 0; j < i && !seen; j++)
+            seen = m->why[j] && str_eq(m->why[i], m->why[j]);
+        if (m->why[i])
+            hardware |= needs_pmu(&c->events->items[i]);
+        if (seen)
+            continue;
+        CLEANUP(strbuf_done) struct strbuf names = {0};
+        for (size_t j = i; j < m->event_count; j++)
+            if (m->why[j] && str_eq(m->why[i], m->why[j]))
+                strbuf_printf(&names, "%s%s", names.length ? ", " : "", c->events->items[j].name);
+        add(list, "not-supported", "<not supported> %s: %s.", strbuf_text(&names), m->why[i]);
+    }
+    if (hardware && c->can_simulate)
+        add(list, "simulate",
+            "'assay stat --sim' counts instructions exactly without a PMU (about 7 times slower), "
+            "--sim=full branches and cache misses as well (about 20 times); 'assay doctor' tells "
+            "what this machine can measure.");
+}
+
+static void partial_events(struct doubt_list *list, const struct doubt_context *c)
+{
+    CLEANUP(strbuf_done) struct strbuf names = {0};
+    for (size_t i = 0; i < c->m->event_count; i++)
+        if (c->m->user_only[i])
+            strbuf_printf(&names, "%s%s", names.length ? ", " : "", c->events->items[i].name);
+    if (names.length)
+        add(list, "user-only",
+            "%s: counted in user mode only, the kernel's part is missing; root or "
+            "kernel.perf_event_paranoid=1 adds it.",
+            strbuf_text(&names));
+}
+
+/* Opening an event is no proof that it counts: virtual machines offer counters that stand still. */
+static void standing_counters(struct doubt_list *list, const struct doubt_context *c)
+{
+    for (size_t i = 0; i < c->m->event_count; i++) {
+        const struct event *e = &c->events->items[i];
+        if (c->m->why[i] || e->attr.type != PERF_TYPE_HARDWARE ||
+            e->attr.config > PERF_COUNT_HW_INSTRUCTIONS)
+            continue;
+        struct counter_value sum = {0};
+        for (size_t run = 0; run < c->m->run_count; run++) {
+            sum.raw += c->m->runs[run].values[i].raw;
+            sum.running_ns += c->m->runs[run].values[i].running_ns;
+        }
+        if (sum.raw == 0 && sum.running_ns > NS_PER_MS)
+            add(list, "standing-counter",
+                "%s: the counter ran and stayed at 0: this machine's PMU does not count it.",
+                e->name);
+    }
+}
+
+/* The mean CPU time of a run, by task-clock; negative when it was not counted. */
+static double mean_cpu_ns(const struct doubt_context *c)
+{
+    double sum_ns = 0;
+    for (size_t i = 0; i < c->m->event_count; i++) {
+        const struct event *e = &c->events->items[i];
+        if (e->attr.type != PERF_TYPE_SOFTWARE || e->attr.config != PERF_COUNT_SW_TASK_CLOCK ||
+            c->m->why[i])
+            continue;
+        for (size_t run = 0; run < c->m->run_count; run++)
+            sum_ns += counter_scaled(&c->m->runs[run].values[i]);
+        return sum_ns / (double)c->m->run_count;
+    }
+    return -1;
+}
+
+static double mean_wall_ns(const struct measurement *m)
+{
+    double sum_ns = 0;
+    for (size_t run = 0; run < m->run_count; run++)
+        sum_ns += (double)m->runs[run].wall_ns;
+    return sum_ns / (double)m->run_count;
+}
+
+static void impossible_times(struct doubt_list *list, const struct doubt_context *c)
+{
+    double cpu_ns = mean_cpu_ns(c), wall_ns = mean_wall_ns(c->m);
+    if (cpu_ns < 0)
+        return;
+    /* Clocks of CPU and wall are read a little apart: 50 µs and 2 % are allowed. */
+    if (wall_ns > 0 && cpu_ns > ((double)c->cpu_count * wall_ns) * 1.02 + 50e3)
+        add(list, "impossible-utilisation",
+            "%.1f CPUs utilized is impossible on %zu: the elapsed time does not cover what was "
+            "counted (a clock that was stepped, or processes that ran on after the command).",
+            cpu_ns / wall_ns, c->cpu_count);
+    if (!c->m->runs[0].has_command || c->systemwide)
+        return;
+    double startup_ns = (double)c->startup_cpu_ns;
+    char spent[32], startup[32], wall[32];
+    format_duration(cpu_ns, spent, sizeof(spent));
+    format_duration(startup_ns, startup, sizeof(startup));
+    format_duration(wall_ns, wall, sizeof(wall));
+    if (startup_ns > STARTUP_SHARE * cpu_ns)
+        add(list, "mostly-startup",
+            "Of %s CPU time, about %s (%.0f %%) goes into starting the program (exec and the "
+            "dynamic loader; tried by loading it without running it): this measures %s. Give it "
+            "more work.",
+            spent, startup, 100 * (startup_ns < cpu_ns ? startup_ns / cpu_ns : 1.0),
+            startup_ns > cpu_ns / 2 ? "the start more than the program"
+                                    : "the start nearly as much as the program");
+    else if (wall_ns < SHORT_RUN_NS)
+        add(list, "too-short",
+            "A run of %s is hardly longer than starting a process takes: give it more work, or "
+            "look at counts rather than times.",
+            wall);
+}
+
+static void endings(struct doubt_list *list, const struct doubt_context *c)
+{
+    const struct measurement *m = c->m;
+    size_t timed_out = 0, left = 0, failed = 0;
+    int code = 0, signal_number = 0;
+    for (size_t i = 0; i < m->run_count; i++) {
+        const struct measured_run *run = &m->runs[i];
+        timed_out += run->timed_out;
+        left += run->left_behind;
+        if (!run->has_command || run->timed_out)
+            continue;
+        if (WIFSIGNALED(run->status))
+            signal_number = WTERMSIG(run->status);
+        else if (WEXITSTATUS(run->status))
+            code = WEXITSTATUS(run->status);
+        failed += run->status != 0;
+    }
+    if (timed_out && m->runs[0].has_command)
+        add(list, "timed-out", "%zu of %zu runs reached the time limit and were ended.", timed_out,
+            m->run_count);
+    if (failed && signal_number)
+        add(list, "killed", "%zu of %zu runs ended by signal %d (%s).", failed, m->run_count,
+            signal_number, strsignal(signal_number));
+    else if (failed)
+        add(list, "failed", "%zu of %zu runs ended with exit code %d.", failed, m->run_count, code);
+    if (left)
+        add(list, "left-behind",
+            "After %zu of %zu runs, processes that the command had started were still running; "
+            "what they do after its end is not counted.",
+            left, m->run_count);
+    if (m->signal && !failed)
+        add(list, "interrupted",
+            "Interrupted by signal %d (%s): this is what was counted until "
+            "then.",
+            m->signal, strsignal(m->signal));
+}
+
+/* -D longer than the command, for example. */
+static void nothing_counted(struct doubt_list *list, const struct doubt_context *c)
+{
+    for (size_t run = 0; run < c->m->run_count; run++)
+        for (size_t i = 0; i < c->m->event_count; i++)
+            if (c->m->runs[run].values[i].enabled_ns)
+                return;
+    for (size_t i = 0; i < c->m->event_count; i++)
+        if (!c->m->why[i]) {
+            add(list, "never-enabled",
+                "Nothing ran while the counters were on: all counts are 0 "
+                "for that reason (a delay longer than the command, or a set-uid program?).");
+            return;
+        }
+}
+
+static void losses(struct doubt_list *list, const struct doubt_context *c)
+{
+    const struct measurement *m = c->m;
+    if (m->lost_records)
+        add(list, "lost-records",
+            "%llu records of ended threads were lost (the ring was full): the table of threads is "
+            "not complete.",
+            (unsigned long long)m->lost_records);
+    double spent_ns = mean_wall_ns(m) * (double)m->run_count * (double)c->cpu_count;
+    if ((double)m->steal_ns > STEAL_SHARE * spent_ns && m->steal_ns > 20 * NS_PER_MS)
+        add(list, "steal",
+            "The host took %.1f %% of this virtual machine's CPU time meanwhile (steal): times "
+            "are longer than the work.",
+            100 * (double)m->steal_ns / spent_ns);
+}
+
+void doubts_find(struct doubt_list *list, const struct doubt_context *context)
+{
+    missing_events(list, context);
+    partial_events(list, context);
+    if (!context->m->run_count)
+        return;
+    nothing_counted(list, context);
+    standing_counters(list, context);
+    impossible_times(list, context);
+    endings(list, context);
+    losses(list, context);
+}
+
+void doubt_list_done(struct doubt_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->items[i].text);
+    free(list->items);
+    *list = (struct doubt_list){0};
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/* Counts without a PMU: see simulated.h. */
+#include "counters/simulated.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "base/strings.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* Sums of cachegrind's columns (documented in the Valgrind manual, chapter 5.9). */
+static const struct {
+    struct simulated_event event;
+    const char *columns[3];
+} definitions[] = {
+    {{"sim:instructions", "instructions executed in user mode", false, 0}, {"Ir"}},
+    {{"sim:branches", "conditional and indirect branches", false, 0}, {"Bc", "Bi"}},
+    {{"sim:branch-misses", "mispredicted by the simulated predictor", true, 1}, {"Bcm", "Bim"}},
+    {{"sim:L1-icache-load-misses", "of the simulated level 1 instruction cache", true, 0},
+     {"I1mr"}},
+    {{"sim:L1-dcache-loads", "data reads", false, 0}, {"Dr"}},
+    {{"sim:L1-dcache-load-misses", "of the simulated level 1 data cache", true, 4}, {"D1mr"}},
+    {{"sim:L1-dcache-stores", "data writes", false, 0}, {"Dw"}},
+    {{"sim:L1-dcache-store-misses", "of the simulated level 1 data cache", true, 6}, {"D1mw"}},
+    {{"sim:LLC-misses", "reads and writes that missed the simulated last level", false, 0},
+     {"ILmr", "DLmr", "DLmw"}},
+};
+
+const struct simulated_event *simulated_event(size_t index)
+{
+    return &definitions[index].event;
+}
+
+static size_t event_count(bool full)
+{
+    return full ? ARRAY_COUNT(definitions) : 1;
+}
+
+/* The line of the text that starts with the key, behind it; NULL when there is none. */
+static const char *find_line(const char *text, const char *key)
+{
+    size_t length = strlen(key);
+    for (const char *line = text; line && *line;) {
+        if (strncmp(line, key, length) == 0)
+            return line + length;
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    return NULL;
+}
+
+/* The number in summary that stands where events has the column. */
+static int column_value(const char *events, const char *summary, const char *column,
+                        uint64_t *ret_value, struct error *err)
+{
+    size_t wanted = strlen(column);
+    for (;;) {
+        events += strspn(events, " ");
+        summary += strspn(summary, " ");
+        size_t name = strcspn(events, " \n"), number = strcspn(summary, " \n");
+        if (!name || !number)
+            return error_set(err, -EINVAL, "the column %s is missing", column);
+        if (name == wanted && strncmp(events, column, name) == 0) {
+            CLEANUP(memory_freep) char *text = memory_strndup(summary, number);
+            return parse_u64(text, ret_value, err);
+        }
+        events += name;
+        summary += number;
+    }
+}
+
+int simulated_parse(const char *text, bool full, uint64_t *values, struct error *err)
+{
+    const char *events = find_line(text, "events:"), *summary = find_line(text, "summary:");
+    if (!events || !summary)
+        return error_set(err, -EINVAL, "no events: and summary: lines (was it cut short?)");
+    uint64_t sums[ARRAY_COUNT(definitions)] = {0};
+    for (size_t i = 0; i < event_count(full); i++)
+        for (size_t j = 0; j < ARRAY_COUNT(definitions[i].columns); j++) {
+            uint64_t value;
+            if (!definitions[i].columns[j])
+                break;
+            int r = column_value(events, summary, definitions[i].columns[j], &value, err);
+            if (r < 0)
+                return r;
+            sums[i] += value;
+        }
+    for (size_t i = 0; i < event_count(full); i++)
+        values[i] += sums[i];
+    return 0;
+}
+
+static void find_version(char *valgrind, struct simulation *s)
+{
+    char line[40] = "";
+    int fds[2];
+    pid_t pid;
+    struct process_result result;
+    if (pipe2(fds, O_CLOEXEC) == 0) {
+        char *const argv[] = {valgrind, "--version", NULL};
+        struct process_spec command = {
+            .argv = argv, .stdin_fd = -1, .stdout_fd = fds[1], .stderr_fd = -1};
+        bool started = process_spawn(&command, &pid, NULL) == 0;
+        close(fds[1]);
+        ssize_t got = started ? read(fds[0], line, sizeof(line) - 1) : 0;
+        line[got > 0 ? got : 0] = '\0';
+        line[strcspn(line, "\n")] = '\0';
+        close(fds[0]);
+        if (started)
+            process_wait(pid, &result, NULL);
+    }
+    snprintf(s->tool, sizeof(s->tool), "cachegrind of %s",
+             *line ? line : "valgrind of unknown version");
+}
+
+/* A run's own folder, so that what outlives one run cannot count into the next. */
+static int make_folder(char **ret_path, struct error *err)
+{
+    const char *base = getenv("TMPDIR");
+    if (!base || !*base)
+        base = "/tmp";
+    /* The command may change its folder before it starts another program. */
+    CLEANUP(memory_freep) char *whole = realpath(base, NULL);
+    if (!whole)
+        return error_errno(err, -errno, "the folder for temporary files (TMPDIR), %s", base);
+    char *path = memory_printf("%s/assay-sim-XXXXXX", whole);
+    if (!mkdtemp(path)) {
+        int code = -errno;
+        free(path);
+        return error_errno(err, code, "making a temporary folder in %s (TMPDIR)", whole);
+    }
+    *ret_path = path;
+    return 0;
+}
+
+static void remove_folder(const char *path)
+{
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+    rmdir(path);
+}
+
+/* "--option=FOLDER/name", as Valgrind takes it: % starts a pattern there. */
+static char *folder_option(const char *option, const char *folder, const char *name)
+{
+    struct strbuf text = {0};
+    strbuf_puts(&text, option);
+    for (; *folder; folder++)
+        strbuf_puts(&text, *folder == '%' ? "%%" : (char[]){*folder, '\0'});
+    strbuf_printf(&text, "/%s", name);
+    return text.data;
+}
+
+/* Adds up what each process left in the folder. */
+static int collect(const char *path, struct simulation *s, struct simulated_run *run,
+                   struct error *err)
+{
+    struct dirent **list;
+    int count = scandir(path, &list, NULL, NULL), r = 0;
+    if (count < 0)
+        return error_errno(err, -errno, "%s", path);
+    for (int i = 0; i < count; i++) {
+        CLEANUP(memory_freep) char *file = memory_printf("%s/%s", path, list[i]->d_name);
+        CLEANUP(strbuf_done) struct strbuf text = {0};
+        if (r == 0 && str_has_prefix(list[i]->d_name, "out.")) {
+            r = file_read(file, &text, err);
+            if (r == 0)
+                r = simulated_parse(strbuf_text(&text), s->full, run->values, err);
+            if (r < 0)
+                error_wrap(err, r, "cachegrind's output %s", list[i]->d_name);
+            run->process_count++;
+        }
+        free(list[i]);
+    }
+    free(list);
+    return r;
+}
+
+static int no_output(const char *path, struct error *err)
+{
+    /* Valgrind's own words tell why, a set-uid program or a foreign architecture for example. */
+    CLEANUP(memory_freep) char *file = memory_printf("%s/log", path);
+    CLEANUP(strbuf_done) struct strbuf log = {0}, safe = {0};
+    file_read(file, &log, NULL);
+    strbuf_put_safe(&safe, strbuf_text(&log), log.length, 400);
+    return error_set(err, -EIO, "cachegrind counted nothing%s%s",
+                     safe.length ? "; it says: " : "; is the disk of TMPDIR full?",
+                     strbuf_text(&safe));
+}
+
+/* The command line: Valgrind's words, then the command's.  The caller frees it. */
+static char **make_argv(const struct simulate_spec *spec, char *valgrind, char *out_option,
+                        char *log_option)
+{
+    char *head[] = {valgrind,
+                    "--tool=cachegrind",
+                    "--trace-children=yes",
+                    "--vgdb=no", /* its pipes in TMPDIR outlive a process that is killed */
+                    spec->full ? "--cache-sim=yes" : "--cache-sim=no",
+                    spec->full ? "--branch-sim=yes" : "--branch-sim=no",
+                    out_option,
+                    log_option,
+                    "--"};
+    size_t words = 0;
+    while (spec->argv[words])
+        words++;
+    char **argv = memory_zalloc(ARRAY_COUNT(head) + words + 1, sizeof(*argv));
+    memcpy(argv, head, sizeof(head));
+    memcpy(argv + ARRAY_COUNT(head), spec->argv, words * sizeof(*argv));
+    return argv;
+}
+
+/* Runs the command with its output in the folder, up to its end. */
+static int run_in(const struct simulate_spec *spec, char *valgrind, const char *folder,
+                  struct simulated_run *run, struct error *err)
+{
+    CLEANUP(memory_freep)
+    char *out_option = folder_option("--cachegrind-out-file=", folder, "out.%p");
+    CLEANUP(memory_freep) char *log_option = folder_option("--log-file=", folder, "log");
+    CLEANUP(memory_freep) char **argv = make_argv(spec, valgrind, out_option, log_option);
+    struct process_spec command = {.argv = argv, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1};
+    struct process_result result;
+    pid_t pid;
+    uint64_t start_ns = clock_now_ns();
+    int r = process_spawn(&command, &pid, err);
+    if (r < 0)
+        return r;
+    process_signals_target(pid);
+    r = process_wait(pid, &result, err);
+    process_signals_target(0);
+    run->wall_ns = clock_now_ns() - start_ns;
+    run->status = result.status;
+    run->left_behind = process_orphans_alive();
+    return r;
+}
+
+static int run_once(const struct simulate_spec *spec, struct simulation *s, char *valgrind,
+                    struct error *err)
+{
+    CLEANUP(memory_freep) char *folder = NULL;
+    struct simulated_run run = {0};
+    int r = make_folder(&folder, err);
+    if (r < 0)
+        return r;
+    r = run_in(spec, valgrind, folder, &run, err);
+    if (r == 0)
+        r = collect(folder, s, &run, err);
+    /* A signal may have ended it before Valgrind was ready to count: then there is no run. */
+    bool cut_short = !run.process_count && process_signals_caught();
+    if (r == 0 && !run.process_count && !cut_short)
+        r = no_output(folder, err);
+    /* Valgrind ends a process that cannot write there: the folder of those that go on stays. */
+    if (!run.left_behind)
+        remove_folder(folder);
+    if (r < 0 || cut_short)
+        return r;
+    ARRAY_PUSH(s->runs, s->run_count, s->run_capacity) = run;
+    if (spec->on_run)
+        spec->on_run(s, spec->context);
+    return 0;
+}
+
+int simulate(const struct simulate_spec *spec, struct simulation *s, int *ret_start_code,
+             struct error *err)
+{
+    *s = (struct simulation){.full = spec->full, .event_count = event_count(spec->full)};
+    CLEANUP(memory_freep) char *valgrind = NULL;
+    CLEANUP(memory_freep) char *program = NULL;
+    if (process_find("valgrind", &valgrind, NULL) < 0)
+        return error_set(err, -ENOENT,
+                         "--sim needs Valgrind; install it: sudo apt-get install valgrind");
+    int r = process_find(spec->argv[0], &program, err);
+    if (r < 0) {
+        *ret_start_code = r;
+        return r;
+    }
+    find_version(valgrind, s);
+    process_adopt_orphans();
+    process_signals_catch();
+    while (r == 0 && s->run_count < spec->repeat_count && !process_signals_caught())
+        r = run_once(spec, s, valgrind, err);
+    s->signal = process_signals_caught();
+    process_signals_restore();
+    return r;
+}
+
+void simulation_done(struct simulation *s)
+{
+    free(s->runs);
+    *s = (struct simulation){0};
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counts without a PMU: the command runs under Valgrind's cachegrind, which counts the
+ * instructions of user mode exactly and, on request, simulates branch predictors and caches.  A
+ * simulated count is never mixed up with a counted one: its event is called sim:…, and the tool and
+ * its version go with it.
+ */
+#ifndef ASSAY_COUNTERS_SIMULATED_H
+#define ASSAY_COUNTERS_SIMULATED_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SIMULATED_EVENTS_MAX 10
+
+struct simulated_event {
+    const char *name; /* "sim:instructions" */
+    const char *help;
+    bool is_miss_of; /* a share of the event `of` */
+    size_t of;
+};
+
+struct simulated_run {
+    uint64_t values[SIMULATED_EVENTS_MAX];
+    uint64_t wall_ns; /* of the simulation, not of the command */
+    int status;
+    size_t process_count; /* that were simulated and added up */
+    bool left_behind;     /* processes of the command went on: their counts are missing */
+};
+
+struct simulation {
+    char tool[64]; /* "cachegrind of valgrind-3.19.0" */
+    bool full;
+    size_t event_count;
+    struct simulated_run *runs;
+    size_t run_count, run_capacity;
+    int signal;
+};
+
+struct simulate_spec {
+    char *const *argv;
+    bool full; /* branches, mispredictions and caches as well */
+    uint64_t repeat_count;
+    void (*on_run)(const struct simulation *s, void *context);
+    void *context;
+};
+
+/* As measure(): s is filled as far as it went and must be given to simulation_done. */
+int simulate(const struct simulate_spec *spec, struct simulation *s, int *ret_start_code,
+             struct error *err);
+void simulation_done(struct simulation *s);
+
+/* The events in the order of the values. */
+const struct simulated_event *simulated_event(size_t index);
+
+/* Adds the totals of one cachegrind.out text (terminated) to values, as many as the events that
+ * full or not give. */
+int simulated_parse(const char *text, bool full, uint64_t *values, struct error *err);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* How well stacks can be read here: does the C library keep frame pointers, and are the debug
+ * files of it and of the kernel at hand? */
+#include "base/fd.h"
+#include "base/memory.h"
+#include "machine/elf.h"
+#include "machine/parse.h"
+#include "machine/probe.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+
+/* A C library's file name: libc.so.6, libc-2.31.so, ld-musl-x86_64.so.1, libc.musl-x86_64.so.1 */
+static bool is_libc(const char *path, size_t length)
+{
+    CLEANUP(memory_freep) char *copy = memory_strndup(path, length);
+    const char *slash = strrchr(copy, '/');
+    const char *name = slash ? slash + 1 : copy;
+    return str_has_prefix(name, "libc.so.6") || str_has_prefix(name, "libc-2.") ||
+           str_has_prefix(name, "ld-musl-") || str_has_prefix(name, "libc.musl-");
+}
+
+/* The library that this process uses, or, when it is a static one, the one that programs here
+ * would use. */
+static bool find_libc(char *path, size_t size)
+{
+    CLEANUP(strbuf_done) struct strbuf maps = {0};
+    file_read("/proc/self/maps", &maps, NULL);
+    for (const char *line = strbuf_text(&maps); line && *line; line = proc_next_line(line)) {
+        struct proc_mapping map;
+        if (proc_maps_line(line, &map) && map.path_length < size && map.path[0] == '/' &&
+            is_libc(map.path, map.path_length)) {
+            snprintf(path, size, "%.*s", (int)map.path_length, map.path);
+            return true;
+        }
+    }
+    static const char *const patterns[] = {"/lib/*-linux-gnu/libc.so.6", "/lib64/libc.so.6",
+                                           "/usr/lib/libc.so.6", "/lib/ld-musl-*.so.1"};
+    for (size_t i = 0; i < ARRAY_COUNT(patterns); i++) {
+        glob_t found;
+        bool there = glob(patterns[i], 0, NULL, &found) == 0 && found.gl_pathc > 0;
+        if (there)
+            snprintf(path, size, "%s", found.gl_pathv[0]);
+        globfree(&found);
+        if (there)
+            return true;
+    }
+    return false;
+}
+
+static void report_frames(struct machine *m, const struct elf_file *libc, const char *path)
+{
+    struct elf_frames frames;
+    if (!elf_count_frames(libc, &frames)) {
+        finding_add(m, "libc-frames", "frame pointers in libc", FINDING_UNKNOWN,
+                    "%s names no functions to look at", path);
+        return;
+    }
+    double share = (double)frames.framed / (double)frames.functions;
+    enum finding_state state = share >= 0.4   ? FINDING_YES
+                               : share >= 0.1 ? FINDING_LIMITED
+                                              : FINDING_NO;
+    struct finding *f = finding_add(m, "libc-frames", "frame pointers in libc", state,
+                                    "%.0f %% of %zu functions set one up (%s)", 100 * share,
+                                    frames.functions, path);
+    finding_value(f, (int64_t)(100 * share + 0.5), "%");
+    if (state != FINDING_YES)
+        finding_remedy(m, f, "unwind with DWARF (stack copies), not with frame pointers");
+}
+
+/* Whether the debug file of this build-id lies where debuggers look. */
+static bool has_debug_file(const char *build_id, char *path, size_t size)
+{
+    snprintf(path, size, "/usr/lib/debug/.build-id/%.2s/%s.debug", build_id, build_id + 2);
+    return access(path, R_OK) == 0;
+}
+
+static const char *debuginfod_urls(void)
+{
+    const char *urls = getenv("DEBUGINFOD_URLS");
+    return urls && *urls ? urls : NULL;
+}
+
+static const char *libc_debug_command(const struct machine *m)
+{
+    if (str_eq(m->distribution_id, "fedora") || str_eq(m->distribution_id, "rhel") ||
+        str_eq(m->distribution_id, "centos"))
+        return "sudo dnf debuginfo-install glibc";
+    if (str_has_prefix(m->distribution_id, "opensuse"))
+        return "sudo zypper install glibc-debuginfo";
+    if (str_eq(m->distribution_id, "arch"))
+        return "export DEBUGINFOD_URLS=https://debuginfod.archlinux.org";
+    if (str_eq(m->distribution_id, "alpine"))
+        return "apk add musl-dbg";
+    return "sudo apt install libc6-dbg";
+}
+
+static void report_libc_debug(struct machine *m, const struct elf_file *libc)
+{
+    char build_id[64], path[256];
+    if (!elf_build_id(libc, build_id, sizeof(build_id))) {
+        finding_add(m, "libc-debuginfo", "debuginfo of libc", FINDING_UNKNOWN,
+                    "the library has no build-id");
+        return;
+    }
+    if (has_debug_file(build_id, path, sizeof(path))) {
+        finding_add(m, "libc-debuginfo", "debuginfo of libc", FINDING_YES,
+                    "installed (build-id %.8s…)", build_id);
+        return;
+    }
+    bool by_server = debuginfod_urls() != NULL;
+    struct finding *f = finding_add(
+        m, "libc-debuginfo", "debuginfo of libc", by_server ? FINDING_LIMITED : FINDING_NO, "%s",
+        by_server ? "not installed; DEBUGINFOD_URLS names servers to ask" : "not installed");
+    f->is_assumed = by_server;
+    if (!by_server)
+        finding_remedy(m, f, "%s", libc_debug_command(m));
+}
+
+static void probe_libc(struct machine *m)
+{
+    char path[PATH_MAX] = "";
+    struct elf_file libc;
+    int r = find_libc(path, sizeof(path)) ? elf_open(&libc, path) : -ENOENT;
+    if (r < 0) {
+        const char *why = r == -ENOENT ? "no C library was found" : "its file cannot be read";
+        finding_add(m, "libc-frames", "frame pointers in libc", FINDING_UNKNOWN, "%s", why);
+        finding_add(m, "libc-debuginfo", "debuginfo of libc", FINDING_UNKNOWN, "%s", why);
+        return;
+    }
+    report_frames(m, &libc, path);
+    report_libc_debug(m, &libc);
+    elf_done(&libc);
+}
+
+/* Where distributions put the kernel's debug file. */
+static bool find_kernel_debug(const struct machine *m, char *path, size_t size)
+{
+    static const char *const places[] = {"/usr/lib/debug/boot/vmlinux-%s",
+                                         "/usr/lib/debug/lib/modules/%s/vmlinux",
+                                         "/usr/lib/debug/usr/lib/modules/%s/vmlinux",
+                                         "/usr/lib/debug/boot/vmlinux-%s.debug",
+                                         "/lib/modules/%s/build/vmlinux",
+                                         "/boot/vmlinux-%s"};
+    CLEANUP(strbuf_done) struct strbuf notes = {0};
+    char build_id[64];
+    if (file_read("/sys/kernel/notes", &notes, NULL) == 0 &&
+        elf_notes_build_id((const unsigned char *)notes.data, notes.length, build_id,
+                           sizeof(build_id)) &&
+        has_debug_file(build_id, path, size))
+        return true;
+    for (size_t i = 0; i < ARRAY_COUNT(places); i++) {
+        const char *name = strstr(places[i], "%s");
+        snprintf(path, size, "%.*s%s%s", (int)(name - places[i]), places[i], m->kernel_release,
+                 name + 2);
+        if (access(path, R_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void probe_kernel_debug(struct machine *m)
+{
+    char path[512];
+    if (find_kernel_debug(m, path, sizeof(path))) {
+        finding_add(m, "kernel-debuginfo", "debuginfo of the kernel", FINDING_YES, "%s", path);
+        return;
+    }
+    bool by_server = debuginfod_urls() != NULL;
+    struct finding *f = finding_add(
+        m, "kernel-debuginfo", "debuginfo of the kernel", by_server ? FINDING_LIMITED : FINDING_NO,
+        "%s", by_server ? "not installed; DEBUGINFOD_URLS names servers to ask" : "not installed");
+    f->is_assumed = by_server;
+    if (by_server)
+        return;
+    if (str_eq(m->distribution_id, "debian") && strstr(m->kernel_release, "deb"))
+        finding_remedy(m, f, "sudo apt install linux-image-%s-dbg", m->kernel_release);
+    else if (str_eq(m->distribution_id, "fedora"))
+        finding_remedy(m, f, "sudo dnf debuginfo-install kernel-core");
+    else
+        finding_remedy(m, f,
+                       "the debug package of this very kernel, or: export "
+                       "DEBUGINFOD_URLS=https://debuginfod.elfutils.org/");
+}
+
+void probe_symbols(struct machine *m, enum machine_depth depth)
+{
+    (void)depth;
+    probe_libc(m);
+    probe_kernel_debug(m);
+}

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Decoding of one compilation unit: see debug_unit.h.
+ *
+ * The DIEs are gone over once.  Functions with code and inlined calls become nodes; their ranges,
+ * the deeper one winning, become a row of addresses that do not overlap.  What a function is
+ * called is read when the first address in it asks: most functions of a unit are never hit.
+ */
+#include "symbols/debug_unit.h"
+
+#include "base/memory.h"
+#include "symbols/dwarf_constants.h"
+#include "symbols/source_path.h"
+
+#define DEPTH_MAX 512u
+#define NODE_COUNT_MAX (16u << 20)
+#define ORIGIN_CHAIN_MAX 8 /* abstract origins and specifications that refer to each other */
+
+void unit_done(struct unit *u)
+{
+    free(u->lines);
+    free(u->files.items);
+    free(u->paths);
+    free(u->split_files.items);
+    free(u->split_paths);
+    free(u->nodes);
+    free(u->origins);
+    range_map_done(&u->map);
+    dwarf_abbrevs_done(&u->abbrevs);
+    dwarf_abbrevs_done(&u->other_abbrevs);
+    dwarf_close(u->split);
+    arena_done(&u->arena);
+}
+
+void unit_decode_lines(struct unit *u)
+{
+    u->has_lines = true;
+    dwarf_read_lines(u->dwarf, u->header, &u->files, &u->lines, &u->line_count);
+    u->paths = memory_zalloc(u->files.count, sizeof(*u->paths));
+}
+
+const struct dwarf_line *unit_line_at(const struct unit *u, uint64_t address)
+{
+    size_t low = 0, high = u->line_count; /* the first that is behind the address */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (u->lines[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? &u->lines[low - 1] : NULL;
+}
+
+/* The file's folder may itself be relative to that of the unit. */
+static const char *make_path(struct arena *arena, const char *base, const struct dwarf_file *file)
+{
+    CLEANUP(strbuf_done) struct strbuf folder = {0}, path = {0};
+    if (!file->name)
+        return NULL;
+    if (file->folder)
+        source_path(&folder, base, file->folder);
+    source_path(&path, file->folder ? strbuf_text(&folder) : base, file->name);
+    return arena_strdup(arena, strbuf_text(&path));
+}
+
+static const char *path_of(struct unit *u, const struct dwarf_files *files, const char **paths,
+                           uint32_t file)
+{
+    if (file >= files->count)
+        return NULL;
+    if (!paths[file])
+        paths[file] = make_path(&u->arena, u->header->folder, &files->items[file]);
+    return paths[file];
+}
+
+const char *unit_path(struct unit *u, uint32_t file)
+{
+    return path_of(u, &u->files, u->paths, file);
+}
+
+const char *unit_call_path(struct unit *u, uint32_t file)
+{
+    return u->split ? path_of(u, &u->split_files, u->split_paths, file) : unit_path(u, file);
+}
+
+/* What is taken from a DIE that may have code. */
+struct die_values {
+    struct dwarf_pc pc;
+    struct dwarf_value origin, call_file, call_line, sibling;
+};
+
+struct walk {
+    struct unit *unit;
+    const struct dwarf *dwarf;
+    const struct dwarf_unit *header;
+    const struct dwarf_abbrevs *abbrevs;
+    size_t node_capacity, origin_capacity;
+    struct range *ranges;
+    size_t range_count, range_capacity;
+    uint32_t *table; /* of origins by offset: index + 1, open addressing */
+    size_t table_size;
+    uint32_t node, depth; /* of the ranges that are being added */
+};
+
+/* Blocks, types (methods of local classes, Rust) and namespaces (clang) can have functions in them;
+ * variables and call sites cannot. */
+static bool can_hold_code(uint16_t tag)
+{
+    switch (tag) {
+    case TAG_subprogram:
+    case TAG_inlined_subroutine:
+    case TAG_lexical_block:
+    case TAG_namespace:
+    case TAG_module:
+    case TAG_class_type:
+    case TAG_structure_type:
+    case TAG_union_type:
+    case TAG_enumeration_type:
+    case TAG_try_block:
+    case TAG_catch_block:
+    case TAG_with_stmt:
+    case TAG_common_block:
+    case TAG_entry_point:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static size_t origin_place(const struct walk *w, uint64_t offset, bool alternate)
+{
+    const struct unit *u = w->unit;
+    size_t at = (size_t)(offset * 0x9e3779b97f4a7c15ull >> 30) & (w->table_size - 1);
+    while (w->table[at]) {
+        const struct unit_origin *o = &u->origins[w->table[at] - 1];
+        if (o->offset == offset && o->alternate == alternate)
+            break;
+        at = (at + 1) & (w->table_size - 1);
+    }
+    return at;
+}
+
+static void grow_table(struct walk *w)
+{
+    const struct unit *u = w->unit;
+    if (u->origin_count * 2 < w->table_size)
+        return;
+    free(w->table);
+    w->table_size = w->table_size ? w->table_size * 2 : 256;
+    w->table = memory_zalloc(w->table_size, sizeof(*w->table));
+    for (size_t i = 0; i < u->origin_count; i++)
+        w->table[origin_place(w, u->origins[i].offset, u->origins[i].alternate)] = (uint32_t)i + 1;
+}
+
+static uint32_t intern_origin(struct walk *w, uint64_t offset, bool alternate)
+{
+    struct unit *u = w->unit;
+    grow_table(w);
+    size_t place = origin_place(w, offset, alternate);
+    if (!w->table[place]) {
+        ARRAY_PUSH(u->origins, u->origin_count, w->origin_capacity) =
+            (struct unit_origin){.offset = offset, .alternate = alternate};
+        w->table[place] = (uint32_t)u->origin_count;
+    }
+    return w->table[place] - 1;
+}
+
+static void take_range(void *context, uint64_t start, uint64_t end)
+{
+    struct walk *w = context;
+    ARRAY_PUSH(w->ranges, w->range_count, w->range_capacity) =
+        (struct range){.start = start, .end = end, .owner = w->node, .priority = w->depth};
+}
+
+/* Adds a node for a function or an inlined call at an offset, if it has code.  Returns whose
+ * children stand below it. */
+static uint32_t add_node(struct walk *w, const struct die_values *v, bool inlined, uint64_t offset,
+                         uint32_t parent, uint32_t depth)
+{
+    struct unit *u = w->unit;
+    size_t before = w->range_count;
+    if ((inlined && parent == UNIT_NO_PARENT) || u->node_count >= NODE_COUNT_MAX)
+        return parent;
+    w->node = (uint32_t)u->node_count;
+    w->depth = depth;
+    dwarf_each_range(w->dwarf, w->header, &v->pc, take_range, w);
+    if (w->range_count == before)
+        return inlined ? parent : UNIT_NO_PARENT;
+    uint64_t origin = offset;
+    bool alternate = false;
+    if (inlined && !dwarf_reference(w->header, v->origin, &origin, &alternate))
+        origin = offset;
+    struct unit_node node = {.parent = inlined ? parent : UNIT_NO_PARENT,
+                             .origin = intern_origin(w, origin, alternate),
+                             .call_file = UINT32_MAX};
+    uint64_t file = dwarf_number(v->call_file), line = dwarf_number(v->call_line);
+    if (v->call_file.form && file < UINT32_MAX)
+        node.call_file = (uint32_t)file;
+    node.call_line = line <= UINT32_MAX ? (uint32_t)line : 0;
+    ARRAY_PUSH(u->nodes, u->node_count, w->node_capacity) = node;
+    return w->node;
+}
+
+static void take_attribute(struct die_values *v, uint16_t name, struct dwarf_value value)
+{
+    switch (name) {
+    case AT_low_pc:
+        v->pc.low = value;
+        break;
+    case AT_high_pc:
+        v->pc.high = value;
+        break;
+    case AT_ranges:
+        v->pc.ranges = value;
+        break;
+    case AT_abstract_origin:
+        v->origin = value;
+        break;
+    case AT_call_file:
+        v->call_file = value;
+        break;
+    case AT_call_line:
+        v->call_line = value;
+        break;
+    case AT_sibling:
+        v->sibling = value;
+        break;
+    default:
+        break;
+    }
+}
+
+static void read_values(const struct walk *w, const struct dwarf_abbrev *abbrev, struct cursor *c,
+                        struct die_values *ret)
+{
+    const struct dwarf_attribute *attribute = w->abbrevs->attributes + abbrev->first_attribute;
+    *ret = (struct die_values){0};
+    for (size_t i = 0; i < abbrev->attribute_count && !c->bad; i++, attribute++)
+        take_attribute(ret, attribute->name, dwarf_read_value(w->header, c, attribute));
+}
+
+/* Goes to the next DIE of the same parent if this one says where that is. */
+static bool jump_to_sibling(const struct walk *w, const struct die_values *v, struct cursor *c)
+{
+    const uint8_t *base = w->dwarf->sections[DWARF_INFO].bytes;
+    uint64_t offset;
+    bool alternate;
+    if (!v->sibling.form || !dwarf_reference(w->header, v->sibling, &offset, &alternate) ||
+        alternate || offset >= w->header->end || base + offset <= c->at)
+        return false;
+    c->at = base + offset;
+    return true;
+}
+
+static void walk_dies(struct walk *w)
+{
+    const struct dwarf_bytes *info = &w->dwarf->sections[DWARF_INFO];
+    struct cursor c = {info->bytes + w->header->die_offset, info->bytes + w->header->end, false};
+    uint32_t parents[DEPTH_MAX];
+    uint32_t depth = 0;
+    parents[0] = UNIT_NO_PARENT;
+    while (c.at < c.end && !c.bad) {
+        uint64_t offset = (uint64_t)(c.at - info->bytes);
+        uint64_t code = cursor_uleb(&c);
+        if (code == 0) { /* the end of a row of siblings */
+            if (depth <= 1)
+                break;
+            depth--;
+            continue;
+        }
+        if (code >= w->abbrevs->count || w->abbrevs->by_code[code].tag == 0)
+            break;
+        const struct dwarf_abbrev *abbrev = &w->abbrevs->by_code[code];
+        bool inlined = abbrev->tag == TAG_inlined_subroutine;
+        uint32_t parent = parents[depth];
+        struct die_values v;
+        if (inlined || abbrev->tag == TAG_subprogram) {
+            read_values(w, abbrev, &c, &v);
+            parent = add_node(w, &v, inlined, offset, parent, depth);
+        } else if (abbrev->has_children && depth > 0 && !can_hold_code(abbrev->tag)) {
+            read_values(w, abbrev, &c, &v);
+            if (jump_to_sibling(w, &v, &c))
+                continue;
+        } else {
+            dwarf_skip_die(w->abbrevs, abbrev, &c);
+        }
+        if (abbrev->has_children) {
+            if (depth + 1 >= DEPTH_MAX)
+                break;
+            parents[++depth] = parent;
+        } else if (depth == 0) {
+            break;
+        }
+    }
+}
+
+/* With -gsplit-dwarf the functions stand in another file. */
+static void open_split(struct unit *u)
+{
+    if (!u->header->dwo_name)
+        return;
+    u->split = dwarf_open_split(u->dwarf, u->header);
+    if (!u->split)
+        return;
+    dwarf_read_lines(u->split, &u->split->units[0], &u->split_files, NULL, NULL);
+    u->split_paths = memory_zalloc(u->split_files.count, sizeof(*u->split_paths));
+}
+
+void unit_decode_nodes(struct unit *u)
+{
+    u->has_nodes = true;
+    open_split(u);
+    struct walk w = {.unit = u,
+                     .dwarf = u->split ? u->split : u->dwarf,
+                     .header = u->split ? &u->split->units[0] : u->header,
+                     .abbrevs = &u->abbrevs};
+    dwarf_read_abbrevs(w.dwarf, w.header, &u->abbrevs);
+    walk_dies(&w);
+    range_map_build(&u->map, w.ranges, w.range_count);
+    free(w.ranges);
+    free(w.table);
+}
+
+/* Reads the DIE of a function; what it leaves to another one is read there. */
+struct origin_values {
+    struct dwarf_value name, linkage_name, file, line, next;
+};
+
+static void take_origin_attribute(struct origin_values *v, uint16_t name, struct dwarf_value value)
+{
+    switch (name) {
+    case AT_name:
+        v->name = value;
+        break;
+    case AT_linkage_name:
+    case AT_MIPS_linkage_name:
+        v->linkage_name = value;
+        break;
+    case AT_decl_file:
+        v->file = value;
+        break;
+    case AT_decl_line:
+        v->line = value;
+        break;
+    case AT_abstract_origin:
+    case AT_specification:
+        v->next = value;
+        break;
+    default:
+        break;
+    }
+}
+
+static const struct dwarf_abbrevs *abbrevs_of(struct unit *u, const struct dwarf *d,
+                                              const struct dwarf_unit *unit)
+{
+    if (unit == u->abbrevs.unit)
+        return &u->abbrevs;
+    if (unit != u->other_abbrevs.unit) {
+        dwarf_abbrevs_done(&u->other_abbrevs);
+        dwarf_read_abbrevs(d, unit, &u->other_abbrevs);
+    }
+    return &u->other_abbrevs;
+}
+
+static bool read_origin_die(struct unit *u, const struct dwarf *d, const struct dwarf_unit *unit,
+                            uint64_t offset, struct origin_values *ret)
+{
+    const struct dwarf_bytes *info = &d->sections[DWARF_INFO];
+    const struct dwarf_abbrevs *abbrevs = abbrevs_of(u, d, unit);
+    struct cursor c = {info->bytes + offset, info->bytes + unit->end, false};
+    *ret = (struct origin_values){0};
+    uint64_t code = cursor_uleb(&c);
+    if (c.bad || code >= abbrevs->count || abbrevs->by_code[code].tag == 0)
+        return false;
+    const struct dwarf_abbrev *abbrev = &abbrevs->by_code[code];
+    const struct dwarf_attribute *attribute = abbrevs->attributes + abbrev->first_attribute;
+    for (size_t i = 0; i < abbrev->attribute_count && !c.bad; i++, attribute++)
+        take_origin_attribute(ret, attribute->name, dwarf_read_value(unit, &c, attribute));
+    return !c.bad;
+}
+
+/* Files are numbered by the unit that the DIE is in. */
+static const char *declared_path(struct unit *u, const struct dwarf *d,
+                                 const struct dwarf_unit *unit, uint64_t file)
+{
+    const struct dwarf_unit *own = u->split ? &u->split->units[0] : u->header;
+    if (unit == own)
+        return file < UINT32_MAX ? unit_call_path(u, (uint32_t)file) : NULL;
+    struct dwarf_unit other = *unit;
+    struct dwarf_pc pc;
+    struct dwarf_files files;
+    if (!dwarf_read_unit_die(d, &other, &pc))
+        return NULL;
+    dwarf_read_lines(d, &other, &files, NULL, NULL);
+    const char *path =
+        file < files.count ? make_path(&u->arena, other.folder, &files.items[file]) : NULL;
+    free(files.items);
+    return path;
+}
+
+static void read_origin(struct unit *u, struct unit_origin *o)
+{
+    const struct dwarf *d = u->split ? u->split : u->dwarf;
+    uint64_t offset = o->offset;
+    bool alternate = o->alternate;
+    for (int i = 0; i < ORIGIN_CHAIN_MAX; i++) {
+        if (alternate)
+            d = d->alternate;
+        const struct dwarf_unit *unit = d ? dwarf_unit_at(d, offset) : NULL;
+        struct origin_values v;
+        if (!unit || !read_origin_die(u, d, unit, offset, &v))
+            return;
+        if (!o->name)
+            o->name = dwarf_string(d, unit, v.name);
+        if (!o->linkage_name)
+            o->linkage_name = dwarf_string(d, unit, v.linkage_name);
+        if (!o->file && v.file.form)
+            o->file = declared_path(u, d, unit, dwarf_number(v.file));
+        if (!o->line)
+            o->line = (uint32_t)dwarf_number(v.line);
+        if (!dwarf_reference(unit, v.next, &offset, &alternate))
+            return;
+    }
+}
+
+struct unit_origin *unit_origin(struct unit *u, uint32_t origin)
+{
+    struct unit_origin *o = &u->origins[origin];
+    if (!o->is_read) {
+        o->is_read = true;
+        read_origin(u, o);
+    }
+    return o;
+}
