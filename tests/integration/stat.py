@@ -532,6 +532,24 @@ def json_carries_the_machine_and_hostile_names():
     lacks(text.stderr, b"\x1b")
 
 
+@test
+def doubtful_figures_are_called_so():
+    document = stat_json("-e", "page-faults", "--", target("empty-static"))
+    contains(notes(document), "too-short")
+    contains(notes(document), "rss-floor")
+    lacks(notes(stat_json("-e", "page-faults", "--", target("pages"), 40000)), "rss-floor")
+
+
+@test
+def intervals_tell_their_run():
+    document = stat_json("-r", 2, "-I", 50, "-e", "page-faults", "--", "sleep", "0.07")
+    equal(sorted({interval["run"] for interval in document["intervals"]}), [1, 2])
+    for number, run in enumerate(document["runs"], 1):
+        parts = sum(interval["counts"][0]["value"] for interval in document["intervals"]
+                    if interval["run"] == number)
+        equal(parts, run["counts"][0]["value"], f"the intervals of run {number}")
+
+
 # Bad input.
 
 @test
@@ -673,6 +691,12 @@ def without_permission_the_user_part_is_counted():
     if not re.search(r"<not supported>\s+context-switches", text):
         raise AssertionError(text)
     contains(text, "kernel.perf_event_paranoid")
+    # A set-uid program takes the counters off: 0 is no count of it.
+    os.chmod("pages", 0o4755)
+    contains(unwrapped(run("--", "./pages", "100").stderr), "The program is set-uid")
+    result = run("-e", "uprobe:./pages:main", "--", "true")
+    equal(result.returncode, 125)
+    contains(result.stderr, "probes need root")
     result = run("-a", "--timeout", "10")
     equal(result.returncode, 125)
     contains(result.stderr, "counting whole CPUs needs root")
