@@ -24,12 +24,14 @@ struct measured_run {
 struct measured_interval {
     uint64_t end_ns;    /* since counting began */
     uint64_t length_ns; /* really passed, not asked for */
+    size_t run;         /* the index of the run it belongs to */
     struct counter_value *values;
 };
 
 struct measured_thread {
     pid_t pid, tid;
     char name[17];
+    uint64_t wall_ns;             /* of the runs that it was part of */
     struct counter_value *values; /* summed over runs */
 };
 
@@ -45,6 +47,8 @@ struct measurement {
     struct measured_thread *threads;
     size_t thread_count, thread_capacity;
     uint64_t lost_records; /* of per-thread counts: their threads are missing */
+    uint64_t
+        own_rss_bytes_max; /* assay's own, where the kernel starts a command's peak; 0: unknown */
     uint64_t steal_ns;     /* that the host took from all CPUs meanwhile */
     int signal;            /* that ended the measurement early, 0 for none */
 };
