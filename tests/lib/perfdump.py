@@ -64,6 +64,8 @@ class Dump:
 def perf_dump(path):
     """The records as perf script -D prints them, in its order."""
     result = perf("script", "-D", "-i", path)
+    if result.returncode < 0:
+        skip(f"perf script itself died of signal {-result.returncode}: {result.stderr.strip()}")
     dump, sample = Dump(), None
     for line in result.stdout.splitlines():
         match = SAMPLE.match(line)
