@@ -49,8 +49,17 @@ int process_spawn(const struct process_spec *spec, pid_t *ret_pid, struct error 
     for (int i = 0; i < 3; i++)
         if (fds[i] >= 0)
             posix_spawn_file_actions_adddup2(&actions, fds[i], i);
-    int r = posix_spawnp(ret_pid, spec->argv[0], &actions, NULL, spec->argv,
-                         spec->environment ? spec->environment : environ);
+    for (size_t i = 0; i < spec->fd_count; i++)
+        posix_spawn_file_actions_adddup2(&actions, spec->fds[i].fd, spec->fds[i].as);
+    if (spec->working_dir)
+        posix_spawn_file_actions_addchdir_np(&actions, spec->working_dir);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    if (spec->own_group)
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    int r = posix_spawnp(ret_pid, spec->program ? spec->program : spec->argv[0], &actions,
+                         &attributes, spec->argv, spec->environment ? spec->environment : environ);
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return r ? explain_start(spec->argv[0], -r, err) : 0;
 }
@@ -203,6 +212,11 @@ int process_signals_caught(void)
     return (int)first_signal;
 }
 
+void process_signals_clear(void)
+{
+    first_signal = 0;
+}
+
 void process_signals_restore(void)
 {
     for (size_t i = 0; i < ARRAY_COUNT(caught_signals); i++)
@@ -213,6 +227,11 @@ void process_signals_restore(void)
 void process_adopt_orphans(void)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+void process_disown_orphans(void)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
 bool process_orphans_alive(void)

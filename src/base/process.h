@@ -12,14 +12,26 @@
 #include "base/error.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
+
+/* A descriptor that the command gets besides its standard streams, under the number `as`. */
+struct process_fd {
+    int fd, as;
+};
 
 struct process_spec {
     char *const *argv;
     char *const *environment;           /* NULL for assay's own */
     int stdin_fd, stdout_fd, stderr_fd; /* -1 to keep assay's */
+    /* The rest is for process_spawn only and may be left out. */
+    const char *program;          /* the file to execute; NULL: argv[0], looked up in PATH */
+    const char *working_dir;      /* NULL for assay's own */
+    const struct process_fd *fds; /* `as` must be none of assay's own numbers that are passed on */
+    size_t fd_count;
+    bool own_group; /* a process group of its own, which the terminal's signals do not reach */
 };
 
 struct process_result {
@@ -56,11 +68,13 @@ bool process_poll(pid_t pid, uint64_t deadline_ns);
 void process_signals_catch(void);
 void process_signals_target(pid_t pid); /* 0 for nobody */
 int process_signals_caught(void);       /* the first signal that came, 0 for none */
+void process_signals_clear(void);       /* forgets it: the next one counts as the first */
 void process_signals_restore(void);
 
 /* Lets processes that the command leaves behind become assay's children, and says how many are
  * still alive after those that ended were reaped. */
 void process_adopt_orphans(void);
+void process_disown_orphans(void); /* from now on they go to init again */
 bool process_orphans_alive(void);
 
 /* The file that PATH gives for a command's first word; the caller frees it. */

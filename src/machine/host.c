@@ -31,7 +31,10 @@ static void probe_rights(struct machine *m)
     if (file_read("/proc/self/status", &status, NULL) == 0)
         proc_field_u64(strbuf_text(&status), "Seccomp", &seccomp);
     CLEANUP(strbuf_done) struct strbuf text = {0};
-    strbuf_printf(&text, "%s", m->is_root ? "root" : "an ordinary user");
+    strbuf_printf(&text, "%s",
+                  m->is_root             ? "root"
+                  : m->in_user_namespace ? "in a user namespace"
+                                         : "an ordinary user");
     if (has.length)
         strbuf_printf(&text, "; has %s", strbuf_text(&has));
     if (has.length && lacks.length)
@@ -68,16 +71,6 @@ static bool exists(const char *path)
     return access(path, F_OK) == 0;
 }
 
-/* A namespace of users maps fewer than all of them. */
-static bool is_user_namespace(void)
-{
-    char line[128];
-    unsigned long long inside, outside, count;
-    return file_read_line("/proc/self/uid_map", line, sizeof(line)) &&
-           sscanf(line, "%llu %llu %llu", &inside, &outside, &count) == 3 &&
-           !(inside == 0 && outside == 0 && count >= UINT32_MAX);
-}
-
 /* The number that the kernel gives to the PID namespace the machine started with. */
 #define FIRST_PID_NAMESPACE "pid:[4026531836]"
 
@@ -109,8 +102,8 @@ static void probe_container(struct machine *m)
                     "an image of %s, but among the machine's own processes", kind);
     else if (*kind)
         finding_add(m, "container", "container", FINDING_YES, "%s%s", kind,
-                    is_user_namespace() ? ", in a user namespace" : "");
-    else if (is_user_namespace())
+                    m->in_user_namespace ? ", in a user namespace" : "");
+    else if (m->in_user_namespace)
         finding_add(m, "container", "container", FINDING_LIMITED, "in a user namespace");
     else
         finding_add(m, "container", "container", FINDING_NO, "no sign of one");
@@ -334,7 +327,7 @@ static void probe_realtime(struct machine *m)
         sched_setscheduler(0, policy, &before);
     struct finding *f =
         finding_add(m, "realtime", "real-time scheduling", r == 0 ? FINDING_YES : FINDING_NO, "%s",
-                    r == 0 ? "SCHED_FIFO is allowed" : strerror(-r));
+                    r == 0 ? "SCHED_FIFO is allowed" : "SCHED_FIFO is refused");
     if (r < 0)
         finding_remedy(m, f,
                        "run as root, or: ulimit -r 1 (with 'rtprio' in "

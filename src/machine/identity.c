@@ -128,6 +128,22 @@ static void probe_caches(struct machine *m)
     }
 }
 
+/* The number that the kernel gives to the user namespace the machine started with. */
+#define FIRST_USER_NAMESPACE "user:[4026531837]"
+
+static void probe_rights(struct machine *m)
+{
+    char name[64] = "";
+    ssize_t length = readlink("/proc/self/ns/user", name, sizeof(name) - 1);
+    m->in_user_namespace = length > 0 && !str_eq(name, FIRST_USER_NAMESPACE);
+    if (m->in_user_namespace)
+        return;
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    m->is_root = geteuid() == 0;
+    if (file_read("/proc/self/status", &text, NULL) == 0)
+        proc_field_hex(strbuf_text(&text), "CapEff", &m->capabilities);
+}
+
 void probe_identity(struct machine *m, enum machine_depth depth)
 {
     (void)depth;
@@ -146,8 +162,5 @@ void probe_identity(struct machine *m, enum machine_depth depth)
         proc_field_u64(strbuf_text(&text), "MemTotal", &kib))
         m->memory_bytes = kib * 1024;
     m->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    m->is_root = geteuid() == 0;
-    strbuf_clear(&text);
-    if (file_read("/proc/self/status", &text, NULL) == 0)
-        proc_field_hex(strbuf_text(&text), "CapEff", &m->capabilities);
+    probe_rights(m);
 }

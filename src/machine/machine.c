@@ -10,15 +10,13 @@
 
 static const char *format_text(struct machine *m, const char *format, va_list args)
 {
-    va_list again;
-    va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, again);
-    va_end(again);
+    char *text = NULL;
+    int length = vasprintf(&text, format, args);
     if (length < 0)
         return "";
-    char *text = arena_alloc(&m->arena, (size_t)length + 1);
-    vsnprintf(text, (size_t)length + 1, format, args);
-    return text;
+    const char *kept = arena_strndup(&m->arena, text, (size_t)length);
+    free(text);
+    return kept;
 }
 
 const char *machine_text(struct machine *m, const char *format, ...)

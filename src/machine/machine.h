@@ -51,8 +51,9 @@ struct machine {
     size_t core_count;       /* physical ones; 0 when not known */
     uint64_t memory_bytes, page_bytes;
     uint64_t l1d_bytes, l2_bytes, l3_bytes, cache_line_bytes; /* 0 when not known */
-    bool is_root;
-    uint64_t capabilities; /* effective ones, a bit for each */
+    bool in_user_namespace; /* where root and capabilities mean nothing to the kernel's tools */
+    bool is_root;           /* of the machine, not of a namespace */
+    uint64_t capabilities;  /* effective ones, a bit for each; none in a user namespace */
 
     struct finding *findings;
     size_t finding_count, finding_capacity;

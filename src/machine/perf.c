@@ -139,7 +139,7 @@ static void report_no_hardware(struct machine *m, const struct hardware *h)
     struct finding *f =
         finding_add(m, "pmu", "hardware counters", closed ? FINDING_UNKNOWN : FINDING_NO,
                     closed ? "perf_event_open is closed to you (%s)"
-                           : "none: the kernel has no driver for a PMU here (%s)",
+                           : "none: the kernel has no driver for a PMU here",
                     strerror(-h->refused));
     finding_value(f, 0, "counters");
     finding_remedy(m, f, "%s",

@@ -186,9 +186,10 @@ static void probe_system_wide(struct machine *m)
     struct perf_event_attr attr = perf_try_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
     attr.exclude_kernel = 0;
     int fd = perf_try_open_cpu(&attr, sched_getcpu());
-    struct finding *f = finding_add(
-        m, "system-wide", "whole-system counting", fd >= 0 ? FINDING_YES : FINDING_NO, "%s",
-        fd >= 0 ? "a processor can be counted with all its processes" : strerror(-fd));
+    struct finding *f = finding_add(m, "system-wide", "whole-system counting",
+                                    fd >= 0 ? FINDING_YES : FINDING_NO, "%s",
+                                    fd >= 0 ? "a processor can be counted with all its processes"
+                                            : machine_text(m, "refused (%s)", strerror(-fd)));
     if (fd == -EACCES || fd == -EPERM)
         finding_remedy(m, f, "sudo sysctl kernel.perf_event_paranoid=0, or run as root");
     if (fd >= 0)

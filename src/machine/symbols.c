@@ -106,7 +106,8 @@ static void report_libc_debug(struct machine *m, const struct elf_file *libc)
         return;
     }
     if (has_debug_file(build_id, path, sizeof(path))) {
-        finding_add(m, "libc-debuginfo", "debuginfo of libc", FINDING_YES, "%s", path);
+        finding_add(m, "libc-debuginfo", "debuginfo of libc", FINDING_YES,
+                    "installed (build-id %.8s…)", build_id);
         return;
     }
     bool by_server = debuginfod_urls() != NULL;

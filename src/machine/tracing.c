@@ -20,8 +20,14 @@
 #define HITS 3
 #define BREAKPOINTS_MOST 32
 
-/* What uprobes and execution breakpoints are set on. */
-__attribute__((noinline, noclone)) static void probed_function(volatile int *target)
+#ifdef __clang__
+#define KEPT_WHOLE __attribute__((noinline))
+#else
+#define KEPT_WHOLE __attribute__((noinline, noclone))
+#endif
+
+/* What uprobes and execution breakpoints are set on: the very function that is called, no copy. */
+KEPT_WHOLE static void probed_function(volatile int *target)
 {
     *target = *target + 1;
     __asm__ volatile("" ::: "memory");
@@ -208,7 +214,7 @@ static void probe_uprobes(struct machine *m, enum machine_depth depth)
     bool works = r == 0 && hits == HITS;
     struct finding *f =
         finding_add(m, "uprobes", "uprobes", works ? FINDING_YES : FINDING_NO, "%s",
-                    r < 0                 ? strerror(-r)
+                    r < 0                 ? machine_text(m, "refused (%s)", strerror(-r))
                     : !works              ? "one can be set, but its hits are not counted right"
                     : return_hits == HITS ? "one on our own code counts each call and each return"
                                           : "one on our own code counts each call; returns: no");
