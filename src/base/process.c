@@ -5,6 +5,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -242,6 +244,40 @@ bool process_orphans_alive(void)
             return true;
         if (pid < 0 && errno != EINTR)
             return false;
+    }
+}
+
+/* Kills the children of this process that /proc shows; the number of them. */
+static size_t kill_children(void)
+{
+    size_t count = 0;
+    DIR *folder = opendir("/proc");
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        char path[300], line[512];
+        int pid, parent;
+        if (!isdigit((unsigned char)entry->d_name[0]))
+            continue;
+        snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+        if (!file_read_line(path, line, sizeof(line)))
+            continue;
+        /* The name stands in parentheses and may hold anything. */
+        const char *rest = strrchr(line, ')');
+        if (!rest || sscanf(line, "%d", &pid) != 1 || sscanf(rest, ") %*c %d", &parent) != 1)
+            continue;
+        if (parent == getpid() && kill(pid, SIGKILL) == 0)
+            count++;
+    }
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
+void process_kill_orphans(void)
+{
+    /* Each pass may bring the children of those it killed. */
+    for (int pass = 0; pass < 100 && process_orphans_alive() && kill_children(); pass++) {
+        struct timespec pause = timespec_from_ns(5 * NS_PER_MS);
+        nanosleep(&pause, NULL);
     }
 }
 

@@ -76,6 +76,8 @@ void process_signals_restore(void);
 void process_adopt_orphans(void);
 void process_disown_orphans(void); /* from now on they go to init again */
 bool process_orphans_alive(void);
+/* Ends every child that assay still has, with all that they started, and reaps them. */
+void process_kill_orphans(void);
 
 /* The file that PATH gives for a command's first word; the caller frees it. */
 int process_find(const char *name, char **ret_path, struct error *err);

@@ -57,6 +57,7 @@ struct run_spec {
     uint64_t timeout_ns;      /* 0 for none */
     size_t padding_bytes;     /* length of the variable that varies the layout, 0 for none */
     bool leave_others;        /* what the command leaves behind goes on */
+    bool beside_others;       /* assay has other children just now, which are not this run's */
     void (*on_ready)(void *); /* called when all is ready, just before the start; may be NULL */
     void *context;
 };
