@@ -117,6 +117,14 @@ void runner_done(struct runner *r)
     r->environment = NULL;
 }
 
+int runner_renew(struct runner *r, struct error *err)
+{
+    counters_done(&r->counters);
+    counters_done(&r->moves);
+    int res = open_counters(r, err);
+    return res == 0 ? open_memfiles(r, err) : res;
+}
+
 static bool same_name(const char *variable, const char *other)
 {
     size_t length = strcspn(variable, "=");
@@ -387,15 +395,11 @@ static int clear_up(struct run *run, struct error *err)
     if (run->spec->leave_others)
         return 0;
     result->left_behind = end_group(run->pid);
-    bool daemons = !run->spec->beside_others && process_orphans_alive();
-    result->left_behind |= daemons;
+    if (!run->spec->beside_others)
+        result->left_behind |= process_orphans_alive();
     if (!result->left_behind)
         return 0;
-    counters_done(&run->r->counters);
-    counters_done(&run->r->moves);
-    int res = open_counters(run->r, err);
-    /* What goes on may still write. */
-    return res == 0 && daemons ? open_memfiles(run->r, err) : res;
+    return runner_renew(run->r, err);
 }
 
 static void read_streams(struct run *run)

@@ -98,6 +98,8 @@ struct runner {
 /* The list may be empty and must outlive the runner. */
 int runner_open(struct runner *r, const struct event_list *events, struct error *err);
 void runner_done(struct runner *r);
+/* Opens the events and the files in memory anew: what still counts or writes is left alone. */
+int runner_renew(struct runner *r, struct error *err);
 
 /*
  * Runs.  Fails when the command could not be started (with the code of its exec: -ENOENT, -EACCES,

@@ -35,7 +35,8 @@ static inline void store_closep(struct store **store)
 }
 struct sql *store_sql(struct store *store);
 
-enum metric_better { METRIC_NEITHER, METRIC_LOWER, METRIC_HIGHER };
+/* In the store: 0, 1, 2. */
+enum metric_better { METRIC_LOWER, METRIC_HIGHER, METRIC_NEITHER };
 
 struct store_metric {
     int64_t id;

@@ -2,7 +2,7 @@
 /*
  * See pairsums.h.  In a matrix whose rows and columns ascend, the border between "at or below v"
  * and "above v" is a staircase that one walk of n + m steps follows (Johnson & Mizoguchi 1978;
- * Monahan 1984 for the Hodges-Lehmann estimate).  Selecting closes a bracket around the wanted
+ * Monahan 1984).  Selecting closes a bracket around the wanted
  * place, by turns with the secant and with bisection, until what lies inside fits the scratch.
  */
 #include "stats/pairsums.h"
@@ -13,13 +13,12 @@
 
 uint64_t pair_sums_total(const struct pair_sums *s)
 {
-    uint64_t rows = s->row_count, cols = s->col_count;
-    return s->upper ? rows * (rows + 1) / 2 : rows * cols;
+    return (uint64_t)s->row_count * s->col_count;
 }
 
 static double element(const struct pair_sums *s, size_t row, size_t col)
 {
-    return (s->rows[row] + s->cols[col]) * s->scale;
+    return s->rows[row] + s->cols[col];
 }
 
 uint64_t pair_sums_count(const struct pair_sums *s, double value, double *ret_at_or_below,
@@ -27,23 +26,18 @@ uint64_t pair_sums_count(const struct pair_sums *s, double value, double *ret_at
 {
     uint64_t count = 0;
     double below = -INFINITY, above = INFINITY;
-    size_t end = s->col_count; /* columns [first, end) of this row are at or below the value */
+    size_t end = s->col_count; /* columns [0, end) of this row are at or below the value */
     for (size_t row = 0; row < s->row_count; row++) {
-        size_t first = s->upper ? row : 0;
-        while (end > first && element(s, row, end - 1) > value)
+        while (end > 0 && element(s, row, end - 1) > value)
             end--;
-        if (end > first) {
-            count += end - first;
+        count += end;
+        if (end > 0)
             below = fmax(below, element(s, row, end - 1));
-        }
-        size_t next = end > first ? end : first;
-        if (next < s->col_count)
-            above = fmin(above, element(s, row, next));
+        if (end < s->col_count)
+            above = fmin(above, element(s, row, end));
     }
-    if (ret_at_or_below)
-        *ret_at_or_below = below;
-    if (ret_above)
-        *ret_above = above;
+    *ret_at_or_below = below;
+    *ret_above = above;
     return count;
 }
 
@@ -53,30 +47,23 @@ static uint64_t count_only(const struct pair_sums *s, double value)
     uint64_t count = 0;
     size_t end = s->col_count;
     for (size_t row = 0; row < s->row_count; row++) {
-        size_t first = s->upper ? row : 0;
-        while (end > first && element(s, row, end - 1) > value)
+        while (end > 0 && element(s, row, end - 1) > value)
             end--;
-        if (end <= first)
-            break;
-        count += end - first;
+        count += end;
     }
     return count;
 }
 
-/* Collects the elements in (low, high]; the caller knows that they fit. */
+/* Collects the sums in (low, high]; the caller knows that they fit. */
 static size_t collect(const struct pair_sums *s, double low, double high, double *out)
 {
     size_t count = 0, end = s->col_count, start = s->col_count;
-    for (size_t row = 0; row < s->row_count; row++) {
-        size_t first = s->upper ? row : 0;
-        while (end > first && element(s, row, end - 1) > high)
+    for (size_t row = 0; row < s->row_count && end > 0; row++) {
+        while (end > 0 && element(s, row, end - 1) > high)
             end--;
-        if (end <= first)
-            break;
-        start = start < end ? start : end;
-        while (start > first && element(s, row, start - 1) > low)
+        while (start > 0 && element(s, row, start - 1) > low)
             start--;
-        for (size_t col = start > first ? start : first; col < end; col++)
+        for (size_t col = start; col < end; col++)
             out[count++] = element(s, row, col);
     }
     return count;
