@@ -220,8 +220,11 @@ int spec_read_metrics(struct spec_reader *r, const struct tree *value)
     s->metrics = spec_alloc(r, value->count, sizeof(*s->metrics));
     for (size_t i = 0; i < value->count; i++) {
         struct spec_metric *m = &s->metrics[s->metric_count++];
-        *m = (struct spec_metric){
-            .name = value->keys[i].text, .unit = "", .line = value->keys[i].line, .headline = true, .better = METRIC_NEITHER};
+        *m = (struct spec_metric){.name = value->keys[i].text,
+                                  .unit = "",
+                                  .line = value->keys[i].line,
+                                  .headline = true,
+                                  .better = METRIC_NEITHER};
         if (!m->name[0])
             return spec_fail(r, m->line, "metrics: a name is empty");
         if (value->items[i].kind == TREE_SCALAR && value->items[i].is_null)

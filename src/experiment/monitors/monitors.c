@@ -104,6 +104,9 @@ static bool open_instance(struct monitors *m, struct monitor_instance *i)
     return false;
 }
 
+static void *watch(void *context);
+static void set_state(struct monitors *m, bool active, bool quit);
+
 int monitors_open(struct monitors *m, const char *const *names, size_t count, uint64_t interval_ns,
                   struct error *err)
 {
@@ -127,11 +130,21 @@ int monitors_open(struct monitors *m, const char *const *names, size_t count, ui
         else
             close_instance(i);
     }
+    int code = m->instance_count ? pthread_create(&m->thread, NULL, watch, m) : 0;
+    if (code) {
+        monitors_done(m);
+        return error_errno(err, -code, "starting the monitors' thread");
+    }
+    m->has_thread = m->instance_count > 0;
     return 0;
 }
 
 void monitors_done(struct monitors *m)
 {
+    if (m->has_thread) {
+        set_state(m, false, true);
+        pthread_join(m->thread, NULL);
+    }
     for (size_t i = 0; i < m->instance_count; i++)
         close_instance(&m->instances[i]);
     for (size_t c = 0; c < m->column_count; c++) {
@@ -248,29 +261,42 @@ static void tick(struct monitors *m, bool is_last)
     m->cpu_ns += clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
 }
 
+/* The thread sleeps between runs.  It holds the lock while it reads. */
 static void *watch(void *context)
 {
     struct monitors *m = context;
-    uint64_t due_ns = m->start_ns + m->interval_ns;
     pthread_mutex_lock(&m->lock);
-    while (!m->stopping) {
-        struct timespec due = timespec_from_ns(due_ns);
-        if (pthread_cond_timedwait(&m->wake, &m->lock, &due) != ETIMEDOUT || m->stopping)
+    while (!m->quit) {
+        if (!m->active) {
+            pthread_cond_wait(&m->wake, &m->lock);
             continue;
-        pthread_mutex_unlock(&m->lock);
+        }
+        struct timespec due = timespec_from_ns(m->due_ns);
+        if (pthread_cond_timedwait(&m->wake, &m->lock, &due) != ETIMEDOUT || !m->active || m->quit)
+            continue;
         tick(m, false);
-        pthread_mutex_lock(&m->lock);
         uint64_t now_ns = clock_now_ns();
-        due_ns += m->interval_ns;
-        if (due_ns < now_ns) /* stopped for a while: no burst of ticks to catch up */
-            due_ns = now_ns + m->interval_ns;
+        m->due_ns += m->interval_ns;
+        if (m->due_ns < now_ns) /* stopped for a while: no burst of ticks to catch up */
+            m->due_ns = now_ns + m->interval_ns;
     }
     pthread_mutex_unlock(&m->lock);
     return NULL;
 }
 
-int monitors_start(struct monitors *m, struct error *err)
+static void set_state(struct monitors *m, bool active, bool quit)
 {
+    pthread_mutex_lock(&m->lock);
+    m->active = active;
+    m->quit = quit;
+    pthread_cond_signal(&m->wake);
+    pthread_mutex_unlock(&m->lock);
+}
+
+void monitors_start(struct monitors *m)
+{
+    if (!m->instance_count)
+        return;
     for (size_t c = 0; c < m->column_count; c++)
         for (size_t k = 0; k < m->columns[c].capacity; k++)
             m->columns[c].values[k] = NAN;
@@ -278,16 +304,10 @@ int monitors_start(struct monitors *m, struct error *err)
         m->instances[i].has_previous = false;
     m->tick_count = 0;
     m->cpu_ns = 0;
-    m->stopping = false;
     m->start_ns = clock_now_ns();
-    if (!m->instance_count)
-        return 0;
     tick(m, false);
-    int code = pthread_create(&m->thread, NULL, watch, m);
-    if (code)
-        return error_errno(err, -code, "starting the monitors' thread");
-    m->thread_running = true;
-    return 0;
+    m->due_ns = m->start_ns + m->interval_ns;
+    set_state(m, true, false);
 }
 
 /* One number of a run's readings; seconds are those between the first and the last reading. */
@@ -320,16 +340,10 @@ static double reduce(const struct monitors *m, const struct monitor_column *c)
 
 void monitors_stop(struct monitors *m)
 {
-    if (m->thread_running) {
-        pthread_mutex_lock(&m->lock);
-        m->stopping = true;
-        pthread_cond_signal(&m->wake);
-        pthread_mutex_unlock(&m->lock);
-        pthread_join(m->thread, NULL);
-        m->thread_running = false;
-    }
-    if (m->instance_count)
-        tick(m, true);
+    if (!m->instance_count)
+        return;
+    set_state(m, false, false);
+    tick(m, true);
     for (size_t c = 0; c < m->column_count; c++)
         m->columns[c].value = reduce(m, &m->columns[c]);
 }

@@ -63,7 +63,8 @@ struct monitors {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    bool thread_running, stopping;
+    uint64_t due_ns;
+    bool has_thread, active, quit; /* the last two are guarded by the lock */
 };
 
 struct monitor; /* see monitor.h */
@@ -72,12 +73,13 @@ const struct monitor *monitor_find(const char *name);
 size_t monitor_names(const char *ret_names[MONITORS_MAX]);
 const char *monitor_what(const struct monitor *monitor);
 
-/* A monitor that this machine does not have is noted in `missing`, no failure. */
+/* A monitor that this machine does not have is noted in `missing`, no failure.  To be called before
+ * events are opened, which would count the monitors' thread; m must not move in memory. */
 int monitors_open(struct monitors *m, const char *const *names, size_t count, uint64_t interval_ns,
                   struct error *err);
 void monitors_done(struct monitors *m);
 
-int monitors_start(struct monitors *m, struct error *err);
+void monitors_start(struct monitors *m);
 void monitors_stop(struct monitors *m);
 
 #endif
