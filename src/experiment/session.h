@@ -89,8 +89,8 @@ struct session {
     size_t runs_done, runs_planned; /* planned: a guess in extra rounds */
     uint64_t spent_ns;              /* of all sessions, without waiting between them */
     size_t disturbed_count, failed_count, retried_count;
-    double widest;      /* half-width of the widest interval, NAN when not known */
-    uint64_t eta_ns;    /* how long it still takes; 0 when not known */
+    double widest;   /* half-width of the widest interval, NAN when not known */
+    uint64_t eta_ns; /* how long it still takes; 0 when not known */
     enum session_end end;
     struct strbuf notes; /* lines for the user */
 };

@@ -39,10 +39,16 @@ static bool capture(char *const *argv, struct strbuf *out)
 
 char *session_git_commit(const char *folder)
 {
-    char *head[] = {(char *)"git", (char *)"-C", (char *)folder, (char *)"rev-parse",
-                    (char *)"--verify", (char *)"HEAD", NULL};
-    char *status[] = {(char *)"git", (char *)"-C", (char *)folder, (char *)"status",
-                      (char *)"--porcelain", (char *)"--untracked-files=no", NULL};
+    char *head[] = {
+        (char *)"git",  (char *)"-C", (char *)folder, (char *)"rev-parse", (char *)"--verify",
+        (char *)"HEAD", NULL};
+    char *status[] = {(char *)"git",
+                      (char *)"-C",
+                      (char *)folder,
+                      (char *)"status",
+                      (char *)"--porcelain",
+                      (char *)"--untracked-files=no",
+                      NULL};
     struct strbuf commit = {0};
     CLEANUP(strbuf_done) struct strbuf changes = {0};
     if (!capture(head, &commit)) {
@@ -56,9 +62,9 @@ char *session_git_commit(const char *folder)
 
 /* Only variables that change what is measured: an environment holds secrets, too. */
 static const char *const kept_variables[] = {
-    "PATH",        "LANG",        "LC_ALL",         "LD_PRELOAD",   "LD_LIBRARY_PATH",
-    "LD_BIND_NOW", "CC",          "CFLAGS",         "MALLOC_ARENA_MAX", "GLIBC_TUNABLES",
-    "OMP_NUM_THREADS", "GOMAXPROCS", "MALLOC_CONF", "TMPDIR",
+    "PATH",        "LANG",   "LC_ALL",           "LD_PRELOAD",     "LD_LIBRARY_PATH", "LD_BIND_NOW",
+    "CC",          "CFLAGS", "MALLOC_ARENA_MAX", "GLIBC_TUNABLES", "OMP_NUM_THREADS", "GOMAXPROCS",
+    "MALLOC_CONF", "TMPDIR",
 };
 
 char *session_environment_json(const struct session *s)

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "experiment/sql.h"
+#include "stats/verdict.h" /* enum metric_better; in the store 0, 1, 2 */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,9 +35,6 @@ static inline void store_closep(struct store **store)
     store_close(*store);
 }
 struct sql *store_sql(struct store *store);
-
-/* In the store: 0, 1, 2. */
-enum metric_better { METRIC_LOWER, METRIC_HIGHER, METRIC_NEITHER };
 
 struct store_metric {
     int64_t id;

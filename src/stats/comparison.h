@@ -18,7 +18,7 @@ enum {
     /* From this many rounds (paired) or values on each side (unpaired) on, an interval is called a
      * 95 % interval. */
     COMPARISON_ROUNDS_MIN = 8,
-    COMPARISON_VALUES_MIN = 5,
+    COMPARISON_VALUES_MIN = 4,
 };
 
 enum comparison_scale {

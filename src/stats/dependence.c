@@ -89,7 +89,18 @@ double dependence_widening(double lag1, double block, size_t count)
     return fmax(block, fmin(widening, fmax(3, n / 4)));
 }
 
+/* Nothing is given away below 8 values: there the interval is not called a 95 % interval. */
+static double given_away(size_t count)
+{
+    return count < 8 ? 0 : small_sample_alpha / (double)count;
+}
+
 double dependence_alpha(double alpha, size_t count)
 {
-    return count < 8 ? alpha : alpha * (1 + small_sample_alpha / (double)count);
+    return alpha * (1 + given_away(count)) / (1 + alpha * given_away(count));
+}
+
+double dependence_p(double p, size_t count)
+{
+    return p / (1 + (1 - p) * given_away(count));
 }

@@ -23,8 +23,9 @@ void dependence_estimate(double *scores, size_t count, struct dependence *ret_de
 double dependence_widening(double lag1, double block, size_t count);
 
 /* The error probability to ask of the interval before it is widened: a little more than what is
- * wanted in the end, because chance widens the interval of independent values too.  Below 8
- * values nothing is given away: there the interval is not called a 95 % interval. */
+ * wanted in the end, because chance widens the interval of independent values too.  dependence_p
+ * is its inverse, for p-values. */
 double dependence_alpha(double alpha, size_t count);
+double dependence_p(double p, size_t count);
 
 #endif

@@ -24,14 +24,14 @@ static void compare(const double *values, double *sorted, double *scratch, size_
     struct dependence dependence;
     dependence_estimate(scratch, count, &dependence);
     double widening = dependence_widening(dependence.lag1, dependence.block, count);
-    double alpha = 1 - level, asked = dependence_alpha(alpha, count);
+    double asked = dependence_alpha(1 - level, count);
     struct median_interval m;
     median_interval(sorted, count, 1 - asked, &m);
     c->estimate = m.median;
     c->low = count > 1 ? m.median - widening * (m.median - m.low) : NAN;
     c->high = count > 1 ? m.median + widening * (m.high - m.median) : NAN;
     c->level = m.level < 1 - asked ? m.level : level;
-    c->p = fmin(1, median_p(sorted, count, m.median - m.median / widening) * alpha / asked);
+    c->p = dependence_p(median_p(sorted, count, m.median - m.median / widening), count);
     c->autocorrelation = dependence.lag1;
     c->autocorrelated = dependence.found;
     c->widening = widening;

@@ -41,27 +41,14 @@ uint64_t pair_sums_count(const struct pair_sums *s, double value, double *ret_at
     return count;
 }
 
-/* As pair_sums_count without the neighbours: the inner loop of selection. */
-static uint64_t count_only(const struct pair_sums *s, double value)
-{
-    uint64_t count = 0;
-    size_t end = s->col_count;
-    for (size_t row = 0; row < s->row_count; row++) {
-        while (end > 0 && element(s, row, end - 1) > value)
-            end--;
-        count += end;
-    }
-    return count;
-}
-
-/* Collects the sums in (low, high]; the caller knows that they fit. */
+/* Collects the sums in [low, high]; the caller knows that they fit. */
 static size_t collect(const struct pair_sums *s, double low, double high, double *out)
 {
     size_t count = 0, end = s->col_count, start = s->col_count;
     for (size_t row = 0; row < s->row_count && end > 0; row++) {
         while (end > 0 && element(s, row, end - 1) > high)
             end--;
-        while (start > 0 && element(s, row, start - 1) > low)
+        while (start > 0 && element(s, row, start - 1) >= low)
             start--;
         for (size_t col = start; col < end; col++)
             out[count++] = element(s, row, col);
@@ -72,27 +59,28 @@ static size_t collect(const struct pair_sums *s, double low, double high, double
 double pair_sums_select(const struct pair_sums *s, uint64_t place, double *scratch,
                         size_t scratch_count)
 {
-    uint64_t total = pair_sums_total(s);
-    assert(place < total);
-    double high = element(s, s->row_count - 1, s->col_count - 1);
-    double low = nextafter(element(s, 0, 0), -INFINITY);
-    uint64_t low_count = 0, high_count = total; /* place lies in [low_count, high_count) */
-    for (int turn = 0; high_count - low_count > scratch_count; turn++) {
+    uint64_t low_count = 0, high_count = pair_sums_total(s);
+    assert(place < high_count);
+    /* The wanted sum lies in [low, high]; low_count sums are below low, high_count at or below
+     * high.  Both ends are sums themselves, so that equal sums close the bracket at once. */
+    double low = element(s, 0, 0), high = element(s, s->row_count - 1, s->col_count - 1);
+    for (int turn = 0; high_count - low_count > scratch_count && low < high; turn++) {
         double share = ((double)(place - low_count) + 0.5) / (double)(high_count - low_count);
-        double middle = turn % 3 == 2 ? low + (high - low) / 2 : low + (high - low) * share;
-        if (!(middle > low && middle < high))
-            middle = low + (high - low) / 2;
-        if (!(middle > low && middle < high))
-            return high; /* no number lies between them: all that is left is equal to high */
-        uint64_t count = count_only(s, middle);
+        double middle = low + (high - low) * (turn % 3 == 2 ? 0.5 : share);
+        if (!(middle >= low && middle < high))
+            middle = low;
+        double below, above;
+        uint64_t count = pair_sums_count(s, middle, &below, &above);
         if (count <= place) {
-            low = middle;
+            low = above;
             low_count = count;
         } else {
-            high = middle;
+            high = below;
             high_count = count;
         }
     }
+    if (!(low < high))
+        return low;
     size_t count = collect(s, low, high, scratch);
     assert(count == high_count - low_count);
     return select_double(scratch, count, (size_t)(place - low_count));

@@ -85,14 +85,14 @@ static void compare(struct sample *base, struct sample *new, double *scratch, do
     double centre = shift_centre(&differences, scratch, room);
     c->widening = unpaired_widening(base, new, centre, &c->autocorrelation);
     c->autocorrelated = base->dependence.found || new->dependence.found;
-    double alpha = 1 - level, asked = dependence_alpha(alpha, room);
+    double asked = dependence_alpha(1 - level, room);
     struct shift shift;
     shift_interval(&differences, centre, 1 - asked, c->widening, scratch, room, &shift);
     c->estimate = shift.estimate;
     c->low = n + m > 2 ? shift.low : NAN;
     c->high = n + m > 2 ? shift.high : NAN;
     c->level = shift.level < 1 - asked ? shift.level : level;
-    c->p = fmin(1, shift.p * alpha / asked);
+    c->p = dependence_p(shift.p, room);
     c->effective_count = (double)room / (c->widening * c->widening);
 }
 
