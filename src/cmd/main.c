@@ -11,6 +11,12 @@ const struct verb *const verbs[] = {
     &verb_stat,
     &verb_events,
     &verb_doctor,
+    /* experiments */
+    &verb_run,
+    &verb_list,
+    &verb_show,
+    &verb_rm,
+    &verb_db,
     /* the rest */
     &verb_completion,
     NULL,

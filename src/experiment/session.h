@@ -21,6 +21,8 @@
 #include "experiment/runner.h"
 #include "experiment/steps.h"
 
+struct session;
+
 struct session_options {
     const char *spec_path;
     const char *db; /* as store_place takes it */

@@ -190,7 +190,6 @@ static int keep_run(struct session *s, const struct collector *c, size_t cell, u
         .cell = s->cells[cell].id,
         .round = round,
         .position = position,
-        .attempt = s->retried_count,
         .started_at_ns = started_at_ns,
         .wall_ns = s->result.wall_ns,
         .status = status,

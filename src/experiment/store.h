@@ -100,8 +100,7 @@ struct store_disturbance {
 struct store_new_run {
     int64_t cell;
     uint64_t round, position; /* position: of the cell within its round */
-    uint64_t attempt;
-    uint64_t started_at_ns; /* since 1970 */
+    uint64_t started_at_ns;   /* since 1970 */
     uint64_t wall_ns;
     int status;         /* as wait4 gives it */
     const char *layout; /* environment padding, ASLR, CPU: "" when nothing was varied */

@@ -126,9 +126,10 @@ static int insert_run(struct store *store, int64_t experiment, const struct stor
     int r = sql_insert(store->sql, &id, err,
                        "INSERT INTO run (experiment, cell, round, attempt, position, started_at_ns,"
                        " wall_ns, status, disturbed, layout, output, ticks)"
-                       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                       "iiiiiiiiittb", experiment, run->cell, (int64_t)run->round,
-                       (int64_t)run->attempt, (int64_t)run->position, (int64_t)run->started_at_ns,
+                       " VALUES (?, ?, ?, (SELECT count(*) FROM run WHERE cell = ? AND round = ?),"
+                       " ?, ?, ?, ?, ?, ?, ?, ?)",
+                       "iiiiiiiiiittb", experiment, run->cell, (int64_t)run->round, run->cell,
+                       (int64_t)run->round, (int64_t)run->position, (int64_t)run->started_at_ns,
                        (int64_t)run->wall_ns, (int64_t)run->status, disturbed,
                        run->layout ? run->layout : "", run->output, run->tick_ns,
                        run->tick_count * sizeof(uint64_t));
