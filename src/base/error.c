@@ -6,15 +6,21 @@
 #include <stdio.h>
 #include <string.h>
 
+static size_t set_message(struct error *err, int code, const char *format, va_list args)
+{
+    vsnprintf(err->message, sizeof(err->message), format, args);
+    err->code = code;
+    return strlen(err->message);
+}
+
 int error_set(struct error *err, int code, const char *format, ...)
 {
     if (!err)
         return code;
     va_list args;
     va_start(args, format);
-    vsnprintf(err->message, sizeof(err->message), format, args);
+    set_message(err, code, format, args);
     va_end(args);
-    err->code = code;
     return code;
 }
 
@@ -24,12 +30,10 @@ int error_errno(struct error *err, int code, const char *format, ...)
         return code;
     va_list args;
     va_start(args, format);
-    vsnprintf(err->message, sizeof(err->message), format, args);
+    size_t used = set_message(err, code, format, args);
     va_end(args);
-    size_t used = strlen(err->message);
     snprintf(err->message + used, sizeof(err->message) - used, ": %s",
              strerror(code < 0 ? -code : code));
-    err->code = code;
     return code;
 }
 
@@ -41,11 +45,9 @@ int error_wrap(struct error *err, int code, const char *format, ...)
     memcpy(inner, err->message, sizeof(inner));
     va_list args;
     va_start(args, format);
-    vsnprintf(err->message, sizeof(err->message), format, args);
+    size_t used = set_message(err, code, format, args);
     va_end(args);
-    size_t used = strlen(err->message);
     snprintf(err->message + used, sizeof(err->message) - used, ": %.*s",
              (int)(sizeof(err->message) - used), inner);
-    err->code = code;
     return code;
 }

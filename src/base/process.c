@@ -67,7 +67,8 @@ int process_spawn(const struct process_spec *spec, pid_t *ret_pid, struct error 
 }
 
 /* The held child's side: waits for a byte, then becomes the command. */
-static _Noreturn void held_child(const struct process_spec *spec, int go_fd, int error_fd)
+static _Noreturn void held_child(const struct process_spec *spec, const char *path, int go_fd,
+                                 int error_fd)
 {
     char byte;
     const int fds[3] = {spec->stdin_fd, spec->stdout_fd, spec->stderr_fd};
@@ -76,7 +77,7 @@ static _Noreturn void held_child(const struct process_spec *spec, int go_fd, int
             dup2(fds[i], i);
     if (read(go_fd, &byte, 1) != 1)
         _exit(0); /* assay gave up */
-    execvpe(spec->argv[0], spec->argv, spec->environment ? spec->environment : environ);
+    execve(path, spec->argv, spec->environment ? spec->environment : environ);
     int code = -errno;
     if (write(error_fd, &code, sizeof(code)) < 0)
         _exit(126);
@@ -86,6 +87,10 @@ static _Noreturn void held_child(const struct process_spec *spec, int go_fd, int
 int process_hold(const struct process_spec *spec, struct process_held *ret_held, struct error *err)
 {
     int go[2], failed[2];
+    CLEANUP(memory_freep) char *path = NULL;
+    int r = process_find(spec->argv[0], &path, err);
+    if (r < 0)
+        return r;
     if (pipe2(go, O_CLOEXEC) < 0)
         return error_errno(err, -errno, "pipe");
     if (pipe2(failed, O_CLOEXEC) < 0) {
@@ -96,7 +101,7 @@ int process_hold(const struct process_spec *spec, struct process_held *ret_held,
     pid_t pid = fork();
     if (pid == 0) {
         close(go[1]);
-        held_child(spec, go[0], failed[1]);
+        held_child(spec, path, go[0], failed[1]);
     }
     close(go[0]);
     close(failed[1]);
@@ -105,7 +110,8 @@ int process_hold(const struct process_spec *spec, struct process_held *ret_held,
         close(failed[0]);
         return error_errno(err, -errno, "fork");
     }
-    *ret_held = (struct process_held){.pid = pid, .go_fd = go[1], .error_fd = failed[0]};
+    *ret_held = (struct process_held){
+        .pid = pid, .go_fd = go[1], .error_fd = failed[0], .name = spec->argv[0]};
     return 0;
 }
 
@@ -124,7 +130,7 @@ int process_release(struct process_held *held, struct error *err)
     if (!code)
         return 0;
     waitpid(held->pid, NULL, 0);
-    return explain_start("the command", code, err);
+    return explain_start(held->name, code, err);
 }
 
 int process_exit_code_for(int code)
@@ -191,6 +197,8 @@ void process_signals_catch(void)
     first_signal = 0;
     pending_signal = 0;
     forward_pid = 0;
+    /* Ignored by whoever started assay, it would keep us from learning how the command ended. */
+    signal(SIGCHLD, SIG_DFL);
     struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
     for (size_t i = 0; i < ARRAY_COUNT(caught_signals); i++) {
         sigaction(caught_signals[i], NULL, &saved_actions[i]);

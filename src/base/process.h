@@ -44,11 +44,12 @@ struct process_result {
  * process_exit_code_for says which exit code a shell would give. */
 int process_spawn(const struct process_spec *spec, pid_t *ret_pid, struct error *err);
 
-/* As process_spawn, but the command waits before its exec until process_release; a failed exec
- * is reported by process_release. */
+/* As process_spawn, but the command waits before its exec until process_release.  A command that
+ * is not there fails at once, another failure of the exec is reported by process_release. */
 struct process_held {
     pid_t pid;
     int go_fd, error_fd;
+    const char *name; /* argv[0] of the spec */
 };
 int process_hold(const struct process_spec *spec, struct process_held *ret_held, struct error *err);
 int process_release(struct process_held *held, struct error *err);

@@ -16,8 +16,13 @@ enum {
     EXIT_MEASURE_FAILED = 125, /* a verb that runs a command failed itself */
 };
 
+extern const struct verb verb_annotate;
+extern const struct verb verb_ab;
 extern const struct verb verb_completion;
 extern const struct verb verb_events;
+extern const struct verb verb_export;
+extern const struct verb verb_report;
+extern const struct verb verb_record;
 extern const struct verb verb_stat;
 extern const struct verb verb_doctor;
 extern const struct verb verb_run;

@@ -71,19 +71,6 @@ static uint64_t calibrate(void)
     return (uint64_t)((double)iterations * (double)SPIN_NS / (double)least_ns);
 }
 
-/* The machine's steal time in seconds, negative when it is not known. */
-static double steal_seconds(void)
-{
-    char line[512];
-    unsigned long long t[8] = {0};
-    long hz = sysconf(_SC_CLK_TCK);
-    if (!file_read_line("/proc/stat", line, sizeof(line)) || hz <= 0 ||
-        sscanf(line, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2], &t[3],
-               &t[4], &t[5], &t[6], &t[7]) != 8)
-        return -1;
-    return (double)t[7] / (double)hz;
-}
-
 struct run {
     double ns[NOISE_MEASURES];
     long involuntary_switches;
@@ -174,13 +161,14 @@ int noise_test_run(struct noise_test *t, uint64_t duration_ns, uint64_t seed, st
     /* Only the steps after the spawn matter; the worker neither reads nor writes. */
     struct process_spec spec = {
         .argv = argv, .stdin_fd = null_fd, .stdout_fd = null_fd, .stderr_fd = -1};
-    double steal_before = steal_seconds();
+    uint64_t steal_before_ns, steal_after_ns;
+    bool has_steal = machine_steal_ns(&steal_before_ns);
     process_signals_catch();
     int r = run_rounds(t, &spec, duration_ns, err);
     t->signal = process_signals_caught();
     process_signals_restore();
-    double steal_after = steal_seconds();
-    t->steal_seconds = steal_before < 0 || steal_after < 0 ? -1 : steal_after - steal_before;
+    has_steal = has_steal && machine_steal_ns(&steal_after_ns);
+    t->steal_seconds = has_steal ? (double)(steal_after_ns - steal_before_ns) / 1e9 : -1;
     if (r < 0 && !t->signal) {
         noise_test_done(t);
         return error_wrap(err, r, "noise test");

@@ -7,9 +7,12 @@
 #include <stdio.h>
 
 const struct verb *const verbs[] = {
+    /* compare */
+    &verb_ab,
     /* measure */
     &verb_stat,
     &verb_events,
+    &verb_record,
     &verb_doctor,
     /* experiments */
     &verb_run,
@@ -17,6 +20,10 @@ const struct verb *const verbs[] = {
     &verb_show,
     &verb_rm,
     &verb_db,
+    /* profiles */
+    &verb_report,
+    &verb_annotate,
+    &verb_export,
     /* the rest */
     &verb_completion,
     NULL,

@@ -200,7 +200,7 @@ static void nothing_counted(struct doubt_list *list, const struct doubt_context 
         if (!c->m->why[i]) {
             add(list, "never-enabled",
                 "Nothing ran while the counters were on: all counts are 0 "
-                "for that reason (a delay longer than the command?).");
+                "for that reason (a delay longer than the command, or a set-uid program?).");
             return;
         }
 }

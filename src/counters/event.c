@@ -458,8 +458,8 @@ void event_list_default(struct event_list *list, bool systemwide, unsigned detai
     static const char *const names[] = {
         "context-switches,cpu-migrations,page-faults,cycles,instructions,branches,branch-misses",
         "minor-faults,major-faults,L1-dcache-loads,L1-dcache-load-misses,LLC-loads,LLC-load-misses",
-        "L1-icache-loads,L1-icache-load-misses,dTLB-loads,dTLB-load-misses,iTLB-loads,"
-        "iTLB-load-misses",
+        ("L1-icache-loads,L1-icache-load-misses,dTLB-loads,dTLB-load-misses,iTLB-loads,"
+         "iTLB-load-misses"),
         "L1-dcache-prefetches,L1-dcache-prefetch-misses",
     };
     event_list_parse(list, systemwide ? "cpu-clock" : "task-clock", NULL);

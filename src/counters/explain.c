@@ -2,6 +2,8 @@
 /* Why perf_event_open refused: see explain.h. */
 #include "counters/explain.h"
 #include "base/fd.h"
+#include "base/memory.h"
+#include "counters/counters.h"
 #include "counters/pmu.h"
 
 #include <errno.h>
@@ -41,12 +43,26 @@ enum refusal explain_refusal(int code)
     }
 }
 
+/* Whether there is a PMU at all: every one of them counts cycles. */
+static bool has_pmu(void)
+{
+    struct perf_event_attr attr = {.size = sizeof(attr),
+                                   .type = PERF_TYPE_HARDWARE,
+                                   .config = PERF_COUNT_HW_CPU_CYCLES,
+                                   .disabled = 1,
+                                   .exclude_kernel = 1,
+                                   .exclude_hv = 1};
+    CLEANUP(fd_closep) int fd = counters_open_raw(&attr, 0, -1, -1, 0);
+    return fd >= 0;
+}
+
 static void explain_missing(struct strbuf *out, const struct event *e)
 {
-    if (e->attr.type == PERF_TYPE_RAW)
-        strbuf_puts(out, "no hardware PMU here for raw events");
+    if (needs_pmu(e) && has_pmu())
+        strbuf_puts(out, "this machine's PMU does not have the event");
     else if (needs_pmu(e))
-        strbuf_puts(out, "no hardware PMU on this machine, or its PMU does not have this event");
+        strbuf_puts(out, "no hardware PMU on this machine, or it is hidden from it, as in most "
+                         "virtual machines");
     else if (e->attr.type == PERF_TYPE_BREAKPOINT)
         strbuf_puts(out, "no hardware breakpoints on this machine");
     else

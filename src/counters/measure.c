@@ -7,6 +7,7 @@
 #include "base/process.h"
 #include "counters/online.h"
 #include "counters/threads.h"
+#include "machine/machine.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -83,6 +84,20 @@ static int open_on_target(struct session *s, struct error *err)
     return open_counters(s, &target, err);
 }
 
+/* Leaves each number once: what is named twice is not counted twice. */
+static size_t unique(int *numbers, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool seen = false;
+        for (size_t j = 0; j < kept && !seen; j++)
+            seen = numbers[j] == numbers[i];
+        if (!seen)
+            numbers[kept++] = numbers[i];
+    }
+    return kept;
+}
+
 static int find_target(struct session *s, struct error *err)
 {
     const struct measure_spec *spec = s->spec;
@@ -91,6 +106,7 @@ static int find_target(struct session *s, struct error *err)
         if (r < 0)
             return r;
     }
+    s->task_count = unique(s->tasks, s->task_count);
     if (spec->kind == TARGET_CGROUP) {
         s->cgroup_fd = online_cgroup(spec->cgroup, err);
         if (s->cgroup_fd < 0)
@@ -110,7 +126,7 @@ static int find_target(struct session *s, struct error *err)
     }
     s->cpus = memory_resize(s->cpus, spec->cpu_count, sizeof(*s->cpus));
     memcpy(s->cpus, spec->cpus, spec->cpu_count * sizeof(*s->cpus));
-    s->cpu_count = spec->cpu_count;
+    s->cpu_count = unique(s->cpus, spec->cpu_count);
     return 0;
 }
 
@@ -283,6 +299,10 @@ static int finish_command(struct session *s, pid_t pid, struct measured_run *run
     run->has_command = true;
     run->status = result.status;
     run->usage = result.usage;
+    /* The kernel counts the memory that the child shared with assay until its exec. */
+    struct rusage own;
+    run->rss_is_bound =
+        getrusage(RUSAGE_SELF, &own) == 0 && result.usage.ru_maxrss <= own.ru_maxrss;
     return r;
 }
 
@@ -321,8 +341,10 @@ static int run_delayed_command(struct session *s, const struct process_spec *com
 {
     struct process_held held;
     int r = process_hold(command, &held, err);
-    if (r < 0)
+    if (r < 0) {
+        *ret_start_code = r;
         return r;
+    }
     struct counter_target target = {
         .kind = TARGET_TASKS, .tasks = &held.pid, .task_count = 1, .start_paused = true};
     int opened = open_counters(s, &target, err);
@@ -443,17 +465,6 @@ static void session_done(struct session *s)
     free(s->cpus);
 }
 
-/* Time the host took from this machine's CPUs since it booted; 0 where it is not told. */
-static uint64_t read_steal_ns(void)
-{
-    char line[512];
-    unsigned long long steal = 0;
-    if (!file_read_line("/proc/stat", line, sizeof(line)) ||
-        sscanf(line, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) != 1)
-        return 0;
-    return steal * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
-}
-
 int measure(const struct measure_spec *spec, struct measurement *m, int *ret_start_code,
             struct error *err)
 {
@@ -472,7 +483,8 @@ int measure(const struct measure_spec *spec, struct measurement *m, int *ret_sta
         return r;
     process_adopt_orphans();
     process_signals_catch();
-    uint64_t steal_before_ns = read_steal_ns();
+    uint64_t steal_before_ns = 0, steal_after_ns = 0;
+    bool has_steal = machine_steal_ns(&steal_before_ns);
     while (r == 0 && m->run_count < spec->repeat_count && !process_signals_caught())
         r = run_once(&s, ret_start_code, err);
     /* A thread whose beginning was not seen has its process's name. */
@@ -481,7 +493,8 @@ int measure(const struct measure_spec *spec, struct measurement *m, int *ret_sta
             if (m->threads[j].tid == m->threads[i].pid)
                 memcpy(m->threads[i].name, m->threads[j].name, sizeof(m->threads[i].name));
     m->signal = process_signals_caught();
-    m->steal_ns = read_steal_ns() - steal_before_ns;
+    if (has_steal && machine_steal_ns(&steal_after_ns))
+        m->steal_ns = steal_after_ns - steal_before_ns;
     process_signals_restore();
     return r;
 }

@@ -13,9 +13,10 @@
 struct measured_run {
     struct counter_value *values; /* one per event */
     uint64_t wall_ns;
-    bool has_command; /* the three below are known */
+    bool has_command; /* the next three are known */
     int status;       /* as wait4 gives it */
     struct rusage usage;
+    bool rss_is_bound; /* peak memory not above assay's own, which a child starts with: "at most" */
     bool timed_out;
     bool left_behind; /* processes of the command went on after it had ended */
 };

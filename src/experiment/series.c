@@ -56,10 +56,17 @@ static struct series *add_rounds(struct series_set *set, const struct rounds *r,
     return s;
 }
 
+static bool is_wanted(const struct series_set *set, const char *name)
+{
+    return !set->only || str_eq(set->only, name);
+}
+
 static void add_figure(struct series_set *set, const struct rounds *r, const char *name,
                        const char *unit, enum series_kind kind, enum series_source source,
                        double (*value)(const struct run_record *run))
 {
+    if (!is_wanted(set, name))
+        return;
     struct series *s = add_rounds(set, r, name, unit, kind);
     s->source = source;
     for (size_t i = 0; i < set->contestant_count; i++)
@@ -108,7 +115,9 @@ static void add_usage(struct series_set *set, const struct rounds *r)
     add_figure(set, r, "user", "ns", SERIES_TIME, SERIES_USAGE, user_of);
     add_figure(set, r, "sys", "ns", SERIES_TIME, SERIES_USAGE, sys_of);
     add_figure(set, r, "peak-rss", "bytes", SERIES_BYTES, SERIES_USAGE, rss_of);
-    struct series *rss = &set->items[set->count - 1];
+    struct series *rss = (struct series *)series_find(set, "peak-rss");
+    if (!rss)
+        return;
     for (size_t i = 0; i < set->contestant_count; i++)
         for (size_t j = 0; j < r->count; j++)
             rss->is_bound[i] |= r->items[j].runs[i].rss_is_bound;
@@ -120,6 +129,8 @@ static void add_event(struct series_set *set, const struct rounds *r, const stru
     enum series_kind kind = e->in_ns ? SERIES_TIME : *e->unit ? SERIES_VALUE : SERIES_COUNT;
     CLEANUP(memory_freep)
     char *name = memory_printf("%s%s", e->name, r->user_only[index] ? ":u" : "");
+    if (!is_wanted(set, name))
+        return;
     struct series *s = add_rounds(set, r, name, e->in_ns ? "ns" : e->unit, kind);
     s->source = SERIES_EVENT;
     for (size_t i = 0; i < set->contestant_count; i++)
@@ -167,9 +178,9 @@ static struct series *add_metric(struct series_set *set, const struct rounds *r,
     struct series *s =
         add_rounds(set, r, name, is_time ? "ns" : m->unit, is_time ? SERIES_TIME : SERIES_VALUE);
     s->source = SERIES_PROGRAM;
-    s->better = metric_is_rate(m->name, m->unit)                              ? SERIES_HIGHER
-                : is_time || str_eq(m->unit, "bytes") || str_eq(m->unit, "B") ? SERIES_LOWER
-                                                                              : SERIES_NEITHER;
+    s->better = metric_is_rate(m->name, m->unit)                              ? METRIC_HIGHER
+                : is_time || str_eq(m->unit, "bytes") || str_eq(m->unit, "B") ? METRIC_LOWER
+                                                                              : METRIC_NEITHER;
     return s;
 }
 
@@ -187,6 +198,8 @@ static void add_metrics(struct series_set *set, const struct rounds *r)
                     clashes |= str_eq(set->items[own].name, m->name);
                 CLEANUP(memory_freep)
                 char *name = memory_printf("%s%s", clashes ? "program:" : "", m->name);
+                if (!is_wanted(set, name))
+                    continue;
                 struct series *s = (struct series *)series_find(set, name);
                 if (!s)
                     s = add_metric(set, r, m, name);
@@ -197,9 +210,10 @@ static void add_metrics(struct series_set *set, const struct rounds *r)
 }
 
 void series_from_rounds(struct series_set *set, const struct rounds *r,
-                        const struct event_list *events)
+                        const struct event_list *events, const char *only)
 {
-    *set = (struct series_set){.contestant_count = r->contestant_count, .paired = true};
+    *set =
+        (struct series_set){.contestant_count = r->contestant_count, .paired = true, .only = only};
     add_usage(set, r);
     add_events(set, r, events);
     add_metrics(set, r);

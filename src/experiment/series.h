@@ -8,6 +8,7 @@
 #define ASSAY_EXPERIMENT_SERIES_H
 
 #include "experiment/rounds.h"
+#include "stats/verdict.h"
 
 enum series_kind {
     SERIES_TIME, /* nanoseconds */
@@ -16,15 +17,13 @@ enum series_kind {
     SERIES_VALUE, /* in a unit of its own */
 };
 
-enum series_better { SERIES_LOWER, SERIES_HIGHER, SERIES_NEITHER };
-
 enum series_source { SERIES_CLOCK, SERIES_USAGE, SERIES_EVENT, SERIES_PROGRAM };
 
 struct series {
     char *name;
     char *unit; /* "ns", "bytes", "", or what the event or the program says */
     enum series_kind kind;
-    enum series_better better;
+    enum metric_better better;
     enum series_source source;
     double **values; /* [contestant][index], NAN where a run has none */
     size_t *counts;  /* [contestant] */
@@ -35,13 +34,14 @@ struct series_set {
     struct series *items;
     size_t count, capacity;
     size_t contestant_count;
-    bool paired; /* index i is the same round for all contestants */
+    bool paired;      /* index i is the same round for all contestants */
+    const char *only; /* the one metric that is wanted, NULL for all */
 };
 
 /* wall, user, sys and peak RSS, then the supported events (or what stands in for them where the
- * kernel refuses all), then what the programs printed. */
+ * kernel refuses all), then what the programs printed.  With `only`, that metric alone. */
 void series_from_rounds(struct series_set *set, const struct rounds *r,
-                        const struct event_list *events);
+                        const struct event_list *events, const char *only);
 /* An empty series with room for `capacity` values of each contestant, all NAN. */
 struct series *series_add(struct series_set *set, const char *name, const char *unit,
                           enum series_kind kind, size_t capacity);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What makes the processor's speed vary: threads sharing a core, turbo, frequency, a hypervisor
  * that takes time away. */
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "machine/parse.h"
@@ -29,10 +30,10 @@ static void probe_smt(struct machine *m)
         finding_add(m, "smt", "SMT", FINDING_UNKNOWN, "the kernel does not tell");
         return;
     }
-    struct finding *f =
-        finding_add(m, "smt", "SMT", active ? FINDING_YES : FINDING_NO,
-                    active ? "%zu hardware threads share %zu cores" : "%zu processors on %zu cores",
-                    m->cpu_count, m->core_count);
+    struct finding *f = finding_add(m, "smt", "SMT", active ? FINDING_YES : FINDING_NO,
+                                    active ? "%zu processors are threads of %zu cores"
+                                           : "each processor is a core of its own",
+                                    m->cpu_count, m->core_count);
     if (active && str_eq(control, "on"))
         finding_remedy(m, f, "for steadier times: echo off | sudo tee " CPU_FOLDER "smt/control");
 }
@@ -61,17 +62,16 @@ static void probe_turbo(struct machine *m)
 }
 
 /* The governors of all processors, each named once. */
-static void list_governors(const struct machine *m, struct strbuf *out)
+static void list_governors(struct strbuf *out)
 {
-    for (size_t cpu = 0; cpu < 8 * m->cpu_count && cpu < 8192; cpu++) {
+    if (access(CPU_FOLDER "cpu0/cpufreq", F_OK) < 0)
+        return;
+    size_t count;
+    CLEANUP(memory_freep) int *online = machine_online_cpus(&count);
+    for (size_t i = 0; i < count; i++) {
         char path[128], line[64];
-        snprintf(path, sizeof(path), CPU_FOLDER "cpu%zu/cpufreq/scaling_governor", cpu);
-        if (!file_read_line(path, line, sizeof(line)) || !*line) {
-            if (cpu == 0 && access(CPU_FOLDER "cpu0/cpufreq", F_OK) < 0)
-                return;
-            continue;
-        }
-        if (!strstr(strbuf_text(out), line))
+        snprintf(path, sizeof(path), CPU_FOLDER "cpu%d/cpufreq/scaling_governor", online[i]);
+        if (file_read_line(path, line, sizeof(line)) && *line && !strstr(strbuf_text(out), line))
             strbuf_printf(out, "%s%s", out->length ? ", " : "", line);
     }
 }
@@ -80,7 +80,7 @@ static void probe_governor(struct machine *m)
 {
     CLEANUP(strbuf_done) struct strbuf governors = {0};
     char driver[64] = "";
-    list_governors(m, &governors);
+    list_governors(&governors);
     file_read_line(CPU_FOLDER "cpu0/cpufreq/scaling_driver", driver, sizeof(driver));
     if (!governors.length) {
         finding_add(m, "governor", "frequency governor", FINDING_UNKNOWN,
@@ -175,13 +175,33 @@ static void probe_virtual(struct machine *m)
         finding_add(m, "virtual", "virtual machine", FINDING_NO, "no sign of a hypervisor");
 }
 
+/* The first line of /proc/stat; the whole of it takes milliseconds on big machines. */
+static bool read_times(struct proc_times *ret_times, uint64_t *ret_tick_ns)
+{
+    char line[512];
+    long hz = sysconf(_SC_CLK_TCK);
+    if (hz <= 0 || !file_read_line("/proc/stat", line, sizeof(line)) ||
+        !proc_stat_times(line, ret_times))
+        return false;
+    *ret_tick_ns = NS_PER_S / (uint64_t)hz;
+    return true;
+}
+
+bool machine_steal_ns(uint64_t *ret_steal_ns)
+{
+    struct proc_times t;
+    uint64_t tick_ns;
+    if (!read_times(&t, &tick_ns))
+        return false;
+    *ret_steal_ns = t.steal * tick_ns;
+    return true;
+}
+
 static void probe_steal(struct machine *m)
 {
-    CLEANUP(strbuf_done) struct strbuf text = {0};
     struct proc_times t;
-    long hz = sysconf(_SC_CLK_TCK);
-    if (file_read("/proc/stat", &text, NULL) < 0 || !proc_stat_times(strbuf_text(&text), &t) ||
-        hz <= 0) {
+    uint64_t tick_ns;
+    if (!read_times(&t, &tick_ns)) {
         finding_add(m, "steal", "steal time", FINDING_UNKNOWN, "/proc/stat does not tell");
         return;
     }
@@ -189,8 +209,8 @@ static void probe_steal(struct machine *m)
     double share = busy ? 100.0 * (double)t.steal / (double)busy : 0;
     struct finding *f = finding_add(m, "steal", "steal time", t.steal ? FINDING_YES : FINDING_NO,
                                     "%.2f s since boot, %.2f %% of the time processors were wanted",
-                                    (double)t.steal / (double)hz, share);
-    finding_value(f, (int64_t)(t.steal * 1000 / (uint64_t)hz), "ms");
+                                    (double)(t.steal * tick_ns) / 1e9, share);
+    finding_value(f, (int64_t)(t.steal * tick_ns / NS_PER_MS), "ms");
     if (share > 1)
         finding_remedy(m, f,
                        "a quieter host or dedicated processors; compare CPU time, not wall "

@@ -67,6 +67,10 @@ struct machine {
 void machine_probe(struct machine *m, enum machine_depth depth);
 void machine_done(struct machine *m);
 
+/* The time that the hypervisor gave to others while processors here were wanted, since boot and
+ * over all processors; a difference tells how much a measurement lost.  False when not known. */
+bool machine_steal_ns(uint64_t *ret_steal_ns);
+
 /* The finding of that id, NULL when there is none. */
 const struct finding *machine_find(const struct machine *m, const char *id);
 /* "yes", "no", "limited", "unknown". */

@@ -95,8 +95,10 @@ static void put_run(struct json *j, const struct stat_view *v, const struct meas
     json_u64(j, "wall_ns", run->wall_ns);
     if (run->has_command)
         put_ending(j, run->status);
-    if (run->has_command && v->has_usage)
+    if (run->has_command && v->has_usage) {
         put_usage(j, &run->usage);
+        json_bool(j, "rss_is_bound", run->rss_is_bound);
+    }
     json_bool(j, "timed_out", run->timed_out);
     json_bool(j, "left_behind", run->left_behind);
     put_counts(j, v, run->values);
@@ -299,7 +301,8 @@ static void put_csv_run(struct strbuf *out, const struct stat_view *v, size_t in
     if (v->has_usage) {
         put_csv_figure(out, where, "user", "ns", timeval_ns(run->usage.ru_utime));
         put_csv_figure(out, where, "sys", "ns", timeval_ns(run->usage.ru_stime));
-        put_csv_figure(out, where, "rss-max", "bytes", (uint64_t)run->usage.ru_maxrss * 1024);
+        put_csv_figure(out, where, run->rss_is_bound ? "rss-at-most" : "rss-max", "bytes",
+                       (uint64_t)run->usage.ru_maxrss * 1024);
         put_csv_figure(out, where, "involuntary-switches", "count", (uint64_t)run->usage.ru_nivcsw);
     }
     bool killed = WIFSIGNALED(run->status);

@@ -247,7 +247,12 @@ void report_stat_text(struct strbuf *out, const struct stat_view *v)
         put_usage(out, v, USAGE_SYSTEM, 1e9, 9, "seconds sys");
         strbuf_putc(out, '\n');
         put_usage(out, v, USAGE_INVOLUNTARY, 1, 0, "involuntary context switches");
-        put_usage(out, v, USAGE_RSS, 1, 0, "kB peak RSS");
+        bool is_bound = false;
+        for (size_t i = 0; i < count; i++)
+            is_bound |= v->m->runs[i].rss_is_bound;
+        put_usage(out, v, USAGE_RSS, 1, 0,
+                  is_bound ? "kB peak RSS at most (assay's own; the command needed no more)"
+                           : "kB peak RSS");
         put_usage(out, v, USAGE_READ, 1, 0, "blocks read (512 B)");
         put_usage(out, v, USAGE_WRITTEN, 1, 0, "blocks written (512 B)");
         strbuf_putc(out, '\n');

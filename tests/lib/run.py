@@ -46,7 +46,8 @@ def run(job):
         environment["ASAN_OPTIONS"] = "detect_leaks=1:abort_on_error=0:exitcode=99"
         environment["UBSAN_OPTIONS"] = "halt_on_error=1:print_stacktrace=1"
     started = time.monotonic()
-    process = subprocess.Popen(test["cmd"], env=environment, stdin=subprocess.DEVNULL,
+    # Paths in meson's commands are relative to the build folder.
+    process = subprocess.Popen(test["cmd"], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                errors="replace", start_new_session=True)
     timed_out = False

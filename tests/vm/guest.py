@@ -42,3 +42,10 @@ def run(*argv, check=0, **options):
 def run_json(*argv, **options):
     """Runs a command that writes JSON to its standard output."""
     return json.loads(run(*argv, **options).text())
+
+
+def stat_json(*arguments, before=(), uid=0):
+    """What assay stat --json says with these arguments; before stands in front of assay."""
+    path = f"/tmp/stat-{uid}.json"
+    run(*before, "assay", "stat", "--json", "-o", path, *arguments, uid=uid)
+    return json.loads(guest().get(path))

@@ -7,6 +7,8 @@
  *   loop threads THREADS COUNT  the same in each of THREADS threads at once
  *   loop calls COUNT            COUNT turns of a loop with one system call (getppid)
  *   loop touch PAGES            one write to each of PAGES fresh pages
+ *   loop beside COUNT CMD…      runs CMD, its word PID replaced by the number of a process that
+ *                               sleeps for half a second and then spins COUNT turns
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -87,6 +89,22 @@ static int touch(uint64_t page_count)
     return 0;
 }
 
+static int beside(uint64_t count, char **command)
+{
+    static char number[16];
+    pid_t pid = fork();
+    if (pid == 0) {
+        usleep(500 * 1000);
+        spin(count);
+        _exit(0);
+    }
+    snprintf(number, sizeof number, "%d", (int)pid);
+    for (char **word = command; *word; word++)
+        *word = strcmp(*word, "PID") == 0 ? number : *word;
+    execvp(command[0], command);
+    return 127;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -98,12 +116,15 @@ int main(int argc, char **argv)
         return threads(first, second);
     if (strcmp(what, "touch") == 0)
         return touch(first);
+    if (strcmp(what, "beside") == 0 && argc > 3)
+        return beside(first, argv + 3);
     if (strcmp(what, "spin") == 0) {
         spin(first);
     } else if (strcmp(what, "calls") == 0) {
         calls(first);
     } else {
-        fprintf(stderr, "usage: loop spin|calls|touch COUNT, loop fork|threads HOW_MANY COUNT\n");
+        fprintf(stderr, "usage: loop spin|calls|touch COUNT, loop fork|threads HOW_MANY COUNT, "
+                        "loop beside COUNT CMD\n");
         return 2;
     }
     return 0;

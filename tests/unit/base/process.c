@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 static struct process_spec command(char *const *argv)
@@ -62,8 +63,18 @@ TEST(a_held_command_waits)
     CHECK_INT(process_wait(held.pid, &result, &err), 0);
     CHECK_INT(process_exit_code(result.status), 3);
     spec = command((char *[]){"no-such-command-here", NULL});
+    CHECK_INT(process_hold(&spec, &held, &err), -ENOENT);
+    char script[] = "/tmp/assay-script-XXXXXX";
+    int fd = mkostemp(script, O_CLOEXEC);
+    CHECK(fd >= 0 && write(fd, "exit 3\n", 7) == 7 && fchmod(fd, 0755) == 0);
+    close(fd);
+    spec = command((char *[]){script, NULL});
     CHECK_INT(process_hold(&spec, &held, &err), 0);
-    CHECK_INT(process_release(&held, &err), -ENOENT);
+    CHECK_INT(process_release(&held, &err), -ENOEXEC);
+    CHECK_CONTAINS(err.message, "a script needs a #! line");
+    pid_t pid;
+    CHECK_INT(process_spawn(&spec, &pid, &err), -ENOEXEC);
+    unlink(script);
 }
 
 TEST(signals_sent_to_us_are_passed_on)

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tables of symbols on disk, one file for each build-id, so that a large binary is read once.
+ *
+ * A file is written beside and renamed, so readers see it whole or not at all; what is damaged, of
+ * another version or made from other files than are there now is ignored and written anew.  The
+ * folder is the user's own; it is kept below CACHE_BYTES_MAX by removing what was used least
+ * recently.
+ */
+#ifndef ASSAY_SYMBOLS_CACHE_H
+#define ASSAY_SYMBOLS_CACHE_H
+
+#include "symbols/symtab.h"
+
+#define CACHE_BYTES_MAX (1ull << 30)
+
+/* Where the options and the environment put it; NULL when they switch it off or there is no home.
+ * The caller frees it. */
+char *cache_folder(const struct symbols_options *options);
+
+/* source NULL: whatever it was made from. */
+int cache_load(const char *folder, const struct build_id *id, const char *source,
+               struct symtab *ret_table, struct error *err);
+/* Seals and writes the table; failure costs nothing but the next time. */
+int cache_store(const char *folder, const struct build_id *id, const char *source,
+                struct symtab *table, struct error *err);
+
+#endif

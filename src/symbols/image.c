@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+/* ELF files: see image.h.  The format is that of the System V ABI's chapters 4 and 5. */
+#include "symbols/image.h"
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "config.h"
+
+#include <assert.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#if HAVE_LIBELF
+#include <gelf.h>
+#endif
+
+#define SECTION_COUNT_MAX (1u << 20)
+#define SECTION_BYTES_MAX (4ull << 30)
+#define NOTE_BYTES_MAX (1u << 16)
+
+static_assert(sizeof(Elf64_Shdr) == 64 && sizeof(Elf32_Shdr) == 40, "the ABI's sizes");
+
+size_t image_read(const struct image *image, uint64_t offset, void *buffer, size_t size)
+{
+    if (offset >= image->size)
+        return 0;
+    if (size > image->size - offset)
+        size = (size_t)(image->size - offset);
+    if (image->fd < 0) {
+        memcpy(buffer, image->bytes + offset, size);
+        return size;
+    }
+    size_t done = 0;
+    while (done < size) {
+        ssize_t got = pread(image->fd, (char *)buffer + done, size - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        done += (size_t)got;
+    }
+    return done;
+}
+
+static bool read_exactly(const struct image *image, uint64_t offset, void *buffer, size_t size)
+{
+    return image_read(image, offset, buffer, size) == size;
+}
+
+static int malformed(const struct image *image, struct error *err, const char *what)
+{
+    return error_set(err, -EBADMSG, "%s: %s", image->path, what);
+}
+
+/* Both sizes of the header, in the larger one's terms. */
+static bool read_header(struct image *image, Elf64_Ehdr *ret)
+{
+    if (image->is_64bit)
+        return read_exactly(image, 0, ret, sizeof(*ret));
+    Elf32_Ehdr h;
+    if (!read_exactly(image, 0, &h, sizeof(h)))
+        return false;
+    *ret = (Elf64_Ehdr){.e_type = h.e_type,
+                        .e_machine = h.e_machine,
+                        .e_phoff = h.e_phoff,
+                        .e_shoff = h.e_shoff,
+                        .e_phentsize = h.e_phentsize,
+                        .e_phnum = h.e_phnum,
+                        .e_shentsize = h.e_shentsize,
+                        .e_shnum = h.e_shnum,
+                        .e_shstrndx = h.e_shstrndx};
+    return true;
+}
+
+static Elf64_Shdr widen_section(const Elf32_Shdr *s)
+{
+    return (Elf64_Shdr){.sh_name = s->sh_name,
+                        .sh_type = s->sh_type,
+                        .sh_flags = s->sh_flags,
+                        .sh_addr = s->sh_addr,
+                        .sh_offset = s->sh_offset,
+                        .sh_size = s->sh_size,
+                        .sh_link = s->sh_link,
+                        .sh_info = s->sh_info,
+                        .sh_addralign = s->sh_addralign,
+                        .sh_entsize = s->sh_entsize};
+}
+
+static Elf64_Phdr widen_segment(const Elf32_Phdr *p)
+{
+    return (Elf64_Phdr){.p_type = p->p_type,
+                        .p_flags = p->p_flags,
+                        .p_offset = p->p_offset,
+                        .p_vaddr = p->p_vaddr,
+                        .p_filesz = p->p_filesz,
+                        .p_memsz = p->p_memsz,
+                        .p_align = p->p_align};
+}
+
+static bool read_section_header(const struct image *image, const Elf64_Ehdr *header, size_t index,
+                                Elf64_Shdr *ret)
+{
+    uint64_t offset = header->e_shoff + index * (uint64_t)header->e_shentsize;
+    if (image->is_64bit)
+        return read_exactly(image, offset, ret, sizeof(*ret));
+    Elf32_Shdr s;
+    if (!read_exactly(image, offset, &s, sizeof(s)))
+        return false;
+    *ret = widen_section(&s);
+    return true;
+}
+
+/* The names' table becomes one block that ends with a zero; names point into it. */
+static void read_section_names(struct image *image, const Elf64_Shdr *strings)
+{
+    uint64_t size = strings->sh_size;
+    if (strings->sh_type == SHT_NOBITS || strings->sh_offset >= image->size)
+        size = 0;
+    else if (size > image->size - strings->sh_offset)
+        size = image->size - strings->sh_offset;
+    if (size > SECTION_COUNT_MAX * 64ull)
+        size = 0;
+    image->section_names = memory_zalloc(1, (size_t)size + 1);
+    image_read(image, strings->sh_offset, image->section_names, (size_t)size);
+    for (size_t i = 0; i < image->section_count; i++) {
+        struct image_section *s = &image->sections[i];
+        size_t name = (size_t)(uintptr_t)s->name; /* an index until here */
+        s->name = name < size ? image->section_names + name : "";
+    }
+}
+
+static int read_sections(struct image *image, const Elf64_Ehdr *header, struct error *err)
+{
+    Elf64_Shdr first;
+    size_t smallest = image->is_64bit ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
+    if (header->e_shoff == 0 || header->e_shentsize < smallest)
+        return 0; /* no section table at all: allowed, as in the memory of a process */
+    if (!read_section_header(image, header, 0, &first))
+        return 0; /* cut off: the segments in front may still serve */
+    uint64_t count = header->e_shnum ? header->e_shnum : first.sh_size;
+    uint64_t names = header->e_shstrndx == SHN_XINDEX ? first.sh_link : header->e_shstrndx;
+    uint64_t room = (image->size - header->e_shoff) / header->e_shentsize;
+    if (count > room)
+        count = room;
+    if (count > SECTION_COUNT_MAX)
+        return malformed(image, err, "more than a million sections");
+
+    CLEANUP(memory_freep) uint8_t *table = memory_alloc((size_t)count * header->e_shentsize);
+    count = image_read(image, header->e_shoff, table, (size_t)count * header->e_shentsize) /
+            header->e_shentsize;
+    image->sections = memory_zalloc((size_t)count, sizeof(*image->sections));
+    image->section_count = (size_t)count;
+    Elf64_Shdr strings = {0};
+    for (size_t i = 0; i < count; i++) {
+        Elf64_Shdr s;
+        if (image->is_64bit) {
+            memcpy(&s, table + i * header->e_shentsize, sizeof(s));
+        } else {
+            Elf32_Shdr narrow;
+            memcpy(&narrow, table + i * header->e_shentsize, sizeof(narrow));
+            s = widen_section(&narrow);
+        }
+        if (i == names)
+            strings = s;
+        image->sections[i] = (struct image_section){.name = (const char *)(uintptr_t)s.sh_name,
+                                                    .type = s.sh_type,
+                                                    .flags = s.sh_flags,
+                                                    .address = s.sh_addr,
+                                                    .offset = s.sh_offset,
+                                                    .size = s.sh_size,
+                                                    .entry_size = s.sh_entsize,
+                                                    .link = s.sh_link,
+                                                    .info = s.sh_info};
+    }
+    read_section_names(image, &strings);
+    return 0;
+}
+
+/* Looks through a row of notes for NT_GNU_BUILD_ID. */
+static bool notes_build_id(const struct image *image, uint64_t offset, uint64_t size,
+                           struct build_id *ret)
+{
+    if (size > NOTE_BYTES_MAX)
+        size = NOTE_BYTES_MAX;
+    CLEANUP(memory_freep) uint8_t *notes = memory_alloc((size_t)size);
+    size_t left = image_read(image, offset, notes, (size_t)size);
+    const uint8_t *at = notes;
+    while (left >= sizeof(Elf64_Nhdr)) {
+        Elf64_Nhdr note;
+        memcpy(&note, at, sizeof(note));
+        size_t name = ((size_t)note.n_namesz + 3) & ~(size_t)3;
+        size_t text = ((size_t)note.n_descsz + 3) & ~(size_t)3;
+        if (name > left - sizeof(note) || note.n_descsz > left - sizeof(note) - name)
+            return false;
+        const uint8_t *value = at + sizeof(note) + name;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && note.n_descsz > 0 &&
+            memcmp(at + sizeof(note), "GNU", 4) == 0) {
+            *ret = build_id_from_bytes(value, note.n_descsz);
+            return true;
+        }
+        size_t step = sizeof(note) + name + text;
+        if (step > left)
+            return false;
+        at += step;
+        left -= step;
+    }
+    return false;
+}
+
+static void read_segments(struct image *image, const Elf64_Ehdr *header)
+{
+    size_t entry = image->is_64bit ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
+    if (header->e_phoff == 0 || header->e_phentsize < entry)
+        return;
+    size_t size = (size_t)header->e_phnum * header->e_phentsize;
+    CLEANUP(memory_freep) uint8_t *table = memory_alloc(size);
+    size_t count = image_read(image, header->e_phoff, table, size) / header->e_phentsize;
+    image->segments = memory_zalloc(count, sizeof(*image->segments));
+    for (size_t i = 0; i < count; i++) {
+        Elf64_Phdr p;
+        if (image->is_64bit) {
+            memcpy(&p, table + i * header->e_phentsize, sizeof(p));
+        } else {
+            Elf32_Phdr narrow;
+            memcpy(&narrow, table + i * header->e_phentsize, sizeof(narrow));
+            p = widen_segment(&narrow);
+        }
+        if (p.p_type == PT_LOAD)
+            image->segments[image->segment_count++] =
+                (struct image_segment){.offset = p.p_offset,
+                                       .address = p.p_vaddr,
+                                       .file_size = p.p_filesz,
+                                       .memory_size = p.p_memsz,
+                                       .executable = p.p_flags & PF_X};
+        else if (p.p_type == PT_NOTE && image->build_id.size == 0)
+            notes_build_id(image, p.p_offset, p.p_filesz, &image->build_id);
+    }
+}
+
+static int read_image(struct image *image, struct error *err)
+{
+    uint8_t ident[EI_NIDENT];
+    Elf64_Ehdr header;
+    if (!read_exactly(image, 0, ident, sizeof(ident)) || memcmp(ident, ELFMAG, SELFMAG) != 0)
+        return malformed(image, err, "is no ELF file");
+    if (ident[EI_DATA] != ELFDATA2LSB)
+        return malformed(image, err, "is a big-endian ELF file, which assay does not read");
+    if (ident[EI_CLASS] != ELFCLASS64 && ident[EI_CLASS] != ELFCLASS32)
+        return malformed(image, err, "is neither a 32-bit nor a 64-bit ELF file");
+    image->is_64bit = ident[EI_CLASS] == ELFCLASS64;
+    if (!read_header(image, &header))
+        return malformed(image, err, "ends within the ELF header");
+    image->machine = header.e_machine;
+    image->type = header.e_type;
+    int r = read_sections(image, &header, err);
+    if (r < 0)
+        return r;
+    read_segments(image, &header);
+    /* A separate debug file may have its notes in a section only. */
+    for (size_t i = 0; i < image->section_count && image->build_id.size == 0; i++)
+        if (image->sections[i].type == SHT_NOTE)
+            notes_build_id(image, image->sections[i].offset, image->sections[i].size,
+                           &image->build_id);
+    return 0;
+}
+
+int image_open(struct image *image, const char *path, struct error *err)
+{
+    *image = (struct image){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+    if (image->fd < 0)
+        return error_errno(err, -errno, "%s", path);
+    struct stat st;
+    image->path = memory_strdup(path);
+    int r;
+    if (fstat(image->fd, &st) < 0)
+        r = error_errno(err, -errno, "%s", path);
+    else if (!S_ISREG(st.st_mode))
+        r = malformed(image, err, "is no regular file");
+    else {
+        image->size = (uint64_t)st.st_size;
+        r = read_image(image, err);
+    }
+    if (r < 0)
+        image_close(image);
+    return r;
+}
+
+int image_open_memory(struct image *image, const char *name, const void *bytes, size_t size,
+                      struct error *err)
+{
+    *image = (struct image){.fd = -1, .bytes = bytes, .size = size, .path = memory_strdup(name)};
+    int r = read_image(image, err);
+    if (r < 0)
+        image_close(image);
+    return r;
+}
+
+void image_close(struct image *image)
+{
+    if (image->path && image->fd >= 0)
+        close(image->fd);
+    free(image->path);
+    free(image->segments);
+    free(image->sections);
+    free(image->section_names);
+    *image = (struct image){.fd = -1};
+}
+
+const struct image_section *image_find(const struct image *image, const char *name)
+{
+    for (size_t i = 0; i < image->section_count; i++)
+        if (str_eq(image->sections[i].name, name))
+            return image->sections[i].type == SHT_NOBITS ? NULL : &image->sections[i];
+    return NULL;
+}
+
+const struct image_section *image_find_type(const struct image *image, uint32_t type)
+{
+    for (size_t i = 0; i < image->section_count; i++)
+        if (image->sections[i].type == type)
+            return &image->sections[i];
+    return NULL;
+}
+
+#if HAVE_LIBELF
+/* libelf knows how to undo the compressions; the section is found again by its place. */
+static int decompress(const struct image *image, const struct image_section *section,
+                      uint8_t **ret_bytes, size_t *ret_size, struct error *err)
+{
+    int r = error_set(err, -EBADMSG, "%s: section %s: cannot be decompressed", image->path,
+                      section->name);
+    if (elf_version(EV_CURRENT) == EV_NONE)
+        return r;
+    Elf *elf = image->fd >= 0 ? elf_begin(image->fd, ELF_C_READ, NULL)
+                              : elf_memory((char *)(uintptr_t)image->bytes, (size_t)image->size);
+    Elf_Scn *scn = elf ? elf_getscn(elf, (size_t)(section - image->sections)) : NULL;
+    GElf_Chdr packed;
+    /* The size the header claims is checked against what deflate and zstd can reach at most. */
+    if (scn && gelf_getchdr(scn, &packed) && packed.ch_size <= SECTION_BYTES_MAX &&
+        packed.ch_size / 4096 <= section->size && elf_compress(scn, 0, 0) >= 0) {
+        Elf_Data *data = elf_rawdata(scn, NULL);
+        if (data && data->d_buf && data->d_size) {
+            *ret_bytes = memory_alloc(data->d_size + 1);
+            memcpy(*ret_bytes, data->d_buf, data->d_size);
+            (*ret_bytes)[data->d_size] = 0;
+            *ret_size = data->d_size;
+            r = 0;
+        }
+    }
+    elf_end(elf);
+    return r;
+}
+#else
+static int decompress(const struct image *image, const struct image_section *section,
+                      uint8_t **ret_bytes, size_t *ret_size, struct error *err)
+{
+    (void)ret_bytes, (void)ret_size;
+    return error_set(err, -ENOTSUP, "%s: section %s is compressed; this build has no libelf",
+                     image->path, section->name);
+}
+#endif
+
+int image_section_bytes(const struct image *image, const struct image_section *section,
+                        uint8_t **ret_bytes, size_t *ret_size, struct error *err)
+{
+    if (section->type == SHT_NOBITS || section->size == 0 || section->offset >= image->size)
+        return error_set(err, -ENOENT, "%s: section %s has no bytes", image->path, section->name);
+    if (section->flags & SHF_COMPRESSED)
+        return decompress(image, section, ret_bytes, ret_size, err);
+    uint64_t size = section->size;
+    if (size > image->size - section->offset)
+        size = image->size - section->offset;
+    if (size > SECTION_BYTES_MAX)
+        return error_set(err, -EFBIG, "%s: section %s is larger than 4 GiB", image->path,
+                         section->name);
+    uint8_t *bytes = memory_alloc((size_t)size + 1);
+    *ret_size = image_read(image, section->offset, bytes, (size_t)size);
+    bytes[*ret_size] = 0;
+    *ret_bytes = bytes;
+    return 0;
+}
+
+bool image_offset_to_address(const struct image *image, uint64_t offset, uint64_t *ret_address)
+{
+    /* A page holds the end of one segment and the start of the next: code wins. */
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < image->segment_count; i++) {
+            const struct image_segment *s = &image->segments[i];
+            if (s->executable == (pass == 0) && offset >= s->offset &&
+                offset - s->offset < s->file_size) {
+                *ret_address = s->address + (offset - s->offset);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool image_address_to_offset(const struct image *image, uint64_t address, uint64_t *ret_offset)
+{
+    for (size_t i = 0; i < image->segment_count; i++) {
+        const struct image_segment *s = &image->segments[i];
+        if (address >= s->address && address - s->address < s->file_size) {
+            *ret_offset = s->offset + (address - s->address);
+            return true;
+        }
+    }
+    return false;
+}
+
+char *image_debuglink(const struct image *image, uint32_t *ret_crc)
+{
+    const struct image_section *section = image_find(image, ".gnu_debuglink");
+    CLEANUP(memory_freep) uint8_t *bytes = NULL;
+    size_t size = 0;
+    if (!section || section->size > NOTE_BYTES_MAX ||
+        image_section_bytes(image, section, &bytes, &size, NULL) < 0)
+        return NULL;
+    size_t length = strnlen((char *)bytes, size);
+    size_t crc_at = (length + 4) & ~(size_t)3;
+    if (length == 0 || crc_at + sizeof(*ret_crc) > size || memchr(bytes, '/', length))
+        return NULL;
+    memcpy(ret_crc, bytes + crc_at, sizeof(*ret_crc));
+    return memory_strndup((char *)bytes, length);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * /proc/kallsyms: "ADDRESS TYPE NAME" and, for code of a kernel module, "[MODULE]" behind a tab.
+ */
+#ifndef ASSAY_SYMBOLS_KALLSYMS_H
+#define ASSAY_SYMBOLS_KALLSYMS_H
+
+#include "symbols/symtab.h"
+
+struct kallsyms {
+    struct symtab table; /* symbol.part: 0 for the kernel itself, i + 1 for part_names[i] */
+    char **part_names;   /* "[ext4]" */
+    size_t part_count;
+    bool restricted; /* all addresses are zero */
+    size_t bad_lines;
+};
+
+/*
+ * length bytes of text in the file's format.  shift is added to each address; a shift other than 0
+ * means that the text is of another boot, and then modules are left out: they were loaded anywhere.
+ */
+void kallsyms_parse(const char *text, size_t length, uint64_t shift, struct kallsyms *ret);
+/* The address of a symbol as the text has it; 0 when it is not there. */
+uint64_t kallsyms_address_of(const char *text, size_t length, const char *name);
+void kallsyms_done(struct kallsyms *kallsyms);
+
+#endif

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/* What a module loads on demand: its file, its table of symbols, its functions, its code. */
+#include "base/fd.h"
+#include "base/memory.h"
+#include "symbols/cache.h"
+#include "symbols/debug.h"
+#include "symbols/elfsyms.h"
+#include "symbols/internal.h"
+#include "symbols/perfmap.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+bool module_open(struct module *m)
+{
+    if (!m->opened) {
+        m->opened = true;
+        if (m->kind == MODULE_FILE || m->kind == MODULE_VDSO)
+            m->has_image = locate_code(m, &m->image);
+        if (m->has_image && m->build_id.size == 0)
+            m->build_id = m->image.build_id;
+    }
+    return m->has_image;
+}
+
+/* What a table is made from, so that a cached one is not used when that has changed. */
+static void describe_source(struct strbuf *out, const struct image *image)
+{
+    struct stat st;
+    if (!image || image->fd < 0 || fstat(image->fd, &st) < 0)
+        strbuf_puts(out, "- ");
+    else
+        strbuf_printf(out, "%s %lld %lld.%09ld ", image->path, (long long)st.st_size,
+                      (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+}
+
+static void load_file_table(struct module *m)
+{
+    const char *folder = m->symbols->cache_folder;
+    bool has_code = module_open(m);
+    struct image debug;
+    bool has_debug = false;
+    if (!has_code || !elfsyms_has_symtab(&m->image))
+        has_debug = locate_debug(m, has_code ? &m->image : NULL, &debug);
+    CLEANUP(strbuf_done) struct strbuf source = {0};
+    describe_source(&source, has_code ? &m->image : NULL);
+    describe_source(&source, has_debug ? &debug : NULL);
+    bool nothing = !has_code && !has_debug;
+    bool cached = folder && m->build_id.size &&
+                  cache_load(folder, &m->build_id, nothing ? NULL : strbuf_text(&source), &m->table,
+                             NULL) == 0;
+    if (!cached) {
+        elfsyms_load(has_code ? &m->image : NULL, has_debug ? &debug : NULL, &m->table);
+        if (folder && m->build_id.size && !nothing && m->kind == MODULE_FILE)
+            cache_store(folder, &m->build_id, strbuf_text(&source), &m->table, NULL);
+    }
+    if (has_debug)
+        image_close(&debug);
+    if (m->table.symbol_count == 0 && has_code)
+        symbols_diagnose(m->symbols, m, DIAGNOSTIC_NO_SYMBOLS,
+                         "%s has no symbols and no debug file was found: addresses only; install "
+                         "its debug package or set DEBUGINFOD_URLS",
+                         m->path);
+}
+
+void module_load_table(struct module *m)
+{
+    if (m->has_table)
+        return;
+    m->has_table = true;
+    switch (m->kind) {
+    case MODULE_FILE:
+    case MODULE_VDSO:
+        load_file_table(m);
+        break;
+    case MODULE_KERNEL:
+        if (m == m->symbols->kernel)
+            kernel_load_table(m);
+        break;
+    case MODULE_PERFMAP:
+        perfmap_load_table(m);
+        break;
+    case MODULE_CODE:
+    case MODULE_NONE:
+        break;
+    }
+    m->function_count = m->table.symbol_count;
+    m->functions = memory_zalloc(m->function_count, sizeof(*m->functions));
+}
+
+/* Names that repeat are not copied twice where linkage name and name are the same. */
+static struct function_entry *make_function(struct module *m, const char *name, size_t length)
+{
+    struct function_entry *e = arena_alloc(&m->arena, sizeof(*e));
+    *e = (struct function_entry){.function = {.module = m}};
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    e->function.linkage_name = arena_strndup(&m->arena, name, length);
+    e->function.name = name_demangle(e->function.linkage_name, m->symbols->options.demangle, &text)
+                           ? arena_strndup(&m->arena, text.data, text.length)
+                           : e->function.linkage_name;
+    e->frame.function = &e->function;
+    return e;
+}
+
+static struct function_entry *table_function(struct module *m, uint32_t symbol)
+{
+    struct function_entry *e = m->functions[symbol];
+    if (e)
+        return e;
+    const struct symtab_symbol *s = &m->table.symbols[symbol];
+    size_t length;
+    const char *name = symtab_name(&m->table, symbol, &length);
+    e = make_function(m, name, length);
+    e->function.start = symtab_to_offset(&m->table, s->start);
+    e->function.size = s->size;
+    if (s->part > 0 && s->part <= m->part_count)
+        e->function.module = m->parts[s->part - 1];
+    m->functions[symbol] = e;
+    return e;
+}
+
+/* The pieces stand one behind the other in the module's own addresses. */
+static size_t piece_at(const struct module *m, uint64_t address)
+{
+    size_t low = 0, high = m->piece_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (m->pieces[middle].start + m->pieces[middle].size <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < m->piece_count && address >= m->pieces[low].start ? low : SIZE_MAX;
+}
+
+static struct function_entry *piece_function(struct module *m, uint64_t address)
+{
+    size_t piece = piece_at(m, address);
+    if (piece == SIZE_MAX)
+        return NULL;
+    if (m->function_count < m->piece_count) {
+        m->functions = memory_resize(m->functions, m->piece_count, sizeof(*m->functions));
+        memset(m->functions + m->function_count, 0,
+               (m->piece_count - m->function_count) * sizeof(*m->functions));
+        m->function_count = m->piece_count;
+    }
+    struct function_entry *e = m->functions[piece];
+    if (!e) {
+        const struct code_piece *p = &m->pieces[piece];
+        e = m->functions[piece] = make_function(m, p->name, strlen(p->name));
+        e->function.start = p->start;
+        e->function.size = p->size;
+    }
+    return e;
+}
+
+struct function_entry *module_function_at(struct module *m, uint64_t address)
+{
+    if (m->kind == MODULE_CODE)
+        return piece_function(m, address);
+    uint32_t symbol = symtab_find(&m->table, symtab_to_address(&m->table, address));
+    return symbol == SYMTAB_NONE ? NULL : table_function(m, symbol);
+}
+
+const struct code_piece *module_piece_at(const struct module *m, uint64_t address)
+{
+    size_t piece = m->kind == MODULE_CODE ? piece_at(m, address) : SIZE_MAX;
+    return piece == SIZE_MAX ? NULL : &m->pieces[piece];
+}
+
+uint64_t module_add_piece(struct module *m, const char *name, uint64_t size,
+                          const struct code_piece *details)
+{
+    /* A gap of one keeps the end of a piece from being the start of the next. */
+    if (size == 0 || size > UINT64_MAX / 4 || m->pieces_end > UINT64_MAX / 2)
+        size = 1;
+    struct code_piece piece = details ? *details : (struct code_piece){0};
+    pthread_mutex_lock(&m->lock);
+    piece.start = m->pieces_end;
+    piece.size = size;
+    piece.name = arena_strndup(&m->arena, name, strnlen(name, SYMBOLS_NAME_MAX));
+    m->pieces_end += size + 1;
+    ARRAY_PUSH(m->pieces, m->piece_count, m->piece_capacity) = piece;
+    pthread_mutex_unlock(&m->lock);
+    return piece.start;
+}
+
+struct location symbols_add_code(struct symbols *symbols, const char *module_name_,
+                                 const char *name, uint64_t size)
+{
+    struct module *m = symbols_named_module(symbols, MODULE_CODE, module_name_);
+    return (struct location){m, module_add_piece(m, name, size, NULL)};
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    for (; text && *text; text++)
+        hash = (hash ^ (uint8_t)*text) * 0x100000001b3ull;
+    return hash ^ hash >> 29;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && str_eq(a, b));
+}
+
+static void grow_inlined(struct module *m)
+{
+    if (m->inlined_count < m->inlined_size)
+        return;
+    size_t size = m->inlined_size ? m->inlined_size * 2 : 256;
+    struct function_entry **table = memory_zalloc(size, sizeof(*table));
+    for (size_t i = 0; i < m->inlined_size; i++) {
+        for (struct function_entry *e = m->inlined[i], *next; e; e = next) {
+            next = e->next;
+            e->next = table[e->hash & (size - 1)];
+            table[e->hash & (size - 1)] = e;
+        }
+    }
+    free(m->inlined);
+    m->inlined = table;
+    m->inlined_size = size;
+}
+
+const struct function *module_inlined(struct module *m, const char *name, const char *linkage_name,
+                                      const char *file, uint32_t line)
+{
+    const char *key = linkage_name ? linkage_name : name;
+    uint64_t hash = hash_text(hash_text(14695981039346656037ull + line, key), file);
+    grow_inlined(m);
+    struct function_entry **head = &m->inlined[hash & (m->inlined_size - 1)];
+    for (struct function_entry *e = *head; e; e = e->next)
+        if (e->hash == hash && e->function.declared_line == line &&
+            str_eq(e->function.linkage_name, key) && same_text(e->function.declared_file, file))
+            return &e->function;
+    struct function_entry *e = make_function(m, key, strnlen(key, SYMBOLS_NAME_MAX));
+    e->function.declared_file = file ? arena_strdup(&m->arena, file) : NULL;
+    e->function.declared_line = line;
+    e->hash = hash;
+    e->next = *head;
+    *head = e;
+    m->inlined_count++;
+    return &e->function;
+}
+
+struct debug *module_debug(struct module *m)
+{
+    if (m->debug_tried)
+        return m->debug;
+    m->debug_tried = true;
+    struct image debug;
+    if (m->kind == MODULE_KERNEL) {
+        if (m->has_table && locate_vmlinux(m, &m->build_id, &debug)) {
+            m->debug = debug_open(debug.path);
+            m->debug_shift = m->debug ? kernel_shift(m, &debug) : 0;
+            image_close(&debug);
+        }
+        return m->debug;
+    }
+    if (m->kind != MODULE_FILE)
+        return NULL;
+    bool has_code = module_open(m);
+    if (has_code)
+        m->debug = debug_open(m->image.path);
+    if (!m->debug && locate_debug(m, has_code ? &m->image : NULL, &debug)) {
+        m->debug = debug_open(debug.path);
+        image_close(&debug);
+    }
+    return m->debug;
+}
+
+uint64_t module_debug_address(struct module *m, uint64_t address)
+{
+    return symtab_to_address(&m->table, address) + m->debug_shift;
+}
+
+const char *module_file(struct module *m)
+{
+    pthread_mutex_lock(&m->lock);
+    const char *path = module_open(m) && m->image.fd >= 0 ? m->image.path : NULL;
+    pthread_mutex_unlock(&m->lock);
+    return path;
+}
+
+uint64_t module_elf_address(struct module *m, uint64_t address)
+{
+    pthread_mutex_lock(&m->lock);
+    module_load_table(m);
+    uint64_t result = symtab_to_address(&m->table, address);
+    pthread_mutex_unlock(&m->lock);
+    return result;
+}
+
+uint64_t module_address_of_elf(struct module *m, uint64_t elf_address)
+{
+    pthread_mutex_lock(&m->lock);
+    module_load_table(m);
+    uint64_t result = symtab_to_offset(&m->table, elf_address);
+    pthread_mutex_unlock(&m->lock);
+    return result;
+}
+
+static size_t read_piece(const struct code_piece *piece, uint64_t address, void *buffer,
+                         size_t size)
+{
+    uint64_t from = address - piece->start;
+    if (!piece->file || from >= piece->size)
+        return 0;
+    if (size > piece->size - from)
+        size = (size_t)(piece->size - from);
+    CLEANUP(fd_closep) int fd = open(piece->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t got = fd < 0 ? 0 : pread(fd, buffer, size, (off_t)(piece->file_offset + from));
+    return got > 0 ? (size_t)got : 0;
+}
+
+size_t module_read(struct module *m, uint64_t address, void *buffer, size_t size)
+{
+    size_t got = 0;
+    pthread_mutex_lock(&m->lock);
+    const struct code_piece *piece = module_piece_at(m, address);
+    if (piece)
+        got = read_piece(piece, address, buffer, size);
+    else if (module_open(m))
+        got = image_read(&m->image, address, buffer, size);
+    pthread_mutex_unlock(&m->lock);
+    return got;
+}
+
+/* Without making a function of each symbol on the way. */
+static bool symbol_has_name(const struct module *m, uint32_t symbol, const char *name,
+                            struct strbuf *text)
+{
+    size_t length, wanted = strlen(name);
+    const char *raw = symtab_name(&m->table, symbol, &length);
+    if (length == wanted && memcmp(raw, name, length) == 0)
+        return true;
+    strbuf_clear(text);
+    return name_demangle(raw, m->symbols->options.demangle, text) && text->length == wanted &&
+           memcmp(text->data, name, wanted) == 0;
+}
+
+size_t module_find(struct module *m, const char *name, const struct function **ret_functions,
+                   size_t most)
+{
+    size_t found = 0;
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    pthread_mutex_lock(&m->lock);
+    module_load_table(m);
+    for (uint32_t i = 0; i < m->table.symbol_count && found < most; i++)
+        if (symbol_has_name(m, i, name, &text))
+            ret_functions[found++] = &table_function(m, i)->function;
+    for (size_t i = 0; i < m->piece_count && found < most; i++) {
+        const struct function *f = &piece_function(m, m->pieces[i].start)->function;
+        if (str_eq(f->name, name) || str_eq(f->linkage_name, name))
+            ret_functions[found++] = f;
+    }
+    pthread_mutex_unlock(&m->lock);
+    return found;
+}

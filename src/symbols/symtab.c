@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/* Sorted tables of symbols: see symtab.h. */
+#include "symbols/symtab.h"
+
+#include "base/memory.h"
+#include "symbols/ranges.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sys/mman.h>
+
+#define SYMTAB_MAGIC 0x2d6d79732d617373ull /* changes with the byte order too */
+#define SYMTAB_VERSION 1u
+#define SOURCE_BYTES_MAX 4096u
+#define SEGMENT_COUNT_MAX 64u
+
+struct symtab_header {
+    uint64_t magic;
+    uint32_t version, header_size;
+    uint64_t checksum; /* of all that follows this field */
+    uint64_t range_count, symbol_count, segment_count, strings_size;
+    struct build_id build_id;
+    char source[SOURCE_BYTES_MAX];
+};
+
+static_assert(sizeof(struct symtab_symbol) == 24, "it is written to files");
+
+void symtab_done(struct symtab *table)
+{
+    if (table->mapped)
+        munmap(table->block, table->block_size);
+    else
+        free(table->block);
+    *table = (struct symtab){0};
+}
+
+uint32_t symtab_find(const struct symtab *table, uint64_t address)
+{
+    uint32_t owner = range_find(table->starts, table->owners, table->range_count, address);
+    return owner < table->symbol_count ? owner : SYMTAB_NONE;
+}
+
+uint64_t symtab_to_address(const struct symtab *table, uint64_t offset)
+{
+    for (size_t i = 0; i < table->segment_count; i++) {
+        const struct symtab_segment *s = &table->segments[i];
+        if (offset - s->offset < s->size)
+            return offset - s->offset + s->address;
+    }
+    return offset;
+}
+
+uint64_t symtab_to_offset(const struct symtab *table, uint64_t address)
+{
+    for (size_t i = 0; i < table->segment_count; i++) {
+        const struct symtab_segment *s = &table->segments[i];
+        if (address - s->address < s->size)
+            return address - s->address + s->offset;
+    }
+    return address;
+}
+
+const char *symtab_name(const struct symtab *table, uint32_t symbol, size_t *ret_length)
+{
+    size_t offset = table->symbols[symbol].name;
+    if (offset >= table->strings_size) {
+        *ret_length = 0;
+        return "";
+    }
+    *ret_length = strnlen(table->strings + offset, SYMBOLS_NAME_MAX);
+    return table->strings + offset;
+}
+
+void symtab_add(struct symtab_builder *builder, uint64_t start, uint64_t size, uint64_t limit,
+                enum symtab_binding binding, uint32_t part, const char *name, size_t length)
+{
+    struct strbuf *strings = &builder->strings;
+    if (length == 0 || strings->length + length + 1 > SYMTAB_NAME_BYTES_MAX ||
+        builder->count >= SYMTAB_NONE - 1)
+        return;
+    uint64_t end = start + size < start ? UINT64_MAX : start + size;
+    ARRAY_PUSH(builder->entries, builder->count, builder->capacity) =
+        (struct symtab_entry){.start = start,
+                              .end = end,
+                              .limit = limit,
+                              .name = (uint32_t)strings->length,
+                              .part = part,
+                              .order = (uint32_t)builder->count,
+                              .binding = (uint8_t)binding};
+    strbuf_append(strings, name, length);
+    strbuf_putc(strings, '\0');
+}
+
+void symtab_add_segment(struct symtab_builder *builder, uint64_t offset, uint64_t address,
+                        uint64_t size)
+{
+    if (builder->segment_count < SEGMENT_COUNT_MAX)
+        ARRAY_PUSH(builder->segments, builder->segment_count, builder->segment_capacity) =
+            (struct symtab_segment){offset, address, size};
+}
+
+void symtab_builder_done(struct symtab_builder *builder)
+{
+    free(builder->entries);
+    free(builder->segments);
+    strbuf_done(&builder->strings);
+    *builder = (struct symtab_builder){0};
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct symtab_entry *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static size_t underscores(const char *name)
+{
+    return strspn(name, "_");
+}
+
+/* Which of two names for the same place a person would rather read; the order of the questions
+ * is perf's, so that both show the same. */
+static bool is_better(const struct symtab_builder *b, const struct symtab_entry *x,
+                      const struct symtab_entry *y)
+{
+    const char *x_name = b->strings.data + x->name, *y_name = b->strings.data + y->name;
+    bool x_sized = x->end != x->start, y_sized = y->end != y->start;
+    if (x_sized != y_sized)
+        return x_sized;
+    if (x->binding != y->binding && (x->binding == SYMTAB_WEAK || y->binding == SYMTAB_WEAK))
+        return y->binding == SYMTAB_WEAK;
+    if (x->binding != y->binding)
+        return x->binding == SYMTAB_GLOBAL;
+    size_t x_under = underscores(x_name), y_under = underscores(y_name);
+    if (x_under != y_under)
+        return x_under < y_under;
+    return strlen(x_name) > strlen(y_name);
+}
+
+/* Sorts, keeps one entry for each start, and gives those without a size their end. */
+static void settle_entries(struct symtab_builder *b)
+{
+    if (b->count == 0)
+        return;
+    qsort(b->entries, b->count, sizeof(*b->entries), by_start);
+    size_t kept = 0;
+    for (size_t i = 1; i < b->count; i++) {
+        struct symtab_entry *last = &b->entries[kept], *next = &b->entries[i];
+        if (next->start != last->start)
+            b->entries[++kept] = *next;
+        else if (b->latest_wins || is_better(b, next, last))
+            *last = *next;
+    }
+    b->count = kept + 1;
+    for (size_t i = 0; i < b->count; i++) {
+        struct symtab_entry *e = &b->entries[i];
+        if (e->end != e->start)
+            continue;
+        uint64_t next = i + 1 < b->count ? b->entries[i + 1].start : UINT64_MAX;
+        e->end = next < e->limit ? next : e->limit;
+        if (e->end < e->start)
+            e->end = e->start;
+    }
+}
+
+/* Who owns which addresses.  The entries are in order of their starts. */
+static void settle_ranges(const struct symtab_builder *b, struct range_map *ret)
+{
+    struct range *ranges = memory_alloc(b->count * sizeof(*ranges));
+    for (size_t i = 0; i < b->count; i++) {
+        const struct symtab_entry *e = &b->entries[i];
+        ranges[i] = (struct range){.start = e->start,
+                                   .end = e->end,
+                                   .owner = (uint32_t)i,
+                                   .priority = b->latest_wins ? e->order : (uint32_t)i};
+    }
+    range_map_build(ret, ranges, b->count);
+    free(ranges);
+}
+
+static size_t round_up(size_t size)
+{
+    return (size + 7) & ~(size_t)7;
+}
+
+/* Where the arrays stand behind the header; false when that is more than the block has. */
+static bool lay_out(struct symtab *t, const struct symtab_header *header, size_t size)
+{
+    uint64_t ranges = header->range_count, symbols = header->symbol_count;
+    if (ranges > size / 12 || symbols > size / 24 || header->segment_count > SEGMENT_COUNT_MAX ||
+        header->strings_size > size)
+        return false;
+    size_t starts = sizeof(*header), owners = starts + (size_t)ranges * 8;
+    size_t entries = owners + round_up((size_t)ranges * 4);
+    size_t segments = entries + (size_t)symbols * sizeof(*t->symbols);
+    size_t strings = segments + (size_t)header->segment_count * sizeof(*t->segments);
+    if (strings + header->strings_size != size)
+        return false;
+    const char *base = t->block;
+    t->starts = (const uint64_t *)(base + starts);
+    t->owners = (const uint32_t *)(base + owners);
+    t->range_count = (size_t)ranges;
+    t->symbols = (const struct symtab_symbol *)(base + entries);
+    t->symbol_count = (size_t)symbols;
+    t->segments = (const struct symtab_segment *)(base + segments);
+    t->segment_count = (size_t)header->segment_count;
+    t->strings = base + strings;
+    t->strings_size = (size_t)header->strings_size;
+    return true;
+}
+
+void symtab_build(struct symtab_builder *builder, struct symtab *ret_table)
+{
+    CLEANUP(range_map_done) struct range_map ranges = {0};
+    settle_entries(builder);
+    settle_ranges(builder, &ranges);
+    strbuf_putc(&builder->strings, '\0');
+
+    struct symtab_header header = {.magic = SYMTAB_MAGIC,
+                                   .version = SYMTAB_VERSION,
+                                   .header_size = sizeof(header),
+                                   .range_count = ranges.count,
+                                   .symbol_count = builder->count,
+                                   .segment_count = builder->segment_count,
+                                   .strings_size = builder->strings.length};
+    size_t size = sizeof(header) + ranges.count * 8 + round_up(ranges.count * 4) +
+                  builder->count * sizeof(struct symtab_symbol) +
+                  builder->segment_count * sizeof(struct symtab_segment) + builder->strings.length;
+    struct symtab table = {.block = memory_zalloc(1, size), .block_size = size};
+    memcpy(table.block, &header, sizeof(header));
+    bool fits = lay_out(&table, &header, size);
+    (void)fits; /* by construction */
+    if (ranges.count) {
+        memcpy((void *)(uintptr_t)table.starts, ranges.starts, ranges.count * 8);
+        memcpy((void *)(uintptr_t)table.owners, ranges.owners, ranges.count * 4);
+    }
+    struct symtab_symbol *symbols = (struct symtab_symbol *)(uintptr_t)table.symbols;
+    for (size_t i = 0; i < builder->count; i++) {
+        const struct symtab_entry *e = &builder->entries[i];
+        symbols[i] = (struct symtab_symbol){e->start, e->end - e->start, e->name, e->part};
+    }
+    if (builder->segment_count)
+        memcpy((void *)(uintptr_t)table.segments, builder->segments,
+               builder->segment_count * sizeof(*builder->segments));
+    memcpy((void *)(uintptr_t)table.strings, builder->strings.data, builder->strings.length);
+    symtab_builder_done(builder);
+    *ret_table = table;
+}
+
+/* Eight bytes at a time, in four lanes, so that a large table is checked at the speed of memory.
+ * It finds damage, not malice. */
+static uint64_t checksum(const void *bytes, size_t size)
+{
+    const uint64_t prime = 0x9e3779b97f4a7c15ull;
+    uint64_t lanes[4] = {1, 2, 3, size};
+    const uint8_t *at = bytes;
+    for (; size >= 32; size -= 32, at += 32) {
+        for (int i = 0; i < 4; i++) {
+            uint64_t word;
+            memcpy(&word, at + 8 * i, 8);
+            lanes[i] = (lanes[i] ^ word) * prime;
+            lanes[i] ^= lanes[i] >> 29;
+        }
+    }
+    for (; size; size--, at++)
+        lanes[0] = (lanes[0] ^ *at) * prime;
+    uint64_t sum = 0;
+    for (int i = 0; i < 4; i++)
+        sum = (sum ^ lanes[i]) * prime + (sum >> 31);
+    return sum;
+}
+
+static uint64_t block_checksum(const void *block, size_t size)
+{
+    size_t skipped = offsetof(struct symtab_header, checksum) + sizeof(uint64_t);
+    return checksum((const char *)block + skipped, size - skipped);
+}
+
+void symtab_seal(struct symtab *table, const struct build_id *build_id, const char *source)
+{
+    struct symtab_header *header = table->block;
+    header->build_id = *build_id;
+    memset(header->source, 0, sizeof(header->source));
+    memcpy(header->source, source, strnlen(source, sizeof(header->source) - 1));
+    header->checksum = block_checksum(table->block, table->block_size);
+}
+
+int symtab_unseal(struct symtab *ret_table, void *block, size_t size, bool mapped,
+                  const struct build_id *build_id, const char *source, struct error *err)
+{
+    struct symtab table = {.block = block, .block_size = size, .mapped = mapped};
+    struct symtab_header *header = block;
+    const char *why = NULL;
+    if (size < sizeof(*header) || header->magic != SYMTAB_MAGIC)
+        why = "is no table of symbols";
+    else if (header->version != SYMTAB_VERSION || header->header_size != sizeof(*header))
+        why = "was written by another version";
+    else if (header->checksum != block_checksum(block, size))
+        why = "is damaged";
+    else if (!build_id_equal(&header->build_id, build_id))
+        why = "belongs to another file";
+    else if (source && strncmp(header->source, source, sizeof(header->source) - 1) != 0)
+        why = "was made from other files";
+    else if (!lay_out(&table, header, size) || table.strings_size == 0 ||
+             table.strings[table.strings_size - 1] != '\0')
+        why = "contradicts itself";
+    if (why) {
+        symtab_done(&table);
+        return error_set(err, -ESTALE, "cached table %s", why);
+    }
+    *ret_table = table;
+    return 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* Fuzzes the reader of cachegrind's output. */
+#include "base/memory.h"
+#include "counters/simulated.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    CLEANUP(memory_freep) char *text = memory_strndup((const char *)data, size);
+    uint64_t values[SIMULATED_EVENTS_MAX] = {0};
+    struct error err;
+    simulated_parse(text, true, values, &err);
+    simulated_parse(text, false, values, &err);
+    return 0;
+}
