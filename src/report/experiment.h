@@ -7,7 +7,7 @@
 #include "experiment/dataset.h"
 
 /* 12345678 ns -> "12.3 ms", 1536 bytes -> "1.5 KiB", 0.25 % -> "0.25 %", else digits and unit. */
-void strbuf_put_value(struct strbuf *out, double value, const char *unit);
+void strbuf_put_measured(struct strbuf *out, double value, const char *unit);
 /* "2026-11-15 06:12" in local time; "" for 0. */
 char *format_moment(uint64_t at_ns, char *buffer, size_t size);
 

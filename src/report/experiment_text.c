@@ -17,7 +17,7 @@ static void put_styled(struct strbuf *out, const char *style, const char *text, 
     strbuf_printf(out, "%s%s%s", colour ? style : "", text, colour ? plain : "");
 }
 
-void strbuf_put_value(struct strbuf *out, double value, const char *unit)
+void strbuf_put_measured(struct strbuf *out, double value, const char *unit)
 {
     char text[64];
     if (!isfinite(value))
@@ -223,7 +223,7 @@ static void put_cell(struct strbuf *out, const struct dataset *d, size_t metric,
         strbuf_puts(out, "             -\n");
         return;
     }
-    strbuf_put_value(&value, summary.median, d->metrics[metric].unit);
+    strbuf_put_measured(&value, summary.median, d->metrics[metric].unit);
     put_padded(out, strbuf_text(&value), 16, true);
     if (summary.median != 0 && column.count > 1)
         strbuf_printf(out, "  ±%5.1f %%", 100 * fabs(summary.mad / summary.median));
