@@ -337,7 +337,9 @@ static int read_quick(struct spec_reader *r, const struct tree *value)
     }
     if (!tree_get(value, "precision"))
         r->s->precision = tree_get(value, "rounds") ? 0 : r->s->precision;
+    r->in_quick = true;
     code = read_keys(r, value, true);
+    r->in_quick = false;
     r->s->include_count = 0;
     if (!r->s->quick) {
         struct arena arena = r->s->arena;

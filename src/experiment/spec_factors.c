@@ -91,13 +91,13 @@ static struct spec_factor *find_factor(const struct spec *s, const char *name)
 int spec_read_factors(struct spec_reader *r, const struct tree *value)
 {
     struct spec *s = r->s;
-    bool replacing = s->factors != NULL;
+    bool replacing = r->in_quick;
     int code = spec_want(r, value, TREE_MAP, "factors");
     if (code < 0)
         return code;
     if (value->count > SPEC_FACTORS_MAX)
         return spec_fail(r, value->line, "factors: at most %d", SPEC_FACTORS_MAX);
-    if (!replacing)
+    if (!s->factors)
         s->factors = spec_alloc(r, SPEC_FACTORS_MAX, sizeof(*s->factors));
     for (size_t i = 0; i < value->count; i++) {
         const struct tree *key = &value->keys[i];

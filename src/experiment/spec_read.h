@@ -9,6 +9,7 @@
 struct spec_reader {
     struct spec *s;
     struct error *err;
+    bool in_quick; /* reading the quick section */
 };
 
 typedef int spec_read_fn(struct spec_reader *r, const struct tree *value);

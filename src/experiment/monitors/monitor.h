@@ -33,6 +33,7 @@ struct monitor_sink {
 
 struct monitor {
     const char *name, *what;
+    unsigned every; /* read only at every so manieth tick and the last, where reading costs much */
     const char *const *paths; /* patterns as glob(3) knows them; ends with NULL */
     void (*parse)(struct monitor_instance *i, const struct monitor_file *file,
                   struct monitor_sink *sink); /* i->text holds the file's text */

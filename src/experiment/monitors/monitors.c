@@ -253,6 +253,9 @@ static void tick(struct monitors *m, bool is_last)
     m->tick_ns[m->tick_count] = now_ns;
     struct monitor_sink sink = {.m = m};
     for (size_t i = 0; i < m->instance_count; i++) {
+        unsigned every = m->instances[i].monitor->every;
+        if (every && m->tick_count % every != 0 && !is_last)
+            continue;
         m->instances[i].seconds = seconds;
         read_instance(&m->instances[i], &sink);
         m->instances[i].has_previous = true;

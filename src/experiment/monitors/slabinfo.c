@@ -39,5 +39,9 @@ static void parse(struct monitor_instance *i, const struct monitor_file *file,
 
 static const char *const paths[] = {"/proc/slabinfo", NULL};
 
-const struct monitor monitor_slabinfo = {
-    .name = "slabinfo", .what = "the kernel's caches of objects", .paths = paths, .parse = parse};
+/* The kernel walks all its caches for it: 2 ms where the other files take 0.05 ms. */
+const struct monitor monitor_slabinfo = {.name = "slabinfo",
+                                         .what = "the kernel's caches of objects",
+                                         .every = 10,
+                                         .paths = paths,
+                                         .parse = parse};
