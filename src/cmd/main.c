@@ -16,6 +16,7 @@ const struct verb *const verbs[] = {
     &verb_doctor,
     /* experiments */
     &verb_run,
+    &verb_compare,
     &verb_list,
     &verb_show,
     &verb_rm,
