@@ -17,6 +17,13 @@ const struct verb *const verbs[] = {
     &verb_events,
     &verb_record,
     &verb_doctor,
+    /* experiments */
+    &verb_run,
+    &verb_compare,
+    &verb_list,
+    &verb_show,
+    &verb_rm,
+    &verb_db,
     /* profiles */
     &verb_report,
     &verb_annotate,
