@@ -187,24 +187,6 @@ static void endings(struct doubt_list *list, const struct doubt_context *c)
             m->signal, strsignal(m->signal));
 }
 
-/* The peak is one of the command's own only above assay's. */
-static void peak_memory(struct doubt_list *list, const struct doubt_context *c)
-{
-    char floor[32];
-    uint64_t floor_bytes = c->m->own_rss_bytes_max;
-    for (size_t run = 0; run < c->m->run_count; run++) {
-        const struct measured_run *one = &c->m->runs[run];
-        if (!c->can_simulate || (uint64_t)one->usage.ru_maxrss * 1024 > floor_bytes)
-            continue;
-        add(list, "rss-floor",
-            "Peak RSS is an upper bound: the command needed at most that. The kernel's figure "
-            "starts "
-            "at what assay itself held (%s), which started it.",
-            format_bytes((double)floor_bytes, floor, sizeof(floor)));
-        return;
-    }
-}
-
 /* -D longer than the command, for example. */
 static void nothing_counted(struct doubt_list *list, const struct doubt_context *c)
 {
@@ -250,7 +232,6 @@ void doubts_find(struct doubt_list *list, const struct doubt_context *context)
             "when it starts, so these counts are not the program's. Run assay as root.");
     standing_counters(list, context);
     impossible_times(list, context);
-    peak_memory(list, context);
     endings(list, context);
     losses(list, context);
 }

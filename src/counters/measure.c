@@ -308,10 +308,7 @@ static int finish_command(struct session *s, pid_t pid, struct measured_run *run
     run->has_command = true;
     run->status = result.status;
     run->usage = result.usage;
-    /* The kernel counts the memory that the child shared with assay until its exec. */
-    struct rusage own;
-    run->rss_is_bound =
-        getrusage(RUSAGE_SELF, &own) == 0 && result.usage.ru_maxrss <= own.ru_maxrss;
+    run->rss_is_bound = (uint64_t)result.usage.ru_maxrss * 1024 <= s->m->own_rss_bytes_max;
     return r;
 }
 

@@ -542,14 +542,6 @@ def json_carries_the_machine_and_hostile_names():
 
 
 @test
-def doubtful_figures_are_called_so():
-    document = stat_json("-e", "page-faults", "--", target("empty-static"))
-    contains(notes(document), "too-short")
-    contains(notes(document), "rss-floor")
-    lacks(notes(stat_json("-e", "page-faults", "--", target("pages"), 40000)), "rss-floor")
-
-
-@test
 def intervals_tell_their_run():
     document = stat_json("-r", 2, "-I", 50, "-e", "page-faults", "--", "sleep", "0.07")
     equal(sorted({interval["run"] for interval in document["intervals"]}), [1, 2])
