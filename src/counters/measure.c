@@ -308,7 +308,6 @@ static int finish_command(struct session *s, pid_t pid, struct measured_run *run
     run->has_command = true;
     run->status = result.status;
     run->usage = result.usage;
-    run->rss_is_bound = (uint64_t)result.usage.ru_maxrss * 1024 <= s->m->own_rss_bytes_max;
     return r;
 }
 
@@ -538,7 +537,9 @@ int measure(const struct measure_spec *spec, struct measurement *m, int *ret_sta
             if (m->threads[j].tid == m->threads[i].pid)
                 memcpy(m->threads[i].name, m->threads[j].name, sizeof(m->threads[i].name));
     m->signal = process_signals_caught();
-    m->own_rss_bytes_max = own_rss_bytes_max();
+    uint64_t own_bytes = own_rss_bytes_max();
+    for (size_t i = 0; i < m->run_count; i++)
+        m->runs[i].rss_is_bound = (uint64_t)m->runs[i].usage.ru_maxrss * 1024 <= own_bytes;
     if (has_steal && machine_steal_ns(&steal_after_ns) && steal_after_ns > steal_before_ns)
         m->steal_ns = steal_after_ns - steal_before_ns;
     process_signals_restore();

@@ -46,10 +46,9 @@ struct measurement {
     size_t interval_count, interval_capacity;
     struct measured_thread *threads;
     size_t thread_count, thread_capacity;
-    uint64_t lost_records;      /* of per-thread counts: their threads are missing */
-    uint64_t own_rss_bytes_max; /* assay's own, below which no command's peak is seen */
-    uint64_t steal_ns;          /* that the host took from all CPUs meanwhile */
-    int signal;                 /* that ended the measurement early, 0 for none */
+    uint64_t lost_records; /* of per-thread counts: their threads are missing */
+    uint64_t steal_ns;     /* that the host took from all CPUs meanwhile */
+    int signal;            /* that ended the measurement early, 0 for none */
 };
 
 struct measure_spec {
