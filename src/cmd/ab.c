@@ -417,6 +417,9 @@ static int run_commands(const struct ab_options *o, char *const *commands, size_
     CLEANUP(event_list_done) struct event_list events = {0};
     CLEANUP(products_done) struct products products = {0};
     int r = ab_plan_make(&plan, o, commands, command_count, err);
+    bool bare = (o->json && !*o->json) || (o->csv && !*o->csv) || (o->markdown && !*o->markdown);
+    if (r == -ENOENT && bare)
+        error_wrap(err, r, "(a file for the result is written as --json=FILE)");
     if (r == -ENOENT || r == -EACCES)
         return cmd_fail(&verb_ab, err, process_exit_code_for(r));
     if (r < 0)
