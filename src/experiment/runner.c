@@ -309,6 +309,8 @@ static void look_at(const struct run *run, struct ending *e, uint64_t now_ns)
         memfile_trim(run->r->stdout_fd, 0, keep_bytes(spec));
     if (spec->stderr_to == RUN_KEEP)
         memfile_trim(run->r->stderr_fd, 0, keep_bytes(spec));
+    if (spec->on_tick)
+        spec->on_tick(spec->tick_context);
 }
 
 static uint64_t next_look_ns(const struct run *run, const struct ending *e, uint64_t now_ns)
@@ -460,7 +462,7 @@ static int start(struct run *run, struct error *err)
     if (res < 0)
         return res;
     if (spec->on_ready)
-        spec->on_ready(spec->context);
+        spec->on_ready(spec->ready_context);
     run->result->start_ns = clock_now_ns();
     res = run->result->start_code = process_spawn(&process, &run->pid, err);
     give_cpus_back(run);

@@ -136,6 +136,5 @@ int main(int argc, char **argv)
         return 1;
     }
     report("messages_per_second", (double)count / seconds, "msg/s");
-    report("time_per_message", seconds * 1e9 / (double)count, "ns");
     return 0;
 }
