@@ -109,7 +109,7 @@ static void run_side(void *context)
     spec.cpu_count = 1;
     spec.beside_others = true;
     spec.on_ready = stand_at_start;
-    spec.ready_context = d;
+    spec.context = d;
     if (side->code == 0)
         side->code = runner_run(&side->runner, &spec, side->result, &side->err);
     /* A side that never came to the start must not keep the other waiting. */

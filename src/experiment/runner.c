@@ -462,7 +462,7 @@ static int start(struct run *run, struct error *err)
     if (res < 0)
         return res;
     if (spec->on_ready)
-        spec->on_ready(spec->ready_context);
+        spec->on_ready(spec->context);
     run->result->start_ns = clock_now_ns();
     res = run->result->start_code = process_spawn(&process, &run->pid, err);
     give_cpus_back(run);

@@ -60,7 +60,7 @@ struct run_spec {
     bool beside_others;   /* assay has other children just now, which are not this run's */
     /* Called when all is ready, just before the start; may be NULL. */
     void (*on_ready)(void *context);
-    void *ready_context;
+    void *context;
     /* Called ten times a second while a long run lasts; may be NULL. */
     void (*on_tick)(void *context);
     void *tick_context;
