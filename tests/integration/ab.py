@@ -414,10 +414,16 @@ def wrong_command_lines_are_explained():
              ([""], "empty"), (["--reference", "9", "true", "true"], "--reference 9"),
              (["-n", "a", "-n", "b", "true"], "more names"), (["-D", "2", "true"], "-P"),
              (["-P", "x", "3", "1", "true {x}"], "range"), (["-L", "a", "1", "true"], "{a}"),
-             (["--duet", "--cpus", "0", "true", "true"], "two CPUs")]
+             (["--duet", "--cpus", "0", "true", "true"], "two CPUs"),
+             (["--show-output", "--json", "true"], "--json=FILE")]
     for args, words in cases:
         contains(assay("ab", *args, check=2).stderr, words)
     contains(assay("ab", "-e", "no-such-event", "true").stderr, "no-such-event")
+    contains(assay("ab", "--json", "x.json", "true", check=127).stderr, "--json=FILE")
+    contains(assay("ab", "--metric", "nothing", "--precision", "1%", "true", check=1).stderr,
+             "no such metric")
+    document, _ = ab("--metric", "nothing", "-r", 2, *QUIET, "true")
+    contains(notes(document)["no-headline"], "'nothing'")
 
 
 # When things go wrong.
