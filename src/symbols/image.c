@@ -413,6 +413,16 @@ bool image_address_to_offset(const struct image *image, uint64_t address, uint64
     return false;
 }
 
+void image_describe(const struct image *image, struct strbuf *out)
+{
+    struct stat st;
+    if (!image || image->fd < 0 || fstat(image->fd, &st) < 0)
+        strbuf_puts(out, "- ");
+    else
+        strbuf_printf(out, "%s %lld %lld.%09ld ", image->path, (long long)st.st_size,
+                      (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+}
+
 char *image_debuglink(const struct image *image, uint32_t *ret_crc)
 {
     const struct image_section *section = image_find(image, ".gnu_debuglink");

@@ -10,12 +10,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct symtab table = {.block = memory_alloc(size), .block_size = size};
+    struct symtab table = {.block = {.bytes = memory_alloc(size), .size = size}};
     struct build_id id = build_id_from_bytes("fuzz", 4);
-    memcpy(table.block, data, size);
-    if (size > 4608)
+    memcpy(table.block.bytes, data, size);
+    if (size >= sizeof(struct sealed_header))
         symtab_seal(&table, &id, "fuzz");
-    if (symtab_unseal(&table, table.block, size, false, &id, NULL, NULL) < 0)
+    if (symtab_unseal(&table, table.block, &id, NULL, NULL) < 0)
         return 0;
     for (size_t i = 0; i < table.range_count; i++) {
         uint32_t symbol = symtab_find(&table, table.starts[i]);
