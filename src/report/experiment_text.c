@@ -28,8 +28,8 @@ void strbuf_put_measured(struct strbuf *out, double value, const char *unit)
         strbuf_puts(out, format_bytes(value, text, sizeof(text)));
     else if ((value == rint(value) || fabs(value) >= 9999.5) && fabs(value) < 1e15)
         strbuf_printf(out, "%s%s%s%s", value < 0 ? "-" : "",
-                      format_thousands((uint64_t)rint(fabs(value)), text, sizeof(text)), *unit ? " " : "",
-                      unit);
+                      format_thousands((uint64_t)rint(fabs(value)), text, sizeof(text)),
+                      *unit ? " " : "", unit);
     else
         strbuf_printf(out, "%.4g%s%s", value, *unit ? " " : "", unit);
 }
