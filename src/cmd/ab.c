@@ -191,6 +191,8 @@ static int check_options(const struct ab_options *o, size_t command_count, struc
         return error_set(err, -EINVAL, "--show-output is --output inherit; give one of them");
     if (o->directory && access(o->directory, X_OK) < 0)
         return error_errno(err, -errno, "--directory %s", o->directory);
+    if (o->input && access(o->input, R_OK) < 0)
+        return error_errno(err, -errno, "--input %s", o->input);
     return 0;
 }
 

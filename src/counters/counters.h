@@ -17,6 +17,7 @@
 #define ASSAY_COUNTERS_COUNTERS_H
 
 #include "base/error.h"
+#include "counters/dynamic.h"
 #include "counters/event.h"
 
 #include <stdbool.h>
@@ -50,8 +51,10 @@ struct counter_value {
 
 struct counter {
     const struct event *event;
-    char *why;       /* not NULL: not supported here, and why */
-    bool user_only;  /* the kernel's part was left out for lack of permission */
+    struct perf_event_attr attr;  /* the event's, or that of the probe defined for it */
+    struct dynamic_event dynamic; /* the definition, where there is one */
+    char *why;                    /* not NULL: not supported here, and why */
+    bool user_only;               /* the kernel's part was left out for lack of permission */
     bool restricted; /* opened for user mode only; a clock counts the kernel's time all the same */
     int *fds;        /* one per entity; -1 where it was gone */
 };

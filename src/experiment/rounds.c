@@ -162,7 +162,8 @@ static struct run_record make_record(const struct sitting *s, const struct run_r
     };
     record.rss_is_bound = record.rss_bytes_max <= result->rss_bytes_floor;
     record.values = memory_zalloc(s->r->event_count + 1, sizeof(*record.values));
-    memcpy(record.values, result->values, s->r->event_count * sizeof(*record.values));
+    if (s->r->event_count)
+        memcpy(record.values, result->values, s->r->event_count * sizeof(*record.values));
     record.metrics = memory_zalloc(record.metric_count + 1, sizeof(*record.metrics));
     if (record.metric_count)
         memcpy(record.metrics, result->metrics.items,
@@ -238,10 +239,9 @@ static int run_alone(struct sitting *s, const struct making *making, size_t cont
         return r;
     struct run_spec spec = make_spec(s, making, contestant);
     r = runner_run(&s->runner, &spec, &s->results[0], err);
-    if (r < 0) {
-        s->r->start_code = r;
+    s->r->start_code = s->results[0].start_code;
+    if (r < 0)
         return r;
-    }
     *ret_go_on = keep_run(s, making, contestant, position, &s->results[0]);
     return 0;
 }
@@ -270,10 +270,10 @@ static int run_duet(struct sitting *s, const struct making *making, size_t group
     const struct run_spec *const spec_of[2] = {&specs[0], &specs[1]};
     struct run_result *const result_of[2] = {&s->results[0], &s->results[1]};
     int r = duet_run(&s->duet, spec_of, result_of, err);
-    if (r < 0) {
-        s->r->start_code = r;
+    s->r->start_code =
+        s->results[0].start_code ? s->results[0].start_code : s->results[1].start_code;
+    if (r < 0)
         return r;
-    }
     for (size_t side = 0; side < 2 && *ret_go_on; side++)
         *ret_go_on = keep_run(s, making, pair[side], side, &s->results[side]);
     return 0;

@@ -462,7 +462,7 @@ static int start(struct run *run, struct error *err)
     if (spec->on_ready)
         spec->on_ready(spec->context);
     run->result->start_ns = clock_now_ns();
-    res = process_spawn(&process, &run->pid, err);
+    res = run->result->start_code = process_spawn(&process, &run->pid, err);
     give_cpus_back(run);
     fd_closep(&run->pipe_write_fd);
     return res;

@@ -63,6 +63,7 @@ struct run_spec {
 };
 
 struct run_result {
+    int start_code;    /* negative: the command could not be executed, as its exec said */
     uint64_t start_ns; /* by clock_now_ns */
     uint64_t wall_ns;  /* from just before the start to the end of the first process */
     int status;        /* as wait4 gives it */

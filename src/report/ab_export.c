@@ -21,7 +21,7 @@ void report_ab_csv(struct strbuf *out, const struct ab_view *v)
         strbuf_printf(out, "# seed: %llu\n", (unsigned long long)v->spec->seed);
     for (size_t i = 0; i < v->notes->count; i++)
         strbuf_printf(out, "# note: %s\n", v->notes->items[i].text);
-    strbuf_puts(out, "round,command,name,metric,unit,value,is_upper_bound\n");
+    strbuf_puts(out, "round,command,name,metric,unit,value,is_bound\n");
     for (size_t i = 0; i < o->set->count; i++) {
         const struct series *s = &o->set->items[i];
         for (size_t j = 0; j < o->set->contestant_count; j++)

@@ -188,7 +188,7 @@ static void put_metrics(struct json *j, const struct ab_view *v)
             const struct outcome_cell *cell = outcome_cell(o, i, k);
             json_object(j, NULL);
             put_summary(j, cell);
-            json_bool(j, "is_upper_bound", s->is_bound[k]);
+            json_bool(j, "is_bound", s->is_bound[k]);
             json_array(j, "values");
             for (size_t at = 0; at < s->counts[k]; at++)
                 json_double(j, NULL, s->values[k][at]);
@@ -259,7 +259,7 @@ static void put_run(struct json *j, const struct ab_view *v, size_t round, size_
     json_u64(j, "user_ns", run->user_ns);
     json_u64(j, "sys_ns", run->sys_ns);
     json_u64(j, "rss_bytes_max", run->rss_bytes_max);
-    json_bool(j, "rss_is_upper_bound", run->rss_is_bound);
+    json_bool(j, "rss_is_bound", run->rss_is_bound);
     json_u64(j, "minor_faults", run->minor_faults);
     json_u64(j, "major_faults", run->major_faults);
     json_u64(j, "voluntary_switches", run->voluntary_switches);

@@ -16,6 +16,7 @@
 
 #define MARGIN 12 /* of the trees */
 #define DEPTH_MAX 500
+#define NAME_COLUMNS 36 /* that a line of a tree needs at least, behind its indentation */
 
 struct column {
     enum row_key key;
@@ -208,7 +209,7 @@ static void put_tree_name(const struct tree_walk *w, uint32_t id)
     const struct calltree_node *n = &w->tree->nodes[id];
     size_t columns = w->text->table->view->columns, used = w->text->prefix.length + 11;
     if (columns)
-        columns = columns > used + 24 ? columns - used : 24;
+        columns = columns > used + 12 ? columns - used : 12;
     symbol_put_name(&w->text->table->profile->calls, n->symbol, n->inlined, columns, w->text->out);
     strbuf_putc(w->text->out, '\n');
 }
@@ -249,11 +250,26 @@ static void shorten_prefix(struct text *t, size_t length)
     t->prefix.data[length] = '\0';
 }
 
+/* On a terminal a tree ends where its names would no longer fit. */
+static bool is_too_deep(const struct tree_walk *w, unsigned depth)
+{
+    size_t columns = w->text->table->view->columns;
+    return depth >= DEPTH_MAX || (columns && w->text->prefix.length + NAME_COLUMNS > columns);
+}
+
 static void put_children(const struct tree_walk *w, uint32_t parent, unsigned depth)
 {
     struct text *t = w->text;
     size_t length = t->prefix.length;
-    for (uint32_t id = w->tree->nodes[parent].first_child; id != IDTABLE_NONE;) {
+    uint32_t first = w->tree->nodes[parent].first_child;
+    if (is_too_deep(w, depth)) {
+        if (first != IDTABLE_NONE && is_shown(w, first)) {
+            put_prefix(w);
+            strbuf_puts(t->out, "…\n");
+        }
+        return;
+    }
+    for (uint32_t id = first; id != IDTABLE_NONE;) {
         uint32_t next = w->tree->nodes[id].next;
         if (!is_shown(w, id))
             break; /* the rest is lighter still */
@@ -266,8 +282,7 @@ static void put_children(const struct tree_walk *w, uint32_t parent, unsigned de
         put_tree_name(w, id);
         strbuf_puts(&t->prefix, last ? "           " : "|          ");
         uint32_t end = put_followers(w, id);
-        if (depth < DEPTH_MAX)
-            put_children(w, end, depth + 1);
+        put_children(w, end, depth + 1);
         shorten_prefix(t, length);
         id = last ? IDTABLE_NONE : next;
     }

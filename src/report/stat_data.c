@@ -353,6 +353,7 @@ void report_simulation_json(struct strbuf *out, const struct simulation_view *v)
         json_u64(&j, "simulation_wall_ns", s->runs[i].wall_ns);
         put_ending(&j, s->runs[i].status);
         json_u64(&j, "processes", s->runs[i].process_count);
+        json_bool(&j, "left_behind", s->runs[i].left_behind);
         json_array(&j, "counts");
         for (size_t event = 0; event < s->event_count; event++) {
             json_object(&j, NULL);

@@ -4,8 +4,7 @@
  *
  * A file is indexed once: which compilation unit has which addresses.  A unit that is hit is
  * decoded once, its lines and its tree of inlined calls into sorted arrays; addresses are then
- * looked up there.  libdw does the reading.  It must not be used by two threads on one handle, so
- * each thread takes a handle of its own from a pool; units are decoded by one thread each.
+ * looked up there.  Different units of one file may be decoded by different threads.
  */
 #ifndef ASSAY_SYMBOLS_DEBUG_H
 #define ASSAY_SYMBOLS_DEBUG_H
@@ -19,8 +18,9 @@ struct debug;
 
 #define DEBUG_NO_UNIT UINT32_MAX
 
-/* NULL when the file has no DWARF that can be read (or the build has no libdw). */
-struct debug *debug_open(const char *path);
+/* NULL when the file has no DWARF that can be read.  The image may be closed, unless it lies in
+ * memory. */
+struct debug *debug_open(const struct image *image);
 void debug_free(struct debug *debug);
 
 /* The unit that has an address, in the file's own terms. */

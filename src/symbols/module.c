@@ -251,7 +251,7 @@ struct debug *module_debug(struct module *m)
     struct image debug;
     if (m->kind == MODULE_KERNEL) {
         if (m->has_table && locate_vmlinux(m, &m->build_id, &debug)) {
-            m->debug = debug_open(debug.path);
+            m->debug = debug_open(&debug);
             m->debug_shift = m->debug ? kernel_shift(m, &debug) : 0;
             image_close(&debug);
         }
@@ -261,9 +261,9 @@ struct debug *module_debug(struct module *m)
         return NULL;
     bool has_code = module_open(m);
     if (has_code)
-        m->debug = debug_open(m->image.path);
+        m->debug = debug_open(&m->image);
     if (!m->debug && locate_debug(m, has_code ? &m->image : NULL, &debug)) {
-        m->debug = debug_open(debug.path);
+        m->debug = debug_open(&debug);
         image_close(&debug);
     }
     return m->debug;

@@ -48,8 +48,7 @@ TEST(wrong_lines_are_counted_and_explained)
         "assay.metric a 1 aaaaaaaaaaaaaaaa",
         "assay.metric a,b 1",
         "assay.metric \xff 1",
-        "assay.metric "
-        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 1",
+        "assay.metric aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 1",
     };
     for (size_t i = 0; i < ARRAY_COUNT(lines); i++) {
         CLEANUP(metrics_done) struct metric_list list = {0};

@@ -113,6 +113,7 @@ TEST(input_pipes_files_and_folders)
     CHECK(!run_failed(&f.result));
     char path[] = "/tmp/assay-runner-XXXXXX";
     CLEANUP(fd_closep) int fd = mkstemp(path);
+    CHECK(fd >= 0);
     spec = (struct run_spec){.stdout_to = RUN_FILE, .output_path = path};
     CHECK_INT(run_shell(&f, "echo first and longer", spec), 0);
     CHECK_INT(run_shell(&f, "echo second", spec), 0);

@@ -254,17 +254,17 @@ TEST(filters_by_comm_symbol_and_way)
     name_all(&w);
     struct rows rows;
     struct rows_options options = by_symbol(false);
-    options.comms = (struct name_filter){(const char *const[]){"t*"}, 1};
+    options.comms = (struct name_filter){.patterns = (const char *const[]){"t*"}, .count = 1};
     rows_build(&rows, &w.calls, &w.tasks, &options);
     CHECK_INT(rows.matched_weight, 30);
     rows_done(&rows);
     options.comms.count = 0;
-    options.through = (struct name_filter){(const char *const[]){"b"}, 1};
+    options.through = (struct name_filter){.patterns = (const char *const[]){"b"}, .count = 1};
     rows_build(&rows, &w.calls, &w.tasks, &options);
     CHECK_INT(rows.matched_weight, 10);
     rows_done(&rows);
     options.through.count = 0;
-    options.symbols = (struct name_filter){(const char *const[]){"y"}, 1};
+    options.symbols = (struct name_filter){.patterns = (const char *const[]){"y"}, .count = 1};
     rows_build(&rows, &w.calls, &w.tasks, &options);
     CHECK_INT(rows.count, 0);
     rows_done(&rows);
@@ -273,7 +273,8 @@ TEST(filters_by_comm_symbol_and_way)
 
 TEST(patterns)
 {
-    struct name_filter f = {(const char *const[]){"std::*::push_back", "operator*"}, 2};
+    struct name_filter f = {.patterns = (const char *const[]){"std::*::push_back", "operator*"},
+                            .count = 2};
     CHECK(name_filter_match(&f, "std::vector<int>::push_back"));
     CHECK(!name_filter_match(&f, "std::vector<int>::push_front"));
     CHECK(name_filter_match(&f, "operator*"));
