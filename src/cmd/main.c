@@ -20,6 +20,7 @@ const struct verb *const verbs[] = {
     /* experiments */
     &verb_run,
     &verb_compare,
+    &verb_answers,
     &verb_list,
     &verb_show,
     &verb_rm,
