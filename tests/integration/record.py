@@ -159,6 +159,16 @@ def it_ends_with_the_process():
 
 
 @test
+def the_duration_ends_the_recording_but_not_the_command():
+    # The command runs until the file is finished: its header then has feature bits.
+    bits = "od -An -j72 -N8 -tx8 perf.data"
+    result = record("--duration", "0.2", code=3, command=[
+        "sh", "-c", f'while [ "$({bits})" = " 0000000000000000" ]; do :; done; echo end; exit 3'])
+    contains(result.stdout, "end")
+    check(said=result.stderr)
+
+
+@test
 def some_cpus_only():
     record("-C", "0", "-F", "2000", command=["taskset", "-c", "0", *SPIN])
     equal({sample.cpu for sample in check().samples}, {0}, "CPUs")
