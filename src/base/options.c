@@ -111,6 +111,27 @@ static int missing_value(const struct option *o, struct error *err)
     return error_set(err, -EINVAL, "option %s needs a value: %s", name, o->value);
 }
 
+/* How many words behind its first value a list of several takes. */
+static int more_words(const struct option *o)
+{
+    int count = 0;
+    for (const char *c = o->kind == OPTION_LIST ? o->value : ""; *c; c++)
+        count += *c == ' ';
+    return count;
+}
+
+/* Stores a value and the words that belong to it; *index moves over them. */
+static int store_all(const struct option *o, void *target, const char *value, int argc, char **argv,
+                     int *index, struct error *err)
+{
+    if (*index + more_words(o) >= argc)
+        return missing_value(o, err);
+    int r = store(o, target, value, err);
+    for (int i = more_words(o); i > 0 && r == 0; i--)
+        r = store(o, target, argv[++*index], err);
+    return r;
+}
+
 /* Parses one "--name[=value]"; *index moves over a value in the next word. */
 static int parse_long(const struct option *table, void *target, int argc, char **argv, int *index,
                       struct error *err)
@@ -128,7 +149,7 @@ static int parse_long(const struct option *table, void *target, int argc, char *
             return missing_value(o, err);
         value = argv[++*index];
     }
-    return store(o, target, value, err);
+    return store_all(o, target, value, argc, argv, index, err);
 }
 
 /* Parses one word of letters, as -r5, -r 5 or -ddd. */
@@ -148,7 +169,9 @@ static int parse_letters(const struct option *table, void *target, int argc, cha
         const char *value = at[1] ? at + 1 : NULL;
         if (!value && *index + 1 >= argc)
             return missing_value(o, err);
-        return store(o, target, value ? value : argv[++*index], err);
+        if (!value)
+            value = argv[++*index];
+        return store_all(o, target, value, argc, argv, index, err);
     }
     return 0;
 }

@@ -18,7 +18,8 @@ enum option_kind {
     OPTION_COUNT,    /* unsigned *: one more each time */
     OPTION_STRING,   /* const char **: points into argv */
     OPTION_OPTIONAL, /* const char **: --name or --name=VALUE; "" when no value was given */
-    OPTION_LIST,     /* struct option_list *: may be given several times */
+    OPTION_LIST,     /* struct option_list *: may be given several times; when its value is called
+                        "VAR MIN MAX", each time takes three words and appends them all */
     OPTION_U64,      /* uint64_t * */
     OPTION_DOUBLE,   /* double * */
     OPTION_MS,       /* uint64_t * in nanoseconds; a bare number counts milliseconds */

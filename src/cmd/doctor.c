@@ -26,6 +26,7 @@ static void print_json(const struct machine *m, const struct noise_test *test)
     CLEANUP(strbuf_done) struct strbuf out = {0};
     struct json j = {.out = &out};
     json_object(&j, NULL);
+    json_string(&j, "format", "assay-doctor-1");
     json_string(&j, "assay", ASSAY_VERSION);
     machine_write_json(m, &j, "machine");
     if (test)

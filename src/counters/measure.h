@@ -13,9 +13,10 @@
 struct measured_run {
     struct counter_value *values; /* one per event */
     uint64_t wall_ns;
-    bool has_command; /* the three below are known */
+    bool has_command; /* the next three are known */
     int status;       /* as wait4 gives it */
     struct rusage usage;
+    bool rss_is_bound; /* peak memory not above assay's own, which a child starts with: "at most" */
     bool timed_out;
     bool left_behind; /* processes of the command went on after it had ended */
 };
@@ -23,12 +24,14 @@ struct measured_run {
 struct measured_interval {
     uint64_t end_ns;    /* since counting began */
     uint64_t length_ns; /* really passed, not asked for */
+    size_t run;         /* the index of the run it belongs to */
     struct counter_value *values;
 };
 
 struct measured_thread {
     pid_t pid, tid;
     char name[17];
+    uint64_t wall_ns;             /* of the runs that it was part of */
     struct counter_value *values; /* summed over runs */
 };
 

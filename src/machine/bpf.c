@@ -64,11 +64,12 @@ static int load_empty(enum bpf_prog_type type)
 /* uint64_t *value = map_lookup(map, &(uint32_t){0}); if (value) ++*value, atomically; return 0; */
 static int load_counting(enum bpf_prog_type type, int map_fd)
 {
+    /* BPF_K and BPF_IMM, the constant operands, are 0 and left out. */
     const struct bpf_insn code[] = {
         {.code = BPF_ST | BPF_MEM | BPF_W, .dst_reg = BPF_REG_10, .off = -4},
         {.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_2, .src_reg = BPF_REG_10},
-        {.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_2, .imm = -4},
-        {.code = BPF_LD | BPF_DW | BPF_IMM,
+        {.code = BPF_ALU64 | BPF_ADD, .dst_reg = BPF_REG_2, .imm = -4},
+        {.code = BPF_LD | BPF_DW,
          .dst_reg = BPF_REG_1,
          .src_reg = BPF_PSEUDO_MAP_FD,
          .imm = map_fd},

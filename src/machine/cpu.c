@@ -62,17 +62,16 @@ static void probe_turbo(struct machine *m)
 }
 
 /* The governors of all processors, each named once. */
-static void list_governors(const struct machine *m, struct strbuf *out)
+static void list_governors(struct strbuf *out)
 {
-    for (size_t cpu = 0; cpu < 8 * m->cpu_count && cpu < 8192; cpu++) {
+    if (access(CPU_FOLDER "cpu0/cpufreq", F_OK) < 0)
+        return;
+    size_t count;
+    CLEANUP(memory_freep) int *online = machine_online_cpus(&count);
+    for (size_t i = 0; i < count; i++) {
         char path[128], line[64];
-        snprintf(path, sizeof(path), CPU_FOLDER "cpu%zu/cpufreq/scaling_governor", cpu);
-        if (!file_read_line(path, line, sizeof(line)) || !*line) {
-            if (cpu == 0 && access(CPU_FOLDER "cpu0/cpufreq", F_OK) < 0)
-                return;
-            continue;
-        }
-        if (!strstr(strbuf_text(out), line))
+        snprintf(path, sizeof(path), CPU_FOLDER "cpu%d/cpufreq/scaling_governor", online[i]);
+        if (file_read_line(path, line, sizeof(line)) && *line && !strstr(strbuf_text(out), line))
             strbuf_printf(out, "%s%s", out->length ? ", " : "", line);
     }
 }
@@ -81,7 +80,7 @@ static void probe_governor(struct machine *m)
 {
     CLEANUP(strbuf_done) struct strbuf governors = {0};
     char driver[64] = "";
-    list_governors(m, &governors);
+    list_governors(&governors);
     file_read_line(CPU_FOLDER "cpu0/cpufreq/scaling_driver", driver, sizeof(driver));
     if (!governors.length) {
         finding_add(m, "governor", "frequency governor", FINDING_UNKNOWN,

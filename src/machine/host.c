@@ -316,13 +316,14 @@ static void probe_realtime(struct machine *m)
 {
     struct sched_param before, now = {.sched_priority = 1};
     int policy = sched_getscheduler(0);
-    if (policy < 0 || sched_getparam(0, &before) < 0 || policy == SCHED_FIFO) {
-        finding_add(m, "realtime", "real-time scheduling",
-                    policy == SCHED_FIFO ? FINDING_YES : FINDING_UNKNOWN, "%s",
-                    policy == SCHED_FIFO ? "in use" : "the scheduler does not tell");
+    if (policy != SCHED_OTHER && policy != SCHED_BATCH) {
+        bool is_used = policy == SCHED_FIFO || policy == SCHED_RR;
+        finding_add(m, "realtime", "real-time scheduling", is_used ? FINDING_YES : FINDING_UNKNOWN,
+                    "%s", is_used ? "in use" : "not tried under this scheduling policy");
         return;
     }
-    int r = sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &now) < 0 ? -errno : 0;
+    int r =
+        sched_getparam(0, &before) < 0 || sched_setscheduler(0, SCHED_FIFO, &now) < 0 ? -errno : 0;
     if (r == 0)
         sched_setscheduler(0, policy, &before);
     struct finding *f =

@@ -70,37 +70,38 @@ static void probe_processor(struct machine *m)
         arm_model(m, cpuinfo);
 }
 
-/* How many numbers a list like "0-3,7" holds, 0 when it is none. */
-static size_t list_count(const char *path)
+int *machine_online_cpus(size_t *ret_count)
 {
-    char line[1024];
-    CLEANUP(memory_freep) int *list = NULL;
-    size_t count = 0;
-    if (!file_read_line(path, line, sizeof(line)) || parse_cpu_list(line, &list, &count, NULL) < 0)
-        return 0;
-    return count;
+    char line[4096];
+    int *list = NULL;
+    if (file_read_line("/sys/devices/system/cpu/online", line, sizeof(line)) &&
+        parse_cpu_list(line, &list, ret_count, NULL) == 0)
+        return list;
+    /* Without /sys, as in some containers, they are taken to be the first ones. */
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    *ret_count = online > 0 ? (size_t)online : 1;
+    list = memory_zalloc(*ret_count, sizeof(*list));
+    for (size_t i = 0; i < *ret_count; i++)
+        list[i] = (int)i;
+    return list;
 }
 
 static void count_processors(struct machine *m)
 {
-    m->cpu_count = list_count("/sys/devices/system/cpu/online");
-    if (!m->cpu_count) {
-        long online = sysconf(_SC_NPROCESSORS_ONLN);
-        m->cpu_count = online > 0 ? (size_t)online : 0;
-    }
+    CLEANUP(memory_freep) int *online = machine_online_cpus(&m->cpu_count);
     size_t size = CPU_ALLOC_SIZE(8192);
     CLEANUP(memory_freep) cpu_set_t *set = memory_zalloc(1, size);
     if (sched_getaffinity(0, size, set) == 0)
         m->cpu_usable_count = (size_t)CPU_COUNT_S(size, set);
     /* A core is counted at its first thread. */
-    for (size_t cpu = 0; cpu < 8192 && cpu <= 8 * m->cpu_count; cpu++) {
+    for (size_t i = 0; i < m->cpu_count; i++) {
         char path[128], line[256];
-        snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%zu/topology/thread_siblings_list",
-                 cpu);
+        snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+                 online[i]);
         CLEANUP(memory_freep) int *list = NULL;
         size_t count;
         if (file_read_line(path, line, sizeof(line)) &&
-            parse_cpu_list(line, &list, &count, NULL) == 0 && count && (size_t)list[0] == cpu)
+            parse_cpu_list(line, &list, &count, NULL) == 0 && list[0] == online[i])
             m->core_count++;
     }
 }

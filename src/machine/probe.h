@@ -19,6 +19,9 @@ const char *machine_text(struct machine *m, const char *format, ...)
 /* Whether this process has the capability (CAP_SYS_ADMIN, …). */
 bool machine_may(const struct machine *m, unsigned capability);
 
+/* The numbers of the processors that are online, in order; the caller frees them. */
+int *machine_online_cpus(size_t *ret_count);
+
 typedef void machine_probe_fn(struct machine *m, enum machine_depth depth);
 
 machine_probe_fn probe_identity, probe_pmu, probe_software, probe_tracing, probe_bpf, probe_cpu,

@@ -2,6 +2,7 @@
 /* The pieces that the tables of `assay stat` share: see stat.h. */
 #include "base/memory.h"
 #include "report/stat.h"
+#include "stats/summary.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,20 +11,14 @@
 
 struct spread spread_of(const double *values, size_t count)
 {
-    struct spread s = {.count = count};
-    if (!count)
-        return s;
-    double squares = 0;
-    s.min = s.max = values[0];
-    for (size_t i = 0; i < count; i++) {
-        double step = values[i] - s.mean;
-        s.mean += step / (double)(i + 1);
-        squares += step * (values[i] - s.mean);
-        s.min = fmin(s.min, values[i]);
-        s.max = fmax(s.max, values[i]);
-    }
-    s.stddev = count > 1 ? sqrt(squares / (double)(count - 1)) : 0;
-    return s;
+    struct running r = {0};
+    for (size_t i = 0; i < count; i++)
+        running_add(&r, values[i]);
+    return (struct spread){.count = count,
+                           .mean = r.mean,
+                           .stddev = count > 1 ? running_stddev(&r) : 0,
+                           .min = r.min,
+                           .max = r.max};
 }
 
 void strbuf_put_grouped(struct strbuf *out, double value, int decimals, int width)

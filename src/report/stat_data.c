@@ -95,8 +95,10 @@ static void put_run(struct json *j, const struct stat_view *v, const struct meas
     json_u64(j, "wall_ns", run->wall_ns);
     if (run->has_command)
         put_ending(j, run->status);
-    if (run->has_command && v->has_usage)
+    if (run->has_command && v->has_usage) {
         put_usage(j, &run->usage);
+        json_bool(j, "rss_is_bound", run->rss_is_bound);
+    }
     json_bool(j, "timed_out", run->timed_out);
     json_bool(j, "left_behind", run->left_behind);
     put_counts(j, v, run->values);
@@ -192,6 +194,7 @@ static void put_intervals(struct json *j, const struct stat_view *v)
         json_object(j, NULL);
         json_u64(j, "end_ns", v->m->intervals[i].end_ns);
         json_u64(j, "length_ns", v->m->intervals[i].length_ns);
+        json_u64(j, "run", v->m->intervals[i].run + 1);
         put_counts(j, v, v->m->intervals[i].values);
         json_end(j);
     }
@@ -299,7 +302,8 @@ static void put_csv_run(struct strbuf *out, const struct stat_view *v, size_t in
     if (v->has_usage) {
         put_csv_figure(out, where, "user", "ns", timeval_ns(run->usage.ru_utime));
         put_csv_figure(out, where, "sys", "ns", timeval_ns(run->usage.ru_stime));
-        put_csv_figure(out, where, "rss-max", "bytes", (uint64_t)run->usage.ru_maxrss * 1024);
+        put_csv_figure(out, where, run->rss_is_bound ? "rss-at-most" : "rss-max", "bytes",
+                       (uint64_t)run->usage.ru_maxrss * 1024);
         put_csv_figure(out, where, "involuntary-switches", "count", (uint64_t)run->usage.ru_nivcsw);
     }
     bool killed = WIFSIGNALED(run->status);
@@ -321,8 +325,12 @@ void report_stat_csv(struct strbuf *out, const struct stat_view *v)
     for (size_t i = 0; i < v->m->run_count; i++)
         put_csv_run(out, v, i);
     for (size_t i = 0; i < v->m->interval_count; i++) {
-        char where[48];
-        snprintf(where, sizeof(where), "at %.9f s", (double)v->m->intervals[i].end_ns / 1e9);
+        char where[80];
+        int used = v->requested_runs > 1
+                       ? snprintf(where, sizeof(where), "run %zu ", v->m->intervals[i].run + 1)
+                       : 0;
+        snprintf(where + used, sizeof(where) - (size_t)used, "at %.9f s",
+                 (double)v->m->intervals[i].end_ns / 1e9);
         put_csv_counts(out, v, where, v->m->intervals[i].values);
     }
     for (size_t i = 0; i < v->m->thread_count; i++) {
@@ -350,6 +358,7 @@ void report_simulation_json(struct strbuf *out, const struct simulation_view *v)
         json_u64(&j, "simulation_wall_ns", s->runs[i].wall_ns);
         put_ending(&j, s->runs[i].status);
         json_u64(&j, "processes", s->runs[i].process_count);
+        json_bool(&j, "left_behind", s->runs[i].left_behind);
         json_array(&j, "counts");
         for (size_t event = 0; event < s->event_count; event++) {
             json_object(&j, NULL);

@@ -15,8 +15,10 @@
 #include <stddef.h>
 
 enum {
-    /* From this many rounds on an interval is called a 95 % interval. */
+    /* From this many rounds (paired) or values on each side (unpaired) on, an interval is called a
+     * 95 % interval. */
     COMPARISON_ROUNDS_MIN = 8,
+    COMPARISON_VALUES_MIN = 4,
 };
 
 enum comparison_scale {
@@ -36,6 +38,7 @@ struct comparison {
     double effective_count;       /* how many independent rounds would tell as much */
     bool autocorrelated;          /* the rounds depend on each other beyond chance */
     bool too_few;                 /* too few rounds for a 95 % interval */
+    bool paired;
     const char *method;
 };
 
@@ -46,5 +49,16 @@ struct comparison {
  */
 int stats_compare_paired(const double *base_values, const double *new_values, size_t round_count,
                          double level, struct comparison *ret_comparison, struct error *err);
+
+/* Compares two samples that were not taken in common rounds, each in the order in which it ran. */
+int stats_compare_unpaired(const double *base_values, size_t base_count, const double *new_values,
+                           size_t new_count, double level, struct comparison *ret_comparison,
+                           struct error *err);
+
+/* The interval shows a difference and stands on enough rounds to be believed. */
+bool comparison_differs(const struct comparison *comparison);
+
+/* Turns estimate, low and high from logarithms into ratios; for the two above. */
+void comparison_from_logs(struct comparison *comparison);
 
 #endif

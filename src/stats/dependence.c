@@ -1,34 +1,106 @@
 /* SPDX-License-Identifier: MIT */
-/* See dependence.h. */
+/*
+ * See dependence.h.
+ *
+ * Two looks at the same thing.  The rank version of von Neumann's ratio (Bartels 1982), mean
+ * square difference of neighbours over twice the variance, sees dependence between neighbours from
+ * few values.  Blocking (Flyvbjerg & Petersen 1989), comparing the spread of means of 2, 4, 8 …
+ * neighbours with what independence predicts, sees slow wandering, but needs many.
+ *
+ * With a known correlation the standard error grows by sqrt((1 + r) / (1 - r)).  From eight values
+ * r is known very badly, and the constants below make up for it: they were chosen by simulation so
+ * that the final interval covers 93 to 97 % for independent noise of any shape and at least 90 %
+ * for autocorrelations up to 0.5 (bench/stats-coverage; docs/METHOD.md has the table).
+ */
 #include "stats/dependence.h"
+#include "stats/distributions.h"
 
 #include <math.h>
 
-static double autocorrelation(const double *scores, size_t count, size_t lag)
+enum { BLOCKS_MIN = 6 };
+
+static const double block_chance = 0.05; /* widen only for what chance does more seldom */
+static const double small_sample_boost = 3200;
+static const double small_sample_alpha = 3;
+
+static double mean_square(const double *values, size_t count)
 {
-    double mean = 0, square = 0, product = 0;
+    double mean = 0, squares = 0;
     for (size_t i = 0; i < count; i++)
-        mean += scores[i];
+        mean += values[i];
     mean /= (double)count;
-    for (size_t i = 0; i < count; i++) {
-        double d = scores[i] - mean;
-        square += d * d;
-        if (i >= lag)
-            product += d * (scores[i - lag] - mean);
-    }
-    return square > 0 ? product / square : 0;
+    for (size_t i = 0; i < count; i++)
+        squares += (values[i] - mean) * (values[i] - mean);
+    return squares / (double)(count - 1);
 }
 
-void dependence_estimate(const double *scores, size_t count, struct dependence *ret_dependence)
+static double neighbour_correlation(const double *scores, size_t count, double variance)
 {
-    *ret_dependence = (struct dependence){.widening = 1};
-    if (count < 5)
-        return;
-    double n = (double)count, r = autocorrelation(scores, count, 1);
-    /* E[r] is about rho - (1 + 3 rho) / n (Kendall 1954). */
-    double rho = fmin(0.95, (n * r + 1) / (n - 3));
-    ret_dependence->lag1 = rho;
-    ret_dependence->found = r > -1 / n + 2.326 / sqrt(n);
-    if (rho > 0)
-        ret_dependence->widening = sqrt((1 + rho) / (1 - rho));
+    double steps = 0;
+    for (size_t i = 1; i < count; i++)
+        steps += (scores[i] - scores[i - 1]) * (scores[i] - scores[i - 1]);
+    return 1 - steps / (2 * variance * (double)(count - 1));
+}
+
+/* Halves the series again and again; the scores become block means in place. */
+static double block_excess(double *scores, size_t count, double variance, bool *found)
+{
+    double worst = 1;
+    size_t size = 1;
+    for (size_t blocks = count / 2; blocks >= BLOCKS_MIN; blocks /= 2) {
+        for (size_t i = 0; i < blocks; i++)
+            scores[i] = (scores[2 * i] + scores[2 * i + 1]) / 2;
+        size *= 2;
+        double freedom = (double)blocks - 1;
+        double ratio = mean_square(scores, blocks) * (double)size / variance;
+        if (ratio <= 1)
+            continue;
+        double chance = dist_chi_square_tail(ratio * freedom, freedom);
+        if (chance > block_chance)
+            continue;
+        *found = *found || chance < block_chance / 10;
+        double widening =
+            sqrt(ratio) * dist_t_quantile(0.975, freedom) / dist_normal_quantile(0.975);
+        worst = fmax(worst, widening);
+    }
+    return worst;
+}
+
+void dependence_estimate(double *scores, size_t count, struct dependence *ret_dependence)
+{
+    struct dependence d = {.block = 1};
+    double variance = count < 4 ? 0 : mean_square(scores, count);
+    if (variance > 0) {
+        double n = (double)count;
+        d.lag1 = neighbour_correlation(scores, count, variance);
+        d.found = d.lag1 > dist_normal_quantile(0.99) * sqrt((n - 2) / (n * n - 1));
+        d.block = block_excess(scores, count, variance, &d.found);
+    }
+    *ret_dependence = d;
+}
+
+double dependence_widening(double lag1, double block, size_t count)
+{
+    double n = (double)count, r = fmin(lag1, 0.98);
+    if (r <= 0)
+        return block;
+    double boost = 0.9 + small_sample_boost / (n * n * n);
+    double widening = 1 + boost * (sqrt((1 + r) / (1 - r)) - 1);
+    return fmax(block, fmin(widening, fmax(3, n / 4)));
+}
+
+/* Nothing is given away below 8 values: there the interval is not called a 95 % interval. */
+static double given_away(size_t count)
+{
+    return count < 8 ? 0 : small_sample_alpha / (double)count;
+}
+
+double dependence_alpha(double alpha, size_t count)
+{
+    return alpha * (1 + given_away(count)) / (1 + alpha * given_away(count));
+}
+
+double dependence_p(double p, size_t count)
+{
+    return p / (1 + (1 - p) * given_away(count));
 }

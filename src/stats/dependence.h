@@ -10,12 +10,22 @@
 #include <stddef.h>
 
 struct dependence {
-    double lag1;     /* autocorrelation of the ranks at distance 1, corrected for its bias */
-    double widening; /* factor for intervals made for independent values, 1 or more */
-    bool found;      /* beyond what chance gives independent values (one-sided 1 %) */
+    double lag1;  /* correlation of a value with the one before; mean 0 for independent ones */
+    double block; /* how much more blocks of values vary than independence allows, 1 or more */
+    bool found;   /* beyond what chance gives independent values (about 1 %) */
 };
 
-/* `scores` are ranks (or any bounded scores) in the order in which the values were taken. */
-void dependence_estimate(const double *scores, size_t count, struct dependence *ret_dependence);
+/* `scores` are the ranks of the values in the order in which they were taken; they are
+ * overwritten.  Ranks, because an outlier must neither make nor hide a dependence. */
+void dependence_estimate(double *scores, size_t count, struct dependence *ret_dependence);
+
+/* The factor by which an interval made for `count` independent values is to be widened. */
+double dependence_widening(double lag1, double block, size_t count);
+
+/* The error probability to ask of the interval before it is widened: a little more than what is
+ * wanted in the end, because chance widens the interval of independent values too.  dependence_p
+ * is its inverse, for p-values. */
+double dependence_alpha(double alpha, size_t count);
+double dependence_p(double p, size_t count);
 
 #endif

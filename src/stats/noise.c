@@ -4,12 +4,14 @@
 #include "base/memory.h"
 #include "stats/comparison.h"
 #include "stats/distributions.h"
+#include "stats/sort.h"
+#include "stats/summary.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-enum { SITTING_ROUNDS = 10, BATCHES_MIN = 8 };
+enum { SITTING_ROUNDS = 10, WINDOWS_MIN = 8, WINDOW_ROUNDS_MIN = 20 };
 
 static const double power = 0.9, level = 0.95;
 
@@ -31,7 +33,7 @@ static void judge_sittings(const double *first, const double *second, struct noi
         if (stats_compare_paired(first + start, second + start, SITTING_ROUNDS, level, &c, NULL) <
             0)
             continue;
-        noise->false_alarm_count += c.low > 1 || c.high < 1;
+        noise->false_alarm_count += comparison_differs(&c);
     }
     noise->false_alarm_rate = noise->false_alarm_low = noise->false_alarm_high = NAN;
     if (noise->sitting_count == 0)
@@ -41,41 +43,53 @@ static void judge_sittings(const double *first, const double *second, struct noi
                            &noise->false_alarm_low, &noise->false_alarm_high);
 }
 
-/* The standard error of the estimate from one round, seen through batches of `size` rounds: the
- * spread of their estimates times the root of size.  Also gives the number of batches. */
-static double error_of_batches(const double *first, const double *second, size_t count, size_t size,
-                               size_t *ret_batches)
+/*
+ * A change by the factor exp(d) moves the interval of the logs by d and leaves its width, because
+ * the comparison looks at order and ranks only.  So a window of rounds with the interval [l, h]
+ * would find a slow-down d > -l and a speed-up d > h, and the change that is found in nine windows
+ * of ten is the quantile of these.
+ */
+static double window_change(const double *first, const double *second, size_t count, size_t window)
 {
-    double mean = 0, squares = 0;
-    size_t batches = 0;
-    for (size_t start = 0; start + size <= count; start += size) {
+    size_t step = window / 4 > 0 ? window / 4 : 1, found = 0;
+    size_t windows = (count - window) / step + 1;
+    double *needed CLEANUP(memory_freep) = memory_alloc(2 * windows * sizeof(double));
+    for (size_t start = 0; start + window <= count; start += step) {
         struct comparison c;
-        if (stats_compare_paired(first + start, second + start, size, level, &c, NULL) < 0)
+        if (stats_compare_paired(first + start, second + start, window, level, &c, NULL) < 0)
             continue;
-        double value = log(c.estimate), before = value - mean;
-        batches++;
-        mean += before / (double)batches;
-        squares += before * (value - mean);
+        needed[found++] = fmax(0, -log(c.low));
+        needed[found++] = fmax(0, log(c.high));
     }
-    *ret_batches = batches;
-    return batches < 2 ? NAN : sqrt(squares / (double)(batches - 1) * (double)size);
+    sort_doubles(needed, found);
+    return stats_quantile(needed, found, power);
 }
 
+/* The same from all rounds at once, of which there is only one window: the half-width of the
+ * interval is 1.96 standard errors, and 1.28 more make the power 90 %. */
+static double whole_change(const double *first, const double *second, size_t count)
+{
+    struct comparison c;
+    if (stats_compare_paired(first, second, count, level, &c, NULL) < 0)
+        return NAN;
+    double half = (log(c.high) - log(c.low)) / 2;
+    double limit = dist_normal_quantile(1 - (1 - level) / 2);
+    return half * (1 + dist_normal_quantile(power) / limit);
+}
+
+/* Windows of the budget's length, where there are enough of them; else shorter ones, and all that
+ * there is, scaled with the root of the length, the worse of the two. */
 static double smallest_change(const double *first, const double *second, size_t count,
                               double budget_rounds)
 {
-    double error = 0;
-    for (size_t size = 1; count / size >= BATCHES_MIN; size *= 2) {
-        size_t batches;
-        double seen = error_of_batches(first, second, count, size, &batches);
-        /* Larger batches replace smaller ones where they show more than chance allows. */
-        if (size == 1 || seen > error)
-            error = seen;
+    double longest = fmax((double)count / WINDOWS_MIN, fmin((double)count, WINDOW_ROUNDS_MIN));
+    double window = floor(fmin(fmax(budget_rounds, COMPARISON_ROUNDS_MIN), longest));
+    double change = window_change(first, second, count, (size_t)window);
+    if (window < budget_rounds) {
+        double whole = whole_change(first, second, count) * sqrt((double)count / budget_rounds);
+        change = fmax(change * sqrt(window / budget_rounds), whole);
     }
-    double rounds_freedom = fmax(budget_rounds - 1, 2);
-    double needed = dist_t_quantile(1 - (1 - level) / 2, rounds_freedom) +
-                    dist_t_quantile(power, rounds_freedom);
-    return expm1(needed * error / sqrt(fmax(budget_rounds, 1)));
+    return expm1(change);
 }
 
 void stats_noise(const double *first, const double *second, size_t round_count,
@@ -85,7 +99,8 @@ void stats_noise(const double *first, const double *second, size_t round_count,
     ret_noise->round_count = round_count;
     ret_noise->smallest_change = NAN;
     judge_sittings(first, second, ret_noise);
-    if (round_count < BATCHES_MIN || !usable(first, round_count) || !usable(second, round_count))
+    if (round_count < COMPARISON_ROUNDS_MIN || !usable(first, round_count) ||
+        !usable(second, round_count))
         return;
     double budget_rounds = floor(budget_seconds / round_seconds);
     ret_noise->smallest_change = smallest_change(first, second, round_count, budget_rounds);

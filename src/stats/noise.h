@@ -4,8 +4,8 @@
  *
  * The rounds are cut into sittings; each sitting is judged by the very comparison that assay uses
  * for real ones, and whatever it calls different is a false alarm.  The smallest change that a
- * budget of measuring would find comes from the spread between batches of rounds, not between
- * rounds, so that noise which lasts over many rounds counts in full.
+ * budget of measuring would find is read from windows of consecutive rounds as long as the budget,
+ * so that noise which lasts over many rounds counts in full.
  */
 #ifndef ASSAY_STATS_NOISE_H
 #define ASSAY_STATS_NOISE_H

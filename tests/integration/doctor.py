@@ -42,6 +42,7 @@ def as_nobody():
 def json_is_complete():
     record = json.loads(assay("doctor", "--json", "--no-noise", check=0).stdout)
     lacks(record, "noise")
+    equal(record["format"], "assay-doctor-1")
     machine = record["machine"]
     equal(machine["kernel_release"], os.uname().release)
     equal(machine["arch"], os.uname().machine)

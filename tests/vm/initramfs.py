@@ -14,7 +14,7 @@ class Initramfs:
     def folder(self, path):
         path = pathlib.PurePosixPath("/") / path
         for parent in [*reversed(path.parents), path]:
-            if parent != path.root and str(parent) != "/" and str(parent) not in self.paths:
+            if str(parent) != "/" and str(parent) not in self.paths:
                 self.entry(str(parent), stat.S_IFDIR | 0o755, b"")
 
     def file(self, path, content, mode=0o755):

@@ -73,6 +73,9 @@ def fetch(package=DEFAULT_PACKAGE, architecture="arm64", refresh=False):
 
 def fetch_into(folder, package, architecture):
     folder.mkdir(exist_ok=True)
+    for tool in ("apt-config", "apt-get", "apt-cache", "dpkg-deb"):
+        if not shutil.which(tool):
+            raise KernelError(f"{tool} is not here, and the kernel is one of Debian's packages")
     for left_over in folder.glob("fetching-*"):
         shutil.rmtree(left_over)
     with tempfile.TemporaryDirectory(prefix="fetching-", dir=folder) as scratch:

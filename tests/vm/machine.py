@@ -166,6 +166,7 @@ class Machine:
 
     def fail(self, what):
         self.process.kill()
+        self.process.wait()
         errors = self.process.stderr.read().decode(errors="replace")
         console = self.console.read_text(errors="replace") if self.console.exists() else ""
         last = "\n".join([*errors.splitlines(), *console.splitlines()][-20:])

@@ -227,15 +227,6 @@ def threads_are_told_apart_or_it_is_said_that_they_cannot():
 
 
 @test
-def doctor_finds_the_counters():
-    document = run_json("assay", "doctor", "--json", "--quick")
-    found = {finding["id"]: finding for finding in document["findings"]}
-    equal([found["pmu"]["state"], found["pmu"]["value"]], ["yes", 7], "counters")
-    contains(found["pmu"]["detail"], "instructions")
-    equal(found["pmu-sampling"]["state"], "yes", "sampling")
-
-
-@test
 def events_lists_what_the_pmu_has():
     listed = {event["name"]: event["supported"]
               for event in run_json("assay", "events", "--all", "--json")}

@@ -10,7 +10,7 @@ struct sample {
     bool all;
     unsigned detail;
     const char *output, *sim;
-    struct option_list events;
+    struct option_list events, ranges;
     uint64_t repeat, interval_ns;
 };
 
@@ -21,6 +21,7 @@ static const struct option table[] = {
     {'o', "output", OPTION_STRING, offsetof(struct sample, output), "FILE", "file", "file"},
     {0, "sim", OPTION_OPTIONAL, offsetof(struct sample, sim), "full", "sim", NULL},
     {'e', "event", OPTION_LIST, offsetof(struct sample, events), "EVENT", "event", "event"},
+    {'P', "range", OPTION_LIST, offsetof(struct sample, ranges), "VAR MIN MAX", "range", NULL},
     {'r', "repeat", OPTION_U64, offsetof(struct sample, repeat), "N", "repeat", NULL},
     {'I', "interval", OPTION_MS, offsetof(struct sample, interval_ns), "MS", "interval", NULL},
     {0},
@@ -99,4 +100,26 @@ TEST(help_lists_every_option)
     CHECK_CONTAINS(strbuf_text(&out), "usage: assay stat -- CMD\n");
     CHECK_CONTAINS(strbuf_text(&out), "  -r, --repeat N");
     CHECK_CONTAINS(strbuf_text(&out), "--sim[=full]");
+}
+
+TEST(a_list_may_take_several_words_at_a_time)
+{
+    struct sample s;
+    struct error err;
+    char *argv[] = {"x", "-P", "a", "-1", "2", "--range", "b", "3", "4", "-a", "rest", NULL};
+    CHECK_INT(parse(&s, &err, argv), 10);
+    CHECK_INT(s.ranges.count, 6);
+    CHECK_STR(s.ranges.items[1], "-1");
+    CHECK_STR(s.ranges.items[5], "4");
+    CHECK(s.all);
+    free(s.ranges.items);
+    char *attached[] = {"x", "-Pa", "1", "2", "--range=b", "3", "4", "rest", NULL};
+    CHECK_INT(parse(&s, &err, attached), 7);
+    CHECK_INT(s.ranges.count, 6);
+    CHECK_STR(s.ranges.items[3], "b");
+    free(s.ranges.items);
+    char *few[] = {"x", "-P", "a", "1", NULL};
+    CHECK_INT(parse(&s, &err, few), -EINVAL);
+    CHECK_CONTAINS(err.message, "VAR MIN MAX");
+    free(s.ranges.items);
 }

@@ -1,22 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The noise test of doctor, on simulated machines whose noise is known. */
 #include "stats/noise.h"
-#include "base/memory.h"
+#include "simulate.h"
 #include "stats/comparison.h"
-#include "stats/random.h"
 #include "test.h"
-
-enum { ROUNDS = 400, TRIALS = 60 };
-
-/* One program on a machine whose speed wanders (AR(1) with `rho`), each run `spread` off. */
-static void machine(struct rng *rng, double rho, double spread, double *values, size_t count)
-{
-    double state = rng_normal(rng);
-    for (size_t i = 0; i < count; i++) {
-        values[i] = 0.02 * exp(spread * state);
-        state = rho * state + sqrt(1 - rho * rho) * rng_normal(rng);
-    }
-}
 
 TEST(false_alarms_are_counted)
 {
@@ -38,36 +25,37 @@ TEST(false_alarms_are_counted)
 }
 
 /* Of budgets that hold a change of the size that was promised, the share in which it is found. */
-static double found_share(double rho, double spread, size_t budget_rounds)
+static double found_share(const char *name, size_t rounds, size_t budget_rounds)
 {
-    double *a CLEANUP(memory_freep) = memory_alloc(ROUNDS * sizeof(double));
-    double *b CLEANUP(memory_freep) = memory_alloc(ROUNDS * sizeof(double));
+    enum { ROUNDS_MAX = 400, TRIALS = 40, AGAIN = 10 };
+    double a[ROUNDS_MAX], b[ROUNDS_MAX];
+    const struct shape *shape = shapes;
+    while (strcmp(shape->name, name) != 0)
+        shape++;
     struct rng rng;
     size_t found = 0;
     rng_seed(&rng, 7);
     for (size_t trial = 0; trial < TRIALS; trial++) {
         struct noise noise;
-        machine(&rng, rho, spread, a, ROUNDS);
-        machine(&rng, rho, spread, b, ROUNDS);
-        stats_noise(a, b, ROUNDS, 0.04, 0.04 * (double)budget_rounds + 0.001, &noise);
-        for (size_t again = 0; again < 10; again++) {
+        simulate(&rng, shape, 1, true, a, b, rounds);
+        stats_noise(a, b, rounds, 0.04, 0.04 * (double)budget_rounds + 0.001, &noise);
+        for (size_t again = 0; again < AGAIN; again++) {
             struct comparison c;
-            machine(&rng, rho, spread, a, budget_rounds);
-            machine(&rng, rho, spread, b, budget_rounds);
-            for (size_t i = 0; i < budget_rounds; i++)
-                b[i] *= 1 + noise.smallest_change;
+            simulate(&rng, shape, 1 + noise.smallest_change, true, a, b, budget_rounds);
             stats_compare_paired(a, b, budget_rounds, 0.95, &c, NULL);
             found += c.low > 1;
         }
     }
-    return (double)found / (10 * TRIALS);
+    return (double)found / (TRIALS * AGAIN);
 }
 
 TEST(the_smallest_change_is_found_as_often_as_promised)
 {
-    CHECK_NEAR(found_share(0, 0.02, 100), 0.9, 0.1);
-    CHECK_NEAR(found_share(0, 0.2, 20), 0.9, 0.1);
-    CHECK_NEAR(found_share(0.5, 0.02, 200), 0.9, 0.1);
+    CHECK_NEAR(found_share("normal", 400, 20), 0.9, 0.06);
+    CHECK_NEAR(found_share("one in ten slow (Pareto)", 400, 50), 0.9, 0.06);
+    CHECK_NEAR(found_share("autocorrelation 0.5", 400, 100), 0.9, 0.06);
+    CHECK_NEAR(found_share("drift of 30 %", 400, 400), 0.9, 0.06);
+    CHECK_NEAR(found_share("normal", 60, 200), 0.9, 0.09);
 }
 
 TEST(too_little_to_tell_is_said)

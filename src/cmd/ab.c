@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: MIT */
+/* `assay ab`: which of some commands is faster, by how much, and can that be told? */
+#include "cmd/ab.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "cmd/cmd.h"
+#include "experiment/hyperfine.h"
+#include "report/ab.h"
+#include "stats/sort.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <sys/random.h>
+
+#define DEFAULT_ROUNDS_MIN 10
+#define DEFAULT_TIME_NS (3 * NS_PER_S) /* for each command */
+#define PRECISION_TIME_NS (600 * NS_PER_S)
+#define SHELL_TRIALS 11
+
+#define O(field) offsetof(struct ab_options, field)
+
+static const struct option options[] = {
+    {0, NULL, OPTION_HEADING, 0, NULL, "How often", NULL},
+    {'r', "rounds", OPTION_U64, O(rounds), "N", "exactly so many rounds", NULL},
+    {'t', "time", OPTION_SECONDS, O(time_ns), "TIME", "measure for so long, as 30s or 2m", NULL},
+    {0, "precision", OPTION_STRING, O(precision), "PERCENT",
+     "until the 95 % interval is ± so narrow, as 1% (at most --time, or 10m)", NULL},
+    {'m', "min-rounds", OPTION_U64, O(min_rounds), "N", "at least so many rounds (10)", NULL},
+    {'M', "max-rounds", OPTION_U64, O(max_rounds), "N", "at most so many rounds", NULL},
+    {'w', "warmup", OPTION_U64, O(warmup), "N", "rounds before, which do not count (1)", NULL},
+    {0, "seed", OPTION_U64, O(seed), "N", "shuffle as in the run that printed this seed", NULL},
+    {0, "duet", OPTION_FLAG, O(duet), NULL,
+     "two commands at the same time on two CPUs, sides swapped each round", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "What to run", NULL},
+    {'n', "name", OPTION_LIST, O(names), "NAME", "a command's name; for each in turn", NULL},
+    {'L', "parameter-list", OPTION_LIST, O(lists), "VAR VALUES",
+     "{VAR} in commands stands for each of the values, as -L size 64,512", NULL},
+    {'P', "parameter-scan", OPTION_LIST, O(scans), "VAR MIN MAX",
+     "{VAR} stands for each number from MIN to MAX", NULL},
+    {'D', "parameter-step-size", OPTION_STRING, O(step), "STEP", "the step of -P (1)", NULL},
+    {'s', "setup", OPTION_LIST, O(setups), "CMD", "run once before all; may be given for each",
+     NULL},
+    {'p', "prepare", OPTION_LIST, O(prepares), "CMD", "run before each run; may be given for each",
+     NULL},
+    {'c', "cleanup", OPTION_LIST, O(cleanups), "CMD", "run once after all, whatever happened",
+     NULL},
+    {'S', "shell", OPTION_STRING, O(shell), "SHELL",
+     "auto: sh where a command needs it; or none, default (sh), or a shell", "auto none default"},
+    {'N', NULL, OPTION_FLAG, O(no_shell), NULL, "no shell: as --shell none", NULL},
+    {0, "input", OPTION_STRING, O(input), "FILE", "standard input (default /dev/null)", "file"},
+    {0, "output", OPTION_STRING, O(output), "WHERE",
+     "standard output: null, pipe, inherit, or a file", "null pipe inherit"},
+    {0, "show-output", OPTION_FLAG, O(show_output), NULL, "show what the commands print", NULL},
+    {0, "directory", OPTION_STRING, O(directory), "DIR", "run the commands there", "file"},
+    {0, "cpus", OPTION_STRING, O(cpus), "CPUS", "run them on these CPUs, as 0-3 or 2,3", NULL},
+    {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "a run that takes longer has failed",
+     NULL},
+    {'i', "ignore-failure", OPTION_FLAG, O(ignore_failure), NULL,
+     "runs that fail count as any other", NULL},
+    {0, "no-padding", OPTION_FLAG, O(no_padding), NULL,
+     "do not vary the size of the environment from round to round", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "What to measure", NULL},
+    {'e', "event", OPTION_LIST, O(events), "LIST", "events to count, as assay stat's; or none",
+     "event"},
+    {0, "metric", OPTION_STRING, O(metric), "NAME",
+     "the headline, which --precision watches (wall)", NULL},
+    {0, "reference", OPTION_STRING, O(reference), "NAME",
+     "the command that the others are compared with: its name or number (1)", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "Output", NULL},
+    {'a', "all", OPTION_FLAG, O(all), NULL, "a table for every metric, nothing folded", NULL},
+    {'j', "json", OPTION_OPTIONAL, O(json), "FILE", "JSON with every value of every run", NULL},
+    {0, "csv", OPTION_OPTIONAL, O(csv), "FILE", "CSV, a line for each value", NULL},
+    {0, "markdown", OPTION_OPTIONAL, O(markdown), "FILE", "a Markdown table", NULL},
+    {0, "export-hyperfine", OPTION_STRING, O(export_hyperfine), "FILE",
+     "as hyperfine --export-json writes it", "file"},
+    {0, "export-google-benchmark", OPTION_STRING, O(export_google), "FILE",
+     "as google-benchmark's --benchmark_out writes it", "file"},
+    {0, "import-hyperfine", OPTION_LIST, O(imports), "FILE",
+     "run nothing: compare the results in hyperfine's JSON files", "file"},
+    {0},
+};
+
+/* A result in one format, for standard output or a file. */
+struct product {
+    const char *path; /* NULL: not wanted, "" or "-": standard output */
+    const char *name;
+    void (*report)(struct strbuf *out, const struct ab_view *v);
+    struct outfile file;
+};
+
+enum { PRODUCT_COUNT = 5 };
+
+struct products {
+    struct product items[PRODUCT_COUNT];
+    bool to_stdout; /* one of them takes the place of the text */
+};
+
+static bool is_stdout(const struct product *p)
+{
+    return p->path && (!*p->path || str_eq(p->path, "-"));
+}
+
+/* Opens what will be written, before hours of measuring. */
+static int products_open(struct products *all, const struct ab_options *o, struct error *err)
+{
+    *all = (struct products){
+        .items = {{o->json, "--json", report_ab_json, {.fd = -1}},
+                  {o->csv, "--csv", report_ab_csv, {.fd = -1}},
+                  {o->markdown, "--markdown", report_ab_markdown, {.fd = -1}},
+                  {o->export_hyperfine, "--export-hyperfine", report_ab_hyperfine, {.fd = -1}},
+                  {o->export_google, "--export-google-benchmark", report_ab_google, {.fd = -1}}}};
+    const char *first = NULL;
+    for (size_t i = 0; i < PRODUCT_COUNT; i++) {
+        struct product *p = &all->items[i];
+        if (is_stdout(p) && first)
+            return error_set(err, -EINVAL,
+                             "%s and %s both go to standard output; give one a file: %s=FILE",
+                             first, p->name, p->name);
+        if (is_stdout(p))
+            first = p->name;
+        int r = p->path && !is_stdout(p) ? outfile_open(&p->file, p->path, err) : 0;
+        if (r < 0)
+            return r;
+    }
+    all->to_stdout = first != NULL;
+    return 0;
+}
+
+static void products_done(struct products *all)
+{
+    for (size_t i = 0; i < PRODUCT_COUNT; i++)
+        outfile_done(&all->items[i].file);
+}
+
+static int products_write(struct products *all, const struct ab_view *v, struct error *err)
+{
+    int first = 0;
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    if (!all->to_stdout) {
+        report_ab_text(&text, v);
+        fputs(strbuf_text(&text), stdout);
+    }
+    for (size_t i = 0; i < PRODUCT_COUNT; i++) {
+        struct product *p = &all->items[i];
+        if (!p->path)
+            continue;
+        strbuf_clear(&text);
+        p->report(&text, v);
+        if (is_stdout(p)) {
+            fwrite(strbuf_text(&text), 1, text.length, stdout);
+            continue;
+        }
+        int r = outfile_write(&p->file, text.data, text.length, first ? NULL : err);
+        if (r == 0)
+            r = outfile_commit(&p->file, first ? NULL : err);
+        first = first ? first : r;
+    }
+    return first;
+}
+
+static int parse_percent(const char *text, double *ret_share, struct error *err)
+{
+    size_t length = strlen(text);
+    bool percent = length && text[length - 1] == '%';
+    CLEANUP(memory_freep) char *number = memory_strndup(text, length - percent);
+    double value;
+    int r = parse_double(number, &value, err);
+    if (r == 0)
+        value = percent ? value / 100 : value;
+    if (r < 0 || !(value > 0 && value < 1))
+        return error_set(err, -EINVAL, "--precision %s: write a percentage, for example 1%%", text);
+    *ret_share = value;
+    return 0;
+}
+
+static int check_options(const struct ab_options *o, size_t command_count, struct error *err)
+{
+    if (!command_count && !o->imports.count)
+        return error_set(err, -EINVAL,
+                         "nothing to run: give commands, each as one word, as 'ls -l' 'ls -lR'");
+    if (o->rounds && (o->min_rounds || o->max_rounds))
+        return error_set(err, -EINVAL, "--rounds excludes --min-rounds and --max-rounds");
+    if (o->max_rounds && o->min_rounds > o->max_rounds)
+        return error_set(err, -EINVAL, "--min-rounds is more than --max-rounds");
+    if (o->rounds && o->precision)
+        return error_set(err, -EINVAL, "--rounds and --precision exclude each other");
+    bool shown = o->show_output || (o->output && str_eq(o->output, "inherit"));
+    if (shown && ((o->json && !*o->json) || (o->csv && !*o->csv) || (o->markdown && !*o->markdown)))
+        return error_set(err, -EINVAL,
+                         "the commands' output and the result would be mixed on standard output; "
+                         "give the result a file, as --json=FILE");
+    if (o->show_output && o->output)
+        return error_set(err, -EINVAL, "--show-output is --output inherit; give one of them");
+    if (o->directory && access(o->directory, X_OK) < 0)
+        return error_errno(err, -errno, "--directory %s", o->directory);
+    if (o->input && access(o->input, R_OK) < 0)
+        return error_errno(err, -errno, "--input %s", o->input);
+    return 0;
+}
+
+/* When to stop: what was asked for, or ten rounds and three seconds for each command. */
+static int set_limits(struct rounds_spec *spec, struct ab_watch *watch, const struct ab_options *o,
+                      struct error *err)
+{
+    spec->rounds_min = o->rounds ? o->rounds : o->min_rounds ? o->min_rounds : DEFAULT_ROUNDS_MIN;
+    spec->rounds_max = o->rounds ? o->rounds : o->max_rounds;
+    spec->time_min_ns = o->time_ns;
+    spec->time_max_ns = o->time_ns;
+    if (spec->rounds_max && spec->rounds_min > spec->rounds_max)
+        spec->rounds_min = spec->rounds_max;
+    if (o->precision) {
+        int r = parse_percent(o->precision, &watch->precision, err);
+        if (r < 0)
+            return r;
+        spec->time_max_ns = o->time_ns ? o->time_ns : PRECISION_TIME_NS;
+        spec->is_precise = ab_watch_is_precise;
+    } else if (!o->rounds && !o->time_ns) {
+        spec->time_min_ns = DEFAULT_TIME_NS * spec->contestant_count;
+    }
+    return 0;
+}
+
+static void set_output(struct rounds_spec *spec, const struct ab_options *o)
+{
+    spec->output_path = o->output;
+    if (o->show_output || (o->output && str_eq(o->output, "inherit")))
+        spec->stdout_to = RUN_SHOW;
+    else if (o->output && str_eq(o->output, "pipe"))
+        spec->stdout_to = RUN_PIPE;
+    else if (o->output && !str_eq(o->output, "null"))
+        spec->stdout_to = RUN_FILE;
+}
+
+static int parse_events(const struct ab_options *o, struct event_list *list, struct error *err)
+{
+    if (!o->events.count)
+        event_list_default(list, false, 0);
+    for (size_t i = 0; i < o->events.count; i++) {
+        int r = str_eq(o->events.items[i], "none")
+                    ? 0
+                    : event_list_parse(list, o->events.items[i], err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static uint64_t random_seed(void)
+{
+    uint32_t seed;
+    if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+        seed = (uint32_t)clock_now_ns();
+    return seed ? seed : 1;
+}
+
+/* What starting the shell costs each run: the median of a few that do nothing. */
+static uint64_t measure_shell(const char *shell)
+{
+    const struct event_list none = {0};
+    struct runner runner;
+    struct run_result result = {0};
+    double walls[SHELL_TRIALS];
+    size_t count = 0;
+    CLEANUP(command_done) struct command command = {0};
+    if (command_init(&command, ":", shell, NULL) < 0 || runner_open(&runner, &none, NULL) < 0)
+        return 0;
+    struct run_spec spec = {.argv = command.argv, .program = command.program};
+    for (size_t i = 0; i < SHELL_TRIALS; i++)
+        if (runner_run(&runner, &spec, &result, NULL) == 0 && !run_failed(&result))
+            walls[count++] = (double)result.wall_ns;
+    runner_done(&runner);
+    run_result_done(&result);
+    return count ? (uint64_t)select_double(walls, count, count / 2) : 0;
+}
+
+/* The last lines of what a command printed, safe for a terminal. */
+static void show_tail(const struct strbuf *text, const char *which)
+{
+    const char *at = strbuf_text(text), *end = at + text->length, *start = end;
+    for (int lines = 0; start > at && lines < 20; start--)
+        lines += start[-1] == '\n' && start != end;
+    if (start > at)
+        start += start[0] == '\n';
+    if (end == at)
+        return;
+    fprintf(stderr, "--- %s%s:\n", start > at ? "the end of its " : "its ", which);
+    while (start < end) {
+        size_t length = strcspn(start, "\n");
+        if (start + length > end)
+            length = (size_t)(end - start);
+        CLEANUP(strbuf_done) struct strbuf line = {0};
+        strbuf_put_safe(&line, start, length, 500);
+        fprintf(stderr, "%s\n", strbuf_text(&line));
+        start += length + (start + length < end);
+        if (!length && start < end && *start == '\0')
+            start++;
+    }
+}
+
+static int tell_failure(const struct rounds *r)
+{
+    const struct rounds_failure *f = &r->failure;
+    CLEANUP(strbuf_done) struct strbuf safe = {0};
+    strbuf_put_safe(&safe, f->text, strlen(f->text), 300);
+    fflush(stdout);
+    fprintf(stderr, "assay ab: %s failed (%s): %s\n", f->what, strbuf_text(&f->end),
+            strbuf_text(&safe));
+    show_tail(&f->output_stdout, "standard output");
+    show_tail(&f->output_stderr, "standard error");
+    if (f->stdout_was_discarded && !f->output_stderr.length)
+        fputs("It printed nothing on standard error; --show-output shows all that it prints.\n",
+              stderr);
+    if (str_eq(f->what, "the command"))
+        fputs("--ignore-failure counts runs that fail as any other.\n", stderr);
+    return f->exit_code ? f->exit_code : EXIT_TROUBLE;
+}
+
+/* Judges and writes; returns 0 or a negative errno. */
+static int report(const struct ab_options *o, struct ab_view *view, const struct series_set *set,
+                  const struct participant *participants, double round_seconds,
+                  struct products *products, struct error *err)
+{
+    CLEANUP(outcome_done) struct outcome outcome = {0};
+    CLEANUP(doubt_list_done) struct doubt_list notes = {0};
+    int r = outcome_judge(&outcome, set, participants, o->metric, round_seconds, err);
+    if (r < 0)
+        return r;
+    struct machine machine;
+    view->outcome = &outcome;
+    view->notes = &notes;
+    view->all = o->all;
+    view->colour = term_has_colour(STDOUT_FILENO);
+    view->columns = isatty(STDOUT_FILENO) ? term_columns(STDOUT_FILENO) : 120;
+    bool wants_machine = false;
+    for (size_t i = 0; i < PRODUCT_COUNT; i++)
+        wants_machine |= products->items[i].path != NULL;
+    if (wants_machine && view->rounds) {
+        machine_probe(&machine, MACHINE_QUICK);
+        view->machine = &machine;
+    }
+    if (outcome.headline == SIZE_MAX && set->count && view->rounds && view->rounds->count)
+        report_note(&notes, "no-headline", "there is no metric '%s' (--metric).", o->metric);
+    report_ab_notes(&notes, view);
+    r = products_write(products, view, err);
+    if (view->machine)
+        machine_done(&machine);
+    return r;
+}
+
+static int finish(const struct ab_options *o, const struct ab_plan *plan,
+                  const struct rounds_spec *spec, const struct rounds *rounds, time_t started,
+                  struct products *products, struct error *err)
+{
+    CLEANUP(series_set_done) struct series_set set = {0};
+    series_from_rounds(&set, rounds, spec->events, NULL);
+    struct ab_view view = {
+        .rounds = rounds, .spec = spec, .started = started, .shell = plan->shell};
+    if (plan->shell && rounds->end != ROUNDS_SIGNAL)
+        view.shell_startup_ns = measure_shell(plan->shell);
+    double round_seconds =
+        rounds->count ? (double)rounds->elapsed_ns / 1e9 / (double)rounds->count : 0;
+    return report(o, &view, &set, plan->participants, round_seconds, products, err);
+}
+
+static int measure_with(const struct ab_options *o, const struct ab_plan *plan,
+                        const struct event_list *events, struct products *products,
+                        struct error *err)
+{
+    CLEANUP(memory_freep) int *cpus = NULL;
+    size_t cpu_count = 0;
+    struct ab_watch watch = {.participants = plan->participants, .metric = o->metric};
+    struct rounds_spec spec = {.contestants = plan->contestants,
+                               .contestant_count = plan->count,
+                               .events = events,
+                               .warmup_count = o->warmup,
+                               .seed = o->seed ? o->seed : random_seed(),
+                               .timeout_ns = o->timeout_ns,
+                               .input_path = o->input,
+                               .working_dir = o->directory,
+                               .hook_shell = plan->shell ? plan->shell : "sh",
+                               .duet = o->duet,
+                               .ignore_failures = o->ignore_failure,
+                               .no_padding = o->no_padding,
+                               .on_tick = ab_watch_tick,
+                               .on_run = ab_watch_run,
+                               .context = &watch};
+    int r = set_limits(&spec, &watch, o, err);
+    if (r == 0 && o->cpus)
+        r = parse_cpu_list(o->cpus, &cpus, &cpu_count, err);
+    if (r == 0 && o->duet && o->cpus && cpu_count != 2)
+        r = error_set(err, -EINVAL, "--duet takes two CPUs, --cpus names %zu", cpu_count);
+    if (r < 0)
+        return cmd_usage(&verb_ab, err);
+    spec.cpus = cpus;
+    spec.cpu_count = cpu_count;
+    set_output(&spec, o);
+    time_t started = time(NULL);
+    progress_start(&watch.progress);
+    watch.run_ns = watch.progress.start_ns;
+    CLEANUP(rounds_done) struct rounds rounds;
+    r = rounds_run(&spec, &rounds, err);
+    progress_end(&watch.progress);
+    if (r < 0)
+        return cmd_fail(&verb_ab, err,
+                        rounds.start_code < 0 ? process_exit_code_for(rounds.start_code)
+                                              : EXIT_MEASURE_FAILED);
+    if (watch.no_metric) {
+        error_set(err, -ENOENT, "--metric %s: there is no such metric to be precise about",
+                  o->metric);
+        return cmd_fail(&verb_ab, err, EXIT_TROUBLE);
+    }
+    if (rounds.end != ROUNDS_FAILURE || rounds.count) {
+        r = finish(o, plan, &spec, &rounds, started, products, err);
+        if (r < 0)
+            return cmd_fail(&verb_ab, err, EXIT_MEASURE_FAILED);
+    }
+    if (rounds.end == ROUNDS_FAILURE)
+        return tell_failure(&rounds);
+    return rounds.signal ? 128 + rounds.signal : EXIT_DONE;
+}
+
+static int run_commands(const struct ab_options *o, char *const *commands, size_t command_count,
+                        struct error *err)
+{
+    CLEANUP(ab_plan_done) struct ab_plan plan = {0};
+    CLEANUP(event_list_done) struct event_list events = {0};
+    CLEANUP(products_done) struct products products = {0};
+    int r = ab_plan_make(&plan, o, commands, command_count, err);
+    bool bare = (o->json && !*o->json) || (o->csv && !*o->csv) || (o->markdown && !*o->markdown);
+    if (r == -ENOENT && bare)
+        fputs("assay ab: a file for the result is written as --json=FILE\n", stderr);
+    if (r == -ENOENT || r == -EACCES)
+        return cmd_fail(&verb_ab, err, process_exit_code_for(r));
+    if (r < 0)
+        return cmd_usage(&verb_ab, err);
+    r = products_open(&products, o, err);
+    if (r == 0)
+        r = parse_events(o, &events, err);
+    if (r < 0)
+        return cmd_fail(&verb_ab, err, r == -EINVAL ? EXIT_USAGE : EXIT_MEASURE_FAILED);
+    return measure_with(o, &plan, &events, &products, err);
+}
+
+static int report_imported(const struct ab_options *o, const struct imported *imported,
+                           struct products *products, struct error *err)
+{
+    size_t count = imported->count;
+    CLEANUP(memory_freep) const char **names = memory_zalloc(count + 1, sizeof(*names));
+    CLEANUP(memory_freep) const char **commands = memory_zalloc(count + 1, sizeof(*commands));
+    CLEANUP(memory_freep) const char **parameters = memory_zalloc(count + 1, sizeof(*parameters));
+    for (size_t i = 0; i < count; i++) {
+        names[i] = imported->results[i].name;
+        commands[i] = imported->results[i].command;
+        parameters[i] = imported->results[i].parameters;
+    }
+    CLEANUP(ab_plan_done) struct ab_plan plan = {0};
+    int r = ab_plan_import(&plan, o, names, commands, parameters, count, err);
+    if (r < 0)
+        return cmd_usage(&verb_ab, err);
+    struct ab_view view = {.started = time(NULL)};
+    r = report(o, &view, &imported->series, plan.participants, 0, products, err);
+    return r < 0 ? cmd_fail(&verb_ab, err, EXIT_TROUBLE) : EXIT_DONE;
+}
+
+static int run_import(const struct ab_options *o, char *const *words, size_t word_count,
+                      struct error *err)
+{
+    CLEANUP(imported_done) struct imported imported = {0};
+    CLEANUP(products_done) struct products products = {0};
+    size_t count = o->imports.count + word_count;
+    CLEANUP(memory_freep) const char **paths = memory_zalloc(count, sizeof(*paths));
+    for (size_t i = 0; i < count; i++)
+        paths[i] = i < o->imports.count ? o->imports.items[i] : words[i - o->imports.count];
+    int r = products_open(&products, o, err);
+    if (r == 0)
+        r = hyperfine_import(paths, count, &imported, err);
+    if (r < 0)
+        return cmd_fail(&verb_ab, err, EXIT_TROUBLE);
+    return report_imported(o, &imported, &products, err);
+}
+
+static int run(int argc, char **argv)
+{
+    struct error err = {0};
+    struct ab_options o = {.warmup = 1, .metric = "wall"};
+    int first = options_parse_mixed(options, &o, argc, argv, &err), code;
+    size_t word_count = first > 0 ? (size_t)(argc - first) : 0;
+    if (first < 0)
+        code = cmd_usage(&verb_ab, &err);
+    else if (first == OPTIONS_HELP)
+        code = cmd_help(&verb_ab);
+    else if (check_options(&o, word_count, &err) < 0)
+        code = cmd_usage(&verb_ab, &err);
+    else if (o.imports.count)
+        code = run_import(&o, argv + first, word_count, &err);
+    else
+        code = run_commands(&o, argv + first, word_count, &err);
+    struct option_list *const lists[] = {&o.names,    &o.lists,    &o.scans,  &o.setups,
+                                         &o.prepares, &o.cleanups, &o.events, &o.imports};
+    for (size_t i = 0; i < ARRAY_COUNT(lists); i++)
+        free(lists[i]->items);
+    return code;
+}
+
+const struct verb verb_ab = {
+    .name = "ab",
+    .summary = "compare commands: which is faster, by how much, and can that be told",
+    .synopsis = "[options] 'CMD A' ['CMD B'…]",
+    .examples =
+        "  assay ab './old --fast' './new --fast'\n"
+        "  assay ab --precision 1% -n old -n new './old x' './new x'\n"
+        "  assay ab -L size 64,4096 './send {size}' './sendmsg {size}'\n"
+        "  assay ab --prepare 'sync; echo 3 >/proc/sys/vm/drop_caches' 'grep -r x /usr/include'\n"
+        "  assay ab --duet './old' './new'                on a noisy virtual machine\n"
+        "  assay ab -e cycles,instructions --json=ab.json './old' './new'\n"
+        "  assay ab --import-hyperfine before.json after.json\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* From the command line of `assay ab` to the contestants: see ab.h. */
+#include "base/memory.h"
+#include "cmd/ab.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static int make_parameters(struct parameter_list *list, const struct ab_options *o,
+                           struct error *err)
+{
+    for (size_t i = 0; i + 1 < o->lists.count; i += 2) {
+        int r = parameters_add_list(list, o->lists.items[i], o->lists.items[i + 1], err);
+        if (r < 0)
+            return r;
+    }
+    for (size_t i = 0; i + 2 < o->scans.count; i += 3) {
+        int r = parameters_add_range(list, o->scans.items[i], o->scans.items[i + 1],
+                                     o->scans.items[i + 2], o->step, err);
+        if (r < 0)
+            return r;
+    }
+    if (o->step && !o->scans.count)
+        return error_set(err, -EINVAL, "-D is the step of -P, and there is no -P");
+    return 0;
+}
+
+static bool used_in(const struct parameter_list *list, size_t parameter,
+                    const struct option_list *texts)
+{
+    for (size_t i = 0; i < texts->count; i++)
+        if (parameters_used(list, parameter, texts->items[i]))
+            return true;
+    return false;
+}
+
+/* A parameter that nothing uses is a misspelling. */
+static int check_parameters(const struct ab_plan *plan, const struct ab_options *o,
+                            char *const *commands, size_t command_count, struct error *err)
+{
+    const struct parameter_list *list = &plan->parameters;
+    for (size_t i = 0; i < list->count; i++) {
+        bool used = used_in(list, i, &o->setups) || used_in(list, i, &o->prepares) ||
+                    used_in(list, i, &o->cleanups);
+        for (size_t j = 0; j < command_count; j++)
+            used |= parameters_used(list, i, commands[j]);
+        if (!used)
+            return error_set(err, -EINVAL, "no command uses the parameter: write {%s} in one",
+                             list->items[i].name);
+    }
+    return 0;
+}
+
+static int check_hooks(const struct option_list *hooks, const char *name, size_t command_count,
+                       struct error *err)
+{
+    if (hooks->count <= 1 || hooks->count == command_count)
+        return 0;
+    return error_set(err, -EINVAL, "--%s is given once for all commands, or once for each (%zu)",
+                     name, command_count);
+}
+
+static char *hook_for(const struct ab_plan *plan, const struct option_list *hooks, size_t command,
+                      size_t combination)
+{
+    if (!hooks->count)
+        return NULL;
+    const char *text = hooks->items[hooks->count > 1 ? command : 0];
+    return parameters_substitute(&plan->parameters, combination, text);
+}
+
+/* The shell that all commands share, so that its start hits all alike. */
+static int choose_shell(struct ab_plan *plan, const struct ab_options *o, char *const *commands,
+                        size_t command_count, struct error *err)
+{
+    bool none = o->no_shell || (o->shell && str_eq(o->shell, "none"));
+    bool automatic = !o->shell || str_eq(o->shell, "auto");
+    if (o->no_shell && o->shell && !none)
+        return error_set(err, -EINVAL, "-N and --shell %s exclude each other", o->shell);
+    plan->shell = automatic || none ? NULL : str_eq(o->shell, "default") ? "sh" : o->shell;
+    if (none || !automatic)
+        return 0;
+    for (size_t i = 0; i < command_count; i++)
+        for (size_t j = 0; j < parameters_combinations(&plan->parameters); j++) {
+            CLEANUP(memory_freep)
+            char *text = parameters_substitute(&plan->parameters, j, commands[i]);
+            bool needs_shell = strchr(text, '\n');
+            int r = needs_shell ? 0 : command_needs_shell(text, &needs_shell, err);
+            if (r < 0)
+                return r;
+            if (needs_shell)
+                plan->shell = "sh";
+        }
+    return 0;
+}
+
+static int add_contestant(struct ab_plan *plan, const struct ab_options *o, const char *command,
+                          size_t index, size_t combination, size_t command_count, struct error *err)
+{
+    struct contestant *c = &plan->contestants[plan->count];
+    CLEANUP(memory_freep)
+    char *text = parameters_substitute(&plan->parameters, combination, command);
+    int r = command_init(&c->command, text, plan->shell, err);
+    if (r < 0)
+        return r;
+    const char *name = index < o->names.count ? o->names.items[index] : command;
+    c->name = parameters_substitute(&plan->parameters, combination, name);
+    c->group = command_count > 1 ? combination : 0;
+    c->combination = combination;
+    c->source_index = index;
+    c->setup = hook_for(plan, &o->setups, index, combination);
+    c->prepare = hook_for(plan, &o->prepares, index, combination);
+    c->cleanup = hook_for(plan, &o->cleanups, index, combination);
+    CLEANUP(strbuf_done) struct strbuf parameters = {0};
+    parameters_describe(&plan->parameters, combination, &parameters);
+    struct participant *p = &plan->participants[plan->count];
+    p->command = memory_strdup(text);
+    p->parameters = memory_strdup(strbuf_text(&parameters));
+    p->group = c->group;
+    plan->count++;
+    return 0;
+}
+
+/* Contestants of the same name get numbers, so that a table can tell them apart. */
+static void name_participants(struct ab_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        size_t same = 0, before = 0;
+        for (size_t j = 0; j < plan->count; j++) {
+            bool equal = str_eq(plan->contestants[i].name, plan->contestants[j].name);
+            same += equal;
+            before += equal && j < i;
+        }
+        plan->participants[i].name =
+            same > 1 ? memory_printf("%s #%zu", plan->contestants[i].name, before + 1)
+                     : memory_strdup(plan->contestants[i].name);
+    }
+}
+
+/* The number that --reference means among some names: a name, or a number from 1 on. */
+static int find_reference(const char *wanted, const char *const *names, const char *const *commands,
+                          size_t count, size_t *ret_index, struct error *err)
+{
+    uint64_t number;
+    *ret_index = 0;
+    if (!wanted)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(names[i], wanted) || str_eq(commands[i], wanted)) {
+            *ret_index = i;
+            return 0;
+        }
+    if (parse_u64(wanted, &number, NULL) < 0 || number < 1 || number > count)
+        return error_set(err, -EINVAL,
+                         "--reference %s: neither a command's name nor a number from 1 to %zu",
+                         wanted, count);
+    *ret_index = number - 1;
+    return 0;
+}
+
+/* With several commands, the reference is one of them in each group; with one command, it is one of
+ * its combinations. */
+static int set_references(struct ab_plan *plan, const struct ab_options *o, char *const *commands,
+                          size_t command_count, struct error *err)
+{
+    bool by_command = command_count > 1;
+    size_t count = by_command ? command_count : plan->count, reference;
+    CLEANUP(memory_freep) const char **names = memory_zalloc(count, sizeof(*names));
+    CLEANUP(memory_freep) const char **texts = memory_zalloc(count, sizeof(*texts));
+    for (size_t i = 0; i < count; i++) {
+        names[i] = by_command ? (i < o->names.count ? o->names.items[i] : commands[i])
+                              : plan->participants[i].name;
+        texts[i] = by_command ? commands[i] : plan->participants[i].command;
+    }
+    int r = find_reference(o->reference, names, texts, count, &reference, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < plan->count; i++) {
+        size_t index = by_command ? plan->contestants[i].source_index : i;
+        plan->contestants[i].is_reference = index == reference;
+        plan->participants[i].is_reference = index == reference;
+    }
+    return 0;
+}
+
+int ab_plan_make(struct ab_plan *plan, const struct ab_options *o, char *const *commands,
+                 size_t command_count, struct error *err)
+{
+    *plan = (struct ab_plan){0};
+    int r = make_parameters(&plan->parameters, o, err);
+    if (r == 0)
+        r = check_parameters(plan, o, commands, command_count, err);
+    if (r == 0)
+        r = check_hooks(&o->setups, "setup", command_count, err);
+    if (r == 0)
+        r = check_hooks(&o->prepares, "prepare", command_count, err);
+    if (r == 0)
+        r = check_hooks(&o->cleanups, "cleanup", command_count, err);
+    if (r == 0 && o->names.count > command_count)
+        r = error_set(err, -EINVAL, "there are more names (%zu) than commands (%zu)",
+                      o->names.count, command_count);
+    if (r == 0)
+        r = choose_shell(plan, o, commands, command_count, err);
+    size_t combinations = parameters_combinations(&plan->parameters);
+    plan->contestants = memory_zalloc(combinations * command_count, sizeof(*plan->contestants));
+    plan->participants = memory_zalloc(combinations * command_count, sizeof(*plan->participants));
+    for (size_t i = 0; i < combinations && r == 0; i++)
+        for (size_t j = 0; j < command_count && r == 0; j++)
+            r = add_contestant(plan, o, commands[j], j, i, command_count, err);
+    if (r == 0) {
+        name_participants(plan);
+        r = set_references(plan, o, commands, command_count, err);
+    }
+    if (r == 0 && o->duet && (command_count != 2))
+        r = error_set(err, -EINVAL, "--duet takes two commands");
+    return r;
+}
+
+int ab_plan_import(struct ab_plan *plan, const struct ab_options *o, const char *const *names,
+                   const char *const *commands, const char *const *parameters, size_t count,
+                   struct error *err)
+{
+    size_t reference;
+    *plan = (struct ab_plan){0};
+    int r = find_reference(o->reference, names, commands, count, &reference, err);
+    if (r < 0)
+        return r;
+    plan->participants = memory_zalloc(count, sizeof(*plan->participants));
+    plan->count = count;
+    for (size_t i = 0; i < count; i++)
+        plan->participants[i] = (struct participant){
+            .name = memory_strdup(i < o->names.count ? o->names.items[i] : names[i]),
+            .command = memory_strdup(commands[i]),
+            .parameters = memory_strdup(parameters[i]),
+            .is_reference = i == reference};
+    return 0;
+}
+
+void ab_plan_done(struct ab_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        if (plan->contestants) {
+            struct contestant *c = &plan->contestants[i];
+            command_done(&c->command);
+            free(c->name);
+            free(c->setup);
+            free(c->prepare);
+            free(c->cleanup);
+        }
+        free(plan->participants[i].name);
+        free(plan->participants[i].command);
+        free(plan->participants[i].parameters);
+    }
+    free(plan->contestants);
+    free(plan->participants);
+    parameters_done(&plan->parameters);
+    *plan = (struct ab_plan){0};
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* What disturbed a run from outside: see disturbance.h. */
+#include "experiment/disturbance.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/strings.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+/* From this share of the run on, time that was taken away is worth a mark. */
+#define SHARE 0.02
+/* The run's own threads wait for each other, too, so pressure must be clear. */
+#define PRESSURE_SHARE 0.1
+#define MIGRATIONS_PER_S 200
+
+void disturbance_meter_open(struct disturbance_meter *m)
+{
+    m->stat_fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+    m->cpu_fd = open("/proc/pressure/cpu", O_RDONLY | O_CLOEXEC);
+    m->io_fd = open("/proc/pressure/io", O_RDONLY | O_CLOEXEC);
+    m->memory_fd = open("/proc/pressure/memory", O_RDONLY | O_CLOEXEC);
+}
+
+void disturbance_meter_done(struct disturbance_meter *m)
+{
+    fd_closep(&m->stat_fd);
+    fd_closep(&m->cpu_fd);
+    fd_closep(&m->io_fd);
+    fd_closep(&m->memory_fd);
+}
+
+static bool read_head(int fd, char *text, size_t size)
+{
+    ssize_t got = fd < 0 ? -1 : pread(fd, text, size - 1, 0);
+    text[got > 0 ? got : 0] = '\0';
+    return got > 0;
+}
+
+static uint64_t read_steal_ns(int fd)
+{
+    char text[256];
+    unsigned long long ticks = 0;
+    if (!read_head(fd, text, sizeof(text)) ||
+        sscanf(text, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &ticks) != 1)
+        return 0;
+    return ticks * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234", in microseconds. */
+static uint64_t read_pressure_ns(int fd)
+{
+    char text[256];
+    unsigned long long total_us = 0;
+    if (!read_head(fd, text, sizeof(text)))
+        return 0;
+    text[strcspn(text, "\n")] = '\0';
+    const char *total = strstr(text, "total=");
+    if (!total || sscanf(total, "total=%llu", &total_us) != 1)
+        return 0;
+    return total_us * NS_PER_US;
+}
+
+void disturbance_read(const struct disturbance_meter *m, struct disturbance_totals *ret_totals)
+{
+    ret_totals->steal_ns = read_steal_ns(m->stat_fd);
+    ret_totals->pressure_cpu_ns = read_pressure_ns(m->cpu_fd);
+    ret_totals->pressure_io_ns = read_pressure_ns(m->io_fd);
+    ret_totals->pressure_memory_ns = read_pressure_ns(m->memory_fd);
+}
+
+static uint64_t since(uint64_t early, uint64_t late)
+{
+    return late > early ? late - early : 0;
+}
+
+void disturbance_between(const struct disturbance_meter *m, const struct disturbance_totals *early,
+                         const struct disturbance_totals *late, struct disturbance *d)
+{
+    d->has_steal = m->stat_fd >= 0;
+    d->has_pressure = m->cpu_fd >= 0;
+    d->steal_ns = since(early->steal_ns, late->steal_ns);
+    d->pressure_cpu_ns = since(early->pressure_cpu_ns, late->pressure_cpu_ns);
+    d->pressure_io_ns = since(early->pressure_io_ns, late->pressure_io_ns);
+    d->pressure_memory_ns = since(early->pressure_memory_ns, late->pressure_memory_ns);
+}
+
+const char *disturbance_reason(const struct disturbance *d, uint64_t wall_ns)
+{
+    double limit_ns = SHARE * (double)wall_ns;
+    if (d->stalled_ns)
+        return "assay or the machine stood still";
+    /* One tick of steal may have been a part of a tick only. */
+    if ((double)d->steal_ns > limit_ns && d->steal_ns > 10 * NS_PER_MS)
+        return "the host took CPU time away";
+    if ((double)d->pressure_memory_ns > limit_ns)
+        return "memory was short";
+    if ((double)d->pressure_cpu_ns > PRESSURE_SHARE * (double)wall_ns)
+        return "more wanted to run than there were CPUs";
+    if ((double)d->pressure_io_ns > PRESSURE_SHARE * (double)wall_ns)
+        return "storage was waited for";
+    if (d->has_migrations &&
+        (double)d->migrations > 2 + MIGRATIONS_PER_S * (double)wall_ns / (double)NS_PER_S)
+        return "it was moved between CPUs often";
+    return NULL;
+}

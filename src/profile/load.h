@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* What load.c and chain.c share: the state while a recording is read. */
+#ifndef ASSAY_PROFILE_LOAD_H
+#define ASSAY_PROFILE_LOAD_H
+
+#include "profile/profile.h"
+#include "symbols/addrspace.h"
+#include "symbols/unwind.h"
+
+/*
+ * Two caches that answer for nearly every sample of a long recording.  They are of fixed size and
+ * forget; nothing is wrong when they do.  Generations say when the maps of a process changed.
+ */
+struct address_cache_entry {
+    uint64_t generation, address;
+    uint32_t flags, location;
+};
+
+/* A row of callers, from the outermost one inwards, by a hash of its addresses and the state of
+ * the maps.  64 bits: two of a million different rows are taken for one in 1 of 10^7 recordings. */
+struct callers_cache_entry {
+    uint64_t hash;
+    uint32_t node;
+};
+
+/* Which state of its maps a process is in: a number that was never used before. */
+struct space_state {
+    uint32_t pid;
+    bool has_jit; /* code comes with time, without a record: nothing is remembered */
+    uint64_t generation;
+};
+
+#define CHAIN_ADDRESSES_LOG2 15
+#define CHAIN_CALLERS_LOG2 16
+#define CHAIN_UNWIND_MAX 1024
+
+struct chain_entry {
+    uint64_t address;
+    uint32_t flags;
+    uint64_t hash; /* of this one and all further out */
+};
+
+struct chain_builder {
+    struct profile *profile;
+    struct processes *processes;
+    enum unwind_arch arch;
+    bool can_unwind;
+    struct space_state *spaces;
+    size_t space_count, space_capacity;
+    struct idtable space_table; /* by pid */
+    uint32_t last_space;
+    uint64_t generation_count, kernel_generation;
+    struct address_cache_entry *addresses;
+    struct callers_cache_entry *callers;
+    struct chain_entry *entries;
+    size_t entry_count, entry_capacity;
+    struct unwind_frame *unwound;
+};
+
+void chain_init(struct chain_builder *b, struct profile *profile, struct processes *processes,
+                const char *arch);
+void chain_done(struct chain_builder *b);
+/* The maps of a process changed: what was remembered about its addresses is void. */
+void chain_space_changed(struct chain_builder *b, uint32_t pid, bool has_jit);
+void chain_kernel_changed(struct chain_builder *b);
+/* The stack of a sample: that of its callers, and the location of the sampled instruction. */
+uint32_t chain_callers(struct chain_builder *b, const struct perfdata_record *record,
+                       uint32_t *ret_location);
+
+/* Counts what profile_chains says of merged stacks; after symbolizing. */
+void chain_judge(struct profile *profile);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernel's rings: see rings.h. */
+#include "sampler/rings.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/strings.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define RECORD_BYTES_MAX 65536
+
+static int explain_mlock(size_t size, struct error *err)
+{
+    int64_t limit_kb = 0;
+    file_read_i64("/proc/sys/kernel/perf_event_mlock_kb", &limit_kb);
+    return error_set(err, -EPERM,
+                     "a buffer of %zu KiB for each CPU is more locked memory than you may have: "
+                     "kernel.perf_event_mlock_kb is %" PRId64
+                     " for all your recordings together; end the others, name a smaller buffer "
+                     "with --buffer, or: sudo sysctl kernel.perf_event_mlock_kb=%zu",
+                     size >> 10, limit_kb, (size >> 10) * 4);
+}
+
+int rings_add(struct rings *r, int fd, size_t size, struct error *err)
+{
+    size_t page_size = (size_t)sysconf(_SC_PAGESIZE), wanted = size;
+    void *base;
+    for (;;) {
+        base = mmap(NULL, size + page_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (base != MAP_FAILED)
+            break;
+        if (errno != EPERM && errno != ENOMEM)
+            return error_errno(err, -errno, "mapping a buffer of %zu KiB", size >> 10);
+        if (size <= page_size)
+            return explain_mlock(wanted, err);
+        size /= 2;
+    }
+    ARRAY_PUSH(r->items, r->count, r->capacity) = (struct ring){
+        .fd = fd, .page = base, .data = (unsigned char *)base + page_size, .size = size};
+    r->vector = memory_resize(r->vector, r->count * 2 + 1, sizeof(*r->vector));
+    if (!r->scratch)
+        r->scratch = memory_alloc(RECORD_BYTES_MAX);
+    return 0;
+}
+
+void rings_done(struct rings *r)
+{
+    size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t i = 0; i < r->count; i++)
+        munmap(r->items[i].page, r->items[i].size + page_size);
+    free(r->items);
+    free(r->vector);
+    free(r->scratch);
+    *r = (struct rings){0};
+}
+
+/* The record at `at`, which is copied only when it runs over the ring's end. */
+static const void *whole_record(const struct rings *r, const struct ring *ring, uint64_t at,
+                                size_t size)
+{
+    size_t start = (size_t)at & (ring->size - 1), until_end = ring->size - start;
+    if (size <= until_end)
+        return ring->data + start;
+    memcpy(r->scratch, ring->data + start, until_end);
+    memcpy(r->scratch + until_end, ring->data, size - until_end);
+    return r->scratch;
+}
+
+static uint64_t word_at(const struct ring *ring, uint64_t at)
+{
+    uint64_t word;
+    memcpy(&word, ring->data + (at & (ring->size - 1)), sizeof(word));
+    return word;
+}
+
+static void note_sample(struct rings *r, const struct ring *ring, uint64_t at)
+{
+    r->totals.samples++;
+    if (r->time_offset < 0)
+        return;
+    uint64_t time_ns =
+        word_at(ring, at + sizeof(struct perf_event_header) + (uint64_t)r->time_offset);
+    if (time_ns < r->totals.first_sample_ns || !r->totals.first_sample_ns)
+        r->totals.first_sample_ns = time_ns;
+    if (time_ns > r->totals.last_sample_ns)
+        r->totals.last_sample_ns = time_ns;
+}
+
+/* The file of a mapping: pid, tid, start, size, offset, then 24 bytes of inode or build-id. */
+static void note_mmap2(const struct rings *r, const struct ring *ring, uint64_t at,
+                       const struct perf_event_header *head)
+{
+    const size_t id_offset = 40, name_offset = 72;
+    if (!r->files || head->size <= name_offset)
+        return;
+    const unsigned char *record = whole_record(r, ring, at, head->size);
+    const char *filename = (const char *)record + name_offset;
+    if (!memchr(filename, '\0', head->size - name_offset))
+        return;
+    struct buildid id = {0};
+    if (head->misc & PERF_RECORD_MISC_MMAP_BUILD_ID && record[id_offset] <= BUILDID_BYTES_MAX) {
+        id.size = record[id_offset];
+        memcpy(id.bytes, record + id_offset + 4, id.size);
+    }
+    buildid_table_add(r->files, filename, head->misc & PERF_RECORD_MISC_CPUMODE_MASK,
+                      id.size ? &id : NULL);
+}
+
+static void note_record(struct rings *r, const struct ring *ring, uint64_t at,
+                        const struct perf_event_header *head)
+{
+    switch (head->type) {
+    case PERF_RECORD_SAMPLE:
+        note_sample(r, ring, at);
+        break;
+    case PERF_RECORD_LOST:
+        r->totals.lost += word_at(ring, at + 16);
+        break;
+    case PERF_RECORD_THROTTLE:
+        r->totals.throttled++;
+        break;
+    case PERF_RECORD_MMAP2:
+        note_mmap2(r, ring, at, head);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Walks from tail to head; records are multiples of eight bytes, so a header never wraps. */
+static void look_over(struct rings *r, const struct ring *ring)
+{
+    for (uint64_t at = ring->tail; at < ring->head;) {
+        struct perf_event_header head;
+        memcpy(&head, ring->data + (at & (ring->size - 1)), sizeof(head));
+        if (head.size < sizeof(head) || head.size > ring->head - at)
+            break;
+        note_record(r, ring, at, &head);
+        r->totals.records++;
+        at += head.size;
+    }
+}
+
+static void describe(struct rings *r, const struct ring *ring)
+{
+    size_t start = (size_t)ring->tail & (ring->size - 1), size = (size_t)(ring->head - ring->tail);
+    size_t until_end = ring->size - start, first = size < until_end ? size : until_end;
+    r->vector[r->vector_count++] = (struct iovec){ring->data + start, first};
+    if (size > first)
+        r->vector[r->vector_count++] = (struct iovec){ring->data, size - first};
+}
+
+size_t rings_collect(struct rings *r)
+{
+    size_t total = 0;
+    r->vector_count = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        struct ring *ring = &r->items[i];
+        /* Pairs with the kernel's barrier before it moves data_head: the records are there. */
+        ring->head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+        ring->tail = ring->page->data_tail;
+        if (ring->head == ring->tail)
+            continue;
+        look_over(r, ring);
+        describe(r, ring);
+        total += (size_t)(ring->head - ring->tail);
+    }
+    r->totals.bytes += total;
+    return total;
+}
+
+void rings_release(struct rings *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        struct ring *ring = &r->items[i];
+        /* Pairs with the kernel's read of data_tail: our reads are done. */
+        if (ring->head != ring->tail)
+            __atomic_store_n(&ring->page->data_tail, ring->head, __ATOMIC_RELEASE);
+        ring->tail = ring->head;
+    }
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rings that the kernel writes records into, one for each CPU.
+ *
+ * rings_collect looks over what is there, header by header, and describes it by a vector that
+ * points into the rings, so that one writev carries it to the file without a copy of our own;
+ * rings_release then gives the room back.  One thread at a time.
+ */
+#ifndef ASSAY_SAMPLER_RINGS_H
+#define ASSAY_SAMPLER_RINGS_H
+
+#include "base/error.h"
+#include "sampler/buildid.h"
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+struct ring {
+    int fd; /* of the event that owns it; not closed here */
+    struct perf_event_mmap_page *page;
+    unsigned char *data;
+    size_t size; /* of data: a power of two */
+    uint64_t head, tail;
+    bool is_hung_up; /* all its tasks have ended: nothing to poll for */
+};
+
+/* What went by. */
+struct ring_totals {
+    uint64_t samples, lost, throttled, records, bytes;
+    uint64_t first_sample_ns, last_sample_ns;
+};
+
+struct rings {
+    struct ring *items;
+    size_t count, capacity;
+    struct iovec *vector; /* two for each ring, and one more for the caller */
+    size_t vector_count;
+    ptrdiff_t time_offset; /* of the time in a sample, from the header's end; -1 for none */
+    struct ring_totals totals;
+    struct buildid_table *files; /* where mapped files are noted, or NULL */
+    unsigned char *scratch;      /* for a record that runs over the ring's end */
+};
+
+/* Maps a ring of at most `size` bytes (a power of two) for the event; where the limit of locked
+ * memory forbids it, smaller ones are tried.  -EPERM when not even the smallest is allowed. */
+int rings_add(struct rings *r, int fd, size_t size, struct error *err);
+void rings_done(struct rings *r);
+
+/* Fills vector[0..vector_count) with all that is there; returns how many bytes that is. */
+size_t rings_collect(struct rings *r);
+/* Gives back what rings_collect described. */
+void rings_release(struct rings *r);
+
+#endif

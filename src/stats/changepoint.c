@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * See changepoint.h.  The energy distance between two samples is twice the mean distance across
+ * minus the mean distances within; it is zero only for equal distributions.  With prefix sums of
+ * the distance matrix it is had in constant time for any two neighbouring stretches, so all splits
+ * (and all ends of the right stretch, as the paper has it, so that a bump is seen too) cost n^2.
+ * Distances are taken between ranks: one wild value must not outweigh a level.
+ */
+#include "stats/changepoint.h"
+#include "base/memory.h"
+#include "stats/random.h"
+#include "stats/sort.h"
+#include "stats/summary.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+enum { PERMUTATIONS = 399, PERMUTATIONS_CLEAR = 99 };
+
+struct search {
+    const double *values;
+    double *scores; /* of all values: ranks within their segment over its length */
+    double *sorted; /* room for ranking */
+    double *sums;   /* room for prefix sums of distances, (length + 1)^2 of the longest segment */
+    struct rng rng;
+    /* The changes found so far: segment k is [bounds[k], bounds[k + 1]). */
+    size_t *bounds;
+    double *p; /* p[k] belongs to bounds[k] */
+    size_t segment_count;
+};
+
+/* sums[i][j] = sum of |scores[a] - scores[b]| over a < i, b < j. */
+static void sum_distances(const double *scores, size_t count, double *sums)
+{
+    size_t width = count + 1;
+    memset(sums, 0, width * sizeof(double));
+    for (size_t i = 0; i < count; i++) {
+        double row = 0, *above = sums + i * width, *here = above + width;
+        here[0] = 0;
+        for (size_t j = 0; j < count; j++) {
+            row += fabs(scores[i] - scores[j]);
+            here[j + 1] = above[j + 1] + row;
+        }
+    }
+}
+
+/* The statistic of the stretches [0, split) and [split, end). */
+static double energy(const double *sums, size_t width, size_t split, size_t end)
+{
+    double n = (double)split, m = (double)(end - split);
+    double left = sums[split * width + split];
+    double across = sums[split * width + end] - left;
+    double right = sums[end * width + end] - left - 2 * across;
+    return n * m / (n + m) * (2 * across / (n * m) - left / (n * (n - 1)) - right / (m * (m - 1)));
+}
+
+/* The best split of one segment; with `whole`, only splits of all of it count. */
+static double best_split(struct search *s, size_t start, size_t count, bool whole,
+                         size_t *ret_split)
+{
+    double best = -INFINITY;
+    size_t least = CHANGE_POINT_SEGMENT_MIN;
+    if (count < 2 * least)
+        return best;
+    sum_distances(s->scores + start, count, s->sums);
+    for (size_t split = least; split + least <= count; split++) {
+        for (size_t end = whole ? count : split + least; end <= count; end++) {
+            double value = energy(s->sums, count + 1, split, end);
+            if (value > best) {
+                best = value;
+                *ret_split = start + split;
+            }
+        }
+    }
+    return best;
+}
+
+static void load_ranks(struct search *s, size_t start, size_t count)
+{
+    memcpy(s->sorted, s->values + start, count * sizeof(double));
+    sort_doubles(s->sorted, count);
+    rank_doubles(s->values + start, s->sorted, count, s->scores + start);
+    for (size_t i = start; i < start + count; i++)
+        s->scores[i] /= (double)count;
+}
+
+/* The best split in any segment; shuffles the scores within each first, if asked to. */
+static double best_of_all(struct search *s, bool shuffled, size_t *ret_split, size_t *ret_segment)
+{
+    double best = -INFINITY;
+    for (size_t k = 0; k < s->segment_count; k++) {
+        size_t start = s->bounds[k], count = s->bounds[k + 1] - start, split = 0;
+        for (size_t i = shuffled ? count : 0; i > 1; i--) {
+            size_t j = (size_t)rng_below(&s->rng, i);
+            double kept = s->scores[start + i - 1];
+            s->scores[start + i - 1] = s->scores[start + j];
+            s->scores[start + j] = kept;
+        }
+        double value = best_split(s, start, count, false, &split);
+        if (value > best) {
+            best = value;
+            *ret_split = split;
+            *ret_segment = k;
+        }
+    }
+    return best;
+}
+
+/* How often values shuffled within their segments show as much.  Stops as soon as the answer is
+ * "too often", and early when it is "never". */
+static double permutation_p(struct search *s, double found, double chance)
+{
+    size_t as_much = 1, split, segment, most = (size_t)(chance * (PERMUTATIONS + 1));
+    for (size_t k = 0; k < PERMUTATIONS; k++) {
+        as_much += best_of_all(s, true, &split, &segment) >= found - 1e-9 * fabs(found);
+        if (as_much > most)
+            return 1;
+        if (k + 1 == PERMUTATIONS_CLEAR && as_much == 1 && chance * (PERMUTATIONS_CLEAR + 1) >= 1)
+            return 1.0 / (PERMUTATIONS_CLEAR + 1);
+    }
+    return (double)as_much / (PERMUTATIONS + 1);
+}
+
+/* Splits the segments one by one, the clearest first, until chance would do as much. */
+static void divide(struct search *s, double chance)
+{
+    for (;;) {
+        size_t split = 0, segment = 0;
+        for (size_t k = 0; k < s->segment_count; k++)
+            load_ranks(s, s->bounds[k], s->bounds[k + 1] - s->bounds[k]);
+        double best = best_of_all(s, false, &split, &segment);
+        if (!isfinite(best))
+            return;
+        double p = permutation_p(s, best, chance);
+        if (p > chance)
+            return;
+        for (size_t k = s->segment_count; k > segment; k--) {
+            s->bounds[k + 1] = s->bounds[k];
+            s->p[k + 1] = s->p[k];
+        }
+        s->bounds[segment + 1] = split;
+        s->p[segment + 1] = p;
+        s->segment_count++;
+    }
+}
+
+/* A change was placed when its neighbours were not known yet; places it again between them. */
+static void settle(struct search *s)
+{
+    for (size_t k = 1; k < s->segment_count; k++) {
+        size_t start = s->bounds[k - 1], count = s->bounds[k + 1] - start;
+        load_ranks(s, start, count);
+        best_split(s, start, count, true, &s->bounds[k]);
+    }
+}
+
+static int describe(const struct search *s, struct change_points *points, struct error *err)
+{
+    points->count = s->segment_count - 1;
+    points->points = memory_zalloc(s->segment_count, sizeof(points->points[0]));
+    for (size_t k = 1; k < s->segment_count; k++) {
+        struct change_point *point = &points->points[k - 1];
+        size_t start = s->bounds[k - 1], at = s->bounds[k], end = s->bounds[k + 1];
+        point->index = at;
+        point->p = s->p[k];
+        int r = stats_compare_unpaired(s->values + start, at - start, s->values + at, end - at,
+                                       0.95, &point->change, err);
+        if (r < 0) {
+            change_points_done(points);
+            return r;
+        }
+    }
+    return 0;
+}
+
+static int check(const double *values, size_t count, double chance, struct error *err)
+{
+    if (count > CHANGE_POINT_VALUES_MAX)
+        return error_set(err, -E2BIG,
+                         "a history of %zu values is too long to look for changes; take the last "
+                         "%d of them",
+                         count, CHANGE_POINT_VALUES_MAX);
+    if (!(chance * (PERMUTATIONS + 1) >= 1 && chance < 1))
+        return error_set(err, -EINVAL, "a chance of %g is not between %g and 1", chance,
+                         1.0 / (PERMUTATIONS + 1));
+    return stats_check_finite(values, count, "value", err);
+}
+
+int change_points_find(const double *values, size_t count, double chance, uint64_t seed,
+                       struct change_points *ret_points, struct error *err)
+{
+    int r = check(values, count, chance, err);
+    if (r < 0)
+        return r;
+    size_t room = 3 * count + 2 + (count + 1) * (count + 1);
+    double *memory CLEANUP(memory_freep) = memory_alloc(room * sizeof(double));
+    size_t *bounds CLEANUP(memory_freep) = memory_zalloc(count + 2, sizeof(size_t));
+    struct search search = {.values = values,
+                            .scores = memory,
+                            .sorted = memory + count,
+                            .p = memory + 2 * count,
+                            .sums = memory + 3 * count + 2,
+                            .bounds = bounds,
+                            .segment_count = 1};
+    bounds[1] = count;
+    rng_seed(&search.rng, seed);
+    divide(&search, chance);
+    settle(&search);
+    struct change_points points;
+    r = describe(&search, &points, err);
+    if (r == 0)
+        *ret_points = points;
+    return r;
+}
+
+void change_points_done(struct change_points *points)
+{
+    free(points->points);
+    *points = (struct change_points){0};
+}

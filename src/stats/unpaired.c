@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The unpaired comparison: the median of all ratios of a new value to a base value (Hodges &
+ * Lehmann's shift of the logs), with the interval that inverts Mann & Whitney's test (exact up to
+ * 20 values each).  That test takes both samples to have the same spread; where they have not, the
+ * interval is widened to the standard error that Brunner & Munzel (2000) give for unequal ones.
+ * See comparison.h and docs/METHOD.md.
+ */
+#include "base/memory.h"
+#include "stats/comparison.h"
+#include "stats/dependence.h"
+#include "stats/ranksum.h"
+#include "stats/shift.h"
+#include "stats/sort.h"
+#include "stats/summary.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+struct sample {
+    const double *values; /* as they came */
+    size_t count;
+    double *logs;   /* or the values themselves on the scale of differences */
+    double *sorted; /* the logs */
+    struct dependence dependence;
+};
+
+static void prepare(struct sample *s, bool positive, double *scratch)
+{
+    for (size_t i = 0; i < s->count; i++)
+        s->logs[i] = positive ? log(s->values[i]) : s->values[i];
+    memcpy(s->sorted, s->logs, s->count * sizeof(double));
+    sort_doubles(s->sorted, s->count);
+    rank_doubles(s->logs, s->sorted, s->count, scratch);
+    dependence_estimate(scratch, s->count, &s->dependence);
+}
+
+/* The variance of the placements of the values of a among those of b once a is moved by `shift`:
+ * what share of b lies below each (half of those equal). */
+static double placement_variance(const double *a, size_t a_count, const double *b, size_t b_count,
+                                 double shift)
+{
+    size_t below = 0, not_above = 0;
+    struct running running = {0};
+    for (size_t i = 0; i < a_count; i++) {
+        double value = a[i] + shift;
+        while (below < b_count && b[below] < value)
+            below++;
+        not_above = not_above < below ? below : not_above;
+        while (not_above < b_count && b[not_above] <= value)
+            not_above++;
+        running_add(&running, (double)(below + not_above) / (2 * (double)b_count));
+    }
+    return running.count < 2 ? 0 : running.squares / (double)(running.count - 1);
+}
+
+/* How much wider than Mann & Whitney's the interval has to be. */
+static double unpaired_widening(const struct sample *base, const struct sample *new, double shift,
+                                double *ret_lag1)
+{
+    double n = (double)base->count, m = (double)new->count;
+    size_t all = base->count + new->count;
+    double base_part =
+        placement_variance(base->sorted, base->count, new->sorted, new->count, shift) / n;
+    double new_part =
+        placement_variance(new->sorted, new->count, base->sorted, base->count, -shift) / m;
+    double share = base_part + new_part > 0 ? base_part / (base_part + new_part) : 0.5;
+    double lag1 = share * base->dependence.lag1 + (1 - share) * new->dependence.lag1;
+    double block =
+        sqrt(share * pow(base->dependence.block, 2) + (1 - share) * pow(new->dependence.block, 2));
+    double spread = sqrt((base_part + new_part) / ((n + m + 1) / (12 * n * m)));
+    *ret_lag1 = lag1;
+    return fmax(1, spread) * dependence_widening(lag1, block, all);
+}
+
+static void compare(struct sample *base, struct sample *new, double *scratch, double level,
+                    struct comparison *c)
+{
+    size_t n = base->count, m = new->count, room = n + m;
+    double *negated = base->logs; /* no longer needed in the order in which they came */
+    for (size_t i = 0; i < n; i++)
+        negated[i] = -base->sorted[n - 1 - i];
+    struct pair_sums differences = {negated, new->sorted, n, m};
+    double centre = shift_centre(&differences, scratch, room);
+    c->widening = unpaired_widening(base, new, centre, &c->autocorrelation);
+    c->autocorrelated = base->dependence.found || new->dependence.found;
+    double asked = dependence_alpha(1 - level, room);
+    struct shift shift;
+    shift_interval(&differences, centre, 1 - asked, c->widening, scratch, room, &shift);
+    c->estimate = shift.estimate;
+    c->low = n + m > 2 ? shift.low : NAN;
+    c->high = n + m > 2 ? shift.high : NAN;
+    c->level = shift.level < 1 - asked ? shift.level : level;
+    c->p = dependence_p(shift.p, room);
+    c->effective_count = (double)room / (c->widening * c->widening);
+}
+
+static int check(const struct sample *s, const char *which, bool *positive, struct error *err)
+{
+    if (s->count == 0)
+        return error_set(err, -EINVAL, "no %ss to compare", which);
+    for (size_t i = 0; i < s->count; i++)
+        *positive = *positive && s->values[i] > 0;
+    return stats_check_finite(s->values, s->count, which, err);
+}
+
+int stats_compare_unpaired(const double *base_values, size_t base_count, const double *new_values,
+                           size_t new_count, double level, struct comparison *ret_comparison,
+                           struct error *err)
+{
+    struct sample base = {.values = base_values, .count = base_count};
+    struct sample new = {.values = new_values, .count = new_count};
+    bool positive = true;
+    if (!(level > 0 && level < 1))
+        return error_set(err, -EINVAL, "a level of %g is not between 0 and 1", level);
+    int r = check(&base, "base value", &positive, err);
+    if (r == 0)
+        r = check(&new, "new value", &positive, err);
+    if (r < 0)
+        return r;
+    size_t all = base_count + new_count;
+    double *room CLEANUP(memory_freep) = memory_alloc(3 * all * sizeof(double));
+    double *scratch = room + 2 * all;
+    base.logs = room;
+    base.sorted = room + base_count;
+    new.logs = room + 2 * base_count;
+    new.sorted = new.logs + new_count;
+    prepare(&base, positive, scratch);
+    prepare(&new, positive, scratch);
+    bool exact = base_count <= RANK_SUM_EXACT_MAX && new_count <= RANK_SUM_EXACT_MAX;
+    struct comparison c = {
+        .scale = positive ? COMPARISON_RATIO : COMPARISON_DIFFERENCE,
+        .base_median = stats_median(base_values, base_count, scratch),
+        .new_median = stats_median(new_values, new_count, scratch),
+        .base_count = base_count,
+        .new_count = new_count,
+        .too_few = base_count < COMPARISON_VALUES_MIN || new_count < COMPARISON_VALUES_MIN,
+        .method = exact ? "unpaired, exact rank sum" : "unpaired, rank sum",
+    };
+    compare(&base, &new, scratch, level, &c);
+    comparison_from_logs(&c);
+    *ret_comparison = c;
+    return 0;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* See verdict.h. */
+#include "stats/verdict.h"
+#include "stats/plan.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const double default_interesting = 0.01;
+static const double patience_seconds = 600; /* what may be proposed as "more" */
+static const double patience_rounds = 10000;
+
+/* How many decimals a distance needs to be seen. */
+static int decimals_for(double distance)
+{
+    return distance > 0 ? (int)ceil(-log10(distance) - 1e-9) : 0;
+}
+
+/* Decimals that tell the ends of the interval apart, and the nearer one from 1. */
+static int ratio_decimals(double low, double high)
+{
+    int decimals = decimals_for(high - low), edge = decimals_for(low - 1);
+    decimals = decimals > edge ? decimals : edge;
+    int least = low >= 100 ? 0 : low >= 10 ? 1 : 2;
+    decimals = decimals > least ? decimals : least;
+    return decimals < 9 ? decimals : 9;
+}
+
+/* A bound is rounded upwards to two digits, so that it stays true. */
+static double round_up(double value)
+{
+    if (!(value > 0) || !isfinite(value))
+        return value;
+    double unit = pow(10, floor(log10(value)) - 1);
+    return ceil(value / unit - 1e-6) * unit;
+}
+
+/* "0.8 %" on the scale of ratios, "12" on that of differences. */
+static void put_amount(char *out, size_t size, const struct comparison *c, double amount)
+{
+    if (c->scale == COMPARISON_RATIO)
+        snprintf(out, size, amount >= 1 ? "%.0f %%" : "%.2g %%", 100 * amount);
+    else
+        snprintf(out, size, "%.4g", amount);
+}
+
+static void put_time(char *out, size_t size, const struct verdict *v)
+{
+    double s = v->more_seconds;
+    if (s <= 0)
+        snprintf(out, size, "%.0f more rounds", v->more_rounds);
+    else if (s < 120)
+        snprintf(out, size, "%.*f s more", s < 9.5 ? 1 : 0, s < 0.1 ? 0.1 : s);
+    else if (s < 7200)
+        snprintf(out, size, "%.0f min more", s / 60);
+    else
+        snprintf(out, size, "%.0f h more", s / 3600);
+}
+
+/* The word for how the new one is, given whether its value is the higher. */
+static const char *word(const struct verdict_options *o, bool higher)
+{
+    if (o->speed)
+        return higher == (o->better == METRIC_HIGHER) ? "faster" : "slower";
+    return higher ? "more" : "less";
+}
+
+static enum verdict_kind kind_of(const struct verdict_options *o, bool higher)
+{
+    if (o->better == METRIC_NEITHER)
+        return VERDICT_DIFFERENT;
+    return higher == (o->better == METRIC_HIGHER) ? VERDICT_BETTER : VERDICT_WORSE;
+}
+
+static void tell_difference(const struct comparison *c, const struct verdict_options *o,
+                            struct verdict *v)
+{
+    bool ratio = c->scale == COMPARISON_RATIO, higher = c->estimate > (ratio ? 1 : 0);
+    v->kind = kind_of(o, higher);
+    double estimate = c->estimate, low = c->low, high = c->high;
+    if (!higher) { /* turned round: 0.75 [0.73, 0.76] becomes 1.33 [1.31, 1.37] */
+        estimate = ratio ? 1 / c->estimate : -c->estimate;
+        low = ratio ? 1 / c->high : -c->high;
+        high = ratio ? 1 / c->low : -c->low;
+    }
+    if (ratio) {
+        int decimals = ratio_decimals(low, high);
+        snprintf(v->text, sizeof(v->text), "%.*f× %s [%.*f, %.*f]", decimals, estimate,
+                 word(o, higher), decimals, low, decimals, high);
+    } else {
+        snprintf(v->text, sizeof(v->text), "%.4g %s [%.4g, %.4g]", estimate,
+                 higher ? "more" : "less", low, high);
+    }
+}
+
+static void tell_too_few(const struct comparison *c, const struct verdict_options *o,
+                         struct verdict *v)
+{
+    size_t least = c->paired ? COMPARISON_ROUNDS_MIN : COMPARISON_VALUES_MIN;
+    size_t count = c->base_count < c->new_count ? c->base_count : c->new_count;
+    v->kind = VERDICT_CANNOT_TELL;
+    v->more_rounds = (double)(least - count);
+    v->more_seconds = v->more_rounds * o->round_seconds;
+    char more[48] = "";
+    if (v->more_seconds > 0) {
+        char time[32];
+        put_time(time, sizeof(time), v);
+        snprintf(more, sizeof(more), ", about %s", time);
+    }
+    snprintf(v->text, sizeof(v->text),
+             "cannot tell: %zu %s%s too few for a 95 %% interval; %zu would do%s", count,
+             c->paired ? "round" : "value", count == 1 ? " is" : "s are", least, more);
+}
+
+/* 0.01 -> 0.02 -> 0.05 -> 0.1 … */
+static double next_step(double step)
+{
+    double unit = pow(10, floor(log10(step) + 1e-9));
+    double digit = step / unit;
+    return unit * (digit < 1.5 ? 2 : digit < 3.5 ? 5 : 10);
+}
+
+/* What more measuring would show: what is interesting, or as near to it as patience allows. */
+static void plan_more(const struct comparison *c, const struct verdict_options *o, double target,
+                      struct verdict *v)
+{
+    double half = plan_half_width(c);
+    size_t count = c->base_count < c->new_count ? c->base_count : c->new_count;
+    if (target > half / 1.4) /* the interval is narrow enough, but lies to one side */
+        target = half / 2;
+    for (;; target = next_step(target)) {
+        v->target = target;
+        v->more_rounds = fmax(1, plan_rounds_for_width(c, target) - (double)count);
+        v->more_seconds = v->more_rounds * o->round_seconds;
+        bool patient = o->round_seconds > 0 ? v->more_seconds <= patience_seconds
+                                            : v->more_rounds <= patience_rounds;
+        if (patient || next_step(target) > half / 1.4)
+            return;
+    }
+}
+
+static void tell_cannot(const struct comparison *c, const struct verdict_options *o, double target,
+                        struct verdict *v)
+{
+    char bound[32], show[32], time[32];
+    v->kind = VERDICT_CANNOT_TELL;
+    put_amount(bound, sizeof(bound), c, round_up(v->bound));
+    snprintf(v->text, sizeof(v->text),
+             "cannot tell: differences below %s are invisible in this run", bound);
+    if (!(target > 0))
+        return;
+    plan_more(c, o, target, v);
+    put_amount(show, sizeof(show), c, round_up(v->target));
+    put_time(time, sizeof(time), v);
+    size_t length = strlen(v->text);
+    snprintf(v->text + length, sizeof(v->text) - length, "; about %s would show %s", time, show);
+}
+
+void verdict_judge(const struct comparison *c, const struct verdict_options *o,
+                   struct verdict *ret_verdict)
+{
+    bool ratio = c->scale == COMPARISON_RATIO;
+    double same = ratio ? 1 : 0;
+    double interesting = o->interesting > 0 ? o->interesting : default_interesting;
+    double limit = ratio ? interesting : interesting * fabs(c->base_median);
+    struct verdict v = {.bound = fmax(c->high - same, same - c->low)};
+    if (c->too_few) {
+        tell_too_few(c, o, &v);
+    } else if (comparison_differs(c)) {
+        tell_difference(c, o, &v);
+    } else if (v.bound <= limit) {
+        char bound[32];
+        v.kind = VERDICT_SAME;
+        put_amount(bound, sizeof(bound), c, round_up(v.bound));
+        if (v.bound > 0)
+            snprintf(v.text, sizeof(v.text), "no difference larger than %s", bound);
+        else
+            snprintf(v.text, sizeof(v.text), "no difference");
+    } else {
+        tell_cannot(c, o, limit, &v);
+    }
+    *ret_verdict = v;
+}
+
+enum gate_result verdict_gate(const struct comparison *c, enum metric_better better,
+                              double max_regression)
+{
+    if (c->too_few)
+        return GATE_INCONCLUSIVE;
+    bool ratio = c->scale == COMPARISON_RATIO;
+    /* The harm as an interval of logs or of differences, upwards is worse. */
+    double low = ratio ? log(c->low) : c->low, high = ratio ? log(c->high) : c->high;
+    double limit = ratio ? log1p(max_regression) : max_regression * fabs(c->base_median);
+    if (better == METRIC_HIGHER) {
+        double turned = -low;
+        low = -high;
+        high = turned;
+    }
+    if (better == METRIC_NEITHER) { /* how far from 0, either way */
+        double far = fmax(fabs(low), fabs(high));
+        low = low > 0 ? low : high < 0 ? -high : 0;
+        high = far;
+    }
+    if (high <= limit)
+        return GATE_PASS;
+    return low > limit ? GATE_REGRESSION : GATE_INCONCLUSIVE;
+}

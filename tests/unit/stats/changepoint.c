@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include "stats/changepoint.h"
+#include "stats/random.h"
+#include "test.h"
+
+#include <errno.h>
+
+enum { LENGTH = 60 };
+
+static size_t find(const double *values, size_t count, struct change_point *out)
+{
+    struct change_points points;
+    struct error err;
+    CHECK_INT(change_points_find(values, count, 0.05, 1, &points, &err), 0);
+    size_t found = points.count;
+    for (size_t i = 0; i < found && i < 8; i++)
+        out[i] = points.points[i];
+    change_points_done(&points);
+    return found;
+}
+
+/* A history whose level is multiplied by `change` at `from`, and back at `until`; now and then a
+ * run is disturbed. */
+static void history(struct rng *rng, double change, size_t from, size_t until, double *values)
+{
+    for (size_t i = 0; i < LENGTH; i++) {
+        values[i] = 100 * exp(0.01 * rng_normal(rng)) * (rng_uniform(rng) < 0.05 ? 1.5 : 1);
+        if (i >= from && i < until)
+            values[i] *= change;
+    }
+}
+
+TEST(a_planted_change_is_found_where_it_is)
+{
+    struct rng rng;
+    size_t right = 0, none = 0;
+    rng_seed(&rng, 11);
+    for (int trial = 0; trial < 40; trial++) {
+        double values[LENGTH];
+        struct change_point points[8];
+        history(&rng, 1.03, 35, LENGTH, values);
+        size_t count = find(values, LENGTH, points);
+        none += count == 0;
+        right += count == 1 && points[0].index >= 34 && points[0].index <= 36 &&
+                 fabs(points[0].change.estimate - 1.03) < 0.012;
+    }
+    CHECK_INT(none, 0);
+    CHECK(right >= 34);
+}
+
+TEST(a_history_without_change_has_none)
+{
+    struct rng rng;
+    size_t alarms = 0;
+    rng_seed(&rng, 12);
+    for (int trial = 0; trial < 100; trial++) {
+        double values[LENGTH];
+        struct change_point points[8];
+        history(&rng, 1, 0, 0, values);
+        alarms += find(values, LENGTH, points) > 0;
+    }
+    CHECK(alarms <= 11); /* 5 expected; more than 11 come once in 200 times */
+}
+
+TEST(a_bump_is_two_changes)
+{
+    struct rng rng;
+    size_t right = 0;
+    rng_seed(&rng, 13);
+    for (int trial = 0; trial < 30; trial++) {
+        double values[LENGTH];
+        struct change_point points[8];
+        history(&rng, 1.05, 20, 32, values);
+        size_t count = find(values, LENGTH, points);
+        right += count == 2 && points[0].index >= 18 && points[0].index <= 22 &&
+                 points[1].index >= 30 && points[1].index <= 34 &&
+                 points[0].change.estimate > 1.03 && points[1].change.estimate < 0.97;
+    }
+    CHECK(right >= 25);
+}
+
+TEST(counts_that_repeat_exactly)
+{
+    double values[20];
+    struct change_point points[8];
+    for (size_t i = 0; i < 20; i++)
+        values[i] = i < 13 ? 7228 : 4809;
+    CHECK_INT(find(values, 20, points), 1);
+    CHECK_INT(points[0].index, 13);
+    CHECK_NEAR(points[0].change.estimate, 4809.0 / 7228, 1e-12);
+    for (size_t i = 0; i < 20; i++)
+        values[i] = 5;
+    CHECK_INT(find(values, 20, points), 0);
+    CHECK_INT(find(values, 7, points), 0);
+    CHECK_INT(find(values, 0, points), 0);
+}
+
+TEST(bad_histories_are_refused)
+{
+    static double values[CHANGE_POINT_VALUES_MAX + 1];
+    struct change_points points = {.count = 77};
+    struct error err;
+    CHECK_INT(change_points_find(values, CHANGE_POINT_VALUES_MAX + 1, 0.05, 1, &points, &err),
+              -E2BIG);
+    CHECK_CONTAINS(err.message, "2000");
+    values[3] = NAN;
+    CHECK_INT(change_points_find(values, 10, 0.05, 1, &points, &err), -EINVAL);
+    CHECK_CONTAINS(err.message, "value 4 of 10");
+    CHECK_INT(change_points_find(values, 3, 0, 1, &points, &err), -EINVAL);
+    CHECK_INT(points.count, 77);
+}

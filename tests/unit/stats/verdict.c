@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* Words, gates, plans and false discoveries. */
+#include "stats/verdict.h"
+#include "simulate.h"
+#include "stats/fdr.h"
+#include "stats/plan.h"
+#include "test.h"
+
+static struct comparison ratio(double estimate, double low, double high, size_t count)
+{
+    return (struct comparison){.scale = COMPARISON_RATIO,
+                               .estimate = estimate,
+                               .low = low,
+                               .high = high,
+                               .level = 0.95,
+                               .base_count = count,
+                               .new_count = count,
+                               .widening = 1,
+                               .paired = true,
+                               .base_median = 100,
+                               .new_median = 100 * estimate,
+                               .too_few = count < COMPARISON_ROUNDS_MIN};
+}
+
+static const struct verdict_options time_options = {
+    .better = METRIC_LOWER, .speed = true, .round_seconds = 0.5};
+
+static struct verdict judged(struct comparison c, struct verdict_options options)
+{
+    struct verdict v;
+    verdict_judge(&c, &options, &v);
+    return v;
+}
+
+TEST(differences_in_words)
+{
+    struct verdict v = judged(ratio(1 / 1.34, 1 / 1.37, 1 / 1.31, 20), time_options);
+    CHECK_STR(v.text, "1.34× faster [1.31, 1.37]");
+    CHECK_INT(v.kind, VERDICT_BETTER);
+    v = judged(ratio(1.34, 1.31, 1.37, 20), time_options);
+    CHECK_STR(v.text, "1.34× slower [1.31, 1.37]");
+    CHECK_INT(v.kind, VERDICT_WORSE);
+    struct verdict_options rate = {.better = METRIC_HIGHER, .speed = true};
+    v = judged(ratio(1.34, 1.31, 1.37, 20), rate);
+    CHECK_STR(v.text, "1.34× faster [1.31, 1.37]");
+    CHECK_INT(v.kind, VERDICT_BETTER);
+    struct verdict_options memory = {.better = METRIC_LOWER};
+    v = judged(ratio(0.5, 0.499, 0.501, 20), memory);
+    CHECK_STR(v.text, "2.000× less [1.996, 2.004]");
+    CHECK_INT(v.kind, VERDICT_BETTER);
+    struct verdict_options neither = {.better = METRIC_NEITHER};
+    v = judged(ratio(3, 2, 4, 20), neither);
+    CHECK_STR(v.text, "3.00× more [2.00, 4.00]");
+    CHECK_INT(v.kind, VERDICT_DIFFERENT);
+}
+
+TEST(digits_follow_the_interval)
+{
+    CHECK_STR(judged(ratio(1.002, 1.001, 1.003, 99), time_options).text,
+              "1.002× slower [1.001, 1.003]");
+    CHECK_STR(judged(ratio(1.01, 1.0004, 1.02, 99), time_options).text,
+              "1.0100× slower [1.0004, 1.0200]");
+    CHECK_STR(judged(ratio(1.25, 1.25, 1.25, 99), time_options).text, "1.25× slower [1.25, 1.25]");
+    CHECK_STR(judged(ratio(250, 210, 300, 99), time_options).text, "250× slower [210, 300]");
+    CHECK_STR(judged(ratio(1.000002, 1.000002, 1.000002, 99), time_options).text,
+              "1.000002× slower [1.000002, 1.000002]");
+}
+
+TEST(no_difference_in_words)
+{
+    struct verdict v = judged(ratio(1.001, 0.994, 1.008, 50), time_options);
+    CHECK_STR(v.text, "no difference larger than 0.8 %");
+    CHECK_INT(v.kind, VERDICT_SAME);
+    CHECK_NEAR(v.bound, 0.008, 1e-12);
+    CHECK_STR(judged(ratio(1, 0.9977, 1.0021, 50), time_options).text,
+              "no difference larger than 0.23 %");
+    CHECK_STR(judged(ratio(1, 1, 1, 50), time_options).text, "no difference");
+    struct verdict_options coarse = time_options;
+    coarse.interesting = 0.1;
+    CHECK_STR(judged(ratio(1, 0.95, 1.09, 50), coarse).text, "no difference larger than 9 %");
+}
+
+TEST(not_knowing_in_words)
+{
+    struct verdict v = judged(ratio(1, 1 / 1.03, 1.03, 10), time_options);
+    CHECK_STR(v.text, "cannot tell: differences below 3 % are invisible in this run; "
+                      "about 40 s more would show 1 %");
+    CHECK_INT(v.kind, VERDICT_CANNOT_TELL);
+    CHECK_NEAR(v.more_rounds, 79, 1);
+    struct verdict_options unknown = {.better = METRIC_LOWER, .speed = true};
+    CHECK_STR(judged(ratio(1, 1 / 1.03, 1.03, 10), unknown).text,
+              "cannot tell: differences below 3 % are invisible in this run; "
+              "about 79 more rounds would show 1 %");
+    /* 1 % would take hours: what ten minutes would show is said instead. */
+    v = judged(ratio(1, 1 / 1.8, 1.8, 20), time_options);
+    CHECK_STR(v.text, "cannot tell: differences below 80 % are invisible in this run; "
+                      "about 6 min more would show 10 %");
+    /* Narrow, but to one side. */
+    v = judged(ratio(1.007, 0.999, 1.015, 100), time_options);
+    CHECK_INT(v.kind, VERDICT_CANNOT_TELL);
+    CHECK_CONTAINS(v.text, "differences below 1.5 % are invisible");
+    CHECK(v.target < 0.005 && v.more_rounds > 200);
+}
+
+TEST(too_few_in_words)
+{
+    CHECK_STR(judged(ratio(0.5, 0.4, 0.6, 5), time_options).text,
+              "cannot tell: 5 rounds are too few for a 95 % interval; 8 would do, "
+              "about 1.5 s more");
+    CHECK_STR(judged(ratio(1, NAN, NAN, 1), (struct verdict_options){0}).text,
+              "cannot tell: 1 round is too few for a 95 % interval; 8 would do");
+}
+
+TEST(absolute_differences_in_words)
+{
+    struct comparison c = ratio(0, 0, 0, 20);
+    c.scale = COMPARISON_DIFFERENCE;
+    c.base_median = 0;
+    c.estimate = 12;
+    c.low = 8;
+    c.high = 16;
+    struct verdict_options options = {.better = METRIC_LOWER};
+    struct verdict v = judged(c, options);
+    CHECK_STR(v.text, "12 more [8, 16]");
+    CHECK_INT(v.kind, VERDICT_WORSE);
+    c.low = -4;
+    v = judged(c, options);
+    CHECK_STR(v.text, "cannot tell: differences below 16 are invisible in this run");
+    c.low = c.high = c.estimate = 0;
+    CHECK_STR(judged(c, options).text, "no difference");
+}
+
+TEST(gates_know_three_answers)
+{
+    struct comparison worse = ratio(1.05, 1.03, 1.07, 20), maybe = ratio(1.03, 1.01, 1.05, 20);
+    struct comparison fine = ratio(1.005, 0.995, 1.015, 20), better = ratio(0.9, 0.88, 0.92, 20);
+    CHECK_INT(verdict_gate(&worse, METRIC_LOWER, 0.02), GATE_REGRESSION);
+    CHECK_INT(verdict_gate(&maybe, METRIC_LOWER, 0.02), GATE_INCONCLUSIVE);
+    CHECK_INT(verdict_gate(&fine, METRIC_LOWER, 0.02), GATE_PASS);
+    CHECK_INT(verdict_gate(&better, METRIC_LOWER, 0.02), GATE_PASS);
+    CHECK_INT(verdict_gate(&better, METRIC_HIGHER, 0.02), GATE_REGRESSION);
+    CHECK_INT(verdict_gate(&worse, METRIC_HIGHER, 0.02), GATE_PASS);
+    CHECK_INT(verdict_gate(&better, METRIC_NEITHER, 0.02), GATE_REGRESSION);
+    CHECK_INT(verdict_gate(&fine, METRIC_NEITHER, 0.02), GATE_PASS);
+    worse.too_few = true;
+    CHECK_INT(verdict_gate(&worse, METRIC_LOWER, 0.02), GATE_INCONCLUSIVE);
+}
+
+/* Plans come true: with the number of rounds that was planned, the interval is as narrow and the
+ * change is found as often as was said. */
+TEST(plans_come_true)
+{
+    enum { TRIALS = 40, ROUNDS_MAX = 4000 };
+    static double a[ROUNDS_MAX], b[ROUNDS_MAX];
+    struct rng rng;
+    double widths = 0;
+    size_t found = 0;
+    rng_seed(&rng, 8);
+    for (int trial = 0; trial < TRIALS; trial++) {
+        struct comparison c;
+        simulate(&rng, &shapes[trial % 2 ? 0 : 5], 1, true, a, b, 60);
+        stats_compare_paired(a, b, 60, 0.95, &c, NULL);
+        size_t rounds = (size_t)fmin(plan_rounds_for_width(&c, 0.004), ROUNDS_MAX);
+        simulate(&rng, &shapes[trial % 2 ? 0 : 5], 1, true, a, b, rounds);
+        struct comparison longer;
+        stats_compare_paired(a, b, rounds, 0.95, &longer, NULL);
+        widths += plan_half_width(&longer) / TRIALS;
+        rounds = (size_t)fmin(plan_rounds_for_change(&c, 0.01, 0.9), ROUNDS_MAX);
+        simulate(&rng, &shapes[trial % 2 ? 0 : 5], 1.01, true, a, b, rounds);
+        stats_compare_paired(a, b, rounds, 0.95, &longer, NULL);
+        found += longer.low > 1;
+    }
+    CHECK_NEAR(widths, 0.004, 0.0012);
+    CHECK_NEAR((double)found / TRIALS, 0.9, 0.1);
+}
+
+TEST(plans_at_the_edges)
+{
+    struct comparison exact = ratio(1, 1, 1, 10), single = ratio(1, NAN, NAN, 1);
+    CHECK_NEAR(plan_rounds_for_width(&exact, 0.01), 8, 0);
+    CHECK(isinf(plan_rounds_for_width(&single, 0.01)));
+    CHECK(isinf(plan_rounds_for_width(&exact, 0) + INFINITY));
+    struct comparison c = ratio(1, 1 / 1.02, 1.02, 10);
+    CHECK_NEAR(plan_rounds_for_width(&c, 0.02), 10, 1);
+    CHECK_NEAR(plan_rounds_for_width(&c, 0.01), 40, 1);
+    c.widening = 2; /* chance made it wide; more rounds will mend that */
+    CHECK_NEAR(plan_rounds_for_width(&c, 0.01), 10, 1);
+    c.autocorrelated = true;
+    CHECK_NEAR(plan_rounds_for_width(&c, 0.01), 40, 1);
+}
+
+/* The example in Benjamini & Hochberg's paper: of these 15, the first four are discoveries. */
+TEST(false_discoveries_are_held_down)
+{
+    double p[] = {0.0344, 0.0001, 0.0004, 0.4262, 0.0019, 0.0095, 0.0201, 0.0278,
+                  0.0298, 0.0459, 0.3240, 0.5719, 0.6528, 0.7590, 1.0000, NAN};
+    double adjusted[16];
+    CHECK_INT(fdr_adjust(p, 16, adjusted), 15);
+    size_t found = 0;
+    for (size_t i = 0; i < 15; i++) {
+        found += adjusted[i] <= 0.05;
+        CHECK_INT(adjusted[i] <= 0.05, p[i] <= 0.0095);
+        CHECK(adjusted[i] >= p[i] && adjusted[i] <= 1);
+    }
+    CHECK_INT(found, 4);
+    CHECK_NEAR(adjusted[1], 0.0015, 1e-12);
+    CHECK(isnan(adjusted[15]));
+    CHECK_INT(fdr_adjust(p, 0, adjusted), 0);
+}
