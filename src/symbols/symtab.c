@@ -148,6 +148,7 @@ static void settle_entries(struct symtab_builder *b)
         struct symtab_entry *e = &b->entries[i];
         if (e->end != e->start)
             continue;
+        e->unsized = true;
         uint64_t next = i + 1 < b->count ? b->entries[i + 1].start : UINT64_MAX;
         e->end = next < e->limit ? next : e->limit;
         if (e->end < e->start)
@@ -164,7 +165,9 @@ static void settle_ranges(const struct symtab_builder *b, struct range_map *ret)
         ranges[i] = (struct range){.start = e->start,
                                    .end = e->end,
                                    .owner = (uint32_t)i,
-                                   .priority = b->latest_wins ? e->order : (uint32_t)i};
+                                   .priority = b->latest_wins ? e->order
+                                               : e->unsized   ? 0
+                                                              : (uint32_t)i + 1};
     }
     range_map_build(ret, ranges, b->count);
     free(ranges);

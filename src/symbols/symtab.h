@@ -70,6 +70,7 @@ struct symtab_entry {
     uint32_t name, part;
     uint32_t order; /* in which it was added */
     uint8_t binding;
+    bool unsized; /* its end was guessed: a label within a function gives way to the function */
 };
 
 struct symtab_builder {
