@@ -179,7 +179,7 @@ def pprof_has_types_mappings_and_inlined_functions():
     equal(sum(values), total_weight(inlines))
 
 
-def profiler_cli(*arguments):
+def profiler_cli(*arguments, check=True):
     package = npm_package("@firefox-devtools/profiler-cli")
     for _ in range(20):
         result = subprocess.run(["node", package / "dist/profiler-cli.js", *arguments], text=True,
@@ -195,18 +195,35 @@ def profiler_cli(*arguments):
             os.kill(int(late[1]), signal.SIGKILL)
     if result.returncode and "engine" in result.stderr.lower():
         skip(f"this node cannot run profiler-cli: {result.stderr.strip()[-200:]}")
-    equal(result.returncode, 0, f"{arguments}: {result.stdout}{result.stderr}")
-    return result.stdout
+    if check:
+        equal(result.returncode, 0, f"{arguments}: {result.stdout}{result.stderr}")
+    return result
+
+
+def profiler_cli_load(path):
+    """Loads a profile; its daemon gives up after 500 ms, which a busy machine may need."""
+    for attempt in range(10):
+        session = f"assay-{os.getpid()}-{attempt}"
+        result = profiler_cli("load", path, "--session", session, check=False)
+        if result.returncode == 0:
+            return session
+        late = re.search(r"still be running as pid (\d+)", result.stdout + result.stderr)
+        if not late:
+            raise AssertionError(result.stdout + result.stderr)
+        try:
+            os.kill(int(late[1]), signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    skip("profiler-cli's daemon does not start within its 500 ms on this machine")
 
 
 @test
 def firefox_profiler_shows_the_same_shares():
     path = export(profile(), "firefox", "--no-inline")
-    session = f"assay-{os.getpid()}"
-    profiler_cli("load", path, "--session", session)
+    session = profiler_cli_load(path)
     try:
-        contains(profiler_cli("profile", "info", "--session", session), "family")
-        text = profiler_cli("thread", "samples", "--include-idle", "--session", session)
+        contains(profiler_cli("profile", "info", "--session", session).stdout, "family")
+        text = profiler_cli("thread", "samples", "--include-idle", "--session", session).stdout
     finally:
         profiler_cli("stop", session)
     ours = json.loads(assay("report", profile(), "--json", "--children", "--no-inline",
