@@ -14,11 +14,20 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 extern char **environ;
+
+/* What the signal handler knows; written outside it only while no signal can be lost. */
+static const int caught_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+static struct sigaction saved_actions[ARRAY_COUNT(caught_signals)];
+static volatile sig_atomic_t first_signal;
+static volatile sig_atomic_t forward_pid;
+static unsigned guard_count;                 /* process_signals_catch without its restore */
+static volatile sig_atomic_t pending_signal; /* came from a process while nobody was named */
 
 static int explain_start(const char *name, int code, struct error *err)
 {
@@ -71,6 +80,11 @@ static _Noreturn void held_child(const struct process_spec *spec, const char *pa
                                  int error_fd)
 {
     char byte;
+    /* A Ctrl-C from here on ends it, as it would end the command. */
+    if (guard_count) {
+        guard_count = 1;
+        process_signals_restore();
+    }
     const int fds[3] = {spec->stdin_fd, spec->stdout_fd, spec->stderr_fd};
     for (int i = 0; i < 3; i++)
         if (fds[i] >= 0)
@@ -91,8 +105,9 @@ int process_hold(const struct process_spec *spec, struct process_held *ret_held,
     int r = process_find(spec->argv[0], &path, err);
     if (r < 0)
         return r;
-    if (pipe2(go, O_CLOEXEC) < 0)
-        return error_errno(err, -errno, "pipe");
+    /* A socket: unlike a pipe it can be written without SIGPIPE when the child was killed. */
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) < 0)
+        return error_errno(err, -errno, "socketpair");
     if (pipe2(failed, O_CLOEXEC) < 0) {
         close(go[0]);
         close(go[1]);
@@ -118,8 +133,8 @@ int process_hold(const struct process_spec *spec, struct process_held *ret_held,
 int process_release(struct process_held *held, struct error *err)
 {
     int code = 0;
-    if (write(held->go_fd, "", 1) != 1)
-        code = -errno;
+    /* Fails when the child was killed meanwhile: then waiting for it tells how it ended. */
+    send(held->go_fd, "", 1, MSG_NOSIGNAL);
     fd_closep(&held->go_fd);
     /* End of file means that the exec closed the descriptor: the command runs. */
     ssize_t got;
@@ -131,6 +146,14 @@ int process_release(struct process_held *held, struct error *err)
         return 0;
     waitpid(held->pid, NULL, 0);
     return explain_start(held->name, code, err);
+}
+
+void process_abandon(struct process_held *held)
+{
+    fd_closep(&held->go_fd);
+    fd_closep(&held->error_fd);
+    while (waitpid(held->pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
 }
 
 int process_exit_code_for(int code)
@@ -157,24 +180,8 @@ bool process_poll(pid_t pid, uint64_t deadline_ns)
     if (fd < 0)
         return errno == ESRCH;
     struct pollfd p = {.fd = fd, .events = POLLIN};
-    for (;;) {
-        uint64_t now_ns = clock_now_ns();
-        uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-        struct timespec left = timespec_from_ns(left_ns);
-        int r = ppoll(&p, 1, deadline_ns ? &left : NULL, NULL);
-        if (r > 0)
-            return true;
-        if (r == 0 || process_signals_caught())
-            return false;
-    }
+    return process_poll_fds(&p, 1, deadline_ns ? deadline_ns : UINT64_MAX, true) > 0;
 }
-
-/* What the signal handler knows; written outside it only while no signal can be lost. */
-static const int caught_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-static struct sigaction saved_actions[ARRAY_COUNT(caught_signals)];
-static volatile sig_atomic_t first_signal;
-static volatile sig_atomic_t forward_pid;
-static volatile sig_atomic_t pending_signal; /* came from a process while nobody was named */
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {
@@ -194,6 +201,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 void process_signals_catch(void)
 {
+    if (guard_count++)
+        return;
     first_signal = 0;
     pending_signal = 0;
     forward_pid = 0;
@@ -217,6 +226,27 @@ void process_signals_target(pid_t pid)
     }
 }
 
+int process_poll_fds(struct pollfd *fds, size_t count, uint64_t deadline_ns, bool until_signal)
+{
+    /* A signal that came after the last look and before the sleep would go unnoticed: signals are
+     * let through only while sleeping. */
+    sigset_t blocked, before;
+    sigemptyset(&blocked);
+    for (size_t i = 0; i < ARRAY_COUNT(caught_signals); i++)
+        sigaddset(&blocked, caught_signals[i]);
+    sigprocmask(SIG_BLOCK, &blocked, &before);
+    int r = -1;
+    while (r < 0 && !(until_signal && first_signal)) {
+        uint64_t now_ns = clock_now_ns();
+        struct timespec left = timespec_from_ns(deadline_ns > now_ns ? deadline_ns - now_ns : 0);
+        r = ppoll(fds, count, deadline_ns == UINT64_MAX ? NULL : &left, &before);
+        if (r < 0 && errno != EINTR)
+            r = 0;
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return r < 0 ? 0 : r;
+}
+
 int process_signals_caught(void)
 {
     return (int)first_signal;
@@ -229,9 +259,12 @@ void process_signals_clear(void)
 
 void process_signals_restore(void)
 {
+    if (!guard_count || --guard_count)
+        return;
     for (size_t i = 0; i < ARRAY_COUNT(caught_signals); i++)
         sigaction(caught_signals[i], &saved_actions[i], NULL);
     forward_pid = 0;
+    first_signal = 0;
 }
 
 void process_adopt_orphans(void)

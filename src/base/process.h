@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -53,6 +54,8 @@ struct process_held {
 };
 int process_hold(const struct process_spec *spec, struct process_held *ret_held, struct error *err);
 int process_release(struct process_held *held, struct error *err);
+/* Ends a held command that is not wanted any more, before its exec. */
+void process_abandon(struct process_held *held);
 
 int process_exit_code_for(int code); /* of a command that could not be started: 126 or 127 */
 int process_exit_code(int status);   /* of one that ended: its own, or 128 + signal */
@@ -63,9 +66,13 @@ int process_wait(pid_t pid, struct process_result *ret_result, struct error *err
 /* Waits until the process has ended (then true) or until the clock of clock_now_ns passes
  * deadline_ns (0 for none) or a signal came for assay (then false). */
 bool process_poll(pid_t pid, uint64_t deadline_ns);
+/* poll(2) until the clock passes deadline_ns (UINT64_MAX for never) or, when asked, until a signal
+ * has come for assay, also one that came before the call.  How many are ready, 0 for none. */
+int process_poll_fds(struct pollfd *fds, size_t count, uint64_t deadline_ns, bool until_signal);
 
 /* From here to process_signals_restore, SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the
- * process that process_signals_target names and remembered.  One guard at a time. */
+ * process that process_signals_target names and remembered.  Within a guard, another changes
+ * nothing: the outermost counts, and its end forgets them.  A restore too many does nothing. */
 void process_signals_catch(void);
 void process_signals_target(pid_t pid); /* 0 for nobody */
 int process_signals_caught(void);       /* the first signal that came, 0 for none */

@@ -62,7 +62,7 @@ int profile_cli_file(const struct profile_cli *cli, int count, char **words, con
 int profile_cli_apply(struct profile_cli *cli, struct profile_options *o, struct error *err)
 {
     struct profile_filter *f = &o->filter;
-    f->events = (struct name_filter){cli->events.items, cli->events.count};
+    f->events = (struct name_filter){.patterns = cli->events.items, .count = cli->events.count};
     int r = parse_numbers(cli, &cli->pids, "pid", &cli->pid_numbers, &f->pid_count, err);
     if (r == 0)
         r = parse_numbers(cli, &cli->tids, "tid", &cli->tid_numbers, &f->tid_count, err);

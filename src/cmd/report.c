@@ -4,7 +4,8 @@
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "cmd/profile_options.h"
-#include "report/profile_report.h"
+#include "config.h"
+#include "report/browser.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -109,10 +110,21 @@ static bool has_key(const struct profile_view *view, enum row_key key)
 
 static void set_filters(const struct profile_cli *cli, struct profile_view *view)
 {
-    view->rows.comms = (struct name_filter){cli->comm_words.items, cli->comm_words.count};
-    view->rows.dsos = (struct name_filter){cli->dso_words.items, cli->dso_words.count};
-    view->rows.symbols = (struct name_filter){cli->symbols.items, cli->symbols.count};
-    view->rows.through = (struct name_filter){cli->through.items, cli->through.count};
+    view->rows.comms =
+        (struct name_filter){.patterns = cli->comm_words.items, .count = cli->comm_words.count};
+    view->rows.dsos =
+        (struct name_filter){.patterns = cli->dso_words.items, .count = cli->dso_words.count};
+    view->rows.symbols =
+        (struct name_filter){.patterns = cli->symbols.items, .count = cli->symbols.count};
+    view->rows.through =
+        (struct name_filter){.patterns = cli->through.items, .count = cli->through.count};
+}
+
+/* The browser, when a person sits before it. */
+static bool is_interactive(const struct report_options *o)
+{
+    return HAVE_NCURSES && !o->stdio && !o->csv && !o->json && isatty(STDOUT_FILENO) &&
+           isatty(STDIN_FILENO);
 }
 
 /* Only what this report needs is read and named. */
@@ -128,6 +140,11 @@ static void set_needs(const struct report_options *o, const struct profile_view 
         needs->want = SYMBOLS_LINES;
     if (!o->profile.no_inline && (callers || o->inline_rows))
         needs->want = SYMBOLS_INLINES;
+    if (!is_interactive(o))
+        return;
+    needs->no_callers = false;
+    needs->with_lines = true; /* for annotating */
+    needs->want = o->profile.no_inline ? SYMBOLS_LINES : SYMBOLS_INLINES;
 }
 
 static void print(const struct report_options *o, const struct profile *profile,
@@ -157,9 +174,13 @@ static int report(struct report_options *o, int count, char **words)
     struct profile *profile;
     if (profile_cli_load(&o->profile, path, &needs, &profile, &err) < 0)
         return cmd_fail(&verb_report, &err, EXIT_TROUBLE);
-    print(o, profile, &view);
+    int r = 0;
+    if (is_interactive(o))
+        r = browser_run(profile, &view, &err);
+    else
+        print(o, profile, &view);
     profile_free(profile);
-    return EXIT_DONE;
+    return r < 0 ? cmd_fail(&verb_report, &err, EXIT_TROUBLE) : EXIT_DONE;
 }
 
 static int run(int argc, char **argv)

@@ -13,9 +13,12 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 /* Runs with more CPU time than this are not asked how much of it their start took. */
 #define STARTUP_MATTERS_NS (50 * 1000 * 1000)
+
+#define NOT_GIVEN UINT64_MAX /* of durations where 0 is an error */
 
 struct stat_options {
     struct option_list events;
@@ -64,6 +67,7 @@ struct watcher {
     struct stat_view view;
     struct progress progress;
     bool print_intervals;
+    struct strbuf *intervals; /* collects them for a file; NULL to print them at once */
 };
 
 static void show_interval(const struct measurement *m, void *context)
@@ -73,7 +77,7 @@ static void show_interval(const struct measurement *m, void *context)
         return;
     w->view.m = m;
     CLEANUP(strbuf_done) struct strbuf text = {0};
-    report_stat_interval(&text, &w->view);
+    report_stat_interval(w->intervals ? w->intervals : &text, &w->view);
     fd_write_all(STDERR_FILENO, text.data, text.length);
 }
 
@@ -109,14 +113,16 @@ static int check_options(const struct stat_options *o, bool has_command, struct 
         return error_set(err, -EINVAL, "--per-thread goes with a command or -p");
     if (o->per_thread && o->delay_ns && !o->pids.count)
         return error_set(err, -EINVAL, "--per-thread and -D exclude each other for a command");
-    if (o->interval_ns && o->interval_ns < 1000000)
+    if (o->interval_ns < 1000000)
         return error_set(err, -EINVAL, "-I: an interval is at least 1 ms long");
+    if (o->timeout_ns == 0)
+        return error_set(err, -EINVAL, "--timeout 0: nothing could be measured");
     if (!o->sim)
         return 0;
     if (*o->sim && !str_eq(o->sim, "full"))
         return error_set(err, -EINVAL, "--sim=%s: there are --sim and --sim=full", o->sim);
-    if (attached || o->events.count || o->detail || o->interval_ns || o->delay_ns ||
-        o->timeout_ns || o->per_thread)
+    if (attached || o->events.count || o->detail || o->interval_ns != NOT_GIVEN || o->delay_ns ||
+        o->timeout_ns != NOT_GIVEN || o->per_thread)
         return error_set(err, -EINVAL, "--sim goes with -r, -o, --json and --csv only");
     return 0;
 }
@@ -141,6 +147,8 @@ static int parse_pids(const struct option_list *texts, pid_t **ret_pids, size_t 
             ARRAY_PUSH(pids, count, capacity) = (pid_t)pid;
         }
     }
+    if (!count)
+        return error_set(err, -EINVAL, "option --pid: no process id is given");
     *ret_pids = pids;
     *ret_count = count;
     return 0;
@@ -153,12 +161,13 @@ static void describe_target(struct strbuf *out, const struct stat_options *o, ch
         strbuf_puts(out, o->pids.count > 1 || strchr(o->pids.items[0], ',') ? "process ids "
                                                                             : "process id ");
         for (size_t i = 0; i < o->pids.count; i++)
-            strbuf_printf(out, "%s%s", i ? "," : "", o->pids.items[i]);
+            strbuf_printf(out, "%s%.200s", i ? "," : "", o->pids.items[i]);
     } else if (o->cgroup) {
         strbuf_puts(out, "cgroup ");
         strbuf_put_safe(out, o->cgroup, strlen(o->cgroup), 200);
     } else if (o->cpus) {
-        strbuf_printf(out, "CPU(s) %s", o->cpus);
+        strbuf_puts(out, "CPU(s) ");
+        strbuf_put_safe(out, o->cpus, strlen(o->cpus), 200);
     } else if (o->all_cpus) {
         strbuf_puts(out, "system wide");
     }
@@ -172,10 +181,12 @@ static void describe_target(struct strbuf *out, const struct stat_options *o, ch
 }
 
 /* Writes the report where it was asked for.  Nothing is lost: what a full disk refuses goes to
- * standard error. */
+ * standard error.  Signals wait for a file; one may end the writing to a pipe or terminal. */
 static int deliver(const struct strbuf *text, struct outfile *file, const char *path,
                    struct error *err)
 {
+    if (!path || !file->temporary_path)
+        process_signals_restore();
     if (!path) {
         fd_write_all(STDERR_FILENO, text->data, text->length);
         return 0;
@@ -188,8 +199,9 @@ static int deliver(const struct strbuf *text, struct outfile *file, const char *
     return r;
 }
 
-/* The exit code of the command's first run that did not succeed. */
-static int command_exit_code(const struct measurement *m)
+/* The exit code of the command's first run that did not succeed; that of the signal which kept
+ * runs from being made. */
+static int command_exit_code(const struct measurement *m, const struct measure_spec *spec)
 {
     for (size_t i = 0; i < m->run_count; i++)
         if (m->runs[i].has_command && !m->runs[i].timed_out && m->runs[i].status)
@@ -197,7 +209,7 @@ static int command_exit_code(const struct measurement *m)
     for (size_t i = 0; i < m->run_count; i++)
         if (m->runs[i].has_command && m->runs[i].timed_out)
             return 124; /* as timeout(1) */
-    return 0;
+    return spec->argv && m->signal && m->run_count < spec->repeat_count ? 128 + m->signal : 0;
 }
 
 static uint64_t startup_share_of(const struct measurement *m, const struct event_list *events,
@@ -210,6 +222,17 @@ static uint64_t startup_share_of(const struct measurement *m, const struct event
             return startup_cpu_ns(program);
     }
     return 0;
+}
+
+/* Whether the program runs with other rights than ours, which ends our counting of it. */
+static bool is_set_id(const char *program)
+{
+    struct stat st;
+    CLEANUP(memory_freep) char *path = NULL;
+    if (geteuid() == 0 || process_find(program, &path, NULL) < 0 || stat(path, &st) < 0)
+        return false;
+    return ((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
+           ((st.st_mode & S_ISGID) && st.st_gid != getegid());
 }
 
 static size_t online_cpu_count(void)
@@ -254,6 +277,7 @@ static int run_simulation(const struct stat_options *o, char *const *argv, struc
     CLEANUP(simulation_done) struct simulation s;
     int start_code = 0;
     int r = simulate(&spec, &s, &start_code, err);
+    process_signals_clear();
     progress_end(&w.progress);
     if (r < 0)
         return fail_to_measure(err, start_code);
@@ -280,7 +304,7 @@ static int run_simulation(const struct stat_options *o, char *const *argv, struc
     for (size_t i = 0; i < s.run_count; i++)
         if (s.runs[i].status)
             return process_exit_code(s.runs[i].status);
-    return s.run_count ? 0 : EXIT_MEASURE_FAILED;
+    return s.run_count < o->repeat_count ? 128 + s.signal : 0;
 }
 
 static int run_measurement(const struct stat_options *o, const struct measure_spec *base,
@@ -298,7 +322,8 @@ static int run_measurement(const struct stat_options *o, const struct measure_sp
                                  .has_usage = base->kind == TARGET_CHILDREN,
                                  .requested_runs = o->repeat_count,
                                  .colour = !o->output && term_has_colour(STDERR_FILENO)},
-                        .print_intervals = !o->json && !o->csv && !o->output};
+                        .print_intervals = !o->json && !o->csv,
+                        .intervals = o->output ? &text : NULL};
     struct measure_spec spec = *base;
     spec.on_interval = show_interval;
     spec.on_run = show_run;
@@ -307,16 +332,18 @@ static int run_measurement(const struct stat_options *o, const struct measure_sp
     CLEANUP(measurement_done) struct measurement m;
     int start_code = 0;
     int r = measure(&spec, &m, &start_code, err);
+    process_signals_clear(); /* the probes that follow are not to be cut short by it */
     progress_end(&w.progress);
     if (r < 0)
         return fail_to_measure(err, start_code);
     CLEANUP(doubt_list_done) struct doubt_list doubts = {0};
-    struct doubt_context context = {.events = base->events,
-                                    .m = &m,
-                                    .cpu_count = online_cpu_count(),
-                                    .systemwide =
-                                        base->kind == TARGET_CPUS || base->kind == TARGET_CGROUP,
-                                    .can_simulate = base->kind == TARGET_CHILDREN};
+    struct doubt_context context = {
+        .events = base->events,
+        .m = &m,
+        .cpu_count = online_cpu_count(),
+        .systemwide = base->kind == TARGET_CPUS || base->kind == TARGET_CGROUP,
+        .can_simulate = base->kind == TARGET_CHILDREN,
+        .drops_counters = base->kind == TARGET_CHILDREN && is_set_id(base->argv[0])};
     if (base->kind == TARGET_CHILDREN && !base->delay_ns && !m.signal)
         context.startup_cpu_ns = startup_share_of(&m, base->events, base->argv[0]);
     doubts_find(&doubts, &context);
@@ -326,7 +353,7 @@ static int run_measurement(const struct stat_options *o, const struct measure_sp
     r = deliver(&text, file, o->output, err);
     if (r < 0)
         return fail_to_measure(err, 0);
-    return command_exit_code(&m);
+    return command_exit_code(&m, base);
 }
 
 static int parse_events(const struct stat_options *o, struct event_list *list, struct error *err)
@@ -371,9 +398,9 @@ static int stat_with(const struct stat_options *o, char *const *argv, struct err
                                 .kind = TARGET_CHILDREN,
                                 .cgroup = o->cgroup,
                                 .repeat_count = o->repeat_count,
-                                .interval_ns = o->interval_ns,
+                                .interval_ns = o->interval_ns == NOT_GIVEN ? 0 : o->interval_ns,
                                 .delay_ns = o->delay_ns,
-                                .timeout_ns = o->timeout_ns,
+                                .timeout_ns = o->timeout_ns == NOT_GIVEN ? 0 : o->timeout_ns,
                                 .per_thread = o->per_thread};
     CLEANUP(outfile_done) struct outfile file = {.fd = -1};
     int code;
@@ -381,12 +408,15 @@ static int stat_with(const struct stat_options *o, char *const *argv, struct err
     /* A place that cannot be written is said before hours of measuring. */
     if (r == 0 && o->output)
         r = outfile_open(&file, o->output, err);
+    /* From here on a signal ends the measurement, not assay: what was counted is written. */
+    process_signals_catch();
     if (r < 0)
         code = fail_to_measure(err, 0);
     else if (o->sim)
         code = run_simulation(o, argv, &file, err);
     else
         code = run_measurement(o, &spec, &file, err);
+    process_signals_restore();
     free((void *)spec.pids);
     free((void *)spec.cpus);
     return code;
@@ -395,7 +425,7 @@ static int stat_with(const struct stat_options *o, char *const *argv, struct err
 static int run(int argc, char **argv)
 {
     struct error err = {0};
-    struct stat_options o = {.repeat_count = 1};
+    struct stat_options o = {.repeat_count = 1, .interval_ns = NOT_GIVEN, .timeout_ns = NOT_GIVEN};
     int first = options_parse(options, &o, argc, argv, &err);
     int code;
     if (first < 0)

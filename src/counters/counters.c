@@ -67,13 +67,18 @@ static void place(const struct counter_target *target, size_t entity, pid_t *ret
     }
 }
 
+static bool is_inherited(const struct counter_target *target)
+{
+    bool by_task = target->kind == TARGET_CHILDREN || target->kind == TARGET_TASKS;
+    return by_task && !target->no_inherit;
+}
+
 static struct perf_event_attr make_attr(const struct counter *item,
                                         const struct counter_target *target, bool is_leader)
 {
-    struct perf_event_attr attr = item->event->attr;
+    struct perf_event_attr attr = item->attr;
     attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-    bool by_task = target->kind == TARGET_CHILDREN || target->kind == TARGET_TASKS;
-    attr.inherit = by_task && !target->no_inherit;
+    attr.inherit = is_inherited(target);
     bool on_exec = target->kind == TARGET_CHILDREN || target->start_on_exec;
     /* A member of a group runs when its leader runs, so only leaders wait. */
     if (is_leader) {
@@ -160,9 +165,14 @@ static int open_event(struct counters *c, size_t index, const struct counter_tar
                       size_t *ret_opened, struct error *err)
 {
     struct counter *item = &c->items[index];
+    int r = 0;
+    if (item->event->probe_target && is_inherited(target))
+        r = dynamic_define(&item->dynamic, item->event, &item->attr, err);
+    if (r < 0)
+        return error_wrap(err, r, "%s", item->event->name);
     for (size_t entity = 0; entity < c->entity_count; entity++) {
         bool gone;
-        int r = open_one(c, index, entity, target, &gone, err);
+        r = open_one(c, index, entity, target, &gone, err);
         if (r < 0)
             return r;
         if (item->why) {
@@ -223,6 +233,7 @@ int counters_open(struct counters *c, const struct event_list *list,
     c->items = memory_zalloc(c->count, sizeof(*c->items));
     for (size_t i = 0; i < c->count; i++) {
         c->items[i].event = &list->items[i];
+        c->items[i].attr = list->items[i].attr;
         c->items[i].fds = memory_alloc(c->entity_count * sizeof(int));
         for (size_t entity = 0; entity < c->entity_count; entity++)
             c->items[i].fds[entity] = -1;
@@ -266,9 +277,12 @@ static int read_one(const struct counter *item, int fd, struct counter_value *v,
 {
     uint64_t values[3];
     ssize_t got = read(fd, values, sizeof(values));
-    /* A pinned event that never got a counter reads as end of file. */
-    if (got == 0)
+    /* A pinned event that could not keep its counter reads as end of file, and what it counted
+     * before is lost. */
+    if (got == 0) {
+        v->failed = true;
         return 0;
+    }
     if (got != sizeof(values))
         return error_errno(err, got < 0 ? -errno : -EIO, "reading %s", item->event->name);
     v->raw += values[0];
@@ -310,6 +324,7 @@ void counters_done(struct counters *c)
     /* Members first: closing a leader would dissolve its group. */
     for (size_t i = c->count; i-- > 0;) {
         close_item(&c->items[i], c->entity_count);
+        dynamic_done(&c->items[i].dynamic);
         free(c->items[i].fds);
         free(c->items[i].why);
     }
@@ -329,6 +344,8 @@ double counter_scaled(const struct counter_value *v)
 struct counter_value counter_difference(const struct counter_value *late,
                                         const struct counter_value *early)
 {
+    if (late->failed)
+        return (struct counter_value){.failed = true};
     return (struct counter_value){.raw = late->raw - early->raw,
                                   .enabled_ns = late->enabled_ns - early->enabled_ns,
                                   .running_ns = late->running_ns - early->running_ns};

@@ -17,6 +17,7 @@
 #define ASSAY_COUNTERS_COUNTERS_H
 
 #include "base/error.h"
+#include "counters/dynamic.h"
 #include "counters/event.h"
 
 #include <stdbool.h>
@@ -46,12 +47,15 @@ struct counter_value {
     uint64_t raw; /* what the kernel counted, not scaled */
     uint64_t enabled_ns;
     uint64_t running_ns; /* less than enabled where events took turns on the counters */
+    bool failed;         /* a pinned event lost its counter: the count means nothing */
 };
 
 struct counter {
     const struct event *event;
-    char *why;       /* not NULL: not supported here, and why */
-    bool user_only;  /* the kernel's part was left out for lack of permission */
+    struct perf_event_attr attr;  /* the event's, or that of the probe defined for it */
+    struct dynamic_event dynamic; /* the definition, where there is one */
+    char *why;                    /* not NULL: not supported here, and why */
+    bool user_only;               /* the kernel's part was left out for lack of permission */
     bool restricted; /* opened for user mode only; a clock counts the kernel's time all the same */
     int *fds;        /* one per entity; -1 where it was gone */
 };
@@ -83,7 +87,7 @@ int counters_open_raw(struct perf_event_attr *attr, pid_t pid, int cpu, int grou
  * nothing, while one whose task never ran in that time truly counted 0. */
 static inline bool counter_was_counted(const struct counter_value *v)
 {
-    return v->running_ns > 0 || v->enabled_ns == 0;
+    return !v->failed && (v->running_ns > 0 || v->enabled_ns == 0);
 }
 
 /* The estimate for the whole enabled time; the raw count when it never ran. */

@@ -65,7 +65,7 @@ static int open_on_children(struct session *s, struct error *err)
     struct counter_target target = {.kind = TARGET_CHILDREN};
     int r = open_counters(s, &target, err);
     if (r == 0 && s->spec->per_thread) {
-        r = thread_counters_open(&s->threads, s->spec->events, s->m, err);
+        r = thread_counters_open(&s->threads, &s->counters, s->m, err);
         s->threads_open = r == 0;
     }
     return r;
@@ -139,6 +139,7 @@ static void keep_interval(struct session *s, const struct counter_value *now)
         &ARRAY_PUSH(m->intervals, m->interval_count, m->interval_capacity);
     *interval = (struct measured_interval){.end_ns = now_ns - s->start_ns,
                                            .length_ns = now_ns - s->interval_start_ns,
+                                           .run = m->run_count,
                                            .values = new_values(m)};
     for (size_t i = 0; i < m->event_count; i++)
         interval->values[i] = counter_difference(&now[i], &s->interval[i]);
@@ -159,8 +160,9 @@ static int take_interval(struct session *s, struct error *err)
 
 /* What the session waits for: the command, or the processes it was told to watch. */
 struct waited {
-    struct pollfd *fds;
+    struct pollfd *fds; /* -1 for one that has ended */
     size_t count;
+    bool until_signal; /* ends the watching of others; a command decides for itself what it means */
 };
 
 static void waited_done(struct waited *w)
@@ -171,30 +173,39 @@ static void waited_done(struct waited *w)
     free(w->fds);
 }
 
-static void waited_init(struct waited *w, const pid_t *pids, size_t count)
+static int waited_init(struct waited *w, const struct session *s, pid_t command, struct error *err)
 {
-    w->fds = memory_zalloc(count + 1, sizeof(*w->fds));
-    w->count = count;
-    for (size_t i = 0; i < count; i++)
-        w->fds[i] =
-            (struct pollfd){.fd = (int)syscall(SYS_pidfd_open, pids[i], 0), .events = POLLIN};
+    const pid_t *pids = command ? &command : s->spec->pids;
+    size_t count = command ? 1 : s->spec->pid_count;
+    *w =
+        (struct waited){.fds = memory_zalloc(count + 1, sizeof(*w->fds)), .until_signal = !command};
+    for (size_t i = 0; i < count; i++) {
+        int fd = (int)syscall(SYS_pidfd_open, pids[i], 0);
+        if (fd < 0 && errno != ESRCH)
+            return error_errno(err, -errno, "watching process %d", (int)pids[i]);
+        w->fds[w->count++] = (struct pollfd){.fd = fd, .events = POLLIN};
+    }
+    return 0;
+}
+
+static bool all_ended(const struct waited *w)
+{
+    for (size_t i = 0; i < w->count; i++)
+        if (w->fds[i].fd >= 0)
+            return false;
+    return w->count > 0;
 }
 
 /* Waits until the time; true when all processes have ended. */
 static bool waited_poll(struct waited *w, uint64_t deadline_ns)
 {
-    uint64_t now_ns = clock_now_ns();
-    struct timespec left = timespec_from_ns(deadline_ns > now_ns ? deadline_ns - now_ns : 0);
-    if (ppoll(w->fds, w->count, deadline_ns == UINT64_MAX ? NULL : &left, NULL) > 0)
+    if (!all_ended(w) && process_poll_fds(w->fds, w->count, deadline_ns, w->until_signal) > 0)
         for (size_t i = 0; i < w->count; i++)
             if (w->fds[i].revents && w->fds[i].fd >= 0) {
                 close(w->fds[i].fd);
                 w->fds[i].fd = -1; /* poll passes it over from now on */
             }
-    for (size_t i = 0; i < w->count; i++)
-        if (w->fds[i].fd >= 0)
-            return false;
-    return w->count > 0;
+    return all_ended(w);
 }
 
 static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
@@ -203,16 +214,15 @@ static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
 }
 
 /* Waits for the end of the run, with intervals and time limit; the command is still to be reaped.
- * A signal ends the watching of others; a command decides for itself what the signal means. */
+ */
 static int wait_for_end(struct session *s, pid_t command, struct measured_run *run,
                         struct error *err)
 {
     const struct measure_spec *spec = s->spec;
     CLEANUP(waited_done) struct waited w;
-    if (command)
-        waited_init(&w, &command, 1);
-    else
-        waited_init(&w, spec->pids, spec->pid_count);
+    int r = waited_init(&w, s, command, err);
+    if (r < 0)
+        return r;
     uint64_t tick_ns = spec->interval_ns ? s->start_ns + spec->interval_ns : UINT64_MAX;
     uint64_t limit_ns = spec->timeout_ns ? s->start_ns + spec->timeout_ns : UINT64_MAX;
     /* Rings of per-thread counts are emptied now and then, so that they do not overflow. */
@@ -228,7 +238,7 @@ static int wait_for_end(struct session *s, pid_t command, struct measured_run *r
         if (ended || (!command && process_signals_caught()))
             return 0;
         if (now_ns >= tick_ns) {
-            int r = take_interval(s, err);
+            r = take_interval(s, err);
             if (r < 0)
                 return r;
             while (tick_ns <= now_ns)
@@ -246,19 +256,18 @@ static int wait_for_end(struct session *s, pid_t command, struct measured_run *r
     }
 }
 
-/* Sleeps through -D; false when the processes ended or a signal came before its end. */
-static bool sleep_through_delay(const struct session *s, pid_t command)
+/* Sleeps through -D; *ret_go is false when the processes ended or a signal came before its end. */
+static int sleep_through_delay(const struct session *s, pid_t command, bool *ret_go,
+                               struct error *err)
 {
     CLEANUP(waited_done) struct waited w;
-    if (command)
-        waited_init(&w, &command, 1);
-    else
-        waited_init(&w, s->spec->pids, s->spec->pid_count);
+    int r = waited_init(&w, s, command, err);
     uint64_t end_ns = clock_now_ns() + s->spec->delay_ns;
-    while (clock_now_ns() < end_ns)
-        if (waited_poll(&w, end_ns) || (!command && process_signals_caught()))
-            return false;
-    return true;
+    bool go = r == 0;
+    while (go && clock_now_ns() < end_ns)
+        go = !waited_poll(&w, end_ns) && (command || !process_signals_caught());
+    *ret_go = go;
+    return r;
 }
 
 static void start_clock(struct session *s)
@@ -299,10 +308,6 @@ static int finish_command(struct session *s, pid_t pid, struct measured_run *run
     run->has_command = true;
     run->status = result.status;
     run->usage = result.usage;
-    /* The kernel counts the memory that the child shared with assay until its exec. */
-    struct rusage own;
-    run->rss_is_bound =
-        getrusage(RUSAGE_SELF, &own) == 0 && result.usage.ru_maxrss <= own.ru_maxrss;
     return r;
 }
 
@@ -327,9 +332,10 @@ static int run_counted_command(struct session *s, const struct process_spec *com
         thread_counters_drain(&s->threads);
     /* What goes on would count into the next run: start afresh. */
     if (r == 0 && run->left_behind && s->m->run_count < s->spec->repeat_count) {
-        counters_done(&s->counters);
         if (s->threads_open)
             thread_counters_done(&s->threads);
+        s->threads_open = false;
+        counters_done(&s->counters);
         r = open_on_children(s, err);
     }
     return r;
@@ -349,8 +355,7 @@ static int run_delayed_command(struct session *s, const struct process_spec *com
         .kind = TARGET_TASKS, .tasks = &held.pid, .task_count = 1, .start_paused = true};
     int opened = open_counters(s, &target, err);
     if (opened < 0) {
-        kill(held.pid, SIGKILL);
-        process_release(&held, NULL);
+        process_abandon(&held);
         return opened;
     }
     r = process_release(&held, err);
@@ -358,7 +363,9 @@ static int run_delayed_command(struct session *s, const struct process_spec *com
         *ret_start_code = r;
     } else {
         process_signals_target(held.pid);
-        if (sleep_through_delay(s, held.pid))
+        bool go;
+        r = sleep_through_delay(s, held.pid, &go, err);
+        if (go)
             r = counters_enable(&s->counters, err);
         memset(s->interval, 0, s->m->event_count * sizeof(*s->interval));
         start_clock(s);
@@ -372,6 +379,17 @@ static int run_delayed_command(struct session *s, const struct process_spec *com
     return r;
 }
 
+/* Reads the names at the start: a thread that ended has none. */
+static void name_threads(struct session *s)
+{
+    for (size_t i = 0; i < s->task_count; i++) {
+        struct measured_thread *thread = measurement_thread(s->m, 0, s->tasks[i]);
+        char path[64];
+        snprintf(path, sizeof(path), "/proc/%d/comm", (int)s->tasks[i]);
+        file_read_line(path, thread->name, sizeof(thread->name));
+    }
+}
+
 static int keep_threads(struct session *s, struct error *err)
 {
     struct measurement *m = s->m;
@@ -381,10 +399,6 @@ static int keep_threads(struct session *s, struct error *err)
         if (r < 0)
             return r;
         struct measured_thread *thread = measurement_thread(m, 0, s->tasks[entity]);
-        char path[64];
-        snprintf(path, sizeof(path), "/proc/%d/comm", (int)s->tasks[entity]);
-        if (!*thread->name)
-            file_read_line(path, thread->name, sizeof(thread->name));
         for (size_t i = 0; i < m->event_count; i++) {
             thread->values[i].raw += values[i].raw;
             thread->values[i].enabled_ns += values[i].enabled_ns;
@@ -392,6 +406,29 @@ static int keep_threads(struct session *s, struct error *err)
         }
     }
     return 0;
+}
+
+/* Starts the command, if there is one, and the counting: before the command, so that nothing of it
+ * is missed, or after the delay. */
+static int start_on_target(struct session *s, const struct process_spec *command, pid_t *ret_pid,
+                           int *ret_start_code, struct error *err)
+{
+    bool go = true;
+    int r = 0;
+    start_clock(s);
+    if (!s->spec->delay_ns)
+        r = counters_enable(&s->counters, err);
+    if (r == 0 && command->argv) {
+        r = process_spawn(command, ret_pid, err);
+        if (r < 0)
+            *ret_start_code = r;
+        process_signals_target(*ret_pid);
+    }
+    if (r < 0 || !s->spec->delay_ns)
+        return r;
+    r = sleep_through_delay(s, *ret_pid, &go, err);
+    start_clock(s);
+    return r == 0 && go ? counters_enable(&s->counters, err) : r;
 }
 
 /* Something that runs already, or whole CPUs, for as long as the command (if any) takes. */
@@ -402,17 +439,10 @@ static int run_on_target(struct session *s, const struct process_spec *command,
     int r = open_on_target(s, err);
     if (r < 0)
         return r;
-    if (command->argv) {
-        r = process_spawn(command, &pid, err);
-        if (r < 0)
-            *ret_start_code = r;
-        process_signals_target(r < 0 ? 0 : pid);
-    }
-    bool go = r == 0 && (!s->spec->delay_ns || sleep_through_delay(s, pid));
+    if (s->spec->per_thread)
+        name_threads(s);
     memset(s->interval, 0, s->m->event_count * sizeof(*s->interval));
-    start_clock(s);
-    if (r == 0 && go)
-        r = counters_enable(&s->counters, err);
+    r = start_on_target(s, command, &pid, ret_start_code, err);
     if (pid) {
         int ended = finish_command(s, pid, run, r < 0 ? NULL : err);
         r = r < 0 ? r : ended;
@@ -436,6 +466,8 @@ static int run_once(struct session *s, int *ret_start_code, struct error *err)
     struct process_spec command = {
         .argv = s->spec->argv, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1};
     struct measured_run run = {.values = new_values(m)};
+    /* A command's threads are others in each run. */
+    size_t first_thread = s->spec->kind == TARGET_CHILDREN ? m->thread_count : 0;
     int r;
     if (s->spec->kind != TARGET_CHILDREN)
         r = run_on_target(s, &command, &run, ret_start_code, err);
@@ -447,6 +479,8 @@ static int run_once(struct session *s, int *ret_start_code, struct error *err)
         free(run.values);
         return r;
     }
+    for (size_t i = first_thread; i < m->thread_count; i++)
+        m->threads[i].wall_ns += run.wall_ns;
     ARRAY_PUSH(m->runs, m->run_count, m->run_capacity) = run;
     if (s->spec->on_run)
         s->spec->on_run(m, s->spec->context);
@@ -463,6 +497,16 @@ static void session_done(struct session *s)
     free(s->interval);
     free(s->tasks);
     free(s->cpus);
+}
+
+/* The most memory that assay had so far.  A command is started by vfork, and at its exec the kernel
+ * takes over the peak of the memory it leaves: no command seems to need less than this. */
+static uint64_t own_rss_bytes_max(void)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    const char *line =
+        file_read("/proc/self/status", &text, NULL) == 0 ? strstr(text.data, "VmHWM:") : NULL;
+    return line ? strtoull(line + strlen("VmHWM:"), NULL, 10) * 1024 : 0;
 }
 
 int measure(const struct measure_spec *spec, struct measurement *m, int *ret_start_code,
@@ -493,7 +537,10 @@ int measure(const struct measure_spec *spec, struct measurement *m, int *ret_sta
             if (m->threads[j].tid == m->threads[i].pid)
                 memcpy(m->threads[i].name, m->threads[j].name, sizeof(m->threads[i].name));
     m->signal = process_signals_caught();
-    if (has_steal && machine_steal_ns(&steal_after_ns))
+    uint64_t own_bytes = own_rss_bytes_max();
+    for (size_t i = 0; i < m->run_count; i++)
+        m->runs[i].rss_is_bound = (uint64_t)m->runs[i].usage.ru_maxrss * 1024 <= own_bytes;
+    if (has_steal && machine_steal_ns(&steal_after_ns) && steal_after_ns > steal_before_ns)
         m->steal_ns = steal_after_ns - steal_before_ns;
     process_signals_restore();
     return r;

@@ -20,6 +20,16 @@ int online_cpus(int **ret_cpus, size_t *ret_count, struct error *err)
     return r < 0 ? error_wrap(err, r, "/sys/devices/system/cpu/online") : 0;
 }
 
+/* The process that a thread belongs to; 0 when it cannot be told. */
+static int process_of_thread(pid_t tid)
+{
+    char path[64];
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+    const char *line = file_read(path, &text, NULL) == 0 ? strstr(text.data, "\nTgid:") : NULL;
+    return line ? (int)strtol(line + strlen("\nTgid:"), NULL, 10) : 0;
+}
+
 int online_threads(pid_t pid, pid_t **threads, size_t *count, size_t *capacity, struct error *err)
 {
     char path[64];
@@ -27,6 +37,14 @@ int online_threads(pid_t pid, pid_t **threads, size_t *count, size_t *capacity, 
     DIR *folder = opendir(path);
     if (!folder)
         return error_set(err, -ESRCH, "there is no process %d", (int)pid);
+    int process = process_of_thread(pid);
+    if (process && process != pid) {
+        closedir(folder);
+        return error_set(err, -EINVAL,
+                         "%d is a thread of process %d: give -p %d, with --per-thread to tell its "
+                         "threads apart",
+                         (int)pid, process, process);
+    }
     for (struct dirent *entry; (entry = readdir(folder));) {
         uint64_t tid;
         if (parse_u64(entry->d_name, &tid, NULL) == 0)

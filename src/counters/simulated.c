@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -94,32 +95,71 @@ int simulated_parse(const char *text, bool full, uint64_t *values, struct error 
     return 0;
 }
 
-static void find_version(const char *valgrind, struct simulation *s)
+static void find_version(char *valgrind, struct simulation *s)
 {
-    CLEANUP(memory_freep) char *command = memory_printf("'%s' --version 2>/dev/null", valgrind);
-    char line[40] = "valgrind of unknown version";
-    FILE *pipe = popen(command, "re");
-    if (pipe) {
-        if (fgets(line, sizeof(line), pipe))
-            line[strcspn(line, "\n")] = '\0';
-        pclose(pipe);
+    char line[40] = "";
+    int fds[2];
+    pid_t pid;
+    struct process_result result;
+    if (pipe2(fds, O_CLOEXEC) == 0) {
+        char *const argv[] = {valgrind, "--version", NULL};
+        struct process_spec command = {
+            .argv = argv, .stdin_fd = -1, .stdout_fd = fds[1], .stderr_fd = -1};
+        bool started = process_spawn(&command, &pid, NULL) == 0;
+        close(fds[1]);
+        ssize_t got = started ? read(fds[0], line, sizeof(line) - 1) : 0;
+        line[got > 0 ? got : 0] = '\0';
+        line[strcspn(line, "\n")] = '\0';
+        close(fds[0]);
+        if (started)
+            process_wait(pid, &result, NULL);
     }
-    snprintf(s->tool, sizeof(s->tool), "cachegrind of %s", line);
+    snprintf(s->tool, sizeof(s->tool), "cachegrind of %s",
+             *line ? line : "valgrind of unknown version");
 }
 
-static void remove_folder(char **path)
+/* A run's own folder, so that what outlives one run cannot count into the next. */
+static int make_folder(char **ret_path, struct error *err)
 {
-    DIR *folder = *path ? opendir(*path) : NULL;
+    const char *base = getenv("TMPDIR");
+    if (!base || !*base)
+        base = "/tmp";
+    /* The command may change its folder before it starts another program. */
+    CLEANUP(memory_freep) char *whole = realpath(base, NULL);
+    if (!whole)
+        return error_errno(err, -errno, "the folder for temporary files (TMPDIR), %s", base);
+    char *path = memory_printf("%s/assay-sim-XXXXXX", whole);
+    if (!mkdtemp(path)) {
+        int code = -errno;
+        free(path);
+        return error_errno(err, code, "making a temporary folder in %s (TMPDIR)", whole);
+    }
+    *ret_path = path;
+    return 0;
+}
+
+static void remove_folder(const char *path)
+{
+    DIR *folder = opendir(path);
     for (struct dirent *entry; folder && (entry = readdir(folder));)
         unlinkat(dirfd(folder), entry->d_name, 0);
     if (folder)
         closedir(folder);
-    if (*path)
-        rmdir(*path);
-    free(*path);
+    rmdir(path);
 }
 
-/* Adds up what each process left in the folder, and empties it. */
+/* "--option=FOLDER/name", as Valgrind takes it: % starts a pattern there. */
+static char *folder_option(const char *option, const char *folder, const char *name)
+{
+    struct strbuf text = {0};
+    strbuf_puts(&text, option);
+    for (; *folder; folder++)
+        strbuf_puts(&text, *folder == '%' ? "%%" : (char[]){*folder, '\0'});
+    strbuf_printf(&text, "/%s", name);
+    return text.data;
+}
+
+/* Adds up what each process left in the folder. */
 static int collect(const char *path, struct simulation *s, struct simulated_run *run,
                    struct error *err)
 {
@@ -138,7 +178,6 @@ static int collect(const char *path, struct simulation *s, struct simulated_run 
                 error_wrap(err, r, "cachegrind's output %s", list[i]->d_name);
             run->process_count++;
         }
-        unlink(file);
         free(list[i]);
     }
     free(list);
@@ -152,15 +191,42 @@ static int no_output(const char *path, struct error *err)
     CLEANUP(strbuf_done) struct strbuf log = {0}, safe = {0};
     file_read(file, &log, NULL);
     strbuf_put_safe(&safe, strbuf_text(&log), log.length, 400);
-    return error_set(err, -EIO, "cachegrind counted nothing%s%s", safe.length ? "; it says: " : "",
+    return error_set(err, -EIO, "cachegrind counted nothing%s%s",
+                     safe.length ? "; it says: " : "; is the disk of TMPDIR full?",
                      strbuf_text(&safe));
 }
 
-static int run_once(const struct simulate_spec *spec, struct simulation *s, char *const *argv,
-                    const char *folder, struct error *err)
+/* The command line: Valgrind's words, then the command's.  The caller frees it. */
+static char **make_argv(const struct simulate_spec *spec, char *valgrind, char *out_option,
+                        char *log_option)
 {
+    char *head[] = {valgrind,
+                    "--tool=cachegrind",
+                    "--trace-children=yes",
+                    "--vgdb=no", /* its pipes in TMPDIR outlive a process that is killed */
+                    spec->full ? "--cache-sim=yes" : "--cache-sim=no",
+                    spec->full ? "--branch-sim=yes" : "--branch-sim=no",
+                    out_option,
+                    log_option,
+                    "--"};
+    size_t words = 0;
+    while (spec->argv[words])
+        words++;
+    char **argv = memory_zalloc(ARRAY_COUNT(head) + words + 1, sizeof(*argv));
+    memcpy(argv, head, sizeof(head));
+    memcpy(argv + ARRAY_COUNT(head), spec->argv, words * sizeof(*argv));
+    return argv;
+}
+
+/* Runs the command with its output in the folder, up to its end. */
+static int run_in(const struct simulate_spec *spec, char *valgrind, const char *folder,
+                  struct simulated_run *run, struct error *err)
+{
+    CLEANUP(memory_freep)
+    char *out_option = folder_option("--cachegrind-out-file=", folder, "out.%p");
+    CLEANUP(memory_freep) char *log_option = folder_option("--log-file=", folder, "log");
+    CLEANUP(memory_freep) char **argv = make_argv(spec, valgrind, out_option, log_option);
     struct process_spec command = {.argv = argv, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1};
-    struct simulated_run run = {0};
     struct process_result result;
     pid_t pid;
     uint64_t start_ns = clock_now_ns();
@@ -170,13 +236,31 @@ static int run_once(const struct simulate_spec *spec, struct simulation *s, char
     process_signals_target(pid);
     r = process_wait(pid, &result, err);
     process_signals_target(0);
-    run.wall_ns = clock_now_ns() - start_ns;
-    run.status = result.status;
+    run->wall_ns = clock_now_ns() - start_ns;
+    run->status = result.status;
+    run->left_behind = process_orphans_alive();
+    return r;
+}
+
+static int run_once(const struct simulate_spec *spec, struct simulation *s, char *valgrind,
+                    struct error *err)
+{
+    CLEANUP(memory_freep) char *folder = NULL;
+    struct simulated_run run = {0};
+    int r = make_folder(&folder, err);
+    if (r < 0)
+        return r;
+    r = run_in(spec, valgrind, folder, &run, err);
     if (r == 0)
         r = collect(folder, s, &run, err);
-    if (r == 0 && !run.process_count)
+    /* A signal may have ended it before Valgrind was ready to count: then there is no run. */
+    bool cut_short = !run.process_count && process_signals_caught();
+    if (r == 0 && !run.process_count && !cut_short)
         r = no_output(folder, err);
-    if (r < 0)
+    /* Valgrind ends a process that cannot write there: the folder of those that go on stays. */
+    if (!run.left_behind)
+        remove_folder(folder);
+    if (r < 0 || cut_short)
         return r;
     ARRAY_PUSH(s->runs, s->run_count, s->run_capacity) = run;
     if (spec->on_run)
@@ -199,32 +283,10 @@ int simulate(const struct simulate_spec *spec, struct simulation *s, int *ret_st
         return r;
     }
     find_version(valgrind, s);
-    const char *base = getenv("TMPDIR");
-    CLEANUP(remove_folder)
-    char *folder = memory_printf("%s/assay-sim-XXXXXX", base && *base ? base : "/tmp");
-    if (!mkdtemp(folder))
-        return error_errno(err, -errno, "making a temporary folder %s", folder);
-    CLEANUP(memory_freep)
-    char *out_option = memory_printf("--cachegrind-out-file=%s/out.%%p", folder);
-    CLEANUP(memory_freep) char *log_option = memory_printf("--log-file=%s/log", folder);
-    size_t words = 0;
-    while (spec->argv[words])
-        words++;
-    char *head[] = {valgrind,
-                    "--tool=cachegrind",
-                    "--trace-children=yes",
-                    spec->full ? "--cache-sim=yes" : "--cache-sim=no",
-                    spec->full ? "--branch-sim=yes" : "--branch-sim=no",
-                    out_option,
-                    log_option,
-                    "--"};
-    CLEANUP(memory_freep)
-    char **argv = memory_zalloc(ARRAY_COUNT(head) + words + 1, sizeof(*argv));
-    memcpy(argv, head, sizeof(head));
-    memcpy(argv + ARRAY_COUNT(head), spec->argv, words * sizeof(*argv));
+    process_adopt_orphans();
     process_signals_catch();
     while (r == 0 && s->run_count < spec->repeat_count && !process_signals_caught())
-        r = run_once(spec, s, argv, folder, err);
+        r = run_once(spec, s, valgrind, err);
     s->signal = process_signals_caught();
     process_signals_restore();
     return r;

@@ -29,6 +29,7 @@ struct simulated_run {
     uint64_t wall_ns; /* of the simulation, not of the command */
     int status;
     size_t process_count; /* that were simulated and added up */
+    bool left_behind;     /* processes of the command went on: their counts are missing */
 };
 
 struct simulation {

@@ -68,8 +68,8 @@ static int open_dummy(struct thread_counters *t, size_t index, int cpu, struct e
 static int open_event(struct thread_counters *t, size_t index, size_t event, int cpu,
                       struct error *err)
 {
-    const struct event *e = &t->list->items[event];
-    struct perf_event_attr attr = e->attr;
+    const struct event *e = t->counters->items[event].event;
+    struct perf_event_attr attr = t->counters->items[event].attr;
     if (t->into->restricted[event]) {
         attr.exclude_kernel = 1;
         attr.exclude_hv = 1;
@@ -90,7 +90,7 @@ static int open_event(struct thread_counters *t, size_t index, size_t event, int
 static int open_cpu(struct thread_counters *t, size_t index, int cpu, struct error *err)
 {
     int r = open_dummy(t, index, cpu, err);
-    for (size_t event = 0; event < t->list->count && r == 0; event++)
+    for (size_t event = 0; event < t->counters->count && r == 0; event++)
         if (!t->into->why[event])
             r = open_event(t, index, event, cpu, err);
     return r;
@@ -123,11 +123,11 @@ static int check_kernel(struct thread_counters *t, struct error *err)
                             "its threads with -p while they run");
 }
 
-int thread_counters_open(struct thread_counters *t, const struct event_list *list,
-                         struct measurement *m, struct error *err)
+int thread_counters_open(struct thread_counters *t, const struct counters *c, struct measurement *m,
+                         struct error *err)
 {
     CLEANUP(memory_freep) int *cpus = NULL;
-    *t = (struct thread_counters){.list = list, .column_count = 1 + list->count, .into = m};
+    *t = (struct thread_counters){.counters = c, .column_count = 1 + c->count, .into = m};
     int r = online_cpus(&cpus, &t->cpu_count, err);
     if (r < 0)
         return r;
@@ -174,7 +174,7 @@ static void take_read(struct thread_counters *t, const struct read_record *recor
         thread->values[column - 1].running_ns += record->running_ns;
         return;
     }
-    for (size_t event = 0; event < t->list->count; event++)
+    for (size_t event = 0; event < t->counters->count; event++)
         if (!t->into->why[event])
             thread->values[event].enabled_ns += record->running_ns;
 }

@@ -17,7 +17,7 @@
 #include "counters/measure.h"
 
 struct thread_counters {
-    const struct event_list *list;
+    const struct counters *counters; /* whose events are opened once more */
     size_t cpu_count, ring_bytes;
     size_t column_count; /* the dummy first, then the events */
     int *fds;            /* [cpu × column count + column], -1 for none */
@@ -26,10 +26,10 @@ struct thread_counters {
     struct measurement *into;
 };
 
-/* Opens the events that m->why does not exclude on the children of the calling thread.
+/* Opens the events of c, which must outlive t, on the children of the calling thread.
  * -EOPNOTSUPP where the kernel does not write the record (seen: 6.1 does not, 6.18 does). */
-int thread_counters_open(struct thread_counters *t, const struct event_list *list,
-                         struct measurement *m, struct error *err);
+int thread_counters_open(struct thread_counters *t, const struct counters *c, struct measurement *m,
+                         struct error *err);
 /* Moves what the rings hold into m->threads and m->lost_records. */
 void thread_counters_drain(struct thread_counters *t);
 void thread_counters_done(struct thread_counters *t);

@@ -42,10 +42,54 @@ static uint64_t *weigh_symbols(const struct profile *p, uint32_t event)
     return weights;
 }
 
-static bool is_called(const struct profile_symbol *s, const char *name)
+/* The name without namespaces, template arguments and parameters: "step" of "a::b<int>::step<2>".
+ * Operators are left as they are. */
+static size_t bare_name(const char *name, const char **ret_start)
 {
-    return s->name && (str_eq(s->name, name) || (s->function && s->function->linkage_name &&
-                                                 str_eq(s->function->linkage_name, name)));
+    size_t start = 0, end = 0, at = 0;
+    unsigned depth = 0;
+    for (; name[at] && !(depth == 0 && name[at] == '('); at++) {
+        if (depth == 0 && name[at] == ':' && name[at + 1] == ':') {
+            start = at + 2;
+            end = 0;
+            at++;
+        } else if (name[at] == '<') {
+            if (depth++ == 0)
+                end = at;
+        } else if (name[at] == '>' && depth > 0) {
+            depth--;
+        }
+    }
+    if (end <= start || str_has_prefix(name + start, "operator"))
+        end = at;
+    *ret_start = name + start;
+    return end - start;
+}
+
+enum match {
+    MATCH_NONE,
+    MATCH_BARE,
+    MATCH_WHOLE,
+};
+
+static enum match match_name(const struct profile_symbol *s, const char *name)
+{
+    if (!s->name)
+        return MATCH_NONE;
+    if (str_eq(s->name, name) ||
+        (s->function && s->function->linkage_name && str_eq(s->function->linkage_name, name)))
+        return MATCH_WHOLE;
+    const char *start;
+    size_t length = bare_name(s->name, &start);
+    return length == strlen(name) && memcmp(start, name, length) == 0 ? MATCH_BARE : MATCH_NONE;
+}
+
+static bool is_listed(const char *const *names, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(names[i], name))
+            return true;
+    return false;
 }
 
 /* Names that hold the word, else names that are spelled nearly so. */
@@ -56,7 +100,7 @@ static void suggest(const struct profile *p, const uint64_t *weights, const char
     const char **names = memory_zalloc(p->calls.symbol_count + 1, sizeof(*names));
     for (uint32_t i = 0; i < p->calls.symbol_count; i++) {
         const char *other = p->calls.symbols[i].name;
-        if (!other || !weights[i] || strlen(other) > 200)
+        if (!other || !weights[i] || strlen(other) > 200 || is_listed(names, count, other))
             continue;
         names[count++] = other;
         if (!strstr(other, name) || found == 3)
@@ -75,14 +119,17 @@ int annotate_find(const struct profile *p, uint32_t event, const char *name, con
     CLEANUP(memory_freep) uint64_t *weights = weigh_symbols(p, event);
     uint32_t best = IDTABLE_NONE;
     size_t count = 0;
+    enum match best_match = MATCH_NONE;
     for (uint32_t i = 0; i < p->calls.symbol_count; i++) {
         const struct profile_symbol *s = &p->calls.symbols[i];
-        if (!weights[i] || !is_called(s, name) ||
+        enum match match = weights[i] ? match_name(s, name) : MATCH_NONE;
+        if (match == MATCH_NONE || match < best_match ||
             (dso && !str_eq(p->calls.dsos.items[s->dso], dso)))
             continue;
-        count++;
-        if (best == IDTABLE_NONE || weights[i] > weights[best])
+        count = match > best_match ? 1 : count + 1;
+        if (match > best_match || weights[i] > weights[best])
             best = i;
+        best_match = match;
     }
     if (best != IDTABLE_NONE) {
         *ret_symbol = best;

@@ -366,6 +366,13 @@ static void put_firefox_samples(struct export_out *out, const struct export_thre
         else
             strbuf_printf(&out->text, "%llu", (unsigned long long)weight);
     }
+    if (p->events[out->options->event].is_time && !p->events[out->options->event].is_off_cpu) {
+        strbuf_puts(&out->text, "],\"threadCPUDelta\":[");
+        for (uint32_t i = 0; i < thread->count; i++) {
+            comma(out, i);
+            strbuf_printf(&out->text, "%llu", (unsigned long long)p->samples[order[i]].weight);
+        }
+    }
     strbuf_printf(&out->text, "],\"weightType\":\"%s\",\"length\":%u}",
                   is_time ? "tracing-ms" : "samples", thread->count);
 }
@@ -421,6 +428,11 @@ static void put_firefox_meta(struct export_out *out)
         json_string(&j, "CPUName", p->cpu_description);
     json_bool(&j, "usesOnlyOneStackType", true);
     json_bool(&j, "sourceCodeIsNotOnSearchfox", true);
+    json_object(&j, "sampleUnits");
+    json_string(&j, "time", "ms");
+    json_string(&j, "eventDelay", "ms");
+    json_string(&j, "threadCPUDelta", "ns");
+    json_end(&j);
     json_array(&j, "markerSchema");
     json_end(&j);
     static const char *const categories[][2] = {

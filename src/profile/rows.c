@@ -76,7 +76,8 @@ static bool glob_match(const char *pattern, const char *name)
 bool name_filter_match(const struct name_filter *filter, const char *name)
 {
     for (size_t i = 0; i < filter->count; i++)
-        if (strcmp(filter->patterns[i], name) == 0 || glob_match(filter->patterns[i], name))
+        if (strcmp(filter->patterns[i], name) == 0 ||
+            (!filter->exact && glob_match(filter->patterns[i], name)))
             return true;
     return filter->count == 0;
 }

@@ -36,6 +36,7 @@ const char *row_key_name(enum row_key key);
 struct name_filter {
     const char *const *patterns;
     size_t count;
+    bool exact; /* '*' and '?' are nothing special */
 };
 bool name_filter_match(const struct name_filter *filter, const char *name);
 

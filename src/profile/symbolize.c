@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "profile/load.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct identity {
@@ -94,7 +95,15 @@ static uint32_t find_symbol(struct namer *n, const struct identity *wanted, bool
 
 static uint32_t dso_number(struct calls *calls, const struct module *module)
 {
-    return names_add(&calls->dsos, &calls->arena, module ? module_name(module) : "[unknown]");
+    unsigned pid;
+    char name[64];
+    if (!module)
+        return names_add(&calls->dsos, &calls->arena, "[unknown]");
+    if (module_kind(module) != MODULE_PERFMAP ||
+        sscanf(module_name(module), "perf-%u.map", &pid) != 1)
+        return names_add(&calls->dsos, &calls->arena, module_name(module));
+    snprintf(name, sizeof(name), "[JIT] tid %u", pid); /* as perf calls it */
+    return names_add(&calls->dsos, &calls->arena, name);
 }
 
 static uint32_t function_symbol(struct namer *n, const struct function *f, bool is_kernel)

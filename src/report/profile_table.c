@@ -85,7 +85,7 @@ void symbol_put_name(const struct calls *calls, uint32_t symbol, bool inlined, s
         return;
     }
     if (inlined && columns)
-        columns = columns > sizeof(mark) + 8 ? columns - (sizeof(mark) - 1) : 8;
+        columns = columns > sizeof(mark) + 2 ? columns - (sizeof(mark) - 1) : 2;
     strbuf_put_short(out, s->name, strlen(s->name), columns);
     if (inlined)
         strbuf_puts(out, mark);

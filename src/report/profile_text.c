@@ -15,7 +15,9 @@
 #include <string.h>
 
 #define MARGIN 12 /* of the trees */
+#define LAST_RULE 60 /* dots under the last title: names may be far longer */
 #define DEPTH_MAX 500
+#define NAME_COLUMNS 36 /* that a line of a tree needs at least, behind its indentation */
 
 struct column {
     enum row_key key;
@@ -158,8 +160,9 @@ static void put_titles(const struct text *t)
     }
     strbuf_puts(out, t->table->view->rows.children ? "\n# ........  ........" : "\n# ........");
     for (size_t c = 0; c < t->column_count; c++) {
+        bool cut = c + 1 == t->column_count && t->columns[c].width > LAST_RULE;
         strbuf_puts(out, "  ");
-        strbuf_pad(out, '.', t->columns[c].width);
+        strbuf_pad(out, '.', cut ? LAST_RULE : t->columns[c].width);
     }
     strbuf_puts(out, "\n#\n");
 }
@@ -208,7 +211,7 @@ static void put_tree_name(const struct tree_walk *w, uint32_t id)
     const struct calltree_node *n = &w->tree->nodes[id];
     size_t columns = w->text->table->view->columns, used = w->text->prefix.length + 11;
     if (columns)
-        columns = columns > used + 24 ? columns - used : 24;
+        columns = columns > used + 12 ? columns - used : 12;
     symbol_put_name(&w->text->table->profile->calls, n->symbol, n->inlined, columns, w->text->out);
     strbuf_putc(w->text->out, '\n');
 }
@@ -249,11 +252,26 @@ static void shorten_prefix(struct text *t, size_t length)
     t->prefix.data[length] = '\0';
 }
 
+/* On a terminal a tree ends where its names would no longer fit. */
+static bool is_too_deep(const struct tree_walk *w, unsigned depth)
+{
+    size_t columns = w->text->table->view->columns;
+    return depth >= DEPTH_MAX || (columns && w->text->prefix.length + NAME_COLUMNS > columns);
+}
+
 static void put_children(const struct tree_walk *w, uint32_t parent, unsigned depth)
 {
     struct text *t = w->text;
     size_t length = t->prefix.length;
-    for (uint32_t id = w->tree->nodes[parent].first_child; id != IDTABLE_NONE;) {
+    uint32_t first = w->tree->nodes[parent].first_child;
+    if (is_too_deep(w, depth)) {
+        if (first != IDTABLE_NONE && is_shown(w, first)) {
+            put_prefix(w);
+            strbuf_puts(t->out, "…\n");
+        }
+        return;
+    }
+    for (uint32_t id = first; id != IDTABLE_NONE;) {
         uint32_t next = w->tree->nodes[id].next;
         if (!is_shown(w, id))
             break; /* the rest is lighter still */
@@ -266,8 +284,7 @@ static void put_children(const struct tree_walk *w, uint32_t parent, unsigned de
         put_tree_name(w, id);
         strbuf_puts(&t->prefix, last ? "           " : "|          ");
         uint32_t end = put_followers(w, id);
-        if (depth < DEPTH_MAX)
-            put_children(w, end, depth + 1);
+        put_children(w, end, depth + 1);
         shorten_prefix(t, length);
         id = last ? IDTABLE_NONE : next;
     }

@@ -56,10 +56,11 @@ void report_simulation_text(struct strbuf *out, const struct simulation_view *v)
         strbuf_puts(out, "  no run was finished\n\n");
         return;
     }
-    size_t processes = 0;
+    size_t processes = 0, left_behind = 0;
     double wall_ns = 0;
     for (size_t i = 0; i < s->run_count; i++) {
         processes += s->runs[i].process_count;
+        left_behind += s->runs[i].left_behind;
         wall_ns += (double)s->runs[i].wall_ns / (double)s->run_count;
     }
     for (size_t i = 0; i < s->event_count; i++)
@@ -76,6 +77,13 @@ void report_simulation_text(struct strbuf *out, const struct simulation_view *v)
              "A run took %s under simulation, which makes programs about %s times slower; "
              "such times mean nothing and are not shown.",
              format_duration(wall_ns, wall, sizeof(wall)), s->full ? "20" : "7");
+    if (left_behind)
+        put_note(
+            out, v,
+            "After %zu of %zu runs, processes that the command had started were still running: "
+            "they are not in the counts, and Valgrind's files for them stay in the temporary "
+            "folder (assay-sim-…).",
+            left_behind, s->run_count);
     if (s->signal)
         put_note(out, v, "Interrupted by signal %d: this is what was counted until then.",
                  s->signal);

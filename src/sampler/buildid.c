@@ -25,7 +25,7 @@ bool buildid_from_notes(const unsigned char *notes, size_t size, struct buildid 
         if (head.n_namesz > left || name_size > left || id_size > left - name_size)
             return false;
         const unsigned char *name = notes + sizeof(head);
-        if (head.n_type == NT_GNU_BUILD_ID && head.n_namesz == 4 && !memcmp(name, "GNU", 4) &&
+        if (head.n_type == NT_GNU_BUILD_ID && head.n_namesz == 4 && memcmp(name, "GNU", 4) == 0 &&
             head.n_descsz && head.n_descsz <= BUILDID_BYTES_MAX) {
             ret_id->size = (uint8_t)head.n_descsz;
             memcpy(ret_id->bytes, name + name_size, head.n_descsz);
@@ -94,7 +94,7 @@ bool buildid_of_file(const char *path, struct buildid *ret_id)
     } head;
     if (fd < 0 || !read_at(fd, &head, sizeof(head), 0))
         return false;
-    if (memcmp(head.ident, ELFMAG, SELFMAG) || head.ident[EI_DATA] != ELFDATA2LSB)
+    if (memcmp(head.ident, ELFMAG, SELFMAG) != 0 || head.ident[EI_DATA] != ELFDATA2LSB)
         return false;
     if (head.ident[EI_CLASS] == ELFCLASS64)
         return of_elf64(fd, &head.e64, ret_id);

@@ -8,6 +8,7 @@
 #include "stats/shift.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 /* The sum at a place between two whole places, counted from 0. */
 static double select_between(const struct pair_sums *sums, double place, double *scratch,
@@ -16,8 +17,11 @@ static double select_between(const struct pair_sums *sums, double place, double 
     uint64_t whole = (uint64_t)place;
     double part = place - (double)whole;
     double value = pair_sums_select(sums, whole, scratch, scratch_count);
-    if (part > 0)
-        value += part * (pair_sums_select(sums, whole + 1, scratch, scratch_count) - value);
+    if (part > 0) {
+        double below, above;
+        bool twice = pair_sums_count(sums, value, &below, &above) > whole + 1;
+        value += twice ? 0 : part * (above - value);
+    }
     return value;
 }
 

@@ -2,152 +2,59 @@
 /* DWARF of one file: see debug.h. */
 #include "symbols/debug.h"
 
-#include "base/fd.h"
 #include "base/memory.h"
 #include "symbols/debug_unit.h"
-
-#if HAVE_LIBDW
-
-#include <dwarf.h>
-#include <fcntl.h>
-
-#define UNIT_RANGE_COUNT_MAX (1u << 20) /* of one unit */
-#define CHAIN_LENGTH_MAX 256u           /* inlined calls within each other */
-
-/* A handle of libdw; whoever has it uses it alone. */
-struct handle {
-    struct handle *next;
-    int fd;
-    Dwarf *dwarf;
-};
+#include "symbols/dwarf_constants.h"
 
 struct debug {
-    char *path;
-    pthread_mutex_t lock; /* guards idle */
-    struct handle *idle;
-    struct unit *units;
+    struct dwarf *dwarf;
+    struct unit *units; /* those with code */
     size_t unit_count;
     struct range_map map; /* address → unit */
 };
 
-static void handle_free(struct handle *h)
-{
-    if (!h)
-        return;
-    dwarf_end(h->dwarf);
-    fd_closep(&h->fd);
-    free(h);
-}
-
-static struct handle *handle_open(const char *path)
-{
-    struct handle *h = memory_zalloc(1, sizeof(*h));
-    h->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    h->dwarf = h->fd >= 0 ? dwarf_begin(h->fd, DWARF_C_READ) : NULL;
-    if (h->dwarf)
-        return h;
-    handle_free(h);
-    return NULL;
-}
-
-static struct handle *handle_take(struct debug *d)
-{
-    pthread_mutex_lock(&d->lock);
-    struct handle *h = d->idle;
-    if (h)
-        d->idle = h->next;
-    pthread_mutex_unlock(&d->lock);
-    return h ? h : handle_open(d->path);
-}
-
-static void handle_give(struct debug *d, struct handle *h)
-{
-    pthread_mutex_lock(&d->lock);
-    h->next = d->idle;
-    d->idle = h;
-    pthread_mutex_unlock(&d->lock);
-}
-
-struct range_list {
-    struct range *items;
+struct index {
+    struct range *ranges;
     size_t count, capacity;
+    uint32_t unit;
 };
 
-/* A linker that drops a function leaves its ranges at 0 (or at 1, for lists that end with 0). */
-static void add_unit_ranges(struct range_list *list, Dwarf_Die *die, uint32_t unit)
+static void take_range(void *context, uint64_t start, uint64_t end)
 {
-    Dwarf_Addr base, start, end;
-    ptrdiff_t at = 0;
-    for (size_t i = 0; i < UNIT_RANGE_COUNT_MAX; i++) {
-        at = dwarf_ranges(die, at, &base, &start, &end);
-        if (at <= 0)
-            break;
-        if (start > 1 && end > start)
-            ARRAY_PUSH(list->items, list->count, list->capacity) =
-                (struct range){.start = start, .end = end, .owner = unit};
-    }
+    struct index *index = context;
+    ARRAY_PUSH(index->ranges, index->count, index->capacity) =
+        (struct range){.start = start, .end = end, .owner = index->unit};
 }
 
-/* Units that say nothing themselves may be listed in .debug_aranges. */
-static void add_aranges(struct range_list *list, const struct debug *d, Dwarf *dwarf,
-                        const bool *has_ranges)
+static void index_units(struct debug *d)
 {
-    Dwarf_Aranges *aranges;
-    size_t count;
-    if (dwarf_getaranges(dwarf, &aranges, &count) != 0)
-        return;
-    for (size_t i = 0; i < count; i++) {
-        Dwarf_Addr start;
-        Dwarf_Word length;
-        Dwarf_Off offset;
-        Dwarf_Arange *one = dwarf_onearange(aranges, i);
-        if (!one || dwarf_getarangeinfo(one, &start, &length, &offset) != 0 || start <= 1)
+    struct index index = {0};
+    size_t capacity = 0;
+    for (size_t i = 0; i < d->dwarf->unit_count; i++) {
+        struct dwarf_unit *header = &d->dwarf->units[i];
+        struct dwarf_pc pc;
+        size_t before = index.count;
+        if (header->type == UT_type || !dwarf_read_unit_die(d->dwarf, header, &pc))
             continue;
-        for (size_t u = 0; u < d->unit_count; u++)
-            if (!has_ranges[u] && d->units[u].die_offset == offset)
-                ARRAY_PUSH(list->items, list->count, list->capacity) =
-                    (struct range){.start = start, .end = start + length, .owner = (uint32_t)u};
+        index.unit = (uint32_t)d->unit_count;
+        dwarf_each_range(d->dwarf, header, &pc, take_range, &index);
+        if (index.count > before)
+            ARRAY_PUSH(d->units, d->unit_count, capacity) =
+                (struct unit){.dwarf = d->dwarf, .header = header};
     }
+    range_map_build(&d->map, index.ranges, index.count);
+    free(index.ranges);
 }
 
-static void index_units(struct debug *d, Dwarf *dwarf)
+struct debug *debug_open(const struct image *image)
 {
-    struct range_list list = {0};
-    bool *has_ranges = NULL;
-    bool any_without = false;
-    size_t capacity = 0, flags_capacity = 0;
-    Dwarf_CU *cu = NULL;
-    Dwarf_Die die;
-    uint8_t type;
-    while (dwarf_get_units(dwarf, cu, &cu, NULL, &type, &die, NULL) == 0) {
-        if (type != DW_UT_compile && type != DW_UT_skeleton)
-            continue;
-        size_t before = list.count;
-        add_unit_ranges(&list, &die, (uint32_t)d->unit_count);
-        has_ranges = memory_grow(has_ranges, &flags_capacity, d->unit_count + 1, sizeof(bool));
-        has_ranges[d->unit_count] = list.count > before;
-        any_without = any_without || list.count == before;
-        ARRAY_PUSH(d->units, d->unit_count, capacity) =
-            (struct unit){.die_offset = dwarf_dieoffset(&die)};
-    }
-    if (any_without)
-        add_aranges(&list, d, dwarf, has_ranges);
-    range_map_build(&d->map, list.items, list.count);
-    free(list.items);
-    free(has_ranges);
-}
-
-struct debug *debug_open(const char *path)
-{
-    struct handle *h = handle_open(path);
-    if (!h)
+    struct dwarf *dwarf = dwarf_open(image);
+    if (!dwarf)
         return NULL;
     struct debug *d = memory_zalloc(1, sizeof(*d));
-    d->path = memory_strdup(path);
-    pthread_mutex_init(&d->lock, NULL);
-    index_units(d, h->dwarf);
-    handle_give(d, h);
-    if (d->map.count)
+    d->dwarf = dwarf;
+    index_units(d);
+    if (d->unit_count)
         return d;
     debug_free(d);
     return NULL;
@@ -157,17 +64,10 @@ void debug_free(struct debug *d)
 {
     if (!d)
         return;
-    while (d->idle) {
-        struct handle *next = d->idle->next;
-        handle_free(d->idle);
-        d->idle = next;
-    }
-    for (size_t i = 0; i < d->unit_count; i++)
-        unit_done(&d->units[i]);
+    debug_drop(d);
     free(d->units);
     range_map_done(&d->map);
-    pthread_mutex_destroy(&d->lock);
-    free(d->path);
+    dwarf_close(d->dwarf);
     free(d);
 }
 
@@ -177,100 +77,117 @@ uint32_t debug_unit_at(const struct debug *d, uint64_t address)
     return unit == RANGE_NONE ? DEBUG_NO_UNIT : unit;
 }
 
-/* The function with the code: the symbol table's, or DWARF's where that has none. */
-static const struct function *outer_function(struct module *m, const struct unit_node *node,
-                                             struct function_entry *symbol)
+void debug_decode(struct debug *d, uint32_t unit)
 {
-    if (!node)
-        return symbol ? &symbol->function : NULL;
-    pthread_mutex_lock(&m->lock);
-    const struct function *f = NULL;
-    if (symbol) {
-        f = &symbol->function;
-        if (!f->declared_file && node->declared_file) {
-            symbol->function.declared_file = arena_strdup(&m->arena, node->declared_file);
-            symbol->function.declared_line = node->declared_line;
-        }
-    } else if (node->name || node->linkage_name) {
-        f = module_inlined(m, node->name, node->linkage_name, node->declared_file,
-                           node->declared_line);
+    if (!d->units[unit].is_decoded)
+        unit_decode(&d->units[unit]);
+}
+
+void debug_drop(struct debug *d)
+{
+    for (size_t i = 0; i < d->unit_count; i++) {
+        if (!d->units[i].is_decoded)
+            continue;
+        unit_drop(&d->units[i]);
     }
-    pthread_mutex_unlock(&m->lock);
-    return f;
 }
 
-static void answer(const struct unit *unit, struct module *m, const struct debug_query *q,
-                   struct arena *arena)
+/* Makes [*start, *end) no larger than the row of a map that an address lies in. */
+static void narrow(const struct range_map *map, uint64_t address, uint64_t *start, uint64_t *end)
 {
-    struct symbols_frame chain[CHAIN_LENGTH_MAX];
-    uint32_t count = 0;
-    struct symbols_frame frame = {0};
-    const struct unit_line *line = unit_line_at(unit, q->address);
-    if (line && line->file != UINT32_MAX) {
-        frame.file = unit->files[line->file];
-        frame.line = line->line;
+    size_t low = 0, high = map->count; /* the first that starts behind the address */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (map->starts[middle] <= address)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    uint32_t at = unit->has_nodes ? range_map_find(&unit->map, q->address) : RANGE_NONE;
-    const struct unit_node *node = at == RANGE_NONE ? NULL : &unit->nodes[at];
-    while (node && node->parent != UINT32_MAX) {
-        frame.function = node->function;
-        frame.inlined = true;
-        if (count < CHAIN_LENGTH_MAX - 1)
-            chain[count++] = frame;
-        frame.file = node->call_file;
-        frame.line = node->call_line;
-        node = &unit->nodes[node->parent]; /* parents stand before their children */
+    if (low > 0 && map->starts[low - 1] > *start)
+        *start = map->starts[low - 1];
+    if (low < map->count && map->starts[low] < *end)
+        *end = map->starts[low];
+}
+
+/* One unit's functions on their way into a table: what was copied has its number there. */
+struct copy {
+    struct unit *unit;
+    struct linetab *table;
+};
+
+static uint32_t copy_node(struct copy *c, uint32_t index)
+{
+    struct unit *u = c->unit;
+    const struct unit_node *node = &u->nodes[index];
+    if (!u->copied_nodes)
+        u->copied_nodes = memory_zalloc(u->node_count, sizeof(*u->copied_nodes));
+    if (u->copied_nodes[index])
+        return u->copied_nodes[index] - 1;
+    uint32_t parent = node->parent == UNIT_NO_PARENT ? LINETAB_NONE : copy_node(c, node->parent);
+    const struct unit_origin *o = unit_origin(u, node->origin);
+    uint32_t origin = linetab_add_origin(c->table, o->name, o->linkage_name, o->file, o->line);
+    uint32_t file = linetab_add_file(c->table, unit_call_path(u, node->call_file));
+    uint32_t copied =
+        linetab_add_node(c->table, (struct linetab_node){parent, origin, file, node->call_line});
+    u->copied_nodes[index] = copied + 1;
+    return copied;
+}
+
+static void copy_lines(struct copy *c, uint64_t start, uint64_t end)
+{
+    const struct unit *u = c->unit;
+    size_t low = 0, high = u->line_count; /* the first behind the start */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (u->lines[middle].address <= start)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    frame.function = outer_function(m, node, q->function);
-    frame.inlined = false;
-    chain[count++] = frame;
-    struct symbols_frame *frames = arena_alloc(arena, count * sizeof(*frames));
-    memcpy(frames, chain, count * sizeof(*frames));
-    q->request->frames = frames;
-    q->request->frame_count = count;
-}
-
-void debug_resolve(struct debug *d, struct module *module, uint32_t unit, bool inlines,
-                   const struct debug_query *queries, size_t count, struct arena *arena)
-{
-    struct unit *u = &d->units[unit];
-    if (!u->has_lines || (inlines && !u->has_nodes)) {
-        struct handle *h = handle_take(d);
-        if (!h)
-            return;
-        if (!u->has_lines)
-            unit_decode_lines(u, h->dwarf);
-        if (inlines && !u->has_nodes)
-            unit_decode_nodes(u, h->dwarf, module);
-        handle_give(d, h);
+    for (size_t i = low ? low - 1 : low; i < u->line_count && u->lines[i].address < end; i++) {
+        const struct dwarf_line *line = &u->lines[i];
+        uint64_t from = line->address > start ? line->address : start;
+        uint32_t file = line->file == UINT32_MAX
+                            ? LINETAB_NONE
+                            : linetab_add_file(c->table, unit_path(c->unit, line->file));
+        linetab_add_line(c->table, (uint32_t)(from - start), file, line->line);
     }
-    for (size_t i = 0; i < count; i++)
-        answer(u, module, &queries[i], arena);
 }
 
-#else
-
-struct debug *debug_open(const char *path)
+static void copy_rows(struct copy *c, uint64_t start, uint64_t end)
 {
-    (void)path;
-    return NULL;
+    const struct range_map *map = &c->unit->map;
+    size_t low = 0, high = map->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (map->starts[middle] <= start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low ? low - 1 : low; i < map->count && map->starts[i] < end; i++) {
+        uint64_t from = map->starts[i] > start ? map->starts[i] : start;
+        uint32_t node = map->owners[i] == RANGE_NONE ? LINETAB_NONE : copy_node(c, map->owners[i]);
+        linetab_add_row(c->table, (uint32_t)(from - start), node);
+    }
 }
 
-void debug_free(struct debug *d)
+uint64_t debug_copy(struct debug *d, uint64_t address, struct linetab *table)
 {
-    (void)d;
+    uint64_t start = 0, end = UINT64_MAX;
+    uint32_t unit = debug_unit_at(d, address);
+    narrow(&d->map, address, &start, &end);
+    if (unit != DEBUG_NO_UNIT) {
+        struct copy c = {&d->units[unit], table};
+        narrow(&c.unit->roots, address, &start, &end);
+        /* Offsets have 32 bits; what is larger is no function. */
+        if (address - start > UINT32_MAX / 2)
+            start = address;
+        if (end - start > UINT32_MAX)
+            end = start + UINT32_MAX;
+        copy_lines(&c, start, end);
+        copy_rows(&c, start, end);
+    }
+    linetab_add_span(table, start, end);
+    return end;
 }
-
-uint32_t debug_unit_at(const struct debug *d, uint64_t address)
-{
-    (void)d, (void)address;
-    return DEBUG_NO_UNIT;
-}
-
-void debug_resolve(struct debug *d, struct module *module, uint32_t unit, bool inlines,
-                   const struct debug_query *queries, size_t count, struct arena *arena)
-{
-    (void)d, (void)module, (void)unit, (void)inlines, (void)queries, (void)count, (void)arena;
-}
-
-#endif

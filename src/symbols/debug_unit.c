@@ -2,371 +2,426 @@
 /*
  * Decoding of one compilation unit: see debug_unit.h.
  *
- * The tree of DIEs is walked once.  Functions with code and inlined calls become nodes; their
- * ranges, the deeper one winning, become a row of addresses that do not overlap.  Many calls of
- * one function were inlined, so what a DIE says about the function (names, where it is declared)
- * is read once for each function.
+ * The DIEs are gone over once.  Functions with code and inlined calls become nodes; their ranges,
+ * the deeper one winning, become a row of addresses that do not overlap.  What a function is
+ * called is read when the first address in it asks: most functions of a unit are never hit.
  */
 #include "symbols/debug_unit.h"
 
-#if HAVE_LIBDW
-
 #include "base/memory.h"
+#include "symbols/dwarf_constants.h"
+#include "symbols/source_path.h"
 
-#include <dwarf.h>
+#define DEPTH_MAX 512u
+#define NODE_COUNT_MAX (16u << 20)
+#define ORIGIN_CHAIN_MAX 8 /* abstract origins and specifications that refer to each other */
 
-#define DEPTH_MAX 200u
-#define NODE_COUNT_MAX (4u << 20)
-#define RANGE_COUNT_MAX (1u << 16) /* of one node */
-#define FILE_COUNT_MAX (1u << 20)
-
-void unit_done(struct unit *u)
+void unit_drop(struct unit *u)
 {
     free(u->lines);
-    free(u->files);
+    free(u->files.items);
+    free(u->paths);
+    free(u->split_files.items);
+    free(u->split_paths);
     free(u->nodes);
+    free(u->origins);
+    free(u->copied_nodes);
     range_map_done(&u->map);
+    range_map_done(&u->roots);
+    dwarf_abbrevs_done(&u->abbrevs);
+    dwarf_abbrevs_done(&u->other_abbrevs);
+    dwarf_close(u->split);
     arena_done(&u->arena);
+    *u = (struct unit){.dwarf = u->dwarf, .header = u->header};
 }
 
-/* libdw gives the same pointer for the same file, so pointers are what is compared. */
-struct file_table {
-    struct unit *unit;
-    const char **keys; /* hash table of libdw's pointers, open addressing */
-    uint32_t *values;
-    size_t size, capacity;
-    const char *last_key;
-    uint32_t last_value;
-};
-
-static size_t hash_pointer(const void *pointer)
+/* The file's folder may itself be relative to that of the unit. */
+static const char *make_path(struct arena *arena, const char *base, const struct dwarf_file *file)
 {
-    return (size_t)((uint64_t)(uintptr_t)pointer * 0x9e3779b97f4a7c15ull >> 20);
+    CLEANUP(strbuf_done) struct strbuf folder = {0}, path = {0};
+    if (!file->name)
+        return NULL;
+    if (file->folder)
+        source_path(&folder, base, file->folder);
+    source_path(&path, file->folder ? strbuf_text(&folder) : base, file->name);
+    return arena_strdup(arena, strbuf_text(&path));
 }
 
-static void grow_files(struct file_table *t)
+static const char *path_of(struct unit *u, const struct dwarf_files *files, const char **paths,
+                           uint32_t file)
 {
-    if (t->unit->file_count * 2 < t->size)
-        return;
-    size_t size = t->size ? t->size * 2 : 64;
-    const char **keys = memory_zalloc(size, sizeof(*keys));
-    uint32_t *values = memory_zalloc(size, sizeof(*values));
-    for (size_t i = 0; i < t->size; i++) {
-        if (!t->keys[i])
-            continue;
-        size_t at = hash_pointer(t->keys[i]) & (size - 1);
-        while (keys[at])
-            at = (at + 1) & (size - 1);
-        keys[at] = t->keys[i];
-        values[at] = t->values[i];
-    }
-    free(t->keys);
-    free(t->values);
-    t->keys = keys;
-    t->values = values;
-    t->size = size;
+    if (file >= files->count)
+        return NULL;
+    if (!paths[file])
+        paths[file] = make_path(&u->arena, u->header->folder, &files->items[file]);
+    return paths[file];
 }
 
-static uint32_t file_index(struct file_table *t, const char *name)
+const char *unit_path(struct unit *u, uint32_t file)
 {
-    if (!name || t->unit->file_count >= FILE_COUNT_MAX)
-        return UINT32_MAX;
-    if (name == t->last_key)
-        return t->last_value;
-    grow_files(t);
-    size_t at = hash_pointer(name) & (t->size - 1);
-    while (t->keys[at] && t->keys[at] != name)
-        at = (at + 1) & (t->size - 1);
-    if (!t->keys[at]) {
-        t->keys[at] = name;
-        t->values[at] = (uint32_t)t->unit->file_count;
-        ARRAY_PUSH(t->unit->files, t->unit->file_count, t->capacity) =
-            arena_strndup(&t->unit->arena, name, strnlen(name, SYMBOLS_NAME_MAX));
-    }
-    t->last_key = name;
-    t->last_value = t->values[at];
-    return t->last_value;
+    return path_of(u, &u->files, u->paths, file);
 }
 
-static int by_address(const void *a, const void *b)
+const char *unit_call_path(struct unit *u, uint32_t file)
 {
-    const struct unit_line *x = a, *y = b;
-    return x->address < y->address ? -1 : x->address > y->address;
+    return u->split ? path_of(u, &u->split_files, u->split_paths, file) : unit_path(u, file);
 }
 
-/* libdw sorts them; a malformed table is sorted again, so that look-ups can rely on it. */
-static void ensure_sorted(struct unit *u)
-{
-    for (size_t i = 1; i < u->line_count; i++) {
-        if (u->lines[i].address < u->lines[i - 1].address) {
-            qsort(u->lines, u->line_count, sizeof(*u->lines), by_address);
-            return;
-        }
-    }
-}
-
-void unit_decode_lines(struct unit *u, Dwarf *dwarf)
-{
-    u->has_lines = true;
-    Dwarf_Die die;
-    Dwarf_Lines *lines;
-    size_t count;
-    if (!dwarf_offdie(dwarf, u->die_offset, &die) || dwarf_getsrclines(&die, &lines, &count) != 0)
-        return;
-    struct file_table files = {.unit = u};
-    u->lines = memory_alloc(count * sizeof(*u->lines));
-    for (size_t i = 0; i < count; i++) {
-        Dwarf_Line *line = dwarf_onesrcline(lines, i);
-        Dwarf_Addr address;
-        int number = 0;
-        bool ends = false;
-        if (!line || dwarf_lineaddr(line, &address) != 0 || dwarf_lineendsequence(line, &ends) != 0)
-            continue;
-        dwarf_lineno(line, &number);
-        u->lines[u->line_count++] = (struct unit_line){
-            .address = address,
-            .file = ends ? UINT32_MAX : file_index(&files, dwarf_linesrc(line, NULL, NULL)),
-            .line = ends || number < 0 ? 0 : (uint32_t)number};
-    }
-    free(files.keys);
-    free(files.values);
-    ensure_sorted(u);
-}
-
-const struct unit_line *unit_line_at(const struct unit *u, uint64_t address)
-{
-    size_t low = 0, high = u->line_count; /* the first that is behind the address */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (u->lines[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? &u->lines[low - 1] : NULL;
-}
-
-/* What is known of a function by the DIE that describes it. */
-struct origin {
-    uint64_t key; /* the DIE's address in memory; 0 for an empty place */
-    const struct function *function;
+/* What is taken from a DIE that may have code. */
+struct die_values {
+    struct dwarf_pc pc;
+    struct dwarf_value origin, call_file, call_line, sibling;
 };
 
 struct walk {
     struct unit *unit;
-    struct module *module;
-    Dwarf_Files *files;
-    size_t file_count;
-    const char **file_names; /* those copied so far */
-    size_t node_capacity;
-    struct range *ranges;
-    size_t range_count, range_capacity;
-    struct origin *origins; /* hash table, open addressing */
-    size_t origin_count, origin_size;
+    const struct dwarf *dwarf;
+    const struct dwarf_unit *header;
+    const struct dwarf_abbrevs *abbrevs;
+    size_t node_capacity, origin_capacity;
+    struct range *ranges, *roots;
+    size_t range_count, range_capacity, root_count, root_capacity;
+    uint32_t *table; /* of origins by offset: index + 1, open addressing */
+    size_t table_size;
+    uint32_t node, depth; /* of the ranges that are being added */
+    bool inlined;
 };
 
-static const char *string_of(Dwarf_Die *die, unsigned name)
-{
-    Dwarf_Attribute attribute;
-    return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
-}
-
-static const char *linkage_name_of(Dwarf_Die *die)
-{
-    const char *name = string_of(die, DW_AT_linkage_name);
-    return name ? name : string_of(die, DW_AT_MIPS_linkage_name);
-}
-
-static uint32_t number_of(Dwarf_Die *die, unsigned name)
-{
-    Dwarf_Attribute attribute;
-    Dwarf_Word value;
-    if (dwarf_formudata(dwarf_attr_integrate(die, name, &attribute), &value) != 0 ||
-        value > UINT32_MAX)
-        return 0;
-    return (uint32_t)value;
-}
-
-static const char *keep(struct walk *w, const char *text)
-{
-    return text ? arena_strndup(&w->unit->arena, text, strnlen(text, SYMBOLS_NAME_MAX)) : NULL;
-}
-
-static size_t origin_place(const struct origin *table, size_t size, uint64_t key)
-{
-    size_t at = hash_pointer((void *)(uintptr_t)key) & (size - 1);
-    while (table[at].key && table[at].key != key)
-        at = (at + 1) & (size - 1);
-    return at;
-}
-
-static void grow_origins(struct walk *w)
-{
-    if (w->origin_count * 2 < w->origin_size)
-        return;
-    size_t size = w->origin_size ? w->origin_size * 2 : 256;
-    struct origin *table = memory_zalloc(size, sizeof(*table));
-    for (size_t i = 0; i < w->origin_size; i++)
-        if (w->origins[i].key)
-            table[origin_place(table, size, w->origins[i].key)] = w->origins[i];
-    free(w->origins);
-    w->origins = table;
-    w->origin_size = size;
-}
-
-/* The function that an inlined call is a copy of. */
-static const struct function *inlined_function(struct walk *w, Dwarf_Die *die)
-{
-    Dwarf_Attribute attribute;
-    Dwarf_Die origin;
-    if (!dwarf_formref_die(dwarf_attr(die, DW_AT_abstract_origin, &attribute), &origin))
-        origin = *die;
-    grow_origins(w);
-    uint64_t key = (uint64_t)(uintptr_t)origin.addr;
-    struct origin *place = &w->origins[origin_place(w->origins, w->origin_size, key)];
-    if (place->key)
-        return place->function;
-    const char *name = dwarf_diename(&origin);
-    const char *linkage_name = linkage_name_of(&origin);
-    const char *file = dwarf_decl_file(&origin);
-    if (!name && !linkage_name)
-        name = "[inlined]";
-    pthread_mutex_lock(&w->module->lock);
-    const struct function *f =
-        module_inlined(w->module, name, linkage_name, file, number_of(&origin, DW_AT_decl_line));
-    pthread_mutex_unlock(&w->module->lock);
-    *place = (struct origin){key, f};
-    w->origin_count++;
-    return f;
-}
-
-/* Adds the DIE's ranges; false when it has no code. */
-static bool add_ranges(struct walk *w, Dwarf_Die *die, uint32_t node, uint32_t depth)
-{
-    Dwarf_Addr base, start, end;
-    ptrdiff_t at = 0;
-    bool any = false;
-    for (size_t i = 0; i < RANGE_COUNT_MAX; i++) {
-        at = dwarf_ranges(die, at, &base, &start, &end);
-        if (at <= 0)
-            break;
-        if (end <= start || start <= 1)
-            continue;
-        any = true;
-        ARRAY_PUSH(w->ranges, w->range_count, w->range_capacity) =
-            (struct range){.start = start, .end = end, .owner = node, .priority = depth};
-    }
-    return any;
-}
-
-static const char *call_file(struct walk *w, Dwarf_Die *die)
-{
-    Dwarf_Attribute attribute;
-    Dwarf_Word index;
-    if (!w->files || dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute), &index) != 0 ||
-        index >= w->file_count)
-        return NULL;
-    if (!w->file_names[index])
-        w->file_names[index] = keep(w, dwarf_filesrc(w->files, index, NULL, NULL));
-    return w->file_names[index];
-}
-
-static uint32_t add_node(struct walk *w, struct unit_node node)
-{
-    struct unit *u = w->unit;
-    ARRAY_PUSH(u->nodes, u->node_count, w->node_capacity) = node;
-    return (uint32_t)u->node_count - 1;
-}
-
-static uint32_t add_function(struct walk *w, Dwarf_Die *die)
-{
-    return add_node(w, (struct unit_node){.parent = UINT32_MAX,
-                                          .name = keep(w, dwarf_diename(die)),
-                                          .linkage_name = keep(w, linkage_name_of(die)),
-                                          .declared_file = keep(w, dwarf_decl_file(die)),
-                                          .declared_line = number_of(die, DW_AT_decl_line)});
-}
-
-static uint32_t add_inlined(struct walk *w, Dwarf_Die *die, uint32_t parent)
-{
-    Dwarf_Attribute attribute;
-    Dwarf_Word line = 0;
-    if (dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute), &line) != 0)
-        line = 0;
-    return add_node(w, (struct unit_node){.parent = parent,
-                                          .function = inlined_function(w, die),
-                                          .call_file = call_file(w, die),
-                                          .call_line = (uint32_t)line});
-}
-
-/* Whether code can hide below a DIE.  Blocks, types (methods of local classes, Rust) and
- * namespaces (clang) can have functions in them; variables and call sites cannot. */
-static bool can_hold_code(int tag)
+/* Blocks, types (methods of local classes, Rust) and namespaces (clang) can have functions in them;
+ * variables and call sites cannot. */
+static bool can_hold_code(uint16_t tag)
 {
     switch (tag) {
-    case DW_TAG_subprogram:
-    case DW_TAG_inlined_subroutine:
-    case DW_TAG_lexical_block:
-    case DW_TAG_namespace:
-    case DW_TAG_module:
-    case DW_TAG_class_type:
-    case DW_TAG_structure_type:
-    case DW_TAG_union_type:
-    case DW_TAG_enumeration_type:
-    case DW_TAG_try_block:
-    case DW_TAG_catch_block:
-    case DW_TAG_with_stmt:
-    case DW_TAG_common_block:
-    case DW_TAG_entry_point:
+    case TAG_subprogram:
+    case TAG_inlined_subroutine:
+    case TAG_lexical_block:
+    case TAG_namespace:
+    case TAG_module:
+    case TAG_class_type:
+    case TAG_structure_type:
+    case TAG_union_type:
+    case TAG_enumeration_type:
+    case TAG_try_block:
+    case TAG_catch_block:
+    case TAG_with_stmt:
+    case TAG_common_block:
+    case TAG_entry_point:
         return true;
     default:
         return false;
     }
 }
 
-static void walk_children(struct walk *w, Dwarf_Die *parent_die, uint32_t parent, uint32_t depth)
+static size_t origin_place(const struct walk *w, uint64_t offset, bool alternate)
 {
-    Dwarf_Die die;
-    if (depth >= DEPTH_MAX || dwarf_child(parent_die, &die) != 0)
+    const struct unit *u = w->unit;
+    size_t at = (size_t)(offset * 0x9e3779b97f4a7c15ull >> 30) & (w->table_size - 1);
+    while (w->table[at]) {
+        const struct unit_origin *o = &u->origins[w->table[at] - 1];
+        if (o->offset == offset && o->alternate == alternate)
+            break;
+        at = (at + 1) & (w->table_size - 1);
+    }
+    return at;
+}
+
+static void grow_table(struct walk *w)
+{
+    const struct unit *u = w->unit;
+    if (u->origin_count * 2 < w->table_size)
         return;
-    do {
-        int tag = dwarf_tag(&die);
-        if (!can_hold_code(tag) || w->unit->node_count >= NODE_COUNT_MAX)
+    free(w->table);
+    w->table_size = w->table_size ? w->table_size * 2 : 256;
+    w->table = memory_zalloc(w->table_size, sizeof(*w->table));
+    for (size_t i = 0; i < u->origin_count; i++)
+        w->table[origin_place(w, u->origins[i].offset, u->origins[i].alternate)] = (uint32_t)i + 1;
+}
+
+static uint32_t intern_origin(struct walk *w, uint64_t offset, bool alternate)
+{
+    struct unit *u = w->unit;
+    grow_table(w);
+    size_t place = origin_place(w, offset, alternate);
+    if (!w->table[place]) {
+        ARRAY_PUSH(u->origins, u->origin_count, w->origin_capacity) =
+            (struct unit_origin){.offset = offset, .alternate = alternate};
+        w->table[place] = (uint32_t)u->origin_count;
+    }
+    return w->table[place] - 1;
+}
+
+static void take_range(void *context, uint64_t start, uint64_t end)
+{
+    struct walk *w = context;
+    struct range range = {.start = start, .end = end, .owner = w->node, .priority = w->depth};
+    ARRAY_PUSH(w->ranges, w->range_count, w->range_capacity) = range;
+    if (!w->inlined)
+        ARRAY_PUSH(w->roots, w->root_count, w->root_capacity) = range;
+}
+
+/* Adds a node for a function or an inlined call at an offset, if it has code.  Returns whose
+ * children stand below it. */
+static uint32_t add_node(struct walk *w, const struct die_values *v, bool inlined, uint64_t offset,
+                         uint32_t parent, uint32_t depth)
+{
+    struct unit *u = w->unit;
+    size_t before = w->range_count;
+    if ((inlined && parent == UNIT_NO_PARENT) || u->node_count >= NODE_COUNT_MAX)
+        return parent;
+    w->node = (uint32_t)u->node_count;
+    w->depth = depth;
+    w->inlined = inlined;
+    dwarf_each_range(w->dwarf, w->header, &v->pc, take_range, w);
+    if (w->range_count == before)
+        return inlined ? parent : UNIT_NO_PARENT;
+    uint64_t origin = offset;
+    bool alternate = false;
+    if (inlined && !dwarf_reference(w->header, v->origin, &origin, &alternate))
+        origin = offset;
+    struct unit_node node = {.parent = inlined ? parent : UNIT_NO_PARENT,
+                             .origin = intern_origin(w, origin, alternate),
+                             .call_file = UINT32_MAX};
+    uint64_t file = dwarf_number(v->call_file), line = dwarf_number(v->call_line);
+    if (v->call_file.form && file < UINT32_MAX)
+        node.call_file = (uint32_t)file;
+    node.call_line = line <= UINT32_MAX ? (uint32_t)line : 0;
+    ARRAY_PUSH(u->nodes, u->node_count, w->node_capacity) = node;
+    return w->node;
+}
+
+static void take_attribute(struct die_values *v, uint16_t name, struct dwarf_value value)
+{
+    switch (name) {
+    case AT_low_pc:
+        v->pc.low = value;
+        break;
+    case AT_high_pc:
+        v->pc.high = value;
+        break;
+    case AT_ranges:
+        v->pc.ranges = value;
+        break;
+    case AT_abstract_origin:
+        v->origin = value;
+        break;
+    case AT_call_file:
+        v->call_file = value;
+        break;
+    case AT_call_line:
+        v->call_line = value;
+        break;
+    case AT_sibling:
+        v->sibling = value;
+        break;
+    default:
+        break;
+    }
+}
+
+static void read_values(const struct walk *w, const struct dwarf_abbrev *abbrev, struct cursor *c,
+                        struct die_values *ret)
+{
+    const struct dwarf_attribute *attribute = w->abbrevs->attributes + abbrev->first_attribute;
+    *ret = (struct die_values){0};
+    for (size_t i = 0; i < abbrev->attribute_count && !c->bad; i++, attribute++)
+        take_attribute(ret, attribute->name, dwarf_read_value(w->header, c, attribute));
+}
+
+/* Goes to the next DIE of the same parent if this one says where that is. */
+static bool jump_to_sibling(const struct walk *w, const struct die_values *v, struct cursor *c)
+{
+    const uint8_t *base = w->dwarf->sections[DWARF_INFO].bytes;
+    uint64_t offset;
+    bool alternate;
+    if (!v->sibling.form || !dwarf_reference(w->header, v->sibling, &offset, &alternate) ||
+        alternate || offset >= w->header->end || base + offset <= c->at)
+        return false;
+    c->at = base + offset;
+    return true;
+}
+
+static void walk_dies(struct walk *w)
+{
+    const struct dwarf_bytes *info = &w->dwarf->sections[DWARF_INFO];
+    struct cursor c = {info->bytes + w->header->die_offset, info->bytes + w->header->end, false};
+    uint32_t parents[DEPTH_MAX];
+    uint32_t depth = 0;
+    parents[0] = UNIT_NO_PARENT;
+    while (c.at < c.end && !c.bad) {
+        uint64_t offset = (uint64_t)(c.at - info->bytes);
+        uint64_t code = cursor_uleb(&c);
+        if (code == 0) { /* the end of a row of siblings */
+            if (depth <= 1)
+                break;
+            depth--;
             continue;
-        uint32_t here = parent;
-        if (tag == DW_TAG_subprogram ||
-            (tag == DW_TAG_inlined_subroutine && parent != RANGE_NONE)) {
-            uint32_t node = (uint32_t)w->unit->node_count;
-            bool inlined = tag == DW_TAG_inlined_subroutine;
-            if (add_ranges(w, &die, node, depth))
-                here = inlined ? add_inlined(w, &die, parent) : add_function(w, &die);
-            else if (!inlined)
-                here = RANGE_NONE;
         }
-        walk_children(w, &die, here, depth + 1);
-    } while (dwarf_siblingof(&die, &die) == 0);
+        if (code >= w->abbrevs->count || w->abbrevs->by_code[code].tag == 0)
+            break;
+        const struct dwarf_abbrev *abbrev = &w->abbrevs->by_code[code];
+        bool inlined = abbrev->tag == TAG_inlined_subroutine;
+        uint32_t parent = parents[depth];
+        struct die_values v;
+        if (inlined || abbrev->tag == TAG_subprogram) {
+            read_values(w, abbrev, &c, &v);
+            parent = add_node(w, &v, inlined, offset, parent, depth);
+        } else if (abbrev->has_children && depth > 0 && !can_hold_code(abbrev->tag)) {
+            read_values(w, abbrev, &c, &v);
+            if (jump_to_sibling(w, &v, &c))
+                continue;
+        } else {
+            dwarf_skip_die(w->abbrevs, abbrev, &c);
+        }
+        if (abbrev->has_children) {
+            if (depth + 1 >= DEPTH_MAX)
+                break;
+            parents[++depth] = parent;
+        } else if (depth == 0) {
+            break;
+        }
+    }
 }
 
-void unit_decode_nodes(struct unit *u, Dwarf *dwarf, struct module *module)
+/* With -gsplit-dwarf the functions stand in another file. */
+static void open_split(struct unit *u)
 {
-    u->has_nodes = true;
-    struct walk w = {.unit = u, .module = module};
-    Dwarf_Die die, split;
-    if (!dwarf_offdie(dwarf, u->die_offset, &die))
+    if (!u->header->dwo_name)
         return;
-    if (dwarf_getsrcfiles(&die, &w.files, &w.file_count) != 0)
-        w.files = NULL;
-    w.file_names = memory_zalloc(w.files ? w.file_count : 0, sizeof(*w.file_names));
-    /* With -gsplit-dwarf the functions stand in another file, which libdw finds. */
-    uint8_t type;
-    if (dwarf_cu_info(die.cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
-        type == DW_UT_skeleton && split.cu)
-        die = split;
-    walk_children(&w, &die, RANGE_NONE, 0);
-    range_map_build(&u->map, w.ranges, w.range_count);
-    free(w.ranges);
-    free(w.origins);
-    free(w.file_names);
+    u->split = dwarf_open_split(u->dwarf, u->header);
+    if (!u->split)
+        return;
+    dwarf_read_lines(u->split, &u->split->units[0], &u->split_files, NULL, NULL);
+    u->split_paths = memory_zalloc(u->split_files.count, sizeof(*u->split_paths));
 }
 
-#endif
+void unit_decode(struct unit *u)
+{
+    u->is_decoded = true;
+    dwarf_read_lines(u->dwarf, u->header, &u->files, &u->lines, &u->line_count);
+    u->paths = memory_zalloc(u->files.count, sizeof(*u->paths));
+    open_split(u);
+    struct walk w = {.unit = u,
+                     .dwarf = u->split ? u->split : u->dwarf,
+                     .header = u->split ? &u->split->units[0] : u->header,
+                     .abbrevs = &u->abbrevs};
+    dwarf_read_abbrevs(w.dwarf, w.header, &u->abbrevs);
+    walk_dies(&w);
+    range_map_build(&u->map, w.ranges, w.range_count);
+    range_map_build(&u->roots, w.roots, w.root_count);
+    free(w.ranges);
+    free(w.roots);
+    free(w.table);
+}
+
+/* Reads the DIE of a function; what it leaves to another one is read there. */
+struct origin_values {
+    struct dwarf_value name, linkage_name, file, line, next;
+};
+
+static void take_origin_attribute(struct origin_values *v, uint16_t name, struct dwarf_value value)
+{
+    switch (name) {
+    case AT_name:
+        v->name = value;
+        break;
+    case AT_linkage_name:
+    case AT_MIPS_linkage_name:
+        v->linkage_name = value;
+        break;
+    case AT_decl_file:
+        v->file = value;
+        break;
+    case AT_decl_line:
+        v->line = value;
+        break;
+    case AT_abstract_origin:
+    case AT_specification:
+        v->next = value;
+        break;
+    default:
+        break;
+    }
+}
+
+static const struct dwarf_abbrevs *abbrevs_of(struct unit *u, const struct dwarf *d,
+                                              const struct dwarf_unit *unit)
+{
+    if (unit == u->abbrevs.unit)
+        return &u->abbrevs;
+    if (unit != u->other_abbrevs.unit) {
+        dwarf_abbrevs_done(&u->other_abbrevs);
+        dwarf_read_abbrevs(d, unit, &u->other_abbrevs);
+    }
+    return &u->other_abbrevs;
+}
+
+static bool read_origin_die(struct unit *u, const struct dwarf *d, const struct dwarf_unit *unit,
+                            uint64_t offset, struct origin_values *ret)
+{
+    const struct dwarf_bytes *info = &d->sections[DWARF_INFO];
+    const struct dwarf_abbrevs *abbrevs = abbrevs_of(u, d, unit);
+    struct cursor c = {info->bytes + offset, info->bytes + unit->end, false};
+    *ret = (struct origin_values){0};
+    uint64_t code = cursor_uleb(&c);
+    if (c.bad || code >= abbrevs->count || abbrevs->by_code[code].tag == 0)
+        return false;
+    const struct dwarf_abbrev *abbrev = &abbrevs->by_code[code];
+    const struct dwarf_attribute *attribute = abbrevs->attributes + abbrev->first_attribute;
+    for (size_t i = 0; i < abbrev->attribute_count && !c.bad; i++, attribute++)
+        take_origin_attribute(ret, attribute->name, dwarf_read_value(unit, &c, attribute));
+    return !c.bad;
+}
+
+/* Files are numbered by the unit that the DIE is in. */
+static const char *declared_path(struct unit *u, const struct dwarf *d,
+                                 const struct dwarf_unit *unit, uint64_t file)
+{
+    const struct dwarf_unit *own = u->split ? &u->split->units[0] : u->header;
+    if (unit == own)
+        return file < UINT32_MAX ? unit_call_path(u, (uint32_t)file) : NULL;
+    struct dwarf_unit other = *unit;
+    struct dwarf_pc pc;
+    struct dwarf_files files;
+    if (!dwarf_read_unit_die(d, &other, &pc))
+        return NULL;
+    dwarf_read_lines(d, &other, &files, NULL, NULL);
+    const char *path =
+        file < files.count ? make_path(&u->arena, other.folder, &files.items[file]) : NULL;
+    free(files.items);
+    return path;
+}
+
+static void read_origin(struct unit *u, struct unit_origin *o)
+{
+    const struct dwarf *d = u->split ? u->split : u->dwarf;
+    uint64_t offset = o->offset;
+    bool alternate = o->alternate;
+    for (int i = 0; i < ORIGIN_CHAIN_MAX; i++) {
+        if (alternate)
+            d = d->alternate;
+        const struct dwarf_unit *unit = d ? dwarf_unit_at(d, offset) : NULL;
+        struct origin_values v;
+        if (!unit || !read_origin_die(u, d, unit, offset, &v))
+            return;
+        if (!o->name)
+            o->name = dwarf_string(d, unit, v.name);
+        if (!o->linkage_name)
+            o->linkage_name = dwarf_string(d, unit, v.linkage_name);
+        if (!o->file && v.file.form)
+            o->file = declared_path(u, d, unit, dwarf_number(v.file));
+        if (!o->line)
+            o->line = (uint32_t)dwarf_number(v.line);
+        if (!dwarf_reference(unit, v.next, &offset, &alternate))
+            return;
+    }
+}
+
+struct unit_origin *unit_origin(struct unit *u, uint32_t origin)
+{
+    struct unit_origin *o = &u->origins[origin];
+    if (!o->is_read) {
+        o->is_read = true;
+        read_origin(u, o);
+    }
+    return o;
+}

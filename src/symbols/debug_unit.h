@@ -3,50 +3,62 @@
 #ifndef ASSAY_SYMBOLS_DEBUG_UNIT_H
 #define ASSAY_SYMBOLS_DEBUG_UNIT_H
 
-#include "config.h"
-#include "symbols/debug.h"
+#include "base/arena.h"
+#include "symbols/dwarf.h"
 #include "symbols/ranges.h"
+#include "symbols/symbols.h"
 
-#if HAVE_LIBDW
-#include <elfutils/libdw.h>
+#define UNIT_NO_PARENT UINT32_MAX
 
-struct unit_line {
-    uint64_t address;
-    uint32_t file; /* index; UINT32_MAX where a sequence ends */
+/* A function with code (parent == UNIT_NO_PARENT) or a call that was inlined. */
+struct unit_node {
+    uint32_t parent;               /* always before its children */
+    uint32_t origin;               /* which function */
+    uint32_t call_file, call_line; /* of an inlined call: where in its parent */
+};
+
+/* A function as DWARF describes it: the DIE, and what it says once it was asked. */
+struct unit_origin {
+    uint64_t offset;
+    bool alternate; /* in the file that dwz made */
+    bool is_read;
+    const char *name, *linkage_name;
+    const char *file; /* where it is declared */
     uint32_t line;
 };
 
-/* A function with code (parent == UINT32_MAX) or a call that was inlined. */
-struct unit_node {
-    const struct function *function; /* NULL for one with code until it is needed */
-    uint32_t parent;
-    uint32_t call_line;              /* of an inlined call: where in its parent */
-    const char *call_file;           /* or NULL */
-    const char *name, *linkage_name; /* of one with code: for those the symbol table lacks */
-    const char *declared_file;
-    uint32_t declared_line;
-};
-
 struct unit {
-    uint64_t die_offset;
-    bool has_lines, has_nodes; /* decoded */
-    struct unit_line *lines;   /* by address */
+    const struct dwarf *dwarf;
+    struct dwarf_unit *header; /* in dwarf */
+    bool is_decoded;
+    struct dwarf_line *lines; /* by address */
     size_t line_count;
-    const char **files; /* each once, in the arena */
-    size_t file_count;
-    struct range_map map; /* address → node */
+    struct dwarf_files files;
+    const char **paths;  /* of the files, as far as they were asked for */
+    struct dwarf *split; /* where its functions stand, if in another file */
+    struct dwarf_files split_files;
+    const char **split_paths;
+    struct range_map map;   /* address → node, the innermost */
+    struct range_map roots; /* address → node with the code */
     struct unit_node *nodes;
     size_t node_count;
-    struct arena arena;
+    struct unit_origin *origins;
+    size_t origin_count;
+    struct dwarf_abbrevs abbrevs;       /* of the unit with the functions */
+    struct dwarf_abbrevs other_abbrevs; /* of the unit that an origin was last found in */
+    uint32_t *copied_nodes;             /* number + 1 of each node in the caller's table */
+    struct arena arena;                 /* paths */
 };
 
-void unit_decode_lines(struct unit *unit, Dwarf *dwarf);
-/* Makes functions in the module, whose lock it takes. */
-void unit_decode_nodes(struct unit *unit, Dwarf *dwarf, struct module *module);
-void unit_done(struct unit *unit);
+void unit_decode(struct unit *unit);
+/* Frees what was decoded. */
+void unit_drop(struct unit *unit);
 
-/* The last line at or before an address; NULL when there is none. */
-const struct unit_line *unit_line_at(const struct unit *unit, uint64_t address);
+/* The path of a file by its index in the line table; NULL when there is none. */
+const char *unit_path(struct unit *unit, uint32_t file);
+/* The same for call_file of a node. */
+const char *unit_call_path(struct unit *unit, uint32_t file);
+/* The origin of a node, with what its DIE says. */
+struct unit_origin *unit_origin(struct unit *unit, uint32_t origin);
 
-#endif
 #endif

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -143,6 +144,35 @@ def uprobes_count_calls():
 
 
 @test
+def uprobes_follow_children_and_leave_nothing():
+    if not os.path.exists("/sys/bus/event_source/devices/uprobe"):
+        skip("this kernel has no uprobes")
+    need_root("uprobes")
+    # Blanks and # separate words and start comments where the kernel takes probes' definitions.
+    os.mkdir("a b#c")
+    shutil.copy(target("calls"), "a b#c/calls")
+    calls = "./a b#c/calls"
+    event = f"uprobe:{calls}:marked"
+    ways = [[], ["-D", 1]]
+    if assay("stat", "--per-thread", "-e", "page-faults", "--", "true").returncode == 0:
+        ways.append(["--per-thread"])
+    for options in ways:
+        document = stat_json(*options, "-e", event, "--", "sh", "-c",
+                             f"sleep 0.1; '{calls}' 5; '{calls}' 7 && '{calls}' 8 | cat")
+        if "threads" in document:
+            equal(sum(t["counts"][0]["value"] for t in document["threads"]), 20, "of all threads")
+        equal(counts(document, event), [20], f"calls of children with {options}")
+    process = subprocess.Popen(["sh", "-c", f"sleep 0.5; '{calls}' 3 | cat; '{calls}' 4"])
+    document = stat_json("-e", event, "-p", process.pid)
+    equal((process.wait(), counts(document, event)), (0, [7]), "children of a running process")
+    document = stat_json("-a", "-e", event, "--", calls, 6)
+    equal(counts(document, event), [6], "calls on all CPUs")
+    place = "/sys/kernel/tracing/uprobe_events"
+    if os.path.exists(place):
+        lacks(open(place).read(), "assay/")
+
+
+@test
 def breakpoints_count_accesses():
     table = subprocess.run(["nm", target("calls")], text=True, capture_output=True).stdout
     address = re.search(r"^([0-9a-f]+) [BbDd] watched$", table, re.MULTILINE)[1]
@@ -206,6 +236,16 @@ def a_running_process_is_counted():
 def a_process_that_is_not_there_is_named():
     result = assay("stat", "-p", 999999999, check=125)
     contains(result.stderr, "there is no process 999999999")
+    code = ("import threading as t; e = t.Event(); "
+            "t.Thread(target=lambda: (print(t.get_native_id(), flush=True), e.wait(20))).start()")
+    process = subprocess.Popen(["python3", "-c", code], stdout=subprocess.PIPE, text=True)
+    try:
+        thread = int(process.stdout.readline())
+        contains(assay("stat", "-p", thread, check=125).stderr,
+                 "a thread of process")
+    finally:
+        process.kill()
+        process.communicate()
 
 
 @test
@@ -219,6 +259,11 @@ def whole_cpus_are_counted():
     one = stat_json("-C", "0", "-e", "cpu-clock", "--", "sleep", "0.2")
     between(counts(one, "cpu-clock")[0] / one["runs"][0]["wall_ns"], 0.9, 1.1, "CPUs")
     contains(assay("stat", "-C", "999", "--", "true", check=125).stderr, "CPU 999 is not online")
+    # The command is counted from its start.
+    event = "raw_syscalls:sys_enter"
+    alone = counts(stat_json("-e", event, "--", target("syscalls"), 0), event)[0]
+    among = counts(stat_json("-a", "-e", event, "--", target("syscalls"), 0), event)[0]
+    between(among, alone, 1e9, "system calls on all CPUs")
 
 
 @test
@@ -302,6 +347,8 @@ def intervals_add_up_to_the_whole():
     equal(parts, counts(document, "page-faults")[0], "the intervals' sum")
     text = assay("stat", "-I", 50, "-e", "page-faults", "--", "sleep", "0.12", check=0).stderr
     contains(text, "counts unit events")
+    assay("stat", "-I", 50, "-o", "x.txt", "-e", "page-faults", "--", "sleep", "0.12", check=0)
+    contains(open("x.txt").read(), "counts unit events")
 
 
 @test
@@ -320,6 +367,12 @@ def a_delay_leaves_the_start_out():
 def a_time_limit_ends_the_command():
     result = assay("stat", "--timeout", "200", "-e", "task-clock", "--", "sleep", "60", check=124)
     contains(result.stderr, "reached the time limit")
+    # Where it cannot be kept for want of descriptors, that is said.
+    for limit in range(4, 9):
+        result = assay("stat", "--timeout", "100", "-e", "task-clock", "--", "sleep", "60",
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE,
+                                                             (limit, limit)))
+        contains([124, 125, 127], result.returncode)
 
 
 # What passes through.
@@ -387,6 +440,17 @@ def a_signal_for_assay_reaches_the_command():
     output = process.communicate(timeout=20)[1]
     equal(process.returncode, 143)
     contains(output, "ended by signal 15")
+
+
+@test
+def runs_that_were_not_made_are_a_failure():
+    process = subprocess.Popen([ASSAY, "stat", "--json", "-o", "x.json", "-r", "1000000", "--",
+                                "true"], start_new_session=True)
+    time.sleep(0.7)
+    process.send_signal(signal.SIGTERM)
+    equal(process.wait(timeout=60), 143)
+    losses = json.load(open("x.json"))["losses"]
+    equal(losses["interrupted_by_signal"], signal.SIGTERM)
 
 
 @test
@@ -477,6 +541,16 @@ def json_carries_the_machine_and_hostile_names():
     lacks(text.stderr, b"\x1b")
 
 
+@test
+def intervals_tell_their_run():
+    document = stat_json("-r", 2, "-I", 50, "-e", "page-faults", "--", "sleep", "0.07")
+    equal(sorted({interval["run"] for interval in document["intervals"]}), [1, 2])
+    for number, run in enumerate(document["runs"], 1):
+        parts = sum(interval["counts"][0]["value"] for interval in document["intervals"]
+                    if interval["run"] == number)
+        equal(parts, run["counts"][0]["value"], f"the intervals of run {number}")
+
+
 # Bad input.
 
 @test
@@ -499,6 +573,14 @@ def bad_input_gets_a_word_and_the_right_code():
         (["--sim=most", "--", "true"], 2, "--sim=full"),
         (["--sim", "-a", "--", "true"], 2, "--sim goes with"),
         (["-I", "0.1", "--", "true"], 2, "at least 1 ms"),
+        (["-I", "0", "--", "true"], 2, "at least 1 ms"),
+        (["--timeout", "0", "--", "true"], 2, "--timeout 0"),
+        (["-p", ","], 125, "no process id"),
+        (["-e", "r11111111111111111111", "--", "true"], 125, "16 hexadecimal digits"),
+        (["-e", "x" * 100000, "--", "true"], 125, "unknown event 'xxx"),
+        (["--" + "x" * 100000], 2, "--help lists all"),
+        (["-o", "x" * 100000, "--", "true"], 125, "File name too long"),
+        (["-e", "mem:\x1b[31m", "--", "true"], 125, "'mem:\\x1b[31m'"),
     ]
     for args, code, words in cases:
         result = assay("stat", *args, check=code)
@@ -530,6 +612,51 @@ def an_output_that_cannot_be_written():
     else:
         os.chmod("closed", 0o500)
         contains(assay("stat", "-o", "closed/x", "--", "true", check=125).stderr, "closed/x")
+
+
+@test
+def an_output_that_is_there_already():
+    # The command's own output is not lost when the report goes to the same file.
+    with open("both", "w") as both:
+        subprocess.run([ASSAY, "stat", "-o", "/dev/stdout", "--", "echo", "hello"], stdout=both)
+    text = open("both").read()
+    contains(text, "hello\n")
+    contains(text, "task-clock")
+    os.symlink("later", "link")
+    assay("stat", "-o", "link", "--", "true", check=0)
+    equal(os.path.islink("link"), True, "the link is a link")
+    contains(open("later").read(), "task-clock")
+    with open("one", "w") as file:
+        file.write("x" * 100000)
+    os.link("one", "other")
+    assay("stat", "-o", "one", "--", "true", check=0)
+    equal(open("one").read(), open("other").read(), "one file with two names")
+    lacks(open("one").read(), "xxx")
+    # Who may not write the file may not replace it either.
+    os.chmod(".", 0o777)
+    with open("kept", "w") as file:
+        file.write("kept")
+    os.chmod("kept", 0o444)
+    shutil.copy(ASSAY, "assay")
+    command = ["./assay", "stat", "-e", "task-clock", "-o", "kept", "--", "true"]
+    if ROOT_USER:
+        command = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", *command]
+    result = subprocess.run(command, capture_output=True, text=True)
+    equal((result.returncode, open("kept").read()), (125, "kept"))
+    contains(result.stderr, "kept: Permission denied")
+
+
+@test
+def closed_streams_stay_closed():
+    shell = '"$0" stat -e task-clock -o out -- sh -c "! (exec 3>&1) 2>/dev/null" >&-'
+    result = subprocess.run(["sh", "-c", shell, ASSAY])
+    equal(result.returncode, 0, "the command's own view of its closed output")
+    contains(open("out").read(), "task-clock")
+    result = subprocess.run(["sh", "-c", '"$0" stat -o out -- /no/such 2>&-', ASSAY])
+    equal(result.returncode, 127)
+    result = subprocess.run(["sh", "-c", '"$0" events >&-', ASSAY], text=True, capture_output=True)
+    equal(result.returncode, 1)
+    contains(result.stderr, "Bad file descriptor")
 
 
 @test
@@ -565,6 +692,12 @@ def without_permission_the_user_part_is_counted():
     if not re.search(r"<not supported>\s+context-switches", text):
         raise AssertionError(text)
     contains(text, "kernel.perf_event_paranoid")
+    # A set-uid program takes the counters off: 0 is no count of it.
+    os.chmod("pages", 0o4755)
+    contains(unwrapped(run("--", "./pages", "100").stderr), "The program is set-uid")
+    result = run("-e", "uprobe:./pages:main", "--", "true")
+    equal(result.returncode, 125)
+    contains(result.stderr, "probes need root")
     result = run("-a", "--timeout", "10")
     equal(result.returncode, 125)
     contains(result.stderr, "counting whole CPUs needs root")
@@ -604,6 +737,41 @@ def simulation_passes_codes_streams_and_children():
     equal((result.stdout, result.stderr), ("through\n", ""))
     equal(json.load(open("x"))["runs"][0]["processes"], 3)
     assay("stat", "--sim", "--", "sh", "-c", "kill -9 $$", check=137)
+
+
+@test
+def an_interrupted_simulation_prints_what_was_counted():
+    if not shutil.which("valgrind"):
+        skip("valgrind is not installed")
+    os.mkdir("100%pure")
+    process = subprocess.Popen([ASSAY, "stat", "--sim", "--json", "-o", "x.json", "-r", "100000",
+                                "--", target("empty")], start_new_session=True,
+                               env=dict(os.environ, TMPDIR="100%pure"))
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    equal(process.wait(timeout=60), 130)
+    losses = json.load(open("x.json"))["losses"]
+    equal(losses["interrupted_by_signal"], signal.SIGINT)
+    equal(os.listdir("100%pure"), [], "files left behind")
+
+
+@test
+def a_simulation_keeps_runs_apart():
+    if not shutil.which("valgrind"):
+        skip("valgrind is not installed")
+    os.mkdir("tmp")
+    document = stat_json("--sim", "-r", 2, "--", "sh", "-c", f"(sleep 3; {target('empty')}) & exit 0",
+                         env={"TMPDIR": os.path.abspath("tmp")})
+    equal([run["left_behind"] for run in document["runs"]], [True, True])
+    equal([run["processes"] for run in document["runs"]], [1, 1])
+    # What goes on still finds its folder.
+    for _ in range(150):
+        written = [name for folder in os.listdir("tmp") for name in os.listdir(f"tmp/{folder}")
+                   if name.startswith("out.")]
+        if len(written) >= 4:
+            return
+        time.sleep(0.2)
+    raise AssertionError(f"only {written} after 30 s")
 
 
 @test

@@ -94,6 +94,43 @@ TEST(signals_sent_to_us_are_passed_on)
     process_signals_restore();
 }
 
+TEST(a_held_command_that_is_not_wanted_never_runs)
+{
+    struct error err;
+    struct process_held held;
+    struct process_result result;
+    char mark[] = "/tmp/assay-mark-XXXXXX";
+    int fd = mkostemp(mark, O_CLOEXEC);
+    CHECK(fd >= 0 && unlink(mark) == 0);
+    close(fd);
+    struct process_spec spec = command((char *[]){"touch", mark, NULL});
+    CHECK_INT(process_hold(&spec, &held, &err), 0);
+    process_abandon(&held);
+    CHECK_INT(kill(held.pid, 0), -1);
+    CHECK_INT(access(mark, F_OK), -1);
+    /* One that was killed before it was let go ends as killed, and assay lives. */
+    CHECK_INT(process_hold(&spec, &held, &err), 0);
+    kill(held.pid, SIGKILL);
+    CHECK(process_poll(held.pid, 0));
+    CHECK_INT(process_release(&held, &err), 0);
+    CHECK_INT(process_wait(held.pid, &result, &err), 0);
+    CHECK_INT(process_exit_code(result.status), 128 + SIGKILL);
+}
+
+TEST(a_signal_that_came_before_the_sleep_is_seen)
+{
+    process_signals_catch();
+    process_signals_catch();
+    raise(SIGHUP);
+    CHECK_INT(process_poll_fds(NULL, 0, UINT64_MAX, true), 0);
+    CHECK_INT(process_signals_caught(), SIGHUP);
+    process_signals_restore();
+    raise(SIGHUP); /* still within the outer guard */
+    process_signals_restore();
+    process_signals_restore();
+    process_signals_clear();
+}
+
 TEST(orphans_are_noticed)
 {
     struct error err;

@@ -2,14 +2,21 @@
 #include "symbols/names.h"
 #include "base/memory.h"
 #include "config.h"
+#include "symbols/source_path.h"
 #include "test.h"
 
 #include <stdio.h>
 
+static struct strbuf text; /* of the last name; freed at the end */
+
+__attribute__((destructor)) static void done(void)
+{
+    strbuf_done(&text);
+}
+
 static const char *demangled(const char *name, enum demangle_style style)
 {
-    static struct strbuf text;
-    strbuf_done(&text);
+    strbuf_clear(&text);
     return name_demangle(name, style, &text) ? strbuf_text(&text) : "(not mangled)";
 }
 
@@ -89,9 +96,9 @@ TEST(what_stands_before_stays)
 
 static const char *folded(const char *name)
 {
-    static char text[128];
-    snprintf(text, sizeof(text), "%.*s", (int)name_fold(name, strlen(name)), name);
-    return text;
+    static char folded_name[128];
+    snprintf(folded_name, sizeof(folded_name), "%.*s", (int)name_fold(name, strlen(name)), name);
+    return folded_name;
 }
 
 TEST(variants_of_compilers_fold)
@@ -115,4 +122,23 @@ TEST(variants_of_compilers_fold)
     CHECK_STR(folded("]"), "]");
     CHECK_STR(folded(" [clone .cold]"), " [clone .cold]");
     CHECK_STR(folded("f [clone ]"), "f [clone ]");
+}
+
+static const char *path_of(const char *folder, const char *file)
+{
+    source_path(&text, folder, file);
+    return strbuf_text(&text);
+}
+
+TEST(source_paths_are_made_readable)
+{
+    CHECK_STR(path_of("/build", "../src/./a.c"), "/src/a.c");
+    CHECK_STR(path_of("/build", "/usr//include/x/../y.h"), "/usr/include/y.h");
+    CHECK_STR(path_of(NULL, "a.c"), "a.c");
+    CHECK_STR(path_of(NULL, "../a.c"), "../a.c");
+    CHECK_STR(path_of(NULL, "../../a/../b.c"), "../../b.c");
+    CHECK_STR(path_of("out", "../../a.c"), "../a.c");
+    CHECK_STR(path_of("/", "../a.c"), "/a.c");
+    CHECK_STR(path_of("/x/", ""), "/x");
+    CHECK_STR(path_of("", ""), "");
 }

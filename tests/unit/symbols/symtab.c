@@ -130,7 +130,7 @@ TEST(a_cached_table_comes_back)
     CHECK_INT(cache_load(below, &id, NULL, &back, &err), -ENOENT);
     CHECK_INT(cache_store(below, &id, "made from this", &t, &err), 0);
     CHECK_INT(cache_load(below, &id, "made from this", &back, &err), 0);
-    CHECK(back.mapped);
+    CHECK(back.block.mapped);
     CHECK_STR(name_at(&back, 105), "alpha");
     CHECK_STR(name_at(&back, 209), "beta");
     CHECK_INT(symtab_to_address(&back, 5), 0x1005);
