@@ -21,6 +21,7 @@ const struct verb *const verbs[] = {
     &verb_run,
     &verb_compare,
     &verb_answers,
+    &verb_gate,
     &verb_list,
     &verb_show,
     &verb_rm,

@@ -27,6 +27,7 @@ static bool counts_workers(const char *name)
 
 struct curve {
     size_t factor;
+    size_t few_count, most_points; /* of curves that are too short for a fit */
 };
 
 /* Throughput of one run: a time counts as its inverse. */
@@ -95,7 +96,7 @@ static void tell_fit(struct question *q, const struct scaling *s, const char *na
 
 static void look_for_saturation(struct question *q, size_t cell, void *context)
 {
-    const struct curve *curve = context;
+    struct curve *curve = context;
     const struct axis *axis = &q->axes[curve->factor];
     const char *where = where_without(q, cell, curve->factor, curve->factor);
     const char *name = q->d->factors[curve->factor];
@@ -118,10 +119,10 @@ static void look_for_saturation(struct question *q, size_t cell, void *context)
                   : -ENODATA;
     if (r == 0)
         tell_fit(q, &scaling, name, where);
-    else if (r == -ENODATA)
-        answer_add(q, "saturation", where, false,
-                   "%zu different values of %s are too few to fit the scalability law; it takes %d",
-                   points, name, SCALING_POINTS_MIN);
+    if (r == -ENODATA && points) {
+        curve->few_count++;
+        curve->most_points = points > curve->most_points ? points : curve->most_points;
+    }
     free(threads);
     free(values);
 }
@@ -135,13 +136,19 @@ void answer_saturation(struct question *q)
         if (counts_workers(q->d->factors[f]) && q->axes[f].numbers && q->axes[f].count > 1 &&
             q->axes[f].numbers[0] > 0)
             each_context(q, f, f, look_for_saturation, &curve);
+        if (curve.few_count)
+            answer_add(q, "saturation", "", false,
+                       "%zu different values of %s are too few to fit the scalability law; it "
+                       "takes %d",
+                       curve.most_points, q->d->factors[f], SCALING_POINTS_MIN);
     }
 }
 
 /* How far one cell is from the line between its two neighbours, on logarithmic scales. */
 struct residual {
     size_t cell, factor;
-    double log_ratio, predicted;
+    size_t neighbours[2];
+    double log_ratio, predicted, distance;
 };
 
 struct residuals {
@@ -171,9 +178,22 @@ static void collect_residuals(struct question *q, size_t cell, void *context)
         ARRAY_PUSH(all->items, all->count, all->capacity) =
             (struct residual){.cell = at[1],
                               .factor = all->factor,
+                              .neighbours = {at[0], at[2]},
                               .log_ratio = log(y[1]) - predicted,
                               .predicted = exp(predicted)};
     }
+}
+
+/* A neighbour that is further off itself explains it. */
+static bool is_explained(const struct residuals *all, const struct residual *r)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        const struct residual *other = &all->items[i];
+        if (other->factor == r->factor && other->distance > r->distance &&
+            (other->cell == r->neighbours[0] || other->cell == r->neighbours[1]))
+            return true;
+    }
+    return false;
 }
 
 void answer_surprises(struct question *q)
@@ -186,11 +206,13 @@ void answer_surprises(struct question *q)
     for (size_t i = 0; i < all.count; i++)
         values[i] = all.items[i].log_ratio;
     struct summary s;
-    if (all.count >= 5 && stats_summarise(values, all.count, &s, NULL) == 0)
+    if (all.count >= 5 && stats_summarise(values, all.count, &s, NULL) == 0) {
+        for (size_t i = 0; i < all.count; i++)
+            all.items[i].distance = fabs(all.items[i].log_ratio - s.median);
         for (size_t i = 0; i < all.count; i++) {
             const struct residual *r = &all.items[i];
-            double distance = fabs(r->log_ratio - s.median);
-            if (distance < SURPRISE_SPREADS * s.mad || distance < log1p(SURPRISE_SHARE))
+            if (r->distance < SURPRISE_SPREADS * s.mad || r->distance < log1p(SURPRISE_SHARE) ||
+                is_explained(&all, r))
                 continue;
             double median = median_of(q, q->metric, r->cell);
             struct answer *answer =
@@ -201,6 +223,7 @@ void answer_surprises(struct question *q)
             answer_number(answer, "value", median);
             answer_number(answer, "expected", r->predicted);
         }
+    }
     free(all.items);
 }
 

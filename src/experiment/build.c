@@ -38,12 +38,12 @@ static int hash_file(struct sha256 *h, const char *path, struct error *err)
 
 /* The files that the patterns name, relative to the spec's folder. */
 static int hash_inputs(struct sha256 *h, const struct spec *s, const struct spec_build *b,
-                       struct error *err)
+                       const char *folder, struct error *err)
 {
     for (size_t i = 0; b->inputs[i]; i++) {
         CLEANUP(memory_freep)
         char *pattern = b->inputs[i][0] == '/' ? memory_strdup(b->inputs[i])
-                                               : memory_printf("%s/%s", s->folder, b->inputs[i]);
+                                               : memory_printf("%s/%s", folder, b->inputs[i]);
         glob_t found = {0};
         int code = glob(pattern, 0, NULL, &found);
         int r = code == 0 ? 0
@@ -150,7 +150,7 @@ static void read_end(int fd, struct strbuf *out)
         out->data[--out->length] = '\0';
 }
 
-static int run_build(const struct spec *s, char **argv, const char *folder, struct error *err)
+static int run_build(char **argv, const char *working_dir, const char *folder, struct error *err)
 {
     CLEANUP(fd_closep) int log_fd = -1;
     int r = open_log(folder, &log_fd, err);
@@ -160,7 +160,7 @@ static int run_build(const struct spec *s, char **argv, const char *folder, stru
                                 .stdin_fd = -1,
                                 .stdout_fd = log_fd,
                                 .stderr_fd = log_fd,
-                                .working_dir = s->folder};
+                                .working_dir = working_dir};
     pid_t pid;
     struct process_result result;
     r = process_spawn(&spec, &pid, err);
@@ -183,6 +183,7 @@ struct job {
     const struct spec_build *build;
     size_t build_index;
     const struct spec_level *const *levels;
+    const char *working_dir;
     char **argv; /* with the folder filled in */
     char *folder;
 };
@@ -214,9 +215,11 @@ static int name_job(struct job *j, const char *root, struct error *err)
     for (size_t i = 0; plain[i]; i++)
         sha256_add_text(&h, plain[i]);
     hash_program(&h, plain[0]);
+    if (j->working_dir != j->spec->folder)
+        sha256_add_text(&h, j->working_dir);
     command_free_words(plain);
     if (j->build->inputs)
-        r = hash_inputs(&h, j->spec, j->build, err);
+        r = hash_inputs(&h, j->spec, j->build, j->working_dir, err);
     if (r < 0)
         return r;
     sha256_end(&h, hex);
@@ -241,7 +244,7 @@ static int make_job(const struct job *j, bool *ret_cached, struct error *err)
     unlink(mark);
     int r = make_folders(j->folder, err);
     if (r == 0)
-        r = run_build(j->spec, j->argv, j->folder, err);
+        r = run_build(j->argv, j->working_dir, j->folder, err);
     if (r < 0) {
         CLEANUP(strbuf_done) struct strbuf text = {0};
         strbuf_put_command(&text, j->argv);
@@ -298,6 +301,8 @@ static size_t same_build(const struct builds *b, const struct matrix *m, const b
         bool same = kept[c];
         for (size_t f = 0; same && f < m->spec->factor_count; f++)
             same = !used[f] || m->cells[c].levels[f] == m->cells[cell].levels[f];
+        same = same && spec_folder(m->spec, m->cells[c].levels) ==
+                           spec_folder(m->spec, m->cells[cell].levels);
         if (same)
             return b->of_cell[c * b->build_count + build];
     }
@@ -332,8 +337,11 @@ int builds_make(struct builds *b, const struct matrix *m, const bool *kept,
             size_t *index = &b->of_cell[c * s->build_count + k];
             if (!kept[c] || (*index = same_build(b, m, kept, used, c, k)) != (size_t)-1)
                 continue;
-            struct job job = {
-                .spec = s, .build = &s->builds[k], .build_index = k, .levels = m->cells[c].levels};
+            struct job job = {.working_dir = spec_folder(s, m->cells[c].levels),
+                              .spec = s,
+                              .build = &s->builds[k],
+                              .build_index = k,
+                              .levels = m->cells[c].levels};
             r = name_job(&job, root, err);
             CLEANUP(strbuf_done) struct strbuf text = {0};
             if (r == 0 && on_build) {

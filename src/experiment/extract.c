@@ -121,7 +121,7 @@ static int from_file(const struct spec_metric *m, const struct hole_values *valu
     if (strbuf_text(&path)[0] != '/') {
         CLEANUP(memory_freep) char *relative = memory_strdup(strbuf_text(&path));
         strbuf_clear(&path);
-        strbuf_printf(&path, "%s/%s", values->spec->folder, relative);
+        strbuf_printf(&path, "%s/%s", spec_folder(values->spec, values->levels), relative);
     }
     int r = file_read(strbuf_text(&path), &text, err);
     if (r == 0)

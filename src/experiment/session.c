@@ -23,6 +23,7 @@ static int fill_cell(struct session *s, size_t index, struct error *err)
     c->build_folders = builds_folders(&s->builds, index);
     struct hole_values values = {
         .spec = &s->spec, .levels = cell->levels, .builds = c->build_folders, .cell = index + 1};
+    const char *folder = spec_folder(&s->spec, cell->levels);
     int r = holes_command(&s->spec.command, &values, &c->argv, err);
     if (r < 0)
         return r;
@@ -33,9 +34,9 @@ static int fill_cell(struct session *s, size_t index, struct error *err)
         holes_fill(&input, s->spec.input, &values);
         c->input = strbuf_text(&input)[0] == '/'
                        ? memory_strdup(strbuf_text(&input))
-                       : memory_printf("%s/%s", s->spec.folder, strbuf_text(&input));
+                       : memory_printf("%s/%s", folder, strbuf_text(&input));
     }
-    c->build_id = builds_identity(&s->builds, index, c->argv[0], s->spec.folder);
+    c->build_id = builds_identity(&s->builds, index, c->argv[0], folder);
     size_t count = 0, capacity = 0;
     const struct spec_pairs *lists[SPEC_FACTORS_MAX + 1] = {&s->spec.environment};
     for (size_t f = 0; f < s->spec.factor_count; f++)
@@ -64,7 +65,11 @@ static void report_build(const char *command, size_t done, size_t total, void *c
 static int read_plan(struct session *s, struct error *err)
 {
     const struct session_options *o = s->options;
-    int r = spec_load(&s->spec, o->spec_path, o->quick, err);
+    int r = o->spec_text ? spec_parse(&s->spec, o->spec_path, o->spec_text, strlen(o->spec_text),
+                                      o->quick, err)
+                         : spec_load(&s->spec, o->spec_path, o->quick, err);
+    if (r == 0 && o->side_count)
+        r = spec_add_factor(&s->spec, "side", o->sides, o->side_count, err);
     if (r == 0)
         r = matrix_make(&s->matrix, &s->spec, err);
     if (r < 0)

@@ -25,6 +25,9 @@ struct session;
 
 struct session_options {
     const char *spec_path;
+    const char *spec_text; /* instead of the file, which then is only a name; NULL for the file */
+    const struct spec_level *sides; /* of an added factor "side"; the first is the baseline */
+    size_t side_count;
     const char *db; /* as store_place takes it */
     const char *cells;
     bool quick, fresh, dry_run;

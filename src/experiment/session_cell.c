@@ -214,6 +214,19 @@ static void start_monitors(void *context)
     monitors_start(context);
 }
 
+/* Line by line, so that line ends stay what they are and nothing else disturbs a terminal. */
+static void put_safe_lines(struct strbuf *out, const char *text, size_t length)
+{
+    for (size_t at = 0; at < length;) {
+        const char *end = memchr(text + at, '\n', length - at);
+        size_t line = end ? (size_t)(end - text) - at : length - at;
+        strbuf_put_safe(out, text + at, line, line);
+        if (end && at + line + 1 < length)
+            strbuf_putc(out, '\n');
+        at += line + 1;
+    }
+}
+
 /* How a failed run is told: what ran, how it ended, what it said last. */
 static int describe_failure(struct session *s, size_t cell, struct strbuf *said, struct error *err)
 {
@@ -223,7 +236,7 @@ static int describe_failure(struct session *s, size_t cell, struct strbuf *said,
         s->result.kept_stderr.length ? &s->result.kept_stderr : &s->result.kept_stdout;
     size_t most = 600, from = stream->length > most ? stream->length - most : 0;
     if (stream->length)
-        strbuf_put_safe(said, stream->data + from, stream->length - from, most);
+        put_safe_lines(said, stream->data + from, stream->length - from);
     return error_set(err, -ECANCELED, "cell %zu (%s) failed: %s\ncommand: %s\n%s%s", cell + 1,
                      s->matrix.cells[cell].label, strbuf_text(&end), s->cells[cell].command,
                      said->length ? "it said: " : "it said nothing", strbuf_text(said));
@@ -271,7 +284,7 @@ static int measure(struct session *s, size_t cell, const struct hole_values *val
     struct run_spec spec = {
         .argv = c->argv,
         .environment_added = c->environment,
-        .working_dir = s->spec.folder,
+        .working_dir = spec_folder(&s->spec, s->matrix.cells[cell].levels),
         .input_path = c->input,
         .stdout_to = RUN_KEEP,
         .stderr_to = RUN_KEEP,

@@ -36,6 +36,7 @@ struct spec_level {
     size_t line;
     struct spec_pairs attributes;
     struct spec_pairs environment;
+    const char *folder; /* where its cells are built and run; NULL for the spec's own */
 };
 
 struct spec_factor {
@@ -142,5 +143,13 @@ int spec_parse(struct spec *s, const char *file, const char *text, size_t length
                struct error *err);
 int spec_load(struct spec *s, const char *path, bool quick, struct error *err);
 void spec_done(struct spec *s);
+
+/* Where a cell is built and run. */
+const char *spec_folder(const struct spec *s, const struct spec_level *const *levels);
+
+/* Adds a last factor, of which the first level is the baseline instead of the spec's own.  The
+ * levels' texts must outlive the spec. */
+int spec_add_factor(struct spec *s, const char *name, const struct spec_level *levels, size_t count,
+                    struct error *err);
 
 #endif

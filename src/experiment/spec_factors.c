@@ -10,16 +10,23 @@ static const char *const reserved_names[] = {"build", "cell", "round", "seed", "
 
 static int read_level_map(struct spec_reader *r, const struct tree *value, struct spec_level *level)
 {
-    const struct tree *name = tree_get(value, "name"), *env = tree_get(value, "env");
+    const struct tree *name = tree_get(value, "name"), *env = tree_get(value, "env"),
+                      *folder = tree_get(value, "folder");
     if (!name)
         return spec_fail(r, value->line, "factors: a value that is a mapping needs its name");
     int code = spec_want_text(r, name, "name", &level->name);
     if (code == 0 && env)
         code = spec_want_pairs(r, env, "env", &level->environment);
+    if (code == 0 && folder)
+        code = spec_want_text(r, folder, "folder", &level->folder);
+    if (code == 0 && folder && level->folder[0] != '/') {
+        CLEANUP(memory_freep) char *path = memory_printf("%s/%s", r->s->folder, level->folder);
+        level->folder = arena_strdup(&r->s->arena, path);
+    }
     level->attributes.items = spec_alloc(r, value->count, sizeof(struct spec_pair));
     for (size_t i = 0; code == 0 && i < value->count; i++) {
         const char *key = value->keys[i].text;
-        if (str_eq(key, "name") || str_eq(key, "env"))
+        if (str_eq(key, "name") || str_eq(key, "env") || str_eq(key, "folder"))
             continue;
         if (!spec_is_name(key, strlen(key)))
             return spec_fail(r, value->keys[i].line, "'%s' is not a name", key);
@@ -206,4 +213,48 @@ int spec_read_include(struct spec_reader *r, const struct tree *value)
         code = read_included(r, &value->items[i], s->includes[i]);
     }
     return code;
+}
+
+const char *spec_folder(const struct spec *s, const struct spec_level *const *levels)
+{
+    for (size_t f = 0; levels && f < s->factor_count; f++)
+        if (levels[f]->folder)
+            return levels[f]->folder;
+    return s->folder;
+}
+
+/* Every included cell once for each of the new factor's levels. */
+static void spread_includes(struct spec_reader *r, const struct spec_level *levels, size_t count)
+{
+    struct spec *s = r->s;
+    size_t before = s->factor_count - 1;
+    const char ***includes = spec_alloc(r, s->include_count * count, sizeof(*includes));
+    for (size_t i = 0; i < s->include_count * count; i++) {
+        includes[i] = spec_alloc(r, s->factor_count, sizeof(char *));
+        memcpy(includes[i], s->includes[i / count], before * sizeof(char *));
+        includes[i][before] = levels[i % count].name;
+    }
+    s->includes = includes;
+    s->include_count *= count;
+}
+
+int spec_add_factor(struct spec *s, const char *name, const struct spec_level *levels, size_t count,
+                    struct error *err)
+{
+    struct spec_reader r = {.s = s, .err = err};
+    if (s->factor_count == SPEC_FACTORS_MAX)
+        return error_set(err, -E2BIG, "%s: there are too many factors", s->file);
+    if (find_factor(s, name))
+        return error_set(err, -EINVAL, "%s: a factor must not be called '%s' here", s->file, name);
+    if (!s->factors)
+        s->factors = spec_alloc(&r, SPEC_FACTORS_MAX, sizeof(*s->factors));
+    struct spec_factor *f = &s->factors[s->factor_count++];
+    *f = (struct spec_factor){.name = name, .level_count = count};
+    f->levels = spec_alloc(&r, count, sizeof(*f->levels));
+    memcpy(f->levels, levels, count * sizeof(*levels));
+    spread_includes(&r, levels, count);
+    s->baseline.items = spec_alloc(&r, 1, sizeof(*s->baseline.items));
+    s->baseline.items[0] = (struct spec_pair){.name = name, .value = levels[0].name};
+    s->baseline.count = 1;
+    return 0;
 }

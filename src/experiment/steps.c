@@ -113,7 +113,7 @@ static int start_step(const struct task *t, int log_fd, pid_t *ret_pid)
                                 .stdin_fd = -1,
                                 .stdout_fd = log_fd,
                                 .stderr_fd = log_fd,
-                                .working_dir = t->s->spec->folder,
+                                .working_dir = spec_folder(t->s->spec, t->values->levels),
                                 .own_group = true};
     r = process_spawn(&spec, ret_pid, t->err);
     if (r < 0)
@@ -202,7 +202,7 @@ static bool command_succeeds(const struct task *t, const char *text)
                                 .stdin_fd = null_fd,
                                 .stdout_fd = null_fd,
                                 .stderr_fd = null_fd,
-                                .working_dir = t->s->spec->folder,
+                                .working_dir = spec_folder(t->s->spec, t->values->levels),
                                 .own_group = true};
     pid_t pid;
     struct process_result result;
@@ -218,7 +218,8 @@ static bool is_ready(const struct task *t, const char *text)
     case READY_OUTPUT:
         return output_matches(t->server->log_fd, text);
     case READY_FILE: {
-        CLEANUP(memory_freep) char *path = memory_printf("%s/%s", t->s->spec->folder, text);
+        CLEANUP(memory_freep)
+        char *path = memory_printf("%s/%s", spec_folder(t->s->spec, t->values->levels), text);
         return access(text[0] == '/' ? text : path, F_OK) == 0;
     }
     case READY_COMMAND:
