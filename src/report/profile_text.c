@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-#define MARGIN 12 /* of the trees */
+#define MARGIN 12    /* of the trees */
 #define LAST_RULE 60 /* dots under the last title: names may be far longer */
 #define DEPTH_MAX 500
 #define NAME_COLUMNS 36 /* that a line of a tree needs at least, behind its indentation */
