@@ -195,6 +195,21 @@ static void prepare(struct sampling *s, const struct sampling_spec *spec,
     }
 }
 
+/* Probes that children inherit are defined as tracepoints: see counters/dynamic.h. */
+static int define_probes(struct sampling *s, struct error *err)
+{
+    for (size_t i = 0; i < s->event_count; i++) {
+        struct sampling_event *e = &s->events[i];
+        if (!e->event || !e->event->probe_target || !e->attr.inherit)
+            continue;
+        int r = dynamic_define(&e->dynamic, e->event, &e->attr, err);
+        if (r < 0)
+            return error_wrap(err, r, "%s", e->name);
+        e->attr.sample_type |= PERF_SAMPLE_RAW;
+    }
+    return 0;
+}
+
 static int refuse(const struct sampling_event *e, const struct sampling_spec *spec, int code,
                   struct error *err)
 {
@@ -388,7 +403,9 @@ int sampling_open(struct sampling *s, const struct sampling_spec *spec, struct e
     if (r < 0)
         return r;
     prepare(s, spec, list);
-    r = open_all(s, spec, err);
+    r = define_probes(s, err);
+    if (r == 0)
+        r = open_all(s, spec, err);
     if (r < 0) {
         sampling_done(s);
         return r;
@@ -442,6 +459,7 @@ void sampling_done(struct sampling *s)
         struct sampling_event *e = &s->events[i];
         for (size_t k = 0; e->fds && k < s->fd_count; k++)
             fd_closep(&e->fds[k]);
+        dynamic_done(&e->dynamic);
         free(e->fds);
         free(e->ids);
         free(e->name);

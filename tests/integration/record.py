@@ -194,6 +194,17 @@ def tracepoints_through_a_pipe():
 
 
 @test
+def probes_are_sampled_in_children():
+    need_root("uprobes")
+    if not os.path.exists("/sys/bus/event_source/devices/uprobe"):
+        skip("this kernel has no uprobes")
+    # The command forks while the probe is inherited.
+    record("-e", f"uprobe:{target('calls')}:marked",
+           command=["sh", "-c", f"{target('calls')} 40; {target('calls')} 2; true"])
+    equal(len(assay_dump("perf.data").samples), 42)
+
+
+@test
 def children_and_threads_are_followed():
     record("-F", "2000", "-g", command=["sh", "-c", f"{SPIN[0]} 100 & {SPIN[0]} 100; wait"])
     dump = check()
