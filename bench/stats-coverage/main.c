@@ -12,10 +12,15 @@
  *   stats-coverage [EXPERIMENTS [coverage]]
  *
  * does 10,000 experiments unless said otherwise; "coverage" prints the first table only.
+ *
+ *   stats-coverage aa ROUNDS COMMAND [ARGUMENT…]
+ *
+ * asks the same of a real program on this machine, run against itself.
  */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/strings.h"
+#include "real.h"
 #include "rivals.h"
 #include "simulate.h"
 #include "stats/comparison.h"
@@ -223,11 +228,18 @@ static void print_speed(void)
 int main(int argc, char **argv)
 {
     static const size_t alarm_rounds[] = {3, 4, 6, 10, 20}, found_rounds[] = {10, 20, 50};
-    uint64_t experiments = 10000;
+    uint64_t experiments = 10000, rounds = 0;
     struct error err;
+    if (argc >= 4 && str_eq(argv[1], "aa") && parse_u64(argv[2], &rounds, &err) == 0) {
+        int r = real_print(argv + 3, (size_t)rounds, &err);
+        if (r < 0)
+            fprintf(stderr, "stats-coverage: %s\n", err.message);
+        return r < 0;
+    }
     if (argc > 3 || (argc == 3 && !str_eq(argv[2], "coverage")) ||
         (argc >= 2 && parse_u64(argv[1], &experiments, &err) < 0) || experiments == 0) {
-        fprintf(stderr, "usage: stats-coverage [EXPERIMENTS [coverage]]\n");
+        fprintf(stderr, "usage: stats-coverage [EXPERIMENTS [coverage]]\n"
+                        "       stats-coverage aa ROUNDS COMMAND [ARGUMENT…]\n");
         return 2;
     }
     int missed = print_coverage((size_t)experiments);

@@ -48,7 +48,7 @@ struct interval rival_sign(const double *logs, size_t count)
  * of (1 + x^i), the ends are Walsh averages (means of all pairs). */
 struct interval rival_signed_rank(const double *logs, size_t count)
 {
-    enum { EXACT_MAX = 50, SUMS_MAX = EXACT_MAX * (EXACT_MAX + 1) / 2 };
+    enum { EXACT_MAX = 100, SUMS_MAX = EXACT_MAX * (EXACT_MAX + 1) / 2 };
     double walsh[SUMS_MAX], ways[SUMS_MAX + 1] = {1}, sum = 0;
     size_t sums = 0, place = 0;
     assert(count <= EXACT_MAX);

@@ -233,7 +233,7 @@ static int warm_up(struct session *s, const size_t *cells, size_t count, struct 
     s->phase = SESSION_WARMUP;
     for (uint64_t w = 0; w < s->spec.warmup; w++)
         for (size_t i = 0; i < count; i++) {
-            bool complete = s->cells[cells[i]].count >= s->spec.rounds && !s->spec.precision;
+            bool complete = s->cells[cells[i]].count >= s->spec.rounds && s->spec.precision == 0;
             int r = complete ? 0 : session_run_cell(s, cells[i], 0, i, false, err);
             if (r < 0)
                 return r;
@@ -297,8 +297,8 @@ static int run_all(struct session *s, struct error *err)
     for (size_t i = 0; i < count; i++)
         for (uint64_t round = 0; round < s->spec.rounds; round++)
             s->runs_planned += !session_has_round(&s->cells[cells[i]], round);
-    bool nothing_left = s->runs_planned == 0 && !s->spec.precision && !s->spec.budget_ns &&
-                        !s->options->precision && !s->spec.rounds_max;
+    bool nothing_left = s->runs_planned == 0 && s->spec.precision == 0 && !s->spec.budget_ns &&
+                        s->options->precision == 0 && !s->spec.rounds_max;
     if (nothing_left)
         return 0;
     int r = steps_before(&s->steps, &values, true, err);

@@ -330,6 +330,26 @@ static int check(const struct sampling_spec *spec, struct error *err)
     return 0;
 }
 
+/* A default that had to shrink is no news unless it became less than what perf takes. */
+static void note_small_rings(struct sampling *s, const struct sampling_spec *spec, size_t wanted)
+{
+    size_t smallest = s->rings.items[0].size;
+    for (size_t i = 1; i < s->rings.count; i++)
+        if (s->rings.items[i].size < smallest)
+            smallest = s->rings.items[i].size;
+    if (!spec->ring_bytes && wanted > RING_BYTES_DEFAULT)
+        wanted = RING_BYTES_DEFAULT;
+    if (smallest >= wanted)
+        return;
+    int64_t limit_kb = 0;
+    file_read_i64("/proc/sys/kernel/perf_event_mlock_kb", &limit_kb);
+    strbuf_printf(&s->notes,
+                  "buffers of %zu KiB instead of %zu KiB for each CPU: you may lock "
+                  "kernel.perf_event_mlock_kb=%" PRId64 " KiB for each CPU in all your recordings "
+                  "together\n",
+                  smallest >> 10, wanted >> 10, limit_kb);
+}
+
 static int open_all(struct sampling *s, const struct sampling_spec *spec, struct error *err)
 {
     size_t task_count = spec->whole_cpus ? 1 : spec->task_count;
@@ -352,6 +372,7 @@ static int open_all(struct sampling *s, const struct sampling_spec *spec, struct
     }
     if (!s->rings.count)
         return error_set(err, -ESRCH, "there is nothing left to sample: the process has ended");
+    note_small_rings(s, spec, ring_bytes);
     return 0;
 }
 

@@ -16,14 +16,14 @@
 #include <string.h>
 
 static void compare(const double *values, double *sorted, double *scratch, size_t count,
-                    double level, struct comparison *c)
+                    double level, double extra, struct comparison *c)
 {
     memcpy(sorted, values, count * sizeof(double));
     sort_doubles(sorted, count);
     rank_doubles(values, sorted, count, scratch);
     struct dependence dependence;
     dependence_estimate(scratch, count, &dependence);
-    double widening = dependence_widening(dependence.lag1, dependence.block, count);
+    double widening = extra * dependence_widening(dependence.lag1, dependence.block, count);
     double asked = dependence_alpha(1 - level, count);
     struct median_interval m;
     median_interval(sorted, count, 1 - asked, &m);
@@ -38,8 +38,9 @@ static void compare(const double *values, double *sorted, double *scratch, size_
     c->effective_count = (double)count / (widening * widening);
 }
 
-int stats_compare_paired(const double *base_values, const double *new_values, size_t round_count,
-                         double level, struct comparison *ret_comparison, struct error *err)
+static int compare_rounds(const double *base_values, const double *new_values, size_t round_count,
+                          double level, double extra, struct comparison *ret_comparison,
+                          struct error *err)
 {
     size_t n = round_count;
     if (n == 0)
@@ -68,8 +69,22 @@ int stats_compare_paired(const double *base_values, const double *new_values, si
         .too_few = n < COMPARISON_ROUNDS_MIN,
         .method = "median of paired ratios, sign test",
     };
-    compare(values, sorted, scratch, n, level, &c);
+    compare(values, sorted, scratch, n, level, extra, &c);
     comparison_from_logs(&c);
     *ret_comparison = c;
     return 0;
+}
+
+int stats_compare_paired(const double *base_values, const double *new_values, size_t round_count,
+                         double level, struct comparison *ret_comparison, struct error *err)
+{
+    return compare_rounds(base_values, new_values, round_count, level, 1, ret_comparison, err);
+}
+
+int stats_compare_paired_stopped(const double *base_values, const double *new_values,
+                                 size_t round_count, double level,
+                                 struct comparison *ret_comparison, struct error *err)
+{
+    return compare_rounds(base_values, new_values, round_count, level, COMPARISON_STOPPED_WIDENING,
+                          ret_comparison, err);
 }

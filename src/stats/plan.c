@@ -31,6 +31,12 @@ double plan_half_width(const struct comparison *c)
     return c->scale == COMPARISON_RATIO ? expm1(half) : half;
 }
 
+bool plan_narrow_enough(const struct comparison *c, double half_width)
+{
+    double wanted = c->scale == COMPARISON_RATIO ? log1p(half_width) : half_width;
+    return !c->too_few && half_width_of(c) * COMPARISON_STOPPED_WIDENING <= wanted;
+}
+
 static double rounds_for(const struct comparison *c, double wanted)
 {
     double half = half_width_of(c) / (c->autocorrelated ? 1 : c->widening);

@@ -9,6 +9,11 @@
  * NaN where there is no interval. */
 double plan_half_width(const struct comparison *comparison);
 
+/* Whether measuring may stop because half the width is at most `half_width`, with what
+ * stats_compare_paired_stopped will add to it, from 8 rounds on.  To be asked of ordinary
+ * comparisons. */
+bool plan_narrow_enough(const struct comparison *comparison, double half_width);
+
 /*
  * How many rounds (paired) or values on each side (unpaired) there have to be in all, those that
  * are there included, until half the width of the interval is at most `half_width`.  At least the

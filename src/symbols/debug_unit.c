@@ -16,7 +16,7 @@
 #define NODE_COUNT_MAX (16u << 20)
 #define ORIGIN_CHAIN_MAX 8 /* abstract origins and specifications that refer to each other */
 
-void unit_done(struct unit *u)
+void unit_drop(struct unit *u)
 {
     free(u->lines);
     free(u->files.items);
@@ -25,31 +25,14 @@ void unit_done(struct unit *u)
     free(u->split_paths);
     free(u->nodes);
     free(u->origins);
+    free(u->copied_nodes);
     range_map_done(&u->map);
+    range_map_done(&u->roots);
     dwarf_abbrevs_done(&u->abbrevs);
     dwarf_abbrevs_done(&u->other_abbrevs);
     dwarf_close(u->split);
     arena_done(&u->arena);
-}
-
-void unit_decode_lines(struct unit *u)
-{
-    u->has_lines = true;
-    dwarf_read_lines(u->dwarf, u->header, &u->files, &u->lines, &u->line_count);
-    u->paths = memory_zalloc(u->files.count, sizeof(*u->paths));
-}
-
-const struct dwarf_line *unit_line_at(const struct unit *u, uint64_t address)
-{
-    size_t low = 0, high = u->line_count; /* the first that is behind the address */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (u->lines[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? &u->lines[low - 1] : NULL;
+    *u = (struct unit){.dwarf = u->dwarf, .header = u->header};
 }
 
 /* The file's folder may itself be relative to that of the unit. */
@@ -96,11 +79,12 @@ struct walk {
     const struct dwarf_unit *header;
     const struct dwarf_abbrevs *abbrevs;
     size_t node_capacity, origin_capacity;
-    struct range *ranges;
-    size_t range_count, range_capacity;
+    struct range *ranges, *roots;
+    size_t range_count, range_capacity, root_count, root_capacity;
     uint32_t *table; /* of origins by offset: index + 1, open addressing */
     size_t table_size;
     uint32_t node, depth; /* of the ranges that are being added */
+    bool inlined;
 };
 
 /* Blocks, types (methods of local classes, Rust) and namespaces (clang) can have functions in them;
@@ -169,8 +153,10 @@ static uint32_t intern_origin(struct walk *w, uint64_t offset, bool alternate)
 static void take_range(void *context, uint64_t start, uint64_t end)
 {
     struct walk *w = context;
-    ARRAY_PUSH(w->ranges, w->range_count, w->range_capacity) =
-        (struct range){.start = start, .end = end, .owner = w->node, .priority = w->depth};
+    struct range range = {.start = start, .end = end, .owner = w->node, .priority = w->depth};
+    ARRAY_PUSH(w->ranges, w->range_count, w->range_capacity) = range;
+    if (!w->inlined)
+        ARRAY_PUSH(w->roots, w->root_count, w->root_capacity) = range;
 }
 
 /* Adds a node for a function or an inlined call at an offset, if it has code.  Returns whose
@@ -184,6 +170,7 @@ static uint32_t add_node(struct walk *w, const struct die_values *v, bool inline
         return parent;
     w->node = (uint32_t)u->node_count;
     w->depth = depth;
+    w->inlined = inlined;
     dwarf_each_range(w->dwarf, w->header, &v->pc, take_range, w);
     if (w->range_count == before)
         return inlined ? parent : UNIT_NO_PARENT;
@@ -307,9 +294,11 @@ static void open_split(struct unit *u)
     u->split_paths = memory_zalloc(u->split_files.count, sizeof(*u->split_paths));
 }
 
-void unit_decode_nodes(struct unit *u)
+void unit_decode(struct unit *u)
 {
-    u->has_nodes = true;
+    u->is_decoded = true;
+    dwarf_read_lines(u->dwarf, u->header, &u->files, &u->lines, &u->line_count);
+    u->paths = memory_zalloc(u->files.count, sizeof(*u->paths));
     open_split(u);
     struct walk w = {.unit = u,
                      .dwarf = u->split ? u->split : u->dwarf,
@@ -318,7 +307,9 @@ void unit_decode_nodes(struct unit *u)
     dwarf_read_abbrevs(w.dwarf, w.header, &u->abbrevs);
     walk_dies(&w);
     range_map_build(&u->map, w.ranges, w.range_count);
+    range_map_build(&u->roots, w.roots, w.root_count);
     free(w.ranges);
+    free(w.roots);
     free(w.table);
 }
 

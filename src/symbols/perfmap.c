@@ -123,7 +123,7 @@ static bool find_map(const struct module *m, struct strbuf *out)
     if (inner <= 0)
         return false;
     CLEANUP(memory_freep)
-    char *path = memory_printf("/proc/%d/root/tmp/perf-%ld.map", (int)m->pid, inner);
+    char *path = memory_printf("/proc/%d/root%s/perf-%ld.map", (int)m->pid, "/tmp", inner);
     return perfmap_read_file(path, out);
 }
 

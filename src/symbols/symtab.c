@@ -7,30 +7,20 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <sys/mman.h>
 
-#define SYMTAB_MAGIC 0x2d6d79732d617373ull /* changes with the byte order too */
-#define SYMTAB_VERSION 1u
-#define SOURCE_BYTES_MAX 4096u
+#define SYMTAB_VERSION 2u
 #define SEGMENT_COUNT_MAX 64u
 
 struct symtab_header {
-    uint64_t magic;
-    uint32_t version, header_size;
-    uint64_t checksum; /* of all that follows this field */
+    struct sealed_header sealed;
     uint64_t range_count, symbol_count, segment_count, strings_size;
-    struct build_id build_id;
-    char source[SOURCE_BYTES_MAX];
 };
 
 static_assert(sizeof(struct symtab_symbol) == 24, "it is written to files");
 
 void symtab_done(struct symtab *table)
 {
-    if (table->mapped)
-        munmap(table->block, table->block_size);
-    else
-        free(table->block);
+    sealed_block_done(&table->block);
     *table = (struct symtab){0};
 }
 
@@ -158,6 +148,7 @@ static void settle_entries(struct symtab_builder *b)
         struct symtab_entry *e = &b->entries[i];
         if (e->end != e->start)
             continue;
+        e->unsized = true;
         uint64_t next = i + 1 < b->count ? b->entries[i + 1].start : UINT64_MAX;
         e->end = next < e->limit ? next : e->limit;
         if (e->end < e->start)
@@ -174,7 +165,9 @@ static void settle_ranges(const struct symtab_builder *b, struct range_map *ret)
         ranges[i] = (struct range){.start = e->start,
                                    .end = e->end,
                                    .owner = (uint32_t)i,
-                                   .priority = b->latest_wins ? e->order : (uint32_t)i};
+                                   .priority = b->latest_wins ? e->order
+                                               : e->unsized   ? 0
+                                                              : (uint32_t)i + 1};
     }
     range_map_build(ret, ranges, b->count);
     free(ranges);
@@ -198,7 +191,7 @@ static bool lay_out(struct symtab *t, const struct symtab_header *header, size_t
     size_t strings = segments + (size_t)header->segment_count * sizeof(*t->segments);
     if (strings + header->strings_size != size)
         return false;
-    const char *base = t->block;
+    const char *base = t->block.bytes;
     t->starts = (const uint64_t *)(base + starts);
     t->owners = (const uint32_t *)(base + owners);
     t->range_count = (size_t)ranges;
@@ -218,18 +211,15 @@ void symtab_build(struct symtab_builder *builder, struct symtab *ret_table)
     settle_ranges(builder, &ranges);
     strbuf_putc(&builder->strings, '\0');
 
-    struct symtab_header header = {.magic = SYMTAB_MAGIC,
-                                   .version = SYMTAB_VERSION,
-                                   .header_size = sizeof(header),
-                                   .range_count = ranges.count,
+    struct symtab_header header = {.range_count = ranges.count,
                                    .symbol_count = builder->count,
                                    .segment_count = builder->segment_count,
                                    .strings_size = builder->strings.length};
     size_t size = sizeof(header) + ranges.count * 8 + round_up(ranges.count * 4) +
                   builder->count * sizeof(struct symtab_symbol) +
                   builder->segment_count * sizeof(struct symtab_segment) + builder->strings.length;
-    struct symtab table = {.block = memory_zalloc(1, size), .block_size = size};
-    memcpy(table.block, &header, sizeof(header));
+    struct symtab table = {.block = {.bytes = memory_zalloc(1, size), .size = size}};
+    memcpy(table.block.bytes, &header, sizeof(header));
     bool fits = lay_out(&table, &header, size);
     (void)fits; /* by construction */
     if (ranges.count) {
@@ -249,67 +239,23 @@ void symtab_build(struct symtab_builder *builder, struct symtab *ret_table)
     *ret_table = table;
 }
 
-/* Eight bytes at a time, in four lanes, so that a large table is checked at the speed of memory.
- * It finds damage, not malice. */
-static uint64_t checksum(const void *bytes, size_t size)
-{
-    const uint64_t prime = 0x9e3779b97f4a7c15ull;
-    uint64_t lanes[4] = {1, 2, 3, size};
-    const uint8_t *at = bytes;
-    for (; size >= 32; size -= 32, at += 32) {
-        for (int i = 0; i < 4; i++) {
-            uint64_t word;
-            memcpy(&word, at + 8 * i, 8);
-            lanes[i] = (lanes[i] ^ word) * prime;
-            lanes[i] ^= lanes[i] >> 29;
-        }
-    }
-    for (; size; size--, at++)
-        lanes[0] = (lanes[0] ^ *at) * prime;
-    uint64_t sum = 0;
-    for (int i = 0; i < 4; i++)
-        sum = (sum ^ lanes[i]) * prime + (sum >> 31);
-    return sum;
-}
-
-static uint64_t block_checksum(const void *block, size_t size)
-{
-    size_t skipped = offsetof(struct symtab_header, checksum) + sizeof(uint64_t);
-    return checksum((const char *)block + skipped, size - skipped);
-}
-
 void symtab_seal(struct symtab *table, const struct build_id *build_id, const char *source)
 {
-    struct symtab_header *header = table->block;
-    header->build_id = *build_id;
-    memset(header->source, 0, sizeof(header->source));
-    memcpy(header->source, source, strnlen(source, sizeof(header->source) - 1));
-    header->checksum = block_checksum(table->block, table->block_size);
+    sealed_close(&table->block, SEALED_SYMBOLS, SYMTAB_VERSION, build_id, source);
 }
 
-int symtab_unseal(struct symtab *ret_table, void *block, size_t size, bool mapped,
+int symtab_unseal(struct symtab *ret_table, struct sealed_block block,
                   const struct build_id *build_id, const char *source, struct error *err)
 {
-    struct symtab table = {.block = block, .block_size = size, .mapped = mapped};
-    struct symtab_header *header = block;
-    const char *why = NULL;
-    if (size < sizeof(*header) || header->magic != SYMTAB_MAGIC)
-        why = "is no table of symbols";
-    else if (header->version != SYMTAB_VERSION || header->header_size != sizeof(*header))
-        why = "was written by another version";
-    else if (header->checksum != block_checksum(block, size))
-        why = "is damaged";
-    else if (!build_id_equal(&header->build_id, build_id))
-        why = "belongs to another file";
-    else if (source && strncmp(header->source, source, sizeof(header->source) - 1) != 0)
-        why = "was made from other files";
-    else if (!lay_out(&table, header, size) || table.strings_size == 0 ||
-             table.strings[table.strings_size - 1] != '\0')
-        why = "contradicts itself";
-    if (why) {
+    struct symtab table = {.block = block};
+    int r = sealed_check(&block, SEALED_SYMBOLS, SYMTAB_VERSION, build_id, source, err);
+    if (r == 0 &&
+        (block.size < sizeof(struct symtab_header) || !lay_out(&table, block.bytes, block.size) ||
+         table.strings_size == 0 || table.strings[table.strings_size - 1] != '\0'))
+        r = error_set(err, -ESTALE, "the cached table contradicts itself");
+    if (r < 0)
         symtab_done(&table);
-        return error_set(err, -ESTALE, "cached table %s", why);
-    }
-    *ret_table = table;
-    return 0;
+    else
+        *ret_table = table;
+    return r;
 }

@@ -14,6 +14,7 @@
 #define ASSAY_SYMBOLS_SYMTAB_H
 
 #include "base/error.h"
+#include "symbols/sealed.h"
 #include "symbols/symbols.h"
 
 #include <stdbool.h>
@@ -50,9 +51,7 @@ struct symtab {
     size_t segment_count;
     const char *strings; /* ends with a zero byte */
     size_t strings_size;
-    void *block; /* header and arrays in one piece, as in the file */
-    size_t block_size;
-    bool mapped; /* by mmap, not by malloc */
+    struct sealed_block block; /* header and arrays in one piece, as in the file */
 };
 
 void symtab_done(struct symtab *table);
@@ -71,6 +70,7 @@ struct symtab_entry {
     uint32_t name, part;
     uint32_t order; /* in which it was added */
     uint8_t binding;
+    bool unsized; /* its end was guessed: a label within a function gives way to the function */
 };
 
 struct symtab_builder {
@@ -91,13 +91,11 @@ void symtab_add_segment(struct symtab_builder *builder, uint64_t offset, uint64_
 void symtab_build(struct symtab_builder *builder, struct symtab *ret_table);
 void symtab_builder_done(struct symtab_builder *builder);
 
-/*
- * The table as a file's bytes.  The block holds a header with the build-id and a text that says
- * what it was made from; both and a checksum are compared when it is taken back.
- */
-void symtab_seal(struct symtab *table, const struct build_id *build_id, const char *source);
-/* Takes the block over (also when it fails).  source NULL: whatever it was made from. */
-int symtab_unseal(struct symtab *ret_table, void *block, size_t size, bool mapped,
+/* Takes over a block that was written to a file (also when it fails).  source NULL: whatever it
+ * was made from. */
+int symtab_unseal(struct symtab *ret_table, struct sealed_block block,
                   const struct build_id *build_id, const char *source, struct error *err);
+/* Makes the block ready to be written. */
+void symtab_seal(struct symtab *table, const struct build_id *build_id, const char *source);
 
 #endif

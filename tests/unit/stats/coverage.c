@@ -3,6 +3,7 @@
  * so this passes or fails for good; the tolerances are what 1,500 experiments leave open. */
 #include "simulate.h"
 #include "stats/comparison.h"
+#include "stats/plan.h"
 #include "test.h"
 
 enum { EXPERIMENTS = 1500, ROUNDS_MAX = 40 };
@@ -60,6 +61,36 @@ TEST(unpaired_intervals_hold)
         double least = shape->group == SHAPE_INDEPENDENT ? 0.93 : 0.885;
         check(shape, 6, false, least, 1);
         check(shape, 25, false, least, 1);
+    }
+}
+
+/* Measuring until the interval is narrow does not make it lie. */
+TEST(intervals_hold_when_stopped_at_a_precision)
+{
+    enum { TRIALS = 600, STOP_MAX = 400 };
+    static const double precision[] = {0.02, 0.01};
+    double a[STOP_MAX], b[STOP_MAX];
+    struct rng rng;
+    rng_seed(&rng, 5);
+    for (size_t k = 0; k < 2; k++) {
+        size_t covered = 0;
+        for (int trial = 0; trial < TRIALS; trial++) {
+            const struct shape *shape = &shapes[trial % 2 ? 0 : 4];
+            struct comparison c;
+            size_t rounds = 8;
+            simulate(&rng, shape, 1.05, true, a, b, STOP_MAX);
+            for (;; rounds += rounds / 8) {
+                stats_compare_paired(a, b, rounds, 0.95, &c, NULL);
+                if (plan_narrow_enough(&c, precision[k]) || rounds > STOP_MAX * 3 / 4)
+                    break;
+            }
+            stats_compare_paired_stopped(a, b, rounds, 0.95, &c, NULL);
+            CHECK(plan_half_width(&c) <= precision[k] * 1.0001 || rounds > STOP_MAX * 3 / 4);
+            covered += c.low <= 1.05 && 1.05 <= c.high;
+        }
+        double share = (double)covered / TRIALS;
+        if (share < 0.93)
+            test_fail(__FILE__, __LINE__, "covered %.1f %%", 100 * share);
     }
 }
 

@@ -59,6 +59,22 @@ TEST(a_symbol_without_size_reaches_to_the_next_or_to_the_limit)
     symtab_done(&t);
 }
 
+TEST(a_label_within_a_function_gives_way)
+{
+    struct symtab_builder b = {0};
+    struct symtab t;
+    add(&b, 100, 50, SYMTAB_GLOBAL, "function");
+    add(&b, 110, 0, SYMTAB_GLOBAL, "label");
+    add(&b, 145, 0, SYMTAB_GLOBAL, "last_label");
+    add(&b, 160, 10, SYMTAB_GLOBAL, "next");
+    symtab_build(&b, &t);
+    CHECK_STR(name_at(&t, 112), "function");
+    CHECK_STR(name_at(&t, 149), "function");
+    CHECK_STR(name_at(&t, 150), "last_label");
+    CHECK_STR(name_at(&t, 160), "next");
+    symtab_done(&t);
+}
+
 TEST(code_that_replaced_other_code_wins)
 {
     struct symtab_builder b = {.latest_wins = true};
@@ -130,7 +146,7 @@ TEST(a_cached_table_comes_back)
     CHECK_INT(cache_load(below, &id, NULL, &back, &err), -ENOENT);
     CHECK_INT(cache_store(below, &id, "made from this", &t, &err), 0);
     CHECK_INT(cache_load(below, &id, "made from this", &back, &err), 0);
-    CHECK(back.mapped);
+    CHECK(back.block.mapped);
     CHECK_STR(name_at(&back, 105), "alpha");
     CHECK_STR(name_at(&back, 209), "beta");
     CHECK_INT(symtab_to_address(&back, 5), 0x1005);
