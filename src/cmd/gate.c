@@ -252,11 +252,16 @@ static int gate_in_trees(const struct gate_options *o, struct trees *t, double m
         slash ? memory_strndup(words[0], (size_t)(slash - words[0])) : memory_strdup(".");
     CLEANUP(memory_freep) char *base = memory_printf("%s/%s", t->base, inside);
     CLEANUP(memory_freep) char *new = memory_printf("%s/%s", t->new, inside);
-    const struct spec_level sides[] = {{.name = "base", .folder = base},
-                                       {.name = "control", .folder = base},
-                                       {.name = "new", .folder = new}};
+    struct spec_pair names[] = {{.name = "ASSAY_SIDE", .value = "base"},
+                                {.name = "ASSAY_SIDE", .value = "control"},
+                                {.name = "ASSAY_SIDE", .value = "new"}};
+    struct spec_level sides[] = {{.name = "base", .folder = base},
+                                 {.name = "control", .folder = base},
+                                 {.name = "new", .folder = new}};
     CLEANUP(memory_freep)
     char *db = o->db ? memory_strdup(o->db) : memory_printf("%s.db", t->base_top);
+    for (size_t i = 0; i < ARRAY_COUNT(sides); i++)
+        sides[i].environment = (struct spec_pairs){.items = &names[i], .count = 1};
     struct progress progress;
     progress_start(&progress);
     struct session_options so = {.spec_path = has_spec ? words[0] : "gate.yaml",

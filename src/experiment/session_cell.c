@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "experiment/command.h"
 #include "experiment/extract.h"
 #include "experiment/session_internal.h"
 #include "stats/random.h"
@@ -278,11 +279,16 @@ static int measure(struct session *s, size_t cell, const struct hole_values *val
                    struct error *err)
 {
     struct session_cell *c = &s->cells[cell];
-    int r = steps_before(&s->steps, values, false, err);
-    if (r < 0)
+    char **argv = NULL; /* anew, because the round and the seed may stand in it */
+    int r = holes_command(&s->spec.command, values, &argv, err);
+    if (r == 0)
+        r = steps_before(&s->steps, values, false, err);
+    if (r < 0) {
+        command_free_words(argv);
         return r;
+    }
     struct run_spec spec = {
-        .argv = c->argv,
+        .argv = argv,
         .environment_added = c->environment,
         .working_dir = spec_folder(&s->spec, s->matrix.cells[cell].levels),
         .input_path = c->input,
@@ -299,6 +305,7 @@ static int measure(struct session *s, size_t cell, const struct hole_values *val
     };
     r = runner_run(&s->runner, &spec, &s->result, err);
     monitors_stop(&s->monitors);
+    command_free_words(argv);
     if (r == 0)
         r = steps_check(&s->steps, err);
     struct error ignored;
