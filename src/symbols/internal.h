@@ -68,8 +68,6 @@ struct module {
     struct symtab table;
     struct function_entry **functions; /* by symbol or piece */
     size_t function_count;
-    struct module **parts; /* of the kernel: what symtab_symbol.part numbers, from 1 on */
-    size_t part_count;
     uint64_t kernel_text; /* where the kernel's text begins, as recorded; 0: not known */
     struct code_piece *pieces;
     size_t piece_count, piece_capacity;

@@ -64,14 +64,6 @@ static char *choose_kallsyms(struct module *kernel)
     return cached;
 }
 
-static void take_parts(struct module *kernel, const struct kallsyms *k)
-{
-    kernel->part_count = k->part_count;
-    kernel->parts = memory_zalloc(k->part_count, sizeof(*kernel->parts));
-    for (size_t i = 0; i < k->part_count; i++)
-        kernel->parts[i] = symbols_named_module(kernel->symbols, MODULE_KERNEL, k->part_names[i]);
-}
-
 /* Its table keeps the file's addresses; one segment says how far the kernel was from there. */
 static void load_vmlinux(struct module *kernel)
 {
@@ -115,7 +107,6 @@ void kernel_load_table(struct module *kernel)
     if (k.table.symbol_count) {
         kernel->table = k.table;
         k.table = (struct symtab){0};
-        take_parts(kernel, &k);
     } else {
         load_vmlinux(kernel);
     }

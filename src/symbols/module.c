@@ -101,8 +101,9 @@ static struct function_entry *table_function(struct module *m, uint32_t symbol)
     e = make_function(m, name, length);
     e->function.start = symtab_to_offset(&m->table, s->start);
     e->function.size = s->size;
-    if (s->part > 0 && s->part <= m->part_count)
-        e->function.module = m->parts[s->part - 1];
+    const char *part = symtab_part(&m->table, symbol);
+    if (*part)
+        e->function.module = symbols_named_module(m->symbols, MODULE_KERNEL, part);
     m->functions[symbol] = e;
     return e;
 }

@@ -56,7 +56,7 @@ static bool parse_line(const char *at, const char *end, struct symtab_builder *b
     length = strnlen(at, length < SYMBOLS_NAME_MAX ? length : SYMBOLS_NAME_MAX);
     if (length == 0 || size == 0 || start + size < start)
         return false;
-    symtab_add(builder, start, size, UINT64_MAX, SYMTAB_GLOBAL, 0, at, length);
+    symtab_add(builder, start, size, UINT64_MAX, SYMTAB_GLOBAL, at, length);
     return true;
 }
 

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "symbols/debug.h"
 #include "symbols/internal.h"
+#include "symbols/keysort.h"
 
 #define CHAIN_LENGTH_MAX 256u /* inlined calls within each other that are shown */
 #define FEW_REQUESTS 32       /* not worth a thread */
@@ -91,24 +92,24 @@ static void run_step(struct batch *b, size_t count, bool alone,
         pthread_join(workers[i].thread, NULL);
 }
 
-static int by_module_and_address(const void *a, const void *b)
-{
-    const struct item *x = a, *y = b;
-    if (x->module != y->module)
-        return x->module < y->module ? -1 : 1;
-    return x->address < y->address ? -1 : x->address > y->address;
-}
-
+/* By module, then by address. */
 static struct item *sort_requests(const struct symbols_request *requests, size_t count)
 {
     struct item *items = memory_alloc(count * sizeof(*items));
+    struct keysort_item *keys = memory_alloc(count * sizeof(*keys));
+    for (size_t i = 0; i < count; i++)
+        keys[i] = (struct keysort_item){requests[i].location.address, (uint32_t)i};
+    keysort(keys, count);
     for (size_t i = 0; i < count; i++) {
-        const struct location *l = &requests[i].location;
-        items[i] = (struct item){.module = l->module ? l->module->index : UINT32_MAX,
-                                 .request = (uint32_t)i,
-                                 .address = l->address};
+        const struct module *m = requests[keys[i].index].location.module;
+        keys[i].key = m ? m->index : UINT32_MAX;
     }
-    qsort(items, count, sizeof(*items), by_module_and_address);
+    keysort(keys, count);
+    for (size_t i = 0; i < count; i++)
+        items[i] = (struct item){.module = (uint32_t)keys[i].key,
+                                 .request = keys[i].index,
+                                 .address = requests[keys[i].index].location.address};
+    free(keys);
     return items;
 }
 

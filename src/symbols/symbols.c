@@ -70,7 +70,6 @@ static void module_free(struct module *m)
     free(m->lines_source);
     cfi_free(atomic_load_explicit(&m->cfi, memory_order_relaxed)); /* no other thread is left */
     free(m->functions);
-    free(m->parts);
     free(m->pieces);
     free(m->inlined);
     arena_done(&m->arena);

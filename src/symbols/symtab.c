@@ -3,12 +3,13 @@
 #include "symbols/symtab.h"
 
 #include "base/memory.h"
+#include "symbols/keysort.h"
 #include "symbols/ranges.h"
 
 #include <assert.h>
 #include <errno.h>
 
-#define SYMTAB_VERSION 2u
+#define SYMTAB_VERSION 3u
 #define SEGMENT_COUNT_MAX 64u
 
 struct symtab_header {
@@ -61,10 +62,18 @@ const char *symtab_name(const struct symtab *table, uint32_t symbol, size_t *ret
     return table->strings + offset;
 }
 
+const char *symtab_part(const struct symtab *table, uint32_t symbol)
+{
+    size_t offset = table->symbols[symbol].part;
+    return offset < table->strings_size ? table->strings + offset : "";
+}
+
 void symtab_add(struct symtab_builder *builder, uint64_t start, uint64_t size, uint64_t limit,
-                enum symtab_binding binding, uint32_t part, const char *name, size_t length)
+                enum symtab_binding binding, const char *name, size_t length)
 {
     struct strbuf *strings = &builder->strings;
+    if (strings->length == 0)
+        strbuf_putc(strings, '\0'); /* the string of no part */
     if (length == 0 || strings->length + length + 1 > SYMTAB_NAME_BYTES_MAX ||
         builder->count >= SYMTAB_NONE - 1)
         return;
@@ -74,10 +83,26 @@ void symtab_add(struct symtab_builder *builder, uint64_t start, uint64_t size, u
                               .end = end,
                               .limit = limit,
                               .name = (uint32_t)strings->length,
-                              .part = part,
+                              .part = builder->last_part,
                               .order = (uint32_t)builder->count,
                               .binding = (uint8_t)binding};
     strbuf_append(strings, name, length);
+    strbuf_putc(strings, '\0');
+}
+
+void symtab_set_part(struct symtab_builder *builder, const char *part, size_t length)
+{
+    struct strbuf *strings = &builder->strings;
+    const char *last = builder->last_part ? strings->data + builder->last_part : "";
+    if (strlen(last) == length && memcmp(last, part, length) == 0)
+        return;
+    builder->last_part = 0;
+    if (length == 0 || strings->length + length + 1 > SYMTAB_NAME_BYTES_MAX)
+        return;
+    if (strings->length == 0)
+        strbuf_putc(strings, '\0');
+    builder->last_part = (uint32_t)strings->length;
+    strbuf_append(strings, part, length);
     strbuf_putc(strings, '\0');
 }
 
@@ -97,12 +122,20 @@ void symtab_builder_done(struct symtab_builder *builder)
     *builder = (struct symtab_builder){0};
 }
 
-static int by_start(const void *a, const void *b)
+/* By start; those that start together stay in the order in which they were added. */
+static void sort_entries(struct symtab_builder *b)
 {
-    const struct symtab_entry *x = a, *y = b;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return x->order < y->order ? -1 : x->order > y->order;
+    struct keysort_item *keys = memory_alloc(b->count * sizeof(*keys));
+    struct symtab_entry *sorted = memory_alloc(b->count * sizeof(*sorted));
+    for (size_t i = 0; i < b->count; i++)
+        keys[i] = (struct keysort_item){b->entries[i].start, (uint32_t)i};
+    keysort(keys, b->count);
+    for (size_t i = 0; i < b->count; i++)
+        sorted[i] = b->entries[keys[i].index];
+    free(keys);
+    free(b->entries);
+    b->entries = sorted;
+    b->capacity = b->count;
 }
 
 static size_t underscores(const char *name)
@@ -129,12 +162,46 @@ static bool is_better(const struct symtab_builder *b, const struct symtab_entry 
     return strlen(x_name) > strlen(y_name);
 }
 
-/* Sorts, keeps one entry for each start, and gives those without a size their end. */
+/* Parts lie apart (the kernel's text, each of its modules): the last symbol of one has nothing to
+ * end it, and ends with the page after its own. */
+static uint64_t page_limit(uint64_t address)
+{
+    const uint64_t page = 4096;
+    uint64_t rounded = (address + page - 1) & ~(page - 1);
+    return rounded > UINT64_MAX - page ? UINT64_MAX : rounded + page;
+}
+
+static bool same_part(const struct symtab_builder *b, const struct symtab_entry *x,
+                      const struct symtab_entry *y)
+{
+    return x->part == y->part || str_eq(b->strings.data + x->part, b->strings.data + y->part);
+}
+
+/* Gives those without a size their end. */
+static void set_ends(struct symtab_builder *b)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        struct symtab_entry *e = &b->entries[i];
+        const struct symtab_entry *after = i + 1 < b->count ? e + 1 : NULL;
+        if (e->end != e->start)
+            continue;
+        e->unsized = true;
+        uint64_t limit = e->limit;
+        if (b->page_limits && (!after || !same_part(b, e, after)))
+            limit = page_limit(e->start);
+        uint64_t next = after ? after->start : UINT64_MAX;
+        e->end = next < limit ? next : limit;
+        if (e->end < e->start)
+            e->end = e->start;
+    }
+}
+
+/* Sorts, and keeps one entry for each start. */
 static void settle_entries(struct symtab_builder *b)
 {
     if (b->count == 0)
         return;
-    qsort(b->entries, b->count, sizeof(*b->entries), by_start);
+    sort_entries(b);
     size_t kept = 0;
     for (size_t i = 1; i < b->count; i++) {
         struct symtab_entry *last = &b->entries[kept], *next = &b->entries[i];
@@ -144,16 +211,7 @@ static void settle_entries(struct symtab_builder *b)
             *last = *next;
     }
     b->count = kept + 1;
-    for (size_t i = 0; i < b->count; i++) {
-        struct symtab_entry *e = &b->entries[i];
-        if (e->end != e->start)
-            continue;
-        e->unsized = true;
-        uint64_t next = i + 1 < b->count ? b->entries[i + 1].start : UINT64_MAX;
-        e->end = next < e->limit ? next : e->limit;
-        if (e->end < e->start)
-            e->end = e->start;
-    }
+    set_ends(b);
 }
 
 /* Who owns which addresses.  The entries are in order of their starts. */

@@ -33,7 +33,7 @@ enum symtab_binding {
 struct symtab_symbol {
     uint64_t start, size;
     uint32_t name; /* offset in the strings */
-    uint32_t part; /* what the builder's caller made of it: a kernel module's number */
+    uint32_t part; /* a string too: which part of the module it belongs to, "" for none */
 };
 
 /* Where the file's bytes are loaded: offsets in the file to addresses. */
@@ -61,6 +61,8 @@ uint32_t symtab_find(const struct symtab *table, uint64_t address);
 /* Between offsets in the file and the addresses of the table; what lies in no segment stays. */
 uint64_t symtab_to_address(const struct symtab *table, uint64_t offset);
 uint64_t symtab_to_offset(const struct symtab *table, uint64_t address);
+/* The part it belongs to, "" for none. */
+const char *symtab_part(const struct symtab *table, uint32_t symbol);
 /* Its name, cut at SYMBOLS_NAME_MAX by *ret_length. */
 const char *symtab_name(const struct symtab *table, uint32_t symbol, size_t *ret_length);
 
@@ -79,12 +81,16 @@ struct symtab_builder {
     struct strbuf strings;
     struct symtab_segment *segments; /* the first that has an offset or address decides */
     size_t segment_count, segment_capacity;
-    bool latest_wins; /* as in a JIT compiler's map, where memory is used again */
+    uint32_t last_part; /* the string of the part that was added last */
+    bool latest_wins;   /* as in a JIT compiler's map, where memory is used again */
+    bool page_limits;   /* a symbol without size before another part ends with the next page */
 };
 
 /* Names of no length are left out. */
 void symtab_add(struct symtab_builder *builder, uint64_t start, uint64_t size, uint64_t limit,
-                enum symtab_binding binding, uint32_t part, const char *name, size_t length);
+                enum symtab_binding binding, const char *name, size_t length);
+/* Those that are added from here on belong to this part; "" for none. */
+void symtab_set_part(struct symtab_builder *builder, const char *part, size_t length);
 void symtab_add_segment(struct symtab_builder *builder, uint64_t offset, uint64_t address,
                         uint64_t size);
 /* Makes the table and empties the builder. */
