@@ -31,10 +31,10 @@ uint64_t pair_sums_count(const struct pair_sums *s, double value, double *ret_at
         while (end > 0 && element(s, row, end - 1) > value)
             end--;
         count += end;
-        if (end > 0)
-            below = fmax(below, element(s, row, end - 1));
-        if (end < s->col_count)
-            above = fmin(above, element(s, row, end));
+        if (end > 0 && element(s, row, end - 1) > below)
+            below = element(s, row, end - 1);
+        if (end < s->col_count && element(s, row, end) < above)
+            above = element(s, row, end);
     }
     *ret_at_or_below = below;
     *ret_above = above;

@@ -6,6 +6,8 @@
  */
 #include "stats/sort.h"
 
+#include <math.h>
+
 enum { SHORT_STRETCH = 24 };
 
 static void swap(double *a, double *b)
@@ -127,26 +129,53 @@ double select_double(double *values, size_t count, size_t index)
     return v[index];
 }
 
-/* The first place in sorted[from..count) whose value is above (or not below) the given one. */
-static size_t bound(const double *sorted, size_t from, size_t count, double value, bool above)
+/* How many of the sorted values lie below a value.  Without a branch that depends on the values:
+ * half of these would be predicted wrongly. */
+static size_t count_below(const double *sorted, size_t count, double value)
 {
-    size_t low = from, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (sorted[middle] < value || (above && sorted[middle] == value))
-            low = middle + 1;
-        else
-            high = middle;
+    const double *from = sorted;
+    while (count > 1) {
+        size_t half = count / 2;
+        from += (size_t)(from[half - 1] < value) * half;
+        count -= half;
     }
-    return low;
+    return (size_t)(from - sorted) + (count == 1 && *from < value);
+}
+
+/* A coarse index into a long sorted list that stays in the nearest cache: every step-th value. */
+enum { GUIDE_SIZE = 1024 };
+
+struct guide {
+    double values[GUIDE_SIZE];
+    size_t step;
+};
+
+static void guide_init(struct guide *guide, const double *sorted, size_t count)
+{
+    guide->step = count / GUIDE_SIZE;
+    for (size_t i = 0; guide->step > 0 && i < GUIDE_SIZE; i++)
+        guide->values[i] = sorted[i * guide->step];
+}
+
+static size_t guided_count_below(const struct guide *guide, const double *sorted, size_t count,
+                                 double value)
+{
+    if (guide->step == 0)
+        return count_below(sorted, count, value);
+    size_t knot = count_below(guide->values, GUIDE_SIZE, value);
+    size_t from = knot > 0 ? (knot - 1) * guide->step : 0;
+    size_t end = knot < GUIDE_SIZE ? knot * guide->step + 1 : count;
+    return from + count_below(sorted + from, end - from, value);
 }
 
 void rank_doubles(const double *values, const double *sorted, size_t count, double *ret_ranks)
 {
+    struct guide guide;
+    guide_init(&guide, sorted, count);
     for (size_t i = 0; i < count; i++) {
-        size_t first = bound(sorted, 0, count, values[i], false), end = first + 1;
+        size_t first = guided_count_below(&guide, sorted, count, values[i]), end = first + 1;
         if (end < count && sorted[end] == values[i])
-            end = bound(sorted, end, count, values[i], true);
+            end = guided_count_below(&guide, sorted, count, nextafter(values[i], INFINITY));
         ret_ranks[i] = (double)(first + end + 1) / 2;
     }
 }

@@ -56,6 +56,32 @@ TEST(ranks_of_equal_values_are_shared)
     CHECK_NEAR(ranks[3], 2, 0);
 }
 
+TEST(ranks_of_many_values)
+{
+    enum { MANY = 5000 };
+    static double values[MANY], sorted[MANY], ranks[MANY];
+    struct rng rng;
+    rng_seed(&rng, 9);
+    for (int pattern = 0; pattern < 6; pattern++) {
+        fill(values, MANY, pattern, &rng);
+        memcpy(sorted, values, sizeof(values));
+        sort_doubles(sorted, MANY);
+        rank_doubles(values, sorted, MANY, ranks);
+        for (size_t i = 0; i < MANY; i++) {
+            size_t at = (size_t)ranks[i] - 1;
+            CHECK(sorted[at] == values[i]);
+            if (i % 97 == 0) {
+                size_t below = 0, equal = 0;
+                for (size_t j = 0; j < MANY; j++) {
+                    below += values[j] < values[i];
+                    equal += values[j] == values[i];
+                }
+                CHECK_NEAR(ranks[i], (double)below + (double)(equal + 1) / 2, 0);
+            }
+        }
+    }
+}
+
 static void check_sums(const double *rows, size_t n, const double *cols, size_t m, size_t room)
 {
     double all[40 * 40], scratch[100];
