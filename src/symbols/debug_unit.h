@@ -27,6 +27,13 @@ struct unit_origin {
     uint32_t line;
 };
 
+/* A namespace or class: what stands before "::" in the names of the functions in it. */
+struct unit_scope {
+    uint64_t offset, end; /* of its DIE and of those below it */
+    uint32_t parent;      /* always before; UNIT_NO_PARENT for none */
+    bool is_namespace;    /* one without a name is still shown */
+};
+
 struct unit {
     const struct dwarf *dwarf;
     struct dwarf_unit *header; /* in dwarf */
@@ -44,6 +51,8 @@ struct unit {
     size_t node_count;
     struct unit_origin *origins;
     size_t origin_count;
+    struct unit_scope *scopes; /* by offset */
+    size_t scope_count;
     struct dwarf_abbrevs abbrevs;       /* of the unit with the functions */
     struct dwarf_abbrevs other_abbrevs; /* of the unit that an origin was last found in */
     uint32_t *copied_nodes;             /* number + 1 of each node in the caller's table */
@@ -58,6 +67,8 @@ void unit_drop(struct unit *unit);
 const char *unit_path(struct unit *unit, uint32_t file);
 /* The same for call_file of a node. */
 const char *unit_call_path(struct unit *unit, uint32_t file);
+/* The path of a file below the folder that a unit was compiled in; NULL when it has no name. */
+const char *unit_make_path(struct arena *arena, const char *base, const struct dwarf_file *file);
 /* The origin of a node, with what its DIE says. */
 struct unit_origin *unit_origin(struct unit *unit, uint32_t origin);
 

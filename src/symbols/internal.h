@@ -68,6 +68,8 @@ struct module {
     struct symtab table;
     struct function_entry **functions; /* by symbol or piece */
     size_t function_count;
+    bool is_cached;       /* the kernel's table lacks what was made at run time: that is in */
+    struct module *rest;  /* this one, once it is asked for */
     uint64_t kernel_text; /* where the kernel's text begins, as recorded; 0: not known */
     struct code_piece *pieces;
     size_t piece_count, piece_capacity;
@@ -155,6 +157,8 @@ char *locate_in_perf_cache(const struct symbols *symbols, const struct build_id 
 
 /* kernel.c: builds the table of the kernel. */
 void kernel_load_table(struct module *kernel);
+/* Where to look for what the cached table lacks; NULL when it lacks nothing. */
+struct module *kernel_rest(struct module *kernel);
 /* What to add to the table's addresses to have those of a vmlinux file. */
 uint64_t kernel_shift(struct module *kernel, const struct image *vmlinux);
 

@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <errno.h>
 
-#define LINETAB_VERSION 1u
 #define STRINGS_BYTES_MAX (1u << 30)
 
 enum { ARRAY_COUNT_ALL = 7 };

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #define LINETAB_NONE UINT32_MAX
+#define LINETAB_VERSION 2u /* of the file; also when the same DWARF gives other names */
 
 struct linetab_span {
     uint64_t start, end;

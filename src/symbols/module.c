@@ -143,12 +143,27 @@ static struct function_entry *piece_function(struct module *m, uint64_t address)
     return e;
 }
 
+/* Code that the kernel made at run time. */
+static struct function_entry *rest_function(struct module *kernel, uint64_t address)
+{
+    struct module *rest = kernel_rest(kernel);
+    uint32_t symbol = rest ? symtab_find(&rest->table, address) : SYMTAB_NONE;
+    if (symbol == SYMTAB_NONE)
+        return NULL;
+    struct function_entry *e = table_function(rest, symbol);
+    if (e->function.module == rest)
+        e->function.module = kernel;
+    return e;
+}
+
 struct function_entry *module_function_at(struct module *m, uint64_t address)
 {
     if (m->kind == MODULE_CODE)
         return piece_function(m, address);
     uint32_t symbol = symtab_find(&m->table, symtab_to_address(&m->table, address));
-    return symbol == SYMTAB_NONE ? NULL : table_function(m, symbol);
+    if (symbol != SYMTAB_NONE)
+        return table_function(m, symbol);
+    return m->kind == MODULE_KERNEL ? rest_function(m, address) : NULL;
 }
 
 const struct code_piece *module_piece_at(const struct module *m, uint64_t address)

@@ -58,6 +58,9 @@ struct symbols *symbols_new(const struct symbols_options *options)
 
 static void module_free(struct module *m)
 {
+    if (!m)
+        return;
+    module_free(m->rest);
     if (m->has_image)
         image_close(&m->image);
     symtab_done(&m->table);

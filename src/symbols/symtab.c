@@ -297,6 +297,16 @@ void symtab_build(struct symtab_builder *builder, struct symtab *ret_table)
     *ret_table = table;
 }
 
+void symtab_copy(const struct symtab *table, struct symtab *ret_copy)
+{
+    struct symtab copy = {
+        .block = {.bytes = memory_alloc(table->block.size), .size = table->block.size}};
+    memcpy(copy.block.bytes, table->block.bytes, table->block.size);
+    bool fits = lay_out(&copy, copy.block.bytes, copy.block.size);
+    (void)fits; /* as the original does */
+    *ret_copy = copy;
+}
+
 void symtab_seal(struct symtab *table, const struct build_id *build_id, const char *source)
 {
     sealed_close(&table->block, SEALED_SYMBOLS, SYMTAB_VERSION, build_id, source);

@@ -97,6 +97,8 @@ void symtab_add_segment(struct symtab_builder *builder, uint64_t offset, uint64_
 void symtab_build(struct symtab_builder *builder, struct symtab *ret_table);
 void symtab_builder_done(struct symtab_builder *builder);
 
+void symtab_copy(const struct symtab *table, struct symtab *ret_copy);
+
 /* Takes over a block that was written to a file (also when it fails).  source NULL: whatever it
  * was made from. */
 int symtab_unseal(struct symtab *ret_table, struct sealed_block block,

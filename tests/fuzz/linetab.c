@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct linetab t;
     memcpy(block.bytes, data, size);
     if (size >= sizeof(struct sealed_header))
-        sealed_close(&block, SEALED_LINES, 1, &id, "fuzz");
+        sealed_close(&block, SEALED_LINES, LINETAB_VERSION, &id, "fuzz");
     if (linetab_unseal(&t, block, &id, NULL, NULL) < 0)
         return 0;
     const struct linetab_span *spans = t.spans.items;

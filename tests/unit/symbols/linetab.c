@@ -133,7 +133,7 @@ TEST(a_table_that_lies_does_no_harm)
                            (seed >> 8) % (block.size - sizeof(struct sealed_header));
             ((uint8_t *)block.bytes)[place] = (uint8_t)(seed >> 3);
         }
-        sealed_close(&block, SEALED_LINES, 1, &id, "source");
+        sealed_close(&block, SEALED_LINES, LINETAB_VERSION, &id, "source");
         if (linetab_unseal(&back, block, &id, NULL, NULL) < 0)
             continue;
         for (uint64_t address = 0x1000; address < 0x6000; address += 0x11) {
