@@ -4,13 +4,35 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static size_t set_message(struct error *err, int code, const char *format, va_list args)
+/* Keeps the text whole where it fits; else its middle goes, where a long name stands: the start
+ * tells what failed, the end why and what to do. */
+static void fit(struct error *err, const char *text)
 {
-    vsnprintf(err->message, sizeof(err->message), format, args);
+    const size_t size = sizeof(err->message), tail = size / 2;
+    size_t length = strlen(text);
+    if (length < size)
+        memcpy(err->message, text, length + 1);
+    else
+        snprintf(err->message, size, "%.*s…%s", (int)(size - tail - sizeof("…")), text,
+                 text + length - tail + 1);
+}
+
+/* Sets code and message: the formatted text, then the two words, which may be "". */
+static void set_message(struct error *err, int code, const char *format, va_list args,
+                        const char *separator, const char *behind)
+{
+    char *text = NULL, *whole = NULL;
     err->code = code;
-    return strlen(err->message);
+    if (vasprintf(&text, format, args) < 0)
+        text = NULL;
+    if (asprintf(&whole, "%s%s%s", text ? text : "", separator, behind) < 0)
+        whole = NULL;
+    fit(err, whole ? whole : "out of memory");
+    free(text);
+    free(whole);
 }
 
 int error_set(struct error *err, int code, const char *format, ...)
@@ -19,7 +41,7 @@ int error_set(struct error *err, int code, const char *format, ...)
         return code;
     va_list args;
     va_start(args, format);
-    set_message(err, code, format, args);
+    set_message(err, code, format, args, "", "");
     va_end(args);
     return code;
 }
@@ -30,10 +52,8 @@ int error_errno(struct error *err, int code, const char *format, ...)
         return code;
     va_list args;
     va_start(args, format);
-    size_t used = set_message(err, code, format, args);
+    set_message(err, code, format, args, ": ", strerror(code < 0 ? -code : code));
     va_end(args);
-    snprintf(err->message + used, sizeof(err->message) - used, ": %s",
-             strerror(code < 0 ? -code : code));
     return code;
 }
 
@@ -45,9 +65,7 @@ int error_wrap(struct error *err, int code, const char *format, ...)
     memcpy(inner, err->message, sizeof(inner));
     va_list args;
     va_start(args, format);
-    size_t used = set_message(err, code, format, args);
+    set_message(err, code, format, args, ": ", inner);
     va_end(args);
-    snprintf(err->message + used, sizeof(err->message) - used, ": %.*s",
-             (int)(sizeof(err->message) - used), inner);
     return code;
 }

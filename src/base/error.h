@@ -12,7 +12,7 @@
 
 struct error {
     int code;           /* the negative errno that was returned, 0 when nothing failed */
-    char message[1024]; /* always terminated; cut at the end when too long */
+    char message[1024]; /* always terminated; cut in its middle when too long */
 };
 
 /* Sets the message and returns code, so that "return error_set(err, -EINVAL, ...)" reads well.

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -92,44 +93,102 @@ static int explain_write(const struct outfile *o, int code, struct error *err)
     return error_errno(err, code, "writing %s", o->path);
 }
 
-/* Whether the path should be written in place: a device, a pipe, a socket. */
-static bool is_special(const char *path)
+/* The standard stream that is this very file, -1 for none: written by another way, the report and
+ * what the command writes there would overwrite each other. */
+static int same_stream(const struct stat *file)
 {
     struct stat st;
-    return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fstat(fd, &st) == 0 && st.st_dev == file->st_dev && st.st_ino == file->st_ino)
+            return fd;
+    return -1;
+}
+
+/* Where a link leads to, also when nothing is there yet.  The caller frees it. */
+static char *follow_links(const char *path)
+{
+    char *place = realpath(path, NULL);
+    if (place)
+        return place;
+    place = memory_strdup(path);
+    for (int i = 0; i < 8; i++) {
+        char target[PATH_MAX];
+        ssize_t length = readlink(place, target, sizeof(target) - 1);
+        if (length < 0)
+            break;
+        target[length] = '\0';
+        const char *slash = strrchr(place, '/');
+        char *next = target[0] == '/' || !slash
+                         ? memory_strdup(target)
+                         : memory_printf("%.*s/%s", (int)(slash - place), place, target);
+        free(place);
+        place = next;
+    }
+    return place;
+}
+
+/* A file that is there and must stay the same file: it has other names or another owner. */
+static bool must_stay(const struct stat *st)
+{
+    return st->st_nlink > 1 || st->st_uid != geteuid();
+}
+
+/* Opens a file of its own beside the place, or the file itself where it has to be that one or
+ * where the folder takes no new file.  Returns the descriptor or a negative errno. */
+static int open_regular(struct outfile *o, const struct stat *st)
+{
+    char *place = follow_links(o->path);
+    free(o->path);
+    o->path = place;
+    if (st && access(o->path, W_OK) < 0)
+        return -errno;
+    if (!st || !must_stay(st)) {
+        o->temporary_path = memory_printf("%s.XXXXXX", o->path);
+        int fd = mkostemp(o->temporary_path, O_CLOEXEC);
+        if (fd >= 0)
+            return fd;
+        int code = -errno;
+        free(o->temporary_path);
+        o->temporary_path = NULL;
+        if (!st || (code != -EACCES && code != -EPERM))
+            return code;
+    }
+    o->in_place = true;
+    int fd = open(o->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    return fd < 0 ? -errno : fd;
+}
+
+static int open_output(struct outfile *o)
+{
+    struct stat st;
+    bool is_there = stat(o->path, &st) == 0;
+    int stream = str_eq(o->path, "-") ? STDOUT_FILENO : is_there ? same_stream(&st) : -1;
+    if (stream < 0 && (!is_there || S_ISREG(st.st_mode)))
+        return open_regular(o, is_there ? &st : NULL);
+    int fd = stream >= 0 ? fcntl(stream, F_DUPFD_CLOEXEC, 3)
+                         : open(o->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    return fd < 0 ? -errno : fd;
 }
 
 int outfile_open(struct outfile *o, const char *path, struct error *err)
 {
     *o = (struct outfile){.fd = -1, .path = memory_strdup(path)};
-    if (str_eq(path, "-")) {
-        o->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-    } else if (is_special(path)) {
-        o->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    } else {
-        /* A name that is a link keeps its link: the temporary file stands beside the target. */
-        CLEANUP(memory_freep) char *real = realpath(path, NULL);
-        if (real) {
-            free(o->path);
-            o->path = memory_strdup(real);
-        }
-        o->temporary_path = memory_printf("%s.XXXXXX", o->path);
-        o->fd = mkostemp(o->temporary_path, O_CLOEXEC);
-        if (o->fd < 0) {
-            free(o->temporary_path);
-            o->temporary_path = NULL;
-        }
-    }
-    if (o->fd < 0) {
-        int r = explain_write(o, -errno, err);
+    int r = open_output(o);
+    if (r < 0) {
+        explain_write(o, r, err);
         outfile_done(o);
         return r;
     }
+    o->fd = r;
     return 0;
 }
 
 int outfile_write(struct outfile *o, const void *bytes, size_t length, struct error *err)
 {
+    /* What a file held that is written in place is kept until there is something new. */
+    if (o->in_place && ftruncate(o->fd, 0) < 0)
+        return explain_write(o, -errno, err);
+    o->in_place = false;
     int r = fd_write_all(o->fd, bytes, length);
     return r < 0 ? explain_write(o, r, err) : 0;
 }

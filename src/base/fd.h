@@ -33,12 +33,14 @@ int fd_write_all(int fd, const void *bytes, size_t length);
 /*
  * A result file.  A regular file appears under its name only when outfile_commit succeeded: until
  * then the bytes are in a temporary file beside it, which outfile_done removes.  A device, a pipe
- * or "-" (standard output) is written directly.
+ * or "-" (standard output) is written directly, and so is a file that is assay's standard output or
+ * error, has other names, belongs to someone else, or stands in a folder that is closed.
  */
 struct outfile {
     int fd;
     char *path;           /* what the user named */
     char *temporary_path; /* NULL when written directly */
+    bool in_place;        /* an old content is still to be removed */
 };
 
 int outfile_open(struct outfile *o, const char *path, struct error *err);

@@ -69,7 +69,7 @@ void *memory_grow(void *old, size_t *capacity, size_t needed, size_t size_bytes)
 {
     if (needed <= *capacity)
         return old;
-    size_t wanted = *capacity ? *capacity : 8;
+    size_t wanted = *capacity > 8 ? *capacity : 8; /* half of 1 would add nothing for ever */
     while (wanted < needed)
         wanted += wanted / 2;
     *capacity = wanted;

@@ -238,7 +238,8 @@ int options_parse_mixed(const struct option *table, void *target, int argc, char
 
 void options_help(const struct verb *verb, struct strbuf *out)
 {
-    strbuf_printf(out, "usage: assay %s %s\n\n%s.\n", verb->name, verb->synopsis, verb->summary);
+    strbuf_printf(out, "usage: assay %s %s\n\n%s%s\n", verb->name, verb->synopsis, verb->summary,
+                  str_has_suffix(verb->summary, "?") ? "" : ".");
     bool heading = false;
     for (const struct option *o = verb->options; o && !is_last(o); o++) {
         if (o->kind == OPTION_HEADING) {

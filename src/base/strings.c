@@ -238,21 +238,31 @@ size_t str_distance(const char *a, const char *b)
     return row[length];
 }
 
+/* The distance, or SIZE_MAX where the lengths alone tell that it is beyond the limit. */
+static size_t distance_within(const char *word, const char *candidate, size_t limit)
+{
+    size_t a = strlen(word), b = strlen(candidate);
+    return (a > b ? a - b : b - a) > limit ? SIZE_MAX : str_distance(word, candidate);
+}
+
 size_t str_nearest(const char *word, const char *const *candidates, size_t count, size_t most,
                    struct strbuf *out)
 {
     size_t shown = 0;
     /* Near means up to a third of the word is wrong, or the word is a part of the name. */
     size_t limit = strlen(word) / 3 + 1;
+    CLEANUP(memory_freep) size_t *distances = memory_zalloc(count, sizeof(*distances));
+    for (size_t i = 0; i < count; i++)
+        distances[i] = distance_within(word, candidates[i], limit);
     for (size_t distance = 0; distance <= limit && shown < most; distance++)
         for (size_t i = 0; i < count && shown < most; i++) {
-            if (str_distance(word, candidates[i]) != distance)
+            if (distances[i] != distance)
                 continue;
             strbuf_printf(out, "%s%s", shown ? ", " : "", candidates[i]);
             shown++;
         }
     for (size_t i = 0; i < count && shown < most && strlen(word) >= 3; i++) {
-        if (!strstr(candidates[i], word) || str_distance(word, candidates[i]) <= limit)
+        if (distances[i] <= limit || !strstr(candidates[i], word))
             continue;
         strbuf_printf(out, "%s%s", shown ? ", " : "", candidates[i]);
         shown++;

@@ -187,6 +187,11 @@ static int check_options(const struct ab_options *o, size_t command_count, struc
         return error_set(err, -EINVAL, "--min-rounds is more than --max-rounds");
     if (o->rounds && o->precision)
         return error_set(err, -EINVAL, "--rounds and --precision exclude each other");
+    bool shown = o->show_output || (o->output && str_eq(o->output, "inherit"));
+    if (shown && ((o->json && !*o->json) || (o->csv && !*o->csv) || (o->markdown && !*o->markdown)))
+        return error_set(err, -EINVAL,
+                         "the commands' output and the result would be mixed on standard output; "
+                         "give the result a file, as --json=FILE");
     if (o->show_output && o->output)
         return error_set(err, -EINVAL, "--show-output is --output inherit; give one of them");
     if (o->directory && access(o->directory, X_OK) < 0)
@@ -379,6 +384,7 @@ static int measure_with(const struct ab_options *o, const struct ab_plan *plan,
                                .duet = o->duet,
                                .ignore_failures = o->ignore_failure,
                                .no_padding = o->no_padding,
+                               .on_tick = ab_watch_tick,
                                .on_run = ab_watch_run,
                                .context = &watch};
     int r = set_limits(&spec, &watch, o, err);
@@ -393,6 +399,7 @@ static int measure_with(const struct ab_options *o, const struct ab_plan *plan,
     set_output(&spec, o);
     time_t started = time(NULL);
     progress_start(&watch.progress);
+    watch.run_ns = watch.progress.start_ns;
     CLEANUP(rounds_done) struct rounds rounds;
     r = rounds_run(&spec, &rounds, err);
     progress_end(&watch.progress);
@@ -400,6 +407,11 @@ static int measure_with(const struct ab_options *o, const struct ab_plan *plan,
         return cmd_fail(&verb_ab, err,
                         rounds.start_code < 0 ? process_exit_code_for(rounds.start_code)
                                               : EXIT_MEASURE_FAILED);
+    if (watch.no_metric) {
+        error_set(err, -ENOENT, "--metric %s: there is no such metric to be precise about",
+                  o->metric);
+        return cmd_fail(&verb_ab, err, EXIT_TROUBLE);
+    }
     if (rounds.end != ROUNDS_FAILURE || rounds.count) {
         r = finish(o, plan, &spec, &rounds, started, products, err);
         if (r < 0)
@@ -417,6 +429,9 @@ static int run_commands(const struct ab_options *o, char *const *commands, size_
     CLEANUP(event_list_done) struct event_list events = {0};
     CLEANUP(products_done) struct products products = {0};
     int r = ab_plan_make(&plan, o, commands, command_count, err);
+    bool bare = (o->json && !*o->json) || (o->csv && !*o->csv) || (o->markdown && !*o->markdown);
+    if (r == -ENOENT && bare)
+        fputs("assay ab: a file for the result is written as --json=FILE\n", stderr);
     if (r == -ENOENT || r == -EACCES)
         return cmd_fail(&verb_ab, err, process_exit_code_for(r));
     if (r < 0)

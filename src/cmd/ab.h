@@ -45,9 +45,13 @@ struct ab_watch {
     char estimate[160];
     double rounds_needed; /* for the precision; 0 when unknown */
     size_t next_check;
+    bool no_metric;             /* there is no metric of that name */
+    uint64_t run_ns, ticked_ns; /* when the last run ended, and when that was last shown */
 };
 
 /* For rounds_spec, with a struct ab_watch as context. */
+void ab_watch_tick(const struct rounds *r, const struct rounds_spec *spec, size_t contestant,
+                   void *context);
 void ab_watch_run(const struct rounds *r, const struct rounds_spec *spec, void *context);
 bool ab_watch_is_precise(const struct rounds *r, const struct rounds_spec *spec, void *context);
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #define ESTIMATE_EVERY_NS (500 * NS_PER_MS)
+#define TICK_EVERY_NS NS_PER_S
 
 /* The headline of the finished rounds. */
 static int judge_headline(const struct ab_watch *w, const struct rounds *r,
@@ -92,21 +93,46 @@ static double left_ns(const struct ab_watch *w, const struct rounds *r,
     return isfinite(left) && left > 0 ? left : 0;
 }
 
-void ab_watch_run(const struct rounds *r, const struct rounds_spec *spec, void *context)
+static void show(struct ab_watch *w, const struct rounds *r, const struct rounds_spec *spec,
+                 const char *running)
 {
-    struct ab_watch *w = context;
-    char left[32] = "", time[32];
+    char left[48] = "", time[32];
     if (r->warmup_done < spec->warmup_count) {
-        progress_show(&w->progress, "warming up: round %zu of %llu", r->warmup_done + 1,
-                      (unsigned long long)spec->warmup_count);
+        progress_show(&w->progress, "warming up: round %zu of %llu%s", r->warmup_done + 1,
+                      (unsigned long long)spec->warmup_count, running);
         return;
     }
-    renew_estimate(w, r, spec);
     double ns = left_ns(w, r, spec);
     if (ns > 0)
         snprintf(left, sizeof(left), ", about %s left", format_duration(ns, time, sizeof(time)));
-    progress_show(&w->progress, "round %zu%s%s%s", r->count + 1, left, *w->estimate ? ": " : "",
-                  w->estimate);
+    progress_show(&w->progress, "round %zu%s%s%s%s", r->count + 1, left, *w->estimate ? ": " : "",
+                  w->estimate, running);
+}
+
+void ab_watch_tick(const struct rounds *r, const struct rounds_spec *spec, size_t contestant,
+                   void *context)
+{
+    struct ab_watch *w = context;
+    uint64_t now_ns = clock_now_ns();
+    /* Seldom: a terminal that draws competes with what is measured. */
+    if (!w->progress.enabled || now_ns - w->ticked_ns < TICK_EVERY_NS ||
+        now_ns - w->run_ns < TICK_EVERY_NS)
+        return;
+    w->ticked_ns = now_ns;
+    CLEANUP(strbuf_done) struct strbuf running = {0};
+    strbuf_printf(&running, " (%.0f s: ", (double)(now_ns - w->run_ns) / 1e9);
+    const char *name = w->participants[contestant].name;
+    strbuf_put_safe(&running, name, strlen(name), 40);
+    strbuf_putc(&running, ')');
+    show(w, r, spec, strbuf_text(&running));
+}
+
+void ab_watch_run(const struct rounds *r, const struct rounds_spec *spec, void *context)
+{
+    struct ab_watch *w = context;
+    w->run_ns = clock_now_ns();
+    renew_estimate(w, r, spec);
+    show(w, r, spec, "");
 }
 
 bool ab_watch_is_precise(const struct rounds *r, const struct rounds_spec *spec, void *context)
@@ -118,8 +144,10 @@ bool ab_watch_is_precise(const struct rounds *r, const struct rounds_spec *spec,
     w->next_check = r->count + 1 + r->count / 20;
     CLEANUP(series_set_done) struct series_set set = {0};
     CLEANUP(outcome_done) struct outcome outcome = {0};
-    if (judge_headline(w, r, spec, &set, &outcome) < 0)
-        return false;
+    if (judge_headline(w, r, spec, &set, &outcome) < 0) {
+        w->no_metric = !set.count;
+        return w->no_metric; /* more rounds would not bring it */
+    }
     double half = outcome_half_width(&outcome, 0);
     return isfinite(half) && half <= w->precision;
 }

@@ -25,6 +25,17 @@ extern const struct verb verb_report;
 extern const struct verb verb_record;
 extern const struct verb verb_stat;
 extern const struct verb verb_doctor;
+extern const struct verb verb_run;
+extern const struct verb verb_answers;
+extern const struct verb verb_compare;
+extern const struct verb verb_gate;
+extern const struct verb verb_list;
+extern const struct verb verb_show;
+extern const struct verb verb_rm;
+extern const struct verb verb_db;
+
+/* Of the option --db, wherever a store is used. */
+#define CMD_DB_HELP "the store; else ASSAY_DB, else assay.db in this folder"
 
 /* All verbs, in the order of the help; ends with NULL. */
 extern const struct verb *const verbs[];

@@ -224,8 +224,10 @@ static int list_all(const struct events_options *o, const char *word)
     if (tracepoints < 0)
         printf("\n%s\n", err.message);
     if (!l.shown && word) {
-        fprintf(stderr, "assay events: nothing here is called '%s'\n", word);
-        return EXIT_TROUBLE;
+        CLEANUP(strbuf_done) struct strbuf safe = {0};
+        strbuf_put_safe(&safe, word, strlen(word), 200);
+        error_set(&err, -ENOENT, "nothing here is called '%s'", strbuf_text(&safe));
+        return cmd_fail(&verb_events, &err, EXIT_TROUBLE);
     }
     return EXIT_DONE;
 }

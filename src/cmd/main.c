@@ -4,7 +4,10 @@
 #include "cmd/cmd.h"
 #include "config.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 const struct verb *const verbs[] = {
     /* compare */
@@ -14,6 +17,15 @@ const struct verb *const verbs[] = {
     &verb_events,
     &verb_record,
     &verb_doctor,
+    /* experiments */
+    &verb_run,
+    &verb_compare,
+    &verb_answers,
+    &verb_gate,
+    &verb_list,
+    &verb_show,
+    &verb_rm,
+    &verb_db,
     /* profiles */
     &verb_report,
     &verb_annotate,
@@ -23,16 +35,26 @@ const struct verb *const verbs[] = {
     NULL,
 };
 
+/* A message may quote a file or an argument, and so any bytes: what a terminal would act upon is
+ * written out. */
+static void print_message(const struct verb *verb, const struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf safe = {0};
+    strbuf_put_safe(&safe, err->message, strlen(err->message), SIZE_MAX);
+    fprintf(stderr, "assay %s: %s\n", verb->name, strbuf_text(&safe));
+}
+
 int cmd_fail(const struct verb *verb, const struct error *err, int code)
 {
     fflush(stdout);
-    fprintf(stderr, "assay %s: %s\n", verb->name, err->message);
+    print_message(verb, err);
     return code;
 }
 
 int cmd_usage(const struct verb *verb, const struct error *err)
 {
-    fprintf(stderr, "assay %s: %s\nTry 'assay %s --help'.\n", verb->name, err->message, verb->name);
+    print_message(verb, err);
+    fprintf(stderr, "Try 'assay %s --help'.\n", verb->name);
     return EXIT_USAGE;
 }
 
@@ -81,14 +103,30 @@ static int unknown_verb(const char *name)
 /* Output that could not be written whole is a failure of the command. */
 static int close_output(int code)
 {
+    errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
-    fputs("assay: writing standard output failed: is the disk full?\n", stderr);
+    fprintf(stderr, "assay: writing standard output failed: %s\n",
+            errno ? strerror(errno) : "not all of it was written");
     return code ? code : EXIT_TROUBLE;
+}
+
+/* A standard stream that is closed must not become the number of a file that assay opens and then
+ * takes for it.  What stands in its place refuses reading and writing, as if it were closed, and
+ * is closed for the command. */
+static void occupy_standard_streams(void)
+{
+    int fd;
+    do
+        fd = open("/", O_PATH | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
 }
 
 int main(int argc, char **argv)
 {
+    occupy_standard_streams();
     if (argc < 2)
         return print_help(stderr);
     const char *name = argv[1];

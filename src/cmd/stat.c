@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 /* Runs with more CPU time than this are not asked how much of it their start took. */
 #define STARTUP_MATTERS_NS (50 * 1000 * 1000)
@@ -223,6 +224,17 @@ static uint64_t startup_share_of(const struct measurement *m, const struct event
     return 0;
 }
 
+/* Whether the program runs with other rights than ours, which ends our counting of it. */
+static bool is_set_id(const char *program)
+{
+    struct stat st;
+    CLEANUP(memory_freep) char *path = NULL;
+    if (geteuid() == 0 || process_find(program, &path, NULL) < 0 || stat(path, &st) < 0)
+        return false;
+    return ((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
+           ((st.st_mode & S_ISGID) && st.st_gid != getegid());
+}
+
 static size_t online_cpu_count(void)
 {
     CLEANUP(memory_freep) int *cpus = NULL;
@@ -325,12 +337,13 @@ static int run_measurement(const struct stat_options *o, const struct measure_sp
     if (r < 0)
         return fail_to_measure(err, start_code);
     CLEANUP(doubt_list_done) struct doubt_list doubts = {0};
-    struct doubt_context context = {.events = base->events,
-                                    .m = &m,
-                                    .cpu_count = online_cpu_count(),
-                                    .systemwide =
-                                        base->kind == TARGET_CPUS || base->kind == TARGET_CGROUP,
-                                    .can_simulate = base->kind == TARGET_CHILDREN};
+    struct doubt_context context = {
+        .events = base->events,
+        .m = &m,
+        .cpu_count = online_cpu_count(),
+        .systemwide = base->kind == TARGET_CPUS || base->kind == TARGET_CGROUP,
+        .can_simulate = base->kind == TARGET_CHILDREN,
+        .drops_counters = base->kind == TARGET_CHILDREN && is_set_id(base->argv[0])};
     if (base->kind == TARGET_CHILDREN && !base->delay_ns && !m.signal)
         context.startup_cpu_ns = startup_share_of(&m, base->events, base->argv[0]);
     doubts_find(&doubts, &context);

@@ -277,9 +277,12 @@ static int read_one(const struct counter *item, int fd, struct counter_value *v,
 {
     uint64_t values[3];
     ssize_t got = read(fd, values, sizeof(values));
-    /* A pinned event that never got a counter reads as end of file. */
-    if (got == 0)
+    /* A pinned event that could not keep its counter reads as end of file, and what it counted
+     * before is lost. */
+    if (got == 0) {
+        v->failed = true;
         return 0;
+    }
     if (got != sizeof(values))
         return error_errno(err, got < 0 ? -errno : -EIO, "reading %s", item->event->name);
     v->raw += values[0];
@@ -341,6 +344,8 @@ double counter_scaled(const struct counter_value *v)
 struct counter_value counter_difference(const struct counter_value *late,
                                         const struct counter_value *early)
 {
+    if (late->failed)
+        return (struct counter_value){.failed = true};
     return (struct counter_value){.raw = late->raw - early->raw,
                                   .enabled_ns = late->enabled_ns - early->enabled_ns,
                                   .running_ns = late->running_ns - early->running_ns};

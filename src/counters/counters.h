@@ -47,6 +47,7 @@ struct counter_value {
     uint64_t raw; /* what the kernel counted, not scaled */
     uint64_t enabled_ns;
     uint64_t running_ns; /* less than enabled where events took turns on the counters */
+    bool failed;         /* a pinned event lost its counter: the count means nothing */
 };
 
 struct counter {
@@ -86,7 +87,7 @@ int counters_open_raw(struct perf_event_attr *attr, pid_t pid, int cpu, int grou
  * nothing, while one whose task never ran in that time truly counted 0. */
 static inline bool counter_was_counted(const struct counter_value *v)
 {
-    return v->running_ns > 0 || v->enabled_ns == 0;
+    return !v->failed && (v->running_ns > 0 || v->enabled_ns == 0);
 }
 
 /* The estimate for the whole enabled time; the raw count when it never ran. */

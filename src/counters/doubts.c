@@ -122,22 +122,20 @@ static double mean_wall_ns(const struct measurement *m)
 static void impossible_times(struct doubt_list *list, const struct doubt_context *c)
 {
     double cpu_ns = mean_cpu_ns(c), wall_ns = mean_wall_ns(c->m);
-    if (cpu_ns < 0)
-        return;
     /* Clocks of CPU and wall are read a little apart: 50 µs and 2 % are allowed. */
     if (wall_ns > 0 && cpu_ns > ((double)c->cpu_count * wall_ns) * 1.02 + 50e3)
         add(list, "impossible-utilisation",
             "%.1f CPUs utilized is impossible on %zu: the elapsed time does not cover what was "
             "counted (a clock that was stepped, or processes that ran on after the command).",
             cpu_ns / wall_ns, c->cpu_count);
-    if (!c->m->runs[0].has_command || c->systemwide)
+    if (!c->m->runs[0].has_command || c->systemwide || c->drops_counters)
         return;
     double startup_ns = (double)c->startup_cpu_ns;
     char spent[32], startup[32], wall[32];
     format_duration(cpu_ns, spent, sizeof(spent));
     format_duration(startup_ns, startup, sizeof(startup));
     format_duration(wall_ns, wall, sizeof(wall));
-    if (startup_ns > STARTUP_SHARE * cpu_ns)
+    if (cpu_ns >= 0 && startup_ns > STARTUP_SHARE * cpu_ns)
         add(list, "mostly-startup",
             "Of %s CPU time, about %s (%.0f %%) goes into starting the program (exec and the "
             "dynamic loader; tried by loading it without running it): this measures %s. Give it "
@@ -200,7 +198,7 @@ static void nothing_counted(struct doubt_list *list, const struct doubt_context 
         if (!c->m->why[i]) {
             add(list, "never-enabled",
                 "Nothing ran while the counters were on: all counts are 0 "
-                "for that reason (a delay longer than the command, or a set-uid program?).");
+                "for that reason (a delay longer than the command?).");
             return;
         }
 }
@@ -228,6 +226,10 @@ void doubts_find(struct doubt_list *list, const struct doubt_context *context)
     if (!context->m->run_count)
         return;
     nothing_counted(list, context);
+    if (context->drops_counters)
+        add(list, "set-uid",
+            "The program is set-uid or set-gid: the kernel takes an ordinary user's counters away "
+            "when it starts, so these counts are not the program's. Run assay as root.");
     standing_counters(list, context);
     impossible_times(list, context);
     endings(list, context);

@@ -23,6 +23,7 @@ struct doubt_context {
     uint64_t startup_cpu_ns; /* of the command, 0 when not known */
     bool can_simulate;       /* a command alone was counted, so --sim would work */
     bool systemwide;         /* whole CPUs were counted */
+    bool drops_counters;     /* the command is set-uid, and its counters end at its exec */
 };
 
 void doubts_find(struct doubt_list *list, const struct doubt_context *context);

@@ -221,6 +221,12 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+/* Tracepoints and their systems are folders; files such as "enable" stand beside them. */
+static int is_folder(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.' && entry->d_type == DT_DIR;
+}
+
 /* Adds one tracepoint. */
 static int add_tracepoint(struct event_list *list, int events_fd, const char *system,
                           const char *name, const char *modifiers, struct error *err)
@@ -243,11 +249,11 @@ static int unknown_tracepoint(int events_fd, const char *system, const char *nam
                               struct error *err)
 {
     struct dirent **list;
-    int count = scandirat(events_fd, system, &list, NULL, by_name);
+    int count = scandirat(events_fd, system, &list, is_folder, by_name);
     const char *what = name;
     if (count < 0) {
         what = system;
-        count = scandirat(events_fd, ".", &list, NULL, by_name);
+        count = scandirat(events_fd, ".", &list, is_folder, by_name);
     }
     if (count < 0)
         return error_set(err, -ENOENT, "there is no tracepoint '%s:%s'", system, name);
@@ -330,6 +336,11 @@ static int unknown_event(const char *text, struct error *err)
                      strbuf_text(&safe));
 }
 
+static int too_many_digits(const char *text, struct error *err)
+{
+    return error_set(err, -ERANGE, "'%s': a raw event has 16 hexadecimal digits at most", text);
+}
+
 static int parse_named(struct event_list *list, const char *text, struct error *err)
 {
     CLEANUP(memory_freep) char *name = memory_strdup(text);
@@ -337,6 +348,8 @@ static int parse_named(struct event_list *list, const char *text, struct error *
     const struct catalogue_entry *entry = catalogue_find(name);
     if (!entry && !is_raw(name))
         return strchr(text, ':') ? parse_tracepoint(list, text, err) : unknown_event(text, err);
+    if (!entry && strlen(name) > 1 + 16)
+        return too_many_digits(text, err);
     struct event *e = push_event(list, text);
     if (entry) {
         e->attr.type = entry->type;

@@ -79,7 +79,10 @@ static void explain_permission(struct strbuf *out, const struct event *e,
                          "outside");
         return;
     }
-    if (e->attr.type == PERF_TYPE_TRACEPOINT)
+    if (e->probe_target)
+        strbuf_puts(out,
+                    "probes need root or CAP_PERFMON, whatever kernel.perf_event_paranoid says");
+    else if (e->attr.type == PERF_TYPE_TRACEPOINT)
         strbuf_printf(out,
                       "tracepoints need root, CAP_PERFMON or kernel.perf_event_paranoid=-1 "
                       "(now %d)",

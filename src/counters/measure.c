@@ -139,6 +139,7 @@ static void keep_interval(struct session *s, const struct counter_value *now)
         &ARRAY_PUSH(m->intervals, m->interval_count, m->interval_capacity);
     *interval = (struct measured_interval){.end_ns = now_ns - s->start_ns,
                                            .length_ns = now_ns - s->interval_start_ns,
+                                           .run = m->run_count,
                                            .values = new_values(m)};
     for (size_t i = 0; i < m->event_count; i++)
         interval->values[i] = counter_difference(&now[i], &s->interval[i]);
@@ -307,10 +308,6 @@ static int finish_command(struct session *s, pid_t pid, struct measured_run *run
     run->has_command = true;
     run->status = result.status;
     run->usage = result.usage;
-    /* The kernel counts the memory that the child shared with assay until its exec. */
-    struct rusage own;
-    run->rss_is_bound =
-        getrusage(RUSAGE_SELF, &own) == 0 && result.usage.ru_maxrss <= own.ru_maxrss;
     return r;
 }
 
@@ -382,6 +379,17 @@ static int run_delayed_command(struct session *s, const struct process_spec *com
     return r;
 }
 
+/* Reads the names at the start: a thread that ended has none. */
+static void name_threads(struct session *s)
+{
+    for (size_t i = 0; i < s->task_count; i++) {
+        struct measured_thread *thread = measurement_thread(s->m, 0, s->tasks[i]);
+        char path[64];
+        snprintf(path, sizeof(path), "/proc/%d/comm", (int)s->tasks[i]);
+        file_read_line(path, thread->name, sizeof(thread->name));
+    }
+}
+
 static int keep_threads(struct session *s, struct error *err)
 {
     struct measurement *m = s->m;
@@ -391,10 +399,6 @@ static int keep_threads(struct session *s, struct error *err)
         if (r < 0)
             return r;
         struct measured_thread *thread = measurement_thread(m, 0, s->tasks[entity]);
-        char path[64];
-        snprintf(path, sizeof(path), "/proc/%d/comm", (int)s->tasks[entity]);
-        if (!*thread->name)
-            file_read_line(path, thread->name, sizeof(thread->name));
         for (size_t i = 0; i < m->event_count; i++) {
             thread->values[i].raw += values[i].raw;
             thread->values[i].enabled_ns += values[i].enabled_ns;
@@ -435,6 +439,8 @@ static int run_on_target(struct session *s, const struct process_spec *command,
     int r = open_on_target(s, err);
     if (r < 0)
         return r;
+    if (s->spec->per_thread)
+        name_threads(s);
     memset(s->interval, 0, s->m->event_count * sizeof(*s->interval));
     r = start_on_target(s, command, &pid, ret_start_code, err);
     if (pid) {
@@ -460,6 +466,8 @@ static int run_once(struct session *s, int *ret_start_code, struct error *err)
     struct process_spec command = {
         .argv = s->spec->argv, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1};
     struct measured_run run = {.values = new_values(m)};
+    /* A command's threads are others in each run. */
+    size_t first_thread = s->spec->kind == TARGET_CHILDREN ? m->thread_count : 0;
     int r;
     if (s->spec->kind != TARGET_CHILDREN)
         r = run_on_target(s, &command, &run, ret_start_code, err);
@@ -471,6 +479,8 @@ static int run_once(struct session *s, int *ret_start_code, struct error *err)
         free(run.values);
         return r;
     }
+    for (size_t i = first_thread; i < m->thread_count; i++)
+        m->threads[i].wall_ns += run.wall_ns;
     ARRAY_PUSH(m->runs, m->run_count, m->run_capacity) = run;
     if (s->spec->on_run)
         s->spec->on_run(m, s->spec->context);
@@ -487,6 +497,16 @@ static void session_done(struct session *s)
     free(s->interval);
     free(s->tasks);
     free(s->cpus);
+}
+
+/* The most memory that assay had so far.  A command is started by vfork, and at its exec the kernel
+ * takes over the peak of the memory it leaves: no command seems to need less than this. */
+static uint64_t own_rss_bytes_max(void)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    const char *line =
+        file_read("/proc/self/status", &text, NULL) == 0 ? strstr(text.data, "VmHWM:") : NULL;
+    return line ? strtoull(line + strlen("VmHWM:"), NULL, 10) * 1024 : 0;
 }
 
 int measure(const struct measure_spec *spec, struct measurement *m, int *ret_start_code,
@@ -517,7 +537,10 @@ int measure(const struct measure_spec *spec, struct measurement *m, int *ret_sta
             if (m->threads[j].tid == m->threads[i].pid)
                 memcpy(m->threads[i].name, m->threads[j].name, sizeof(m->threads[i].name));
     m->signal = process_signals_caught();
-    if (has_steal && machine_steal_ns(&steal_after_ns))
+    uint64_t own_bytes = own_rss_bytes_max();
+    for (size_t i = 0; i < m->run_count; i++)
+        m->runs[i].rss_is_bound = (uint64_t)m->runs[i].usage.ru_maxrss * 1024 <= own_bytes;
+    if (has_steal && machine_steal_ns(&steal_after_ns) && steal_after_ns > steal_before_ns)
         m->steal_ns = steal_after_ns - steal_before_ns;
     process_signals_restore();
     return r;

@@ -24,12 +24,14 @@ struct measured_run {
 struct measured_interval {
     uint64_t end_ns;    /* since counting began */
     uint64_t length_ns; /* really passed, not asked for */
+    size_t run;         /* the index of the run it belongs to */
     struct counter_value *values;
 };
 
 struct measured_thread {
     pid_t pid, tid;
     char name[17];
+    uint64_t wall_ns;             /* of the runs that it was part of */
     struct counter_value *values; /* summed over runs */
 };
 

@@ -201,6 +201,7 @@ static char **make_argv(const struct simulate_spec *spec, char *valgrind, char *
                         char *log_option)
 {
     char *head[] = {valgrind,
+                    "--command-line-only=yes",
                     "--tool=cachegrind",
                     "--trace-children=yes",
                     "--vgdb=no", /* its pipes in TMPDIR outlive a process that is killed */

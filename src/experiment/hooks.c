@@ -4,6 +4,9 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "experiment/command.h"
+#include "experiment/memfile.h"
+
+static const struct event_list no_events;
 
 struct job {
     struct hooks *h;
@@ -22,24 +25,23 @@ int hooks_open(struct hooks *h, const char *shell, const char *working_dir, stru
 
 static int run_here(struct hooks *h, const char *text, struct error *err)
 {
-    const struct event_list none = {0};
-    struct runner runner;
     CLEANUP(command_done) struct command command = {0};
     int r = command_init(&command, text, h->shell, err);
     if (r < 0)
         return r;
-    r = runner_open(&runner, &none, err);
-    if (r < 0)
-        return r;
+    if (!h->runner_opened) {
+        r = runner_open(&h->runner, &no_events, err);
+        h->runner_opened = r == 0;
+        if (r < 0)
+            return r;
+    }
     struct run_spec spec = {.argv = command.argv,
                             .program = command.program,
                             .working_dir = h->working_dir,
                             .stdout_to = RUN_KEEP,
                             .stderr_to = RUN_KEEP,
                             .leave_others = true};
-    r = runner_run(&runner, &spec, &h->result, err);
-    runner_done(&runner);
-    return r;
+    return runner_run(&h->runner, &spec, &h->result, err);
 }
 
 static void do_job(void *context)
@@ -59,8 +61,19 @@ int hooks_run(struct hooks *h, const char *text, struct error *err)
     return job.result;
 }
 
+void hooks_trim(const struct hooks *h)
+{
+    if (!h->runner_opened)
+        return;
+    memfile_trim(h->runner.stdout_fd, 0, RUN_KEEP_BYTES);
+    memfile_trim(h->runner.stderr_fd, 0, RUN_KEEP_BYTES);
+}
+
 void hooks_done(struct hooks *h)
 {
+    if (h->runner_opened)
+        runner_done(&h->runner);
+    h->runner_opened = false;
     if (h->started)
         worker_stop(&h->worker);
     h->started = false;

@@ -24,6 +24,7 @@ struct sitting {
     size_t *order;                /* of contestants, or of groups in a duet */
     size_t order_count;
     uint64_t start_ns;
+    size_t running; /* the contestant that runs */
 };
 
 static void round_done(struct round *round, size_t run_count)
@@ -181,6 +182,14 @@ static void note_metric_lines(struct rounds *r, const struct metric_list *metric
     r->truncated_metrics += metrics->truncated;
 }
 
+static void tick(void *context)
+{
+    const struct sitting *s = context;
+    hooks_trim(&s->hooks);
+    if (s->spec->on_tick)
+        s->spec->on_tick(s->r, s->spec, s->running, s->spec->context);
+}
+
 /* The round being made; NULL records for a warm-up. */
 struct making {
     struct round *round;
@@ -238,6 +247,9 @@ static int run_alone(struct sitting *s, const struct making *making, size_t cont
     if (r < 0 || !*ret_go_on)
         return r;
     struct run_spec spec = make_spec(s, making, contestant);
+    s->running = contestant;
+    spec.on_tick = tick;
+    spec.tick_context = s;
     r = runner_run(&s->runner, &spec, &s->results[0], err);
     s->r->start_code = s->results[0].start_code;
     if (r < 0)
@@ -267,6 +279,9 @@ static int run_duet(struct sitting *s, const struct making *making, size_t group
             return r;
     }
     struct run_spec specs[2] = {make_spec(s, making, pair[0]), make_spec(s, making, pair[1])};
+    s->running = pair[0];
+    specs[0].on_tick = tick;
+    specs[0].tick_context = s;
     const struct run_spec *const spec_of[2] = {&specs[0], &specs[1]};
     struct run_result *const result_of[2] = {&s->results[0], &s->results[1]};
     int r = duet_run(&s->duet, spec_of, result_of, err);
@@ -289,6 +304,7 @@ static int run_entry(struct sitting *s, const struct making *making, size_t posi
         r = run_duet(s, making, s->order[position], round_number % 2, ret_go_on, err);
     else
         r = run_alone(s, making, s->order[position], position, ret_go_on, err);
+    hooks_trim(&s->hooks);
     if (r == 0 && *ret_go_on && s->spec->on_run)
         s->spec->on_run(s->r, s->spec, s->spec->context);
     return r;

@@ -99,6 +99,10 @@ struct rounds_spec {
     bool duet; /* each group has two contestants */
     bool ignore_failures;
     bool no_padding;
+    /* Called while a long run lasts, with the number of its contestant; may be NULL.  In a duet by
+     * the thread of one side. */
+    void (*on_tick)(const struct rounds *r, const struct rounds_spec *spec, size_t contestant,
+                    void *context);
     /* Called after each run, warm-ups included; may be NULL. */
     void (*on_run)(const struct rounds *r, const struct rounds_spec *spec, void *context);
     /* Called after each round once the minimum is reached: true ends the rounds as precise. */

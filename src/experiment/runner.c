@@ -309,6 +309,8 @@ static void look_at(const struct run *run, struct ending *e, uint64_t now_ns)
         memfile_trim(run->r->stdout_fd, 0, keep_bytes(spec));
     if (spec->stderr_to == RUN_KEEP)
         memfile_trim(run->r->stderr_fd, 0, keep_bytes(spec));
+    if (spec->on_tick)
+        spec->on_tick(spec->tick_context);
 }
 
 static uint64_t next_look_ns(const struct run *run, const struct ending *e, uint64_t now_ns)
@@ -326,11 +328,11 @@ static void await_end(struct run *run)
     CLEANUP(fd_closep) int fd = (int)syscall(SYS_pidfd_open, run->pid, 0);
     struct pollfd fds[2] = {{.fd = fd, .events = POLLIN}, {.fd = run->pipe_fd, .events = POLLIN}};
     struct ending ending = {0};
-    uint64_t now_ns = clock_now_ns(), before_ns = now_ns;
+    uint64_t now_ns = clock_now_ns();
     while (fd >= 0 && !(fds[0].revents & POLLIN)) {
         uint64_t wake_ns = next_look_ns(run, &ending, now_ns);
         struct timespec left = timespec_from_ns(wake_ns - now_ns);
-        before_ns = now_ns;
+        uint64_t before_ns = now_ns;
         int ready = ppoll(fds, 2, &left, NULL);
         now_ns = clock_now_ns();
         if (now_ns - before_ns > TICK_NS + STALL_NS)

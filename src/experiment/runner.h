@@ -54,12 +54,16 @@ struct run_spec {
     size_t keep_bytes;       /* of each kept stream; 0 for RUN_KEEP_BYTES */
     const int *cpus;         /* the CPUs it may use; NULL for assay's own */
     size_t cpu_count;
-    uint64_t timeout_ns;      /* 0 for none */
-    size_t padding_bytes;     /* length of the variable that varies the layout, 0 for none */
-    bool leave_others;        /* what the command leaves behind goes on */
-    bool beside_others;       /* assay has other children just now, which are not this run's */
-    void (*on_ready)(void *); /* called when all is ready, just before the start; may be NULL */
+    uint64_t timeout_ns;  /* 0 for none */
+    size_t padding_bytes; /* length of the variable that varies the layout, 0 for none */
+    bool leave_others;    /* what the command leaves behind goes on */
+    bool beside_others;   /* assay has other children just now, which are not this run's */
+    /* Called when all is ready, just before the start; may be NULL. */
+    void (*on_ready)(void *context);
     void *context;
+    /* Called ten times a second while a long run lasts; may be NULL. */
+    void (*on_tick)(void *context);
+    void *tick_context;
 };
 
 struct run_result {

@@ -272,7 +272,8 @@ static bool has_branch_chain(const struct perfdata_record *r)
            (r->event->attr.branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK);
 }
 
-uint32_t chain_node(struct chain_builder *b, const struct perfdata_record *r)
+uint32_t chain_callers(struct chain_builder *b, const struct perfdata_record *r,
+                       uint32_t *ret_location)
 {
     const struct perfdata_sample *s = &r->sample;
     uint32_t mode = mode_of_misc(r->misc);
@@ -298,6 +299,6 @@ uint32_t chain_node(struct chain_builder *b, const struct perfdata_record *r)
         collect(b, ips, count, mode, is_return);
         node = push_entries(b, r, generation, node);
     }
-    uint64_t ip = s->ip;
-    return stacks_push(&b->profile->stacks, node, locate(b, r, generation, ip, mode));
+    *ret_location = locate(b, r, generation, s->ip, mode);
+    return node;
 }

@@ -129,6 +129,21 @@ static bool sample_passes(struct loader *l, const struct perfdata_record *r, uin
            number_listed(f->tids, f->tid_count, r->tid);
 }
 
+static void keep_sample(struct profile *p, const struct perfdata_record *r,
+                        const struct stack_sample *s)
+{
+    uint32_t node = stacks_push(&p->stacks, s->parent, s->location);
+    stacks_add(&p->stacks, node, s->task, s->event, s->cpu, s->weight);
+    ARRAY_PUSH(p->samples, p->sample_count, p->sample_capacity) = (struct profile_sample){
+        .time_ns = r->time_ns,
+        .weight = s->weight,
+        .node = node,
+        .task = s->task,
+        .event = s->event,
+        .cpu = r->cpu,
+    };
+}
+
 static void add_sample(struct loader *l, const struct perfdata_record *r)
 {
     struct profile *p = l->profile;
@@ -137,11 +152,18 @@ static void add_sample(struct loader *l, const struct perfdata_record *r)
     uint32_t event_index = event_number(l, r->event, r->misc);
     if (!sample_passes(l, r, event_index))
         return;
-    uint32_t task = tasks_current(&p->tasks, r->pid, r->tid);
-    uint32_t node = chain_node(&l->chain, r);
     uint64_t weight = r->sample.period;
-    stacks_add(&p->stacks, node, task, event_index, p->options.with_cpus ? r->cpu : STACK_ANY_CPU,
-               1, weight);
+    struct stack_sample sample = {
+        .task = tasks_current(&p->tasks, r->pid, r->tid),
+        .event = event_index,
+        .cpu = p->options.with_cpus ? r->cpu : STACK_ANY_CPU,
+        .weight = weight,
+    };
+    sample.parent = chain_callers(&l->chain, r, &sample.location);
+    if (p->options.with_samples)
+        keep_sample(p, r, &sample);
+    else
+        stacks_add_later(&p->stacks, &sample);
     struct profile_event *event = &p->events[event_index];
     event->samples++;
     event->weight += weight;
@@ -150,15 +172,6 @@ static void add_sample(struct loader *l, const struct perfdata_record *r)
         p->first_ns = r->time_ns;
     if (r->time_ns > p->last_ns)
         p->last_ns = r->time_ns;
-    if (p->options.with_samples)
-        ARRAY_PUSH(p->samples, p->sample_count, p->sample_capacity) = (struct profile_sample){
-            .time_ns = r->time_ns,
-            .weight = weight,
-            .node = node,
-            .task = task,
-            .event = event_index,
-            .cpu = r->cpu,
-        };
 }
 
 static uint64_t build_id_hash(const void *items, uint32_t id)

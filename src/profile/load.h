@@ -63,8 +63,9 @@ void chain_done(struct chain_builder *b);
 /* The maps of a process changed: what was remembered about its addresses is void. */
 void chain_space_changed(struct chain_builder *b, uint32_t pid, bool has_jit);
 void chain_kernel_changed(struct chain_builder *b);
-/* The stack of a sample. */
-uint32_t chain_node(struct chain_builder *b, const struct perfdata_record *record);
+/* The stack of a sample: that of its callers, and the location of the sampled instruction. */
+uint32_t chain_callers(struct chain_builder *b, const struct perfdata_record *record,
+                       uint32_t *ret_location);
 
 /* Counts what profile_chains says of merged stacks; after symbolizing. */
 void chain_judge(struct profile *profile);

@@ -31,8 +31,12 @@ void stacks_init(struct stacks *s)
     ARRAY_PUSH(s->nodes, s->node_count, s->node_capacity) = (struct stack_node){0, UINT32_MAX};
 }
 
+static void add_waiting(struct stacks *s);
+
 void stacks_finish(struct stacks *s)
 {
+    if (s->slots)
+        add_waiting(s);
     idtable_done(&s->location_table);
     free(s->slots);
     s->slots = NULL;
@@ -41,6 +45,7 @@ void stacks_finish(struct stacks *s)
 
 void stacks_done(struct stacks *s)
 {
+    s->waiting_count = 0;
     stacks_finish(s);
     free(s->locations);
     free(s->nodes);
@@ -75,10 +80,15 @@ uint32_t stacks_location(struct stacks *s, struct module *module, uint64_t addre
     return id;
 }
 
+static size_t first_slot(size_t mask, uint32_t parent, uint32_t location)
+{
+    return (size_t)hash_mix(parent, location) & mask;
+}
+
 static size_t find_slot(const struct stack_slot *slots, size_t mask, uint32_t parent,
                         uint32_t location)
 {
-    size_t at = (size_t)hash_mix(parent, location) & mask;
+    size_t at = first_slot(mask, parent, location);
     while (slots[at].node && (slots[at].parent != parent || slots[at].location != location))
         at = (at + 1) & mask;
     return at;
@@ -98,38 +108,109 @@ static void grow_slots(struct stacks *s)
     s->slot_mask = mask;
 }
 
-uint32_t stacks_push(struct stacks *s, uint32_t parent, uint32_t location)
+/* The slot of a node, made if it was not there.  Valid until the next one is made. */
+static struct stack_slot *push_slot(struct stacks *s, uint32_t parent, uint32_t location)
 {
-    size_t at = find_slot(s->slots, s->slot_mask, parent, location);
-    if (s->slots[at].node)
-        return s->slots[at].node;
+    struct stack_slot *slot = &s->slots[find_slot(s->slots, s->slot_mask, parent, location)];
+    if (slot->node)
+        return slot;
+    if ((s->node_count + 1) * 10 > s->slot_mask * 7) {
+        grow_slots(s);
+        slot = &s->slots[find_slot(s->slots, s->slot_mask, parent, location)];
+    }
     uint32_t id = next_id(s->node_count);
     ARRAY_PUSH(s->nodes, s->node_count, s->node_capacity) = (struct stack_node){parent, location};
-    s->slots[at] = (struct stack_slot){parent, location, id};
-    if (s->node_count * 10 > s->slot_mask * 7)
-        grow_slots(s);
+    *slot = (struct stack_slot){parent, location, id, IDTABLE_NONE};
+    return slot;
+}
+
+uint32_t stacks_push(struct stacks *s, uint32_t parent, uint32_t location)
+{
+    return push_slot(s, parent, location)->node;
+}
+
+static bool is_cell(const struct stack_cell *c, uint32_t node, uint32_t task, uint32_t event,
+                    uint32_t cpu)
+{
+    return c->node == node && c->task == task && c->event == event && c->cpu == cpu;
+}
+
+static uint32_t new_cell(struct stacks *s, uint32_t node, uint32_t task, uint32_t event,
+                         uint32_t cpu)
+{
+    uint32_t id = next_id(s->cell_count);
+    ARRAY_PUSH(s->cells, s->cell_count, s->cell_capacity) =
+        (struct stack_cell){node, task, event, cpu, 0, 0};
     return id;
 }
 
-uint32_t stacks_add(struct stacks *s, uint32_t node, uint32_t task, uint32_t event, uint32_t cpu,
-                    uint64_t samples, uint64_t weight)
+/* A cell that is not the first of its node. */
+static uint32_t further_cell(struct stacks *s, uint32_t node, uint32_t task, uint32_t event,
+                             uint32_t cpu)
 {
     uint64_t hash = cell_key_hash(node, task, event, cpu);
     uint32_t slot, id;
     IDTABLE_EACH(&s->cell_table, hash, slot, id)
-    {
-        struct stack_cell *c = &s->cells[id];
-        if (c->node == node && c->task == task && c->event == event && c->cpu == cpu) {
-            c->samples += samples;
-            c->weight += weight;
-            return id;
-        }
-    }
-    id = next_id(s->cell_count);
-    ARRAY_PUSH(s->cells, s->cell_count, s->cell_capacity) =
-        (struct stack_cell){node, task, event, cpu, samples, weight};
+    if (is_cell(&s->cells[id], node, task, event, cpu))
+        return id;
+    id = new_cell(s, node, task, event, cpu);
     idtable_put(&s->cell_table, slot, id);
     if (idtable_is_crowded(&s->cell_table))
         idtable_grow(&s->cell_table, cell_hash, s->cells);
     return id;
+}
+
+static void count(struct stacks *s, uint32_t cell, uint64_t weight)
+{
+    s->cells[cell].samples++;
+    s->cells[cell].weight += weight;
+}
+
+void stacks_add(struct stacks *s, uint32_t node, uint32_t task, uint32_t event, uint32_t cpu,
+                uint64_t weight)
+{
+    if (node == STACK_EMPTY) {
+        count(s, further_cell(s, node, task, event, cpu), weight);
+        return;
+    }
+    struct stack_slot *slot = push_slot(s, s->nodes[node].parent, s->nodes[node].location);
+    if (slot->cell == IDTABLE_NONE)
+        slot->cell = new_cell(s, node, task, event, cpu);
+    uint32_t cell = slot->cell;
+    if (!is_cell(&s->cells[cell], node, task, event, cpu))
+        cell = further_cell(s, node, task, event, cpu);
+    count(s, cell, weight);
+}
+
+/* In three rounds, each of which asks the memory for what the next one reads. */
+static void add_waiting(struct stacks *s)
+{
+    for (size_t i = 0; i < s->waiting_count; i++)
+        __builtin_prefetch(
+            &s->slots[first_slot(s->slot_mask, s->waiting[i].parent, s->waiting[i].location)]);
+    for (size_t i = 0; i < s->waiting_count; i++) {
+        struct stack_sample *w = &s->waiting[i];
+        struct stack_slot *slot = push_slot(s, w->parent, w->location);
+        w->node = slot->node;
+        if (slot->cell == IDTABLE_NONE)
+            slot->cell = new_cell(s, w->node, w->task, w->event, w->cpu);
+        else
+            __builtin_prefetch(&s->cells[slot->cell]);
+        w->cell = slot->cell;
+    }
+    for (size_t i = 0; i < s->waiting_count; i++) {
+        const struct stack_sample *w = &s->waiting[i];
+        uint32_t cell = w->cell;
+        if (!is_cell(&s->cells[cell], w->node, w->task, w->event, w->cpu))
+            cell = further_cell(s, w->node, w->task, w->event, w->cpu);
+        count(s, cell, w->weight);
+    }
+    s->waiting_count = 0;
+}
+
+void stacks_add_later(struct stacks *s, const struct stack_sample *sample)
+{
+    s->waiting[s->waiting_count++] = *sample;
+    if (s->waiting_count == STACKS_WAITING_MAX)
+        add_waiting(s);
 }

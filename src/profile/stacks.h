@@ -37,18 +37,32 @@ struct stack_node {
     uint32_t location;
 };
 
-/* A slot of the table of nodes.  The key stands in it: the table is far larger than the processor's
- * caches, and a look-up should miss them once, not twice. */
-struct stack_slot {
-    uint32_t parent, location;
-    uint32_t node; /* 0 for free */
-};
-
 #define STACK_ANY_CPU UINT32_MAX
 
 struct stack_cell {
     uint32_t node, task, event, cpu;
     uint64_t samples, weight;
+};
+
+/*
+ * A slot of the table of nodes.  These tables are far larger than the processor's caches, so a
+ * look-up should miss them once: the key stands in the slot, and so does the node's first cell.
+ * Most nodes have no other; further cells are found through cell_table.
+ */
+struct stack_slot {
+    uint32_t parent, location;
+    uint32_t node; /* 0 for free */
+    uint32_t cell; /* IDTABLE_NONE for none */
+};
+
+/* Samples that wait: looked up together, their cache misses overlap. */
+#define STACKS_WAITING_MAX 32
+
+struct stack_sample {
+    uint32_t parent, location; /* of the stack; the node is parent below location */
+    uint32_t task, event, cpu;
+    uint64_t weight;
+    uint32_t node, cell; /* while they are added */
 };
 
 struct stacks {
@@ -61,6 +75,8 @@ struct stacks {
     struct stack_slot *slots;
     size_t slot_mask;
     struct idtable location_table, cell_table;
+    struct stack_sample waiting[STACKS_WAITING_MAX];
+    size_t waiting_count;
 };
 
 void stacks_init(struct stacks *s);
@@ -70,10 +86,12 @@ void stacks_done(struct stacks *s);
 uint32_t stacks_location(struct stacks *s, struct module *module, uint64_t address, uint32_t flags);
 /* The stack that calls this location from the stack `parent`. */
 uint32_t stacks_push(struct stacks *s, uint32_t parent, uint32_t location);
-/* Counts samples; returns the cell's index. */
-uint32_t stacks_add(struct stacks *s, uint32_t node, uint32_t task, uint32_t event, uint32_t cpu,
-                    uint64_t samples, uint64_t weight);
-/* Drops the tables that only building needs. */
+/* Counts one sample of that stack. */
+void stacks_add(struct stacks *s, uint32_t node, uint32_t task, uint32_t event, uint32_t cpu,
+                uint64_t weight);
+/* The same for the stack that calls `location` from `parent`, sooner or later. */
+void stacks_add_later(struct stacks *s, const struct stack_sample *sample);
+/* Counts what waits, and drops the tables that only building needs. */
 void stacks_finish(struct stacks *s);
 
 #endif

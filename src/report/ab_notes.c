@@ -59,6 +59,51 @@ static void partial_events(struct doubt_list *notes, const struct ab_view *v)
                     strbuf_text(&names));
 }
 
+/* Opening an event is no proof that it counts: virtual machines offer counters that stand still. */
+static void standing_counters(struct doubt_list *notes, const struct ab_view *v)
+{
+    const struct rounds *r = v->rounds;
+    for (size_t i = 0; i < r->event_count; i++) {
+        const struct event *e = &v->spec->events->items[i];
+        uint64_t sum = 0, running_ns = 0;
+        if (r->why[i] || e->attr.type != PERF_TYPE_HARDWARE ||
+            e->attr.config > PERF_COUNT_HW_INSTRUCTIONS)
+            continue;
+        for (size_t j = 0; j < r->count; j++)
+            for (size_t k = 0; k < r->contestant_count; k++) {
+                sum += r->items[j].runs[k].values[i].raw;
+                running_ns += r->items[j].runs[k].values[i].running_ns;
+            }
+        if (!sum && running_ns > NS_PER_MS)
+            report_note(notes, "standing-counter",
+                        "%s: the counter ran and stayed at 0: this machine's PMU does not count "
+                        "it.",
+                        e->name);
+    }
+}
+
+/* Events that took turns on the counters are estimates. */
+static void scaled_events(struct doubt_list *notes, const struct ab_view *v)
+{
+    const struct rounds *r = v->rounds;
+    CLEANUP(strbuf_done) struct strbuf names = {0};
+    for (size_t i = 0; i < r->event_count; i++) {
+        bool scaled = false;
+        for (size_t j = 0; j < r->count; j++)
+            for (size_t k = 0; k < r->contestant_count; k++) {
+                const struct counter_value *value = &r->items[j].runs[k].values[i];
+                scaled |= (double)value->running_ns < 0.999 * (double)value->enabled_ns;
+            }
+        if (scaled && !r->why[i])
+            strbuf_printf(&names, "%s%s", names.length ? ", " : "", v->spec->events->items[i].name);
+    }
+    if (names.length)
+        report_note(notes, "scaled",
+                    "%s: took turns with others on the counters, and is scaled; fewer events at a "
+                    "time (-e) are exact.",
+                    strbuf_text(&names));
+}
+
 static void ending(struct doubt_list *notes, const struct ab_view *v)
 {
     const struct rounds *r = v->rounds;
@@ -97,13 +142,20 @@ static void disturbances(struct doubt_list *notes, const struct ab_view *v)
     const struct rounds *r = v->rounds;
     size_t disturbed = 0, left = 0, total = r->count * r->contestant_count;
     uint64_t steal_ns = 0, stalled = 0;
-    const char *reason = NULL;
+    const char *reasons[8] = {0};
+    size_t counts[8] = {0}, most = 0;
     for (size_t i = 0; i < r->count; i++)
         for (size_t j = 0; j < r->contestant_count; j++) {
             const struct run_record *run = &r->items[i].runs[j];
             const char *why = disturbance_reason(&run->disturbance, run->wall_ns);
             disturbed += why != NULL;
-            reason = reason ? reason : why;
+            for (size_t at = 0; why && at < ARRAY_COUNT(reasons); at++)
+                if (!reasons[at] || reasons[at] == why) {
+                    reasons[at] = why;
+                    counts[at]++;
+                    most = counts[at] > counts[most] ? at : most;
+                    break;
+                }
             left += run->left_behind;
             steal_ns += run->disturbance.steal_ns;
             stalled += run->disturbance.stalled_ns > 0;
@@ -112,7 +164,7 @@ static void disturbances(struct doubt_list *notes, const struct ab_view *v)
         report_note(notes, "disturbed",
                     "%zu of %zu runs were disturbed (%s%s); they count, and --json marks each. "
                     "'assay doctor' tells how noisy this machine is.",
-                    disturbed, total, reason, disturbed > 1 ? ", among others" : "");
+                    disturbed, total, counts[most] < disturbed ? "mostly: " : "", reasons[most]);
     else if (stalled)
         report_note(notes, "stalled", "assay stood still during %zu runs.", (size_t)stalled);
     if (steal_ns > r->elapsed_ns / 50 && steal_ns > NS_PER_S / 10)
@@ -190,6 +242,8 @@ void report_ab_notes(struct doubt_list *notes, const struct ab_view *v)
                     "hyperfine runs one command after the other: what drifted between them looks "
                     "like a difference. 'assay ab' interleaves.");
     if (v->rounds) {
+        standing_counters(notes, v);
+        scaled_events(notes, v);
         missing_events(notes, v);
         partial_events(notes, v);
     }

@@ -14,7 +14,8 @@
 
 #include <string.h>
 
-#define MARGIN 12 /* of the trees */
+#define MARGIN 12    /* of the trees */
+#define LAST_RULE 60 /* dots under the last title: names may be far longer */
 #define DEPTH_MAX 500
 #define NAME_COLUMNS 36 /* that a line of a tree needs at least, behind its indentation */
 
@@ -159,8 +160,9 @@ static void put_titles(const struct text *t)
     }
     strbuf_puts(out, t->table->view->rows.children ? "\n# ........  ........" : "\n# ........");
     for (size_t c = 0; c < t->column_count; c++) {
+        bool cut = c + 1 == t->column_count && t->columns[c].width > LAST_RULE;
         strbuf_puts(out, "  ");
-        strbuf_pad(out, '.', t->columns[c].width);
+        strbuf_pad(out, '.', cut ? LAST_RULE : t->columns[c].width);
     }
     strbuf_puts(out, "\n#\n");
 }

@@ -194,6 +194,7 @@ static void put_intervals(struct json *j, const struct stat_view *v)
         json_object(j, NULL);
         json_u64(j, "end_ns", v->m->intervals[i].end_ns);
         json_u64(j, "length_ns", v->m->intervals[i].length_ns);
+        json_u64(j, "run", v->m->intervals[i].run + 1);
         put_counts(j, v, v->m->intervals[i].values);
         json_end(j);
     }
@@ -324,8 +325,12 @@ void report_stat_csv(struct strbuf *out, const struct stat_view *v)
     for (size_t i = 0; i < v->m->run_count; i++)
         put_csv_run(out, v, i);
     for (size_t i = 0; i < v->m->interval_count; i++) {
-        char where[48];
-        snprintf(where, sizeof(where), "at %.9f s", (double)v->m->intervals[i].end_ns / 1e9);
+        char where[80];
+        int used = v->requested_runs > 1
+                       ? snprintf(where, sizeof(where), "run %zu ", v->m->intervals[i].run + 1)
+                       : 0;
+        snprintf(where + used, sizeof(where) - (size_t)used, "at %.9f s",
+                 (double)v->m->intervals[i].end_ns / 1e9);
         put_csv_counts(out, v, where, v->m->intervals[i].values);
     }
     for (size_t i = 0; i < v->m->thread_count; i++) {

@@ -67,8 +67,11 @@ static double running_share(const struct table *t, size_t event)
 static void put_missing(struct strbuf *out, const struct table *t, size_t event, const char *word)
 {
     const struct stat_view *v = t->v;
-    strbuf_printf(out, "%s%*s%s      %s\n", v->colour ? "\033[2m" : "", VALUE_COLUMNS, word,
-                  v->colour ? "\033[0m" : "", v->events->items[event].name);
+    const char *name = v->events->items[event].name;
+    strbuf_printf(out, "%s%*s%s      ", v->colour ? "\033[2m" : "", VALUE_COLUMNS, word,
+                  v->colour ? "\033[0m" : "");
+    strbuf_put_safe(out, name, strlen(name), SIZE_MAX);
+    strbuf_putc(out, '\n');
 }
 
 static void put_event(struct strbuf *out, const struct table *t, size_t index, const double *means,
@@ -93,7 +96,8 @@ static void put_event(struct strbuf *out, const struct table *t, size_t index, c
     const char *mode = v->m->user_only[index] ? ":u" : "";
     strbuf_printf(out, " %-4s ", e->in_ns ? "msec" : e->unit);
     size_t start = out->length;
-    strbuf_printf(out, "%s%s", e->name, mode);
+    strbuf_put_safe(out, e->name, strlen(e->name), SIZE_MAX);
+    strbuf_puts(out, mode);
     struct derived figure = derived_figure(v->events, means, index, wall_ns);
     double share = running_share(t, index);
     bool more = *figure.text || s.count > 1 || share < 0.9995;
@@ -128,7 +132,9 @@ static void put_figure(struct strbuf *out, const double *values, size_t count, d
                        int decimals, const char *unit)
 {
     struct spread s = spread_of(values, count);
-    strbuf_put_grouped(out, s.mean / divisor, decimals, VALUE_COLUMNS);
+    /* A mean of counts is rarely whole. */
+    bool part = decimals == 0 && s.stddev > 0 && s.mean < 100;
+    strbuf_put_grouped(out, s.mean / divisor, part ? 1 : decimals, VALUE_COLUMNS);
     strbuf_printf(out, " %s", unit);
     if (count > 1)
         strbuf_put_spread(out, &s, divisor, decimals > 6 ? 6 : decimals);
@@ -193,9 +199,7 @@ static void put_thread_tables(struct strbuf *out, const struct stat_view *v, int
             counted |= thread->values[j].running_ns > 0;
         if (!counted)
             continue;
-        double wall_ns = 0;
-        for (size_t run = 0; run < v->m->run_count; run++)
-            wall_ns += (double)v->m->runs[run].wall_ns;
+        double wall_ns = (double)thread->wall_ns;
         const struct counter_value *sample = thread->values;
         struct table t = {.v = v,
                           .samples = &sample,
@@ -263,7 +267,7 @@ void report_stat_text(struct strbuf *out, const struct stat_view *v)
 void report_stat_interval(struct strbuf *out, const struct stat_view *v)
 {
     const struct measured_interval *interval = &v->m->intervals[v->m->interval_count - 1];
-    if (v->m->interval_count == 1)
+    if (v->m->interval_count == 1 || interval[-1].run != interval->run)
         strbuf_printf(out, "#%11s %19s unit events\n", "time", "counts");
     const struct counter_value *sample = interval->values;
     double wall_ns = (double)interval->length_ns;

@@ -128,12 +128,12 @@ static void put_pipe_head(struct strbuf *out, const struct perfdata_writer_event
     perfdata_put_u64(out, PERFDATA_MAGIC);
     perfdata_put_u64(out, PERFDATA_PIPE_HEADER_SIZE);
     for (size_t i = 0; i < event_count; i++) {
-        size_t ids_size = events[i].id_count * sizeof(uint64_t);
         struct perf_event_header head = {.type = PERFDATA_HEADER_ATTR};
-        size_t size = sizeof(head) + sizeof(events[i].attr) + ids_size;
-        if (size > UINT16_MAX)
-            continue; /* more than 8,000 instances: the reader then takes them for the first's */
-        head.size = (uint16_t)size;
+        size_t ids_size = events[i].id_count * sizeof(uint64_t);
+        size_t ids_room = (UINT16_MAX - sizeof(head) - sizeof(events[i].attr)) & ~(size_t)7;
+        if (ids_size > ids_room)
+            ids_size = ids_room; /* a record holds no more: 8,000 instances */
+        head.size = (uint16_t)(sizeof(head) + sizeof(events[i].attr) + ids_size);
         strbuf_append(out, (const char *)&head, sizeof(head));
         strbuf_append(out, (const char *)&events[i].attr, sizeof(events[i].attr));
         strbuf_append(out, (const char *)events[i].ids, ids_size);
@@ -160,6 +160,10 @@ static int open_output(struct perfdata_writer *w, struct error *err)
 {
     struct stat st;
     if (str_eq(w->path, "-")) {
+        if (isatty(STDOUT_FILENO))
+            return error_set(err, -EINVAL,
+                             "-o - writes samples to standard output, which is a terminal; put a "
+                             "pipe or a file there");
         w->is_pipe = true;
         w->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     } else if (stat(w->path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {

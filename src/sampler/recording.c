@@ -211,23 +211,34 @@ static int drain(struct recording *r, struct error *err)
     return code;
 }
 
-/* The rings, then the command or the processes: their descriptors become readable at the end. */
-static void prepare_polls(struct recording *r)
+/* A descriptor that becomes readable when the process ends; -1 when it has ended already. */
+static int watch_process(pid_t pid, int *ret_fd, struct error *err)
+{
+    *ret_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (*ret_fd < 0 && errno != ESRCH)
+        return error_errno(err, -errno, "waiting for process %d (pidfd_open, Linux 5.3)", (int)pid);
+    return 0;
+}
+
+/* The rings, then the command or the processes. */
+static int prepare_polls(struct recording *r, struct error *err)
 {
     struct rings *rings = &r->sampling.rings;
-    r->polls = memory_zalloc(rings->count + r->spec->pid_count + 1, sizeof(*r->polls));
+    bool has_command = r->spec->command;
+    size_t process_count = has_command ? 1 : r->spec->pid_count;
+    r->polls = memory_zalloc(rings->count + process_count, sizeof(*r->polls));
     for (size_t i = 0; i < rings->count; i++)
         r->polls[i] = (struct pollfd){.fd = rings->items[i].fd, .events = POLLIN};
-    struct pollfd *processes = r->polls + rings->count;
-    if (r->spec->command) {
-        int fd = (int)syscall(SYS_pidfd_open, r->held.pid, 0);
-        processes[r->process_count++] = (struct pollfd){.fd = fd, .events = POLLIN};
-        return;
+    while (r->process_count < process_count) {
+        struct pollfd *p = &r->polls[rings->count + r->process_count];
+        pid_t pid = has_command ? r->held.pid : r->spec->pids[r->process_count];
+        int code = watch_process(pid, &p->fd, err);
+        if (code < 0)
+            return code;
+        p->events = POLLIN;
+        r->process_count++;
     }
-    for (size_t i = 0; i < r->spec->pid_count; i++) {
-        int fd = (int)syscall(SYS_pidfd_open, r->spec->pids[i], 0);
-        processes[r->process_count++] = (struct pollfd){.fd = fd, .events = POLLIN};
-    }
+    return 0;
 }
 
 /* Whether all that was waited for has ended. */
@@ -394,9 +405,10 @@ static int start(struct recording *r, struct error *err)
         code = packer_init(&r->packer, r->spec->pack_level, err);
         r->is_packing = code == 0;
     }
+    if (code == 0)
+        code = prepare_polls(r, err);
     if (code < 0)
         return code;
-    prepare_polls(r);
     r->wall_clock_ns = clock_read_ns(CLOCK_REALTIME);
     r->record_clock_ns = clock_now_ns();
     r->start_ns = r->record_clock_ns;

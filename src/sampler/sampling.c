@@ -195,6 +195,21 @@ static void prepare(struct sampling *s, const struct sampling_spec *spec,
     }
 }
 
+/* Probes that children inherit are defined as tracepoints: see counters/dynamic.h. */
+static int define_probes(struct sampling *s, struct error *err)
+{
+    for (size_t i = 0; i < s->event_count; i++) {
+        struct sampling_event *e = &s->events[i];
+        if (!e->event || !e->event->probe_target || !e->attr.inherit)
+            continue;
+        int r = dynamic_define(&e->dynamic, e->event, &e->attr, err);
+        if (r < 0)
+            return error_wrap(err, r, "%s", e->name);
+        e->attr.sample_type |= PERF_SAMPLE_RAW;
+    }
+    return 0;
+}
+
 static int refuse(const struct sampling_event *e, const struct sampling_spec *spec, int code,
                   struct error *err)
 {
@@ -330,6 +345,26 @@ static int check(const struct sampling_spec *spec, struct error *err)
     return 0;
 }
 
+/* A default that had to shrink is no news unless it became less than what perf takes. */
+static void note_small_rings(struct sampling *s, const struct sampling_spec *spec, size_t wanted)
+{
+    size_t smallest = s->rings.items[0].size;
+    for (size_t i = 1; i < s->rings.count; i++)
+        if (s->rings.items[i].size < smallest)
+            smallest = s->rings.items[i].size;
+    if (!spec->ring_bytes && wanted > RING_BYTES_DEFAULT)
+        wanted = RING_BYTES_DEFAULT;
+    if (smallest >= wanted)
+        return;
+    int64_t limit_kb = 0;
+    file_read_i64("/proc/sys/kernel/perf_event_mlock_kb", &limit_kb);
+    strbuf_printf(&s->notes,
+                  "buffers of %zu KiB instead of %zu KiB for each CPU: you may lock "
+                  "kernel.perf_event_mlock_kb=%" PRId64 " KiB for each CPU in all your recordings "
+                  "together\n",
+                  smallest >> 10, wanted >> 10, limit_kb);
+}
+
 static int open_all(struct sampling *s, const struct sampling_spec *spec, struct error *err)
 {
     size_t task_count = spec->whole_cpus ? 1 : spec->task_count;
@@ -352,6 +387,7 @@ static int open_all(struct sampling *s, const struct sampling_spec *spec, struct
     }
     if (!s->rings.count)
         return error_set(err, -ESRCH, "there is nothing left to sample: the process has ended");
+    note_small_rings(s, spec, ring_bytes);
     return 0;
 }
 
@@ -367,7 +403,9 @@ int sampling_open(struct sampling *s, const struct sampling_spec *spec, struct e
     if (r < 0)
         return r;
     prepare(s, spec, list);
-    r = open_all(s, spec, err);
+    r = define_probes(s, err);
+    if (r == 0)
+        r = open_all(s, spec, err);
     if (r < 0) {
         sampling_done(s);
         return r;
@@ -421,6 +459,7 @@ void sampling_done(struct sampling *s)
         struct sampling_event *e = &s->events[i];
         for (size_t k = 0; e->fds && k < s->fd_count; k++)
             fd_closep(&e->fds[k]);
+        dynamic_done(&e->dynamic);
         free(e->fds);
         free(e->ids);
         free(e->name);

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "counters/dynamic.h"
 #include "counters/event.h"
 #include "sampler/perfdata_write.h"
 #include "sampler/rings.h"
@@ -42,9 +43,10 @@ struct sampling_event {
     const struct event *event;
     char *name;
     struct perf_event_attr attr;
-    bool user_only; /* the kernel's part was left out for lack of permission */
-    int *fds;       /* for each CPU all tasks; -1 where it was gone */
-    uint64_t *ids;  /* of those that are there */
+    struct dynamic_event dynamic; /* of a probe that children inherit */
+    bool user_only;               /* the kernel's part was left out for lack of permission */
+    int *fds;                     /* for each CPU all tasks; -1 where it was gone */
+    uint64_t *ids;                /* of those that are there */
     size_t id_count;
 };
 

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define CACHE_SUFFIX ".symtab"
+#define SYMBOLS_ENDING ".symtab"
 #define TEMPORARY_SUFFIX ".tmp"
 #define DAY_S 86400
 
@@ -35,16 +35,16 @@ char *cache_folder(const struct symbols_options *options)
     return home && home[0] == '/' ? memory_printf("%s/.cache/assay/symbols", home) : NULL;
 }
 
-static char *entry_path(const char *folder, const struct build_id *id)
+static char *entry_path(const char *folder, const struct build_id *id, const char *ending)
 {
     char hex[2 * BUILD_ID_MAX + 1];
-    return memory_printf("%s/%s" CACHE_SUFFIX, folder, build_id_format(id, hex));
+    return memory_printf("%s/%s%s", folder, build_id_format(id, hex), ending);
 }
 
-int cache_load(const char *folder, const struct build_id *id, const char *source,
-               struct symtab *ret_table, struct error *err)
+int cache_map(const char *folder, const struct build_id *id, const char *ending,
+              struct sealed_block *ret_block, struct error *err)
 {
-    CLEANUP(memory_freep) char *path = entry_path(folder, id);
+    CLEANUP(memory_freep) char *path = entry_path(folder, id, ending);
     CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0)
@@ -52,15 +52,21 @@ int cache_load(const char *folder, const struct build_id *id, const char *source
     /* Somebody else's file could give anything any name. */
     if (!S_ISREG(st.st_mode) || st.st_size <= 0 || (st.st_uid != geteuid() && st.st_uid != 0))
         return error_set(err, -EPERM, "%s: not a file of this user", path);
-    void *block = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (block == MAP_FAILED)
+    void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (bytes == MAP_FAILED)
         return error_errno(err, -errno, "%s", path);
-    int r = symtab_unseal(ret_table, block, (size_t)st.st_size, true, id, source, err);
-    if (r < 0)
-        return error_wrap(err, r, "%s", path);
+    *ret_block = (struct sealed_block){.bytes = bytes, .size = (size_t)st.st_size, .mapped = true};
     if (clock_read_ns(CLOCK_REALTIME) / NS_PER_S > (uint64_t)st.st_mtime + DAY_S)
         futimens(fd, NULL);
     return 0;
+}
+
+int cache_load(const char *folder, const struct build_id *id, const char *source,
+               struct symtab *ret_table, struct error *err)
+{
+    struct sealed_block block;
+    int r = cache_map(folder, id, SYMBOLS_ENDING, &block, err);
+    return r < 0 ? r : symtab_unseal(ret_table, block, id, source, err);
 }
 
 static int make_folders(const char *folder)
@@ -100,7 +106,8 @@ static void make_room(const char *folder, uint64_t wanted)
         struct stat st;
         struct cache_file file;
         bool left_over = str_has_suffix(entry->d_name, TEMPORARY_SUFFIX);
-        if ((!left_over && !str_has_suffix(entry->d_name, CACHE_SUFFIX)) ||
+        if ((!left_over && !str_has_suffix(entry->d_name, SYMBOLS_ENDING) &&
+             !str_has_suffix(entry->d_name, CACHE_LINES)) ||
             strlen(entry->d_name) >= sizeof(file.name) ||
             fstatat(dirfd(directory), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
@@ -137,16 +144,22 @@ static int write_entry(const char *path, const void *bytes, size_t size, struct 
     return r < 0 ? error_errno(err, r, "%s", path) : 0;
 }
 
-int cache_store(const char *folder, const struct build_id *id, const char *source,
-                struct symtab *table, struct error *err)
+int cache_write(const char *folder, const struct build_id *id, const char *ending,
+                const struct sealed_block *block, struct error *err)
 {
-    if (table->block_size > CACHE_BYTES_MAX / 4)
-        return error_set(err, -EFBIG, "a table of %zu bytes is not cached", table->block_size);
+    if (block->size > CACHE_BYTES_MAX / 4)
+        return error_set(err, -EFBIG, "a table of %zu bytes is not cached", block->size);
     int r = make_folders(folder);
     if (r < 0)
         return error_errno(err, r, "%s", folder);
-    make_room(folder, table->block_size);
+    make_room(folder, block->size);
+    CLEANUP(memory_freep) char *path = entry_path(folder, id, ending);
+    return write_entry(path, block->bytes, block->size, err);
+}
+
+int cache_store(const char *folder, const struct build_id *id, const char *source,
+                struct symtab *table, struct error *err)
+{
     symtab_seal(table, id, source);
-    CLEANUP(memory_freep) char *path = entry_path(folder, id);
-    return write_entry(path, table->block, table->block_size, err);
+    return cache_write(folder, id, SYMBOLS_ENDING, &table->block, err);
 }

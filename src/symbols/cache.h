@@ -13,15 +13,22 @@
 #include "symbols/symtab.h"
 
 #define CACHE_BYTES_MAX (1ull << 30)
+#define CACHE_LINES ".lines" /* the ending of a table of source lines */
 
 /* Where the options and the environment put it; NULL when they switch it off or there is no home.
  * The caller frees it. */
 char *cache_folder(const struct symbols_options *options);
 
-/* source NULL: whatever it was made from. */
+/* Maps the file of a build-id with that ending, unchecked. */
+int cache_map(const char *folder, const struct build_id *id, const char *ending,
+              struct sealed_block *ret_block, struct error *err);
+/* Writes a block that is sealed; failure costs nothing but the next time. */
+int cache_write(const char *folder, const struct build_id *id, const char *ending,
+                const struct sealed_block *block, struct error *err);
+
+/* The table of symbols.  source NULL: whatever it was made from. */
 int cache_load(const char *folder, const struct build_id *id, const char *source,
                struct symtab *ret_table, struct error *err);
-/* Seals and writes the table; failure costs nothing but the next time. */
 int cache_store(const char *folder, const struct build_id *id, const char *source,
                 struct symtab *table, struct error *err);
 

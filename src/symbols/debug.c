@@ -6,8 +6,6 @@
 #include "symbols/debug_unit.h"
 #include "symbols/dwarf_constants.h"
 
-#define CHAIN_LENGTH_MAX 256u /* inlined calls within each other that are shown */
-
 struct debug {
     struct dwarf *dwarf;
     struct unit *units; /* those with code */
@@ -66,8 +64,7 @@ void debug_free(struct debug *d)
 {
     if (!d)
         return;
-    for (size_t i = 0; i < d->unit_count; i++)
-        unit_done(&d->units[i]);
+    debug_drop(d);
     free(d->units);
     range_map_done(&d->map);
     dwarf_close(d->dwarf);
@@ -80,86 +77,117 @@ uint32_t debug_unit_at(const struct debug *d, uint64_t address)
     return unit == RANGE_NONE ? DEBUG_NO_UNIT : unit;
 }
 
-static const struct function *make_function(struct module *m, const struct unit_origin *o)
+void debug_decode(struct debug *d, uint32_t unit)
 {
-    const char *name = o->name || o->linkage_name ? o->name : "[inlined]";
-    pthread_mutex_lock(&m->lock);
-    const struct function *f = module_inlined(m, name, o->linkage_name, o->file, o->line);
-    pthread_mutex_unlock(&m->lock);
-    return f;
+    if (!d->units[unit].is_decoded)
+        unit_decode(&d->units[unit]);
 }
 
-static const struct function *inlined_function(struct unit *u, struct module *m, uint32_t origin)
+void debug_drop(struct debug *d)
 {
-    struct unit_origin *o = unit_origin(u, origin);
-    if (!o->function)
-        o->function = make_function(m, o);
-    return o->function;
-}
-
-/* The function with the code: the symbol table's, or DWARF's where that has none. */
-static const struct function *outer_function(struct unit *u, struct module *m,
-                                             const struct unit_node *node,
-                                             struct function_entry *symbol)
-{
-    if (!node)
-        return symbol ? &symbol->function : NULL;
-    if (!symbol)
-        return inlined_function(u, m, node->origin);
-    /* Only this unit has the function's start, so only this thread writes here. */
-    struct function *f = &symbol->function;
-    if (!f->declared_file) {
-        const struct unit_origin *o = unit_origin(u, node->origin);
-        if (o->file) {
-            pthread_mutex_lock(&m->lock);
-            f->declared_file = arena_strdup(&m->arena, o->file);
-            f->declared_line = o->line;
-            pthread_mutex_unlock(&m->lock);
-        }
+    for (size_t i = 0; i < d->unit_count; i++) {
+        if (!d->units[i].is_decoded)
+            continue;
+        unit_drop(&d->units[i]);
     }
-    return f;
 }
 
-static void answer(struct unit *unit, struct module *m, const struct debug_query *q,
-                   struct arena *arena)
+/* Makes [*start, *end) no larger than the row of a map that an address lies in. */
+static void narrow(const struct range_map *map, uint64_t address, uint64_t *start, uint64_t *end)
 {
-    struct symbols_frame chain[CHAIN_LENGTH_MAX];
-    uint32_t count = 0;
-    struct symbols_frame frame = {0};
-    const struct dwarf_line *line = unit_line_at(unit, q->address);
-    if (line && line->file != UINT32_MAX) {
-        frame.file = unit_path(unit, line->file);
-        frame.line = line->line;
+    size_t low = 0, high = map->count; /* the first that starts behind the address */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (map->starts[middle] <= address)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    uint32_t at = unit->has_nodes ? range_map_find(&unit->map, q->address) : RANGE_NONE;
-    const struct unit_node *node = at == RANGE_NONE ? NULL : &unit->nodes[at];
-    while (node && node->parent != UNIT_NO_PARENT) {
-        if (count < CHAIN_LENGTH_MAX - 1) {
-            frame.function = inlined_function(unit, m, node->origin);
-            frame.inlined = true;
-            chain[count++] = frame;
-        }
-        frame.file = unit_call_path(unit, node->call_file);
-        frame.line = node->call_line;
-        node = &unit->nodes[node->parent];
-    }
-    frame.function = outer_function(unit, m, node, q->function);
-    frame.inlined = false;
-    chain[count++] = frame;
-    struct symbols_frame *frames = arena_alloc(arena, count * sizeof(*frames));
-    memcpy(frames, chain, count * sizeof(*frames));
-    q->request->frames = frames;
-    q->request->frame_count = count;
+    if (low > 0 && map->starts[low - 1] > *start)
+        *start = map->starts[low - 1];
+    if (low < map->count && map->starts[low] < *end)
+        *end = map->starts[low];
 }
 
-void debug_resolve(struct debug *d, struct module *module, uint32_t unit, bool inlines,
-                   const struct debug_query *queries, size_t count, struct arena *arena)
+/* One unit's functions on their way into a table: what was copied has its number there. */
+struct copy {
+    struct unit *unit;
+    struct linetab *table;
+};
+
+static uint32_t copy_node(struct copy *c, uint32_t index)
 {
-    struct unit *u = &d->units[unit];
-    if (!u->has_lines)
-        unit_decode_lines(u);
-    if (inlines && !u->has_nodes)
-        unit_decode_nodes(u);
-    for (size_t i = 0; i < count; i++)
-        answer(u, module, &queries[i], arena);
+    struct unit *u = c->unit;
+    const struct unit_node *node = &u->nodes[index];
+    if (!u->copied_nodes)
+        u->copied_nodes = memory_zalloc(u->node_count, sizeof(*u->copied_nodes));
+    if (u->copied_nodes[index])
+        return u->copied_nodes[index] - 1;
+    uint32_t parent = node->parent == UNIT_NO_PARENT ? LINETAB_NONE : copy_node(c, node->parent);
+    const struct unit_origin *o = unit_origin(u, node->origin);
+    uint32_t origin = linetab_add_origin(c->table, o->name, o->linkage_name, o->file, o->line);
+    uint32_t file = linetab_add_file(c->table, unit_call_path(u, node->call_file));
+    uint32_t copied =
+        linetab_add_node(c->table, (struct linetab_node){parent, origin, file, node->call_line});
+    u->copied_nodes[index] = copied + 1;
+    return copied;
+}
+
+static void copy_lines(struct copy *c, uint64_t start, uint64_t end)
+{
+    const struct unit *u = c->unit;
+    size_t low = 0, high = u->line_count; /* the first behind the start */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (u->lines[middle].address <= start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low ? low - 1 : low; i < u->line_count && u->lines[i].address < end; i++) {
+        const struct dwarf_line *line = &u->lines[i];
+        uint64_t from = line->address > start ? line->address : start;
+        uint32_t file = line->file == UINT32_MAX
+                            ? LINETAB_NONE
+                            : linetab_add_file(c->table, unit_path(c->unit, line->file));
+        linetab_add_line(c->table, (uint32_t)(from - start), file, line->line);
+    }
+}
+
+static void copy_rows(struct copy *c, uint64_t start, uint64_t end)
+{
+    const struct range_map *map = &c->unit->map;
+    size_t low = 0, high = map->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (map->starts[middle] <= start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low ? low - 1 : low; i < map->count && map->starts[i] < end; i++) {
+        uint64_t from = map->starts[i] > start ? map->starts[i] : start;
+        uint32_t node = map->owners[i] == RANGE_NONE ? LINETAB_NONE : copy_node(c, map->owners[i]);
+        linetab_add_row(c->table, (uint32_t)(from - start), node);
+    }
+}
+
+uint64_t debug_copy(struct debug *d, uint64_t address, struct linetab *table)
+{
+    uint64_t start = 0, end = UINT64_MAX;
+    uint32_t unit = debug_unit_at(d, address);
+    narrow(&d->map, address, &start, &end);
+    if (unit != DEBUG_NO_UNIT) {
+        struct copy c = {&d->units[unit], table};
+        narrow(&c.unit->roots, address, &start, &end);
+        /* Offsets have 32 bits; what is larger is no function. */
+        if (address - start > UINT32_MAX / 2)
+            start = address;
+        if (end - start > UINT32_MAX)
+            end = start + UINT32_MAX;
+        copy_lines(&c, start, end);
+        copy_rows(&c, start, end);
+    }
+    linetab_add_span(table, start, end);
+    return end;
 }

@@ -3,14 +3,16 @@
  * DWARF of one file: source lines and inlined functions.
  *
  * A file is indexed once: which compilation unit has which addresses.  A unit that is hit is
- * decoded once, its lines and its tree of inlined calls into sorted arrays; addresses are then
- * looked up there.  Different units of one file may be decoded by different threads.
+ * decoded once, its lines and its tree of inlined calls into sorted arrays; from there the
+ * functions that are hit are copied into a struct linetab, which outlives the decoded unit.
+ *
+ * Threads: different units of one file may be decoded by different threads at the same time.
  */
 #ifndef ASSAY_SYMBOLS_DEBUG_H
 #define ASSAY_SYMBOLS_DEBUG_H
 
-#include "base/arena.h"
-#include "symbols/internal.h"
+#include "symbols/image.h"
+#include "symbols/linetab.h"
 
 #include <stdint.h>
 
@@ -25,16 +27,12 @@ void debug_free(struct debug *debug);
 
 /* The unit that has an address, in the file's own terms. */
 uint32_t debug_unit_at(const struct debug *debug, uint64_t address);
-
-struct debug_query {
-    uint64_t address; /* in the file's own terms */
-    struct symbols_request *request;
-    struct function_entry *function; /* from the table of symbols; may be NULL */
-};
-
-/* Fills in the frames of requests that lie in one unit; frames come from the arena.  Called without
- * the module's lock, for one unit by one thread at a time. */
-void debug_resolve(struct debug *debug, struct module *module, uint32_t unit, bool inlines,
-                   const struct debug_query *queries, size_t count, struct arena *arena);
+/* Decodes a unit, unless it is. */
+void debug_decode(struct debug *debug, uint32_t unit);
+/* Adds the function at an address to the table and returns where it ends; its unit must be decoded.
+ * Where there is none, what is added says so, lest it be looked for again. */
+uint64_t debug_copy(struct debug *debug, uint64_t address, struct linetab *table);
+/* Frees the decoded units. */
+void debug_drop(struct debug *debug);
 
 #endif

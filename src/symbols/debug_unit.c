@@ -14,9 +14,8 @@
 
 #define DEPTH_MAX 512u
 #define NODE_COUNT_MAX (16u << 20)
-#define ORIGIN_CHAIN_MAX 8 /* abstract origins and specifications that refer to each other */
 
-void unit_done(struct unit *u)
+void unit_drop(struct unit *u)
 {
     free(u->lines);
     free(u->files.items);
@@ -25,35 +24,19 @@ void unit_done(struct unit *u)
     free(u->split_paths);
     free(u->nodes);
     free(u->origins);
+    free(u->copied_nodes);
+    free(u->scopes);
     range_map_done(&u->map);
+    range_map_done(&u->roots);
     dwarf_abbrevs_done(&u->abbrevs);
     dwarf_abbrevs_done(&u->other_abbrevs);
     dwarf_close(u->split);
     arena_done(&u->arena);
-}
-
-void unit_decode_lines(struct unit *u)
-{
-    u->has_lines = true;
-    dwarf_read_lines(u->dwarf, u->header, &u->files, &u->lines, &u->line_count);
-    u->paths = memory_zalloc(u->files.count, sizeof(*u->paths));
-}
-
-const struct dwarf_line *unit_line_at(const struct unit *u, uint64_t address)
-{
-    size_t low = 0, high = u->line_count; /* the first that is behind the address */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (u->lines[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? &u->lines[low - 1] : NULL;
+    *u = (struct unit){.dwarf = u->dwarf, .header = u->header};
 }
 
 /* The file's folder may itself be relative to that of the unit. */
-static const char *make_path(struct arena *arena, const char *base, const struct dwarf_file *file)
+const char *unit_make_path(struct arena *arena, const char *base, const struct dwarf_file *file)
 {
     CLEANUP(strbuf_done) struct strbuf folder = {0}, path = {0};
     if (!file->name)
@@ -70,7 +53,7 @@ static const char *path_of(struct unit *u, const struct dwarf_files *files, cons
     if (file >= files->count)
         return NULL;
     if (!paths[file])
-        paths[file] = make_path(&u->arena, u->header->folder, &files->items[file]);
+        paths[file] = unit_make_path(&u->arena, u->header->folder, &files->items[file]);
     return paths[file];
 }
 
@@ -95,12 +78,13 @@ struct walk {
     const struct dwarf *dwarf;
     const struct dwarf_unit *header;
     const struct dwarf_abbrevs *abbrevs;
-    size_t node_capacity, origin_capacity;
-    struct range *ranges;
-    size_t range_count, range_capacity;
+    size_t node_capacity, origin_capacity, scope_capacity;
+    struct range *ranges, *roots;
+    size_t range_count, range_capacity, root_count, root_capacity;
     uint32_t *table; /* of origins by offset: index + 1, open addressing */
     size_t table_size;
     uint32_t node, depth; /* of the ranges that are being added */
+    bool inlined;
 };
 
 /* Blocks, types (methods of local classes, Rust) and namespaces (clang) can have functions in them;
@@ -169,8 +153,10 @@ static uint32_t intern_origin(struct walk *w, uint64_t offset, bool alternate)
 static void take_range(void *context, uint64_t start, uint64_t end)
 {
     struct walk *w = context;
-    ARRAY_PUSH(w->ranges, w->range_count, w->range_capacity) =
-        (struct range){.start = start, .end = end, .owner = w->node, .priority = w->depth};
+    struct range range = {.start = start, .end = end, .owner = w->node, .priority = w->depth};
+    ARRAY_PUSH(w->ranges, w->range_count, w->range_capacity) = range;
+    if (!w->inlined)
+        ARRAY_PUSH(w->roots, w->root_count, w->root_capacity) = range;
 }
 
 /* Adds a node for a function or an inlined call at an offset, if it has code.  Returns whose
@@ -184,6 +170,7 @@ static uint32_t add_node(struct walk *w, const struct die_values *v, bool inline
         return parent;
     w->node = (uint32_t)u->node_count;
     w->depth = depth;
+    w->inlined = inlined;
     dwarf_each_range(w->dwarf, w->header, &v->pc, take_range, w);
     if (w->range_count == before)
         return inlined ? parent : UNIT_NO_PARENT;
@@ -253,19 +240,47 @@ static bool jump_to_sibling(const struct walk *w, const struct die_values *v, st
     return true;
 }
 
+/* What holds for the DIEs of one depth. */
+struct level {
+    uint32_t node;   /* the function or call that they are in */
+    uint32_t scope;  /* the namespace or class */
+    uint32_t opened; /* the same, if it is their own parent */
+};
+
+static bool is_scope(uint16_t tag)
+{
+    return tag == TAG_namespace || tag == TAG_class_type || tag == TAG_structure_type ||
+           tag == TAG_union_type;
+}
+
+static uint32_t add_scope(struct walk *w, uint16_t tag, uint64_t offset, uint32_t parent)
+{
+    struct unit *u = w->unit;
+    if (u->scope_count >= NODE_COUNT_MAX)
+        return parent;
+    ARRAY_PUSH(u->scopes, u->scope_count, w->scope_capacity) =
+        (struct unit_scope){.offset = offset,
+                            .end = w->header->end,
+                            .parent = parent,
+                            .is_namespace = tag == TAG_namespace};
+    return (uint32_t)u->scope_count - 1;
+}
+
 static void walk_dies(struct walk *w)
 {
     const struct dwarf_bytes *info = &w->dwarf->sections[DWARF_INFO];
     struct cursor c = {info->bytes + w->header->die_offset, info->bytes + w->header->end, false};
-    uint32_t parents[DEPTH_MAX];
+    struct level levels[DEPTH_MAX];
     uint32_t depth = 0;
-    parents[0] = UNIT_NO_PARENT;
+    levels[0] = (struct level){UNIT_NO_PARENT, UNIT_NO_PARENT, UNIT_NO_PARENT};
     while (c.at < c.end && !c.bad) {
         uint64_t offset = (uint64_t)(c.at - info->bytes);
         uint64_t code = cursor_uleb(&c);
         if (code == 0) { /* the end of a row of siblings */
             if (depth <= 1)
                 break;
+            if (levels[depth].opened != UNIT_NO_PARENT)
+                w->unit->scopes[levels[depth].opened].end = offset;
             depth--;
             continue;
         }
@@ -273,11 +288,11 @@ static void walk_dies(struct walk *w)
             break;
         const struct dwarf_abbrev *abbrev = &w->abbrevs->by_code[code];
         bool inlined = abbrev->tag == TAG_inlined_subroutine;
-        uint32_t parent = parents[depth];
+        struct level below = {levels[depth].node, levels[depth].scope, UNIT_NO_PARENT};
         struct die_values v;
         if (inlined || abbrev->tag == TAG_subprogram) {
             read_values(w, abbrev, &c, &v);
-            parent = add_node(w, &v, inlined, offset, parent, depth);
+            below.node = add_node(w, &v, inlined, offset, below.node, depth);
         } else if (abbrev->has_children && depth > 0 && !can_hold_code(abbrev->tag)) {
             read_values(w, abbrev, &c, &v);
             if (jump_to_sibling(w, &v, &c))
@@ -285,13 +300,15 @@ static void walk_dies(struct walk *w)
         } else {
             dwarf_skip_die(w->abbrevs, abbrev, &c);
         }
-        if (abbrev->has_children) {
-            if (depth + 1 >= DEPTH_MAX)
-                break;
-            parents[++depth] = parent;
-        } else if (depth == 0) {
+        if (!abbrev->has_children && depth == 0)
             break;
-        }
+        if (!abbrev->has_children)
+            continue;
+        if (depth + 1 >= DEPTH_MAX)
+            break;
+        if (is_scope(abbrev->tag))
+            below.scope = below.opened = add_scope(w, abbrev->tag, offset, below.scope);
+        levels[++depth] = below;
     }
 }
 
@@ -307,9 +324,11 @@ static void open_split(struct unit *u)
     u->split_paths = memory_zalloc(u->split_files.count, sizeof(*u->split_paths));
 }
 
-void unit_decode_nodes(struct unit *u)
+void unit_decode(struct unit *u)
 {
-    u->has_nodes = true;
+    u->is_decoded = true;
+    dwarf_read_lines(u->dwarf, u->header, &u->files, &u->lines, &u->line_count);
+    u->paths = memory_zalloc(u->files.count, sizeof(*u->paths));
     open_split(u);
     struct walk w = {.unit = u,
                      .dwarf = u->split ? u->split : u->dwarf,
@@ -318,119 +337,8 @@ void unit_decode_nodes(struct unit *u)
     dwarf_read_abbrevs(w.dwarf, w.header, &u->abbrevs);
     walk_dies(&w);
     range_map_build(&u->map, w.ranges, w.range_count);
+    range_map_build(&u->roots, w.roots, w.root_count);
     free(w.ranges);
+    free(w.roots);
     free(w.table);
-}
-
-/* Reads the DIE of a function; what it leaves to another one is read there. */
-struct origin_values {
-    struct dwarf_value name, linkage_name, file, line, next;
-};
-
-static void take_origin_attribute(struct origin_values *v, uint16_t name, struct dwarf_value value)
-{
-    switch (name) {
-    case AT_name:
-        v->name = value;
-        break;
-    case AT_linkage_name:
-    case AT_MIPS_linkage_name:
-        v->linkage_name = value;
-        break;
-    case AT_decl_file:
-        v->file = value;
-        break;
-    case AT_decl_line:
-        v->line = value;
-        break;
-    case AT_abstract_origin:
-    case AT_specification:
-        v->next = value;
-        break;
-    default:
-        break;
-    }
-}
-
-static const struct dwarf_abbrevs *abbrevs_of(struct unit *u, const struct dwarf *d,
-                                              const struct dwarf_unit *unit)
-{
-    if (unit == u->abbrevs.unit)
-        return &u->abbrevs;
-    if (unit != u->other_abbrevs.unit) {
-        dwarf_abbrevs_done(&u->other_abbrevs);
-        dwarf_read_abbrevs(d, unit, &u->other_abbrevs);
-    }
-    return &u->other_abbrevs;
-}
-
-static bool read_origin_die(struct unit *u, const struct dwarf *d, const struct dwarf_unit *unit,
-                            uint64_t offset, struct origin_values *ret)
-{
-    const struct dwarf_bytes *info = &d->sections[DWARF_INFO];
-    const struct dwarf_abbrevs *abbrevs = abbrevs_of(u, d, unit);
-    struct cursor c = {info->bytes + offset, info->bytes + unit->end, false};
-    *ret = (struct origin_values){0};
-    uint64_t code = cursor_uleb(&c);
-    if (c.bad || code >= abbrevs->count || abbrevs->by_code[code].tag == 0)
-        return false;
-    const struct dwarf_abbrev *abbrev = &abbrevs->by_code[code];
-    const struct dwarf_attribute *attribute = abbrevs->attributes + abbrev->first_attribute;
-    for (size_t i = 0; i < abbrev->attribute_count && !c.bad; i++, attribute++)
-        take_origin_attribute(ret, attribute->name, dwarf_read_value(unit, &c, attribute));
-    return !c.bad;
-}
-
-/* Files are numbered by the unit that the DIE is in. */
-static const char *declared_path(struct unit *u, const struct dwarf *d,
-                                 const struct dwarf_unit *unit, uint64_t file)
-{
-    const struct dwarf_unit *own = u->split ? &u->split->units[0] : u->header;
-    if (unit == own)
-        return file < UINT32_MAX ? unit_call_path(u, (uint32_t)file) : NULL;
-    struct dwarf_unit other = *unit;
-    struct dwarf_pc pc;
-    struct dwarf_files files;
-    if (!dwarf_read_unit_die(d, &other, &pc))
-        return NULL;
-    dwarf_read_lines(d, &other, &files, NULL, NULL);
-    const char *path =
-        file < files.count ? make_path(&u->arena, other.folder, &files.items[file]) : NULL;
-    free(files.items);
-    return path;
-}
-
-static void read_origin(struct unit *u, struct unit_origin *o)
-{
-    const struct dwarf *d = u->split ? u->split : u->dwarf;
-    uint64_t offset = o->offset;
-    bool alternate = o->alternate;
-    for (int i = 0; i < ORIGIN_CHAIN_MAX; i++) {
-        if (alternate)
-            d = d->alternate;
-        const struct dwarf_unit *unit = d ? dwarf_unit_at(d, offset) : NULL;
-        struct origin_values v;
-        if (!unit || !read_origin_die(u, d, unit, offset, &v))
-            return;
-        if (!o->name)
-            o->name = dwarf_string(d, unit, v.name);
-        if (!o->linkage_name)
-            o->linkage_name = dwarf_string(d, unit, v.linkage_name);
-        if (!o->file && v.file.form)
-            o->file = declared_path(u, d, unit, dwarf_number(v.file));
-        if (!o->line)
-            o->line = (uint32_t)dwarf_number(v.line);
-        if (!dwarf_reference(unit, v.next, &offset, &alternate))
-            return;
-    }
-}
-
-struct unit_origin *unit_origin(struct unit *u, uint32_t origin)
-{
-    struct unit_origin *o = &u->origins[origin];
-    if (!o->is_read) {
-        o->is_read = true;
-        read_origin(u, o);
-    }
-    return o;
 }

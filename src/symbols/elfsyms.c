@@ -125,7 +125,7 @@ static void add_table(struct symtab_builder *builder, const struct image *image,
             const struct image_section *home = &image->sections[symbol.st_shndx];
             limit = home->address + home->size;
         }
-        symtab_add(builder, symbol.st_value, symbol.st_size, limit, binding_of(&symbol), 0, name,
+        symtab_add(builder, symbol.st_value, symbol.st_size, limit, binding_of(&symbol), name,
                    length);
     }
 }
@@ -297,7 +297,7 @@ static void name_entry(const struct plt_scan *scan, uint64_t address, uint64_t s
     CLEANUP(strbuf_done) struct strbuf text = {0};
     strbuf_append(&text, name, length);
     strbuf_puts(&text, "@plt");
-    symtab_add(scan->builder, address, size, UINT64_MAX, SYMTAB_LOCAL, 0, text.data, text.length);
+    symtab_add(scan->builder, address, size, UINT64_MAX, SYMTAB_LOCAL, text.data, text.length);
 }
 
 /* jmp *slot(%rip), alone, behind bnd, behind endbr64, or behind both. */

@@ -181,6 +181,8 @@ static int read_sections(struct image *image, const Elf64_Ehdr *header, struct e
 static bool notes_build_id(const struct image *image, uint64_t offset, uint64_t size,
                            struct build_id *ret)
 {
+    if (offset >= image->size)
+        return false;
     if (size > NOTE_BYTES_MAX)
         size = NOTE_BYTES_MAX;
     CLEANUP(memory_freep) uint8_t *notes = memory_alloc((size_t)size);
@@ -211,11 +213,13 @@ static bool notes_build_id(const struct image *image, uint64_t offset, uint64_t 
 static void read_segments(struct image *image, const Elf64_Ehdr *header)
 {
     size_t entry = image->is_64bit ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
-    if (header->e_phoff == 0 || header->e_phentsize < entry)
+    if (header->e_phoff == 0 || header->e_phoff >= image->size || header->e_phentsize < entry)
         return;
-    size_t size = (size_t)header->e_phnum * header->e_phentsize;
-    CLEANUP(memory_freep) uint8_t *table = memory_alloc(size);
-    size_t count = image_read(image, header->e_phoff, table, size) / header->e_phentsize;
+    uint64_t size = (uint64_t)header->e_phnum * header->e_phentsize;
+    if (size > image->size - header->e_phoff)
+        size = image->size - header->e_phoff;
+    CLEANUP(memory_freep) uint8_t *table = memory_alloc((size_t)size);
+    size_t count = image_read(image, header->e_phoff, table, (size_t)size) / header->e_phentsize;
     image->segments = memory_zalloc(count, sizeof(*image->segments));
     for (size_t i = 0; i < count; i++) {
         Elf64_Phdr p;
@@ -407,6 +411,16 @@ bool image_address_to_offset(const struct image *image, uint64_t address, uint64
         }
     }
     return false;
+}
+
+void image_describe(const struct image *image, struct strbuf *out)
+{
+    struct stat st;
+    if (!image || image->fd < 0 || fstat(image->fd, &st) < 0)
+        strbuf_puts(out, "- ");
+    else
+        strbuf_printf(out, "%s %lld %lld.%09ld ", image->path, (long long)st.st_size,
+                      (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
 char *image_debuglink(const struct image *image, uint32_t *ret_crc)

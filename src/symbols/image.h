@@ -69,6 +69,10 @@ int image_section_bytes(const struct image *image, const struct image_section *s
 bool image_offset_to_address(const struct image *image, uint64_t offset, uint64_t *ret_address);
 bool image_address_to_offset(const struct image *image, uint64_t address, uint64_t *ret_offset);
 
+/* Appends which file this is, so that a table made from it is not used when it has changed.
+ * image may be NULL. */
+void image_describe(const struct image *image, struct strbuf *out);
+
 /* The debug file's name and checksum in .gnu_debuglink; the caller frees the name.  NULL: none. */
 char *image_debuglink(const struct image *image, uint32_t *ret_crc);
 

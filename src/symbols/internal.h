@@ -20,6 +20,7 @@
 
 struct cfi;
 struct debug;
+struct linetab;
 
 /* A function and the one frame that answers "names only", so that such answers cost nothing. */
 struct function_entry {
@@ -67,18 +68,22 @@ struct module {
     struct symtab table;
     struct function_entry **functions; /* by symbol or piece */
     size_t function_count;
-    struct module **parts; /* of the kernel: what symtab_symbol.part numbers, from 1 on */
-    size_t part_count;
+    bool is_cached;       /* the kernel's table lacks what was made at run time: that is in */
+    struct module *rest;  /* this one, once it is asked for */
     uint64_t kernel_text; /* where the kernel's text begins, as recorded; 0: not known */
     struct code_piece *pieces;
     size_t piece_count, piece_capacity;
     uint64_t pieces_end;
     struct function_entry **inlined; /* hash table of those known as inlined only */
     size_t inlined_count, inlined_size;
-    struct arena arena; /* functions, names, pieces */
-    bool debug_tried;
-    struct debug *debug;       /* NULL: no DWARF */
-    uint64_t debug_shift;      /* added to the table's addresses to give those of the DWARF */
+    struct arena arena; /* functions, names, pieces, paths */
+    bool lines_tried;
+    struct linetab *lines;    /* NULL: there can be none */
+    char *lines_source;       /* what it is made from */
+    struct image lines_image; /* that has the DWARF, until it is opened */
+    bool has_lines_image;
+    uint64_t lines_shift;      /* added to the table's addresses to give those of the DWARF */
+    struct debug *debug;       /* NULL until it is needed */
     _Atomic(struct cfi *) cfi; /* published with release, read with acquire */
 };
 
@@ -122,8 +127,12 @@ struct function_entry *module_function_at(struct module *module, uint64_t addres
 /* Of two calls with the same names and place, the second gives the first one's result. */
 const struct function *module_inlined(struct module *module, const char *name,
                                       const char *linkage_name, const char *file, uint32_t line);
-/* Opens the DWARF, if there is any. */
+/* The table of source lines, with what earlier runs left of it; NULL when there is no DWARF. */
+struct linetab *module_lines(struct module *module);
+/* Opens the DWARF for what the table lacks; NULL when it cannot be read. */
 struct debug *module_debug(struct module *module);
+/* Keeps the table for later runs, if it has changed. */
+void module_store_lines(struct module *module);
 /* The piece of registered code at an address; NULL when there is none. */
 const struct code_piece *module_piece_at(const struct module *module, uint64_t address);
 /* Adds one (takes the lock itself) and returns its first address.  details, which may be NULL,
@@ -131,7 +140,7 @@ const struct code_piece *module_piece_at(const struct module *module, uint64_t a
 uint64_t module_add_piece(struct module *module, const char *name, uint64_t size,
                           const struct code_piece *details);
 /* The address in terms of the DWARF. */
-uint64_t module_debug_address(struct module *module, uint64_t address);
+uint64_t module_lines_address(struct module *module, uint64_t address);
 
 /* locate.c */
 
@@ -148,6 +157,8 @@ char *locate_in_perf_cache(const struct symbols *symbols, const struct build_id 
 
 /* kernel.c: builds the table of the kernel. */
 void kernel_load_table(struct module *kernel);
+/* Where to look for what the cached table lacks; NULL when it lacks nothing. */
+struct module *kernel_rest(struct module *kernel);
 /* What to add to the table's addresses to have those of a vmlinux file. */
 uint64_t kernel_shift(struct module *kernel, const struct image *vmlinux);
 

@@ -8,10 +8,8 @@
 #include "symbols/symtab.h"
 
 struct kallsyms {
-    struct symtab table; /* symbol.part: 0 for the kernel itself, i + 1 for part_names[i] */
-    char **part_names;   /* "[ext4]" */
-    size_t part_count;
-    bool restricted; /* all addresses are zero */
+    struct symtab table; /* the part of a symbol: "" for the kernel itself, "[ext4]" */
+    bool restricted;     /* all addresses are zero */
     size_t bad_lines;
 };
 

@@ -3,7 +3,6 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "symbols/cache.h"
-#include "symbols/debug.h"
 #include "symbols/elfsyms.h"
 #include "symbols/internal.h"
 #include "symbols/perfmap.h"
@@ -23,17 +22,6 @@ bool module_open(struct module *m)
     return m->has_image;
 }
 
-/* What a table is made from, so that a cached one is not used when that has changed. */
-static void describe_source(struct strbuf *out, const struct image *image)
-{
-    struct stat st;
-    if (!image || image->fd < 0 || fstat(image->fd, &st) < 0)
-        strbuf_puts(out, "- ");
-    else
-        strbuf_printf(out, "%s %lld %lld.%09ld ", image->path, (long long)st.st_size,
-                      (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
-}
-
 static void load_file_table(struct module *m)
 {
     const char *folder = m->symbols->cache_folder;
@@ -43,8 +31,8 @@ static void load_file_table(struct module *m)
     if (!has_code || !elfsyms_has_symtab(&m->image))
         has_debug = locate_debug(m, has_code ? &m->image : NULL, &debug);
     CLEANUP(strbuf_done) struct strbuf source = {0};
-    describe_source(&source, has_code ? &m->image : NULL);
-    describe_source(&source, has_debug ? &debug : NULL);
+    image_describe(has_code ? &m->image : NULL, &source);
+    image_describe(has_debug ? &debug : NULL, &source);
     bool nothing = !has_code && !has_debug;
     bool cached = folder && m->build_id.size &&
                   cache_load(folder, &m->build_id, nothing ? NULL : strbuf_text(&source), &m->table,
@@ -113,8 +101,9 @@ static struct function_entry *table_function(struct module *m, uint32_t symbol)
     e = make_function(m, name, length);
     e->function.start = symtab_to_offset(&m->table, s->start);
     e->function.size = s->size;
-    if (s->part > 0 && s->part <= m->part_count)
-        e->function.module = m->parts[s->part - 1];
+    const char *part = symtab_part(&m->table, symbol);
+    if (*part)
+        e->function.module = symbols_named_module(m->symbols, MODULE_KERNEL, part);
     m->functions[symbol] = e;
     return e;
 }
@@ -154,12 +143,27 @@ static struct function_entry *piece_function(struct module *m, uint64_t address)
     return e;
 }
 
+/* Code that the kernel made at run time. */
+static struct function_entry *rest_function(struct module *kernel, uint64_t address)
+{
+    struct module *rest = kernel_rest(kernel);
+    uint32_t symbol = rest ? symtab_find(&rest->table, address) : SYMTAB_NONE;
+    if (symbol == SYMTAB_NONE)
+        return NULL;
+    struct function_entry *e = table_function(rest, symbol);
+    if (e->function.module == rest)
+        e->function.module = kernel;
+    return e;
+}
+
 struct function_entry *module_function_at(struct module *m, uint64_t address)
 {
     if (m->kind == MODULE_CODE)
         return piece_function(m, address);
     uint32_t symbol = symtab_find(&m->table, symtab_to_address(&m->table, address));
-    return symbol == SYMTAB_NONE ? NULL : table_function(m, symbol);
+    if (symbol != SYMTAB_NONE)
+        return table_function(m, symbol);
+    return m->kind == MODULE_KERNEL ? rest_function(m, address) : NULL;
 }
 
 const struct code_piece *module_piece_at(const struct module *m, uint64_t address)
@@ -241,37 +245,6 @@ const struct function *module_inlined(struct module *m, const char *name, const 
     *head = e;
     m->inlined_count++;
     return &e->function;
-}
-
-struct debug *module_debug(struct module *m)
-{
-    if (m->debug_tried)
-        return m->debug;
-    m->debug_tried = true;
-    struct image debug;
-    if (m->kind == MODULE_KERNEL) {
-        if (m->has_table && locate_vmlinux(m, &m->build_id, &debug)) {
-            m->debug = debug_open(&debug);
-            m->debug_shift = m->debug ? kernel_shift(m, &debug) : 0;
-            image_close(&debug);
-        }
-        return m->debug;
-    }
-    if (m->kind != MODULE_FILE)
-        return NULL;
-    bool has_code = module_open(m);
-    if (has_code)
-        m->debug = debug_open(&m->image);
-    if (!m->debug && locate_debug(m, has_code ? &m->image : NULL, &debug)) {
-        m->debug = debug_open(&debug);
-        image_close(&debug);
-    }
-    return m->debug;
-}
-
-uint64_t module_debug_address(struct module *m, uint64_t address)
-{
-    return symtab_to_address(&m->table, address) + m->debug_shift;
 }
 
 const char *module_file(struct module *m)

@@ -56,7 +56,7 @@ static bool parse_line(const char *at, const char *end, struct symtab_builder *b
     length = strnlen(at, length < SYMBOLS_NAME_MAX ? length : SYMBOLS_NAME_MAX);
     if (length == 0 || size == 0 || start + size < start)
         return false;
-    symtab_add(builder, start, size, UINT64_MAX, SYMTAB_GLOBAL, 0, at, length);
+    symtab_add(builder, start, size, UINT64_MAX, SYMTAB_GLOBAL, at, length);
     return true;
 }
 
@@ -123,7 +123,7 @@ static bool find_map(const struct module *m, struct strbuf *out)
     if (inner <= 0)
         return false;
     CLEANUP(memory_freep)
-    char *path = memory_printf("/proc/%d/root/tmp/perf-%ld.map", (int)m->pid, inner);
+    char *path = memory_printf("/proc/%d/root%s/perf-%ld.map", (int)m->pid, "/tmp", inner);
     return perfmap_read_file(path, out);
 }
 

@@ -55,14 +55,13 @@ static void cover_pop(struct cover *c)
         c->heap[i] = moved;
 }
 
+/* From start on; what was put for the same start before did not last. */
 static void put(struct range_map *map, uint64_t start, uint32_t owner)
 {
-    if (map->count && map->owners[map->count - 1] == owner)
+    if (map->count && map->starts[map->count - 1] == start)
+        map->count--;
+    if (map->count ? map->owners[map->count - 1] == owner : owner == RANGE_NONE)
         return;
-    if (map->count && map->starts[map->count - 1] == start) {
-        map->owners[map->count - 1] = owner;
-        return;
-    }
     map->starts[map->count] = start;
     map->owners[map->count++] = owner;
 }
@@ -73,8 +72,19 @@ static void sweep(struct range_map *map, const struct range *ranges, size_t coun
     struct cover c = {.ranges = ranges, .heap = memory_alloc(count * sizeof(*c.heap))};
     uint64_t at = 0;
     for (size_t next = 0; next < count || c.count;) {
-        if (c.count == 0)
-            at = ranges[next].start;
+        if (c.count == 0) {
+            const struct range *r = &ranges[next];
+            at = r->start;
+            /* Mostly nothing overlaps: then there is nothing to settle. */
+            if (next + 1 == count || ranges[next + 1].start >= r->end) {
+                next++;
+                if (r->end <= at)
+                    continue;
+                put(map, at, r->owner);
+                put(map, r->end, RANGE_NONE);
+                continue;
+            }
+        }
         while (next < count && ranges[next].start == at)
             cover_push(&c, (uint32_t)next++);
         while (c.count && ranges[c.heap[0]].end <= at)
@@ -93,7 +103,10 @@ static void sweep(struct range_map *map, const struct range *ranges, size_t coun
 
 void range_map_build(struct range_map *ret, struct range *ranges, size_t count)
 {
-    if (count)
+    bool sorted = true;
+    for (size_t i = 1; i < count && sorted; i++)
+        sorted = by_start(&ranges[i - 1], &ranges[i]) <= 0;
+    if (!sorted)
         qsort(ranges, count, sizeof(*ranges), by_start);
     ret->starts = memory_alloc((2 * count + 1) * sizeof(*ret->starts));
     ret->owners = memory_alloc((2 * count + 1) * sizeof(*ret->owners));

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches of addresses to names.
+ * Batches of addresses to names, in three steps of jobs that workers take from a common counter:
  *
- * First each module is one job: its table is loaded and its addresses, in order, are looked up.
- * For source lines, addresses that lie in the same compilation unit then form one job each, so that
- * a unit is decoded once and by one thread; workers take jobs from a common counter.
+ * 1. for each module: load its table, look its addresses up in order; for source lines, see which
+ *    addresses its table of lines does not know yet, and in which compilation units they lie;
+ * 2. for each of those units: decode it;
+ * 3. for each module with lines: copy the functions that were hit from the decoded units into the
+ *    table of lines, and answer from there.
  */
 #include "symbols/symbols.h"
 
 #include "base/memory.h"
 #include "symbols/debug.h"
 #include "symbols/internal.h"
+#include "symbols/keysort.h"
 
-#define FEW_REQUESTS 32 /* not worth a thread */
+#define CHAIN_LENGTH_MAX 256u /* inlined calls within each other that are shown */
+#define FEW_REQUESTS 32       /* not worth a thread */
 
 /* A request in the order of work. */
 struct item {
@@ -21,21 +25,19 @@ struct item {
     uint64_t address;
 };
 
-/* The requests of one module; after the first step, where its units' jobs stand. */
+/* The requests of one module. */
 struct run {
     struct module *module;
     struct item *items;
     size_t count;
-    struct debug *debug;
-    struct debug_query *queries; /* those with a unit, in order of addresses */
-    uint32_t *units;             /* of each query */
-    size_t query_count;
+    struct function_entry **functions; /* of the items, where lines are wanted */
+    uint64_t *unknown;                 /* addresses in terms of the DWARF, in order */
+    size_t unknown_count, unknown_capacity;
 };
 
 struct unit_job {
-    struct run *run;
+    struct debug *debug;
     uint32_t unit;
-    size_t first, count; /* of the run's queries */
 };
 
 struct batch {
@@ -90,46 +92,39 @@ static void run_step(struct batch *b, size_t count, bool alone,
         pthread_join(workers[i].thread, NULL);
 }
 
-static int by_module_and_address(const void *a, const void *b)
-{
-    const struct item *x = a, *y = b;
-    if (x->module != y->module)
-        return x->module < y->module ? -1 : 1;
-    return x->address < y->address ? -1 : x->address > y->address;
-}
-
+/* By module, then by address. */
 static struct item *sort_requests(const struct symbols_request *requests, size_t count)
 {
     struct item *items = memory_alloc(count * sizeof(*items));
+    struct keysort_item *keys = memory_alloc(count * sizeof(*keys));
+    for (size_t i = 0; i < count; i++)
+        keys[i] = (struct keysort_item){requests[i].location.address, (uint32_t)i};
+    keysort(keys, count);
     for (size_t i = 0; i < count; i++) {
-        const struct location *l = &requests[i].location;
-        items[i] = (struct item){.module = l->module ? l->module->index : UINT32_MAX,
-                                 .request = (uint32_t)i,
-                                 .address = l->address};
+        const struct module *m = requests[keys[i].index].location.module;
+        keys[i].key = m ? m->index : UINT32_MAX;
     }
-    qsort(items, count, sizeof(*items), by_module_and_address);
+    keysort(keys, count);
+    for (size_t i = 0; i < count; i++)
+        items[i] = (struct item){.module = (uint32_t)keys[i].key,
+                                 .request = keys[i].index,
+                                 .address = requests[keys[i].index].location.address};
+    free(keys);
     return items;
 }
 
-static void find_units(struct run *run, const struct batch *b, struct function_entry **functions)
+/* Which addresses the table of lines does not know yet. */
+static void find_unknown(struct run *run)
 {
     struct module *m = run->module;
-    run->debug = module_debug(m);
-    if (!run->debug)
-        return;
-    run->queries = memory_alloc(run->count * sizeof(*run->queries));
-    run->units = memory_alloc(run->count * sizeof(*run->units));
-    for (size_t i = 0; i < run->count; i++) {
-        uint64_t address = module_debug_address(m, run->items[i].address);
-        uint32_t unit = debug_unit_at(run->debug, address);
-        if (unit == DEBUG_NO_UNIT)
-            continue;
-        run->units[run->query_count] = unit;
-        run->queries[run->query_count++] =
-            (struct debug_query){.address = address,
-                                 .request = &b->requests[run->items[i].request],
-                                 .function = functions[i]};
+    const struct linetab *lines = module_lines(m);
+    for (size_t i = 0; lines && i < run->count; i++) {
+        uint64_t address = module_lines_address(m, run->items[i].address);
+        if (!linetab_find(lines, address))
+            ARRAY_PUSH(run->unknown, run->unknown_count, run->unknown_capacity) = address;
     }
+    if (run->unknown_count)
+        module_debug(m);
 }
 
 /* Lines of code that was registered with them. */
@@ -164,60 +159,161 @@ static void resolve_names(struct batch *b, size_t index, struct arena *arena)
     bool lines = b->want != SYMBOLS_NAMES;
     pthread_mutex_lock(&m->lock);
     module_load_table(m);
-    struct function_entry **functions = memory_alloc(run->count * sizeof(*functions));
+    if (lines)
+        run->functions = memory_alloc(run->count * sizeof(*run->functions));
     for (size_t i = 0; i < run->count; i++) {
         struct symbols_request *request = &b->requests[run->items[i].request];
-        struct function_entry *e = functions[i] = module_function_at(m, run->items[i].address);
+        struct function_entry *e = module_function_at(m, run->items[i].address);
         request->frames = e ? &e->frame : &unknown_frame;
         request->frame_count = 1;
+        if (lines)
+            run->functions[i] = e;
         if (lines && m->kind == MODULE_CODE)
             answer_piece(m, request, arena);
     }
     if (lines)
-        find_units(run, b, functions);
+        find_unknown(run);
     pthread_mutex_unlock(&m->lock);
-    free(functions);
 }
-
-static void resolve_unit(struct batch *b, size_t index, struct arena *arena)
-{
-    const struct unit_job *job = &b->jobs[index];
-    debug_resolve(job->run->debug, job->run->module, job->unit, b->want == SYMBOLS_INLINES,
-                  job->run->queries + job->first, job->count, arena);
-}
-
-struct unit_order {
-    uint32_t unit, query;
-};
 
 static int by_unit(const void *a, const void *b)
 {
-    const struct unit_order *x = a, *y = b;
-    if (x->unit != y->unit)
-        return x->unit < y->unit ? -1 : 1;
-    return x->query < y->query ? -1 : x->query > y->query;
+    const struct unit_job *x = a, *y = b;
+    return x->unit < y->unit ? -1 : x->unit > y->unit;
 }
 
-/* A unit's code may lie in several places: its queries are brought together. */
-static void group_by_unit(struct batch *b, struct run *run)
+/* Each unit once: addresses in order may go back and forth between units. */
+static void list_units(struct batch *b, const struct run *run)
 {
-    if (run->query_count == 0)
-        return;
-    struct unit_order *order = memory_alloc(run->query_count * sizeof(*order));
-    struct debug_query *sorted = memory_alloc(run->query_count * sizeof(*sorted));
-    for (size_t i = 0; i < run->query_count; i++)
-        order[i] = (struct unit_order){run->units[i], (uint32_t)i};
-    qsort(order, run->query_count, sizeof(*order), by_unit);
-    for (size_t i = 0; i < run->query_count; i++) {
-        sorted[i] = run->queries[order[i].query];
-        if (i == 0 || order[i].unit != order[i - 1].unit)
-            ARRAY_PUSH(b->jobs, b->job_count, b->job_capacity) =
-                (struct unit_job){.run = run, .unit = order[i].unit, .first = i};
-        b->jobs[b->job_count - 1].count++;
+    struct debug *debug = run->module->debug;
+    size_t first = b->job_count;
+    for (size_t i = 0; debug && i < run->unknown_count; i++) {
+        uint32_t unit = debug_unit_at(debug, run->unknown[i]);
+        bool again = b->job_count > first && b->jobs[b->job_count - 1].unit == unit;
+        if (unit != DEBUG_NO_UNIT && !again)
+            ARRAY_PUSH(b->jobs, b->job_count, b->job_capacity) = (struct unit_job){debug, unit};
     }
-    free(order);
-    free(run->queries);
-    run->queries = sorted;
+    size_t count = b->job_count - first, kept = first;
+    if (count == 0)
+        return;
+    qsort(b->jobs + first, count, sizeof(*b->jobs), by_unit);
+    for (size_t i = first + 1; i < b->job_count; i++)
+        if (b->jobs[i].unit != b->jobs[kept].unit)
+            b->jobs[++kept] = b->jobs[i];
+    b->job_count = kept + 1;
+}
+
+static void decode_unit(struct batch *b, size_t index, struct arena *arena)
+{
+    (void)arena;
+    debug_decode(b->jobs[index].debug, b->jobs[index].unit);
+}
+
+/* Paths are copied once: those in the table move when it grows. */
+static const char *file_path(struct module *m, uint32_t index)
+{
+    struct linetab *t = m->lines;
+    const char *path = linetab_file(t, index);
+    if (!path)
+        return NULL;
+    if (t->path_count < t->files.count) {
+        t->paths = memory_resize(t->paths, t->files.count, sizeof(*t->paths));
+        memset(t->paths + t->path_count, 0, (t->files.count - t->path_count) * sizeof(*t->paths));
+        t->path_count = t->files.count;
+    }
+    if (!t->paths[index])
+        t->paths[index] = arena_strdup(&m->arena, path);
+    return t->paths[index];
+}
+
+/* The function of an origin, made when it is first needed. */
+static const struct function *origin_function(struct module *m, uint32_t index)
+{
+    struct linetab *t = m->lines;
+    const struct linetab_origin *o = linetab_origin(t, index);
+    if (!o)
+        return NULL;
+    if (t->function_count < t->origins.count) {
+        t->functions = memory_resize(t->functions, t->origins.count, sizeof(*t->functions));
+        memset(t->functions + t->function_count, 0,
+               (t->origins.count - t->function_count) * sizeof(*t->functions));
+        t->function_count = t->origins.count;
+    }
+    const char *name = linetab_string(t, o->name), *linkage = linetab_string(t, o->linkage_name);
+    if (!t->functions[index])
+        t->functions[index] = module_inlined(m, name || linkage ? name : "[inlined]", linkage,
+                                             linetab_file(t, o->file), o->line);
+    return t->functions[index];
+}
+
+/* The function with the code: the symbol table's, or DWARF's where that has none. */
+static const struct function *outer_function(struct module *m, const struct linetab_node *node,
+                                             struct function_entry *symbol)
+{
+    if (!symbol)
+        return node ? origin_function(m, node->origin) : NULL;
+    struct function *f = &symbol->function;
+    const struct linetab_origin *o =
+        node && !f->declared_file ? linetab_origin(m->lines, node->origin) : NULL;
+    if (o) {
+        f->declared_file = file_path(m, o->file);
+        f->declared_line = f->declared_file ? o->line : 0;
+    }
+    return f;
+}
+
+static void answer(struct module *m, struct symbols_request *request, uint64_t address,
+                   struct function_entry *symbol, bool inlines, struct arena *arena)
+{
+    const struct linetab *t = m->lines;
+    const struct linetab_span *span = linetab_find(t, address);
+    if (!span)
+        return;
+    struct symbols_frame chain[CHAIN_LENGTH_MAX], frame = {0};
+    uint32_t count = 0, file;
+    linetab_place(t, span, address, &file, &frame.line);
+    frame.file = file_path(m, file);
+    const struct linetab_node *node =
+        inlines ? linetab_node(t, linetab_node_at(t, span, address)) : NULL;
+    while (node && node->parent != LINETAB_NONE) {
+        if (count < CHAIN_LENGTH_MAX - 1) {
+            frame.function = origin_function(m, node->origin);
+            frame.inlined = true;
+            chain[count++] = frame;
+        }
+        frame.file = file_path(m, node->call_file);
+        frame.line = node->call_line;
+        node = linetab_node(t, node->parent);
+    }
+    frame.function = outer_function(m, node, symbol);
+    frame.inlined = false;
+    chain[count++] = frame;
+    struct symbols_frame *frames = arena_alloc(arena, count * sizeof(*frames));
+    memcpy(frames, chain, count * sizeof(*frames));
+    request->frames = frames;
+    request->frame_count = count;
+}
+
+static void resolve_lines(struct batch *b, size_t index, struct arena *arena)
+{
+    struct run *run = &b->runs[index];
+    struct module *m = run->module;
+    if (!m->lines)
+        return;
+    pthread_mutex_lock(&m->lock);
+    uint64_t known_end = 0;
+    for (size_t i = 0; m->debug && i < run->unknown_count; i++)
+        if (run->unknown[i] >= known_end) /* else: in the function that was copied last */
+            known_end = debug_copy(m->debug, run->unknown[i], m->lines);
+    linetab_sort(m->lines);
+    for (size_t i = 0; i < run->count; i++)
+        answer(m, &b->requests[run->items[i].request],
+               module_lines_address(m, run->items[i].address), run->functions[i],
+               b->want == SYMBOLS_INLINES, arena);
+    module_store_lines(m);
+    if (m->debug)
+        debug_drop(m->debug);
+    pthread_mutex_unlock(&m->lock);
 }
 
 static void split_into_runs(struct batch *b, struct item *items, size_t count)
@@ -242,15 +338,19 @@ void symbols_resolve(struct symbols *symbols, struct symbols_request *requests, 
     if (count == 0 || count > UINT32_MAX)
         return;
     struct batch b = {.symbols = symbols, .requests = requests, .want = want};
+    bool alone = count < FEW_REQUESTS;
     struct item *items = sort_requests(requests, count);
     split_into_runs(&b, items, count);
-    run_step(&b, b.run_count, count < FEW_REQUESTS, resolve_names);
-    for (size_t i = 0; i < b.run_count; i++)
-        group_by_unit(&b, &b.runs[i]);
-    run_step(&b, b.job_count, b.job_count < 2, resolve_unit);
+    run_step(&b, b.run_count, alone, resolve_names);
+    if (want != SYMBOLS_NAMES) {
+        for (size_t i = 0; i < b.run_count; i++)
+            list_units(&b, &b.runs[i]);
+        run_step(&b, b.job_count, false, decode_unit);
+        run_step(&b, b.run_count, alone, resolve_lines);
+    }
     for (size_t i = 0; i < b.run_count; i++) {
-        free(b.runs[i].queries);
-        free(b.runs[i].units);
+        free(b.runs[i].functions);
+        free(b.runs[i].unknown);
     }
     free(b.jobs);
     free(b.runs);

@@ -58,13 +58,21 @@ struct symbols *symbols_new(const struct symbols_options *options)
 
 static void module_free(struct module *m)
 {
+    if (!m)
+        return;
+    module_free(m->rest);
     if (m->has_image)
         image_close(&m->image);
     symtab_done(&m->table);
     debug_free(m->debug);
+    if (m->has_lines_image)
+        image_close(&m->lines_image);
+    if (m->lines)
+        linetab_done(m->lines);
+    free(m->lines);
+    free(m->lines_source);
     cfi_free(atomic_load_explicit(&m->cfi, memory_order_relaxed)); /* no other thread is left */
     free(m->functions);
-    free(m->parts);
     free(m->pieces);
     free(m->inlined);
     arena_done(&m->arena);

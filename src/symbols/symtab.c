@@ -3,34 +3,25 @@
 #include "symbols/symtab.h"
 
 #include "base/memory.h"
+#include "symbols/keysort.h"
 #include "symbols/ranges.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <sys/mman.h>
 
-#define SYMTAB_MAGIC 0x2d6d79732d617373ull /* changes with the byte order too */
-#define SYMTAB_VERSION 1u
-#define SOURCE_BYTES_MAX 4096u
+#define SYMTAB_VERSION 3u
 #define SEGMENT_COUNT_MAX 64u
 
 struct symtab_header {
-    uint64_t magic;
-    uint32_t version, header_size;
-    uint64_t checksum; /* of all that follows this field */
+    struct sealed_header sealed;
     uint64_t range_count, symbol_count, segment_count, strings_size;
-    struct build_id build_id;
-    char source[SOURCE_BYTES_MAX];
 };
 
 static_assert(sizeof(struct symtab_symbol) == 24, "it is written to files");
 
 void symtab_done(struct symtab *table)
 {
-    if (table->mapped)
-        munmap(table->block, table->block_size);
-    else
-        free(table->block);
+    sealed_block_done(&table->block);
     *table = (struct symtab){0};
 }
 
@@ -71,10 +62,18 @@ const char *symtab_name(const struct symtab *table, uint32_t symbol, size_t *ret
     return table->strings + offset;
 }
 
+const char *symtab_part(const struct symtab *table, uint32_t symbol)
+{
+    size_t offset = table->symbols[symbol].part;
+    return offset < table->strings_size ? table->strings + offset : "";
+}
+
 void symtab_add(struct symtab_builder *builder, uint64_t start, uint64_t size, uint64_t limit,
-                enum symtab_binding binding, uint32_t part, const char *name, size_t length)
+                enum symtab_binding binding, const char *name, size_t length)
 {
     struct strbuf *strings = &builder->strings;
+    if (strings->length == 0)
+        strbuf_putc(strings, '\0'); /* the string of no part */
     if (length == 0 || strings->length + length + 1 > SYMTAB_NAME_BYTES_MAX ||
         builder->count >= SYMTAB_NONE - 1)
         return;
@@ -84,10 +83,26 @@ void symtab_add(struct symtab_builder *builder, uint64_t start, uint64_t size, u
                               .end = end,
                               .limit = limit,
                               .name = (uint32_t)strings->length,
-                              .part = part,
+                              .part = builder->last_part,
                               .order = (uint32_t)builder->count,
                               .binding = (uint8_t)binding};
     strbuf_append(strings, name, length);
+    strbuf_putc(strings, '\0');
+}
+
+void symtab_set_part(struct symtab_builder *builder, const char *part, size_t length)
+{
+    struct strbuf *strings = &builder->strings;
+    const char *last = builder->last_part ? strings->data + builder->last_part : "";
+    if (strlen(last) == length && memcmp(last, part, length) == 0)
+        return;
+    builder->last_part = 0;
+    if (length == 0 || strings->length + length + 1 > SYMTAB_NAME_BYTES_MAX)
+        return;
+    if (strings->length == 0)
+        strbuf_putc(strings, '\0');
+    builder->last_part = (uint32_t)strings->length;
+    strbuf_append(strings, part, length);
     strbuf_putc(strings, '\0');
 }
 
@@ -107,12 +122,20 @@ void symtab_builder_done(struct symtab_builder *builder)
     *builder = (struct symtab_builder){0};
 }
 
-static int by_start(const void *a, const void *b)
+/* By start; those that start together stay in the order in which they were added. */
+static void sort_entries(struct symtab_builder *b)
 {
-    const struct symtab_entry *x = a, *y = b;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return x->order < y->order ? -1 : x->order > y->order;
+    struct keysort_item *keys = memory_alloc(b->count * sizeof(*keys));
+    struct symtab_entry *sorted = memory_alloc(b->count * sizeof(*sorted));
+    for (size_t i = 0; i < b->count; i++)
+        keys[i] = (struct keysort_item){b->entries[i].start, (uint32_t)i};
+    keysort(keys, b->count);
+    for (size_t i = 0; i < b->count; i++)
+        sorted[i] = b->entries[keys[i].index];
+    free(keys);
+    free(b->entries);
+    b->entries = sorted;
+    b->capacity = b->count;
 }
 
 static size_t underscores(const char *name)
@@ -139,12 +162,46 @@ static bool is_better(const struct symtab_builder *b, const struct symtab_entry 
     return strlen(x_name) > strlen(y_name);
 }
 
-/* Sorts, keeps one entry for each start, and gives those without a size their end. */
+/* Parts lie apart (the kernel's text, each of its modules): the last symbol of one has nothing to
+ * end it, and ends with the page after its own. */
+static uint64_t page_limit(uint64_t address)
+{
+    const uint64_t page = 4096;
+    uint64_t rounded = (address + page - 1) & ~(page - 1);
+    return rounded > UINT64_MAX - page ? UINT64_MAX : rounded + page;
+}
+
+static bool same_part(const struct symtab_builder *b, const struct symtab_entry *x,
+                      const struct symtab_entry *y)
+{
+    return x->part == y->part || str_eq(b->strings.data + x->part, b->strings.data + y->part);
+}
+
+/* Gives those without a size their end. */
+static void set_ends(struct symtab_builder *b)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        struct symtab_entry *e = &b->entries[i];
+        const struct symtab_entry *after = i + 1 < b->count ? e + 1 : NULL;
+        if (e->end != e->start)
+            continue;
+        e->unsized = true;
+        uint64_t limit = e->limit;
+        if (b->page_limits && (!after || !same_part(b, e, after)))
+            limit = page_limit(e->start);
+        uint64_t next = after ? after->start : UINT64_MAX;
+        e->end = next < limit ? next : limit;
+        if (e->end < e->start)
+            e->end = e->start;
+    }
+}
+
+/* Sorts, and keeps one entry for each start. */
 static void settle_entries(struct symtab_builder *b)
 {
     if (b->count == 0)
         return;
-    qsort(b->entries, b->count, sizeof(*b->entries), by_start);
+    sort_entries(b);
     size_t kept = 0;
     for (size_t i = 1; i < b->count; i++) {
         struct symtab_entry *last = &b->entries[kept], *next = &b->entries[i];
@@ -154,15 +211,7 @@ static void settle_entries(struct symtab_builder *b)
             *last = *next;
     }
     b->count = kept + 1;
-    for (size_t i = 0; i < b->count; i++) {
-        struct symtab_entry *e = &b->entries[i];
-        if (e->end != e->start)
-            continue;
-        uint64_t next = i + 1 < b->count ? b->entries[i + 1].start : UINT64_MAX;
-        e->end = next < e->limit ? next : e->limit;
-        if (e->end < e->start)
-            e->end = e->start;
-    }
+    set_ends(b);
 }
 
 /* Who owns which addresses.  The entries are in order of their starts. */
@@ -174,7 +223,9 @@ static void settle_ranges(const struct symtab_builder *b, struct range_map *ret)
         ranges[i] = (struct range){.start = e->start,
                                    .end = e->end,
                                    .owner = (uint32_t)i,
-                                   .priority = b->latest_wins ? e->order : (uint32_t)i};
+                                   .priority = b->latest_wins ? e->order
+                                               : e->unsized   ? 0
+                                                              : (uint32_t)i + 1};
     }
     range_map_build(ret, ranges, b->count);
     free(ranges);
@@ -198,7 +249,7 @@ static bool lay_out(struct symtab *t, const struct symtab_header *header, size_t
     size_t strings = segments + (size_t)header->segment_count * sizeof(*t->segments);
     if (strings + header->strings_size != size)
         return false;
-    const char *base = t->block;
+    const char *base = t->block.bytes;
     t->starts = (const uint64_t *)(base + starts);
     t->owners = (const uint32_t *)(base + owners);
     t->range_count = (size_t)ranges;
@@ -218,18 +269,15 @@ void symtab_build(struct symtab_builder *builder, struct symtab *ret_table)
     settle_ranges(builder, &ranges);
     strbuf_putc(&builder->strings, '\0');
 
-    struct symtab_header header = {.magic = SYMTAB_MAGIC,
-                                   .version = SYMTAB_VERSION,
-                                   .header_size = sizeof(header),
-                                   .range_count = ranges.count,
+    struct symtab_header header = {.range_count = ranges.count,
                                    .symbol_count = builder->count,
                                    .segment_count = builder->segment_count,
                                    .strings_size = builder->strings.length};
     size_t size = sizeof(header) + ranges.count * 8 + round_up(ranges.count * 4) +
                   builder->count * sizeof(struct symtab_symbol) +
                   builder->segment_count * sizeof(struct symtab_segment) + builder->strings.length;
-    struct symtab table = {.block = memory_zalloc(1, size), .block_size = size};
-    memcpy(table.block, &header, sizeof(header));
+    struct symtab table = {.block = {.bytes = memory_zalloc(1, size), .size = size}};
+    memcpy(table.block.bytes, &header, sizeof(header));
     bool fits = lay_out(&table, &header, size);
     (void)fits; /* by construction */
     if (ranges.count) {
@@ -249,67 +297,33 @@ void symtab_build(struct symtab_builder *builder, struct symtab *ret_table)
     *ret_table = table;
 }
 
-/* Eight bytes at a time, in four lanes, so that a large table is checked at the speed of memory.
- * It finds damage, not malice. */
-static uint64_t checksum(const void *bytes, size_t size)
+void symtab_copy(const struct symtab *table, struct symtab *ret_copy)
 {
-    const uint64_t prime = 0x9e3779b97f4a7c15ull;
-    uint64_t lanes[4] = {1, 2, 3, size};
-    const uint8_t *at = bytes;
-    for (; size >= 32; size -= 32, at += 32) {
-        for (int i = 0; i < 4; i++) {
-            uint64_t word;
-            memcpy(&word, at + 8 * i, 8);
-            lanes[i] = (lanes[i] ^ word) * prime;
-            lanes[i] ^= lanes[i] >> 29;
-        }
-    }
-    for (; size; size--, at++)
-        lanes[0] = (lanes[0] ^ *at) * prime;
-    uint64_t sum = 0;
-    for (int i = 0; i < 4; i++)
-        sum = (sum ^ lanes[i]) * prime + (sum >> 31);
-    return sum;
-}
-
-static uint64_t block_checksum(const void *block, size_t size)
-{
-    size_t skipped = offsetof(struct symtab_header, checksum) + sizeof(uint64_t);
-    return checksum((const char *)block + skipped, size - skipped);
+    struct symtab copy = {
+        .block = {.bytes = memory_alloc(table->block.size), .size = table->block.size}};
+    memcpy(copy.block.bytes, table->block.bytes, table->block.size);
+    bool fits = lay_out(&copy, copy.block.bytes, copy.block.size);
+    (void)fits; /* as the original does */
+    *ret_copy = copy;
 }
 
 void symtab_seal(struct symtab *table, const struct build_id *build_id, const char *source)
 {
-    struct symtab_header *header = table->block;
-    header->build_id = *build_id;
-    memset(header->source, 0, sizeof(header->source));
-    memcpy(header->source, source, strnlen(source, sizeof(header->source) - 1));
-    header->checksum = block_checksum(table->block, table->block_size);
+    sealed_close(&table->block, SEALED_SYMBOLS, SYMTAB_VERSION, build_id, source);
 }
 
-int symtab_unseal(struct symtab *ret_table, void *block, size_t size, bool mapped,
+int symtab_unseal(struct symtab *ret_table, struct sealed_block block,
                   const struct build_id *build_id, const char *source, struct error *err)
 {
-    struct symtab table = {.block = block, .block_size = size, .mapped = mapped};
-    struct symtab_header *header = block;
-    const char *why = NULL;
-    if (size < sizeof(*header) || header->magic != SYMTAB_MAGIC)
-        why = "is no table of symbols";
-    else if (header->version != SYMTAB_VERSION || header->header_size != sizeof(*header))
-        why = "was written by another version";
-    else if (header->checksum != block_checksum(block, size))
-        why = "is damaged";
-    else if (!build_id_equal(&header->build_id, build_id))
-        why = "belongs to another file";
-    else if (source && strncmp(header->source, source, sizeof(header->source) - 1) != 0)
-        why = "was made from other files";
-    else if (!lay_out(&table, header, size) || table.strings_size == 0 ||
-             table.strings[table.strings_size - 1] != '\0')
-        why = "contradicts itself";
-    if (why) {
+    struct symtab table = {.block = block};
+    int r = sealed_check(&block, SEALED_SYMBOLS, SYMTAB_VERSION, build_id, source, err);
+    if (r == 0 &&
+        (block.size < sizeof(struct symtab_header) || !lay_out(&table, block.bytes, block.size) ||
+         table.strings_size == 0 || table.strings[table.strings_size - 1] != '\0'))
+        r = error_set(err, -ESTALE, "the cached table contradicts itself");
+    if (r < 0)
         symtab_done(&table);
-        return error_set(err, -ESTALE, "cached table %s", why);
-    }
-    *ret_table = table;
-    return 0;
+    else
+        *ret_table = table;
+    return r;
 }

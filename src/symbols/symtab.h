@@ -14,6 +14,7 @@
 #define ASSAY_SYMBOLS_SYMTAB_H
 
 #include "base/error.h"
+#include "symbols/sealed.h"
 #include "symbols/symbols.h"
 
 #include <stdbool.h>
@@ -32,7 +33,7 @@ enum symtab_binding {
 struct symtab_symbol {
     uint64_t start, size;
     uint32_t name; /* offset in the strings */
-    uint32_t part; /* what the builder's caller made of it: a kernel module's number */
+    uint32_t part; /* a string too: which part of the module it belongs to, "" for none */
 };
 
 /* Where the file's bytes are loaded: offsets in the file to addresses. */
@@ -50,9 +51,7 @@ struct symtab {
     size_t segment_count;
     const char *strings; /* ends with a zero byte */
     size_t strings_size;
-    void *block; /* header and arrays in one piece, as in the file */
-    size_t block_size;
-    bool mapped; /* by mmap, not by malloc */
+    struct sealed_block block; /* header and arrays in one piece, as in the file */
 };
 
 void symtab_done(struct symtab *table);
@@ -62,6 +61,8 @@ uint32_t symtab_find(const struct symtab *table, uint64_t address);
 /* Between offsets in the file and the addresses of the table; what lies in no segment stays. */
 uint64_t symtab_to_address(const struct symtab *table, uint64_t offset);
 uint64_t symtab_to_offset(const struct symtab *table, uint64_t address);
+/* The part it belongs to, "" for none. */
+const char *symtab_part(const struct symtab *table, uint32_t symbol);
 /* Its name, cut at SYMBOLS_NAME_MAX by *ret_length. */
 const char *symtab_name(const struct symtab *table, uint32_t symbol, size_t *ret_length);
 
@@ -71,6 +72,7 @@ struct symtab_entry {
     uint32_t name, part;
     uint32_t order; /* in which it was added */
     uint8_t binding;
+    bool unsized; /* its end was guessed: a label within a function gives way to the function */
 };
 
 struct symtab_builder {
@@ -79,25 +81,29 @@ struct symtab_builder {
     struct strbuf strings;
     struct symtab_segment *segments; /* the first that has an offset or address decides */
     size_t segment_count, segment_capacity;
-    bool latest_wins; /* as in a JIT compiler's map, where memory is used again */
+    uint32_t last_part; /* the string of the part that was added last */
+    bool latest_wins;   /* as in a JIT compiler's map, where memory is used again */
+    bool page_limits;   /* a symbol without size before another part ends with the next page */
 };
 
 /* Names of no length are left out. */
 void symtab_add(struct symtab_builder *builder, uint64_t start, uint64_t size, uint64_t limit,
-                enum symtab_binding binding, uint32_t part, const char *name, size_t length);
+                enum symtab_binding binding, const char *name, size_t length);
+/* Those that are added from here on belong to this part; "" for none. */
+void symtab_set_part(struct symtab_builder *builder, const char *part, size_t length);
 void symtab_add_segment(struct symtab_builder *builder, uint64_t offset, uint64_t address,
                         uint64_t size);
 /* Makes the table and empties the builder. */
 void symtab_build(struct symtab_builder *builder, struct symtab *ret_table);
 void symtab_builder_done(struct symtab_builder *builder);
 
-/*
- * The table as a file's bytes.  The block holds a header with the build-id and a text that says
- * what it was made from; both and a checksum are compared when it is taken back.
- */
-void symtab_seal(struct symtab *table, const struct build_id *build_id, const char *source);
-/* Takes the block over (also when it fails).  source NULL: whatever it was made from. */
-int symtab_unseal(struct symtab *ret_table, void *block, size_t size, bool mapped,
+void symtab_copy(const struct symtab *table, struct symtab *ret_copy);
+
+/* Takes over a block that was written to a file (also when it fails).  source NULL: whatever it
+ * was made from. */
+int symtab_unseal(struct symtab *ret_table, struct sealed_block block,
                   const struct build_id *build_id, const char *source, struct error *err);
+/* Makes the block ready to be written. */
+void symtab_seal(struct symtab *table, const struct build_id *build_id, const char *source);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzzes the reader of perf.data: each byte that a record points to is read. */
+/* Fuzzes the reader of perf.data: each byte that a record points to is read.  The files of its
+ * corpus were written by perf 6.1.190 and, those named assay-…, by assay 0.1.0. */
 #include "sampler/perfdata.h"
 #include "base/fd.h"
 #include "base/memory.h"

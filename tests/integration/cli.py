@@ -43,7 +43,7 @@ def every_verb_has_help():
 @test
 def bash_accepts_the_completion_script():
     script = assay("completion", "bash", check=0).stdout
-    check = script + '\nCOMP_WORDS=(assay comp); COMP_CWORD=1; _assay; echo "${COMPREPLY[@]}"\n'
+    check = script + '\nCOMP_WORDS=(assay compl); COMP_CWORD=1; _assay; echo "${COMPREPLY[@]}"\n'
     result = subprocess.run(["bash", "-c", check], text=True, capture_output=True)
     equal(result.stderr, "")
     equal(result.stdout, "completion\n")

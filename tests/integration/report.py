@@ -56,8 +56,12 @@ def bare(shares):
     return result
 
 
-def same_as_perf(path, *arguments):
+def same_as_perf(path, *arguments, commands=None):
     expected, actual = perf_shares(path, *arguments), assay_shares(path, *arguments)
+    if commands:
+        expected, actual = ({key: share for key, share in shares.items() if key[0] in commands}
+                            for shares in (expected, actual))
+        expected, actual = collections.Counter(expected), collections.Counter(actual)
     if "--no-demangle" not in arguments:
         expected, actual = bare(expected), bare(actual)
     wrong = [(key, expected[key], actual[key]) for key in set(expected) | set(actual)
@@ -128,7 +132,8 @@ def same_answer_as_perf_for_libraries_loaded_at_run_time():
 @test
 def same_answer_as_perf_for_everything_that_runs():
     path = record("-a", *FP, command=(need_target("family"), "forks", "500"), frequency=999)
-    same_as_perf(path, "--no-demangle")
+    # Other programs may have replaced their files by now: assay finds some that perf does not.
+    same_as_perf(path, "--no-demangle", commands={"family", "exe", "swapper"})
 
 
 @test

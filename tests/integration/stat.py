@@ -541,6 +541,16 @@ def json_carries_the_machine_and_hostile_names():
     lacks(text.stderr, b"\x1b")
 
 
+@test
+def intervals_tell_their_run():
+    document = stat_json("-r", 2, "-I", 50, "-e", "page-faults", "--", "sleep", "0.07")
+    equal(sorted({interval["run"] for interval in document["intervals"]}), [1, 2])
+    for number, run in enumerate(document["runs"], 1):
+        parts = sum(interval["counts"][0]["value"] for interval in document["intervals"]
+                    if interval["run"] == number)
+        equal(parts, run["counts"][0]["value"], f"the intervals of run {number}")
+
+
 # Bad input.
 
 @test
@@ -566,6 +576,11 @@ def bad_input_gets_a_word_and_the_right_code():
         (["-I", "0", "--", "true"], 2, "at least 1 ms"),
         (["--timeout", "0", "--", "true"], 2, "--timeout 0"),
         (["-p", ","], 125, "no process id"),
+        (["-e", "r11111111111111111111", "--", "true"], 125, "16 hexadecimal digits"),
+        (["-e", "x" * 100000, "--", "true"], 125, "unknown event 'xxx"),
+        (["--" + "x" * 100000], 2, "--help lists all"),
+        (["-o", "x" * 100000, "--", "true"], 125, "File name too long"),
+        (["-e", "mem:\x1b[31m", "--", "true"], 125, "'mem:\\x1b[31m'"),
     ]
     for args, code, words in cases:
         result = assay("stat", *args, check=code)
@@ -597,6 +612,51 @@ def an_output_that_cannot_be_written():
     else:
         os.chmod("closed", 0o500)
         contains(assay("stat", "-o", "closed/x", "--", "true", check=125).stderr, "closed/x")
+
+
+@test
+def an_output_that_is_there_already():
+    # The command's own output is not lost when the report goes to the same file.
+    with open("both", "w") as both:
+        subprocess.run([ASSAY, "stat", "-o", "/dev/stdout", "--", "echo", "hello"], stdout=both)
+    text = open("both").read()
+    contains(text, "hello\n")
+    contains(text, "task-clock")
+    os.symlink("later", "link")
+    assay("stat", "-o", "link", "--", "true", check=0)
+    equal(os.path.islink("link"), True, "the link is a link")
+    contains(open("later").read(), "task-clock")
+    with open("one", "w") as file:
+        file.write("x" * 100000)
+    os.link("one", "other")
+    assay("stat", "-o", "one", "--", "true", check=0)
+    equal(open("one").read(), open("other").read(), "one file with two names")
+    lacks(open("one").read(), "xxx")
+    # Who may not write the file may not replace it either.
+    os.chmod(".", 0o777)
+    with open("kept", "w") as file:
+        file.write("kept")
+    os.chmod("kept", 0o444)
+    shutil.copy(ASSAY, "assay")
+    command = ["./assay", "stat", "-e", "task-clock", "-o", "kept", "--", "true"]
+    if ROOT_USER:
+        command = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", *command]
+    result = subprocess.run(command, capture_output=True, text=True)
+    equal((result.returncode, open("kept").read()), (125, "kept"))
+    contains(result.stderr, "kept: Permission denied")
+
+
+@test
+def closed_streams_stay_closed():
+    shell = '"$0" stat -e task-clock -o out -- sh -c "! (exec 3>&1) 2>/dev/null" >&-'
+    result = subprocess.run(["sh", "-c", shell, ASSAY])
+    equal(result.returncode, 0, "the command's own view of its closed output")
+    contains(open("out").read(), "task-clock")
+    result = subprocess.run(["sh", "-c", '"$0" stat -o out -- /no/such 2>&-', ASSAY])
+    equal(result.returncode, 127)
+    result = subprocess.run(["sh", "-c", '"$0" events >&-', ASSAY], text=True, capture_output=True)
+    equal(result.returncode, 1)
+    contains(result.stderr, "Bad file descriptor")
 
 
 @test
@@ -632,6 +692,12 @@ def without_permission_the_user_part_is_counted():
     if not re.search(r"<not supported>\s+context-switches", text):
         raise AssertionError(text)
     contains(text, "kernel.perf_event_paranoid")
+    # A set-uid program takes the counters off: 0 is no count of it.
+    os.chmod("pages", 0o4755)
+    contains(unwrapped(run("--", "./pages", "100").stderr), "The program is set-uid")
+    result = run("-e", "uprobe:./pages:main", "--", "true")
+    equal(result.returncode, 125)
+    contains(result.stderr, "probes need root")
     result = run("-a", "--timeout", "10")
     equal(result.returncode, 125)
     contains(result.stderr, "counting whole CPUs needs root")

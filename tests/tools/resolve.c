@@ -2,10 +2,12 @@
 /*
  * Names for addresses, printed as addr2line -a -f -i prints them, so that the two can be compared.
  *
- *   resolve [-n] [-l] [-C] FILE        addresses in hexadecimal on standard input
+ *   resolve [options] FILE        addresses in hexadecimal on standard input
  *
- * -n names only, -l no inlined functions, -C full demangled names (else linkage names).
- * FILE "[kernel]" is the kernel.  -p prints "name start size" instead.
+ * -n names only; -l no inlined functions; -C full demangled names (else linkage names);
+ * -p "name start size module" instead; -d FOLDERS of debug files; -b BUILD-ID as recorded;
+ * -r ROOT in which files are looked for; -i PID that mapped the file; -k PATH of a kallsyms.
+ * FILE "[kernel]" is the kernel.  Diagnostics go to standard error.
  */
 #include "base/memory.h"
 #include "symbols/symbols.h"
@@ -36,23 +38,73 @@ static void print_place(const struct symbols_request *r, struct module *module)
         printf("??\n");
 }
 
+struct arguments {
+    enum symbols_want want;
+    bool demangled, places;
+    struct symbols_options options;
+    struct module_key key;
+};
+
+static struct build_id parse_build_id(const char *hex)
+{
+    uint8_t bytes[BUILD_ID_MAX] = {0};
+    size_t size = strlen(hex) / 2;
+    for (size_t i = 0; i < size && i < BUILD_ID_MAX; i++) {
+        unsigned value = 0;
+        sscanf(hex + 2 * i, "%2x", &value);
+        bytes[i] = (uint8_t)value;
+    }
+    return build_id_from_bytes(bytes, size);
+}
+
+static bool parse_arguments(int argc, char **argv, struct arguments *a)
+{
+    *a = (struct arguments){.want = SYMBOLS_INLINES, .options = {.demangle = DEMANGLE_FULL}};
+    for (int option; (option = getopt(argc, argv, "nlCpd:b:r:i:k:")) != -1;) {
+        switch (option) {
+        case 'n':
+            a->want = SYMBOLS_NAMES;
+            break;
+        case 'l':
+            a->want = SYMBOLS_LINES;
+            break;
+        case 'C':
+            a->demangled = true;
+            break;
+        case 'p':
+            a->places = true;
+            break;
+        case 'd':
+            a->options.debug_folders = optarg;
+            break;
+        case 'b':
+            a->key.build_id = parse_build_id(optarg);
+            break;
+        case 'r':
+            a->options.file_root = optarg;
+            break;
+        case 'i':
+            a->key.pid = atoi(optarg);
+            break;
+        case 'k':
+            a->options.kallsyms_path = optarg;
+            break;
+        default:
+            return false;
+        }
+    }
+    a->key.path = argv[optind];
+    return optind + 1 == argc;
+}
+
 int main(int argc, char **argv)
 {
-    enum symbols_want want = SYMBOLS_INLINES;
-    bool demangled = false, places = false;
-    for (int option; (option = getopt(argc, argv, "nlCp")) != -1;) {
-        want = option == 'n' ? SYMBOLS_NAMES : option == 'l' ? SYMBOLS_LINES : want;
-        demangled = demangled || option == 'C';
-        places = places || option == 'p';
-    }
-    if (optind + 1 != argc)
+    struct arguments a;
+    if (!parse_arguments(argc, argv, &a))
         return 2;
-    struct symbols_options options = {.demangle = DEMANGLE_FULL, .no_debuginfod = false};
-    struct symbols *symbols = symbols_new(&options);
-    const char *path = argv[optind];
-    struct module *module = str_eq(path, "[kernel]")
-                                ? symbols_kernel(symbols)
-                                : symbols_module(symbols, &(struct module_key){.path = path});
+    struct symbols *symbols = symbols_new(&a.options);
+    struct module *module =
+        str_eq(a.key.path, "[kernel]") ? symbols_kernel(symbols) : symbols_module(symbols, &a.key);
     struct symbols_request *requests = NULL;
     uint64_t *addresses = NULL;
     size_t count = 0, capacity = 0, address_capacity = 0;
@@ -62,17 +114,17 @@ int main(int argc, char **argv)
         ARRAY_PUSH(requests, count, capacity) =
             (struct symbols_request){.location = {module, module_address_of_elf(module, address)}};
     }
-    symbols_resolve(symbols, requests, count, want);
+    symbols_resolve(symbols, requests, count, a.want);
     for (size_t i = 0; i < count; i++) {
-        if (places)
+        if (a.places)
             print_place(&requests[i], module);
         else
-            print_request(&requests[i], addresses[i], demangled);
+            print_request(&requests[i], addresses[i], a.demangled);
     }
     size_t diagnostics;
     const struct diagnostic *d = symbols_diagnostics(symbols, &diagnostics);
     for (size_t i = 0; i < diagnostics; i++)
-        fprintf(stderr, "%s\n", d[i].text);
+        fprintf(stderr, "%d: %s\n", (int)d[i].kind, d[i].text);
     free(requests);
     free(addresses);
     symbols_free(symbols);

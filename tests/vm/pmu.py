@@ -193,6 +193,24 @@ def a_whole_cpu_is_counted():
 def a_kernel_function_is_counted():
     count, = values("kprobe:__arm64_sys_getppid", "loop", "calls", 1234)
     equal(count, 1234, "calls of getppid")
+    # A probe is inherited, too, and the forks of what is counted succeed.
+    none, = values("kprobe:kernel_clone", "loop", "fork", 0, 1000)
+    three, = values("kprobe:kernel_clone", "loop", "fork", 3, 1000)
+    equal(three - none, 3, "forks")
+
+
+@test
+def a_pinned_event_without_a_counter_is_no_zero():
+    document = stat_json("-C", "0", "-e", ",".join(["instructions:D"] * 9), "--", "loop", "spin",
+                         1_000_000)
+    states = [count["state"] for count in document["runs"][0]["counts"]]
+    contains(states, "counted")
+    contains(states, "not counted")
+    for count in document["runs"][0]["counts"]:
+        if count["state"] == "counted":
+            between(count["value"], 6_000_000, 1e9, "instructions")
+        else:
+            equal((count["value"], count["raw"]), (None, 0))
 
 
 @test

@@ -33,7 +33,7 @@ static void sample(struct world *w, uint32_t tid, const char *stack, uint64_t we
     for (; *stack; stack++)
         node =
             stacks_push(&w->stacks, node, stacks_location(&w->stacks, NULL, (uint64_t)*stack, 0));
-    stacks_add(&w->stacks, node, tasks_current(&w->tasks, 1, tid), 0, STACK_ANY_CPU, 1, weight);
+    stacks_add(&w->stacks, node, tasks_current(&w->tasks, 1, tid), 0, STACK_ANY_CPU, weight);
 }
 
 /* Capital letters are inlined into the function before them: "aB" is b inlined in a, one address
@@ -95,7 +95,7 @@ TEST(tables_grow_and_keep_everything)
         for (uint32_t i = 0; i < 50000; i++) {
             uint32_t location = stacks_location(&s, NULL, i * 16, 0);
             uint32_t node = stacks_push(&s, i ? stacks_push(&s, STACK_EMPTY, 0) : 0, location);
-            stacks_add(&s, node, i % 7, 0, 0, 1, 1);
+            stacks_add(&s, node, i % 7, 0, 0, 1);
         }
     CHECK_INT(s.location_count, 50000);
     CHECK_INT(s.cell_count, 50000);
@@ -106,6 +106,38 @@ TEST(tables_grow_and_keep_everything)
     for (size_t i = 1; i < s.node_count; i++)
         CHECK(s.nodes[i].parent < i);
     stacks_done(&s);
+}
+
+TEST(samples_that_wait_are_counted_too)
+{
+    struct stacks one, other;
+    stacks_init(&one);
+    stacks_init(&other);
+    uint64_t state = 1;
+    for (uint32_t i = 0; i < 20000; i++) {
+        state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+        uint32_t choice = (uint32_t)(state >> 40), task = choice % 3, cpu = choice % 5;
+        uint32_t parent = stacks_push(&one, 0, stacks_location(&one, NULL, choice % 50, 0));
+        uint32_t leaf = stacks_location(&one, NULL, 100 + choice % 997, 0);
+        stacks_add(&one, stacks_push(&one, parent, leaf), task, 0, cpu, i);
+        struct stack_sample sample = {.task = task, .cpu = cpu, .weight = i};
+        sample.parent = stacks_push(&other, 0, stacks_location(&other, NULL, choice % 50, 0));
+        sample.location = stacks_location(&other, NULL, 100 + choice % 997, 0);
+        stacks_add_later(&other, &sample);
+    }
+    stacks_finish(&other);
+    CHECK_INT(other.cell_count, one.cell_count);
+    CHECK_INT(other.node_count, one.node_count);
+    uint64_t samples = 0, weight = 0, expected = 0;
+    for (size_t i = 0; i < other.cell_count; i++) {
+        samples += other.cells[i].samples;
+        weight += other.cells[i].weight;
+        expected += one.cells[i].weight;
+    }
+    CHECK_INT(samples, 20000);
+    CHECK_INT(weight, expected);
+    stacks_done(&one);
+    stacks_done(&other);
 }
 
 TEST(self_counts_once_for_the_leaf)

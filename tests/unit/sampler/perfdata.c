@@ -573,6 +573,53 @@ TEST(a_group_counts_for_each_of_its_events)
     CHECK_INT(perfdata_losses(p)->samples, 3);
 }
 
+/* As perf wrote it before Linux 3.12: short attributes, no sample_id, the id in the middle. */
+TEST(a_file_of_an_old_perf_is_read)
+{
+    enum { ATTR_SIZE = 72, ENTRY_SIZE = ATTR_SIZE + 16, HEAD_SIZE = 104 };
+    static const uint64_t ids[2] = {100, 200};
+    CLEANUP(strbuf_done) struct strbuf file = {0}, records = {0}, body = {0};
+    perfdata_put_u64(&body, pair(10, 11));
+    strbuf_append(&body, "old", 4);
+    strbuf_pad(&body, '\0', 4);
+    put_record(&records, PERF_RECORD_COMM, 0, body.data, body.length);
+    PUT_WORDS(&records, PERF_RECORD_SAMPLE, 2, 0x1, pair(10, 11), 20, 200, 5);
+    PUT_WORDS(&records, PERF_RECORD_SAMPLE, 2, 0x2, pair(10, 11), 10, 100, 6);
+    struct perfdata_file_header head = {
+        .magic = PERFDATA_MAGIC,
+        .size = HEAD_SIZE,
+        .attr_size = ENTRY_SIZE,
+        .attrs = {HEAD_SIZE + sizeof(ids), 2 * ENTRY_SIZE},
+        .data = {HEAD_SIZE + sizeof(ids) + 2 * ENTRY_SIZE, records.length},
+    };
+    strbuf_append(&file, (const char *)&head, sizeof(head));
+    strbuf_append(&file, (const char *)ids, sizeof(ids));
+    for (uint64_t i = 0; i < 2; i++) {
+        struct perf_event_attr attr = {.type = PERF_TYPE_HARDWARE,
+                                       .size = ATTR_SIZE,
+                                       .config = i,
+                                       .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+                                                      PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
+                                                      PERF_SAMPLE_PERIOD};
+        strbuf_append(&file, (const char *)&attr, ATTR_SIZE);
+        perfdata_put_u64(&file, HEAD_SIZE + 8 * i);
+        perfdata_put_u64(&file, 8);
+    }
+    strbuf_append(&file, records.data, records.length);
+    CLEANUP(fd_closep) int fd = make_raw(file.data, file.length);
+    CLEANUP(freep) struct perfdata *p = open_reader(fd, NULL);
+    struct perfdata_record r;
+    CHECK_INT(perfdata_next(p, &r, NULL), 1);
+    CHECK_STR(r.comm.comm, "old");
+    CHECK_INT(perfdata_next(p, &r, NULL), 1);
+    CHECK_STR(r.event->name, "cycles");
+    CHECK_INT(r.sample.period, 6);
+    CHECK_INT(perfdata_next(p, &r, NULL), 1);
+    CHECK_STR(r.event->name, "instructions");
+    CHECK_INT(r.time_ns, 20);
+    CHECK_INT(perfdata_next(p, &r, NULL), 0);
+}
+
 TEST(names_are_made_for_attributes_without_one)
 {
     char name[64];

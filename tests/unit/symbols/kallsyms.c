@@ -28,8 +28,7 @@ static const char *name_at(const struct kallsyms *k, uint64_t address)
 static const char *part_at(const struct kallsyms *k, uint64_t address)
 {
     uint32_t symbol = symtab_find(&k->table, address);
-    uint32_t part = symbol == SYMTAB_NONE ? 0 : k->table.symbols[symbol].part;
-    return part ? k->part_names[part - 1] : "";
+    return symbol == SYMTAB_NONE ? "" : symtab_part(&k->table, symbol);
 }
 
 TEST(kernel_and_modules)
@@ -47,7 +46,6 @@ TEST(kernel_and_modules)
     CHECK_STR(name_at(&k, 0xffffffffc0001123), "mod_work");
     CHECK_STR(part_at(&k, 0xffffffffc0001123), "[ext4]");
     CHECK_STR(part_at(&k, 0xffffffffc0400010), "[bpf]");
-    CHECK_INT(k.part_count, 2);
     kallsyms_done(&k);
 }
 

@@ -12,7 +12,7 @@
 static void add(struct symtab_builder *b, uint64_t start, uint64_t size, enum symtab_binding bind,
                 const char *name)
 {
-    symtab_add(b, start, size, UINT64_MAX, bind, 0, name, strlen(name));
+    symtab_add(b, start, size, UINT64_MAX, bind, name, strlen(name));
 }
 
 static const char *name_at(const struct symtab *table, uint64_t address)
@@ -48,7 +48,7 @@ TEST(a_symbol_without_size_reaches_to_the_next_or_to_the_limit)
     struct symtab t;
     add(&b, 100, 0, SYMTAB_GLOBAL, "first");
     add(&b, 150, 5, SYMTAB_GLOBAL, "second");
-    symtab_add(&b, 200, 0, 220, SYMTAB_GLOBAL, 0, "third", 5);
+    symtab_add(&b, 200, 0, 220, SYMTAB_GLOBAL, "third", 5);
     add(&b, 300, 1, SYMTAB_GLOBAL, "fourth");
     symtab_build(&b, &t);
     CHECK_STR(name_at(&t, 149), "first");
@@ -56,6 +56,22 @@ TEST(a_symbol_without_size_reaches_to_the_next_or_to_the_limit)
     CHECK_STR(name_at(&t, 155), "");
     CHECK_STR(name_at(&t, 219), "third");
     CHECK_STR(name_at(&t, 220), "");
+    symtab_done(&t);
+}
+
+TEST(a_label_within_a_function_gives_way)
+{
+    struct symtab_builder b = {0};
+    struct symtab t;
+    add(&b, 100, 50, SYMTAB_GLOBAL, "function");
+    add(&b, 110, 0, SYMTAB_GLOBAL, "label");
+    add(&b, 145, 0, SYMTAB_GLOBAL, "last_label");
+    add(&b, 160, 10, SYMTAB_GLOBAL, "next");
+    symtab_build(&b, &t);
+    CHECK_STR(name_at(&t, 112), "function");
+    CHECK_STR(name_at(&t, 149), "function");
+    CHECK_STR(name_at(&t, 150), "last_label");
+    CHECK_STR(name_at(&t, 160), "next");
     symtab_done(&t);
 }
 
@@ -97,7 +113,7 @@ TEST(a_name_of_100_kB_is_cut_and_odd_bytes_stay)
     struct symtab t;
     CLEANUP(strbuf_done) struct strbuf name = {0};
     strbuf_pad(&name, 'x', 100000);
-    symtab_add(&b, 100, 10, UINT64_MAX, SYMTAB_GLOBAL, 0, name.data, name.length);
+    symtab_add(&b, 100, 10, UINT64_MAX, SYMTAB_GLOBAL, name.data, name.length);
     add(&b, 200, 10, SYMTAB_GLOBAL, "\033[31m\xff\xfe\n");
     symtab_build(&b, &t);
     size_t length;
@@ -130,7 +146,7 @@ TEST(a_cached_table_comes_back)
     CHECK_INT(cache_load(below, &id, NULL, &back, &err), -ENOENT);
     CHECK_INT(cache_store(below, &id, "made from this", &t, &err), 0);
     CHECK_INT(cache_load(below, &id, "made from this", &back, &err), 0);
-    CHECK(back.mapped);
+    CHECK(back.block.mapped);
     CHECK_STR(name_at(&back, 105), "alpha");
     CHECK_STR(name_at(&back, 209), "beta");
     CHECK_INT(symtab_to_address(&back, 5), 0x1005);

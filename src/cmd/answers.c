@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* `assay answers`: what a matrix says, in sentences. */
+#include "report/answers.h"
+#include "base/memory.h"
+#include "base/term.h"
+#include "cmd/cmd.h"
+#include "experiment/spec.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <unistd.h>
+
+struct answers_options {
+    const char *db, *variant, *work;
+    bool json;
+};
+
+#define O(field) offsetof(struct answers_options, field)
+
+static const struct option options[] = {
+    {0, "db", OPTION_STRING, O(db), "PATH", CMD_DB_HELP, "file"},
+    {0, "variant", OPTION_STRING, O(variant), "FACTOR", "the factor whose values are rivals", NULL},
+    {0, "work", OPTION_STRING, O(work), "METRIC", "the metric that counts the work done", NULL},
+    {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON", NULL},
+    {0},
+};
+
+/* The metric that the spec, as it was run, calls the work; the caller frees it. */
+static char *work_of_spec(struct store *store, int64_t id)
+{
+    CLEANUP(memory_freep) char *text = NULL;
+    struct spec s;
+    if (store_document(store, id, "spec", &text, NULL) < 0 ||
+        spec_parse(&s, "spec", text, strlen(text), false, NULL) < 0)
+        return NULL;
+    char *work = s.work ? memory_strdup(s.work) : NULL;
+    spec_done(&s);
+    return work;
+}
+
+static int answer(const struct answers_options *o, const char *word, struct error *err)
+{
+    CLEANUP(store_closep) struct store *store = NULL;
+    int64_t id;
+    struct dataset d;
+    int r = store_open(&store, store_place(o->db), SQL_READ, err);
+    if (r == 0)
+        r = store_find(store, word, &id, err);
+    if (r == 0)
+        r = dataset_load(&d, store, id, err);
+    if (r < 0)
+        return r;
+    CLEANUP(memory_freep) char *own = o->work ? NULL : work_of_spec(store, id);
+    struct answers a;
+    r = answers_find(&a, &d, o->variant, o->work ? o->work : own, err);
+    if (r == 0) {
+        CLEANUP(strbuf_done) struct strbuf out = {0};
+        if (o->json)
+            report_answers_json(&out, &a);
+        else
+            report_answers_text(&out, &a, term_has_colour(STDOUT_FILENO));
+        fputs(strbuf_text(&out), stdout);
+    }
+    answers_done(&a);
+    dataset_done(&d);
+    return r;
+}
+
+static int run(int argc, char **argv)
+{
+    struct error err = {0};
+    struct answers_options o = {0};
+    int first = options_parse_mixed(options, &o, argc, argv, &err);
+    if (first == OPTIONS_HELP)
+        return cmd_help(&verb_answers);
+    if (first > 0 && argc - first > 1)
+        first = error_set(&err, -EINVAL, "answers takes one experiment");
+    if (first < 0)
+        return cmd_usage(&verb_answers, &err);
+    int r = answer(&o, first < argc ? argv[first] : "last", &err);
+    return r < 0 ? cmd_fail(&verb_answers, &err, EXIT_TROUBLE) : EXIT_DONE;
+}
+
+const struct verb verb_answers = {
+    .name = "answers",
+    .summary = "what an experiment says: the best, crossovers, saturation, surprises",
+    .synopsis = "[options] [EXPERIMENT]",
+    .examples = "  assay answers\n  assay answers 12 --variant allocator --json\n",
+    .options = options,
+    .run = run,
+};

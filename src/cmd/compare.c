@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* `assay compare BASE NEW`: two experiments, two commits, or two values of a factor. */
+#include "experiment/compare.h"
+#include "base/memory.h"
+#include "base/term.h"
+#include "cmd/cmd.h"
+#include "report/compare.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <unistd.h>
+
+struct compare_options {
+    const char *db, *in, *only;
+    bool all, lkp, json, csv, markdown;
+};
+
+#define O(field) offsetof(struct compare_options, field)
+
+static const struct option options[] = {
+    {0, "db", OPTION_STRING, O(db), "PATH", CMD_DB_HELP, "file"},
+    {0, "in", OPTION_STRING, O(in), "EXPERIMENT",
+     "where factor=value is compared; the newest that has the factor", NULL},
+    {'a', "all", OPTION_FLAG, O(all), NULL, "every metric, not only headlines and changes", NULL},
+    {'m', "metric", OPTION_STRING, O(only), "TEXT", "only metrics whose names hold this", NULL},
+    {0, "lkp", OPTION_FLAG, O(lkp), NULL, "the layout of the kernel test robot", NULL},
+    {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON", NULL},
+    {0, "csv", OPTION_FLAG, O(csv), NULL, "print CSV", NULL},
+    {0, "markdown", OPTION_FLAG, O(markdown), NULL, "print a Markdown table", NULL},
+    {0},
+};
+
+static void print(const struct compare_options *o, const struct compare *c)
+{
+    struct compare_view view = {
+        .c = c, .all = o->all, .only = o->only, .colour = term_has_colour(STDOUT_FILENO)};
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    if (o->lkp)
+        report_compare_lkp(&out, &view);
+    else if (o->json)
+        report_compare_json(&out, &view);
+    else if (o->csv)
+        report_compare_csv(&out, &view);
+    else if (o->markdown)
+        report_compare_markdown(&out, &view);
+    else
+        report_compare_text(&out, &view);
+    fwrite(out.data, 1, out.length, stdout);
+}
+
+/* The experiment that --in names, else the newest one that has the factor. */
+static int find_with_factor(struct store *store, const char *in, const char *word, int64_t *ret_id,
+                            struct error *err)
+{
+    if (in)
+        return store_find(store, in, ret_id, err);
+    CLEANUP(memory_freep) char *factor = memory_strndup(word, strcspn(word, "="));
+    struct sql_rows *rows;
+    int r = sql_query(store_sql(store), &rows, err,
+                      "SELECT max(experiment) FROM factor WHERE name = ?", "t", factor);
+    if (r < 0)
+        return r;
+    r = sql_next(rows, err);
+    bool found = r > 0 && !sql_is_null(rows, 0);
+    if (found)
+        *ret_id = sql_i64(rows, 0);
+    sql_rows_done(rows);
+    if (r < 0)
+        return r;
+    return found ? 0
+                 : error_set(err, -ENOENT, "no experiment in the store has a factor '%s'", factor);
+}
+
+static int compare_values(const struct compare_options *o, struct store *store, const char *base,
+                          const char *new, struct error *err)
+{
+    int64_t id;
+    struct dataset d;
+    int r = find_with_factor(store, o->in, base, &id, err);
+    if (r == 0)
+        r = dataset_load(&d, store, id, err);
+    if (r < 0)
+        return r;
+    struct compare c;
+    r = compare_levels(&c, &d, base, new, err);
+    if (r == 0)
+        print(o, &c);
+    compare_done(&c);
+    dataset_done(&d);
+    return r;
+}
+
+static int compare_runs(const struct compare_options *o, struct store *store, const char *base,
+                        const char *new, struct error *err)
+{
+    int64_t base_id, new_id;
+    struct dataset a, b;
+    int r = store_find(store, base, &base_id, err);
+    if (r == 0)
+        r = store_find(store, new, &new_id, err);
+    if (r == 0 && base_id == new_id)
+        r = error_set(err, -EINVAL, "'%s' and '%s' are both experiment %lld", base, new,
+                      (long long)base_id);
+    if (r == 0)
+        r = dataset_load(&a, store, base_id, err);
+    if (r < 0)
+        return r;
+    r = dataset_load(&b, store, new_id, err);
+    if (r < 0) {
+        dataset_done(&a);
+        return r;
+    }
+    struct compare c;
+    r = compare_experiments(&c, &a, &b, err);
+    if (r == 0)
+        print(o, &c);
+    compare_done(&c);
+    dataset_done(&a);
+    dataset_done(&b);
+    return r;
+}
+
+static int run(int argc, char **argv)
+{
+    struct error err = {0};
+    struct compare_options o = {0};
+    int first = options_parse_mixed(options, &o, argc, argv, &err);
+    if (first == OPTIONS_HELP)
+        return cmd_help(&verb_compare);
+    if (first > 0 && argc - first != 2)
+        first = error_set(&err, -EINVAL, "give two experiments, two commits, or two factor=value");
+    if (first > 0 && o.lkp + o.json + o.csv + o.markdown > 1)
+        first = error_set(&err, -EINVAL, "--lkp, --json, --csv and --markdown exclude each other");
+    bool values = first > 0 && strchr(argv[first], '=');
+    if (first > 0 && values != !!strchr(argv[first + 1], '='))
+        first = error_set(&err, -EINVAL, "compare two experiments or two factor=value, not both");
+    if (first < 0)
+        return cmd_usage(&verb_compare, &err);
+    CLEANUP(store_closep) struct store *store = NULL;
+    int r = store_open(&store, store_place(o.db), SQL_READ, &err);
+    if (r == 0)
+        r = values ? compare_values(&o, store, argv[first], argv[first + 1], &err)
+                   : compare_runs(&o, store, argv[first], argv[first + 1], &err);
+    return r < 0 ? cmd_fail(&verb_compare, &err, EXIT_TROUBLE) : EXIT_DONE;
+}
+
+const struct verb verb_compare = {
+    .name = "compare",
+    .summary = "what differs between two experiments, or two values of a factor",
+    .synopsis = "[options] BASE NEW",
+    .examples = "  assay compare 12 15\n"
+                "  assay compare 1a2b3c4 5d6e7f8                by the commits they were run at\n"
+                "  assay compare variant=send8 variant=sendmsg  within the newest experiment\n"
+                "  assay compare 12 15 --lkp\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `assay gate`: did this change make it slower?  For CI: the base commit, the base again as a
+ * control, and the working tree run in the same rounds on the same machine.  When the control
+ * differs from itself, the machine cannot judge anyone, and nobody fails.
+ */
+#include "cmd/gate.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "base/term.h"
+#include "cmd/cmd.h"
+#include "experiment/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The exit code of a gate that cannot tell. */
+enum { EXIT_INCONCLUSIVE = 3 };
+
+#define BUDGET_NS (300ULL * 1000000000)
+#define ROUNDS 10
+
+struct gate_options {
+    const char *base, *build, *max_regression, *db, *summary, *cpus, *seed;
+    bool json, quick, quiet;
+    uint64_t rounds, budget_ns, timeout_ns;
+};
+
+#define O(field) offsetof(struct gate_options, field)
+
+static const struct option options[] = {
+    {0, "base", OPTION_STRING, O(base), "REF", "the commit to compare with (needed)", NULL},
+    {0, "max-regression", OPTION_STRING, O(max_regression), "SHARE",
+     "how much worse it may become (2%)", NULL},
+    {0, "build", OPTION_STRING, O(build), "COMMAND", "run in both trees before", NULL},
+    {'r', "rounds", OPTION_U64, O(rounds), "N", "exactly N rounds", NULL},
+    {0, "budget", OPTION_SECONDS, O(budget_ns), "TIME",
+     "measure until it can tell, at most this long (5m)", NULL},
+    {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "a run that takes longer has failed",
+     NULL},
+    {0, "quick", OPTION_FLAG, O(quick), NULL, "the spec's quick section", NULL},
+    {0, "cpus", OPTION_STRING, O(cpus), "CPUS", "run on these CPUs, as 0-3,7", NULL},
+    {0, "seed", OPTION_STRING, O(seed), "N", "of the order of the runs", NULL},
+    {0, "db", OPTION_STRING, O(db), "PATH", "keep the runs in this store; else they are not kept",
+     "file"},
+    {0, "summary", OPTION_STRING, O(summary), "FILE",
+     "append the Markdown there ($GITHUB_STEP_SUMMARY)", "file"},
+    {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON instead of Markdown", NULL},
+    {'q', "quiet", OPTION_FLAG, O(quiet), NULL, "no progress", NULL},
+    {0},
+};
+
+/* Runs a command in a folder; its output is in out, cut to its end. */
+static int run_in(const char *folder, char *const *argv, struct strbuf *out, struct error *err)
+{
+    CLEANUP(fd_closep) int out_fd = memfd_create("assay-gate", MFD_CLOEXEC);
+    struct process_spec spec = {.argv = argv,
+                                .stdin_fd = -1,
+                                .stdout_fd = out_fd,
+                                .stderr_fd = out_fd,
+                                .working_dir = folder};
+    pid_t pid;
+    struct process_result result;
+    int r = process_spawn(&spec, &pid, err);
+    if (r == 0)
+        r = process_wait(pid, &result, err);
+    if (r < 0)
+        return r;
+    char bytes[8192];
+    off_t size = lseek(out_fd, 0, SEEK_END);
+    off_t from = size > 700 ? size - 700 : 0;
+    if (result.status == 0)
+        from = 0;
+    ssize_t got = pread(out_fd, bytes, sizeof(bytes), from);
+    while (got > 0 && bytes[got - 1] == '\n')
+        got--;
+    if (got > 0)
+        strbuf_append(out, bytes, (size_t)got);
+    if (result.status == 0)
+        return 0;
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    strbuf_put_command(&text, argv);
+    return error_set(err, -ECANCELED, "%s ended with %d and said:\n%s", strbuf_text(&text),
+                     process_exit_code(result.status), strbuf_text(out));
+}
+
+static int git(const char *folder, struct strbuf *out, struct error *err, const char *a,
+               const char *b, const char *c, const char *d, const char *e)
+{
+    char *argv[] = {(char *)"git", (char *)a, (char *)b, (char *)c, (char *)d, (char *)e, NULL};
+    strbuf_clear(out);
+    return run_in(folder, argv, out, err);
+}
+
+/* The base's tree, beside the working tree. */
+struct trees {
+    char *top;        /* of the repository */
+    char *base_top;   /* a temporary worktree of it */
+    char *base, *new; /* the same folder in both */
+    char *commit;     /* of the base */
+};
+
+static int open_trees(struct trees *t, const char *ref, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    char here[PATH_MAX], temporary[] = "/tmp/assay-gate-XXXXXX";
+    int r = git(".", &out, err, "rev-parse", "--show-toplevel", NULL, NULL, NULL);
+    if (r < 0)
+        return error_wrap(err, r, "the base needs a git repository");
+    t->top = memory_strdup(strbuf_text(&out));
+    CLEANUP(memory_freep) char *name = memory_printf("%s^{commit}", ref);
+    r = git(".", &out, err, "rev-parse", "--verify", name, NULL, NULL);
+    if (r < 0)
+        return error_wrap(err, r, "--base %s", ref);
+    t->commit = memory_strdup(strbuf_text(&out));
+    r = git(".", &out, err, "rev-parse", "--show-prefix", NULL, NULL, NULL);
+    if (r < 0)
+        return r;
+    if (!realpath(".", here) || !mkdtemp(temporary))
+        return error_errno(err, -errno, "making a folder for the base");
+    t->base_top = memory_strdup(temporary);
+    t->base = memory_printf("%s/%s", temporary, strbuf_text(&out));
+    t->new = memory_strdup(here);
+    r = git(t->top, &out, err, "worktree", "add", "--detach", temporary, t->commit);
+    return r < 0 ? error_wrap(err, r, "checking the base out") : 0;
+}
+
+static void close_trees(struct trees *t)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    if (t->base_top) {
+        git(t->top, &out, NULL, "worktree", "remove", "--force", t->base_top, NULL);
+        char *argv[] = {(char *)"rm", (char *)"-rf", t->base_top, NULL};
+        run_in("/", argv, &out, NULL);
+    }
+    free(t->top);
+    free(t->base_top);
+    free(t->base);
+    free(t->new);
+    free(t->commit);
+}
+
+static int build_both(const struct trees *t, const char *command, struct error *err)
+{
+    const char *folders[] = {t->base, t->new};
+    for (size_t i = 0; i < ARRAY_COUNT(folders); i++) {
+        char *argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)command, NULL};
+        CLEANUP(strbuf_done) struct strbuf out = {0};
+        int r = run_in(folders[i], argv, &out, err);
+        if (r < 0)
+            return error_wrap(err, r, "building %s", i ? "the new one" : "the base");
+    }
+    return 0;
+}
+
+/* A spec for a bare command. */
+static void write_spec(struct strbuf *out, char **words, size_t count)
+{
+    strbuf_puts(out, "name: gate\ncommand: ");
+    if (count > 1)
+        strbuf_puts(out, "[");
+    for (size_t i = 0; i < count; i++) {
+        strbuf_puts(out, i ? ", " : "");
+        strbuf_put_json(out, words[i], strlen(words[i]));
+    }
+    strbuf_printf(out, "%s\n", count > 1 ? "]" : "");
+}
+
+static int parse_share(const char *text, double *ret_share, struct error *err)
+{
+    size_t length = strlen(text);
+    bool percent = length && text[length - 1] == '%';
+    CLEANUP(memory_freep) char *number = memory_strndup(text, length - percent);
+    double value;
+    int r = parse_double(number, &value, err);
+    if (r == 0)
+        value /= percent ? 100 : 1;
+    if (r == 0 && !(value > 0 && value < 1))
+        r = error_set(err, -EINVAL, "'%s' is not a share such as 2%% or 0.02", text);
+    if (r == 0)
+        *ret_share = value;
+    return r < 0 ? error_wrap(err, r, "option --max-regression") : 0;
+}
+
+static void show_progress(const struct session *s, void *context)
+{
+    progress_show(context, "round %llu, run %zu of %zu: %s", (unsigned long long)s->round + 1,
+                  s->runs_done + 1, s->runs_planned, s->current);
+}
+
+static int measure(const struct gate_options *o, const struct session_options *so,
+                   struct gate_result_set *set, struct error *err)
+{
+    struct session s;
+    struct dataset d;
+    int r = session_open(&s, so, err);
+    if (r == 0)
+        r = session_run(&s, err);
+    if (r == 0 && s.end == SESSION_STOPPED)
+        r = error_set(err, -EINTR, "interrupted");
+    if (r == 0)
+        r = dataset_load(&d, s.store, s.experiment, err);
+    if (r == 0) {
+        r = gate_judge(set, &d, err);
+        dataset_done(&d);
+    }
+    (void)o;
+    session_close(&s);
+    return r;
+}
+
+static int print_result(const struct gate_options *o, const struct gate_result_set *set,
+                        struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0}, summary = {0};
+    gate_write_markdown(&summary, set);
+    if (o->json)
+        gate_write_json(&text, set);
+    else
+        strbuf_puts(&text, strbuf_text(&summary));
+    fputs(strbuf_text(&text), stdout);
+    if (!o->summary)
+        return 0;
+    CLEANUP(fd_closep) int fd = open(o->summary, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0 || fd_write_all(fd, summary.data, summary.length) < 0)
+        return error_errno(err, -errno, "%s", o->summary);
+    return 0;
+}
+
+static int gate_in_trees(const struct gate_options *o, struct trees *t, double max_regression,
+                         char **words, size_t count, struct error *err)
+{
+    int r = o->build ? build_both(t, o->build, err) : 0;
+    if (r < 0)
+        return r;
+    CLEANUP(strbuf_done) struct strbuf spec = {0};
+    bool has_spec =
+        count == 1 && (str_has_suffix(words[0], ".yaml") || str_has_suffix(words[0], ".yml"));
+    if (!has_spec)
+        write_spec(&spec, words, count);
+    const char *slash = has_spec ? strrchr(words[0], '/') : NULL;
+    CLEANUP(memory_freep)
+    char *inside =
+        slash ? memory_strndup(words[0], (size_t)(slash - words[0])) : memory_strdup(".");
+    CLEANUP(memory_freep) char *base = memory_printf("%s/%s", t->base, inside);
+    CLEANUP(memory_freep) char *new = memory_printf("%s/%s", t->new, inside);
+    struct spec_pair names[] = {{.name = "ASSAY_SIDE", .value = "base"},
+                                {.name = "ASSAY_SIDE", .value = "control"},
+                                {.name = "ASSAY_SIDE", .value = "new"}};
+    struct spec_level sides[] = {{.name = "base", .folder = base},
+                                 {.name = "control", .folder = base},
+                                 {.name = "new", .folder = new}};
+    CLEANUP(memory_freep)
+    char *db = o->db ? memory_strdup(o->db) : memory_printf("%s.db", t->base_top);
+    for (size_t i = 0; i < ARRAY_COUNT(sides); i++)
+        sides[i].environment = (struct spec_pairs){.items = &names[i], .count = 1};
+    struct progress progress;
+    progress_start(&progress);
+    struct session_options so = {.spec_path = has_spec ? words[0] : "gate.yaml",
+                                 .spec_text = has_spec ? NULL : strbuf_text(&spec),
+                                 .sides = sides,
+                                 .side_count = ARRAY_COUNT(sides),
+                                 .db = db,
+                                 .quick = o->quick,
+                                 .fresh = true,
+                                 .rounds = o->rounds ? o->rounds : ROUNDS,
+                                 .no_precision = o->rounds > 0,
+                                 .precision = max_regression / 3,
+                                 .budget_ns = o->budget_ns ? o->budget_ns : BUDGET_NS,
+                                 .timeout_ns = o->timeout_ns,
+                                 .cpus = o->cpus,
+                                 .on_progress = o->quiet ? NULL : show_progress,
+                                 .context = &progress};
+    if (o->seed) {
+        so.has_seed = true;
+        r = parse_u64(o->seed, &so.seed, err);
+    }
+    struct gate_result_set set = {.max_regression = max_regression, .base_commit = t->commit};
+    if (r == 0)
+        r = measure(o, &so, &set, err);
+    progress_end(&progress);
+    if (r == 0)
+        r = print_result(o, &set, err);
+    int code = set.control_failed              ? EXIT_INCONCLUSIVE
+               : set.result == GATE_PASS       ? EXIT_DONE
+               : set.result == GATE_REGRESSION ? EXIT_TROUBLE
+                                               : EXIT_INCONCLUSIVE;
+    gate_result_set_done(&set);
+    if (!o->db) {
+        static const char *const ends[] = {"", "-wal", "-shm"};
+        for (size_t i = 0; i < ARRAY_COUNT(ends); i++) {
+            CLEANUP(memory_freep) char *path = memory_printf("%s%s", db, ends[i]);
+            unlink(path);
+        }
+    }
+    return r < 0 ? r : code;
+}
+
+static int run(int argc, char **argv)
+{
+    struct error err = {0};
+    struct gate_options o = {.max_regression = "2%"};
+    double max_regression = 0.02;
+    int first = options_parse(options, &o, argc, argv, &err);
+    if (first == OPTIONS_HELP)
+        return cmd_help(&verb_gate);
+    if (first > 0 && first >= argc)
+        first = error_set(&err, -EINVAL, "give a spec or a command");
+    if (first > 0 && !o.base)
+        first = error_set(&err, -EINVAL, "give the commit to compare with: --base REF");
+    if (first > 0 && parse_share(o.max_regression, &max_regression, &err) < 0)
+        first = -EINVAL;
+    if (first < 0)
+        return cmd_usage(&verb_gate, &err);
+    process_signals_catch();
+    struct trees trees = {0};
+    int r = open_trees(&trees, o.base, &err);
+    if (r == 0)
+        r = gate_in_trees(&o, &trees, max_regression, argv + first, (size_t)(argc - first), &err);
+    close_trees(&trees);
+    int signal = process_signals_caught();
+    process_signals_restore();
+    if (signal)
+        return 128 + signal;
+    return r < 0 ? cmd_fail(&verb_gate, &err, EXIT_MEASURE_FAILED) : r;
+}
+
+const struct verb verb_gate = {
+    .name = "gate",
+    .summary = "for CI: did this change make it slower than the base?",
+    .synopsis = "--base REF [options] SPEC.yaml | --base REF [options] [--] COMMAND…",
+    .examples = "  assay gate --base origin/main --build 'make -s' -- ./bench\n"
+                "  assay gate --base HEAD~1 --max-regression 5% bench.yaml\n",
+    .options = options,
+    .run = run,
+};

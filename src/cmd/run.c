@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/* `assay run SPEC.yaml`: an experiment, in rounds, into the store. */
+#include "base/memory.h"
+#include "base/process.h"
+#include "base/term.h"
+#include "cmd/cmd.h"
+#include "experiment/session.h"
+#include "report/experiment.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <unistd.h>
+
+struct run_options {
+    const char *db, *cells, *resume, *cpus, *commit, *precision, *nice;
+    bool quick, fresh, dry_run, quiet;
+    uint64_t rounds, budget_ns, timeout_ns;
+    const char *seed;
+};
+
+#define O(field) offsetof(struct run_options, field)
+
+static const struct option options[] = {
+    {0, NULL, OPTION_HEADING, 0, NULL, "What of the spec to run", NULL},
+    {0, "quick", OPTION_FLAG, O(quick), NULL, "the spec's quick section", NULL},
+    {0, "cells", OPTION_STRING, O(cells), "LIST", "only these: 1,4-6 or factor=value,…", NULL},
+    {0, "dry-run", OPTION_FLAG, O(dry_run), NULL, "show the plan and run nothing", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "Instead of what the spec says", NULL},
+    {'r', "rounds", OPTION_U64, O(rounds), "N", "how many rounds", NULL},
+    {0, "precision", OPTION_STRING, O(precision), "SHARE",
+     "more rounds until intervals are this narrow: 1%", NULL},
+    {0, "budget", OPTION_SECONDS, O(budget_ns), "TIME", "stop after this long", NULL},
+    {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "a run that takes longer has failed",
+     NULL},
+    {0, "cpus", OPTION_STRING, O(cpus), "CPUS", "run on these CPUs, as 0-3,7", NULL},
+    {0, "nice", OPTION_STRING, O(nice), "N", "priority of the runs, -20 to 19", NULL},
+    {0, "seed", OPTION_STRING, O(seed), "N", "of the order of the runs", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "The store", NULL},
+    {0, "db", OPTION_STRING, O(db), "PATH", CMD_DB_HELP, "file"},
+    {0, "fresh", OPTION_FLAG, O(fresh), NULL, "a new experiment, although one is unfinished", NULL},
+    {0, "resume", OPTION_STRING, O(resume), "ID", "go on with this experiment", NULL},
+    {0, "commit", OPTION_STRING, O(commit), "NAME", "the commit to note, instead of git's", NULL},
+    {'q', "quiet", OPTION_FLAG, O(quiet), NULL, "only failures", NULL},
+    {0},
+};
+
+struct watcher {
+    struct progress progress;
+    bool quiet;
+};
+
+static void show_progress(const struct session *s, void *context)
+{
+    struct watcher *w = context;
+    char eta[32], widest[48] = "";
+    if (s->phase == SESSION_BUILD) {
+        progress_show(&w->progress, "building: %s", s->current);
+        return;
+    }
+    if (s->phase == SESSION_WARMUP) {
+        progress_show(&w->progress, "warming up: %s", s->current);
+        return;
+    }
+    if (s->phase == SESSION_EXTRA && isfinite(s->widest))
+        snprintf(widest, sizeof(widest), ", widest interval ±%.2g %%", 100 * s->widest);
+    progress_show(&w->progress, "%sround %llu, run %zu of %zu%s%s%s: %s",
+                  s->phase == SESSION_EXTRA ? "extra " : "", (unsigned long long)s->round + 1,
+                  s->runs_done + 1, s->runs_planned, widest, s->eta_ns ? ", left about " : "",
+                  s->eta_ns ? format_duration((double)s->eta_ns, eta, sizeof(eta)) : "",
+                  s->current);
+}
+
+static int parse_share(const char *text, double *ret_share, struct error *err)
+{
+    size_t length = strlen(text);
+    bool percent = length && text[length - 1] == '%';
+    CLEANUP(memory_freep) char *number = memory_strndup(text, length - percent);
+    double value;
+    int r = parse_double(number, &value, err);
+    if (r == 0 && percent)
+        value /= 100;
+    if (r == 0 && !(value > 0 && value < 1))
+        r = error_set(err, -EINVAL, "'%s' is not a share such as 1%% or 0.01", text);
+    if (r == 0)
+        *ret_share = value;
+    return r;
+}
+
+static int parse_nice(const char *text, int *ret_nice, struct error *err)
+{
+    double value;
+    int r = parse_double(text, &value, err);
+    if (r == 0 && (value < -20 || value > 19 || value != rint(value)))
+        r = error_set(err, -EINVAL, "'%s' is not from -20 to 19", text);
+    if (r == 0)
+        *ret_nice = (int)value;
+    return r;
+}
+
+static int session_options_from(const struct run_options *o, const char *spec,
+                                struct session_options *so, struct error *err)
+{
+    *so = (struct session_options){.spec_path = spec,
+                                   .db = o->db,
+                                   .cells = o->cells,
+                                   .quick = o->quick,
+                                   .fresh = o->fresh,
+                                   .dry_run = o->dry_run,
+                                   .resume = o->resume,
+                                   .rounds = o->rounds,
+                                   .budget_ns = o->budget_ns,
+                                   .timeout_ns = o->timeout_ns,
+                                   .cpus = o->cpus,
+                                   .commit = o->commit,
+                                   .has_nice = o->nice != NULL,
+                                   .has_seed = o->seed != NULL,
+                                   .on_progress = show_progress};
+    int r = 0;
+    if (o->fresh && o->resume)
+        r = error_set(err, -EINVAL, "--fresh and --resume exclude each other");
+    if (r == 0 && o->precision && (r = parse_share(o->precision, &so->precision, err)) < 0)
+        error_wrap(err, r, "option --precision");
+    if (r == 0 && o->nice && (r = parse_nice(o->nice, &so->nice, err)) < 0)
+        error_wrap(err, r, "option --nice");
+    if (r == 0 && o->seed && (r = parse_u64(o->seed, &so->seed, err)) < 0)
+        error_wrap(err, r, "option --seed");
+    return r;
+}
+
+static int show_plan(struct session *s)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    strbuf_printf(&out, "%s: %zu cells, %llu rounds", s->spec.name, s->kept_count,
+                  (unsigned long long)s->spec.rounds);
+    char text[32];
+    if (s->spec.precision > 0)
+        strbuf_printf(&out, ", then more until every interval is ±%.3g %%",
+                      100 * s->spec.precision);
+    if (s->spec.budget_ns)
+        strbuf_printf(&out, ", at most %s",
+                      format_duration((double)s->spec.budget_ns, text, sizeof(text)));
+    uint64_t guess_ns = session_guess_run_ns(s);
+    double runs = (double)s->kept_count * (double)(s->spec.rounds + s->spec.warmup);
+    if (guess_ns)
+        strbuf_printf(&out, ": about %s, judged by the last time",
+                      format_duration((double)guess_ns * runs, text, sizeof(text)));
+    strbuf_puts(&out, "\n");
+    CLEANUP(memory_freep)
+    const char **builds = memory_zalloc(s->spec.build_count + 1, sizeof(*builds));
+    for (size_t b = 0; b < s->spec.build_count; b++)
+        builds[b] = "{build}";
+    for (size_t c = 0; c < s->matrix.count; c++) {
+        if (!s->kept[c])
+            continue;
+        struct hole_values values = {
+            .spec = &s->spec, .levels = s->matrix.cells[c].levels, .builds = builds, .cell = c + 1};
+        strbuf_printf(&out, "%5zu  %s", c + 1, s->matrix.cells[c].label);
+        if (s->matrix.cells[c].baseline == c && s->spec.baseline.count)
+            strbuf_puts(&out, "  (baseline)");
+        strbuf_puts(&out, "\n         ");
+        if (s->spec.command.text)
+            holes_fill(&out, s->spec.command.text, &values);
+        for (size_t i = 0; s->spec.command.words && s->spec.command.words[i]; i++) {
+            holes_fill(&out, s->spec.command.words[i], &values);
+            strbuf_putc(&out, ' ');
+        }
+        strbuf_putc(&out, '\n');
+    }
+    fputs(strbuf_text(&out), stdout);
+    return EXIT_DONE;
+}
+
+static void show_start(const struct session *s)
+{
+    if (s->resume_note)
+        fprintf(stderr, "assay run: %s\n", s->resume_note);
+    if (s->resumed)
+        fprintf(stderr, "assay run: going on with experiment %lld, which has %zu runs\n",
+                (long long)s->experiment, s->run_count_before);
+    else
+        fprintf(stderr, "assay run: experiment %lld: %zu cells, seed %llu\n",
+                (long long)s->experiment, s->kept_count, (unsigned long long)s->seed);
+    if (s->notes.length)
+        fputs(strbuf_text(&s->notes), stderr);
+}
+
+static int show_result(struct session *s, struct error *err)
+{
+    struct dataset d;
+    int r = dataset_load(&d, s->store, s->experiment, err);
+    if (r < 0)
+        return r;
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    bool colour = term_has_colour(STDOUT_FILENO);
+    report_head_text(&out, &d, colour);
+    report_cells_text(&out, &d, false, colour);
+    fputs(strbuf_text(&out), stdout);
+    dataset_done(&d);
+    return 0;
+}
+
+static int run_session(struct session *s, const struct run_options *o, struct watcher *w,
+                       struct error *err)
+{
+    if (!o->quiet)
+        show_start(s);
+    strbuf_clear(&s->notes);
+    int r = session_run(s, err);
+    progress_end(&w->progress);
+    if (s->notes.length)
+        fputs(strbuf_text(&s->notes), stderr);
+    if (r < 0) {
+        cmd_fail(&verb_run, err, 0);
+        fprintf(stderr, "The runs before it are kept: experiment %lld; the same command goes on.\n",
+                (long long)s->experiment);
+        return EXIT_TROUBLE;
+    }
+    if (s->end == SESSION_STOPPED) {
+        fprintf(stderr, "assay run: stopped; %zu runs are kept, the same command goes on\n",
+                s->run_count_before + s->runs_done);
+        return 128 + process_signals_caught();
+    }
+    if (!o->quiet && (r = show_result(s, err)) < 0)
+        return cmd_fail(&verb_run, err, EXIT_TROUBLE);
+    return EXIT_DONE;
+}
+
+static int run_with(const struct run_options *o, const char *spec, struct error *err)
+{
+    struct session_options so;
+    struct watcher w = {.quiet = o->quiet};
+    if (session_options_from(o, spec, &so, err) < 0)
+        return cmd_usage(&verb_run, err);
+    so.context = &w;
+    progress_start(&w.progress);
+    process_signals_catch();
+    struct session s;
+    int code, r = session_open(&s, &so, err);
+    if (r == -EINTR) {
+        progress_end(&w.progress);
+        code = 128 + process_signals_caught();
+    } else if (r < 0) {
+        progress_end(&w.progress);
+        code = cmd_fail(&verb_run, err, EXIT_TROUBLE);
+    } else if (o->dry_run) {
+        code = show_plan(&s);
+    } else {
+        code = run_session(&s, o, &w, err);
+    }
+    session_close(&s);
+    process_signals_restore();
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    struct error err = {0};
+    struct run_options o = {0};
+    int first = options_parse_mixed(options, &o, argc, argv, &err);
+    if (first == OPTIONS_HELP)
+        return cmd_help(&verb_run);
+    if (first > 0 && argc - first != 1)
+        first = error_set(&err, -EINVAL, "give one spec, as in: assay run experiment.yaml");
+    if (first < 0)
+        return cmd_usage(&verb_run, &err);
+    return run_with(&o, argv[first], &err);
+}
+
+const struct verb verb_run = {
+    .name = "run",
+    .summary = "run an experiment that a spec describes, into the store",
+    .synopsis = "[options] SPEC.yaml",
+    .examples = "  assay run sort.yaml --dry-run\n"
+                "  assay run sort.yaml --quick\n"
+                "  assay run sort.yaml --cells variant=heap,size=1000\n"
+                "  assay run sort.yaml              goes on where it was stopped\n",
+    .options = options,
+    .run = run,
+};

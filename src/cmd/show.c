@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* `assay show`: one experiment of the store. */
+#include "base/memory.h"
+#include "base/term.h"
+#include "cmd/cmd.h"
+#include "report/experiment.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <unistd.h>
+
+struct show_options {
+    const char *db;
+    bool all, json, csv, spec, machine, environment;
+};
+
+#define S(field) offsetof(struct show_options, field)
+
+static const struct option options[] = {
+    {0, "db", OPTION_STRING, S(db), "PATH", CMD_DB_HELP, "file"},
+    {'a', "all", OPTION_FLAG, S(all), NULL, "every metric, not only the headlines", NULL},
+    {'j', "json", OPTION_FLAG, S(json), NULL, "JSON with every raw value", NULL},
+    {0, "csv", OPTION_FLAG, S(csv), NULL, "CSV with every raw value", NULL},
+    {0, "spec", OPTION_FLAG, S(spec), NULL, "the spec's text as it was run", NULL},
+    {0, "machine", OPTION_FLAG, S(machine), NULL, "the record of the machine, JSON", NULL},
+    {0, "environment", OPTION_FLAG, S(environment), NULL, "the environment, JSON", NULL},
+    {0},
+};
+
+static int show_document(struct store *store, int64_t id, const char *kind, struct error *err)
+{
+    CLEANUP(memory_freep) char *text = NULL;
+    int r = store_document(store, id, kind, &text, err);
+    if (r < 0)
+        return cmd_fail(&verb_show, err, EXIT_TROUBLE);
+    fputs(text, stdout);
+    if (!str_has_suffix(text, "\n"))
+        putchar('\n');
+    return EXIT_DONE;
+}
+
+static int show_with(const struct show_options *o, const char *word, struct error *err)
+{
+    CLEANUP(store_closep) struct store *store = NULL;
+    int64_t id;
+    int r = store_open(&store, store_place(o->db), SQL_READ, err);
+    if (r == 0)
+        r = store_find(store, word, &id, err);
+    if (r < 0)
+        return cmd_fail(&verb_show, err, EXIT_TROUBLE);
+    if (o->spec || o->machine || o->environment)
+        return show_document(store, id,
+                             o->spec      ? "spec"
+                             : o->machine ? "machine"
+                                          : "environment",
+                             err);
+    struct dataset d;
+    r = dataset_load(&d, store, id, err);
+    if (r < 0)
+        return cmd_fail(&verb_show, err, EXIT_TROUBLE);
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    bool colour = term_has_colour(STDOUT_FILENO);
+    if (o->json) {
+        report_experiment_json(&out, &d);
+    } else if (o->csv) {
+        report_experiment_csv(&out, &d);
+    } else {
+        report_head_text(&out, &d, colour);
+        report_cells_text(&out, &d, o->all, colour);
+    }
+    dataset_done(&d);
+    fwrite(out.data, 1, out.length, stdout);
+    return EXIT_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+    struct error err = {0};
+    struct show_options o = {0};
+    int first = options_parse_mixed(options, &o, argc, argv, &err);
+    if (first == OPTIONS_HELP)
+        return cmd_help(&verb_show);
+    if (first > 0 && argc - first > 1)
+        first = error_set(&err, -EINVAL, "show takes one experiment");
+    if (first < 0)
+        return cmd_usage(&verb_show, &err);
+    return show_with(&o, first < argc ? argv[first] : "last", &err);
+}
+
+const struct verb verb_show = {
+    .name = "show",
+    .summary = "one experiment of the store",
+    .synopsis = "[options] [EXPERIMENT]",
+    .examples = "  assay show            the newest\n"
+                "  assay show 12 --all\n"
+                "  assay show sort --csv > values.csv\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kinds of answers share. */
+#ifndef ASSAY_EXPERIMENT_ANSWERS_INTERNAL_H
+#define ASSAY_EXPERIMENT_ANSWERS_INTERNAL_H
+
+#include "experiment/answers.h"
+#include "stats/comparison.h"
+
+/* A matrix seen along one factor. */
+struct axis {
+    size_t factor;
+    const char **levels; /* in the order of the cells, or ascending when they are numbers */
+    double *numbers;     /* of the levels; NULL when they are none */
+    size_t count;
+};
+
+struct question {
+    struct answers *a;
+    const struct dataset *d;
+    size_t metric;
+    enum metric_better better;
+    struct axis *axes; /* one per factor */
+    size_t variant;    /* the factor of rivals, DATASET_NONE for none */
+};
+
+struct answer *answer_add(struct question *q, const char *kind, const char *where, bool certain,
+                          const char *format, ...) __attribute__((format(printf, 5, 6)));
+void answer_number(struct answer *answer, const char *name, double value);
+
+/* The cell that is as `like` but for one factor; DATASET_NONE when there is none. */
+size_t cell_with(const struct dataset *d, size_t like, size_t factor, const char *level);
+/* "size=64 threads=2": the cell's values without one or two factors. */
+char *where_without(struct question *q, size_t cell, size_t factor, size_t other);
+/* Calls for one cell of each combination of the factors but these two. */
+void each_context(struct question *q, size_t factor, size_t other,
+                  void (*fn)(struct question *q, size_t cell, void *context), void *context);
+/* Compares two cells within rounds; false when they have no rounds in common. */
+bool compare_cells(const struct question *q, size_t base, size_t new, struct comparison *ret);
+double median_of(const struct question *q, size_t metric, size_t cell);
+/* The value in its unit. */
+const char *value_text(struct question *q, double value);
+
+void answer_best(struct question *q);
+void answer_crossovers(struct question *q);
+void answer_saturation(struct question *q);
+void answer_surprises(struct question *q);
+void answer_efficiency(struct question *q, const char *work);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One experiment in memory, for analysis: its factors, cells, runs and, for each metric and cell,
+ * the column of values in the order of the rounds.  Runs that failed have no values in it.
+ */
+#ifndef ASSAY_EXPERIMENT_DATASET_H
+#define ASSAY_EXPERIMENT_DATASET_H
+
+#include "experiment/store.h"
+
+struct dataset_cell {
+    int64_t id;
+    char *label, *command, *build_id; /* build_id is "" for none */
+    char **levels;                    /* one per factor */
+    size_t run_count, failed_count, disturbed_count;
+};
+
+struct dataset_run {
+    int64_t id;
+    size_t cell;
+    uint64_t round, attempt, position, started_at_ns, wall_ns;
+    int status;
+    bool disturbed;
+};
+
+struct dataset_column {
+    const double *values;
+    const uint32_t *rounds; /* ascending */
+    size_t count;
+};
+
+struct dataset {
+    struct store_experiment experiment;
+    char **factors;
+    size_t factor_count;
+    struct dataset_cell *cells;
+    size_t cell_count, cell_capacity;
+    struct dataset_run *runs; /* in the order in which they were kept */
+    size_t run_count, run_capacity;
+    struct store_metric *metrics; /* in the order of their first use */
+    size_t metric_count, metric_capacity;
+    double *values;
+    uint32_t *rounds;
+    size_t *starts; /* of column metric * cell_count + cell; one more at the end */
+};
+
+int dataset_load(struct dataset *d, struct store *store, int64_t experiment, struct error *err);
+void dataset_done(struct dataset *d);
+
+struct dataset_column dataset_column(const struct dataset *d, size_t metric, size_t cell);
+
+#define DATASET_NONE ((size_t)-1)
+/* The metric of that name, DATASET_NONE when there is none. */
+size_t dataset_metric(const struct dataset *d, const char *name);
+size_t dataset_factor(const struct dataset *d, const char *name);
+/* The cell of that label, DATASET_NONE when there is none. */
+size_t dataset_cell(const struct dataset *d, const char *label);
+
+/* The first of the spec's headline metrics (in the order given there) that was measured, or wall
+ * time; *position says which to start from and moves on.  DATASET_NONE at the end. */
+size_t dataset_headline(const struct dataset *d, size_t *position);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* What surrounds an experiment: the commit, the environment, the machine, priority and limits. */
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "config.h"
+#include "experiment/session_internal.h"
+#include "machine/machine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+/* What a command prints, without the last line end; false when it fails. */
+static bool capture(char *const *argv, struct strbuf *out)
+{
+    CLEANUP(fd_closep) int out_fd = memfd_create("assay-capture", MFD_CLOEXEC);
+    CLEANUP(fd_closep) int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    struct process_spec spec = {
+        .argv = argv, .stdin_fd = null_fd, .stdout_fd = out_fd, .stderr_fd = null_fd};
+    pid_t pid;
+    struct process_result result;
+    if (process_spawn(&spec, &pid, NULL) < 0 || process_wait(pid, &result, NULL) < 0 ||
+        result.status != 0)
+        return false;
+    char bytes[4096];
+    ssize_t got = pread(out_fd, bytes, sizeof(bytes), 0);
+    while (got > 0 && bytes[got - 1] == '\n')
+        got--;
+    if (got > 0)
+        strbuf_append(out, bytes, (size_t)got);
+    return true;
+}
+
+char *session_git_commit(const char *folder)
+{
+    char *head[] = {
+        (char *)"git",  (char *)"-C", (char *)folder, (char *)"rev-parse", (char *)"--verify",
+        (char *)"HEAD", NULL};
+    char *status[] = {(char *)"git",
+                      (char *)"-C",
+                      (char *)folder,
+                      (char *)"status",
+                      (char *)"--porcelain",
+                      (char *)"--untracked-files=no",
+                      NULL};
+    struct strbuf commit = {0};
+    CLEANUP(strbuf_done) struct strbuf changes = {0};
+    if (!capture(head, &commit)) {
+        strbuf_done(&commit);
+        return memory_strdup("");
+    }
+    if (capture(status, &changes) && changes.length)
+        strbuf_puts(&commit, "-dirty");
+    return commit.data;
+}
+
+/* Only variables that change what is measured: an environment holds secrets, too. */
+static const char *const kept_variables[] = {
+    "PATH",        "LANG",   "LC_ALL",           "LD_PRELOAD",     "LD_LIBRARY_PATH", "LD_BIND_NOW",
+    "CC",          "CFLAGS", "MALLOC_ARENA_MAX", "GLIBC_TUNABLES", "OMP_NUM_THREADS", "GOMAXPROCS",
+    "MALLOC_CONF", "TMPDIR",
+};
+
+char *session_environment_json(const struct session *s)
+{
+    struct strbuf out = {0};
+    struct json j = {.out = &out, .compact = true};
+    struct utsname name;
+    char folder[4096];
+    json_object(&j, NULL);
+    json_string(&j, "assay", ASSAY_VERSION);
+    if (uname(&name) == 0) {
+        json_string(&j, "host", name.nodename);
+        json_string(&j, "kernel", name.release);
+        json_string(&j, "kernel_version", name.version);
+        json_string(&j, "architecture", name.machine);
+    }
+    json_string(&j, "working_folder", getcwd(folder, sizeof(folder)));
+    json_string(&j, "spec", s->spec.file);
+    json_string(&j, "selection", s->selection);
+    json_u64(&j, "user_id", getuid());
+    json_object(&j, "variables");
+    for (size_t i = 0; i < ARRAY_COUNT(kept_variables); i++)
+        if (getenv(kept_variables[i]))
+            json_string(&j, kept_variables[i], getenv(kept_variables[i]));
+    json_end(&j);
+    if (s->monitors.missing.length)
+        json_string(&j, "monitors_missing", strbuf_text(&s->monitors.missing));
+    json_array(&j, "counters_missing");
+    for (size_t i = 0; i < s->events.count; i++)
+        if (s->runner.counters.items[i].why) {
+            json_object(&j, NULL);
+            json_string(&j, "event", s->events.items[i].name);
+            json_string(&j, "why", s->runner.counters.items[i].why);
+            json_end(&j);
+        }
+    json_end(&j);
+    json_end(&j);
+    return out.data;
+}
+
+char *session_machine_json(void)
+{
+    struct machine machine;
+    machine_probe(&machine, MACHINE_QUICK);
+    struct strbuf out = {0};
+    struct json j = {.out = &out, .compact = true};
+    machine_write_json(&machine, &j, NULL);
+    machine_done(&machine);
+    return out.data;
+}
+
+/* Where this process's control group is, in the second version's hierarchy. */
+static char *own_cgroup(void)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    if (file_read("/proc/self/cgroup", &text, NULL) < 0)
+        return NULL;
+    const char *line = strstr(strbuf_text(&text), "0::");
+    if (!line)
+        return NULL;
+    line += 3;
+    return memory_printf("/sys/fs/cgroup%.*s", (int)strcspn(line, "\n"), line);
+}
+
+static int write_setting(const char *folder, const char *name, const char *value, struct error *err)
+{
+    CLEANUP(memory_freep) char *path = memory_printf("%s/%s", folder, name);
+    CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || fd_write_all(fd, value, strlen(value)) < 0)
+        return error_errno(err, fd < 0 ? -errno : -EINVAL, "writing %s to %s", value, path);
+    return 0;
+}
+
+static int enter_cgroup(struct session *s, struct error *err)
+{
+    char *before = own_cgroup();
+    if (!before || access(before, W_OK) < 0) {
+        int r = error_set(err, -EACCES,
+                          "cgroup: this process has no writable control group (version 2): %s",
+                          before ? before : "none");
+        free(before);
+        return r;
+    }
+    CLEANUP(memory_freep) char *folder = memory_printf("%s/assay-%d", before, getpid());
+    int r = mkdir(folder, 0755) < 0 ? error_errno(err, -errno, "cgroup: making %s", folder) : 0;
+    for (size_t i = 0; r == 0 && i < s->spec.cgroup.count; i++)
+        r = write_setting(folder, s->spec.cgroup.items[i].name, s->spec.cgroup.items[i].value, err);
+    char pid[24];
+    snprintf(pid, sizeof(pid), "%d", getpid());
+    if (r == 0)
+        r = write_setting(folder, "cgroup.procs", pid, err);
+    if (r < 0) {
+        rmdir(folder);
+        free(before);
+        return r;
+    }
+    s->left_cgroup = before;
+    return 0;
+}
+
+int session_apply_limits(struct session *s, struct error *err)
+{
+    int nice = s->options->has_nice ? s->options->nice : s->spec.nice;
+    if (nice && setpriority(PRIO_PROCESS, 0, nice) < 0)
+        return error_errno(err, -errno, "nice %d (below 0 needs root or CAP_SYS_NICE)", nice);
+    return s->spec.cgroup.count ? enter_cgroup(s, err) : 0;
+}
+
+void session_lift_limits(struct session *s)
+{
+    if (!s->left_cgroup)
+        return;
+    char pid[24];
+    snprintf(pid, sizeof(pid), "%d", getpid());
+    CLEANUP(memory_freep) char *folder = memory_printf("%s/assay-%d", s->left_cgroup, getpid());
+    if (write_setting(s->left_cgroup, "cgroup.procs", pid, NULL) == 0)
+        rmdir(folder);
+    free(s->left_cgroup);
+    s->left_cgroup = NULL;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* What the session's files share. */
+#ifndef ASSAY_EXPERIMENT_SESSION_INTERNAL_H
+#define ASSAY_EXPERIMENT_SESSION_INTERNAL_H
+
+#include "experiment/session.h"
+
+/* Writes the experiment, or takes an earlier one up. */
+int session_enter(struct session *s, struct error *err);
+
+/* Runs one cell once.  `keep` puts it into the store; a warm-up is not kept. */
+int session_run_cell(struct session *s, size_t cell, uint64_t round, uint64_t position, bool keep,
+                     struct error *err);
+
+/* Notes a good run's headline value. */
+void session_note_value(struct session_cell *cell, uint32_t round, double value);
+bool session_has_round(const struct session_cell *cell, uint64_t round);
+
+/* Computes every cell's interval; sets s->widest. */
+void session_measure_widths(struct session *s);
+/* The cells of the next extra round; returns how many, 0 when it is precise enough. */
+size_t session_choose_extra(struct session *s, size_t *ret_cells);
+
+/* Texts that are kept with an experiment. */
+char *session_environment_json(const struct session *s);
+char *session_machine_json(void);
+/* "" outside of a repository; with "-dirty" when there are changes. */
+char *session_git_commit(const char *folder);
+
+/* Priority and control group of all that is run. */
+int session_apply_limits(struct session *s, struct error *err);
+void session_lift_limits(struct session *s);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The store: every raw value of every experiment, with what is needed to judge it later.
+ *
+ * An experiment is one execution of a spec: it has cells (one combination of factor values each),
+ * and every cell has runs, one for each round (more when one failed and was tried again).  A run is
+ * written in one transaction when it has ended, so that whatever is killed loses at most the run in
+ * flight.  docs/FORMATS.md describes the tables.
+ *
+ * A store belongs to one thread; any number of processes may use one file.
+ */
+#ifndef ASSAY_EXPERIMENT_STORE_H
+#define ASSAY_EXPERIMENT_STORE_H
+
+#include "base/error.h"
+#include "experiment/sql.h"
+#include "stats/verdict.h" /* enum metric_better; in the store 0, 1, 2 */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define STORE_DEFAULT "assay.db"
+
+struct store;
+
+/* What --db gave (may be NULL), else ASSAY_DB, else assay.db in the current folder. */
+const char *store_place(const char *option);
+
+/* Opens and, unless it is for reading, brings the schema up to date. */
+int store_open(struct store **ret_store, const char *place, enum sql_mode mode, struct error *err);
+void store_close(struct store *store);
+static inline void store_closep(struct store **store)
+{
+    store_close(*store);
+}
+struct sql *store_sql(struct store *store);
+
+struct store_metric {
+    int64_t id;
+    char *name, *unit;
+    enum metric_better better;
+    char *kind; /* "time", "counter", "metric" (the program's own), "monitor" */
+};
+
+/* The metric's id, made at its first use. */
+int store_metric_id(struct store *store, const char *name, const char *unit,
+                    enum metric_better better, const char *kind, int64_t *ret_id,
+                    struct error *err);
+
+struct store_factor {
+    const char *name;
+};
+
+struct store_new_cell {
+    const char *label;         /* "size=64 variant=send" */
+    const char *command;       /* with all holes filled */
+    const char *build_id;      /* what the program's content was, or NULL */
+    const char *const *values; /* one per factor */
+};
+
+struct store_new {
+    const char *name, *question;
+    const char *spec_text, *spec_path;
+    const char *selection;   /* what of the spec was chosen: "quick", cells; part of its identity */
+    const char *baseline;    /* "factor=value …", "" for none */
+    const char *headline;    /* metric names, separated by newlines */
+    const char *git_commit;  /* "" when not in a repository; ends in "-dirty" with changes */
+    const char *environment; /* JSON */
+    const char *machine;     /* the capability record, JSON */
+    uint64_t seed;
+    const char *const *factors;
+    size_t factor_count;
+    const struct store_new_cell *cells;
+    size_t cell_count;
+};
+
+/* Writes the experiment and its cells, owned by this process, in one transaction.  ret_cells gets
+ * the cells' ids. */
+int store_begin(struct store *store, const struct store_new *new, int64_t *ret_id,
+                int64_t *ret_cells, struct error *err);
+
+struct store_value {
+    int64_t metric;
+    double value;
+    uint64_t enabled_ns, running_ns; /* both 0 where it was not a counter */
+};
+
+struct store_series {
+    int64_t metric;
+    const double *values; /* one per tick of the run */
+};
+
+struct store_disturbance {
+    const char *kind; /* "steal", "pressure", "migrations", … */
+    double amount;
+    const char *words;
+};
+
+struct store_new_run {
+    int64_t cell;
+    uint64_t round, position; /* position: of the cell within its round */
+    uint64_t started_at_ns;   /* since 1970 */
+    uint64_t wall_ns;
+    int status;         /* as wait4 gives it */
+    const char *layout; /* environment padding, ASLR, CPU: "" when nothing was varied */
+    const char *output; /* the end of what a failed command said, NULL else */
+    const struct store_value *values;
+    size_t value_count;
+    const uint64_t *tick_ns; /* of the monitors, since the run's start */
+    size_t tick_count;
+    const struct store_series *series;
+    size_t series_count;
+    const struct store_disturbance *disturbances;
+    size_t disturbance_count;
+};
+
+int store_add_run(struct store *store, int64_t experiment, const struct store_new_run *run,
+                  struct error *err);
+
+/* Takes an experiment over whose process has ended; -EBUSY when it still runs. */
+int store_claim(struct store *store, int64_t experiment, struct error *err);
+/* state: "done", "stopped" (can be resumed), "failed". */
+int store_finish(struct store *store, int64_t experiment, const char *state, struct error *err);
+
+/* One line of `assay list`. */
+struct store_experiment {
+    int64_t id;
+    char *uuid, *name, *question, *state, *git_commit, *selection, *baseline, *headline;
+    char *spec_path, *spec_hash;
+    uint64_t seed, started_at_ns, ended_at_ns;
+    uint64_t cell_count, run_count, failed_count, disturbed_count;
+    bool alive; /* its process is running it now */
+};
+
+struct store_list {
+    struct store_experiment *items;
+    size_t count, capacity;
+};
+
+struct store_filter {
+    const char *name;      /* only of that name */
+    const char *spec_hash; /* only of that spec */
+    const char *git;       /* only of commits that begin so */
+    int64_t id;            /* only this one, 0 for any */
+    uint64_t most;         /* 0 for all */
+};
+
+/* Newest first. */
+int store_list(struct store *store, const struct store_filter *filter, struct store_list *ret_list,
+               struct error *err);
+void store_list_done(struct store_list *list);
+void store_experiment_done(struct store_experiment *e);
+
+/* What a person wrote for an experiment: its number, "last", its name (the newest of it), the
+ * beginning of its uuid or of a commit. */
+int store_find(struct store *store, const char *word, int64_t *ret_id, struct error *err);
+int store_experiment(struct store *store, int64_t id, struct store_experiment *ret,
+                     struct error *err);
+
+/* A text kept with the experiment: "spec", "environment", "machine". The caller frees it. */
+int store_document(struct store *store, int64_t experiment, const char *kind, char **ret_text,
+                   struct error *err);
+int store_add_document(struct store *store, int64_t experiment, const char *kind, const char *text,
+                       struct error *err);
+
+int store_remove(struct store *store, int64_t experiment, struct error *err);
+
+/* 64 hexadecimal digits of SHA-256 for a spec's text: the same text, the same hash. */
+void store_hash(const char *text, char ret_hash[static 65]);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing experiments and runs.  Each function here is one transaction. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/strings.h"
+#include "experiment/store_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+/* A random (version 4) UUID, RFC 9562. */
+static int make_uuid(char text[static 37], struct error *err)
+{
+    unsigned char b[16];
+    if (getrandom(b, sizeof(b), 0) != sizeof(b))
+        return error_errno(err, -errno, "getting random numbers");
+    b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
+    b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
+    snprintf(text, 37, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
+             b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
+             b[14], b[15]);
+    return 0;
+}
+
+static int insert_experiment(struct store *store, const struct store_new *new, int64_t *ret_id,
+                             struct error *err)
+{
+    char uuid[37], hash[65], owner[256];
+    int r = make_uuid(uuid, err);
+    if (r < 0)
+        return r;
+    store_hash(new->spec_text, hash);
+    store_owner_self(owner, sizeof(owner));
+    int64_t now = (int64_t)clock_read_ns(CLOCK_REALTIME);
+    return sql_insert(store->sql, ret_id, err,
+                      "INSERT INTO experiment (uuid, name, question, state, selection, baseline,"
+                      " headline, spec_path, spec_hash, git_commit, seed, started_at_ns,"
+                      " updated_at_ns, owner, cell_count, run_count, failed_count, disturbed_count)"
+                      " VALUES (?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0)",
+                      "tttttttttiiiti", uuid, new->name, new->question, new->selection,
+                      new->baseline, new->headline, new->spec_path, hash, new->git_commit,
+                      (int64_t) new->seed, now, now, owner, (int64_t) new->cell_count);
+}
+
+static int insert_cells(struct store *store, int64_t experiment, const struct store_new *new,
+                        int64_t *ret_cells, struct error *err)
+{
+    int r = 0;
+    for (size_t f = 0; r == 0 && f < new->factor_count; f++)
+        r = sql_run(store->sql, err,
+                    "INSERT INTO factor (experiment, ordinal, name) VALUES (?, ?, ?)", "iit",
+                    experiment, (int64_t)f, new->factors[f]);
+    for (size_t c = 0; r == 0 && c < new->cell_count; c++) {
+        const struct store_new_cell *cell = &new->cells[c];
+        r = sql_insert(store->sql, &ret_cells[c], err,
+                       "INSERT INTO cell (experiment, ordinal, label, command, build_id)"
+                       " VALUES (?, ?, ?, ?, ?)",
+                       "iittt", experiment, (int64_t)c, cell->label, cell->command, cell->build_id);
+        for (size_t f = 0; r == 0 && f < new->factor_count; f++)
+            r = sql_run(store->sql, err,
+                        "INSERT INTO level (cell, ordinal, value) VALUES (?, ?, ?)", "iit",
+                        ret_cells[c], (int64_t)f, cell->values[f]);
+    }
+    return r;
+}
+
+int store_begin(struct store *store, const struct store_new *new, int64_t *ret_id,
+                int64_t *ret_cells, struct error *err)
+{
+    int r = sql_begin(store->sql, err);
+    if (r < 0)
+        return r;
+    int64_t id = 0;
+    r = insert_experiment(store, new, &id, err);
+    if (r == 0)
+        r = store_add_document(store, id, "spec", new->spec_text, err);
+    if (r == 0)
+        r = store_add_document(store, id, "environment", new->environment, err);
+    if (r == 0)
+        r = store_add_document(store, id, "machine", new->machine, err);
+    if (r == 0)
+        r = insert_cells(store, id, new, ret_cells, err);
+    if (r < 0) {
+        sql_rollback(store->sql);
+        return r;
+    }
+    r = sql_commit(store->sql, err);
+    if (r == 0)
+        *ret_id = id;
+    return r;
+}
+
+static int insert_values(struct store *store, int64_t id, const struct store_new_run *run,
+                         struct error *err)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < run->value_count; i++) {
+        const struct store_value *v = &run->values[i];
+        if (v->enabled_ns)
+            r = sql_run(store->sql, err,
+                        "INSERT INTO value (run, metric, value, enabled_ns, running_ns)"
+                        " VALUES (?, ?, ?, ?, ?)",
+                        "iidii", id, v->metric, v->value, (int64_t)v->enabled_ns,
+                        (int64_t)v->running_ns);
+        else
+            r = sql_run(store->sql, err, "INSERT INTO value (run, metric, value) VALUES (?, ?, ?)",
+                        "iid", id, v->metric, v->value);
+    }
+    for (size_t i = 0; r == 0 && i < run->series_count; i++)
+        r = sql_run(store->sql, err, "INSERT INTO series (run, metric, points) VALUES (?, ?, ?)",
+                    "iib", id, run->series[i].metric, run->series[i].values,
+                    run->tick_count * sizeof(double));
+    for (size_t i = 0; r == 0 && i < run->disturbance_count; i++)
+        r = sql_run(store->sql, err,
+                    "INSERT INTO disturbance (run, kind, amount, words) VALUES (?, ?, ?, ?)",
+                    "itdt", id, run->disturbances[i].kind, run->disturbances[i].amount,
+                    run->disturbances[i].words);
+    return r;
+}
+
+static int insert_run(struct store *store, int64_t experiment, const struct store_new_run *run,
+                      struct error *err)
+{
+    int64_t id = 0, disturbed = run->disturbance_count > 0;
+    int r = sql_insert(store->sql, &id, err,
+                       "INSERT INTO run (experiment, cell, round, attempt, position, started_at_ns,"
+                       " wall_ns, status, disturbed, layout, output, ticks)"
+                       " VALUES (?, ?, ?, (SELECT count(*) FROM run WHERE cell = ? AND round = ?),"
+                       " ?, ?, ?, ?, ?, ?, ?, ?)",
+                       "iiiiiiiiiittb", experiment, run->cell, (int64_t)run->round, run->cell,
+                       (int64_t)run->round, (int64_t)run->position, (int64_t)run->started_at_ns,
+                       (int64_t)run->wall_ns, (int64_t)run->status, disturbed,
+                       run->layout ? run->layout : "", run->output, run->tick_ns,
+                       run->tick_count * sizeof(uint64_t));
+    if (r == 0)
+        r = insert_values(store, id, run, err);
+    if (r == 0)
+        r = sql_run(store->sql, err,
+                    "UPDATE experiment SET run_count = run_count + 1,"
+                    " failed_count = failed_count + ?, disturbed_count = disturbed_count + ?,"
+                    " updated_at_ns = ? WHERE id = ?",
+                    "iiii", (int64_t)(run->status != 0), disturbed,
+                    (int64_t)clock_read_ns(CLOCK_REALTIME), experiment);
+    return r;
+}
+
+int store_add_run(struct store *store, int64_t experiment, const struct store_new_run *run,
+                  struct error *err)
+{
+    int r = sql_begin(store->sql, err);
+    if (r < 0)
+        return r;
+    r = insert_run(store, experiment, run, err);
+    if (r < 0) {
+        sql_rollback(store->sql);
+        return error_wrap(err, r, "keeping a run");
+    }
+    return sql_commit(store->sql, err);
+}
+
+static int take_over(struct store *store, int64_t experiment, struct error *err)
+{
+    struct sql_rows *rows;
+    int r = sql_query(store->sql, &rows, err,
+                      "SELECT owner, updated_at_ns FROM experiment WHERE id = ?", "i", experiment);
+    if (r < 0)
+        return r;
+    r = sql_next(rows, err);
+    if (r == 0)
+        r = error_set(err, -ENOENT, "there is no experiment %lld", (long long)experiment);
+    else if (r > 0)
+        r = store_owner_alive(sql_text(rows, 0), (uint64_t)sql_i64(rows, 1))
+                ? error_set(err, -EBUSY, "experiment %lld is still running in another process",
+                            (long long)experiment)
+                : 0;
+    sql_rows_done(rows);
+    if (r < 0)
+        return r;
+    char owner[256];
+    store_owner_self(owner, sizeof(owner));
+    return sql_run(store->sql, err,
+                   "UPDATE experiment SET owner = ?, state = 'running', updated_at_ns = ?,"
+                   " ended_at_ns = NULL WHERE id = ?",
+                   "tii", owner, (int64_t)clock_read_ns(CLOCK_REALTIME), experiment);
+}
+
+int store_claim(struct store *store, int64_t experiment, struct error *err)
+{
+    int r = sql_begin(store->sql, err);
+    if (r < 0)
+        return r;
+    r = take_over(store, experiment, err);
+    if (r < 0) {
+        sql_rollback(store->sql);
+        return r;
+    }
+    return sql_commit(store->sql, err);
+}
+
+int store_finish(struct store *store, int64_t experiment, const char *state, struct error *err)
+{
+    int64_t now = (int64_t)clock_read_ns(CLOCK_REALTIME);
+    return sql_run(store->sql, err,
+                   "UPDATE experiment SET state = ?, owner = '', updated_at_ns = ?,"
+                   " ended_at_ns = ? WHERE id = ?",
+                   "tiii", state, now, now, experiment);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* See answers.h. */
+#include "report/answers.h"
+#include "base/json.h"
+#include "base/memory.h"
+
+static const struct {
+    const char *kind, *heading;
+} kinds[] = {
+    {"best", "Which is best?"},
+    {"crossover", "At what size does one overtake the other?"},
+    {"saturation", "Where do more stop helping?"},
+    {"surprise", "Which cells are surprising?"},
+    {"efficiency", "What does a unit of work cost?"},
+};
+
+static void put_answer(struct strbuf *out, const struct answer *answer)
+{
+    strbuf_puts(out, "  ");
+    if (answer->where[0])
+        strbuf_printf(out, "%s: ", answer->where);
+    strbuf_put_safe(out, answer->text, strlen(answer->text), 1000);
+    strbuf_printf(out, " (%s)\n", answer->metric);
+}
+
+void report_answers_text(struct strbuf *out, const struct answers *a, bool colour)
+{
+    const struct store_experiment *e = &a->d->experiment;
+    strbuf_printf(out, "experiment %lld: ", (long long)e->id);
+    strbuf_put_safe(out, e->name, strlen(e->name), 200);
+    strbuf_putc(out, '\n');
+    if (e->question[0]) {
+        strbuf_put_safe(out, e->question, strlen(e->question), 400);
+        strbuf_putc(out, '\n');
+    }
+    for (size_t k = 0; k < ARRAY_COUNT(kinds); k++) {
+        bool first = true;
+        for (size_t i = 0; i < a->count; i++) {
+            if (!str_eq(a->items[i].kind, kinds[k].kind))
+                continue;
+            if (first)
+                strbuf_printf(out, "\n%s%s%s\n", colour ? "\033[1m" : "", kinds[k].heading,
+                              colour ? "\033[0m" : "");
+            first = false;
+            put_answer(out, &a->items[i]);
+        }
+    }
+    if (a->count == 0)
+        strbuf_puts(out, "\nThere is nothing to compare: the experiment has one cell, or no factor "
+                         "with several values.\n");
+}
+
+void report_answers_json(struct strbuf *out, const struct answers *a)
+{
+    struct json j = {.out = out};
+    json_object(&j, NULL);
+    json_string(&j, "format", "assay-answers-1");
+    json_i64(&j, "experiment", a->d->experiment.id);
+    json_string(&j, "name", a->d->experiment.name);
+    json_string(&j, "question", a->d->experiment.question);
+    json_array(&j, "answers");
+    for (size_t i = 0; i < a->count; i++) {
+        const struct answer *answer = &a->items[i];
+        json_object(&j, NULL);
+        json_string(&j, "kind", answer->kind);
+        json_string(&j, "metric", answer->metric);
+        json_string(&j, "where", answer->where);
+        json_string(&j, "text", answer->text);
+        json_bool(&j, "certain", answer->certain);
+        json_object(&j, "numbers");
+        for (size_t n = 0; n < answer->number_count; n++)
+            json_double(&j, answer->numbers[n].name, answer->numbers[n].value);
+        json_end(&j);
+        json_end(&j);
+    }
+    json_end(&j);
+    json_end(&j);
+}
