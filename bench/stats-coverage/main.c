@@ -6,7 +6,8 @@
  *   - the same for methods that were tried and rejected,
  *   - how often two identical programs are called different, beside hyperfine's and the kernel
  *     test robot's rule, each measuring in the order in which that tool does,
- *   - how often a planted change is found.
+ *   - how often a planted change is found,
+ *   - the same for what else stats/ promises (others.c), and how quick it is.
  * Exits with 1 when a bar is missed: 93 to 97 % for independent noise, 90 % otherwise.
  *
  *   stats-coverage [EXPERIMENTS [coverage]]
@@ -20,6 +21,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/strings.h"
+#include "others.h"
 #include "real.h"
 #include "rivals.h"
 #include "simulate.h"
@@ -92,7 +94,10 @@ static int print_coverage(size_t experiments)
         }
         putchar('\n');
     }
-    printf("\n%d cells outside of the bars (marked !)\n\n", missed);
+    printf(
+        "\n%d cells outside of the bars (marked !); shapes with a star were not used to choose the "
+        "method\n\n",
+        missed);
     return missed;
 }
 
@@ -251,6 +256,7 @@ int main(int argc, char **argv)
                 (size_t)experiments);
     print_calls("A change of 5 % found", 1.05, found_rounds, ARRAY_COUNT(found_rounds),
                 (size_t)experiments);
+    others_print(few);
     print_speed();
     return missed > 0;
 }

@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+/* Those with a star were added after the constants of stats/dependence.c had been chosen on the
+ * others, and have had no say in them. */
 const struct shape shapes[] = {
     {"normal", SHAPE_NORMAL, SHAPE_INDEPENDENT, 0},
     {"heavy tails (t, 2 df)", SHAPE_STUDENT, SHAPE_INDEPENDENT, 2},
@@ -15,6 +17,7 @@ const struct shape shapes[] = {
     {"one in ten slow (Pareto)", SHAPE_OUTLIERS, SHAPE_INDEPENDENT, 0},
     {"bimodal", SHAPE_BIMODAL, SHAPE_INDEPENDENT, 0},
     {"unlike programs", SHAPE_UNLIKE, SHAPE_INDEPENDENT, 0},
+    {"uniform *", SHAPE_UNIFORM, SHAPE_INDEPENDENT, 0},
     {"coarse clock (ties)", SHAPE_COARSE, SHAPE_DEPENDENT, 0},
     {"drift of 30 %", SHAPE_DRIFT, SHAPE_DEPENDENT, 0},
     {"neighbours come and go", SHAPE_NEIGHBOURS, SHAPE_DEPENDENT, 0},
@@ -23,6 +26,8 @@ const struct shape shapes[] = {
     {"the same, heavy tails", SHAPE_AR_STUDENT, SHAPE_DEPENDENT, 0.5},
     {"the same, skewed", SHAPE_AR_SKEWED, SHAPE_DEPENDENT, 0.5},
     {"the same, bimodal", SHAPE_BIMODAL, SHAPE_DEPENDENT, 0.5},
+    {"moving average 0.5 *", SHAPE_MOVING, SHAPE_DEPENDENT, 0.5},
+    {"sticky, skewed, 0.5 *", SHAPE_STICKY, SHAPE_DEPENDENT, 0.5},
     {"autocorrelation 0.8", SHAPE_AR, SHAPE_BEYOND, 0.8},
     {"slow wandering", SHAPE_SLOW, SHAPE_BEYOND, 0.95},
 };
@@ -56,6 +61,8 @@ static void start(struct rng *rng, const struct shape *shape, struct state *s)
 {
     for (int i = 0; i < 2; i++) {
         s->own[i] = shape->kind == SHAPE_BIMODAL ? rng_uniform(rng) < 0.3 : rng_normal(rng);
+        if (shape->kind == SHAPE_STICKY)
+            s->own[i] = rng_exponential(rng);
         if (shape->kind == SHAPE_AR_STUDENT) {
             s->own[i] = 0;
             for (int k = 0; k < 30; k++)
@@ -113,6 +120,19 @@ static double next(struct rng *rng, const struct shape *shape, struct state *s, 
     }
     case SHAPE_AR_SKEWED:
         return log1p(-0.1 * log(dist_normal_cdf(-next_ar(rng, own, rho))));
+    case SHAPE_UNIFORM:
+        return noise * (rng_uniform(rng) - 0.5);
+    case SHAPE_MOVING: {
+        double step = rng_normal(rng), value = noise * (*own + step);
+        *own = step;
+        return value;
+    }
+    case SHAPE_STICKY: {
+        double value = log1p(0.1 * *own);
+        if (rng_uniform(rng) >= rho)
+            *own = rng_exponential(rng);
+        return value;
+    }
     case SHAPE_SLOW:
         return noise * (0.5 * next_ar(rng, own, rho) + rng_normal(rng));
     }

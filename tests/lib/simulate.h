@@ -30,7 +30,10 @@ enum shape_kind {
     SHAPE_AR,         /* normal; parameter: autocorrelation */
     SHAPE_AR_STUDENT, /* steps of 2 degrees of freedom */
     SHAPE_AR_SKEWED,
-    SHAPE_SLOW, /* white noise on a level that wanders slowly (0.95 from round to round) */
+    SHAPE_UNIFORM,
+    SHAPE_MOVING, /* the mean of two independent neighbours: autocorrelation 0.5, then none */
+    SHAPE_STICKY, /* skewed; a run repeats the one before it with probability `parameter` */
+    SHAPE_SLOW,   /* white noise on a level that wanders slowly (0.95 from round to round) */
 };
 
 struct shape {
