@@ -40,7 +40,6 @@ int rings_add(struct rings *r, int fd, size_t size, struct error *err)
     }
     ARRAY_PUSH(r->items, r->count, r->capacity) = (struct ring){
         .fd = fd, .page = base, .data = (unsigned char *)base + page_size, .size = size};
-    r->vector = memory_resize(r->vector, r->count * 2 + 1, sizeof(*r->vector));
     if (!r->scratch)
         r->scratch = memory_alloc(RECORD_BYTES_MAX);
     return 0;
@@ -53,6 +52,8 @@ void rings_done(struct rings *r)
         munmap(r->items[i].page, r->items[i].size + page_size);
     free(r->items);
     free(r->vector);
+    free(r->ids);
+    free(r->mends);
     free(r->scratch);
     *r = (struct rings){0};
 }
@@ -76,9 +77,36 @@ static uint64_t word_at(const struct ring *ring, uint64_t at)
     return word;
 }
 
-static void note_sample(struct rings *r, const struct ring *ring, uint64_t at)
+static bool is_ours(const struct rings *r, uint64_t id)
+{
+    size_t low = 0, high = r->id_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (r->ids[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < r->id_count && r->ids[low] == id;
+}
+
+/* The id is the first thing in a sample.  The ring itself cannot be written to. */
+static void note_id(struct rings *r, struct ring *ring, uint64_t at)
+{
+    uint64_t id = word_at(ring, at);
+    if (id == ring->last_id)
+        return;
+    if (is_ours(r, id))
+        ring->last_id = id;
+    else
+        ARRAY_PUSH(r->mends, r->mend_count, r->mend_capacity) = at;
+}
+
+static void note_sample(struct rings *r, struct ring *ring, uint64_t at)
 {
     r->totals.samples++;
+    if (r->mend_id)
+        note_id(r, ring, at + sizeof(struct perf_event_header));
     if (r->time_offset < 0)
         return;
     uint64_t time_ns =
@@ -109,7 +137,7 @@ static void note_mmap2(const struct rings *r, const struct ring *ring, uint64_t 
                       id.size ? &id : NULL);
 }
 
-static void note_record(struct rings *r, const struct ring *ring, uint64_t at,
+static void note_record(struct rings *r, struct ring *ring, uint64_t at,
                         const struct perf_event_header *head)
 {
     switch (head->type) {
@@ -131,7 +159,7 @@ static void note_record(struct rings *r, const struct ring *ring, uint64_t at,
 }
 
 /* Walks from tail to head; records are multiples of eight bytes, so a header never wraps. */
-static void look_over(struct rings *r, const struct ring *ring)
+static void look_over(struct rings *r, struct ring *ring)
 {
     for (uint64_t at = ring->tail; at < ring->head;) {
         struct perf_event_header head;
@@ -144,13 +172,30 @@ static void look_over(struct rings *r, const struct ring *ring)
     }
 }
 
+static void put_part(struct rings *r, void *bytes, size_t size)
+{
+    if (size)
+        ARRAY_PUSH(r->vector, r->vector_count, r->vector_capacity) = (struct iovec){bytes, size};
+}
+
+/* The ring's bytes from one place to another, in two parts when they run over its end. */
+static void put_range(struct rings *r, const struct ring *ring, uint64_t from, uint64_t to)
+{
+    size_t start = (size_t)from & (ring->size - 1), size = (size_t)(to - from);
+    size_t until_end = ring->size - start, first = size < until_end ? size : until_end;
+    put_part(r, ring->data + start, first);
+    put_part(r, ring->data, size - first);
+}
+
 static void describe(struct rings *r, const struct ring *ring)
 {
-    size_t start = (size_t)ring->tail & (ring->size - 1), size = (size_t)(ring->head - ring->tail);
-    size_t until_end = ring->size - start, first = size < until_end ? size : until_end;
-    r->vector[r->vector_count++] = (struct iovec){ring->data + start, first};
-    if (size > first)
-        r->vector[r->vector_count++] = (struct iovec){ring->data, size - first};
+    uint64_t from = ring->tail;
+    for (size_t i = 0; i < r->mend_count; i++) {
+        put_range(r, ring, from, r->mends[i]);
+        put_part(r, &r->mend_id, sizeof(r->mend_id));
+        from = r->mends[i] + sizeof(r->mend_id);
+    }
+    put_range(r, ring, from, ring->head);
 }
 
 size_t rings_collect(struct rings *r)
@@ -164,11 +209,14 @@ size_t rings_collect(struct rings *r)
         ring->tail = ring->page->data_tail;
         if (ring->head == ring->tail)
             continue;
+        r->mend_count = 0;
         look_over(r, ring);
         describe(r, ring);
         total += (size_t)(ring->head - ring->tail);
     }
     r->totals.bytes += total;
+    r->vector =
+        memory_grow(r->vector, &r->vector_capacity, r->vector_count + 1, sizeof(*r->vector));
     return total;
 }
 

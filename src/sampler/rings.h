@@ -24,7 +24,7 @@ struct ring {
     unsigned char *data;
     size_t size; /* of data: a power of two */
     uint64_t head, tail;
-    bool is_hung_up; /* all its tasks have ended: nothing to poll for */
+    uint64_t last_id; /* the one of ours that was seen last */
 };
 
 /* What went by. */
@@ -36,12 +36,23 @@ struct ring_totals {
 struct rings {
     struct ring *items;
     size_t count, capacity;
-    struct iovec *vector; /* two for each ring, and one more for the caller */
-    size_t vector_count;
+    struct iovec *vector; /* with room for one more by the caller */
+    size_t vector_count, vector_capacity;
     ptrdiff_t time_offset; /* of the time in a sample, from the header's end; -1 for none */
     struct ring_totals totals;
     struct buildid_table *files; /* where mapped files are noted, or NULL */
-    unsigned char *scratch;      /* for a record that runs over the ring's end */
+    /*
+     * Newer kernels (seen on 6.18) take one buffer for all events that a page fault or a context
+     * switch is a sample of, and fill in the id only once: when another session samples the same,
+     * our samples can have that session's id.  Where one event alone can be meant, the vector has
+     * that event's id in place of a foreign one.  ids is sorted; mend_id 0 leaves all as it is.
+     */
+    uint64_t *ids;
+    size_t id_count;
+    uint64_t mend_id;
+    uint64_t *mends; /* where foreign ids stand in the ring at hand */
+    size_t mend_count, mend_capacity;
+    unsigned char *scratch; /* for a record that runs over the ring's end */
 };
 
 /* Maps a ring of at most `size` bytes (a power of two) for the event; where the limit of locked

@@ -338,6 +338,13 @@ static int check(const struct sampling_spec *spec, struct error *err)
                          "(%" PRIu64 "); ask for fewer with -F, or: sudo sysctl "
                          "kernel.perf_event_max_sample_rate=%" PRIu64,
                          spec->frequency_hz, max_hz, spec->frequency_hz);
+    for (size_t i = 0; spec->off_cpu && spec->events && i < spec->events->count; i++) {
+        const struct perf_event_attr *attr = &spec->events->items[i].attr;
+        if (attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_CONTEXT_SWITCHES)
+            return error_set(err, -EINVAL,
+                             "--off-cpu samples context switches itself: leave out -e %s",
+                             spec->events->items[i].name);
+    }
     if (spec->stacks == SAMPLING_DWARF && !sampling_user_registers())
         return error_set(err, -ENOTSUP,
                          "DWARF call graphs are not supported on this kind of machine; use "
@@ -391,6 +398,42 @@ static int open_all(struct sampling *s, const struct sampling_spec *spec, struct
     return 0;
 }
 
+/* Software events that happen to a task, not to a clock of their own: see struct rings. */
+static bool shares_samples(const struct perf_event_attr *attr)
+{
+    return attr->type == PERF_TYPE_SOFTWARE && attr->config != PERF_COUNT_SW_CPU_CLOCK &&
+           attr->config != PERF_COUNT_SW_TASK_CLOCK && attr->config != PERF_COUNT_SW_DUMMY &&
+           attr->config != PERF_COUNT_SW_BPF_OUTPUT;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void prepare_mending(struct sampling *s)
+{
+    struct rings *r = &s->rings;
+    size_t candidates = 0;
+    if (s->event_count < 2)
+        return; /* all samples are the one event's, whatever their ids */
+    r->ids = memory_zalloc(s->event_count * s->fd_count, sizeof(*r->ids));
+    for (size_t i = 0; i < s->event_count; i++) {
+        const struct sampling_event *e = &s->events[i];
+        if (e->id_count)
+            memcpy(r->ids + r->id_count, e->ids, e->id_count * sizeof(*r->ids));
+        r->id_count += e->id_count;
+        if (shares_samples(&e->attr) && e->id_count) {
+            candidates++;
+            r->mend_id = e->ids[0];
+        }
+    }
+    qsort(r->ids, r->id_count, sizeof(*r->ids), compare_ids);
+    if (candidates != 1)
+        r->mend_id = 0;
+}
+
 int sampling_open(struct sampling *s, const struct sampling_spec *spec, struct error *err)
 {
     *s = (struct sampling){0};
@@ -410,6 +453,7 @@ int sampling_open(struct sampling *s, const struct sampling_spec *spec, struct e
         sampling_done(s);
         return r;
     }
+    prepare_mending(s);
     /* IDENTIFIER where there is one, ip, pid and tid stand before the time. */
     s->rings.time_offset = s->event_count > 1 ? 24 : 16;
     for (size_t i = 0; i < s->event_count; i++)

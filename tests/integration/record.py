@@ -248,6 +248,18 @@ def waits_of_the_whole_machine():
     equal(len(sleeps), 3, "sleeps of 20 ms or more")
 
 
+@test
+def two_recordings_at_once_do_not_mix():
+    need_root("record -a")
+    # The kernel gives samples of the first the ids of the second: see struct rings.
+    first = start("-a", "--off-cpu", "-o", "first.data", command=[])
+    wait_for(lambda: has_checkpoint("first.data"))
+    record("-a", "--off-cpu", output="second.data", command=[target("waits"), "3", "20"])
+    first.send_signal(signal.SIGINT)
+    _, words = first.communicate()
+    check("first.data", said=words)
+
+
 # What is told.
 
 @test
