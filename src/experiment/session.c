@@ -308,6 +308,8 @@ static int run_all(struct session *s, struct error *err)
         r = base_rounds(s, cells, count, err);
     if (r == 0)
         r = extra_rounds(s, cells, err);
+    if (r == 0 && s->spec.profile != PROFILE_NONE)
+        session_profile(s);
     struct error ignored;
     int after = steps_after(&s->steps, &values, true, r < 0 ? &ignored : err);
     return r < 0 ? r : after;

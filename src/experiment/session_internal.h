@@ -21,6 +21,11 @@ void session_measure_widths(struct session *s);
 /* The cells of the next extra round; returns how many, 0 when it is precise enough. */
 size_t session_choose_extra(struct session *s, size_t *ret_cells);
 
+/* Whether the cell differs from its baseline. */
+bool session_cell_changed(const struct session *s, size_t cell);
+/* Records profiles of the cells that the spec asks for. */
+void session_profile(struct session *s);
+
 /* Texts that are kept with an experiment. */
 char *session_environment_json(const struct session *s);
 char *session_machine_json(void);

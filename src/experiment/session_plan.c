@@ -88,6 +88,20 @@ static double width_of(const struct session *s, size_t cell)
     return isnan(width) ? INFINITY : width;
 }
 
+bool session_cell_changed(const struct session *s, size_t cell)
+{
+    size_t baseline = s->matrix.cells[cell].baseline;
+    const struct session_cell *c = &s->cells[cell];
+    CLEANUP(memory_freep) double *first = memory_zalloc(c->count + 1, sizeof(double));
+    CLEANUP(memory_freep) double *second = memory_zalloc(c->count + 1, sizeof(double));
+    struct comparison comparison;
+    if (baseline == cell || !s->kept[baseline])
+        return false;
+    size_t count = pair_up(&s->cells[baseline], c, first, second);
+    return count && stats_compare_paired(first, second, count, 0.95, &comparison, NULL) == 0 &&
+           comparison_differs(&comparison);
+}
+
 /* A baseline's own interval matters through the cells that are compared with it. */
 static bool is_baseline_of_others(const struct session *s, size_t cell)
 {

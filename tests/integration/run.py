@@ -357,6 +357,28 @@ budget: 60s
 
 
 @test
+def changed_cells_get_a_profile():
+    prepare("""name: f
+command: ./slow {ms}
+factors: {ms: [30, 90]}
+rounds: 8
+warmup: 0
+baseline: {ms: 30}
+profile: changed
+""")
+    pathlib.Path("slow").write_text(
+        "#!/usr/bin/env python3\nimport sys, time\nend = time.process_time() + int(sys.argv[1]) / 1000\n"
+        "while time.process_time() < end: pass\n")
+    os.chmod("slow", 0o755)
+    result = assay("run", "demo.yaml", check=0)
+    if "no profile of" in result.stderr:
+        skip("assay record cannot sample here: " + result.stderr)
+    files = sorted(p.name for p in pathlib.Path(".assay/profiles").iterdir())
+    equal(files, ["experiment-1-cell-1.data", "experiment-1-cell-2.data"])
+    equal(pathlib.Path(".assay/profiles", files[0]).read_bytes()[:8], b"PERFILE2")
+
+
+@test
 def quick_and_cells_choose():
     prepare(SPEC + "quick: {factors: {n: [1]}, rounds: 2}\n")
     assay("run", "demo.yaml", "--quick", check=0)
