@@ -56,6 +56,24 @@ def bare(shares):
     return result
 
 
+def kernel_aliases():
+    """The names that the kernel gives to one address (memcpy, __pi_memcpy), each with the first of
+    them: which of them is shown is a matter of taste."""
+    by_address = collections.defaultdict(list)
+    for line in open("/proc/kallsyms"):
+        address, _, name = line.split()[:3]
+        by_address[address].append(name)
+    return {name: sorted(names)[0] for address, names in by_address.items()
+            if len(names) > 1 and int(address, 16) for name in names}
+
+
+def one_name(shares, aliases):
+    result = collections.Counter()
+    for (comm, dso, symbol), share in shares.items():
+        result[comm, dso, aliases.get(symbol, symbol) if dso.startswith("[") else symbol] += share
+    return result
+
+
 def same_as_perf(path, *arguments, commands=None):
     expected, actual = perf_shares(path, *arguments), assay_shares(path, *arguments)
     if commands:
@@ -64,6 +82,8 @@ def same_as_perf(path, *arguments, commands=None):
         expected, actual = collections.Counter(expected), collections.Counter(actual)
     if "--no-demangle" not in arguments:
         expected, actual = bare(expected), bare(actual)
+    aliases = kernel_aliases()
+    expected, actual = one_name(expected, aliases), one_name(actual, aliases)
     wrong = [(key, expected[key], actual[key]) for key in set(expected) | set(actual)
              if max(expected[key], actual[key]) > 0.5 and abs(expected[key] - actual[key]) > 0.1]
     if wrong:
