@@ -111,7 +111,10 @@ struct trees {
 static int open_trees(struct trees *t, const char *ref, struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf out = {0};
-    char here[PATH_MAX], temporary[] = "/tmp/assay-gate-XXXXXX";
+    char here[PATH_MAX];
+    const char *place = getenv("TMPDIR");
+    CLEANUP(memory_freep)
+    char *temporary = memory_printf("%s/assay-gate-XXXXXX", place && *place ? place : "/tmp");
     int r = git(".", &out, err, "rev-parse", "--show-toplevel", NULL, NULL, NULL);
     if (r < 0)
         return error_wrap(err, r, "the base needs a git repository");

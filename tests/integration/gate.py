@@ -9,7 +9,10 @@ from harness import *
 
 PROGRAM = """#!/usr/bin/env python3
 import os, random
-seed = int.from_bytes(os.urandom(4), 'little')
+# The n-th run of a test has the n-th value: noise that is the same whenever the test runs.
+with open(os.environ['COUNTER'], 'a+') as counter:
+    counter.write('.')
+    seed = counter.tell()
 value = FACTOR * random.Random(seed).gauss(1, SPREAD)
 os.write(int(os.environ['ASSAY_METRICS_FD']), f'assay.metric v {value!r}\\n'.encode())
 """
@@ -38,11 +41,11 @@ def repository(factor=100, spread=0.001):
 
 
 def gate(*args, check):
-    before = set(pathlib.Path("/tmp").glob("assay-gate-*"))
-    result = assay("gate", "--base", "HEAD", *args, check=check)
-    left = set(pathlib.Path("/tmp").glob("assay-gate-*")) - before
-    if left:
-        raise AssertionError(f"left behind: {left}")
+    place = pathlib.Path("temporary").resolve()
+    place.mkdir(exist_ok=True)
+    result = assay("gate", "--base", "HEAD", "--seed", "7", *args, check=check,
+                   env={"COUNTER": os.path.abspath(".git/counter"), "TMPDIR": str(place)})
+    equal(list(place.iterdir()), [], "left behind")
     worktrees = subprocess.run(["git", "worktree", "list"], text=True, capture_output=True).stdout
     equal(len(worktrees.splitlines()), 1, worktrees)
     return result
