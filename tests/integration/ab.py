@@ -116,9 +116,13 @@ def counters_tell_programs_apart():
 
 @test
 def metrics_that_do_not_differ_are_folded():
-    _, text = ab("-r", 10, "sleep 0.001", "sleep 0.03")
-    equal(len(re.findall(r"^ wall ", text, re.MULTILINE)), 1, "tables of wall")
-    if re.search(r"^ sys +median", text, re.MULTILINE):
+    # Once in a while sys differs by chance; not four times in a row.
+    for _ in range(4):
+        _, text = ab("-r", 10, "sleep 0.001", "sleep 0.03")
+        equal(len(re.findall(r"^ wall ", text, re.MULTILINE)), 1, "tables of wall")
+        if not re.search(r"^ sys +median", text, re.MULTILINE):
+            break
+    else:
         raise AssertionError("sys has a table of its own:\n" + text)
     contains(text, " sys")
     document, text = ab("-r", 10, "--all", "sleep 0.001", "sleep 0.002")
