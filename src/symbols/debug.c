@@ -6,6 +6,8 @@
 #include "symbols/debug_unit.h"
 #include "symbols/dwarf_constants.h"
 
+#define RANGES_READ_MAX (64u << 20) /* of all units */
+
 struct debug {
     struct dwarf *dwarf;
     struct unit *units; /* those with code */
@@ -29,15 +31,15 @@ static void take_range(void *context, uint64_t start, uint64_t end)
 static void index_units(struct debug *d)
 {
     struct index index = {0};
-    size_t capacity = 0;
-    for (size_t i = 0; i < d->dwarf->unit_count; i++) {
+    size_t capacity = 0, ranges_read = 0;
+    for (size_t i = 0; i < d->dwarf->unit_count && ranges_read < RANGES_READ_MAX; i++) {
         struct dwarf_unit *header = &d->dwarf->units[i];
         struct dwarf_pc pc;
         size_t before = index.count;
         if (header->type == UT_type || !dwarf_read_unit_die(d->dwarf, header, &pc))
             continue;
         index.unit = (uint32_t)d->unit_count;
-        dwarf_each_range(d->dwarf, header, &pc, take_range, &index);
+        ranges_read += dwarf_each_range(d->dwarf, header, &pc, take_range, &index);
         if (index.count > before)
             ARRAY_PUSH(d->units, d->unit_count, capacity) =
                 (struct unit){.dwarf = d->dwarf, .header = header};

@@ -14,6 +14,7 @@
 
 #define DEPTH_MAX 512u
 #define NODE_COUNT_MAX (16u << 20)
+#define RANGES_READ_MAX (64u << 20)
 
 void unit_drop(struct unit *u)
 {
@@ -83,6 +84,7 @@ struct walk {
     size_t range_count, range_capacity, root_count, root_capacity;
     uint32_t *table; /* of origins by offset: index + 1, open addressing */
     size_t table_size;
+    size_t ranges_read;
     uint32_t node, depth; /* of the ranges that are being added */
     bool inlined;
 };
@@ -166,12 +168,13 @@ static uint32_t add_node(struct walk *w, const struct die_values *v, bool inline
 {
     struct unit *u = w->unit;
     size_t before = w->range_count;
-    if ((inlined && parent == UNIT_NO_PARENT) || u->node_count >= NODE_COUNT_MAX)
+    if ((inlined && parent == UNIT_NO_PARENT) || u->node_count >= NODE_COUNT_MAX ||
+        w->ranges_read >= RANGES_READ_MAX)
         return parent;
     w->node = (uint32_t)u->node_count;
     w->depth = depth;
     w->inlined = inlined;
-    dwarf_each_range(w->dwarf, w->header, &v->pc, take_range, w);
+    w->ranges_read += dwarf_each_range(w->dwarf, w->header, &v->pc, take_range, w);
     if (w->range_count == before)
         return inlined ? parent : UNIT_NO_PARENT;
     uint64_t origin = offset;

@@ -130,10 +130,11 @@ bool dwarf_read_unit_die(const struct dwarf *dwarf, struct dwarf_unit *unit,
                          struct dwarf_pc *ret_pc);
 
 /* Calls for each range of code that low, high and ranges describe.  Ranges of functions that the
- * linker dropped are left out. */
-void dwarf_each_range(const struct dwarf *dwarf, const struct dwarf_unit *unit,
-                      const struct dwarf_pc *pc,
-                      void (*call)(void *context, uint64_t start, uint64_t end), void *context);
+ * linker dropped are left out.  Returns how many were read, for callers that must come to an end:
+ * many DIEs may refer to one long list. */
+size_t dwarf_each_range(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+                        const struct dwarf_pc *pc,
+                        void (*call)(void *context, uint64_t start, uint64_t end), void *context);
 
 /* The files of a unit's line program, by index. */
 struct dwarf_file {

@@ -18,25 +18,27 @@ static void give(const struct range_sink *sink, uint64_t start, uint64_t end)
 }
 
 /* DWARF 2 to 4: pairs of addresses, or of offsets from a base. */
-static void read_old_list(const struct dwarf *d, const struct dwarf_unit *unit, uint64_t offset,
-                          const struct range_sink *sink)
+static size_t read_old_list(const struct dwarf *d, const struct dwarf_unit *unit, uint64_t offset,
+                            const struct range_sink *sink)
 {
     const struct dwarf_bytes *s = &d->sections[DWARF_RANGES];
     if (offset >= s->size)
-        return;
+        return 0;
     struct cursor c = {s->bytes + offset, s->bytes + s->size, false};
     uint64_t base = unit->low_pc;
     uint64_t mark = unit->address_size == 8 ? UINT64_MAX : UINT32_MAX;
-    for (size_t i = 0; i < RANGE_COUNT_MAX; i++) {
+    size_t i = 0;
+    for (; i < RANGE_COUNT_MAX; i++) {
         uint64_t start = cursor_unsigned(&c, unit->address_size);
         uint64_t end = cursor_unsigned(&c, unit->address_size);
         if (c.bad || (start == 0 && end == 0))
-            return;
+            break;
         if (start == mark)
             base = end;
         else if (base != 0 || start > 1) /* else: dropped */
             give(sink, base + start, base + end);
     }
+    return i;
 }
 
 static uint64_t indexed(const struct dwarf *d, const struct dwarf_unit *unit, struct cursor *c)
@@ -91,45 +93,45 @@ static bool read_entry(const struct dwarf *d, const struct dwarf_unit *unit, str
     return !c->bad;
 }
 
-static void read_list(const struct dwarf *d, const struct dwarf_unit *unit,
-                      struct dwarf_value value, const struct range_sink *sink)
+static size_t read_list(const struct dwarf *d, const struct dwarf_unit *unit,
+                        struct dwarf_value value, const struct range_sink *sink)
 {
     const struct dwarf_bytes *s = &d->sections[DWARF_RNGLISTS];
     uint64_t offset = value.number;
     if (value.form == FORM_rnglistx) { /* a table of offsets stands at the base */
         uint64_t size = unit->offset_size;
         if (unit->rnglists_base > s->size || offset >= (s->size - unit->rnglists_base) / size)
-            return;
+            return 0;
         struct cursor table = {s->bytes + unit->rnglists_base + offset * size, s->bytes + s->size,
                                false};
         offset = unit->rnglists_base + cursor_unsigned(&table, (size_t)size);
     }
     if (offset >= s->size)
-        return;
+        return 0;
     struct cursor c = {s->bytes + offset, s->bytes + s->size, false};
     uint64_t base = unit->low_pc;
-    for (size_t i = 0; i < RANGE_COUNT_MAX && read_entry(d, unit, &c, &base, sink); i++)
-        ;
+    size_t i = 0;
+    while (i < RANGE_COUNT_MAX && read_entry(d, unit, &c, &base, sink))
+        i++;
+    return i;
 }
 
-void dwarf_each_range(const struct dwarf *d, const struct dwarf_unit *unit,
-                      const struct dwarf_pc *pc,
-                      void (*call)(void *context, uint64_t start, uint64_t end), void *context)
+size_t dwarf_each_range(const struct dwarf *d, const struct dwarf_unit *unit,
+                        const struct dwarf_pc *pc,
+                        void (*call)(void *context, uint64_t start, uint64_t end), void *context)
 {
     struct range_sink sink = {call, context};
-    if (pc->ranges.form) {
-        if (unit->version >= 5)
-            read_list(d, unit, pc->ranges, &sink);
-        else
-            /* A .dwo file of DWARF 4 has its ranges in the main file, from a base on. */
-            read_old_list(d->main ? d->main : d, unit,
-                          pc->ranges.number + (d->main ? unit->rnglists_base : 0), &sink);
-        return;
-    }
+    if (pc->ranges.form && unit->version >= 5)
+        return read_list(d, unit, pc->ranges, &sink);
+    if (pc->ranges.form)
+        /* A .dwo file of DWARF 4 has its ranges in the main file, from a base on. */
+        return read_old_list(d->main ? d->main : d, unit,
+                             pc->ranges.number + (d->main ? unit->rnglists_base : 0), &sink);
     uint64_t start, end;
     if (!pc->high.form || !dwarf_address(d, unit, pc->low, &start))
-        return;
+        return 0;
     if (!dwarf_address(d, unit, pc->high, &end))
         end = start + dwarf_number(pc->high); /* a length, since DWARF 4 */
     give(&sink, start, end);
+    return 1;
 }
