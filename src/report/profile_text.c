@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-#define MARGIN 12 /* of the trees */
+#define MARGIN 12    /* of the trees */
 #define LAST_RULE 60 /* dots under the last title: names may be far longer */
 #define DEPTH_MAX 500
 #define NAME_COLUMNS 36 /* that a line of a tree needs at least, behind its indentation */
@@ -89,8 +89,8 @@ static void put_file_head(const struct profile *p, const struct profile_view *vi
                           struct strbuf *out)
 {
     struct notes notes = {0};
-    strbuf_printf(out, "# Total Lost Samples: %llu\n#\n",
-                  (unsigned long long)(p->losses.lost_records + p->losses.lost_samples));
+    unsigned long long lost = p->losses.lost_records + p->losses.lost_samples;
+    strbuf_printf(out, "# Total Lost Samples: %llu\n#\n", lost);
     profile_file_notes(p, view->verbose, &notes);
     put_notes(out, &notes, view->columns);
 }
