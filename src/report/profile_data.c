@@ -54,12 +54,20 @@ static bool row_is_shown(const struct profile_table *table, const struct row *ro
            table->view->row_limit;
 }
 
+/* Control characters do not belong into a table either, wherever it is shown. */
+static void put_csv_text(struct strbuf *out, const char *text)
+{
+    CLEANUP(strbuf_done) struct strbuf safe = {0};
+    strbuf_put_safe(&safe, text, strlen(text), SYMBOLS_NAME_MAX);
+    strbuf_put_csv(out, strbuf_text(&safe));
+}
+
 static void put_csv_row(const struct profile_table *table, const struct row *row,
                         struct strbuf *out)
 {
     char buffer[4200];
     uint64_t total = profile_table_total(table, row);
-    strbuf_put_csv(out, table->profile->events[event_of(table, row)].name);
+    put_csv_text(out, table->profile->events[event_of(table, row)].name);
     if (table->view->rows.children)
         strbuf_printf(out, ",%.4f", 100 * share_of(row->total_weight, total));
     strbuf_printf(out, ",%.4f,%llu,%llu", 100 * share_of(row->self_weight, total),
@@ -69,7 +77,7 @@ static void put_csv_row(const struct profile_table *table, const struct row *row
         if (key == ROW_EVENT)
             continue;
         strbuf_putc(out, ',');
-        strbuf_put_csv(out, value_text(table, row, key, buffer, sizeof(buffer)));
+        put_csv_text(out, value_text(table, row, key, buffer, sizeof(buffer)));
     }
     strbuf_putc(out, '\n');
 }
