@@ -448,7 +448,7 @@ def a_full_disk_is_told_and_the_file_is_good():
         contains(result.stderr, "the disk is full")
         check("small/perf.data", minimum=5, lossy=True)
     finally:
-        subprocess.run(["umount", "small"])
+        subprocess.run(["umount", "-l", "small"])
 
 
 @test
