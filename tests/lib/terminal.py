@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A terminal for tests: runs a program on one, types keys, and waits for what it shows."""
+import codecs
 import fcntl
 import os
 import pty
@@ -16,6 +17,8 @@ TIMEOUT = 60
 class Terminal:
     def __init__(self, arguments, columns=80, lines=24):
         self.output = ""
+        # A read may end in the middle of a character.
+        self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self.seen = 0
         self.status = None
         self.pid, self.fd = pty.fork()
@@ -43,7 +46,7 @@ class Terminal:
             data = os.read(self.fd, 65536)
         except OSError:
             return False
-        self.output += data.decode(errors="replace")
+        self.output += self.decoder.decode(data)
         return bool(data)
 
     def plain(self, start=0):
