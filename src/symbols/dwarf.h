@@ -2,9 +2,8 @@
 /*
  * Reading of DWARF, versions 2 to 5: units, DIEs, ranges and line programs.
  *
- * Written here rather than on libdw: libdw's handles cannot be shared by threads, it stops the
- * process by assertion on some malformed files, and it keeps nothing of a DIE's layout, so that a
- * walk over a unit costs five times what it does here (bench/symbols).  What this reads is
+ * Written here rather than on libdw: libdw's handles cannot be shared by threads, and it stops the
+ * process by assertion on some files (dwarf_decl_file on a split-DWARF binary).  What this reads is
  * exactly what source lines and inlined functions need.
  *
  * Threads: a struct dwarf is read-only once it is open.  Strings point into it.
