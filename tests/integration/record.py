@@ -29,7 +29,7 @@ def record(*options, command=LOAD, code=0, output="perf.data", **kwargs):
     return assay("record", *options, "-o", output, "--", *command, check=code, **kwargs)
 
 
-def check(path="perf.data", minimum=10, said=None, lossy=False):
+def check(path="perf.data", minimum=1, said=None, lossy=False):
     """perf and assay read the same from the file, and perf has nothing to say about it except, in a
     lossy one, the losses.  A busy machine may lose records in any recording: then perf must say so,
     as assay does."""
