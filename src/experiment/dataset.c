@@ -254,6 +254,8 @@ int dataset_load(struct dataset *d, struct store *store, int64_t experiment, str
     if (r == 0)
         r = load_values(&l, sql, err);
     if (r == 0)
+        store_document(store, experiment, "subject", &d->subject, NULL);
+    if (r == 0)
         deal(&l);
     free(l.values);
     free(l.metric_of_id);
@@ -265,6 +267,7 @@ int dataset_load(struct dataset *d, struct store *store, int64_t experiment, str
 void dataset_done(struct dataset *d)
 {
     store_experiment_done(&d->experiment);
+    free(d->subject);
     for (size_t c = 0; c < d->cell_count; c++) {
         free(d->cells[c].label);
         free(d->cells[c].command);

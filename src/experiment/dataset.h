@@ -31,6 +31,7 @@ struct dataset_column {
 
 struct dataset {
     struct store_experiment experiment;
+    char *subject; /* of the commit; NULL when it is not known */
     char **factors;
     size_t factor_count;
     struct dataset_cell *cells;

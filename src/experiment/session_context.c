@@ -60,6 +60,28 @@ char *session_git_commit(const char *folder)
     return commit.data;
 }
 
+char *session_git_subject(const char *folder, const char *commit)
+{
+    size_t length = strlen(commit) - (str_has_suffix(commit, "-dirty") ? strlen("-dirty") : 0);
+    CLEANUP(memory_freep) char *name = memory_printf("%.*s", (int)length, commit);
+    char *log[] = {(char *)"git",
+                   (char *)"-C",
+                   (char *)folder,
+                   (char *)"log",
+                   (char *)"-1",
+                   (char *)"--format=%s",
+                   (char *)"--end-of-options",
+                   name,
+                   (char *)"--",
+                   NULL};
+    struct strbuf subject = {0};
+    if (!*name || !capture(log, &subject) || !subject.length) {
+        strbuf_done(&subject);
+        return memory_strdup("");
+    }
+    return subject.data;
+}
+
 /* Only variables that change what is measured: an environment holds secrets, too. */
 static const char *const kept_variables[] = {
     "PATH",        "LANG",   "LC_ALL",           "LD_PRELOAD",     "LD_LIBRARY_PATH", "LD_BIND_NOW",

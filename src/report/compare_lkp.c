@@ -175,13 +175,24 @@ static void name_side(const struct dataset *d, const char *name, bool within, ch
         snprintf(ret, size, "%.40s", d->experiment.git_commit);
 }
 
+static void put_side(struct strbuf *out, const char *name, const char *subject)
+{
+    strbuf_printf(out, "  %.10s (\"", name);
+    strbuf_put_safe(out, subject, strlen(subject), 300);
+    strbuf_puts(out, "\")\n");
+}
+
 static void put_sides(struct strbuf *out, const struct compare *c)
 {
     char base[64], new[64];
     name_side(c->base, c->base_name, c->within, base, sizeof(base));
     name_side(c->new, c->new_name, c->within, new, sizeof(new));
-    strbuf_printf(out, "commit: \n  %.10s (\"%s\")\n  %.10s (\"%s\")\n\n", base, c->base_name, new,
-                  c->new_name);
+    const char *base_subject = c->within || !c->base->subject ? c->base_name : c->base->subject;
+    const char *new_subject = c->within || !c->new->subject ? c->new_name : c->new->subject;
+    strbuf_puts(out, "commit: \n");
+    put_side(out, base, base_subject);
+    put_side(out, new, new_subject);
+    strbuf_putc(out, '\n');
     strbuf_printf(out, "%-*.*s %-*.*s \n", BASE_COLUMNS, BASE_COLUMNS, base, NEW_COLUMNS,
                   NEW_COLUMNS, new);
     strbuf_pad(out, '-', BASE_COLUMNS);

@@ -62,6 +62,21 @@ def wait_for_runs(count, process):
     raise AssertionError(f"only {len(runs())} runs")
 
 
+def await_true(condition, what):
+    for _ in range(6000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"not after a minute: {what}")
+
+
+def is_running(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def counts(experiment):
     """How many values each cell has, and that no round comes twice."""
     result = []
@@ -291,6 +306,26 @@ counters: [page-faults]
     prepare(pathlib.Path("demo.yaml").read_text()
             .replace("python3 server.py", "sh -c 'echo went wrong; exit 1'"))
     contains(assay("run", "demo.yaml", check=1).stderr, "went wrong")
+
+
+@test
+def a_server_does_not_outlive_an_assay_that_was_killed():
+    prepare("""name: s
+command: sh -c 'touch running; sleep 100'
+setup:
+  start: sh -c 'echo $$ > server; sleep 1000 & echo $! >> server; wait'
+  ready: {command: test $(wc -l < server) = 2}
+rounds: 1
+warmup: 0
+""")
+    process = subprocess.Popen([ASSAY, "run", "demo.yaml"], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    await_true(pathlib.Path("running").exists, "the command runs")
+    process.kill()
+    process.wait()
+    for pid in pathlib.Path("server").read_text().split():
+        await_true(lambda pid=pid: not is_running(pid), f"server process {pid} has ended")
+    subprocess.run(["pkill", "-f", "touch running; sleep 100"])
 
 
 @test
