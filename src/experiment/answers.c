@@ -75,33 +75,6 @@ void each_context(struct question *q, size_t factor, size_t other,
     }
 }
 
-bool compare_cells(const struct question *q, size_t base, size_t new, struct comparison *ret)
-{
-    struct dataset_column a = dataset_column(q->d, q->metric, base);
-    struct dataset_column b = dataset_column(q->d, q->metric, new);
-    CLEANUP(memory_freep) double *first = memory_zalloc(a.count + 1, sizeof(double));
-    CLEANUP(memory_freep) double *second = memory_zalloc(a.count + 1, sizeof(double));
-    size_t i = 0, k = 0, count = 0;
-    while (i < a.count && k < b.count) {
-        if (a.rounds[i] == b.rounds[k]) {
-            first[count] = a.values[i++];
-            second[count++] = b.values[k++];
-        } else if (a.rounds[i] < b.rounds[k]) {
-            i++;
-        } else {
-            k++;
-        }
-    }
-    return count > 0 && stats_compare_paired(first, second, count, 0.95, ret, NULL) == 0;
-}
-
-double median_of(const struct question *q, size_t metric, size_t cell)
-{
-    struct dataset_column column = dataset_column(q->d, metric, cell);
-    CLEANUP(memory_freep) double *scratch = memory_zalloc(column.count + 1, sizeof(double));
-    return stats_median(column.values, column.count, scratch);
-}
-
 const char *value_text(struct question *q, double value)
 {
     const char *unit = q->d->metrics[q->metric].unit;
