@@ -328,6 +328,54 @@ warmup: 0
     subprocess.run(["pkill", "-f", "touch running; sleep 100"])
 
 
+def writable_setting():
+    """A limit that this machine allows: the controller, its file, a value and where it is mounted."""
+    kinds = {}
+    for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
+        place, (kind, _, options) = line.split()[4], line.partition(" - ")[2].split()[:3]
+        if kind == "cgroup2":
+            kinds.setdefault("v2", place)
+        elif kind == "cgroup":
+            kinds.update({word: place for word in options.split(",")})
+    for controller, name, value in (("cpu", "cpu.cfs_quota_us", "90000"),
+                                    ("pids", "pids.max", "1000")):
+        if controller in kinds and os.access(kinds[controller], os.W_OK):
+            yield kinds[controller], name, value
+    if "v2" in kinds and os.access(kinds["v2"], os.W_OK):
+        controllers = pathlib.Path(kinds["v2"], "cgroup.controllers").read_text().split()
+        for controller, name, value in (("pids", "pids.max", "1000"),
+                                        ("hugetlb", "hugetlb.2MB.max", "4194304")):
+            if controller in controllers:
+                yield kinds["v2"], name, value
+
+
+@test
+def control_groups_limit_the_runs():
+    settings = list(writable_setting())
+    if os.getuid() or not settings:
+        skip("no control group can be made here")
+    for place, name, value in settings:
+        prepare(f"""name: limited
+command: sh -c 'cat {place}/assay-*/{name}; cat /proc/self/cgroup'
+cgroup: {{{name}: "{value}"}}
+metrics:
+  limit: {{regex: "^([0-9]+)$"}}
+  inside: {{regex: "assay-([0-9]+)"}}
+rounds: 1
+warmup: 0
+""")
+        result = assay("run", "demo.yaml")
+        if result.returncode and "is not to be had" in result.stderr:
+            continue
+        equal(result.returncode, 0, result.stderr)
+        values = shown()["cells"][0]["values"]
+        equal(values["limit"][0][1], float(value), name)
+        equal(len(values["inside"]), 1, "runs in the group")
+        equal(list(pathlib.Path(place).glob("**/assay-*")), [], "groups left behind")
+    prepare("name: x\ncommand: 'true'\ncgroup: {nonsense.max: 1}\nrounds: 1\n")
+    contains(assay("run", "demo.yaml", check=1).stderr, "nonsense")
+
+
 @test
 def a_server_for_the_whole_experiment():
     prepare("""name: s
