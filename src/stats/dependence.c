@@ -86,7 +86,7 @@ double dependence_widening(double lag1, double block, size_t count)
         return block;
     double boost = 0.9 + small_sample_boost / (n * n * n);
     double widening = 1 + boost * (sqrt((1 + r) / (1 - r)) - 1);
-    return fmax(block, fmin(widening, fmax(3.75, n / 4)));
+    return fmax(block, fmin(widening, fmax(3.25, n / 4)));
 }
 
 /* Nothing is given away below 8 values: there the interval is not called a 95 % interval. */
