@@ -13,10 +13,24 @@ const struct variant *const variants[] = {
     /* several messages per call */
     &variant_batch_send,
     &variant_batch_sendmsg,
+    /* zero-copy, if it is granted */
+    &variant_zerocopy,
+    &variant_zerocopy_fields,
+#if HAVE_LIBURING
+    &variant_uring_send,
+    &variant_uring_sendmsg,
+    &variant_uring_bundle,
+    &variant_uring_zc,
+    &variant_uring_zc_fixed,
+#endif
     /* receive sides */
     &variant_recv_big,
     &variant_recv,
     &variant_trunc,
+#if HAVE_LIBURING
+    &variant_uring_multishot,
+#endif
+    &variant_broken,
     NULL,
 };
 
