@@ -60,9 +60,10 @@ static int settings_for(const struct settings *s, const struct variant *v, struc
 /* The try is a process of its own: whatever happens in it, the table goes on. */
 static void try_apart(const struct settings *s, struct proof *shared, const bool wanted[WAYS])
 {
+    shared->verdict = FAILED; /* until the child knows better */
+    snprintf(shared->words, sizeof(shared->words), "the try did not end");
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) {
-        shared->verdict = FAILED;
         snprintf(shared->words, sizeof(shared->words), "no process: %s", strerror(errno));
         return;
     }
@@ -77,8 +78,6 @@ static void try_apart(const struct settings *s, struct proof *shared, const bool
         shared->verdict = r < 0 ? FAILED : UNPROVEN;
         _exit(0);
     }
-    shared->verdict = FAILED;
-    snprintf(shared->words, sizeof(shared->words), "the try did not end");
     uint64_t deadline_ns = clock_now_ns() + TRY_MS * NS_PER_MS;
     int status = 0;
     while (waitpid(pid, &status, WNOHANG) == 0) {
@@ -213,9 +212,9 @@ static void put_json(const struct proof *proofs, size_t count)
 }
 
 /* A receive side that only serves one sender is proven with that sender. */
-static bool has_row(const struct variant *v)
+static bool has_row(const struct settings *s, const struct variant *v)
 {
-    if (v->hidden)
+    if (v->hidden || (s->transport && !(s->transport & v->transports)))
         return false;
     for (size_t i = 0; v->role == ROLE_RECEIVE && variants[i]; i++)
         if (variants[i]->partner && str_eq(variants[i]->partner, v->name))
@@ -238,6 +237,9 @@ static void prove_one(const struct settings *s, const struct variant *v, struct 
     try_apart(&one, shared, wanted);
     if (shared->verdict != FAILED && wanted[WAY_PROFILE])
         prove_profile(&one, shared);
+    else
+        snprintf(shared->ways[WAY_PROFILE].words, sizeof(shared->ways[WAY_PROFILE].words),
+                 "not asked for");
     prove_judge(shared);
 }
 
@@ -250,6 +252,12 @@ int prove(const struct settings *s, size_t *ret_contradictions, struct error *er
     if (s->variant_name && !variant_find(s->variant_name))
         return error_set(err, -EINVAL, "there is no variant '%s'; --list shows them all",
                          s->variant_name);
+    struct settings all = *s;
+    if (s->transport_name) {
+        all.transport = transport_named(s->transport_name);
+        if (!all.transport)
+            return error_set(err, -EINVAL, "there is no transport '%s'", s->transport_name);
+    }
     struct proof *shared =
         mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
@@ -260,7 +268,7 @@ int prove(const struct settings *s, size_t *ret_contradictions, struct error *er
     progress_start(&progress);
     for (size_t i = 0; variants[i]; i++) {
         const struct variant *v = variants[i];
-        if (s->variant_name ? !str_eq(s->variant_name, v->name) : !has_row(v))
+        if (s->variant_name ? !str_eq(s->variant_name, v->name) : !has_row(&all, v))
             continue;
         progress_show(&progress, "proving %s", v->name);
         prove_one(s, v, shared, wanted);

@@ -24,6 +24,9 @@ struct pair {
     struct link send, receive;
     struct counts send_counts, receive_counts;
     atomic_bool stop;
+    struct copies_bpf *bpf;
+    int traced; /* 0: counting, else why not */
+    struct error why;
 };
 
 static int connect_tcp(struct pair *p, struct error *err)
@@ -99,6 +102,13 @@ __attribute__((format(printf, 3, 4))) static void found(struct evidence *e, enum
     e->finding = finding;
     vsnprintf(e->words, sizeof(e->words), format, arguments);
     va_end(arguments);
+}
+
+/* From here on, so that what was done before is not counted. */
+static void start_counting(struct pair *p)
+{
+    if (p->traced == 0)
+        p->traced = copies_bpf_start(p->bpf, &p->why);
 }
 
 /* A page or more that a socket gets by reference: the sender that is known not to copy. */
@@ -179,6 +189,8 @@ static void judge_bpf(const struct copies_bpf_counts *counts, const struct pair 
     else
         found(e, counts->copied_bytes >= moved ? FOUND_COPY : FOUND_BOTH,
               "%llu of %llu bytes copied", (unsigned long long)counts->copied_bytes, moved);
+    if (e->finding != FOUND_NOTHING)
+        cell(e, "%.4g %% copied", 100 * (double)counts->copied_bytes / (double)moved);
 }
 
 static int close_variant(const struct variant *v, struct link *l, struct error *err)
@@ -190,6 +202,7 @@ static int close_variant(const struct variant *v, struct link *l, struct error *
 static int try_send(struct pair *p, struct proof *proof, struct error *err)
 {
     const struct variant *v = p->settings.send, *other = p->settings.receive;
+    start_counting(p);
     int r = v->open ? v->open(&p->send, err) : 0;
     if (r == 0 && other && other->open)
         r = other->open(&p->receive, err);
@@ -219,6 +232,25 @@ static int try_send(struct pair *p, struct proof *proof, struct error *err)
     return r;
 }
 
+/* The control: what is spliced and overwritten before anybody reads must arrive overwritten, else
+ * the pages are copied on their way, and nothing can be learned about the receiver. */
+static int arrives_by_reference(struct pair *p, struct spliced *s, bool *ret, struct error *err)
+{
+    memset(s->memory, 'A', s->bytes);
+    int r = splice_into(p->send.fd, s, err);
+    memset(s->memory, 'B', s->bytes);
+    *ret = true;
+    for (size_t done = 0; r == 0 && done < s->bytes;) {
+        unsigned char bytes[4 * 4096];
+        ssize_t got = read(p->receive.fd, bytes, sizeof(bytes));
+        if (got <= 0)
+            return error_errno(err, got < 0 ? -errno : -EIO, "reading the control message");
+        *ret &= bytes[0] == 'B' && bytes[got - 1] == 'B';
+        done += (size_t)got;
+    }
+    return r;
+}
+
 /* A receiver: pages arrive by reference, and are painted over when the program has them. */
 static int try_receive(struct pair *p, struct proof *proof, struct error *err)
 {
@@ -228,26 +260,32 @@ static int try_receive(struct pair *p, struct proof *proof, struct error *err)
     if (at == MAP_FAILED)
         return error_errno(err, -errno, "mmap");
     s.memory = at;
+    bool by_reference = false;
+    int r = arrives_by_reference(p, &s, &by_reference, err);
     memset(s.memory, 'A', s.bytes);
+    start_counting(p);
     struct evidence *e = &proof->ways[WAY_ALIASING];
-    int r = v->open ? v->open(&p->receive, err) : 0;
+    r = r ? r : v->open ? v->open(&p->receive, err) : 0;
     r = r ? r : splice_into(p->send.fd, &s, err);
     p->receive.limit = s.bytes;
     r = r ? r : v->run(&p->receive, err);
     const struct check *c = p->receive.check;
     if (r == 0) {
         memset(s.memory, 'B', s.bytes);
-        if (!c->view)
+        if (!by_reference)
+            found(e, FOUND_NOTHING, "pages are copied on the way here: nothing to learn");
+        else if (!c->view)
             found(e, FOUND_NO_COPY, "not a byte reached the program");
         else if (*(const volatile unsigned char *)c->view == 'B')
             found(e, FOUND_NO_COPY, "the program reads the sender's own page");
         else
             found(e, FOUND_COPY,
                   "the sender's page is overwritten, the program keeps the old bytes");
-        cell(e, "%s",
-             !c->view                   ? "no byte seen"
-             : e->finding == FOUND_COPY ? "old bytes"
-                                        : "same page");
+        if (by_reference)
+            cell(e, "%s",
+                 !c->view                   ? "no byte seen"
+                 : e->finding == FOUND_COPY ? "old bytes"
+                                            : "same page");
     }
     struct error ignored;
     close_variant(v, &p->receive, &ignored);
@@ -261,21 +299,17 @@ int prove_try(const struct settings *s, struct proof *proof, const bool wanted[W
 {
     struct pair p = {.settings = *s};
     bool receiver = proof->variant->role == ROLE_RECEIVE;
-    struct copies_bpf *bpf = NULL;
-    struct error why = {0};
-    int traced = wanted[WAY_BPF] ? copies_bpf_open(&bpf, getpid(), &why) : -ECANCELED;
-    if (traced == 0)
-        traced = copies_bpf_start(bpf, &why);
+    p.traced = wanted[WAY_BPF] ? copies_bpf_open(&p.bpf, getpid(), &p.why) : -ECANCELED;
     int r = pair_open(&p, err);
     if (r == 0)
         r = receiver ? try_receive(&p, proof, err) : try_send(&p, proof, err);
-    if (r == 0 && traced == 0) {
-        struct copies_bpf_counts counts = copies_bpf_read(bpf);
+    if (r == 0 && p.traced == 0) {
+        struct copies_bpf_counts counts = copies_bpf_read(p.bpf);
         judge_bpf(&counts, &p, receiver, &proof->ways[WAY_BPF]);
-    } else if (traced < 0)
+    } else if (p.traced < 0)
         found(&proof->ways[WAY_BPF], FOUND_NOTHING, "%.100s",
-              wanted[WAY_BPF] ? why.message : "not asked for");
-    copies_bpf_close(bpf);
+              wanted[WAY_BPF] ? p.why.message : "not asked for");
+    copies_bpf_close(p.bpf);
     pair_close(&p);
     for (int way = 0; way < WAY_BPF; way++)
         if (!wanted[way])

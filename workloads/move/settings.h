@@ -32,5 +32,6 @@ int settings_check(struct settings *s, struct error *err);
 void settings_done(struct settings *s);
 
 const char *transport_text(enum transport t);
+enum transport transport_named(const char *name); /* 0 when there is none */
 
 #endif
