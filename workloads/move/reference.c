@@ -4,10 +4,10 @@
  * The kernel queues references to the sender's own pages; nothing is copied before the receiver
  * takes the data.
  *
- * The price is that nobody tells the sender when a page is free again.  An acknowledgement says only
- * that the data lies in the receiver's queue, and over loopback that queue holds the very pages.  So
- * with --verify, where every message has another content, the sender goes through so many buffers
- * that no queue on the way could hold them all before it comes to one again.
+ * The price is that nobody tells the sender when a page is free again.  An acknowledgement says
+ * only that the data lies in the receiver's queue, and over loopback that queue holds the very
+ * pages.  So with --verify, where every message has another content, the sender goes through so
+ * many buffers that no queue on the way could hold them all before it comes to one again.
  */
 #include "base/fd.h"
 #include "base/memory.h"
@@ -33,7 +33,8 @@ static size_t tcp_buffer_max(const char *path)
 {
     char line[128];
     unsigned long low, usual, most;
-    if (file_read_line(path, line, sizeof(line)) && sscanf(line, "%lu %lu %lu", &low, &usual, &most) == 3)
+    if (file_read_line(path, line, sizeof(line)) &&
+        sscanf(line, "%lu %lu %lu", &low, &usual, &most) == 3)
         return most;
     return 64UL << 20;
 }

@@ -174,6 +174,12 @@ void ring_flush(struct ring_end *e)
     wake(e);
 }
 
+bool ring_drained(struct ring_end *e, unsigned limit_ms)
+{
+    ring_flush(e);
+    return await(e, &e->shared->taken, e->position, limit_ms);
+}
+
 static void give_back(struct ring_end *e)
 {
     e->published = e->position;

@@ -70,6 +70,9 @@ void ring_wrote(struct ring_end *e);
 void ring_publish(struct ring_end *e);
 void ring_flush(struct ring_end *e);
 
+/* Waits until the reader has taken all that was written. */
+bool ring_drained(struct ring_end *e, unsigned limit_ms);
+
 /* The reader: the next message; waits for it.  NULL when the ring is closed and empty, or nothing
  * happened for `limit_ms`.  ring_took lets go of it. */
 const void *ring_peek(struct ring_end *e, unsigned limit_ms);

@@ -100,8 +100,8 @@ int source_open(struct link *l, enum source_layout layout, size_t slots, bool wi
     s->stride = l->message_bytes;
     if (layout == SOURCE_ALIGNED)
         s->stride = round_up(l->message_bytes, PAGE);
-    if (layout == SOURCE_FIELDS) {
-        s->fields = l->settings->fields;
+    if (layout == SOURCE_FIELDS || layout == SOURCE_PIECES) {
+        s->fields = layout == SOURCE_FIELDS ? l->settings->fields : l->settings->pieces;
         size_t longest = l->message_bytes - l->message_bytes / s->fields * (s->fields - 1);
         field_stride = round_up(longest, 64) + FIELD_GAP;
         s->stride = field_stride * s->fields;

@@ -83,13 +83,14 @@ enum source_layout {
     SOURCE_PACKED,  /* back to back: n messages from slot i on are one piece of memory */
     SOURCE_ALIGNED, /* each message starts on a page */
     SOURCE_FIELDS,  /* each message in settings->fields pieces that do not touch */
+    SOURCE_PIECES,  /* the same in settings->pieces pieces */
 };
 
 struct source {
     char *base; /* all of it, for painting */
     size_t bytes;
     size_t slots, stride; /* of SOURCE_PACKED and SOURCE_ALIGNED */
-    size_t fields;        /* pieces of one message: 1 but for SOURCE_FIELDS */
+    size_t fields;        /* pieces of one message: 1 but for SOURCE_FIELDS and _PIECES */
     struct iovec *pieces; /* slots × fields */
     int file_fd;          /* a memfd of the same memory when asked for, else -1 */
     char *scratch;        /* where source_fill builds a message */
@@ -125,6 +126,7 @@ struct variant {
     struct claim claim;
     bool batches; /* takes --batch: that many messages per call or submission */
     bool fields;  /* takes --fields */
+    bool pieces;  /* takes --pieces: a message is that many buffers of --size bytes */
     bool hidden;  /* breaks the rules on purpose: not in --list, not in --prove */
     /* The receive variant that must stand opposite; NULL for any that takes the transport. */
     const char *partner;

@@ -17,6 +17,25 @@ const struct variant *const variants[] = {
     &variant_recv_big,
     &variant_recv,
     &variant_trunc,
+    /* by reference */
+    &variant_vmsplice,
+    &variant_sendfile,
+    &variant_splice,
+    /* limits */
+    &variant_shm_ring,
+    &variant_shm_ring_receive,
+    &variant_memcpy,
+    &variant_memcpy_cold,
+    /* many pieces handed over as a list */
+    &variant_iovec_write,
+    &variant_iovec_writev,
+    &variant_iovec_vmsplice,
+    &variant_iovec_pwritev2,
+#if HAVE_LIBURING
+    &variant_iovec_uring,
+#endif
+    &variant_iovec_process_vm_readv,
+    &variant_iovec_vm_receive,
     NULL,
 };
 

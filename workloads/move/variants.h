@@ -10,5 +10,15 @@ extern const struct variant variant_send, variant_send8, variant_copy_send, vari
     variant_batch_send, variant_batch_sendmsg;
 /* receive.c */
 extern const struct variant variant_recv, variant_recv_big, variant_trunc;
+/* reference.c */
+extern const struct variant variant_vmsplice, variant_sendfile, variant_splice;
+/* limits.c */
+extern const struct variant variant_shm_ring, variant_shm_ring_receive, variant_memcpy,
+    variant_memcpy_cold;
+/* iovec.c */
+extern const struct variant variant_iovec_write, variant_iovec_writev, variant_iovec_vmsplice,
+    variant_iovec_pwritev2, variant_iovec_process_vm_readv, variant_iovec_vm_receive;
+/* iovec_uring.c */
+extern const struct variant variant_iovec_uring;
 
 #endif
