@@ -21,6 +21,8 @@ const struct variant *const variants[] = {
     &variant_vmsplice,
     &variant_sendfile,
     &variant_splice,
+    &variant_sockmap,
+    &variant_sockmap_receive,
     /* limits */
     &variant_shm_ring,
     &variant_shm_ring_receive,

@@ -20,5 +20,7 @@ extern const struct variant variant_iovec_write, variant_iovec_writev, variant_i
     variant_iovec_pwritev2, variant_iovec_process_vm_readv, variant_iovec_vm_receive;
 /* iovec_uring.c */
 extern const struct variant variant_iovec_uring;
+/* sockmap.c */
+extern const struct variant variant_sockmap, variant_sockmap_receive;
 
 #endif
