@@ -304,6 +304,7 @@ const struct variant variant_sockmap_receive = {
     .role = ROLE_RECEIVE,
     .transports = TRANSPORT_TCP,
     .claim = {COPIES_NOT_MY_SIDE, COPIES_ONE, "kernel to user in recv()"},
+    .untraced = true,
     .open = open_sockmap_receive,
     .run = run_sockmap_receive,
     .close = close_sockmap_receive,

@@ -124,10 +124,11 @@ struct variant {
     enum role role;
     unsigned transports; /* bits of enum transport */
     struct claim claim;
-    bool batches; /* takes --batch: that many messages per call or submission */
-    bool fields;  /* takes --fields */
-    bool pieces;  /* takes --pieces: a message is that many buffers of --size bytes */
-    bool hidden;  /* breaks the rules on purpose: not in --list, not in --prove */
+    bool batches;  /* takes --batch: that many messages per call or submission */
+    bool fields;   /* takes --fields */
+    bool pieces;   /* takes --pieces: a message is that many buffers of --size bytes */
+    bool untraced; /* receive sides that copy past skb_copy_datagram_iovec */
+    bool hidden;   /* breaks the rules on purpose: not in --list, not in --prove */
     /* The receive variant that must stand opposite; NULL for any that takes the transport. */
     const char *partner;
     size_t (*shared_bytes)(const struct settings *settings); /* of l->shared; NULL for none */

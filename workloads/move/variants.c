@@ -21,6 +21,7 @@ const struct variant *const variants[] = {
     &variant_vmsplice,
     &variant_sendfile,
     &variant_splice,
+    &variant_zerocopy_receive,
     &variant_sockmap,
     &variant_sockmap_receive,
     /* limits */

@@ -22,5 +22,7 @@ extern const struct variant variant_iovec_write, variant_iovec_writev, variant_i
 extern const struct variant variant_iovec_uring;
 /* sockmap.c */
 extern const struct variant variant_sockmap, variant_sockmap_receive;
+/* zerocopy_receive.c */
+extern const struct variant variant_zerocopy_receive;
 
 #endif
