@@ -13,15 +13,28 @@ const struct variant *const variants[] = {
     /* several messages per call */
     &variant_batch_send,
     &variant_batch_sendmsg,
+    /* zero-copy, if it is granted */
+    &variant_zerocopy,
+    &variant_zerocopy_fields,
+#if HAVE_LIBURING
+    &variant_uring_send,
+    &variant_uring_sendmsg,
+    &variant_uring_bundle,
+    &variant_uring_zc,
+    &variant_uring_zc_fixed,
+#endif
     /* receive sides */
     &variant_recv_big,
     &variant_recv,
     &variant_trunc,
+    &variant_zerocopy_receive,
+#if HAVE_LIBURING
+    &variant_uring_multishot,
+#endif
     /* by reference */
     &variant_vmsplice,
     &variant_sendfile,
     &variant_splice,
-    &variant_zerocopy_receive,
     &variant_sockmap,
     &variant_sockmap_receive,
     /* limits */
@@ -39,6 +52,7 @@ const struct variant *const variants[] = {
 #endif
     &variant_iovec_process_vm_readv,
     &variant_iovec_vm_receive,
+    &variant_broken,
     NULL,
 };
 

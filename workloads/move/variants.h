@@ -8,6 +8,13 @@
 /* send.c */
 extern const struct variant variant_send, variant_send8, variant_copy_send, variant_sendmsg,
     variant_batch_send, variant_batch_sendmsg;
+/* zerocopy.c */
+extern const struct variant variant_zerocopy, variant_zerocopy_fields;
+/* uring_send.c, uring_zc.c, uring_receive.c: only with liburing */
+extern const struct variant variant_uring_send, variant_uring_sendmsg, variant_uring_bundle,
+    variant_uring_zc, variant_uring_zc_fixed, variant_uring_multishot;
+/* broken.c */
+extern const struct variant variant_broken;
 /* receive.c */
 extern const struct variant variant_recv, variant_recv_big, variant_trunc;
 /* reference.c */
