@@ -10,8 +10,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "config.h"
-#include "ring.h"
 #include "settings.h"
+#include "shm_ring.h"
 #include "variants.h"
 
 #include <errno.h>
@@ -264,13 +264,13 @@ static size_t offers_bytes(const struct settings *s)
 
 static size_t readv_needs(const struct settings *s)
 {
-    return offers_bytes(s) + ring_shared_bytes(OFFERS * sizeof(uint64_t), sizeof(uint64_t));
+    return offers_bytes(s) + shm_ring_shared_bytes(OFFERS * sizeof(uint64_t), sizeof(uint64_t));
 }
 
-static void open_offer_ring(struct link *l, struct ring_end *e, bool is_writer)
+static void open_offer_ring(struct link *l, struct shm_ring_end *e, bool is_writer)
 {
-    ring_open(e, (char *)l->shared + offers_bytes(l->settings), OFFERS * sizeof(uint64_t),
-              sizeof(uint64_t), is_writer);
+    shm_ring_open(e, (char *)l->shared + offers_bytes(l->settings), OFFERS * sizeof(uint64_t),
+                  sizeof(uint64_t), is_writer);
 }
 
 static int open_offer(struct link *l, struct error *err)
@@ -280,7 +280,7 @@ static int open_offer(struct link *l, struct error *err)
         return r;
     struct pieces_sender *s = l->state;
     struct offers *o = l->shared;
-    struct ring_end *e = memory_zalloc(1, sizeof(*e));
+    struct shm_ring_end *e = memory_zalloc(1, sizeof(*e));
     s->more = e;
     o->sender_pid = getpid();
     o->piece_count = (uint32_t)l->source.fields;
@@ -292,21 +292,21 @@ static int open_offer(struct link *l, struct error *err)
 static int run_offer(struct link *l, struct error *err)
 {
     struct pieces_sender *s = l->state;
-    struct ring_end *e = s->more;
+    struct shm_ring_end *e = s->more;
     while (link_going(l)) {
         /* Room in the ring means that the reader is done with the buffer of the same number. */
-        uint64_t *to = ring_claim(e, LOOK_MS);
-        if (!to && ring_is_closed(e))
+        uint64_t *to = shm_ring_claim(e, LOOK_MS);
+        if (!to && shm_ring_is_closed(e))
             return link_failed(l, "the ring", -EPIPE, err);
         if (!to)
             continue;
         *to = next_slot(l);
-        ring_wrote(e);
-        ring_flush(e);
+        shm_ring_wrote(e);
+        shm_ring_flush(e);
         link_count(l, 1, l->message_bytes, 0);
     }
     /* The memory must stay until the last message is read. */
-    while (!ring_drained(e, LOOK_MS) && !ring_is_closed(e) && l->limit == UINT64_MAX)
+    while (!shm_ring_drained(e, LOOK_MS) && !shm_ring_is_closed(e) && l->limit == UINT64_MAX)
         continue;
     return 0;
 }
@@ -314,15 +314,15 @@ static int run_offer(struct link *l, struct error *err)
 static int close_offer(struct link *l, struct error *err)
 {
     struct pieces_sender *s = l->state;
-    struct ring_end *e = s ? s->more : NULL;
+    struct shm_ring_end *e = s ? s->more : NULL;
     if (e)
-        ring_close(e);
+        shm_ring_close(e);
     free(e);
     return close_pieces(l, err);
 }
 
 struct remote_reader {
-    struct ring_end end;
+    struct shm_ring_end end;
     char *buffer;
 };
 
@@ -363,9 +363,9 @@ static int run_remote(struct link *l, struct error *err)
     struct remote_reader *s = l->state;
     const struct offers *o = l->shared;
     while (link_wants(l)) {
-        const uint64_t *slot = ring_peek(&s->end, LOOK_MS);
+        const uint64_t *slot = shm_ring_peek(&s->end, LOOK_MS);
         if (!slot) {
-            if (ring_is_closed(&s->end) || atomic_load_explicit(l->stop, memory_order_relaxed))
+            if (shm_ring_is_closed(&s->end) || atomic_load_explicit(l->stop, memory_order_relaxed))
                 return 0;
             continue;
         }
@@ -374,7 +374,7 @@ static int run_remote(struct link *l, struct error *err)
         r = r ? r : link_seen(l, s->buffer, l->message_bytes, err);
         if (r)
             return r;
-        ring_took(&s->end);
+        shm_ring_took(&s->end);
         link_count(l, 0, l->message_bytes, calls);
     }
     return 0;
@@ -386,7 +386,7 @@ static int close_remote(struct link *l, struct error *err)
     struct remote_reader *r = l->state;
     if (r) {
         if (r->end.shared)
-            ring_close(&r->end);
+            shm_ring_close(&r->end);
         free(r->buffer);
     }
     free(r);

@@ -4,8 +4,8 @@
  * between two buffers that stay in the cache, memcpy-cold through more memory than a cache holds).
  */
 #include "base/memory.h"
-#include "ring.h"
 #include "settings.h"
+#include "shm_ring.h"
 #include "variants.h"
 
 #include <errno.h>
@@ -25,13 +25,13 @@ static size_t ring_bytes(const struct settings *s)
 
 static size_t ring_needs(const struct settings *s)
 {
-    return ring_shared_bytes(ring_bytes(s), s->size);
+    return shm_ring_shared_bytes(ring_bytes(s), s->size);
 }
 
 static int open_ring(struct link *l, bool is_writer)
 {
-    struct ring_end *e = memory_zalloc(1, sizeof(*e));
-    ring_open(e, l->shared, ring_bytes(l->settings), l->message_bytes, is_writer);
+    struct shm_ring_end *e = memory_zalloc(1, sizeof(*e));
+    shm_ring_open(e, l->shared, ring_bytes(l->settings), l->message_bytes, is_writer);
     l->state = e;
     return 0;
 }
@@ -49,27 +49,27 @@ static bool is_stopped(const struct link *l)
 
 static int run_ring_send(struct link *l, struct error *err)
 {
-    struct ring_end *e = l->state;
+    struct shm_ring_end *e = l->state;
     const char *message = l->source.base;
     const uint64_t batch = l->settings->batch;
     uint64_t unpublished = 0;
     while (link_going(l)) {
         source_fill(l, 0);
-        void *to = ring_claim(e, LOOK_MS);
+        void *to = shm_ring_claim(e, LOOK_MS);
         if (!to) {
-            if (ring_is_closed(e))
+            if (shm_ring_is_closed(e))
                 return link_failed(l, "the ring", -EPIPE, err);
             continue;
         }
         memcpy(to, message, l->message_bytes);
-        ring_wrote(e);
+        shm_ring_wrote(e);
         if (++unpublished == batch) {
-            ring_publish(e);
+            shm_ring_publish(e);
             unpublished = 0;
         }
         link_count(l, 1, l->message_bytes, 0);
     }
-    ring_flush(e);
+    shm_ring_flush(e);
     return 0;
 }
 
@@ -77,7 +77,7 @@ static int close_ring(struct link *l, struct error *err)
 {
     (void)err;
     if (l->state)
-        ring_close(l->state);
+        shm_ring_close(l->state);
     free(l->state);
     l->state = NULL;
     source_close(l);
@@ -85,7 +85,7 @@ static int close_ring(struct link *l, struct error *err)
 }
 
 struct ring_reader {
-    struct ring_end end;
+    struct shm_ring_end end;
     char *buffer;
 };
 
@@ -97,7 +97,7 @@ static int open_ring_receive(struct link *l, struct error *err)
     if (!r->buffer)
         return error_set(err, -ENOMEM, "no memory for a message of %zu bytes", l->message_bytes);
     memset(r->buffer, 0, l->message_bytes);
-    ring_open(&r->end, l->shared, ring_bytes(l->settings), l->message_bytes, false);
+    shm_ring_open(&r->end, l->shared, ring_bytes(l->settings), l->message_bytes, false);
     return 0;
 }
 
@@ -105,14 +105,14 @@ static int run_ring_receive(struct link *l, struct error *err)
 {
     struct ring_reader *r = l->state;
     while (link_wants(l)) {
-        const void *from = ring_peek(&r->end, LOOK_MS);
+        const void *from = shm_ring_peek(&r->end, LOOK_MS);
         if (!from) {
-            if (ring_is_closed(&r->end) || is_stopped(l))
+            if (shm_ring_is_closed(&r->end) || is_stopped(l))
                 return 0;
             continue;
         }
         memcpy(r->buffer, from, l->message_bytes);
-        ring_took(&r->end);
+        shm_ring_took(&r->end);
         __asm__ volatile("" : : "r"(r->buffer) : "memory"); /* somebody may look at it */
         int code = link_seen(l, r->buffer, l->message_bytes, err);
         if (code)
@@ -127,7 +127,7 @@ static int close_ring_receive(struct link *l, struct error *err)
     (void)err;
     struct ring_reader *r = l->state;
     if (r && r->end.shared)
-        ring_close(&r->end);
+        shm_ring_close(&r->end);
     if (r)
         free(r->buffer);
     free(r);

@@ -13,8 +13,8 @@
  * and wake each other only when the ring is full or empty: a wake-up for every message would be a
  * switch for every message.
  */
-#ifndef ASSAY_MOVE_RING_H
-#define ASSAY_MOVE_RING_H
+#ifndef ASSAY_MOVE_SHM_RING_H
+#define ASSAY_MOVE_SHM_RING_H
 
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -26,7 +26,7 @@
 #define RING_APART_BYTES 128
 
 /* What both ends see; the messages follow on the next page. */
-struct ring_shared {
+struct shm_ring_shared {
     alignas(
         RING_APART_BYTES) _Atomic uint64_t written;   /* by the writer, release; reader acquires */
     alignas(RING_APART_BYTES) _Atomic uint64_t taken; /* by the reader, release; writer acquires */
@@ -38,8 +38,8 @@ struct ring_shared {
 };
 
 /* One end; private to its thread. */
-struct ring_end {
-    struct ring_shared *shared;
+struct shm_ring_end {
+    struct shm_ring_shared *shared;
     unsigned char *messages;
     size_t message_bytes;
     uint64_t slots;
@@ -57,29 +57,29 @@ struct ring_end {
 };
 
 /* How much zeroed shared memory a ring takes that holds about `ring_bytes` of messages. */
-size_t ring_shared_bytes(size_t ring_bytes, size_t message_bytes);
+size_t shm_ring_shared_bytes(size_t ring_bytes, size_t message_bytes);
 /* By the thread that will use it, after it was pinned. */
-void ring_open(struct ring_end *e, void *shared, size_t ring_bytes, size_t message_bytes,
-               bool is_writer);
+void shm_ring_open(struct shm_ring_end *e, void *shared, size_t ring_bytes, size_t message_bytes,
+                   bool is_writer);
 
 /* The writer: where the next message goes; waits for room.  NULL when the ring is closed or nothing
- * happened for `limit_ms`.  ring_wrote adds the message, ring_publish shows all added ones,
- * ring_flush shows them and wakes the reader in any case. */
-void *ring_claim(struct ring_end *e, unsigned limit_ms);
-void ring_wrote(struct ring_end *e);
-void ring_publish(struct ring_end *e);
-void ring_flush(struct ring_end *e);
+ * happened for `limit_ms`.  shm_ring_wrote adds the message, shm_ring_publish shows all added ones,
+ * shm_ring_flush shows them and wakes the reader in any case. */
+void *shm_ring_claim(struct shm_ring_end *e, unsigned limit_ms);
+void shm_ring_wrote(struct shm_ring_end *e);
+void shm_ring_publish(struct shm_ring_end *e);
+void shm_ring_flush(struct shm_ring_end *e);
 
 /* Waits until the reader has taken all that was written. */
-bool ring_drained(struct ring_end *e, unsigned limit_ms);
+bool shm_ring_drained(struct shm_ring_end *e, unsigned limit_ms);
 
 /* The reader: the next message; waits for it.  NULL when the ring is closed and empty, or nothing
- * happened for `limit_ms`.  ring_took lets go of it. */
-const void *ring_peek(struct ring_end *e, unsigned limit_ms);
-void ring_took(struct ring_end *e);
+ * happened for `limit_ms`.  shm_ring_took lets go of it. */
+const void *shm_ring_peek(struct shm_ring_end *e, unsigned limit_ms);
+void shm_ring_took(struct shm_ring_end *e);
 
 /* From either end: what was published can still be read, nothing is waited for. */
-void ring_close(struct ring_end *e);
-bool ring_is_closed(const struct ring_end *e);
+void shm_ring_close(struct shm_ring_end *e);
+bool shm_ring_is_closed(const struct shm_ring_end *e);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "ring.h"
+#include "shm_ring.h"
 
 #include "base/clock.h"
 
@@ -29,7 +29,7 @@ static uint64_t slots_in(size_t ring_bytes, size_t message_bytes)
     return slots < 4 ? 4 : slots;
 }
 
-size_t ring_shared_bytes(size_t ring_bytes, size_t message_bytes)
+size_t shm_ring_shared_bytes(size_t ring_bytes, size_t message_bytes)
 {
     return HEAD_BYTES + slots_in(ring_bytes, message_bytes) * message_bytes;
 }
@@ -54,30 +54,30 @@ static uint32_t own_pin(void)
     return (uint32_t)sched_getcpu() + 1;
 }
 
-void ring_open(struct ring_end *e, void *shared, size_t ring_bytes, size_t message_bytes,
-               bool is_writer)
+void shm_ring_open(struct shm_ring_end *e, void *shared, size_t ring_bytes, size_t message_bytes,
+                   bool is_writer)
 {
-    struct ring_shared *s = shared;
-    *e = (struct ring_end){.shared = s,
-                           .messages = (unsigned char *)shared + HEAD_BYTES,
-                           .message_bytes = message_bytes,
-                           .slots = slots_in(ring_bytes, message_bytes),
-                           .has_membarrier = register_membarrier(),
-                           .pin = own_pin(),
-                           .sleeps = is_writer ? &s->writer_sleeps : &s->reader_sleeps,
-                           .other_sleeps = is_writer ? &s->reader_sleeps : &s->writer_sleeps,
-                           .other_pin = is_writer ? &s->reader_pin : &s->writer_pin};
+    struct shm_ring_shared *s = shared;
+    *e = (struct shm_ring_end){.shared = s,
+                               .messages = (unsigned char *)shared + HEAD_BYTES,
+                               .message_bytes = message_bytes,
+                               .slots = slots_in(ring_bytes, message_bytes),
+                               .has_membarrier = register_membarrier(),
+                               .pin = own_pin(),
+                               .sleeps = is_writer ? &s->writer_sleeps : &s->reader_sleeps,
+                               .other_sleeps = is_writer ? &s->reader_sleeps : &s->writer_sleeps,
+                               .other_pin = is_writer ? &s->reader_pin : &s->writer_pin};
     atomic_store_explicit(is_writer ? &s->writer_pin : &s->reader_pin, e->pin,
                           memory_order_relaxed);
 }
 
-static inline bool shares_processor(const struct ring_end *e)
+static inline bool shares_processor(const struct shm_ring_end *e)
 {
     return __builtin_expect(e->pin != 0, 0) &&
            e->pin == atomic_load_explicit(e->other_pin, memory_order_relaxed);
 }
 
-static inline void wake(const struct ring_end *e)
+static inline void wake(const struct shm_ring_end *e)
 {
     _Atomic uint32_t *word = e->other_sleeps;
     /* Partner: sleeper_fence. */
@@ -90,7 +90,7 @@ static inline void wake(const struct ring_end *e)
         syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static void sleeper_fence(const struct ring_end *e)
+static void sleeper_fence(const struct shm_ring_end *e)
 {
     /* Partner: the fence in wake. */
     atomic_thread_fence(memory_order_seq_cst);
@@ -98,14 +98,14 @@ static void sleeper_fence(const struct ring_end *e)
         syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
-static bool has_reached(struct ring_end *e, _Atomic uint64_t *position, uint64_t wanted)
+static bool has_reached(struct shm_ring_end *e, _Atomic uint64_t *position, uint64_t wanted)
 {
     e->theirs = atomic_load_explicit(position, memory_order_acquire);
     return e->theirs >= wanted;
 }
 
 /* Waits until the other end's position has reached `wanted`. */
-static bool await(struct ring_end *e, _Atomic uint64_t *position, uint64_t wanted,
+static bool await(struct shm_ring_end *e, _Atomic uint64_t *position, uint64_t wanted,
                   unsigned limit_ms)
 {
     unsigned spins = shares_processor(e) ? 1 : SPINS_BEFORE_SLEEP;
@@ -121,7 +121,7 @@ static bool await(struct ring_end *e, _Atomic uint64_t *position, uint64_t wante
         atomic_store_explicit(e->sleeps, 1, memory_order_relaxed);
         sleeper_fence(e);
         /* In this order: what was published before the closing is still seen. */
-        bool is_closed = ring_is_closed(e);
+        bool is_closed = shm_ring_is_closed(e);
         is_there = has_reached(e, position, wanted);
         if (is_there || is_closed)
             break;
@@ -134,62 +134,62 @@ static bool await(struct ring_end *e, _Atomic uint64_t *position, uint64_t wante
     return is_there;
 }
 
-static inline void next_slot(struct ring_end *e)
+static inline void next_slot(struct shm_ring_end *e)
 {
     e->position++;
     if (++e->slot == e->slots)
         e->slot = 0;
 }
 
-void *ring_claim(struct ring_end *e, unsigned limit_ms)
+void *shm_ring_claim(struct shm_ring_end *e, unsigned limit_ms)
 {
     if (__builtin_expect(e->position - e->theirs >= e->slots, 0)) {
         /* What is not published would never be taken. */
-        ring_publish(e);
+        shm_ring_publish(e);
         if (!await(e, &e->shared->taken, e->position - e->slots + 1, limit_ms))
             return NULL;
     }
     return e->messages + e->slot * e->message_bytes;
 }
 
-void ring_wrote(struct ring_end *e)
+void shm_ring_wrote(struct shm_ring_end *e)
 {
     next_slot(e);
 }
 
-void ring_publish(struct ring_end *e)
+void shm_ring_publish(struct shm_ring_end *e)
 {
     if (e->published == e->position)
         return;
     e->published = e->position;
-    /* Partner: the acquire of `written` in ring_peek. */
+    /* Partner: the acquire of `written` in shm_ring_peek. */
     atomic_store_explicit(&e->shared->written, e->position, memory_order_release);
     if (!shares_processor(e))
         wake(e);
 }
 
-void ring_flush(struct ring_end *e)
+void shm_ring_flush(struct shm_ring_end *e)
 {
-    ring_publish(e);
+    shm_ring_publish(e);
     wake(e);
 }
 
-bool ring_drained(struct ring_end *e, unsigned limit_ms)
+bool shm_ring_drained(struct shm_ring_end *e, unsigned limit_ms)
 {
-    ring_flush(e);
+    shm_ring_flush(e);
     return await(e, &e->shared->taken, e->position, limit_ms);
 }
 
-static void give_back(struct ring_end *e)
+static void give_back(struct shm_ring_end *e)
 {
     e->published = e->position;
-    /* Partner: the acquire of `taken` in ring_claim. */
+    /* Partner: the acquire of `taken` in shm_ring_claim. */
     atomic_store_explicit(&e->shared->taken, e->position, memory_order_release);
     if (!shares_processor(e))
         wake(e);
 }
 
-const void *ring_peek(struct ring_end *e, unsigned limit_ms)
+const void *shm_ring_peek(struct shm_ring_end *e, unsigned limit_ms)
 {
     if (__builtin_expect(e->position == e->theirs, 0)) {
         e->theirs = atomic_load_explicit(&e->shared->written, memory_order_acquire);
@@ -204,20 +204,20 @@ const void *ring_peek(struct ring_end *e, unsigned limit_ms)
     return e->messages + e->slot * e->message_bytes;
 }
 
-void ring_took(struct ring_end *e)
+void shm_ring_took(struct shm_ring_end *e)
 {
     next_slot(e);
     if (e->position - e->published > e->slots / 8)
         give_back(e);
 }
 
-void ring_close(struct ring_end *e)
+void shm_ring_close(struct shm_ring_end *e)
 {
     atomic_store_explicit(&e->shared->is_closed, 1, memory_order_release);
     wake(e);
 }
 
-bool ring_is_closed(const struct ring_end *e)
+bool shm_ring_is_closed(const struct shm_ring_end *e)
 {
     return atomic_load_explicit(&e->shared->is_closed, memory_order_acquire);
 }
