@@ -32,6 +32,8 @@ const struct variant *const variants[] = {
     &variant_uring_multishot,
 #endif
     /* by reference */
+    &variant_zerocopy_udp_sink,
+    &variant_udp_sink,
     &variant_vmsplice,
     &variant_sendfile,
     &variant_splice,

@@ -31,5 +31,7 @@ extern const struct variant variant_iovec_uring;
 extern const struct variant variant_sockmap, variant_sockmap_receive;
 /* zerocopy_receive.c */
 extern const struct variant variant_zerocopy_receive;
+/* udp_sink.c */
+extern const struct variant variant_zerocopy_udp_sink, variant_udp_sink;
 
 #endif
