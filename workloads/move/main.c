@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "config.h"
+#include "prove.h"
 #include "report.h"
 #include "run.h"
 
@@ -48,6 +49,8 @@ static const struct option table[] = {
      "send to a listening assay-move", NULL},
     {.kind = OPTION_HEADING, .help = "Output"},
     {0, "list", OPTION_FLAG, OPT(list), NULL, "the variants and what each claims", NULL},
+    {0, "prove", OPTION_OPTIONAL, OPT(prove), "WAYS",
+     "claims against evidence: completions,aliasing,bpf,profile (all)", NULL},
     {0, "json", OPTION_FLAG, OPT(json), NULL, "as JSON", NULL},
     {0},
 };
@@ -59,6 +62,7 @@ static const struct verb verb_move = {
     .examples = "  assay-move --variant send --size 64\n"
                 "  assay-move --variant zerocopy --size 64k --threads 2 --cc cubic\n"
                 "  assay-move --variant batch-send --batch 32 --size 512 --verify\n"
+                "  assay-move --prove\n"
                 "  assay-move --listen 5300        (on one host)\n"
                 "  assay-move --connect HOST:5300  (on another)\n",
     .options = table,
@@ -148,6 +152,11 @@ int main(int argc, char **argv)
         return list();
     if (s.listen_address)
         return run_listen(&s, &err) < 0 ? fail(&err, 1) : 0;
+    if (s.prove) {
+        size_t contradictions = 0;
+        int r = prove(&s, &contradictions, &err);
+        return r < 0 ? fail(&err, 2) : contradictions ? 1 : 0;
+    }
     int code = settings_check(&s, &err) < 0 ? fail(&err, 2) : run(&s);
     settings_done(&s);
     return code;

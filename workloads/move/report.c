@@ -133,7 +133,8 @@ static void put_notes(const struct settings *s, const struct run_result *r, cons
     bool alone = s->send->role == ROLE_ALONE;
     strbuf_printf(out, "system calls: by the %s%s\n", calls_how(&r->send),
                   s->no_trace ? "" : ", in a window of their own behind the measured one");
-    if (!alone && !r->receive.copies_traced && s->transport != TRANSPORT_PIPE)
+    if (!alone && !s->no_trace && !r->receive.copies_traced &&
+        s->transport & TRANSPORT_STREAM_SOCKETS)
         strbuf_puts(out, "copied bytes: not counted (BPF on tracepoints needs root); --prove shows "
                          "what can be shown without\n");
     double share = figures_get(f, "zerocopy_granted_share");

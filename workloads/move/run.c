@@ -47,6 +47,7 @@ static int start_side(struct side *side, struct report *report, pid_t *ret_pid, 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
+    prctl(PR_SET_NAME, side->sender ? "move-send" : "move-receive"); /* also of its threads */
     signal(SIGPIPE, SIG_IGN);
     report->code = -EPIPE; /* until it knows better */
     error_set(&report->err, -EPIPE, "the %s died", side->sender ? "sender" : "receiver");

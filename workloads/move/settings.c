@@ -25,6 +25,14 @@ const char *transport_text(enum transport t)
     return "?";
 }
 
+enum transport transport_named(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_COUNT(transports); i++)
+        if (str_eq(transports[i].name, name))
+            return transports[i].transport;
+    return 0;
+}
+
 void settings_defaults(struct settings *s)
 {
     *s = (struct settings){.size = 4096,
@@ -75,11 +83,9 @@ static int find_transport(struct settings *s, struct error *err)
                     : error_set(err, -EINVAL, "%s and %s share no transport", s->send->name,
                                 s->receive->name);
     }
-    for (size_t i = 0; i < ARRAY_COUNT(transports); i++)
-        if (str_eq(transports[i].name, s->transport_name)) {
-            s->transport = transports[i].transport;
-            return 0;
-        }
+    s->transport = transport_named(s->transport_name);
+    if (s->transport)
+        return 0;
     return error_set(err, -EINVAL,
                      "there is no transport '%s'; there are tcp, unix, udp, pipe, shm, veth",
                      s->transport_name);

@@ -18,7 +18,8 @@ struct settings {
     const char *cc, *pin, *listen_address, *connect_address;
     uint64_t size, threads, fields, batch, pieces, receive_bytes, buffer_bytes, seed;
     uint64_t seconds_ns, warmup_ns;
-    bool verify, json, prove, list, once, no_trace;
+    const char *prove; /* NULL, or the ways wanted ("" for all) */
+    bool verify, json, list, once, no_trace;
     /* resolved by settings_check */
     const struct variant *send, *receive; /* receive is NULL when send is alone */
     enum transport transport;
@@ -31,5 +32,6 @@ int settings_check(struct settings *s, struct error *err);
 void settings_done(struct settings *s);
 
 const char *transport_text(enum transport t);
+enum transport transport_named(const char *name); /* 0 when there is none */
 
 #endif
