@@ -170,6 +170,7 @@ static int run_vmsplice(struct link *l, struct error *err)
 struct file_copy {
     struct iovec *back; /* as many pieces elsewhere */
     char *memory;
+    char *gathered; /* for the proofs */
     int fd;
 };
 
@@ -183,6 +184,7 @@ static int open_file(struct link *l, struct error *err)
     f->fd = -1;
     s->more = f;
     f->memory = memory_zalloc(1, l->source.bytes);
+    f->gathered = memory_zalloc(1, l->message_bytes);
     f->back = memory_zalloc(l->source.fields, sizeof(*f->back));
     for (size_t i = 0; i < l->source.fields; i++) {
         struct iovec *piece = source_pieces(l, 0) + i;
@@ -195,6 +197,19 @@ static int open_file(struct link *l, struct error *err)
     return 0;
 }
 
+/* Where the pieces lie is not where the next begins: they are gathered first. */
+static const void *file_arrived(struct link *l)
+{
+    struct pieces_sender *s = l->state;
+    const struct file_copy *f = s->more;
+    char *to = f->gathered;
+    for (size_t i = 0; i < l->source.fields; i++) {
+        memcpy(to, f->back[i].iov_base, f->back[i].iov_len);
+        to += f->back[i].iov_len;
+    }
+    return f->gathered;
+}
+
 static int close_file(struct link *l, struct error *err)
 {
     struct pieces_sender *s = l->state;
@@ -203,6 +218,7 @@ static int close_file(struct link *l, struct error *err)
         fd_closep(&f->fd);
         free(f->back);
         free(f->memory);
+        free(f->gathered);
     }
     free(f);
     return close_pieces(l, err);
@@ -439,6 +455,7 @@ const struct variant variant_iovec_pwritev2 = {
     .pieces = true,
     .open = open_file,
     .run = run_file,
+    .arrived = file_arrived,
     .close = close_file,
 };
 

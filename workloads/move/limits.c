@@ -192,6 +192,11 @@ static int run_memcpy(struct link *l, struct error *err)
     return 0;
 }
 
+static const void *memcpy_arrived(struct link *l)
+{
+    return ((const struct copier *)l->state)->to;
+}
+
 static int close_memcpy(struct link *l, struct error *err)
 {
     (void)err;
@@ -237,6 +242,7 @@ const struct variant variant_memcpy = {
     .claim = {COPIES_ONE, COPIES_NONE, "memcpy, nothing else"},
     .open = open_memcpy,
     .run = run_memcpy,
+    .arrived = memcpy_arrived,
     .close = close_memcpy,
 };
 
@@ -248,5 +254,6 @@ const struct variant variant_memcpy_cold = {
     .claim = {COPIES_ONE, COPIES_NONE, "memcpy, nothing else"},
     .open = open_memcpy_cold,
     .run = run_memcpy,
+    .arrived = memcpy_arrived,
     .close = close_memcpy,
 };

@@ -46,6 +46,10 @@ static int settings_for(const struct settings *s, const struct variant *v, struc
     ret->variant_name = v->name;
     ret->receive_name = NULL;
     ret->size = 4096;
+    if (v->pieces) { /* a message that fits into any queue */
+        ret->pieces = 8;
+        ret->size = 512;
+    }
     ret->batch = s->batch < 8 ? s->batch : 8;
     ret->threads = 1;
     ret->verify = false;

@@ -131,6 +131,8 @@ struct variant {
     bool hidden;   /* breaks the rules on purpose: not in --list, not in --prove */
     /* The receive variant that must stand opposite; NULL for any that takes the transport. */
     const char *partner;
+    /* Variants that are alone: where the bytes of the last message arrived; NULL when nowhere. */
+    const void *(*arrived)(struct link *l);
     size_t (*shared_bytes)(const struct settings *settings); /* of l->shared; NULL for none */
     /* All may fail: 0 or a negative errno with words.  open and close may be NULL. */
     int (*open)(struct link *l, struct error *err);
