@@ -4,6 +4,9 @@
  * The kernel queues references to the sender's own pages; nothing is copied before the receiver
  * takes the data.
  *
+ * The pages are huge ones where the kernel gives them: neighbours in one make one fragment of a
+ * packet instead of one each.
+ *
  * The price is that nobody tells the sender when a page is free again.  An acknowledgement says
  * only that the data lies in the receiver's queue, and over loopback that queue holds the very
  * pages.  So with --verify, where every message has another content, the sender goes through so
@@ -78,7 +81,7 @@ static int open_splicer(struct link *l, bool with_file, bool with_pipe, struct e
     size_t slots = 1;
     if (l->fill)
         slots = bytes_under_way(l) / l->message_bytes + 2;
-    int r = source_open(l, SOURCE_ALIGNED, slots, with_file, err);
+    int r = source_open(l, SOURCE_HUGE, slots, with_file, err);
     if (r < 0)
         return r;
     struct splicer *s = memory_zalloc(1, sizeof(*s));

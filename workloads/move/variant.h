@@ -82,6 +82,7 @@ struct counts {
 enum source_layout {
     SOURCE_PACKED,  /* back to back: n messages from slot i on are one piece of memory */
     SOURCE_ALIGNED, /* each message starts on a page */
+    SOURCE_HUGE,    /* the same, in huge pages where the kernel gives them */
     SOURCE_FIELDS,  /* each message in settings->fields pieces that do not touch */
     SOURCE_PIECES,  /* the same in settings->pieces pieces */
 };
@@ -92,6 +93,7 @@ struct source {
     size_t slots, stride; /* of SOURCE_PACKED and SOURCE_ALIGNED */
     size_t fields;        /* pieces of one message: 1 but for SOURCE_FIELDS and _PIECES */
     struct iovec *pieces; /* slots × fields */
+    bool is_huge;         /* begins and ends on huge pages */
     int file_fd;          /* a memfd of the same memory when asked for, else -1 */
     char *scratch;        /* where source_fill builds a message */
 };
