@@ -122,14 +122,7 @@ static int hook_start(struct hook *h, struct error *err)
     return h->link_fd < 0 ? error_errno(err, -errno, "BPF: attaching to a tracepoint") : 0;
 }
 
-static void hook_stop(struct hook *h)
-{
-    if (h->link_fd >= 0)
-        close(h->link_fd);
-    h->link_fd = -1;
-}
-
-int copies_bpf_open(struct copies_bpf **ret, pid_t process, struct error *err)
+int copies_bpf_open(struct copies_bpf **ret, pid_t process, bool with_sends, struct error *err)
 {
     libbpf_set_print(quiet);
     struct btf *btf = btf__load_vmlinux_btf();
@@ -138,7 +131,8 @@ int copies_bpf_open(struct copies_bpf **ret, pid_t process, struct error *err)
     struct copies_bpf *c = memory_zalloc(1, sizeof(*c));
     c->receive = c->send = (struct hook){-1, -1, -1};
     int r = hook_open(&c->receive, btf, process, "skb_copy_datagram_iovec", 1, err);
-    r = r ? r : hook_open(&c->send, btf, process, "sock_send_length", 1, err);
+    if (r == 0 && with_sends)
+        r = hook_open(&c->send, btf, process, "sock_send_length", 1, err);
     btf__free(btf);
     if (r < 0) {
         copies_bpf_close(c);
@@ -151,16 +145,7 @@ int copies_bpf_open(struct copies_bpf **ret, pid_t process, struct error *err)
 int copies_bpf_start(struct copies_bpf *c, struct error *err)
 {
     int r = hook_start(&c->receive, err);
-    r = r ? r : hook_start(&c->send, err);
-    if (r < 0)
-        copies_bpf_stop(c);
-    return r;
-}
-
-void copies_bpf_stop(struct copies_bpf *c)
-{
-    hook_stop(&c->receive);
-    hook_stop(&c->send);
+    return r < 0 || c->send.program_fd < 0 ? r : hook_start(&c->send, err);
 }
 
 static void hook_read(const struct hook *h, uint64_t *ret_calls, uint64_t *ret_bytes)
@@ -192,9 +177,9 @@ void copies_bpf_close(struct copies_bpf *c)
 
 #else
 
-int copies_bpf_open(struct copies_bpf **ret, pid_t process, struct error *err)
+int copies_bpf_open(struct copies_bpf **ret, pid_t process, bool with_sends, struct error *err)
 {
-    (void)ret, (void)process;
+    (void)ret, (void)process, (void)with_sends;
     return error_set(err, -EOPNOTSUPP, "built without libbpf");
 }
 
@@ -202,11 +187,6 @@ int copies_bpf_start(struct copies_bpf *c, struct error *err)
 {
     (void)c;
     return error_set(err, -EOPNOTSUPP, "built without libbpf");
-}
-
-void copies_bpf_stop(struct copies_bpf *c)
-{
-    (void)c;
 }
 
 struct copies_bpf_counts copies_bpf_read(const struct copies_bpf *c)

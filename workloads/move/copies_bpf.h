@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -17,11 +18,11 @@ struct copies_bpf_counts {
 
 /* Makes all ready; -EOPNOTSUPP, -EPERM, … with words when that cannot be.  Takes some 50 ms: the
  * kernel's type description is read. */
-int copies_bpf_open(struct copies_bpf **ret, pid_t process, struct error *err);
-/* Counts from now on, until copies_bpf_stop. */
+int copies_bpf_open(struct copies_bpf **ret, pid_t process, bool with_sends, struct error *err);
+/* Counts from now on. */
 int copies_bpf_start(struct copies_bpf *c, struct error *err);
-void copies_bpf_stop(struct copies_bpf *c);
 struct copies_bpf_counts copies_bpf_read(const struct copies_bpf *c);
+/* Waits for the kernel's grace period, which a busy machine may delay for as long as it is busy. */
 void copies_bpf_close(struct copies_bpf *c);
 
 #endif

@@ -16,7 +16,7 @@
 static const struct option table[] = {
     {.kind = OPTION_HEADING, .help = "What is moved, and how"},
     {'v', "variant", OPTION_STRING, OPT(variant_name), "NAME",
-     "how to send; --list shows them (send)", NULL},
+     "how to send, or SEND/RECEIVE; --list shows them (send)", NULL},
     {'r', "receive", OPTION_STRING, OPT(receive_name), "NAME", "how to receive (recv-big)", NULL},
     {'t', "transport", OPTION_STRING, OPT(transport_name), "KIND",
      "tcp, unix, udp, pipe, shm or veth (tcp where it can)", "tcp unix udp pipe shm veth"},
@@ -36,7 +36,8 @@ static const struct option table[] = {
     {0, "no-trace", OPTION_FLAG, OPT(no_trace), NULL,
      "no counting of calls and copies behind the measured time", NULL},
     {.kind = OPTION_HEADING, .help = "The sockets"},
-    {0, "cc", OPTION_STRING, OPT(cc), "NAME", "TCP's congestion control (the system's)", NULL},
+    {0, "cc", OPTION_STRING, OPT(cc), "NAME", "TCP's congestion control (system: the system's own)",
+     NULL},
     {0, "buffer", OPTION_BYTES, OPT(buffer_bytes), "BYTES",
      "socket buffers or pipe size (the system's)", NULL},
     {0, "receive-size", OPTION_BYTES, OPT(receive_bytes), "BYTES",

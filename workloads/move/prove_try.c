@@ -330,7 +330,7 @@ int prove_try(const struct settings *s, struct proof *proof, const bool wanted[W
 {
     struct pair p = {.settings = *s};
     bool receiver = proof->variant->role == ROLE_RECEIVE;
-    p.traced = wanted[WAY_BPF] ? copies_bpf_open(&p.bpf, getpid(), &p.why) : -ECANCELED;
+    p.traced = wanted[WAY_BPF] ? copies_bpf_open(&p.bpf, getpid(), true, &p.why) : -ECANCELED;
     int r = pair_open(&p, err);
     if (r == 0)
         r = receiver ? try_receive(&p, proof, err) : try_send(&p, proof, err);

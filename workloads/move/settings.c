@@ -48,6 +48,8 @@ void settings_done(struct settings *s)
 {
     free(s->send_cpus);
     free(s->receive_cpus);
+    free(s->split_name);
+    s->split_name = NULL;
     s->send_cpus = s->receive_cpus = NULL;
 }
 
@@ -99,6 +101,23 @@ static int check_takes(const struct variant *v, enum transport t, struct error *
     names_of(v->transports, &list);
     return error_set(err, -EINVAL, "%s does not go over %s; it goes over: %s", v->name,
                      transport_text(t), strbuf_text(&list));
+}
+
+/* "SEND/RECEIVE" names both at once. */
+static int split_name(struct settings *s, struct error *err)
+{
+    const char *slash = s->variant_name ? strchr(s->variant_name, '/') : NULL;
+    if (!slash)
+        return 0;
+    if (s->receive_name)
+        return error_set(err, -EINVAL,
+                         "--variant %s names a receive side, and so does --receive %s",
+                         s->variant_name, s->receive_name);
+    free(s->split_name);
+    s->split_name = memory_strndup(s->variant_name, (size_t)(slash - s->variant_name));
+    s->receive_name = slash + 1;
+    s->variant_name = s->split_name;
+    return 0;
 }
 
 /* The variant that was named may be of either side; the other side is then the plain one. */
@@ -251,7 +270,10 @@ static int resolve_pin(struct settings *s, struct error *err)
 
 int settings_check(struct settings *s, struct error *err)
 {
-    int r = find_variants(s, err);
+    int r = split_name(s, err);
+    r = r ? r : find_variants(s, err);
+    if (s->cc && str_eq(s->cc, "system"))
+        s->cc = NULL;
     r = r ? r : find_transport(s, err);
     r = r ? r : check_takes(s->send, s->transport, err);
     if (!r && s->receive)

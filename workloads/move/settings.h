@@ -23,6 +23,7 @@ struct settings {
     /* resolved by settings_check */
     const struct variant *send, *receive; /* receive is NULL when send is alone */
     enum transport transport;
+    char *split_name;              /* where variant_name points when it was "SEND/RECEIVE" */
     int *send_cpus, *receive_cpus; /* -1 terminated; NULL: not pinned */
 };
 

@@ -20,7 +20,7 @@ struct snapshot {
     uint64_t switches, switches_involuntary;
     uint64_t messages, bytes, calls, granted, refused, waits, lost;
     uint64_t segments, segment_bytes, retransmits;
-    uint64_t traced_calls, copied_bytes, copy_calls, sent_bytes;
+    uint64_t traced_calls, copied_bytes, copy_calls;
 };
 
 struct side_result {

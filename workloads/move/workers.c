@@ -118,11 +118,10 @@ int workers_open(struct workers *w, struct error *err)
             *err = w->list[i].err;
             return w->list[i].code;
         }
-    pid_t tids[THREADS_MAX];
     for (size_t i = 0; i < w->count; i++)
-        tids[i] = w->list[i].tid;
+        w->tids[i] = w->list[i].tid;
     if (!w->settings->no_trace)
-        trace_open(&w->trace, tids, w->count);
+        trace_open(&w->trace, w->tids, w->count, !w->sender);
     return 0;
 }
 
@@ -178,7 +177,6 @@ void workers_snapshot(struct workers *w, struct snapshot *ret)
     s.traced_calls = traced.calls;
     s.copied_bytes = traced.copied_bytes;
     s.copy_calls = traced.copy_calls;
-    s.sent_bytes = traced.sent_bytes;
     getrusage(RUSAGE_SELF, &usage);
     s.user_ns = timeval_ns(usage.ru_utime);
     s.system_ns = timeval_ns(usage.ru_stime);

@@ -35,6 +35,7 @@ struct workers {
     pthread_cond_t changed;
     bool go;
     struct trace trace;
+    pid_t tids[THREADS_MAX];
 };
 
 int workers_init(struct workers *w, const struct settings *s, bool sender, struct error *err);
