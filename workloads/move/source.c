@@ -116,7 +116,7 @@ int source_open(struct link *l, enum source_layout layout, size_t slots, bool wi
     *s = (struct source){.slots = slots, .fields = 1, .file_fd = -1};
     size_t field_stride = 0;
     s->stride = l->message_bytes;
-    if (layout == SOURCE_ALIGNED || layout == SOURCE_HUGE)
+    if (layout == SOURCE_ALIGNED)
         s->stride = round_up(l->message_bytes, PAGE);
     if (layout == SOURCE_FIELDS || layout == SOURCE_PIECES) {
         s->fields = layout == SOURCE_FIELDS ? l->settings->fields : l->settings->pieces;

@@ -82,7 +82,7 @@ struct counts {
 enum source_layout {
     SOURCE_PACKED,  /* back to back: n messages from slot i on are one piece of memory */
     SOURCE_ALIGNED, /* each message starts on a page */
-    SOURCE_HUGE,    /* the same, in huge pages where the kernel gives them */
+    SOURCE_HUGE,    /* packed, in huge pages where the kernel gives them */
     SOURCE_FIELDS,  /* each message in settings->fields pieces that do not touch */
     SOURCE_PIECES,  /* the same in settings->pieces pieces */
 };
