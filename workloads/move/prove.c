@@ -46,6 +46,10 @@ static int settings_for(const struct settings *s, const struct variant *v, struc
     ret->variant_name = v->name;
     ret->receive_name = NULL;
     ret->size = 4096;
+    if (v->pieces) { /* a message that fits into any queue */
+        ret->pieces = 8;
+        ret->size = 512;
+    }
     ret->batch = s->batch < 8 ? s->batch : 8;
     ret->threads = 1;
     ret->verify = false;
@@ -151,14 +155,14 @@ static const char *verdict_text(const struct proof *p)
 static void put_table(const struct proof *proofs, size_t count)
 {
     static const char *const sides[] = {"send", "receive", "alone"};
-    printf("%-17s %-7s %-9s %-16s %-14s %-12s %-13s %-8s proven\n", "variant", "side", "over",
+    printf("%-22s %-7s %-9s %-16s %-14s %-12s %-13s %-8s proven\n", "variant", "side", "over",
            "claimed", "completions", "aliasing", "bpf", "profile");
     for (size_t i = 0; i < count; i++) {
         const struct proof *p = &proofs[i];
         const char *cells[WAYS];
         for (int way = 0; way < WAYS; way++)
             cells[way] = p->ways[way].cell[0] ? p->ways[way].cell : "-";
-        printf("%-17s %-7s %-9s %-16s %-14s %-12s %-13s %-8s %s%s%s\n", p->variant->name,
+        printf("%-22s %-7s %-9s %-16s %-14s %-12s %-13s %-8s %s%s%s\n", p->variant->name,
                sides[p->variant->role], transport_text(p->transport), claim_text(p->variant),
                cells[WAY_COMPLETIONS], cells[WAY_ALIASING], cells[WAY_BPF], cells[WAY_PROFILE],
                p->verdict == PROVEN || p->verdict == REFUSED ? "" : verdict_text(p),

@@ -72,10 +72,6 @@ static int pair_open(struct pair *p, struct error *err)
     p->send.counts = &p->send_counts;
     p->receive.counts = &p->receive_counts;
     p->receive.check = check_new(&p->receive, false);
-    if (s->transport == TRANSPORT_TCP)
-        return connect_tcp(p, err);
-    if (s->transport == TRANSPORT_UDP)
-        return connect_udp(p, err);
     int r = s->transport == TRANSPORT_NONE ? 0 : wires_new(s, &p->wires, err);
     if (r == 0 && p->wires) {
         p->send.fd = p->wires[0].send_fd;
@@ -83,6 +79,10 @@ static int pair_open(struct pair *p, struct error *err)
         p->wires[0].send_fd = p->wires[0].receive_fd = -1;
         p->send.shared = p->receive.shared = p->wires[0].shared;
     }
+    if (r == 0 && s->transport == TRANSPORT_TCP)
+        r = connect_tcp(p, err);
+    if (r == 0 && s->transport == TRANSPORT_UDP)
+        r = connect_udp(p, err);
     return r;
 }
 
@@ -217,7 +217,11 @@ static int try_send(struct pair *p, struct proof *proof, struct error *err)
     if (r == 0 && other)
         r = other->run(&p->receive, err);
     struct evidence *e = &proof->ways[WAY_ALIASING];
-    if (r == 0 && !other)
+    const void *arrived = r == 0 && v->arrived ? v->arrived(&p->send) : NULL;
+    if (arrived) {
+        check_bytes(p->receive.check, &p->receive, arrived, p->send.message_bytes, err);
+        judge_arrived(p->receive.check, e);
+    } else if (r == 0 && !other)
         found(e, FOUND_NOTHING, "nobody receives");
     else if (r == 0 && !painted)
         found(e, FOUND_NOTHING, "the variant has memory of its own");
@@ -251,6 +255,33 @@ static int arrives_by_reference(struct pair *p, struct spliced *s, bool *ret, st
     return r;
 }
 
+/* Pages that the kernel copies once into pages of nobody else, which alone can be mapped. */
+static int send_zerocopy(int fd, const struct spliced *s, struct error *err)
+{
+    int yes = 1;
+    if (setsockopt(fd, SOL_SOCKET, SO_ZEROCOPY, &yes, sizeof(yes)) < 0 ||
+        send(fd, s->memory, s->bytes, MSG_ZEROCOPY) != (ssize_t)s->bytes)
+        return error_errno(err, -errno, "sending with MSG_ZEROCOPY");
+    return 0;
+}
+
+/* A receiver that maps: how much it mapped, and whether the rest was all that was copied. */
+static void judge_mapped(const struct pair *p, struct evidence *e)
+{
+    unsigned long long mapped = count_read(&p->receive_counts.granted);
+    unsigned long long all = mapped + count_read(&p->receive_counts.refused);
+    if (all == 0) {
+        found(e, FOUND_NOTHING, "a receiver has none");
+        return;
+    }
+    found(e,
+          mapped == all ? FOUND_NO_COPY
+          : mapped      ? FOUND_BOTH
+                        : FOUND_COPY,
+          "the kernel mapped %llu of %llu bytes", mapped, all);
+    cell(e, "%.3g %% mapped", 100 * (double)mapped / (double)all);
+}
+
 /* A receiver: pages arrive by reference, and are painted over when the program has them. */
 static int try_receive(struct pair *p, struct proof *proof, struct error *err)
 {
@@ -260,13 +291,13 @@ static int try_receive(struct pair *p, struct proof *proof, struct error *err)
     if (at == MAP_FAILED)
         return error_errno(err, -errno, "mmap");
     s.memory = at;
-    bool by_reference = false;
-    int r = arrives_by_reference(p, &s, &by_reference, err);
+    bool by_reference = false, maps = v->claim.receive == COPIES_SOME;
+    int r = maps ? 0 : arrives_by_reference(p, &s, &by_reference, err);
     memset(s.memory, 'A', s.bytes);
     start_counting(p);
     struct evidence *e = &proof->ways[WAY_ALIASING];
     r = r ? r : v->open ? v->open(&p->receive, err) : 0;
-    r = r ? r : splice_into(p->send.fd, &s, err);
+    r = r ? r : maps ? send_zerocopy(p->send.fd, &s, err) : splice_into(p->send.fd, &s, err);
     p->receive.limit = s.bytes;
     r = r ? r : v->run(&p->receive, err);
     const struct check *c = p->receive.check;
@@ -289,7 +320,7 @@ static int try_receive(struct pair *p, struct proof *proof, struct error *err)
     }
     struct error ignored;
     close_variant(v, &p->receive, &ignored);
-    found(&proof->ways[WAY_COMPLETIONS], FOUND_NOTHING, "a receiver has none");
+    judge_mapped(p, &proof->ways[WAY_COMPLETIONS]);
     munmap(at, s.bytes);
     return r;
 }

@@ -99,10 +99,15 @@ void figures_from(const struct settings *s, const struct run_result *r, struct f
         (GREW(sent, 0, 1, switches) + (alone ? 0 : GREW(got, 0, 1, switches))) / seconds,
         "switches/s", "context switches");
     /* A datagram in one piece is copied past the tracepoint, and a pipe has none. */
-    if (got->copies_traced && GREW(got, 2, 3, bytes) > 0 && s->transport & TRANSPORT_STREAM_SOCKETS)
+    if (got->copies_traced && GREW(got, 2, 3, bytes) > 0 &&
+        s->transport & TRANSPORT_STREAM_SOCKETS && !(s->receive && s->receive->untraced))
         add(f, "receive_copied_per_byte", GREW(got, 2, 3, copied_bytes) / GREW(got, 2, 3, bytes),
             "B/B", "bytes copied per byte on receive");
     add_zerocopy(f, sent);
+    double mapped = alone ? 0 : (double)got->end.granted;
+    if (!alone && mapped + (double)got->end.refused > 0)
+        add(f, "receive_mapped_share", 100 * mapped / (mapped + (double)got->end.refused), "%",
+            "bytes mapped instead of copied on receive");
     if (sent->tcp) {
         add(f, "segment_bytes", GREW(sent, 0, 1, segment_bytes) / GREW(sent, 0, 1, segments), "B",
             "average segment");

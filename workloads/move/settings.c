@@ -162,6 +162,20 @@ static int check_range(const char *option, uint64_t value, uint64_t low, uint64_
                      (unsigned long long)value, (unsigned long long)low, (unsigned long long)high);
 }
 
+/* From here on the size is that of a whole message. */
+static int join_pieces(struct settings *s, struct error *err)
+{
+    if (!s->send->pieces)
+        return 0;
+    if (s->size > SIZE_MAX_BYTES || s->pieces > PIECES_MAX || s->size * s->pieces > SIZE_MAX_BYTES)
+        return error_set(
+            err, -EINVAL,
+            "--pieces %llu of --size %llu: a message holds %llu bytes at most, in %d pieces",
+            (unsigned long long)s->pieces, (unsigned long long)s->size, SIZE_MAX_BYTES, PIECES_MAX);
+    s->size *= s->pieces;
+    return 0;
+}
+
 static int check_numbers(const struct settings *s, struct error *err)
 {
     int r = check_range("size", s->size, 1, SIZE_MAX_BYTES, err);
@@ -264,6 +278,7 @@ int settings_check(struct settings *s, struct error *err)
     r = r ? r : check_takes(s->send, s->transport, err);
     if (!r && s->receive)
         r = check_takes(s->receive, s->transport, err);
+    r = r ? r : join_pieces(s, err);
     r = r ? r : check_numbers(s, err);
     if (!r && s->connect_address && !(s->transport & (TRANSPORT_TCP | TRANSPORT_UDP)))
         r = error_set(err, -EINVAL, "--connect goes over tcp or udp, not over %s",

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define PAGE 4096UL
+#define HUGE_PAGE (2UL << 20)
 #define FIELD_GAP 64UL /* between fields: the next cache line, so that they do not touch */
 
 static uint64_t mix(uint64_t x)
@@ -74,6 +75,22 @@ static void place_pieces(struct link *l, size_t field_stride)
     }
 }
 
+/* Room that begins on a huge page, which only a larger piece surely holds.  The kernel may refuse
+ * the pages themselves; it is the same memory then. */
+static void *map_huge(size_t bytes)
+{
+    size_t larger = bytes + HUGE_PAGE;
+    char *room = mmap(NULL, larger, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED)
+        return MAP_FAILED;
+    char *base = (char *)round_up((size_t)room, HUGE_PAGE);
+    if (base > room)
+        munmap(room, (size_t)(base - room));
+    munmap(base + bytes, (size_t)(room + larger - (base + bytes)));
+    madvise(base, bytes, MADV_HUGEPAGE);
+    return base;
+}
+
 static int map_source(struct source *s, bool with_file, struct error *err)
 {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS;
@@ -84,7 +101,8 @@ static int map_source(struct source *s, bool with_file, struct error *err)
             return error_errno(err, -errno, "a memory file of %zu bytes for the messages",
                                s->bytes);
     }
-    void *base = mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, flags, s->file_fd, 0);
+    void *base = s->is_huge ? map_huge(s->bytes)
+                            : mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, flags, s->file_fd, 0);
     if (base == MAP_FAILED)
         return error_errno(err, -errno, "%zu bytes for the messages", s->bytes);
     s->base = base;
@@ -100,13 +118,14 @@ int source_open(struct link *l, enum source_layout layout, size_t slots, bool wi
     s->stride = l->message_bytes;
     if (layout == SOURCE_ALIGNED)
         s->stride = round_up(l->message_bytes, PAGE);
-    if (layout == SOURCE_FIELDS) {
-        s->fields = l->settings->fields;
+    if (layout == SOURCE_FIELDS || layout == SOURCE_PIECES) {
+        s->fields = layout == SOURCE_FIELDS ? l->settings->fields : l->settings->pieces;
         size_t longest = l->message_bytes - l->message_bytes / s->fields * (s->fields - 1);
         field_stride = round_up(longest, 64) + FIELD_GAP;
         s->stride = field_stride * s->fields;
     }
-    s->bytes = round_up(s->stride * slots, PAGE);
+    s->is_huge = layout == SOURCE_HUGE && !with_file;
+    s->bytes = round_up(s->stride * slots, s->is_huge ? HUGE_PAGE : PAGE);
     int r = map_source(s, with_file, err);
     if (r < 0)
         return r;

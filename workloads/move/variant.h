@@ -82,15 +82,18 @@ struct counts {
 enum source_layout {
     SOURCE_PACKED,  /* back to back: n messages from slot i on are one piece of memory */
     SOURCE_ALIGNED, /* each message starts on a page */
+    SOURCE_HUGE,    /* packed, in huge pages where the kernel gives them */
     SOURCE_FIELDS,  /* each message in settings->fields pieces that do not touch */
+    SOURCE_PIECES,  /* the same in settings->pieces pieces */
 };
 
 struct source {
     char *base; /* all of it, for painting */
     size_t bytes;
     size_t slots, stride; /* of SOURCE_PACKED and SOURCE_ALIGNED */
-    size_t fields;        /* pieces of one message: 1 but for SOURCE_FIELDS */
+    size_t fields;        /* pieces of one message: 1 but for SOURCE_FIELDS and _PIECES */
     struct iovec *pieces; /* slots × fields */
+    bool is_huge;         /* begins and ends on huge pages */
     int file_fd;          /* a memfd of the same memory when asked for, else -1 */
     char *scratch;        /* where source_fill builds a message */
 };
@@ -123,11 +126,15 @@ struct variant {
     enum role role;
     unsigned transports; /* bits of enum transport */
     struct claim claim;
-    bool batches; /* takes --batch: that many messages per call or submission */
-    bool fields;  /* takes --fields */
-    bool hidden;  /* breaks the rules on purpose: not in --list, not in --prove */
+    bool batches;  /* takes --batch: that many messages per call or submission */
+    bool fields;   /* takes --fields */
+    bool pieces;   /* takes --pieces: a message is that many buffers of --size bytes */
+    bool untraced; /* receive sides that copy past skb_copy_datagram_iovec */
+    bool hidden;   /* breaks the rules on purpose: not in --list, not in --prove */
     /* The receive variant that must stand opposite; NULL for any that takes the transport. */
     const char *partner;
+    /* Variants that are alone: where the bytes of the last message arrived; NULL when nowhere. */
+    const void *(*arrived)(struct link *l);
     size_t (*shared_bytes)(const struct settings *settings); /* of l->shared; NULL for none */
     /* All may fail: 0 or a negative errno with words.  open and close may be NULL. */
     int (*open)(struct link *l, struct error *err);

@@ -27,9 +27,33 @@ const struct variant *const variants[] = {
     &variant_recv_big,
     &variant_recv,
     &variant_trunc,
+    &variant_zerocopy_receive,
 #if HAVE_LIBURING
     &variant_uring_multishot,
 #endif
+    /* by reference */
+    &variant_zerocopy_udp_sink,
+    &variant_udp_sink,
+    &variant_vmsplice,
+    &variant_sendfile,
+    &variant_splice,
+    &variant_sockmap,
+    &variant_sockmap_receive,
+    /* limits */
+    &variant_shm_ring,
+    &variant_shm_ring_receive,
+    &variant_memcpy,
+    &variant_memcpy_cold,
+    /* many pieces handed over as a list */
+    &variant_iovec_write,
+    &variant_iovec_writev,
+    &variant_iovec_vmsplice,
+    &variant_iovec_pwritev2,
+#if HAVE_LIBURING
+    &variant_iovec_uring,
+#endif
+    &variant_iovec_process_vm_readv,
+    &variant_iovec_vm_receive,
     &variant_broken,
     NULL,
 };

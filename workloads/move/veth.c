@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_link.h>
+#include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 #include <net/if.h>
@@ -102,26 +103,64 @@ int veth_enter(struct error *err)
     return error_errno(err, -errno, "a network namespace for --transport veth");
 }
 
-int veth_create(int receiver_pid, struct error *err)
+/* The pair itself; the far end goes into the namespace of the process, or stays here (0). */
+static int make_pair(uint32_t far_pid, uint32_t mtu)
 {
     struct request q = request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
     struct ifinfomsg info = {0};
-    uint32_t pid = (uint32_t)receiver_pid;
     put(&q, &info, sizeof(info));
     attribute(&q, IFLA_IFNAME, SENDER_NAME, sizeof(SENDER_NAME));
+    if (mtu)
+        attribute(&q, IFLA_MTU, &mtu, sizeof(mtu));
     struct rtattr *link = attribute(&q, IFLA_LINKINFO, NULL, 0);
     attribute(&q, IFLA_INFO_KIND, "veth", 5);
     struct rtattr *data = attribute(&q, IFLA_INFO_DATA, NULL, 0);
     struct rtattr *peer = attribute(&q, VETH_INFO_PEER, NULL, 0);
     put(&q, &info, sizeof(info));
     attribute(&q, IFLA_IFNAME, RECEIVER_NAME, sizeof(RECEIVER_NAME));
-    attribute(&q, IFLA_NET_NS_PID, &pid, sizeof(pid));
+    if (mtu)
+        attribute(&q, IFLA_MTU, &mtu, sizeof(mtu));
+    if (far_pid)
+        attribute(&q, IFLA_NET_NS_PID, &far_pid, sizeof(far_pid));
     nest_end(&q, peer);
     nest_end(&q, data);
     nest_end(&q, link);
-    int r = talk(&q);
+    return talk(&q);
+}
+
+int veth_create(int receiver_pid, struct error *err)
+{
+    int r = make_pair((uint32_t)receiver_pid, 0);
     r = r ? r : set_up(SENDER_NAME, VETH_SENDER_ADDRESS);
     return r < 0 ? error_errno(err, r, "a veth pair between the namespaces") : 0;
+}
+
+/* Says where the receiver's address is, so that nobody has to answer for it. */
+static int add_neighbour(void)
+{
+    static const unsigned char hardware[6] = {2, 0, 0, 0, 0, 2};
+    struct in_addr ip;
+    struct ndmsg n = {.ndm_family = AF_INET,
+                      .ndm_ifindex = (int)if_nametoindex(SENDER_NAME),
+                      .ndm_state = NUD_PERMANENT};
+    inet_pton(AF_INET, VETH_RECEIVER_ADDRESS, &ip);
+    struct request q = request(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE);
+    put(&q, &n, sizeof(n));
+    attribute(&q, NDA_DST, &ip, sizeof(ip));
+    attribute(&q, NDA_LLADDR, hardware, sizeof(hardware));
+    return talk(&q);
+}
+
+int veth_create_sink(unsigned *ret_far_index, struct error *err)
+{
+    int r = make_pair(0, VETH_SINK_MTU);
+    r = r ? r : set_up(SENDER_NAME, VETH_SENDER_ADDRESS);
+    r = r ? r : set_up(RECEIVER_NAME, NULL);
+    r = r ? r : add_neighbour();
+    if (r < 0)
+        return error_errno(err, r, "a veth pair to send into");
+    *ret_far_index = if_nametoindex(RECEIVER_NAME);
+    return 0;
 }
 
 int veth_join(struct error *err)

@@ -16,4 +16,8 @@ int veth_create(int receiver_pid, struct error *err);
 /* The receiver's: gives the far end its address. */
 int veth_join(struct error *err);
 
+/* Both ends in this namespace: what is sent to the receiver's address goes into the far end. */
+#define VETH_SINK_MTU 65535
+int veth_create_sink(unsigned *ret_far_index, struct error *err);
+
 #endif
