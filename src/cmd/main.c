@@ -29,6 +29,7 @@ const struct verb *const verbs[] = {
     /* profiles */
     &verb_report,
     &verb_annotate,
+    &verb_diff,
     &verb_export,
     /* the rest */
     &verb_completion,
