@@ -12,6 +12,7 @@
 const struct verb *const verbs[] = {
     /* compare */
     &verb_ab,
+    &verb_explain,
     /* measure */
     &verb_stat,
     &verb_events,

@@ -95,6 +95,59 @@ int simulated_parse(const char *text, bool full, uint64_t *values, struct error 
     return 0;
 }
 
+/* Whether the column, of this number in the line "events:", counts misses of the last level. */
+static void find_miss_columns(const char *events, bool *is_miss, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        events += strspn(events, " ");
+        size_t length = strcspn(events, " \n");
+        is_miss[i] =
+            length == 4 && (strncmp(events, "ILmr", 4) == 0 || strncmp(events, "DLmr", 4) == 0 ||
+                            strncmp(events, "DLmw", 4) == 0);
+        events += length;
+    }
+}
+
+/* The misses of a line of counts: a line number, then a number for each column. */
+static double line_misses(const char *line, const bool *is_miss, size_t count)
+{
+    char *end;
+    double misses = 0;
+    strtoull(line, &end, 10);
+    for (size_t i = 0; i < count && *end == ' '; i++) {
+        unsigned long long value = strtoull(end, &end, 10);
+        misses += is_miss[i] ? (double)value : 0;
+    }
+    return misses;
+}
+
+void simulated_functions(const char *text, simulated_function_fn on_function, void *context)
+{
+    bool is_miss[32] = {false};
+    const char *events = find_line(text, "events:"), *name = NULL;
+    size_t length = 0;
+    double misses = 0;
+    if (!events)
+        return;
+    find_miss_columns(events, is_miss, ARRAY_COUNT(is_miss));
+    for (const char *line = text; line && *line;) {
+        bool starts = strncmp(line, "fn=", 3) == 0;
+        if (*line >= '0' && *line <= '9')
+            misses += line_misses(line, is_miss, ARRAY_COUNT(is_miss));
+        if (starts && name)
+            on_function(name, length, misses, context);
+        if (starts) {
+            name = line + 3;
+            length = strcspn(name, "\n");
+            misses = 0;
+        }
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    if (name)
+        on_function(name, length, misses, context);
+}
+
 static void find_version(char *valgrind, struct simulation *s)
 {
     char line[40] = "";
@@ -160,7 +213,7 @@ static char *folder_option(const char *option, const char *folder, const char *n
 }
 
 /* Adds up what each process left in the folder. */
-static int collect(const char *path, struct simulation *s, struct simulated_run *run,
+static int collect(const char *path, const struct simulate_spec *spec, struct simulated_run *run,
                    struct error *err)
 {
     struct dirent **list;
@@ -173,7 +226,9 @@ static int collect(const char *path, struct simulation *s, struct simulated_run 
         if (r == 0 && str_has_prefix(list[i]->d_name, "out.")) {
             r = file_read(file, &text, err);
             if (r == 0)
-                r = simulated_parse(strbuf_text(&text), s->full, run->values, err);
+                r = simulated_parse(strbuf_text(&text), spec->full, run->values, err);
+            if (r == 0 && spec->on_function)
+                simulated_functions(strbuf_text(&text), spec->on_function, spec->context);
             if (r < 0)
                 error_wrap(err, r, "cachegrind's output %s", list[i]->d_name);
             run->process_count++;
@@ -227,7 +282,10 @@ static int run_in(const struct simulate_spec *spec, char *valgrind, const char *
     char *out_option = folder_option("--cachegrind-out-file=", folder, "out.%p");
     CLEANUP(memory_freep) char *log_option = folder_option("--log-file=", folder, "log");
     CLEANUP(memory_freep) char **argv = make_argv(spec, valgrind, out_option, log_option);
-    struct process_spec command = {.argv = argv, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1};
+    CLEANUP(fd_closep)
+    int null_fd = spec->discard_output ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
+    struct process_spec command = {
+        .argv = argv, .stdin_fd = null_fd, .stdout_fd = null_fd, .stderr_fd = null_fd};
     struct process_result result;
     pid_t pid;
     uint64_t start_ns = clock_now_ns();
@@ -253,7 +311,7 @@ static int run_once(const struct simulate_spec *spec, struct simulation *s, char
         return r;
     r = run_in(spec, valgrind, folder, &run, err);
     if (r == 0)
-        r = collect(folder, s, &run, err);
+        r = collect(folder, spec, &run, err);
     /* A signal may have ended it before Valgrind was ready to count: then there is no run. */
     bool cut_short = !run.process_count && process_signals_caught();
     if (r == 0 && !run.process_count && !cut_short)

@@ -211,12 +211,17 @@ static double value_at(const struct dataset *d, const char *metric, size_t cell,
     return NAN;
 }
 
+static double work_at(const struct dataset *d, const char *work, size_t cell, uint32_t round)
+{
+    double done = work ? value_at(d, work, cell, round) : 1;
+    return done > 0 ? done : NAN;
+}
+
 static double cost_at(const struct dataset *d, const char *work, size_t cell, uint32_t round)
 {
     double counted = value_at(d, "task-clock", cell, round);
     double used = value_at(d, "user", cell, round) + value_at(d, "sys", cell, round);
-    double done = work ? value_at(d, work, cell, round) : 1;
-    return (isfinite(counted) ? counted : used) / (done > 0 ? done : NAN);
+    return (isfinite(counted) ? counted : used) / work_at(d, work, cell, round);
 }
 
 void cell_costs_find(struct cell_costs *c, const struct cell_pairs *p, size_t pair)
@@ -228,6 +233,7 @@ void cell_costs_find(struct cell_costs *c, const struct cell_pairs *p, size_t pa
         wall[s] = dataset_metric(p->d[s], "wall");
         size_t most = p->d[s]->run_count + 1;
         c->values[s] = memory_zalloc(most, sizeof(*c->values[s]));
+        c->wall[s] = memory_zalloc(most, sizeof(*c->wall[s]));
     }
     if (wall[0] == DATASET_NONE || wall[1] == DATASET_NONE)
         return;
@@ -237,15 +243,20 @@ void cell_costs_find(struct cell_costs *c, const struct cell_pairs *p, size_t pa
             double cost = cost_at(p->d[s], p->work, cells[s], rounds.rounds[i]);
             bool both = !c->paired ||
                         isfinite(cost_at(p->d[1 - s], p->work, cells[1 - s], rounds.rounds[i]));
-            if (isfinite(cost) && both)
-                c->values[s][c->counts[s]++] = cost;
+            if (!isfinite(cost) || !both)
+                continue;
+            c->wall[s][c->counts[s]] =
+                rounds.values[i] / work_at(p->d[s], p->work, cells[s], rounds.rounds[i]);
+            c->values[s][c->counts[s]++] = cost;
         }
     }
 }
 
 void cell_costs_done(struct cell_costs *c)
 {
-    free(c->values[0]);
-    free(c->values[1]);
+    for (size_t s = 0; s < 2; s++) {
+        free(c->values[s]);
+        free(c->wall[s]);
+    }
     *c = (struct cell_costs){0};
 }

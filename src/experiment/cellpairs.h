@@ -34,7 +34,8 @@ bool cell_word_is_known(struct store *store, const char *word);
 /* What a unit of work cost a cell in CPU time (nanoseconds), run by run; a run where no metric
  * counts the work.  When both are cells of one experiment the values are those of common rounds. */
 struct cell_costs {
-    double *values[2];
+    double *values[2]; /* CPU time */
+    double *wall[2];   /* elapsed */
     size_t counts[2];
     bool paired;
 };
