@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -95,57 +96,57 @@ int simulated_parse(const char *text, bool full, uint64_t *values, struct error 
     return 0;
 }
 
-/* Whether the column, of this number in the line "events:", counts misses of the last level. */
-static void find_miss_columns(const char *events, bool *is_miss, size_t count)
+/* The numbers of the columns with misses of data in the line "events:", as bits. */
+static uint32_t find_columns(const char *events, const char *read, const char *write)
 {
-    for (size_t i = 0; i < count; i++) {
+    uint32_t found = 0;
+    for (unsigned i = 0; i < 32; i++) {
         events += strspn(events, " ");
         size_t length = strcspn(events, " \n");
-        is_miss[i] =
-            length == 4 && (strncmp(events, "ILmr", 4) == 0 || strncmp(events, "DLmr", 4) == 0 ||
-                            strncmp(events, "DLmw", 4) == 0);
+        if (length == 4 && (strncmp(events, read, 4) == 0 || strncmp(events, write, 4) == 0))
+            found |= 1u << i;
         events += length;
     }
+    return found;
 }
 
-/* The misses of a line of counts: a line number, then a number for each column. */
-static double line_misses(const char *line, const bool *is_miss, size_t count)
+/* Adds a line of counts: a line number, then a number for each column. */
+static void add_line(const char *line, uint32_t first, uint32_t last, struct simulated_misses *sum)
 {
     char *end;
-    double misses = 0;
     strtoull(line, &end, 10);
-    for (size_t i = 0; i < count && *end == ' '; i++) {
-        unsigned long long value = strtoull(end, &end, 10);
-        misses += is_miss[i] ? (double)value : 0;
+    for (unsigned i = 0; i < 32 && *end == ' '; i++) {
+        double value = (double)strtoull(end, &end, 10);
+        sum->first_level += first >> i & 1 ? value : 0;
+        sum->last_level += last >> i & 1 ? value : 0;
     }
-    return misses;
 }
 
 void simulated_functions(const char *text, simulated_function_fn on_function, void *context)
 {
-    bool is_miss[32] = {false};
     const char *events = find_line(text, "events:"), *name = NULL;
     size_t length = 0;
-    double misses = 0;
+    struct simulated_misses misses = {0};
     if (!events)
         return;
-    find_miss_columns(events, is_miss, ARRAY_COUNT(is_miss));
+    uint32_t first = find_columns(events, "D1mr", "D1mw");
+    uint32_t last = find_columns(events, "DLmr", "DLmw");
     for (const char *line = text; line && *line;) {
         bool starts = strncmp(line, "fn=", 3) == 0;
         if (*line >= '0' && *line <= '9')
-            misses += line_misses(line, is_miss, ARRAY_COUNT(is_miss));
+            add_line(line, first, last, &misses);
         if (starts && name)
-            on_function(name, length, misses, context);
+            on_function(name, length, &misses, context);
         if (starts) {
             name = line + 3;
             length = strcspn(name, "\n");
-            misses = 0;
+            misses = (struct simulated_misses){0};
         }
         line = strchr(line, '\n');
         line = line ? line + 1 : NULL;
     }
     if (name)
-        on_function(name, length, misses, context);
+        on_function(name, length, &misses, context);
 }
 
 static void find_version(char *valgrind, struct simulation *s)
@@ -293,8 +294,15 @@ static int run_in(const struct simulate_spec *spec, char *valgrind, const char *
     if (r < 0)
         return r;
     process_signals_target(pid);
+    bool is_late = spec->timeout_ns && !process_poll(pid, start_ns + spec->timeout_ns) &&
+                   !process_signals_caught();
+    if (is_late)
+        kill(pid, SIGKILL);
     r = process_wait(pid, &result, err);
     process_signals_target(0);
+    if (r == 0 && is_late)
+        r = error_set(err, -ETIMEDOUT, "it took longer than %llu s",
+                      (unsigned long long)(spec->timeout_ns / NS_PER_S));
     run->wall_ns = clock_now_ns() - start_ns;
     run->status = result.status;
     run->left_behind = process_orphans_alive();

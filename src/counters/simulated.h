@@ -41,14 +41,18 @@ struct simulation {
     int signal;
 };
 
-/* A function's misses of the last level in one run; the name is not terminated. */
-typedef void (*simulated_function_fn)(const char *name, size_t length, double last_level_misses,
-                                      void *context);
+/* A function's misses of data in one run; the name is not terminated. */
+struct simulated_misses {
+    double first_level, last_level;
+};
+typedef void (*simulated_function_fn)(const char *name, size_t length,
+                                      const struct simulated_misses *misses, void *context);
 
 struct simulate_spec {
     char *const *argv;
     bool full; /* branches, mispredictions and caches as well */
     uint64_t repeat_count;
+    uint64_t timeout_ns; /* 0 for none: a run that takes longer is ended, and an error */
     bool discard_output; /* the command's standard output goes nowhere */
     void (*on_run)(const struct simulation *s, void *context);
     simulated_function_fn on_function; /* for each function, with `full`; may be NULL */

@@ -138,6 +138,15 @@ static char *work_of_spec(struct store *store, int64_t id)
     return work;
 }
 
+char *work_unit(const char *metric, const char *unit)
+{
+    if (unit[0])
+        return memory_strdup(unit);
+    size_t length = strlen(metric);
+    bool plural = length > 2 && metric[length - 1] == 's' && metric[length - 2] != 's';
+    return memory_strndup(metric, length - plural);
+}
+
 static int load_both(struct cell_pairs *p, struct store *store, const struct cell_word words[2],
                      const char *in, struct error *err)
 {
@@ -153,6 +162,9 @@ static int load_both(struct cell_pairs *p, struct store *store, const struct cel
         return r;
     p->d[0] = p->d[1] = &p->own[0];
     p->work = work_of_spec(store, ids[0]);
+    size_t metric = p->work ? dataset_metric(&p->own[0], p->work) : DATASET_NONE;
+    if (metric != DATASET_NONE)
+        p->unit = work_unit(p->work, p->own[0].metrics[metric].unit);
     if (ids[1] == ids[0])
         return 0;
     r = dataset_load(&p->own[1], store, ids[1], err);
@@ -195,6 +207,7 @@ void cell_pairs_done(struct cell_pairs *p)
         free(p->names[s]);
     }
     free(p->work);
+    free(p->unit);
     *p = (struct cell_pairs){0};
 }
 

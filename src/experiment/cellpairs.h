@@ -21,6 +21,7 @@ struct cell_pairs {
     size_t count, capacity;
     char *names[2];
     char *work; /* the metric that counts the work done; NULL for none */
+    char *unit; /* what one of it is called; NULL for a run */
 };
 
 /* `in` names the experiment of values without one; NULL: the newest that has the factor. */
@@ -30,6 +31,9 @@ void cell_pairs_done(struct cell_pairs *p);
 
 /* Whether the word has the form and the names of something in the store. */
 bool cell_word_is_known(struct store *store, const char *word);
+
+/* What one of a metric is called: its unit, or its name without the plural; the caller frees it. */
+char *work_unit(const char *metric, const char *unit);
 
 /* What a unit of work cost a cell in CPU time (nanoseconds), run by run; a run where no metric
  * counts the work.  When both are cells of one experiment the values are those of common rounds. */

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "experiment/cellpairs.h"
 #include "experiment/explain_internal.h"
 #include "sampler/sampling.h"
 #include "stats/random.h"
@@ -19,9 +20,9 @@ enum {
     COUNTS_DEFAULT = 3,
     SAMPLES_WANTED = 400, /* of one run, if the kernel can do it without much disturbance */
     FREQUENCY_MOST = 3999,
-    SIMULATION_SLOWDOWN = 40,
-    SIMULATION_SECONDS_MOST = 30,
-    DWARF_SWITCHES_MOST = 5000, /* of a run, beyond which copies of the stack are too many */
+    SIMULATION_SLOWDOWN = 50,
+    SIMULATION_SECONDS_MOST = 20, /* of one side */
+    DWARF_SWITCHES_MOST = 5000,   /* of a run, beyond which copies of the stack are too many */
 };
 
 /* Both sides once in each round, in an order drawn anew. */
@@ -109,11 +110,13 @@ static int choose_work(struct explain *e, const char *wanted, const struct run_r
     if (wanted && !name)
         return error_set(err, -ENOENT, "%s reports no metric '%s'", e->names[is_first ? 0 : 1],
                          wanted);
-    if (is_first && name)
+    if (is_first && name) {
         e->work = memory_strdup(name);
-    else if (!is_first && e->work && !metrics_find(&result->metrics, e->work)) {
+        e->unit = work_unit(name, metrics_find(&result->metrics, name)->unit);
+    } else if (!is_first && e->work && !metrics_find(&result->metrics, e->work)) {
         free(e->work); /* the other side does not count it: by runs then */
-        e->work = NULL;
+        free(e->unit);
+        e->work = e->unit = NULL;
     }
     return 0;
 }
@@ -324,7 +327,7 @@ static int load(struct explain *e, struct error *err)
         set->name = memory_strdup(e->names[side]);
     }
     e->recordings.label = memory_strdup(e->label);
-    e->recordings.work = e->work ? memory_strdup(e->work) : NULL;
+    e->recordings.work = e->unit ? memory_strdup(e->unit) : NULL;
     int r = profile_loads_read(&e->loads, &e->recordings, err);
     return r < 0 ? r : diff_build(&e->diff, &e->loads.options, err);
 }
@@ -411,7 +414,9 @@ int explain_run(struct explain *e, const struct explain_settings *settings,
         r = count(e, settings, runs, &counts, err);
     }
     if (r == 0 && wants_simulation(e, settings, &counts, &parts))
-        explain_simulate(e, runs, &counts);
+        explain_simulate(
+            e, runs, &counts,
+            settings->simulate == EXPLAIN_SIM_ALWAYS ? 0 : SIMULATION_SECONDS_MOST * NS_PER_S);
     if (r == 0)
         explain_conclude(e, &parts, &counts);
     e->profiled = r == 0;
@@ -439,6 +444,7 @@ void explain_done(struct explain *e)
     free(e->facts);
     free(e->label);
     free(e->work);
+    free(e->unit);
     diff_done(&e->diff);
     profile_loads_done(&e->loads);
     profile_pair_done(&e->recordings);

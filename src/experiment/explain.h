@@ -55,7 +55,7 @@ struct explain_measured {
 
 /* Caches and branches by cachegrind, where there are no counters. */
 enum explain_sim {
-    EXPLAIN_SIM_SHORT, /* when it takes less than half a minute and user code moved */
+    EXPLAIN_SIM_SHORT, /* when it takes less than 20 s and user code moved */
     EXPLAIN_SIM_ALWAYS,
     EXPLAIN_SIM_NEVER,
 };
@@ -89,7 +89,8 @@ struct explain_runs {
 struct explain {
     char *names[SIDE_COUNT];
     char *label; /* of the cell, "" for none */
-    char *work;  /* what a unit of work is; NULL for a run */
+    char *work;  /* the metric that counts the work; NULL for runs */
+    char *unit;  /* what one of it is called: "op"; NULL for a run */
     struct explain_measured measured;
     bool profiled; /* the rest is set */
     struct attributed whole, cpu, waits;

@@ -116,6 +116,7 @@ static int take_measured(struct explain *e, const struct cell_pairs *pairs, size
     }
     e->label = memory_strdup(pairs->items[pair].label);
     e->work = pairs->work ? memory_strdup(pairs->work) : NULL;
+    e->unit = pairs->unit ? memory_strdup(pairs->unit) : NULL;
     if (!costs.counts[SIDE_A] || !costs.counts[SIDE_B])
         return error_set(err, -ENODATA, "the store has no finished runs of %s and %s to compare",
                          pairs->names[SIDE_A], pairs->names[SIDE_B]);

@@ -6,6 +6,7 @@
 #include "experiment/explain_internal.h"
 #include "stats/summary.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -81,7 +82,7 @@ static struct explain_misses *find_function(struct explain_counts *c, const char
     return &c->misses[c->miss_count - 1];
 }
 
-static void read_misses(const char *function, size_t length, double last_level_misses,
+static void read_misses(const char *function, size_t length, const struct simulated_misses *misses,
                         void *context)
 {
     struct miss_reader *r = context;
@@ -89,7 +90,10 @@ static void read_misses(const char *function, size_t length, double last_level_m
     CLEANUP(strbuf_done) struct strbuf name = {0};
     bool is_alias;
     match_name(linkage, false, &name, &is_alias);
-    find_function(r->counts, strbuf_text(&name), name.length)->values[r->side] += last_level_misses;
+    struct simulated_misses *sum =
+        &find_function(r->counts, strbuf_text(&name), name.length)->values[r->side];
+    sum->first_level += misses->first_level;
+    sum->last_level += misses->last_level;
 }
 
 static void add_fact(struct explain *e, const char *name, double a, double b)
@@ -98,7 +102,8 @@ static void add_fact(struct explain *e, const char *name, double a, double b)
         .name = memory_strdup(name), .values = {a, b}, .changed = a != b, .simulated = true};
 }
 
-void explain_simulate(struct explain *e, const struct explain_runs *runs, struct explain_counts *c)
+void explain_simulate(struct explain *e, const struct explain_runs *runs, struct explain_counts *c,
+                      uint64_t timeout_ns)
 {
     static const char *const wanted[] = {"sim:instructions", "sim:branch-misses",
                                          "sim:L1-dcache-load-misses", "sim:LLC-misses"};
@@ -121,6 +126,7 @@ void explain_simulate(struct explain *e, const struct explain_runs *runs, struct
                                              .full = true,
                                              .repeat_count = 1,
                                              .discard_output = true,
+                                             .timeout_ns = timeout_ns,
                                              .on_function = read_misses,
                                              .context = &reader},
                      &s[side], &start_code, &err);
@@ -128,7 +134,8 @@ void explain_simulate(struct explain *e, const struct explain_runs *runs, struct
             r = error_set(&err, -1, "it was interrupted");
     }
     if (r < 0)
-        strbuf_printf(&e->notes, "caches were not simulated: %s\n", err.message);
+        strbuf_printf(&e->notes, "caches were not simulated: %s%s\n", err.message,
+                      r == -ETIMEDOUT ? "; --sim waits for it" : "");
     else
         snprintf(e->simulator, sizeof(e->simulator), "%s", s[SIDE_A].tool);
     for (size_t i = 0; r == 0 && i < s[SIDE_A].event_count; i++)

@@ -4,6 +4,7 @@
 #define ASSAY_EXPERIMENT_EXPLAIN_INTERNAL_H
 
 #include "counters/event.h"
+#include "counters/simulated.h"
 #include "experiment/explain.h"
 #include "experiment/explain_parts.h"
 
@@ -16,7 +17,7 @@ struct explain_counts {
     /* Simulated misses of functions, per run. */
     struct explain_misses {
         char *function;
-        double values[SIDE_COUNT]; /* of the last-level cache */
+        struct simulated_misses values[SIDE_COUNT];
     } * misses;
     size_t miss_count, miss_capacity;
 };
@@ -28,7 +29,8 @@ void explain_counts_done(struct explain_counts *c);
 double explain_count(const struct explain_counts *c, const char *event, unsigned side);
 
 /* Caches and branches by cachegrind, unless the machine counts them; adds facts. */
-void explain_simulate(struct explain *e, const struct explain_runs *runs, struct explain_counts *c);
+void explain_simulate(struct explain *e, const struct explain_runs *runs, struct explain_counts *c,
+                      uint64_t timeout_ns);
 
 /* Reasons and facts from all that is known. */
 void explain_conclude(struct explain *e, struct parts *parts, const struct explain_counts *counts);

@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Of a unit of work: fewer cannot be felt. */
+#define MISSES_LEAST 0.01
+
 /* Adds up the weights of the parts of some kinds, run by run. */
 struct sums {
     double *weights[SIDE_COUNT], *samples[SIDE_COUNT], *work[SIDE_COUNT];
@@ -133,7 +136,7 @@ static void put_count(struct strbuf *out, double value)
 
 static const char *unit_of(const struct explain *e)
 {
-    return e->work ? e->work : "run";
+    return e->unit ? e->unit : "run";
 }
 
 /* "calls per op: 0 → 5, 210 ns each" */
@@ -153,21 +156,31 @@ static void put_counted(struct strbuf *out, const struct explain *e, const char 
     strbuf_putc(out, '\n');
 }
 
+static void put_misses(struct strbuf *out, const struct explain *e, const char *level, double a,
+                       double b)
+{
+    if (fabs(b - a) < MISSES_LEAST || fabs(b - a) < 0.02 * fmax(a, b))
+        return;
+    strbuf_printf(out, "its %s cache misses per %s: ", level, unit_of(e));
+    put_count(out, a);
+    strbuf_puts(out, " → ");
+    put_count(out, b);
+    strbuf_puts(out, " (simulated)\n");
+}
+
 static void put_function_evidence(struct strbuf *out, const struct explain *e, const struct part *p,
                                   const struct explain_counts *c)
 {
     if (via_name(p) && !str_eq(via_name(p), p->name))
         strbuf_printf(out, "called by %s%s\n", via_name(p), p->via_count > 1 ? " and others" : "");
     for (size_t i = 0; i < c->miss_count; i++) {
-        const struct explain_misses *m = &c->misses[i];
-        double a = m->values[SIDE_A] / c->work[SIDE_A], b = m->values[SIDE_B] / c->work[SIDE_B];
-        if (!str_eq(m->function, p->name) || fabs(b - a) < 0.01 * fmax(a, b) || a == b)
+        const struct simulated_misses *m = c->misses[i].values;
+        if (!str_eq(c->misses[i].function, p->name))
             continue;
-        strbuf_printf(out, "its last-level cache misses per %s: ", unit_of(e));
-        put_count(out, a);
-        strbuf_puts(out, " → ");
-        put_count(out, b);
-        strbuf_puts(out, " (simulated)\n");
+        put_misses(out, e, "level 1", m[SIDE_A].first_level / c->work[SIDE_A],
+                   m[SIDE_B].first_level / c->work[SIDE_B]);
+        put_misses(out, e, "last-level", m[SIDE_A].last_level / c->work[SIDE_A],
+                   m[SIDE_B].last_level / c->work[SIDE_B]);
     }
 }
 

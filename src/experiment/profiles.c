@@ -116,7 +116,7 @@ static int find_cells(struct profile_pairs *pairs, const char *a, const char *b,
     struct error last = {0};
     for (size_t i = 0; r == 0 && i < cells.count; i++) {
         struct profile_pair pair = {.label = memory_strdup(cells.items[i].label),
-                                    .work = cells.work ? memory_strdup(cells.work) : NULL};
+                                    .work = cells.unit ? memory_strdup(cells.unit) : NULL};
         struct cell_costs costs;
         cell_costs_find(&costs, &cells, i);
         int have = 0;

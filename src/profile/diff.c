@@ -71,7 +71,9 @@ static void add_run(struct builder *b, unsigned side, size_t run, uint32_t *seen
                 t->self_weights[at] += weight;
                 t->self_samples[at] += samples;
                 t->runs_own_code[item] |= !frame->inlined;
-                b->diff->lacks_inlines[side] &= !frame->inlined;
+                const struct profile_symbol *s = &calls->symbols[frame->symbol];
+                if (!s->is_kernel && s->function && s->function->declared_file)
+                    b->diff->lacks_debug[side] = false;
             }
             if (seen[item] != *stamp) {
                 t->total_weights[at] += weight;
@@ -87,7 +89,7 @@ static void add_side(struct builder *b, unsigned side)
     const struct diff_input *input = &b->options->sides[side];
     CLEANUP(memory_freep) uint32_t *seen = memory_zalloc(b->item_count + 1, sizeof(*seen));
     uint32_t stamp = 0;
-    b->diff->lacks_inlines[side] = true;
+    b->diff->lacks_debug[side] = true;
     table_init(&b->tables[side], input->run_count, b->item_count);
     for (size_t run = 0; run < input->run_count; run++)
         add_run(b, side, run, seen, &stamp);

@@ -61,9 +61,9 @@ struct diff {
     bool is_scaled;    /* rows are shares of the samples times measured costs */
     bool has_interval; /* else half widths are NAN, and: */
     const char *why_no_interval;
-    bool is_time;                   /* costs are nanoseconds; else events */
-    bool has_totals;                /* the profiles have call chains */
-    bool lacks_inlines[SIDE_COUNT]; /* no function of that side is known to be inlined */
+    bool is_time;                 /* costs are nanoseconds; else events */
+    bool has_totals;              /* the profiles have call chains */
+    bool lacks_debug[SIDE_COUNT]; /* no user function says where it is declared */
     const char *event;
     const char *work; /* what a unit of work is called: "op"; NULL when it is a run */
     size_t run_counts[SIDE_COUNT], measured_counts[SIDE_COUNT];

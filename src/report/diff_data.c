@@ -64,7 +64,7 @@ void report_diff_json(struct json *j, const struct diff_view *v)
         json_u64(j, "measured_runs", d->measured_counts[s]);
         json_u64(j, "samples", d->samples[s]);
         json_double(j, "sampled_cost", d->sampled[s]);
-        json_bool(j, "lacks_inlines", d->lacks_inlines[s]);
+        json_bool(j, "lacks_debug", d->lacks_debug[s]);
         json_end(j);
     }
     report_attributed_json(j, "whole", &d->whole);

@@ -211,12 +211,12 @@ static void put_notes(struct strbuf *out, const struct diff *d)
                               "  * %c took %.2f times as long while it was sampled: the profile "
                               "may not be of what was measured.\n",
                               'A' + s, d->sampled[s] / (s ? d->whole.b : d->whole.a));
-    if (d->lacks_inlines[SIDE_A] != d->lacks_inlines[SIDE_B])
+    if (d->lacks_debug[SIDE_A] != d->lacks_debug[SIDE_B])
         strbuf_printf(
             out,
-            "  * Nothing in %c is known to be inlined (no debugging information?): there, "
-            "inlined functions count for those around them.\n",
-            d->lacks_inlines[SIDE_A] ? 'A' : 'B');
+            "  * %c has no debugging information: there, inlined functions count for those "
+            "around them.\n",
+            d->lacks_debug[SIDE_A] ? 'A' : 'B');
 }
 
 void report_diff_text(struct strbuf *out, const struct diff_view *v)

@@ -88,7 +88,7 @@ void report_explain_json(struct json *j, const struct explain_view *v)
     json_string(j, "new", e->names[SIDE_B]);
     json_string(j, "cell", e->label);
     json_string(j, "unit", "ns");
-    json_string(j, "per", e->work ? e->work : "run");
+    json_string(j, "per", e->unit ? e->unit : "run");
     put_measured(j, &e->measured);
     json_bool(j, "profiled", e->profiled);
     if (e->profiled) {
@@ -129,7 +129,7 @@ static void put_csv_line(struct strbuf *out, const struct explain *e, size_t ran
     strbuf_printf(out, ",%zu,%s,", rank, kind);
     strbuf_put_csv(out, name);
     strbuf_puts(out, ",ns/");
-    strbuf_put_csv(out, e->work ? e->work : "run");
+    strbuf_put_csv(out, e->unit ? e->unit : "run");
     put_number(out, a->a);
     put_number(out, a->b);
     put_number(out, a->change);

@@ -12,7 +12,7 @@
 
 static void choose_unit(const struct explain *e, struct cost_unit *unit)
 {
-    cost_unit_choose(unit, fmax(fabs(e->whole.a), fabs(e->whole.b)), true, e->work);
+    cost_unit_choose(unit, fmax(fabs(e->whole.a), fabs(e->whole.b)), true, e->unit);
 }
 
 static bool matters(const struct explain_view *v, size_t index)
@@ -58,8 +58,8 @@ static void put_time(struct strbuf *out, const struct explain *e, const char *wh
                      const struct comparison *c, const struct verdict *verdict)
 {
     struct cost_unit unit;
-    cost_unit_choose(&unit, fmax(c->base_median, c->new_median), true, e->work);
-    strbuf_printf(out, "%s per %s: ", what, e->work ? e->work : "run");
+    cost_unit_choose(&unit, fmax(c->base_median, c->new_median), true, e->unit);
+    strbuf_printf(out, "%s per %s: ", what, e->unit ? e->unit : "run");
     strbuf_put_cost(out, &unit, c->base_median);
     strbuf_puts(out, " → ");
     strbuf_put_cost(out, &unit, c->new_median);
@@ -94,7 +94,7 @@ static void put_reasons(struct strbuf *out, const struct explain_view *v,
 {
     const struct explain *e = v->e;
     double rest = 0;
-    size_t rest_count = 0;
+    size_t rest_count = 0, number = 0;
     for (size_t i = 0; i < e->reason_count; i++) {
         const struct reason *r = &e->reasons[i];
         if (!matters(v, i)) {
@@ -104,7 +104,11 @@ static void put_reasons(struct strbuf *out, const struct explain_view *v,
         }
         bool grey = v->colour && (r->cost.below_resolution ||
                                   (isfinite(r->cost.half_width) && !r->cost.significant));
-        strbuf_printf(out, "%s%3zu. ", grey ? "\033[90m" : v->colour && !i ? "\033[1m" : "", i + 1);
+        strbuf_printf(out, "%s%3zu. ",
+                      grey              ? "\033[90m"
+                      : v->colour && !i ? "\033[1m"
+                                        : "",
+                      ++number);
         report_reason_line(out, e, r);
         strbuf_puts(out, v->colour && (grey || !i) ? "\033[0m\n" : "\n");
         put_lines(out, "       ", r->evidence);
@@ -136,7 +140,7 @@ static void put_facts(struct strbuf *out, const struct explain *e)
             continue;
         if (!any)
             strbuf_printf(out, "\nAlso changed, per %s (their time is in the reasons above):\n",
-                          e->work ? e->work : "run");
+                          e->unit ? e->unit : "run");
         any = true;
         strbuf_printf(out, "     %-26s ", f->name);
         put_number(out, f->values[SIDE_A]);
@@ -174,7 +178,7 @@ void report_explain_text(struct strbuf *out, const struct explain_view *v)
     if (!e->profiled)
         return;
     choose_unit(e, &unit);
-    strbuf_printf(out, "\nCPU time and own waits per %s: ", e->work ? e->work : "run");
+    strbuf_printf(out, "\nCPU time and own waits per %s: ", e->unit ? e->unit : "run");
     strbuf_put_cost(out, &unit, e->whole.a);
     strbuf_puts(out, " → ");
     strbuf_put_cost(out, &unit, e->whole.b);
@@ -195,12 +199,12 @@ void report_explain_markdown(struct strbuf *out, const struct explain_view *v)
         strbuf_puts(out, "Nothing moved beyond noise.\n");
         return;
     }
-    for (size_t i = 0; i < e->reason_count; i++) {
+    for (size_t i = 0, number = 0; i < e->reason_count; i++) {
         if (!matters(v, i))
             continue;
         CLEANUP(strbuf_done) struct strbuf line = {0};
         report_reason_line(&line, e, &e->reasons[i]);
-        strbuf_printf(out, "%zu. ", i + 1);
+        strbuf_printf(out, "%zu. ", ++number);
         for (const char *c = strbuf_text(&line); *c; c++) {
             if (strchr("|*_`<>[]\\", *c))
                 strbuf_putc(out, '\\');
