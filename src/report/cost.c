@@ -19,9 +19,9 @@ void cost_unit_choose(struct cost_unit *unit, double largest, bool is_time, cons
     largest = fabs(largest);
     while (step + 1 < ARRAY_COUNT(steps) && largest >= steps[step].below)
         step++;
-    double shown = largest / steps[step].divisor;
+    double scaled = largest / steps[step].divisor;
     unit->divisor = steps[step].divisor;
-    unit->decimals = shown >= 100 ? 1 : shown >= 10 ? 2 : shown >= 1 || shown == 0 ? 3 : 5;
+    unit->decimals = scaled >= 100 ? 1 : scaled >= 10 ? 2 : scaled >= 1 || scaled == 0 ? 3 : 5;
     if (is_time)
         snprintf(unit->text, sizeof(unit->text), "%s%s%.40s", steps[step].time, work ? "/" : "",
                  work ? work : "");
@@ -30,14 +30,21 @@ void cost_unit_choose(struct cost_unit *unit, double largest, bool is_time, cons
                  steps[step].count[0] ? " " : "", work ? "/" : "", work ? work : "");
 }
 
+/* In the unit; what would be printed as -0.00 is 0. */
+static double shown(const struct cost_unit *unit, double value)
+{
+    value /= unit->divisor;
+    return fabs(value) < 0.5 * pow(10, -unit->decimals) ? 0 : value;
+}
+
 void strbuf_put_cost(struct strbuf *out, const struct cost_unit *unit, double value)
 {
-    strbuf_printf(out, "%.*f", unit->decimals, value / unit->divisor);
+    strbuf_printf(out, "%.*f", unit->decimals, shown(unit, value));
 }
 
 void strbuf_put_change(struct strbuf *out, const struct cost_unit *unit, double value)
 {
-    strbuf_printf(out, "%+.*f", unit->decimals, value / unit->divisor);
+    strbuf_printf(out, "%+.*f", unit->decimals, shown(unit, value));
 }
 
 void strbuf_put_attributed(struct strbuf *out, const struct cost_unit *unit,
@@ -54,5 +61,6 @@ void strbuf_put_share(struct strbuf *out, double share)
     if (!isfinite(share))
         strbuf_putc(out, '-');
     else
-        strbuf_printf(out, "%.*f %%", fabs(share) < 0.095 ? 1 : 0, 100 * share);
+        strbuf_printf(out, "%.*f %%", fabs(share) < 0.095 && fabs(share) >= 0.0005 ? 1 : 0,
+                      fabs(share) < 0.0005 ? 0 : 100 * share);
 }

@@ -11,6 +11,9 @@
 /* Rows that change by less of the larger side than this are added up in one line. */
 #define SMALL_CHANGE 0.005
 
+/* Sampling that costs more than this changes what it looks at. */
+#define SLOWDOWN_MOST 1.3
+
 enum { COLUMNS = 6 };
 
 struct line {
@@ -19,6 +22,7 @@ struct line {
 };
 
 struct lines {
+    bool no_shares; /* of a change that may be none */
     struct line *items;
     size_t count, capacity;
 };
@@ -64,7 +68,7 @@ static struct line *add_line(struct lines *l, const struct cost_unit *unit,
     strbuf_put_change(&line->cells[2], unit, a->change);
     if (isfinite(a->half_width))
         strbuf_printf(&line->cells[2], " ±%.*f", unit->decimals, a->half_width / unit->divisor);
-    strbuf_put_share(&line->cells[3], a->share);
+    strbuf_put_share(&line->cells[3], l->no_shares ? NAN : a->share);
     return line;
 }
 
@@ -103,6 +107,7 @@ static void add_rows(struct lines *l, const struct diff_view *v, const struct co
 {
     const struct diff *d = v->d;
     size_t shown = shown_rows(v);
+    l->no_shares = d->has_interval ? !d->whole.significant : d->whole.below_resolution;
     for (size_t i = 0; i < shown; i++) {
         const struct diff_row *row = &d->rows[i];
         struct line *line = add_line(l, unit, &row->self);
@@ -205,12 +210,14 @@ static void put_notes(struct strbuf *out, const struct diff *d)
     if (!d->has_interval)
         strbuf_printf(out, "  * No intervals: %s.\n", d->why_no_interval);
     if (d->is_scaled)
-        for (unsigned s = 0; s < SIDE_COUNT; s++)
-            if (d->sampled[s] > 1.25 * d->whole.a && d->sampled[s] > 1.25 * d->whole.b)
+        for (unsigned s = 0; s < SIDE_COUNT; s++) {
+            double slowdown = d->sampled[s] / (s ? d->whole.b : d->whole.a);
+            if (slowdown > SLOWDOWN_MOST)
                 strbuf_printf(out,
-                              "  * %c took %.2f times as long while it was sampled: the profile "
-                              "may not be of what was measured.\n",
-                              'A' + s, d->sampled[s] / (s ? d->whole.b : d->whole.a));
+                              "  * %c took %.2f times as much CPU time while it was sampled: the "
+                              "profile may not be of what was measured.\n",
+                              'A' + s, slowdown);
+        }
     if (d->lacks_debug[SIDE_A] != d->lacks_debug[SIDE_B])
         strbuf_printf(
             out,
