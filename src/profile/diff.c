@@ -84,15 +84,37 @@ static void add_run(struct builder *b, unsigned side, size_t run, uint32_t *seen
     }
 }
 
+/* The heaviest of a function's symbols stands for it. */
+static void show_heaviest(struct builder *b, unsigned side, size_t run, double *heaviest)
+{
+    const struct diff_run *from = &b->options->sides[side].runs[run];
+    const struct calls *calls = &from->profile->calls;
+    CLEANUP(memory_freep) double *weights = memory_zalloc(calls->symbol_count + 1, sizeof(double));
+    for (size_t i = 0; i < calls->cell_count; i++)
+        if (calls->cells[i].event == from->event && calls->cells[i].node)
+            weights[calls->frames[calls->nodes[calls->cells[i].node].frame].symbol] +=
+                (double)calls->cells[i].weight;
+    for (uint32_t i = 0; i < calls->symbol_count; i++) {
+        uint32_t item = b->diff->match.rows[side][run][i];
+        if (item == MATCH_NONE || weights[i] <= heaviest[item])
+            continue;
+        heaviest[item] = weights[i];
+        match_show(&b->diff->match, item, side, from->profile, i);
+    }
+}
+
 static void add_side(struct builder *b, unsigned side)
 {
+    CLEANUP(memory_freep) double *heaviest = memory_zalloc(b->item_count + 1, sizeof(double));
     const struct diff_input *input = &b->options->sides[side];
     CLEANUP(memory_freep) uint32_t *seen = memory_zalloc(b->item_count + 1, sizeof(*seen));
     uint32_t stamp = 0;
     b->diff->lacks_debug[side] = true;
     table_init(&b->tables[side], input->run_count, b->item_count);
-    for (size_t run = 0; run < input->run_count; run++)
+    for (size_t run = 0; run < input->run_count; run++) {
         add_run(b, side, run, seen, &stamp);
+        show_heaviest(b, side, run, heaviest);
+    }
 }
 
 static void init_attribution(const struct builder *b, struct attribution *a)

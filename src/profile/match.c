@@ -271,6 +271,16 @@ static enum match_kind kind_of(const struct matched *item)
                                                                                  : MATCH_ALIAS;
 }
 
+void match_show(struct match *m, uint32_t item, unsigned side, const struct profile *profile,
+                uint32_t symbol)
+{
+    struct matched *shown = &m->items[item];
+    shown->symbols[side] = &profile->calls.symbols[symbol];
+    shown->dsos[side] = profile->calls.dsos.items[shown->symbols[side]->dso];
+    if (shown->kind != MATCH_RENAMED)
+        shown->kind = kind_of(shown);
+}
+
 /* Two functions, one on each side, that look like one with a new name. */
 static bool looks_renamed(const struct matched *a, const struct matched *b)
 {

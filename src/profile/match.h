@@ -52,6 +52,10 @@ void match_build(struct match *m, const struct profile *const *const profiles[2]
                  const size_t run_counts[2]);
 void match_done(struct match *m);
 
+/* Lets another of an item's symbols stand for it on a side: the one that people should see. */
+void match_show(struct match *m, uint32_t item, unsigned side, const struct profile *profile,
+                uint32_t symbol);
+
 /* The name by which a function is known; *ret_is_alias when it is not the linker's but for what
  * compilers append. */
 void match_name(const char *linkage_name, bool is_kernel, struct strbuf *out, bool *ret_is_alias);
