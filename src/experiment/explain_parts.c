@@ -21,13 +21,54 @@ static bool has_any(const char *name, const char *const *list, size_t count)
     has_any((name), (const char *const[]){__VA_ARGS__}, \
             ARRAY_COUNT(((const char *const[]){__VA_ARGS__})))
 
+/* A compiler turns the last call of __x64_sys_write into a jump: then what it jumps to is all that
+ * is left of it on the stack. */
 const char *part_syscall_name(const char *name)
 {
-    static const char *const prefixes[] = {"__x64_sys_", "__arm64_sys_", "__riscv_sys_",
-                                           "__se_sys_",  "__do_sys_",    "__s390x_sys_"};
+    static const char *const prefixes[] = {"__x64_sys_",   "__arm64_sys_", "__riscv_sys_",
+                                           "__s390x_sys_", "__se_sys_",    "__do_sys_",
+                                           "ksys_",        "__sys_"};
+    static const struct {
+        const char *function, *call;
+    } others[] = {{"do_writev", "writev"},         {"do_readv", "readv"},
+                  {"do_pwritev", "pwritev"},       {"do_preadv", "preadv"},
+                  {"do_sys_poll", "poll"},         {"do_sys_openat2", "openat"},
+                  {"do_epoll_wait", "epoll_wait"}, {"do_futex", "futex"},
+                  {"do_group_exit", "exit_group"}, {"do_execveat_common", "execve"},
+                  {"kernel_clone", "clone"},       {"kernel_wait4", "wait4"},
+                  {"vm_mmap_pgoff", "mmap"},       {"do_mprotect_pkey", "mprotect"}};
     for (size_t i = 0; i < ARRAY_COUNT(prefixes); i++)
         if (str_has_prefix(name, prefixes[i]))
             return name + strlen(prefixes[i]);
+    size_t length = name_fold(name, strlen(name));
+    for (size_t i = 0; i < ARRAY_COUNT(others); i++)
+        if (strlen(others[i].function) == length && strncmp(name, others[i].function, length) == 0)
+            return others[i].call;
+    return NULL;
+}
+
+/* Functions of the C library that do nothing but make the call of the same name. */
+static const char *wrapped_call(const char *name)
+{
+    static const char *const calls[] = {"read",      "write",     "readv",
+                                        "writev",    "pread64",   "pwrite64",
+                                        "sendto",    "recvfrom",  "sendmsg",
+                                        "recvmsg",   "sendmmsg",  "recvmmsg",
+                                        "sendfile",  "splice",    "open",
+                                        "openat",    "close",     "stat",
+                                        "fstat",     "lseek",     "mmap",
+                                        "munmap",    "mprotect",  "madvise",
+                                        "brk",       "ioctl",     "fcntl",
+                                        "poll",      "select",    "epoll_wait",
+                                        "epoll_ctl", "nanosleep", "clock_nanosleep",
+                                        "fsync",     "fdatasync", "getppid",
+                                        "getpid",    "gettid",    "sched_yield",
+                                        "kill",      "accept4",   "connect",
+                                        "socket",    "shutdown",  "io_uring_enter",
+                                        "ftruncate", "unlink",    "rename"};
+    for (size_t i = 0; name && i < ARRAY_COUNT(calls); i++)
+        if (str_eq(name, calls[i]))
+            return calls[i];
     return NULL;
 }
 
@@ -47,7 +88,7 @@ struct reading {
 static void read_kernel_frame(struct reading *r, const char *name)
 {
     const char *syscall = part_syscall_name(name);
-    if (!r->syscall)
+    if (syscall) /* the outermost has the name that programs use */
         r->syscall = syscall;
     r->storage |= HAS_ANY(name, "io_schedule", "folio_wait", "blk_", "submit_bio", "jbd2",
                           "filemap_fault", "wait_on_page", "fsync", "writeback");
@@ -151,7 +192,7 @@ struct place {
 
 static struct part *cpu_part(const struct place *at, const struct reading *r)
 {
-    const char *name;
+    const char *name, *call;
     if (!r->in_kernel) {
         name = shared_name(at->diff, at->side, at->run, r->user_leaf);
         return name ? find_part(at->parts, PART_FUNCTION, name, false) : NULL;
@@ -162,6 +203,9 @@ static struct part *cpu_part(const struct place *at, const struct reading *r)
         return find_part(at->parts, PART_INTERRUPTS, "interrupts", false);
     if (r->syscall)
         return find_part(at->parts, PART_SYSCALL, r->syscall, false);
+    call = wrapped_call(shared_name(at->diff, at->side, at->run, r->user_leaf));
+    if (r->entry && call)
+        return find_part(at->parts, PART_SYSCALL, call, false);
     if (r->entry)
         return find_part(at->parts, PART_ENTRY, "entry", false);
     return find_part(at->parts, PART_KERNEL, "other work of the kernel", false);

@@ -150,7 +150,7 @@ static void put_counted(struct strbuf *out, const struct explain *e, const char 
     put_count(out, a);
     strbuf_puts(out, " → ");
     put_count(out, b);
-    double count = b > 0 ? b : a, cost = b > 0 ? cost_b : cost_a;
+    double count = fmax(a, b), cost = b >= a ? cost_b : cost_a;
     if (count > 0)
         strbuf_printf(out, ", %s each", format_duration(cost / count, each, sizeof(each)));
     strbuf_putc(out, '\n');
