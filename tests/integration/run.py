@@ -462,7 +462,8 @@ profile: changed
     if "no profile of" in result.stderr:
         skip("assay record cannot sample here: " + result.stderr)
     files = sorted(p.name for p in pathlib.Path(".assay/profiles").iterdir())
-    equal(files, ["experiment-1-cell-1.data", "experiment-1-cell-2.data"])
+    equal(files, [f"experiment-1-cell-{cell}-run-{run}.data" for cell in (1, 2)
+                  for run in range(1, 6)])
     equal(pathlib.Path(".assay/profiles", files[0]).read_bytes()[:8], b"PERFILE2")
 
 
