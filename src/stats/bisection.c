@@ -101,33 +101,38 @@ static void end(struct bisection *b, enum bisection_verdict verdict, size_t lo, 
     b->hi = hi;
 }
 
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 /*
- * The commit to try between lo and hi: the one in the middle.  Commits that do not build often
- * stand together, so each one that was skipped sends the search further away, to both sides.
+ * How good it is to try commit i between lo and hi: how far it is from both, so that the middle is
+ * best.  Commits that do not build often stand together, so the distance from one that was skipped
+ * counts, too, if only half as much.
  */
+static size_t merit(const struct bisection *b, size_t lo, size_t hi, size_t i)
+{
+    size_t reach = smaller(i - lo, hi - i), best = reach;
+    for (size_t d = 1; d <= reach && 2 * d < best; d++)
+        if (b->states[i - d] == COMMIT_SKIPPED || b->states[i + d] == COMMIT_SKIPPED)
+            best = 2 * d;
+    return best;
+}
+
 static size_t choose_middle(const struct bisection *b, size_t lo, size_t hi)
 {
-    size_t skipped = 0, best = BISECTION_NONE, best_distance = 0;
-    for (size_t i = lo + 1; i < hi; i++)
-        skipped += b->states[i] == COMMIT_SKIPPED;
-    size_t middle = lo + (hi - lo) / 2, target = middle;
-    if (skipped) {
-        size_t away = (size_t)1 << (skipped < 20 ? skipped : 20);
-        if (skipped % 2)
-            target = middle + away < hi ? middle + away : hi - 1;
-        else
-            target = middle > lo + away ? middle - away : lo + 1;
-    }
+    size_t best = BISECTION_NONE, best_merit = 0;
     for (size_t i = lo + 1; i < hi; i++) {
+        if (b->states[i] == COMMIT_SKIPPED)
+            continue;
+        size_t m = merit(b, lo, hi, i);
         /* One that is there already is measured again rather than another one built. */
-        size_t from = b->states[i] == COMMIT_BUILT ? middle : target;
-        size_t distance = i > from ? i - from : from - i;
-        if (b->states[i] == COMMIT_BUILT)
-            distance = distance * 4 <= hi - lo ? 0 : distance;
-        if (b->states[i] != COMMIT_SKIPPED &&
-            (best == BISECTION_NONE || distance < best_distance)) {
+        if (b->states[i] == COMMIT_BUILT && smaller(i - lo, hi - i) * 4 >= hi - lo)
+            m = hi - lo;
+        if (best == BISECTION_NONE || m > best_merit) {
             best = i;
-            best_distance = distance;
+            best_merit = m;
         }
     }
     return best;
