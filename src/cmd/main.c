@@ -22,6 +22,7 @@ const struct verb *const verbs[] = {
     &verb_compare,
     &verb_answers,
     &verb_gate,
+    &verb_bisect,
     &verb_list,
     &verb_show,
     &verb_rm,
