@@ -30,6 +30,7 @@ extern const struct verb verb_answers;
 extern const struct verb verb_compare;
 extern const struct verb verb_gate;
 extern const struct verb verb_bisect;
+extern const struct verb verb_history;
 extern const struct verb verb_list;
 extern const struct verb verb_show;
 extern const struct verb verb_rm;

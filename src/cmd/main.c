@@ -23,6 +23,7 @@ const struct verb *const verbs[] = {
     &verb_answers,
     &verb_gate,
     &verb_bisect,
+    &verb_history,
     &verb_list,
     &verb_show,
     &verb_rm,
