@@ -31,6 +31,8 @@ extern const struct verb verb_compare;
 extern const struct verb verb_diff;
 extern const struct verb verb_explain;
 extern const struct verb verb_gate;
+extern const struct verb verb_bisect;
+extern const struct verb verb_history;
 extern const struct verb verb_list;
 extern const struct verb verb_show;
 extern const struct verb verb_rm;

@@ -23,6 +23,8 @@ const struct verb *const verbs[] = {
     &verb_compare,
     &verb_answers,
     &verb_gate,
+    &verb_bisect,
+    &verb_history,
     &verb_list,
     &verb_show,
     &verb_rm,
