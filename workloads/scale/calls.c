@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/strings.h"
-#include "test.h"
+#include "scale.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

@@ -25,7 +25,7 @@ void calls_close(struct calls *c);
 /* The calls that are told apart: "read", …; NULL behind the last.  Index 0 is "other". */
 const char *calls_name(unsigned index);
 
-/* What a test announces (see test.h) for a call: once in so many operations, 0 for never; may_be:
+/* What a test announces (see scale.h) for a call: once in so many operations, 0 for never; may_be:
  * allowed in any number.  Names are those of calls_name, or their old forms (poll for ppoll). */
 unsigned calls_announced(const char *announced, unsigned index, bool *ret_may_be);
 /* The number of operations after which all that is announced has happened a whole number of times,

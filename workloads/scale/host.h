@@ -10,8 +10,8 @@
 #ifndef SCALE_HOST_H
 #define SCALE_HOST_H
 
+#include "scale.h"
 #include "stage.h"
-#include "test.h"
 
 #include <stdbool.h>
 

@@ -5,8 +5,8 @@
 
 #include "base/term.h"
 #include "cpus.h"
+#include "scale.h"
 #include "stage.h"
-#include "test.h"
 
 #include <stdbool.h>
 

@@ -10,6 +10,7 @@
 #include <math.h>
 
 enum { EACH_MAX = 64, METRICS_MAX = 200 };
+#define DOUBT_MIN_NS (NS_PER_S / 2)
 
 void results_done(struct results *r)
 {
@@ -72,7 +73,8 @@ void report_head(struct strbuf *out, const struct settings *s)
         strbuf_printf(out, "%s: %s\n", s->tests[0]->name, s->tests[0]->summary);
     if (s->calls) {
         strbuf_puts(out, "system calls of one operation, counted; '?': may be made\n\n");
-        strbuf_printf(out, "%-17s %-9s %5s %10s  %s\n", "test", "tasks", "", "operations", "calls");
+        strbuf_printf(out, "%-17s %-9s %5s %10s  %s\n", "test", "as", "tasks", "operations",
+                      "calls");
         return;
     }
     if (s->ops)
@@ -177,16 +179,22 @@ static void put_each(struct strbuf *out, const struct measure_result *one)
         strbuf_printf(out, "… and %u more (--json has them all)\n", one->task_count - EACH_MAX);
 }
 
-/* Whoever else ran on these CPUs slowed the tasks down. */
-static void put_doubts(struct strbuf *out, const struct results *r)
+/* Whether others ran on the tasks' CPUs.  /proc/stat counts in hundredths of a second: of a short
+ * measurement it does not tell. */
+static bool is_disturbed(const struct measure_result *one, size_t cpu_count)
+{
+    return one->task_count <= cpu_count && one->elapsed_ns >= DOUBT_MIN_NS &&
+           !str_has_prefix(one->test->name, "context_switch") && /* the partner is one of us */
+           1 - one->cpu_share - one->idle_share > 0.05;
+}
+
+static void put_doubts(struct strbuf *out, const struct results *r, size_t cpu_count)
 {
     double steal = 0;
     size_t disturbed = 0;
     for (size_t i = 0; i < r->count; i++) {
         steal = r->items[i].steal_share > steal ? r->items[i].steal_share : steal;
-        disturbed += r->items[i].task_count <= SCALE_TASKS_MAX &&
-                     1 - r->items[i].cpu_share - r->items[i].idle_share > 0.05 &&
-                     !str_has_prefix(r->items[i].test->name, "context_switch");
+        disturbed += is_disturbed(&r->items[i], cpu_count);
     }
     if (steal > 0.01)
         strbuf_printf(out, "note: up to %.1f %% of the CPUs' time went to other machines (steal)\n",
@@ -209,7 +217,7 @@ void report_tail(struct strbuf *out, const struct settings *s, const struct resu
     for (size_t i = 0; i < s->test_count; i++)
         if (s->tests[i]->note)
             strbuf_printf(out, "%s: %s\n", s->tests[i]->name, s->tests[i]->note);
-    put_doubts(out, r);
+    put_doubts(out, r, s->cpus.count);
     if (out->length == before + 1)
         out->data[out->length = before] = '\0';
 }

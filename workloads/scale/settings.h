@@ -6,7 +6,7 @@
 #include "base/options.h"
 #include "counts.h"
 #include "cpus.h"
-#include "test.h"
+#include "scale.h"
 
 #include <stdbool.h>
 

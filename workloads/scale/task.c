@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "calls.h"
-#include "test.h"
+#include "scale.h"
 
 #include <errno.h>
 #include <fcntl.h>

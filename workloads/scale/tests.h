@@ -3,7 +3,7 @@
 #ifndef SCALE_TESTS_H
 #define SCALE_TESTS_H
 
-#include "test.h"
+#include "scale.h"
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Moves the end of the heap up and down by a page: a mapping grows and shrinks. */
-#include "test.h"
+#include "scale.h"
 
 #include <malloc.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 /* As brk1, but above a page that the task itself added first.  The kernel cannot join that page
  * with the heap that was there before the fork, so that growing makes and shrinking splits a
  * mapping. */
-#include "test.h"
+#include "scale.h"
 
 #include <malloc.h>
 #include <unistd.h>

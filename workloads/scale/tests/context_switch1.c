@@ -2,7 +2,7 @@
 /* A byte goes to a partner on the same CPU and comes back: each way the one must leave the CPU and
  * the other take it.  The partner is a process or a thread, as the task is. */
 #include "base/fd.h"
-#include "test.h"
+#include "scale.h"
 
 #include <errno.h>
 #include <fcntl.h>

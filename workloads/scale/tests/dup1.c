@@ -2,7 +2,7 @@
 /* A new descriptor for an open file. */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "test.h"
+#include "scale.h"
 
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 /* A counter in the kernel, raised and emptied. */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "test.h"
+#include "scale.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 /* Room in a file ahead of its use, in the shared-memory file system. */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "test.h"
+#include "scale.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

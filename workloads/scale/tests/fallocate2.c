@@ -2,7 +2,7 @@
 /* Room in a file ahead of its use, in the temporary folder. */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "test.h"
+#include "scale.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A word that other processes might wait on, too. */
-#include "test.h"
+#include "scale.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A word that only this process can wait on. */
-#include "test.h"
+#include "scale.h"
 
 #include <errno.h>
 #include <linux/futex.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The cheapest system call: what entering and leaving the kernel costs. */
-#include "test.h"
+#include "scale.h"
 
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 /* Locks of byte ranges as fcntl has them, each task in a file of its own. */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "test.h"
+#include "scale.h"
 
 #include <fcntl.h>
 

@@ -2,7 +2,7 @@
 /* A file's position, set to where it is already. */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "test.h"
+#include "scale.h"
 
 #include <unistd.h>
 

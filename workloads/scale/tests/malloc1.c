@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* So much that the C library asks the kernel each time. */
-#include "test.h"
+#include "scale.h"
 
 #include <errno.h>
 #include <stdlib.h>

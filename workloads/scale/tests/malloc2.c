@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* So little that the C library answers by itself. */
-#include "test.h"
+#include "scale.h"
 
 #include <errno.h>
 #include <stdlib.h>

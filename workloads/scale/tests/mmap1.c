@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes and removes a mapping that nobody touches. */
-#include "test.h"
+#include "scale.h"
 
 #include <sys/mman.h>
 

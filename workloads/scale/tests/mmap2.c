@@ -2,7 +2,7 @@
 /* Makes and removes a mapping that nobody touches. */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "test.h"
+#include "scale.h"
 
 #include <sys/mman.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Paths that differ in their last part only. */
-#include "test.h"
+#include "scale.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Paths without a folder of their own in common. */
-#include "test.h"
+#include "scale.h"
 
 #include <fcntl.h>
 #include <unistd.h>

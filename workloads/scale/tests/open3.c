@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One path for all. */
-#include "test.h"
+#include "scale.h"
 
 #include <fcntl.h>
 #include <stdio.h>

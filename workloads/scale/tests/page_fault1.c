@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The first touch of a page of anonymous memory. */
-#include "test.h"
+#include "scale.h"
 
 #include <sys/mman.h>
 

@@ -2,7 +2,7 @@
 /* The first write to a page of a private mapping: it is copied. */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "test.h"
+#include "scale.h"
 
 #include <sys/mman.h>
 

@@ -2,7 +2,7 @@
 /* The first write to a page of a shared mapping of a file. */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "test.h"
+#include "scale.h"
 
 #include <sys/mman.h>
 

@@ -2,7 +2,7 @@
 /* A byte that a task sends to itself: no other has to run. */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "test.h"
+#include "scale.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 /* A look at a descriptor that is always ready. */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "test.h"
+#include "scale.h"
 
 #include <poll.h>
 

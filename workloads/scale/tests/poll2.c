@@ -2,7 +2,7 @@
 /* A look at many descriptors that are all ready. */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "test.h"
+#include "scale.h"
 
 #include <poll.h>
 

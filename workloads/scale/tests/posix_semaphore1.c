@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A semaphore that nobody else wants: no system call at all. */
-#include "test.h"
+#include "scale.h"
 
 #include <semaphore.h>
 

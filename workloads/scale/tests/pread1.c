@@ -2,7 +2,7 @@
 /* Each task in a file of its own. */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "test.h"
+#include "scale.h"
 
 #include <unistd.h>
 

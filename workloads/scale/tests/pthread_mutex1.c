@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One lock for all threads, with nothing to guard. */
-#include "test.h"
+#include "scale.h"
 
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A lock for each task. */
-#include "test.h"
+#include "scale.h"
 
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One lock for all threads; what it guards moves from CPU to CPU with it. */
-#include "test.h"
+#include "scale.h"
 
 #include <pthread.h>
 

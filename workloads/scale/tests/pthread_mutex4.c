@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One lock for all threads; what is updated under it stays on the CPU. */
-#include "test.h"
+#include "scale.h"
 
 #include <pthread.h>
 

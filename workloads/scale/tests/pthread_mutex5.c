@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One lock for all threads; each updates a counter of its own under it. */
-#include "test.h"
+#include "scale.h"
 
 #include <pthread.h>
 

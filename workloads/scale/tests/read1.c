@@ -2,7 +2,7 @@
 /* From the page cache, each task from a file of its own. */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "test.h"
+#include "scale.h"
 
 #include <unistd.h>
 

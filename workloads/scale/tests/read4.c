@@ -2,7 +2,7 @@
 /* From the device, all tasks from one file. */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "test.h"
+#include "scale.h"
 
 #include <fcntl.h>
 #include <unistd.h>

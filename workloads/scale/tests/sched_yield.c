@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A task that is alone on its CPU offers it to others. */
-#include "test.h"
+#include "scale.h"
 
 #include <sched.h>
 

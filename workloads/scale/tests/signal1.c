@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A signal to oneself, and back from its handler. */
-#include "test.h"
+#include "scale.h"
 
 #include <signal.h>
 

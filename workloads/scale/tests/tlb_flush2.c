@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A page that goes away must be forgotten by every CPU that runs the process: with threads, by all.
  */
-#include "test.h"
+#include "scale.h"
 
 #include <sys/mman.h>
 

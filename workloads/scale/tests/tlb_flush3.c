@@ -3,7 +3,7 @@
  */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "test.h"
+#include "scale.h"
 
 #include <sys/mman.h>
 

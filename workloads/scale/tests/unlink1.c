@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names that come and go in one folder. */
-#include "test.h"
+#include "scale.h"
 
 #include <fcntl.h>
 #include <unistd.h>

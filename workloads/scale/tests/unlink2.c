@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names that come and go, each task in a folder of its own. */
-#include "test.h"
+#include "scale.h"
 
 #include <fcntl.h>
 #include <unistd.h>

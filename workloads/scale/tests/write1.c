@@ -2,7 +2,7 @@
 /* Into the page cache, each task into a file of its own. */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "test.h"
+#include "scale.h"
 
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 /* All tasks in one file, each at its own place. */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "test.h"
+#include "scale.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -17,8 +17,8 @@
  *
  * Every task runs it at the same time on a CPU of its own, as a process or as a thread.
  */
-#ifndef SCALE_TEST_H
-#define SCALE_TEST_H
+#ifndef SCALE_SCALE_H
+#define SCALE_SCALE_H
 
 #include "base/error.h"
 #include "stage.h"
