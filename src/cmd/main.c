@@ -26,6 +26,8 @@ const struct verb *const verbs[] = {
     &verb_show,
     &verb_rm,
     &verb_db,
+    /* to look at and to send */
+    &verb_html,
     /* profiles */
     &verb_report,
     &verb_annotate,

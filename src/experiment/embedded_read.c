@@ -139,10 +139,12 @@ static void read_experiment(struct store_experiment *e, const json_t *set)
         .headline = text_of(set, "headline"),
         .spec_path = text_of(set, "spec_path"),
         .spec_hash = text_of(set, "spec_hash"),
-        .seed = number_of(set, "seed"),
         .started_at_ns = number_of(set, "started_at_ns"),
         .ended_at_ns = number_of(set, "ended_at_ns"),
     };
+    const char *seed = json_string_value(json_object_get(set, "seed"));
+    if (seed)
+        parse_u64(seed, &e->seed, NULL);
 }
 
 static int read_metrics(struct dataset *d, const json_t *metrics, struct error *err)

@@ -6,6 +6,7 @@
 #include "experiment/embedded.h"
 
 #include <math.h>
+#include <stdio.h>
 #if HAVE_ZLIB
 #include <zlib.h>
 #endif
@@ -79,7 +80,9 @@ static void put_experiment(struct json *j, const struct store_experiment *e)
     json_string(j, "commit", e->git_commit);
     json_string(j, "spec_path", e->spec_path);
     json_string(j, "spec_hash", e->spec_hash);
-    json_u64(j, "seed", e->seed);
+    char seed[24];
+    snprintf(seed, sizeof(seed), "%llu", (unsigned long long)e->seed);
+    json_string(j, "seed", seed); /* more bits than some readers' numbers have */
     json_u64(j, "started_at_ns", e->started_at_ns);
     json_u64(j, "ended_at_ns", e->ended_at_ns);
 }
