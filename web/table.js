@@ -132,13 +132,30 @@ function noiseRow(data, r) {
     cell.textContent = measured(median(list), unit);
     return cell;
   };
-  const verdict = make('td', { textContent: r[6] < 0 ? '–' : `${SIGNS[r[6]][1]} ${r[7]}` });
-  if (r[6] >= 0) verdict.className = SIGNS[r[6]][0];
-  const head = make('th', { textContent: r[4] });
+  const [kind, isRatio, estimate, low, high] = r.slice(4);
+  const verdict = make('td', { textContent: kind < 0 ? '–' : SIGNS[kind].join(' ') });
+  if (kind >= 0) verdict.className = SIGNS[kind][0];
+  const amount = (x) => (isRatio ? x.toPrecision(4) : measured(x, unit));
+  let ratio = kind < 0 || estimate === null ? '' : amount(estimate) + (isRatio ? '×' : '');
+  if (ratio && low !== null && high !== null) ratio += ` [${amount(low)}, ${amount(high)}]`;
+  const change = make('td', { textContent: ratio });
+  if (ratio) change.dataset.v = estimate;
+  const head = make('th', { textContent: labelOf(data, r) });
   head.scope = 'row';
   return make('tr', {}, head, make('td', { textContent: name }), number(base), number(values),
     make('td', {}), make('td', { textContent: values.filter((v) => v !== null).length }),
-    make('td', { textContent: r[5] }), verdict);
+    change, verdict);
+}
+
+// What the row is about: the cell, or what the pair of cells has in common.
+function labelOf(data, r) {
+  const first = data.experiments[0];
+  const set = data.view.joint ? data.experiments[1] : first;
+  const cell = data.view.joint ? set.cells[r[1] - first.cells.length] : set.cells[r[1]];
+  if (r[2] < 0 || data.view.joint || !data.base) return cell.label;
+  const base = first.cells[r[2]];
+  return set.factors.map((f, i) => [f, i]).filter(([, i]) => cell.levels[i] === base.levels[i])
+    .map(([f, i]) => `${f}=${cell.levels[i]}`).join(' ') || 'everything';
 }
 
 function rawRuns(data, r) {

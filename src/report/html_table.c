@@ -275,6 +275,14 @@ void html_put_table(struct strbuf *out, const struct page *page)
                      "Benjamini and Hochberg’s correction at 5 %.</p>\n</section>\n");
 }
 
+/* Four digits: what is shown, not the data. */
+static void put_short(struct json *j, double value)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%.4g", value);
+    json_double(j, NULL, isfinite(value) ? strtod(text, NULL) : NAN);
+}
+
 void html_put_rows_json(struct strbuf *out, const struct page *page)
 {
     struct json j = {.out = out, .compact = true};
@@ -289,13 +297,14 @@ void html_put_rows_json(struct strbuf *out, const struct page *page)
         json_i64(&j, NULL, r->base_cell == DATASET_NONE ? -1 : (int64_t)r->base_cell);
         json_u64(&j, NULL, r->is_noise);
         if (r->is_noise) { /* the others stand in the page itself */
-            CLEANUP(strbuf_done) struct strbuf ratio = {0};
-            if (r->compared)
-                put_ratio(&ratio, r, page->view->metrics[r->metric].unit);
-            json_string(&j, NULL, r->label);
-            json_string(&j, NULL, strbuf_text(&ratio));
+            const struct comparison *c = &r->comparison;
             json_i64(&j, NULL, r->compared ? (int64_t)r->verdict.kind : -1);
-            json_string(&j, NULL, r->compared ? r->verdict.text : "–");
+            if (r->compared) {
+                json_u64(&j, NULL, c->scale == COMPARISON_RATIO);
+                put_short(&j, c->estimate);
+                put_short(&j, c->too_few ? NAN : c->low);
+                put_short(&j, c->too_few ? NAN : c->high);
+            }
         }
         json_end(&j);
     }

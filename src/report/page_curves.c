@@ -241,9 +241,6 @@ static void plot_scaling(const struct sweep *s)
 {
     const struct dataset *d = s->page->view;
     const struct store_metric *m = &d->metrics[s->metric];
-    if (m->better == METRIC_NEITHER || !page_counts_workers(d->factors[s->axis.factor]) ||
-        s->axis.count < 2)
-        return;
     CLEANUP(memory_freep)
     char *what = memory_printf("scaling: %s", m->better == METRIC_HIGHER ? m->name : "runs a second");
     struct plot *p = start_plot(s, "scaling", what);
@@ -286,7 +283,7 @@ static void plot_scaling(const struct sweep *s)
     p->note = plot_text(p, "%s", strbuf_text(&note));
 }
 
-static void each_sweep(struct page *page, size_t metric, bool wanted_only_first,
+static void each_sweep(struct page *page, size_t metric, bool only_first,
                        void (*fn)(const struct sweep *s))
 {
     const struct dataset *d = page->view;
@@ -298,7 +295,8 @@ static void each_sweep(struct page *page, size_t metric, bool wanted_only_first,
         if (usable && page->variant != DATASET_NONE)
             page_axis_init(&s.variants, d, page->variant);
         size_t drawn = 0;
-        for (size_t c = 0; usable && c < d->cell_count && drawn < CONTEXTS_MAX; c++) {
+        for (size_t c = 0; usable && c < d->cell_count && drawn < (only_first ? 1 : CONTEXTS_MAX);
+             c++) {
             if (!page_is_first(d, c, f, page->variant))
                 continue;
             s.cell = c;
@@ -309,17 +307,27 @@ static void each_sweep(struct page *page, size_t metric, bool wanted_only_first,
         }
         page_axis_done(&s.axis);
         page_axis_done(&s.variants);
-        if (usable && wanted_only_first)
+        if (usable && only_first)
             return;
     }
 }
 
+static bool scales(const struct sweep *s)
+{
+    const struct dataset *d = s->page->view;
+    return d->metrics[s->metric].better != METRIC_NEITHER &&
+           page_counts_workers(d->factors[s->axis.factor]);
+}
+
+/* Where workers are counted, the curve of scaling shows all that a plain one would. */
 static void plot_three(const struct sweep *s)
 {
-    plot_metric(s);
+    if (!scales(s))
+        plot_metric(s);
     if (s->variants.count > 1)
         plot_ratio(s);
-    plot_scaling(s);
+    if (scales(s))
+        plot_scaling(s);
 }
 
 void page_plot_curves(struct page *page, size_t metric)

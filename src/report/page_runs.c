@@ -32,29 +32,29 @@ static void plot_strip(struct page *page, size_t metric)
     struct plot *p = page_add_plot(page, "strip", "every run: %s", m->name);
     size_t shown = d->cell_count < CELLS_MAX ? d->cell_count : CELLS_MAX;
     const char **words = arena_alloc(&p->arena, (shown + 1) * sizeof(*words));
-    bool wide = true; /* values over more than a decade: a logarithmic axis */
+    bool wide; /* values over nearly a decade: a logarithmic axis */
     double least = INFINITY, most = 0;
-    for (size_t c = 0; c < shown; c++) {
+    for (size_t c = 0; c < shown; c++)
         words[c] = plot_text(p, "%s", d->cells[c].label);
+    for (size_t look = 0; look < LINES_MAX; look++) {
+        plot_add_series(p, NULL, PLOT_DOTS, look);
+        plot_add_series(p, NULL, PLOT_MARKS | PLOT_BARS, look);
+    }
+    for (size_t c = 0; c < shown; c++) {
         struct dataset_column column = dataset_column(d, metric, c);
-        struct plot_series *dots = plot_add_series(p, NULL, PLOT_DOTS, look_of(page, c));
+        size_t look = look_of(page, c) % LINES_MAX;
         size_t step = column.count * shown > SHOWN_MAX ? column.count * shown / SHOWN_MAX + 1 : 1;
         for (size_t i = 0; i < column.count; i += step) {
             double shift = 0.22 * ((double)(i * 7 % 5) - 2) / 2;
-            plot_add_point(dots, (double)c + shift, column.values[i], NAN, NAN);
+            plot_add_point(&p->series[2 * look], (double)c + shift, column.values[i], NAN, NAN);
             least = fmin(least, column.values[i]);
             most = fmax(most, column.values[i]);
         }
+        struct median_interval v;
+        if (page_median(d, metric, c, &v))
+            plot_add_point(&p->series[2 * look + 1], (double)c, v.median, v.low, v.high);
     }
     wide = least > 0 && most / least > 8;
-    for (size_t c = 0; c < shown; c++) {
-        struct median_interval v;
-        if (!page_median(d, metric, c, &v))
-            continue;
-        struct plot_series *mark =
-            plot_add_series(p, NULL, PLOT_MARKS | PLOT_BARS, look_of(page, c));
-        plot_add_point(mark, (double)c, v.median, v.low, v.high);
-    }
     p->x = (struct plot_axis){.label = "cell", .unit = "", .words = words, .word_count = shown};
     p->y = (struct plot_axis){.label = plot_text(p, "%s", m->name), .unit = m->unit, .log = wide};
     p->description = plot_text(p, "Every run of %s as a dot, by cell; the mark is the median with "

@@ -79,6 +79,7 @@ struct frame {
     const struct plot *p;
     struct svg_scale x, y;
     struct strbuf *out;
+    struct strbuf grid; /* all its lines are one path */
     int height, legend_rows;
 };
 
@@ -197,7 +198,11 @@ static void tick_text(const struct plot_axis *axis, double value, struct strbuf 
 
 static void put_x_tick(struct frame *f, double x, const char *text)
 {
-    put_line(f, "g", x, TOP, x, TOP + PLOT_HEIGHT);
+    struct strbuf *out = f->out;
+    f->out = &f->grid;
+    put_pair(f, "M", x, TOP);
+    strbuf_printf(&f->grid, "v%d", PLOT_HEIGHT);
+    f->out = out;
     put_label(f, x, TOP + PLOT_HEIGHT + 16, "middle", text);
 }
 
@@ -270,7 +275,11 @@ static void put_y_axis(struct frame *f)
         if (last - y < 16)
             continue;
         tick_text(&f->p->y, ticks[k], &text);
-        put_line(f, "g", LEFT, y, WIDTH - RIGHT, y);
+        struct strbuf *out = f->out;
+        f->out = &f->grid;
+        put_pair(f, "M", LEFT, y);
+        strbuf_printf(&f->grid, "h%d", WIDTH - RIGHT - LEFT);
+        f->out = out;
         put_label(f, LEFT - 6, y + 4, "end", strbuf_text(&text));
         last = y;
     }
@@ -512,6 +521,8 @@ void plot_put_svg(const struct plot *p, bool alone, struct strbuf *out)
     }
     put_x_axis(&f);
     put_y_axis(&f);
+    strbuf_printf(out, "<path class=\"g\" d=\"%s\"/>", strbuf_text(&f.grid));
+    strbuf_done(&f.grid);
     put_mark_lines(&f);
     put_all_series(&f);
     legend(&f, true);
