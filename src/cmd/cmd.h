@@ -30,6 +30,8 @@ extern const struct verb verb_answers;
 extern const struct verb verb_compare;
 extern const struct verb verb_gate;
 extern const struct verb verb_html;
+extern const struct verb verb_plot;
+extern const struct verb verb_serve;
 extern const struct verb verb_list;
 extern const struct verb verb_show;
 extern const struct verb verb_rm;

@@ -23,7 +23,7 @@ static enum source_kind kind_of(const char *word)
     if (read(fd, head, sizeof(head)) < (ssize_t)sizeof(head))
         return SOURCE_TEXT;
     return memcmp(head, "PERFILE2", 8) == 0 || memcmp(head, "2ELIFREP", 8) == 0 ? SOURCE_RECORDING
-                                                                               : SOURCE_TEXT;
+                                                                                : SOURCE_TEXT;
 }
 
 void page_sources_command(struct strbuf *out, int argc, char **argv)
@@ -70,9 +70,12 @@ static int add_word(struct loader *l, const char *word, struct error *err)
             return error_set(err, -EINVAL, "compare two values of a factor, not three");
         l->levels[l->level_count++] = word;
         return 0;
-    case SOURCE_RECORDING: return page_add_recording(l->page, word, word, err);
-    case SOURCE_TEXT: return embedded_read_file(&l->page->data, word, err);
-    case SOURCE_EXPERIMENT: break;
+    case SOURCE_RECORDING:
+        return page_add_recording(l->page, word, word, err);
+    case SOURCE_TEXT:
+        return embedded_read_file(&l->page->data, word, err);
+    case SOURCE_EXPERIMENT:
+        break;
     }
     return add_experiment(l, word, err);
 }

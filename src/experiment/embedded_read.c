@@ -198,11 +198,11 @@ static int read_values(struct dataset *d, const json_t *cell, struct value_list 
             continue;
         if (!json_is_number(value) || !round)
             return damaged(err, "a value");
-        ARRAY_PUSH(values->items, values->count, values->capacity) = (struct dataset_value){
-            .value = json_number_value(value),
-            .metric = (uint32_t)m,
-            .cell = (uint32_t)d->cell_count - 1,
-            .round = (uint32_t)json_integer_value(round)};
+        ARRAY_PUSH(values->items, values->count, values->capacity) =
+            (struct dataset_value){.value = json_number_value(value),
+                                   .metric = (uint32_t)m,
+                                   .cell = (uint32_t)d->cell_count - 1,
+                                   .round = (uint32_t)json_integer_value(round)};
     }
     return 0;
 }
@@ -235,8 +235,7 @@ static int read_runs(struct dataset *d, const json_t *runs, struct error *err)
         size_t index = (size_t)json_integer_value(cell);
         if (!json_is_integer(cell) || index >= d->cell_count)
             return damaged(err, "a run of no cell");
-#define COLUMN(name) \
-    ((uint64_t)json_integer_value(json_array_get(json_object_get(runs, name), i)))
+#define COLUMN(name) ((uint64_t)json_integer_value(json_array_get(json_object_get(runs, name), i)))
         ARRAY_PUSH(d->runs, d->run_count, d->run_capacity) = (struct dataset_run){
             .id = (int64_t)i + 1,
             .cell = index,
@@ -272,8 +271,7 @@ static int read_set(struct embedded *e, const json_t *set, struct error *err)
     size_t at, capacity = 0;
     const json_t *item;
     json_array_foreach(json_object_get(set, "factors"), at, item) if (json_is_string(item))
-        ARRAY_PUSH(d->factors, d->factor_count, capacity) =
-        memory_strdup(json_string_value(item));
+        ARRAY_PUSH(d->factors, d->factor_count, capacity) = memory_strdup(json_string_value(item));
     struct value_list values = {0};
     int r = read_metrics(d, json_object_get(set, "metrics"), err);
     const json_t *cells = json_object_get(set, "cells");
@@ -289,7 +287,8 @@ static int read_set(struct embedded *e, const json_t *set, struct error *err)
 
 static int read_names(struct flame *f, const json_t *profile, struct error *err)
 {
-    const json_t *dsos = json_object_get(profile, "dsos"), *flags = json_object_get(profile, "flags");
+    const json_t *dsos = json_object_get(profile, "dsos"),
+                 *flags = json_object_get(profile, "flags");
     size_t i;
     const json_t *name;
     json_array_foreach(json_object_get(profile, "names"), i, name)
@@ -326,7 +325,7 @@ static int read_nodes(struct flame *f, const json_t *profile, struct error *err)
             .depth = (uint32_t)depth,
             .name = (uint32_t)name,
             .self_samples = (uint64_t)count,
-            .self_weight = weights ? (uint64_t)weight
+            .self_weight = weights                          ? (uint64_t)weight
                            : product >= 0 && product < 9e18 ? (uint64_t)llrint(product)
                                                             : 0};
         last = depth;

@@ -59,10 +59,9 @@ void embedded_put_element(struct strbuf *out, const struct strbuf *json)
         encoding = "deflate";
     }
 #endif
-    strbuf_printf(out,
-                  "<script type=\"application/vnd.assay\" id=\"" EMBEDDED_ID
-                  "\" data-encoding=\"%s\">",
-                  encoding);
+    strbuf_printf(
+        out, "<script type=\"application/vnd.assay\" id=\"" EMBEDDED_ID "\" data-encoding=\"%s\">",
+        encoding);
     strbuf_put_base64(out, bytes, length);
     strbuf_puts(out, "</script>\n");
 }
@@ -144,12 +143,12 @@ static void put_cell(struct json *j, const struct dataset *d, size_t cell)
     json_end(j);
 }
 
-#define RUN_COLUMN(name, expression)            \
-    json_array(j, name);                        \
-    for (size_t i = 0; i < d->run_count; i++) { \
+#define RUN_COLUMN(name, expression)               \
+    json_array(j, name);                           \
+    for (size_t i = 0; i < d->run_count; i++) {    \
         const struct dataset_run *r = &d->runs[i]; \
         json_i64(j, NULL, (int64_t)(expression));  \
-    }                                           \
+    }                                              \
     json_end(j)
 
 static void put_runs(struct json *j, const struct dataset *d)
@@ -198,10 +197,10 @@ static void put_set(struct strbuf *out, const struct dataset *d, const struct em
     json_end(&j);
 }
 
-#define NODE_COLUMN(name, member)                   \
-    json_array(&j, name);                           \
-    for (size_t i = 0; i < f->node_count; i++)      \
-        json_u64(&j, NULL, f->nodes[i].member);     \
+#define NODE_COLUMN(name, member)               \
+    json_array(&j, name);                       \
+    for (size_t i = 0; i < f->node_count; i++)  \
+        json_u64(&j, NULL, f->nodes[i].member); \
     json_end(&j)
 
 static void put_flame(struct strbuf *out, const struct flame *f)

@@ -30,8 +30,8 @@ static void builder_init(struct builder *b)
 {
     *b = (struct builder){0};
     idtable_init(&b->table, 12);
-    ARRAY_PUSH(b->nodes, b->count, b->capacity) = (struct loose_node){
-        .parent = IDTABLE_NONE, .first = IDTABLE_NONE, .next = IDTABLE_NONE};
+    ARRAY_PUSH(b->nodes, b->count, b->capacity) =
+        (struct loose_node){.parent = IDTABLE_NONE, .first = IDTABLE_NONE, .next = IDTABLE_NONE};
 }
 
 static void builder_done(struct builder *b)
@@ -47,11 +47,8 @@ static uint32_t child_of(struct builder *b, uint32_t parent, uint32_t name)
     if (b->nodes[id].parent == parent && b->nodes[id].name == name)
         return id;
     id = (uint32_t)b->count;
-    ARRAY_PUSH(b->nodes, b->count, b->capacity) =
-        (struct loose_node){.parent = parent,
-                            .name = name,
-                            .first = IDTABLE_NONE,
-                            .next = b->nodes[parent].first};
+    ARRAY_PUSH(b->nodes, b->count, b->capacity) = (struct loose_node){
+        .parent = parent, .name = name, .first = IDTABLE_NONE, .next = b->nodes[parent].first};
     b->nodes[parent].first = id;
     idtable_put(&b->table, slot, id);
     if (idtable_is_crowded(&b->table))
@@ -77,11 +74,10 @@ static uint32_t name_of_symbol(struct name_finder *f, const struct profile_frame
     struct strbuf text = {0};
     export_put_name(calls, frame->symbol, &text);
     struct flame *flame = f->flame;
-    ARRAY_PUSH(flame->names, flame->name_count, flame->name_capacity) =
-        (struct flame_name){.text = memory_strdup(strbuf_text(&text)),
-                            .dso = memory_strdup(calls->dsos.items[symbol->dso]),
-                            .flags = (symbol->is_kernel ? FLAME_KERNEL : 0u) |
-                                     (frame->inlined ? FLAME_INLINED : 0u)};
+    ARRAY_PUSH(flame->names, flame->name_count, flame->name_capacity) = (struct flame_name){
+        .text = memory_strdup(strbuf_text(&text)),
+        .dso = memory_strdup(calls->dsos.items[symbol->dso]),
+        .flags = (symbol->is_kernel ? FLAME_KERNEL : 0u) | (frame->inlined ? FLAME_INLINED : 0u)};
     strbuf_done(&text);
     *known = (uint32_t)flame->name_count;
     return *known - 1;
@@ -349,8 +345,7 @@ void flame_pair_init(struct flame_pair *pair, const struct flame *base, const st
     builder_init(&b);
     struct idtable names;
     idtable_init(&names, 10);
-    struct pair_self *self =
-        memory_zalloc(base->node_count + new->node_count + 2, sizeof(*self));
+    struct pair_self *self = memory_zalloc(base->node_count + new->node_count + 2, sizeof(*self));
     for (size_t s = 0; s < 2; s++) {
         const struct flame *f = pair->sides[s];
         uint32_t path[DEPTH_MAX + 2] = {0};

@@ -41,12 +41,13 @@ static void put_command(struct strbuf *out, const struct store_experiment *e)
         strbuf_put_markup_n(out, e->git_commit, strcspn(e->git_commit, "-"));
         strbuf_putc(out, '\n');
     }
-    strbuf_printf(out, "assay run%s --fresh --seed %llu ", strstr(e->selection, "quick") ? " --quick" : "",
-                  (unsigned long long)e->seed);
+    strbuf_printf(out, "assay run%s --fresh --seed %llu ",
+                  strstr(e->selection, "quick") ? " --quick" : "", (unsigned long long)e->seed);
     strbuf_put_markup(out, e->spec_path);
     strbuf_puts(out, "</pre>\n");
     if (str_has_suffix(e->git_commit, "-dirty"))
-        strbuf_puts(out, "<p class=\"note\">The source tree had changes that no commit holds.</p>\n");
+        strbuf_puts(out,
+                    "<p class=\"note\">The source tree had changes that no commit holds.</p>\n");
 }
 
 static void put_set(struct strbuf *out, const struct dataset *d, const struct embedded_documents *t)
@@ -64,8 +65,9 @@ static void put_set(struct strbuf *out, const struct dataset *d, const struct em
     put_pair(out, "Baseline", e->baseline);
     snprintf(text, sizeof(text), "%llu", (unsigned long long)e->seed);
     put_pair(out, "Seed of the order", text);
-    snprintf(text, sizeof(text), "%zu cells, %zu runs; %llu failed (no values), %llu were disturbed "
-                                 "(kept and counted)",
+    snprintf(text, sizeof(text),
+             "%zu cells, %zu runs; %llu failed (no values), %llu were disturbed "
+             "(kept and counted)",
              d->cell_count, d->run_count, (unsigned long long)e->failed_count,
              (unsigned long long)e->disturbed_count);
     put_pair(out, "Losses", text);

@@ -99,8 +99,9 @@ static void put_flame(struct strbuf *out, const struct flame *f, size_t index)
     strbuf_puts(out, "</h3>\n<p class=\"note\">");
     strbuf_printf(out, "%llu samples of ", (unsigned long long)f->samples);
     strbuf_put_markup(out, f->event);
-    strbuf_printf(out, ", %llu lost. Width is the share of the whole; kernel functions are blue "
-                       "and begin with [k].</p>\n",
+    strbuf_printf(out,
+                  ", %llu lost. Width is the share of the whole; kernel functions are blue "
+                  "and begin with [k].</p>\n",
                   (unsigned long long)f->lost);
     put_tools(out, id, false, f->order_count > 1);
     flame_put_svg(f, id, false, out);

@@ -53,7 +53,8 @@ static void put_ratio(struct strbuf *out, const struct page_row *r, const char *
 
 static void put_item(struct strbuf *out, enum verdict_kind kind, const char *head, const char *text)
 {
-    strbuf_printf(out, "<li class=\"%s\"><span class=\"sign\">%s <span class=\"sr\">%s</span></span> ",
+    strbuf_printf(out,
+                  "<li class=\"%s\"><span class=\"sign\">%s <span class=\"sr\">%s</span></span> ",
                   kinds[kind].class, kinds[kind].sign, kinds[kind].word);
     if (*head) {
         strbuf_puts(out, "<b>");
@@ -104,8 +105,9 @@ static void put_tally(struct strbuf *out, const struct page *page, size_t metric
     bool any = false;
     for (size_t k = 0; k < ARRAY_COUNT(kinds); k++)
         if (counts[k]) {
-            strbuf_printf(out, "%s<span class=\"%s\"><span aria-hidden=\"true\">%s</span> %s in %zu</span>",
-                          any ? ", " : "", kinds[k].class, kinds[k].sign, kinds[k].word, counts[k]);
+            strbuf_printf(
+                out, "%s<span class=\"%s\"><span aria-hidden=\"true\">%s</span> %s in %zu</span>",
+                any ? ", " : "", kinds[k].class, kinds[k].sign, kinds[k].word, counts[k]);
             any = true;
         }
     strbuf_printf(out, " of %zu cells.</p>\n", all);
@@ -120,9 +122,9 @@ static void put_strongest(struct strbuf *out, const struct page *page)
         if (!r->headline || !r->compared)
             continue;
         size_t at = count < LINES_SHOWN ? count++ : LINES_SHOWN;
-        while (at > 0 && (r->changed > shown[at - 1]->changed ||
-                          (r->changed == shown[at - 1]->changed &&
-                           strength(r) > strength(shown[at - 1])))) {
+        while (at > 0 &&
+               (r->changed > shown[at - 1]->changed ||
+                (r->changed == shown[at - 1]->changed && strength(r) > strength(shown[at - 1])))) {
             if (at < LINES_SHOWN)
                 shown[at] = shown[at - 1];
             at--;

@@ -232,21 +232,21 @@ static void make_compare_rows(struct page *page)
     for (size_t i = 0; i < c->row_count; i++) {
         const struct compare_row *from = &c->rows[i];
         const struct compare_pair *pair = &c->pairs[from->pair];
-        struct page_row row = {.metric = dataset_metric(page->view, from->name),
-                               .cell = view_cell(page, 1, pair->new_cell),
-                               .base_cell = pair->base_cell,
-                               .label = pair->label[0] ? pair->label : "everything",
-                               .headline = from->headline,
-                               .changed = from->changed,
-                               .is_noise = !from->headline &&
-                                           (!from->changed || from->folded_into != COMPARE_NONE ||
-                                            from->is_detail),
-                               .base = from->base,
-                               .new = from->new,
-                               .comparison = from->comparison,
-                               .verdict = from->verdict,
-                               .p_adjusted = from->p_adjusted,
-                               .compared = true};
+        struct page_row row = {
+            .metric = dataset_metric(page->view, from->name),
+            .cell = view_cell(page, 1, pair->new_cell),
+            .base_cell = pair->base_cell,
+            .label = pair->label[0] ? pair->label : "everything",
+            .headline = from->headline,
+            .changed = from->changed,
+            .is_noise = !from->headline &&
+                        (!from->changed || from->folded_into != COMPARE_NONE || from->is_detail),
+            .base = from->base,
+            .new = from->new,
+            .comparison = from->comparison,
+            .verdict = from->verdict,
+            .p_adjusted = from->p_adjusted,
+            .compared = true};
         if (row.metric == DATASET_NONE ||
             !page_median(page->view, row.metric, row.cell, &row.interval))
             continue;
@@ -313,13 +313,14 @@ static void make_title(struct page *page)
     if (page->title)
         return;
     if (page->is_compared)
-        page->title = memory_printf("%s against %s", page->compare.new_name, page->compare.base_name);
+        page->title =
+            memory_printf("%s against %s", page->compare.new_name, page->compare.base_name);
     else if (data->set_count)
         page->title = memory_strdup(data->sets[0].experiment.name);
     else if (data->flame_count)
-        page->title = memory_printf(data->flame_count > 1 ? "%s against %s" : "%s",
-                                    data->flames[data->flame_count > 1].label,
-                                    data->flames[0].label);
+        page->title =
+            memory_printf(data->flame_count > 1 ? "%s against %s" : "%s",
+                          data->flames[data->flame_count > 1].label, data->flames[0].label);
     else
         page->title = memory_strdup("nothing");
 }
@@ -376,7 +377,8 @@ void page_plot(struct page *page)
     enum { HEADLINES_MAX = 3 };
     const struct dataset *d = page->view;
     size_t position = 0, metric, count = 0;
-    while (d && count < HEADLINES_MAX && (metric = dataset_headline(d, &position)) != DATASET_NONE) {
+    while (d && count < HEADLINES_MAX &&
+           (metric = dataset_headline(d, &position)) != DATASET_NONE) {
         page_plot_curves(page, metric);
         if (count == 0)
             page_plot_efficiency(page, metric);

@@ -52,11 +52,11 @@ struct page_history {
 
 struct page {
     struct embedded data;
-    struct dataset joint;        /* two experiments as one, with a factor "side" */
-    const struct dataset *view;  /* what is drawn: joint, the only set, or NULL for profiles only */
-    char *view_baseline;         /* "factor=value …" */
-    size_t variant;              /* the factor of rivals in the view, DATASET_NONE for none */
-    bool is_joint;               /* rounds of the two sides are not the same */
+    struct dataset joint;       /* two experiments as one, with a factor "side" */
+    const struct dataset *view; /* what is drawn: joint, the only set, or NULL for profiles only */
+    char *view_baseline;        /* "factor=value …" */
+    size_t variant;             /* the factor of rivals in the view, DATASET_NONE for none */
+    bool is_joint;              /* rounds of the two sides are not the same */
     bool is_compared;
     struct compare compare;
     bool has_answers;

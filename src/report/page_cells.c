@@ -122,8 +122,7 @@ bool page_compare(const struct page *page, size_t metric, size_t base, size_t ne
             k++;
         }
     }
-    return count > 0 &&
-           stats_compare_paired(first, second, count, 0.95, ret_comparison, NULL) == 0;
+    return count > 0 && stats_compare_paired(first, second, count, 0.95, ret_comparison, NULL) == 0;
 }
 
 bool page_median(const struct dataset *d, size_t metric, size_t cell,

@@ -82,9 +82,8 @@ static void set_x(struct plot *p, const struct sweep *s)
 static struct plot *start_plot(const struct sweep *s, const char *kind, const char *what)
 {
     const struct dataset *d = s->page->view;
-    struct plot *p =
-        page_add_plot(s->page, kind, "%s v %s%s%s", what, d->factors[s->axis.factor],
-                      *s->where ? ", " : "", title_where(s));
+    struct plot *p = page_add_plot(s->page, kind, "%s v %s%s%s", what, d->factors[s->axis.factor],
+                                   *s->where ? ", " : "", title_where(s));
     set_x(p, s);
     return p;
 }
@@ -106,8 +105,8 @@ static void plot_metric(const struct sweep *s)
         p, "The median of %s at each %s, with 95 %% intervals; both axes are logarithmic.", m->name,
         d->factors[s->axis.factor]);
     if (count > VARIANTS_MAX)
-        p->note = plot_text(p, "The first %d of %zu are drawn; the table has all.", VARIANTS_MAX,
-                            count);
+        p->note =
+            plot_text(p, "The first %d of %zu are drawn; the table has all.", VARIANTS_MAX, count);
 }
 
 /* Ratios of one variant to the baseline along the axis; fills points for the crossover. */
@@ -120,11 +119,9 @@ static size_t add_ratios(const struct sweep *s, struct plot *p, size_t base_leve
     size_t count = 0;
     for (size_t i = 0; i < s->axis.count; i++) {
         size_t base = variant_anywhere(s, base_level), new = variant_anywhere(s, k);
-        base = base == DATASET_NONE
-                   ? base
-                   : page_cell_with(d, base, s->axis.factor, s->axis.levels[i]);
-        new = new == DATASET_NONE ? new
-                                  : page_cell_with(d, new, s->axis.factor, s->axis.levels[i]);
+        base = base == DATASET_NONE ? base
+                                    : page_cell_with(d, base, s->axis.factor, s->axis.levels[i]);
+        new = new == DATASET_NONE ? new : page_cell_with(d, new, s->axis.factor, s->axis.levels[i]);
         struct comparison c;
         if (base == DATASET_NONE || new == DATASET_NONE ||
             !page_compare(s->page, s->metric, base, new, &c) || c.scale != COMPARISON_RATIO)
@@ -147,8 +144,11 @@ static void mark_crossovers(struct plot *p, const char *name, const struct cross
     for (size_t i = 0; found.state == CROSSOVER_FOUND && i < found.count; i++) {
         const struct crossover *x = &found.items[i];
         char label[160];
-        snprintf(label, sizeof(label), "%s crosses at %.3g [%.3g, %.3g]", name, x->size, x->low,
+        snprintf(label, sizeof(label), "%s crosses at %.0f [%.0f, %.0f]", name, x->size, x->low,
                  x->high);
+        if (x->size < 100)
+            snprintf(label, sizeof(label), "%s crosses at %.3g [%.3g, %.3g]", name, x->size, x->low,
+                     x->high);
         plot_add_mark(p, true, x->size, x->low, x->high, label);
     }
     crossovers_done(&found);
@@ -166,8 +166,8 @@ static void plot_ratio(const struct sweep *s)
     if (!*d->experiment.baseline || base_level == DATASET_NONE)
         return;
     const struct store_metric *m = &d->metrics[s->metric];
-    CLEANUP(memory_freep) char *what =
-        memory_printf("ratio to %s: %s", s->variants.levels[base_level], m->name);
+    CLEANUP(memory_freep)
+    char *what = memory_printf("ratio to %s: %s", s->variants.levels[base_level], m->name);
     struct plot *p = start_plot(s, "ratio", what);
     p->y = (struct plot_axis){
         .label = plot_text(p, "%s / %s's", m->name, s->variants.levels[base_level]),
@@ -183,8 +183,9 @@ static void plot_ratio(const struct sweep *s)
     }
     plot_add_mark(p, false, 1, NAN, NAN, "1: no difference");
     p->description = plot_text(
-        p, "How many times the baseline's %s each has at each %s. The bands are 95 %% intervals; "
-           "where one passes 1, a grey stripe is the interval of the crossover.",
+        p,
+        "How many times the baseline's %s each has at each %s. The bands are 95 %% intervals; "
+        "where one passes 1, a grey stripe is the interval of the crossover.",
         m->name, d->factors[s->axis.factor]);
     p->note = m->better == METRIC_LOWER    ? "Below 1 is better."
               : m->better == METRIC_HIGHER ? "Above 1 is better."
@@ -226,10 +227,10 @@ static void add_fit(struct plot *p, const struct sweep *s, size_t like, const ch
             double x = low * pow(high / low, i / 40.0);
             plot_add_point(line, x, scaling_throughput(&fit, x), NAN, NAN);
         }
-        strbuf_printf(note, "%s%s: contention %.2g %% [%.2g, %.2g], coherence %.2g %% [%.2g, %.2g].",
-                      note->length ? " " : "", name, 100 * fit.sigma.value, 100 * fit.sigma.low,
-                      100 * fit.sigma.high, 100 * fit.kappa.value, 100 * fit.kappa.low,
-                      100 * fit.kappa.high);
+        strbuf_printf(
+            note, "%s%s: contention %.2g %% [%.2g, %.2g], coherence %.2g %% [%.2g, %.2g].",
+            note->length ? " " : "", name, 100 * fit.sigma.value, 100 * fit.sigma.low,
+            100 * fit.sigma.high, 100 * fit.kappa.value, 100 * fit.kappa.low, 100 * fit.kappa.high);
     } else if (!note->length) {
         strbuf_printf(note, "No law is fitted: %s.", count ? err.message : "there are no values");
     }
@@ -242,7 +243,8 @@ static void plot_scaling(const struct sweep *s)
     const struct dataset *d = s->page->view;
     const struct store_metric *m = &d->metrics[s->metric];
     CLEANUP(memory_freep)
-    char *what = memory_printf("scaling: %s", m->better == METRIC_HIGHER ? m->name : "runs a second");
+    char *what =
+        memory_printf("scaling: %s", m->better == METRIC_HIGHER ? m->name : "runs a second");
     struct plot *p = start_plot(s, "scaling", what);
     p->y = (struct plot_axis){.label = plot_text(p, "%s", what + strlen("scaling: ")),
                               .unit = m->better == METRIC_HIGHER ? m->unit : "/s",
@@ -271,14 +273,15 @@ static void plot_scaling(const struct sweep *s)
         add_fit(p, s, like, name, k, &note);
     }
     if (best > 0) {
-        struct plot_series *ideal = plot_add_series(p, "ideal: twice the workers, twice as much",
-                                                    PLOT_GUIDE, 7);
+        struct plot_series *ideal =
+            plot_add_series(p, "ideal: twice the workers, twice as much", PLOT_GUIDE, 7);
         for (size_t i = 0; i < s->axis.count; i++)
             plot_add_point(ideal, s->axis.numbers[i],
                            best * s->axis.numbers[i] / s->axis.numbers[0], NAN, NAN);
     }
-    p->description = plot_text(p, "Throughput against the number of %s, with the line of ideal "
-                                  "scaling and, from six points on, the universal scalability law.",
+    p->description = plot_text(p,
+                               "Throughput against the number of %s, with the line of ideal "
+                               "scaling and, from six points on, the universal scalability law.",
                                d->factors[s->axis.factor]);
     p->note = plot_text(p, "%s", strbuf_text(&note));
 }
@@ -290,8 +293,8 @@ static void each_sweep(struct page *page, size_t metric, bool only_first,
     for (size_t f = 0; f < d->factor_count; f++) {
         struct sweep s = {.page = page, .metric = metric};
         page_axis_init(&s.axis, d, f);
-        bool usable = f != page->variant && s.axis.numbers && s.axis.count > 1 &&
-                      s.axis.numbers[0] > 0;
+        bool usable =
+            f != page->variant && s.axis.numbers && s.axis.count > 1 && s.axis.numbers[0] > 0;
         if (usable && page->variant != DATASET_NONE)
             page_axis_init(&s.variants, d, page->variant);
         size_t drawn = 0;

@@ -47,10 +47,9 @@ int page_add_experiment(struct page *page, struct store *store, int64_t id, stru
     int r = dataset_load(&d, store, id, err);
     if (r < 0)
         return r;
-    ARRAY_PUSH(e->documents, e->set_count, e->document_capacity) =
-        (struct embedded_documents){document(store, id, "machine"),
-                                    document(store, id, "environment"),
-                                    document(store, id, "spec")};
+    ARRAY_PUSH(e->documents, e->set_count, e->document_capacity) = (struct embedded_documents){
+        document(store, id, "machine"), document(store, id, "environment"),
+        document(store, id, "spec")};
     e->sets = memory_grow(e->sets, &e->set_capacity, e->set_count, sizeof(*e->sets));
     e->sets[e->set_count - 1] = d;
     add_profiles(page, store, id, &d);
@@ -105,8 +104,8 @@ static struct page_monitor *monitor_named(struct page *page, const char *name, c
             return &page->monitors[i];
     if (page->monitor_count >= MONITORS_SHOWN)
         return NULL;
-    struct page_monitor *m = &ARRAY_PUSH(page->monitors, page->monitor_count,
-                                         page->monitor_capacity);
+    struct page_monitor *m =
+        &ARRAY_PUSH(page->monitors, page->monitor_count, page->monitor_capacity);
     *m = (struct page_monitor){.name = memory_strdup(name), .unit = memory_strdup(unit)};
     return m;
 }
@@ -133,7 +132,7 @@ static void add_trace(struct page_monitor *m, size_t cell, const void *ticks, si
 /* The names that are worth showing: the liveliest of the first run that has any. */
 static bool wanted_monitor(const char *name)
 {
-    static const char *const known[] = {"mpstat.cpu.all.usr%", "mpstat.cpu.all.sys%",
+    static const char *const known[] = {"mpstat.cpu.all.usr%",  "mpstat.cpu.all.sys%",
                                         "mpstat.cpu.all.idle%", "vmstat.system.cs",
                                         "vmstat.system.in",     "meminfo.MemFree"};
     for (size_t i = 0; i < ARRAY_COUNT(known); i++)
@@ -142,8 +141,8 @@ static bool wanted_monitor(const char *name)
     return false;
 }
 
-static int read_series(struct page *page, struct sql *sql, int64_t run, size_t cell, bool only_known,
-                       struct error *err)
+static int read_series(struct page *page, struct sql *sql, int64_t run, size_t cell,
+                       bool only_known, struct error *err)
 {
     struct sql_rows *rows;
     int r = sql_query(sql, &rows, err,

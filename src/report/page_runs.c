@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Plots of single runs: strips, distributions, percentiles; and of pairs of cells. */
 #include "base/memory.h"
-#include "report/page.h"
 #include "report/experiment.h"
+#include "report/page.h"
 #include "stats/sort.h"
 #include "stats/summary.h"
 
@@ -57,8 +57,9 @@ static void plot_strip(struct page *page, size_t metric)
     wide = least > 0 && most / least > 8;
     p->x = (struct plot_axis){.label = "cell", .unit = "", .words = words, .word_count = shown};
     p->y = (struct plot_axis){.label = plot_text(p, "%s", m->name), .unit = m->unit, .log = wide};
-    p->description = plot_text(p, "Every run of %s as a dot, by cell; the mark is the median with "
-                                  "its 95 %% interval.",
+    p->description = plot_text(p,
+                               "Every run of %s as a dot, by cell; the mark is the median with "
+                               "its 95 %% interval.",
                                m->name);
     if (shown < d->cell_count)
         p->note = plot_text(p, "The first %zu of %zu cells are drawn.", shown, d->cell_count);
@@ -74,8 +75,7 @@ static size_t choose_cells(const struct page *page, size_t metric, size_t *cells
     for (size_t c = first; c < d->cell_count && count < LINES_MAX; c++) {
         bool same = dataset_column(d, metric, c).count > 0;
         for (size_t f = 0; same && page->variant != DATASET_NONE && f < d->factor_count; f++)
-            same = f == page->variant ||
-                   str_eq(d->cells[c].levels[f], d->cells[first].levels[f]);
+            same = f == page->variant || str_eq(d->cells[c].levels[f], d->cells[first].levels[f]);
         if (same)
             cells[count++] = c;
     }
@@ -98,11 +98,11 @@ static void plot_ecdf(struct page *page, size_t metric)
         CLEANUP(memory_freep) double *sorted = memory_zalloc(column.count + 1, sizeof(double));
         memcpy(sorted, column.values, column.count * sizeof(double));
         sort_doubles(sorted, column.count);
-        struct plot_series *s = plot_add_series(
-            p,
-            page->variant != DATASET_NONE ? d->cells[cells[i]].levels[page->variant]
-                                          : d->cells[cells[i]].label,
-            PLOT_STEPS, i);
+        struct plot_series *s =
+            plot_add_series(p,
+                            page->variant != DATASET_NONE ? d->cells[cells[i]].levels[page->variant]
+                                                          : d->cells[cells[i]].label,
+                            PLOT_STEPS, i);
         plot_add_point(s, sorted[0], 0, NAN, NAN);
         size_t step = column.count / 200 + 1;
         for (size_t k = 0; k < column.count; k += step)
@@ -110,8 +110,8 @@ static void plot_ecdf(struct page *page, size_t metric)
         plot_add_point(s, sorted[column.count - 1], 1, NAN, NAN);
     }
     p->x = (struct plot_axis){.label = plot_text(p, "%s", m->name), .unit = m->unit};
-    p->y = (struct plot_axis){.label = "share of the runs at or below", .unit = "",
-                              .from_zero = true};
+    p->y =
+        (struct plot_axis){.label = "share of the runs at or below", .unit = "", .from_zero = true};
     p->description =
         plot_text(p, "For each value of %s the share of the runs that had at most that.", m->name);
 }
@@ -157,21 +157,21 @@ static void plot_family(struct page *page, const char *family, const struct perc
     for (size_t k = 0; k < count; k++)
         words[k] = plot_text(p, "p%g", items[k].share);
     for (size_t i = 0; i < cell_count; i++) {
-        struct plot_series *s = plot_add_series(
-            p,
-            page->variant != DATASET_NONE ? d->cells[cells[i]].levels[page->variant]
-                                          : d->cells[cells[i]].label,
-            PLOT_LINE | PLOT_MARKS | PLOT_BARS, i);
+        struct plot_series *s =
+            plot_add_series(p,
+                            page->variant != DATASET_NONE ? d->cells[cells[i]].levels[page->variant]
+                                                          : d->cells[cells[i]].label,
+                            PLOT_LINE | PLOT_MARKS | PLOT_BARS, i);
         for (size_t k = 0; k < count; k++) {
             struct median_interval v;
             if (page_median(d, items[k].metric, cells[i], &v))
                 plot_add_point(s, (double)k, v.median, v.low, v.high);
         }
     }
-    p->x = (struct plot_axis){.label = "percentile", .unit = "", .words = words, .word_count = count};
-    p->y = (struct plot_axis){.label = plot_text(p, "%s", family),
-                              .unit = d->metrics[items[0].metric].unit,
-                              .log = true};
+    p->x =
+        (struct plot_axis){.label = "percentile", .unit = "", .words = words, .word_count = count};
+    p->y = (struct plot_axis){
+        .label = plot_text(p, "%s", family), .unit = d->metrics[items[0].metric].unit, .log = true};
     p->description = plot_text(p, "Medians over the runs of the percentiles that the program "
                                   "reported, with 95 %% intervals.");
 }
@@ -209,8 +209,8 @@ void page_plot_pairs(struct page *page, size_t metric)
     const struct store_metric *m = &page->view->metrics[metric];
     size_t count = 0;
     for (size_t i = 0; i < page->row_count; i++)
-        count += page->rows[i].metric == metric &&
-                 page->rows[i].comparison.scale == COMPARISON_RATIO;
+        count +=
+            page->rows[i].metric == metric && page->rows[i].comparison.scale == COMPARISON_RATIO;
     if (!count)
         return;
     struct plot *p = page_add_plot(page, "pairs", "new / base: %s", m->name);
@@ -231,8 +231,7 @@ void page_plot_pairs(struct page *page, size_t metric)
     }
     plot_add_mark(p, false, 1, NAN, NAN, "1: no difference");
     p->x = (struct plot_axis){.label = "cell", .unit = "", .words = words, .word_count = at};
-    p->y = (struct plot_axis){.label = plot_text(p, "%s, new / base", m->name),
-                              .unit = "",
-                              .log = true};
+    p->y = (struct plot_axis){
+        .label = plot_text(p, "%s, new / base", m->name), .unit = "", .log = true};
     p->description = "The ratio of the new median to the base's in each cell, with its interval.";
 }

@@ -21,8 +21,7 @@ static void plot_monitor(struct page *page, const struct page_monitor *m)
         for (size_t i = 0; i < trace->count; i++)
             plot_add_point(s, trace->seconds[i], trace->values[i], NAN, NAN);
     }
-    p->description =
-        plot_text(p, "Readings of %s during the last run of some cells.", m->name);
+    p->description = plot_text(p, "Readings of %s during the last run of some cells.", m->name);
 }
 
 static void plot_history(struct page *page, const struct page_history *h)
@@ -54,8 +53,9 @@ static void plot_history(struct page *page, const struct page_history *h)
                   ? plot_text(p, "The level changed %zu times, told by E-divisive at 5 %%.",
                               h->changes.count)
                   : "No change of level stands out.";
-    p->description = plot_text(p, "The median of %s in experiments of this name, with intervals; "
-                                  "dashed lines are change points.",
+    p->description = plot_text(p,
+                               "The median of %s in experiments of this name, with intervals; "
+                               "dashed lines are change points.",
                                h->metric);
 }
 

@@ -40,7 +40,7 @@ struct plot_axis {
     const char *label, *unit;
     bool log;
     bool from_zero;
-    bool at_values;         /* ticks where the points are */
+    bool at_values;           /* ticks where the points are */
     const char *const *words; /* category k stands at k; NULL for numbers */
     size_t word_count;
 };

@@ -106,12 +106,23 @@ void strbuf_put_markup_n(struct strbuf *out, const char *text, size_t length)
     strbuf_put_safe(&safe, text, length, SIZE_MAX);
     for (const char *c = strbuf_text(&safe); *c; c++)
         switch (*c) {
-        case '&': strbuf_puts(out, "&amp;"); break;
-        case '<': strbuf_puts(out, "&lt;"); break;
-        case '>': strbuf_puts(out, "&gt;"); break;
-        case '"': strbuf_puts(out, "&quot;"); break;
-        case '\'': strbuf_puts(out, "&#39;"); break;
-        default: strbuf_putc(out, *c);
+        case '&':
+            strbuf_puts(out, "&amp;");
+            break;
+        case '<':
+            strbuf_puts(out, "&lt;");
+            break;
+        case '>':
+            strbuf_puts(out, "&gt;");
+            break;
+        case '"':
+            strbuf_puts(out, "&quot;");
+            break;
+        case '\'':
+            strbuf_puts(out, "&#39;");
+            break;
+        default:
+            strbuf_putc(out, *c);
         }
 }
 

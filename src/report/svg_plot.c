@@ -19,7 +19,8 @@ enum {
     LOOKS = 8,
 };
 
-static const char *const dashes[LOOKS] = {"", "6 3", "2 3", "9 3 2 3", "12 4", "4 2", "1 2", "8 2 2 2"};
+static const char *const dashes[LOOKS] = {"",     "6 3", "2 3", "9 3 2 3",
+                                          "12 4", "4 2", "1 2", "8 2 2 2"};
 
 void plot_done(struct plot *p)
 {
@@ -44,9 +45,8 @@ const char *plot_text(struct plot *p, const char *format, ...)
 struct plot_series *plot_add_series(struct plot *p, const char *name, unsigned style, size_t look)
 {
     struct plot_series *s = &ARRAY_PUSH(p->series, p->series_count, p->series_capacity);
-    *s = (struct plot_series){.name = name ? arena_strdup(&p->arena, name) : NULL,
-                              .style = style,
-                              .look = look % LOOKS};
+    *s = (struct plot_series){
+        .name = name ? arena_strdup(&p->arena, name) : NULL, .style = style, .look = look % LOOKS};
     return s;
 }
 
@@ -283,7 +283,8 @@ static void put_y_axis(struct frame *f)
         put_label(f, LEFT - 6, y + 4, "end", strbuf_text(&text));
         last = y;
     }
-    strbuf_printf(f->out, "<text text-anchor=\"middle\" transform=\"translate(13 %d) rotate(-90)\">",
+    strbuf_printf(f->out,
+                  "<text text-anchor=\"middle\" transform=\"translate(13 %d) rotate(-90)\">",
                   TOP + PLOT_HEIGHT / 2);
     strbuf_put_markup(f->out, f->p->y.label);
     strbuf_puts(f->out, "</text>");
