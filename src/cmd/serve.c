@@ -100,7 +100,7 @@ static const char *behind_token(const struct server *s, const char *url)
     unsigned different = 0;
     for (size_t i = 0; i < length; i++)
         different |= (unsigned char)url[i + 1] ^ (unsigned char)s->token[i];
-    return different || (url[length + 1] && url[length + 1] != '/') ? NULL : url + length + 1;
+    return different || url[length + 1] != '/' ? NULL : url + length + 1;
 }
 
 static const char *argument(struct MHD_Connection *c, const char *name)
@@ -125,7 +125,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *c, const cha
         return refuse(c, 404, "There is no such page.");
     if (!str_eq(method, "GET") && !str_eq(method, "HEAD"))
         return refuse(c, 405, "This is for reading only.");
-    struct serve_request request = {.path = *path ? path : "/",
+    struct serve_request request = {.path = path,
                                     .query = argument(c, "q"),
                                     .page = argument(c, "page"),
                                     .base = argument(c, "base"),

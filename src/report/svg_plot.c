@@ -486,7 +486,7 @@ void svg_put_alone_head(struct strbuf *out, int width, int height, const char *t
     strbuf_put_markup(out, title);
     strbuf_puts(
         out,
-        "</title>\n<style>svg{background:#fff;font:12px 'DejaVu Sans',sans-serif;fill:#1b1f24}"
+        "</title>\n<style>svg{font:12px 'DejaVu Sans',sans-serif;fill:#1b1f24}"
         ".g{stroke:#e3e6ea;fill:none}.m{stroke:#57606a;fill:none;stroke-dasharray:3 3}"
         ".mb{fill:#57606a;opacity:.16}.l{fill:none;stroke-width:1.6}.b{opacity:.16;stroke:none}"
         ".p{stroke-width:1.4}.d{stroke-width:4.4;stroke-linecap:round;opacity:.6;fill:none}"
@@ -498,6 +498,7 @@ void svg_put_alone_head(struct strbuf *out, int width, int height, const char *t
         ".fr{stroke:#fff;stroke-width:.6}.f0{fill:#f0b27a}.f1{fill:#f5cba7}.f2{fill:#edbb99}"
         ".fk{fill:#a9cce3}.fn{fill:#d5d8dc}.fu1{fill:#f5b7b1}.fu2{fill:#e6766b}"
         ".fd1{fill:#aed6f1}.fd2{fill:#5dade2}</style>\n");
+    strbuf_printf(out, "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", width, height);
 }
 
 void plot_put_svg(const struct plot *p, bool alone, struct strbuf *out)
