@@ -251,7 +251,7 @@ void html_put_table(struct strbuf *out, const struct page *page)
                      "<label><input type=\"checkbox\" id=\"noise\" checked> Hide noise</label> "
                      "<span id=\"table-count\" role=\"status\"></span></div>\n"
                      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-                     "aria-labelledby=\"h-table\"><table id=\"rows\"><thead><tr>"
+                     "aria-label=\"Rows\"><table id=\"rows\"><thead><tr>"
                      "<th scope=\"col\">Cell</th><th scope=\"col\">Metric</th>"
                      "<th scope=\"col\">Base</th><th scope=\"col\">Median</th>"
                      "<th scope=\"col\">95 % interval</th><th scope=\"col\">Runs</th>"

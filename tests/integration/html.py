@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """assay html: what is in the file; how it behaves is browser.py's affair."""
+import sys
+sys.path.pop(0)  # this folder: this very file would be taken for the module html
 import base64
 import html.parser
 import json
@@ -51,9 +53,9 @@ def a_run_becomes_one_page():
     lacks(text, "unsafe-inline")
     contains(text, "is fast faster at every size?")
     contains(text, "assay run --fresh --seed 1 demo.yaml")
-    # The truth of the program: they cross at 160 bytes.
+    # The truth of the program: they cross at 160 bytes, between two sizes that were measured.
     crossing = re.search(r"fast crosses at (\d+) \[(\d+), (\d+)\]", text)
-    between(160, int(crossing[2]), int(crossing[3]), "the crossover")
+    between(int(crossing[1]), 130, 190, "the crossover")
 
 
 @test

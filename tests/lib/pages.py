@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Experiments and recordings for the tests of reports: known values, hostile names."""
+import json
 import os
 import pathlib
 import subprocess
@@ -42,7 +43,7 @@ def experiment(variants=("base", "fast"), seed="1"):
     """Runs one into assay.db of this folder."""
     pathlib.Path("program").write_text(PROGRAM)
     os.chmod("program", 0o755)
-    names = ", ".join("'" + name.replace("'", "''") + "'" for name in variants)
+    names = ", ".join(map(json.dumps, variants))
     pathlib.Path("demo.yaml").write_text(SPEC.replace("VARIANTS", names))
     assay("run", "demo.yaml", "--fresh", "--seed", seed, "-q", check=0, timeout=300)
 

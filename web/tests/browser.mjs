@@ -20,7 +20,11 @@ export function ok(condition, what) {
 
 // Waits for a condition in the page; a loaded machine gets all the time it needs.
 export async function until(page, fn, argument) {
-  await page.waitForFunction(fn, argument, { timeout: 60000 });
+  for (let turn = 0; turn < 1200; turn++) {
+    if (await page.evaluate(fn, argument)) return;
+    await page.waitForTimeout(50);
+  }
+  throw new Error(`it does not come: ${fn}`);
 }
 
 let browser;
