@@ -28,6 +28,8 @@ extern const struct verb verb_doctor;
 extern const struct verb verb_run;
 extern const struct verb verb_answers;
 extern const struct verb verb_compare;
+extern const struct verb verb_diff;
+extern const struct verb verb_explain;
 extern const struct verb verb_gate;
 extern const struct verb verb_html;
 extern const struct verb verb_plot;

@@ -12,6 +12,7 @@
 const struct verb *const verbs[] = {
     /* compare */
     &verb_ab,
+    &verb_explain,
     /* measure */
     &verb_stat,
     &verb_events,
@@ -33,6 +34,7 @@ const struct verb *const verbs[] = {
     /* profiles */
     &verb_report,
     &verb_annotate,
+    &verb_diff,
     &verb_export,
     /* the rest */
     &verb_completion,
