@@ -30,7 +30,7 @@ static void judge_context(struct question *q, size_t cell, void *context)
     double best_median = NAN, second_median = NAN;
     for (size_t k = 0; k < axis->count; k++) {
         size_t c = cell_with(q->d, cell, q->variant, axis->levels[k]);
-        double median = c == DATASET_NONE ? NAN : median_of(q, q->metric, c);
+        double median = c == DATASET_NONE ? NAN : dataset_median(q->d, q->metric, c);
         if (isnan(median))
             continue;
         if (best == DATASET_NONE || is_better(q, median, best_median)) {
@@ -45,7 +45,7 @@ static void judge_context(struct question *q, size_t cell, void *context)
         }
     }
     struct comparison c;
-    if (second == DATASET_NONE || !compare_cells(q, second, best, &c))
+    if (second == DATASET_NONE || !dataset_compare(q->d, q->metric, second, best, &c))
         return;
     tally->cells++;
     bool certain = comparison_differs(&c);
@@ -123,9 +123,9 @@ static void tell_crossovers(struct question *q, const struct duel *duel, const c
         const struct crossover *x = &found->items[i];
         bool new_wins = x->rises == higher;
         struct answer *answer =
-            answer_add(q, "crossover", where, true, "%s overtakes %s at %s = %.3g [%.3g, %.3g]",
+            answer_add(q, "crossover", where, true, "%s overtakes %s at %s = %s [%s, %s]",
                        new_wins ? duel->new : duel->base, new_wins ? duel->base : duel->new, sizes,
-                       x->size, x->low, x->high);
+                       level_text(q, x->size), level_text(q, x->low), level_text(q, x->high));
         answer_number(answer, "size", x->size);
         answer_number(answer, "low", x->low);
         answer_number(answer, "high", x->high);
@@ -155,7 +155,7 @@ static void look_for_crossover(struct question *q, size_t cell, void *context)
         at = at == DATASET_NONE ? at : cell_with(q->d, at, duel->sizes, axis->levels[k]);
         size_t other = at == DATASET_NONE ? at : cell_with(q->d, at, q->variant, duel->new);
         struct comparison c;
-        if (other == DATASET_NONE || !compare_cells(q, at, other, &c) ||
+        if (other == DATASET_NONE || !dataset_compare(q->d, q->metric, at, other, &c) ||
             c.scale != COMPARISON_RATIO || !isfinite(c.low) || !isfinite(c.high))
             continue;
         points[count++] = (struct crossover_point){.size = axis->numbers[k], .comparison = c};
