@@ -37,8 +37,9 @@ struct loader {
     struct page *page;
     struct store *store;
     const char *db;
-    const char *levels[2];
-    size_t level_count;
+    const char *levels[2], *recordings[2], *experiments[2];
+    size_t level_count, recording_count, experiment_count;
+    int64_t first_id;
 };
 
 static int open_store(struct loader *l, struct error *err)
@@ -54,7 +55,10 @@ static int add_experiment(struct loader *l, const char *word, struct error *err)
         r = store_find(l->store, word, &id, err);
     if (r == 0)
         r = page_add_experiment(l->page, l->store, id, err);
+    if (r == 0 && l->experiment_count < ARRAY_COUNT(l->experiments))
+        l->experiments[l->experiment_count++] = word;
     if (r == 0 && l->page->data.set_count == 1) {
+        l->first_id = id;
         r = page_add_monitors(l->page, l->store, id, err);
         if (r == 0)
             r = page_add_history(l->page, l->store, id, err);
@@ -80,6 +84,53 @@ static int add_word(struct loader *l, const char *word, struct error *err)
     return add_experiment(l, word, err);
 }
 
+/* The flame graphs of a pair of cells, and what differs. */
+static void add_pair(struct loader *l, const struct profile_pair *pair, bool with_flames)
+{
+    struct error err = {0};
+    int r = page_add_pair(l->page, pair, &err);
+    for (size_t s = 0; r == 0 && with_flames && s < SIDE_COUNT; s++) {
+        CLEANUP(memory_freep)
+        char *label =
+            memory_printf("%s%s%s", pair->sides[s].name ? pair->sides[s].name : "",
+                          pair->label && *pair->label ? ", " : "", pair->label ? pair->label : "");
+        r = page_add_recording(l->page, pair->sides[s].paths[0], label, &err);
+    }
+    if (r < 0)
+        strbuf_printf(&l->page->notes, "Profiles were not compared: %s\n", err.message);
+}
+
+/* Recordings of what is compared, where there are any: reasons for the change. */
+static void add_reasons(struct loader *l)
+{
+    enum { PAIRS_MAX = 3 };
+    struct profile_pairs pairs = {0};
+    struct error err = {0};
+    if (l->recording_count == 2 && l->page->data.flame_count == 2) {
+        struct profile_pair pair = {.label = memory_strdup("")};
+        for (size_t s = 0; s < SIDE_COUNT; s++) {
+            pair.sides[s].name = memory_strdup(l->recordings[s]);
+            profile_set_add(&pair.sides[s], l->recordings[s], 1);
+        }
+        add_pair(l, &pair, false);
+        profile_pair_done(&pair);
+        return;
+    }
+    if (l->page->data.flame_count || l->recording_count)
+        return;
+    int r = l->level_count == 2
+                ? profile_pairs_find(&pairs, l->levels[0], l->levels[1],
+                                     l->experiment_count ? l->experiments[0] : NULL, l->db, &err)
+            : l->experiment_count == 2 ? profile_pairs_find(&pairs, l->experiments[0],
+                                                            l->experiments[1], NULL, l->db, &err)
+                                       : -ENOENT;
+    for (size_t i = 0; r == 0 && i < pairs.count && i < PAIRS_MAX; i++)
+        add_pair(l, &pairs.items[i], i == 0);
+    profile_pairs_done(&pairs);
+    if (r < 0 && l->store && l->experiment_count == 1 && !l->level_count)
+        page_add_profiles(l->page, l->store, l->first_id);
+}
+
 static int finish(struct loader *l, struct error *err)
 {
     struct embedded *data = &l->page->data;
@@ -97,7 +148,10 @@ static int finish(struct loader *l, struct error *err)
         data->base = memory_strdup(l->levels[0]);
         data->new = memory_strdup(l->levels[1]);
     }
-    return r < 0 ? r : page_prepare(l->page, err);
+    if (r < 0)
+        return r;
+    add_reasons(l);
+    return page_prepare(l->page, err);
 }
 
 int page_sources_load(struct page *page, const char *db, int count, char **words, struct error *err)

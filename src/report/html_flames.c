@@ -131,3 +131,48 @@ void html_put_flames(struct strbuf *out, const struct page *page)
         put_flame(out, &page->data.flames[i], i);
     strbuf_puts(out, "</section>\n");
 }
+
+static void put_why(struct strbuf *out, const struct page_why *why)
+{
+    strbuf_puts(out, "<h3>Why");
+    if (*why->label) {
+        strbuf_puts(out, ": ");
+        strbuf_put_markup(out, why->label);
+    }
+    strbuf_puts(out, "</h3>\n<p>CPU time changed by <b>");
+    strbuf_put_markup(out, why->whole);
+    strbuf_puts(out, "</b>; the rows add up to that.");
+    if (why->note) {
+        strbuf_puts(out, " There are no intervals: ");
+        strbuf_put_markup(out, why->note);
+        strbuf_puts(out, ".");
+    }
+    strbuf_puts(out, "</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+                     "aria-label=\"Reasons ");
+    strbuf_put_markup(out, why->label);
+    strbuf_puts(out, "\"><table class=\"why\"><thead><tr><th scope=\"col\">Function, itself</th>"
+                     "<th scope=\"col\">Base</th><th scope=\"col\">New</th><th "
+                     "scope=\"col\">Change</th><th scope=\"col\">Share of the change</th><th "
+                     "scope=\"col\">Sure?</th></tr></thead><tbody>\n");
+    for (size_t i = 0; i < why->count; i++) {
+        const struct page_cause *c = &why->causes[i];
+        const char *cells[] = {c->before, c->after, c->change, c->share, c->words};
+        strbuf_puts(out, c->is_grey ? "<tr class=\"unsure\"><th scope=\"row\">"
+                                    : "<tr><th scope=\"row\">");
+        strbuf_put_markup_n(out, c->name, strnlen(c->name, 160));
+        strbuf_puts(out, "</th>");
+        for (size_t k = 0; k < ARRAY_COUNT(cells); k++) {
+            strbuf_puts(out, "<td>");
+            strbuf_put_markup(out, cells[k]);
+            strbuf_puts(out, "</td>");
+        }
+        strbuf_puts(out, "</tr>\n");
+    }
+    strbuf_puts(out, "</tbody></table></div>\n");
+}
+
+void html_put_why(struct strbuf *out, const struct page *page)
+{
+    for (size_t i = 0; i < page->why_count; i++)
+        put_why(out, &page->whys[i]);
+}

@@ -194,6 +194,7 @@ void html_put_verdict(struct strbuf *out, const struct page *page)
         put_answers(out, &page->answers);
     if (!page->view)
         put_profile_lead(out, page);
+    html_put_why(out, page);
     strbuf_puts(out, "</section>\n");
 }
 

@@ -52,6 +52,9 @@ void page_done(struct page *page)
         monitor_done(&page->monitors[i]);
     for (size_t i = 0; i < page->history_count; i++)
         history_done(&page->histories[i]);
+    for (size_t i = 0; i < page->why_count; i++)
+        page_why_done(&page->whys[i]);
+    free(page->whys);
     free(page->plots);
     free(page->monitors);
     free(page->histories);

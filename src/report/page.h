@@ -9,6 +9,7 @@
 #include "experiment/answers.h"
 #include "experiment/compare.h"
 #include "experiment/embedded.h"
+#include "experiment/profiles.h"
 #include "report/svg.h"
 #include "stats/changepoint.h"
 #include "stats/median.h"
@@ -40,6 +41,20 @@ struct page_monitor {
     size_t count, capacity;
 };
 
+/* Why it changed: functions of two sets of recordings, as `assay diff` finds them. */
+struct page_cause {
+    char *name, *before, *after, *change, *share, *words;
+    bool is_grey; /* could be chance, or below the resolution */
+};
+
+struct page_why {
+    char *label; /* of the cells; "" for files */
+    char *whole; /* the whole change, with its unit */
+    char *note;
+    struct page_cause *causes; /* the last one is what no function explains */
+    size_t count, capacity;
+};
+
 /* One cell's headline in experiments of the same name, oldest first. */
 struct page_history {
     char *label, *metric, *unit;
@@ -67,6 +82,8 @@ struct page {
     size_t monitor_count, monitor_capacity;
     struct page_history *histories;
     size_t history_count, history_capacity;
+    struct page_why *whys;
+    size_t why_count, why_capacity;
     struct plot *plots;
     size_t plot_count, plot_capacity;
     struct flame_pair pair; /* of the first two flames, where they are compared */
@@ -82,9 +99,13 @@ int page_prepare(struct page *page, struct error *err);
 void page_plot(struct page *page);
 void page_done(struct page *page);
 
-/* Adds an experiment of the store with its texts, profiles (where their files are there),
- * monitors and history. */
+/* Adds an experiment of the store with its texts. */
 int page_add_experiment(struct page *page, struct store *store, int64_t id, struct error *err);
+/* The profiles of its cells, where their files are still there. */
+void page_add_profiles(struct page *page, struct store *store, int64_t id);
+/* What differs between two sets of recordings, and their flame graphs. */
+int page_add_pair(struct page *page, const struct profile_pair *pair, struct error *err);
+void page_why_done(struct page_why *why);
 /* A recording. */
 int page_add_recording(struct page *page, const char *path, const char *label, struct error *err);
 /* Monitors and history of the (first) experiment, from the store. */

@@ -20,23 +20,22 @@ static char *document(struct store *store, int64_t id, const char *kind)
     return store_document(store, id, kind, &text, NULL) == 0 ? text : memory_strdup("");
 }
 
-/* Profiles of the experiment's cells, where their files are still there. */
-static void add_profiles(struct page *page, struct store *store, int64_t id,
-                         const struct dataset *d)
+void page_add_profiles(struct page *page, struct store *store, int64_t id)
 {
+    const struct dataset *d = &page->data.sets[page->data.set_count - 1];
     size_t added = 0;
     for (size_t c = 0; c < d->cell_count && added < PROFILES_MAX; c++) {
-        char kind[32];
-        snprintf(kind, sizeof(kind), "profile %zu", c + 1);
-        CLEANUP(memory_freep) char *path = document(store, id, kind);
-        struct error err;
-        if (!*path)
-            continue;
-        if (page_add_recording(page, path, d->cells[c].label, &err) < 0)
-            strbuf_printf(&page->notes, "The profile of %s is not shown: %s\n", d->cells[c].label,
-                          err.message);
-        else
-            added++;
+        struct profile_set set = {0};
+        struct error err = {0};
+        if (profile_document_read(store, id, d->cells[c].label, &set, &err) == 0 && set.count) {
+            if (page_add_recording(page, set.paths[0], d->cells[c].label, &err) < 0)
+                strbuf_printf(&page->notes, "The profile of %s is not shown: %s\n",
+                              d->cells[c].label, err.message);
+            else
+                added++;
+        }
+        struct profile_pair pair = {.sides = {set}};
+        profile_pair_done(&pair);
     }
 }
 
@@ -52,7 +51,6 @@ int page_add_experiment(struct page *page, struct store *store, int64_t id, stru
         document(store, id, "spec")};
     e->sets = memory_grow(e->sets, &e->set_capacity, e->set_count, sizeof(*e->sets));
     e->sets[e->set_count - 1] = d;
-    add_profiles(page, store, id, &d);
     return 0;
 }
 

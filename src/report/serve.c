@@ -278,6 +278,8 @@ static int report_page(struct store *store, int64_t id, struct strbuf *out)
         r = page_add_monitors(&page, store, id, &err);
     if (r == 0)
         r = page_add_history(&page, store, id, &err);
+    if (r == 0)
+        page_add_profiles(&page, store, id);
     return r < 0 ? trouble(out, &err, r, 2) : finish_report(&page, out, 2);
 }
 
