@@ -29,6 +29,10 @@ const struct verb *const verbs[] = {
     &verb_show,
     &verb_rm,
     &verb_db,
+    /* to look at and to send */
+    &verb_html,
+    &verb_plot,
+    &verb_serve,
     /* profiles */
     &verb_report,
     &verb_annotate,
