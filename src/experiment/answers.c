@@ -194,10 +194,12 @@ static void answer_all(struct question *q, const char *work)
     answer_efficiency(q, work);
 }
 
-int answers_find(struct answers *a, const struct dataset *d, const char *variant, const char *work,
-                 struct error *err)
+int answers_find(struct answers *a, const struct dataset *d, const struct spec *spec,
+                 const char *variant, const char *work, struct error *err)
 {
     *a = (struct answers){.d = d};
+    if (!work && spec)
+        work = spec->work;
     struct question q = {.a = a, .d = d};
     q.axes = memory_zalloc(d->factor_count + 1, sizeof(*q.axes));
     for (size_t f = 0; f < d->factor_count; f++)
@@ -212,6 +214,8 @@ int answers_find(struct answers *a, const struct dataset *d, const char *variant
     if (r == 0 && asked == 0)
         r = error_set(err, -ENODATA, "experiment %lld has no values of its headline metrics",
                       (long long)d->experiment.id);
+    if (r == 0 && spec)
+        answer_notes(&q, spec);
     free(q.axes);
     return r;
 }

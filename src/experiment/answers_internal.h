@@ -34,7 +34,6 @@ char *where_without(struct question *q, size_t cell, size_t factor, size_t other
 /* Calls for one cell of each combination of the factors but these two. */
 void each_context(struct question *q, size_t factor, size_t other,
                   void (*fn)(struct question *q, size_t cell, void *context), void *context);
-/* Compares two cells within rounds; false when they have no rounds in common. */
 /* The value in its unit. */
 const char *value_text(struct question *q, double value);
 /* A place between the levels of a numeric factor: "4,710", "2.5". */
@@ -45,5 +44,6 @@ void answer_crossovers(struct question *q);
 void answer_saturation(struct question *q);
 void answer_surprises(struct question *q);
 void answer_efficiency(struct question *q, const char *work);
+void answer_notes(struct question *q, const struct spec *spec);
 
 #endif

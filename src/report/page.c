@@ -278,14 +278,15 @@ static void choose_variant(struct page *page)
     }
 }
 
-static char *work_of_spec(const char *text)
+static void find_answers(struct page *page, const char *spec_text)
 {
-    struct spec s;
-    if (!*text || spec_parse(&s, "spec", text, strlen(text), false, NULL) < 0)
-        return NULL;
-    char *work = s.work ? memory_strdup(s.work) : NULL;
-    spec_done(&s);
-    return work;
+    struct spec spec;
+    bool has_spec =
+        *spec_text && spec_parse(&spec, "spec", spec_text, strlen(spec_text), false, NULL) == 0;
+    page->has_answers =
+        answers_find(&page->answers, page->view, has_spec ? &spec : NULL, NULL, NULL, NULL) == 0;
+    if (has_spec)
+        spec_done(&spec);
 }
 
 static int compare_sets(struct page *page, struct error *err)
@@ -344,9 +345,8 @@ int page_prepare(struct page *page, struct error *err)
             make_compare_rows(page);
         else
             make_cell_rows(page);
-        CLEANUP(memory_freep) char *work = work_of_spec(data->documents[0].spec);
         if (!page->is_joint && page->view->metric_count)
-            page->has_answers = answers_find(&page->answers, page->view, NULL, work, NULL) == 0;
+            find_answers(page, data->documents[0].spec);
     }
     if (data->flame_count == 2) {
         flame_pair_init(&page->pair, &data->flames[0], &data->flames[1]);
