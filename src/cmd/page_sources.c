@@ -75,6 +75,9 @@ static int add_word(struct loader *l, const char *word, struct error *err)
         l->levels[l->level_count++] = word;
         return 0;
     case SOURCE_RECORDING:
+        if (l->recording_count < ARRAY_COUNT(l->recordings))
+            l->recordings[l->recording_count] = word;
+        l->recording_count++;
         return page_add_recording(l->page, word, word, err);
     case SOURCE_TEXT:
         return embedded_read_file(&l->page->data, word, err);

@@ -69,7 +69,7 @@ static int draw(const struct page *page, const char *name, struct strbuf *out, s
         CLEANUP(memory_freep) char *id = memory_printf(i ? "flame-%zu" : "flame", i + 1);
         if (name && !str_eq(name, id))
             continue;
-        flame_put_svg(&page->data.flames[i], id, true, out);
+        flame_put_svg(&page->data.flames[i], id, true, false, out);
         return 0;
     }
     for (size_t i = 0; name && i < page->plot_count; i++)

@@ -28,7 +28,7 @@ struct flame_node {
 };
 
 /* More samples than these are thinned out in the order of time. */
-enum { FLAME_ORDER_MAX = 4000 };
+enum { FLAME_ORDER_MAX = 1000 };
 
 struct flame {
     char *label; /* of what: "variant=send size=64", or a file */

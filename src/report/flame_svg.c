@@ -7,8 +7,15 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { WIDTH = 1200, ROW = 17, DEPTH_MAX = 64, BOXES_MAX = 260, NAME_MAX_BYTES = 120 };
-#define SHARE_MIN 0.0015
+enum {
+    WIDTH = 1200,
+    ROW = 17,
+    DEPTH_MAX = 64,
+    BOXES_MAX = 130,
+    BOXES_BESIDE = 60,
+    NAME_MAX_BYTES = 120
+};
+#define SHARE_MIN 0.003
 
 struct box {
     uint32_t depth;
@@ -66,11 +73,11 @@ static int by_depth(const void *left, const void *right)
 }
 
 /* The widest only, in the order of reading. */
-static void choose(struct boxes *b)
+static void choose(struct boxes *b, size_t most)
 {
-    if (b->count > BOXES_MAX) {
+    if (b->count > most) {
         qsort(b->items, b->count, sizeof(*b->items), by_share);
-        b->count = BOXES_MAX;
+        b->count = most;
     }
     if (b->count)
         qsort(b->items, b->count, sizeof(*b->items), by_depth);
@@ -78,20 +85,24 @@ static void choose(struct boxes *b)
         b->deepest = b->items[i].depth > b->deepest ? b->items[i].depth : b->deepest;
 }
 
-static void put_title(struct strbuf *out, const struct box *box, bool pair)
+static void put_title(struct strbuf *out, const struct box *box, bool pair, bool with_name)
 {
     size_t length = strlen(box->name->text);
     strbuf_puts(out, "<title>");
-    strbuf_put_markup_n(out, box->name->text, length < NAME_MAX_BYTES ? length : NAME_MAX_BYTES);
+    if (with_name) {
+        strbuf_put_markup_n(out, box->name->text,
+                            length < NAME_MAX_BYTES ? length : NAME_MAX_BYTES);
+        strbuf_putc(out, ' ');
+    }
     if (pair)
-        strbuf_printf(out, " %.2f → %.2f %%", 100 * box->shares[0], 100 * box->shares[1]);
+        strbuf_printf(out, "%.2f → %.2f %%", 100 * box->shares[0], 100 * box->shares[1]);
     else
-        strbuf_printf(out, " %.2f %%", 100 * box->share);
+        strbuf_printf(out, "%.2f %%", 100 * box->share);
     strbuf_puts(out, "</title>");
 }
 
-/* As many characters as fit; a UTF-8 character is not cut. */
-static void put_name(struct strbuf *out, const struct box *box, double width)
+/* As many characters as fit, of which a UTF-8 character is not cut.  Whether that is all. */
+static bool put_name(struct strbuf *out, const struct box *box, double width)
 {
     size_t fits = (size_t)(width / 6.7), columns = 0, length = 0;
     const char *text = box->name->text;
@@ -105,6 +116,7 @@ static void put_name(struct strbuf *out, const struct box *box, double width)
     strbuf_puts(out, box->sign);
     strbuf_put_markup_n(out, text, length);
     strbuf_puts(out, cut ? "…" : "");
+    return !cut;
 }
 
 static void put_box(struct strbuf *out, const struct box *box, bool pair, bool alone)
@@ -116,21 +128,23 @@ static void put_box(struct strbuf *out, const struct box *box, bool pair, bool a
     strbuf_printf(out, "\" y=\"%d\" width=\"", y);
     svg_put_number(out, width);
     strbuf_puts(out, alone ? "\" height=\"16\">" : "\">");
-    put_title(out, box, pair);
+    CLEANUP(strbuf_done) struct strbuf label = {0};
+    bool whole = false;
+    if (width > 34)
+        whole = put_name(&label, box, width - 8 - 6.7 * (double)str_columns(box->sign));
+    put_title(out, box, pair, !whole);
     strbuf_puts(out, "</rect>");
-    if (width > 34) {
+    if (label.length) {
         strbuf_puts(out, "<text x=\"");
         svg_put_number(out, x + 3);
-        strbuf_printf(out, "\" y=\"%d\">", y + 12);
-        put_name(out, box, width - 8 - 6.7 * (double)str_columns(box->sign));
-        strbuf_puts(out, "</text>");
+        strbuf_printf(out, "\" y=\"%d\">%s</text>", y + 12, label.data);
     }
 }
 
-static void put_boxes(struct boxes *b, const char *id, const char *title, bool pair, bool alone,
-                      struct strbuf *out)
+static void put_boxes(struct boxes *b, size_t most, const char *id, const char *title, bool pair,
+                      bool alone, struct strbuf *out)
 {
-    choose(b);
+    choose(b, most);
     int height = (int)(b->deepest + 1) * ROW + 2;
     if (alone) {
         svg_put_alone_head(out, WIDTH, height, title);
@@ -148,7 +162,8 @@ static void put_boxes(struct boxes *b, const char *id, const char *title, bool p
     free(b->items);
 }
 
-void flame_put_svg(const struct flame *flame, const char *id, bool alone, struct strbuf *out)
+void flame_put_svg(const struct flame *flame, const char *id, bool alone, bool beside,
+                   struct strbuf *out)
 {
     struct boxes b = {0};
     struct cursor c = {{0}};
@@ -169,7 +184,7 @@ void flame_put_svg(const struct flame *flame, const char *id, bool alone, struct
     CLEANUP(memory_freep)
     char *title = memory_printf("Flame graph of %s: %llu samples of %s", flame->label,
                                 (unsigned long long)flame->samples, flame->event);
-    put_boxes(&b, id, title, false, alone, out);
+    put_boxes(&b, beside ? BOXES_BESIDE : BOXES_MAX, id, title, false, alone, out);
 }
 
 static void colour_pair(struct box *box, const struct flame_pair_node *n, const uint64_t totals[2])
@@ -210,5 +225,5 @@ void flame_pair_put_svg(const struct flame_pair *pair, const char *id, bool alon
     CLEANUP(memory_freep)
     char *title = memory_printf("Differential flame graph: %s against %s", pair->sides[1]->label,
                                 pair->sides[0]->label);
-    put_boxes(&b, id, title, true, alone, out);
+    put_boxes(&b, BOXES_MAX, id, title, true, alone, out);
 }

@@ -31,8 +31,9 @@ void html_put_plots(struct strbuf *out, const struct page *page);
 void html_put_flames(struct strbuf *out, const struct page *page);
 void html_put_about(struct strbuf *out, const struct page *page);
 
-/* One flame graph, or the difference of two, as SVG. */
-void flame_put_svg(const struct flame *flame, const char *id, bool alone, struct strbuf *out);
+/* One flame graph, or the difference of two, as SVG; coarser when it only stands beside that. */
+void flame_put_svg(const struct flame *flame, const char *id, bool alone, bool beside,
+                   struct strbuf *out);
 void flame_pair_put_svg(const struct flame_pair *pair, const char *id, bool alone,
                         struct strbuf *out);
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { FUNCTIONS_MAX = 25 };
+enum { FUNCTIONS_MAX = 15 };
 
 static void put_tools(struct strbuf *out, const char *id, bool pair, bool has_order)
 {
@@ -90,7 +90,7 @@ static void put_functions(struct strbuf *out, const struct flame *f, const char 
     strbuf_puts(out, "</tbody></table></div>\n");
 }
 
-static void put_flame(struct strbuf *out, const struct flame *f, size_t index)
+static void put_flame(struct strbuf *out, const struct flame *f, size_t index, bool beside)
 {
     char id[32];
     snprintf(id, sizeof(id), "flame-%zu", index);
@@ -104,7 +104,7 @@ static void put_flame(struct strbuf *out, const struct flame *f, size_t index)
                   "and begin with [k].</p>\n",
                   (unsigned long long)f->lost);
     put_tools(out, id, false, f->order_count > 1);
-    flame_put_svg(f, id, false, out);
+    flame_put_svg(f, id, false, beside, out);
     put_functions(out, f, id);
     if (f->notes && *f->notes) {
         strbuf_puts(out, "<p class=\"note\">");
@@ -128,7 +128,7 @@ void html_put_flames(struct strbuf *out, const struct page *page)
         strbuf_puts(out, "</div>\n");
     }
     for (size_t i = 0; i < page->data.flame_count; i++)
-        put_flame(out, &page->data.flames[i], i);
+        put_flame(out, &page->data.flames[i], i, page->has_pair);
     strbuf_puts(out, "</section>\n");
 }
 

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { ROWS_MAX = 240, ANSWERS_SHOWN = 8, LINES_SHOWN = 6 };
+enum { ROWS_MAX = 240, ANSWERS_SHOWN = 8, ANSWERS_MAX = 24, LINES_SHOWN = 6 };
 
 static const struct {
     const char *class, *sign, *word;
@@ -142,14 +142,14 @@ static void put_strongest(struct strbuf *out, const struct page *page)
 
 static void put_answers(struct strbuf *out, const struct answers *a)
 {
-    size_t shown = 0;
+    size_t shown = 0, count = a->count < ANSWERS_MAX ? a->count : ANSWERS_MAX;
     strbuf_puts(out, "<h3>Answers</h3>\n<ul class=\"answers\">\n");
-    for (size_t i = 0; i < a->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct answer *item = &a->items[i];
         if (shown++ == ANSWERS_SHOWN)
             strbuf_printf(out,
                           "</ul>\n<details><summary>%zu more</summary>\n<ul class=\"answers\">\n",
-                          a->count - ANSWERS_SHOWN);
+                          count - ANSWERS_SHOWN);
         strbuf_printf(out, "<li><span class=\"kind\">%s</span> ", item->kind);
         if (*item->where) {
             strbuf_puts(out, "<b>");
@@ -160,6 +160,9 @@ static void put_answers(struct strbuf *out, const struct answers *a)
         strbuf_puts(out, item->certain ? "</li>\n" : " <i>(not certain)</i></li>\n");
     }
     strbuf_puts(out, shown > ANSWERS_SHOWN ? "</ul></details>\n" : "</ul>\n");
+    if (count < a->count)
+        strbuf_printf(out, "<p class=\"note\">%zu more: <code>assay answers</code></p>\n",
+                      a->count - count);
 }
 
 static void put_profile_lead(struct strbuf *out, const struct page *page)

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { CONTEXTS_MAX = 4, VARIANTS_MAX = 8 };
+enum { CONTEXTS_MAX = 2, VARIANTS_MAX = 8 };
 
 static const char *axis_unit(const char *factor)
 {
@@ -286,6 +286,16 @@ static void plot_scaling(const struct sweep *s)
     p->note = plot_text(p, "%s", strbuf_text(&note));
 }
 
+/* Says what is not drawn: of many combinations of the other factors the first and the last are. */
+static void note_others(struct page *page, size_t factor, size_t count)
+{
+    strbuf_printf(
+        &page->notes,
+        "Plots against %s are drawn for the first and the last of %zu combinations of the "
+        "other factors; the table has all.\n",
+        page->view->factors[factor], count);
+}
+
 static void each_sweep(struct page *page, size_t metric, bool only_first,
                        void (*fn)(const struct sweep *s))
 {
@@ -297,16 +307,22 @@ static void each_sweep(struct page *page, size_t metric, bool only_first,
             f != page->variant && s.axis.numbers && s.axis.count > 1 && s.axis.numbers[0] > 0;
         if (usable && page->variant != DATASET_NONE)
             page_axis_init(&s.variants, d, page->variant);
-        size_t drawn = 0;
-        for (size_t c = 0; usable && c < d->cell_count && drawn < (only_first ? 1 : CONTEXTS_MAX);
-             c++) {
+        size_t contexts = 0, at = 0;
+        for (size_t c = 0; usable && c < d->cell_count; c++)
+            contexts += page_is_first(d, c, f, page->variant);
+        if (contexts > CONTEXTS_MAX && !only_first)
+            note_others(page, f, contexts);
+        for (size_t c = 0; usable && c < d->cell_count; c++) {
             if (!page_is_first(d, c, f, page->variant))
+                continue;
+            bool wanted = at == 0 || (!only_first && at + 1 == contexts);
+            at++;
+            if (!wanted)
                 continue;
             s.cell = c;
             s.where = page_where(d, c, f, page->variant);
             fn(&s);
             free(s.where);
-            drawn++;
         }
         page_axis_done(&s.axis);
         page_axis_done(&s.variants);

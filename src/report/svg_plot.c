@@ -203,7 +203,7 @@ static void put_x_tick(struct frame *f, double x, const char *text)
     put_pair(f, "M", x, TOP);
     strbuf_printf(&f->grid, "v%d", PLOT_HEIGHT);
     f->out = out;
-    put_label(f, x, TOP + PLOT_HEIGHT + 16, "middle", text);
+    put_label(f, x, TOP + PLOT_HEIGHT + 16, "", text);
 }
 
 /* The values that were measured are the ticks, as far as they have room. */
@@ -233,6 +233,7 @@ static size_t ticks_at_values(const struct frame *f, double *ticks)
 
 static void put_x_axis(struct frame *f)
 {
+    strbuf_puts(f->out, "<g text-anchor=\"middle\">");
     const struct plot_axis *axis = &f->p->x;
     double last = -1000, ticks[SVG_TICKS_MAX];
     if (axis->words) {
@@ -262,12 +263,14 @@ static void put_x_axis(struct frame *f)
             last = x;
         }
     }
-    put_label(f, (LEFT + WIDTH - RIGHT) / 2.0, TOP + PLOT_HEIGHT + 36, "middle", axis->label);
+    put_label(f, (LEFT + WIDTH - RIGHT) / 2.0, TOP + PLOT_HEIGHT + 36, "", axis->label);
+    strbuf_puts(f->out, "</g>");
 }
 
 static void put_y_axis(struct frame *f)
 {
     double ticks[SVG_TICKS_MAX], last = 1e9;
+    strbuf_puts(f->out, "<g text-anchor=\"end\">");
     size_t count = svg_ticks(&f->y, 5, ticks);
     for (size_t k = 0; k < count; k++) {
         CLEANUP(strbuf_done) struct strbuf text = {0};
@@ -280,9 +283,10 @@ static void put_y_axis(struct frame *f)
         put_pair(f, "M", LEFT, y);
         strbuf_printf(&f->grid, "h%d", WIDTH - RIGHT - LEFT);
         f->out = out;
-        put_label(f, LEFT - 6, y + 4, "end", strbuf_text(&text));
+        put_label(f, LEFT - 6, y + 4, "", strbuf_text(&text));
         last = y;
     }
+    strbuf_puts(f->out, "</g>");
     strbuf_printf(f->out,
                   "<text text-anchor=\"middle\" transform=\"translate(13 %d) rotate(-90)\">",
                   TOP + PLOT_HEIGHT / 2);
@@ -322,7 +326,7 @@ static void put_mark_lines(struct frame *f)
 
 /* The outline of a mark around (0, 0). */
 static const char *const shapes[LOOKS] = {
-    "m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0z",
+    "h0",
     "m-3-3h6v6h-6z",
     "m0-4.4l4.4 4.4l-4.4 4.4l-4.4-4.4z",
     "m0-4l4 7h-8z",
@@ -343,26 +347,26 @@ static void put_marks(struct frame *f, const struct plot_series *s)
         strbuf_puts(f->out, "\"/>");
         return;
     }
+    strbuf_printf(f->out, "<g class=\"p s%zu%s\">", s->look, s->look ? "" : " c");
     for (size_t k = 0; k < s->count; k++) {
         const struct plot_point *p = &s->points[k];
         CLEANUP(strbuf_done) struct strbuf text = {0};
-        strbuf_printf(f->out, "<path class=\"p s%zu\" d=\"", s->look);
+        strbuf_puts(f->out, "<path d=\"");
         put_pair(f, "M", at_x(f, p->x), at_y(f, p->y));
         strbuf_puts(f->out, shapes[s->look]);
         strbuf_puts(f->out, "\"><title>");
-        if (s->name)
-            strbuf_printf(&text, "%s: ", s->name);
         strbuf_put_measured(&text, p->y, f->p->y.unit);
         if (isfinite(p->low) && isfinite(p->high)) {
             strbuf_puts(&text, " [");
-            strbuf_put_measured(&text, p->low, f->p->y.unit);
+            strbuf_put_measured(&text, p->low, str_eq(f->p->y.unit, "ns") ? "ns" : "");
             strbuf_puts(&text, ", ");
-            strbuf_put_measured(&text, p->high, f->p->y.unit);
+            strbuf_put_measured(&text, p->high, str_eq(f->p->y.unit, "ns") ? "ns" : "");
             strbuf_puts(&text, "]");
         }
         strbuf_put_markup(f->out, strbuf_text(&text));
         strbuf_puts(f->out, "</title></path>");
     }
+    strbuf_puts(f->out, "</g>");
 }
 
 static void put_band(struct frame *f, const struct plot_series *s)
@@ -466,7 +470,7 @@ static int legend(struct frame *f, bool draw)
                 strbuf_puts(out, "h22\"/>");
             }
             if (sample.style & (PLOT_MARKS | PLOT_DOTS)) {
-                strbuf_printf(out, "<path class=\"p s%zu\" d=\"", s->look);
+                strbuf_printf(out, "<path class=\"p s%zu%s\" d=\"", s->look, s->look ? "" : " c");
                 put_pair(f, "M", x + 11, y);
                 strbuf_printf(out, "%s\"/>", shapes[s->look]);
             }
@@ -489,7 +493,8 @@ void svg_put_alone_head(struct strbuf *out, int width, int height, const char *t
         "</title>\n<style>svg{font:12px 'DejaVu Sans',sans-serif;fill:#1b1f24}"
         ".g{stroke:#e3e6ea;fill:none}.m{stroke:#57606a;fill:none;stroke-dasharray:3 3}"
         ".mb{fill:#57606a;opacity:.16}.l{fill:none;stroke-width:1.6}.b{opacity:.16;stroke:none}"
-        ".p{stroke-width:1.4}.d{stroke-width:4.4;stroke-linecap:round;opacity:.6;fill:none}"
+        ".p{stroke-width:1.4}.c{stroke-width:7;stroke-linecap:round}.d{stroke-width:4.4;stroke-"
+        "linecap:round;opacity:.6;fill:none}"
         ".s0{stroke:#0b63c5}.s1{stroke:#b04a00}.s2{stroke:#00766c}.s3{stroke:#a02060}"
         ".s4{stroke:#5b45c9}.s5{stroke:#6b5d00}.s6{stroke:#2f6d1f}.s7{stroke:#454b54}"
         ".p.s0,.b.s0{fill:#0b63c5}.p.s1,.b.s1{fill:#b04a00}.p.s2,.b.s2{fill:#00766c}"
