@@ -12,6 +12,7 @@
 const struct verb *const verbs[] = {
     /* compare */
     &verb_ab,
+    &verb_explain,
     /* measure */
     &verb_stat,
     &verb_events,
@@ -28,9 +29,14 @@ const struct verb *const verbs[] = {
     &verb_show,
     &verb_rm,
     &verb_db,
+    /* to look at and to send */
+    &verb_html,
+    &verb_plot,
+    &verb_serve,
     /* profiles */
     &verb_report,
     &verb_annotate,
+    &verb_diff,
     &verb_export,
     /* the rest */
     &verb_completion,

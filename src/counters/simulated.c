@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -95,6 +96,59 @@ int simulated_parse(const char *text, bool full, uint64_t *values, struct error 
     return 0;
 }
 
+/* The numbers of the columns with misses of data in the line "events:", as bits. */
+static uint32_t find_columns(const char *events, const char *read, const char *write)
+{
+    uint32_t found = 0;
+    for (unsigned i = 0; i < 32; i++) {
+        events += strspn(events, " ");
+        size_t length = strcspn(events, " \n");
+        if (length == 4 && (strncmp(events, read, 4) == 0 || strncmp(events, write, 4) == 0))
+            found |= 1u << i;
+        events += length;
+    }
+    return found;
+}
+
+/* Adds a line of counts: a line number, then a number for each column. */
+static void add_line(const char *line, uint32_t first, uint32_t last, struct simulated_misses *sum)
+{
+    char *end;
+    strtoull(line, &end, 10);
+    for (unsigned i = 0; i < 32 && *end == ' '; i++) {
+        double value = (double)strtoull(end, &end, 10);
+        sum->first_level += first >> i & 1 ? value : 0;
+        sum->last_level += last >> i & 1 ? value : 0;
+    }
+}
+
+void simulated_functions(const char *text, simulated_function_fn on_function, void *context)
+{
+    const char *events = find_line(text, "events:"), *name = NULL;
+    size_t length = 0;
+    struct simulated_misses misses = {0};
+    if (!events)
+        return;
+    uint32_t first = find_columns(events, "D1mr", "D1mw");
+    uint32_t last = find_columns(events, "DLmr", "DLmw");
+    for (const char *line = text; line && *line;) {
+        bool starts = strncmp(line, "fn=", 3) == 0;
+        if (*line >= '0' && *line <= '9')
+            add_line(line, first, last, &misses);
+        if (starts && name)
+            on_function(name, length, &misses, context);
+        if (starts) {
+            name = line + 3;
+            length = strcspn(name, "\n");
+            misses = (struct simulated_misses){0};
+        }
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    if (name)
+        on_function(name, length, &misses, context);
+}
+
 static void find_version(char *valgrind, struct simulation *s)
 {
     char line[40] = "";
@@ -160,7 +214,7 @@ static char *folder_option(const char *option, const char *folder, const char *n
 }
 
 /* Adds up what each process left in the folder. */
-static int collect(const char *path, struct simulation *s, struct simulated_run *run,
+static int collect(const char *path, const struct simulate_spec *spec, struct simulated_run *run,
                    struct error *err)
 {
     struct dirent **list;
@@ -173,7 +227,9 @@ static int collect(const char *path, struct simulation *s, struct simulated_run 
         if (r == 0 && str_has_prefix(list[i]->d_name, "out.")) {
             r = file_read(file, &text, err);
             if (r == 0)
-                r = simulated_parse(strbuf_text(&text), s->full, run->values, err);
+                r = simulated_parse(strbuf_text(&text), spec->full, run->values, err);
+            if (r == 0 && spec->on_function)
+                simulated_functions(strbuf_text(&text), spec->on_function, spec->context);
             if (r < 0)
                 error_wrap(err, r, "cachegrind's output %s", list[i]->d_name);
             run->process_count++;
@@ -227,7 +283,10 @@ static int run_in(const struct simulate_spec *spec, char *valgrind, const char *
     char *out_option = folder_option("--cachegrind-out-file=", folder, "out.%p");
     CLEANUP(memory_freep) char *log_option = folder_option("--log-file=", folder, "log");
     CLEANUP(memory_freep) char **argv = make_argv(spec, valgrind, out_option, log_option);
-    struct process_spec command = {.argv = argv, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1};
+    CLEANUP(fd_closep)
+    int null_fd = spec->discard_output ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
+    struct process_spec command = {
+        .argv = argv, .stdin_fd = null_fd, .stdout_fd = null_fd, .stderr_fd = null_fd};
     struct process_result result;
     pid_t pid;
     uint64_t start_ns = clock_now_ns();
@@ -235,8 +294,15 @@ static int run_in(const struct simulate_spec *spec, char *valgrind, const char *
     if (r < 0)
         return r;
     process_signals_target(pid);
+    bool is_late = spec->timeout_ns && !process_poll(pid, start_ns + spec->timeout_ns) &&
+                   !process_signals_caught();
+    if (is_late)
+        kill(pid, SIGKILL);
     r = process_wait(pid, &result, err);
     process_signals_target(0);
+    if (r == 0 && is_late)
+        r = error_set(err, -ETIMEDOUT, "it took longer than %llu s",
+                      (unsigned long long)(spec->timeout_ns / NS_PER_S));
     run->wall_ns = clock_now_ns() - start_ns;
     run->status = result.status;
     run->left_behind = process_orphans_alive();
@@ -253,7 +319,7 @@ static int run_once(const struct simulate_spec *spec, struct simulation *s, char
         return r;
     r = run_in(spec, valgrind, folder, &run, err);
     if (r == 0)
-        r = collect(folder, s, &run, err);
+        r = collect(folder, spec, &run, err);
     /* A signal may have ended it before Valgrind was ready to count: then there is no run. */
     bool cut_short = !run.process_count && process_signals_caught();
     if (r == 0 && !run.process_count && !cut_short)

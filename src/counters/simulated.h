@@ -41,11 +41,21 @@ struct simulation {
     int signal;
 };
 
+/* A function's misses of data in one run; the name is not terminated. */
+struct simulated_misses {
+    double first_level, last_level;
+};
+typedef void (*simulated_function_fn)(const char *name, size_t length,
+                                      const struct simulated_misses *misses, void *context);
+
 struct simulate_spec {
     char *const *argv;
     bool full; /* branches, mispredictions and caches as well */
     uint64_t repeat_count;
+    uint64_t timeout_ns; /* 0 for none: a run that takes longer is ended, and an error */
+    bool discard_output; /* the command's standard output goes nowhere */
     void (*on_run)(const struct simulation *s, void *context);
+    simulated_function_fn on_function; /* for each function, with `full`; may be NULL */
     void *context;
 };
 
@@ -60,5 +70,9 @@ const struct simulated_event *simulated_event(size_t index);
 /* Adds the totals of one cachegrind.out text (terminated) to values, as many as the events that
  * full or not give. */
 int simulated_parse(const char *text, bool full, uint64_t *values, struct error *err);
+
+/* Calls back for each function of such a text, perhaps several times for one; what is no number
+ * counts as 0. */
+void simulated_functions(const char *text, simulated_function_fn on_function, void *context);
 
 #endif

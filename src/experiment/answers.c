@@ -84,11 +84,25 @@ const char *value_text(struct question *q, double value)
     else if (str_eq(unit, "bytes"))
         format_bytes(value, text, sizeof(text));
     else {
-        if (fabs(value) >= 9999.5 && fabs(value) < 1e15)
+        bool is_large = fabs(value) >= 9999.5 && fabs(value) < 1e15;
+        if (is_large)
             format_thousands((uint64_t)rint(fabs(value)), number, sizeof(number));
         else
             snprintf(number, sizeof(number), "%.4g", value);
-        snprintf(text, sizeof(text), "%s%s%s", number, *unit ? " " : "", unit);
+        snprintf(text, sizeof(text), "%s%s%s%s", is_large && value < 0 ? "-" : "", number,
+                 *unit ? " " : "", unit);
+    }
+    return arena_strdup(&q->a->arena, text);
+}
+
+const char *level_text(struct question *q, double level)
+{
+    char text[48];
+    if (level >= 999.5 && level < 1e15) {
+        double unit = pow(10, floor(log10(level)) - 2); /* three digits tell enough */
+        format_thousands((uint64_t)(rint(level / unit) * unit), text, sizeof(text));
+    } else {
+        snprintf(text, sizeof(text), "%.3g", level);
     }
     return arena_strdup(&q->a->arena, text);
 }

@@ -37,6 +37,8 @@ void each_context(struct question *q, size_t factor, size_t other,
 /* Compares two cells within rounds; false when they have no rounds in common. */
 /* The value in its unit. */
 const char *value_text(struct question *q, double value);
+/* A place between the levels of a numeric factor: "4,710", "2.5". */
+const char *level_text(struct question *q, double level);
 
 void answer_best(struct question *q);
 void answer_crossovers(struct question *q);

@@ -123,9 +123,9 @@ static void tell_crossovers(struct question *q, const struct duel *duel, const c
         const struct crossover *x = &found->items[i];
         bool new_wins = x->rises == higher;
         struct answer *answer =
-            answer_add(q, "crossover", where, true, "%s overtakes %s at %s = %.3g [%.3g, %.3g]",
+            answer_add(q, "crossover", where, true, "%s overtakes %s at %s = %s [%s, %s]",
                        new_wins ? duel->new : duel->base, new_wins ? duel->base : duel->new, sizes,
-                       x->size, x->low, x->high);
+                       level_text(q, x->size), level_text(q, x->low), level_text(q, x->high));
         answer_number(answer, "size", x->size);
         answer_number(answer, "low", x->low);
         answer_number(answer, "high", x->high);

@@ -4,9 +4,9 @@
  * that a million of them take about a second, most of it in the database.
  */
 #include "experiment/dataset.h"
-#include "stats/summary.h"
 #include "base/memory.h"
 #include "base/strings.h"
+#include "stats/summary.h"
 
 #include <errno.h>
 

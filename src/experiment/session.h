@@ -32,6 +32,7 @@ struct session_options {
     const char *db; /* as store_place takes it */
     const char *cells;
     bool quick, fresh, dry_run;
+    const char *visit;  /* an experiment whose cells are run again, without a word to the store */
     const char *resume; /* the experiment to take up; NULL: one of the same spec, if there is one */
     /* Instead of what the spec says; 0 or NULL for that. */
     uint64_t rounds, budget_ns, timeout_ns, seed;

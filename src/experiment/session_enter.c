@@ -183,11 +183,30 @@ static int find_unfinished(struct session *s, int64_t *ret_id, struct error *err
     return r;
 }
 
+/* Nothing is written; but the cells must be those that were measured. */
+static int visit(struct session *s, struct error *err)
+{
+    struct dataset d;
+    const char *why = NULL;
+    int r = store_find(s->store, s->options->visit, &s->experiment, err);
+    if (r == 0)
+        r = dataset_load(&d, s->store, s->experiment, err);
+    if (r < 0)
+        return r;
+    if (!cells_match(s, &d, &why))
+        r = error_set(err, -ESTALE, "experiment %lld cannot be run again: %s",
+                      (long long)s->experiment, why);
+    dataset_done(&d);
+    return r;
+}
+
 int session_enter(struct session *s, struct error *err)
 {
     int64_t id = 0;
     const char *why = NULL;
     int r = 0;
+    if (s->options->visit)
+        return visit(s, err);
     if (s->options->resume)
         r = store_find(s->store, s->options->resume, &id, err);
     else if (!s->options->fresh)

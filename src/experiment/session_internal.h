@@ -23,6 +23,11 @@ size_t session_choose_extra(struct session *s, size_t *ret_cells);
 
 /* Whether the cell differs from its baseline. */
 bool session_cell_changed(const struct session *s, size_t cell);
+/* Runs a cell once more, outside of the rounds, on a runner of the caller's and with words before
+ * its command (NULL for none): nothing is kept.  A failed command is an error.  The result has the
+ * metrics that the spec finds in the output as well. */
+int session_run_again(struct session *s, size_t cell, uint64_t round, struct runner *runner,
+                      char *const *before, struct run_result *result, struct error *err);
 /* Records profiles of the cells that the spec asks for. */
 void session_profile(struct session *s);
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Profiles of cells, after the measured rounds, so that sampling disturbs none of them: each chosen
- * cell runs once more under `assay record`.  What cannot be recorded is a note, no failure: the
- * measurements stand.
+ * Profiles of cells, after the measured rounds, so that sampling disturbs none of them: the chosen
+ * cells run some more times, interleaved, under `assay record`.  What cannot be recorded is a note,
+ * no failure: the measurements stand.
  */
 #include "base/memory.h"
 #include "base/process.h"
 #include "experiment/command.h"
+#include "experiment/explain.h"
+#include "experiment/extract.h"
 #include "experiment/session_internal.h"
 
 #include <errno.h>
@@ -14,8 +16,68 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+/* So many profiled runs of a cell tell how much its profile varies. */
+enum { PROFILED_RUNS = 5 };
+
+/* Metrics that the spec finds in the output, added to what the program reported. */
+static void add_metrics(struct session *s, const struct hole_values *values,
+                        struct run_result *result)
+{
+    for (size_t i = 0; i < s->spec.metric_count; i++) {
+        const struct spec_metric *m = &s->spec.metrics[i];
+        struct error ignored;
+        double value;
+        if (!metrics_find(&result->metrics, m->name) &&
+            extract_metric(m, &result->metrics, strbuf_text(&result->kept_stdout), values, &value,
+                           &ignored) == 0)
+            metrics_set(&result->metrics, m->name, value, m->unit);
+    }
+}
+
+int session_run_again(struct session *s, size_t cell, uint64_t round, struct runner *runner,
+                      char *const *before, struct run_result *result, struct error *err)
+{
+    struct hole_values values = {.spec = &s->spec,
+                                 .levels = s->matrix.cells[cell].levels,
+                                 .builds = s->cells[cell].build_folders,
+                                 .cell = cell + 1,
+                                 .round = round,
+                                 .seed = (s->seed ^ (round * 1000003 + cell)) & INT32_MAX};
+    char **argv = NULL;
+    int r = holes_command(&s->spec.command, &values, &argv, err);
+    if (r == 0)
+        r = steps_before(&s->steps, &values, false, err);
+    if (r == 0) {
+        char **words = explain_words(before, argv);
+        struct run_spec spec = {
+            .argv = words,
+            .program = before ? "/proc/self/exe" : NULL,
+            .environment_added = s->cells[cell].environment,
+            .working_dir = spec_folder(&s->spec, s->matrix.cells[cell].levels),
+            .input_path = s->cells[cell].input,
+            .stdout_to = RUN_KEEP,
+            .stderr_to = RUN_KEEP,
+            .keep_bytes = (size_t)16 << 20,
+            .cpus = s->cpus,
+            .cpu_count = s->cpu_count,
+            .timeout_ns = s->options->timeout_ns ? s->options->timeout_ns : s->spec.timeout_ns,
+            .beside_others = steps_running(&s->steps),
+        };
+        r = runner_run(runner, &spec, result, err);
+        free(words);
+        struct error ignored;
+        steps_after(&s->steps, &values, false, &ignored);
+    }
+    command_free_words(argv);
+    if (r == 0)
+        r = explain_check_run(result, s->cells[cell].command, err);
+    if (r == 0)
+        add_metrics(s, &values, result);
+    return r;
+}
+
 /* The file of a cell's profile, in a folder that is made. */
-static char *profile_path(const struct session *s, size_t cell)
+static char *profile_path(const struct session *s, size_t cell, size_t run)
 {
     char absolute[PATH_MAX];
     if (!realpath(s->spec.folder, absolute))
@@ -25,85 +87,76 @@ static char *profile_path(const struct session *s, size_t cell)
     if ((mkdir(parent, 0777) < 0 && errno != EEXIST) ||
         (mkdir(folder, 0777) < 0 && errno != EEXIST))
         return NULL;
-    return memory_printf("%s/experiment-%lld-cell-%zu.data", folder, (long long)s->experiment,
-                         cell + 1);
+    return memory_printf("%s/experiment-%lld-cell-%zu-run-%zu.data", folder,
+                         (long long)s->experiment, cell + 1, run + 1);
 }
 
-/* assay itself, recording the cell's command. */
-static char **record_words(char **argv, const char *path)
+static int record_cell(struct session *s, size_t cell, size_t run, const char *path,
+                       struct error *err)
 {
-    size_t count = 0, capacity = 0;
-    char **words = NULL;
-    const char *const head[] = {"assay", "record", "-q", "-g", "-o", path, "--"};
-    for (size_t i = 0; i < ARRAY_COUNT(head); i++)
-        ARRAY_PUSH(words, count, capacity) = memory_strdup(head[i]);
-    for (size_t i = 0; argv[i]; i++)
-        ARRAY_PUSH(words, count, capacity) = memory_strdup(argv[i]);
-    ARRAY_PUSH(words, count, capacity) = NULL;
-    return words;
+    const char *const before[] = {"assay", "record", "-q", "-g", "-o", path, "--", NULL};
+    return session_run_again(s, cell, run, &s->runner, (char *const *)before, &s->result, err);
 }
 
-static int record_cell(struct session *s, size_t cell, const char *path, struct error *err)
+static bool is_wanted(const struct session *s, size_t cell)
 {
-    struct hole_values values = {.spec = &s->spec,
-                                 .levels = s->matrix.cells[cell].levels,
-                                 .builds = s->cells[cell].build_folders,
-                                 .cell = cell + 1};
-    char **argv = NULL;
-    int r = holes_command(&s->spec.command, &values, &argv, err);
-    if (r == 0)
-        r = steps_before(&s->steps, &values, false, err);
-    if (r == 0) {
-        char **words = record_words(argv, path);
-        struct run_spec spec = {
-            .argv = words,
-            .program = "/proc/self/exe",
-            .environment_added = s->cells[cell].environment,
-            .working_dir = spec_folder(&s->spec, s->matrix.cells[cell].levels),
-            .input_path = s->cells[cell].input,
-            .stdout_to = RUN_DISCARD,
-            .stderr_to = RUN_KEEP,
-            .cpus = s->cpus,
-            .cpu_count = s->cpu_count,
-            .timeout_ns = s->spec.timeout_ns,
-            .beside_others = steps_running(&s->steps),
-        };
-        r = runner_run(&s->runner, &spec, &s->result, err);
-        command_free_words(words);
-        struct error ignored;
-        steps_after(&s->steps, &values, false, &ignored);
-    }
-    command_free_words(argv);
-    if (r == 0 && run_failed(&s->result)) {
-        CLEANUP(strbuf_done) struct strbuf end = {0};
-        run_describe_end(&s->result, &end);
-        r = error_set(err, -ECANCELED, "%s: %.300s", strbuf_text(&end),
-                      strbuf_text(&s->result.kept_stderr));
-    }
-    return r;
+    bool wanted = s->spec.profile == PROFILE_ALL;
+    for (size_t o = 0; s->spec.profile == PROFILE_CHANGED && o < s->matrix.count; o++)
+        wanted |= s->kept[o] && (o == cell || s->matrix.cells[o].baseline == cell) &&
+                  session_cell_changed(s, o);
+    return s->kept[cell] && wanted;
+}
+
+/* Adds one run's profile to the cell's list. */
+static int profile_cell(struct session *s, size_t cell, size_t run, struct strbuf *list,
+                        struct error *err)
+{
+    CLEANUP(memory_freep) char *path = profile_path(s, cell, run);
+    s->current = s->matrix.cells[cell].label;
+    if (s->options->on_progress)
+        s->options->on_progress(s, s->options->context);
+    int r = path ? record_cell(s, cell, run, path, err)
+                 : error_errno(err, -errno, "making a folder for profiles");
+    if (r < 0)
+        return r;
+    const struct metric *work =
+        s->spec.work ? metrics_find(&s->result.metrics, s->spec.work) : NULL;
+    strbuf_printf(list, "%.17g %s\n", work && work->value > 0 ? work->value : 1.0, path);
+    return 0;
+}
+
+static void keep_list(struct session *s, size_t cell, const struct strbuf *list)
+{
+    struct error err = {0};
+    CLEANUP(memory_freep) char *kind = profile_document_kind(s->matrix.cells[cell].label);
+    if (store_add_document(s->store, s->experiment, kind, strbuf_text(list), &err) < 0)
+        strbuf_printf(&s->notes, "no profile of %s: %s\n", s->matrix.cells[cell].label,
+                      err.message);
+    else
+        strbuf_printf(&s->notes, "profiles of %s: .assay/profiles/experiment-%lld-cell-%zu-*\n",
+                      s->matrix.cells[cell].label, (long long)s->experiment, cell + 1);
 }
 
 void session_profile(struct session *s)
 {
-    for (size_t c = 0; c < s->matrix.count && !process_signals_caught(); c++) {
-        bool wanted = s->spec.profile == PROFILE_ALL;
-        for (size_t o = 0; s->spec.profile == PROFILE_CHANGED && o < s->matrix.count; o++)
-            wanted |= s->kept[o] && (o == c || s->matrix.cells[o].baseline == c) &&
-                      session_cell_changed(s, o);
-        if (!s->kept[c] || !wanted)
-            continue;
-        struct error err = {0};
-        CLEANUP(memory_freep) char *path = profile_path(s, c);
-        s->current = s->matrix.cells[c].label;
-        int r = path ? record_cell(s, c, path, &err)
-                     : error_errno(&err, -errno, "making a folder for profiles");
-        CLEANUP(memory_freep) char *kind = memory_printf("profile %zu", c + 1);
-        if (r == 0)
-            r = store_add_document(s->store, s->experiment, kind, path, &err);
-        if (r == 0)
-            strbuf_printf(&s->notes, "profile of %s: %s\n", s->matrix.cells[c].label, path);
-        else
+    struct strbuf *lists = memory_zalloc(s->matrix.count + 1, sizeof(*lists));
+    bool *wanted = memory_zalloc(s->matrix.count + 1, sizeof(*wanted));
+    for (size_t c = 0; c < s->matrix.count; c++)
+        wanted[c] = is_wanted(s, c);
+    for (size_t run = 0; run < PROFILED_RUNS; run++)
+        for (size_t c = 0; c < s->matrix.count && !process_signals_caught(); c++) {
+            struct error err = {0};
+            if (!wanted[c] || profile_cell(s, c, run, &lists[c], &err) == 0)
+                continue;
             strbuf_printf(&s->notes, "no profile of %s: %s\n", s->matrix.cells[c].label,
                           err.message);
+            wanted[c] = false;
+        }
+    for (size_t c = 0; c < s->matrix.count; c++) {
+        if (lists[c].length)
+            keep_list(s, c, &lists[c]);
+        strbuf_done(&lists[c]);
     }
+    free(lists);
+    free(wanted);
 }

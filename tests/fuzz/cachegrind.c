@@ -8,6 +8,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void on_function(const char *name, size_t length, const struct simulated_misses *misses,
+                        void *context)
+{
+    double *sum = context;
+    *sum += (length ? name[length - 1] : 0) + misses->first_level + misses->last_level;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     CLEANUP(memory_freep) char *text = memory_strndup((const char *)data, size);
@@ -15,5 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct error err;
     simulated_parse(text, true, values, &err);
     simulated_parse(text, false, values, &err);
+    double sum = 0;
+    simulated_functions(text, on_function, &sum);
     return 0;
 }

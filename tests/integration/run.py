@@ -447,17 +447,23 @@ factors: {ms: [30, 90]}
 rounds: 8
 warmup: 0
 baseline: {ms: 30}
+metrics: {cost: {headline: true}}
 profile: changed
 """)
     pathlib.Path("slow").write_text(
-        "#!/usr/bin/env python3\nimport sys, time\nend = time.process_time() + int(sys.argv[1]) / 1000\n"
-        "while time.process_time() < end: pass\n")
+        "#!/usr/bin/env python3\nimport os, sys, time\n"
+        "end = time.process_time() + int(sys.argv[1]) / 1000\n"
+        "while time.process_time() < end: pass\n"
+        "if 'ASSAY_METRICS_FD' in os.environ:\n"
+        "    text = f'assay.metric cost {int(sys.argv[1]) + os.getpid() / 1e7}\\n'\n"
+        "    os.write(int(os.environ['ASSAY_METRICS_FD']), text.encode())\n")
     os.chmod("slow", 0o755)
     result = assay("run", "demo.yaml", check=0)
     if "no profile of" in result.stderr:
         skip("assay record cannot sample here: " + result.stderr)
     files = sorted(p.name for p in pathlib.Path(".assay/profiles").iterdir())
-    equal(files, ["experiment-1-cell-1.data", "experiment-1-cell-2.data"])
+    equal(files, [f"experiment-1-cell-{cell}-run-{run}.data" for cell in (1, 2)
+                  for run in range(1, 6)])
     equal(pathlib.Path(".assay/profiles", files[0]).read_bytes()[:8], b"PERFILE2")
 
 

@@ -9,7 +9,7 @@ import subprocess
 from harness import *
 
 # A folder may use only the folders before it.
-LAYERS = ["base", "machine", "counters", "sampler", "symbols", "profile", "stats", "vm",
+LAYERS = ["base", "stats", "machine", "counters", "sampler", "symbols", "profile", "vm",
           "experiment", "report", "cmd"]
 
 

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/* `assay explain BASE NEW`: why is the new one slower or faster? */
+#include "experiment/explain.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "base/term.h"
+#include "cmd/cmd.h"
+#include "experiment/cellpairs.h"
+#include "experiment/command.h"
+#include "experiment/explain_cells.h"
+#include "report/explain.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stddef.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct explain_cli {
+    const char *db, *in, *work, *shell, *keep, *seed;
+    uint64_t rounds, profiles, frequency_hz, timeout_ns;
+    bool no_shell, sim, no_sim, force, all, json, csv, markdown, commands;
+};
+
+#define O(field) offsetof(struct explain_cli, field)
+
+static const struct option options[] = {
+    {'r', "rounds", OPTION_U64, O(rounds), "N", "measured rounds of two commands (default 10)",
+     NULL},
+    {0, "profiles", OPTION_U64, O(profiles), "N", "profiled rounds (default 6)", NULL},
+    {'F', "freq", OPTION_U64, O(frequency_hz), "HZ",
+     "samples a second (default: by the length of a run)", NULL},
+    {'w', "work", OPTION_STRING, O(work), "METRIC",
+     "the metric of the program that counts the work done", NULL},
+    {0, "sim", OPTION_FLAG, O(sim), NULL, "simulate caches and branches, however long it takes",
+     NULL},
+    {0, "no-sim", OPTION_FLAG, O(no_sim), NULL, "do not simulate caches and branches", NULL},
+    {'f', "force", OPTION_FLAG, O(force), NULL, "profile although nothing moved", NULL},
+    {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "a run that takes longer has failed",
+     NULL},
+    {0, "seed", OPTION_STRING, O(seed), "N", "of the order of the runs", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "Two commands", NULL},
+    {0, "commands", OPTION_FLAG, O(commands), NULL,
+     "both words are commands, whatever the store has", NULL},
+    {0, "shell", OPTION_STRING, O(shell), "SHELL", "run the commands through this shell", NULL},
+    {'N', "no-shell", OPTION_FLAG, O(no_shell), NULL, "never run them through a shell", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "The store", NULL},
+    {0, "db", OPTION_STRING, O(db), "PATH", CMD_DB_HELP, "file"},
+    {0, "in", OPTION_STRING, O(in), "EXPERIMENT",
+     "where factor=value is looked up; the newest that has the factor", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "Output", NULL},
+    {'o', "keep", OPTION_STRING, O(keep), "FOLDER", "keep the recordings there", "file"},
+    {'a', "all", OPTION_FLAG, O(all), NULL, "every reason, however small", NULL},
+    {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON", NULL},
+    {0, "csv", OPTION_FLAG, O(csv), NULL, "print CSV", NULL},
+    {0, "markdown", OPTION_FLAG, O(markdown), NULL, "print Markdown", NULL},
+    {0},
+};
+
+/* What is printed, cell by cell. */
+struct printer {
+    const struct explain_cli *cli;
+    struct strbuf out;
+    struct json json;
+    size_t count;
+};
+
+static void print(struct printer *p, const struct explain *e)
+{
+    struct explain_view v = {.e = e, .all = p->cli->all, .colour = term_has_colour(STDOUT_FILENO)};
+    if (p->cli->json) {
+        report_explain_json(&p->json, &v);
+    } else if (p->cli->csv) {
+        if (!p->count)
+            report_explain_csv_head(&p->out);
+        report_explain_csv(&p->out, &v);
+    } else {
+        strbuf_puts(&p->out, p->count ? "\n" : "");
+        (p->cli->markdown ? report_explain_markdown : report_explain_text)(&p->out, &v);
+    }
+    p->count++;
+}
+
+static void show_progress(struct progress *p, enum explain_phase phase, uint64_t round,
+                          uint64_t count)
+{
+    static const char *const phases[] = {"measuring", "profiling", "counting", "simulating"};
+    progress_show(p, "%s: round %llu of %llu", phases[phase], (unsigned long long)round + 1,
+                  (unsigned long long)count);
+}
+
+/* Two commands as a person typed them. */
+struct two_commands {
+    struct command commands[SIDE_COUNT];
+    uint64_t timeout_ns;
+    struct progress progress;
+};
+
+static int run_command(void *context, unsigned side, struct runner *runner, char *const *before,
+                       struct run_result *result, struct error *err)
+{
+    struct two_commands *t = context;
+    const struct command *c = &t->commands[side];
+    char **words = explain_words(before, c->argv);
+    struct run_spec spec = {.argv = words,
+                            .program = before ? "/proc/self/exe" : c->program,
+                            .stdout_to = RUN_DISCARD,
+                            .stderr_to = RUN_KEEP,
+                            .timeout_ns = t->timeout_ns};
+    int r = runner_run(runner, &spec, result, err);
+    free(words);
+    return r < 0 ? r : explain_check_run(result, c->text, err);
+}
+
+static char *const *command_argv(void *context, unsigned side)
+{
+    struct two_commands *t = context;
+    return t->commands[side].argv;
+}
+
+static void command_progress(void *context, enum explain_phase phase, uint64_t round,
+                             uint64_t count)
+{
+    struct two_commands *t = context;
+    show_progress(&t->progress, phase, round, count);
+}
+
+static int init_command(const struct explain_cli *cli, struct command *c, const char *text,
+                        struct error *err)
+{
+    bool needs_shell = false;
+    int r = command_needs_shell(text, &needs_shell, err);
+    const char *shell = cli->shell ? cli->shell : needs_shell && !cli->no_shell ? "/bin/sh" : NULL;
+    return r < 0 ? r : command_init(c, text, shell, err);
+}
+
+static int explain_commands(const struct explain_cli *cli, const struct explain_settings *settings,
+                            char *const words[SIDE_COUNT], struct printer *p, struct error *err)
+{
+    struct two_commands t = {.timeout_ns = cli->timeout_ns};
+    struct explain e = {.label = memory_strdup("")};
+    int r = 0;
+    for (unsigned s = 0; s < SIDE_COUNT && r == 0; s++) {
+        e.names[s] = memory_strdup(words[s]);
+        r = init_command(cli, &t.commands[s], words[s], err);
+    }
+    progress_start(&t.progress);
+    struct explain_runs runs = {
+        .run = run_command, .argv = command_argv, .progress = command_progress, .context = &t};
+    if (r == 0)
+        r = explain_run(&e, settings, &runs, err);
+    progress_end(&t.progress);
+    if (r == 0)
+        print(p, &e);
+    explain_done(&e);
+    command_done(&t.commands[SIDE_A]);
+    command_done(&t.commands[SIDE_B]);
+    return r;
+}
+
+static void cells_progress(void *context, enum explain_phase phase, uint64_t round, uint64_t count)
+{
+    show_progress(context, phase, round, count);
+}
+
+static void cells_found(void *context, const struct explain *e)
+{
+    print(context, e);
+}
+
+static int explain_store(const struct explain_cli *cli, const struct explain_settings *settings,
+                         char *const words[SIDE_COUNT], struct printer *p, struct error *err)
+{
+    struct progress progress;
+    progress_start(&progress);
+    struct explain_cells cells = {.db = cli->db,
+                                  .in = cli->in,
+                                  .words = {words[SIDE_A], words[SIDE_B]},
+                                  .settings = settings,
+                                  .timeout_ns = cli->timeout_ns,
+                                  .progress = cells_progress,
+                                  .progress_context = &progress,
+                                  .found = cells_found,
+                                  .found_context = p};
+    int r = explain_cells_run(&cells, err);
+    progress_end(&progress);
+    return r;
+}
+
+/* Whether both words are something in the store; a store that is not there has nothing. */
+static bool are_in_store(const struct explain_cli *cli, char *const words[SIDE_COUNT])
+{
+    CLEANUP(store_closep) struct store *store = NULL;
+    struct error ignored;
+    if (cli->commands || store_open(&store, store_place(cli->db), SQL_READ, &ignored) < 0)
+        return false;
+    return cell_word_is_known(store, words[SIDE_A]) && cell_word_is_known(store, words[SIDE_B]);
+}
+
+static void remove_folder(const char *path)
+{
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+    rmdir(path);
+}
+
+static int make_folder(const struct explain_cli *cli, char **ret_path, struct error *err)
+{
+    const char *base = getenv("TMPDIR");
+    char *path = cli->keep
+                     ? memory_strdup(cli->keep)
+                     : memory_printf("%s/assay-explain-XXXXXX", base && *base ? base : "/tmp");
+    bool made = cli->keep ? mkdir(path, 0777) == 0 || errno == EEXIST : mkdtemp(path) != NULL;
+    int code = -errno;
+    char *whole = made ? realpath(path, NULL) : NULL;
+    if (!whole)
+        error_errno(err, made ? -errno : code, "making the folder %s for recordings", path);
+    free(path);
+    *ret_path = whole;
+    return whole ? 0 : made ? -ENOENT : code;
+}
+
+static int fill_settings(const struct explain_cli *cli, struct explain_settings *s,
+                         struct error *err)
+{
+    *s = (struct explain_settings){.rounds = cli->rounds,
+                                   .profile_rounds = cli->profiles,
+                                   .frequency_hz = cli->frequency_hz,
+                                   .force = cli->force,
+                                   .simulate = cli->sim      ? EXPLAIN_SIM_ALWAYS
+                                               : cli->no_sim ? EXPLAIN_SIM_NEVER
+                                                             : EXPLAIN_SIM_SHORT,
+                                   .work = cli->work};
+    if (cli->seed)
+        return parse_u64(cli->seed, &s->seed, err);
+    if (getrandom(&s->seed, sizeof(s->seed), 0) != sizeof(s->seed))
+        return error_errno(err, -errno, "getting a random seed");
+    return 0;
+}
+
+static int explain(const struct explain_cli *cli, char **words)
+{
+    struct error err = {0};
+    struct explain_settings settings;
+    struct printer p = {.cli = cli};
+    CLEANUP(memory_freep) char *folder = NULL;
+    p.json.out = &p.out;
+    if (fill_settings(cli, &settings, &err) < 0)
+        return cmd_usage(&verb_explain, &err);
+    int r = make_folder(cli, &folder, &err);
+    if (r < 0)
+        return cmd_fail(&verb_explain, &err, EXIT_TROUBLE);
+    settings.folder = folder;
+    if (cli->json) {
+        json_object(&p.json, NULL);
+        json_string(&p.json, "format", "assay-explain-1");
+        json_u64(&p.json, "seed", settings.seed);
+        json_array(&p.json, "explanations");
+    }
+    process_signals_catch();
+    r = are_in_store(cli, words) ? explain_store(cli, &settings, words, &p, &err)
+                                 : explain_commands(cli, &settings, words, &p, &err);
+    int signal = process_signals_caught();
+    process_signals_restore();
+    if (cli->json) {
+        json_end(&p.json);
+        json_end(&p.json);
+        strbuf_putc(&p.out, '\n');
+    }
+    if (r == 0)
+        fwrite(strbuf_text(&p.out), 1, p.out.length, stdout);
+    strbuf_done(&p.out);
+    if (!cli->keep)
+        remove_folder(folder);
+    if (signal)
+        return 128 + signal;
+    return r < 0 ? cmd_fail(&verb_explain, &err, EXIT_TROUBLE) : EXIT_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+    struct error err = {0};
+    struct explain_cli cli = {0};
+    int first = options_parse_mixed(options, &cli, argc, argv, &err);
+    if (first == OPTIONS_HELP)
+        return cmd_help(&verb_explain);
+    if (first > 0 && argc - first != 2)
+        first = error_set(&err, -EINVAL, "give two commands, two experiments, or two factor=value");
+    if (first > 0 && cli.json + cli.csv + cli.markdown > 1)
+        first = error_set(&err, -EINVAL, "--json, --csv and --markdown exclude each other");
+    if (first > 0 && cli.sim && cli.no_sim)
+        first = error_set(&err, -EINVAL, "--sim and --no-sim exclude each other");
+    if (first > 0 && cli.shell && cli.no_shell)
+        first = error_set(&err, -EINVAL, "--shell and --no-shell exclude each other");
+    if (first < 0)
+        return cmd_usage(&verb_explain, &err);
+    return explain(&cli, argv + first);
+}
+
+const struct verb verb_explain = {
+    .name = "explain",
+    .summary = "why one command or cell is slower or faster than another",
+    .synopsis = "[options] BASE NEW",
+    .examples = "  assay explain './old 1000' './new 1000'\n"
+                "  assay explain --work ops './bench -v1' './bench -v2'\n"
+                "  assay explain variant=send8 variant=sendmsg   cells of the newest experiment\n"
+                "  assay explain --json ./old ./new | jq '.explanations[0].reasons[0].words'\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Explains what was measured before: pairs of cells in the store.  The measured runs are those of
+ * the store; only the cells that moved are run again, as their spec says, with a profiler.
+ */
+#ifndef ASSAY_EXPERIMENT_EXPLAIN_CELLS_H
+#define ASSAY_EXPERIMENT_EXPLAIN_CELLS_H
+
+#include "experiment/explain.h"
+
+struct explain_cells {
+    const char *db, *in;
+    const char *words[SIDE_COUNT]; /* as cellpairs.h takes them */
+    const struct explain_settings *settings;
+    uint64_t timeout_ns;
+    void (*progress)(void *context, enum explain_phase phase, uint64_t round, uint64_t count);
+    void *progress_context;
+    /* Called with each pair's explanation, moved or not. */
+    void (*found)(void *context, const struct explain *e);
+    void *found_context;
+};
+
+int explain_cells_run(const struct explain_cells *c, struct error *err);
+
+#endif

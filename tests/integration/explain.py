@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: MIT
+"""assay explain on programs that were made slower for a known reason."""
+import csv
+import io
+import json
+import os
+import pathlib
+import shutil
+
+from harness import *
+
+BUILD = pathlib.Path(os.environ.get("BUILD", "build"))
+
+
+def needs_the_kernels_stacks():
+    if os.geteuid() != 0:
+        paranoid = int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text())
+        if paranoid > 1:
+            skip(f"perf_event_paranoid is {paranoid}: the kernel's part of stacks is hidden")
+
+
+def explain(base, new, *options):
+    result = assay("explain", "--force", "--json", *options, base, new, timeout=500)
+    if result.returncode and "cannot sample" in result.stderr + result.stdout:
+        skip("assay record cannot sample here: " + result.stderr)
+    equal(result.returncode, 0, result.stderr)
+    found = json.loads(result.stdout)
+    equal(found["format"], "assay-explain-1")
+    for e in found["explanations"]:
+        adds_up(e)
+    return found["explanations"]
+
+
+def adds_up(e):
+    total = sum(r["cost"]["change"] for r in e["reasons"]) + e["unattributed"]["change"]
+    between(total - e["whole"]["change"], -1e-6 * e["whole"]["b"] - 1e-6,
+            1e-6 * e["whole"]["b"] + 1e-6, "reasons and rest less the whole change")
+    between(e["cpu"]["change"] + e["own_waits"]["change"] - e["whole"]["change"], -1e-3, 1e-3)
+
+
+def planted(base, cause, operations, *options):
+    (e,) = explain(f"{target('planted')} {base} {operations}",
+                   f"{target('planted')} {cause} {operations}", "--no-sim", *options)
+    between(abs(e["unattributed"]["share"]), 0, 0.15, "unattributed share")
+    equal(e["per"], "op")
+    return e
+
+
+@test
+def an_extra_copy_is_named_first():
+    e = planted("base", "copy", 20000)
+    first = e["reasons"][0]
+    equal((first["kind"], first["name"]), ("function", "memcpy"))
+    contains(first["evidence"], "called by copy_again")
+    contains(first["words"], "of the +")
+    contains(first["words"], "/op")
+
+
+@test
+def an_extra_loop_that_misses_the_cache_is_named_first():
+    e = planted("base", "cache", 20000)
+    first = e["reasons"][0]
+    equal((first["kind"], first["name"]), ("function", "walk_far"))
+
+
+@test
+def an_extra_system_call_is_named_first():
+    needs_the_kernels_stacks()
+    e = planted("base", "syscall", 20000)
+    first = e["reasons"][0]
+    equal((first["kind"], first["name"]), ("system call", "system call pread64"))
+    contains(first["evidence"], "made by ask_kernel")
+    if any(c["event"] == "raw_syscalls:sys_enter" for c in e["counts"]):
+        contains(first["evidence"], "calls per op: 0 → 5")
+
+
+@test
+def an_extra_lock_is_named_first():
+    needs_the_kernels_stacks()
+    e = planted("free", "lock", 150)
+    if "waits cannot be recorded" in e["notes"]:
+        skip(e["notes"])
+    first = e["reasons"][0]
+    equal(first["kind"], "wait")
+    contains(first["name"], "waiting for a lock (futex)")
+    contains(first["name"], "hold_locked")
+    contains(first["evidence"], "waits per op: 0 → ")
+
+
+@test
+def less_work_is_explained_too():
+    e = planted("copy", "base", 20000)
+    equal(e["reasons"][0]["name"], "memcpy")
+    if not e["whole"]["change"] < 0 or not e["reasons"][0]["cost"]["share"] > 0.5:
+        raise AssertionError(e["reasons"][0])
+
+
+@test
+def many_writes_and_one_writev():
+    needs_the_kernels_stacks()
+    program = BUILD / "workloads" / "demo" / "two-ways"
+    if not program.exists():
+        skip("the workload two-ways was not built")
+    (e,) = explain(f"{program} write 500", f"{program} writev 500", "--no-sim")
+    equal(e["reasons"][0]["name"], "system call write")
+    if not e["reasons"][0]["cost"]["change"] < 0:
+        raise AssertionError(e["reasons"][0])
+    between(abs(e["unattributed"]["share"]), 0, 0.15, "unattributed share")
+
+
+@test
+def misses_are_simulated_where_nothing_counts_them():
+    if not shutil.which("valgrind"):
+        skip("valgrind is not installed")
+    (e,) = explain(f"{target('planted')} base 3000", f"{target('planted')} cache 3000", "--sim",
+                   "-r", "8", "--profiles", "2")
+    if not e["simulator"]:
+        contains(json.dumps(e["counts"]), "cache-misses")  # a PMU counted them
+        return
+    contains(e["simulator"], "cachegrind")
+    far = [r for r in e["reasons"] if r["name"] == "walk_far"][0]
+    contains(far["evidence"], "level 1 cache misses per op: 0 → 2")
+    contains(far["evidence"], "(simulated)")
+    misses = [c for c in e["counts"] if c["event"] == "sim:L1-dcache-load-misses"][0]
+    between(misses["new"] - misses["base"], 20, 26)
+
+
+@test
+def nothing_moved_is_an_answer():
+    command = f"{target('empty')}"
+    result = assay("explain", "-r", "8", command, command, check=0, timeout=300)
+    if "Nothing moved" not in result.stdout:  # a machine may lie once in twenty
+        contains(result.stdout, "Why:")
+
+
+@test
+def text_and_tables():
+    base, new = (f"{target('planted')} {cause} 5000" for cause in ("base", "copy"))
+    options = ("--force", "--no-sim", "--profiles", "2", "-r", "8")
+    text = assay("explain", *options, base, new, check=0, timeout=400).stdout
+    contains(text, "measured without a profiler")
+    contains(text, "  1. ")
+    contains(text, "unattributed")
+    lacks(text, "\033")
+    rows = list(csv.DictReader(io.StringIO(
+        assay("explain", "--csv", *options, base, new, check=0, timeout=400).stdout)))
+    equal([r["reason"] for r in rows[-2:]], ["(unattributed)", "(whole)"])
+    total = sum(float(r["change"]) for r in rows[:-1])
+    between(total - float(rows[-1]["change"]), -1, 1)
+    markdown = assay("explain", "--markdown", *options, base, new, check=0, timeout=400).stdout
+    contains(markdown, "1. ")
+
+
+@test
+def recordings_can_be_kept_and_compared():
+    base, new = (f"{target('planted')} {cause} 5000" for cause in ("base", "copy"))
+    assay("explain", "--force", "--no-sim", "--profiles", "2", "-r", "8", "-o", "kept", base, new,
+          check=0, timeout=400)
+    equal(sorted(p.name for p in pathlib.Path("kept").iterdir()),
+          ["base-1.data", "base-2.data", "new-1.data", "new-2.data"])
+    assay("diff", "kept/base-*", "kept/new-*", check=0)
+
+
+SPEC = """name: planted
+command: PLANTED {cause} {ops}
+factors: {cause: [base, copy], ops: [4000, 8000]}
+metrics: {ops: {unit: op}}
+work: ops
+rounds: 8
+warmup: 0
+baseline: {cause: base}
+"""
+
+
+@test
+def cells_of_the_store_are_explained():
+    pathlib.Path("s.yaml").write_text(SPEC.replace("PLANTED", target("planted")))
+    assay("run", "s.yaml", "-q", check=0, timeout=400)
+    before = json.loads(assay("show", "1", "--json", check=0).stdout)
+    found = explain("cause=base", "cause=copy", "--no-sim", "--profiles", "3")
+    equal([e["cell"] for e in found], ["ops=4000", "ops=8000"])
+    for e in found:
+        equal((e["reasons"][0]["name"], e["per"]), ("memcpy", "op"))
+        equal(len(e["measured"]["base_cpu_ns"]), 8)
+    # The store is as it was.
+    equal(json.loads(assay("show", "1", "--json", check=0).stdout), before)
+    (one,) = explain("1 cause=base,ops=8000", "1 cause=copy,ops=8000", "--no-sim", "--profiles",
+                     "2")
+    equal(one["cell"], "")
+
+
+@test
+def cells_that_did_not_move_are_not_profiled():
+    pathlib.Path("program").write_text("#!/bin/sh\necho x >> runs\n")
+    os.chmod("program", 0o755)
+    pathlib.Path("s.yaml").write_text("name: calm\ncommand: ./program {side}\nrounds: 8\nwarmup: 0\n"
+                                      "factors: {side: [left, right]}\n")
+    assay("run", "s.yaml", "-q", check=0)
+    runs = len(pathlib.Path("runs").read_text().splitlines())
+    result = assay("explain", "side=left", "side=right", check=0, timeout=300)
+    if "Nothing moved" in result.stdout:
+        equal(len(pathlib.Path("runs").read_text().splitlines()), runs)
+
+
+@test
+def a_program_that_changed_since_is_refused():
+    pathlib.Path("program").write_text("#!/bin/sh\nexit 0\n")
+    os.chmod("program", 0o755)
+    pathlib.Path("s.yaml").write_text("name: old\ncommand: ./program {n}\nrounds: 8\nwarmup: 0\n"
+                                      "factors: {n: [1, 2]}\n")
+    assay("run", "s.yaml", "-q", check=0)
+    pathlib.Path("program").write_text("#!/bin/sh\ntrue && exit 0\n")
+    contains(assay("explain", "--force", "n=1", "n=2", check=1).stderr,
+             "the program has changed since")
+
+
+@test
+def wrong_words_are_explained():
+    contains(assay("explain", "no-such-program-x", "no-such-program-y", check=1).stderr,
+             "no-such-program-x")
+    contains(assay("explain", "false", "true", check=1).stderr, "'false' failed: exit code 1")
+    assay("explain", "true", check=2)
+    assay("explain", "true", "true", "--sim", "--no-sim", check=2)
+    contains(assay("explain", "--work", "nothing", "true", "true", check=1).stderr,
+             "reports no metric 'nothing'")
+    contains(assay("explain", "--help", check=0).stdout, "usage: assay explain")
+    equal([p.name for p in pathlib.Path(".").iterdir()], [])
+
+
+main()

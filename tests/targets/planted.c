@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * planted CAUSE OPS: does OPS operations and, in each, what makes it slower than `base` for a
+ * reason that is known:
+ *
+ *   base     mixes numbers                      cache    and reads memory that no cache holds
+ *   syscall  and reads from the kernel          copy     and copies a buffer
+ *   free     two threads, each with pauses      lock     the same, the pauses under one lock
+ *
+ * Reports the operations as the metric `ops`.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FAR_WORDS ((size_t)8 << 20) /* 64 MiB: beyond last-level caches of most machines */
+#define COPY_BYTES ((size_t)64 << 10)
+
+static uint64_t *far_memory;
+static char *copy_from, *copy_to;
+static int zero_fd;
+static long operations;
+static pthread_mutex_t the_lock = PTHREAD_MUTEX_INITIALIZER;
+
+#define APART __attribute__((noinline, noclone))
+
+APART uint64_t mix_numbers(uint64_t x);
+APART uint64_t walk_far(uint64_t x);
+APART void ask_kernel(void);
+APART void copy_again(void);
+APART void hold_still(void);
+APART void hold_locked(void);
+
+uint64_t mix_numbers(uint64_t x)
+{
+    for (int i = 0; i < 600; i++)
+        x = (x ^ (x >> 29)) * 0xbf58476d1ce4e5b9ULL + 1;
+    return x;
+}
+
+uint64_t walk_far(uint64_t x)
+{
+    /* Each address depends on what was read before. */
+    for (int i = 0; i < 24; i++)
+        x = x * 0x9e3779b97f4a7c15ULL + far_memory[(x >> 20) % FAR_WORDS] + 1;
+    return x;
+}
+
+void ask_kernel(void)
+{
+    char bytes[256];
+    for (int i = 0; i < 5; i++)
+        if (pread(zero_fd, bytes, sizeof(bytes), 0) < 0)
+            abort();
+}
+
+void copy_again(void)
+{
+    memcpy(copy_to, copy_from, COPY_BYTES);
+    __asm__ volatile("" ::"r"(copy_to) : "memory");
+}
+
+void hold_still(void)
+{
+    struct timespec t = {.tv_nsec = 200 * 1000};
+    nanosleep(&t, NULL);
+    __asm__ volatile("" ::: "memory"); /* no tail call */
+}
+
+void hold_locked(void)
+{
+    pthread_mutex_lock(&the_lock);
+    hold_still();
+    pthread_mutex_unlock(&the_lock);
+}
+
+static void *pause_free(void *unused)
+{
+    for (long i = 0; i < operations; i++)
+        hold_still();
+    return unused;
+}
+
+static void *pause_locked(void *unused)
+{
+    for (long i = 0; i < operations; i++)
+        hold_locked();
+    return unused;
+}
+
+static void in_two_threads(void *(*work)(void *))
+{
+    pthread_t other;
+    pthread_create(&other, NULL, work, NULL);
+    work(NULL);
+    pthread_join(other, NULL);
+}
+
+static void in_one_thread(const char *cause)
+{
+    int far = !strcmp(cause, "cache"), kernel = !strcmp(cause, "syscall");
+    int copy = !strcmp(cause, "copy");
+    uint64_t x = 1;
+    for (long i = 0; i < operations; i++) {
+        x = mix_numbers(x);
+        if (far)
+            x = walk_far(x);
+        if (kernel)
+            ask_kernel();
+        if (copy)
+            copy_again();
+    }
+    printf("%d\n", x == 0);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3)
+        return 2;
+    const char *cause = argv[1], *metrics = getenv("ASSAY_METRICS_FD");
+    operations = atol(argv[2]);
+    zero_fd = open("/dev/zero", O_RDONLY);
+    far_memory = malloc(FAR_WORDS * sizeof(*far_memory));
+    copy_from = malloc(COPY_BYTES);
+    copy_to = malloc(COPY_BYTES);
+    if (zero_fd < 0 || !far_memory || !copy_from || !copy_to)
+        return 1;
+    memset(copy_from, 1, COPY_BYTES);
+    memset(copy_to, 2, COPY_BYTES);
+    if (!strcmp(cause, "free") || !strcmp(cause, "lock")) {
+        in_two_threads(cause[0] == 'l' ? pause_locked : pause_free);
+    } else {
+        memset(far_memory, 3, FAR_WORDS * sizeof(*far_memory));
+        in_one_thread(cause);
+    }
+    if (metrics)
+        dprintf(atoi(metrics), "assay.metric ops %ld op\n", operations);
+    return 0;
+}
