@@ -10,20 +10,22 @@
 #include "base/process.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "report/explain.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stddef.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 /* The exit code when it cannot tell which commit it is. */
-enum { EXIT_INCONCLUSIVE = 3 };
+enum { EXIT_INCONCLUSIVE = 3, REASONS_MOST = 8 };
 
 struct bisect_options {
     const char *good, *bad, *build, *run, *metric, *better, *dir, *cpus, *seed;
     const char *error, *min_change, *json, *markdown;
     struct option_list events;
-    bool go_on, abort, all, keep, quiet;
+    bool go_on, abort, all, keep, quiet, no_explain;
     uint64_t timeout_ns, warmup, min_rounds, max_rounds, stride;
 };
 
@@ -55,6 +57,8 @@ static const struct option options[] = {
     {'e', "event", OPTION_LIST, O(events), "LIST", "events to count besides", "event"},
     {0, "cpus", OPTION_STRING, O(cpus), "CPUS", "run on these CPUs, as 0-3,7", NULL},
     {0, "seed", OPTION_STRING, O(seed), "N", "of the order of the runs", NULL},
+    {0, "no-explain", OPTION_FLAG, O(no_explain), NULL,
+     "do not profile what was found to say which functions account for it", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "Going on", NULL},
     {0, "continue", OPTION_FLAG, O(go_on), NULL,
      "go on with the search that was stopped; with none left to do, its result again", NULL},
@@ -136,7 +140,8 @@ static int make_settings(const struct bisect_options *o, struct bisect_settings 
                                   .rounds_max = o->max_rounds,
                                   .stride = o->stride,
                                   .all = o->all,
-                                  .keep = o->keep};
+                                  .keep = o->keep,
+                                  .explain = !o->no_explain};
     int r = 0;
     if (o->error)
         r = parse_share("error", o->error, &s->error, err);
@@ -187,6 +192,49 @@ static int print_result(const struct bisect_options *o, const struct bisect *b, 
     return r;
 }
 
+/* The reasons in lines; what cannot be told is a line, too. */
+static void put_reasons(struct strbuf *out, const struct explain *e, int code,
+                        const struct error *err)
+{
+    if (code < 0) {
+        strbuf_printf(out, "cannot be told here: %s", err->message);
+        return;
+    }
+    if (!e->profiled) {
+        strbuf_puts(out, "the runs' time did not change, so that no function accounts for it");
+        return;
+    }
+    size_t told = 0;
+    for (size_t i = 0; i < e->reason_count && told < REASONS_MOST; i++) {
+        const struct attributed *cost = &e->reasons[i].cost;
+        if (cost->below_resolution || (isfinite(cost->half_width) && !cost->significant))
+            continue;
+        strbuf_puts(out, told++ ? "\n" : "");
+        report_reason_line(out, e, &e->reasons[i]);
+    }
+    if (!told)
+        strbuf_puts(out, "nothing that stands out from the luck of sampling");
+}
+
+/* Profiles what was found and keeps the reasons.  Only a signal and the journal are failures. */
+static int explain_changes(struct bisect *b, struct error *err)
+{
+    int r = 0;
+    for (size_t i = 0; b->settings.explain && i < b->search.found_count && r == 0; i++) {
+        const struct bisection_change *change = &b->search.found[i];
+        CLEANUP(strbuf_done) struct strbuf text = {0};
+        CLEANUP(explain_done) struct explain e = {0};
+        if (b->commits[change->hi].reasons)
+            continue;
+        r = bisect_explain(b, change, &e, err);
+        if (r == -EINTR || process_signals_caught())
+            return error_set(err, -EINTR, "stopped");
+        put_reasons(&text, &e, r, err);
+        r = bisect_set_reasons(b, change->hi, strbuf_text(&text), err);
+    }
+    return r;
+}
+
 static int exit_code(const struct bisect *b)
 {
     switch (b->search.verdict) {
@@ -212,6 +260,10 @@ static int search(const struct bisect_options *o, struct bisect *b, struct error
         b->context = &progress;
     }
     int r = bisect_run(b, err);
+    if (r == 0)
+        r = explain_changes(b, err);
+    if (r == 0)
+        bisect_finish(b);
     progress_end(&progress);
     if (b->notes.length && !o->quiet) {
         CLEANUP(strbuf_done) struct strbuf safe = {0};

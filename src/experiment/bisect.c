@@ -226,6 +226,14 @@ int bisect_continue(struct bisect *b, const char *folder, struct error *err)
     return r < 0 ? r : prepare(b, err);
 }
 
+static void remove_recordings(const struct bisect *b)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    CLEANUP(memory_freep) char *path = memory_printf("%s/recordings", b->folder);
+    if (access(path, F_OK) == 0)
+        capture_in("/", (const char *const[]){"rm", "-rf", "--", path, NULL}, &out, NULL);
+}
+
 int bisect_abort(const char *folder, struct error *err)
 {
     struct bisect b = BISECT_CLOSED;
@@ -238,6 +246,7 @@ int bisect_abort(const char *folder, struct error *err)
         CLEANUP(memory_freep) char *logs = memory_printf("%s/logs", b.folder);
         CLEANUP(memory_freep) char *lock = memory_printf("%s/lock", b.folder);
         bisect_trees_remove(&b);
+        remove_recordings(&b);
         capture_in("/", (const char *const[]){"rm", "-rf", "--", logs, NULL}, &out, NULL);
         unlink(journal);
         unlink(lock);
@@ -253,6 +262,7 @@ void bisect_close(struct bisect *b)
         free(b->commits[i].hash);
         free(b->commits[i].author);
         free(b->commits[i].subject);
+        free(b->commits[i].reasons);
     }
     for (size_t i = 0; i < b->table_count; i++) {
         for (size_t k = 0; k < b->tables[i].count; k++) {
@@ -520,7 +530,13 @@ int bisect_run(struct bisect *b, struct error *err)
             return r;
     }
     b->ended = true;
-    if (!b->settings.keep)
-        bisect_trees_remove(b);
     return 0;
+}
+
+void bisect_finish(struct bisect *b)
+{
+    if (b->settings.keep)
+        return;
+    bisect_trees_remove(b);
+    remove_recordings(b);
 }

@@ -20,6 +20,8 @@
 #include "experiment/series.h"
 #include "stats/bisection.h"
 
+struct explain;
+
 struct bisect_settings {
     char *good, *bad; /* as they were given */
     char *build;      /* "" for nothing to build */
@@ -33,10 +35,12 @@ struct bisect_settings {
     double error, min_change;
     uint64_t rounds_first, rounds_max, stride;
     uint64_t all, keep; /* 0 or 1; keep: worktrees stay when it has ended */
+    uint64_t explain;   /* 0 or 1: the functions that account for a change are wanted */
 };
 
 struct bisect_commit {
     char *hash, *author, *subject;
+    char *reasons; /* why it changed the metric, in lines; NULL where that was not asked */
     bool is_merge;
 };
 
@@ -92,8 +96,16 @@ int bisect_default_folder(char **ret_folder, struct error *err);
 int bisect_start(struct bisect *b, const struct bisect_settings *settings, const char *folder,
                  struct error *err);
 int bisect_continue(struct bisect *b, const char *folder, struct error *err);
-/* Builds and measures until the search has ended; then takes the worktrees away. */
+/* Builds and measures until the search has ended. */
 int bisect_run(struct bisect *b, struct error *err);
+/* Profiles both sides of a change that was found; e is to be given to explain_done also when this
+ * fails. */
+int bisect_explain(struct bisect *b, const struct bisection_change *change, struct explain *e,
+                   struct error *err);
+/* Keeps the reasons, in lines, in the journal and with the commit. */
+int bisect_set_reasons(struct bisect *b, size_t commit, const char *text, struct error *err);
+/* Takes worktrees and recordings away, unless they are to be kept. */
+void bisect_finish(struct bisect *b);
 /* Takes away all that a search left behind, the journal included. */
 int bisect_abort(const char *folder, struct error *err);
 void bisect_close(struct bisect *b);

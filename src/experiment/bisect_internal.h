@@ -24,6 +24,7 @@ struct bisect_round {
 int bisect_journal_create(struct bisect *b, struct error *err);
 /* init_search is called when the settings and the commits are known. */
 int bisect_journal_read(struct bisect *b, void (*init_search)(struct bisect *b), struct error *err);
+int bisect_journal_reasons(struct bisect *b, size_t commit, struct error *err);
 int bisect_journal_unit(struct bisect *b, const struct series *s, struct error *err);
 int bisect_journal_build(struct bisect *b, size_t commit, const char *how, struct error *err);
 int bisect_journal_round(struct bisect *b, const struct bisect_round *round, struct error *err);

@@ -13,6 +13,7 @@
  *   round         VALUE…            of the commits that the search had asked for
  *   metric        NAME UNIT KIND BETTER SOURCE BOUND BOUND VALUE VALUE      of a confirmation
  *   end                                                             of the round
+ *   reasons       NUMBER   LINES    of a commit that was found
  */
 #include "base/fd.h"
 #include "base/memory.h"
@@ -47,6 +48,7 @@ const struct bisect_setting bisect_setting_table[] = {
     {"stride", SETTING_COUNT, S(stride)},
     {"all", SETTING_COUNT, S(all)},
     {"keep", SETTING_COUNT, S(keep)},
+    {"explain", SETTING_COUNT, S(explain)},
     {0},
 };
 
@@ -117,6 +119,15 @@ int bisect_journal_build(struct bisect *b, size_t commit, const char *how, struc
 {
     CLEANUP(strbuf_done) struct strbuf text = {0};
     strbuf_printf(&text, "%s\t%zu\n", how, commit);
+    return append(b, &text, err);
+}
+
+int bisect_journal_reasons(struct bisect *b, size_t commit, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    strbuf_printf(&text, "reasons\t%zu", commit);
+    put_field(&text, b->commits[commit].reasons);
+    strbuf_putc(&text, '\n');
     return append(b, &text, err);
 }
 
@@ -261,6 +272,16 @@ static int read_unit(struct reading *r, struct error *err)
     return 0;
 }
 
+static int read_reasons(struct reading *r, struct error *err)
+{
+    uint64_t commit;
+    if (r->count != 3 || parse_u64(r->fields[1], &commit, err) < 0 || commit >= r->b->commit_count)
+        return bad_line(r, err);
+    free(r->b->commits[commit].reasons);
+    r->b->commits[commit].reasons = memory_strdup(r->fields[2]);
+    return 0;
+}
+
 /* One line of a round's table. */
 static int read_metric(struct reading *r, size_t step, struct error *err)
 {
@@ -347,6 +368,8 @@ int bisect_journal_read(struct bisect *b, void (*init_search)(struct bisect *b),
             r = read_build(&reading, err);
         else if (str_eq(what, "unit"))
             r = read_unit(&reading, err);
+        else if (str_eq(what, "reasons"))
+            r = read_reasons(&reading, err);
         else
             r = str_eq(what, "round") ? read_round(&reading, err) : bad_line(&reading, err);
     }

@@ -81,6 +81,13 @@ static void put_change(struct json *j, const struct bisect *b, const struct bise
     json_double(j, "p", b->search.steps[c->step].p);
     json_double(j, "p_allowed", b->search.steps[c->step].chance);
     json_string(j, "reproduce", strbuf_text(&command));
+    json_array(j, "reasons");
+    for (const char *at = b->commits[c->hi].reasons; at && *at;) {
+        size_t length = strcspn(at, "\n");
+        json_string_n(j, NULL, at, length);
+        at += length + (at[length] == '\n');
+    }
+    json_end(j);
     put_metrics(j, b, c);
     json_end(j);
 }

@@ -117,6 +117,22 @@ static void put_table(struct mail *m, const struct bisection_change *c)
     }
 }
 
+/* The reasons that were found when both sides were profiled, one in each line. */
+static void put_reasons(struct mail *m, const struct bisection_change *c)
+{
+    const char *at = m->b->commits[c->hi].reasons;
+    if (!at || !*at)
+        return;
+    put_heading(m, "what accounts for it");
+    while (*at) {
+        size_t length = strcspn(at, "\n");
+        strbuf_puts(m->out, m->markdown ? "- " : "  ");
+        strbuf_put_safe(m->out, at, length, 300);
+        strbuf_putc(m->out, '\n');
+        at += length + (at[length] == '\n');
+    }
+}
+
 static void put_sureness(struct mail *m, const struct bisection_change *c)
 {
     const struct bisection_step *step = &m->b->search.steps[c->step];
@@ -323,6 +339,7 @@ static void put_mail(struct mail *m)
             strbuf_puts(m->out, m->markdown ? "\n---\n\n" : "\n\n");
         put_opening(m, &s->found[i]);
         put_table(m, &s->found[i]);
+        put_reasons(m, &s->found[i]);
         put_reproduce(m, s->found[i].lo, s->found[i].hi);
     }
     bisect_put_verdict(m->out, m->b);

@@ -40,7 +40,7 @@ def bisect(*args, count=32, spread="0.01", check=0, build="grep -q no broken && 
     counter = os.path.abspath(".git/counter")
     return assay("bisect", "--good", f"HEAD~{count}", "--build", build,
                  "--run", f"{NOISY} built {counter} {spread}", "--metric", "latency", "--seed", "7",
-                 *args, check=check, timeout=280, **kwargs)
+                 "--no-explain", *args, check=check, timeout=280, **kwargs)
 
 
 def nothing_left(kept=1):
@@ -159,7 +159,7 @@ def commands_run_in_the_folder_where_it_was_started():
     os.chdir("sub")
     try:
         result = assay("bisect", "--good", "HEAD~4", "--run", f"{NOISY} level {counter} 0.01",
-                       "--metric", "latency", check=0)
+                       "--metric", "latency", "--no-explain", check=0)
     finally:
         os.chdir("..")
     contains(result.stdout, "(number 3)")
@@ -190,7 +190,7 @@ def start(*args, build="cp level built", run=None):
     counter = os.path.abspath(".git/counter")
     run = run or f"{NOISY} built {counter} 0.01"
     return subprocess.Popen([ASSAY, "bisect", "--good", "HEAD~16", "--build", build, "--run", run,
-                             "--metric", "latency", "--seed", "7", *args],
+                             "--metric", "latency", "--seed", "7", "--no-explain", *args],
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             stdin=subprocess.DEVNULL)
 
@@ -286,6 +286,30 @@ def trees_are_kept_and_used_again():
     bisect("--dir", ".git/kept", count=8, build=build)
     equal(len(pathlib.Path(log).read_text().split()), built)
     nothing_left()
+
+
+@test
+def the_function_that_accounts_for_it_is_named():
+    git("init", "-q", ".")
+    for number in range(4):
+        pathlib.Path("loops").write_text("40\n" if number >= 2 else "10\n")
+        pathlib.Path("number").write_text(f"{number}\n")
+        git("add", "-A")
+        git("commit", "-qm", f"number {number}")
+    spin = os.path.abspath(target("spin"))
+    result = assay("bisect", "--good", "HEAD~3", "--run", f"{spin} $(cat loops)", "--seed", "7",
+                   "--metric", "user", "--json=r.json", check=0, timeout=280)
+    contains(result.stdout, "(number 2)")
+    contains(result.stdout, "what accounts for it:")
+    reasons = json.loads(pathlib.Path("r.json").read_text())["changes"][0]["reasons"]
+    nothing_left()
+    equal(os.path.exists(".git/assay-bisect/recordings"), False)
+    # The reasons are kept: nothing is run to show them again.
+    again = json.loads(assay("bisect", "--continue", "--json", check=0).stdout)
+    equal(again["changes"][0]["reasons"], reasons)
+    if reasons[0].startswith("cannot be told here"):
+        skip(reasons[0])
+    contains(reasons[0], "main")
 
 
 @test
