@@ -56,6 +56,9 @@ CALLS = {
     "writeseek1": {"lseek": 1, "write": 1}, "writeseek2": {"lseek": 1, "write": 1},
     "writeseek3": {"lseek": 1, "write": 1},
 }
+# The sanitizer's malloc is another, and takes seconds to mark 128 MB as freed.
+TESTS = [name for name in CALLS if not (SANITIZED and name.startswith("malloc"))]
+EVERY = TESTS if SANITIZED else ["all"]
 # What raise() of different C libraries does besides.
 RAISE_MAY = {"getpid", "gettid", "rt_sigprocmask"}
 
@@ -144,7 +147,7 @@ def sixty_tests_are_listed_with_a_line_each():
 
 
 def check_calls(mode):
-    result = scale("all", "--calls", mode, "--json")
+    result = scale(*EVERY, "--calls", mode, "--json")
     if "not permitted" in result.stdout or "cannot be seen" in result.stdout:
         skip("system calls cannot be counted here: no tracepoint raw_syscalls:sys_enter for us")
     data = json.loads(result.stdout)
@@ -158,15 +161,13 @@ def check_calls(mode):
     for one in data["results"]:
         name = one["test"]
         seen.add(name)
-        if SANITIZED and name.startswith("malloc"):
-            continue  # the sanitizer's malloc is another
         expected = {call: round(one["ops"] * (1 / pages if share == "page" else share))
                     for call, share in CALLS[name].items()}
         counted = {call: count for call, count in one["calls"].items()
                    if not (name == "signal1" and call in RAISE_MAY)}
         equal(counted, expected, f"{name}: calls in {one['ops']} operations")
         equal(one["calls_as_announced"], True, name)
-    equal(seen, set(CALLS), "tests")
+    equal(seen, set(TESTS), "tests")
 
 
 @test
@@ -182,29 +183,26 @@ def every_test_makes_its_calls_as_thread():
 @test
 def the_count_of_calls_is_that_of_another_counter():
     def counted(ops):
-        result = assay("stat", "--json", "-e", "syscalls:sys_enter_dup", "--", SCALE, "dup1",
-                       "--ops", ops, "-t", "1")
-        match = re.search(r'"event": "syscalls:sys_enter_dup".*?"(?:value|mean|count)": ([\d.]+)',
-                          result.stdout, re.DOTALL)
-        if result.returncode or not match:
-            skip("assay stat cannot count syscalls:sys_enter_dup here")
-        return float(match[1])
+        result = assay("stat", "--json", "-o", "stat.json", "-e", "syscalls:sys_enter_dup", "--", SCALE,
+                       "dup1", "--ops", ops, "-t", "1")
+        data = json.loads(pathlib.Path("stat.json").read_text()) if result.returncode == 0 else {}
+        if not data.get("events") or not data["events"][0]["supported"]:
+            skip("syscalls:sys_enter_dup cannot be counted here")
+        return data["summary"][0]["mean"]
     equal(counted(6000) - counted(1000), 5000)
 
 
 @test
 def every_test_runs_as_processes_and_threads():
-    data = measured("all", *TWO, "--processes", "--threads", "-s", "0.02", "-w", "0",
+    data = measured(*EVERY, *TWO, "--processes", "--threads", "--ops", "300",
                     check=0 if can_direct() else None)
     for failure in data["failures"]:
         if failure["test"] not in ("read3", "read4") or can_direct():
             raise AssertionError(failure)
         contains(failure["reason"], "O_DIRECT")
     for one in data["results"]:
-        if one["ops"] <= 0 or one["ops_per_second"] <= 0:
-            raise AssertionError(one)
-        equal(one["ops"], sum(task["ops"] for task in one["each"]), "sum over the tasks")
-    equal(len(data["results"]) + len(data["failures"]), 120, "measurements")
+        equal([task["ops"] for task in one["each"]], [300, 300], f"{one['test']} {one['mode']}")
+    equal(len(data["results"]) + len(data["failures"]), 2 * len(TESTS), "measurements")
     equal(folders(), [])
 
 
@@ -220,11 +218,11 @@ def a_number_of_operations_is_exact():
 
 @test
 def the_time_is_measured():
-    one = measured("getppid1", "-s", "0.3", "-w", "0", "--interval", "0.1")["results"][0]
-    if one["elapsed_s"] < 0.3:
+    one = measured("getppid1", "-s", "0.5", "-w", "0", "--interval", "0.1")["results"][0]
+    if one["elapsed_s"] < 0.5:
         raise AssertionError(one)
     # Intervals are as long as the clock says: fewer on a machine that oversleeps.
-    between(len(one["interval_ops_per_second"]), 1, 3, "intervals")
+    between(len(one["interval_ops_per_second"]), 1, 5, "intervals")
     between(one["ops"] / one["elapsed_s"] / one["ops_per_second"], 0.999, 1.001, "rate")
 
 
@@ -258,16 +256,16 @@ def tasks_are_pinned_core_by_core():
 @test
 def a_sweep_prints_a_table():
     cpus = len(os.sched_getaffinity(0))
-    text = scale("getppid1", "-t", "1..2" if cpus > 1 else "1", "-s", "0.05", "-w", "0",
+    text = scale("getppid1", "-t", "1..2" if cpus > 1 else "1", "-s", "0.5", "-w", "0",
                  check=0).stdout
     contains(text, "if linear")
     rows = [line.split() for line in text.splitlines() if re.match(r"getppid1 +processes", line)]
     equal([row[2] for row in rows], ["1", "2"] if cpus > 1 else ["1"])
     equal(rows[0][6], "100.0%", "one task is the measure of linear")
-    data = measured("getppid1", "-t", "1,2", "--oversubscribe", "-s", "0.05", "-w", "0")
+    data = measured("getppid1", "-t", "1,2", "--oversubscribe", "-s", "0.5", "-w", "0")
     first, second = data["results"]
     between(second["linear_ops_per_second"] / first["ops_per_second"], 1.9999, 2.0001, "linear")
-    one = scale("getppid1", "-s", "0.05", "-w", "0", check=0).stdout
+    one = scale("getppid1", "-s", "0.5", "-w", "0", check=0).stdout
     contains(one, "CPU time")
 
 
@@ -275,7 +273,7 @@ def a_sweep_prints_a_table():
 def metrics_are_reported():
     def reported(*args):
         read_end, write_end = os.pipe()
-        scale(*args, "-s", "0.05", "-w", "0", check=0, pass_fds=(write_end,),
+        scale(*args, "-s", "0.5", "-w", "0", check=0, pass_fds=(write_end,),
               env=dict(os.environ, ASSAY_METRICS_FD=str(write_end)))
         os.close(write_end)
         with os.fdopen(read_end) as stream:
@@ -373,7 +371,7 @@ def a_task_that_dies_is_an_error_and_ends_all():
 def one_failure_does_not_end_a_sweep():
     def few_files():
         resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))
-    result = scale("getppid1", "poll2", "dup1", "--threads", *TWO, "-s", "0.05", "-w", "0",
+    result = scale("getppid1", "poll2", "dup1", "--threads", *TWO, "-s", "0.5", "-w", "0",
                    preexec_fn=few_files, check=1)
     contains(result.stdout, "failed: poll2")
     contains(result.stdout, "dup1")
