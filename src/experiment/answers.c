@@ -191,6 +191,7 @@ static void answer_all(struct question *q, const char *work)
     }
     answer_saturation(q);
     answer_surprises(q);
+    answer_constants(q);
     answer_efficiency(q, work);
 }
 

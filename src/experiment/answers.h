@@ -19,7 +19,8 @@ struct answer_number {
 };
 
 struct answer {
-    const char *kind;   /* "best", "crossover", "saturation", "surprise", "efficiency", "note" */
+    const char *kind;   /* "best", "crossover", "saturation", "surprise", "constant",
+                           "efficiency", "note" */
     const char *metric; /* what was looked at */
     const char *where;  /* the common factors: "threads=2"; "" for everywhere */
     const char *text;   /* the sentence */

@@ -15,7 +15,7 @@
 #define SURPRISE_SPREADS 5
 #define SURPRISE_SHARE 0.15
 
-static bool counts_workers(const char *name)
+bool counts_workers(const char *name)
 {
     static const char *const words[] = {"thread", "core",   "cpu", "task",      "worker",
                                         "proc",   "client", "job", "connection"};

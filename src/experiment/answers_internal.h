@@ -39,10 +39,14 @@ const char *value_text(struct question *q, double value);
 /* A place between the levels of a numeric factor: "4,710", "2.5". */
 const char *level_text(struct question *q, double level);
 
+/* Whether a factor of this name is a number of threads, processes and the like. */
+bool counts_workers(const char *name);
+
 void answer_best(struct question *q);
 void answer_crossovers(struct question *q);
 void answer_saturation(struct question *q);
 void answer_surprises(struct question *q);
+void answer_constants(struct question *q);
 void answer_efficiency(struct question *q, const char *work);
 void answer_notes(struct question *q, const struct spec *spec);
 

@@ -8,8 +8,9 @@
 #include <math.h>
 #include <stdio.h>
 
-/* More pairs of variants than these are not looked at one by one. */
-enum { VARIANTS_MAX = 8 };
+/* Pairs of more variants than VARIANTS_MAX are not looked at one by one; of more than FEW_VARIANTS
+ * not everything is told. */
+enum { VARIANTS_MAX = 32, FEW_VARIANTS = 4 };
 
 static bool is_better(const struct question *q, double a, double b)
 {
@@ -112,6 +113,7 @@ void answer_best(struct question *q)
 struct duel {
     size_t sizes;           /* the factor */
     const char *base, *new; /* levels of the variant */
+    bool overtakings_only;  /* that one is always better is no news */
 };
 
 static void tell_crossovers(struct question *q, const struct duel *duel, const char *where,
@@ -131,6 +133,8 @@ static void tell_crossovers(struct question *q, const struct duel *duel, const c
         answer_number(answer, "high", x->high);
     }
     const struct axis *axis = &q->axes[duel->sizes];
+    if (duel->overtakings_only)
+        return;
     if (found->state == CROSSOVER_NEW_LOWER || found->state == CROSSOVER_NEW_HIGHER) {
         bool new_wins = (found->state == CROSSOVER_NEW_HIGHER) == higher;
         answer_add(q, "crossover", where, true,
@@ -168,6 +172,32 @@ static void look_for_crossover(struct question *q, size_t cell, void *context)
     free(points);
 }
 
+static bool str_has_word(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+        if ((at == text || at[-1] == ' ') && (!at[length] || at[length] == ' '))
+            return true;
+    return false;
+}
+
+/* Of few variants every pair is told, of many those with the baseline and those that cross.  Along
+ * a number of threads only crossings are told where there is another number to look along. */
+static bool overtakings_only(const struct question *q, size_t factor, const char *base,
+                             const char *new)
+{
+    size_t numeric = 0;
+    for (size_t f = 0; f < q->d->factor_count; f++)
+        numeric += f != q->variant && q->axes[f].numbers && q->axes[f].count > 1;
+    if (numeric > 1 && counts_workers(q->d->factors[factor]))
+        return true;
+    CLEANUP(memory_freep) char *first = memory_printf("%s=%s", q->d->factors[q->variant], base);
+    CLEANUP(memory_freep) char *second = memory_printf("%s=%s", q->d->factors[q->variant], new);
+    const char *baseline = q->d->experiment.baseline;
+    return q->axes[q->variant].count > FEW_VARIANTS && !str_has_word(baseline, first) &&
+           !str_has_word(baseline, second);
+}
+
 void answer_crossovers(struct question *q)
 {
     const struct axis *variants = &q->axes[q->variant];
@@ -181,6 +211,7 @@ void answer_crossovers(struct question *q)
             for (size_t k = i + 1; k < variants->count; k++) {
                 struct duel duel = {
                     .sizes = f, .base = variants->levels[i], .new = variants->levels[k]};
+                duel.overtakings_only = overtakings_only(q, f, duel.base, duel.new);
                 each_context(q, q->variant, f, look_for_crossover, &duel);
             }
     }

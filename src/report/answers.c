@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 
-enum { ANSWERS_OF_A_KIND = 12 };
+enum { ANSWERS_OF_A_KIND = 12, PLACES_MAX = 8 };
 
 static const struct {
     const char *kind, *heading;
@@ -13,15 +13,46 @@ static const struct {
     {"crossover", "At what size does one overtake the other?"},
     {"saturation", "Where do more stop helping?"},
     {"surprise", "Which cells are surprising?"},
+    {"constant", "What is always the same for a variant?"},
     {"efficiency", "What does a unit of work cost?"},
     {"note", "What else do the figures say?"},
 };
 
-static void put_answer(struct strbuf *out, const struct answer *answer)
+/* The same sentence about several places is said once. */
+static bool same_sentence(const struct answer *a, const struct answer *b)
 {
+    return str_eq(a->kind, b->kind) && str_eq(a->metric, b->metric) && str_eq(a->text, b->text);
+}
+
+static void put_places(struct strbuf *out, const struct answers *a, size_t first)
+{
+    size_t places = 0;
+    for (size_t i = first; i < a->count; i++) {
+        if (!same_sentence(&a->items[i], &a->items[first]) || !a->items[i].where[0])
+            continue;
+        if (places < PLACES_MAX)
+            strbuf_printf(out, "%s%s", places ? "; " : "", a->items[i].where);
+        places++;
+    }
+    if (places > PLACES_MAX)
+        strbuf_printf(out, "; and %zu more", places - PLACES_MAX);
+    if (places)
+        strbuf_puts(out, ": ");
+}
+
+static bool was_said(const struct answers *a, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (same_sentence(&a->items[i], &a->items[index]))
+            return true;
+    return false;
+}
+
+static void put_answer(struct strbuf *out, const struct answers *a, size_t index)
+{
+    const struct answer *answer = &a->items[index];
     strbuf_puts(out, "  ");
-    if (answer->where[0])
-        strbuf_printf(out, "%s: ", answer->where);
+    put_places(out, a, index);
     strbuf_put_safe(out, answer->text, strlen(answer->text), 1000);
     strbuf_printf(out, " (%s)\n", answer->metric);
 }
@@ -34,12 +65,12 @@ static void put_kind(struct strbuf *out, const struct answers *a, const char *ki
         for (size_t i = 0; i < a->count; i++) {
             const struct answer *answer = &a->items[i];
             bool first = !str_eq(kind, "crossover") || answer->number_count > 0;
-            if (!str_eq(answer->kind, kind) || first != (pass == 0))
+            if (!str_eq(answer->kind, kind) || first != (pass == 0) || was_said(a, i))
                 continue;
             count++;
             if (count > most)
                 continue;
-            put_answer(out, answer);
+            put_answer(out, a, i);
             shown++;
         }
     if (count > shown)
