@@ -172,6 +172,14 @@ def sockmap_delivers_past_tcp():
 
 
 @test
+def a_receiver_that_is_woken_late_gets_everything():
+    # The last messages are less than what it waits for.
+    verified("--variant", "send/recv-late", "--size", 4096)
+    verified("--variant", "send/recv-late", "--size", 100, "--threads", 2)
+    equal(proofs("recv-late")["verdict"], "proven")
+
+
+@test
 def mapped_pages_hold_what_was_sent():
     for sender in ("send", "vmsplice", "zerocopy"):
         found = verified("--variant", sender, "--receive", "zerocopy-receive", "--size", 65536)
