@@ -18,7 +18,8 @@ struct answer_number {
 };
 
 struct answer {
-    const char *kind;   /* "best", "crossover", "saturation", "surprise", "efficiency" */
+    const char *kind;   /* "best", "crossover", "saturation", "surprise", "constant",
+                           "efficiency" */
     const char *metric; /* what was looked at */
     const char *where;  /* the common factors: "threads=2"; "" for everywhere */
     const char *text;   /* the sentence */

@@ -4,6 +4,8 @@
 #include "base/json.h"
 #include "base/memory.h"
 
+enum { PLACES_MAX = 8 };
+
 static const struct {
     const char *kind, *heading;
 } kinds[] = {
@@ -11,14 +13,40 @@ static const struct {
     {"crossover", "At what size does one overtake the other?"},
     {"saturation", "Where do more stop helping?"},
     {"surprise", "Which cells are surprising?"},
+    {"constant", "What is always the same for a variant?"},
     {"efficiency", "What does a unit of work cost?"},
 };
 
-static void put_answer(struct strbuf *out, const struct answer *answer)
+/* The same sentence about several places is said once. */
+static bool same_sentence(const struct answer *a, const struct answer *b)
 {
+    return str_eq(a->kind, b->kind) && str_eq(a->metric, b->metric) && str_eq(a->text, b->text);
+}
+
+static void put_places(struct strbuf *out, const struct answers *a, size_t first)
+{
+    size_t places = 0;
+    for (size_t i = first; i < a->count; i++) {
+        if (!same_sentence(&a->items[i], &a->items[first]) || !a->items[i].where[0])
+            continue;
+        if (places < PLACES_MAX)
+            strbuf_printf(out, "%s%s", places ? "; " : "", a->items[i].where);
+        places++;
+    }
+    if (places > PLACES_MAX)
+        strbuf_printf(out, "; and %zu more", places - PLACES_MAX);
+    if (places)
+        strbuf_puts(out, ": ");
+}
+
+static void put_answer(struct strbuf *out, const struct answers *a, size_t index)
+{
+    const struct answer *answer = &a->items[index];
+    for (size_t i = 0; i < index; i++)
+        if (same_sentence(&a->items[i], answer))
+            return;
     strbuf_puts(out, "  ");
-    if (answer->where[0])
-        strbuf_printf(out, "%s: ", answer->where);
+    put_places(out, a, index);
     strbuf_put_safe(out, answer->text, strlen(answer->text), 1000);
     strbuf_printf(out, " (%s)\n", answer->metric);
 }
@@ -42,7 +70,7 @@ void report_answers_text(struct strbuf *out, const struct answers *a, bool colou
                 strbuf_printf(out, "\n%s%s%s\n", colour ? "\033[1m" : "", kinds[k].heading,
                               colour ? "\033[0m" : "");
             first = false;
-            put_answer(out, &a->items[i]);
+            put_answer(out, a, i);
         }
     }
     if (a->count == 0)

@@ -131,6 +131,10 @@ static void put_notes(const struct settings *s, const struct run_result *r, cons
                       struct strbuf *out)
 {
     bool alone = s->send->role == ROLE_ALONE;
+    strbuf_printf(out, "copies as claimed (--prove): sending: %s", s->send->claim.words);
+    if (!alone)
+        strbuf_printf(out, "; receiving: %s", s->receive->claim.words);
+    strbuf_putc(out, '\n');
     strbuf_printf(out, "system calls: by the %s%s\n", calls_how(&r->send),
                   s->no_trace ? "" : ", in a window of their own behind the measured one");
     if (!alone && !s->no_trace && !r->receive.copies_traced &&
@@ -182,6 +186,8 @@ void report_json(const struct settings *s, const struct run_result *r, const str
     json_u64(&j, "fields", s->fields);
     json_u64(&j, "batch", s->batch);
     json_u64(&j, "cpus", r->send.cpus);
+    json_string(&j, "claim_send", s->send->claim.words);
+    json_string(&j, "claim_receive", s->receive ? s->receive->claim.words : NULL);
     json_string(&j, "calls_counted_by", r->send.calls_traced ? "tracepoint" : "loop");
     json_bool(&j, "copies_counted", r->receive.copies_traced);
     json_object(&j, "metrics");

@@ -59,7 +59,7 @@ static int start_side(struct side *side, struct report *report, pid_t *ret_pid, 
     report->code = code;
     if (code == 0)
         exit(0); /* not _exit: leaks are looked for */
-    _exit(1); /* threads may still hang */
+    _exit(1);    /* threads may still hang */
 }
 
 static const char *side_name(const struct side *side)

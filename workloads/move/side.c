@@ -19,6 +19,7 @@
 #include <sys/random.h>
 
 enum {
+    GREETING_MS = 5000, /* for a stranger's first words: others wait meanwhile */
     ANSWER_MS = 20000,  /* for a step that the other side takes at once, on a busy machine */
     CONNECT_MS = 10000, /* for one connection */
     DRAIN_MS = 30000,   /* for what is still under way at the end */
@@ -30,6 +31,7 @@ struct controller {
     struct workers workers;
     uint64_t peer_pid;
     uint64_t nonce;
+    bool connected; /* the sender has said so */
     uint16_t ports[THREADS_MAX];
 };
 
@@ -43,23 +45,23 @@ struct preface {
     uint64_t nonce, index;
 };
 
-static int greet(int fd, uint64_t *pid, struct error *err)
+static int greet(int fd, uint64_t *pid, int timeout_ms, struct error *err)
 {
     *pid = (uint64_t)getpid();
     int r = control_send_numbers(fd, CONTROL_HELLO, pid, 1, err);
-    return r ? r : control_expect_numbers(fd, CONTROL_HELLO, pid, 1, ANSWER_MS, err);
+    return r ? r : control_expect_numbers(fd, CONTROL_HELLO, pid, 1, timeout_ms, err);
 }
 
 int side_greet(int control_fd, struct error *err)
 {
     uint64_t pid;
-    return greet(control_fd, &pid, err);
+    return greet(control_fd, &pid, GREETING_MS, err);
 }
 
 static int hello(struct controller *c, struct error *err)
 {
     uint64_t pid = 0;
-    int r = greet(c->side->control_fd, &pid, err);
+    int r = greet(c->side->control_fd, &pid, ANSWER_MS, err);
     c->peer_pid = c->side->remote ? 0 : pid;
     return r;
 }
@@ -196,7 +198,7 @@ static int connect_all(struct controller *c, struct error *err)
         if (fd < 0)
             return error_wrap(err, fd, "connection %llu", (unsigned long long)i);
         c->workers.list[i].link.fd = fd;
-        struct preface preface = {ready[0], i};
+        struct preface preface = {htole64(ready[0]), htole64(i)};
         if (!udp && send(fd, &preface, sizeof(preface), MSG_NOSIGNAL) != sizeof(preface))
             r = error_errno(err, -errno, "connection %llu: greeting the receiver",
                             (unsigned long long)i);
@@ -262,13 +264,18 @@ static int sender_body(struct controller *c, struct error *err)
 
 static int open_ports(struct controller *c, struct error *err)
 {
-    const char *address = c->s->transport == TRANSPORT_VETH ? VETH_RECEIVER_ADDRESS ":0"
-                          : c->side->remote                 ? "0"
-                                                            : "127.0.0.1:0";
+    const char *address =
+        c->s->transport == TRANSPORT_VETH ? VETH_RECEIVER_ADDRESS ":0" : "127.0.0.1:0";
     struct endpoint at;
     int r = endpoint_parse(address, true, &at, err);
     if (r < 0)
         return r;
+    if (c->side->remote) { /* where the sender has reached this host */
+        at.length = sizeof(at.address);
+        if (getsockname(c->side->control_fd, (struct sockaddr *)&at.address, &at.length) < 0)
+            return error_errno(err, -errno, "the control connection");
+        endpoint_set_port(&at, 0);
+    }
     bool udp = c->s->transport == TRANSPORT_UDP;
     for (size_t i = 0; i < (udp ? c->s->threads : 1); i++) {
         int fd = !udp && c->side->listen_fd >= 0 ? c->side->listen_fd
@@ -288,21 +295,21 @@ static int open_ports(struct controller *c, struct error *err)
 }
 
 /* One connection that knows the nonce takes its place; another is closed. */
-static int admit(struct controller *c, int fd, size_t *admitted)
+static void admit(struct controller *c, int fd, size_t *admitted)
 {
-    struct preface preface;
+    struct preface preface = {0};
     struct timeval limit = {.tv_sec = 5}, none = {0};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     ssize_t got = recv(fd, &preface, sizeof(preface), MSG_WAITALL);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none));
-    if (got != sizeof(preface) || preface.nonce != c->nonce || preface.index >= c->s->threads ||
-        c->workers.list[preface.index].link.fd >= 0) {
+    uint64_t index = le64toh(preface.index);
+    if (got != sizeof(preface) || le64toh(preface.nonce) != c->nonce || index >= c->s->threads ||
+        c->workers.list[index].link.fd >= 0) {
         close(fd);
-        return 0;
+        return;
     }
-    c->workers.list[preface.index].link.fd = fd;
+    c->workers.list[index].link.fd = fd;
     (*admitted)++;
-    return 0;
 }
 
 static int accept_all(struct controller *c, struct error *err)
@@ -310,7 +317,7 @@ static int accept_all(struct controller *c, struct error *err)
     uint64_t deadline_ns = clock_now_ns() + (uint64_t)CONNECT_MS * NS_PER_MS * 2;
     for (size_t admitted = 0; admitted < c->s->threads;) {
         struct pollfd fds[2] = {{.fd = c->side->listen_fd, .events = POLLIN},
-                                {.fd = c->side->control_fd, .events = POLLIN}};
+                                {.fd = c->connected ? -1 : c->side->control_fd, .events = POLLIN}};
         if (clock_now_ns() > deadline_ns)
             return error_set(err, -ETIMEDOUT, "only %zu of %llu connections came", admitted,
                              (unsigned long long)c->s->threads);
@@ -322,9 +329,11 @@ static int accept_all(struct controller *c, struct error *err)
             if (fd >= 0)
                 admit(c, fd, &admitted);
         } else if (ready > 0 && fds[1].revents) {
-            /* Before all have come, the sender only speaks of failure. */
+            /* CONNECTED may overtake the last connections; anything else is a failure. */
             int r = control_expect(c->side->control_fd, CONTROL_CONNECTED, NULL, 0, 1000, err);
-            return r ? r : error_set(err, -EPROTO, "the sender has connected to somebody else");
+            if (r < 0)
+                return r;
+            c->connected = true;
         }
     }
     return 0;
@@ -393,7 +402,8 @@ static int receiver_body(struct controller *c, struct error *err)
     use_wires(c);
     r = r ? r : receiver_listens(c, err);
     r = r ? r : workers_open(&c->workers, err);
-    r = r ? r : control_expect(side->control_fd, CONTROL_CONNECTED, NULL, 0, ANSWER_MS, err);
+    if (r == 0 && !c->connected)
+        r = control_expect(side->control_fd, CONTROL_CONNECTED, NULL, 0, ANSWER_MS, err);
     if (r < 0)
         return r;
     workers_go(&c->workers);
