@@ -3,10 +3,10 @@
  * floor CALL SIZE RECEIVE-SIZE STREAMS SECONDS CC: the bare loop of the calls that assay-move
  * makes.
  *
- * CALL is send or memcpy.  A sender and a receiver process with a thread for each connection do
- * nothing but send() and recv(); the receiver's first thread looks at the received bytes after a
- * warm-up and again at the end.  Prints Gbit/s.  What assay-move needs more time than this for, it
- * wastes.
+ * CALL is send, send-late (the receiver is woken when RECEIVE-SIZE bytes are there) or memcpy.  A
+ * sender and a receiver process with a thread for each connection do nothing but send() and recv();
+ * the receiver's first thread looks at the received bytes after a warm-up and again at the end.
+ * Prints Gbit/s.  What assay-move needs more time than this for, it wastes.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,6 +32,7 @@ struct stream {
 };
 
 static struct stream streams[STREAMS_MAX];
+static int is_late;
 
 static void die(const char *what)
 {
@@ -61,6 +62,9 @@ static void *receive_loop(void *argument)
 {
     struct stream *s = argument;
     char *buffer = buffer_of(s->size);
+    int bytes = (int)s->size;
+    if (is_late && setsockopt(s->fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes)) < 0)
+        die("SO_RCVLOWAT");
     for (;;) {
         ssize_t got = recv(s->fd, buffer, s->size, 0);
         if (got <= 0)
@@ -161,7 +165,7 @@ static double measure_memcpy(size_t size, double seconds)
 int main(int argc, char **argv)
 {
     if (argc != 7) {
-        fputs("usage: floor send|memcpy SIZE RECEIVE-SIZE STREAMS SECONDS CC\n", stderr);
+        fputs("usage: floor send|send-late|memcpy SIZE RECEIVE-SIZE STREAMS SECONDS CC\n", stderr);
         return 2;
     }
     size_t size = (size_t)atol(argv[2]), receive = (size_t)atol(argv[3]);
@@ -169,6 +173,7 @@ int main(int argc, char **argv)
     double seconds = atof(argv[5]);
     if (size < 1 || receive < 1 || count < 1 || count > STREAMS_MAX)
         return 2;
+    is_late = strcmp(argv[1], "send-late") == 0;
     double rate = strcmp(argv[1], "memcpy") == 0
                       ? measure_memcpy(size, seconds)
                       : measure_sockets(count, size, receive, seconds, argv[6]);

@@ -16,6 +16,7 @@
  * takes most lines from there and not out of the writer's cache, which is several times slower. */
 #define RING_BYTES (8UL << 20)
 #define COLD_BYTES (256UL << 20)
+#define COPIES_COUNTED 64
 #define LOOK_MS 50 /* how long a waiting end does not look at stop */
 
 static size_t ring_bytes(const struct settings *s)
@@ -169,14 +170,14 @@ static int open_memcpy_cold(struct link *l, struct error *err)
     return open_copier(l, slots ? slots : 1, err);
 }
 
-/* Counting costs as much as copying 64 bytes, so it is done for eight copies at a time; the proofs'
+/* Counting costs as much as copying 64 bytes, so it is done for many copies at a time; the proofs'
  * limit of one message is kept. */
 static int run_memcpy(struct link *l, struct error *err)
 {
     (void)err;
     const struct copier *c = l->state;
     const size_t bytes = l->message_bytes, slots = l->source.slots;
-    const uint64_t group = l->limit < 8 || l->fill ? 1 : 8;
+    const uint64_t group = l->limit < COPIES_COUNTED ? 1 : COPIES_COUNTED;
     size_t slot = 0;
     while (link_going(l)) {
         for (uint64_t i = 0; i < group; i++) {

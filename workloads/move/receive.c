@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BIG_BYTES = 128 << 10, DATAGRAM_BYTES = 64 << 10 };
+enum { BIG_BYTES = 128 << 10, LATE_BYTES = 512 << 10, DATAGRAM_BYTES = 64 << 10 };
 
 struct receiver {
     char *buffer;
@@ -42,6 +42,18 @@ static int open_recv(struct link *l, struct error *err)
 static int open_recv_big(struct link *l, struct error *err)
 {
     return open_with(l, BIG_BYTES, err);
+}
+
+/* TCP wakes this receiver only when as much is there as it asks for: a wake-up for every packet
+ * costs a sender of small messages more than the packet does.  An end of file wakes it in any case.
+ * Not the default, since senders whose small packets fill the window first are slowed down. */
+static int open_recv_late(struct link *l, struct error *err)
+{
+    int r = open_with(l, LATE_BYTES, err);
+    int bytes = r ? 0 : (int)((struct receiver *)l->state)->bytes;
+    if (r == 0 && setsockopt(l->fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes)) < 0)
+        r = error_errno(err, -errno, "SO_RCVLOWAT of %d bytes", bytes);
+    return r;
 }
 
 static int close_recv(struct link *l, struct error *err)
@@ -83,8 +95,10 @@ static int run_with(struct link *l, int flags, struct error *err)
         return run_datagrams(l, flags, err);
     const bool pipe = l->transport == TRANSPORT_PIPE;
     while (link_wants(l)) {
-        ssize_t r =
-            pipe ? read(l->fd, s->buffer, s->bytes) : recv(l->fd, s->buffer, s->bytes, flags);
+        /* Never more than is wanted: recv-late waits for all that it asks for. */
+        size_t bytes = l->limit - count_read(&l->counts->bytes);
+        bytes = bytes < s->bytes ? bytes : s->bytes;
+        ssize_t r = pipe ? read(l->fd, s->buffer, bytes) : recv(l->fd, s->buffer, bytes, flags);
         if (__builtin_expect(r <= 0, 0)) {
             if (r == 0)
                 return 0;
@@ -137,6 +151,17 @@ const struct variant variant_recv_big = {
     .transports = TRANSPORT_SOCKETS | TRANSPORT_PIPE,
     .claim = {COPIES_NOT_MY_SIDE, COPIES_ONE, "kernel to user in recv()"},
     .open = open_recv_big,
+    .run = run_recv,
+    .close = close_recv,
+};
+
+const struct variant variant_recv_late = {
+    .name = "recv-late",
+    .summary = "recv() of 512 KiB, woken when so much is there (SO_RCVLOWAT)",
+    .role = ROLE_RECEIVE,
+    .transports = TRANSPORT_STREAMS_TCP,
+    .claim = {COPIES_NOT_MY_SIDE, COPIES_ONE, "kernel to user in recv()"},
+    .open = open_recv_late,
     .run = run_recv,
     .close = close_recv,
 };

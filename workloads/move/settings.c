@@ -120,6 +120,15 @@ static int split_name(struct settings *s, struct error *err)
     return 0;
 }
 
+/* The only sender that a receive side serves; NULL when it serves any. */
+static const struct variant *sender_of(const struct variant *receive)
+{
+    for (size_t i = 0; variants[i]; i++)
+        if (variants[i]->partner && str_eq(variants[i]->partner, receive->name))
+            return variants[i];
+    return NULL;
+}
+
 /* The variant that was named may be of either side; the other side is then the plain one. */
 static int find_variants(struct settings *s, struct error *err)
 {
@@ -132,7 +141,7 @@ static int find_variants(struct settings *s, struct error *err)
             return error_set(err, -EINVAL, "%s is a receive side, and so is --receive %s", name,
                              s->receive_name);
         s->receive = v;
-        s->send = variant_find("send");
+        s->send = sender_of(v) ? sender_of(v) : variant_find("send");
         return 0;
     }
     s->send = v;
@@ -147,6 +156,9 @@ static int find_variants(struct settings *s, struct error *err)
     s->receive = variant_find(other);
     if (!s->receive)
         return no_variant(other, err);
+    if (s->receive->role == ROLE_RECEIVE && sender_of(s->receive) && !v->partner)
+        return error_set(err, -EINVAL, "%s is the receive side of %s only", other,
+                         sender_of(s->receive)->name);
     if (s->receive->role != ROLE_RECEIVE)
         return error_set(err, -EINVAL,
                          "--receive %s: that is no receive side; --list shows which are", other);

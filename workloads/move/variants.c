@@ -26,6 +26,7 @@ const struct variant *const variants[] = {
     /* receive sides */
     &variant_recv_big,
     &variant_recv,
+    &variant_recv_late,
     &variant_trunc,
     &variant_zerocopy_receive,
 #if HAVE_LIBURING

@@ -16,7 +16,7 @@ extern const struct variant variant_uring_send, variant_uring_sendmsg, variant_u
 /* broken.c */
 extern const struct variant variant_broken;
 /* receive.c */
-extern const struct variant variant_recv, variant_recv_big, variant_trunc;
+extern const struct variant variant_recv, variant_recv_big, variant_recv_late, variant_trunc;
 /* reference.c */
 extern const struct variant variant_vmsplice, variant_sendfile, variant_splice;
 /* limits.c */
