@@ -375,7 +375,10 @@ size_t dataset_factor(const struct dataset *d, const char *name)
 
 size_t dataset_cell(const struct dataset *d, const char *label)
 {
-    size_t low = 0, high = d->cell_count;
+    for (size_t c = 0; !d->by_label && c < d->cell_count; c++)
+        if (str_eq(d->cells[c].label, label))
+            return c;
+    size_t low = 0, high = d->by_label ? d->cell_count : 0;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (strcmp(d->cells[d->by_label[middle]].label, label) < 0)
@@ -383,8 +386,9 @@ size_t dataset_cell(const struct dataset *d, const char *label)
         else
             high = middle;
     }
-    return low < d->cell_count && str_eq(d->cells[d->by_label[low]].label, label) ? d->by_label[low]
-                                                                                  : DATASET_NONE;
+    return d->by_label && low < d->cell_count && str_eq(d->cells[d->by_label[low]].label, label)
+               ? d->by_label[low]
+               : DATASET_NONE;
 }
 
 size_t dataset_headline(const struct dataset *d, size_t *position)

@@ -32,7 +32,7 @@ struct dataset_column {
 
 struct dataset {
     struct store_experiment experiment;
-    size_t *by_label; /* the cells in the order of their labels */
+    size_t *by_label; /* the cells in the order of their labels; NULL: not from a store */
     char *subject;    /* of the commit; NULL when it is not known */
     char **factors;
     size_t factor_count;

@@ -70,6 +70,8 @@ static int collect_metrics(struct collector *c, const struct hole_values *values
         double value = NAN;
         int r =
             extract_metric(m, printed, strbuf_text(&s->result.kept_stdout), values, &value, err);
+        if (r < 0 && m->optional)
+            continue;
         if (r == 0)
             r = collect_plain(c, m->name, unit,
                               m->better_given ? m->better : better_of(m->name, unit), "metric",

@@ -87,6 +87,7 @@ struct spec_metric {
     const char *name, *unit;
     enum metric_better better;
     bool better_given, headline;
+    bool optional; /* not every cell reports it */
     enum metric_source source;
     const char *pattern; /* regular expression or JSON path */
     const char *file;    /* where to look, with holes; NULL for standard output */

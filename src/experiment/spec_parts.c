@@ -204,7 +204,7 @@ static int read_note(struct spec_reader *r, const struct tree *value, struct spe
 static int read_metric_keys(struct spec_reader *r, const struct tree *value, struct spec_metric *m)
 {
     static const char *const keys[] = {"unit", "better", "headline", "regex",
-                                       "json", "file",   "note"};
+                                       "json", "file",   "optional", "note"};
     const struct tree *regex = tree_get(value, "regex"), *json = tree_get(value, "json"),
                       *better = tree_get(value, "better"), *unit = tree_get(value, "unit"),
                       *headline = tree_get(value, "headline"), *file = tree_get(value, "file"),
@@ -222,6 +222,8 @@ static int read_metric_keys(struct spec_reader *r, const struct tree *value, str
         code = spec_want_bool(r, headline, "headline", &m->headline);
     if (code == 0 && file)
         code = spec_want_text(r, file, "file", &m->file);
+    if (code == 0 && tree_get(value, "optional"))
+        code = spec_want_bool(r, tree_get(value, "optional"), "optional", &m->optional);
     if (code == 0 && note)
         code = read_note(r, note, m);
     if (code == 0 && regex)

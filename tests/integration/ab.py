@@ -62,7 +62,7 @@ def alive(marker):
             state = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0]
         except OSError:
             continue
-        if marker in line and state != "Z" and int(pid) != os.getpid():
+        if marker in line.split("\0") and state != "Z" and int(pid) != os.getpid():
             found.append(line)
     return found
 
@@ -80,13 +80,13 @@ def gone(marker):
 
 @test
 def a_planted_difference_is_found():
-    document, text = ab("-r", 10, *QUIET, "sleep 0.002", "sleep 0.06")
+    document, text = ab("-r", 10, *QUIET, "sleep 0.002", "sleep 0.3")
     found = comparison(document, "wall")
     equal((found["verdict"], found["stands"], found["paired"]), ("worse", True, True))
     if not found["low"] > 1.5:
         raise AssertionError(f"thirty times slower, and the interval is {found}")
     contains(text, "× slower [")
-    document, text = ab("-r", 10, *QUIET, "sleep 0.06", "sleep 0.002")
+    document, text = ab("-r", 10, *QUIET, "sleep 0.3", "sleep 0.002")
     equal(comparison(document, "wall")["verdict"], "better")
     contains(text, "× faster [")
 
@@ -118,7 +118,7 @@ def counters_tell_programs_apart():
 def metrics_that_do_not_differ_are_folded():
     # Once in a while sys differs by chance; not four times in a row.
     for _ in range(4):
-        _, text = ab("-r", 10, "sleep 0.001", "sleep 0.03")
+        _, text = ab("-r", 10, "sleep 0.001", "sleep 0.3")
         equal(len(re.findall(r"^ wall ", text, re.MULTILINE)), 1, "tables of wall")
         if not re.search(r"^ sys +median", text, re.MULTILINE):
             break
@@ -164,8 +164,8 @@ def few_rounds_are_called_too_few():
 
 @test
 def more_than_two_commands_and_another_reference():
-    document, text = ab("-r", 8, *QUIET, "-n", "quick", "-n", "slow", "-n", "middle", "--reference",
-                        "slow", "sleep 0.001", "sleep 0.09", "sleep 0.03")
+    document, text = ab("-r", 10, *QUIET, "-n", "quick", "-n", "slow", "-n", "middle", "--reference",
+                        "slow", "sleep 0.001", "sleep 0.4", "sleep 0.1")
     equal([command["is_reference"] for command in document["commands"]], [False, True, False])
     for index in (0, 2):
         equal(comparison(document, "wall", index)["verdict"], "better", f"command {index}")
@@ -713,7 +713,7 @@ def google_benchmarks_format():
 
 @test
 def markdown_is_a_table():
-    result = assay("ab", "-r", 8, *QUIET, "--markdown", "sleep 0.001", "sleep 0.05", check=0)
+    result = assay("ab", "-r", 8, *QUIET, "--markdown", "sleep 0.001", "sleep 0.3", check=0)
     lines = result.stdout.splitlines()
     contains(lines[0], "| metric | command | median |")
     contains(result.stdout, "× slower")
