@@ -3,6 +3,7 @@
  * Receive sides that block in a call: recv (a message's size at a time, as most programs do),
  * recv-big (as much as there is), trunc (TCP takes the data off the queue without copying it).
  */
+#include "calls.h"
 #include "settings.h"
 #include "variants.h"
 
@@ -60,7 +61,7 @@ static int run_datagrams(struct link *l, int flags, struct error *err)
 {
     const struct receiver *s = l->state;
     while (link_wants(l)) {
-        ssize_t r = recv(l->fd, s->buffer, s->bytes, flags);
+        ssize_t r = call_recv(l->fd, s->buffer, s->bytes, flags);
         if (r < 0) {
             if (errno != EAGAIN && errno != EINTR && errno != ECONNREFUSED)
                 return link_failed(l, "recv", -errno, err);
@@ -83,8 +84,8 @@ static int run_with(struct link *l, int flags, struct error *err)
         return run_datagrams(l, flags, err);
     const bool pipe = l->transport == TRANSPORT_PIPE;
     while (link_wants(l)) {
-        ssize_t r =
-            pipe ? read(l->fd, s->buffer, s->bytes) : recv(l->fd, s->buffer, s->bytes, flags);
+        ssize_t r = pipe ? call_read(l->fd, s->buffer, s->bytes)
+                         : call_recv(l->fd, s->buffer, s->bytes, flags);
         if (__builtin_expect(r <= 0, 0)) {
             if (r == 0)
                 return 0;
