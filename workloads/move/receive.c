@@ -3,6 +3,7 @@
  * Receive sides that block in a call: recv (a message's size at a time, as most programs do),
  * recv-big (as much as there is), trunc (TCP takes the data off the queue without copying it).
  */
+#include "calls.h"
 #include "settings.h"
 #include "variants.h"
 
@@ -72,7 +73,7 @@ static int run_datagrams(struct link *l, int flags, struct error *err)
 {
     const struct receiver *s = l->state;
     while (link_wants(l)) {
-        ssize_t r = recv(l->fd, s->buffer, s->bytes, flags);
+        ssize_t r = call_recv(l->fd, s->buffer, s->bytes, flags);
         if (r < 0) {
             if (errno != EAGAIN && errno != EINTR && errno != ECONNREFUSED)
                 return link_failed(l, "recv", -errno, err);
@@ -98,7 +99,8 @@ static int run_with(struct link *l, int flags, struct error *err)
         /* Never more than is wanted: recv-late waits for all that it asks for. */
         size_t bytes = l->limit - count_read(&l->counts->bytes);
         bytes = bytes < s->bytes ? bytes : s->bytes;
-        ssize_t r = pipe ? read(l->fd, s->buffer, bytes) : recv(l->fd, s->buffer, bytes, flags);
+        ssize_t r = pipe ? call_read(l->fd, s->buffer, bytes)
+                         : call_recv(l->fd, s->buffer, bytes, flags);
         if (__builtin_expect(r <= 0, 0)) {
             if (r == 0)
                 return 0;

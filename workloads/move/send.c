@@ -5,6 +5,7 @@
  * What is compared here is calls, not copies: each of these is copied once by the kernel, copy-send
  * once more in user space.
  */
+#include "calls.h"
 #include "settings.h"
 #include "variants.h"
 
@@ -20,7 +21,7 @@
 static int send_rest(struct link *l, const char *at, size_t left, struct error *err)
 {
     while (left) {
-        ssize_t r = write(l->fd, at, left);
+        ssize_t r = call_write(l->fd, at, left);
         if (r < 0 && errno != EINTR)
             return link_failed(l, "send", -errno, err);
         if (r > 0) {
@@ -47,7 +48,7 @@ static int run_write(struct link *l, size_t bytes, uint64_t messages, struct err
     while (link_going(l)) {
         for (uint64_t i = 0; i < messages; i++)
             source_fill(l, i);
-        ssize_t r = write(l->fd, buffer, bytes);
+        ssize_t r = call_write(l->fd, buffer, bytes);
         if (r != (ssize_t)bytes) {
             int code = short_send(l, buffer, bytes, r, err);
             if (code)
@@ -67,7 +68,7 @@ static int run_sends(struct link *l, uint64_t messages, struct error *err)
     while (link_going(l)) {
         for (uint64_t i = 0; i < messages; i++)
             source_fill(l, i);
-        ssize_t r = send(l->fd, buffer, bytes, 0);
+        ssize_t r = call_send(l->fd, buffer, bytes, 0);
         if (__builtin_expect(r != (ssize_t)bytes, 0)) {
             int code = short_send(l, buffer, bytes, r, err);
             if (code)
@@ -118,8 +119,8 @@ static int run_send8(struct link *l, struct error *err)
     while (link_going(l)) {
         source_fill(l, 0);
         for (size_t f = 0; f < fields; f++) {
-            ssize_t r = pipe ? write(l->fd, pieces[f].iov_base, pieces[f].iov_len)
-                             : send(l->fd, pieces[f].iov_base, pieces[f].iov_len, 0);
+            ssize_t r = pipe ? call_write(l->fd, pieces[f].iov_base, pieces[f].iov_len)
+                             : call_send(l->fd, pieces[f].iov_base, pieces[f].iov_len, 0);
             if (__builtin_expect(r != (ssize_t)pieces[f].iov_len, 0)) {
                 int code = short_send(l, pieces[f].iov_base, pieces[f].iov_len, r, err);
                 if (code)
@@ -160,7 +161,8 @@ static int run_copy_send(struct link *l, struct error *err)
             memcpy(to, pieces[f].iov_base, pieces[f].iov_len);
             to += pieces[f].iov_len;
         }
-        ssize_t r = pipe ? write(l->fd, gathered, bytes) : send(l->fd, gathered, bytes, 0);
+        ssize_t r =
+            pipe ? call_write(l->fd, gathered, bytes) : call_send(l->fd, gathered, bytes, 0);
         if (__builtin_expect(r != (ssize_t)bytes, 0)) {
             int code = short_send(l, gathered, bytes, r, err);
             if (code)
@@ -198,7 +200,7 @@ static int run_gathers(struct link *l, uint64_t messages, struct error *err)
     while (link_going(l)) {
         for (uint64_t i = 0; i < messages; i++)
             source_fill(l, i);
-        ssize_t r = pipe ? writev(l->fd, pieces, (int)count) : sendmsg(l->fd, &header, 0);
+        ssize_t r = pipe ? call_writev(l->fd, pieces, count) : call_sendmsg(l->fd, &header, 0);
         if (__builtin_expect(r != (ssize_t)bytes, 0)) {
             int code = short_sendmsg(l, pieces, count, r, err);
             if (code)

@@ -9,6 +9,7 @@
  */
 #include "zerocopy.h"
 #include "base/memory.h"
+#include "calls.h"
 #include "settings.h"
 #include "variants.h"
 
@@ -123,7 +124,7 @@ static ssize_t send_pieces(struct link *l, struct iovec *pieces, size_t count, s
 {
     struct zerocopy *z = l->state;
     const struct msghdr m = {.msg_iov = pieces, .msg_iovlen = count};
-    ssize_t r = sendmsg(l->fd, &m, MSG_ZEROCOPY);
+    ssize_t r = call_sendmsg(l->fd, &m, MSG_ZEROCOPY);
     count_add(&l->counts->calls, 1);
     if (r < 0)
         return -errno;
