@@ -55,13 +55,13 @@ static int run_ring_send(struct link *l, struct error *err)
     const uint64_t batch = l->settings->batch;
     uint64_t unpublished = 0;
     while (link_going(l)) {
-        source_fill(l, 0);
         void *to = shm_ring_claim(e, LOOK_MS);
         if (!to) {
             if (shm_ring_is_closed(e))
                 return link_failed(l, "the ring", -EPIPE, err);
             continue;
         }
+        source_fill(l, 0);
         memcpy(to, message, l->message_bytes);
         shm_ring_wrote(e);
         if (++unpublished == batch) {
