@@ -12,7 +12,7 @@
 
 struct answers_options {
     const char *db, *variant, *work;
-    bool json;
+    bool all, json;
 };
 
 #define O(field) offsetof(struct answers_options, field)
@@ -21,22 +21,10 @@ static const struct option options[] = {
     {0, "db", OPTION_STRING, O(db), "PATH", CMD_DB_HELP, "file"},
     {0, "variant", OPTION_STRING, O(variant), "FACTOR", "the factor whose values are rivals", NULL},
     {0, "work", OPTION_STRING, O(work), "METRIC", "the metric that counts the work done", NULL},
+    {'a', "all", OPTION_FLAG, O(all), NULL, "every answer, not only the first of each kind", NULL},
     {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON", NULL},
     {0},
 };
-
-/* The metric that the spec, as it was run, calls the work; the caller frees it. */
-static char *work_of_spec(struct store *store, int64_t id)
-{
-    CLEANUP(memory_freep) char *text = NULL;
-    struct spec s;
-    if (store_document(store, id, "spec", &text, NULL) < 0 ||
-        spec_parse(&s, "spec", text, strlen(text), false, NULL) < 0)
-        return NULL;
-    char *work = s.work ? memory_strdup(s.work) : NULL;
-    spec_done(&s);
-    return work;
-}
 
 static int answer(const struct answers_options *o, const char *word, struct error *err)
 {
@@ -50,15 +38,20 @@ static int answer(const struct answers_options *o, const char *word, struct erro
         r = dataset_load(&d, store, id, err);
     if (r < 0)
         return r;
-    CLEANUP(memory_freep) char *own = o->work ? NULL : work_of_spec(store, id);
+    CLEANUP(memory_freep) char *text = NULL;
+    struct spec spec;
+    bool has_spec = store_document(store, id, "spec", &text, NULL) == 0 &&
+                    spec_parse(&spec, "spec", text, strlen(text), false, NULL) == 0;
     struct answers a;
-    r = answers_find(&a, &d, o->variant, o->work ? o->work : own, err);
+    r = answers_find(&a, &d, has_spec ? &spec : NULL, o->variant, o->work, err);
+    if (has_spec)
+        spec_done(&spec);
     if (r == 0) {
         CLEANUP(strbuf_done) struct strbuf out = {0};
         if (o->json)
             report_answers_json(&out, &a);
         else
-            report_answers_text(&out, &a, term_has_colour(STDOUT_FILENO));
+            report_answers_text(&out, &a, o->all, term_has_colour(STDOUT_FILENO));
         fputs(strbuf_text(&out), stdout);
     }
     answers_done(&a);

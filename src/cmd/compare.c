@@ -4,10 +4,12 @@
 #include "base/memory.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "experiment/embedded.h"
 #include "report/compare.h"
 
 #include <errno.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct compare_options {
@@ -120,6 +122,40 @@ static int compare_runs(const struct compare_options *o, struct store *store, co
     return r;
 }
 
+/* A report of assay html, or what assay ab --json wrote, and no experiment of the store. */
+static bool is_file(const char *word)
+{
+    struct stat st;
+    return stat(word, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static int read_side(struct embedded *e, const char *path, struct error *err)
+{
+    int r = embedded_read_file(e, path, err);
+    if (r == 0 && e->set_count != 1)
+        r = error_set(err, -EINVAL,
+                      "%s holds %zu experiments; a comparison takes one from each file", path,
+                      e->set_count);
+    return r;
+}
+
+static int compare_files(const struct compare_options *o, const char *base, const char *new,
+                         struct error *err)
+{
+    CLEANUP(embedded_done) struct embedded a = {0}, b = {0};
+    int r = read_side(&a, base, err);
+    if (r == 0)
+        r = read_side(&b, new, err);
+    if (r < 0)
+        return r;
+    struct compare c;
+    r = compare_experiments(&c, &a.sets[0], &b.sets[0], err);
+    if (r == 0)
+        print(o, &c);
+    compare_done(&c);
+    return r;
+}
+
 static int run(int argc, char **argv)
 {
     struct error err = {0};
@@ -131,14 +167,18 @@ static int run(int argc, char **argv)
         first = error_set(&err, -EINVAL, "give two experiments, two commits, or two factor=value");
     if (first > 0 && o.lkp + o.json + o.csv + o.markdown > 1)
         first = error_set(&err, -EINVAL, "--lkp, --json, --csv and --markdown exclude each other");
-    bool values = first > 0 && strchr(argv[first], '=');
-    if (first > 0 && values != !!strchr(argv[first + 1], '='))
+    bool files = first > 0 && is_file(argv[first]);
+    bool values = first > 0 && !files && strchr(argv[first], '=');
+    if (first > 0 && files != is_file(argv[first + 1]))
+        first = error_set(&err, -EINVAL, "compare two files or two experiments of the store");
+    if (first > 0 && !files && values != !!strchr(argv[first + 1], '='))
         first = error_set(&err, -EINVAL, "compare two experiments or two factor=value, not both");
     if (first < 0)
         return cmd_usage(&verb_compare, &err);
     CLEANUP(store_closep) struct store *store = NULL;
-    int r = store_open(&store, store_place(o.db), SQL_READ, &err);
-    if (r == 0)
+    int r = files ? compare_files(&o, argv[first], argv[first + 1], &err)
+                  : store_open(&store, store_place(o.db), SQL_READ, &err);
+    if (r == 0 && !files)
         r = values ? compare_values(&o, store, argv[first], argv[first + 1], &err)
                    : compare_runs(&o, store, argv[first], argv[first + 1], &err);
     return r < 0 ? cmd_fail(&verb_compare, &err, EXIT_TROUBLE) : EXIT_DONE;
@@ -151,7 +191,8 @@ const struct verb verb_compare = {
     .examples = "  assay compare 12 15\n"
                 "  assay compare 1a2b3c4 5d6e7f8                by the commits they were run at\n"
                 "  assay compare variant=send8 variant=sendmsg  within the newest experiment\n"
-                "  assay compare 12 15 --lkp\n",
+                "  assay compare 12 15 --lkp\n"
+                "  assay compare old.html new.html              what two reports hold\n",
     .options = options,
     .run = run,
 };

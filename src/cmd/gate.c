@@ -11,6 +11,7 @@
 #include "base/process.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "experiment/git.h"
 #include "experiment/session.h"
 
 #include <errno.h>
@@ -18,7 +19,6 @@
 #include <limits.h>
 #include <math.h>
 #include <stddef.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -58,48 +58,6 @@ static const struct option options[] = {
     {0},
 };
 
-/* Runs a command in a folder; its output is in out, cut to its end. */
-static int run_in(const char *folder, char *const *argv, struct strbuf *out, struct error *err)
-{
-    CLEANUP(fd_closep) int out_fd = memfd_create("assay-gate", MFD_CLOEXEC);
-    struct process_spec spec = {.argv = argv,
-                                .stdin_fd = -1,
-                                .stdout_fd = out_fd,
-                                .stderr_fd = out_fd,
-                                .working_dir = folder};
-    pid_t pid;
-    struct process_result result;
-    int r = process_spawn(&spec, &pid, err);
-    if (r == 0)
-        r = process_wait(pid, &result, err);
-    if (r < 0)
-        return r;
-    char bytes[8192];
-    off_t size = lseek(out_fd, 0, SEEK_END);
-    off_t from = size > 700 ? size - 700 : 0;
-    if (result.status == 0)
-        from = 0;
-    ssize_t got = pread(out_fd, bytes, sizeof(bytes), from);
-    while (got > 0 && bytes[got - 1] == '\n')
-        got--;
-    if (got > 0)
-        strbuf_append(out, bytes, (size_t)got);
-    if (result.status == 0)
-        return 0;
-    CLEANUP(strbuf_done) struct strbuf text = {0};
-    strbuf_put_command(&text, argv);
-    return error_set(err, -ECANCELED, "%s ended with %d and said:\n%s", strbuf_text(&text),
-                     process_exit_code(result.status), strbuf_text(out));
-}
-
-static int git(const char *folder, struct strbuf *out, struct error *err, const char *a,
-               const char *b, const char *c, const char *d, const char *e)
-{
-    char *argv[] = {(char *)"git", (char *)a, (char *)b, (char *)c, (char *)d, (char *)e, NULL};
-    strbuf_clear(out);
-    return run_in(folder, argv, out, err);
-}
-
 /* The base's tree, beside the working tree. */
 struct trees {
     char *top;        /* of the repository */
@@ -115,16 +73,16 @@ static int open_trees(struct trees *t, const char *ref, struct error *err)
     const char *place = getenv("TMPDIR");
     CLEANUP(memory_freep)
     char *temporary = memory_printf("%s/assay-gate-XXXXXX", place && *place ? place : "/tmp");
-    int r = git(".", &out, err, "rev-parse", "--show-toplevel", NULL, NULL, NULL);
+    int r = GIT(".", &out, err, "rev-parse", "--show-toplevel");
     if (r < 0)
         return error_wrap(err, r, "the base needs a git repository");
     t->top = memory_strdup(strbuf_text(&out));
     CLEANUP(memory_freep) char *name = memory_printf("%s^{commit}", ref);
-    r = git(".", &out, err, "rev-parse", "--verify", name, NULL, NULL);
+    r = GIT(".", &out, err, "rev-parse", "--verify", name);
     if (r < 0)
         return error_wrap(err, r, "--base %s", ref);
     t->commit = memory_strdup(strbuf_text(&out));
-    r = git(".", &out, err, "rev-parse", "--show-prefix", NULL, NULL, NULL);
+    r = GIT(".", &out, err, "rev-parse", "--show-prefix");
     if (r < 0)
         return r;
     if (!realpath(".", here) || !mkdtemp(temporary))
@@ -132,18 +90,14 @@ static int open_trees(struct trees *t, const char *ref, struct error *err)
     t->base_top = memory_strdup(temporary);
     t->base = memory_printf("%s/%s", temporary, strbuf_text(&out));
     t->new = memory_strdup(here);
-    r = git(t->top, &out, err, "worktree", "add", "--detach", temporary, t->commit);
+    r = GIT(t->top, &out, err, "worktree", "add", "--detach", temporary, t->commit);
     return r < 0 ? error_wrap(err, r, "checking the base out") : 0;
 }
 
 static void close_trees(struct trees *t)
 {
-    CLEANUP(strbuf_done) struct strbuf out = {0};
-    if (t->base_top) {
-        git(t->top, &out, NULL, "worktree", "remove", "--force", t->base_top, NULL);
-        char *argv[] = {(char *)"rm", (char *)"-rf", t->base_top, NULL};
-        run_in("/", argv, &out, NULL);
-    }
+    if (t->base_top)
+        git_remove_worktree(t->top, t->base_top);
     free(t->top);
     free(t->base_top);
     free(t->base);
@@ -155,9 +109,9 @@ static int build_both(const struct trees *t, const char *command, struct error *
 {
     const char *folders[] = {t->base, t->new};
     for (size_t i = 0; i < ARRAY_COUNT(folders); i++) {
-        char *argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)command, NULL};
+        const char *const argv[] = {"/bin/sh", "-c", command, NULL};
         CLEANUP(strbuf_done) struct strbuf out = {0};
-        int r = run_in(folders[i], argv, &out, err);
+        int r = capture_in(folders[i], argv, &out, err);
         if (r < 0)
             return error_wrap(err, r, "building %s", i ? "the new one" : "the base");
     }

@@ -22,28 +22,6 @@ static size_t other_side(const struct dataset *d, size_t cell, size_t side, cons
     return DATASET_NONE;
 }
 
-static bool compare(const struct dataset *d, size_t metric, size_t base, size_t new,
-                    struct comparison *ret)
-{
-    if (base == DATASET_NONE || new == DATASET_NONE)
-        return false;
-    struct dataset_column a = dataset_column(d, metric, base), b = dataset_column(d, metric, new);
-    CLEANUP(memory_freep) double *first = memory_zalloc(a.count + 1, sizeof(double));
-    CLEANUP(memory_freep) double *second = memory_zalloc(a.count + 1, sizeof(double));
-    size_t i = 0, k = 0, count = 0;
-    while (i < a.count && k < b.count) {
-        if (a.rounds[i] == b.rounds[k]) {
-            first[count] = a.values[i++];
-            second[count++] = b.values[k++];
-        } else if (a.rounds[i] < b.rounds[k]) {
-            i++;
-        } else {
-            k++;
-        }
-    }
-    return count && stats_compare_paired(first, second, count, 0.95, ret, NULL) == 0;
-}
-
 /* The base differs from itself by as much as half of what is asked about. */
 static bool control_fails(const struct comparison *c, double max_regression)
 {
@@ -62,27 +40,20 @@ static char *cell_name(const struct dataset *d, size_t cell, size_t side)
     return text.data ? text.data : memory_strdup("");
 }
 
-static double median_of(const struct dataset *d, size_t metric, size_t cell)
-{
-    struct dataset_column column = dataset_column(d, metric, cell);
-    CLEANUP(memory_freep) double *scratch = memory_zalloc(column.count + 1, sizeof(double));
-    return stats_median(column.values, column.count, scratch);
-}
-
 static void judge_cell(struct gate_result_set *set, const struct dataset *d, size_t metric,
                        size_t cell, size_t side)
 {
     size_t control = other_side(d, cell, side, "control"), new = other_side(d, cell, side, "new");
     const struct store_metric *m = &d->metrics[metric];
     struct gate_row row = {0};
-    if (!compare(d, metric, cell, new, &row.change) ||
-        !compare(d, metric, cell, control, &row.control))
+    if (!dataset_compare(d, metric, cell, new, &row.change) ||
+        !dataset_compare(d, metric, cell, control, &row.control))
         return;
     row.metric = memory_strdup(m->name);
     row.unit = memory_strdup(m->unit);
     row.cell = cell_name(d, cell, side);
-    row.base_median = median_of(d, metric, cell);
-    row.new_median = median_of(d, metric, new);
+    row.base_median = dataset_median(d, metric, cell);
+    row.new_median = dataset_median(d, metric, new);
     row.result = verdict_gate(&row.change, m->better, set->max_regression);
     row.control_failed = control_fails(&row.control, set->max_regression);
     set->control_failed |= row.control_failed;

@@ -23,10 +23,16 @@ const struct verb *const verbs[] = {
     &verb_compare,
     &verb_answers,
     &verb_gate,
+    &verb_bisect,
+    &verb_history,
     &verb_list,
     &verb_show,
     &verb_rm,
     &verb_db,
+    /* to look at and to send */
+    &verb_html,
+    &verb_plot,
+    &verb_serve,
     /* profiles */
     &verb_report,
     &verb_annotate,

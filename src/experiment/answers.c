@@ -75,33 +75,6 @@ void each_context(struct question *q, size_t factor, size_t other,
     }
 }
 
-bool compare_cells(const struct question *q, size_t base, size_t new, struct comparison *ret)
-{
-    struct dataset_column a = dataset_column(q->d, q->metric, base);
-    struct dataset_column b = dataset_column(q->d, q->metric, new);
-    CLEANUP(memory_freep) double *first = memory_zalloc(a.count + 1, sizeof(double));
-    CLEANUP(memory_freep) double *second = memory_zalloc(a.count + 1, sizeof(double));
-    size_t i = 0, k = 0, count = 0;
-    while (i < a.count && k < b.count) {
-        if (a.rounds[i] == b.rounds[k]) {
-            first[count] = a.values[i++];
-            second[count++] = b.values[k++];
-        } else if (a.rounds[i] < b.rounds[k]) {
-            i++;
-        } else {
-            k++;
-        }
-    }
-    return count > 0 && stats_compare_paired(first, second, count, 0.95, ret, NULL) == 0;
-}
-
-double median_of(const struct question *q, size_t metric, size_t cell)
-{
-    struct dataset_column column = dataset_column(q->d, metric, cell);
-    CLEANUP(memory_freep) double *scratch = memory_zalloc(column.count + 1, sizeof(double));
-    return stats_median(column.values, column.count, scratch);
-}
-
 const char *value_text(struct question *q, double value)
 {
     const char *unit = q->d->metrics[q->metric].unit;
@@ -111,11 +84,25 @@ const char *value_text(struct question *q, double value)
     else if (str_eq(unit, "bytes"))
         format_bytes(value, text, sizeof(text));
     else {
-        if (fabs(value) >= 9999.5 && fabs(value) < 1e15)
+        bool is_large = fabs(value) >= 9999.5 && fabs(value) < 1e15;
+        if (is_large)
             format_thousands((uint64_t)rint(fabs(value)), number, sizeof(number));
         else
             snprintf(number, sizeof(number), "%.4g", value);
-        snprintf(text, sizeof(text), "%s%s%s", number, *unit ? " " : "", unit);
+        snprintf(text, sizeof(text), "%s%s%s%s", is_large && value < 0 ? "-" : "", number,
+                 *unit ? " " : "", unit);
+    }
+    return arena_strdup(&q->a->arena, text);
+}
+
+const char *level_text(struct question *q, double level)
+{
+    char text[48];
+    if (level >= 999.5 && level < 1e15) {
+        double unit = pow(10, floor(log10(level)) - 2); /* three digits tell enough */
+        format_thousands((uint64_t)(rint(level / unit) * unit), text, sizeof(text));
+    } else {
+        snprintf(text, sizeof(text), "%.3g", level);
     }
     return arena_strdup(&q->a->arena, text);
 }
@@ -204,13 +191,16 @@ static void answer_all(struct question *q, const char *work)
     }
     answer_saturation(q);
     answer_surprises(q);
+    answer_constants(q);
     answer_efficiency(q, work);
 }
 
-int answers_find(struct answers *a, const struct dataset *d, const char *variant, const char *work,
-                 struct error *err)
+int answers_find(struct answers *a, const struct dataset *d, const struct spec *spec,
+                 const char *variant, const char *work, struct error *err)
 {
     *a = (struct answers){.d = d};
+    if (!work && spec)
+        work = spec->work;
     struct question q = {.a = a, .d = d};
     q.axes = memory_zalloc(d->factor_count + 1, sizeof(*q.axes));
     for (size_t f = 0; f < d->factor_count; f++)
@@ -225,6 +215,8 @@ int answers_find(struct answers *a, const struct dataset *d, const char *variant
     if (r == 0 && asked == 0)
         r = error_set(err, -ENODATA, "experiment %lld has no values of its headline metrics",
                       (long long)d->experiment.id);
+    if (r == 0 && spec)
+        answer_notes(&q, spec);
     free(q.axes);
     return r;
 }

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "experiment/dataset.h"
+#include "experiment/spec.h"
 
 enum { ANSWER_NUMBERS_MAX = 16 };
 
@@ -18,7 +19,8 @@ struct answer_number {
 };
 
 struct answer {
-    const char *kind;   /* "best", "crossover", "saturation", "surprise", "efficiency" */
+    const char *kind;   /* "best", "crossover", "saturation", "surprise", "constant",
+                           "efficiency", "note" */
     const char *metric; /* what was looked at */
     const char *where;  /* the common factors: "threads=2"; "" for everywhere */
     const char *text;   /* the sentence */
@@ -35,9 +37,10 @@ struct answers {
 };
 
 /* `variant` is the factor whose values are rivals; NULL: the baseline's, or the first whose values
- * are no numbers.  `work` is the metric that counts the work done; NULL for none. */
-int answers_find(struct answers *a, const struct dataset *d, const char *variant, const char *work,
-                 struct error *err);
+ * are no numbers.  `work` is the metric that counts the work done; NULL: the spec's.  `spec` may be
+ * NULL; it need not outlive the call. */
+int answers_find(struct answers *a, const struct dataset *d, const struct spec *spec,
+                 const char *variant, const char *work, struct error *err);
 void answers_done(struct answers *a);
 
 #endif

@@ -15,7 +15,7 @@
 #define SURPRISE_SPREADS 5
 #define SURPRISE_SHARE 0.15
 
-static bool counts_workers(const char *name)
+bool counts_workers(const char *name)
 {
     static const char *const words[] = {"thread", "core",   "cpu", "task",      "worker",
                                         "proc",   "client", "job", "connection"};
@@ -46,7 +46,7 @@ static void tell_last_gain(struct question *q, size_t cell, size_t factor, const
         size_t a = cell_with(q->d, cell, factor, axis->levels[k - 1]);
         size_t b = cell_with(q->d, cell, factor, axis->levels[k]);
         struct comparison c;
-        if (a == DATASET_NONE || b == DATASET_NONE || !compare_cells(q, a, b, &c) ||
+        if (a == DATASET_NONE || b == DATASET_NONE || !dataset_compare(q->d, q->metric, a, b, &c) ||
             c.scale != COMPARISON_RATIO)
             continue;
         any = true;
@@ -168,7 +168,7 @@ static void collect_residuals(struct question *q, size_t cell, void *context)
         for (size_t i = 0; i < 3 && usable; i++) {
             at[i] = cell_with(q->d, cell, all->factor, axis->levels[k - 1 + i]);
             x[i] = axis->numbers[k - 1 + i];
-            y[i] = at[i] == DATASET_NONE ? NAN : median_of(q, q->metric, at[i]);
+            y[i] = at[i] == DATASET_NONE ? NAN : dataset_median(q->d, q->metric, at[i]);
             usable = x[i] > 0 && y[i] > 0;
         }
         if (!usable)
@@ -214,7 +214,7 @@ void answer_surprises(struct question *q)
             if (r->distance < SURPRISE_SPREADS * s.mad || r->distance < log1p(SURPRISE_SHARE) ||
                 is_explained(&all, r))
                 continue;
-            double median = median_of(q, q->metric, r->cell);
+            double median = dataset_median(q->d, q->metric, r->cell);
             struct answer *answer =
                 answer_add(q, "surprise", q->d->cells[r->cell].label, false,
                            "%s, where its neighbours in %s let expect %s (%+.0f %%)",

@@ -34,16 +34,20 @@ char *where_without(struct question *q, size_t cell, size_t factor, size_t other
 /* Calls for one cell of each combination of the factors but these two. */
 void each_context(struct question *q, size_t factor, size_t other,
                   void (*fn)(struct question *q, size_t cell, void *context), void *context);
-/* Compares two cells within rounds; false when they have no rounds in common. */
-bool compare_cells(const struct question *q, size_t base, size_t new, struct comparison *ret);
-double median_of(const struct question *q, size_t metric, size_t cell);
 /* The value in its unit. */
 const char *value_text(struct question *q, double value);
+/* A place between the levels of a numeric factor: "4,710", "2.5". */
+const char *level_text(struct question *q, double level);
+
+/* Whether a factor of this name is a number of threads, processes and the like. */
+bool counts_workers(const char *name);
 
 void answer_best(struct question *q);
 void answer_crossovers(struct question *q);
 void answer_saturation(struct question *q);
 void answer_surprises(struct question *q);
+void answer_constants(struct question *q);
 void answer_efficiency(struct question *q, const char *work);
+void answer_notes(struct question *q, const struct spec *spec);
 
 #endif

@@ -8,8 +8,9 @@
 #include <math.h>
 #include <stdio.h>
 
-/* More pairs of variants than these are not looked at one by one. */
-enum { VARIANTS_MAX = 8 };
+/* Pairs of more variants than VARIANTS_MAX are not looked at one by one; of more than FEW_VARIANTS
+ * not everything is told. */
+enum { VARIANTS_MAX = 32, FEW_VARIANTS = 4 };
 
 static bool is_better(const struct question *q, double a, double b)
 {
@@ -30,7 +31,7 @@ static void judge_context(struct question *q, size_t cell, void *context)
     double best_median = NAN, second_median = NAN;
     for (size_t k = 0; k < axis->count; k++) {
         size_t c = cell_with(q->d, cell, q->variant, axis->levels[k]);
-        double median = c == DATASET_NONE ? NAN : median_of(q, q->metric, c);
+        double median = c == DATASET_NONE ? NAN : dataset_median(q->d, q->metric, c);
         if (isnan(median))
             continue;
         if (best == DATASET_NONE || is_better(q, median, best_median)) {
@@ -45,7 +46,7 @@ static void judge_context(struct question *q, size_t cell, void *context)
         }
     }
     struct comparison c;
-    if (second == DATASET_NONE || !compare_cells(q, second, best, &c))
+    if (second == DATASET_NONE || !dataset_compare(q->d, q->metric, second, best, &c))
         return;
     tally->cells++;
     bool certain = comparison_differs(&c);
@@ -112,6 +113,7 @@ void answer_best(struct question *q)
 struct duel {
     size_t sizes;           /* the factor */
     const char *base, *new; /* levels of the variant */
+    bool overtakings_only;  /* that one is always better is no news */
 };
 
 static void tell_crossovers(struct question *q, const struct duel *duel, const char *where,
@@ -123,14 +125,16 @@ static void tell_crossovers(struct question *q, const struct duel *duel, const c
         const struct crossover *x = &found->items[i];
         bool new_wins = x->rises == higher;
         struct answer *answer =
-            answer_add(q, "crossover", where, true, "%s overtakes %s at %s = %.3g [%.3g, %.3g]",
+            answer_add(q, "crossover", where, true, "%s overtakes %s at %s = %s [%s, %s]",
                        new_wins ? duel->new : duel->base, new_wins ? duel->base : duel->new, sizes,
-                       x->size, x->low, x->high);
+                       level_text(q, x->size), level_text(q, x->low), level_text(q, x->high));
         answer_number(answer, "size", x->size);
         answer_number(answer, "low", x->low);
         answer_number(answer, "high", x->high);
     }
     const struct axis *axis = &q->axes[duel->sizes];
+    if (duel->overtakings_only)
+        return;
     if (found->state == CROSSOVER_NEW_LOWER || found->state == CROSSOVER_NEW_HIGHER) {
         bool new_wins = (found->state == CROSSOVER_NEW_HIGHER) == higher;
         answer_add(q, "crossover", where, true,
@@ -155,7 +159,7 @@ static void look_for_crossover(struct question *q, size_t cell, void *context)
         at = at == DATASET_NONE ? at : cell_with(q->d, at, duel->sizes, axis->levels[k]);
         size_t other = at == DATASET_NONE ? at : cell_with(q->d, at, q->variant, duel->new);
         struct comparison c;
-        if (other == DATASET_NONE || !compare_cells(q, at, other, &c) ||
+        if (other == DATASET_NONE || !dataset_compare(q->d, q->metric, at, other, &c) ||
             c.scale != COMPARISON_RATIO || !isfinite(c.low) || !isfinite(c.high))
             continue;
         points[count++] = (struct crossover_point){.size = axis->numbers[k], .comparison = c};
@@ -166,6 +170,32 @@ static void look_for_crossover(struct question *q, size_t cell, void *context)
         crossovers_done(&found);
     }
     free(points);
+}
+
+static bool str_has_word(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+        if ((at == text || at[-1] == ' ') && (!at[length] || at[length] == ' '))
+            return true;
+    return false;
+}
+
+/* Of few variants every pair is told, of many those with the baseline and those that cross.  Along
+ * a number of threads only crossings are told where there is another number to look along. */
+static bool overtakings_only(const struct question *q, size_t factor, const char *base,
+                             const char *new)
+{
+    size_t numeric = 0;
+    for (size_t f = 0; f < q->d->factor_count; f++)
+        numeric += f != q->variant && q->axes[f].numbers && q->axes[f].count > 1;
+    if (numeric > 1 && counts_workers(q->d->factors[factor]))
+        return true;
+    CLEANUP(memory_freep) char *first = memory_printf("%s=%s", q->d->factors[q->variant], base);
+    CLEANUP(memory_freep) char *second = memory_printf("%s=%s", q->d->factors[q->variant], new);
+    const char *baseline = q->d->experiment.baseline;
+    return q->axes[q->variant].count > FEW_VARIANTS && !str_has_word(baseline, first) &&
+           !str_has_word(baseline, second);
 }
 
 void answer_crossovers(struct question *q)
@@ -181,6 +211,7 @@ void answer_crossovers(struct question *q)
             for (size_t k = i + 1; k < variants->count; k++) {
                 struct duel duel = {
                     .sizes = f, .base = variants->levels[i], .new = variants->levels[k]};
+                duel.overtakings_only = overtakings_only(q, f, duel.base, duel.new);
                 each_context(q, q->variant, f, look_for_crossover, &duel);
             }
     }

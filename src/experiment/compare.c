@@ -36,23 +36,6 @@ static bool is_detail(const char *name)
     return false;
 }
 
-static size_t pair_columns(const struct dataset_column *a, const struct dataset_column *b,
-                           double *first, double *second)
-{
-    size_t i = 0, k = 0, count = 0;
-    while (i < a->count && k < b->count) {
-        if (a->rounds[i] == b->rounds[k]) {
-            first[count] = a->values[i++];
-            second[count++] = b->values[k++];
-        } else if (a->rounds[i] < b->rounds[k]) {
-            i++;
-        } else {
-            k++;
-        }
-    }
-    return count;
-}
-
 static bool nothing_varies(const struct compare_row *row)
 {
     return row->base.min == row->base.max && row->new.min == row->new.max &&
@@ -69,7 +52,7 @@ static int compare_columns(const struct compare *c, const struct dataset_column 
     if (!c->within)
         return stats_compare_unpaired(base->values, base->count, new->values, new->count, 0.95,
                                       &row->comparison, NULL);
-    size_t count = pair_columns(base, new, scratch, scratch + base->count);
+    size_t count = dataset_pair(base, new, scratch, scratch + base->count);
     if (count == 0)
         return -ENODATA;
     return stats_compare_paired(scratch, scratch + base->count, count, 0.95, &row->comparison,

@@ -6,6 +6,7 @@
 #include "experiment/dataset.h"
 #include "base/memory.h"
 #include "base/strings.h"
+#include "stats/summary.h"
 
 #include <errno.h>
 
@@ -69,6 +70,22 @@ static size_t cell_of_id(const struct dataset *d, int64_t id)
             high = middle;
     }
     return low < d->cell_count && d->cells[low].id == id ? low : DATASET_NONE;
+}
+
+static int compare_labels(const void *a, const void *b, void *context)
+{
+    const struct dataset *d = context;
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    int order = strcmp(d->cells[x].label, d->cells[y].label);
+    return order ? order : (x > y) - (x < y);
+}
+
+static void index_labels(struct dataset *d)
+{
+    d->by_label = memory_zalloc(d->cell_count + 1, sizeof(*d->by_label));
+    for (size_t c = 0; c < d->cell_count; c++)
+        d->by_label[c] = c;
+    qsort_r(d->by_label, d->cell_count, sizeof(*d->by_label), compare_labels, d);
 }
 
 static int load_levels(struct dataset *d, struct sql *sql, struct error *err)
@@ -248,11 +265,15 @@ int dataset_load(struct dataset *d, struct store *store, int64_t experiment, str
     if (r == 0)
         r = load_cells(d, sql, err);
     if (r == 0)
+        index_labels(d);
+    if (r == 0)
         r = load_levels(d, sql, err);
     if (r == 0)
         r = load_runs(d, sql, err);
     if (r == 0)
         r = load_values(&l, sql, err);
+    if (r == 0)
+        store_document(store, experiment, "subject", &d->subject, NULL);
     if (r == 0)
         deal(&l);
     free(l.values);
@@ -265,6 +286,8 @@ int dataset_load(struct dataset *d, struct store *store, int64_t experiment, str
 void dataset_done(struct dataset *d)
 {
     store_experiment_done(&d->experiment);
+    free(d->subject);
+    free(d->by_label);
     for (size_t c = 0; c < d->cell_count; c++) {
         free(d->cells[c].label);
         free(d->cells[c].command);
@@ -298,6 +321,42 @@ struct dataset_column dataset_column(const struct dataset *d, size_t metric, siz
                                    .count = d->starts[c + 1] - d->starts[c]};
 }
 
+size_t dataset_pair(const struct dataset_column *a, const struct dataset_column *b, double *first,
+                    double *second)
+{
+    size_t i = 0, k = 0, count = 0;
+    while (i < a->count && k < b->count) {
+        if (a->rounds[i] == b->rounds[k]) {
+            first[count] = a->values[i++];
+            second[count++] = b->values[k++];
+        } else if (a->rounds[i] < b->rounds[k]) {
+            i++;
+        } else {
+            k++;
+        }
+    }
+    return count;
+}
+
+bool dataset_compare(const struct dataset *d, size_t metric, size_t base, size_t new,
+                     struct comparison *ret_comparison)
+{
+    if (base == DATASET_NONE || new == DATASET_NONE)
+        return false;
+    struct dataset_column a = dataset_column(d, metric, base), b = dataset_column(d, metric, new);
+    CLEANUP(memory_freep) double *first = memory_zalloc(a.count + 1, sizeof(double));
+    CLEANUP(memory_freep) double *second = memory_zalloc(a.count + 1, sizeof(double));
+    size_t count = dataset_pair(&a, &b, first, second);
+    return count && stats_compare_paired(first, second, count, 0.95, ret_comparison, NULL) == 0;
+}
+
+double dataset_median(const struct dataset *d, size_t metric, size_t cell)
+{
+    struct dataset_column column = dataset_column(d, metric, cell);
+    CLEANUP(memory_freep) double *scratch = memory_zalloc(column.count + 1, sizeof(double));
+    return stats_median(column.values, column.count, scratch);
+}
+
 size_t dataset_metric(const struct dataset *d, const char *name)
 {
     for (size_t m = 0; m < d->metric_count; m++)
@@ -316,10 +375,16 @@ size_t dataset_factor(const struct dataset *d, const char *name)
 
 size_t dataset_cell(const struct dataset *d, const char *label)
 {
-    for (size_t c = 0; c < d->cell_count; c++)
-        if (str_eq(d->cells[c].label, label))
-            return c;
-    return DATASET_NONE;
+    size_t low = 0, high = d->cell_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(d->cells[d->by_label[middle]].label, label) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < d->cell_count && str_eq(d->cells[d->by_label[low]].label, label) ? d->by_label[low]
+                                                                                  : DATASET_NONE;
 }
 
 size_t dataset_headline(const struct dataset *d, size_t *position)

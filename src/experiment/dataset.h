@@ -7,6 +7,7 @@
 #define ASSAY_EXPERIMENT_DATASET_H
 
 #include "experiment/store.h"
+#include "stats/comparison.h"
 
 struct dataset_cell {
     int64_t id;
@@ -31,6 +32,8 @@ struct dataset_column {
 
 struct dataset {
     struct store_experiment experiment;
+    size_t *by_label; /* the cells in the order of their labels */
+    char *subject;    /* of the commit; NULL when it is not known */
     char **factors;
     size_t factor_count;
     struct dataset_cell *cells;
@@ -48,6 +51,14 @@ int dataset_load(struct dataset *d, struct store *store, int64_t experiment, str
 void dataset_done(struct dataset *d);
 
 struct dataset_column dataset_column(const struct dataset *d, size_t metric, size_t cell);
+/* The values of the rounds that both columns have; room for as many as the shorter holds.  Returns
+ * how many. */
+size_t dataset_pair(const struct dataset_column *a, const struct dataset_column *b, double *first,
+                    double *second);
+/* Two cells by a metric, round by round; false when nothing can be said (or a cell is none). */
+bool dataset_compare(const struct dataset *d, size_t metric, size_t base, size_t new,
+                     struct comparison *ret_comparison);
+double dataset_median(const struct dataset *d, size_t metric, size_t cell);
 
 #define DATASET_NONE ((size_t)-1)
 /* The metric of that name, DATASET_NONE when there is none. */

@@ -3,10 +3,13 @@
 #include "experiment/disturbance.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/memory.h"
 #include "base/strings.h"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* From this share of the run on, time that was taken away is worth a mark. */
 #define SHARE 0.02
@@ -14,8 +17,28 @@
 #define PRESSURE_SHARE 0.1
 #define MIGRATIONS_PER_S 200
 
-void disturbance_meter_open(struct disturbance_meter *m)
+/* Where the CPUs have them: x86 with thermal interrupts. */
+static void open_throttles(struct disturbance_meter *m, const char *cpu_folder)
 {
+    CLEANUP(memory_freep)
+    char *pattern = memory_printf("%s/cpu[0-9]*/thermal_throttle/*_throttle_count", cpu_folder);
+    glob_t found;
+    m->throttle_fds = NULL;
+    m->throttle_count = 0;
+    if (glob(pattern, 0, NULL, &found) != 0)
+        return;
+    m->throttle_fds = memory_zalloc(found.gl_pathc, sizeof(*m->throttle_fds));
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        int fd = open(found.gl_pathv[i], O_RDONLY | O_CLOEXEC);
+        if (fd >= 0)
+            m->throttle_fds[m->throttle_count++] = fd;
+    }
+    globfree(&found);
+}
+
+void disturbance_meter_open(struct disturbance_meter *m, const char *cpu_folder)
+{
+    open_throttles(m, cpu_folder);
     m->stat_fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
     m->cpu_fd = open("/proc/pressure/cpu", O_RDONLY | O_CLOEXEC);
     m->io_fd = open("/proc/pressure/io", O_RDONLY | O_CLOEXEC);
@@ -28,6 +51,11 @@ void disturbance_meter_done(struct disturbance_meter *m)
     fd_closep(&m->cpu_fd);
     fd_closep(&m->io_fd);
     fd_closep(&m->memory_fd);
+    for (size_t i = 0; i < m->throttle_count; i++)
+        fd_closep(&m->throttle_fds[i]);
+    free(m->throttle_fds);
+    m->throttle_fds = NULL;
+    m->throttle_count = 0;
 }
 
 static bool read_head(int fd, char *text, size_t size)
@@ -61,12 +89,24 @@ static uint64_t read_pressure_ns(int fd)
     return total_us * NS_PER_US;
 }
 
+static uint64_t read_throttles(const struct disturbance_meter *m)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < m->throttle_count; i++) {
+        char text[32];
+        if (read_head(m->throttle_fds[i], text, sizeof(text)))
+            total += strtoull(text, NULL, 10);
+    }
+    return total;
+}
+
 void disturbance_read(const struct disturbance_meter *m, struct disturbance_totals *ret_totals)
 {
     ret_totals->steal_ns = read_steal_ns(m->stat_fd);
     ret_totals->pressure_cpu_ns = read_pressure_ns(m->cpu_fd);
     ret_totals->pressure_io_ns = read_pressure_ns(m->io_fd);
     ret_totals->pressure_memory_ns = read_pressure_ns(m->memory_fd);
+    ret_totals->throttles = read_throttles(m);
 }
 
 static uint64_t since(uint64_t early, uint64_t late)
@@ -83,6 +123,8 @@ void disturbance_between(const struct disturbance_meter *m, const struct disturb
     d->pressure_cpu_ns = since(early->pressure_cpu_ns, late->pressure_cpu_ns);
     d->pressure_io_ns = since(early->pressure_io_ns, late->pressure_io_ns);
     d->pressure_memory_ns = since(early->pressure_memory_ns, late->pressure_memory_ns);
+    d->has_throttles = m->throttle_count > 0;
+    d->throttles = since(early->throttles, late->throttles);
 }
 
 const char *disturbance_reason(const struct disturbance *d, uint64_t wall_ns)
@@ -93,6 +135,8 @@ const char *disturbance_reason(const struct disturbance *d, uint64_t wall_ns)
     /* One tick of steal may have been a part of a tick only. */
     if ((double)d->steal_ns > limit_ns && d->steal_ns > 10 * NS_PER_MS)
         return "the host took CPU time away";
+    if (d->throttles)
+        return "a CPU was too hot and ran slower";
     if ((double)d->pressure_memory_ns > limit_ns)
         return "memory was short";
     if ((double)d->pressure_cpu_ns > PRESSURE_SHARE * (double)wall_ns)

@@ -202,12 +202,13 @@ static struct run_spec make_spec(const struct sitting *s, const struct making *m
 {
     const struct rounds_spec *spec = s->spec;
     const struct command *command = &spec->contestants[contestant].command;
+    const char *own_dir = spec->contestants[contestant].working_dir;
     bool shown = spec->stdout_to == RUN_SHOW;
     /* A warm-up's output costs nothing that counts, so it is kept to be shown on failure. */
     bool kept = making->is_warmup && spec->stdout_to == RUN_DISCARD;
     return (struct run_spec){.argv = command->argv,
                              .program = command->program,
-                             .working_dir = spec->working_dir,
+                             .working_dir = own_dir ? own_dir : spec->working_dir,
                              .input_path = spec->input_path,
                              .stdout_to = kept ? RUN_KEEP : spec->stdout_to,
                              .stderr_to = shown ? RUN_SHOW : RUN_KEEP,
@@ -247,7 +248,7 @@ static int run_alone(struct sitting *s, const struct making *making, size_t cont
     if (r < 0 || !*ret_go_on)
         return r;
     struct run_spec spec = make_spec(s, making, contestant);
-    s->running = contestant;
+    s->running = s->r->last_started = contestant;
     spec.on_tick = tick;
     spec.tick_context = s;
     r = runner_run(&s->runner, &spec, &s->results[0], err);

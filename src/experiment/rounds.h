@@ -20,6 +20,7 @@ struct contestant {
     size_t combination;              /* of the parameters */
     size_t source_index;             /* of the command as it was given, before parameters */
     char *setup, *prepare, *cleanup; /* command lines for a shell, or NULL */
+    const char *working_dir;         /* NULL for that of the spec */
 };
 
 struct run_record {
@@ -79,7 +80,8 @@ struct rounds {
     const char *bad_metric_is;
     int duet_cpus[2];
     bool duet_shares_core;
-    int start_code; /* negative: a command could not be started, as its exec said */
+    int start_code;      /* negative: a command could not be started, as its exec said */
+    size_t last_started; /* the contestant whose command was started last, or could not be */
 };
 
 struct rounds_spec {

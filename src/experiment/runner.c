@@ -80,7 +80,7 @@ int runner_open(struct runner *r, const struct event_list *events, struct error 
                          .stderr_fd = -1};
     r->last = memory_zalloc(events->count + 1, sizeof(*r->last));
     r->now = memory_zalloc(events->count + 1, sizeof(*r->now));
-    disturbance_meter_open(&r->meter);
+    disturbance_meter_open(&r->meter, "/sys/devices/system/cpu");
     r->metrics_number = free_number(3);
     int res = event_list_parse(&r->move_events, "cpu-migrations", err);
     if (res == 0)

@@ -16,6 +16,7 @@
 
 #include "counters/event.h"
 #include "experiment/build.h"
+#include "experiment/cgroup.h"
 #include "experiment/dataset.h"
 #include "experiment/monitors/monitors.h"
 #include "experiment/runner.h"
@@ -87,7 +88,7 @@ struct session {
     size_t cpu_count;
     char *headline; /* the metric that decides when it is precise enough */
     char *selection;
-    char *left_cgroup; /* where assay was before it went into the spec's cgroup */
+    struct cgroup_stays cgroups; /* that assay went into for the spec's limits */
     /* Where it stands, for progress. */
     enum session_phase phase;
     const char *current; /* label or command */

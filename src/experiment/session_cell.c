@@ -171,6 +171,7 @@ static size_t list_disturbances(const struct run_result *result, struct store_di
         {"pressure-io", (double)d->pressure_io_ns, "ns in which a task waited for storage"},
         {"pressure-memory", (double)d->pressure_memory_ns, "ns in which a task waited for memory"},
         {"migrations", (double)d->migrations, "moves between CPUs"},
+        {"throttled", (double)d->throttles, "times that a CPU was slowed down by heat"},
         {"stalled", (double)d->stalled_ns, "ns in which assay stood still"},
     };
     size_t count = 0;

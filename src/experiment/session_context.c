@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 
 /* What a command prints, without the last line end; false when it fails. */
@@ -58,6 +57,28 @@ char *session_git_commit(const char *folder)
     if (capture(status, &changes) && changes.length)
         strbuf_puts(&commit, "-dirty");
     return commit.data;
+}
+
+char *session_git_subject(const char *folder, const char *commit)
+{
+    size_t length = strlen(commit) - (str_has_suffix(commit, "-dirty") ? strlen("-dirty") : 0);
+    CLEANUP(memory_freep) char *name = memory_printf("%.*s", (int)length, commit);
+    char *log[] = {(char *)"git",
+                   (char *)"-C",
+                   (char *)folder,
+                   (char *)"log",
+                   (char *)"-1",
+                   (char *)"--format=%s",
+                   (char *)"--end-of-options",
+                   name,
+                   (char *)"--",
+                   NULL};
+    struct strbuf subject = {0};
+    if (!*name || !capture(log, &subject) || !subject.length) {
+        strbuf_done(&subject);
+        return memory_strdup("");
+    }
+    return subject.data;
 }
 
 /* Only variables that change what is measured: an environment holds secrets, too. */
@@ -116,72 +137,15 @@ char *session_machine_json(void)
     return out.data;
 }
 
-/* Where this process's control group is, in the second version's hierarchy. */
-static char *own_cgroup(void)
-{
-    CLEANUP(strbuf_done) struct strbuf text = {0};
-    if (file_read("/proc/self/cgroup", &text, NULL) < 0)
-        return NULL;
-    const char *line = strstr(strbuf_text(&text), "0::");
-    if (!line)
-        return NULL;
-    line += 3;
-    return memory_printf("/sys/fs/cgroup%.*s", (int)strcspn(line, "\n"), line);
-}
-
-static int write_setting(const char *folder, const char *name, const char *value, struct error *err)
-{
-    CLEANUP(memory_freep) char *path = memory_printf("%s/%s", folder, name);
-    CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0 || fd_write_all(fd, value, strlen(value)) < 0)
-        return error_errno(err, fd < 0 ? -errno : -EINVAL, "writing %s to %s", value, path);
-    return 0;
-}
-
-static int enter_cgroup(struct session *s, struct error *err)
-{
-    char *before = own_cgroup();
-    if (!before || access(before, W_OK) < 0) {
-        int r = error_set(err, -EACCES,
-                          "cgroup: this process has no writable control group (version 2): %s",
-                          before ? before : "none");
-        free(before);
-        return r;
-    }
-    CLEANUP(memory_freep) char *folder = memory_printf("%s/assay-%d", before, getpid());
-    int r = mkdir(folder, 0755) < 0 ? error_errno(err, -errno, "cgroup: making %s", folder) : 0;
-    for (size_t i = 0; r == 0 && i < s->spec.cgroup.count; i++)
-        r = write_setting(folder, s->spec.cgroup.items[i].name, s->spec.cgroup.items[i].value, err);
-    char pid[24];
-    snprintf(pid, sizeof(pid), "%d", getpid());
-    if (r == 0)
-        r = write_setting(folder, "cgroup.procs", pid, err);
-    if (r < 0) {
-        rmdir(folder);
-        free(before);
-        return r;
-    }
-    s->left_cgroup = before;
-    return 0;
-}
-
 int session_apply_limits(struct session *s, struct error *err)
 {
     int nice = s->options->has_nice ? s->options->nice : s->spec.nice;
     if (nice && setpriority(PRIO_PROCESS, 0, nice) < 0)
         return error_errno(err, -errno, "nice %d (below 0 needs root or CAP_SYS_NICE)", nice);
-    return s->spec.cgroup.count ? enter_cgroup(s, err) : 0;
+    return s->spec.cgroup.count ? cgroup_enter(&s->cgroups, &s->spec.cgroup, err) : 0;
 }
 
 void session_lift_limits(struct session *s)
 {
-    if (!s->left_cgroup)
-        return;
-    char pid[24];
-    snprintf(pid, sizeof(pid), "%d", getpid());
-    CLEANUP(memory_freep) char *folder = memory_printf("%s/assay-%d", s->left_cgroup, getpid());
-    if (write_setting(s->left_cgroup, "cgroup.procs", pid, NULL) == 0)
-        rmdir(folder);
-    free(s->left_cgroup);
-    s->left_cgroup = NULL;
+    cgroup_leave(&s->cgroups);
 }

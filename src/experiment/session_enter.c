@@ -57,6 +57,7 @@ static int begin_new(struct session *s, struct error *err)
     CLEANUP(memory_freep)
     char *commit =
         s->options->commit ? memory_strdup(s->options->commit) : session_git_commit(spec->folder);
+    CLEANUP(memory_freep) char *subject = session_git_subject(spec->folder, commit);
     struct store_new new = {.name = spec->name,
                             .question = spec->question,
                             .spec_text = spec->text,
@@ -65,6 +66,7 @@ static int begin_new(struct session *s, struct error *err)
                             .baseline = baseline,
                             .headline = headline,
                             .git_commit = commit,
+                            .subject = subject,
                             .environment = environment,
                             .machine = machine,
                             .seed = s->seed,

@@ -36,6 +36,7 @@ char *session_environment_json(const struct session *s);
 char *session_machine_json(void);
 /* "" outside of a repository; with "-dirty" when there are changes. */
 char *session_git_commit(const char *folder);
+char *session_git_subject(const char *folder, const char *commit);
 
 /* Priority and control group of all that is run. */
 int session_apply_limits(struct session *s, struct error *err);

@@ -92,6 +92,9 @@ struct spec_metric {
     const char *file;    /* where to look, with holes; NULL for standard output */
     regex_t regex;
     bool regex_ready;
+    const char *note; /* what it means when the value is beyond the limit; NULL for nothing */
+    double note_limit;
+    bool note_above; /* the note is for values above the limit, not below */
     size_t line;
 };
 

@@ -183,12 +183,32 @@ static int compile_pattern(struct spec_reader *r, const struct tree *value, stru
     return 0;
 }
 
+/* {below: 0.1, say: "…"} or with above. */
+static int read_note(struct spec_reader *r, const struct tree *value, struct spec_metric *m)
+{
+    static const char *const keys[] = {"below", "above", "say"};
+    const struct tree *below = tree_get(value, "below"), *above = tree_get(value, "above"),
+                      *say = tree_get(value, "say");
+    const char *text;
+    int code = check_keys(r, value, "key of a note", keys, ARRAY_COUNT(keys));
+    if (code == 0 && (!say || !below == !above))
+        code = spec_fail(r, value->line, "note: takes say, and either below or above");
+    if (code == 0)
+        code = spec_want_text(r, below ? below : above, below ? "below" : "above", &text);
+    if (code == 0 && parse_double(text, &m->note_limit, NULL) < 0)
+        code = spec_fail(r, value->line, "note: '%s' is no number", text);
+    m->note_above = above != NULL;
+    return code == 0 ? spec_want_text(r, say, "say", &m->note) : code;
+}
+
 static int read_metric_keys(struct spec_reader *r, const struct tree *value, struct spec_metric *m)
 {
-    static const char *const keys[] = {"unit", "better", "headline", "regex", "json", "file"};
+    static const char *const keys[] = {"unit", "better", "headline", "regex",
+                                       "json", "file",   "note"};
     const struct tree *regex = tree_get(value, "regex"), *json = tree_get(value, "json"),
                       *better = tree_get(value, "better"), *unit = tree_get(value, "unit"),
-                      *headline = tree_get(value, "headline"), *file = tree_get(value, "file");
+                      *headline = tree_get(value, "headline"), *file = tree_get(value, "file"),
+                      *note = tree_get(value, "note");
     int code = check_keys(r, value, "key of a metric", keys, ARRAY_COUNT(keys));
     if (code == 0 && regex && json)
         code = spec_fail(r, json->line, "metric %s: regex and json exclude each other", m->name);
@@ -202,6 +222,8 @@ static int read_metric_keys(struct spec_reader *r, const struct tree *value, str
         code = spec_want_bool(r, headline, "headline", &m->headline);
     if (code == 0 && file)
         code = spec_want_text(r, file, "file", &m->file);
+    if (code == 0 && note)
+        code = read_note(r, note, m);
     if (code == 0 && regex)
         code = compile_pattern(r, regex, m);
     if (code == 0 && json) {

@@ -40,11 +40,15 @@ int steps_open(struct steps *s, const struct spec *spec, struct error *err)
     s->server_count = spec->setup_count;
     for (size_t i = 0; i < s->server_count; i++)
         s->servers[i] = (struct server){.log_fd = -1, .step = &spec->setups[i]};
-    int r = worker_start(&s->worker, err);
+    bool has_server = false;
+    for (size_t i = 0; i < s->server_count; i++)
+        has_server = has_server || spec->setups[i].background;
+    int r = has_server ? keeper_start(&s->keeper, err) : 0;
+    if (r == 0)
+        r = worker_start(&s->worker, err);
+    s->started = r == 0;
     if (r < 0)
-        free(s->servers);
-    else
-        s->started = true;
+        steps_done(s);
     return r;
 }
 
@@ -256,26 +260,29 @@ static int await_ready(const struct task *t)
     }
 }
 
-static void stop_server(struct server *server)
+static void stop_server(struct steps *s, struct server *server)
 {
-    if (server->pid)
+    if (server->pid) {
         end_process(server->pid);
+        keeper_forget(&s->keeper, server->pid);
+    }
     server->pid = 0;
     fd_closep(&server->log_fd);
 }
 
 static int run_server(struct task *t)
 {
-    stop_server(t->server);
+    stop_server(t->s, t->server);
     t->server->log_fd = memfd_create("assay-server", MFD_CLOEXEC);
     if (t->server->log_fd < 0)
         return error_errno(t->err, -errno, "memfd_create");
     int r = start_step(t, t->server->log_fd, &t->server->pid);
     if (r < 0)
         return r;
+    keeper_add(&t->s->keeper, t->server->pid);
     r = await_ready(t);
     if (r < 0)
-        stop_server(t->server);
+        stop_server(t->s, t->server);
     return r;
 }
 
@@ -317,7 +324,7 @@ int steps_after(struct steps *s, const struct hole_values *values, bool once, st
     int first = 0;
     for (size_t i = s->server_count; i-- > 0;)
         if (s->servers[i].step->once == once)
-            stop_server(&s->servers[i]);
+            stop_server(s, &s->servers[i]);
     for (size_t i = 0; i < s->spec->teardown_count; i++) {
         struct error ignored;
         struct task t = {.s = s,
@@ -355,7 +362,8 @@ int steps_check(struct steps *s, struct error *err)
 void steps_done(struct steps *s)
 {
     for (size_t i = 0; i < s->server_count; i++)
-        stop_server(&s->servers[i]);
+        stop_server(s, &s->servers[i]);
+    keeper_stop(&s->keeper);
     if (s->started)
         worker_stop(&s->worker);
     free(s->servers);

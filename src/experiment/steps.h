@@ -8,6 +8,7 @@
 #define ASSAY_EXPERIMENT_STEPS_H
 
 #include "experiment/holes.h"
+#include "experiment/keeper.h"
 #include "experiment/worker.h"
 
 #include <sys/types.h>
@@ -21,10 +22,10 @@ struct server {
 struct steps {
     const struct spec *spec;
     struct worker worker;
+    struct keeper keeper; /* of the servers, should assay be killed */
     bool started;
     struct server *servers; /* one per setup step */
     size_t server_count;
-    char **environment;
 };
 
 /* s must not move in memory until steps_done, which ends what still runs. */

@@ -66,6 +66,7 @@ struct store_new {
     const char *baseline;    /* "factor=value …", "" for none */
     const char *headline;    /* metric names, separated by newlines */
     const char *git_commit;  /* "" when not in a repository; ends in "-dirty" with changes */
+    const char *subject;     /* the commit's first line, "" when there is none */
     const char *environment; /* JSON */
     const char *machine;     /* the capability record, JSON */
     uint64_t seed;

@@ -79,6 +79,8 @@ int store_begin(struct store *store, const struct store_new *new, int64_t *ret_i
         r = store_add_document(store, id, "environment", new->environment, err);
     if (r == 0)
         r = store_add_document(store, id, "machine", new->machine, err);
+    if (r == 0 && new->subject &&*new->subject)
+        r = store_add_document(store, id, "subject", new->subject, err);
     if (r == 0)
         r = insert_cells(store, id, new, ret_cells, err);
     if (r < 0) {

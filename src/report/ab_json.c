@@ -240,6 +240,8 @@ static void put_disturbance(struct json *j, const struct run_record *run)
         json_u64(j, "pressure_io_ns", d->pressure_io_ns);
         json_u64(j, "pressure_memory_ns", d->pressure_memory_ns);
     }
+    if (d->has_throttles)
+        json_u64(j, "throttles", d->throttles);
     if (d->has_migrations)
         json_u64(j, "migrations", d->migrations);
     json_u64(j, "involuntary_switches", d->involuntary_switches);

@@ -6,7 +6,7 @@
 #include "base/strings.h"
 #include "experiment/answers.h"
 
-void report_answers_text(struct strbuf *out, const struct answers *a, bool colour);
+void report_answers_text(struct strbuf *out, const struct answers *a, bool all, bool colour);
 void report_answers_json(struct strbuf *out, const struct answers *a);
 
 #endif

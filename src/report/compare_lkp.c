@@ -2,8 +2,9 @@
 /*
  * The layout of the kernel test robot's mails, for people who read them: means, spreads above 2 %,
  * changes in percent or, for shares, in percentage points; rows sorted by how many of their monitor
- * changed, then by name.  Which rows are shown is decided by assay's own test, not by the robot's
- * rule, whose rate of false alarms at 3 v 3 runs is 20 % a metric.
+ * changed, then by name.  Medians that differ by 1 % or less (5 % for what is no performance
+ * metric) are left out, as there.  Whether a row changed at all is decided by assay's own test, not
+ * by the robot's rule, whose rate of false alarms at 3 v 3 runs is 20 % a metric.
  */
 #include "base/memory.h"
 #include "report/compare.h"
@@ -175,13 +176,24 @@ static void name_side(const struct dataset *d, const char *name, bool within, ch
         snprintf(ret, size, "%.40s", d->experiment.git_commit);
 }
 
+static void put_side(struct strbuf *out, const char *name, const char *subject)
+{
+    strbuf_printf(out, "  %.10s (\"", name);
+    strbuf_put_safe(out, subject, strlen(subject), 300);
+    strbuf_puts(out, "\")\n");
+}
+
 static void put_sides(struct strbuf *out, const struct compare *c)
 {
     char base[64], new[64];
     name_side(c->base, c->base_name, c->within, base, sizeof(base));
     name_side(c->new, c->new_name, c->within, new, sizeof(new));
-    strbuf_printf(out, "commit: \n  %.10s (\"%s\")\n  %.10s (\"%s\")\n\n", base, c->base_name, new,
-                  c->new_name);
+    const char *base_subject = c->within || !c->base->subject ? c->base_name : c->base->subject;
+    const char *new_subject = c->within || !c->new->subject ? c->new_name : c->new->subject;
+    strbuf_puts(out, "commit: \n");
+    put_side(out, base, base_subject);
+    put_side(out, new, new_subject);
+    strbuf_putc(out, '\n');
     strbuf_printf(out, "%-*.*s %-*.*s \n", BASE_COLUMNS, BASE_COLUMNS, base, NEW_COLUMNS,
                   NEW_COLUMNS, new);
     strbuf_pad(out, '-', BASE_COLUMNS);
@@ -192,6 +204,22 @@ static void put_sides(struct strbuf *out, const struct compare *c)
                      "             \\          |                \\  \n");
 }
 
+/* The robot shows no row whose medians are so close. */
+static bool is_close(const struct compare_row *row)
+{
+    bool is_performance = str_eq(row->kind, "metric") || str_eq(row->kind, "time");
+    double low = fmin(row->base.median, row->new.median);
+    double high = fmax(row->base.median, row->new.median);
+    return low > 0 ? high / low <= (is_performance ? 1.01 : 1.05) : low == high;
+}
+
+static bool shows(const struct compare_view *v, const struct compare_row *row)
+{
+    if (v->all || v->only || row->headline)
+        return report_compare_shows(v, row);
+    return row->changed && !is_close(row);
+}
+
 void report_compare_lkp(struct strbuf *out, const struct compare_view *v)
 {
     const struct compare *c = v->c;
@@ -200,7 +228,7 @@ void report_compare_lkp(struct strbuf *out, const struct compare_view *v)
         size_t count = 0;
         for (size_t i = 0; i < c->row_count; i++) {
             const struct compare_row *row = &c->rows[i];
-            if (row->pair == p && (row->changed || report_compare_shows(v, row)))
+            if (row->pair == p && shows(v, row))
                 make_line(&lines[count++], c, row);
         }
         sort_lines(lines, count);

@@ -42,7 +42,7 @@ void strbuf_put_cost(struct strbuf *out, const struct cost_unit *unit, double va
     strbuf_printf(out, "%.*f", unit->decimals, shown(unit, value));
 }
 
-void strbuf_put_change(struct strbuf *out, const struct cost_unit *unit, double value)
+void strbuf_put_cost_change(struct strbuf *out, const struct cost_unit *unit, double value)
 {
     strbuf_printf(out, "%+.*f", unit->decimals, shown(unit, value));
 }
@@ -50,7 +50,7 @@ void strbuf_put_change(struct strbuf *out, const struct cost_unit *unit, double 
 void strbuf_put_attributed(struct strbuf *out, const struct cost_unit *unit,
                            const struct attributed *a)
 {
-    strbuf_put_change(out, unit, a->change);
+    strbuf_put_cost_change(out, unit, a->change);
     if (isfinite(a->half_width))
         strbuf_printf(out, " ±%.*f", unit->decimals, a->half_width / unit->divisor);
     strbuf_printf(out, " %s", unit->text);

@@ -17,7 +17,7 @@ void cost_unit_choose(struct cost_unit *unit, double largest, bool is_time, cons
 
 /* The number alone; with its sign when it is a change. */
 void strbuf_put_cost(struct strbuf *out, const struct cost_unit *unit, double value);
-void strbuf_put_change(struct strbuf *out, const struct cost_unit *unit, double value);
+void strbuf_put_cost_change(struct strbuf *out, const struct cost_unit *unit, double value);
 /* "+3.1 ±0.8 ns/op"; no ± without an interval. */
 void strbuf_put_attributed(struct strbuf *out, const struct cost_unit *unit,
                            const struct attributed *a);

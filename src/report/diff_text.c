@@ -65,7 +65,7 @@ static struct line *add_line(struct lines *l, const struct cost_unit *unit,
     struct line *line = &l->items[l->count - 1];
     strbuf_put_cost(&line->cells[0], unit, a->a);
     strbuf_put_cost(&line->cells[1], unit, a->b);
-    strbuf_put_change(&line->cells[2], unit, a->change);
+    strbuf_put_cost_change(&line->cells[2], unit, a->change);
     if (isfinite(a->half_width))
         strbuf_printf(&line->cells[2], " ±%.*f", unit->decimals, a->half_width / unit->divisor);
     strbuf_put_share(&line->cells[3], l->no_shares ? NAN : a->share);

@@ -156,31 +156,13 @@ size_t report_baseline_of(const struct dataset *d, size_t cell)
     return DATASET_NONE;
 }
 
-/* The values of rounds that both columns have. */
-static size_t pair_columns(const struct dataset_column *a, const struct dataset_column *b,
-                           double *first, double *second)
-{
-    size_t i = 0, k = 0, count = 0;
-    while (i < a->count && k < b->count) {
-        if (a->rounds[i] == b->rounds[k]) {
-            first[count] = a->values[i++];
-            second[count++] = b->values[k++];
-        } else if (a->rounds[i] < b->rounds[k]) {
-            i++;
-        } else {
-            k++;
-        }
-    }
-    return count;
-}
-
 static void put_verdict(struct strbuf *out, const struct dataset *d, size_t metric, size_t cell,
                         size_t base)
 {
     struct dataset_column a = dataset_column(d, metric, base), b = dataset_column(d, metric, cell);
     CLEANUP(memory_freep) double *first = memory_zalloc(a.count + 1, sizeof(double));
     CLEANUP(memory_freep) double *second = memory_zalloc(a.count + 1, sizeof(double));
-    size_t count = pair_columns(&a, &b, first, second);
+    size_t count = dataset_pair(&a, &b, first, second);
     struct comparison comparison;
     if (count == 0 || stats_compare_paired(first, second, count, 0.95, &comparison, NULL) < 0)
         return;

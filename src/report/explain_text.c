@@ -34,7 +34,7 @@ void report_reason_line(struct strbuf *out, const struct explain *e, const struc
         strbuf_puts(out, ", ");
         strbuf_put_share(out, reason->cost.share);
         strbuf_puts(out, " of the ");
-        strbuf_put_change(out, &unit, e->whole.change);
+        strbuf_put_cost_change(out, &unit, e->whole.change);
         strbuf_printf(out, " %s", unit.text);
     }
     if (reason->cost.below_resolution)
@@ -115,11 +115,11 @@ static void put_reasons(struct strbuf *out, const struct explain_view *v,
     }
     if (rest_count) {
         strbuf_printf(out, "     %zu smaller ones, together ", rest_count);
-        strbuf_put_change(out, unit, rest);
+        strbuf_put_cost_change(out, unit, rest);
         strbuf_printf(out, " %s\n", unit->text);
     }
     strbuf_puts(out, "     unattributed ");
-    strbuf_put_change(out, unit, e->unattributed.change);
+    strbuf_put_cost_change(out, unit, e->unattributed.change);
     strbuf_printf(out, " %s, ", unit->text);
     strbuf_put_share(out, e->unattributed.share);
     strbuf_putc(out, '\n');

@@ -20,7 +20,7 @@
 enum { BLOCKS_MIN = 6 };
 
 static const double block_chance = 0.05; /* widen only for what chance does more seldom */
-static const double small_sample_boost = 3600;
+static const double small_sample_boost = 4700;
 static const double small_sample_alpha = 3;
 
 static double mean_square(const double *values, size_t count)

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import subprocess
 
 from harness import *
 
@@ -80,6 +81,43 @@ def the_table_is_short_and_honest():
     contains(markdown, "| base | new | new / base | n | chance | metric | |")
     csv = assay("compare", "variant=old", "variant=new", "--csv", "--all", check=0).stdout
     contains(csv, "same,,")
+
+
+@test
+def a_figure_beyond_its_limit_gets_its_note():
+    spec = SPEC.replace("metrics: {ops: {unit: op/s, better: higher}}", """metrics:
+  ops: {unit: op/s, better: higher}
+  granted: {unit: '%', note: {below: 1, say: nothing was granted}}
+  heat: {note: {above: 90, say: it was hot}}""")
+    experiment("report('ops', 5, 'op/s')\n"
+               "report('granted', 0.25 if values['variant'] == 'new' else 99, '%')\n"
+               "report('heat', 20)\n", spec)
+    text = assay("answers", check=0).stdout
+    contains(text, "nothing was granted: 0.25 % in 1 of the 2 cells that tell of it (granted)")
+    lacks(text, "hot")
+    for note, words in (("{say: x}", "either below or above"), ("{below: 1}", "takes say"),
+                        ("{below: a, say: x}", "'a' is no number")):
+        pathlib.Path("bad.yaml").write_text(spec.replace("{above: 90, say: it was hot}", note))
+        contains(assay("run", "bad.yaml", check=1).stderr, words)
+
+
+@test
+def the_robot_names_commits_by_their_subjects():
+    def git(*words):
+        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *words],
+                       check=True, capture_output=True)
+    git("init", "-q", ".")
+    for subject, ops in (("sort: by hand", 100), ("sort: \x1b[31m by \"library\"", 200)):
+        git("commit", "-q", "--allow-empty", "-m", subject)
+        experiment(f"report('ops', {ops} + wobble, 'op/s')\nreport('near', {ops} / 1000 + 100)\n",
+                   SPEC.replace("factors: {variant: [old, new]}\n", "")
+                   .replace("baseline: {variant: old}\n", "").replace("{variant}", "x"))
+    text = assay("compare", "1", "2", "--lkp", check=0).stdout
+    contains(text, '("sort: by hand")')
+    contains(text, 'by "library"")')
+    lacks(text, "\x1b")
+    contains(text, "demo.ops")
+    lacks(text, "demo.near")
 
 
 @test

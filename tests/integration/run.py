@@ -62,6 +62,21 @@ def wait_for_runs(count, process):
     raise AssertionError(f"only {len(runs())} runs")
 
 
+def await_true(condition, what):
+    for _ in range(6000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"not after a minute: {what}")
+
+
+def is_running(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def counts(experiment):
     """How many values each cell has, and that no round comes twice."""
     result = []
@@ -294,6 +309,74 @@ counters: [page-faults]
 
 
 @test
+def a_server_does_not_outlive_an_assay_that_was_killed():
+    prepare("""name: s
+command: sh -c 'touch running; sleep 100'
+setup:
+  start: sh -c 'echo $$ > server; sleep 1000 & echo $! >> server; wait'
+  ready: {command: test $(wc -l < server) = 2}
+rounds: 1
+warmup: 0
+""")
+    process = subprocess.Popen([ASSAY, "run", "demo.yaml"], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    await_true(pathlib.Path("running").exists, "the command runs")
+    process.kill()
+    process.wait()
+    for pid in pathlib.Path("server").read_text().split():
+        await_true(lambda pid=pid: not is_running(pid), f"server process {pid} has ended")
+    subprocess.run(["pkill", "-f", "touch running; sleep 100"])
+
+
+def writable_setting():
+    """A limit that this machine allows: the controller, its file, a value and where it is mounted."""
+    kinds = {}
+    for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
+        place, (kind, _, options) = line.split()[4], line.partition(" - ")[2].split()[:3]
+        if kind == "cgroup2":
+            kinds.setdefault("v2", place)
+        elif kind == "cgroup":
+            kinds.update({word: place for word in options.split(",")})
+    for controller, name, value in (("cpu", "cpu.cfs_quota_us", "90000"),
+                                    ("pids", "pids.max", "1000")):
+        if controller in kinds and os.access(kinds[controller], os.W_OK):
+            yield kinds[controller], name, value
+    if "v2" in kinds and os.access(kinds["v2"], os.W_OK):
+        controllers = pathlib.Path(kinds["v2"], "cgroup.controllers").read_text().split()
+        for controller, name, value in (("pids", "pids.max", "1000"),
+                                        ("hugetlb", "hugetlb.2MB.max", "4194304")):
+            if controller in controllers:
+                yield kinds["v2"], name, value
+
+
+@test
+def control_groups_limit_the_runs():
+    settings = list(writable_setting())
+    if os.getuid() or not settings:
+        skip("no control group can be made here")
+    for place, name, value in settings:
+        prepare(f"""name: limited
+command: sh -c 'cat {place}/assay-*/{name}; cat /proc/self/cgroup'
+cgroup: {{{name}: "{value}"}}
+metrics:
+  limit: {{regex: "^([0-9]+)$"}}
+  inside: {{regex: "assay-([0-9]+)"}}
+rounds: 1
+warmup: 0
+""")
+        result = assay("run", "demo.yaml")
+        if result.returncode and "is not to be had" in result.stderr:
+            continue
+        equal(result.returncode, 0, result.stderr)
+        values = shown()["cells"][0]["values"]
+        equal(values["limit"][0][1], float(value), name)
+        equal(len(values["inside"]), 1, "runs in the group")
+        equal(list(pathlib.Path(place).glob("**/assay-*")), [], "groups left behind")
+    prepare("name: x\ncommand: 'true'\ncgroup: {nonsense.max: 1}\nrounds: 1\n")
+    contains(assay("run", "demo.yaml", check=1).stderr, "nonsense")
+
+
+@test
 def a_server_for_the_whole_experiment():
     prepare("""name: s
 command: test -e up
@@ -364,11 +447,16 @@ factors: {ms: [30, 90]}
 rounds: 8
 warmup: 0
 baseline: {ms: 30}
+metrics: {cost: {headline: true}}
 profile: changed
 """)
     pathlib.Path("slow").write_text(
-        "#!/usr/bin/env python3\nimport sys, time\nend = time.process_time() + int(sys.argv[1]) / 1000\n"
-        "while time.process_time() < end: pass\n")
+        "#!/usr/bin/env python3\nimport os, sys, time\n"
+        "end = time.process_time() + int(sys.argv[1]) / 1000\n"
+        "while time.process_time() < end: pass\n"
+        "if 'ASSAY_METRICS_FD' in os.environ:\n"
+        "    text = f'assay.metric cost {int(sys.argv[1]) + os.getpid() / 1e7}\\n'\n"
+        "    os.write(int(os.environ['ASSAY_METRICS_FD']), text.encode())\n")
     os.chmod("slow", 0o755)
     result = assay("run", "demo.yaml", check=0)
     if "no profile of" in result.stderr:

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `assay bisect`: which commit made it slower (or faster)?  Builds and measures until it is sure,
+ * and writes the mail.
+ */
+#include "report/bisect.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "base/term.h"
+#include "cmd/cmd.h"
+#include "report/explain.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* The exit code when it cannot tell which commit it is. */
+enum { EXIT_INCONCLUSIVE = 3, REASONS_MOST = 8 };
+
+struct bisect_options {
+    const char *good, *bad, *build, *run, *metric, *better, *dir, *cpus, *seed;
+    const char *error, *min_change, *json, *markdown;
+    struct option_list events;
+    bool go_on, abort, all, keep, quiet, no_explain;
+    uint64_t timeout_ns, warmup, min_rounds, max_rounds, stride;
+};
+
+#define O(field) offsetof(struct bisect_options, field)
+
+static const struct option options[] = {
+    {0, NULL, OPTION_HEADING, 0, NULL, "What to search", NULL},
+    {0, "good", OPTION_STRING, O(good), "REF", "the older commit (needed)", NULL},
+    {0, "bad", OPTION_STRING, O(bad), "REF", "the newer commit (HEAD)", NULL},
+    {0, "build", OPTION_STRING, O(build), "COMMAND", "builds a commit, in a worktree of it", NULL},
+    {0, "run", OPTION_STRING, O(run), "COMMAND", "is measured, in the same folder (needed)", NULL},
+    {0, "metric", OPTION_STRING, O(metric), "NAME", "what may have changed (wall)", NULL},
+    {0, "better", OPTION_STRING, O(better), "WAY", "lower or higher; else judged by name and unit",
+     "lower higher"},
+    {0, "all", OPTION_FLAG, O(all), NULL, "every change of the range, not one", NULL},
+    {0, "stride", OPTION_U64, O(stride), "N",
+     "with --all: look into every stretch of more than N commits (a quarter)", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "How sure to be", NULL},
+    {0, "error", OPTION_STRING, O(error), "SHARE", "how often a wrong commit may be accused (5%)",
+     NULL},
+    {0, "min-change", OPTION_STRING, O(min_change), "SHARE", "smaller changes do not matter (1%)",
+     NULL},
+    {0, "min-rounds", OPTION_U64, O(min_rounds), "N", "before the first decision (10)", NULL},
+    {0, "max-rounds", OPTION_U64, O(max_rounds), "N", "of one decision (200)", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "How to run", NULL},
+    {'w', "warmup", OPTION_U64, O(warmup), "N", "rounds before each decision (1)", NULL},
+    {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "a run that takes longer has failed",
+     NULL},
+    {'e', "event", OPTION_LIST, O(events), "LIST", "events to count besides", "event"},
+    {0, "cpus", OPTION_STRING, O(cpus), "CPUS", "run on these CPUs, as 0-3,7", NULL},
+    {0, "seed", OPTION_STRING, O(seed), "N", "of the order of the runs", NULL},
+    {0, "no-explain", OPTION_FLAG, O(no_explain), NULL,
+     "do not profile what was found to say which functions account for it", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "Going on", NULL},
+    {0, "continue", OPTION_FLAG, O(go_on), NULL,
+     "go on with the search that was stopped; with none left to do, its result again", NULL},
+    {0, "abort", OPTION_FLAG, O(abort), NULL, "give it up: remove its worktrees and its journal",
+     NULL},
+    {0, "dir", OPTION_STRING, O(dir), "FOLDER",
+     "for worktrees and journal (assay-bisect in the git directory)", "file"},
+    {0, "keep", OPTION_FLAG, O(keep), NULL, "keep the worktrees for the next search", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "Output", NULL},
+    {'j', "json", OPTION_OPTIONAL, O(json), "FILE", "JSON, instead of the mail or to a file", NULL},
+    {0, "markdown", OPTION_OPTIONAL, O(markdown), "FILE",
+     "the mail as Markdown, instead of the text or to a file", NULL},
+    {'q', "quiet", OPTION_FLAG, O(quiet), NULL, "no progress", NULL},
+    {0},
+};
+
+static int parse_share(const char *option, const char *text, double *ret_share, struct error *err)
+{
+    size_t length = strlen(text);
+    bool percent = length && text[length - 1] == '%';
+    CLEANUP(memory_freep) char *number = memory_strndup(text, length - percent);
+    double value;
+    int r = parse_double(number, &value, err);
+    if (r == 0)
+        value /= percent ? 100 : 1;
+    if (r == 0 && !(value > 0 && value <= 0.5))
+        r = error_set(err, -EINVAL, "'%s' is not a share such as 1%% or 0.01, up to 50%%", text);
+    if (r == 0)
+        *ret_share = value;
+    return r < 0 ? error_wrap(err, r, "option --%s", option) : 0;
+}
+
+static int check_options(const struct bisect_options *o, struct error *err)
+{
+    if (o->go_on && o->abort)
+        return error_set(err, -EINVAL, "--continue and --abort exclude each other");
+    if (o->go_on || o->abort) {
+        if (o->good || o->bad || o->run || o->build)
+            return error_set(err, -EINVAL,
+                             "--continue and --abort take the commits and commands from the search "
+                             "that was stopped");
+        return 0;
+    }
+    if (!o->good)
+        return error_set(err, -EINVAL, "give the older commit: --good REF");
+    if (!o->run || !*o->run)
+        return error_set(err, -EINVAL, "give the command to measure: --run COMMAND");
+    if (o->better && !str_eq(o->better, "lower") && !str_eq(o->better, "higher"))
+        return error_set(err, -EINVAL, "--better %s: lower or higher", o->better);
+    if (o->min_rounds && o->min_rounds < COMPARISON_ROUNDS_MIN)
+        return error_set(err, -EINVAL, "--min-rounds: %d are the least that can tell",
+                         COMPARISON_ROUNDS_MIN);
+    if (o->json && o->markdown && !*o->json && !*o->markdown)
+        return error_set(err, -EINVAL,
+                         "--json and --markdown both go to standard output; give one a file");
+    return 0;
+}
+
+static int make_settings(const struct bisect_options *o, struct bisect_settings *s,
+                         struct strbuf *events, struct error *err)
+{
+    for (size_t i = 0; i < o->events.count; i++)
+        strbuf_printf(events, "%s%s", i ? "," : "", o->events.items[i]);
+    uint32_t chance;
+    if (getrandom(&chance, sizeof(chance), 0) != sizeof(chance))
+        chance = (uint32_t)clock_now_ns();
+    *s = (struct bisect_settings){.good = (char *)o->good,
+                                  .bad = (char *)(o->bad ? o->bad : "HEAD"),
+                                  .build = (char *)o->build,
+                                  .run = (char *)o->run,
+                                  .metric = (char *)(o->metric ? o->metric : "wall"),
+                                  .events = (char *)strbuf_text(events),
+                                  .cpus = (char *)o->cpus,
+                                  .better = (char *)o->better,
+                                  .seed = chance,
+                                  .timeout_ns = o->timeout_ns,
+                                  .warmup = o->warmup,
+                                  .rounds_first = o->min_rounds,
+                                  .rounds_max = o->max_rounds,
+                                  .stride = o->stride,
+                                  .all = o->all,
+                                  .keep = o->keep,
+                                  .explain = !o->no_explain};
+    int r = 0;
+    if (o->error)
+        r = parse_share("error", o->error, &s->error, err);
+    if (r == 0 && o->min_change)
+        r = parse_share("min-change", o->min_change, &s->min_change, err);
+    if (r == 0 && o->seed && (r = parse_u64(o->seed, &s->seed, err)) < 0)
+        error_wrap(err, r, "option --seed");
+    return r;
+}
+
+static void show_progress(const struct bisect *b, const char *what, void *context)
+{
+    progress_show(context, "%zu built, %llu runs: %s", bisection_build_count(&b->search),
+                  (unsigned long long)b->run_count, what);
+}
+
+/* Writes one format where it was asked for; the text stands for what does not go to a file. */
+static int write_result(const char *path,
+                        void (*report)(struct strbuf *, const struct bisect_view *),
+                        const struct bisect_view *v, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    report(&text, v);
+    if (path && *path && !str_eq(path, "-"))
+        return file_write(path, text.data, text.length, err);
+    fwrite(strbuf_text(&text), 1, text.length, stdout);
+    return 0;
+}
+
+static bool to_stdout(const char *path)
+{
+    return path && (!*path || str_eq(path, "-"));
+}
+
+static int print_result(const struct bisect_options *o, const struct bisect *b, struct error *err)
+{
+    struct machine machine;
+    machine_probe(&machine, MACHINE_QUICK);
+    struct bisect_view view = {.b = b, .machine = &machine};
+    int r = 0;
+    if (!to_stdout(o->json) && !to_stdout(o->markdown))
+        r = write_result(NULL, report_bisect_text, &view, err);
+    if (r == 0 && o->json)
+        r = write_result(o->json, report_bisect_json, &view, err);
+    if (r == 0 && o->markdown)
+        r = write_result(o->markdown, report_bisect_markdown, &view, err);
+    machine_done(&machine);
+    return r;
+}
+
+/* The reasons in lines; what cannot be told is a line, too. */
+static void put_reasons(struct strbuf *out, const struct explain *e, int code,
+                        const struct error *err)
+{
+    if (code < 0) {
+        strbuf_printf(out, "cannot be told here: %s", err->message);
+        return;
+    }
+    if (!e->profiled) {
+        strbuf_puts(out, "the runs' time did not change, so that no function accounts for it");
+        return;
+    }
+    size_t told = 0;
+    for (size_t i = 0; i < e->reason_count && told < REASONS_MOST; i++) {
+        const struct attributed *cost = &e->reasons[i].cost;
+        if (cost->below_resolution || (isfinite(cost->half_width) && !cost->significant))
+            continue;
+        strbuf_puts(out, told++ ? "\n" : "");
+        report_reason_line(out, e, &e->reasons[i]);
+    }
+    if (!told)
+        strbuf_puts(out, "nothing that stands out from the luck of sampling");
+}
+
+/* Profiles what was found and keeps the reasons.  Only a signal and the journal are failures. */
+static int explain_changes(struct bisect *b, struct error *err)
+{
+    int r = 0;
+    for (size_t i = 0; b->settings.explain && i < b->search.found_count && r == 0; i++) {
+        const struct bisection_change *change = &b->search.found[i];
+        CLEANUP(strbuf_done) struct strbuf text = {0};
+        CLEANUP(explain_done) struct explain e = {0};
+        if (b->commits[change->hi].reasons)
+            continue;
+        r = bisect_explain(b, change, &e, err);
+        if (r == -EINTR || process_signals_caught())
+            return error_set(err, -EINTR, "stopped");
+        put_reasons(&text, &e, r, err);
+        r = bisect_set_reasons(b, change->hi, strbuf_text(&text), err);
+    }
+    return r;
+}
+
+static int exit_code(const struct bisect *b)
+{
+    switch (b->search.verdict) {
+    case BISECTION_FOUND:
+        return EXIT_DONE;
+    case BISECTION_NO_CHANGE:
+        return EXIT_TROUBLE;
+    case BISECTION_BAD_END:
+        return EXIT_MEASURE_FAILED;
+    case BISECTION_CANNOT_TELL:
+    case BISECTION_SEARCHING:
+        break;
+    }
+    return EXIT_INCONCLUSIVE;
+}
+
+static int search(const struct bisect_options *o, struct bisect *b, struct error *err)
+{
+    struct progress progress;
+    progress_start(&progress);
+    if (!o->quiet) {
+        b->on_progress = show_progress;
+        b->context = &progress;
+    }
+    int r = bisect_run(b, err);
+    if (r == 0)
+        r = explain_changes(b, err);
+    if (r == 0)
+        bisect_finish(b);
+    progress_end(&progress);
+    if (b->notes.length && !o->quiet) {
+        CLEANUP(strbuf_done) struct strbuf safe = {0};
+        for (const char *at = strbuf_text(&b->notes); *at;) {
+            size_t length = strcspn(at, "\n");
+            strbuf_puts(&safe, "assay bisect: ");
+            strbuf_put_safe(&safe, at, length, 500);
+            strbuf_putc(&safe, '\n');
+            at += length + (at[length] == '\n');
+        }
+        fputs(strbuf_text(&safe), stderr);
+    }
+    if (r == -EINTR) {
+        fprintf(stderr,
+                "assay bisect: stopped after %llu runs; assay bisect --continue%s%s goes on\n",
+                (unsigned long long)b->run_count, o->dir ? " --dir " : "", o->dir ? o->dir : "");
+        return r;
+    }
+    if (r < 0) {
+        CLEANUP(strbuf_done) struct strbuf was = {0};
+        strbuf_puts(&was, err->message);
+        return error_set(err, r,
+                         "%s; what was measured is kept: --continue goes on, --abort gives up",
+                         strbuf_text(&was));
+    }
+    return print_result(o, b, err);
+}
+
+static int run_with(const struct bisect_options *o, struct error *err)
+{
+    CLEANUP(memory_freep) char *folder = NULL;
+    CLEANUP(strbuf_done) struct strbuf events = {0};
+    struct bisect_settings settings;
+    struct bisect b;
+    int r = o->go_on || o->abort ? 0 : make_settings(o, &settings, &events, err);
+    if (r < 0)
+        return cmd_usage(&verb_bisect, err);
+    if (o->dir)
+        folder = memory_strdup(o->dir);
+    else if ((r = bisect_default_folder(&folder, err)) < 0)
+        return cmd_fail(&verb_bisect, err, EXIT_MEASURE_FAILED);
+    if (o->abort) {
+        r = bisect_abort(folder, err);
+        return r < 0 ? cmd_fail(&verb_bisect, err, EXIT_MEASURE_FAILED) : EXIT_DONE;
+    }
+    process_signals_catch();
+    r = o->go_on ? bisect_continue(&b, folder, err) : bisect_start(&b, &settings, folder, err);
+    if (r == 0)
+        r = search(o, &b, err);
+    int code = r == 0 ? exit_code(&b) : EXIT_MEASURE_FAILED;
+    int signal = process_signals_caught();
+    bisect_close(&b);
+    process_signals_restore();
+    if (r == -EINTR)
+        return 128 + (signal ? signal : 2);
+    return r < 0 ? cmd_fail(&verb_bisect, err, code) : code;
+}
+
+static int run(int argc, char **argv)
+{
+    struct error err = {0};
+    struct bisect_options o = {.warmup = 1};
+    int first = options_parse_mixed(options, &o, argc, argv, &err);
+    if (first == OPTIONS_HELP)
+        return cmd_help(&verb_bisect);
+    if (first > 0 && first < argc)
+        first = error_set(&err, -EINVAL,
+                          "'%s': bisect takes no words; commands go to --run and "
+                          "--build, in quotes",
+                          argv[first]);
+    if (first > 0 && check_options(&o, &err) < 0)
+        first = -EINVAL;
+    int code = first < 0 ? cmd_usage(&verb_bisect, &err) : run_with(&o, &err);
+    free(o.events.items);
+    return code;
+}
+
+const struct verb verb_bisect = {
+    .name = "bisect",
+    .summary = "which commit changed it? builds, measures, and says how sure",
+    .synopsis = "--good REF [--bad REF] [--build COMMAND] --run COMMAND [options] | --continue",
+    .examples = "  assay bisect --good v1.2 --build 'make -s' --run ./bench\n"
+                "  assay bisect --good HEAD~64 --run ./bench --metric ops/s --all\n"
+                "  assay bisect --continue               after Ctrl-C\n",
+    .options = options,
+    .run = run,
+};

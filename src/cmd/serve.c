@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `assay serve`: the store in a browser.  HTTP is libmicrohttpd's work; what is decided here is who
+ * gets an answer: only who knows the token, only under a name of this host, only to read.  Some
+ * threads share the connections, each with its own connection to the store; whoever is slow waits
+ * in one of them without holding up the others.
+ */
+#include "report/serve.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "cmd/cmd.h"
+#include "config.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+struct serve_options {
+    const char *db, *token;
+    uint64_t port;
+};
+
+#define O(field) offsetof(struct serve_options, field)
+
+static const struct option options[] = {
+    {0, "db", OPTION_STRING, O(db), "PATH", CMD_DB_HELP, "file"},
+    {'p', "port", OPTION_U64, O(port), "N", "the port (default: a free one)", NULL},
+    {0, "token", OPTION_STRING, O(token), "WORD", "instead of a random one", NULL},
+    {0},
+};
+
+static int check(const struct serve_options *o, struct error *err)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    if (o->port > 65535)
+        return error_set(err, -EINVAL, "--port goes up to 65535");
+    if (o->token && (strlen(o->token) < 8 || strlen(o->token) > 64 ||
+                     strspn(o->token, letters) != strlen(o->token)))
+        return error_set(err, -EINVAL, "--token takes 8 to 64 letters and digits");
+    return 0;
+}
+
+#if HAVE_MICROHTTPD
+#include <arpa/inet.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+
+enum { THREADS = 4, CONNECTIONS_MAX = 800, TIMEOUT_S = 15, MEMORY_BYTES = 32 * 1024 };
+
+struct server {
+    const char *place;
+    char token[65];
+    uint16_t port;
+};
+
+static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, const struct strbuf *body)
+{
+    struct MHD_Response *r = MHD_create_response_from_buffer(
+        body->length, body->data ? body->data : (char *)"", MHD_RESPMEM_MUST_COPY);
+    if (!r)
+        return MHD_NO;
+    MHD_add_response_header(r, "Content-Type", "text/html; charset=utf-8");
+    MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
+    MHD_add_response_header(r, "Cache-Control", "no-store");
+    MHD_add_response_header(r, "Cross-Origin-Resource-Policy", "same-origin");
+    MHD_add_response_header(r, "X-Frame-Options", "DENY");
+    if (status == 405)
+        MHD_add_response_header(r, "Allow", "GET, HEAD");
+    enum MHD_Result result = MHD_queue_response(c, status, r);
+    MHD_destroy_response(r);
+    return result;
+}
+
+static enum MHD_Result refuse(struct MHD_Connection *c, unsigned status, const char *words)
+{
+    CLEANUP(strbuf_done) struct strbuf body = {0};
+    strbuf_printf(&body, "<!doctype html><title>%u</title><p>%s</p>\n", status, words);
+    return answer(c, status, &body);
+}
+
+/* A page elsewhere may let a name of its own point to 127.0.0.1; then the browser sends that name.
+ */
+static bool is_this_host(const struct server *s, const char *host)
+{
+    char names[2][32];
+    snprintf(names[0], sizeof(names[0]), "127.0.0.1:%u", s->port);
+    snprintf(names[1], sizeof(names[1]), "localhost:%u", s->port);
+    return host && (str_eq(host, names[0]) || str_eq(host, names[1]));
+}
+
+/* What stands behind "/TOKEN" in the path, or NULL.  Takes as long for a near miss as for any. */
+static const char *behind_token(const struct server *s, const char *url)
+{
+    size_t length = strlen(s->token);
+    if (url[0] != '/' || strlen(url) < length + 1)
+        return NULL;
+    unsigned different = 0;
+    for (size_t i = 0; i < length; i++)
+        different |= (unsigned char)url[i + 1] ^ (unsigned char)s->token[i];
+    return different || url[length + 1] != '/' ? NULL : url + length + 1;
+}
+
+static const char *argument(struct MHD_Connection *c, const char *name)
+{
+    return MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, name);
+}
+
+static enum MHD_Result handle(void *context, struct MHD_Connection *c, const char *url,
+                              const char *method, const char *version, const char *upload,
+                              size_t *upload_size, void **state)
+{
+    (void)version, (void)upload, (void)state;
+    struct server *s = context;
+    if (*upload_size) { /* what was sent along is not read: the answer ends the connection */
+        *upload_size = 0;
+        return MHD_YES;
+    }
+    if (!is_this_host(s, MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host")))
+        return refuse(c, 403, "This address answers under its own name only.");
+    const char *path = behind_token(s, url);
+    if (!path)
+        return refuse(c, 404, "There is no such page.");
+    if (!str_eq(method, "GET") && !str_eq(method, "HEAD"))
+        return refuse(c, 405, "This is for reading only.");
+    struct serve_request request = {.path = path,
+                                    .query = argument(c, "q"),
+                                    .page = argument(c, "page"),
+                                    .base = argument(c, "base"),
+                                    .new = argument(c, "new"),
+                                    .name = argument(c, "name")};
+    CLEANUP(strbuf_done) struct strbuf body = {0};
+    CLEANUP(store_closep) struct store *store = NULL;
+    struct error err = {0};
+    if (store_open(&store, s->place, SQL_READ, &err) < 0)
+        return refuse(c, 500, "The store cannot be opened any more.");
+    int status = serve_page(store, &request, &body);
+    return answer(c, (unsigned)status, &body);
+}
+
+static void make_token(struct server *s, const char *given)
+{
+    uint8_t bytes[16];
+    if (given) {
+        snprintf(s->token, sizeof(s->token), "%s", given);
+        return;
+    }
+    while (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+    }
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        snprintf(s->token + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static struct MHD_Daemon *start(struct server *s, uint64_t port, struct error *err)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    errno = 0;
+    struct MHD_Daemon *d = MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, handle, s, MHD_OPTION_SOCK_ADDR,
+        (struct sockaddr *)&address, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES,
+        MHD_OPTION_END);
+    if (!d) {
+        error_errno(err, errno ? -errno : -EIO, "listening on 127.0.0.1, port %llu",
+                    (unsigned long long)port);
+        return NULL;
+    }
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(d, MHD_DAEMON_INFO_BIND_PORT);
+    s->port = info ? info->port : (uint16_t)port;
+    return d;
+}
+
+static int serve(const struct serve_options *o, struct error *err)
+{
+    struct server s = {.place = store_place(o->db)};
+    struct store *store = NULL;
+    int r = store_open(&store, s.place, SQL_READ, err); /* a wrong place is told now */
+    store_close(store);
+    if (r < 0)
+        return r;
+    make_token(&s, o->token);
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    sigprocmask(SIG_BLOCK, &ends, NULL); /* before the threads, which have it from here */
+    struct MHD_Daemon *d = start(&s, o->port, err);
+    if (!d)
+        return err->code;
+    printf("http://127.0.0.1:%u/%s/\n", s.port, s.token);
+    fflush(stdout);
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "assay serve: open this address in a browser; Ctrl-C ends it\n");
+    int signal_number;
+    sigwait(&ends, &signal_number);
+    MHD_stop_daemon(d);
+    return 0;
+}
+
+#else
+
+static int serve(const struct serve_options *o, struct error *err)
+{
+    (void)o;
+    return error_set(err, -ENOTSUP,
+                     "assay was built without libmicrohttpd (Debian: libmicrohttpd-dev); "
+                     "'assay html' writes a report to a file");
+}
+
+#endif
+
+static int run(int argc, char **argv)
+{
+    struct error err = {0};
+    struct serve_options o = {0};
+    int first = options_parse_mixed(options, &o, argc, argv, &err);
+    if (first == OPTIONS_HELP)
+        return cmd_help(&verb_serve);
+    if (first > 0 && first < argc)
+        first = error_set(&err, -EINVAL, "serve takes no '%s'; --db names the store", argv[first]);
+    if (first > 0 && check(&o, &err) < 0)
+        first = -EINVAL;
+    if (first < 0)
+        return cmd_usage(&verb_serve, &err);
+    int r = serve(&o, &err);
+    return r < 0 ? cmd_fail(&verb_serve, &err, EXIT_TROUBLE) : EXIT_DONE;
+}
+
+const struct verb verb_serve = {
+    .name = "serve",
+    .summary = "look at the store in a browser",
+    .synopsis = "[options]",
+    .examples = "  assay serve\n"
+                "  assay serve --db results.db --port 8080\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* The data of a page: JSON with columns instead of rows, which deflate makes small. */
+#include "base/json.h"
+#include "base/memory.h"
+#include "config.h"
+#include "experiment/embedded.h"
+
+#include <math.h>
+#include <stdio.h>
+#if HAVE_ZLIB
+#include <zlib.h>
+#endif
+
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+void strbuf_put_base64(struct strbuf *out, const void *bytes, size_t length)
+{
+    const uint8_t *b = bytes;
+    for (size_t i = 0; i < length; i += 3) {
+        uint32_t word = (uint32_t)b[i] << 16 | (i + 1 < length ? (uint32_t)b[i + 1] << 8 : 0) |
+                        (i + 2 < length ? b[i + 2] : 0);
+        char quad[4] = {digits[word >> 18], digits[word >> 12 & 63],
+                        i + 1 < length ? digits[word >> 6 & 63] : '=',
+                        i + 2 < length ? digits[word & 63] : '='};
+        strbuf_append(out, quad, 4);
+    }
+}
+
+bool strbuf_get_base64(struct strbuf *out, const char *text, size_t length)
+{
+    uint32_t word = 0;
+    int bits = 0;
+    size_t i = 0;
+    for (; i < length && text[i] != '='; i++) {
+        const char *digit = text[i] ? strchr(digits, text[i]) : NULL;
+        if (!digit)
+            break;
+        word = word << 6 | (uint32_t)(digit - digits);
+        bits += 6;
+        if (bits >= 8) {
+            bits -= 8;
+            strbuf_putc(out, (char)(word >> bits & 255));
+        }
+    }
+    return i == length || text[i] == '=' || text[i] == '<';
+}
+
+void embedded_put_element(struct strbuf *out, const struct strbuf *json)
+{
+    const void *bytes = json->data;
+    size_t length = json->length;
+    const char *encoding = "none";
+#if HAVE_ZLIB
+    uLongf size = compressBound(length);
+    CLEANUP(memory_freep) Bytef *packed = memory_alloc(size);
+    if (compress2(packed, &size, bytes, length, 9) == Z_OK) {
+        bytes = packed;
+        length = size;
+        encoding = "deflate";
+    }
+#endif
+    strbuf_printf(
+        out, "<script type=\"application/vnd.assay\" id=\"" EMBEDDED_ID "\" data-encoding=\"%s\">",
+        encoding);
+    strbuf_put_base64(out, bytes, length);
+    strbuf_puts(out, "</script>\n");
+}
+
+static void put_experiment(struct json *j, const struct store_experiment *e)
+{
+    json_i64(j, "id", e->id);
+    json_string(j, "uuid", e->uuid);
+    json_string(j, "name", e->name);
+    json_string(j, "question", e->question);
+    json_string(j, "state", e->state);
+    json_string(j, "selection", e->selection);
+    json_string(j, "baseline", e->baseline);
+    json_string(j, "headline", e->headline);
+    json_string(j, "commit", e->git_commit);
+    json_string(j, "spec_path", e->spec_path);
+    json_string(j, "spec_hash", e->spec_hash);
+    char seed[24];
+    snprintf(seed, sizeof(seed), "%llu", (unsigned long long)e->seed);
+    json_string(j, "seed", seed); /* more bits than some readers' numbers have */
+    json_u64(j, "started_at_ns", e->started_at_ns);
+    json_u64(j, "ended_at_ns", e->ended_at_ns);
+}
+
+/* The rounds in which the cell has any value. */
+static uint32_t *rounds_of_cell(const struct dataset *d, size_t cell, size_t *ret_count)
+{
+    uint32_t *rounds = NULL;
+    size_t count = 0, capacity = 0;
+    for (size_t m = 0; m < d->metric_count; m++) {
+        struct dataset_column column = dataset_column(d, m, cell);
+        size_t at = 0;
+        for (size_t i = 0; i < column.count; i++) {
+            while (at < count && rounds[at] < column.rounds[i])
+                at++;
+            if (at < count && rounds[at] == column.rounds[i])
+                continue;
+            ARRAY_PUSH(rounds, count, capacity) = 0;
+            memmove(rounds + at + 1, rounds + at, (count - 1 - at) * sizeof(*rounds));
+            rounds[at] = column.rounds[i];
+        }
+    }
+    *ret_count = count;
+    return rounds;
+}
+
+static void put_cell(struct json *j, const struct dataset *d, size_t cell)
+{
+    const struct dataset_cell *c = &d->cells[cell];
+    json_object(j, NULL);
+    json_string(j, "label", c->label);
+    json_string(j, "command", c->command);
+    json_string(j, "build_id", c->build_id);
+    json_array(j, "levels");
+    for (size_t f = 0; f < d->factor_count; f++)
+        json_string(j, NULL, c->levels[f]);
+    json_end(j);
+    size_t count;
+    CLEANUP(memory_freep) uint32_t *rounds = rounds_of_cell(d, cell, &count);
+    json_array(j, "rounds");
+    for (size_t i = 0; i < count; i++)
+        json_u64(j, NULL, rounds[i]);
+    json_end(j);
+    json_array(j, "values"); /* by metric, then by round; null where there is none */
+    for (size_t m = 0; m < d->metric_count; m++) {
+        struct dataset_column column = dataset_column(d, m, cell);
+        json_array(j, NULL);
+        for (size_t i = 0, at = 0; i < count && column.count; i++) {
+            while (at < column.count && column.rounds[at] < rounds[i])
+                at++;
+            if (at < column.count && column.rounds[at] == rounds[i])
+                json_double(j, NULL, column.values[at]);
+            else
+                json_null(j, NULL);
+        }
+        json_end(j);
+    }
+    json_end(j);
+    json_end(j);
+}
+
+#define RUN_COLUMN(name, expression)               \
+    json_array(j, name);                           \
+    for (size_t i = 0; i < d->run_count; i++) {    \
+        const struct dataset_run *r = &d->runs[i]; \
+        json_i64(j, NULL, (int64_t)(expression));  \
+    }                                              \
+    json_end(j)
+
+static void put_runs(struct json *j, const struct dataset *d)
+{
+    uint64_t first = d->run_count ? d->runs[0].started_at_ns : 0;
+    json_object(j, "runs");
+    json_u64(j, "first_at_ns", first);
+    RUN_COLUMN("cell", r->cell);
+    RUN_COLUMN("round", r->round);
+    RUN_COLUMN("attempt", r->attempt);
+    RUN_COLUMN("position", r->position);
+    RUN_COLUMN("started_ns", r->started_at_ns - first);
+    RUN_COLUMN("wall_ns", r->wall_ns);
+    RUN_COLUMN("status", r->status);
+    RUN_COLUMN("disturbed", r->disturbed);
+    json_end(j);
+}
+
+static void put_set(struct strbuf *out, const struct dataset *d, const struct embedded_documents *t)
+{
+    struct json j = {.out = out, .compact = true};
+    json_object(&j, NULL);
+    put_experiment(&j, &d->experiment);
+    json_array(&j, "factors");
+    for (size_t f = 0; f < d->factor_count; f++)
+        json_string(&j, NULL, d->factors[f]);
+    json_end(&j);
+    json_array(&j, "metrics");
+    for (size_t m = 0; m < d->metric_count; m++) {
+        json_array(&j, NULL);
+        json_string(&j, NULL, d->metrics[m].name);
+        json_string(&j, NULL, d->metrics[m].unit);
+        json_u64(&j, NULL, d->metrics[m].better);
+        json_string(&j, NULL, d->metrics[m].kind);
+        json_end(&j);
+    }
+    json_end(&j);
+    json_array(&j, "cells");
+    for (size_t c = 0; c < d->cell_count; c++)
+        put_cell(&j, d, c);
+    json_end(&j);
+    put_runs(&j, d);
+    json_string(&j, "machine", t->machine);
+    json_string(&j, "environment", t->environment);
+    json_string(&j, "spec", t->spec);
+    json_end(&j);
+}
+
+#define NODE_COLUMN(name, member)               \
+    json_array(&j, name);                       \
+    for (size_t i = 0; i < f->node_count; i++)  \
+        json_u64(&j, NULL, f->nodes[i].member); \
+    json_end(&j)
+
+static void put_flame(struct strbuf *out, const struct flame *f)
+{
+    struct json j = {.out = out, .compact = true};
+    bool alike = true; /* each sample weighs the same: no second column */
+    double each = f->samples ? (double)f->weight / (double)f->samples : 1;
+    for (size_t i = 0; i < f->node_count && alike; i++)
+        alike = fabs((double)f->nodes[i].self_weight - each * (double)f->nodes[i].self_samples) <=
+                1e-3 * each * (double)f->nodes[i].self_samples;
+    json_object(&j, NULL);
+    json_string(&j, "label", f->label);
+    json_string(&j, "event", f->event);
+    json_bool(&j, "is_time", f->is_time);
+    json_u64(&j, "lost", f->lost);
+    json_double(&j, "each", alike ? each : NAN);
+    json_string(&j, "notes", f->notes);
+    json_array(&j, "names");
+    for (size_t i = 0; i < f->name_count; i++)
+        json_string(&j, NULL, f->names[i].text);
+    json_end(&j);
+    json_array(&j, "dsos");
+    for (size_t i = 0; i < f->name_count; i++)
+        json_string(&j, NULL, f->names[i].dso);
+    json_end(&j);
+    json_array(&j, "flags");
+    for (size_t i = 0; i < f->name_count; i++)
+        json_u64(&j, NULL, f->names[i].flags);
+    json_end(&j);
+    NODE_COLUMN("depth", depth);
+    NODE_COLUMN("name", name);
+    NODE_COLUMN("samples", self_samples);
+    if (!alike) {
+        NODE_COLUMN("weight", self_weight);
+    }
+    json_u64(&j, "order_every", f->order_every);
+    json_array(&j, "order");
+    for (size_t i = 0; i < f->order_count; i++)
+        json_u64(&j, NULL, f->order[i]);
+    json_end(&j);
+    json_end(&j);
+}
+
+static void put_member(struct strbuf *out, const char *name, const char *value)
+{
+    strbuf_printf(out, ",\"%s\":", name);
+    if (value)
+        strbuf_put_json(out, value, strlen(value));
+    else
+        strbuf_puts(out, "null");
+}
+
+void embedded_put_json(struct strbuf *out, const struct embedded *e, const char *view)
+{
+    strbuf_puts(out, "{\"format\":\"assay-html-1\"");
+    put_member(out, "assay", ASSAY_VERSION);
+    put_member(out, "command", e->command);
+    put_member(out, "base", e->base);
+    put_member(out, "new", e->new);
+    strbuf_puts(out, ",\"experiments\":[");
+    for (size_t i = 0; i < e->set_count; i++) {
+        strbuf_puts(out, i ? "," : "");
+        put_set(out, &e->sets[i], &e->documents[i]);
+    }
+    strbuf_puts(out, "],\"profiles\":[");
+    for (size_t i = 0; i < e->flame_count; i++) {
+        strbuf_puts(out, i ? "," : "");
+        put_flame(out, &e->flames[i]);
+    }
+    strbuf_printf(out, "],\"view\":%s}", view ? view : "null");
+}

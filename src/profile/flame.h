@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A profile as one tree of frames from the commands inwards: what a flame graph shows and what a
+ * report keeps of a recording.  Nodes stand in preorder, so that depths alone give the shape.
+ */
+#ifndef ASSAY_PROFILE_FLAME_H
+#define ASSAY_PROFILE_FLAME_H
+
+#include "profile/profile.h"
+
+enum flame_flags {
+    FLAME_KERNEL = 1,
+    FLAME_INLINED = 2,
+    FLAME_COMM = 4, /* a command, no function */
+};
+
+struct flame_name {
+    char *text;
+    char *dso; /* "" for none */
+    uint32_t flags;
+};
+
+struct flame_node {
+    uint32_t depth; /* 0 for the commands */
+    uint32_t name;
+    uint64_t self_samples, self_weight;
+    uint64_t samples, weight; /* with everything below */
+};
+
+/* More samples than these are thinned out in the order of time. */
+enum { FLAME_ORDER_MAX = 1000 };
+
+struct flame {
+    char *label; /* of what: "variant=send size=64", or a file */
+    char *event;
+    bool is_time; /* weights are nanoseconds */
+    uint64_t samples, weight, lost;
+    struct flame_name *names;
+    size_t name_count, name_capacity;
+    struct flame_node *nodes;
+    size_t node_count, node_capacity;
+    uint32_t *order; /* the innermost nodes of samples, by thread and time */
+    size_t order_count;
+    uint64_t order_every; /* one of so many samples is in it */
+    char *notes;          /* what is doubtful about the recording, one sentence a line */
+};
+
+/* The event of the profile, which is symbolized.  With samples, the order of time comes along. */
+void flame_from_profile(struct flame *flame, const struct profile *profile, uint32_t event,
+                        const char *label);
+/* Sums up the nodes' totals from their own samples, after reading. */
+void flame_sum(struct flame *flame);
+void flame_done(struct flame *flame);
+
+/* Two trees laid over each other: every path of either is there. */
+struct flame_pair_node {
+    uint32_t depth;
+    uint32_t name; /* in the pair's names */
+    uint64_t samples[2], weight[2], self_samples[2], self_weight[2];
+};
+
+struct flame_pair {
+    const struct flame *sides[2];
+    struct flame_name *names; /* their texts are the sides' */
+    size_t name_count, name_capacity;
+    struct flame_pair_node *nodes; /* preorder */
+    size_t node_count, node_capacity;
+};
+
+void flame_pair_init(struct flame_pair *pair, const struct flame *base, const struct flame *new);
+void flame_pair_done(struct flame_pair *pair);
+/* Whether the share of the samples differs beyond chance at 5 % (two proportions); `samples` are
+ * of the node, `totals` of the whole. */
+bool flame_differs(const uint64_t samples[static 2], const uint64_t totals[static 2]);
+
+#endif

@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: MIT
+"""assay bisect on generated repositories whose truth is known: the program reports a level that the
+commit sets, with noise that is the same whenever the test runs."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+from harness import *
+
+NOISY = os.path.abspath(target("noisy"))
+
+
+def git(*args):
+    result = subprocess.run(["git", "-c", "user.name=T", "-c", "user.email=t@example.org", *args],
+                            check=True, capture_output=True, text=True)
+    return result.stdout.strip()
+
+
+def repository(count, changes, broken=()):
+    """`count` commits after the first; changes: {number: factor}.  Returns their hashes."""
+    git("init", "-q", ".")
+    git("config", "commit.gpgsign", "false")
+    level, hashes = 100.0, []
+    for number in range(count + 1):
+        level *= changes.get(number, 1)
+        pathlib.Path("level").write_text(f"{level!r}\n")
+        pathlib.Path("number").write_text(f"{number}\n")
+        pathlib.Path("broken").write_text("yes\n" if number in broken else "no\n")
+        git("add", "-A")
+        git("commit", "-qm", f"change number {number}")
+        hashes.append(git("rev-parse", "HEAD"))
+    return hashes
+
+
+def bisect(*args, count=32, spread="0.01", check=0, build="grep -q no broken && cp level built",
+           **kwargs):
+    counter = os.path.abspath(".git/counter")
+    return assay("bisect", "--good", f"HEAD~{count}", "--build", build,
+                 "--run", f"{NOISY} built {counter} {spread}", "--metric", "latency", "--seed", "7",
+                 "--no-explain", *args, check=check, timeout=280, **kwargs)
+
+
+def nothing_left(kept=1):
+    worktrees = git("worktree", "list")
+    equal(len(worktrees.splitlines()), kept, worktrees)
+    trees = pathlib.Path(".git/assay-bisect/trees")
+    equal(list(trees.iterdir()) if trees.exists() else [], [], "left behind")
+
+
+@test
+def the_commit_is_found_and_the_mail_is_whole():
+    hashes = repository(32, {11: 1.03})
+    result = bisect("--json=r.json", "--markdown=r.md")
+    text = result.stdout
+    contains(text, f"regression of latency on commit {hashes[11][:12]} (change number 11)")
+    contains(text, f"after {hashes[10][:12]} (change number 10)")
+    contains(text, "by T <t@example.org>")
+    contains(text, "confirmed")
+    contains(text, f"assay bisect --good {hashes[10][:12]} --bad {hashes[11][:12]} --build")
+    for part in ("environment:", "machine: ", "kernel: ", "what changed:", "How sure: "):
+        contains(text, part)
+    report = json.loads(pathlib.Path("r.json").read_text())
+    equal(report["verdict"], "found")
+    equal(len(report["changes"]), 1)
+    change = report["changes"][0]
+    equal((change["commit"]["hash"], change["kind"], change["certain"]),
+          (hashes[11], "regression", True))
+    between(change["change"]["estimate"], 1.02, 1.04)
+    between(change["change"]["low"], 1.01, change["change"]["estimate"])
+    between(report["built"], 6, 9)
+    latency = [m for m in change["metrics"] if m["name"] == "latency"][0]
+    equal(len(latency["before"]), change["change"]["rounds"])
+    contains(pathlib.Path("r.md").read_text(), "regression of latency** on commit `")
+    nothing_left()
+    # The result of a search that has ended is there to be seen again.
+    again = assay("bisect", "--continue", check=0).stdout
+    equal(again.split("environment:")[0], text.split("environment:")[0])
+
+
+@test
+def an_improvement_is_found_past_commits_that_do_not_build():
+    hashes = repository(32, {20: 0.95}, broken=(14, 15, 16, 17))
+    result = bisect("--json", "--better", "lower", spread="0.005")
+    report = json.loads(result.stdout)
+    equal([c["commit"]["hash"] for c in report["changes"]], [hashes[20]])
+    equal(report["changes"][0]["kind"], "improvement")
+    if hashes[16] not in report["left_out"]:
+        raise AssertionError(report["left_out"])
+    contains(result.stderr, "cannot be built and is left out")
+    nothing_left()
+
+
+@test
+def a_change_among_commits_that_do_not_build_is_one_of_several():
+    hashes = repository(8, {4: 1.1}, broken=(3, 4))
+    result = bisect("--json=r.json", count=8)
+    contains(result.stdout, "one of these commits")
+    change = json.loads(pathlib.Path("r.json").read_text())["changes"][0]
+    equal((change["certain"], change["suspects"]), (False, hashes[3:6]))
+
+
+@test
+def all_finds_two():
+    hashes = repository(32, {5: 1.05, 25: 0.96})
+    result = bisect("--all", "--json=r.json", spread="0.005")
+    report = json.loads(pathlib.Path("r.json").read_text())
+    equal([(c["commit"]["hash"], c["kind"]) for c in report["changes"]],
+          [(hashes[5], "regression"), (hashes[25], "improvement")])
+    contains(result.stdout, "Together the 2 changes make")
+    nothing_left()
+
+
+@test
+def where_nothing_changed_nothing_is_found():
+    repository(8, {})
+    result = bisect(count=8, spread="0.005", check=1)
+    contains(result.stdout, "No change of latency by 1 % or more was found")
+    nothing_left()
+
+
+@test
+def too_much_noise_is_said():
+    repository(8, {4: 1.03})
+    result = bisect("--max-rounds", "20", "--json=r.json", count=8, spread="0.3", check=3)
+    contains(result.stdout, "Cannot tell which commit it is")
+    equal(json.loads(pathlib.Path("r.json").read_text())["verdict"], "cannot-tell")
+    nothing_left()
+
+
+@test
+def merges_are_followed_along_first_parents():
+    repository(4, {})
+    git("checkout", "-q", "-b", "side", "HEAD~2")
+    pathlib.Path("other").write_text("x\n")
+    git("add", "-A")
+    git("commit", "-qm", "on the side")
+    git("checkout", "-q", "-")
+    git("merge", "-q", "--no-commit", "side")
+    pathlib.Path("level").write_text("110\n")
+    git("commit", "-qam", "the merge")
+    result = bisect(count=4)
+    contains(result.stdout, "(the merge)")
+    contains(result.stdout, "The commit is a merge")
+
+
+@test
+def commands_run_in_the_folder_where_it_was_started():
+    git("init", "-q", ".")
+    os.mkdir("sub")
+    for number in range(5):
+        pathlib.Path("sub/level").write_text("100\n" if number < 3 else "120\n")
+        pathlib.Path("sub/number").write_text(f"{number}\n")
+        git("add", "-A")
+        git("commit", "-qm", f"number {number}")
+    counter = os.path.abspath(".git/counter")
+    os.chdir("sub")
+    try:
+        result = assay("bisect", "--good", "HEAD~4", "--run", f"{NOISY} level {counter} 0.01",
+                       "--metric", "latency", "--no-explain", check=0)
+    finally:
+        os.chdir("..")
+    contains(result.stdout, "(number 3)")
+    contains(result.stdout, "in the folder: sub/")
+
+
+def processes_in(folder):
+    """Processes whose working folder lies below."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and os.readlink(entry / "cwd").startswith(str(folder)):
+                found.append((entry / "cmdline").read_text())
+        except OSError:
+            pass
+    return found
+
+
+def wait_for(condition, what):
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"never: {what}")
+
+
+def start(*args, build="cp level built", run=None):
+    counter = os.path.abspath(".git/counter")
+    run = run or f"{NOISY} built {counter} 0.01"
+    return subprocess.Popen([ASSAY, "bisect", "--good", "HEAD~16", "--build", build, "--run", run,
+                             "--metric", "latency", "--seed", "7", "--no-explain", *args],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            stdin=subprocess.DEVNULL)
+
+
+def rounds():
+    journal = pathlib.Path(".git/assay-bisect/journal")
+    return journal.read_text().count("\nend\n") if journal.exists() else 0
+
+
+def interrupted(number):
+    """Stops a search twice with the signal, once in a build and once in the runs, and goes on."""
+    hashes = repository(16, {6: 1.05})
+    here = os.getcwd()
+    flag = os.path.abspath(".git/hold")
+    pathlib.Path(flag).write_text("")
+    process = start(build=f"touch {flag}.seen; while test -e {flag}; do sleep 0.1; done; "
+                          "cp level built")
+    wait_for(lambda: os.path.exists(flag + ".seen"), "a build")
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=60)
+    if number != signal.SIGKILL:
+        equal(process.returncode, 128 + number, stderr)
+        contains(stderr, "assay bisect --continue")
+    wait_for(lambda: not processes_in(here + "/.git"), "no process of the build left")
+    os.unlink(flag)
+    # The same again, in the middle of the rounds.
+    process = subprocess.Popen([ASSAY, "bisect", "--continue"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+    wait_for(lambda: rounds() >= 5 or process.poll() is not None, "five rounds")
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    before = rounds()
+    # A new one is refused; what is there goes on where it was.
+    refused = bisect(count=16, check=125)
+    contains(refused.stderr, "--continue goes on")
+    result = assay("bisect", "--continue", "--json", check=0, timeout=280)
+    report = json.loads(result.stdout)
+    equal([c["commit"]["hash"] for c in report["changes"]], [hashes[6]])
+    if rounds() <= before or before < 5:
+        raise AssertionError(f"{before} rounds before, {rounds()} after")
+    nothing_left()
+
+
+@test
+def a_search_that_was_interrupted_goes_on():
+    interrupted(signal.SIGINT)
+
+
+@test
+def a_search_that_was_killed_goes_on():
+    interrupted(signal.SIGKILL)
+
+
+@test
+def a_journal_that_was_cut_off_loses_the_last_round_only():
+    hashes = repository(16, {6: 1.05})
+    process = start()
+    wait_for(lambda: rounds() >= 12 or process.poll() is not None, "twelve rounds")
+    process.kill()
+    process.communicate()
+    journal = pathlib.Path(".git/assay-bisect/journal")
+    text = journal.read_text()
+    whole = text[:text.rindex("end\n")]
+    journal.write_text(whole[:whole.rindex("\n") - 3])
+    report = json.loads(assay("bisect", "--continue", "--json", check=0, timeout=280).stdout)
+    equal([c["commit"]["hash"] for c in report["changes"]], [hashes[6]])
+    journal.write_text(text.replace("search\n", "nonsense\n"))
+    contains(assay("bisect", "--continue", check=125).stderr, "not what assay writes")
+
+
+@test
+def abort_removes_everything():
+    repository(16, {6: 1.05})
+    process = start()
+    wait_for(lambda: rounds() >= 3 or process.poll() is not None, "three rounds")
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assay("bisect", "--abort", check=0)
+    equal(os.path.exists(".git/assay-bisect"), False)
+    nothing_left()
+    contains(assay("bisect", "--abort", check=125).stderr, "no bisect to give up")
+    contains(assay("bisect", "--continue", check=125).stderr, "no bisect to go on with")
+
+
+@test
+def trees_are_kept_and_used_again():
+    repository(8, {4: 1.1})
+    log = os.path.abspath(".git/builds")
+    build = f"echo x >> {log}; cp level built"
+    bisect("--keep", "--dir", ".git/kept", count=8, build=build)
+    built = len(pathlib.Path(log).read_text().split())
+    equal(len(git("worktree", "list").splitlines()), built + 1)
+    bisect("--dir", ".git/kept", count=8, build=build)
+    equal(len(pathlib.Path(log).read_text().split()), built)
+    nothing_left()
+
+
+@test
+def the_function_that_accounts_for_it_is_named():
+    git("init", "-q", ".")
+    for number in range(4):
+        pathlib.Path("loops").write_text("40\n" if number >= 2 else "10\n")
+        pathlib.Path("number").write_text(f"{number}\n")
+        git("add", "-A")
+        git("commit", "-qm", f"number {number}")
+    spin = os.path.abspath(target("spin"))
+    result = assay("bisect", "--good", "HEAD~3", "--run", f"{spin} $(cat loops)", "--seed", "7",
+                   "--metric", "user", "--json=r.json", check=0, timeout=280)
+    contains(result.stdout, "(number 2)")
+    contains(result.stdout, "what accounts for it:")
+    reasons = json.loads(pathlib.Path("r.json").read_text())["changes"][0]["reasons"]
+    nothing_left()
+    equal(os.path.exists(".git/assay-bisect/recordings"), False)
+    # The reasons are kept: nothing is run to show them again.
+    again = json.loads(assay("bisect", "--continue", "--json", check=0).stdout)
+    equal(again["changes"][0]["reasons"], reasons)
+    if reasons[0].startswith("cannot be told here"):
+        skip(reasons[0])
+    contains(reasons[0], "main")
+
+
+@test
+def trouble_is_told():
+    hashes = repository(4, {2: 1.1}, broken=(4,))
+    result = bisect(count=4, check=125)
+    contains(result.stdout, "cannot be built, and a search needs both of its ends")
+    contains(bisect("--bad", "nosuch", count=4, check=125).stderr, "no such commit")
+    contains(bisect("--bad", hashes[0], count=2, check=125).stderr, "older than --good")
+    contains(bisect("--bad", "HEAD~4", count=4, check=125).stderr, "are both")
+    missing = bisect("--bad", "HEAD~1", "--metric", "nosuch", count=4, check=125)
+    contains(missing.stderr, "they have wall")
+    assay("bisect", "--abort", check=0)
+    failing = assay("bisect", "--good", "HEAD~4", "--run", "sh -c 'echo why >&2; exit 9'", check=125)
+    contains(failing.stderr, "exit code 9")
+    contains(failing.stderr, "why")
+    assay("bisect", "--abort", check=0)
+    assay("bisect", "--run", "true", check=2)
+    assay("bisect", "--good", "HEAD~1", check=2)
+    assay("bisect", "--good", "HEAD~1", "--run", "true", "--error", "x", check=2)
+    assay("bisect", "--continue", "--good", "HEAD", check=2)
+    contains(assay("bisect", "--good", "HEAD", "--run", "true", check=125, cwd="/").stderr,
+             "needs a git repository")
+
+
+main()

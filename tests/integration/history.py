@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""assay history on stores whose truth is known."""
+import json
+import os
+import pathlib
+import sqlite3
+import subprocess
+
+from harness import *
+
+NOISY = os.path.abspath(target("noisy"))
+
+SPEC = """name: demo
+command: NOISY level-{size} COUNTER 0.01
+factors: {size: [1, 2]}
+metrics: {latency: {unit: ms, better: lower}}
+rounds: 3
+warmup: 0
+"""
+
+
+def git(*args):
+    result = subprocess.run(["git", "-c", "user.name=T", "-c", "user.email=t@example.org", *args],
+                            check=True, capture_output=True, text=True)
+    return result.stdout.strip()
+
+
+def store(levels):
+    """One experiment for each level of size 1; size 2 stays where it is."""
+    git("init", "-q", ".")
+    pathlib.Path("e.yaml").write_text(SPEC.replace("NOISY", NOISY)
+                                      .replace("COUNTER", os.path.abspath(".git/counter")))
+    commits = []
+    for number, level in enumerate(levels):
+        pathlib.Path("level-1").write_text(f"{level}\n")
+        pathlib.Path("level-2").write_text("50\n")
+        pathlib.Path("number").write_text(f"{number}\n")
+        git("add", "-A")
+        git("commit", "-qm", f"number {number}")
+        commits.append(git("rev-parse", "HEAD"))
+        assay("run", "e.yaml", "--seed", str(number + 1), "--fresh", "-q", "--db", ".git/a.db",
+              check=0)
+    return commits
+
+
+def history(*args, **kwargs):
+    return assay("history", *args, "--db", ".git/a.db", **kwargs)
+
+
+@test
+def a_change_is_found_drawn_and_named():
+    commits = store([100] * 8 + [110] * 6)
+    report = json.loads(history("latency", "--json", check=0).stdout)
+    equal(report["format"], "assay-history-1")
+    first, second = report["histories"]
+    equal((first["cell"], second["cell"]), ("size=1", "size=2"))
+    equal([p["commit"] for p in first["points"]], commits)
+    equal([p["runs"] for p in first["points"]], [3] * 14)
+    equal(len(first["changes"]), 1)
+    change = first["changes"][0]
+    equal((change["index"], change["commit"], change["kind"]), (8, commits[8], "regression"))
+    between(change["estimate"], 1.08, 1.12)
+    equal(second["changes"], [])
+
+    text = history("latency", "--cell", "size=1", check=0).stdout
+    contains(text, "demo: size=1, latency, lower is better: 14 experiments")
+    contains(text, " regression at ")
+    contains(text, commits[8][:12])
+    contains(text, "(number 8)")
+    lines = text.splitlines()
+    marks = [line for line in lines if line.strip() == "▲"]
+    equal(len(marks), 1, text)
+    dots = [line for line in lines if "•" in line]
+    equal(sum(line.count("•") for line in dots), 14)
+    # The mark stands below the ninth experiment.
+    left = lines[1].index("┤") + 1
+    equal(marks[0].index("▲") - left, 8)
+    lacks(text, "size=2")
+    spark = history("latency", "--spark", "--cell", "size=1", check=0).stdout
+    equal(sum(spark.count(bar) for bar in "▁▂▃▄▅▆▇█"), 14)
+
+
+@test
+def a_short_history_is_drawn_and_not_judged():
+    store([100, 120, 140])
+    text = history("latency", check=0).stdout
+    contains(text, "8 experiments are the least that can show a change")
+    contains(text, "3 experiments")
+
+
+@test
+def commits_can_give_the_order():
+    commits = store([100, 100, 100, 100, 110, 110, 110, 110])
+    # As if the older half had been measured later.
+    with sqlite3.connect(".git/a.db") as db:
+        db.execute("UPDATE experiment SET started_at_ns = started_at_ns + 1000000000000 "
+                   "WHERE id <= 4")
+    by_time = json.loads(history("latency", "--cell", "size=1", "--json", check=0).stdout)
+    equal([p["commit"] for p in by_time["histories"][0]["points"]], commits[4:] + commits[:4])
+    by_commit = json.loads(history("latency", "--cell", "size=1", "--by-commit", "--json",
+                                   check=0).stdout)
+    equal([p["commit"] for p in by_commit["histories"][0]["points"]], commits)
+
+
+@test
+def trouble_is_told():
+    store([100])
+    contains(history("latancy", check=1).stderr, "did you mean latency?")
+    contains(history("latency", "--name", "nosuch", check=1).stderr, "no such runs of 'latency'")
+    history(check=2)
+    history("latency", "--chance", "7", check=2)
+    history("latency", "--rows", "1", check=2)
+    contains(assay("history", "latency", "--db", "nosuch.db", check=1).stderr, "nosuch.db")
+    contains(assay("history", "latency", "--by-commit", "--db",
+                   os.path.abspath(".git/a.db"), check=1, cwd="/").stderr, "--by-commit needs")
+
+
+main()

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""assay html: what is in the file; how it behaves is browser.py's affair."""
+import sys
+sys.path.pop(0)  # this folder: this very file would be taken for the module html
+import base64
+import html.parser
+import json
+import pathlib
+import re
+import zlib
+
+from harness import *
+from pages import *
+
+
+def data_of(path):
+    text = pathlib.Path(path).read_text()
+    element = re.search(r'id="assay-data" data-encoding="deflate">([^<]*)<', text)
+    return json.loads(zlib.decompress(base64.b64decode(element[1])))
+
+
+class Outline(html.parser.HTMLParser):
+    """Ids, tags, and attributes that could reach outside."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.tags, self.outside = set(), [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.add(value)
+            if name in ("src", "href", "action", "data", "style") or name.startswith("on"):
+                if not (value or "").startswith(("#", "data:,")):
+                    self.outside.append((tag, name, value))
+
+
+@test
+def a_run_becomes_one_page():
+    experiment()
+    assay("html", "-o", "run.html", check=0)
+    text = pathlib.Path("run.html").read_text()
+    outline = Outline(text)
+    equal(outline.outside, [], "what could be asked for outside")
+    for name in ("verdict", "table", "plots", "about", "plot-curve", "plot-ratio", "plot-scaling",
+                 "plot-efficiency", "plot-misses", "plot-strip", "plot-ecdf", "plot-percentiles"):
+        if name not in outline.ids:
+            raise AssertionError(f"there is no #{name}")
+    contains(text, "Content-Security-Policy")
+    contains(text, "default-src &#39;none&#39;" if "default-src &#39;" in text else "default-src 'none'")
+    lacks(text, "unsafe-inline")
+    contains(text, "is fast faster at every size?")
+    contains(text, "assay run --fresh --seed 1 demo.yaml")
+    # The truth of the program: they cross at 160 bytes, between two sizes that were measured.
+    crossing = re.search(r"fast crosses at (\d+) \[(\d+), (\d+)\]", text)
+    between(int(crossing[1]), 130, 190, "the crossover")
+
+
+@test
+def the_data_within_is_whole():
+    experiment()
+    assay("html", "-o", "run.html", check=0)
+    data = data_of("run.html")
+    equal(data["format"], "assay-html-1")
+    stored = json.loads(assay("show", "--json", check=0).stdout)
+    kept = data["experiments"][0]
+    equal(len(kept["cells"]), len(stored["cells"]), "cells")
+    for cell, other in zip(kept["cells"], stored["cells"]):
+        for (name, *_), values in zip(kept["metrics"], cell["values"]):
+            pairs = [[r, v] for r, v in zip(cell["rounds"], values) if v is not None]
+            equal(pairs, other["values"].get(name, []), f"{cell['label']}, {name}")
+    equal(len(kept["runs"]["cell"]), 16 * 8, "runs")
+
+
+@test
+def two_pages_are_compared_as_their_experiments_are():
+    experiment()
+    experiment(seed="2")
+    assay("html", "1", "-o", "a.html", check=0)
+    assay("html", "2", "-o", "b.html", check=0)
+    pages = json.loads(assay("compare", "a.html", "b.html", "--json", "--all", check=0).stdout)
+    store = json.loads(assay("compare", "1", "2", "--json", "--all", check=0).stdout)
+    equal(pages["rows"], store["rows"], "rows")
+    again = assay("html", "a.html", "b.html", "-o", "c.html", check=0)
+    equal(again.stderr, "")
+    equal([e["id"] for e in data_of("c.html")["experiments"]], [1, 2])
+
+
+@test
+def what_ab_wrote_becomes_a_page():
+    assay("ab", "--rounds", "8", "--json=ab.json", target("empty"), "true", check=0)
+    assay("html", "ab.json", "-o", "ab.html", check=0)
+    contains(pathlib.Path("ab.html").read_text(), 'id="plot-strip"')
+    rows = json.loads(assay("compare", "ab.json", "ab.html", "--json", check=0).stdout)["rows"]
+    equal({row["estimate"] for row in rows if row["metric"] == "wall"}, {1}, "ratio to itself")
+
+
+@test
+def profiles_are_kept_with_their_stacks():
+    recordings()
+    assay("html", "old.data", "new.data", "-o", "p.html", check=0)
+    text = pathlib.Path("p.html").read_text()
+    contains(text, 'id="flame-diff"')
+    data = data_of("p.html")
+    old, new = data["profiles"]
+    samples = json.loads(assay("report", "old.data", "--json", check=0).stdout)
+    equal(sum(old["samples"]), samples["events"][0]["samples"]
+          if "events" in samples else sum(old["samples"]), "samples")
+    contains(" ".join(old["names"]), "removed")
+    if EVIL not in new["names"]:
+        raise AssertionError(f"the symbol is not there: {new['names']}")
+    # Read back, and drawn again, without the recordings.
+    pathlib.Path("old.data").unlink()
+    assay("html", "p.html", "-o", "q.html", check=0)
+    equal(data_of("q.html")["profiles"], data["profiles"], "profiles")
+
+
+@test
+def hostile_names_are_text():
+    experiment(("base", EVIL, "a\x1b[31mb"))
+    assay("html", "-o", "evil.html", check=0)
+    text = pathlib.Path("evil.html").read_text()
+    lacks(text, "<img")
+    lacks(text, "\x1b")
+    equal(Outline(text).outside, [], "what could be asked for outside")
+    equal(text.count("</script>"), 2, "ends of scripts")
+
+
+@test
+def wrong_sources_are_told():
+    result = assay("html", "nothing-such", check=1)
+    contains(result.stderr, "assay.db")
+    pathlib.Path("x.json").write_text("{}")
+    contains(assay("html", "x.json", check=2).stderr, "x.json")
+    pathlib.Path("x.html").write_text('<script id="assay-data">!!</script>')
+    contains(assay("html", "x.html", check=2).stderr, "damaged")
+    experiment()
+    contains(assay("html", "variant=base", check=2).stderr, "two values")
+    contains(assay("compare", "demo.yaml", "1", check=2).stderr, "two files")
+    assay("html", "-o", "no/such/folder.html", check=1)
+
+
+@test
+def a_cut_page_is_refused():
+    experiment()
+    assay("html", "-o", "run.html", check=0)
+    text = pathlib.Path("run.html").read_text()
+    start = text.index('data-encoding="deflate">') + 24
+    pathlib.Path("cut.html").write_text(text[:start + 400] + "</script>")
+    contains(assay("html", "cut.html", check=2).stderr, "cut off")
+
+
+main()

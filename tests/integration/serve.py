@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""assay serve: who gets an answer, what is in it, and that nobody holds up the others."""
+import http.client
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+import time
+import urllib.parse
+
+from harness import *
+from pages import *
+
+
+class Server:
+    """assay serve on the store of this folder."""
+
+    def __init__(self, *words):
+        self.process = subprocess.Popen([ASSAY, "serve", *words], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        if not line:
+            error = self.process.stderr.read()
+            if "without libmicrohttpd" in error:
+                skip("assay was built without libmicrohttpd")
+            raise AssertionError(error)
+        self.url = urllib.parse.urlsplit(line.strip())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        _, error = self.process.communicate(timeout=120)
+        equal(self.process.returncode, 0, "exit code\n" + error)
+        lacks(error, "Sanitizer")
+
+    def get(self, path="", method="GET", host=None, body=None, absolute=False):
+        connection = http.client.HTTPConnection("127.0.0.1", self.url.port, timeout=120)
+        connection.request(method, path if absolute else self.url.path + path, body,
+                           {"Host": host} if host else {})
+        response = connection.getresponse()
+        text = response.read().decode()
+        connection.close()
+        return response.status, text, response
+
+
+@test
+def the_views_are_there():
+    experiment()
+    experiment(seed="2")
+    experiment(seed="3")
+    with Server() as server:
+        status, text, response = server.get()
+        equal(status, 200)
+        contains(text, 'href="e/3"')
+        contains(response.headers["Referrer-Policy"], "no-referrer")
+        for path, part in (("e/1", "16 cells, 128 runs"), ("e/1/runs?page=2", "Page 2 of 2"),
+                           ("e/2/report", 'id="plot-ratio"'), ("?q=DEMO", 'href="e/1"'),
+                           ("compare?base=1&new=2", 'id="verdict"'),
+                           ("history?name=demo", 'data-kind="history"')):
+            status, text, _ = server.get(path)
+            equal(status, 200, path)
+            contains(text, part)
+            contains(text, "default-src 'none'")
+            lacks(text, server.url.path.strip("/"))
+        lacks(server.get("?q=no-such-word")[1], 'href="e/1"')
+        equal(server.get("e/1/runs?page=1")[1].count("<th scope=\"row\">"), 100, "runs on a page")
+
+
+@test
+def strangers_get_nothing():
+    experiment()
+    with Server() as server:
+        host = f"127.0.0.1:{server.url.port}"
+        equal(server.get("/", absolute=True)[0], 404, "without the token")
+        equal(server.get("/" + "0" * 32 + "/", absolute=True)[0], 404, "a wrong token")
+        equal(server.get(host="evil.example")[0], 403, "another host")
+        equal(server.get(host=f"127.0.0.1.evil.example:{server.url.port}")[0], 403, "another host")
+        equal(server.get(host=host)[0], 200, "this host")
+        equal(server.get(host=f"localhost:{server.url.port}")[0], 200, "this host's other name")
+        for method in ("POST", "PUT", "DELETE", "OPTIONS", "TRACE"):
+            equal(server.get(method=method, body="x=1" if method == "POST" else None)[0], 405, method)
+        equal(server.get(method="HEAD")[0], 200, "HEAD")
+        for path in ("e/99", "e/0", "e/-1", "e/1/nothing", "e/1;x", "../..", "e/%2e%2e", "x"):
+            equal(server.get(path)[0], 404, path)
+        for path in ("?page=0", "?page=x", "e/1/runs?page=-1", "compare", "compare?base=1&new=1",
+                     "history"):
+            equal(server.get(path)[0], 400, path)
+        status, text, _ = server.get("?q=" + urllib.parse.quote("<script>'\"%\x01"))
+        equal(status, 200)
+        lacks(text, "<script>'")
+        # Only this host can reach it at all.
+        lines = pathlib.Path("/proc/net/tcp").read_text().splitlines()
+        listening = [line.split()[1] for line in lines
+                     if line.split()[3] == "0A" and line.split()[1].endswith(f":{server.url.port:04X}")]
+        if listening:
+            equal(listening, [f"0100007F:{server.url.port:04X}"], "where it listens")
+
+
+@test
+def the_store_is_not_written():
+    experiment()
+    before = pathlib.Path("assay.db").read_bytes()
+    with Server() as server:
+        for path in ("", "e/1", "e/1/runs", "e/1/report"):
+            server.get(path)
+    equal(pathlib.Path("assay.db").read_bytes() == before, True, "the store is as it was")
+
+
+@test
+def slow_and_rude_clients_hold_up_nobody():
+    experiment()
+    with Server() as server:
+        rude = []
+        for text in (b"", b"GET /", b"GET / HTTP/1.1\r\nHost:", b"\x00\xff" * 1000,
+                     b"GET /" + b"a" * 100000, b"POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n",
+                     b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 20000):
+            for _ in range(12):
+                client = socket.create_connection(("127.0.0.1", server.url.port), timeout=60)
+                client.setblocking(False)
+                try:
+                    client.send(text)
+                except OSError:
+                    pass  # it was dropped already
+                rude.append(client)
+        reader = socket.create_connection(("127.0.0.1", server.url.port), timeout=60)
+        reader.send(f"GET {server.url.path}e/1/report HTTP/1.1\r\nHost: 127.0.0.1:{server.url.port}\r\n\r\n".encode())
+        for _ in range(50):
+            equal(server.get("e/1")[0], 200)
+        for client in [*rude, reader]:
+            client.close()
+        equal(server.get()[0], 200)
+
+
+@test
+def many_runs_come_a_page_at_a_time():
+    experiment()
+    with sqlite3.connect("assay.db") as db:
+        cell, = db.execute("SELECT min(id) FROM cell").fetchone()
+        db.executemany("INSERT INTO run (experiment, cell, round, attempt, position, started_at_ns,"
+                       " wall_ns, status, disturbed, layout) VALUES (1, ?, ?, 0, 0, 1, 1000, 0, 0, '')",
+                       ((cell, number) for number in range(1000, 101000)))
+        db.execute("UPDATE experiment SET run_count = (SELECT count(*) FROM run)")
+    db.close()
+    with Server() as server:
+        text = server.get("e/1/runs?page=1001")[1]
+        contains(text, "Page 1001 of 1002")
+        equal(text.count("<th scope=\"row\">"), 100, "runs on a page")
+        equal(len(text) < 100000, True, "a page is small")
+
+
+@test
+def a_wrong_command_line_is_told():
+    contains(assay("serve", check=1).stderr, "assay.db")
+    contains(assay("serve", "--token", "short", check=2).stderr, "letters and digits")
+    contains(assay("serve", "--port", "70000", check=2).stderr, "65535")
+    contains(assay("serve", "x.db", check=2).stderr, "--db")
+
+
+main()

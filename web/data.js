@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// The data within the page, unpacked when it is first asked for.
+
+let loading = null;
+
+function pageData() {
+  loading = loading || unpack();
+  return loading;
+}
+
+async function unpack() {
+  const element = document.getElementById('assay-data');
+  if (!element) return null;
+  const bytes = Uint8Array.from(atob(element.textContent), (c) => c.charCodeAt(0));
+  let stream = new Blob([bytes]).stream();
+  if (element.dataset.encoding === 'deflate') {
+    stream = stream.pipeThrough(new DecompressionStream('deflate'));
+  }
+  return JSON.parse(await new Response(stream).text());
+}
+
+// A number as assay's own tables write it.
+function measured(value, unit) {
+  if (value === null || !Number.isFinite(value)) return '-';
+  const three = (x) => (Math.abs(x) >= 100 ? x.toFixed(0) : x.toPrecision(3));
+  if (unit === 'ns') {
+    const units = [['s', 1e9], ['ms', 1e6], ['µs', 1e3]];
+    for (const [name, size] of units) if (Math.abs(value) >= size) return `${three(value / size)} ${name}`;
+    return `${three(value)} ns`;
+  }
+  if (unit === 'bytes') {
+    const units = [['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 1024]];
+    for (const [name, size] of units) if (Math.abs(value) >= size) return `${three(value / size)} ${name}`;
+    return `${value} B`;
+  }
+  const digits = Number.isInteger(value) || Math.abs(value) >= 9999.5
+    ? Math.round(value).toLocaleString('en-US') : String(Number(value.toPrecision(4)));
+  return unit ? `${digits} ${unit}` : digits;
+}
+
+function make(name, properties, ...children) {
+  const element = Object.assign(document.createElement(name), properties);
+  element.append(...children);
+  return element;
+}

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT
+// Flame graphs: zoom, search, inverted stacks, order of time, and the difference of two.
+
+const SVG = 'http://www.w3.org/2000/svg';
+const WIDTH = 1200;
+const ROW = 17;
+
+function newNode(name, kernel, parent) {
+  return { name, kernel, parent, children: [], index: new Map(), weight: [0, 0], samples: [0, 0] };
+}
+
+function childOf(node, name, kernel) {
+  let child = node.index.get(name);
+  if (!child) {
+    child = newNode(name, kernel, node);
+    node.index.set(name, child);
+    node.children.push(child);
+  }
+  return child;
+}
+
+// Calls for every stack of a profile with its path of name numbers, own samples and weight.
+function eachStack(profile, fn) {
+  const path = [];
+  profile.depth.forEach((depth, i) => {
+    path.length = depth;
+    path.push(profile.name[i]);
+    const samples = profile.samples[i];
+    if (samples) fn(path, samples, profile.weight ? profile.weight[i] : samples * profile.each, i);
+  });
+}
+
+function addStack(root, profile, path, samples, weight, side, invert) {
+  let node = root;
+  node.weight[side] += weight;
+  node.samples[side] += samples;
+  for (let k = 0; k < path.length; k++) {
+    const name = path[invert ? path.length - 1 - k : k];
+    node = childOf(node, profile.names[name], profile.flags[name] & 1);
+    node.weight[side] += weight;
+    node.samples[side] += samples;
+  }
+}
+
+// Samples one after the other: only neighbours are merged.
+function orderedTree(profile) {
+  const root = newNode('all', 0, null);
+  const paths = new Map();
+  const path = [];
+  profile.depth.forEach((depth, i) => {
+    path.length = depth;
+    path.push(profile.name[i]);
+    paths.set(i, path.slice());
+  });
+  let last = [];
+  for (const leaf of profile.order) {
+    let node = root;
+    let same = true;
+    const now = [];
+    root.weight[0]++;
+    root.samples[0]++;
+    paths.get(leaf).forEach((name, k) => {
+      same = same && last[k] && last[k].id === name;
+      let child = same ? last[k].node : null;
+      if (!child) {
+        child = newNode(profile.names[name], profile.flags[name] & 1, node);
+        node.children.push(child);
+      }
+      child.weight[0]++;
+      child.samples[0]++;
+      now.push({ id: name, node: child });
+      node = child;
+    });
+    last = now;
+  }
+  return root;
+}
+
+function treeOf(profiles, options) {
+  if (options.order) return orderedTree(profiles[0]);
+  const root = newNode('all', 0, null);
+  profiles.forEach((profile, side) => eachStack(profile, (path, samples, weight) =>
+    addStack(root, profile, path, samples, weight, side, options.invert)));
+  return root;
+}
+
+// Two proportions at 5 %, as assay's own drawing does it.
+function differs(node, root) {
+  const [a, b] = node.samples;
+  const [allA, allB] = root.samples;
+  if (!allA || !allB || a + b < 5) return false;
+  const share = (a + b) / (allA + allB);
+  const spread = Math.sqrt(share * (1 - share) * (1 / allA + 1 / allB));
+  return spread > 0 && Math.abs(a / allA - b / allB) > 1.959964 * spread;
+}
+
+function hashOf(text) {
+  let h = 0;
+  for (let i = 0; i < text.length; i++) h = (h * 31 + text.charCodeAt(i)) >>> 0;
+  return h;
+}
+
+class FlameGraph {
+  constructor(svg, tools, profiles) {
+    this.svg = svg;
+    this.tools = tools;
+    this.profiles = profiles;
+    this.pair = profiles.length === 2;
+    this.options = { invert: false, order: false, width: 'both' };
+    this.pattern = null;
+    this.detail = make('p', { className: 'detail' });
+    this.detail.setAttribute('aria-live', 'polite');
+    svg.after(this.detail);
+    this.rebuild();
+  }
+
+  rebuild() {
+    this.root = treeOf(this.profiles, this.options);
+    this.focus = this.root;
+    this.here = null;
+    this.draw();
+  }
+
+  shares(node) {
+    return [0, 1].map((s) => (this.root.weight[s] ? node.weight[s] / this.root.weight[s] : 0));
+  }
+
+  value(node) {
+    const [a, b] = this.shares(node);
+    if (!this.pair) return a;
+    return this.options.width === 'base' ? a : this.options.width === 'new' ? b : (a + b) / 2;
+  }
+
+  classOf(node) {
+    if (this.pair) {
+      if (!differs(node, this.root)) return 'fn';
+      const [a, b] = this.shares(node);
+      const strong = Math.abs(b - a) / Math.max(a, b) > 0.4 ? 2 : 1;
+      return (b > a ? 'fu' : 'fd') + strong;
+    }
+    return node.kernel ? 'fk' : `f${hashOf(node.name) % 3}`;
+  }
+
+  signOf(node) {
+    if (!this.pair) return node.kernel ? '[k] ' : '';
+    if (!differs(node, this.root)) return '';
+    const [a, b] = this.shares(node);
+    return b > a ? '▲ ' : '▼ ';
+  }
+
+  describe(node) {
+    const [a, b] = this.shares(node);
+    if (!this.pair) return `${node.name}: ${(100 * a).toFixed(2)} %, ${node.samples[0].toLocaleString('en-US')} samples`;
+    const sure = differs(node, this.root) ? (b > a ? 'larger' : 'smaller') : 'the samples cannot tell';
+    return `${node.name}: ${(100 * a).toFixed(2)} → ${(100 * b).toFixed(2)} % (${node.samples[0]} and ${node.samples[1]} samples; ${sure})`;
+  }
+
+  draw() {
+    this.boxes = [];
+    const above = [];
+    for (let node = this.focus.parent; node && node.parent; node = node.parent) above.unshift(node);
+    above.forEach((node, depth) => this.boxes.push({ node, depth, x: 0, width: WIDTH, up: true }));
+    const whole = this.value(this.focus) || 1;
+    const place = (node, depth, x) => {
+      const width = (this.value(node) / whole) * WIDTH;
+      if (width < 0.5) return width;
+      if (node.parent) this.boxes.push({ node, depth, x, width });
+      let at = x;
+      const list = this.options.order ? node.children
+        : [...node.children].sort((p, q) => this.value(q) - this.value(p));
+      for (const child of list) at += place(child, node.parent ? depth + 1 : depth, at);
+      return width;
+    };
+    place(this.focus, above.length, 0);
+    this.paint();
+  }
+
+  paint() {
+    const matches = (node) => this.pattern && this.pattern.test(node.name);
+    const parts = [];
+    let deepest = 0;
+    for (const box of this.boxes) {
+      deepest = Math.max(deepest, box.depth);
+      const rect = document.createElementNS(SVG, 'rect');
+      rect.setAttribute('x', box.x.toFixed(1));
+      rect.setAttribute('y', box.depth * ROW);
+      rect.setAttribute('width', Math.max(box.width, 0.5).toFixed(1));
+      let classes = this.classOf(box.node);
+      if (box.up) classes += ' up';
+      if (matches(box.node)) classes += ' hit';
+      if (box.node === this.here) classes += ' here';
+      rect.setAttribute('class', classes);
+      const title = document.createElementNS(SVG, 'title');
+      title.textContent = this.describe(box.node);
+      rect.append(title);
+      rect.box = box;
+      parts.push(rect);
+      if (box.width > 34) {
+        const text = document.createElementNS(SVG, 'text');
+        text.setAttribute('x', (box.x + 3).toFixed(1));
+        text.setAttribute('y', box.depth * ROW + 12);
+        const label = this.signOf(box.node) + box.node.name;
+        const fits = Math.floor((box.width - 8) / 6.7);
+        text.textContent = label.length > fits ? `${label.slice(0, Math.max(fits - 1, 1))}…` : label;
+        parts.push(text);
+      }
+    }
+    this.svg.setAttribute('viewBox', `0 0 ${WIDTH} ${(deepest + 1) * ROW + 2}`);
+    this.svg.replaceChildren(...parts);
+  }
+
+  zoom(node) {
+    this.focus = node;
+    this.draw();
+  }
+
+  say(node) {
+    this.here = node;
+    this.detail.textContent = this.describe(node);
+  }
+
+  // The share that matches: frames within a matching frame are not counted again.
+  search(text) {
+    const status = this.tools.querySelector('.match');
+    try {
+      this.pattern = text ? new RegExp(text) : null;
+    } catch {
+      this.pattern = null;
+      status.textContent = 'not a regular expression';
+      this.paint();
+      return;
+    }
+    let share = 0;
+    const walk = (node) => {
+      if (node.parent && this.pattern.test(node.name)) share += this.value(node);
+      else node.children.forEach(walk);
+    };
+    if (this.pattern) walk(this.root);
+    status.textContent = this.pattern ? `${(100 * share).toFixed(2)} % matches` : '';
+    this.paint();
+  }
+
+  // The heaviest frame of that name.
+  find(name) {
+    let best = null;
+    const walk = (node) => {
+      if (node.name === name && (!best || this.value(node) > this.value(best))) best = node;
+      node.children.forEach(walk);
+    };
+    walk(this.root);
+    return best;
+  }
+
+  key(event) {
+    const at = this.here || this.focus;
+    const siblings = at.parent ? [...at.parent.children].sort((p, q) => this.value(q) - this.value(p)) : [at];
+    const place = siblings.indexOf(at);
+    let to = null;
+    if (event.key === 'ArrowUp') to = at.parent && at.parent.parent ? at.parent : null;
+    else if (event.key === 'ArrowDown') to = [...at.children].sort((p, q) => this.value(q) - this.value(p))[0];
+    else if (event.key === 'ArrowLeft') to = siblings[place - 1];
+    else if (event.key === 'ArrowRight') to = siblings[place + 1];
+    else if (event.key === 'Enter') this.zoom(at);
+    else if (event.key === 'Escape') this.zoom(this.root);
+    else return;
+    event.preventDefault();
+    if (to) {
+      this.say(to);
+      this.paint();
+    }
+  }
+}
+
+function startFlame(tools) {
+  const svg = document.getElementById(tools.dataset.for);
+  let graph = null;
+  async function ready() {
+    if (graph) return graph;
+    const data = await pageData();
+    const index = tools.dataset.for === 'flame-diff' ? null : Number(tools.dataset.for.slice(6));
+    graph = graph || new FlameGraph(svg, tools, index === null ? data.profiles.slice(0, 2) : [data.profiles[index]]);
+    return graph;
+  }
+  tools.hidden = false;
+  svg.setAttribute('tabindex', '0');
+  svg.setAttribute('role', 'application');
+  svg.setAttribute('aria-roledescription', 'flame graph: arrows move, Enter zooms, Escape shows all');
+  svg.addEventListener('click', async (event) => {
+    const box = svg.getBoundingClientRect();
+    const g = await ready();
+    const x = ((event.clientX - box.left) / box.width) * WIDTH;
+    const depth = Math.floor((((event.clientY - box.top) / box.width) * WIDTH) / ROW);
+    const hit = g.boxes.find((b) => b.depth === depth && x >= b.x && x < b.x + b.width);
+    if (!hit) return;
+    g.say(hit.node);
+    g.zoom(hit.node);
+  });
+  svg.addEventListener('pointermove', (event) => {
+    if (graph && event.target.box) graph.detail.textContent = graph.describe(event.target.box.node);
+  });
+  svg.addEventListener('pointerenter', ready);
+  svg.addEventListener('keydown', (event) => {
+    if (graph) graph.key(event);
+    else ready();
+  });
+  svg.addEventListener('focus', ready);
+  tools.addEventListener('input', async (event) => {
+    const g = await ready();
+    const action = event.target.dataset.act;
+    if (action === 'search') {
+      g.search(event.target.value);
+      return;
+    }
+    if (action === 'width') g.options.width = event.target.value;
+    else g.options[action] = event.target.checked;
+    g.rebuild();
+    if (g.pattern) g.search(tools.querySelector('[data-act=search]').value);
+  });
+  tools.querySelector('[data-act=reset]').addEventListener('click', async () => {
+    const g = await ready();
+    g.zoom(g.root);
+  });
+  return ready;
+}
+
+function startFlames() {
+  const graphs = new Map();
+  for (const tools of document.querySelectorAll('.flame-tools')) graphs.set(tools.dataset.for, startFlame(tools));
+  for (const link of document.querySelectorAll('a[data-n]')) {
+    link.addEventListener('click', async () => {
+      const id = link.getAttribute('href').slice(1);
+      const graph = await graphs.get(id)();
+      const data = await pageData();
+      const profile = data.profiles[Number(id.slice(6))];
+      const node = graph.find(profile.names[link.dataset.n]);
+      if (!node) return;
+      graph.say(node);
+      graph.zoom(node);
+      graph.svg.focus();
+    });
+  }
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// What starts when the page is there.
+
+function startTheme() {
+  const button = document.getElementById('theme');
+  const root = document.documentElement;
+  const dark = () => root.dataset.theme === 'dark' ||
+    (!root.dataset.theme && matchMedia('(prefers-color-scheme: dark)').matches);
+  const name = () => { button.textContent = dark() ? 'Light' : 'Dark'; };
+  button.hidden = false;
+  button.setAttribute('aria-label', 'Switch between the light and the dark theme');
+  button.addEventListener('click', () => {
+    root.dataset.theme = dark() ? 'light' : 'dark';
+    name();
+  });
+  name();
+}
+
+startTheme();
+startTable();
+startFlames();
+document.documentElement.dataset.ready = '1';

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+// The table: sorting, filter, rows of noise on demand, and every raw run of a row.
+
+const SIGNS = [['better', '▲'], ['worse', '▼'], ['different', '◆'], ['same', '='], ['unsure', '?']];
+
+function startTable() {
+  const table = document.getElementById('rows');
+  if (!table) return;
+  const body = table.tBodies[0];
+  const filter = document.getElementById('filter');
+  const noise = document.getElementById('noise');
+  const count = document.getElementById('table-count');
+  let hasNoise = false;
+  document.getElementById('table-tools').hidden = false;
+
+  function addOpener(row) {
+    const button = make('button', { type: 'button', className: 'open', textContent: '▸' });
+    button.setAttribute('aria-label', `Every run of ${row.cells[0].textContent}`);
+    button.setAttribute('aria-expanded', 'false');
+    row.cells[0].prepend(button);
+    button.addEventListener('click', () => toggle(row, button));
+  }
+
+  async function toggle(row, button) {
+    const next = row.nextElementSibling;
+    if (next && next.classList.contains('raw')) {
+      next.remove();
+      button.textContent = '▸';
+      button.setAttribute('aria-expanded', 'false');
+      return;
+    }
+    button.textContent = '▾';
+    button.setAttribute('aria-expanded', 'true');
+    const data = await pageData();
+    const raw = make('tr', { className: 'raw' });
+    const cell = make('td', { colSpan: 8 }, rawRuns(data, data.view.rows[row.dataset.r]));
+    raw.append(cell);
+    row.after(raw);
+  }
+
+  function apply() {
+    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let shown = 0;
+    for (const row of body.rows) {
+      if (row.classList.contains('raw')) continue;
+      const text = row.textContent.toLowerCase();
+      row.hidden = !words.every((word) => text.includes(word)) ||
+        (noise.checked && row.dataset.noise === '1');
+      const next = row.nextElementSibling;
+      if (next && next.classList.contains('raw')) next.hidden = row.hidden;
+      shown += !row.hidden;
+    }
+    count.textContent = `${shown} rows`;
+  }
+
+  async function addNoise() {
+    if (hasNoise) return;
+    hasNoise = true;
+    const data = await pageData();
+    const there = new Set([...body.rows].map((row) => row.dataset.r));
+    data.view.rows.forEach((r, index) => {
+      if (there.has(String(index)) || !r[3]) return;
+      const row = noiseRow(data, r);
+      row.dataset.r = index;
+      row.dataset.noise = '1';
+      body.append(row);
+      addOpener(row);
+    });
+  }
+
+  function sortBy(column, heading) {
+    const down = heading.getAttribute('aria-sort') === 'ascending';
+    for (const other of table.tHead.rows[0].cells) other.removeAttribute('aria-sort');
+    heading.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+    for (const raw of [...body.querySelectorAll('tr.raw')]) raw.previousElementSibling.querySelector('.open').click();
+    const key = (row) => {
+      const cell = row.cells[column];
+      return cell.dataset.v !== undefined ? Number(cell.dataset.v) : cell.textContent.replace(/^[▸▾]/, '');
+    };
+    const rows = [...body.rows].map((row) => [key(row), row]);
+    rows.sort(([a], [b]) => (typeof a === 'number' && typeof b === 'number'
+      ? a - b : String(a).localeCompare(String(b), 'en', { numeric: true })));
+    if (down) rows.reverse();
+    body.append(...rows.map(([, row]) => row));
+  }
+
+  [...body.rows].forEach(addOpener);
+  [...table.tHead.rows[0].cells].forEach((heading, column) => {
+    const button = make('button', { type: 'button', textContent: heading.textContent });
+    heading.replaceChildren(button);
+    button.addEventListener('click', () => sortBy(column, heading));
+  });
+  filter.addEventListener('input', apply);
+  noise.addEventListener('change', async () => {
+    if (!noise.checked) await addNoise();
+    apply();
+  });
+  apply();
+}
+
+function median(values) {
+  const sorted = values.filter((v) => v !== null).sort((a, b) => a - b);
+  const half = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+}
+
+// Values of a cell and metric of the view, with their rounds.
+function valuesOf(data, metric, cell) {
+  const first = data.experiments[0];
+  const isNew = data.view.joint && cell >= first.cells.length;
+  const set = data.experiments[isNew ? 1 : 0];
+  const at = isNew ? cell - first.cells.length : cell;
+  const name = data.view.metrics[metric][0];
+  const index = set.metrics.findIndex((m) => m[0] === name);
+  const source = set.cells[at];
+  const values = index < 0 ? [] : source.values[index];
+  const disturbed = new Set();
+  set.runs.cell.forEach((c, i) => {
+    if (c === at && set.runs.disturbed[i]) disturbed.add(set.runs.round[i]);
+  });
+  return source.rounds.map((round, i) => ({ round, value: values[i] ?? null, disturbed: disturbed.has(round) }));
+}
+
+function noiseRow(data, r) {
+  const [name, unit] = data.view.metrics[r[0]];
+  const values = valuesOf(data, r[0], r[1]).map((v) => v.value);
+  const base = r[2] >= 0 ? valuesOf(data, r[0], r[2]).map((v) => v.value) : [];
+  const number = (list) => {
+    const cell = make('td', {});
+    if (!list.length) return cell;
+    cell.dataset.v = median(list);
+    cell.textContent = measured(median(list), unit);
+    return cell;
+  };
+  const [kind, isRatio, estimate, low, high] = r.slice(4);
+  const verdict = make('td', { textContent: kind < 0 ? '–' : SIGNS[kind].join(' ') });
+  if (kind >= 0) verdict.className = SIGNS[kind][0];
+  const amount = (x) => (isRatio ? x.toPrecision(4) : measured(x, unit));
+  let ratio = kind < 0 || estimate === null ? '' : amount(estimate) + (isRatio ? '×' : '');
+  if (ratio && low !== null && high !== null) ratio += ` [${amount(low)}, ${amount(high)}]`;
+  const change = make('td', { textContent: ratio });
+  if (ratio) change.dataset.v = estimate;
+  const head = make('th', { textContent: labelOf(data, r) });
+  head.scope = 'row';
+  return make('tr', {}, head, make('td', { textContent: name }), number(base), number(values),
+    make('td', {}), make('td', { textContent: values.filter((v) => v !== null).length }),
+    change, verdict);
+}
+
+// What the row is about: the cell, or what the pair of cells has in common.
+function labelOf(data, r) {
+  const first = data.experiments[0];
+  const set = data.view.joint ? data.experiments[1] : first;
+  const cell = data.view.joint ? set.cells[r[1] - first.cells.length] : set.cells[r[1]];
+  if (r[2] < 0 || data.view.joint || !data.base) return cell.label;
+  const base = first.cells[r[2]];
+  return set.factors.map((f, i) => [f, i]).filter(([, i]) => cell.levels[i] === base.levels[i])
+    .map(([f, i]) => `${f}=${cell.levels[i]}`).join(' ') || 'everything';
+}
+
+function rawRuns(data, r) {
+  const unit = data.view.metrics[r[0]][1];
+  const values = valuesOf(data, r[0], r[1]);
+  const base = r[2] >= 0 ? valuesOf(data, r[0], r[2]) : null;
+  const paired = base && !data.view.joint;
+  const head = ['Round', 'Value'];
+  if (base) head.push(paired ? 'Base in that round' : 'Base');
+  head.push('Disturbed');
+  const row = (tag, texts) => make('tr', {}, ...texts.map((text) => {
+    const cell = make(tag, { textContent: text });
+    if (tag === 'th') cell.scope = 'col';
+    return cell;
+  }));
+  const baseOf = (v, i) => {
+    const other = paired ? base.find((b) => b.round === v.round) : base[i];
+    return other ? measured(other.value, unit) : '-';
+  };
+  return make('table', {}, make('thead', {}, row('th', head)), make('tbody', {},
+    ...values.map((v, i) => row('td', [v.round, measured(v.value, unit),
+      ...(base ? [baseOf(v, i)] : []), v.disturbed ? 'yes' : '']))));
+}

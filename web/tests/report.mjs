@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+// The report in a browser: nothing is asked for, everything is there, every interaction does what
+// it says.  PAGES is the folder with the pages, SERVER the address of assay serve.
+import { equal, main, ok, open, test, until, violations } from './browser.mjs';
+
+const PAGES = process.env.PAGES;
+const FILES = ['run.html', 'within.html', 'two.html', 'profiles.html', 'evil.html'];
+const url = (name) => `file://${PAGES}/${name}`;
+
+async function done(page) {
+  equal(page.errors.join('\n'), '', 'errors on the console');
+  await page.context().close();
+}
+
+const count = (page, selector) => page.locator(selector).count();
+const shownRows = (page) => page.locator('#rows > tbody > tr:not([hidden]):not(.raw)').count();
+const widths = (page, id) => page.$$eval(`#${id} rect`, (list) => list.map((r) => Number(r.getAttribute('width'))));
+const names = (page, id) => page.$$eval(`#${id} rect title, #${id} text`, (list) => list.map((t) => t.textContent.replace(/^(▲|▼|\[k\]) /, '')));
+
+for (const name of FILES) {
+  test(`${name} opens from a file and asks for nothing`, async () => {
+    const page = await open(url(name));
+    equal(await page.evaluate(() => document.documentElement.dataset.ready), '1', 'ready');
+    equal(page.requests.filter((r) => !r.startsWith('data:')).join(' '), url(name), 'requests');
+    await done(page);
+  });
+
+  for (const colorScheme of ['light', 'dark']) {
+    test(`${name} has nothing that axe finds, ${colorScheme}`, async () => {
+      const page = await open(url(name), { colorScheme });
+      equal((await violations(page)).join('\n'), '', 'violations');
+      await done(page);
+    });
+  }
+}
+
+test('everything is there without scripts', async () => {
+  const page = await open(url('run.html'), { javaScriptEnabled: false });
+  for (const kind of ['curve', 'ratio', 'scaling', 'efficiency', 'strip', 'ecdf', 'percentiles']) {
+    ok(await count(page, `figure[data-kind=${kind}] svg`), `no plot ${kind}`);
+  }
+  ok(await count(page, '#rows > tbody > tr') >= 16, 'rows');
+  await page.goto(url('profiles.html'));
+  ok(await count(page, '#flame-diff rect') >= 4, 'differential flame graph');
+  ok(await count(page, '#flame-0 rect') >= 3, 'flame graph');
+  equal(await page.locator('.flame-tools').first().isVisible(), false, 'tools that need scripts');
+  await page.context().close();
+});
+
+test('a plot has intervals, marks and a text for those who cannot see it', async () => {
+  const page = await open(url('run.html'));
+  const plot = page.locator('#plot-ratio svg');
+  ok(await plot.locator('.b').count(), 'a band');
+  ok(await plot.locator('.mb').count(), "the crossover's interval");
+  ok((await plot.locator('desc').textContent()).includes('95 %'), 'a description');
+  ok(await page.locator('#plot-scaling svg', { hasText: 'ideal' }).count(), 'the ideal line');
+  ok((await page.locator('#plot-misses').textContent()).includes('PMU') ||
+    await count(page, '#plot-misses svg'), 'cache misses, or why there are none');
+  await done(page);
+});
+
+test('the table sorts', async () => {
+  const page = await open(url('run.html'));
+  const medians = () => page.$$eval('#rows > tbody > tr', (rows) => rows.map((r) => Number(r.cells[3].dataset.v)));
+  const button = page.locator('#rows thead th').nth(3).locator('button');
+  await button.click();
+  let list = await medians();
+  ok(list.every((v, i) => i === 0 || v >= list[i - 1]), 'ascending');
+  equal(await page.locator('#rows thead th').nth(3).getAttribute('aria-sort'), 'ascending', 'aria-sort');
+  await button.press('Enter');
+  list = await medians();
+  ok(list.every((v, i) => i === 0 || v <= list[i - 1]), 'descending');
+  await done(page);
+});
+
+test('the table filters and hides noise', async () => {
+  const page = await open(url('run.html'));
+  const before = await shownRows(page);
+  await page.fill('#filter', 'size=64 threads=1');
+  const few = await shownRows(page);
+  ok(few > 0 && few < before, `rows after the filter: ${few} of ${before}`);
+  await page.fill('#filter', '');
+  equal(await shownRows(page), before, 'rows without a filter');
+  await page.uncheck('#noise');
+  await until(page, (n) => document.querySelectorAll('#rows > tbody > tr:not([hidden])').length > n, before);
+  ok((await page.locator('#rows').textContent()).includes('steady'), 'a metric that did not change');
+  await page.check('#noise');
+  equal(await shownRows(page), before, 'rows without noise');
+  await done(page);
+});
+
+test('a row opens to every raw run', async () => {
+  const page = await open(url('run.html'));
+  const button = page.locator('#rows .open').nth(9);
+  await button.click();
+  await page.waitForSelector('tr.raw');
+  equal(await count(page, 'tr.raw tbody tr'), 8, 'runs');
+  equal(await button.getAttribute('aria-expanded'), 'true', 'aria-expanded');
+  ok(/MB\/s|ns|µs/.test(await page.locator('tr.raw tbody').textContent()), 'values with units');
+  await button.click();
+  equal(await count(page, 'tr.raw'), 0, 'closed again');
+  await done(page);
+});
+
+test('a comparison of two opens to the runs of both', async () => {
+  const page = await open(url('two.html'));
+  await page.locator('#rows .open').first().click();
+  await page.waitForSelector('tr.raw');
+  equal(await count(page, 'tr.raw thead th'), 4, 'columns');
+  equal(await count(page, 'tr.raw tbody tr'), 8, 'runs');
+  await done(page);
+});
+
+test('a flame graph zooms and comes back', async () => {
+  const page = await open(url('profiles.html'));
+  const text = page.locator('#flame-0 text', { hasText: 'removed' }).first();
+  const box = await text.boundingBox();
+  await page.mouse.click(box.x + 4, box.y + 6);
+  await until(page, () => document.querySelectorAll('#flame-0 .up').length > 0);
+  const zoomed = await widths(page, 'flame-0');
+  equal(Math.max(...zoomed), 1200, 'the widest');
+  ok((await names(page, 'flame-0')).every((n) => !n.startsWith('shared')), 'others are gone');
+  await page.click('.flame-tools[data-for=flame-0] [data-act=reset]');
+  await until(page, () => document.querySelectorAll('#flame-0 .up').length === 0);
+  ok((await names(page, 'flame-0')).some((n) => n.startsWith('shared')), 'others are back');
+  await done(page);
+});
+
+test('a search tells the share that matches', async () => {
+  const page = await open(url('profiles.html'));
+  const tools = page.locator('.flame-tools[data-for=flame-0]');
+  await tools.locator('[data-act=search]').fill('^(removed|shared)$');
+  await until(page, () => /matches/.test(document.querySelector('.flame-tools[data-for=flame-0] .match').textContent));
+  const share = parseFloat(await tools.locator('.match').textContent());
+  ok(share > 50 && share <= 100, `share ${share}`);
+  ok(await count(page, '#flame-0 .hit') >= 2, 'frames that are marked');
+  await tools.locator('[data-act=search]').fill('(');
+  await until(page, () => /not a regular/.test(document.querySelector('.flame-tools[data-for=flame-0] .match').textContent));
+  await done(page);
+});
+
+test('a flame graph inverts, and shows the order of time', async () => {
+  const page = await open(url('profiles.html'));
+  const tools = page.locator('.flame-tools[data-for=flame-0]');
+  await tools.locator('[data-act=invert]').check();
+  await until(page, () => [...document.querySelectorAll('#flame-0 rect')]
+    .some((r) => r.getAttribute('y') === '0' && /^removed/.test(r.textContent)));
+  await tools.locator('[data-act=invert]').uncheck();
+  const merged = await page.$$eval('#flame-0 rect', (l) => l.filter((r) => /^removed/.test(r.textContent)).length);
+  await tools.locator('[data-act=order]').check();
+  await until(page, (n) => [...document.querySelectorAll('#flame-0 rect')]
+    .filter((r) => /^removed/.test(r.textContent)).length > n, merged);
+  await done(page);
+});
+
+test('the difference keeps the paths of both sides', async () => {
+  const page = await open(url('profiles.html'));
+  const both = (await names(page, 'flame-diff')).join('\n');
+  ok(both.includes('removed'), 'what is gone');
+  ok(both.includes('</script>'), 'what is new');
+  ok(await count(page, '#flame-diff .fu1, #flame-diff .fu2'), 'red');
+  ok(await count(page, '#flame-diff .fd1, #flame-diff .fd2'), 'blue');
+  ok((await page.locator('#flame-diff').textContent()).includes('▲'), 'a sign besides the colour');
+  const tools = page.locator('.flame-tools[data-for=flame-diff]');
+  await tools.locator('[data-act=width]').selectOption('new');
+  await until(page, () => ![...document.querySelectorAll('#flame-diff rect')].some((r) => /^removed/.test(r.textContent)));
+  await tools.locator('[data-act=width]').selectOption('base');
+  await until(page, () => [...document.querySelectorAll('#flame-diff rect')].some((r) => /^removed/.test(r.textContent)));
+  await done(page);
+});
+
+test('a function leads to its frame', async () => {
+  const page = await open(url('profiles.html'));
+  await page.locator('a[data-n][href="#flame-0"]', { hasText: 'removed' }).first().click();
+  await until(page, () => document.activeElement && document.activeElement.id === 'flame-0');
+  ok((await page.locator('#flame-0 ~ .detail').first().textContent()).startsWith('removed'), 'what is said');
+  await done(page);
+});
+
+test('the keyboard is enough', async () => {
+  const page = await open(url('profiles.html'));
+  await page.locator('#flame-0').focus();
+  await page.waitForSelector('#flame-0 ~ .detail', { state: 'attached' });
+  for (const key of ['ArrowDown', 'ArrowDown', 'ArrowDown']) await page.keyboard.press(key);
+  await until(page, () => document.querySelector('#flame-0 .here'));
+  await page.keyboard.press('Enter');
+  await until(page, () => document.querySelector('#flame-0 .up'));
+  await page.keyboard.press('Escape');
+  await until(page, () => !document.querySelector('#flame-0 .up'));
+  await done(page);
+});
+
+test('light and dark change places', async () => {
+  const page = await open(url('run.html'), { colorScheme: 'light' });
+  const colour = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await colour();
+  await page.click('#theme');
+  const dark = await colour();
+  ok(light !== dark, `${light} and ${dark}`);
+  equal((await violations(page)).join('\n'), '', 'violations');
+  await page.click('#theme');
+  equal(await colour(), light, 'back again');
+  await done(page);
+});
+
+test('it prints', async () => {
+  const page = await open(url('run.html'));
+  const pdf = await page.pdf();
+  equal(pdf.subarray(0, 5).toString(), '%PDF-', "the file's beginning");
+  ok(!pdf.includes('/Subtype /Image'), 'no pixels, vectors');
+  await done(page);
+});
+
+test('hostile names do nothing', async () => {
+  for (const name of ['evil.html', 'profiles.html', 'two.html']) {
+    const page = await open(url(name));
+    await page.evaluate(() => { window.evil = () => { window.struck = true; }; });
+    for (const graph of await page.locator('svg.flame').all()) await graph.hover();
+    equal(await count(page, 'img'), 0, `images in ${name}`);
+    equal(await page.evaluate(() => window.struck), undefined, 'what an attack would set');
+    ok((await page.locator('body').textContent()).includes('</script>'), 'the name as text');
+    await done(page);
+  }
+});
+
+test('assay serve shows the store', async () => {
+  if (!process.env.SERVER) return;
+  const page = await open(process.env.SERVER, { colorScheme: 'dark' });
+  equal((await violations(page)).join('\n'), '', 'violations of the list');
+  await page.fill('input[name=q]', 'demo');
+  await page.click('form[role=search] button');
+  await page.click('main table a >> nth=0');
+  equal((await violations(page)).join('\n'), '', 'violations of an experiment');
+  await page.click('text=Every run');
+  equal((await violations(page)).join('\n'), '', 'violations of the runs');
+  await page.goBack();
+  await page.click('text=Report');
+  await page.locator('#rows .open').first().click();
+  await page.waitForSelector('tr.raw');
+  const host = new URL(process.env.SERVER).host;
+  ok(page.requests.every((r) => r.startsWith('data:') || new URL(r).host === host), 'requests to elsewhere');
+  await done(page);
+});
+
+await main();

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* assay-move: every way of moving messages from one process to another, with the copies proven. */
+#include "base/memory.h"
+#include "base/options.h"
+#include "config.h"
+#include "prove.h"
+#include "report.h"
+#include "run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+
+#define OPT(member) offsetof(struct settings, member)
+
+static const struct option table[] = {
+    {.kind = OPTION_HEADING, .help = "What is moved, and how"},
+    {'v', "variant", OPTION_STRING, OPT(variant_name), "NAME",
+     "how to send, or SEND/RECEIVE; --list shows them (send)", NULL},
+    {'r', "receive", OPTION_STRING, OPT(receive_name), "NAME", "how to receive (recv-big)", NULL},
+    {'t', "transport", OPTION_STRING, OPT(transport_name), "KIND",
+     "tcp, unix, udp, pipe, shm or veth (tcp where it can)", "tcp unix udp pipe shm veth"},
+    {'s', "size", OPTION_BYTES, OPT(size), "BYTES", "of a message (4096)", NULL},
+    {'n', "threads", OPTION_U64, OPT(threads), "N", "connections, a thread each on both sides (1)",
+     NULL},
+    {0, "fields", OPTION_U64, OPT(fields), "N", "pieces of a message where they count (8)", NULL},
+    {0, "batch", OPTION_U64, OPT(batch), "K", "messages per call where they are batched (16)",
+     NULL},
+    {0, "pieces", OPTION_U64, OPT(pieces), "N", "buffers of the iovec variants (1000)", NULL},
+    {.kind = OPTION_HEADING, .help = "How it is measured"},
+    {'S', "seconds", OPTION_SECONDS, OPT(seconds_ns), "S", "measured time (2)", NULL},
+    {0, "warmup", OPTION_SECONDS, OPT(warmup_ns), "S", "time before (0.3)", NULL},
+    {0, "pin", OPTION_STRING, OPT(pin), "HOW",
+     "none, spread, same, or SENDERS:RECEIVERS as lists of CPUs (none)", "none spread same"},
+    {0, "verify", OPTION_FLAG, OPT(verify), NULL, "number and check every message", NULL},
+    {0, "no-trace", OPTION_FLAG, OPT(no_trace), NULL,
+     "no counting of calls and copies behind the measured time", NULL},
+    {.kind = OPTION_HEADING, .help = "The sockets"},
+    {0, "cc", OPTION_STRING, OPT(cc), "NAME", "TCP's congestion control (system: the system's own)",
+     NULL},
+    {0, "buffer", OPTION_BYTES, OPT(buffer_bytes), "BYTES",
+     "socket buffers or pipe size (the system's)", NULL},
+    {0, "receive-size", OPTION_BYTES, OPT(receive_bytes), "BYTES",
+     "of one receive (the receive side's)", NULL},
+    {.kind = OPTION_HEADING, .help = "Between hosts"},
+    {0, "listen", OPTION_STRING, OPT(listen_address), "[HOST:]PORT",
+     "receive for those who connect", NULL},
+    {0, "once", OPTION_FLAG, OPT(once), NULL, "listen for one run only", NULL},
+    {0, "connect", OPTION_STRING, OPT(connect_address), "HOST:PORT",
+     "send to a listening assay-move", NULL},
+    {.kind = OPTION_HEADING, .help = "Output"},
+    {0, "list", OPTION_FLAG, OPT(list), NULL, "the variants and what each claims", NULL},
+    {0, "prove", OPTION_OPTIONAL, OPT(prove), "WAYS",
+     "claims against evidence: completions,aliasing,bpf,profile (all)", NULL},
+    {0, "json", OPTION_FLAG, OPT(json), NULL, "as JSON", NULL},
+    {0},
+};
+
+static const struct verb verb_move = {
+    .name = "move",
+    .summary = "Move messages from one process to another, and tell what that costs",
+    .synopsis = "[options]",
+    .examples = "  assay-move --variant send --size 64\n"
+                "  assay-move --variant zerocopy --size 64k --threads 2 --cc cubic\n"
+                "  assay-move --variant batch-send --batch 32 --size 512 --verify\n"
+                "  assay-move --prove\n"
+                "  assay-move --listen 5300        (on one host)\n"
+                "  assay-move --connect HOST:5300  (on another)\n",
+    .options = table,
+};
+
+static int fail(const struct error *err, int exit_code)
+{
+    CLEANUP(strbuf_done) struct strbuf safe = {0};
+    fflush(stdout);
+    strbuf_put_safe(&safe, err->message, strlen(err->message), SIZE_MAX);
+    fprintf(stderr, "assay-move: %s\n", strbuf_text(&safe));
+    if (exit_code == 2)
+        fputs("Try 'assay-move --help'.\n", stderr);
+    return exit_code;
+}
+
+static int help(void)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    options_help(&verb_move, &text);
+    /* The table's help speaks of "assay move", this program is "assay-move". */
+    char *name = strstr(text.data, "assay move");
+    if (name)
+        name[5] = '-';
+    fputs(text.data, stdout);
+    return 0;
+}
+
+static const char *copies_text(enum copies c)
+{
+    static const char *const words[] = {"none", "one", "two", "if refused", "some", "-"};
+    return words[c];
+}
+
+static int list(void)
+{
+    static const char *const roles[] = {"send", "receive", "alone"};
+    printf("%-18s %-8s %-11s %-8s %s\n", "variant", "side", "send copies", "receive", "");
+    for (size_t i = 0; variants[i]; i++) {
+        const struct variant *v = variants[i];
+        if (!v->hidden)
+            printf("%-18s %-8s %-11s %-8s %s\n", v->name, roles[v->role],
+                   copies_text(v->claim.send), copies_text(v->claim.receive), v->summary);
+    }
+    return 0;
+}
+
+static int run(const struct settings *s)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    struct error err = {0};
+    struct run_result result;
+    struct figures figures;
+    int r = s->connect_address ? run_connect(s, &result, &err) : run_here(s, &result, &err);
+    if (r < 0)
+        return fail(&err, 1);
+    figures_from(s, &result, &figures);
+    if (s->json)
+        report_json(s, &result, &figures, &text);
+    else
+        report_text(s, &result, &figures, &text);
+    fputs(strbuf_text(&text), stdout);
+    report_metrics(&figures);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct settings s;
+    struct error err = {0};
+    settings_defaults(&s);
+    signal(SIGPIPE, SIG_IGN);
+    if (argc > 1 && str_eq(argv[1], "--version")) {
+        printf("assay-move %s\n", ASSAY_VERSION);
+        return 0;
+    }
+    int first = options_parse(table, &s, argc, argv, &err);
+    if (first < 0)
+        return fail(&err, 2);
+    if (first == OPTIONS_HELP)
+        return help();
+    if (first < argc) {
+        error_set(&err, -EINVAL, "'%s' is no option", argv[first]);
+        return fail(&err, 2);
+    }
+    if (s.list)
+        return list();
+    if (s.listen_address)
+        return run_listen(&s, &err) < 0 ? fail(&err, 1) : 0;
+    if (s.prove) {
+        size_t contradictions = 0;
+        int r = prove(&s, &contradictions, &err);
+        return r < 0 ? fail(&err, 2) : contradictions ? 1 : 0;
+    }
+    int code = settings_check(&s, &err) < 0 ? fail(&err, 2) : run(&s);
+    settings_done(&s);
+    return code;
+}

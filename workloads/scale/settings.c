@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* See settings.h. */
+#include "settings.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "tests.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define DURATION_DEFAULT_NS (5 * NS_PER_S)
+#define DURATION_MIN_NS (10 * NS_PER_MS)
+#define DURATION_MAX_NS (24 * 3600 * NS_PER_S)
+
+static const struct option options[] = {
+    {'t', "tasks", OPTION_STRING, offsetof(struct settings, tasks), "TASKS",
+     "how many tasks: 4, 50% of the CPUs, N (all), 1..N, 1,2,4 (default 1)", NULL},
+    {0, "processes", OPTION_FLAG, offsetof(struct settings, processes), NULL,
+     "each task is a process (default)", NULL},
+    {0, "threads", OPTION_FLAG, offsetof(struct settings, threads), NULL,
+     "each task is a thread of one process; with --processes, both one after the other", NULL},
+    {'s', "seconds", OPTION_SECONDS, offsetof(struct settings, duration_ns), "TIME",
+     "measure for this long (default 5s)", NULL},
+    {'w', "warmup", OPTION_SECONDS, offsetof(struct settings, warmup_ns), "TIME",
+     "run for this long before (default 1s)", NULL},
+    {0, "interval", OPTION_SECONDS, offsetof(struct settings, interval_ns), "TIME",
+     "read the counters this often, for the spread (default 1s)", NULL},
+    {'n', "ops", OPTION_U64, offsetof(struct settings, ops), "N",
+     "exactly N operations in each task instead of a time", NULL},
+    {0, "calls", OPTION_FLAG, offsetof(struct settings, calls), NULL,
+     "count the system calls of an operation instead of timing it (needs root)", NULL},
+    {0, "oversubscribe", OPTION_FLAG, offsetof(struct settings, oversubscribe), NULL,
+     "allow more tasks than CPUs: several share one", NULL},
+    {0, "folder", OPTION_STRING, offsetof(struct settings, folder), "DIR",
+     "where the temporary folder is made (default TMPDIR, else /tmp)", "file"},
+    {'l', "list", OPTION_FLAG, offsetof(struct settings, list), NULL,
+     "list the tests, a line on each", NULL},
+    {0, "json", OPTION_OPTIONAL, offsetof(struct settings, json), "FILE",
+     "the result as JSON, to a file or standard output", "file"},
+    {0}};
+
+const struct verb scale_verb = {
+    .name = "scale",
+    .summary = "How many operations a second does the kernel do, and how many with more tasks",
+    .synopsis = "TEST…|all [-t TASKS] [--threads|--processes] [options]",
+    .examples = "  assay-scale brk2                      one task, five seconds\n"
+                "  assay-scale page_fault1 -t 1..N --threads\n"
+                "                                        how it scales with threads\n"
+                "  assay-scale all -t 1,100% -s 1        every test, one task and all CPUs\n"
+                "  assay-scale open1 open2 --calls       which system calls an operation makes\n"
+                "  assay-scale --list\n",
+    .options = options,
+};
+
+static int check_times(const struct settings *s, struct error *err)
+{
+    if (s->duration_ns < DURATION_MIN_NS || s->duration_ns > DURATION_MAX_NS)
+        return error_set(err, -EINVAL, "-s: from 10ms to 24h can be measured");
+    if (s->interval_ns < DURATION_MIN_NS)
+        return error_set(err, -EINVAL, "--interval: at least 10ms");
+    if (s->warmup_ns > DURATION_MAX_NS)
+        return error_set(err, -EINVAL, "-w: at most 24h");
+    return 0;
+}
+
+static int choose_tests(struct settings *s, char **words, struct error *err)
+{
+    const struct scale_test *const *all;
+    size_t all_count = tests_list(&all), capacity = 0;
+    if (!words[0])
+        return error_set(err, -EINVAL, "name a test, or all; --list shows them");
+    for (; *words; words++) {
+        if (str_eq(*words, "all")) {
+            for (size_t i = 0; i < all_count; i++)
+                ARRAY_PUSH(s->tests, s->test_count, capacity) = all[i];
+            continue;
+        }
+        const struct scale_test *test = tests_find(*words, err);
+        if (!test)
+            return -EINVAL;
+        ARRAY_PUSH(s->tests, s->test_count, capacity) = test;
+    }
+    return 0;
+}
+
+static int check_folder(struct settings *s, struct error *err)
+{
+    if (!s->folder || !s->folder[0]) {
+        const char *from_environment = getenv("TMPDIR");
+        s->folder = from_environment && from_environment[0] ? from_environment : "/tmp";
+    }
+    if (access(s->folder, W_OK | X_OK) < 0)
+        return error_errno(
+            err, -errno, "%s: no files can be made there; name a folder with --folder", s->folder);
+    return 0;
+}
+
+int settings_parse(struct settings *s, int argc, char **argv, struct error *err)
+{
+    *s = (struct settings){
+        .duration_ns = DURATION_DEFAULT_NS, .warmup_ns = NS_PER_S, .interval_ns = NS_PER_S};
+    int first = options_parse_mixed(options, s, argc, argv, err);
+    if (first <= 0)
+        return first == OPTIONS_HELP ? 1 : first;
+    if (s->list)
+        return 0;
+    s->modes[0] = s->processes || !s->threads;
+    s->modes[1] = s->threads;
+    int code = choose_tests(s, argv + first, err);
+    if (code == 0)
+        code = check_times(s, err);
+    if (code == 0)
+        code = check_folder(s, err);
+    if (code == 0)
+        code = cpus_init(&s->cpus, err);
+    if (code < 0)
+        return code;
+    unsigned cpu_count = (unsigned)s->cpus.count;
+    return counts_parse(s->tasks ? s->tasks : "1", cpu_count,
+                        s->oversubscribe && cpu_count < SCALE_TASKS_MAX ? SCALE_TASKS_MAX
+                                                                        : cpu_count,
+                        &s->counts, err);
+}
+
+void settings_done(struct settings *s)
+{
+    free(s->tests);
+    counts_done(&s->counts);
+    cpus_done(&s->cpus);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* A word that other processes might wait on, too. */
+#include "scale.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int run(struct task *t, struct error *err)
+{
+    uint32_t word = 0;
+    task_start(t);
+    do {
+        if (syscall(SYS_futex, &word, FUTEX_WAKE, 1, NULL, NULL, 0) < 0)
+            return task_failed(err, "futex");
+    } while (task_count(t, 1));
+    return 0;
+}
+
+SCALE_TEST(futex1, .summary = "FUTEX_WAKE: wakes those who wait on a word: nobody does",
+           .calls = "futex", .run = run);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* A word that other processes might wait on, too. */
+#include "scale.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int run(struct task *t, struct error *err)
+{
+    uint32_t word = 0;
+    task_start(t);
+    do {
+        if (syscall(SYS_futex, &word, FUTEX_WAIT, 1, NULL, NULL, 0) == 0 || errno != EAGAIN)
+            return task_failed(err, "futex");
+    } while (task_count(t, 1));
+    return 0;
+}
+
+SCALE_TEST(futex2, .summary = "FUTEX_WAIT: would wait on a word, but its value is another",
+           .calls = "futex", .run = run);

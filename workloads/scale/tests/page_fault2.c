@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* The first write to a page of a private mapping: it is copied. */
+#include "base/fd.h"
+#include "base/memory.h"
+#include "scale.h"
+
+#include <sys/mman.h>
+
+static int run(struct task *t, struct error *err)
+{
+    CLEANUP(fd_closep) int fd = task_sparse_file(t, SCALE_BIG_BYTES, err);
+    return fd < 0 ? fd : task_fault_pages(t, MAP_PRIVATE, fd, err);
+}
+
+SCALE_TEST(
+    page_fault2,
+    .summary =
+        "first write to a page of a private mapping of an own file; mapped anew after 128 MB",
+    .calls = "mmap/pages munmap/pages", .memory_bytes = SCALE_BIG_BYTES * 2ULL, .run = run);

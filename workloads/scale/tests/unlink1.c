@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Names that come and go in one folder. */
+#include "scale.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+static int run(struct task *t, struct error *err)
+{
+    char path[512];
+    int code = task_named_file(t, false, path, sizeof(path), err);
+    if (code < 0)
+        return code;
+    task_start(t);
+    do {
+        int fd = open(path, O_RDWR | O_CREAT, 0600);
+        if (fd < 0 || close(fd) < 0 || unlink(path) < 0)
+            return task_failed(err, "creating and removing a file");
+    } while (task_count(t, 1));
+    return 0;
+}
+
+SCALE_TEST(unlink1, .summary = "create + close + unlink a file, all in one folder",
+           .calls = "openat close unlink", .run = run);
