@@ -79,7 +79,10 @@ int explain_check_run(const struct run_result *result, const char *command, stru
         return 0;
     CLEANUP(strbuf_done) struct strbuf end = {0}, said = {0};
     run_describe_end(result, &end);
-    strbuf_put_safe(&said, strbuf_text(&result->kept_stderr), result->kept_stderr.length, 300);
+    size_t length = result->kept_stderr.length;
+    while (length && result->kept_stderr.data[length - 1] == '\n')
+        length--;
+    strbuf_put_safe(&said, strbuf_text(&result->kept_stderr), length, 300);
     return error_set(err, -ECANCELED, "'%s' failed: %s%s%s", command, strbuf_text(&end),
                      said.length ? "; it said: " : "", strbuf_text(&said));
 }
@@ -286,7 +289,9 @@ static int profile_round(struct explain *e, struct interleaving *i, struct recor
         if (r < 0 && r != -EINTR && plan->off_cpu && round == 0 && k == 0) {
             /* Waits need more than every machine allows; the rest can be had without. */
             plan->off_cpu = false;
-            strbuf_printf(&e->notes, "waits cannot be recorded here: %s\n", err->message);
+            const char *why = strstr(err->message, "assay record: ");
+            strbuf_printf(&e->notes, "waits cannot be recorded here: %s\n",
+                          why ? why + strlen("assay record: ") : err->message);
             r = record_run(i, side, plan, path, err);
         }
         if (r < 0)
@@ -315,6 +320,25 @@ static int profile(struct explain *e, const struct explain_settings *s,
     return r;
 }
 
+/* What the profiles could not see. */
+static void note_losses(struct explain *e)
+{
+    uint64_t lost = 0, kept = 0;
+    for (unsigned side = 0; side < SIDE_COUNT; side++)
+        for (size_t i = 0; i < e->loads.counts[side]; i++) {
+            const struct perfdata_losses *l = &e->loads.profiles[side][i]->losses;
+            lost += l->lost_records + l->lost_samples;
+            kept += l->samples;
+        }
+    if (lost)
+        strbuf_printf(&e->notes,
+                      "%llu records (%.1f %%) were lost while profiling: waits may be missing\n",
+                      (unsigned long long)lost, 100 * (double)lost / (double)(lost + kept));
+    if (e->diff.user_only)
+        strbuf_puts(&e->notes, "the kernel is closed to you, so its work is unattributed: root, or "
+                               "perf_event_paranoid at most 1\n");
+}
+
 static int load(struct explain *e, struct error *err)
 {
     e->recordings.paired = e->measured.paired;
@@ -329,7 +353,11 @@ static int load(struct explain *e, struct error *err)
     e->recordings.label = memory_strdup(e->label);
     e->recordings.work = e->unit ? memory_strdup(e->unit) : NULL;
     int r = profile_loads_read(&e->loads, &e->recordings, err);
-    return r < 0 ? r : diff_build(&e->diff, &e->loads.options, err);
+    if (r == 0)
+        r = diff_build(&e->diff, &e->loads.options, err);
+    if (r == 0)
+        note_losses(e);
+    return r;
 }
 
 static int count_round(const struct explain *e, struct interleaving *i, struct explain_counts *c,

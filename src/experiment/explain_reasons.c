@@ -309,7 +309,8 @@ void explain_conclude(struct explain *e, struct parts *parts, const struct expla
                                                .samples = parts->cpu_samples[s],
                                                .work = sums.work[s],
                                                .measured = e->measured.cpu[s],
-                                               .measured_count = e->measured.counts[s]};
+                                               .measured_count = e->measured.counts[s],
+                                               .is_partial = e->diff.user_only};
     attribution_init(&cpu, &o);
     wait_attribution(&waits, parts, &sums);
     e->cpu = cpu.whole;

@@ -117,6 +117,11 @@ static void add_side(struct builder *b, unsigned side)
     }
 }
 
+static bool is_user_only(const struct diff_input *input)
+{
+    return input->runs[0].profile->events[input->runs[0].event].user_only;
+}
+
 static void init_attribution(const struct builder *b, struct attribution *a)
 {
     struct attribution_options o = {.paired = b->options->paired};
@@ -130,6 +135,7 @@ static void init_attribution(const struct builder *b, struct attribution *a)
             .work = b->tables[s].run_work,
             .measured = b->options->sides[s].measured,
             .measured_count = b->options->sides[s].measured_count,
+            .is_partial = is_user_only(&b->options->sides[s]),
         };
     attribution_init(a, &o);
 }
@@ -262,6 +268,7 @@ int diff_build(struct diff *d, const struct diff_options *options, struct error 
     const struct diff_run *first = &options->sides[SIDE_A].runs[0];
     const struct profile_event *event = &first->profile->events[first->event];
     d->event = event->name;
+    d->user_only = is_user_only(&options->sides[SIDE_A]) || is_user_only(&options->sides[SIDE_B]);
     d->has_totals = event->has_callers;
     d->is_time = event->is_time || a.is_scaled;
     d->rows = memory_zalloc(b.item_count + 1, sizeof(*d->rows));

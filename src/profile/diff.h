@@ -64,6 +64,7 @@ struct diff {
     bool is_time;                 /* costs are nanoseconds; else events */
     bool has_totals;              /* the profiles have call chains */
     bool lacks_debug[SIDE_COUNT]; /* no user function says where it is declared */
+    bool user_only;               /* of one side at least the kernel was not sampled */
     const char *event;
     const char *work; /* what a unit of work is called: "op"; NULL when it is a run */
     size_t run_counts[SIDE_COUNT], measured_counts[SIDE_COUNT];

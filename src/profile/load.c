@@ -59,6 +59,7 @@ static void add_event(struct loader *l, const char *name, const struct perf_even
         .is_time = is_off_cpu || counts_time(attr),
         .is_off_cpu = is_off_cpu,
         .has_callers = has_callers(attr),
+        .user_only = attr->exclude_kernel,
         .is_fixed_period = !attr->freq,
         .period = attr->freq ? 0 : attr->sample_period,
         .frequency_hz = attr->freq ? attr->sample_freq : 0,

@@ -60,6 +60,7 @@ struct profile_event {
     bool is_time;         /* weights are nanoseconds: cpu-clock, task-clock, off-cpu */
     bool is_off_cpu;      /* time that threads waited, not ran */
     bool has_callers;     /* samples carry call chains, or stacks to be unwound */
+    bool user_only;       /* the kernel's part was not sampled */
     bool is_fixed_period; /* one sample every `period` events; else at `frequency_hz` */
     uint64_t period, frequency_hz;
     uint64_t samples, weight; /* that passed the filter */

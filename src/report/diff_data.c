@@ -56,6 +56,7 @@ void report_diff_json(struct json *j, const struct diff_view *v)
     json_string(j, "unit", d->is_time ? "ns" : "events");
     json_string(j, "per", d->work ? d->work : "run");
     json_bool(j, "scaled_to_measured_runs", d->is_scaled);
+    json_bool(j, "user_only", d->user_only);
     json_bool(j, "has_interval", d->has_interval);
     json_string(j, "why_no_interval", d->why_no_interval);
     for (unsigned s = 0; s < SIDE_COUNT; s++) {

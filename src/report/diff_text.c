@@ -218,6 +218,9 @@ static void put_notes(struct strbuf *out, const struct diff *d)
                               "profile may not be of what was measured.\n",
                               'A' + s, slowdown);
         }
+    if (d->user_only)
+        strbuf_puts(out, "  * The kernel was not sampled (it is closed to you: root, or "
+                         "perf_event_paranoid at most 1): what it does is unattributed.\n");
     if (d->lacks_debug[SIDE_A] != d->lacks_debug[SIDE_B])
         strbuf_printf(
             out,

@@ -96,7 +96,7 @@ static double luck(const struct attribution *a, size_t side, double samples)
     if (!a->is_scaled)
         return a->z * a->run_weight[side] / all / a->run_work[side] * sqrt(samples + 1);
     double share = fmin((samples + 2) / (all + 4), 1);
-    return a->z * sqrt(share * (1 - share) / all) * a->cost[side];
+    return a->z * sqrt(share * (1 - share) / all) * a->seen[side];
 }
 
 /* The error of a share of the samples: how much it differs from run to run, but never less than
@@ -110,7 +110,7 @@ static double share_half_width(const struct attribution *a, size_t side, const d
         double off = ((weights ? weights[i] : 0) - share * s->weights[i]) / mean;
         squares += off * off;
     }
-    double spread = n > 1 ? a->t[side] * sqrt(squares / (n - 1) / n) * a->cost[side] : NAN;
+    double spread = n > 1 ? a->t[side] * sqrt(squares / (n - 1) / n) * a->seen[side] : NAN;
     return fmax(spread, luck(a, side, samples));
 }
 
@@ -134,7 +134,7 @@ struct attributed attribution_part(const struct attribution *a,
         double count = sum(samples[s], side->run_count), half;
         share[s] = a->run_weight[s] > 0 ? sum(weights[s], side->run_count) / a->run_weight[s] : 0;
         if (a->is_scaled) {
-            cost[s] = share[s] * a->cost[s];
+            cost[s] = share[s] * a->seen[s];
             half = a->run_weight[s] > 0 ? share_half_width(a, s, weights[s], share[s], count) : 0;
         } else {
             cost[s] = 0;
@@ -146,7 +146,10 @@ struct attributed attribution_part(const struct attribution *a,
         luck_squares += luck(a, s, count) * luck(a, s, count);
     }
     if (a->is_scaled) {
-        double measured = measured_half_width(a, share[SIDE_A], share[SIDE_B]);
+        /* Of what is seen in part only, the measured runs say nothing. */
+        double measured =
+            measured_half_width(a, a->options.sides[SIDE_A].is_partial ? 0 : share[SIDE_A],
+                                a->options.sides[SIDE_B].is_partial ? 0 : share[SIDE_B]);
         squares += measured * measured;
     }
     struct attributed part = {.a = cost[SIDE_A],
@@ -215,6 +218,10 @@ void attribution_init(struct attribution *a, const struct attribution_options *o
         for (size_t s = 0; s < SIDE_COUNT; s++)
             a->has_interval &= a->options.sides[s].measured_count > 1;
     }
+    for (size_t s = 0; s < SIDE_COUNT; s++)
+        a->seen[s] = a->is_scaled && a->options.sides[s].is_partial
+                         ? fmin(a->sampled[s], a->cost[s])
+                         : a->cost[s];
     find_whole(a);
 }
 

@@ -24,6 +24,7 @@ struct attribution_side {
     const double *work;     /* units of work that each run did */
     const double *measured; /* what a unit costs in each run without sampling; NULL for none */
     size_t measured_count;
+    bool is_partial; /* the samples see a part of what was measured: user code only */
 };
 
 struct attribution_options {
@@ -48,6 +49,7 @@ struct attribution {
     bool is_scaled;             /* to measured runs */
     bool has_interval;          /* two profiled runs on each side, and two measured ones if any */
     double cost[SIDE_COUNT];    /* per unit of work: measured, or as sampled */
+    double seen[SIDE_COUNT];    /* of that, what the samples are of */
     double sampled[SIDE_COUNT]; /* per unit of work in the profiled runs */
     double run_weight[SIDE_COUNT], run_samples[SIDE_COUNT], run_work[SIDE_COUNT]; /* sums */
     double t[SIDE_COUNT], z;                                                      /* quantiles */

@@ -27,7 +27,7 @@ static int zero_fd;
 static long operations;
 static pthread_mutex_t the_lock = PTHREAD_MUTEX_INITIALIZER;
 
-#define APART __attribute__((noinline, noclone))
+#define APART __attribute__((noinline))
 
 APART uint64_t mix_numbers(uint64_t x);
 APART uint64_t walk_far(uint64_t x);
