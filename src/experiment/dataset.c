@@ -80,7 +80,7 @@ static int compare_labels(const void *a, const void *b, void *context)
     return order ? order : (x > y) - (x < y);
 }
 
-static void index_labels(struct dataset *d)
+void dataset_index(struct dataset *d)
 {
     d->by_label = memory_zalloc(d->cell_count + 1, sizeof(*d->by_label));
     for (size_t c = 0; c < d->cell_count; c++)
@@ -265,7 +265,7 @@ int dataset_load(struct dataset *d, struct store *store, int64_t experiment, str
     if (r == 0)
         r = load_cells(d, sql, err);
     if (r == 0)
-        index_labels(d);
+        dataset_index(d);
     if (r == 0)
         r = load_levels(d, sql, err);
     if (r == 0)

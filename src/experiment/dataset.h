@@ -50,6 +50,9 @@ struct dataset {
 int dataset_load(struct dataset *d, struct store *store, int64_t experiment, struct error *err);
 void dataset_done(struct dataset *d);
 
+/* Makes by_label, once the cells are there; dataset_load does it. */
+void dataset_index(struct dataset *d);
+
 struct dataset_column dataset_column(const struct dataset *d, size_t metric, size_t cell);
 /* The values of the rounds that both columns have; room for as many as the shorter holds.  Returns
  * how many. */

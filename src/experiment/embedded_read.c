@@ -37,6 +37,7 @@ void embedded_done(struct embedded *e)
 void dataset_deal(struct dataset *d, const struct dataset_value *values, size_t count)
 {
     size_t columns = d->metric_count * d->cell_count;
+    dataset_index(d);
     d->starts = memory_zalloc(columns + 2, sizeof(*d->starts));
     d->values = memory_zalloc(count + 1, sizeof(*d->values));
     d->rounds = memory_zalloc(count + 1, sizeof(*d->rounds));

@@ -111,17 +111,7 @@ bool page_compare(const struct page *page, size_t metric, size_t base, size_t ne
                                       NULL) == 0;
     CLEANUP(memory_freep) double *first = memory_zalloc(a.count + 1, sizeof(double));
     CLEANUP(memory_freep) double *second = memory_zalloc(a.count + 1, sizeof(double));
-    size_t i = 0, k = 0, count = 0;
-    while (i < a.count && k < b.count) {
-        if (a.rounds[i] == b.rounds[k]) {
-            first[count] = a.values[i++];
-            second[count++] = b.values[k++];
-        } else if (a.rounds[i] < b.rounds[k]) {
-            i++;
-        } else {
-            k++;
-        }
-    }
+    size_t count = dataset_pair(&a, &b, first, second);
     return count > 0 && stats_compare_paired(first, second, count, 0.95, ret_comparison, NULL) == 0;
 }
 

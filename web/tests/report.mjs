@@ -114,6 +114,7 @@ test('a comparison of two opens to the runs of both', async () => {
 test('a flame graph zooms and comes back', async () => {
   const page = await open(url('profiles.html'));
   const text = page.locator('#flame-0 text', { hasText: 'removed' }).first();
+  await text.scrollIntoViewIfNeeded();
   const box = await text.boundingBox();
   await page.mouse.click(box.x + 4, box.y + 6);
   await until(page, () => document.querySelectorAll('#flame-0 .up').length > 0);
