@@ -53,7 +53,7 @@ static void search(struct bisection *b, struct world *w, const struct bisection_
         }
         bisection_round(b, values);
     }
-    CHECK(!"the search ends");
+    test_fail(__FILE__, __LINE__, "the search does not end");
 }
 
 /* How often the planted commit is found, and nothing else is accused. */
