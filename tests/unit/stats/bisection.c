@@ -244,6 +244,8 @@ TEST(all_finds_both)
                    bisection_build_count(&b), w.run_count);
         bisection_done(&b);
     }
+    if (getenv("BISECTION_SHOW"))
+        printf("# both in %zu of 60, %zu others\n", both, extra);
     CHECK(both >= 56);
     CHECK(extra <= 1);
 }
