@@ -63,8 +63,8 @@ void queue_step(void);
 #define Q_FENCE(order) (Q_STEP(), __atomic_thread_fence(Q_##order))
 #define Q_READ(p) (*(p))
 #define Q_WRITE(p, value) ((void)(*(p) = (value)))
-/* The head of a loop in which nothing is carried over from the last try but `carried`. */
-#define Q_RETRY(carried) ((void)0)
+/* A loop that tries again, in which nothing is carried over from the last try but `carried`. */
+#define Q_FOREVER(carried) for (;;)
 
 /* Whether membarrier(2) is there, asked once for each process; on_heavy is the system call. */
 bool queue_barrier_is_cheap(void);

@@ -65,6 +65,7 @@ struct faa_segment {
 
 struct faa {
     size_t item_bytes;
+    size_t spare_count; /* of spares that are kept */
     struct reclaim reclaim;
     QUEUE_ALIGNED uint64_t head; /* the segment to pop from */
     QUEUE_ALIGNED uint64_t tail; /* the segment to push to */
@@ -91,7 +92,7 @@ void faa_memory_put(void *memory, size_t bytes);
 /* A segment that nobody else knows; NULL when there is no memory. */
 QUEUE_SLOW struct faa_segment *faa_segment_get(struct faa *q)
 {
-    for (size_t i = 0; i < FAA_SPARES; i++) {
+    for (size_t i = 0; i < q->spare_count; i++) {
         if (Q_LOAD(&q->spares[i], relaxed) == 0)
             continue;
         /* Partner: the compare-and-swap in faa_segment_put. */
@@ -111,7 +112,7 @@ QUEUE_SLOW struct faa_segment *faa_segment_get(struct faa *q)
 /* Keeps a segment as a spare, or gives it back to the system when there are enough. */
 static inline void faa_segment_put(struct faa *q, struct faa_segment *s)
 {
-    for (size_t i = 0; i < FAA_SPARES; i++) {
+    for (size_t i = 0; i < q->spare_count; i++) {
         uint64_t none = 0;
         /* Partner: the exchange in faa_segment_get. */
         if (Q_LOAD(&q->spares[i], relaxed) == 0 &&
@@ -132,6 +133,7 @@ static inline bool faa_init(struct faa *q, size_t item_bytes)
 {
     memset(q, 0, sizeof(*q));
     q->item_bytes = item_bytes;
+    q->spare_count = FAA_SPARES;
     /* Fences are rare here, one for each segment, so they need not be cheap. */
     reclaim_init(&q->reclaim, RECLAIM_HAZARD, false, FAA_RETIRED_MAX, faa_release, q);
     struct faa_segment *first = faa_memory_get(faa_segment_bytes(item_bytes));
@@ -172,8 +174,7 @@ static inline void faa_done(struct faa *q)
 QUEUE_INLINE struct faa_segment *faa_protect(struct faa *q, struct faa_thread *t,
                                              const uint64_t *place, unsigned slot, uint64_t *held)
 {
-    for (;;) {
-        Q_RETRY(0);
+    Q_FOREVER (0) {
         /* Partner: the compare-and-swaps of head and tail: the segment is seen as it was made. */
         uint64_t word = Q_LOAD(place, acquire);
         if (Q_UNLIKELY(word != *held)) {
@@ -278,7 +279,7 @@ QUEUE_INLINE size_t faa_empty(struct faa_segment *s, uint64_t from, uint64_t to,
     size_t found = 0;
     for (uint64_t i = from; i < to; i++) {
         uint64_t *slot = faa_slot(s, i, bytes);
-        for (unsigned k = 0; k < FAA_PATIENCE && Q_LOAD(slot, relaxed) == FAA_FREE; k++)
+        for (int k = FAA_PATIENCE; k > 0 && Q_LOAD(slot, relaxed) == FAA_FREE; k--)
             Q_PAUSE();
         /* Partner: the compare-and-swap in faa_fill, or the one of next in faa_extend. */
         if (Q_SWAP(slot, FAA_TAKEN, acquire) != FAA_FULL)
@@ -301,11 +302,11 @@ QUEUE_SLOW bool faa_drop(struct faa *q, struct faa_thread *t, struct faa_segment
     /* Partner: the load in faa_protect, for both. */
     Q_CAS(&q->tail, &tail, next, release);
     if (Q_CAS(&q->head, &head, next, release)) {
-        /* Its own slot would else keep it. */
-        Q_STORE(&t->reclaim->hazards[0], 0, release);
+        /* Its own slots would else keep it.  They need no order: it is this thread that releases. */
+        Q_STORE(&t->reclaim->hazards[0], 0, relaxed);
         t->pop_at = 0;
         if (t->push_at == self) {
-            Q_STORE(&t->reclaim->hazards[1], 0, release);
+            Q_STORE(&t->reclaim->hazards[1], 0, relaxed);
             t->push_at = 0;
         }
         reclaim_retire(&q->reclaim, t->reclaim, t, self);
@@ -317,11 +318,11 @@ QUEUE_SLOW bool faa_drop(struct faa *q, struct faa_thread *t, struct faa_segment
 QUEUE_INLINE size_t faa_pop_some(struct faa *q, struct faa_thread *t, void *items, size_t count,
                                  size_t bytes)
 {
-    for (;;) {
-        Q_RETRY(0);
+    Q_FOREVER (0) {
         struct faa_segment *s = faa_protect(q, t, &q->head, 0, &t->pop_at);
-        /* head before tail, see (3). */
-        uint64_t head = Q_LOAD(&s->head, relaxed);
+        /* head before tail, see (3).  Partner: the fetch-and-add of head below: who sees a slot given
+         * out to a pop sees that it was given out to a push. */
+        uint64_t head = Q_LOAD(&s->head, acquire);
         uint64_t tail = Q_LOAD(&s->tail, relaxed);
         if (Q_UNLIKELY(head >= FAA_SLOTS)) {
             if (!faa_drop(q, t, s))
@@ -331,7 +332,8 @@ QUEUE_INLINE size_t faa_pop_some(struct faa *q, struct faa_thread *t, void *item
         if (head >= tail)
             return 0; /* tail < FAA_SLOTS: there is no next segment */
         uint64_t wanted = tail - head < count ? tail - head : count;
-        uint64_t from = Q_ADD(&s->head, wanted, relaxed), to = from + wanted;
+        /* Partner: the load of head above. */
+        uint64_t from = Q_ADD(&s->head, wanted, release), to = from + wanted;
         if (from >= FAA_SLOTS)
             continue;
         size_t found = faa_empty(s, from, to < FAA_SLOTS ? to : FAA_SLOTS, items, bytes);

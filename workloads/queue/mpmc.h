@@ -94,7 +94,9 @@ QUEUE_INLINE size_t mpmc_ready(struct mpmc *q, uint64_t position, uint64_t offse
 QUEUE_INLINE bool mpmc_again(uint64_t *mine, uint64_t *position, const uint64_t *other,
                              uint64_t limit)
 {
-    uint64_t now = Q_LOAD(mine, relaxed);
+    /* Partner: the compare-and-swap of whoever claimed last on this side; the other index is then not
+     * older than what it saw. */
+    uint64_t now = Q_LOAD(mine, acquire);
     if (now == *position) {
         /* Partner: the compare-and-swap with which the other side claims. */
         if (Q_LOAD(other, acquire) == limit)
@@ -111,8 +113,7 @@ QUEUE_INLINE size_t mpmc_push_some(struct mpmc *q, const void *items, size_t cou
 {
     uint64_t position = Q_LOAD(&q->tail, relaxed);
     size_t taken;
-    for (;;) {
-        Q_RETRY(position);
+    Q_FOREVER (position) {
         taken = mpmc_ready(q, position, 0, count, bytes);
         if (Q_UNLIKELY(taken == 0)) {
             if (!mpmc_again(&q->tail, &position, &q->head, position - (q->mask + 1)))
@@ -137,8 +138,7 @@ QUEUE_INLINE size_t mpmc_pop_some(struct mpmc *q, void *items, size_t count, siz
 {
     uint64_t position = Q_LOAD(&q->head, relaxed);
     size_t taken;
-    for (;;) {
-        Q_RETRY(position);
+    Q_FOREVER (position) {
         taken = mpmc_ready(q, position, 1, count, bytes);
         if (Q_UNLIKELY(taken == 0)) {
             if (!mpmc_again(&q->head, &position, &q->tail, position))

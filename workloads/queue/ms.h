@@ -166,8 +166,7 @@ QUEUE_INLINE uint64_t ms_fill(struct ms *q, struct ms_thread *t, const void *ite
 QUEUE_INLINE void ms_append(struct ms *q, struct ms_thread *t, uint64_t first, uint64_t last)
 {
     reclaim_enter(&q->reclaim, t->reclaim);
-    for (;;) {
-        Q_RETRY(first);
+    Q_FOREVER (first) {
         /* Partner: the stores to tail below: who sees a node there sees its next, too. */
         uint64_t tail = Q_LOAD(&q->tail, acquire);
         if (!reclaim_protect(&q->reclaim, t->reclaim, 0, tail, &q->tail, tail))
@@ -178,13 +177,13 @@ QUEUE_INLINE void ms_append(struct ms *q, struct ms_thread *t, uint64_t first, u
         if (ms_tagged(q) && Q_LOAD(&q->tail, relaxed) != tail)
             continue;
         if (Q_UNLIKELY(!ms_is_null(q, next))) {
-            /* Partner: the load of tail above and in ms_raise_limit. */
+            /* Partner: the load of tail above. */
             Q_CAS(&q->tail, &tail, ms_link(q, next, tail), release);
             continue;
         }
         /* Partner: the loads of next above and in ms_pop_some, which then see the item. */
         if (Q_LIKELY(Q_CAS(&node->next, &next, ms_link(q, first, next), release))) {
-            /* Partner: the load of tail above and in ms_raise_limit.  If it fails, another has
+            /* Partner: the load of tail above.  If it fails, another has
              * moved tail, at least to the first node of the chain. */
             Q_CAS(&q->tail, &tail, ms_link(q, last, tail), release);
             break;
@@ -230,20 +229,19 @@ QUEUE_INLINE size_t ms_push_some(struct ms *q, struct ms_thread *t, const void *
  */
 QUEUE_INLINE bool ms_raise_limit(struct ms *q, uint64_t head, uint64_t limit)
 {
-    /* Partner: the compare-and-swaps of tail. */
-    uint64_t tail = Q_LOAD(&q->tail, acquire);
+    /* Only a name here: nothing is read through it. */
+    uint64_t tail = Q_LOAD(&q->tail, relaxed);
     /* Partner: the compare-and-swap of next in ms_append. */
     uint64_t next = Q_LOAD(&ms_node(q, head)->next, acquire);
     if (Q_LOAD(&q->head, relaxed) != head)
         return true;
     if (!ms_same(q, tail, head)) {
-        /* Partner: the load of limit in ms_pop_some. */
-        Q_CAS(&q->limit, &limit, ms_link(q, tail, limit), release);
+        Q_CAS(&q->limit, &limit, ms_link(q, tail, limit), relaxed);
         return true;
     }
     if (ms_is_null(q, next))
         return false;
-    /* Partner: the loads of tail. */
+    /* Partner: the load of tail in ms_append. */
     Q_CAS(&q->tail, &tail, ms_link(q, next, tail), release);
     return true;
 }
@@ -255,16 +253,15 @@ QUEUE_INLINE size_t ms_pop_some(struct ms *q, struct ms_thread *t, void *items, 
     uint64_t taken[MS_BATCH_MAX];
     size_t found;
     reclaim_enter(&q->reclaim, t->reclaim);
-    for (;;) {
-        Q_RETRY(0);
+    Q_FOREVER (0) {
         /* Partner: the compare-and-swap of head below. */
         uint64_t head = Q_LOAD(&q->head, acquire), link = head, next = head;
         found = 0;
         if (!reclaim_protect(&q->reclaim, t->reclaim, 0, head, &q->head, head))
             continue;
-        /* Partner: the compare-and-swap of limit in ms_raise_limit: what lies before limit is
-         * seen to be linked. */
-        uint64_t limit = Q_LOAD(&q->limit, acquire);
+        /* Only a name, too: nodes are reached through next alone, and who does not see the next one
+         * yet tries again. */
+        uint64_t limit = Q_LOAD(&q->limit, relaxed);
         if (Q_UNLIKELY(ms_same(q, limit, head))) {
             if (!ms_raise_limit(q, head, limit))
                 break;
@@ -292,9 +289,9 @@ QUEUE_INLINE size_t ms_pop_some(struct ms *q, struct ms_thread *t, void *items, 
         if (found && Q_LIKELY(Q_CAS(&q->head, &head, ms_link(q, link, head), release)))
             break;
     }
-    reclaim_exit(&q->reclaim, t->reclaim);
     for (size_t i = 0; i < found; i++)
         reclaim_retire(&q->reclaim, t->reclaim, t, taken[i]);
+    reclaim_exit(&q->reclaim, t->reclaim);
     return found;
 }
 

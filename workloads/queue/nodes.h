@@ -89,18 +89,18 @@ QUEUE_INLINE void nodes_stack_push(struct nodes *n, uint32_t unit)
 {
     struct node *first = nodes_at(n, unit);
     uint64_t within = (uint32_t)Q_LOAD(&first->words[0], relaxed), top = Q_LOAD(&n->top, relaxed);
-    do {
-        Q_RETRY(top);
+    Q_FOREVER (top) {
         Q_STORE(&first->words[0], within | top << 32, relaxed);
         /* Partner: the load of top in nodes_stack_pop. */
-    } while (!Q_CAS(&n->top, &top, ((top >> 32) + 1) << 32 | unit, release));
+        if (Q_CAS(&n->top, &top, ((top >> 32) + 1) << 32 | unit, release))
+            return;
+    }
 }
 
 /* Takes a magazine from the stack; 0 when there is none. */
 QUEUE_INLINE uint32_t nodes_stack_pop(struct nodes *n)
 {
-    for (;;) {
-        Q_RETRY(0);
+    Q_FOREVER (0) {
         /* Partner: the compare-and-swap in nodes_stack_push. */
         uint64_t top = Q_LOAD(&n->top, acquire);
         if ((uint32_t)top == 0)

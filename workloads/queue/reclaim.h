@@ -10,8 +10,8 @@
  *                  Bound: each thread keeps at most RECLAIM_BATCH plus all hazard slots; a thread
  *                  that stalls or dies keeps what its slots name and what its list holds.
  * RECLAIM_EPOCH    Epochs (Fraser 2004).  A thread notes the epoch when it enters an operation.
- *                  What was taken out in epoch e is released in e + 2: until then every thread has
- *                  left the operation in which it may have seen it.
+ *                  What was taken out in epoch e is released in e + 2 or later: until then every
+ *                  thread has left the operation in which it may have seen it.
  *                  No bound: a thread that stalls inside an operation stops all reclamation.
  * RECLAIM_TAGGED   Nothing is awaited: memory stays of one type for ever, goes back at once, and a
  *                  tag beside each pointer makes a compare-and-swap fail that was prepared before.
@@ -135,8 +135,10 @@ QUEUE_INLINE void reclaim_enter(struct reclaim *r, struct reclaim_thread *t)
 {
     if (r->kind != RECLAIM_EPOCH)
         return;
-    /* An old epoch only delays. */
-    Q_STORE(&t->inside, Q_LOAD(&r->epoch, relaxed) * 2 + 1, relaxed);
+    /* Partner: the compare-and-swap in reclaim_advance: what happened before this epoch began is
+     * over.  An old epoch only delays. */
+    uint64_t epoch = Q_LOAD(&r->epoch, acquire);
+    Q_STORE(&t->inside, epoch * 2 + 1, relaxed);
     /* Partner: the heavy fence in reclaim_advance.  Either it sees this thread inside, or this
      * thread sees everything that was taken out before. */
     Q_LIGHT(r->cheap);
@@ -190,32 +192,36 @@ QUEUE_SLOW void reclaim_advance(struct reclaim *r)
         if (inside != 0 && inside != epoch * 2 + 1)
             return;
     }
-    /* Partner: the load of the epoch in reclaim_epoch_list: who sees the new epoch comes after
+    /* Partner: the load of the epoch in reclaim_enter: who sees the new epoch comes after
      * everything that was seen here. */
     Q_CAS(&r->epoch, &epoch, epoch + 1, release);
 }
 
-/* The list of the present epoch, after whatever it still held from three epochs ago was released.
+/*
+ * The list for what is taken out now, by a thread inside.  As long as it is inside, having noted
+ * epoch e, the epoch is e or e + 1, and so is what any other thread inside has noted that may know
+ * the memory; it is therefore labelled e + 1, and released by a thread that enters in e + 3 or later:
+ * to get there, every thread that was inside with e + 1 has left.
  */
 QUEUE_INLINE struct reclaim_list *reclaim_epoch_list(struct reclaim *r, struct reclaim_thread *t,
                                                      void *thread)
 {
-    /* Partner: the compare-and-swap in reclaim_advance. */
-    uint64_t epoch = Q_LOAD(&r->epoch, acquire);
+    uint64_t epoch = t->inside / 2;
     for (unsigned i = 0; i < 3; i++) {
         struct reclaim_list *list = &t->lists[i];
-        if (list->count == 0 || list->epoch + 2 > epoch)
+        if (Q_LIKELY(list->count == 0 || list->epoch + 2 > epoch))
             continue;
         for (size_t k = 0; k < list->count; k++)
             r->release(r->owner, thread, list->words[k]);
         list->count = 0;
     }
-    struct reclaim_list *list = &t->lists[epoch % 3];
-    list->epoch = epoch;
+    struct reclaim_list *list = &t->lists[(epoch + 1) % 3];
+    list->epoch = epoch + 1;
     return list;
 }
 
-/* The memory was taken out: nobody can find it any more who does not know it already. */
+/* The memory was taken out: nobody can find it any more who does not know it already.  To be called
+ * between reclaim_enter and reclaim_exit. */
 QUEUE_INLINE void reclaim_retire(struct reclaim *r, struct reclaim_thread *t, void *thread,
                                  uint64_t word)
 {
@@ -242,9 +248,11 @@ static inline void reclaim_leave(struct reclaim *r, struct reclaim_thread *t, vo
     Q_STORE(&t->inside, 0, release);
     if (r->kind == RECLAIM_HAZARD && t->lists[0].count)
         reclaim_scan(r, t, thread);
-    for (unsigned i = 0; r->kind == RECLAIM_EPOCH && i < 3; i++) {
-        reclaim_advance(r);
+    for (unsigned i = 0; r->kind == RECLAIM_EPOCH && i < 4; i++) {
+        reclaim_enter(r, t);
         reclaim_epoch_list(r, t, thread);
+        reclaim_exit(r, t);
+        reclaim_advance(r);
     }
     Q_STORE(&t->used, 0, release);
 }

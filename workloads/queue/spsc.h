@@ -33,7 +33,9 @@
 
 #include "atomics.h"
 
+#ifndef SPSC_CELL_WORDS
 #define SPSC_CELL_WORDS 7
+#endif
 
 /* Where a side stands in the ring. */
 struct spsc_place {
