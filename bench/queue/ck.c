@@ -35,16 +35,16 @@ static void ring_destroy(struct load *load, void *queue)
     free(q);
 }
 
-#define RING_OPERATIONS(kind)                                                        \
-    static inline size_t ring_push_##kind(void *queue, const uint64_t *item)         \
-    {                                                                                \
-        struct ring *q = queue;                                                      \
+#define RING_OPERATIONS(kind)                                                         \
+    static inline size_t ring_push_##kind(void *queue, const uint64_t *item)          \
+    {                                                                                 \
+        struct ring *q = queue;                                                       \
         return ck_ring_enqueue_##kind(&q->ring, q->buffer, (void *)(uintptr_t)*item); \
-    }                                                                                \
-    static inline size_t ring_pop_##kind(void *queue, uint64_t *item)                \
-    {                                                                                \
-        struct ring *q = queue;                                                      \
-        return ck_ring_dequeue_##kind(&q->ring, q->buffer, (void *)item);            \
+    }                                                                                 \
+    static inline size_t ring_pop_##kind(void *queue, uint64_t *item)                 \
+    {                                                                                 \
+        struct ring *q = queue;                                                       \
+        return ck_ring_dequeue_##kind(&q->ring, q->buffer, (void *)item);             \
     }
 RING_OPERATIONS(spsc)
 RING_OPERATIONS(mpmc)

@@ -83,7 +83,7 @@ QUEUE_INLINE int DRIVER_NAME(produce_as)(struct load_worker *w, size_t batch, si
         uint64_t chunk_end = sent + DRIVER_CHUNK < w->count ? sent + DRIVER_CHUNK : w->count;
         while (sent < chunk_end) {
             size_t count = batch < chunk_end - sent ? batch : chunk_end - sent, done = 0;
-            uint64_t one[QUEUE_ITEM_BYTES_MAX / 8], *items = batch == 1 ? one : w->buffer;
+            uint64_t one[QUEUE_ITEM_BYTES_MAX / 8] = {0}, *items = batch == 1 ? one : w->buffer;
             for (size_t i = 0; i < count; i++) {
                 driver_fill(&items[i * (bytes / 8)], base + sent + i, bytes);
                 if (timed && ((sent + i) & (load->latency_stride - 1)) == 0)
@@ -121,7 +121,7 @@ QUEUE_INLINE int DRIVER_NAME(consume_as)(struct load_worker *w, size_t batch, si
 {
     struct load *load = w->load;
     void *q = w->queue, *t = w->thread;
-    uint64_t one[QUEUE_ITEM_BYTES_MAX / 8], *items = batch == 1 ? one : w->buffer;
+    uint64_t one[QUEUE_ITEM_BYTES_MAX / 8] = {0}, *items = batch == 1 ? one : w->buffer;
     uint64_t known = 0, next_report = DRIVER_CHUNK, total = load->settings.items;
     unsigned tries = 0;
     if (load->settings.consumers == 1 && total < next_report)

@@ -302,7 +302,8 @@ QUEUE_SLOW bool faa_drop(struct faa *q, struct faa_thread *t, struct faa_segment
     /* Partner: the load in faa_protect, for both. */
     Q_CAS(&q->tail, &tail, next, release);
     if (Q_CAS(&q->head, &head, next, release)) {
-        /* Its own slots would else keep it.  They need no order: it is this thread that releases. */
+        /* Its own slots would else keep it.  They need no order: it is this thread that releases.
+         */
         Q_STORE(&t->reclaim->hazards[0], 0, relaxed);
         t->pop_at = 0;
         if (t->push_at == self) {
@@ -320,8 +321,8 @@ QUEUE_INLINE size_t faa_pop_some(struct faa *q, struct faa_thread *t, void *item
 {
     Q_FOREVER (0) {
         struct faa_segment *s = faa_protect(q, t, &q->head, 0, &t->pop_at);
-        /* head before tail, see (3).  Partner: the fetch-and-add of head below: who sees a slot given
-         * out to a pop sees that it was given out to a push. */
+        /* head before tail, see (3).  Partner: the fetch-and-add of head below: who sees a slot
+         * given out to a pop sees that it was given out to a push. */
         uint64_t head = Q_LOAD(&s->head, acquire);
         uint64_t tail = Q_LOAD(&s->tail, relaxed);
         if (Q_UNLIKELY(head >= FAA_SLOTS)) {

@@ -94,8 +94,8 @@ QUEUE_INLINE size_t mpmc_ready(struct mpmc *q, uint64_t position, uint64_t offse
 QUEUE_INLINE bool mpmc_again(uint64_t *mine, uint64_t *position, const uint64_t *other,
                              uint64_t limit)
 {
-    /* Partner: the compare-and-swap of whoever claimed last on this side; the other index is then not
-     * older than what it saw. */
+    /* Partner: the compare-and-swap of whoever claimed last on this side; the other index is then
+     * not older than what it saw. */
     uint64_t now = Q_LOAD(mine, acquire);
     if (now == *position) {
         /* Partner: the compare-and-swap with which the other side claims. */

@@ -200,8 +200,8 @@ QUEUE_SLOW void reclaim_advance(struct reclaim *r)
 /*
  * The list for what is taken out now, by a thread inside.  As long as it is inside, having noted
  * epoch e, the epoch is e or e + 1, and so is what any other thread inside has noted that may know
- * the memory; it is therefore labelled e + 1, and released by a thread that enters in e + 3 or later:
- * to get there, every thread that was inside with e + 1 has left.
+ * the memory; it is therefore labelled e + 1, and released by a thread that enters in e + 3 or
+ * later: to get there, every thread that was inside with e + 1 has left.
  */
 QUEUE_INLINE struct reclaim_list *reclaim_epoch_list(struct reclaim *r, struct reclaim_thread *t,
                                                      void *thread)

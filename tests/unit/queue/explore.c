@@ -15,7 +15,7 @@ enum {
     FIRST = 16,
     LOCATIONS = 240,
     VIEW = LOCATIONS,
-    STORES = 100,                /* of one location */
+    STORES = 100, /* of one location */
     LOG = 4096,
     STACK_BYTES = 16384,
     ARENA_BYTES = 32768,
@@ -48,7 +48,7 @@ struct side {
 /* Everything that is saved and gone back to, but for arena, stacks and log. */
 struct state {
     struct side sides[SIDES];
-    view common; /* of sequentially consistent fences */
+    view common;                       /* of sequentially consistent fences */
     uint8_t read_at[LOCATIONS][SIDES]; /* each side's clock when it last read a location */
     uint8_t heap_block[LOCATIONS];
     bool freed[64];
@@ -80,7 +80,9 @@ static unsigned location_count = FIRST, view_used;
 static struct message messages[LOG];
 static char stacks[SIDES][STACK_BYTES] __attribute__((aligned(64)));
 static char arena[ARENA_BYTES] __attribute__((aligned(4096)));
-static struct { const char *start, *end; } blocks[64];
+static struct {
+    const char *start, *end;
+} blocks[64];
 static struct saved saves[DEPTH];
 static uint64_t *table;
 static const struct explore_scenario *scenario;
@@ -94,8 +96,8 @@ static uint64_t private_hash;
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
-    h = (h ^ v) * 0x9e3779b97f4a7c15ull;
-    return h ^ h >> 29;
+    h = ((h ^ v) + 0x632be59bd9b4e019ull) * 0x9e3779b97f4a7c15ull;
+    return h ^ h >> 32;
 }
 
 static uint64_t mix_bytes(uint64_t h, const void *bytes, size_t count)
@@ -303,12 +305,12 @@ void explore_store(struct explore_site *site, const void *p, uint64_t value)
     learn(1);
 }
 
-uint64_t explore_rmw(struct explore_site *site, const void *p, enum explore_rmw kind, uint64_t value,
-                     uint64_t mask)
+uint64_t explore_rmw(struct explore_site *site, const void *p, enum explore_rmw kind,
+                     uint64_t value, uint64_t mask)
 {
     if (running == SIDES) {
-        uint64_t setup_old = initial_value(p), setup_new = kind == EXPLORE_ADD ? setup_old + value
-                                                                              : value;
+        uint64_t setup_old = initial_value(p),
+                 setup_new = kind == EXPLORE_ADD ? setup_old + value : value;
         memcpy((void *)(uintptr_t)p, &setup_new, 8);
         return setup_old;
     }
@@ -320,8 +322,7 @@ uint64_t explore_rmw(struct explore_site *site, const void *p, enum explore_rmw 
     unsigned index = locations[location].count;
     uint64_t old = value_at(location, index);
     acquire_from(location, index, order_of(site));
-    const uint8_t *continued =
-        index ? messages[locations[location].stores[index - 1]].view : NULL;
+    const uint8_t *continued = index ? messages[locations[location].stores[index - 1]].view : NULL;
     append(location, kind == EXPLORE_ADD ? (old + value) & mask : value, order_of(site), continued);
     strong_after();
     learn(old);
@@ -353,8 +354,7 @@ bool explore_cas(struct explore_site *site, const void *p, uint64_t *expected, u
         done = old == *expected;
     }
     acquire_from(location, index, done ? order_of(site) : EXPLORE_relaxed);
-    const uint8_t *continued =
-        index ? messages[locations[location].stores[index - 1]].view : NULL;
+    const uint8_t *continued = index ? messages[locations[location].stores[index - 1]].view : NULL;
     if (done)
         append(location, value, order_of(site), continued);
     else
@@ -383,8 +383,8 @@ void explore_fence(struct explore_site *site)
     learn(2);
 }
 
-/* The compiler's barrier alone does nothing here: what it forbids is that the heavy fence of another
- * falls between without being noticed. */
+/* The compiler's barrier alone does nothing here: what it forbids is that the heavy fence of
+ * another falls between without being noticed. */
 void explore_light(struct explore_site *site)
 {
     if (running == SIDES)
@@ -546,10 +546,8 @@ void explore_begin(bool is_push, uint64_t value)
     }
     struct linear_operation *o = &now.operations[now.operation_count];
     now.open_operation[running] = now.operation_count++;
-    *o = (struct linear_operation){.thread = running,
-                                   .index = side->operation_count,
-                                   .is_push = is_push,
-                                   .value = value};
+    *o = (struct linear_operation){
+        .thread = running, .index = side->operation_count, .is_push = is_push, .value = value};
     memcpy(o->before, &side->current[FINISHED], SIDES);
     side->history = mix(mix(side->operation_count + 1, running), hash_privates());
 }

@@ -40,7 +40,7 @@ struct explore_site {
     const char *file;
     int line;
     const char *what;
-    unsigned order;   /* bits of explore_order */
+    unsigned order;    /* bits of explore_order */
     unsigned weakened; /* bits taken away */
     bool known;
     struct explore_site *next;
@@ -49,8 +49,8 @@ struct explore_site {
 uint64_t explore_load(struct explore_site *site, const void *p);
 void explore_store(struct explore_site *site, const void *p, uint64_t value);
 enum explore_rmw { EXPLORE_ADD, EXPLORE_SWAP };
-uint64_t explore_rmw(struct explore_site *site, const void *p, enum explore_rmw kind, uint64_t value,
-                     uint64_t mask);
+uint64_t explore_rmw(struct explore_site *site, const void *p, enum explore_rmw kind,
+                     uint64_t value, uint64_t mask);
 bool explore_cas(struct explore_site *site, const void *p, uint64_t *expected, uint64_t value);
 void explore_fence(struct explore_site *site);
 void explore_light(struct explore_site *site);
@@ -60,7 +60,7 @@ void explore_write(const void *p, uint64_t value);
 void explore_pause(void);
 uint64_t explore_enter(void);
 void explore_again(uint64_t entry, uint64_t carried);
-void *explore_alloc(size_t bytes);      /* private or permanent memory */
+void *explore_alloc(size_t bytes); /* private or permanent memory */
 /* Memory whose use after its end is an error; full of rubbish unless `zero`. */
 void *explore_alloc_heap(size_t bytes, bool zero);
 void explore_free_heap(void *memory);
@@ -77,36 +77,36 @@ void explore_sleep(const uint32_t *p, uint32_t value);
         (EXPLORE_TYPE(p)) explore_load(&site_, p); \
     })
 /* The word itself is written, too: a thread may read what it alone writes without a step. */
-#define Q_STORE(p, value, order)                                \
-    ({                                                          \
-        EXPLORE_SITE("store", order);                           \
-        __typeof__(*(p)) stored_ = (__typeof__(*(p)))(value);   \
-        explore_store(&site_, p, (uint64_t)stored_);            \
-        *(p) = stored_;                                         \
+#define Q_STORE(p, value, order)                              \
+    ({                                                        \
+        EXPLORE_SITE("store", order);                         \
+        __typeof__(*(p)) stored_ = (__typeof__(*(p)))(value); \
+        explore_store(&site_, p, (uint64_t)stored_);          \
+        *(p) = stored_;                                       \
     })
-#define Q_ADD(p, value, order)                                                               \
-    ({                                                                                       \
-        EXPLORE_SITE("fetch-and-add", order);                                                \
-        (EXPLORE_TYPE(p)) explore_rmw(&site_, p, EXPLORE_ADD, (uint64_t)(value),             \
-                                      sizeof(*(p)) == 4 ? UINT32_MAX : UINT64_MAX);          \
+#define Q_ADD(p, value, order)                                                      \
+    ({                                                                              \
+        EXPLORE_SITE("fetch-and-add", order);                                       \
+        (EXPLORE_TYPE(p)) explore_rmw(&site_, p, EXPLORE_ADD, (uint64_t)(value),    \
+                                      sizeof(*(p)) == 4 ? UINT32_MAX : UINT64_MAX); \
     })
-#define Q_SWAP(p, value, order)                                                              \
-    ({                                                                                       \
-        EXPLORE_SITE("exchange", order);                                                     \
+#define Q_SWAP(p, value, order)                                                                \
+    ({                                                                                         \
+        EXPLORE_SITE("exchange", order);                                                       \
         (EXPLORE_TYPE(p)) explore_rmw(&site_, p, EXPLORE_SWAP, (uint64_t)(value), UINT64_MAX); \
     })
-#define Q_CAS(p, expected, value, order)                                  \
-    ({                                                                    \
-        EXPLORE_SITE("compare-and-swap", order);                          \
-        uint64_t expected_ = *(expected);                                 \
+#define Q_CAS(p, expected, value, order)                                    \
+    ({                                                                      \
+        EXPLORE_SITE("compare-and-swap", order);                            \
+        uint64_t expected_ = *(expected);                                   \
         bool done_ = explore_cas(&site_, p, &expected_, (uint64_t)(value)); \
-        *(expected) = (__typeof__(*(expected)))expected_;                 \
-        done_;                                                            \
+        *(expected) = (__typeof__(*(expected)))expected_;                   \
+        done_;                                                              \
     })
-#define Q_FENCE(order)                  \
-    ({                                  \
-        EXPLORE_SITE("fence", order);   \
-        explore_fence(&site_);          \
+#define Q_FENCE(order)                \
+    ({                                \
+        EXPLORE_SITE("fence", order); \
+        explore_fence(&site_);        \
     })
 #define Q_LIGHT(cheap)                        \
     ({                                        \
@@ -139,10 +139,10 @@ void explore_sleep(const uint32_t *p, uint32_t value);
 struct explore_scenario {
     const char *name;
     unsigned thread_count;
-    uint64_t capacity;           /* 0 for unbounded: pushes never fail */
-    void (*setup)(void);         /* makes the queue with explore_alloc and plain stores */
+    uint64_t capacity;   /* 0 for unbounded: pushes never fail */
+    void (*setup)(void); /* makes the queue with explore_alloc and plain stores */
     void (*run)(unsigned thread);
-    void (*drain)(void);         /* pops until empty, after all threads; may be NULL */
+    void (*drain)(void); /* pops until empty, after all threads; may be NULL */
     /* Private memory of a thread, which is part of its state: calls explore_private. */
     void (*privates)(unsigned thread);
     unsigned preemptions, stale_reads; /* how deep it is searched */
@@ -162,7 +162,8 @@ struct explore_report {
 };
 
 void explore_private(const void *memory, size_t bytes);
-/* What a scenario's thread does: operations with their results, for the specification of a queue. */
+/* What a scenario's thread does: operations with their results, for the specification of a queue.
+ */
 void explore_begin(bool is_push, uint64_t value);
 void explore_end(uint64_t result); /* EXPLORE_EMPTY: full or empty; else the value */
 

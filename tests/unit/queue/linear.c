@@ -20,8 +20,8 @@ struct search {
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
-    h = (h ^ v) * 0x9e3779b97f4a7c15ull;
-    return h ^ h >> 29;
+    h = ((h ^ v) + 0x632be59bd9b4e019ull) * 0x9e3779b97f4a7c15ull;
+    return h ^ h >> 32;
 }
 
 /* Whether this place of the search, which found no order before, is reached again. */
@@ -58,7 +58,7 @@ static bool place(struct search *s)
         const struct linear_operation *o = s->by_thread[t][s->done[t]];
         size_t size = s->tail - s->head;
         bool fits = !may_come_next(s, o) ? false
-                    : o->failed ? (o->is_push ? s->capacity && size == s->capacity : size == 0)
+                    : o->failed  ? (o->is_push ? s->capacity && size == s->capacity : size == 0)
                     : o->is_push ? !s->capacity || size < s->capacity
                                  : size > 0 && s->queue[s->head] == o->value;
         if (!fits)
@@ -146,8 +146,8 @@ static const char *lives_of(const struct linear_operation *o, size_t count, stru
         if (o[i].failed)
             continue;
         if (o[i].is_push) {
-            lives[lived++] = (struct life){o[i].value, o[i].start,  o[i].end, UINT64_MAX,
-                                           UINT64_MAX, true,        false};
+            lives[lived++] = (struct life){o[i].value, o[i].start, o[i].end, UINT64_MAX,
+                                           UINT64_MAX, true,       false};
             continue;
         }
         struct life *life = lived ? &lives[lived - 1] : NULL;

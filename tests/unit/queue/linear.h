@@ -23,9 +23,9 @@
 struct linear_operation {
     unsigned thread, index; /* the index-th of its thread */
     bool is_push, failed;
-    uint64_t value;                      /* distinct for pushes, not 0 */
+    uint64_t value;                       /* distinct for pushes, not 0 */
     unsigned char before[LINEAR_THREADS]; /* that many operations of each thread came before */
-    uint64_t start, end;                 /* times, for the long check and linear_order */
+    uint64_t start, end;                  /* times, for the long check and linear_order */
 };
 
 /* Sets `before` of all by their times. */

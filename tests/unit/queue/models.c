@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The cores of the queues under the explorer: two producers and two consumers (one and one for
- * spsc) with three operations each, in rings and segments so small that they wrap.  Then each ordering in
- * them is weakened, one at a time, and some scenario must fail.
+ * spsc) with three operations each, in rings and segments so small that they wrap.  Then each
+ * ordering in them is weakened, one at a time, and some scenario must fail.
  *
  *   models [--deep] [QUEUE]     --deep: larger limits, some minutes
  */
@@ -303,7 +303,6 @@ static const struct explore_scenario scenarios[] = {
 };
 enum { SCENARIOS = sizeof(scenarios) / sizeof(scenarios[0]) };
 
-
 #define STATES_MAX 60000000
 #define WEAKENED_MAX 500000
 
@@ -371,8 +370,8 @@ static void check_needs_all(const char *name)
                 continue;
             s->weakened = bit;
             weakenings++;
-            bool held = explore_all(name, true, WEAKENED_MAX, false, &states, failure,
-                                    sizeof(failure));
+            bool held =
+                explore_all(name, true, WEAKENED_MAX, false, &states, failure, sizeof(failure));
             s->weakened = 0;
             const char *slash = strrchr(s->file, '/'), *file = slash ? slash + 1 : s->file;
             if (held)
@@ -396,9 +395,9 @@ static void check_model(const char *name)
     check_needs_all(name);
 }
 
-#define MODEL(id, name)   \
-    TEST(id)              \
-    {                     \
+#define MODEL(id, name)    \
+    TEST(id)               \
+    {                      \
         check_model(name); \
     }
 
