@@ -98,8 +98,7 @@ QUEUE_INLINE bool mpmc_again(uint64_t *mine, uint64_t *position, const uint64_t 
      * not older than what it saw. */
     uint64_t now = Q_LOAD(mine, acquire);
     if (now == *position) {
-        /* Partner: the compare-and-swap with which the other side claims. */
-        if (Q_LOAD(other, acquire) == limit)
+        if (Q_LOAD(other, relaxed) == limit)
             return false;
         Q_PAUSE();
     }
@@ -120,7 +119,7 @@ QUEUE_INLINE size_t mpmc_push_some(struct mpmc *q, const void *items, size_t cou
                 return 0;
             continue;
         }
-        /* Partner: the load of the other side's index in mpmc_again. */
+        /* Partner: the load of this index in mpmc_again. */
         if (Q_LIKELY(Q_CAS(&q->tail, &position, position + taken, release)))
             break;
     }
@@ -145,7 +144,7 @@ QUEUE_INLINE size_t mpmc_pop_some(struct mpmc *q, void *items, size_t count, siz
                 return 0;
             continue;
         }
-        /* Partner: the load of the other side's index in mpmc_again. */
+        /* Partner: the load of this index in mpmc_again. */
         if (Q_LIKELY(Q_CAS(&q->head, &position, position + taken, release)))
             break;
     }

@@ -158,7 +158,9 @@ QUEUE_INLINE uint64_t ms_fill(struct ms *q, struct ms_thread *t, const void *ite
         Q_STORE(&node->words[i], word, relaxed);
     }
     uint64_t old = ms_tagged(q) ? Q_LOAD(&node->next, relaxed) : 0;
-    Q_STORE(&node->next, ms_link(q, 0, old), relaxed);
+    /* Partner: the loads of next.  With tags, who still holds the node from its last life and reads
+     * this one's next must then see that head or tail have moved. */
+    Q_STORE(&node->next, ms_link(q, 0, old), release);
     return ms_name(q, node);
 }
 

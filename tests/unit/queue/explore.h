@@ -42,6 +42,7 @@ struct explore_site {
     const char *what;
     unsigned order;    /* bits of explore_order */
     unsigned weakened; /* bits taken away */
+    unsigned needed;   /* bits without which something failed */
     bool known;
     struct explore_site *next;
 };
@@ -68,7 +69,7 @@ void explore_free_heap(void *memory);
 void explore_sleep(const uint32_t *p, uint32_t value);
 
 #define EXPLORE_SITE(what_, order_) \
-    static struct explore_site site_ = {__FILE__, __LINE__, what_, EXPLORE_##order_, 0, false, 0}
+    static struct explore_site site_ = {__FILE__, __LINE__, what_, EXPLORE_##order_, 0, 0, false, 0}
 #define EXPLORE_TYPE(p) __typeof__((__typeof__(*(p)))0)
 
 #define Q_LOAD(p, order)                           \
