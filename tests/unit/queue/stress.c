@@ -28,9 +28,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#if defined(QUEUE_SHORT)
+#define OPERATIONS 800
+#define PAIRS 60
+#define STOPS 20
+#else
 #define OPERATIONS 3000
 #define PAIRS 600 /* a push and a pop each, while another thread stands still */
 #define STOPS 48  /* at how many different steps it does */
+#endif
 #define CAPACITY 16
 
 static __thread uint64_t seed;
