@@ -48,6 +48,13 @@ QUEUE_INLINE int driver_check(struct load_worker *w, const uint64_t *item, size_
     return 0;
 }
 
+/* In a round trip somebody always answers soon. */
+QUEUE_INLINE void driver_poll(unsigned *tries)
+{
+    if (++*tries > 10000)
+        load_relax(tries);
+}
+
 QUEUE_INLINE bool driver_ended(struct load *load)
 {
     return __atomic_load_n(&load->taken, __ATOMIC_RELAXED) >= load->settings.items ||
@@ -193,16 +200,16 @@ static int DRIVER_NAME(ping)(struct load_worker *w)
         if (w->is_producer) {
             item[0] = i;
             while (!DRIVER_PUSH(w->queue, w->thread, item, 1, 8))
-                load_relax(&tries);
+                driver_poll(&tries);
             while (!DRIVER_POP(w->answer, w->answer_thread, item, 1, 8))
-                load_relax(&tries);
+                driver_poll(&tries);
             if (item[0] != i)
                 return load_out_of_order(w, 0, item[0], i);
         } else {
             while (!DRIVER_POP(w->queue, w->thread, item, 1, 8))
-                load_relax(&tries);
+                driver_poll(&tries);
             while (!DRIVER_PUSH(w->answer, w->answer_thread, item, 1, 8))
-                load_relax(&tries);
+                driver_poll(&tries);
         }
     }
     return 0;

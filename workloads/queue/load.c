@@ -11,15 +11,19 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define SPINS_BEFORE_YIELD 256
+#define TRIES_BEFORE_YIELD 64
+#define PAUSES_MAX 32
 
-/* Nothing to do for now: spins for a while, then lets others run. */
+/* Nothing to do for now: looks again after a pause that grows, then lets others run.  Who looks
+ * all the time takes the cache line from the one who is about to write it. */
 void load_relax(unsigned *tries)
 {
-    if (++*tries < SPINS_BEFORE_YIELD)
-        Q_PAUSE();
-    else
+    if (++*tries >= TRIES_BEFORE_YIELD) {
         sched_yield();
+        return;
+    }
+    for (unsigned i = *tries < PAUSES_MAX ? *tries : PAUSES_MAX; i > 0; i--)
+        Q_PAUSE();
 }
 
 static void set_failed(struct load *load)
@@ -57,7 +61,6 @@ static void pin_to(int cpu)
 /* All threads are there before the first item moves. */
 struct start {
     pthread_barrier_t barrier;
-    uint64_t at_ns;
 };
 
 struct worker_start {
@@ -79,6 +82,7 @@ static void *work(void *argument)
         set_failed(w->load);
     }
     pthread_barrier_wait(&ws->start->barrier);
+    w->start_ns = clock_now_ns();
     uint64_t cpu_start_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
     int code = w->err.code;
     if (code == 0)
@@ -188,15 +192,16 @@ static int run_threads(struct load *load, uint64_t *ret_wall_ns, struct error *e
         }
     }
     pthread_barrier_wait(&start.barrier);
-    start.at_ns = clock_now_ns();
-    uint64_t end_ns = 0;
+    /* From the first thread that set off to the last that came home. */
+    uint64_t start_ns = UINT64_MAX, end_ns = 0;
     for (unsigned i = 0; i < load->worker_count; i++) {
+        const struct load_worker *w = &load->workers[i];
         pthread_join(threads[i], NULL);
-        if (load->workers[i].end_ns > end_ns)
-            end_ns = load->workers[i].end_ns;
+        end_ns = w->end_ns > end_ns ? w->end_ns : end_ns;
+        start_ns = w->start_ns < start_ns ? w->start_ns : start_ns;
     }
     pthread_barrier_destroy(&start.barrier);
-    *ret_wall_ns = end_ns > start.at_ns ? end_ns - start.at_ns : 1;
+    *ret_wall_ns = end_ns > start_ns ? end_ns - start_ns : 1;
     for (unsigned i = 0; i < load->worker_count; i++) {
         if (load->workers[i].err.code < 0) {
             *err = load->workers[i].err;

@@ -77,7 +77,7 @@ struct load_worker {
     struct load_seen *seen;
     uint64_t *buffer; /* a batch of items */
     struct load_latency latency;
-    uint64_t cpu_ns, end_ns;
+    uint64_t cpu_ns, start_ns, end_ns;
     struct error err;
     /* How many items the worker has pushed or popped so far; read by producers for the backlog. */
     QUEUE_ALIGNED uint64_t progress;

@@ -294,18 +294,18 @@ static const struct explore_scenario scenarios[] = {
     {"mpmc", 4, 2, setup_mpmc, run_pairs, drain, NULL, 1, 1},
     {"mpmc", 2, 2, setup_mpmc, run_turns, drain, NULL, 2, 2},
     {"ms-hazard", 3, 0, setup_ms_hazard_idle, run_three, drain, privates_ms, 2, 1},
-    {"ms-hazard", 4, 0, setup_ms_hazard, run_pairs, drain, privates_ms, 1, 1},
+    {"ms-hazard", 4, 0, setup_ms_hazard, run_pairs, drain, privates_ms, 1, 0},
     {"ms-hazard", 2, 0, setup_ms_hazard, run_mixed, drain, privates_ms, 3, 1},
     {"ms-hazard", 2, 0, setup_ms_hazard_idle, run_turns, drain, privates_ms, 2, 1},
     {"ms-epoch", 3, 0, setup_ms_epoch, run_three, drain, privates_ms, 2, 1},
-    {"ms-epoch", 4, 0, setup_ms_epoch, run_pairs, drain, privates_ms, 1, 1},
+    {"ms-epoch", 4, 0, setup_ms_epoch, run_pairs, drain, privates_ms, 1, 0},
     {"ms-epoch", 2, 0, setup_ms_epoch, run_stream, drain, privates_ms, 3, 1},
     {"ms-epoch", 2, 0, setup_ms_epoch_idle, run_turns, drain, privates_ms, 2, 1},
     {"ms-tagged", 3, 0, setup_ms_tagged, run_three, drain, privates_ms, 2, 1},
-    {"ms-tagged", 4, 0, setup_ms_tagged, run_pairs, drain, privates_ms, 1, 1},
+    {"ms-tagged", 4, 0, setup_ms_tagged, run_pairs, drain, privates_ms, 1, 0},
     {"ms-tagged", 2, 0, setup_ms_tagged, run_stream, drain, privates_ms, 2, 1},
     {"ms-tagged", 2, 0, setup_ms_tagged, run_turns, drain, privates_ms, 2, 1},
-    {"ms-cache", 4, 0, setup_ms_cache, run_pairs, drain, privates_ms, 1, 1},
+    {"ms-cache", 4, 0, setup_ms_cache, run_pairs, drain, privates_ms, 1, 0},
     {"ms-cache", 2, 0, setup_ms_cache, run_stream, drain, privates_ms, 2, 1},
     {"faa", 4, 0, setup_faa, run_pairs, drain, privates_faa, 1, 1},
     {"faa", 3, 0, setup_faa, run_aside, drain, privates_faa, 2, 1},
@@ -317,7 +317,7 @@ static const struct explore_scenario scenarios[] = {
 enum { SCENARIOS = sizeof(scenarios) / sizeof(scenarios[0]) };
 
 #define STATES_MAX 60000000
-#define WEAKENED_MAX 200000
+#define WEAKENED_MAX (is_deep() ? 3000000 : 60000)
 #define NEEDED_MIN 30
 
 static bool is_deep(void)
