@@ -116,7 +116,8 @@ def the_twin_of_the_seed_delivers():
     program = f"{BUILD}/workloads/queue/seed-queue"
     if not os.path.exists(program):
         skip("no C++ compiler")
-    result = subprocess.run([program, ITEMS, "2", "2"], text=True, capture_output=True, timeout=120)
+    result = subprocess.run([program, "--items", ITEMS, "--producers", "2",
+                             "--consumers", "2"], text=True, capture_output=True, timeout=120)
     equal(result.returncode, 0, result.stderr)
     contains(result.stdout, "assay.metric mops")
 

@@ -4,12 +4,13 @@
 // beside the C queues because at -O0 much of its time goes into std::atomic's wrappers, which C does
 // not have.
 //
-//   seed-queue [ITEMS [PRODUCERS [CONSUMERS]]]
+//   seed-queue [--items N] [--producers P] [--consumers C]
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <sys/resource.h>
 #include <thread>
@@ -166,18 +167,21 @@ static void consume(LockFreeQueue<std::uint64_t> &queue, unsigned thread, std::u
     queue.leave(retired);
 }
 
-static std::uint64_t argument(int argc, char **argv, int index, std::uint64_t fallback)
+static std::uint64_t argument(int argc, char **argv, const char *name, std::uint64_t fallback)
 {
-    return argc > index ? std::strtoull(argv[index], nullptr, 10) : fallback;
+    for (int i = 1; i + 1 < argc; i += 2)
+        if (std::strcmp(argv[i], name) == 0)
+            return std::strtoull(argv[i + 1], nullptr, 10);
+    return fallback;
 }
 
 int main(int argc, char **argv)
 {
-    const std::uint64_t items = argument(argc, argv, 1, 10000000);
-    const std::uint64_t producers = argument(argc, argv, 2, 1);
-    const std::uint64_t consumers = argument(argc, argv, 3, 1);
+    const std::uint64_t items = argument(argc, argv, "--items", 10000000);
+    const std::uint64_t producers = argument(argc, argv, "--producers", 1);
+    const std::uint64_t consumers = argument(argc, argv, "--consumers", 1);
     if (items == 0 || producers == 0 || consumers == 0 || producers + consumers > threads_max) {
-        std::fprintf(stderr, "usage: seed-queue [ITEMS [PRODUCERS [CONSUMERS]]]\n");
+        std::fprintf(stderr, "usage: seed-queue [--items N] [--producers P] [--consumers C]\n");
         return 2;
     }
     LockFreeQueue<std::uint64_t> queue;
