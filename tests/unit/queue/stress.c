@@ -240,7 +240,7 @@ static void check_history(const struct subject *subject, bool both)
     struct recorder r[4];
     pthread_t ids[4];
     size_t total = 0;
-    struct linear_operation *all = calloc(5 * OPERATIONS + 64, sizeof(*all));
+    struct linear_operation *all = calloc(7 * OPERATIONS + 64, sizeof(*all));
     for (unsigned i = 0; i < threads; i++) {
         bool pushes = both || i % 2 == 0;
         r[i] =
@@ -256,7 +256,7 @@ static void check_history(const struct subject *subject, bool both)
     /* The rest, so that a lost item is seen. */
     struct handle *h = queue_join(&q);
     uint64_t value;
-    while (total < 5 * OPERATIONS + 60 && queue_pop(&q, h, &value)) {
+    while (total < 7 * OPERATIONS + 60 && queue_pop(&q, h, &value)) {
         uint64_t at = now_ns();
         all[total++] = (struct linear_operation){.value = value, .start = at, .end = at + 1};
     }
