@@ -4,7 +4,8 @@
  * spsc) with three operations each, in rings and segments so small that they wrap.  Then each
  * ordering in them is weakened, one at a time, and some scenario must fail.
  *
- *   models [--deep] [QUEUE]     --deep: larger limits, some minutes
+ * QUEUE_DEEP=1 searches deeper, for some minutes; QUEUE_ONLY=mpmc one queue alone; QUEUE_VERBOSE=1
+ * shows how each weakened ordering fails.
  */
 #define QUEUE_EXPLORE
 #define QUEUE_THREADS_MAX 4
@@ -318,7 +319,7 @@ enum { SCENARIOS = sizeof(scenarios) / sizeof(scenarios[0]) };
 
 #define STATES_MAX 60000000
 #define WEAKENED_MAX (is_deep() ? 3000000 : 60000)
-#define NEEDED_MIN 30
+#define NEEDED_MIN 24
 
 static bool is_deep(void)
 {
