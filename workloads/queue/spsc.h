@@ -7,8 +7,8 @@
  * Memory     spsc_bytes(), allocated by the caller, never more.  It holds no pointers: it may lie
  *            in memory that processes share, at different addresses in each.
  * Failure    try_push fails only when `capacity` items are in the queue, try_pop only when none is.
- * Death      a thread that stops inside a call leaves the queue in a good state: an item whose push
- *            had not reached its last store was never there, an item whose pop had not is there.
+ * Death      the other side goes on: an item whose push had not reached its last store was never
+ *            there, an item whose pop had not is there.  The dead one's side cannot be taken over.
  *
  * Sketch.  The ring is made of cells of one cache line: seven words of items and one word `tail`,
  * the number of items that were ever pushed.  Who pushes writes the items first and then, in the
