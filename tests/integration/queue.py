@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT
+"""assay-queue: every queue moves every item once and in order, bad settings are refused with a
+reason, the results come as table, JSON and metrics, and the seed's unsafe rule is caught."""
+import json
+import os
+import re
+import subprocess
+
+from harness import *
+
+BUILD = os.environ.get("BUILD", "build")
+QUEUE = f"{BUILD}/workloads/queue/assay-queue"
+ITEMS = "20000"
+
+
+def queue(*args, check=0, **kwargs):
+    result = subprocess.run([QUEUE, *args], text=True, capture_output=True, timeout=120, **kwargs)
+    if "Sanitizer" in result.stderr or "runtime error:" in result.stderr:
+        raise AssertionError("sanitizer report:\n" + result.stderr)
+    if result.returncode != check:
+        raise AssertionError(f"{args}: exit {result.returncode}, not {check}\n{result.stderr}")
+    return result
+
+
+def every_kind():
+    for name in ["spsc", "mpmc", "faa", "mutex", "pipe", "eventfd"]:
+        yield ["--queue", name]
+    for nodes in ["malloc", "pool", "cache"]:
+        for reclaim in ["hazard", "epoch", "tagged"]:
+            if (nodes, reclaim) != ("malloc", "tagged"):
+                yield ["--queue", "ms", "--nodes", nodes, "--reclaim", reclaim]
+
+
+@test
+def every_queue_delivers_each_item_once_and_in_order():
+    for kind in every_kind():
+        many = [] if kind[1] == "spsc" else ["--producers", "3", "--consumers", "2"]
+        contains(queue(*kind, *many, "--items", ITEMS).stdout, "20,000 items, each once")
+
+
+@test
+def batches_large_payloads_and_sleeping_threads_work_too():
+    for kind in every_kind():
+        many = [] if kind[1] == "spsc" else ["--producers", "2", "--consumers", "3"]
+        queue(*kind, *many, "--items", ITEMS, "--batch", "7", "--payload", "64", "--blocking")
+
+
+@test
+def a_tiny_ring_wraps():
+    for name in ["spsc", "mpmc", "mutex"]:
+        queue("--queue", name, "--items", "3000", "--capacity", "2")
+        queue("--queue", name, "--items", "3000", "--capacity", "3", "--batch", "64")
+
+
+@test
+def results_come_as_json_and_as_metrics():
+    read_end, write_end = os.pipe()
+    result = queue("--queue", "mpmc", "--items", ITEMS, "--latency", "--json",
+                   env=dict(os.environ, ASSAY_METRICS_FD=str(write_end)), pass_fds=[write_end])
+    os.close(write_end)
+    with os.fdopen(read_end) as stream:
+        lines = stream.read().splitlines()
+    data = json.loads(result.stdout)
+    equal(data["verified"], True)
+    equal(data["settings"]["items"], int(ITEMS))
+    printed = {}
+    for line in lines:
+        word, name, value, unit = line.split()
+        equal(word, "assay.metric")
+        printed[name] = float(value)
+    equal(set(printed), set(data["metrics"]))
+    for name in ["mops", "cpu_ns_per_op", "peak_bytes", "latency_p50_ns", "latency_p999_ns"]:
+        between(printed[name], 1e-9, 1e18, name)
+    between(printed["latency_p50_ns"], 0, printed["latency_max_ns"], "the median latency")
+
+
+@test
+def round_trips_are_measured():
+    metrics = json.loads(queue("--queue", "spsc", "--round-trip", "--items", "2000",
+                               "--json").stdout)["metrics"]
+    between(metrics["round_trip_ns"], 1, 1e12, "a round trip")
+
+
+@test
+def bad_settings_are_refused_with_a_reason():
+    for args, reason in [
+            (["--queue", "nothing"], "there are spsc, mpmc"),
+            ([], "--queue is missing"),
+            (["--queue", "spsc", "--producers", "2"], "one producer and one consumer"),
+            (["--queue", "ms", "--nodes", "malloc", "--reclaim", "tagged"], "stays of one type"),
+            (["--queue", "ms", "--nodes", "heap"], "--nodes must be malloc, pool or cache"),
+            (["--queue", "mpmc", "--nodes", "pool"], "has no nodes"),
+            (["--queue", "mpmc", "--batch", "65"], "--batch must be from 1 to 64"),
+            (["--queue", "mpmc", "--payload", "12"], "multiple of 8"),
+            (["--queue", "pipe", "--payload", "24"], "power of two"),
+            (["--queue", "mpmc", "--items", "0"], "--items must be"),
+            (["--queue", "faa", "--capacity", "8"], "unbounded"),
+            (["--queue", "mpmc", "--backlog", "8"], "bounded by --capacity"),
+            (["--queue", "mpmc", "--pin", "99999"], "may not use CPU"),
+            (["--queue", "mpmc", "--round-trip", "--batch", "2"], "--round-trip is for"),
+            (["--queue", "mpmc", "left"], "unexpected word"),
+            (["--queue", "mpmc", "--colour"], "unknown option")]:
+        code = 1 if "--pin" in args else 2
+        contains(queue(*args, check=code).stderr, reason)
+
+
+@test
+def the_options_stand_in_the_manual_page():
+    page = (ROOT / "docs/man/assay-queue.1.scd").read_text()
+    for option in re.findall(r"(--[a-z-]+)", queue("--help").stdout):
+        contains(page, option)
+
+
+@test
+def the_twin_of_the_seed_delivers():
+    program = f"{BUILD}/workloads/queue/seed-queue"
+    if not os.path.exists(program):
+        skip("no C++ compiler")
+    result = subprocess.run([program, "--items", ITEMS, "--producers", "2",
+                             "--consumers", "2"], text=True, capture_output=True, timeout=120)
+    equal(result.returncode, 0, result.stderr)
+    contains(result.stdout, "assay.metric mops")
+
+
+@test
+def address_sanitizer_catches_the_seeds_unsafe_rule():
+    program = f"{BUILD}/tests/unit/queue/queue-unsafe"
+    if not os.path.exists(program):
+        skip("no AddressSanitizer for this compiler")
+    for _ in range(5):
+        result = subprocess.run([program], text=True, capture_output=True, timeout=120)
+        if "heap-use-after-free" in result.stderr:
+            return
+    raise AssertionError("five runs and no report:\n" + result.stdout + result.stderr)
+
+
+main()

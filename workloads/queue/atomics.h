@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The steps that the queues are made of: every access to memory that threads share.
+ *
+ * The queues call these instead of the compiler's builtins, so that one source serves three uses:
+ * - as it is: the macros are the builtins, nothing else;
+ * - with QUEUE_STEPS defined: queue_step() is called before each step; the stress tests put random
+ *   delays there, and stop or kill threads at every place where that can happen to them;
+ * - with QUEUE_EXPLORE defined: each step goes to the explorer (tests/unit/queue/explore.h), which
+ *   tries the interleavings, lets loads return what a weak memory may return, and weakens one
+ *   ordering after the other to see whether the tests notice.
+ *
+ * Q_READ and Q_WRITE are plain accesses to data that another thread may touch before or after, but
+ * never at the same time: the explorer and TSan report it when that is not so.
+ *
+ * Q_LIGHT and Q_HEAVY are the two halves of an asymmetric barrier: as if both were sequentially
+ * consistent fences, but the light one costs nothing where the kernel has membarrier(2): it only
+ * keeps the compiler from reordering, and the heavy one makes every CPU that runs this process
+ * execute a fence.
+ */
+#ifndef ASSAY_QUEUE_ATOMICS_H
+#define ASSAY_QUEUE_ATOMICS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define QUEUE_LINE 64 /* bytes that move between cores together */
+#define QUEUE_ALIGNED __attribute__((aligned(QUEUE_LINE)))
+#define QUEUE_INLINE static inline __attribute__((always_inline, unused))
+#define QUEUE_SLOW static __attribute__((noinline, unused, cold))
+
+#define Q_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define Q_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+#if defined(QUEUE_EXPLORE)
+
+#include "explore.h"
+
+#else
+
+#define Q_relaxed __ATOMIC_RELAXED
+#define Q_acquire __ATOMIC_ACQUIRE
+#define Q_release __ATOMIC_RELEASE
+#define Q_acq_rel __ATOMIC_ACQ_REL
+#define Q_seq_cst __ATOMIC_SEQ_CST
+
+#if defined(QUEUE_STEPS)
+void queue_step(void);
+#define Q_STEP() queue_step()
+#else
+#define Q_STEP() ((void)0)
+#endif
+
+#define Q_LOAD(p, order) (Q_STEP(), __atomic_load_n((p), Q_##order))
+#define Q_STORE(p, value, order) (Q_STEP(), __atomic_store_n((p), (value), Q_##order))
+#define Q_ADD(p, value, order) (Q_STEP(), __atomic_fetch_add((p), (value), Q_##order))
+#define Q_SWAP(p, value, order) (Q_STEP(), __atomic_exchange_n((p), (value), Q_##order))
+/* Compares with *expected, which is updated when it differs (then with order `relaxed`). */
+#define Q_CAS(p, expected, value, order) \
+    (Q_STEP(), __atomic_compare_exchange_n((p), (expected), (value), false, Q_##order, Q_relaxed))
+#define Q_FENCE(order) (Q_STEP(), __atomic_thread_fence(Q_##order))
+#define Q_READ(p) (*(p))
+#define Q_WRITE(p, value) ((void)(*(p) = (value)))
+/* A loop that tries again, in which nothing is carried over from the last try but `carried`. */
+#define Q_FOREVER(carried) for (;;)
+
+/* Whether membarrier(2) is there, asked once for each process; on_heavy is the system call. */
+bool queue_barrier_is_cheap(void);
+void queue_barrier_heavy(void);
+
+#define Q_LIGHT(cheap)                        \
+    do {                                      \
+        Q_STEP();                             \
+        if (Q_LIKELY(cheap))                  \
+            __atomic_signal_fence(Q_seq_cst); \
+        else                                  \
+            __atomic_thread_fence(Q_seq_cst); \
+    } while (0)
+#define Q_HEAVY(cheap)                        \
+    do {                                      \
+        Q_STEP();                             \
+        if (cheap)                            \
+            queue_barrier_heavy();            \
+        else                                  \
+            __atomic_thread_fence(Q_seq_cst); \
+    } while (0)
+
+#if defined(__x86_64__) || defined(__i386__)
+#define Q_PAUSE() (Q_STEP(), __builtin_ia32_pause())
+#elif defined(__aarch64__)
+#define Q_PAUSE() (Q_STEP(), ({ __asm__ volatile("yield"); }))
+#else
+#define Q_PAUSE() Q_STEP()
+#endif
+
+#endif /* !QUEUE_EXPLORE */
+
+/*
+ * Items are copied by whole words.  `bytes` is a multiple of 8; where the caller passes a constant
+ * the loops disappear.
+ */
+QUEUE_INLINE void queue_copy_in(uint64_t *slot, const void *item, size_t bytes)
+{
+    for (size_t i = 0; i < bytes / 8; i++) {
+        uint64_t word;
+        memcpy(&word, (const char *)item + i * 8, 8);
+        Q_WRITE(&slot[i], word);
+    }
+}
+
+QUEUE_INLINE void queue_copy_out(void *item, uint64_t *slot, size_t bytes)
+{
+    for (size_t i = 0; i < bytes / 8; i++) {
+        uint64_t word = Q_READ(&slot[i]);
+        memcpy((char *)item + i * 8, &word, 8);
+    }
+}
+
+/* The result of a blocking or of a batch operation is a count, of a try_ operation a bool. */
+#define QUEUE_ITEM_BYTES_MAX 1024
+
+static inline bool queue_item_bytes_valid(size_t bytes)
+{
+    return bytes >= 8 && bytes <= QUEUE_ITEM_BYTES_MAX && bytes % 8 == 0;
+}
+
+static inline uint64_t queue_power_of_two(uint64_t at_least)
+{
+    uint64_t power = 1;
+    while (power < at_least)
+        power *= 2;
+    return power;
+}
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spsc: a bounded queue for one producer and one consumer, in threads or in processes.
+ *
+ * Progress   wait-free: every call ends after a bounded number of its own steps.
+ * Order      first in, first out; linearizable.
+ * Memory     spsc_bytes(), allocated by the caller, never more.  It holds no pointers: it may lie
+ *            in memory that processes share, at different addresses in each.
+ * Failure    try_push fails only when `capacity` items are in the queue, try_pop only when none is.
+ * Death      the other side goes on: an item whose push had not reached its last store was never
+ *            there, an item whose pop had not is there.  The dead one's side cannot be taken over.
+ *
+ * Sketch.  The ring is made of cells of one cache line: seven words of items and one word `tail`,
+ * the number of items that were ever pushed.  Who pushes writes the items first and then, in the
+ * cell where they begin, `tail`; who pops reads `tail` in the cell where it stands.  So an item and
+ * the news of it travel in one cache line, where a ring with its index elsewhere moves two; and
+ * unlike a ring whose slots are their own flags, every value may be an item.  The consumer counts
+ * what it took in `head`; the producer reads it only when the room it last knew of is used up.
+ *
+ * Why this is correct.
+ * (1) A `tail` word, wherever it stands, means: all items below it are written.  The producer
+ *     writes it after them, with release; it only grows; a value from an earlier lap says less, but
+ *     nothing wrong.
+ * (2) The consumer looks at a `tail` word only when it has taken all items below the last one that
+ *     it read, so it stands where a push began, and every push leaves its `tail` in the cell where
+ *     it began.  If the next item was pushed, the word in that cell says so; nothing is overlooked.
+ * (3) The producer writes slot i of the ring again only when `head` has passed the item that was
+ *     there, and `head` is stored with release after the item was copied out.
+ * Positions have 64 bits and do not wrap within the life of a machine.
+ */
+#ifndef ASSAY_QUEUE_SPSC_H
+#define ASSAY_QUEUE_SPSC_H
+
+#include "atomics.h"
+
+#ifndef SPSC_CELL_WORDS
+#define SPSC_CELL_WORDS 7
+#endif
+
+/* Where a side stands in the ring. */
+struct spsc_place {
+    uint64_t cell;   /* offset of the cell in words */
+    uint64_t offset; /* of the slot in its cell, in words */
+};
+
+struct spsc {
+    uint64_t capacity;   /* in items */
+    uint64_t cell_words; /* of a cell with its tail: 8 unless an item is longer than 7 words */
+    uint64_t item_end;   /* the offset behind a cell's last item */
+    uint64_t ring_words;
+    uint64_t item_bytes;
+    /* The producer's own. */
+    QUEUE_ALIGNED uint64_t tail;
+    uint64_t head_seen;
+    struct spsc_place push_at;
+    /* The consumer's own; the producer reads `head`. */
+    QUEUE_ALIGNED uint64_t head;
+    uint64_t tail_seen;
+    struct spsc_place pop_at;
+    /* Cells: word 0 is `tail`, then the items. */
+    QUEUE_ALIGNED uint64_t ring[];
+};
+
+static inline uint64_t spsc_cell_words(size_t item_bytes)
+{
+    size_t words = item_bytes / 8;
+    return words <= SPSC_CELL_WORDS ? 8 : (words + 1 + 7) / 8 * 8;
+}
+
+static inline uint64_t spsc_cell_items(size_t item_bytes)
+{
+    size_t words = item_bytes / 8;
+    return words <= SPSC_CELL_WORDS ? SPSC_CELL_WORDS / words : 1;
+}
+
+/* How many items fit where at least `capacity` shall: whole cells, at least two. */
+static inline uint64_t spsc_capacity(uint64_t capacity, size_t item_bytes)
+{
+    uint64_t items = spsc_cell_items(item_bytes), cells = (capacity + items - 1) / items;
+    return (cells < 2 ? 2 : cells) * items;
+}
+
+static inline size_t spsc_bytes(uint64_t capacity, size_t item_bytes)
+{
+    uint64_t cells = spsc_capacity(capacity, item_bytes) / spsc_cell_items(item_bytes);
+    return sizeof(struct spsc) + cells * spsc_cell_words(item_bytes) * 8;
+}
+
+/* `memory` has spsc_bytes() zero bytes, aligned to a cache line.  item_bytes is a multiple of 8 up
+ * to QUEUE_ITEM_BYTES_MAX. */
+static inline struct spsc *spsc_init(void *memory, uint64_t capacity, size_t item_bytes)
+{
+    struct spsc *q = memory;
+    uint64_t items = spsc_cell_items(item_bytes);
+    q->capacity = spsc_capacity(capacity, item_bytes);
+    q->cell_words = spsc_cell_words(item_bytes);
+    q->item_end = 1 + items * (item_bytes / 8);
+    q->ring_words = q->capacity / items * q->cell_words;
+    q->item_bytes = item_bytes;
+    q->push_at.offset = q->pop_at.offset = 1;
+    return q;
+}
+
+QUEUE_INLINE void spsc_advance(const struct spsc *q, struct spsc_place *at, size_t bytes)
+{
+    at->offset += bytes / 8;
+    /* Both are constants for items of one size known to the compiler. */
+    uint64_t end = bytes <= SPSC_CELL_WORDS * 8 ? 1 + SPSC_CELL_WORDS / (bytes / 8) * (bytes / 8)
+                                                : 1 + bytes / 8;
+    if (at->offset == end) {
+        at->offset = 1;
+        at->cell += bytes <= SPSC_CELL_WORDS * 8 ? 8 : q->cell_words;
+        if (Q_UNLIKELY(at->cell == q->ring_words))
+            at->cell = 0;
+    }
+}
+
+/* How many items the producer may push now, at most `wanted`. */
+QUEUE_INLINE uint64_t spsc_room(struct spsc *q, uint64_t wanted)
+{
+    uint64_t room = q->capacity - (q->tail - q->head_seen);
+    if (Q_UNLIKELY(room < wanted)) {
+        /* Partner: the store of head in spsc_taken.  What was copied out there happened before
+         * what is written here. */
+        q->head_seen = Q_LOAD(&q->head, acquire);
+        room = q->capacity - (q->tail - q->head_seen);
+    }
+    return room < wanted ? room : wanted;
+}
+
+/* How many items the consumer may pop now, at most `wanted`. */
+QUEUE_INLINE uint64_t spsc_available(struct spsc *q, uint64_t wanted)
+{
+    if (q->head == q->tail_seen) {
+        /* Partner: the store of tail in spsc_publish. */
+        uint64_t tail = Q_LOAD(&q->ring[q->pop_at.cell], acquire);
+        if (tail <= q->head)
+            return 0;
+        q->tail_seen = tail;
+    }
+    uint64_t count = q->tail_seen - q->head;
+    return count < wanted ? count : wanted;
+}
+
+QUEUE_INLINE void spsc_publish(struct spsc *q, uint64_t cell, uint64_t count)
+{
+    q->tail += count;
+    /* Partner: the load of tail in spsc_available, which then sees the items. */
+    Q_STORE(&q->ring[cell], q->tail, release);
+}
+
+QUEUE_INLINE void spsc_taken(struct spsc *q, uint64_t count)
+{
+    /* Partner: the load of head in spsc_room: the slots are read before they are written again. */
+    Q_STORE(&q->head, q->head + count, release);
+}
+
+/* `bytes` is the queue's item_bytes, best as a constant. */
+QUEUE_INLINE bool spsc_try_push(struct spsc *q, const void *item, size_t bytes)
+{
+    if (!spsc_room(q, 1))
+        return false;
+    uint64_t cell = q->push_at.cell;
+    queue_copy_in(&q->ring[cell + q->push_at.offset], item, bytes);
+    spsc_advance(q, &q->push_at, bytes);
+    spsc_publish(q, cell, 1);
+    return true;
+}
+
+QUEUE_INLINE bool spsc_try_pop(struct spsc *q, void *item, size_t bytes)
+{
+    if (!spsc_available(q, 1))
+        return false;
+    queue_copy_out(item, &q->ring[q->pop_at.cell + q->pop_at.offset], bytes);
+    spsc_advance(q, &q->pop_at, bytes);
+    spsc_taken(q, 1);
+    return true;
+}
+
+/* Pushes the first of `count` items that there is room for; returns how many.  The consumer sees
+ * all of them at once. */
+QUEUE_INLINE size_t spsc_push_some(struct spsc *q, const void *items, size_t count, size_t bytes)
+{
+    size_t room = spsc_room(q, count);
+    if (room == 0)
+        return 0;
+    struct spsc_place at = q->push_at;
+    uint64_t first = at.cell;
+    const char *from = items;
+    size_t left = room;
+    /* A whole cell at a time, where the compiler knows how long one is. */
+    while (bytes == 8 && left >= SPSC_CELL_WORDS && at.offset == 1) {
+        queue_copy_in(&q->ring[at.cell + 1], from, SPSC_CELL_WORDS * 8);
+        from += SPSC_CELL_WORDS * 8;
+        left -= SPSC_CELL_WORDS;
+        at.cell += 8;
+        if (Q_UNLIKELY(at.cell == q->ring_words))
+            at.cell = 0;
+    }
+    for (; left > 0; left--, from += bytes) {
+        queue_copy_in(&q->ring[at.cell + at.offset], from, bytes);
+        spsc_advance(q, &at, bytes);
+    }
+    q->push_at = at;
+    spsc_publish(q, first, room);
+    return room;
+}
+
+/* Pops up to `count` items; returns how many. */
+QUEUE_INLINE size_t spsc_pop_some(struct spsc *q, void *items, size_t count, size_t bytes)
+{
+    size_t available = spsc_available(q, count);
+    if (available == 0)
+        return 0;
+    struct spsc_place at = q->pop_at;
+    char *to = items;
+    size_t left = available;
+    while (bytes == 8 && left >= SPSC_CELL_WORDS && at.offset == 1) {
+        queue_copy_out(to, &q->ring[at.cell + 1], SPSC_CELL_WORDS * 8);
+        to += SPSC_CELL_WORDS * 8;
+        left -= SPSC_CELL_WORDS;
+        at.cell += 8;
+        if (Q_UNLIKELY(at.cell == q->ring_words))
+            at.cell = 0;
+    }
+    for (; left > 0; left--, to += bytes) {
+        queue_copy_out(to, &q->ring[at.cell + at.offset], bytes);
+        spsc_advance(q, &at, bytes);
+    }
+    q->pop_at = at;
+    spsc_taken(q, available);
+    return available;
+}
+
+#endif
