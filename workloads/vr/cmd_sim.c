@@ -144,7 +144,10 @@ static int run(int argc, char **argv)
 }
 
 const struct verb vr_verb_sim = {
-    "sim", "run seeds of the deterministic simulator", "[--seed N] [--seeds N]",
+    "sim",
+    "run seeds of the deterministic simulator",
+    "[--seed N] [--seeds N]",
     "  assay-vr sim --seeds 100          a hundred seeds from 1 on\n"
     "  assay-vr sim --seed 7 --trace     everything that happens in seed 7\n",
-    options, run};
+    options,
+    run};

@@ -6,25 +6,11 @@
 #include "core_internal.h"
 
 const char *const vr_planted_names[PLANTED_COUNT] = {
-    "none",
-    "entry-view-as-log-view",
-    "longest-log",
-    "view-not-kept",
-    "ack-early",
-    "small-quorum",
-    "primary-resumes",
-    "log-view-early",
-    "tail-kept",
-    "headers-ignored",
-    "any-start-view",
-    "drop-before-state",
-    "twice",
-    "session-unchecked",
-    "evict-by-local",
-    "overwrite-early",
-    "local-read",
-    "fork-unchecked",
-    "execute-early",
+    "none",       "entry-view-as-log-view", "longest-log",     "view-not-kept",
+    "ack-early",  "small-quorum",           "primary-resumes", "log-view-early",
+    "tail-kept",  "headers-ignored",        "any-start-view",  "drop-before-state",
+    "twice",      "session-unchecked",      "evict-by-local",  "overwrite-early",
+    "local-read", "fork-unchecked",         "execute-early",
 };
 #ifdef VR_PLANTED
 enum vr_planted vr_planted;
@@ -162,8 +148,7 @@ bool vr_is_primary(const struct vr_replica *r)
     return r->state == VR_NORMAL && vr_primary_of(r, r->view) == r->config.index;
 }
 
-struct vr_message *vr_emit(struct vr_replica *r, struct vr_update *u, uint8_t to,
-                           enum vr_type type)
+struct vr_message *vr_emit(struct vr_replica *r, struct vr_update *u, uint8_t to, enum vr_type type)
 {
     struct vr_message *m = &u->messages[u->message_count];
     if (vr_room(u, 1))
@@ -347,8 +332,7 @@ static void progress(struct vr_replica *r, struct vr_update *u)
         vr_primary_commit(r);
     else if (r->durable_op != before)
         r->ok_owed = true;
-    if (r->state == VR_NORMAL)
-        vr_execute(r, u);
+    vr_execute(r, u);
 }
 
 void vr_step(struct vr_replica *r, const struct vr_event *event, struct vr_update *u)

@@ -40,7 +40,7 @@ struct vr_config {
 /* What a replica must know after a crash, besides entries and checkpoint: the superblock. */
 struct vr_durable {
     uint64_t view, log_view;
-    uint64_t view_op, view_checksum; /* where the log of log_view began to grow */
+    uint64_t view_op, view_checksum;          /* where the log of log_view began to grow */
     uint64_t checkpoint_op, checkpoint_entry; /* op and checksum of the entry at the checkpoint */
     uint64_t checkpoint_size, checkpoint_checksum;
     uint32_t checkpoint_area;
@@ -92,7 +92,7 @@ struct vr_update {
     struct vr_message messages[VR_UPDATE_MESSAGES + 1]; /* the last is for what does not fit */
     struct vr_write writes[VR_UPDATE_WRITES];
     size_t scratch_used;
-    unsigned char scratch[1 << 16]; /* small bodies made for this update */
+    unsigned char scratch[1 << 19]; /* bodies made for this update */
 };
 
 struct vr_slot {

@@ -8,17 +8,19 @@
 
 void vr_reply_stored(struct vr_replica *r, struct vr_update *u, const struct vr_session *s)
 {
-    struct vr_reply *reply = vr_scratch(u, sizeof(*reply));
+    /* A copy: the next request in the same update may take the session's place. */
+    struct vr_reply *reply = vr_scratch(u, sizeof(*reply) + s->size);
     if (!reply)
         return;
     *reply = (struct vr_reply){s->status, s->size};
+    memcpy(reply + 1, s->result, s->size);
     struct vr_message *m = vr_emit(r, u, VR_TO_CLIENT, VR_REPLY);
     m->header.client = s->client;
     m->header.number = s->number;
     m->header.op = s->op;
     m->first = reply;
     m->first_size = sizeof(*reply);
-    m->second = s->result;
+    m->second = reply + 1;
     m->second_size = s->size;
 }
 
@@ -60,8 +62,8 @@ static struct vr_session *run(struct vr_replica *r, struct vr_update *u,
     if (request->number == s->number && !PLANTED(TWICE))
         return s;
     s->number = request->number;
-    s->status = vr_service_execute(r->service, request->opcode, data, request->size, s->result,
-                                   &s->size);
+    s->status =
+        vr_service_execute(r->service, request->opcode, data, request->size, s->result, &s->size);
     r->counters.executed++;
     return s;
 }
@@ -101,10 +103,14 @@ static bool checkpoint_taken(struct vr_replica *r)
 
 void vr_execute(struct vr_replica *r, struct vr_update *u)
 {
-    uint64_t last = vr_min(r->commit_max, r->op);
+    /* While a log is being taken over, what agrees with it and is committed may run, too. */
+    uint64_t sure = r->state == VR_NORMAL ? r->op : r->install.active ? r->install.matched : 0;
+    uint64_t last = vr_min(r->commit_max, vr_min(sure, r->op));
+    size_t room = VR_BATCH_COUNT_MAX * (sizeof(struct vr_reply) + VR_RESULT_BYTES_MAX) + 8192;
     while (r->commit < last && vr_has_body(r, r->commit + 1)) {
         /* Two messages for each request: an answer, and a word to somebody evicted. */
-        if (!vr_room(u, 2 * VR_BATCH_COUNT_MAX + 64) || !checkpoint_taken(r))
+        if (!vr_room(u, 2 * VR_BATCH_COUNT_MAX + 64) ||
+            sizeof(u->scratch) - u->scratch_used < room || !checkpoint_taken(r))
             return;
         execute_entry(r, u, r->commit + 1);
         r->commit++;

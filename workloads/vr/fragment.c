@@ -6,8 +6,7 @@
 
 void vr_reassembly_init(struct vr_reassembly *r, size_t message_bytes_max, size_t piece_bytes)
 {
-    *r = (struct vr_reassembly){.message_bytes_max = message_bytes_max,
-                                .piece_bytes = piece_bytes};
+    *r = (struct vr_reassembly){.message_bytes_max = message_bytes_max, .piece_bytes = piece_bytes};
     for (unsigned i = 0; i < VR_FRAGMENT_PLACES; i++)
         r->places[i].bytes = memory_alloc(message_bytes_max);
 }

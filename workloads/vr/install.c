@@ -47,7 +47,8 @@ uint64_t vr_install_need(const struct vr_replica *r)
 }
 
 /* An entry that differs ends this replica's old log there.  That it ends there must be on disk
- * before the slot is written over, or a restart would find a log that breaks off where it may not. */
+ * before the slot is written over, or a restart would find a log that breaks off where it may not.
+ */
 static bool may_replace(struct vr_replica *r, uint64_t op)
 {
     if (r->view_op < op || r->config.in_memory)
@@ -93,14 +94,13 @@ static void give_up_lost(struct vr_replica *r)
 {
     uint64_t need = vr_install_need(r);
     const struct vr_entry *head = vr_end_head(&r->install.end, need);
-    if (!need || !head || need <= r->commit_max ||
-        vr_primary_of(r, r->view) != r->config.index)
+    if (!need || !head || need <= r->commit_max || vr_primary_of(r, r->view) != r->config.index)
         return;
     uint32_t without = 0;
     for (uint8_t i = 0; i < r->config.replica_count; i++) {
         const struct vr_entry *other = vr_end_head(&r->ends[i], need);
-        without += r->ends[i].there && (r->ends[i].op < need ||
-                                        (other && other->checksum != head->checksum));
+        without += r->ends[i].there &&
+                   (r->ends[i].op < need || (other && other->checksum != head->checksum));
     }
     if (without < r->config.replica_count - vr_quorum(r) + 1)
         return;

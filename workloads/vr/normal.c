@@ -31,9 +31,9 @@ static void local_read(struct vr_replica *r, const struct vr_request *request, c
     if (!out)
         return;
     struct vr_reply reply = {0};
-    reply.status = vr_service_execute(r->service, request->opcode,
-                                      (const char *)body + sizeof(*request), request->size,
-                                      out + sizeof(reply), &reply.size);
+    reply.status =
+        vr_service_execute(r->service, request->opcode, (const char *)body + sizeof(*request),
+                           request->size, out + sizeof(reply), &reply.size);
     memcpy(out, &reply, sizeof(reply));
     struct vr_message *m = vr_emit(r, u, VR_TO_CLIENT, VR_REPLY);
     m->header.client = request->client;
@@ -69,8 +69,7 @@ void vr_on_request(struct vr_replica *r, const struct vr_header *h, const void *
     }
     if (request.number == s->number)
         vr_reply_stored(r, u, s);
-    else if (request.number > s->number && request.number != s->in_flight &&
-             enqueue(r, h, body))
+    else if (request.number > s->number && request.number != s->in_flight && enqueue(r, h, body))
         s->in_flight = request.number;
 }
 

@@ -26,8 +26,8 @@ void vr_packets_done(struct vr_packets *p);
 size_t vr_message_bytes_max(const struct vr_config *config);
 
 /* Calls send for each datagram of the message; the bytes are valid during the call. */
-void vr_packets_send(struct vr_packets *p, const struct vr_message *message,
-                     vr_send_datagram send, void *context);
+void vr_packets_send(struct vr_packets *p, const struct vr_message *message, vr_send_datagram send,
+                     void *context);
 
 /* Checks a datagram; true when a whole message is there, valid until the next call. */
 bool vr_packets_receive(struct vr_packets *p, const void *bytes, size_t size,

@@ -53,8 +53,7 @@ static struct vr_session *oldest(struct vr_sessions *t)
     struct vr_session *least = &t->items[0];
     for (uint32_t i = 1; i < t->count; i++) {
         struct vr_session *s = &t->items[i];
-        if (PLANTED(EVICT_BY_LOCAL) ? s->in_flight < least->in_flight
-                                    : s->session < least->session)
+        if (PLANTED(EVICT_BY_LOCAL) ? s->in_flight < least->in_flight : s->session < least->session)
             least = s;
     }
     return least;

@@ -226,9 +226,8 @@ static void run(struct sim *s)
         sim_trace(s,
                   "%u: view %lu log view %lu state %u op %lu durable %lu commit %lu of %lu "
                   "holes %u checkpoint %lu installing %d matched %lu of %lu",
-                  i, r->view, r->log_view, r->state, r->op, r->durable_op, r->commit,
-                  r->commit_max, r->holes, r->newest.op, r->install.active, r->install.matched,
-                  r->install.end.op);
+                  i, r->view, r->log_view, r->state, r->op, r->durable_op, r->commit, r->commit_max,
+                  r->holes, r->newest.op, r->install.active, r->install.matched, r->install.end.op);
     }
     sim_fail(s, "no agreement within 60 s after the last fault (%lu operations, %s)",
              s->result->operations, clients_idle(s) ? "clients idle" : "clients waiting");

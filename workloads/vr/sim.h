@@ -4,9 +4,9 @@
  * seed.  The same seed and build give the same run to the last bit.
  *
  * Faults: packets are lost, doubled, delayed, reordered, corrupted; links break, also in one
- * direction; clocks differ and drift; replicas pause, crash and restart; writes are torn by a crash,
- * fail, get lost or go astray; sectors rot.  Disks of at most f replicas lose or damage what they
- * were given, and never both copies of one head: more than that nobody can survive.
+ * direction; clocks differ and drift; replicas pause, crash and restart; writes are torn by a
+ * crash, fail, get lost or go astray; sectors rot.  Disks of at most f replicas lose or damage what
+ * they were given, and never both copies of one head: more than that nobody can survive.
  *
  * Oracle: all replicas execute one history; a model executes it, too, and every reply that a client
  * got is the model's, at a place in the history that respects real time (so the clients' histories

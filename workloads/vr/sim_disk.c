@@ -109,8 +109,8 @@ static bool betray(struct sim *s, uint8_t index, const struct sim_write *w)
     note(r, w->phase_offset, true);
     s->result->disk_faults++;
     if (entry && sim_chance(s, 400)) {
-        uint64_t other = r->store.entries_offset +
-                         sim_below(s, r->store.config.slots) * r->store.slot_bytes;
+        uint64_t other =
+            r->store.entries_offset + sim_below(s, r->store.config.slots) * r->store.slot_bytes;
         if (may_damage(r, other)) {
             sim_trace(s, "%u: a write of op %lu goes astray", index, w->write.entry.op);
             memcpy(r->disk + other, w->phase_bytes, w->phase_size);
@@ -192,13 +192,13 @@ void sim_disk_done(struct sim *s, uint8_t index)
     }
     struct sim_write done[SIM_WRITES_MAX];
     uint32_t count = r->group_count;
+    bool failed = r->group_failed;
     memcpy(done, r->group, count * sizeof(done[0]));
     r->group_count = 0;
     begin_group(s, index);
     for (uint32_t i = 0; i < count; i++) {
-        struct vr_event event = {.kind = VR_EVENT_WRITTEN,
-                                 .write = &done[i].write,
-                                 .failed = r->group_failed};
+        struct vr_event event = {
+            .kind = VR_EVENT_WRITTEN, .write = &done[i].write, .failed = failed};
         if (r->up)
             sim_replica_step(s, index, &event);
         release(&done[i]);
@@ -233,9 +233,11 @@ void sim_disk_rot(struct sim *s, uint8_t index)
     struct sim_replica *r = &s->replicas[index];
     uint64_t zone = sim_below(s, 10), offset;
     if (zone < 5)
-        offset = r->store.entries_offset + sim_below(s, r->store.config.slots) * r->store.slot_bytes;
+        offset =
+            r->store.entries_offset + sim_below(s, r->store.config.slots) * r->store.slot_bytes;
     else if (zone < 8)
-        offset = r->store.heads_offset + sim_below(s, r->store.heads_bytes / SIM_SECTOR) * SIM_SECTOR;
+        offset =
+            r->store.heads_offset + sim_below(s, r->store.heads_bytes / SIM_SECTOR) * SIM_SECTOR;
     else if (zone < 9)
         offset = SIM_SECTOR * (1 + 2 * sim_below(s, 2));
     else

@@ -69,8 +69,8 @@ static void crash_one(struct sim *s, uint8_t index)
               r->core->commit);
     sim_replica_crash(s, index);
     s->result->crashes++;
-    r->down_until_ns = s->now_ns + sim_below(s, sim_chance(s, 300) ? 2 * NS_PER_S
-                                                                   : 100 * NS_PER_MS);
+    r->down_until_ns =
+        s->now_ns + sim_below(s, sim_chance(s, 300) ? 2 * NS_PER_S : 100 * NS_PER_MS);
     while (r->bad_disk && sim_chance(s, 500))
         sim_disk_rot(s, index);
 }

@@ -38,8 +38,7 @@ static void record(struct sim_model *m, const struct vr_request *r, uint32_t sta
     struct sim_answer *a = answer_of(m, r->client, r->number);
     if (a->place)
         return; /* said once, said for good */
-    *a = (struct sim_answer){r->client, r->number, ++m->place, status, size,
-                             vr_hash(result, size)};
+    *a = (struct sim_answer){r->client, r->number, ++m->place, status, size, vr_hash(result, size)};
 }
 
 static void model_register(struct sim_model *m, const struct vr_request *r, uint64_t session)
@@ -58,7 +57,10 @@ static void model_register(struct sim_model *m, const struct vr_request *r, uint
     m->sessions[at].client = r->client;
     m->sessions[at].session = session;
     m->sessions[at].number = 0;
-    record(m, r, VR_OK, &session, sizeof(session));
+    /* A client may have begun, been evicted and begun again before it heard of the first time:
+     * each beginning has an answer of its own. */
+    struct vr_request beginning = {.client = r->client, .number = session};
+    record(m, &beginning, VR_OK, &session, sizeof(session));
 }
 
 static uint32_t model_scan(const struct sim_model *m, unsigned from, unsigned char *out)
@@ -157,7 +159,10 @@ void sim_oracle_answered(struct sim *s, const struct sim_client *c, const struct
     struct vr_reply reply;
     memcpy(&reply, body, sizeof(reply));
     const char *result = (const char *)body + sizeof(reply);
-    struct sim_answer *a = answer_of(&s->model, c->id, c->number);
+    uint64_t number = c->number;
+    if (!c->registered && reply.size == sizeof(number))
+        memcpy(&number, result, sizeof(number));
+    struct sim_answer *a = answer_of(&s->model, c->id, number);
     if (!a->place)
         sim_fail(s, "client %lu got a reply to request %lu, which is in nobody's history", c->id,
                  c->number);
@@ -199,8 +204,8 @@ static bool same_state(struct sim *s, uint8_t index)
         uint32_t size, length = vr_kv_encode(data, &key, 1, NULL, 0, NULL, 0);
         bool there = vr_service_execute(service, VR_OP_GET, data, length, out, &size) == VR_OK;
         if (there != s->model.keys[k].there ||
-            (there && (size != s->model.keys[k].size ||
-                       memcmp(out, s->model.keys[k].value, size) != 0)))
+            (there &&
+             (size != s->model.keys[k].size || memcmp(out, s->model.keys[k].value, size) != 0)))
             return false;
         count += there;
     }

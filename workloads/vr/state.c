@@ -55,8 +55,16 @@ static void adopt(struct vr_replica *r)
     r->holes = 0;
     for (uint64_t op = at + 1; op <= r->op; op++)
         r->holes += !vr_has_body(r, op);
-    if (r->install.active)
+    if (r->install.active) {
+        struct vr_log_end *end = &r->install.end;
         r->install.matched = vr_max(r->install.matched, at);
+        /* The view has gone on since its log was told; its state is the newer word. */
+        if (at > end->op) {
+            end->op = at;
+            end->checksum = r->newest.entry_checksum;
+            end->count = 0;
+        }
+    }
     r->counters.state_transfers++;
 }
 
@@ -97,8 +105,8 @@ void vr_snapshot_progress(struct vr_replica *r, struct vr_update *u)
         return;
     }
     /* The other area is free when the superblock names this one. */
-    bool settled = r->newest.size == 0 ? !r->durable_writing
-                                       : r->durable.checkpoint_op == r->newest.op;
+    bool settled =
+        r->newest.size == 0 ? !r->durable_writing : r->durable.checkpoint_op == r->newest.op;
     if (r->durable_writing || !settled)
         return;
     if (r->newest.size == 0)
@@ -116,8 +124,8 @@ void vr_state_send(struct vr_replica *r, struct vr_update *u, uint8_t to, uint64
         struct vr_state_head *head = vr_scratch(u, sizeof(*head));
         if (!head || !vr_room(u, 64))
             return;
-        *head = (struct vr_state_head){r->newest.entry_checksum, r->newest.checksum,
-                                       r->newest.size};
+        *head =
+            (struct vr_state_head){r->newest.entry_checksum, r->newest.checksum, r->newest.size};
         struct vr_message *m = vr_emit(r, u, to, VR_STATE_CHUNK);
         m->header.op = r->newest.op;
         m->header.offset = offset;
@@ -185,8 +193,7 @@ void vr_on_state_chunk(struct vr_replica *r, const struct vr_header *h, const vo
 void vr_state_turn(struct vr_replica *r, struct vr_update *u)
 {
     uint8_t source;
-    if (!r->arriving_active || r->arriving_got == r->arriving.size ||
-        r->now_ns < r->state_due_ns)
+    if (!r->arriving_active || r->arriving_got == r->arriving.size || r->now_ns < r->state_due_ns)
         return;
     if (!vr_state_source(r, &source)) {
         r->arriving_active = false;

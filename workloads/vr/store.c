@@ -46,8 +46,8 @@ size_t vr_store_phase_bytes_max(const struct vr_store *s)
     return s->slot_bytes > s->area_bytes ? s->slot_bytes : s->area_bytes;
 }
 
-static size_t superblock_phase(struct vr_store *s, const struct vr_durable *durable,
-                               unsigned phase, unsigned char *out, uint64_t *ret_offset)
+static size_t superblock_phase(struct vr_store *s, const struct vr_durable *durable, unsigned phase,
+                               unsigned char *out, uint64_t *ret_offset)
 {
     const struct vr_config *c = &s->config;
     if (phase == 0)
@@ -120,8 +120,7 @@ static bool superblock_valid(const struct superblock *b)
            b->checksum == vr_hash(b, offsetof(struct superblock, checksum));
 }
 
-static int superblock_check(const struct vr_store *s, const struct superblock *b,
-                            struct error *err)
+static int superblock_check(const struct vr_store *s, const struct superblock *b, struct error *err)
 {
     const struct vr_config *c = &s->config;
     if (b->cluster != c->cluster || b->index != c->index || b->replica_count != c->replica_count)
@@ -130,9 +129,8 @@ static int superblock_check(const struct vr_store *s, const struct superblock *b
                          "cluster %u",
                          b->index, b->replica_count, b->cluster, c->index, c->replica_count,
                          c->cluster);
-    if (b->in_memory != c->in_memory || b->slots != c->slots ||
-        b->batch_bytes != c->batch_bytes || b->sessions != c->sessions ||
-        b->kv_capacity != c->kv_capacity)
+    if (b->in_memory != c->in_memory || b->slots != c->slots || b->batch_bytes != c->batch_bytes ||
+        b->sessions != c->sessions || b->kv_capacity != c->kv_capacity)
         return error_set(err, -EINVAL, "it was formatted with other settings");
     return 0;
 }
@@ -162,15 +160,14 @@ static int load_superblock(struct vr_store *s, vr_store_read read, void *context
 
 enum found { NOTHING, DAMAGED, WHOLE };
 
-static enum found classify(const struct vr_store *s, const struct vr_entry *entry,
-                           const void *body, uint64_t slot)
+static enum found classify(const struct vr_store *s, const struct vr_entry *entry, const void *body,
+                           uint64_t slot)
 {
     static const struct vr_entry zero;
     if (memcmp(entry, &zero, sizeof(zero)) == 0)
         return NOTHING;
     if (entry->op % s->config.slots != slot || entry->size > s->config.batch_bytes ||
-        !vr_entry_valid(entry, body) ||
-        (body && !vr_batch_valid(body, entry->size, entry->count)))
+        !vr_entry_valid(entry, body) || (body && !vr_batch_valid(body, entry->size, entry->count)))
         return DAMAGED;
     return WHOLE;
 }
@@ -207,8 +204,8 @@ static const struct vr_entry *standing(const struct vr_durable *d, const struct 
 static void walk(const struct vr_store *s, const struct slot_found *found, struct vr_loaded *l)
 {
     const struct vr_durable *d = &l->image.durable;
-    uint64_t parent = d->checkpoint_op ? d->checkpoint_entry
-                                       : vr_genesis_checksum(s->config.cluster);
+    uint64_t parent =
+        d->checkpoint_op ? d->checkpoint_entry : vr_genesis_checksum(s->config.cluster);
     uint64_t last = d->checkpoint_op;
     uint64_t at_view_op = last == d->view_op ? parent : 0;
     bool unknown_parent = false;

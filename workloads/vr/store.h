@@ -9,8 +9,8 @@
  *
  * An entry is written first, its head's second copy after it, and only then is it acknowledged.  So
  * after a crash a damaged entry whose head says nothing was never acknowledged, and one whose head
- * is there was written and then lost: it is asked of the others, never forgotten.  Where both copies
- * are damaged the log is uncertain (rule 6 of core.h).
+ * is there was written and then lost: it is asked of the others, never forgotten.  Where both
+ * copies are damaged the log is uncertain (rule 6 of core.h).
  *
  * No reading or writing here: this is the format, for real disks and simulated ones.
  */

@@ -131,8 +131,8 @@ static void read_end(struct vr_log_end *end, const struct vr_header *h, const vo
                                .checkpoint_op = head.checkpoint_op,
                                .checksum = head.head_checksum,
                                .count = head.count < VR_HEADS_MAX ? head.count : VR_HEADS_MAX};
-    const char *last = (const char *)body + sizeof(head) +
-                       (head.count - end->count) * sizeof(struct vr_entry);
+    const char *last =
+        (const char *)body + sizeof(head) + (head.count - end->count) * sizeof(struct vr_entry);
     memcpy(end->heads, last, end->count * sizeof(struct vr_entry));
 }
 
@@ -206,7 +206,10 @@ void vr_send_start_view(struct vr_replica *r, struct vr_update *u, uint8_t to, u
 
 void vr_on_get_view(struct vr_replica *r, const struct vr_header *h, struct vr_update *u)
 {
-    if (vr_is_primary(r) && h->view <= r->view && r->durable.log_view == r->view)
+    /* Who asks from a later view was sent there by a quorum, and waits for it to begin. */
+    if (h->view > r->view && r->state != VR_RECOVERING)
+        vr_view_enter(r, h->view);
+    else if (vr_is_primary(r) && h->view <= r->view && r->durable.log_view == r->view)
         vr_send_start_view(r, u, h->replica, h->nonce);
 }
 
@@ -281,8 +284,7 @@ void vr_view_progress(struct vr_replica *r, struct vr_update *u)
 {
     if (may_do_view_change(r) && !r->dvc_sent)
         send_do_view_change(r, u);
-    if (r->state == VR_VIEW_CHANGE && !r->install.active &&
-        r->ends[r->config.index].there)
+    if (r->state == VR_VIEW_CHANGE && !r->install.active && r->ends[r->config.index].there)
         choose_log(r);
     if (r->install.active)
         vr_install_progress(r, u);

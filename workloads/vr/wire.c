@@ -3,15 +3,14 @@
 
 #include <string.h>
 
-const char *const vr_drop_names[VR_DROP_COUNT] = {
-    "none",     "short",  "magic", "version", "type",    "cluster", "size",
-    "checksum", "sender", "body",  "stale",   "fragment"};
+const char *const vr_drop_names[VR_DROP_COUNT] = {"none",   "short",   "magic", "version",
+                                                  "type",   "cluster", "size",  "checksum",
+                                                  "sender", "body",    "stale", "fragment"};
 
 const char *const vr_type_names[VR_TYPE_END] = {
-    "?",          "request",    "reply",       "prepare",   "prepare_ok",
-    "commit",     "svc",        "dvc",         "sv",        "get_view",
-    "get_prepare", "get_state", "state_chunk", "eviction",  "fragment",
-    "status",     "status_reply"};
+    "?",           "request",  "reply",    "prepare",  "prepare_ok",  "commit",
+    "svc",         "dvc",      "sv",       "get_view", "get_prepare", "get_state",
+    "state_chunk", "eviction", "fragment", "status",   "status_reply"};
 
 uint64_t vr_entry_checksum(const struct vr_entry *entry)
 {
