@@ -8,7 +8,9 @@
 #include "planted.h"
 #include "sim.h"
 
+#include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 struct settings {
     uint64_t seed, seeds, operations, view_changes, time_ns;
@@ -104,6 +106,18 @@ static int plant(const char *name)
 }
 #endif
 
+/* An assertion of the core failed: say in which seed. */
+static volatile uint64_t running_seed;
+
+static void on_abort(int signal)
+{
+    char text[64];
+    int size = snprintf(text, sizeof(text), "assay-vr sim: seed %lu: aborted\n", running_seed);
+    if (write(STDERR_FILENO, text, (size_t)size) < 0)
+        _exit(signal);
+    _exit(1);
+}
+
 static int run(int argc, char **argv)
 {
     struct settings o = {.seed = 1, .seeds = 1, .operations = 1000, .view_changes = 3};
@@ -115,6 +129,7 @@ static int run(int argc, char **argv)
         return str_eq(o.planted, "list") ? 0 : 2;
 #endif
     struct sim_result sum = {0};
+    signal(SIGABRT, on_abort);
     struct progress progress;
     progress_start(&progress);
     uint64_t begun_ns = clock_now_ns(), done = 0;
@@ -125,6 +140,7 @@ static int run(int argc, char **argv)
         if (o.time_ns && clock_now_ns() - begun_ns > o.time_ns)
             break;
         progress_show(&progress, "seed %lu, %lu done", one.seed, done);
+        running_seed = one.seed;
         sim_run(&one, &result, &trace);
         add(&sum, &result);
         if (!result.failed)

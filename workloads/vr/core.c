@@ -10,7 +10,7 @@ const char *const vr_planted_names[PLANTED_COUNT] = {
     "ack-early",  "small-quorum",           "primary-resumes", "log-view-early",
     "tail-kept",  "headers-ignored",        "any-start-view",  "drop-before-state",
     "twice",      "session-unchecked",      "evict-by-local",  "overwrite-early",
-    "local-read", "fork-unchecked",         "execute-early",
+    "local-read", "fork-unchecked",         "execute-early",   "half-recovered",
 };
 #ifdef VR_PLANTED
 enum vr_planted vr_planted;
@@ -81,6 +81,7 @@ static void start_state(struct vr_replica *r, bool certain)
 {
     const struct vr_durable *d = &r->durable;
     bool was_primary = vr_primary_of(r, d->view) == r->config.index;
+    r->uncertain = !certain;
     if (!certain)
         r->state = VR_RECOVERING;
     else if (d->view == d->log_view && (!was_primary || d->fresh || PLANTED(PRIMARY_RESUMES)))

@@ -17,7 +17,8 @@
  *    and where that log ended; nothing of an older log is cut before the new one has arrived.
  *  5 A restarted primary never goes on in its old view.
  *  6 A replica that cannot be sure of its log takes part in nothing until a primary has answered a
- *    question that it asked after its restart.
+ *    question that it asked after its restart, and its whole log has arrived; that it is in this
+ *    state is on its disk before anything there is written over.
  */
 #ifndef ASSAY_VR_CORE_H
 #define ASSAY_VR_CORE_H
@@ -44,7 +45,9 @@ struct vr_durable {
     uint64_t checkpoint_op, checkpoint_entry; /* op and checksum of the entry at the checkpoint */
     uint64_t checkpoint_size, checkpoint_checksum;
     uint32_t checkpoint_area;
-    uint32_t fresh; /* 1: formatted and never started */
+    uint32_t fresh;     /* 1: formatted and never started */
+    uint32_t uncertain; /* 1: the log was lost and has not been brought back whole */
+    uint32_t zero;
 };
 
 enum vr_state { VR_NORMAL, VR_VIEW_CHANGE, VR_RECOVERING };
@@ -135,7 +138,8 @@ struct vr_replica {
 
     uint64_t view, log_view, view_op, view_checksum;
     struct vr_durable durable, writing; /* what is on disk; what is being written there */
-    bool durable_writing, fresh;
+    bool durable_writing;
+    bool uncertain; /* no part in votes until a log is whole again: rule 6 */
 
     uint64_t op, durable_op, commit, commit_max;
     uint32_t holes; /* entries up to op of which only the head is known */

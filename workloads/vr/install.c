@@ -65,7 +65,7 @@ void vr_install_prepare(struct vr_replica *r, const struct vr_header *h,
     const struct vr_entry *head = vr_end_head(&r->install.end, op);
     bool named = head && head->checksum == entry->checksum;
     bool own = vr_known(r, op) && vr_slot(r, op)->entry.checksum == entry->checksum;
-    if (op > vr_log_limit(r) || op > r->install.end.op)
+    if (op > vr_log_limit(r) || op > r->install.end.op || r->durable.uncertain != r->uncertain)
         return;
     if (op <= r->install.matched) {
         if (own)
@@ -148,11 +148,12 @@ void vr_install_progress(struct vr_replica *r, struct vr_update *u)
     if (r->durable_op < end->op)
         return;
     assert(r->op == end->op && r->holes == 0);
-    if (r->log_view != r->view || r->view_op != end->op) {
+    if (r->log_view != r->view || r->view_op != end->op || r->uncertain) {
+        r->uncertain = false;
         r->log_view = r->view;
         r->view_op = end->op;
         r->view_checksum = vr_checksum_at(r, end->op);
     }
-    if (r->durable.log_view == r->view)
+    if (r->durable.log_view == r->view && !r->durable.uncertain)
         become_normal(r, u);
 }

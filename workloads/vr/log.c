@@ -151,7 +151,8 @@ static struct vr_durable wanted(const struct vr_replica *r)
     struct vr_durable d = {.view = r->view,
                            .log_view = r->log_view,
                            .view_op = r->view_op,
-                           .view_checksum = r->view_checksum};
+                           .view_checksum = r->view_checksum,
+                           .uncertain = r->uncertain};
     if (r->config.in_memory)
         return d;
     d.checkpoint_op = r->newest.op;

@@ -262,7 +262,7 @@ void vr_primary_commit(struct vr_replica *r)
 
 void vr_on_get_prepare(struct vr_replica *r, const struct vr_header *h, struct vr_update *u)
 {
-    if (r->state == VR_RECOVERING)
+    if (r->state == VR_RECOVERING || r->uncertain)
         return;
     if (!vr_known(r, h->op) && h->op <= r->newest.op) {
         vr_state_send(r, u, h->replica, 0);

@@ -27,6 +27,7 @@ enum vr_planted {
     PLANTED_LOCAL_READ,             /* the primary answers reads from its own state */
     PLANTED_FORK_UNCHECKED,         /* a prepare is appended whatever its parent is */
     PLANTED_EXECUTE_EARLY,          /* the primary answers before a quorum has the entry */
+    PLANTED_HALF_RECOVERED,         /* a replica votes while its lost log is still arriving */
     PLANTED_COUNT,
 };
 

@@ -139,6 +139,10 @@ static void dispatch(struct sim *s, struct sim_event *e)
     case SIM_FAULT:
         sim_fault(s);
         break;
+    case SIM_CRASH:
+        if (r->life == e->life)
+            sim_crash_planned(s, e->to);
+        break;
     }
 }
 

@@ -15,6 +15,7 @@ void sim_faults_begin(struct sim *s)
     s->corrupt = (unsigned)sim_below(s, 20);
     s->late = (unsigned)sim_below(s, 30);
     s->delay_ns = 100 * NS_PER_US + sim_below(s, 2 * NS_PER_MS);
+    s->crash_on_change = sim_chance(s, 600);
     uint32_t bad = sim_chance(s, 600) ? faulty_limit(s) : 0;
     while (bad > 0) {
         struct sim_replica *r = &s->replicas[sim_below(s, s->config.replica_count)];
@@ -73,6 +74,12 @@ static void crash_one(struct sim *s, uint8_t index)
         s->now_ns + sim_below(s, sim_chance(s, 300) ? 2 * NS_PER_S : 100 * NS_PER_MS);
     while (r->bad_disk && sim_chance(s, 500))
         sim_disk_rot(s, index);
+}
+
+void sim_crash_planned(struct sim *s, uint8_t index)
+{
+    if (!s->healing)
+        crash_one(s, index);
 }
 
 static uint8_t victim(struct sim *s)

@@ -13,7 +13,15 @@
 #define SIM_TRACE_WIDTH 160
 #define SIM_OPS_MAX 60000
 
-enum sim_kind { SIM_PACKET, SIM_CLIENT_PACKET, SIM_TURN, SIM_DISK, SIM_CLIENT, SIM_FAULT };
+enum sim_kind {
+    SIM_PACKET,
+    SIM_CLIENT_PACKET,
+    SIM_TURN,
+    SIM_DISK,
+    SIM_CLIENT,
+    SIM_FAULT,
+    SIM_CRASH
+};
 
 struct sim_event {
     uint64_t at_ns, order;
@@ -103,7 +111,7 @@ struct sim {
     uint32_t client_count;
     uint64_t next_client_id, completed_place, value_counter;
     struct sim_model model;
-    bool healing, stopped;
+    bool healing, stopped, crash_on_change;
     /* Chances in thousandths. */
     unsigned loss, duplicate, corrupt, late;
     uint64_t delay_ns;
@@ -158,5 +166,6 @@ bool sim_oracle_converged(struct sim *s);
 void sim_faults_begin(struct sim *s);
 void sim_fault(struct sim *s);
 void sim_heal(struct sim *s);
+void sim_crash_planned(struct sim *s, uint8_t index);
 
 #endif

@@ -62,6 +62,20 @@ static void act(struct sim *s, uint8_t index)
     u->scratch_used = 0;
 }
 
+/* The moments after a change of state are the most dangerous ones to crash in. */
+static void changed(struct sim *s, uint8_t index)
+{
+    static const char *const names[] = {"normal", "view change", "recovering"};
+    struct sim_replica *r = &s->replicas[index];
+    sim_trace(s, "%u: view %lu, %s (op %lu, commit %lu)", index, r->core->view,
+              names[r->core->state], r->core->op, r->core->commit);
+    if (s->crash_on_change && !s->healing && sim_chance(s, 60))
+        sim_push(s, (struct sim_event){.at_ns = s->now_ns + sim_below(s, NS_PER_MS),
+                                       .kind = SIM_CRASH,
+                                       .to = index,
+                                       .life = r->life});
+}
+
 void sim_replica_step(struct sim *s, uint8_t index, const struct vr_event *event)
 {
     struct sim_replica *r = &s->replicas[index];
@@ -77,11 +91,7 @@ void sim_replica_step(struct sim *s, uint8_t index, const struct vr_event *event
         act(s, index);
     }
     if (r->core->state != before || r->core->view != view)
-        sim_trace(s, "%u: view %lu, %s (op %lu, commit %lu)", index, r->core->view,
-                  r->core->state == VR_NORMAL        ? "normal"
-                  : r->core->state == VR_VIEW_CHANGE ? "view change"
-                                                     : "recovering",
-                  r->core->op, r->core->commit);
+        changed(s, index);
     sim_oracle_checkpoint(s, index);
     sim_replica_turn_soon(s, index);
 }

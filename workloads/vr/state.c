@@ -139,7 +139,7 @@ void vr_state_send(struct vr_replica *r, struct vr_update *u, uint8_t to, uint64
 
 void vr_on_get_state(struct vr_replica *r, const struct vr_header *h, struct vr_update *u)
 {
-    if (r->state == VR_RECOVERING)
+    if (r->state == VR_RECOVERING || r->uncertain)
         return;
     /* Another checkpoint than the one asked for begins at its beginning. */
     vr_state_send(r, u, h->replica, h->op == r->newest.op ? h->offset : 0);

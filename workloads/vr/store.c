@@ -324,6 +324,7 @@ int vr_store_load(struct vr_store *s, vr_store_read read, void *context,
         return 0;
     }
     l->bodies = memory_alloc((size_t)s->config.slots * s->config.batch_bytes);
+    l->image.uncertain = l->image.durable.uncertain;
     load_log(s, read, context, l, buffer);
     load_checkpoint(s, read, context, l);
     return 0;

@@ -13,6 +13,12 @@ static uint64_t patience_ns(const struct vr_replica *r)
     return base + base * r->config.index / 8 + base * vr_min(r->change_failures, 8) / 2;
 }
 
+/* Rule 6: who has lost its log has no vote until it has one again. */
+static bool abstains(const struct vr_replica *r)
+{
+    return r->state == VR_RECOVERING || (r->uncertain && !PLANTED(HALF_RECOVERED));
+}
+
 void vr_view_want(struct vr_replica *r, uint64_t view)
 {
     r->wanted[r->config.index] = vr_max(r->wanted[r->config.index], view);
@@ -22,7 +28,8 @@ void vr_view_enter(struct vr_replica *r, uint64_t view)
 {
     assert(view > r->view);
     r->view = view;
-    r->state = VR_VIEW_CHANGE;
+    /* Half a log that was lost is worth nothing in another view: ask again. */
+    r->state = r->uncertain && !PLANTED(HALF_RECOVERED) ? VR_RECOVERING : VR_VIEW_CHANGE;
     r->wanted[r->config.index] = view;
     r->change_begun_ns = r->now_ns;
     r->resend_due_ns = r->now_ns;
@@ -40,7 +47,7 @@ void vr_view_enter(struct vr_replica *r, uint64_t view)
 /* Rule 2: the greatest view that a quorum wants. */
 static void count_wishes(struct vr_replica *r)
 {
-    if (r->state == VR_RECOVERING)
+    if (abstains(r))
         return;
     uint64_t best = 0;
     for (uint8_t i = 0; i < r->config.replica_count; i++) {
@@ -64,7 +71,7 @@ void vr_on_start_view_change(struct vr_replica *r, const struct vr_header *h, st
     }
     r->wanted[h->replica] = vr_max(r->wanted[h->replica], h->view);
     /* Who has left its view was sent on by a quorum, and cannot come back but in a later one. */
-    if (h->flags & VR_FLAG_ENTERED && r->state != VR_RECOVERING)
+    if (h->flags & VR_FLAG_ENTERED && !abstains(r))
         vr_view_enter(r, h->view);
     else
         count_wishes(r);
@@ -138,7 +145,7 @@ static void read_end(struct vr_log_end *end, const struct vr_header *h, const vo
 
 void vr_on_do_view_change(struct vr_replica *r, const struct vr_header *h, const void *body)
 {
-    if (r->state == VR_RECOVERING || vr_primary_of(r, h->view) != r->config.index)
+    if (abstains(r) || vr_primary_of(r, h->view) != r->config.index)
         return;
     if (h->view > r->view)
         vr_view_enter(r, h->view);
@@ -184,7 +191,7 @@ void vr_on_start_view(struct vr_replica *r, const struct vr_header *h, const voi
         return;
     }
     /* Rule 6. */
-    if (r->state == VR_RECOVERING && h->nonce != r->nonce && !PLANTED(ANY_START_VIEW)) {
+    if (r->uncertain && h->nonce != r->nonce && !PLANTED(ANY_START_VIEW)) {
         vr_drop(r, VR_DROP_STALE);
         return;
     }
@@ -207,7 +214,7 @@ void vr_send_start_view(struct vr_replica *r, struct vr_update *u, uint8_t to, u
 void vr_on_get_view(struct vr_replica *r, const struct vr_header *h, struct vr_update *u)
 {
     /* Who asks from a later view was sent there by a quorum, and waits for it to begin. */
-    if (h->view > r->view && r->state != VR_RECOVERING)
+    if (h->view > r->view && !abstains(r))
         vr_view_enter(r, h->view);
     else if (vr_is_primary(r) && h->view <= r->view && r->durable.log_view == r->view)
         vr_send_start_view(r, u, h->replica, h->nonce);
@@ -247,7 +254,7 @@ static void send_do_view_change(struct vr_replica *r, struct vr_update *u)
 static bool may_do_view_change(const struct vr_replica *r)
 {
     return r->state == VR_VIEW_CHANGE && !r->install.active && r->log_view < r->view &&
-           (r->durable.view == r->view || PLANTED(VIEW_NOT_KEPT));
+           !abstains(r) && (r->durable.view == r->view || PLANTED(VIEW_NOT_KEPT));
 }
 
 void vr_view_turn(struct vr_replica *r, struct vr_update *u)
@@ -256,7 +263,11 @@ void vr_view_turn(struct vr_replica *r, struct vr_update *u)
     if (r->state == VR_NORMAL && !vr_is_primary(r) &&
         r->now_ns - r->primary_heard_ns > patience_ns(r))
         vr_view_want(r, r->view + 1);
-    if (r->state == VR_VIEW_CHANGE && r->now_ns - r->change_begun_ns > 2 * patience_ns(r)) {
+    bool stuck = r->state == VR_VIEW_CHANGE && r->now_ns - r->change_begun_ns > 2 * patience_ns(r);
+    if (stuck && r->uncertain && !PLANTED(HALF_RECOVERED)) {
+        r->state = VR_RECOVERING;
+        r->install.active = r->arriving_active = false;
+    } else if (stuck) {
         r->change_failures++;
         r->change_begun_ns = r->now_ns;
         vr_view_want(r, r->view + 1);
