@@ -6,11 +6,11 @@
 #include "core_internal.h"
 
 const char *const vr_planted_names[PLANTED_COUNT] = {
-    "none",       "entry-view-as-log-view", "longest-log",     "view-not-kept",
-    "ack-early",  "small-quorum",           "primary-resumes", "log-view-early",
-    "tail-kept",  "headers-ignored",        "any-start-view",  "drop-before-state",
-    "twice",      "session-unchecked",      "evict-by-local",  "overwrite-early",
-    "local-read", "fork-unchecked",         "execute-early",   "half-recovered",
+    "none",          "entry-view-as-log-view", "longest-log",     "view-not-kept",
+    "ack-early",     "small-quorum",           "primary-resumes", "log-view-early",
+    "tail-kept",     "headers-ignored",        "any-start-view",  "drop-before-state",
+    "twice",         "session-unchecked",      "evict-by-local",  "local-read",
+    "execute-early", "half-recovered",
 };
 #ifdef VR_PLANTED
 enum vr_planted vr_planted;

@@ -38,8 +38,6 @@ uint64_t vr_checksum_at(const struct vr_replica *r, uint64_t op)
 /* An entry may be overwritten when a checkpoint behind it is on disk. */
 uint64_t vr_log_limit(const struct vr_replica *r)
 {
-    if (PLANTED(OVERWRITE_EARLY))
-        return r->commit + r->config.slots;
     return (r->config.in_memory ? r->newest.op : r->durable.checkpoint_op) + r->config.slots;
 }
 

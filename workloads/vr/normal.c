@@ -214,7 +214,7 @@ void vr_on_prepare(struct vr_replica *r, const struct vr_header *h, const void *
     }
     if (entry.op > r->op + 1 || entry.op > vr_log_limit(r))
         return; /* vr_fetch asks for what is missing */
-    if (entry.parent != vr_checksum_at(r, r->op) && !PLANTED(FORK_UNCHECKED)) {
+    if (entry.parent != vr_checksum_at(r, r->op)) {
         r->counters.forks_refused++;
         return;
     }

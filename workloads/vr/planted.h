@@ -23,9 +23,7 @@ enum vr_planted {
     PLANTED_TWICE,                  /* a request that stands in the log twice runs twice */
     PLANTED_SESSION_UNCHECKED,      /* an evicted client's old request runs in its new session */
     PLANTED_EVICT_BY_LOCAL,         /* sessions are evicted by what one replica happens to know */
-    PLANTED_OVERWRITE_EARLY,        /* the log wraps over what no checkpoint holds yet */
     PLANTED_LOCAL_READ,             /* the primary answers reads from its own state */
-    PLANTED_FORK_UNCHECKED,         /* a prepare is appended whatever its parent is */
     PLANTED_EXECUTE_EARLY,          /* the primary answers before a quorum has the entry */
     PLANTED_HALF_RECOVERED,         /* a replica votes while its lost log is still arriving */
     PLANTED_COUNT,
