@@ -17,6 +17,7 @@ PLANTED = {
     "primary-resumes": 1,
     "log-view-early": 1,
     "headers-ignored": 23,
+    "tail-kept": 79,
     "twice": 2,
     "evict-by-local": 5,
     "local-read": 1,
