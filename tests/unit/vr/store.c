@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* What a replica makes of its disk after a crash: damage is a hole or a doubt, never a shorter log.
+ */
+#include "store.h"
+#include "test.h"
+
+#include <stdlib.h>
+
+struct disk {
+    struct vr_store store;
+    unsigned char *bytes;
+    struct vr_entry entries[8];
+};
+
+static int read_disk(void *context, uint64_t offset, void *bytes, size_t size)
+{
+    struct disk *d = context;
+    memcpy(bytes, d->bytes + offset, size);
+    return 0;
+}
+
+static void write_phases(struct disk *d, const struct vr_write *w, unsigned phases)
+{
+    unsigned char *buffer = malloc(vr_store_phase_bytes_max(&d->store));
+    for (unsigned phase = 0; phase < phases; phase++) {
+        uint64_t offset;
+        size_t size = vr_store_phase(&d->store, w, phase, buffer, &offset);
+        memcpy(d->bytes + offset, buffer, size);
+    }
+    free(buffer);
+}
+
+/* A disk with ops 1 to 5 on it, the last of which has come through so many phases. */
+static void setup(struct disk *d, unsigned last_phases)
+{
+    struct vr_config config = {.cluster = 3,
+                               .replica_count = 3,
+                               .slots = 16,
+                               .batch_bytes = 1024,
+                               .sessions = 2,
+                               .kv_capacity = 2};
+    static unsigned char body[1000];
+    uint64_t parent = vr_genesis_checksum(3), offset;
+    vr_store_init(&d->store, &config, 512);
+    d->bytes = calloc(1, d->store.total_bytes);
+    unsigned char sector[512];
+    size_t size = vr_store_format(&d->store, sector, &offset);
+    memcpy(d->bytes + offset, sector, size);
+    struct vr_write started = {.kind = VR_WRITE_DURABLE,
+                               .durable = {.view_checksum = vr_genesis_checksum(3)}};
+    write_phases(d, &started, 2);
+    struct vr_request request = {.client = 1, .size = sizeof(body) - sizeof(request)};
+    memcpy(body, &request, sizeof(request));
+    for (uint64_t op = 1; op <= 5; op++) {
+        struct vr_entry e = {.op = op, .parent = parent, .size = sizeof(body), .count = 1};
+        e.body_checksum = vr_hash(body, sizeof(body));
+        parent = e.checksum = vr_entry_checksum(&e);
+        d->entries[op] = e;
+        struct vr_write w = {VR_WRITE_ENTRY, .entry = e, .bytes = body, .size = sizeof(body)};
+        write_phases(d, &w, op == 5 ? last_phases : 2);
+    }
+}
+
+static void spoil_entry(struct disk *d, uint64_t op, size_t at)
+{
+    d->bytes[d->store.entries_offset + op * d->store.slot_bytes + at] ^= 1;
+}
+
+static void spoil_head(struct disk *d, uint64_t op)
+{
+    d->bytes[d->store.heads_offset + op * sizeof(struct vr_entry) + 3] ^= 1;
+}
+
+static void load(struct disk *d, struct vr_loaded *l)
+{
+    struct error err = {0};
+    CHECK_INT(vr_store_load(&d->store, read_disk, d, l, &err), 0);
+}
+
+static void done(struct disk *d, struct vr_loaded *l)
+{
+    vr_loaded_done(l);
+    vr_store_done(&d->store);
+    free(d->bytes);
+}
+
+TEST(a_whole_log_comes_back)
+{
+    struct disk d;
+    struct vr_loaded l;
+    setup(&d, 2);
+    load(&d, &l);
+    CHECK_INT(l.image.count, 5);
+    CHECK(!l.image.uncertain);
+    CHECK_INT(l.damaged, 0);
+    CHECK(l.entries[4].checksum == d.entries[5].checksum);
+    done(&d, &l);
+}
+
+TEST(a_torn_entry_without_its_head_was_never_acknowledged)
+{
+    struct disk d;
+    struct vr_loaded l;
+    setup(&d, 1);
+    spoil_entry(&d, 5, 700);
+    load(&d, &l);
+    CHECK_INT(l.image.count, 4);
+    CHECK(!l.image.uncertain);
+    done(&d, &l);
+}
+
+TEST(a_damaged_entry_with_its_head_is_a_hole)
+{
+    struct disk d;
+    struct vr_loaded l;
+    setup(&d, 2);
+    spoil_entry(&d, 5, 700);
+    spoil_entry(&d, 3, 700);
+    load(&d, &l);
+    CHECK_INT(l.image.count, 5);
+    CHECK(!l.image.uncertain);
+    CHECK_INT(l.entries[4].flags, 0);
+    CHECK_INT(l.entries[2].flags, 0);
+    CHECK_INT(l.entries[3].flags, VR_ENTRY_HAS_BODY);
+    done(&d, &l);
+}
+
+TEST(a_damaged_head_is_no_loss)
+{
+    struct disk d;
+    struct vr_loaded l;
+    setup(&d, 2);
+    spoil_head(&d, 5);
+    load(&d, &l);
+    CHECK_INT(l.image.count, 5);
+    CHECK_INT(l.entries[4].flags, VR_ENTRY_HAS_BODY);
+    done(&d, &l);
+}
+
+TEST(both_copies_damaged_at_the_end_is_a_doubt)
+{
+    struct disk d;
+    struct vr_loaded l;
+    setup(&d, 2);
+    spoil_entry(&d, 5, 700);
+    spoil_head(&d, 5);
+    load(&d, &l);
+    CHECK(l.image.uncertain);
+    done(&d, &l);
+}
+
+TEST(both_copies_damaged_inside_are_known_by_their_successor)
+{
+    struct disk d;
+    struct vr_loaded l;
+    setup(&d, 2);
+    spoil_entry(&d, 3, 700);
+    spoil_head(&d, 3);
+    load(&d, &l);
+    CHECK(!l.image.uncertain);
+    CHECK_INT(l.image.count, 5);
+    CHECK(l.entries[2].checksum == d.entries[3].checksum);
+    done(&d, &l);
+}
+
+TEST(an_entry_in_another_slot_is_damage)
+{
+    struct disk d;
+    struct vr_loaded l;
+    setup(&d, 2);
+    memcpy(d.bytes + d.store.entries_offset + 4 * d.store.slot_bytes,
+           d.bytes + d.store.entries_offset + 2 * d.store.slot_bytes, d.store.slot_bytes);
+    load(&d, &l);
+    CHECK_INT(l.image.count, 5);
+    CHECK_INT(l.entries[3].flags, 0);
+    done(&d, &l);
+}
+
+TEST(a_log_that_ends_before_its_view_began_is_a_doubt)
+{
+    struct disk d;
+    struct vr_loaded l;
+    setup(&d, 2);
+    struct vr_write w = {.kind = VR_WRITE_DURABLE, .durable = {.view_op = 6, .view_checksum = 1}};
+    write_phases(&d, &w, 2);
+    load(&d, &l);
+    CHECK(l.image.uncertain);
+    done(&d, &l);
+}
+
+TEST(what_a_view_cut_off_does_not_come_back)
+{
+    struct disk d;
+    struct vr_loaded l;
+    setup(&d, 2);
+    struct vr_write w = {
+        .kind = VR_WRITE_DURABLE,
+        .durable = {
+            .view = 2, .log_view = 2, .view_op = 3, .view_checksum = d.entries[3].checksum}};
+    write_phases(&d, &w, 2);
+    load(&d, &l);
+    CHECK_INT(l.image.count, 3); /* 4 and 5 are of view 0, and view 2 began behind 3 */
+    CHECK(!l.image.uncertain);
+    done(&d, &l);
+}
+
+TEST(without_a_superblock_nothing_starts)
+{
+    struct disk d;
+    struct vr_loaded l;
+    struct error err = {0};
+    setup(&d, 2);
+    memset(d.bytes, 0x55, 4 * 512);
+    CHECK(vr_store_load(&d.store, read_disk, &d, &l, &err) < 0);
+    CHECK_CONTAINS(err.message, "superblock");
+    done(&d, &l);
+}

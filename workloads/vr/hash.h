@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The one checksum of this program: SipHash (Aumasson and Bernstein, 2012) of 64 bits.  With a
+ * secret key and 2-4 rounds it authenticates packets; with the public key of a cluster and 1-3
+ * rounds it finds damage on the wire and on disks.
+ */
+#ifndef ASSAY_VR_HASH_H
+#define ASSAY_VR_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct vr_key {
+    uint64_t word[2];
+    unsigned rounds, final_rounds; /* 1-3 for damage, 2-4 for a secret */
+};
+
+uint64_t vr_hash_keyed(const struct vr_key *key, const void *bytes, size_t size);
+/* Of what is stored and chained; the same in every cluster. */
+uint64_t vr_hash(const void *bytes, size_t size);
+/* The key of a cluster without a secret. */
+struct vr_key vr_key_public(uint32_t cluster);
+/* The key of a cluster whose members share a secret; derived from all of its bytes. */
+struct vr_key vr_key_secret(uint32_t cluster, const void *secret, size_t size);
+
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The normal case: requests are gathered into one entry per turn, several entries are under way at
+ * once, acknowledgements are cumulative, and the commit number rides on the next prepare.
+ */
+#include "core_internal.h"
+
+#define FETCH_ENTRIES 16
+
+/* Whether this replica may act for its view: rule 4, and a first start is on disk. */
+static bool established(const struct vr_replica *r)
+{
+    return r->state == VR_NORMAL && r->durable.log_view == r->view && !r->durable.fresh;
+}
+
+static bool enqueue(struct vr_replica *r, const struct vr_header *h, const void *body)
+{
+    if (h->size > r->config.batch_bytes ||
+        r->queue_size + h->size > 4 * (size_t)r->config.batch_bytes)
+        return false;
+    memcpy(r->queue + r->queue_size, body, h->size);
+    r->queue_size += h->size;
+    r->queue_count++;
+    return true;
+}
+
+static void local_read(struct vr_replica *r, const struct vr_request *request, const void *body,
+                       struct vr_update *u)
+{
+    unsigned char *out = vr_scratch(u, sizeof(struct vr_reply) + VR_RESULT_BYTES_MAX);
+    if (!out)
+        return;
+    struct vr_reply reply = {0};
+    reply.status =
+        vr_service_execute(r->service, request->opcode, (const char *)body + sizeof(*request),
+                           request->size, out + sizeof(reply), &reply.size);
+    memcpy(out, &reply, sizeof(reply));
+    struct vr_message *m = vr_emit(r, u, VR_TO_CLIENT, VR_REPLY);
+    m->header.client = request->client;
+    m->header.number = request->number;
+    m->first = out;
+    m->first_size = sizeof(reply);
+    m->second = out + sizeof(reply);
+    m->second_size = reply.size;
+}
+
+void vr_on_request(struct vr_replica *r, const struct vr_header *h, const void *body,
+                   struct vr_update *u)
+{
+    struct vr_request request;
+    memcpy(&request, body, sizeof(request));
+    if (!vr_is_primary(r) || request.client == 0)
+        return;
+    struct vr_session *s = vr_sessions_find(&r->sessions, request.client);
+    if (request.opcode == VR_OP_REGISTER) {
+        if (request.number == 0)
+            enqueue(r, h, body);
+        return;
+    }
+    if (!s || s->session != request.session) {
+        /* Only who has executed the whole log with which its view began knows all sessions. */
+        if (r->commit >= r->view_op)
+            vr_send_eviction(r, u, request.client, request.number);
+        return;
+    }
+    if (PLANTED(LOCAL_READ) && request.opcode == VR_OP_GET) {
+        local_read(r, &request, body, u);
+        return;
+    }
+    if (request.number == s->number)
+        vr_reply_stored(r, u, s);
+    else if (request.number > s->number && request.number != s->in_flight && enqueue(r, h, body))
+        s->in_flight = request.number;
+}
+
+void vr_send_prepare(struct vr_replica *r, struct vr_update *u, uint8_t to, uint64_t op,
+                     uint8_t flags)
+{
+    const struct vr_slot *slot = vr_slot(r, op);
+    struct vr_message *m = vr_emit(r, u, to, VR_PREPARE);
+    m->header.flags = flags;
+    m->header.op = op;
+    m->header.commit = r->commit_max;
+    m->header.parent = slot->entry.parent;
+    m->first = &slot->entry;
+    m->first_size = sizeof(slot->entry);
+    m->second = vr_body(r, op);
+    m->second_size = slot->entry.size;
+}
+
+static void broadcast_commit(struct vr_replica *r, struct vr_update *u)
+{
+    for (uint8_t to = 0; to < r->config.replica_count; to++) {
+        if (to == r->config.index)
+            continue;
+        struct vr_message *m = vr_emit(r, u, to, VR_COMMIT);
+        m->header.op = r->op;
+        m->header.commit = r->commit_max;
+    }
+    r->heartbeat_due_ns = r->now_ns + r->config.heartbeat_ns;
+}
+
+/* Moves whole requests from the queue into the entry's place; returns their bytes. */
+static uint32_t take_batch(struct vr_replica *r, unsigned char *body, uint32_t *ret_count)
+{
+    uint32_t size = 0, count = 0;
+    while (count < r->queue_count && count < VR_BATCH_COUNT_MAX) {
+        struct vr_request request;
+        memcpy(&request, r->queue + size, sizeof(request));
+        uint32_t bytes = (uint32_t)vr_request_bytes(request.size);
+        if (size + bytes > r->config.batch_bytes)
+            break;
+        size += bytes;
+        count++;
+    }
+    memcpy(body, r->queue, size);
+    memmove(r->queue, r->queue + size, r->queue_size - size);
+    r->queue_size -= size;
+    r->queue_count -= count;
+    *ret_count = count;
+    return size;
+}
+
+static void propose(struct vr_replica *r, struct vr_update *u)
+{
+    struct vr_entry entry = {.op = r->op + 1, .view = r->view};
+    entry.parent = vr_checksum_at(r, r->op);
+    unsigned char *body = vr_body(r, entry.op);
+    entry.size = take_batch(r, body, &entry.count);
+    entry.body_checksum = vr_hash(body, entry.size);
+    entry.checksum = vr_entry_checksum(&entry);
+    vr_log_put(r, u, &entry, body);
+    r->counters.batches++;
+    for (uint8_t to = 0; to < r->config.replica_count; to++)
+        if (to != r->config.index)
+            vr_send_prepare(r, u, to, entry.op, 0);
+    r->heartbeat_due_ns = r->now_ns + r->config.heartbeat_ns / 4;
+}
+
+/* Whether enough replicas still answer; one that hears nobody must let the others go on. */
+static bool quorum_heard(const struct vr_replica *r)
+{
+    uint32_t count = 1;
+    for (uint8_t i = 0; i < r->config.replica_count; i++)
+        if (i != r->config.index && r->now_ns - r->heard_ns[i] < 2 * r->config.timeout_ns)
+            count++;
+    return count >= vr_quorum(r);
+}
+
+static void primary_turn(struct vr_replica *r, struct vr_update *u)
+{
+    if (!quorum_heard(r)) {
+        vr_view_want(r, r->view + 1);
+        return;
+    }
+    while (r->queue_count && r->op - r->commit_max < r->config.pipeline &&
+           r->op < vr_log_limit(r) && vr_room(u, 64))
+        propose(r, u);
+    if (r->now_ns >= r->heartbeat_due_ns)
+        broadcast_commit(r, u);
+}
+
+void vr_normal_turn(struct vr_replica *r, struct vr_update *u)
+{
+    if (!established(r))
+        return;
+    if (vr_is_primary(r)) {
+        primary_turn(r, u);
+        return;
+    }
+    if (r->ok_owed) {
+        struct vr_message *m = vr_emit(r, u, vr_primary_of(r, r->view), VR_PREPARE_OK);
+        m->header.op = r->durable_op;
+        m->header.commit = r->commit;
+        r->ok_owed = false;
+    }
+}
+
+static void primary_heard(struct vr_replica *r, const struct vr_header *h)
+{
+    r->primary_heard_ns = r->now_ns;
+    r->wanted[r->config.index] = 0;
+    r->change_failures = 0;
+    r->commit_max = vr_max(r->commit_max, h->commit);
+}
+
+void vr_on_prepare(struct vr_replica *r, const struct vr_header *h, const void *body,
+                   struct vr_update *u)
+{
+    struct vr_entry entry;
+    memcpy(&entry, body, sizeof(entry));
+    const char *requests = (const char *)body + sizeof(entry);
+    if (entry.size > r->config.batch_bytes) {
+        vr_drop(r, VR_DROP_BODY);
+        return;
+    }
+    if (r->state == VR_VIEW_CHANGE) {
+        if (r->install.active)
+            vr_install_prepare(r, h, &entry, requests, u);
+        else if (h->replica == vr_primary_of(r, r->view))
+            vr_ask_view(r, u, h->replica);
+        return;
+    }
+    if (r->state != VR_NORMAL || vr_is_primary(r) || h->replica != vr_primary_of(r, r->view)) {
+        vr_drop(r, VR_DROP_STALE);
+        return;
+    }
+    primary_heard(r, h);
+    r->ok_owed = true;
+    if (entry.op <= r->op) {
+        if (vr_known(r, entry.op) && vr_slot(r, entry.op)->entry.checksum == entry.checksum)
+            vr_log_put(r, u, &entry, requests);
+        return;
+    }
+    if (entry.op > r->op + 1 || entry.op > vr_log_limit(r))
+        return; /* vr_fetch asks for what is missing */
+    if (entry.parent != vr_checksum_at(r, r->op)) {
+        r->counters.forks_refused++;
+        return;
+    }
+    vr_log_put(r, u, &entry, requests);
+}
+
+void vr_on_commit(struct vr_replica *r, const struct vr_header *h)
+{
+    if (h->replica != vr_primary_of(r, r->view) || r->state != VR_NORMAL)
+        return;
+    primary_heard(r, h);
+    r->ok_owed = true;
+    /* The primary's log is longer: the prepares are lost or late. */
+    if (h->op > r->op && r->fetch_upto < h->op)
+        r->fetch_upto = h->op;
+}
+
+void vr_on_prepare_ok(struct vr_replica *r, const struct vr_header *h)
+{
+    if (!vr_is_primary(r) || h->op > r->op) {
+        vr_drop(r, VR_DROP_STALE);
+        return;
+    }
+    r->heard_ns[h->replica] = r->now_ns;
+    r->ok_op[h->replica] = vr_max(r->ok_op[h->replica], h->op);
+}
+
+/* Rule 1: the greatest op that a quorum has on disk. */
+void vr_primary_commit(struct vr_replica *r)
+{
+    if (!established(r))
+        return;
+    r->ok_op[r->config.index] = r->durable_op;
+    uint32_t wanted = vr_quorum(r) - (PLANTED(SMALL_QUORUM) ? 1 : 0);
+    uint64_t best = PLANTED(EXECUTE_EARLY) ? r->op : 0;
+    for (uint8_t i = 0; i < r->config.replica_count; i++) {
+        uint32_t count = 0;
+        for (uint8_t j = 0; j < r->config.replica_count; j++)
+            count += r->ok_op[j] >= r->ok_op[i];
+        if (count >= wanted)
+            best = vr_max(best, r->ok_op[i]);
+    }
+    r->commit_max = vr_max(r->commit_max, best);
+}
+
+void vr_on_get_prepare(struct vr_replica *r, const struct vr_header *h, struct vr_update *u)
+{
+    if (r->state == VR_RECOVERING || r->uncertain)
+        return;
+    if (!vr_known(r, h->op) && h->op <= r->newest.op) {
+        vr_state_send(r, u, h->replica, 0);
+        return;
+    }
+    uint64_t last = vr_min(vr_min(h->commit, r->op), h->op + FETCH_ENTRIES - 1);
+    for (uint64_t op = h->op; op <= last && vr_room(u, 64); op++)
+        if (vr_has_body(r, op))
+            vr_send_prepare(r, u, h->replica, op, VR_FLAG_REPAIR);
+}
+
+static void ask_prepares(struct vr_replica *r, struct vr_update *u, uint8_t to, uint64_t from,
+                         uint64_t last)
+{
+    struct vr_message *m = vr_emit(r, u, to, VR_GET_PREPARE);
+    m->header.op = from;
+    m->header.commit = last;
+}
+
+/* Asks for what is missing, of the primary or of the log that is being taken over. */
+void vr_fetch(struct vr_replica *r, struct vr_update *u)
+{
+    uint64_t need = 0, last = 0;
+    if (r->state == VR_NORMAL && !vr_is_primary(r)) {
+        need = vr_first_hole(r);
+        last = vr_max(vr_max(r->commit_max, r->fetch_upto), need);
+        if (!need && last > r->op)
+            need = r->op + 1;
+    } else if (r->install.active) {
+        need = vr_install_need(r);
+        last = r->install.end.op;
+    }
+    if (!need || r->arriving_active || need > vr_log_limit(r) || r->now_ns < r->fetch_due_ns)
+        return;
+    r->fetch_due_ns = r->now_ns + r->config.heartbeat_ns / 4;
+    if (r->state == VR_NORMAL) {
+        ask_prepares(r, u, vr_primary_of(r, r->view), need, last);
+        return;
+    }
+    for (uint8_t to = 0; to < r->config.replica_count; to++)
+        if (to != r->config.index)
+            ask_prepares(r, u, to, need, to == r->install.source ? last : need);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The simulated disk: bytes, a group of writes under way, and what can go wrong with them.  A crash
+ * leaves each sector of a write under way old or new, and sometimes one of them unreadable.
+ */
+#include "base/memory.h"
+#include "sim_internal.h"
+
+static uint32_t heads_per_sector(void)
+{
+    return SIM_SECTOR / sizeof(struct vr_entry);
+}
+
+void sim_disk_format(struct sim *s, uint8_t index)
+{
+    struct sim_replica *r = &s->replicas[index];
+    struct vr_config config = s->config;
+    config.index = index;
+    vr_store_init(&r->store, &config, SIM_SECTOR);
+    r->disk = memory_zalloc(1, r->store.total_bytes);
+    r->body_fault = memory_zalloc(config.slots, sizeof(bool));
+    r->head_fault = memory_zalloc(config.slots, sizeof(bool));
+    unsigned char sector[SIM_SECTOR];
+    uint64_t offset;
+    size_t size = vr_store_format(&r->store, sector, &offset);
+    memcpy(r->disk + offset, sector, size);
+}
+
+static void release(struct sim_write *w)
+{
+    free(w->content);
+    free(w->phase_bytes);
+    *w = (struct sim_write){0};
+}
+
+void sim_disk_free(struct sim *s, uint8_t index)
+{
+    struct sim_replica *r = &s->replicas[index];
+    for (uint32_t i = 0; i < r->group_count; i++)
+        release(&r->group[i]);
+    for (uint32_t i = 0; i < r->waiting_count; i++)
+        release(&r->waiting[i]);
+    r->group_count = r->waiting_count = 0;
+}
+
+static uint64_t slot_of(const struct sim_replica *r, uint64_t offset)
+{
+    return (offset - r->store.entries_offset) / r->store.slot_bytes;
+}
+
+static bool is_head(const struct sim_replica *r, uint64_t offset)
+{
+    return offset >= r->store.heads_offset && offset < r->store.entries_offset;
+}
+
+static uint64_t first_head(const struct sim_replica *r, uint64_t offset)
+{
+    return (offset - r->store.heads_offset) / sizeof(struct vr_entry);
+}
+
+/* Whether the copy at this place may be damaged: the other copies must be whole. */
+static bool may_damage(const struct sim_replica *r, uint64_t offset)
+{
+    if (offset >= r->store.entries_offset)
+        return !r->head_fault[slot_of(r, offset)];
+    if (is_head(r, offset)) {
+        uint64_t first = first_head(r, offset);
+        for (uint32_t i = 0; i < heads_per_sector(); i++)
+            if (first + i < r->store.config.slots && r->body_fault[first + i])
+                return false;
+        return true;
+    }
+    if (offset < r->store.areas_offset)
+        return offset / SIM_SECTOR % 2 == 1;
+    return true;
+}
+
+static void note(struct sim_replica *r, uint64_t offset, bool damaged)
+{
+    if (offset >= r->store.entries_offset) {
+        r->body_fault[slot_of(r, offset)] = damaged;
+        return;
+    }
+    if (!is_head(r, offset))
+        return;
+    uint64_t first = first_head(r, offset);
+    for (uint32_t i = 0; i < heads_per_sector(); i++)
+        if (first + i < r->store.config.slots)
+            r->head_fault[first + i] = damaged;
+}
+
+static void spoil(struct sim *s, struct sim_replica *r, uint64_t offset)
+{
+    for (unsigned i = 0; i < SIM_SECTOR; i += 8) {
+        uint64_t noise = sim_random(s);
+        memcpy(r->disk + offset + i, &noise, 8);
+    }
+    note(r, offset, true);
+    s->result->disk_faults++;
+}
+
+/* A write that the disk reports as done, though it did nothing or did it elsewhere. */
+static bool betray(struct sim *s, uint8_t index, const struct sim_write *w)
+{
+    struct sim_replica *r = &s->replicas[index];
+    if (!r->bad_disk || s->healing || !sim_chance(s, 20) || !may_damage(r, w->phase_offset))
+        return false;
+    bool entry = w->phase_offset >= r->store.entries_offset;
+    note(r, w->phase_offset, true);
+    s->result->disk_faults++;
+    if (entry && sim_chance(s, 400)) {
+        uint64_t other =
+            r->store.entries_offset + sim_below(s, r->store.config.slots) * r->store.slot_bytes;
+        if (may_damage(r, other)) {
+            sim_trace(s, "%u: a write of op %lu goes astray", index, w->write.entry.op);
+            memcpy(r->disk + other, w->phase_bytes, w->phase_size);
+            note(r, other, true);
+            return true;
+        }
+    }
+    sim_trace(s, "%u: a write at %lu is lost", index, w->phase_offset);
+    return true;
+}
+
+static void prepare_phase(struct sim *s, uint8_t index)
+{
+    struct sim_replica *r = &s->replicas[index];
+    for (uint32_t i = 0; i < r->group_count; i++) {
+        struct sim_write *w = &r->group[i];
+        if (!w->phase_bytes)
+            w->phase_bytes = memory_alloc(vr_store_phase_bytes_max(&r->store));
+        w->phase_size =
+            vr_store_phase(&r->store, &w->write, r->phase, w->phase_bytes, &w->phase_offset);
+    }
+    r->group_failed = s->now_ns < r->disk_fails_until_ns;
+    uint64_t slow = sim_chance(s, 10) ? 40 * NS_PER_MS : 0;
+    sim_push(s, (struct sim_event){.at_ns = s->now_ns + 50 * NS_PER_US +
+                                            sim_below(s, 300 * NS_PER_US) + slow,
+                                   .kind = SIM_DISK,
+                                   .to = index,
+                                   .life = r->life});
+}
+
+static void begin_group(struct sim *s, uint8_t index)
+{
+    struct sim_replica *r = &s->replicas[index];
+    if (r->group_count || !r->waiting_count)
+        return;
+    memcpy(r->group, r->waiting, r->waiting_count * sizeof(r->waiting[0]));
+    r->group_count = r->waiting_count;
+    r->waiting_count = 0;
+    r->phase = 0;
+    prepare_phase(s, index);
+}
+
+void sim_disk_submit(struct sim *s, uint8_t index, const struct vr_write *write)
+{
+    struct sim_replica *r = &s->replicas[index];
+    if (r->waiting_count == SIM_WRITES_MAX) {
+        sim_fail(s, "replica %u has too many writes under way", index);
+        return;
+    }
+    struct sim_write *w = &r->waiting[r->waiting_count++];
+    *w = (struct sim_write){.write = *write};
+    if (write->size) {
+        w->content = memory_alloc(write->size);
+        memcpy(w->content, write->bytes, write->size);
+        w->write.bytes = w->content;
+    }
+    begin_group(s, index);
+}
+
+/* A phase has ended: its bytes are on the disk, unless. */
+void sim_disk_done(struct sim *s, uint8_t index)
+{
+    struct sim_replica *r = &s->replicas[index];
+    bool more = false;
+    for (uint32_t i = 0; i < r->group_count && !r->group_failed; i++) {
+        struct sim_write *w = &r->group[i];
+        if (!w->phase_size)
+            continue;
+        more = true;
+        if (betray(s, index, w))
+            continue;
+        memcpy(r->disk + w->phase_offset, w->phase_bytes, w->phase_size);
+        note(r, w->phase_offset, false);
+    }
+    r->phase++;
+    if (more && r->phase < 3) {
+        prepare_phase(s, index);
+        return;
+    }
+    struct sim_write done[SIM_WRITES_MAX];
+    uint32_t count = r->group_count;
+    bool failed = r->group_failed;
+    memcpy(done, r->group, count * sizeof(done[0]));
+    r->group_count = 0;
+    begin_group(s, index);
+    for (uint32_t i = 0; i < count; i++) {
+        struct vr_event event = {
+            .kind = VR_EVENT_WRITTEN, .write = &done[i].write, .failed = failed};
+        if (r->up)
+            sim_replica_step(s, index, &event);
+        release(&done[i]);
+    }
+}
+
+void sim_disk_crash(struct sim *s, uint8_t index)
+{
+    struct sim_replica *r = &s->replicas[index];
+    for (uint32_t i = 0; i < r->group_count; i++) {
+        struct sim_write *w = &r->group[i];
+        uint64_t torn = sim_below(s, 8); /* mostly a part of the sectors */
+        for (size_t at = 0; at < w->phase_size; at += SIM_SECTOR) {
+            if (sim_below(s, 8) < torn) {
+                memcpy(r->disk + w->phase_offset + at, w->phase_bytes + at, SIM_SECTOR);
+                if (w->phase_offset < r->store.entries_offset)
+                    note(r, w->phase_offset + at, false);
+                else
+                    r->body_fault[slot_of(r, w->phase_offset)] = true;
+            }
+        }
+        bool checkpoint = w->write.kind == VR_WRITE_CHECKPOINT;
+        if (w->phase_size && sim_chance(s, 100) && !checkpoint &&
+            (may_damage(r, w->phase_offset) || w->write.kind == VR_WRITE_DURABLE))
+            spoil(s, r, w->phase_offset);
+    }
+    sim_disk_free(s, index);
+}
+
+void sim_disk_rot(struct sim *s, uint8_t index)
+{
+    struct sim_replica *r = &s->replicas[index];
+    uint64_t zone = sim_below(s, 10), offset;
+    if (zone < 5)
+        offset =
+            r->store.entries_offset + sim_below(s, r->store.config.slots) * r->store.slot_bytes;
+    else if (zone < 8)
+        offset =
+            r->store.heads_offset + sim_below(s, r->store.heads_bytes / SIM_SECTOR) * SIM_SECTOR;
+    else if (zone < 9)
+        offset = SIM_SECTOR * (1 + 2 * sim_below(s, 2));
+    else
+        offset = r->store.areas_offset + sim_below(s, 2) * r->store.area_bytes;
+    if (!may_damage(r, offset))
+        return;
+    sim_trace(s, "%u: the sector at %lu rots", index, offset);
+    spoil(s, r, offset);
+}

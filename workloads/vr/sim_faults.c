@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* What goes wrong, and when. */
+#include "sim_internal.h"
+
+static uint32_t faulty_limit(const struct sim *s)
+{
+    return (s->config.replica_count - 1u) / 2;
+}
+
+void sim_faults_begin(struct sim *s)
+{
+    unsigned nature = (unsigned)sim_below(s, 4);
+    s->loss = nature == 0 ? 0 : (unsigned)sim_below(s, nature == 3 ? 300 : 80);
+    s->duplicate = (unsigned)sim_below(s, 200);
+    s->corrupt = (unsigned)sim_below(s, 20);
+    s->late = (unsigned)sim_below(s, 30);
+    s->delay_ns = 100 * NS_PER_US + sim_below(s, 2 * NS_PER_MS);
+    s->crash_on_change = sim_chance(s, 600);
+    uint32_t bad = sim_chance(s, 600) ? faulty_limit(s) : 0;
+    while (bad > 0) {
+        struct sim_replica *r = &s->replicas[sim_below(s, s->config.replica_count)];
+        bad -= !r->bad_disk;
+        r->bad_disk = true;
+    }
+    sim_push(s, (struct sim_event){.at_ns = s->now_ns + 5 * NS_PER_MS, .kind = SIM_FAULT});
+}
+
+static void heal_links(struct sim *s)
+{
+    memset(s->cut, 0, sizeof(s->cut));
+}
+
+static void cut_links(struct sim *s)
+{
+    heal_links(s);
+    uint8_t count = s->config.replica_count;
+    uint64_t side = sim_below(s, 1u << count);
+    bool both = sim_chance(s, 500);
+    for (unsigned a = 0; a < count; a++)
+        for (unsigned b = 0; b < count; b++)
+            if ((side >> a & 1) && !(side >> b & 1)) {
+                s->cut[a][b] = true;
+                s->cut[b][a] = both;
+            }
+    if (sim_chance(s, 200))
+        s->cut[VR_REPLICAS_MAX][sim_below(s, count)] = true;
+    sim_trace(s, "network: side %lx is cut off%s", side, both ? "" : " in one direction");
+}
+
+/* In memory, what a crash takes is gone: more than f at a time would take the state with them. */
+static bool may_crash(const struct sim *s)
+{
+    if (!s->config.in_memory)
+        return true;
+    uint32_t without = 0;
+    for (uint8_t i = 0; i < s->config.replica_count; i++) {
+        const struct vr_replica *r = s->replicas[i].core;
+        without += !r || r->log_view != r->durable.log_view || r->state == VR_RECOVERING ||
+                   (r->state == VR_VIEW_CHANGE && r->install.active);
+    }
+    return without < faulty_limit(s);
+}
+
+static void crash_one(struct sim *s, uint8_t index)
+{
+    struct sim_replica *r = &s->replicas[index];
+    if (!r->up || !may_crash(s))
+        return;
+    sim_trace(s, "%u: crashes (view %lu op %lu commit %lu)", index, r->core->view, r->core->op,
+              r->core->commit);
+    sim_replica_crash(s, index);
+    s->result->crashes++;
+    r->down_until_ns =
+        s->now_ns + sim_below(s, sim_chance(s, 300) ? 2 * NS_PER_S : 100 * NS_PER_MS);
+    while (r->bad_disk && sim_chance(s, 500))
+        sim_disk_rot(s, index);
+}
+
+void sim_crash_planned(struct sim *s, uint8_t index)
+{
+    if (!s->healing)
+        crash_one(s, index);
+}
+
+static uint8_t victim(struct sim *s)
+{
+    if (sim_chance(s, 400))
+        for (uint8_t i = 0; i < s->config.replica_count; i++)
+            if (s->replicas[i].up && vr_is_primary(s->replicas[i].core))
+                return i;
+    return (uint8_t)sim_below(s, s->config.replica_count);
+}
+
+static void misfortune(struct sim *s)
+{
+    uint64_t what = sim_below(s, 100);
+    uint8_t index = victim(s);
+    struct sim_replica *r = &s->replicas[index];
+    if (what < 30) {
+        crash_one(s, index);
+    } else if (what < 34) {
+        for (uint8_t i = 0; i < s->config.replica_count; i++)
+            crash_one(s, i);
+    } else if (what < 54) {
+        cut_links(s);
+    } else if (what < 74) {
+        heal_links(s);
+    } else if (what < 88) {
+        r->paused_until_ns = s->now_ns + sim_below(s, 500 * NS_PER_MS);
+        sim_trace(s, "%u: pauses", index);
+    } else if (what < 94) {
+        r->disk_fails_until_ns = s->now_ns + sim_below(s, 300 * NS_PER_MS);
+        sim_trace(s, "%u: the disk is full", index);
+    } else if (r->bad_disk) {
+        sim_disk_rot(s, index);
+    }
+}
+
+static void restart_due(struct sim *s)
+{
+    for (uint8_t i = 0; i < s->config.replica_count; i++)
+        if (!s->replicas[i].up && s->now_ns >= s->replicas[i].down_until_ns)
+            sim_replica_start(s, i);
+}
+
+void sim_fault(struct sim *s)
+{
+    if (s->healing)
+        return;
+    restart_due(s);
+    if (!sim_chance(s, 400))
+        misfortune(s);
+    uint64_t wait_ns = sim_chance(s, 150) ? 800 * NS_PER_MS : 60 * NS_PER_MS;
+    sim_push(s, (struct sim_event){.at_ns = s->now_ns + 2 * NS_PER_MS + sim_below(s, wait_ns),
+                                   .kind = SIM_FAULT});
+}
+
+void sim_heal(struct sim *s)
+{
+    sim_trace(s, "all faults end");
+    s->healing = true;
+    s->loss = s->duplicate = s->corrupt = s->late = 0;
+    heal_links(s);
+    for (uint8_t i = 0; i < s->config.replica_count; i++) {
+        s->replicas[i].paused_until_ns = 0;
+        s->replicas[i].disk_fails_until_ns = 0;
+        if (!s->replicas[i].up)
+            sim_replica_start(s, i);
+    }
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* What the simulator's files share. */
+#ifndef ASSAY_VR_SIM_INTERNAL_H
+#define ASSAY_VR_SIM_INTERNAL_H
+
+#include "base/clock.h"
+#include "sim.h"
+
+#define SIM_CLIENTS_MAX 12
+#define SIM_KEYS 12
+#define SIM_SECTOR 512
+#define SIM_TRACE_LINES 400
+#define SIM_TRACE_WIDTH 160
+#define SIM_OPS_MAX 60000
+
+enum sim_kind {
+    SIM_PACKET,
+    SIM_CLIENT_PACKET,
+    SIM_TURN,
+    SIM_DISK,
+    SIM_CLIENT,
+    SIM_FAULT,
+    SIM_CRASH
+};
+
+struct sim_event {
+    uint64_t at_ns, order;
+    enum sim_kind kind;
+    uint8_t to, from;
+    uint32_t life; /* of the replica that it is for: what came before a crash is gone */
+    uint32_t size;
+    unsigned char *bytes;
+};
+
+struct sim_write {
+    struct vr_write write;
+    unsigned char *content; /* copy of the write's bytes */
+    unsigned char *phase_bytes;
+    size_t phase_size;
+    uint64_t phase_offset;
+};
+
+#define SIM_WRITES_MAX 512
+
+struct sim_replica {
+    struct vr_replica *core;
+    struct vr_store store;
+    struct vr_packets packets;
+    unsigned char *disk;
+    bool up, bad_disk, was_recovering;
+    uint32_t life;
+    uint64_t paused_until_ns, turn_at_ns, down_until_ns;
+    uint64_t clock_offset_ns;
+    double clock_rate;
+    uint64_t disk_fails_until_ns;
+    uint64_t view_changes_before, transfers_before, repaired_before;
+    uint64_t checkpoint_seen;
+    /* Group commit: writes of one group go through their phases together. */
+    struct sim_write group[SIM_WRITES_MAX], waiting[SIM_WRITES_MAX];
+    uint32_t group_count, waiting_count;
+    unsigned phase;
+    bool group_failed;
+    /* Which copies in each slot are damaged: never both. */
+    bool *body_fault, *head_fault;
+};
+
+struct sim_client {
+    uint64_t id, session, number;
+    bool registered, waiting;
+    uint8_t primary;
+    uint64_t invoked_place; /* how much of the history had been answered when this began */
+    uint64_t sent_ns, due_ns;
+    uint32_t size;
+    unsigned char request[256];
+};
+
+struct sim_answer { /* what the model says of one request */
+    uint64_t client, number, place;
+    uint32_t status, size;
+    uint64_t hash;
+};
+
+struct sim_model {
+    struct {
+        bool there;
+        uint32_t size;
+        unsigned char value[64];
+    } keys[SIM_KEYS];
+    struct {
+        uint64_t client, session, number;
+    } sessions[64];
+    uint32_t session_count, session_capacity;
+    uint64_t place;
+    uint64_t entry_count;
+    uint64_t *entry_checksums; /* by op */
+    uint64_t *checkpoints;     /* by op: checksum of the state, 0 unknown */
+    struct sim_answer *answers;
+    uint32_t answer_mask;
+};
+
+struct sim {
+    struct sim_options options;
+    struct sim_result *result;
+    uint64_t random[4];
+    uint64_t now_ns, order;
+    struct sim_event *heap;
+    size_t heap_count, heap_capacity;
+    struct vr_config config;
+    struct sim_replica replicas[VR_REPLICAS_MAX];
+    struct sim_client clients[SIM_CLIENTS_MAX];
+    uint32_t client_count;
+    uint64_t next_client_id, completed_place, value_counter;
+    struct sim_model model;
+    bool healing, stopped, crash_on_change;
+    /* Chances in thousandths. */
+    unsigned loss, duplicate, corrupt, late;
+    uint64_t delay_ns;
+    bool cut[VR_REPLICAS_MAX + 1][VR_REPLICAS_MAX + 1]; /* from, to; the last is all clients */
+    struct vr_update update;
+    char (*lines)[SIM_TRACE_WIDTH];
+    uint64_t line_count;
+};
+
+uint64_t sim_random(struct sim *s);
+uint64_t sim_below(struct sim *s, uint64_t limit);
+bool sim_chance(struct sim *s, unsigned thousandths);
+void sim_push(struct sim *s, struct sim_event event);
+void sim_fail(struct sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void sim_trace(struct sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* sim_net.c */
+void sim_send(struct sim *s, uint8_t from, uint8_t to, const void *bytes, size_t size);
+
+/* sim_disk.c */
+void sim_disk_format(struct sim *s, uint8_t index);
+void sim_disk_submit(struct sim *s, uint8_t index, const struct vr_write *write);
+void sim_disk_done(struct sim *s, uint8_t index);
+void sim_disk_crash(struct sim *s, uint8_t index);
+void sim_disk_rot(struct sim *s, uint8_t index);
+void sim_disk_free(struct sim *s, uint8_t index);
+
+/* sim_replica.c */
+void sim_replica_start(struct sim *s, uint8_t index);
+void sim_replica_crash(struct sim *s, uint8_t index);
+void sim_replica_step(struct sim *s, uint8_t index, const struct vr_event *event);
+void sim_replica_turn_soon(struct sim *s, uint8_t index);
+uint64_t sim_local_ns(const struct sim *s, const struct sim_replica *r);
+
+/* sim_client.c */
+void sim_clients_start(struct sim *s);
+void sim_client_timer(struct sim *s, uint8_t index);
+void sim_client_packet(struct sim *s, const void *bytes, size_t size);
+
+/* sim_oracle.c */
+void sim_oracle_init(struct sim *s);
+void sim_oracle_done(struct sim *s);
+void sim_oracle_executed(struct sim *s, uint8_t index, const struct vr_entry *entry,
+                         const void *requests);
+void sim_oracle_answered(struct sim *s, const struct sim_client *c, const struct vr_header *h,
+                         const void *body);
+void sim_oracle_checkpoint(struct sim *s, uint8_t index);
+/* Whether every replica has the model's state. */
+bool sim_oracle_converged(struct sim *s);
+
+/* sim_faults.c */
+void sim_faults_begin(struct sim *s);
+void sim_fault(struct sim *s);
+void sim_heal(struct sim *s);
+void sim_crash_planned(struct sim *s, uint8_t index);
+
+#endif
