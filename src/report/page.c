@@ -285,6 +285,8 @@ static void find_answers(struct page *page, const char *spec_text)
         *spec_text && spec_parse(&spec, "spec", spec_text, strlen(spec_text), false, NULL) == 0;
     page->has_answers =
         answers_find(&page->answers, page->view, has_spec ? &spec : NULL, NULL, NULL, NULL) == 0;
+    if (!page->has_answers)
+        answers_done(&page->answers);
     if (has_spec)
         spec_done(&spec);
 }

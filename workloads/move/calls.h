@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The system calls of the hot loops.  The C library's wrappers are points where a thread may be
- * cancelled, and in a process with several threads each call pays for that with locked instructions.
- * Nothing is cancelled here.
+ * cancelled, and in a process with several threads each call pays for that with locked
+ * instructions. Nothing is cancelled here.
  */
 #ifndef ASSAY_MOVE_CALLS_H
 #define ASSAY_MOVE_CALLS_H

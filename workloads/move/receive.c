@@ -99,8 +99,8 @@ static int run_with(struct link *l, int flags, struct error *err)
         /* Never more than is wanted: recv-late waits for all that it asks for. */
         size_t bytes = l->limit - count_read(&l->counts->bytes);
         bytes = bytes < s->bytes ? bytes : s->bytes;
-        ssize_t r = pipe ? call_read(l->fd, s->buffer, bytes)
-                         : call_recv(l->fd, s->buffer, bytes, flags);
+        ssize_t r =
+            pipe ? call_read(l->fd, s->buffer, bytes) : call_recv(l->fd, s->buffer, bytes, flags);
         if (__builtin_expect(r <= 0, 0)) {
             if (r == 0)
                 return 0;
