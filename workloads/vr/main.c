@@ -19,7 +19,7 @@ bool vr_options(const struct verb *verb, void *target, int argc, char **argv, in
     struct error err = {0};
     int first = options_parse_mixed(verb->options, target, argc, argv, &err);
     if (first == OPTIONS_HELP) {
-        CLEANUP(strbuf_done) struct strbuf text = {0}, command = {0};
+        CLEANUP(strbuf_done) struct strbuf text = {0};
         options_help(verb, &text);
         /* The table's help speaks of assay's verbs. */
         const char *rest = strbuf_text(&text);

@@ -45,7 +45,7 @@ static void adopt(struct vr_replica *r)
     uint64_t at = r->newest.op;
     bool chained = vr_known(r, at) && vr_slot(r, at)->entry.checksum == r->newest.entry_checksum;
     if (!vr_snapshot_restore(r, &r->newest))
-        assert(!"a state whose checksum is right can be loaded");
+        assert(false && "a state whose checksum is right can be loaded");
     if (!chained) {
         vr_log_truncate(r, r->commit);
         r->op = r->durable_op = at;
