@@ -19,6 +19,10 @@ import subprocess
 import sys
 import time
 
+# A shell starts what it puts into the background with these ignored, and so would all tests be.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
 LINE = re.compile(r"^(not )?ok\s+\d+\s*-?\s*(.*?)(?:\s*#\s*SKIP\s*(.*))?$", re.IGNORECASE)
 
 
