@@ -209,8 +209,8 @@ int embedded_read_ab(struct embedded *e, const char *text, size_t length, const 
     if (!root)
         return error_set(
             err, -EINVAL,
-            "%s is neither a report of assay html nor JSON of assay ab (%s at byte %d)", name,
-            where.text, where.position);
+            "%s is no recording, no report of assay html and no JSON of assay ab (%s at byte %d)",
+            name, where.text, where.position);
     int r = read_root(e, root, name, err);
     json_decref(root);
     return r < 0 ? error_wrap(err, r, "%s", name) : 0;

@@ -29,7 +29,7 @@ def record(*options, command=LOAD, code=0, output="perf.data", **kwargs):
     return assay("record", *options, "-o", output, "--", *command, check=code, **kwargs)
 
 
-def check(path="perf.data", minimum=1, said=None, lossy=False):
+def check(path="perf.data", minimum=10, said=None, lossy=False):
     """perf and assay read the same from the file, and perf has nothing to say about it except, in a
     lossy one, the losses.  A busy machine may lose records in any recording: then perf must say so,
     as assay does."""
@@ -167,7 +167,7 @@ def the_duration_ends_the_recording_but_not_the_command():
     result = record("--duration", "0.2", code=3, command=[
         "sh", "-c", f'while [ "$({bits})" = " 0000000000000000" ]; do :; done; echo end; exit 3'])
     contains(result.stdout, "end")
-    check(said=result.stderr)
+    check(minimum=1, said=result.stderr)  # how many fit into 0.2 s is the machine's affair
 
 
 @test

@@ -124,7 +124,7 @@ void figures_from(const struct settings *s, const struct run_result *r, struct f
 
 static const char *calls_how(const struct side_result *r)
 {
-    return r->calls_traced ? "raw_syscalls tracepoint" : "the loop's own count";
+    return r->calls_traced ? "the raw_syscalls tracepoint" : "the loop's own count";
 }
 
 static void put_notes(const struct settings *s, const struct run_result *r, const struct figures *f,
@@ -135,7 +135,7 @@ static void put_notes(const struct settings *s, const struct run_result *r, cons
     if (!alone)
         strbuf_printf(out, "; receiving: %s", s->receive->claim.words);
     strbuf_putc(out, '\n');
-    strbuf_printf(out, "system calls: by the %s%s\n", calls_how(&r->send),
+    strbuf_printf(out, "system calls: by %s%s\n", calls_how(&r->send),
                   s->no_trace ? "" : ", in a window of their own behind the measured one");
     if (!alone && !s->no_trace && !r->receive.copies_traced &&
         s->transport & TRANSPORT_STREAM_SOCKETS)
