@@ -136,12 +136,21 @@ QUEUE_INLINE void reclaim_enter(struct reclaim *r, struct reclaim_thread *t)
     if (r->kind != RECLAIM_EPOCH)
         return;
     /* Partner: the compare-and-swap in reclaim_advance: what happened before this epoch began is
-     * over.  An old epoch only delays. */
+     * over. */
     uint64_t epoch = Q_LOAD(&r->epoch, acquire);
-    Q_STORE(&t->inside, epoch * 2 + 1, relaxed);
-    /* Partner: the heavy fence in reclaim_advance.  Either it sees this thread inside, or this
-     * thread sees everything that was taken out before. */
-    Q_LIGHT(r->cheap);
+    Q_FOREVER (epoch) {
+        Q_STORE(&t->inside, epoch * 2 + 1, relaxed);
+        /* Partner: the heavy fence in reclaim_advance.  Either it sees this thread inside, or this
+         * thread sees everything that was taken out before. */
+        Q_LIGHT(r->cheap);
+        /* The epoch may have gone on before it was noted, by any number.  If it has not, it is at
+         * most one ahead from here on: whoever starts the one after sees this thread inside.
+         * reclaim_epoch_list stands on that.  Partner: as above. */
+        uint64_t now = Q_LOAD(&r->epoch, acquire);
+        if (Q_LIKELY(now == epoch))
+            return;
+        epoch = now;
+    }
 }
 
 QUEUE_INLINE void reclaim_exit(struct reclaim *r, struct reclaim_thread *t)

@@ -155,6 +155,19 @@ static void run_three(unsigned t)
         do_pop(t);
 }
 
+/* Room for an epoch that is long over when it is noted: one thread moves it on by several. */
+static void run_epochs(unsigned t)
+{
+    if (t == 1) {
+        for (unsigned k = 0; k < 7; k++)
+            do_push(t, k);
+        do_pop(t);
+        do_pop(t);
+    }
+    do_pop(t);
+    do_pop(t);
+}
+
 static void run_spsc(unsigned t)
 {
     for (unsigned k = 0; k < 4; k++)
@@ -302,6 +315,7 @@ static const struct explore_scenario scenarios[] = {
     {"ms-epoch", 4, 0, setup_ms_epoch, run_pairs, drain, privates_ms, 1, 0},
     {"ms-epoch", 2, 0, setup_ms_epoch, run_stream, drain, privates_ms, 2, 1},
     {"ms-epoch", 2, 0, setup_ms_epoch_idle, run_turns, drain, privates_ms, 2, 1},
+    {"ms-epoch", 2, 0, setup_ms_epoch, run_epochs, drain, privates_ms, 3, 0},
     {"ms-tagged", 3, 0, setup_ms_tagged, run_three, drain, privates_ms, 2, 1},
     {"ms-tagged", 4, 0, setup_ms_tagged, run_pairs, drain, privates_ms, 1, 0},
     {"ms-tagged", 2, 0, setup_ms_tagged, run_stream, drain, privates_ms, 2, 1},
