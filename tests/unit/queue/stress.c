@@ -22,6 +22,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -222,7 +223,11 @@ static void *record(void *argument)
         o->thread = r->index;
         o->is_push = push;
         o->start = now_ns();
+        atomic_thread_fence(memory_order_seq_cst);
         o->failed = push ? !queue_push(r->queue, h, value) : !queue_pop(r->queue, h, &value);
+        /* A store may wait in the processor when the call has returned; "before" is meant as others
+         * see it.  A common counter in place of the clock would order the threads for TSan. */
+        atomic_thread_fence(memory_order_seq_cst);
         o->end = now_ns();
         o->value = o->failed ? LINEAR_FAILED : value;
     }
