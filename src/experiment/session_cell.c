@@ -139,6 +139,13 @@ static int collect_counters(struct collector *c, struct error *err)
     return r;
 }
 
+/* A value of a run that was watched apart.  A store that fails now fails again with the run. */
+static void collect_watched(void *context, const char *name, const char *unit, double value)
+{
+    struct error ignored;
+    collect_plain(context, name, unit, METRIC_NEITHER, "monitor", value, &ignored);
+}
+
 static int collect_monitors(struct collector *c, struct error *err)
 {
     const struct monitors *m = &c->s->monitors;
@@ -323,6 +330,8 @@ static int finish_run(struct session *s, size_t cell, const struct hole_values *
     CLEANUP(strbuf_done) struct strbuf said = {0};
     int good = judge_run(s, cell, &c, values, &said, err), r = good < 0 ? good : 0;
     int status = good ? 0 : s->result.status ? s->result.status : 1 << 8;
+    if (good > 0 && keep && session_watches(s))
+        session_watch(s, cell, values->round, collect_watched, &c);
     struct error store_err;
     if (r == 0 && keep) {
         r = keep_run(s, &c, cell, values->round, position, started_at_ns, status,
