@@ -23,6 +23,7 @@
 #include "experiment/steps.h"
 
 struct session;
+struct guests;
 
 struct session_options {
     const char *spec_path;
@@ -81,6 +82,7 @@ struct session {
     struct steps steps;
     struct monitors monitors;
     struct event_list events;
+    struct guests *guests; /* the emulated machines; NULL for none */
     struct runner runner;
     bool runner_open, monitors_open, steps_open;
     struct run_result result;

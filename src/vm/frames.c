@@ -74,24 +74,28 @@ void vm_frames_done(struct vm_frames *f)
     f->at = 0;
 }
 
-void vm_usage_put(struct strbuf *out, const struct rusage *u)
+void vm_usage_put(struct strbuf *out, uint64_t wall_ns, const struct rusage *u)
 {
-    strbuf_printf(out, "%" PRIu64 " %" PRIu64 " %ld %ld %ld %ld %ld", timeval_ns(u->ru_utime),
-                  timeval_ns(u->ru_stime), u->ru_maxrss, u->ru_minflt, u->ru_majflt, u->ru_nvcsw,
-                  u->ru_nivcsw);
+    strbuf_printf(out, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %ld %ld %ld %ld %ld", wall_ns,
+                  timeval_ns(u->ru_utime), timeval_ns(u->ru_stime), u->ru_maxrss, u->ru_minflt,
+                  u->ru_majflt, u->ru_nvcsw, u->ru_nivcsw);
 }
 
 bool vm_usage_parse(const char *text, size_t length, struct vm_usage *ret)
 {
     CLEANUP(memory_freep) char *line = memory_strndup(text, length);
-    struct vm_usage u;
-    int fields = sscanf(
-        line, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
-        &u.user_ns, &u.sys_ns, &u.rss_kib_max, &u.minor_faults, &u.major_faults,
-        &u.voluntary_switches, &u.involuntary_switches);
-    if (fields == 7)
-        *ret = u;
-    return fields == 7;
+    uint64_t n[8];
+    int used = 0;
+    for (size_t i = 0; i < ARRAY_COUNT(n); i++) {
+        int more = 0;
+        if (sscanf(line + used, "%" SCNu64 "%n", &n[i], &more) != 1)
+            return false;
+        used += more;
+    }
+    if (line[used])
+        return false;
+    *ret = (struct vm_usage){n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7]};
+    return true;
 }
 
 void vm_counts_put(struct strbuf *out, const char *name, const char *why,

@@ -65,11 +65,11 @@ void vm_frames_done(struct vm_frames *f);
 
 /* What the kernel says of a command that ended there. */
 struct vm_usage {
-    uint64_t user_ns, sys_ns, rss_kib_max;
+    uint64_t wall_ns, user_ns, sys_ns, rss_kib_max;
     uint64_t minor_faults, major_faults, voluntary_switches, involuntary_switches;
 };
 
-void vm_usage_put(struct strbuf *out, const struct rusage *usage);
+void vm_usage_put(struct strbuf *out, uint64_t wall_ns, const struct rusage *usage);
 bool vm_usage_parse(const char *text, size_t length, struct vm_usage *ret);
 
 struct vm_count {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* See guest.h: running commands, and counting what they do. */
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "vm/guest_internal.h"
@@ -200,6 +201,7 @@ static void send_counts(const struct guest *g, const struct event_list *events,
 static void run_counted(const struct guest *g, struct job *j, const struct event_list *events,
                         const struct counters *counters)
 {
+    uint64_t start_ns = clock_now_ns();
     pid_t pid = fork();
     if (pid == 0)
         execute(j);
@@ -209,8 +211,9 @@ static void run_counted(const struct guest *g, struct job *j, const struct event
     }
     struct rusage usage = {0};
     int status = attend(g, pid, -1, -1, &usage);
+    uint64_t wall_ns = clock_now_ns() - start_ns;
     CLEANUP(strbuf_done) struct strbuf text = {0};
-    vm_usage_put(&text, &usage);
+    vm_usage_put(&text, wall_ns, &usage);
     send_file(g, "out", j->out, VM_FRAME_MAX / 4);
     send_file(g, "err", j->err, VM_FRAME_MAX / 4);
     send_file(g, "metrics", j->metrics, METRICS_BYTES_MAX);

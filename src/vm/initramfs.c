@@ -43,16 +43,21 @@ int vm_files_add_program(struct vm_files *files, const struct vm_arch *arch, con
     int r = vm_arch_check_program(arch, path, err);
     if (r < 0)
         return r;
-    CLEANUP(memory_freep) char *guest = memory_printf("/bin/%s", base_name(path));
+    /* Another program of that name gets a folder of its own. */
     size_t found = 0;
-    while (found < files->count && !str_eq(files->items[found].guest, guest))
-        found++;
-    if (found < files->count && !str_eq(files->items[found].host, path))
-        return error_set(err, -EEXIST, "%s and %s would both be %s in the machine", path,
-                         files->items[found].host, guest);
-    if (found == files->count)
-        ARRAY_PUSH(files->items, files->count, files->capacity) =
-            (struct vm_file){.host = memory_strdup(path), .guest = memory_strdup(guest)};
+    for (unsigned turn = 1;; turn++) {
+        CLEANUP(memory_freep)
+        char *guest = turn == 1 ? memory_printf("/bin/%s", base_name(path))
+                                : memory_printf("/bin/%u/%s", turn, base_name(path));
+        found = 0;
+        while (found < files->count && !str_eq(files->items[found].guest, guest))
+            found++;
+        if (found == files->count)
+            ARRAY_PUSH(files->items, files->count, files->capacity) =
+                (struct vm_file){.host = memory_strdup(path), .guest = memory_strdup(guest)};
+        if (str_eq(files->items[found].host, path))
+            break;
+    }
     if (ret_guest)
         *ret_guest = files->items[found].guest;
     return 0;

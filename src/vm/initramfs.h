@@ -21,7 +21,8 @@ struct vm_files {
 /* "HOST[:GUEST]"; without GUEST it goes to /bin/NAME.  HOST is relative to the folder (NULL for the
  * current one) and must be there. */
 int vm_files_add(struct vm_files *files, const char *word, const char *folder, struct error *err);
-/* A program that is to run: checked, and put at /bin/NAME.  ret_guest (may be NULL) stays the
+/* A program that is to run: checked, and put at /bin/NAME, or /bin/2/NAME when that is
+ * another one.  ret_guest (may be NULL) stays the
  * list's. */
 int vm_files_add_program(struct vm_files *files, const struct vm_arch *arch, const char *path,
                          const char **ret_guest, struct error *err);
