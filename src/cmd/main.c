@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "cmd/cmd.h"
 #include "config.h"
+#include "vm/guest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,7 @@ const struct verb *const verbs[] = {
     &verb_events,
     &verb_record,
     &verb_doctor,
+    &verb_vm,
     /* experiments */
     &verb_run,
     &verb_compare,
@@ -141,6 +143,8 @@ static void occupy_standard_streams(void)
 
 int main(int argc, char **argv)
 {
+    if (vm_guest_is(argv))
+        vm_guest_serve();
     occupy_standard_streams();
     if (argc < 2)
         return print_help(stderr);

@@ -285,6 +285,15 @@ static void deal(struct loader *l)
                      d->starts[c + 1] - d->starts[c]);
 }
 
+void dataset_take_environment(struct dataset *d, const char *json)
+{
+    static const char key[] = "\"emulated\":";
+    const char *found = strstr(json, key);
+    const char *text = found ? strchr(found + sizeof(key) - 1, '"') : NULL;
+    if (text)
+        d->emulated = memory_strndup(text + 1, strcspn(text + 1, "\""));
+}
+
 int dataset_load(struct dataset *d, struct store *store, int64_t experiment, struct error *err)
 {
     *d = (struct dataset){0};
@@ -305,6 +314,9 @@ int dataset_load(struct dataset *d, struct store *store, int64_t experiment, str
         r = load_values(&l, sql, err);
     if (r == 0)
         store_document(store, experiment, "subject", &d->subject, NULL);
+    CLEANUP(memory_freep) char *environment = NULL;
+    if (r == 0 && store_document(store, experiment, "environment", &environment, NULL) == 0)
+        dataset_take_environment(d, environment);
     if (r == 0) {
         add_zeros(&l);
         deal(&l);
@@ -320,6 +332,7 @@ void dataset_done(struct dataset *d)
 {
     store_experiment_done(&d->experiment);
     free(d->subject);
+    free(d->emulated);
     free(d->by_label);
     for (size_t c = 0; c < d->cell_count; c++) {
         free(d->cells[c].label);

@@ -269,6 +269,8 @@ static int read_set(struct embedded *e, const json_t *set, struct error *err)
     *t = (struct embedded_documents){text_of(set, "machine"), text_of(set, "environment"),
                                      text_of(set, "spec")};
     read_experiment(&d->experiment, set);
+    if (t->environment)
+        dataset_take_environment(d, t->environment);
     size_t at, capacity = 0;
     const json_t *item;
     json_array_foreach(json_object_get(set, "factors"), at, item) if (json_is_string(item))

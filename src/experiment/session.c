@@ -84,7 +84,7 @@ static int read_plan(struct session *s, struct error *err)
         r = matrix_select(&s->matrix, o->cells, s->kept, err);
     for (size_t c = 0; r == 0 && c < s->matrix.count; c++)
         s->kept_count += s->kept[c];
-    s->headline = memory_strdup("wall");
+    s->headline = memory_strdup(session_default_headline(&s->spec));
     for (size_t m = 0; r == 0 && m < s->spec.metric_count; m++)
         if (s->spec.metrics[m].headline) {
             free(s->headline);
@@ -116,11 +116,16 @@ static int open_instruments(struct session *s, struct error *err)
     if (r < 0)
         return r;
     s->steps_open = true;
-    r = monitors_open(&s->monitors, s->spec.monitors, s->spec.monitor_count, MONITOR_READS,
-                      s->spec.monitor_interval_ns, err);
+    r = monitors_open(&s->monitors, s->spec.monitors, s->guests ? 0 : s->spec.monitor_count,
+                      MONITOR_READS, s->spec.monitor_interval_ns, err);
     if (r < 0)
         return r;
     s->monitors_open = true;
+    if (s->guests) { /* which count for themselves */
+        r = runner_open(&s->runner, &s->events, err);
+        s->runner_open = r == 0;
+        return r;
+    }
     if (s->monitors.missing.length)
         strbuf_printf(&s->notes, "not on this machine: %s\n", strbuf_text(&s->monitors.missing));
     r = session_open_watchers(s, err);
@@ -170,6 +175,8 @@ int session_open(struct session *s, const struct session_options *options, struc
                 r = fill_cell(s, c, err);
         }
     }
+    if (r == 0 && !options->dry_run)
+        r = session_open_guests(s, err);
     if (r == 0 && !options->dry_run)
         r = store_open(&s->store, store_place(options->db), SQL_CREATE, err);
     if (r == 0 && !options->dry_run)
@@ -327,6 +334,7 @@ int session_run(struct session *s, struct error *err)
 {
     s->started_ns = clock_now_ns();
     int r = run_all(s, err);
+    session_note_left_out(s);
     s->end = r == 0 ? SESSION_DONE : r == -EINTR ? SESSION_STOPPED : SESSION_FAILED;
     static const char *const states[] = {"done", "stopped", "failed"};
     struct error ignored;
@@ -347,6 +355,7 @@ void session_close(struct session *s)
         runner_done(&s->runner);
     event_list_done(&s->events);
     run_result_done(&s->result);
+    session_close_guests(s);
     session_lift_limits(s);
     for (size_t c = 0; s->cells && c < s->matrix.count; c++) {
         struct session_cell *cell = &s->cells[c];

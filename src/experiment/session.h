@@ -23,6 +23,7 @@
 #include "experiment/steps.h"
 
 struct session;
+struct guests;
 
 struct session_options {
     const char *spec_path;
@@ -86,6 +87,7 @@ struct session {
     bool watch_profile;        /* the same for perf-profile */
     struct run_result watched; /* of such a run */
     struct event_list events;
+    struct guests *guests; /* the emulated machines; NULL for none */
     struct runner runner;
     bool runner_open, monitors_open, traces_open, traces_failed, steps_open;
     struct run_result result;

@@ -25,7 +25,7 @@ static char *headline_text(const struct spec *s)
         if (s->metrics[i].headline)
             strbuf_printf(&text, "%s\n", s->metrics[i].name);
     if (!text.length)
-        strbuf_puts(&text, "wall\n");
+        strbuf_printf(&text, "%s\n", session_default_headline(s));
     return text.data;
 }
 

@@ -47,6 +47,21 @@ bool session_watches(const struct session *s);
 void session_watch(struct session *s, size_t cell, uint64_t round, session_value_fn *put,
                    void *context);
 
+/* Cells that run in emulated machines: see guests.h. */
+int session_open_guests(struct session *s, struct error *err);
+void session_close_guests(struct session *s);
+/* Runs a cell's command, perhaps behind other words, in the machine of its kernel. */
+int session_run_in_guest(struct session *s, size_t cell, const struct hole_values *values,
+                         char *const *before, size_t padding_bytes, struct run_result *result,
+                         struct error *err);
+/* What the last run there counted. */
+void session_give_counts(struct session *s, size_t cell, session_value_fn *put, void *context);
+/* Whether a metric is a time of an emulated machine: then it is noted and not kept. */
+bool session_drops_unit(const struct session *s, size_t cell, const char *name, const char *unit);
+void session_note_left_out(struct session *s);
+/* The metric that decides where the spec names none. */
+const char *session_default_headline(const struct spec *spec);
+
 /* Texts that are kept with an experiment. */
 char *session_environment_json(const struct session *s);
 char *session_machine_json(void);

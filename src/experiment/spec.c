@@ -314,6 +314,7 @@ static const struct spec_key keys[] = {
     {"cpus", read_cpus, true},
     {"nice", read_nice, true},
     {"cgroup", read_cgroup, true},
+    {"vm", spec_read_vm, true},
     {"seed", read_seed, false},
     {"allow_failures", read_allow_failures, true},
     {"quick", read_quick, false},
@@ -383,7 +384,8 @@ static int check_whole(struct spec_reader *r)
         return error_set(r->err, -EINVAL, "%s: 'command' is missing", s->file);
     if (!s->rounds)
         s->rounds = ROUNDS_DEFAULT;
-    return holes_check(s, r->err);
+    int code = spec_check_vm(r);
+    return code < 0 ? code : holes_check(s, r->err);
 }
 
 static char *folder_of(struct arena *arena, const char *path)
@@ -403,6 +405,7 @@ int spec_parse(struct spec *s, const char *file, const char *text, size_t length
                        .attempts = 1,
                        .warmup = 1,
                        .vary_layout = true,
+                       .kernel_factor = SPEC_NO_FACTOR,
                        .profile = PROFILE_NONE,
                        .monitor_interval_ns = MONITOR_INTERVAL_NS};
     s->file = arena_strdup(&s->arena, file);

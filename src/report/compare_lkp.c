@@ -240,5 +240,7 @@ void report_compare_lkp(struct strbuf *out, const struct compare_view *v)
         }
         strbuf_puts(out, "\n");
     }
+    if (report_compare_emulated(c))
+        strbuf_printf(out, "%s\n", report_compare_emulated(c));
     free(lines);
 }

@@ -25,6 +25,15 @@ static bool is_small(const struct compare_row *row)
     return str_eq(row->kind, "monitor") && fabs(change) < SMALL_CHANGE;
 }
 
+const char *report_compare_emulated(const struct compare *c)
+{
+    if (c->base->emulated && c->new->emulated)
+        return c->base->emulated;
+    return c->base->emulated || c->new->emulated
+               ? "one side was emulated, the other was not: only counts of the same kind compare"
+               : NULL;
+}
+
 bool report_compare_shows(const struct compare_view *v, const struct compare_row *row)
 {
     if (v->only && !strstr(row->name, v->only))
@@ -269,6 +278,8 @@ void report_compare_text(struct strbuf *out, const struct compare_view *v)
         add_pair_rows(&t, v, p);
     put_table(out, &t, v->colour);
     put_footer(out, v);
+    if (report_compare_emulated(c))
+        strbuf_printf(out, "%s\n", report_compare_emulated(c));
 }
 
 void report_compare_markdown(struct strbuf *out, const struct compare_view *v)
@@ -294,4 +305,6 @@ void report_compare_markdown(struct strbuf *out, const struct compare_view *v)
                       c->pairs[row->pair].label[0] ? ", " : "", c->pairs[row->pair].label,
                       row->headline ? row->verdict.text : "");
     }
+    if (report_compare_emulated(c))
+        strbuf_printf(out, "\n%s\n", report_compare_emulated(c));
 }
