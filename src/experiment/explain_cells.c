@@ -113,6 +113,9 @@ static int take_measured(struct explain *e, const struct cell_pairs *pairs, size
         e->measured.wall[s] = costs.wall[s];
         e->measured.counts[s] = costs.counts[s];
         e->names[s] = memory_strdup(pairs->names[s]);
+        e->experiments[s] = pairs->d[s]->experiment.id;
+        e->uuids[s] = memory_strdup(pairs->d[s]->experiment.uuid);
+        e->cells[s] = memory_strdup(pairs->d[s]->cells[pairs->items[pair].cells[s]].label);
     }
     e->label = memory_strdup(pairs->items[pair].label);
     e->work = pairs->work ? memory_strdup(pairs->work) : NULL;
