@@ -71,7 +71,8 @@ int embedded_read(struct embedded *e, const char *text, size_t length, const cha
 /* Adds what `assay ab --json` wrote. */
 int embedded_read_ab(struct embedded *e, const char *text, size_t length, const char *name,
                      struct error *err);
-/* Either, by its content: -EINVAL when it is none of them. */
+/* Either, or what `assay explain --json` wrote, by its content: -EBADMSG when it is none of them or
+ * damaged. */
 int embedded_read_file(struct embedded *e, const char *path, struct error *err);
 
 /* For the readers: a dataset's columns from loose values. */

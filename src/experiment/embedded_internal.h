@@ -6,6 +6,9 @@
 #include "config.h"
 #include "experiment/embedded.h"
 
+/* Behind what is wrong with a page. */
+#define EMBEDDED_REMEDY "; copy the file again, or make the report anew with 'assay html'"
+
 #if HAVE_JANSSON
 #include <jansson.h>
 

@@ -27,8 +27,7 @@ uint64_t embedded_number(const json_t *object, const char *key)
 
 int embedded_damaged(struct error *err, const char *what)
 {
-    return error_set(err, -EINVAL,
-                     "the data is damaged: %s; make the report again with 'assay html'", what);
+    return error_set(err, -EINVAL, "the data is damaged: %s" EMBEDDED_REMEDY, what);
 }
 
 /* ---- profiles ---- */

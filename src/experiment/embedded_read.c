@@ -102,14 +102,17 @@ static int unpack(const char *text, size_t length, struct strbuf *json, struct e
     const char *at = find_element(text, length), *end = text + length;
     const char *from = at ? memchr(at, '>', (size_t)(end - at)) : NULL;
     if (!from)
-        return error_set(err, -EINVAL, "there is no data of assay in it");
+        return error_set(err, -EINVAL, "there is no data of assay in it" EMBEDDED_REMEDY);
     const char *to = memchr(from, '<', (size_t)(end - from));
     if (!to)
-        return error_set(err, -EINVAL, "the data is cut off");
+        return error_set(err, -EINVAL, "the data from byte %zu on is cut off" EMBEDDED_REMEDY,
+                         (size_t)(from + 1 - text));
     bool packed = memmem(at, (size_t)(from - at), "\"deflate\"", 9) != NULL;
     CLEANUP(strbuf_done) struct strbuf bytes = {0};
     if (!strbuf_get_base64(packed ? &bytes : json, from + 1, (size_t)(to - from - 1)))
-        return error_set(err, -EINVAL, "the data is damaged: no base64");
+        return error_set(err, -EINVAL,
+                         "the data from byte %zu on is damaged: no base64" EMBEDDED_REMEDY,
+                         (size_t)(from + 1 - text));
     if (!packed)
         return 0;
 #if HAVE_ZLIB
@@ -129,7 +132,11 @@ static int unpack(const char *text, size_t length, struct strbuf *json, struct e
     inflateEnd(&z);
     if (json->length >= UNPACKED_MAX)
         return error_set(err, -EFBIG, "the data is more than %u MiB", UNPACKED_MAX >> 20);
-    return r == Z_STREAM_END ? 0 : error_set(err, -EINVAL, "the data is damaged or cut off");
+    return r == Z_STREAM_END ? 0
+                             : error_set(err, -EINVAL,
+                                         "the data from byte %zu on is damaged or cut off after "
+                                         "%lu of its %zu bytes" EMBEDDED_REMEDY,
+                                         (size_t)(from + 1 - text), z.total_in, bytes.length);
 #else
     return error_set(err, -ENOTSUP, "the data is compressed, and assay was built without zlib");
 #endif
@@ -320,8 +327,9 @@ int embedded_read(struct embedded *e, const char *text, size_t length, const cha
     json_error_t where;
     json_t *root = json_loadb(strbuf_text(&json), json.length, 0, &where);
     if (!root)
-        return error_set(err, -EINVAL, "%s: the data is damaged: %s at byte %d", name, where.text,
-                         where.position);
+        return error_set(err, -EINVAL,
+                         "%s: the data is damaged: %s at byte %d of its JSON" EMBEDDED_REMEDY, name,
+                         where.text, where.position);
     r = read_root(e, root, err);
     json_decref(root);
     return r < 0 ? error_wrap(err, r, "%s", name) : 0;
@@ -351,11 +359,15 @@ int embedded_read_file(struct embedded *e, const char *path, struct error *err)
     int r = file_read(path, &text, err);
     if (r < 0)
         return r;
-    if (embedded_is_page(strbuf_text(&text), text.length))
-        return embedded_read(e, text.data, text.length, path, err);
-    if (is_explanation(strbuf_text(&text), text.length)) {
+    if (embedded_is_page(strbuf_text(&text), text.length)) {
+        r = embedded_read(e, text.data, text.length, path, err);
+    } else if (is_explanation(strbuf_text(&text), text.length)) {
         r = explanations_read(&e->explanations, text.data, text.length, err);
-        return r < 0 ? error_wrap(err, r, "%s", path) : 0;
+        if (r < 0)
+            error_wrap(err, r, "%s", path);
+    } else {
+        r = embedded_read_ab(e, strbuf_text(&text), text.length, path, err);
     }
-    return embedded_read_ab(e, strbuf_text(&text), text.length, path, err);
+    /* The command line was right, the file is not. */
+    return r == -EINVAL ? -EBADMSG : r;
 }
