@@ -157,6 +157,7 @@ int vr_cluster_parse(struct vr_cluster *c, const char *text, const char *path, s
     *c = (struct vr_cluster){0};
     vr_config_default(&c->config);
     c->config.replica_count = 0;
+    c->config.heartbeat_ns = 30 * NS_PER_MS; /* an idle replica wakes up as rarely as it can */
     CLEANUP(memory_freep) char *copy = memory_strdup(text);
     const char *key_file = NULL;
     int result = 0;

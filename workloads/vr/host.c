@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #define PROBES 8
+#define LEAST_WAIT_NS (50 * NS_PER_US)
 
 static uint64_t random_word(void)
 {
@@ -215,8 +216,13 @@ int vr_host_run(struct vr_host *h, const volatile sig_atomic_t *stop, struct err
         step(h, &turn);
         vr_disk_kick(&h->disk, now(h));
         uint64_t deadline_ns = vr_deadline_ns(h->core), disk_ns = vr_disk_deadline_ns(&h->disk);
+        if (disk_ns < deadline_ns)
+            deadline_ns = disk_ns;
+        /* A time that has passed already is no reason to go round without end. */
+        if (deadline_ns < h->now_ns + LEAST_WAIT_NS)
+            deadline_ns = h->now_ns + LEAST_WAIT_NS;
         h->now_ns = 0;
-        int result = vr_io_turn(&h->io, disk_ns < deadline_ns ? disk_ns : deadline_ns, err);
+        int result = vr_io_turn(&h->io, deadline_ns, err);
         if (result)
             return result;
     }
