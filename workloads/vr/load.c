@@ -14,8 +14,8 @@
 
 struct worker {
     struct vr_caller caller;
-    uint64_t begun_ns, sent_ns; /* when the request was due; when it was sent last */
-    uint64_t backlog_due_ns;    /* open loop: the first request that waits for this client */
+    uint64_t due_ns, begun_ns, sent_ns; /* when the request was due, sent first, sent last */
+    uint64_t backlog_due_ns; /* open loop: the first request that waits for this client */
     uint32_t backlog;
     uint32_t opcode, key;
     uint64_t value, expect;
@@ -126,7 +126,8 @@ static void issue(struct load *l, uint32_t index, uint64_t due_ns)
 {
     struct worker *w = &l->workers[index];
     choose_operation(l, w);
-    w->begun_ns = due_ns;
+    w->due_ns = due_ns;
+    w->begun_ns = l->now_ns;
     l->issued++;
     if (w->opcode == VR_OP_NULL) {
         vr_caller_request(&w->caller, VR_OP_NULL, l->payload, (uint32_t)l->s->payload_bytes);
@@ -208,7 +209,7 @@ static void replied(struct load *l, struct worker *w, const struct vr_reply *rep
         return;
     l->r->done++;
     l->r->failed += reply->status != VR_OK;
-    vr_hist_add(&l->r->hist, l->now_ns - w->begun_ns, 1);
+    vr_hist_add(&l->r->hist, l->now_ns - w->due_ns, 1);
 }
 
 static void begin_session(struct load *l, uint32_t index)
