@@ -107,7 +107,10 @@ class Cluster:
             status = self.status()
             return (all(s["state"] in ("primary", "backup") for s in status) and
                     len({s["commit"] for s in status}) == 1 and status)
-        return until(same, "all replicas alike")
+        try:
+            return until(same, "all replicas alike")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{json.dumps(self.status())}")
 
     def load(self, *options, name="history"):
         return subprocess.Popen([PROGRAM, "client", "--config", "cluster.conf", "--op", "mixed",
