@@ -356,11 +356,16 @@ void vr_step(struct vr_replica *r, const struct vr_event *event, struct vr_updat
 
 uint64_t vr_deadline_ns(const struct vr_replica *r)
 {
-    if (r->state == VR_NORMAL && !vr_is_primary(r) && !r->ok_owed && !r->holes &&
-        r->op >= r->commit_max && !r->arriving_active && !r->retry_writes &&
-        r->wanted[r->config.index] <= r->view)
-        return r->primary_heard_ns + r->config.timeout_ns;
-    if (vr_is_primary(r) && r->commit == r->op && !r->retry_writes)
-        return r->heartbeat_due_ns;
-    return r->now_ns + r->config.heartbeat_ns / 4;
+    uint64_t due = r->now_ns + 3600 * NS_PER_S;
+    if (r->retry_writes)
+        due = r->now_ns + r->config.heartbeat_ns / 4;
+    due = vr_min(due, vr_view_deadline_ns(r));
+    due = vr_min(due, vr_fetch_deadline_ns(r));
+    if (r->arriving_active && r->arriving_got < r->arriving.size)
+        due = vr_min(due, r->state_due_ns);
+    if (r->ok_owed || (vr_is_primary(r) && r->queue_count))
+        due = vr_min(due, r->now_ns + r->config.heartbeat_ns / 4);
+    if (vr_is_primary(r)) /* what cannot leave because of the disk waits for the disk */
+        due = vr_min(due, vr_max(r->heartbeat_due_ns, r->now_ns + r->config.heartbeat_ns / 8));
+    return due;
 }

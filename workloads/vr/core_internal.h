@@ -74,6 +74,7 @@ void vr_send_prepare(struct vr_replica *r, struct vr_update *u, uint8_t to, uint
 void vr_normal_turn(struct vr_replica *r, struct vr_update *u);
 void vr_primary_commit(struct vr_replica *r);
 void vr_fetch(struct vr_replica *r, struct vr_update *u);
+uint64_t vr_fetch_deadline_ns(const struct vr_replica *r);
 
 /* execute.c */
 void vr_execute(struct vr_replica *r, struct vr_update *u);
@@ -102,6 +103,7 @@ void vr_send_start_view(struct vr_replica *r, struct vr_update *u, uint8_t to, u
 void vr_ask_view(struct vr_replica *r, struct vr_update *u, uint8_t to);
 void vr_view_turn(struct vr_replica *r, struct vr_update *u);
 void vr_view_progress(struct vr_replica *r, struct vr_update *u);
+uint64_t vr_view_deadline_ns(const struct vr_replica *r);
 
 /* install.c */
 void vr_install_begin(struct vr_replica *r, uint8_t source, const struct vr_log_end *end);

@@ -151,6 +151,7 @@ static void primary_turn(struct vr_replica *r, struct vr_update *u)
 {
     if (!quorum_heard(r)) {
         vr_view_want(r, r->view + 1);
+        r->heartbeat_due_ns = r->now_ns + r->config.heartbeat_ns;
         return;
     }
     while (r->queue_count && r->op - r->commit_max < r->config.pipeline &&
@@ -282,20 +283,33 @@ static void ask_prepares(struct vr_replica *r, struct vr_update *u, uint8_t to, 
     m->header.commit = last;
 }
 
-/* Asks for what is missing, of the primary or of the log that is being taken over. */
-void vr_fetch(struct vr_replica *r, struct vr_update *u)
+/* The first op that is missing, and the last that is worth asking for. */
+static uint64_t missing(const struct vr_replica *r, uint64_t *ret_last)
 {
-    uint64_t need = 0, last = 0;
+    uint64_t need = 0;
     if (r->state == VR_NORMAL && !vr_is_primary(r)) {
         need = vr_first_hole(r);
-        last = vr_max(vr_max(r->commit_max, r->fetch_upto), need);
-        if (!need && last > r->op)
+        *ret_last = vr_max(vr_max(r->commit_max, r->fetch_upto), need);
+        if (!need && *ret_last > r->op)
             need = r->op + 1;
     } else if (r->install.active) {
         need = vr_install_need(r);
-        last = r->install.end.op;
+        *ret_last = r->install.end.op;
     }
-    if (!need || r->arriving_active || need > vr_log_limit(r) || r->now_ns < r->fetch_due_ns)
+    return r->arriving_active || need > vr_log_limit(r) ? 0 : need;
+}
+
+uint64_t vr_fetch_deadline_ns(const struct vr_replica *r)
+{
+    uint64_t last = 0;
+    return missing(r, &last) ? r->fetch_due_ns : UINT64_MAX;
+}
+
+/* Asks for what is missing, of the primary or of the log that is being taken over. */
+void vr_fetch(struct vr_replica *r, struct vr_update *u)
+{
+    uint64_t last = 0, need = missing(r, &last);
+    if (!need || r->now_ns < r->fetch_due_ns)
         return;
     r->fetch_due_ns = r->now_ns + r->config.heartbeat_ns / 4;
     if (r->state == VR_NORMAL) {

@@ -34,7 +34,7 @@ bool sim_chance(struct sim *s, unsigned thousandths)
     return thousandths && sim_below(s, 1000) < thousandths;
 }
 
-void sim_trace(struct sim *s, const char *format, ...)
+void sim_trace_line(struct sim *s, const char *format, ...)
 {
     char *line = s->lines[s->line_count++ % SIM_TRACE_LINES];
     int head = snprintf(line, SIM_TRACE_WIDTH, "%12.3f ms  ", (double)s->now_ns / 1e6);
@@ -112,6 +112,10 @@ static void dispatch(struct sim *s, struct sim_event *e)
     bool to_replica = e->kind == SIM_PACKET || e->kind == SIM_TURN || e->kind == SIM_DISK;
     if (to_replica && r->up && r->paused_until_ns > s->now_ns) {
         e->at_ns = r->paused_until_ns;
+        if (e->kind == SIM_TURN && r->turn_order == e->order) {
+            r->turn_order = s->order;
+            r->turn_at_ns = e->at_ns;
+        }
         sim_push(s, *e);
         e->bytes = NULL;
         return;
@@ -124,9 +128,7 @@ static void dispatch(struct sim *s, struct sim_event *e)
         sim_client_packet(s, e->bytes, e->size);
         break;
     case SIM_TURN:
-        if (r->up && r->life == e->life && r->turn_at_ns == e->at_ns)
-            r->turn_at_ns = 0;
-        if (r->up && r->life == e->life)
+        if (r->up && r->life == e->life && r->turn_order == e->order)
             sim_replica_step(s, e->to, &(struct vr_event){.kind = VR_EVENT_TURN});
         break;
     case SIM_DISK:
@@ -257,21 +259,29 @@ static void teardown(struct sim *s)
     sim_oracle_done(s);
 }
 
-void sim_run(const struct sim_options *options, struct sim_result *ret_result, struct strbuf *out)
+static void run_once(const struct sim_options *options, struct sim_result *result,
+                     struct strbuf *lines)
 {
     struct sim *s = memory_zalloc(1, sizeof(*s));
-    *ret_result = (struct sim_result){0};
+    *result = (struct sim_result){0};
     s->options = *options;
-    s->result = ret_result;
-    s->lines = memory_zalloc(SIM_TRACE_LINES, sizeof(*s->lines));
+    s->result = result;
+    if (lines)
+        s->lines = memory_zalloc(SIM_TRACE_LINES, sizeof(*s->lines));
     setup(s);
     run(s);
-    if (ret_result->failed) {
-        uint64_t first = s->line_count > SIM_TRACE_LINES ? s->line_count - SIM_TRACE_LINES : 0;
-        for (uint64_t i = first; i < s->line_count; i++)
-            strbuf_printf(out, "%s\n", s->lines[i % SIM_TRACE_LINES]);
-    }
+    uint64_t first = s->line_count > SIM_TRACE_LINES ? s->line_count - SIM_TRACE_LINES : 0;
+    for (uint64_t i = first; lines && i < s->line_count; i++)
+        strbuf_printf(lines, "%s\n", s->lines[i % SIM_TRACE_LINES]);
     teardown(s);
     free(s->lines);
     free(s);
+}
+
+void sim_run(const struct sim_options *options, struct sim_result *ret_result, struct strbuf *out)
+{
+    CLEANUP(strbuf_done) struct strbuf unused = {0};
+    run_once(options, ret_result, options->trace ? &unused : NULL);
+    if (ret_result->failed && !options->trace)
+        run_once(options, ret_result, out);
 }

@@ -49,7 +49,7 @@ struct sim_replica {
     unsigned char *disk;
     bool up, bad_disk, was_recovering;
     uint32_t life;
-    uint64_t paused_until_ns, turn_at_ns, down_until_ns;
+    uint64_t paused_until_ns, turn_at_ns, turn_order, down_until_ns;
     uint64_t clock_offset_ns;
     double clock_rate;
     uint64_t disk_fails_until_ns;
@@ -126,7 +126,9 @@ uint64_t sim_below(struct sim *s, uint64_t limit);
 bool sim_chance(struct sim *s, unsigned thousandths);
 void sim_push(struct sim *s, struct sim_event event);
 void sim_fail(struct sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void sim_trace(struct sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Lines are made only in a run that is told: a seed that fails runs again for them. */
+void sim_trace_line(struct sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define sim_trace(s, ...) ((s)->lines ? sim_trace_line(s, __VA_ARGS__) : (void)0)
 
 /* sim_net.c */
 void sim_send(struct sim *s, uint8_t from, uint8_t to, const void *bytes, size_t size);

@@ -44,6 +44,7 @@ void sim_replica_turn_soon(struct sim *s, uint8_t index)
     if (r->turn_at_ns > s->now_ns && r->turn_at_ns <= at)
         return;
     r->turn_at_ns = at;
+    r->turn_order = s->order;
     sim_push(s, (struct sim_event){.at_ns = at, .kind = SIM_TURN, .to = index, .life = r->life});
 }
 
@@ -53,7 +54,8 @@ static void act(struct sim *s, uint8_t index)
     struct vr_update *u = &s->update;
     for (uint32_t i = 0; i < u->message_count; i++) {
         struct outgoing out = {s, index};
-        trace_message(s, index, &u->messages[i]);
+        if (s->lines)
+            trace_message(s, index, &u->messages[i]);
         vr_packets_send(&r->packets, &u->messages[i], send_datagram, &out);
     }
     for (uint32_t i = 0; i < u->write_count; i++)

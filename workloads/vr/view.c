@@ -300,3 +300,16 @@ void vr_view_progress(struct vr_replica *r, struct vr_update *u)
     if (r->install.active)
         vr_install_progress(r, u);
 }
+
+/* When vr_view_turn has something to do: a timer runs out, or a wish is to be said again. */
+uint64_t vr_view_deadline_ns(const struct vr_replica *r)
+{
+    uint64_t due = UINT64_MAX;
+    if (r->state == VR_NORMAL && !vr_is_primary(r) && r->wanted[r->config.index] <= r->view)
+        due = r->primary_heard_ns + patience_ns(r) + 1;
+    if (r->state == VR_VIEW_CHANGE)
+        due = r->change_begun_ns + 2 * patience_ns(r) + 1;
+    if (r->state != VR_NORMAL || r->wanted[r->config.index] > r->view)
+        due = vr_min(due, r->resend_due_ns);
+    return due;
+}
