@@ -150,7 +150,8 @@ static struct vr_durable wanted(const struct vr_replica *r)
                            .log_view = r->log_view,
                            .view_op = r->view_op,
                            .view_checksum = r->view_checksum,
-                           .uncertain = r->uncertain};
+                           .uncertain = r->uncertain,
+                           .group = r->group};
     if (r->config.in_memory)
         return d;
     d.checkpoint_op = r->newest.op;
@@ -176,6 +177,7 @@ static bool settled(const struct vr_replica *r)
     const struct vr_durable *d = &r->durable;
     return d->view == r->view && d->log_view == r->log_view && d->view_op == r->view_op &&
            d->view_checksum == r->view_checksum && d->uncertain == r->uncertain && !d->fresh &&
+           d->group.first_view == r->group.first_view &&
            (d->checkpoint_op == r->newest.op || r->config.in_memory);
 }
 
