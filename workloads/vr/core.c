@@ -121,8 +121,6 @@ struct vr_replica *vr_replica_new(const struct vr_config *config, const struct v
     r->view_checksum = image->durable.view_checksum;
     struct vr_group first = vr_group_first(config);
     r->executed = first;
-    if (config->joins && image->durable.fresh)
-        first.members = VR_GROUP_NONE;
     vr_group_set(r, image->durable.group.members ? &image->durable.group : &first);
     bool certain = !image->uncertain && load_checkpoint(r, image);
     if (image->uncertain)

@@ -33,7 +33,10 @@
 struct vr_config {
     uint32_t cluster;
     uint8_t replica_count, index; /* how many the group had at the beginning: 0 to count - 1 */
-    bool joins;     /* formatted to be added to a group; index may be any below VR_NODES_MAX */
+    /* Formatted to be added to a group, later than in this epoch: a number that was in the group
+     * before, on another disk, must not meet again what it promised then. */
+    bool joins;
+    uint32_t joins_after;
     bool in_memory; /* entries are not written; only the view is */
     uint32_t slots, checkpoint_every;
     uint32_t pipeline;    /* batches in flight */

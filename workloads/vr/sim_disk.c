@@ -17,6 +17,7 @@ void sim_disk_format(struct sim *s, uint8_t index)
     struct vr_config config = s->config;
     config.index = index;
     config.joins = r->joins;
+    config.joins_after = r->joins_after;
     vr_store_init(&r->store, &config, SIM_SECTOR);
     r->disk = memory_zalloc(1, r->store.total_bytes);
     r->body_fault = memory_zalloc(config.slots, sizeof(bool));

@@ -48,6 +48,7 @@ struct sim_replica {
     struct vr_packets packets;
     unsigned char *disk;
     bool up, bad_disk, joins;
+    uint32_t joins_after;
     uint32_t life;
     uint64_t paused_until_ns, turn_at_ns, turn_order, down_until_ns;
     uint64_t clock_offset_ns;

@@ -137,6 +137,7 @@ void sim_replica_start(struct sim *s, uint8_t index)
     struct vr_config config = s->config;
     config.index = index;
     config.joins = r->joins;
+    config.joins_after = r->joins_after;
     r->core = vr_replica_new(&config, &loaded.image, sim_random(s), sim_local_ns(s, r));
     struct observer *observer = memory_alloc(sizeof(*observer));
     *observer = (struct observer){s, index};
@@ -158,6 +159,7 @@ void sim_replica_renew(struct sim *s, uint8_t index)
     struct sim_replica *r = &s->replicas[index];
     s->result->count[SIM_WIPED]++;
     sim_trace(s, "%u: has left; its disk is wiped", index);
+    r->joins_after = (uint32_t)vr_epoch_of(r->core->view);
     sim_replica_crash(s, index);
     sim_disk_done_with(s, index);
     r->joins = true;
