@@ -77,7 +77,8 @@ static int run_cell(void *context, unsigned side, struct runner *runner, char *c
     const char *label = d->cells[v->pairs->items[v->pair].cells[side]].label;
     for (size_t c = 0; c < s->matrix.count; c++)
         if (s->kept[c] && str_eq(s->matrix.cells[c].label, label))
-            return session_run_again(s, c, v->round++, runner, before, result, err);
+            return session_run_again(s, c, v->round++, runner,
+                                     &(struct session_again){.before = before}, result, err);
     return error_set(err, -ENOENT, "the spec has no cell %s", label);
 }
 

@@ -74,6 +74,9 @@ static int read_plan(struct session *s, struct error *err)
         r = matrix_make(&s->matrix, &s->spec, err);
     if (r < 0)
         return r;
+    r = spec_add_monitors(&s->spec, o->monitors, o->monitor_count, err);
+    if (r < 0)
+        return r;
     s->kept = memory_zalloc(s->matrix.count, sizeof(*s->kept));
     for (size_t c = 0; c < s->matrix.count; c++)
         s->kept[c] = true;
@@ -100,6 +103,8 @@ static int read_plan(struct session *s, struct error *err)
     CLEANUP(strbuf_done) struct strbuf selection = {0};
     strbuf_printf(&selection, "%s%s%s", o->quick ? "quick" : "", o->cells ? " cells=" : "",
                   o->cells ? o->cells : "");
+    for (size_t i = 0; i < o->monitor_count; i++)
+        strbuf_printf(&selection, " monitor=%s", o->monitors[i]);
     s->selection = memory_strdup(strbuf_text(&selection));
     return r;
 }
@@ -112,18 +117,18 @@ static int open_instruments(struct session *s, struct error *err)
         return r;
     s->steps_open = true;
     r = monitors_open(&s->monitors, s->spec.monitors, s->guests ? 0 : s->spec.monitor_count,
-                      s->spec.monitor_interval_ns, err);
+                      MONITOR_READS, s->spec.monitor_interval_ns, err);
     if (r < 0)
         return r;
     s->monitors_open = true;
-    if (s->guests) { /* which count for themselves */
-        r = runner_open(&s->runner, &s->events, err);
-        s->runner_open = r == 0;
-        return r;
-    }
     if (s->monitors.missing.length)
         strbuf_printf(&s->notes, "not on this machine: %s\n", strbuf_text(&s->monitors.missing));
-    if (str_eq(s->spec.counters, "default"))
+    r = session_open_watchers(s, err);
+    if (r < 0)
+        return r;
+    if (s->guests)
+        r = 0; /* they count for themselves */
+    else if (str_eq(s->spec.counters, "default"))
         event_list_default(&s->events, false, 0);
     else if (s->spec.counters[0])
         r = event_list_parse(&s->events, s->spec.counters, err);
@@ -342,6 +347,7 @@ void session_close(struct session *s)
         steps_done(&s->steps);
     if (s->monitors_open)
         monitors_done(&s->monitors);
+    session_close_watchers(s);
     if (s->runner_open)
         runner_done(&s->runner);
     event_list_done(&s->events);

@@ -93,6 +93,31 @@ static int read_monitor_names(struct spec_reader *r, const struct tree *value)
     return code;
 }
 
+int spec_add_monitors(struct spec *s, const char *const *names, size_t count, struct error *err)
+{
+    const char **all = arena_alloc(&s->arena, (s->monitor_count + count) * sizeof(*all));
+    size_t total = 0;
+    for (; total < s->monitor_count; total++)
+        all[total] = s->monitors[total];
+    for (size_t i = 0; i < count; i++) {
+        bool there = false;
+        for (size_t k = 0; k < total && !there; k++)
+            there = str_eq(all[k], names[i]);
+        if (!monitor_find(names[i])) {
+            const char *known[MONITORS_MAX];
+            CLEANUP(strbuf_done) struct strbuf near = {0};
+            str_nearest(names[i], known, monitor_names(known), 3, &near);
+            return error_set(err, -EINVAL, "there is no monitor '%s'%s%s", names[i],
+                             near.length ? "; near: " : "", strbuf_text(&near));
+        }
+        if (!there)
+            all[total++] = names[i];
+    }
+    s->monitors = all;
+    s->monitor_count = total;
+    return 0;
+}
+
 static int read_monitors(struct spec_reader *r, const struct tree *value)
 {
     if (value->kind != TREE_MAP)

@@ -167,6 +167,9 @@ void spec_done(struct spec *s);
 /* Where a cell is built and run. */
 const char *spec_folder(const struct spec *s, const struct spec_level *const *levels);
 
+/* Adds monitors to those that the spec names; the texts must outlive the spec. */
+int spec_add_monitors(struct spec *s, const char *const *names, size_t count, struct error *err);
+
 /* Adds a last factor, of which the first level is the baseline instead of the spec's own.  The
  * levels' texts must outlive the spec. */
 int spec_add_factor(struct spec *s, const char *name, const struct spec_level *levels, size_t count,

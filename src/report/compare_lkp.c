@@ -133,7 +133,7 @@ static void put_line(struct strbuf *out, const struct line *l)
     put_number(out, l->new_mean);
     put_spread(out, l->new_spread);
     strbuf_puts(out, "  ");
-    strbuf_put_safe(out, l->key, strlen(l->key), 300);
+    strbuf_put_safe(out, l->key, strlen(l->key), 4000);
     strbuf_putc(out, '\n');
 }
 

@@ -2,6 +2,7 @@
 /* The page's data becomes what is shown: two experiments are joined, cells compared, rows made. */
 #include "report/page.h"
 #include "base/memory.h"
+#include "experiment/sparse.h"
 #include "experiment/spec.h"
 #include "report/experiment.h"
 #include "stats/fdr.h"
@@ -295,6 +296,7 @@ static int compare_sets(struct page *page, struct error *err)
 {
     struct embedded *data = &page->data;
     if (data->set_count > 1) {
+        sparse_join(&data->sets[0], &data->sets[1]);
         int r = compare_experiments(&page->compare, &data->sets[0], &data->sets[1], err);
         page->is_compared = true; /* compare_done is right after a failure as well */
         if (r < 0)

@@ -192,7 +192,7 @@ TEST(a_real_run_is_watched)
     size_t count = monitor_names(names);
     struct monitors m;
     struct error err = {0};
-    CHECK_INT(monitors_open(&m, names, count, 20000000, &err), 0);
+    CHECK_INT(monitors_open(&m, names, count, MONITOR_READS, 20000000, &err), 0);
     for (int run = 0; run < 2; run++) {
         monitors_start(&m);
         struct timespec pause = {.tv_nsec = 100000000};
@@ -207,5 +207,5 @@ TEST(a_real_run_is_watched)
     }
     monitors_done(&m);
     const char *wrong = "no-such";
-    CHECK(monitors_open(&m, &wrong, 1, 20000000, &err) < 0);
+    CHECK(monitors_open(&m, &wrong, 1, MONITOR_READS, 20000000, &err) < 0);
 }
