@@ -163,7 +163,11 @@ static int boot(struct guest *guest, uint64_t epoch, struct error *err)
     guest->epoch = epoch;
     guest->boot_count++;
     int r = vm_machine_start(&guest->machine, &guest->settings, err);
-    return r < 0 ? r : vm_machine_await(&guest->machine, err);
+    if (r == 0)
+        r = vm_machine_await(&guest->machine, err);
+    if (guest->machine.kvm_failed)
+        guest->settings.accel = VM_ACCEL_TCG; /* not tried again at the next boot */
+    return r;
 }
 
 /* Up, and not for longer than it may be. */
