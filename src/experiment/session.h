@@ -52,6 +52,7 @@ struct session_options {
 struct session_cell {
     int64_t id;
     bool kept;
+    bool is_stale; /* of a visit: the program is no longer what was measured */
     char **argv;
     char **environment; /* added; ends with NULL */
     char *input, *command, *build_id;

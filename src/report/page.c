@@ -13,32 +13,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void monitor_done(struct page_monitor *m)
-{
-    for (size_t t = 0; t < m->count; t++) {
-        free(m->traces[t].seconds);
-        free(m->traces[t].values);
-    }
-    free(m->traces);
-    free(m->name);
-    free(m->unit);
-}
-
-static void history_done(struct page_history *h)
-{
-    for (size_t i = 0; i < h->count; i++)
-        free(h->commits[i]);
-    free(h->commits);
-    free(h->experiments);
-    free(h->medians);
-    free(h->lows);
-    free(h->highs);
-    free(h->label);
-    free(h->metric);
-    free(h->unit);
-    change_points_done(&h->changes);
-}
-
 void page_done(struct page *page)
 {
     if (page->is_compared)
@@ -49,16 +23,10 @@ void page_done(struct page *page)
         flame_pair_done(&page->pair);
     for (size_t i = 0; i < page->plot_count; i++)
         plot_done(&page->plots[i]);
-    for (size_t i = 0; i < page->monitor_count; i++)
-        monitor_done(&page->monitors[i]);
-    for (size_t i = 0; i < page->history_count; i++)
-        history_done(&page->histories[i]);
     for (size_t i = 0; i < page->why_count; i++)
         page_why_done(&page->whys[i]);
     free(page->whys);
     free(page->plots);
-    free(page->monitors);
-    free(page->histories);
     free(page->rows);
     free(page->view_baseline);
     free(page->title);
@@ -329,6 +297,9 @@ static void make_title(struct page *page)
         page->title =
             memory_printf(data->flame_count > 1 ? "%s against %s" : "%s",
                           data->flames[data->flame_count > 1].label, data->flames[0].label);
+    else if (data->explanations.count)
+        page->title = memory_printf("%s against %s", data->explanations.items[0].names[SIDE_B],
+                                    data->explanations.items[0].names[SIDE_A]);
     else
         page->title = memory_strdup("nothing");
 }
@@ -353,6 +324,8 @@ int page_prepare(struct page *page, struct error *err)
             find_answers(page, data->documents[0].spec);
     }
     if (data->flame_count == 2) {
+        if (!(data->flames[0].cost > 0 && data->flames[1].cost > 0))
+            flame_judge(&data->flames[0], &data->flames[1]);
         flame_pair_init(&page->pair, &data->flames[0], &data->flames[1]);
         page->has_pair = true;
     }

@@ -150,7 +150,8 @@ static struct vr_durable wanted(const struct vr_replica *r)
                            .log_view = r->log_view,
                            .view_op = r->view_op,
                            .view_checksum = r->view_checksum,
-                           .uncertain = r->uncertain};
+                           .uncertain = r->uncertain,
+                           .group = r->group};
     if (r->config.in_memory)
         return d;
     d.checkpoint_op = r->newest.op;
@@ -170,11 +171,22 @@ static struct vr_durable wanted(const struct vr_replica *r)
     return d;
 }
 
+/* What changes while nothing is written: asked at every step, so it must be cheap. */
+static bool settled(const struct vr_replica *r)
+{
+    const struct vr_durable *d = &r->durable;
+    return d->view == r->view && d->log_view == r->log_view && d->view_op == r->view_op &&
+           d->view_checksum == r->view_checksum && d->uncertain == r->uncertain && !d->fresh &&
+           d->group.first_view == r->group.first_view &&
+           (d->checkpoint_op == r->newest.op || r->config.in_memory);
+}
+
 void vr_durable_progress(struct vr_replica *r, struct vr_update *u)
 {
+    if (r->durable_writing || u->write_count == VR_UPDATE_WRITES || settled(r))
+        return;
     struct vr_durable d = wanted(r);
-    if (r->durable_writing || u->write_count == VR_UPDATE_WRITES ||
-        memcmp(&d, &r->durable, sizeof(d)) == 0)
+    if (memcmp(&d, &r->durable, sizeof(d)) == 0)
         return;
     r->durable_writing = true;
     r->writing = d;

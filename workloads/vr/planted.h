@@ -26,6 +26,9 @@ enum vr_planted {
     PLANTED_LOCAL_READ,             /* the primary answers reads from its own state */
     PLANTED_EXECUTE_EARLY,          /* the primary answers before a quorum has the entry */
     PLANTED_HALF_RECOVERED,         /* a replica votes while its lost log is still arriving */
+    PLANTED_NO_FENCE,               /* entries follow the one that ends an epoch */
+    PLANTED_JOINER_VOTES,           /* who joins votes before it has the log of the epoch */
+    PLANTED_LEAVE_EARLY,            /* who leaves takes the log along before the new group has it */
     PLANTED_COUNT,
 };
 

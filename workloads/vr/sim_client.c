@@ -19,7 +19,7 @@ static void send_request(struct sim *s, struct sim_client *c, bool everywhere)
     vr_seal(&h, &key, c->request, c->size, NULL, 0);
     memcpy(packet, &h, sizeof(h));
     memcpy(packet + sizeof(h), c->request, c->size);
-    for (uint8_t to = 0; to < s->config.replica_count; to++)
+    for (uint8_t to = 0; to < s->node_count; to++)
         if (everywhere || to == c->primary)
             sim_send(s, VR_TO_CLIENT, to, packet, sizeof(h) + c->size);
     c->sent_ns = s->now_ns;
@@ -48,6 +48,13 @@ static void next_operation(struct sim *s, struct sim_client *c)
     static const uint32_t opcodes[] = {VR_OP_GET, VR_OP_GET, VR_OP_PUT,    VR_OP_PUT,
                                        VR_OP_CAS, VR_OP_CAS, VR_OP_DELETE, VR_OP_SCAN};
     uint32_t opcode = opcodes[sim_below(s, 8)];
+    struct vr_reconfiguration wish;
+    if (s->reconfigures && !s->healing && sim_chance(s, 15) && sim_next_group(s, &wish)) {
+        c->number++;
+        make_request(c, VR_OP_RECONFIGURE, &wish, sizeof(wish));
+        sim_trace(s, "client %lu: wants group %x in epoch %u", c->id, wish.members, wish.epoch + 1);
+        return;
+    }
     unsigned char key = (unsigned char)('a' + sim_below(s, SIM_KEYS));
     char value[24] = "", expect[24] = "";
     unsigned char data[128];
@@ -108,7 +115,7 @@ static void answered(struct sim *s, uint8_t index, const struct vr_header *h, co
         memcpy(&c->session, (const char *)body + sizeof(struct vr_reply), sizeof(c->session));
         c->registered = true;
     } else {
-        s->result->operations++;
+        s->result->count[SIM_OPERATIONS]++;
     }
     c->primary = h->replica;
     c->waiting = false;
@@ -132,7 +139,7 @@ void sim_client_packet(struct sim *s, const void *bytes, size_t size)
             answered(s, i, &h, body);
         /* Its operation may or may not have been executed: nobody will ever say. */
         else if (h.type == VR_EVICTION && c->registered) {
-            s->result->evictions++;
+            s->result->count[SIM_EVICTIONS]++;
             begin_session(s, c);
             arm(s, i, sim_below(s, 5 * NS_PER_MS));
             c->sent_ns = 0;

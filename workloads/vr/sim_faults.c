@@ -4,7 +4,7 @@
 
 static uint32_t faulty_limit(const struct sim *s)
 {
-    return (s->config.replica_count - 1u) / 2;
+    return ((uint32_t)__builtin_popcount(s->model.group.members) - 1) / 2;
 }
 
 void sim_faults_begin(struct sim *s)
@@ -33,7 +33,7 @@ static void heal_links(struct sim *s)
 static void cut_links(struct sim *s)
 {
     heal_links(s);
-    uint8_t count = s->config.replica_count;
+    uint8_t count = s->node_count;
     uint64_t side = sim_below(s, 1u << count);
     bool both = sim_chance(s, 500);
     for (unsigned a = 0; a < count; a++)
@@ -43,7 +43,8 @@ static void cut_links(struct sim *s)
                 s->cut[b][a] = both;
             }
     if (sim_chance(s, 200))
-        s->cut[VR_REPLICAS_MAX][sim_below(s, count)] = true;
+        s->cut[VR_NODES_MAX][sim_below(s, count)] = true;
+    s->result->count[both ? SIM_PARTITIONS : SIM_PARTITIONS_ONE_WAY]++;
     sim_trace(s, "network: side %lx is cut off%s", side, both ? "" : " in one direction");
 }
 
@@ -53,8 +54,13 @@ static bool may_crash(const struct sim *s)
     if (!s->config.in_memory)
         return true;
     uint32_t without = 0;
-    for (uint8_t i = 0; i < s->config.replica_count; i++) {
+    for (uint8_t i = 0; i < s->node_count; i++) {
         const struct vr_replica *r = s->replicas[i].core;
+        if (!(s->model.group.members >> i & 1))
+            continue;
+        /* Between two groups nobody can say what is left of either. */
+        if (r && vr_epoch_of(r->durable.log_view) != vr_epoch_of(s->model.group.first_view))
+            return false;
         without += !r || r->log_view != r->durable.log_view || r->state == VR_RECOVERING ||
                    (r->state == VR_VIEW_CHANGE && r->install.active);
     }
@@ -69,7 +75,7 @@ static void crash_one(struct sim *s, uint8_t index)
     sim_trace(s, "%u: crashes (view %lu op %lu commit %lu)", index, r->core->view, r->core->op,
               r->core->commit);
     sim_replica_crash(s, index);
-    s->result->crashes++;
+    s->result->count[SIM_CRASHES]++;
     r->down_until_ns =
         s->now_ns + sim_below(s, sim_chance(s, 300) ? 2 * NS_PER_S : 100 * NS_PER_MS);
     while (r->bad_disk && sim_chance(s, 500))
@@ -85,10 +91,34 @@ void sim_crash_planned(struct sim *s, uint8_t index)
 static uint8_t victim(struct sim *s)
 {
     if (sim_chance(s, 400))
-        for (uint8_t i = 0; i < s->config.replica_count; i++)
+        for (uint8_t i = 0; i < s->node_count; i++)
             if (s->replicas[i].up && vr_is_primary(s->replicas[i].core))
                 return i;
-    return (uint8_t)sim_below(s, s->config.replica_count);
+    return (uint8_t)sim_below(s, s->node_count);
+}
+
+/* How many of a group may not be trusted to keep what they were given. */
+static uint32_t unsafe(const struct sim *s, uint32_t members)
+{
+    uint32_t count = 0;
+    for (uint8_t i = 0; i < s->node_count; i++)
+        count += (members >> i & 1) && s->replicas[i].bad_disk;
+    return count;
+}
+
+bool sim_next_group(struct sim *s, struct vr_reconfiguration *ret_wish)
+{
+    uint32_t members = s->model.group.members;
+    uint64_t changes = sim_chance(s, 200) ? 1 + sim_below(s, s->node_count) : 1 + sim_below(s, 2);
+    for (uint64_t i = 0; i < changes; i++)
+        members ^= 1u << sim_below(s, s->node_count);
+    *ret_wish =
+        (struct vr_reconfiguration){members, (uint32_t)vr_epoch_of(s->model.group.first_view)};
+    uint32_t count = (uint32_t)__builtin_popcount(members);
+    if (s->config.in_memory && !may_crash(s))
+        return false;
+    return count >= (s->config.in_memory ? 3 : 1 + (sim_chance(s, 900) ? 1 : 0)) &&
+           count <= VR_REPLICAS_MAX && unsafe(s, members) <= (count - 1) / 2;
 }
 
 static void misfortune(struct sim *s)
@@ -99,7 +129,8 @@ static void misfortune(struct sim *s)
     if (what < 30) {
         crash_one(s, index);
     } else if (what < 34) {
-        for (uint8_t i = 0; i < s->config.replica_count; i++)
+        s->result->count[SIM_CRASHES_OF_ALL]++;
+        for (uint8_t i = 0; i < s->node_count; i++)
             crash_one(s, i);
     } else if (what < 54) {
         cut_links(s);
@@ -107,9 +138,11 @@ static void misfortune(struct sim *s)
         heal_links(s);
     } else if (what < 88) {
         r->paused_until_ns = s->now_ns + sim_below(s, 500 * NS_PER_MS);
+        s->result->count[SIM_PAUSES]++;
         sim_trace(s, "%u: pauses", index);
     } else if (what < 94) {
         r->disk_fails_until_ns = s->now_ns + sim_below(s, 300 * NS_PER_MS);
+        s->result->count[SIM_FULL_DISKS]++;
         sim_trace(s, "%u: the disk is full", index);
     } else if (r->bad_disk) {
         sim_disk_rot(s, index);
@@ -118,9 +151,18 @@ static void misfortune(struct sim *s)
 
 static void restart_due(struct sim *s)
 {
-    for (uint8_t i = 0; i < s->config.replica_count; i++)
+    for (uint8_t i = 0; i < s->node_count; i++)
         if (!s->replicas[i].up && s->now_ns >= s->replicas[i].down_until_ns)
             sim_replica_start(s, i);
+}
+
+/* Who has left the group may be thrown away when it says so. */
+static void renew_one(struct sim *s)
+{
+    uint8_t index = (uint8_t)sim_below(s, s->node_count);
+    struct sim_replica *r = &s->replicas[index];
+    if (r->up && vr_may_leave(r->core))
+        sim_replica_renew(s, index);
 }
 
 void sim_fault(struct sim *s)
@@ -128,6 +170,8 @@ void sim_fault(struct sim *s)
     if (s->healing)
         return;
     restart_due(s);
+    if (s->reconfigures)
+        renew_one(s);
     if (!sim_chance(s, 400))
         misfortune(s);
     uint64_t wait_ns = sim_chance(s, 150) ? 800 * NS_PER_MS : 60 * NS_PER_MS;
@@ -141,7 +185,7 @@ void sim_heal(struct sim *s)
     s->healing = true;
     s->loss = s->duplicate = s->corrupt = s->late = 0;
     heal_links(s);
-    for (uint8_t i = 0; i < s->config.replica_count; i++) {
+    for (uint8_t i = 0; i < s->node_count; i++) {
         s->replicas[i].paused_until_ns = 0;
         s->replicas[i].disk_fails_until_ns = 0;
         if (!s->replicas[i].up)

@@ -47,9 +47,10 @@ struct sim_replica {
     struct vr_store store;
     struct vr_packets packets;
     unsigned char *disk;
-    bool up, bad_disk, was_recovering;
+    bool up, bad_disk, joins;
+    uint32_t joins_after;
     uint32_t life;
-    uint64_t paused_until_ns, turn_at_ns, down_until_ns;
+    uint64_t paused_until_ns, turn_at_ns, turn_order, down_until_ns;
     uint64_t clock_offset_ns;
     double clock_rate;
     uint64_t disk_fails_until_ns;
@@ -90,6 +91,7 @@ struct sim_model {
         uint64_t client, session, number;
     } sessions[64];
     uint32_t session_count, session_capacity;
+    struct vr_group group;
     uint64_t place;
     uint64_t entry_count;
     uint64_t *entry_checksums; /* by op */
@@ -102,20 +104,22 @@ struct sim {
     struct sim_options options;
     struct sim_result *result;
     uint64_t random[4];
-    uint64_t now_ns, order;
+    uint64_t now_ns, order, newest_view;
     struct sim_event *heap;
     size_t heap_count, heap_capacity;
     struct vr_config config;
-    struct sim_replica replicas[VR_REPLICAS_MAX];
+    uint8_t node_count; /* replicas at the beginning, and spare ones */
+    struct sim_replica replicas[VR_NODES_MAX];
     struct sim_client clients[SIM_CLIENTS_MAX];
     uint32_t client_count;
     uint64_t next_client_id, completed_place, value_counter;
     struct sim_model model;
     bool healing, stopped, crash_on_change;
+    bool reconfigures; /* this seed changes its group */
     /* Chances in thousandths. */
     unsigned loss, duplicate, corrupt, late;
     uint64_t delay_ns;
-    bool cut[VR_REPLICAS_MAX + 1][VR_REPLICAS_MAX + 1]; /* from, to; the last is all clients */
+    bool cut[VR_NODES_MAX + 1][VR_NODES_MAX + 1]; /* from, to; the last is all clients */
     struct vr_update update;
     char (*lines)[SIM_TRACE_WIDTH];
     uint64_t line_count;
@@ -126,7 +130,9 @@ uint64_t sim_below(struct sim *s, uint64_t limit);
 bool sim_chance(struct sim *s, unsigned thousandths);
 void sim_push(struct sim *s, struct sim_event event);
 void sim_fail(struct sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void sim_trace(struct sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Lines are made only in a run that is told: a seed that fails runs again for them. */
+void sim_trace_line(struct sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define sim_trace(s, ...) ((s)->lines ? sim_trace_line(s, __VA_ARGS__) : (void)0)
 
 /* sim_net.c */
 void sim_send(struct sim *s, uint8_t from, uint8_t to, const void *bytes, size_t size);
@@ -138,10 +144,13 @@ void sim_disk_done(struct sim *s, uint8_t index);
 void sim_disk_crash(struct sim *s, uint8_t index);
 void sim_disk_rot(struct sim *s, uint8_t index);
 void sim_disk_free(struct sim *s, uint8_t index);
+void sim_disk_done_with(struct sim *s, uint8_t index);
 
 /* sim_replica.c */
 void sim_replica_start(struct sim *s, uint8_t index);
 void sim_replica_crash(struct sim *s, uint8_t index);
+/* A replica that has left the group, with an empty disk: it may be added again. */
+void sim_replica_renew(struct sim *s, uint8_t index);
 void sim_replica_step(struct sim *s, uint8_t index, const struct vr_event *event);
 void sim_replica_turn_soon(struct sim *s, uint8_t index);
 uint64_t sim_local_ns(const struct sim *s, const struct sim_replica *r);
@@ -167,5 +176,7 @@ void sim_faults_begin(struct sim *s);
 void sim_fault(struct sim *s);
 void sim_heal(struct sim *s);
 void sim_crash_planned(struct sim *s, uint8_t index);
+/* Another group that the faults leave alive; false when the present one had better stay. */
+bool sim_next_group(struct sim *s, struct vr_reconfiguration *ret_wish);
 
 #endif

@@ -3,16 +3,20 @@
 #include "base/memory.h"
 #include "sim_internal.h"
 
-#define ANSWERS (1u << 17)
+#include <assert.h>
 
 void sim_oracle_init(struct sim *s)
 {
     struct sim_model *m = &s->model;
     m->session_capacity = s->config.sessions;
+    m->group = (struct vr_group){.members = (1u << s->config.replica_count) - 1};
     m->entry_checksums = memory_zalloc(SIM_OPS_MAX, sizeof(uint64_t));
     m->checkpoints = memory_zalloc(SIM_OPS_MAX, sizeof(uint64_t));
-    m->answers = memory_zalloc(ANSWERS, sizeof(*m->answers));
-    m->answer_mask = ANSWERS - 1;
+    uint32_t places = 1u << 14;
+    while (places < 16 * s->options.operations)
+        places *= 2;
+    m->answers = memory_zalloc(places, sizeof(*m->answers));
+    m->answer_mask = places - 1;
 }
 
 void sim_oracle_done(struct sim *s)
@@ -38,6 +42,7 @@ static void record(struct sim_model *m, const struct vr_request *r, uint32_t sta
     struct sim_answer *a = answer_of(m, r->client, r->number);
     if (a->place)
         return; /* said once, said for good */
+    assert(m->place < m->answer_mask / 2);
     *a = (struct sim_answer){r->client, r->number, ++m->place, status, size, vr_hash(result, size)};
 }
 
@@ -109,9 +114,33 @@ static void model_run(struct sim_model *m, const struct vr_request *r, const uns
     record(m, r, status, out, size);
 }
 
-static void model_request(struct sim_model *m, const struct vr_request *r, const void *data,
+/* The oracle's own reading of a change of the group. */
+static void model_reconfigure(struct sim *s, const struct vr_request *r, const void *data)
+{
+    struct sim_model *m = &s->model;
+    struct vr_reconfiguration wish;
+    uint64_t epoch = vr_epoch_of(m->group.first_view);
+    uint32_t status = VR_OK;
+    memcpy(&wish, data, sizeof(wish));
+    if (wish.epoch != epoch)
+        status = VR_CONFLICT;
+    else if (wish.members == m->group.members || !wish.members)
+        status = VR_INVALID;
+    if (status == VR_OK) {
+        uint32_t added = wish.members & ~m->group.members;
+        s->result->count[SIM_EPOCHS]++;
+        s->result->count[SIM_JOINED] += (uint64_t)__builtin_popcount(added);
+        m->group.members = wish.members;
+        m->group.first_view = (epoch + 1) << VR_EPOCH_SHIFT;
+    }
+    struct vr_reconfiguration now = {m->group.members, (uint32_t)vr_epoch_of(m->group.first_view)};
+    record(m, r, status, &now, sizeof(now));
+}
+
+static void model_request(struct sim *s, const struct vr_request *r, const void *data,
                           uint64_t session)
 {
+    struct sim_model *m = &s->model;
     if (r->opcode == VR_OP_REGISTER) {
         model_register(m, r, session);
         return;
@@ -121,7 +150,10 @@ static void model_request(struct sim_model *m, const struct vr_request *r, const
             r->number <= m->sessions[i].number)
             continue;
         m->sessions[i].number = r->number;
-        model_run(m, r, data);
+        if (r->opcode == VR_OP_RECONFIGURE)
+            model_reconfigure(s, r, data);
+        else
+            model_run(m, r, data);
     }
 }
 
@@ -148,7 +180,7 @@ void sim_oracle_executed(struct sim *s, uint8_t index, const struct vr_entry *en
     for (uint32_t i = 0; i < entry->count; i++) {
         struct vr_request request;
         memcpy(&request, at, sizeof(request));
-        model_request(m, &request, at + sizeof(request), entry->op << 16 | i);
+        model_request(s, &request, at + sizeof(request), entry->op << 16 | i);
         at += vr_request_bytes(request.size);
     }
 }
@@ -214,14 +246,18 @@ static bool same_state(struct sim *s, uint8_t index)
 
 bool sim_oracle_converged(struct sim *s)
 {
-    for (uint8_t i = 0; i < s->config.replica_count; i++) {
+    const struct vr_replica *first = NULL;
+    for (uint8_t i = 0; i < s->node_count; i++) {
         const struct vr_replica *r = s->replicas[i].core;
-        if (!r || r->state != VR_NORMAL || r->commit != s->model.entry_count ||
-            r->op != s->model.entry_count || r->view != s->replicas[0].core->view)
+        if (!(s->model.group.members >> i & 1))
+            continue;
+        if (!r || r->state != VR_NORMAL || (first && r->view != first->view) ||
+            r->commit != s->model.entry_count || r->op != s->model.entry_count)
             return false;
+        first = r;
     }
-    for (uint8_t i = 0; i < s->config.replica_count; i++)
-        if (!same_state(s, i))
+    for (uint8_t i = 0; i < s->node_count; i++)
+        if (s->model.group.members >> i & 1 && !same_state(s, i))
             sim_fail(s, "replica %u has executed all and has another state than the model", i);
     return true;
 }

@@ -21,7 +21,9 @@ void vr_snapshot_take(struct vr_replica *r)
     struct vr_snapshot *s = &r->pending;
     s->op = r->commit;
     s->entry_checksum = vr_checksum_at(r, r->commit);
-    s->size = vr_sessions_save(&r->sessions, s->bytes);
+    memcpy(s->bytes, &r->executed, sizeof(r->executed));
+    s->size = sizeof(r->executed);
+    s->size += vr_sessions_save(&r->sessions, s->bytes + s->size);
     s->size += vr_service_save(r->service, s->bytes + s->size);
     assert(s->size <= r->snapshot_bytes_max);
     s->checksum = vr_hash(s->bytes, s->size);
@@ -33,8 +35,12 @@ bool vr_snapshot_restore(struct vr_replica *r, const struct vr_snapshot *from)
 {
     if (vr_hash(from->bytes, from->size) != from->checksum)
         return false;
-    size_t used = vr_sessions_load(&r->sessions, from->bytes, from->size);
-    return used && vr_service_load(r->service, from->bytes + used, from->size - used);
+    size_t head = sizeof(r->executed);
+    if (from->size < head)
+        return false;
+    memcpy(&r->executed, from->bytes, head);
+    size_t used = vr_sessions_load(&r->sessions, from->bytes + head, from->size - head);
+    return used && vr_service_load(r->service, from->bytes + head + used, from->size - head - used);
 }
 
 /* The state of an operation further on takes the place of all before it. */
@@ -118,7 +124,8 @@ void vr_snapshot_progress(struct vr_replica *r, struct vr_update *u)
                                                     .size = r->pending.size};
 }
 
-void vr_state_send(struct vr_replica *r, struct vr_update *u, uint8_t to, uint64_t offset)
+void vr_state_send(struct vr_replica *r, struct vr_update *u, const struct vr_header *asked,
+                   uint64_t offset)
 {
     for (unsigned i = 0; i < CHUNKS_AT_ONCE && offset < r->newest.size; i++) {
         struct vr_state_head *head = vr_scratch(u, sizeof(*head));
@@ -126,7 +133,8 @@ void vr_state_send(struct vr_replica *r, struct vr_update *u, uint8_t to, uint64
             return;
         *head =
             (struct vr_state_head){r->newest.entry_checksum, r->newest.checksum, r->newest.size};
-        struct vr_message *m = vr_emit(r, u, to, VR_STATE_CHUNK);
+        struct vr_message *m = vr_emit(r, u, asked->replica, VR_STATE_CHUNK);
+        m->header.view = asked->view;
         m->header.op = r->newest.op;
         m->header.offset = offset;
         m->first = head;
@@ -139,10 +147,10 @@ void vr_state_send(struct vr_replica *r, struct vr_update *u, uint8_t to, uint64
 
 void vr_on_get_state(struct vr_replica *r, const struct vr_header *h, struct vr_update *u)
 {
-    if (r->state == VR_RECOVERING || r->uncertain)
+    if ((r->state == VR_RECOVERING || r->uncertain) && !(h->flags & VR_FLAG_JOIN))
         return;
     /* Another checkpoint than the one asked for begins at its beginning. */
-    vr_state_send(r, u, h->replica, h->op == r->newest.op ? h->offset : 0);
+    vr_state_send(r, u, h, h->op == r->newest.op ? h->offset : 0);
 }
 
 /* Of whom a state may be taken: who has the log of this view. */
@@ -163,9 +171,15 @@ void vr_on_state_chunk(struct vr_replica *r, const struct vr_header *h, const vo
     uint8_t source;
     memcpy(&head, body, sizeof(head));
     size_t size = h->size - sizeof(head);
-    if (!vr_state_source(r, &source) || source != h->replica || h->op <= r->commit ||
-        (r->pending_there && r->pending_adopt) || head.size > r->snapshot_bytes_max ||
-        h->offset > head.size || size > head.size - h->offset) {
+    /* Who joins takes it of anybody: what a checkpoint holds is committed. */
+    bool joins = vr_joining(r) && r->install.active;
+    if (!joins && (!vr_state_source(r, &source) || source != h->replica)) {
+        vr_drop(r, VR_DROP_STALE);
+        return;
+    }
+    if (h->op <= r->commit || (r->pending_there && r->pending_adopt) ||
+        head.size > r->snapshot_bytes_max || h->offset > head.size ||
+        size > head.size - h->offset) {
         vr_drop(r, VR_DROP_STALE);
         return;
     }
@@ -176,6 +190,7 @@ void vr_on_state_chunk(struct vr_replica *r, const struct vr_header *h, const vo
         s->checksum = head.checksum;
         s->entry_checksum = head.entry_checksum;
         r->arriving_active = true;
+        r->arriving_from = h->replica;
         r->arriving_got = 0;
         r->state_due_ns = r->now_ns + r->config.heartbeat_ns / 2;
         if (PLANTED(DROP_BEFORE_STATE) && r->op > r->commit)
@@ -195,12 +210,13 @@ void vr_state_turn(struct vr_replica *r, struct vr_update *u)
     uint8_t source;
     if (!r->arriving_active || r->arriving_got == r->arriving.size || r->now_ns < r->state_due_ns)
         return;
-    if (!vr_state_source(r, &source)) {
+    if (!vr_joining(r) && (!vr_state_source(r, &source) || source != r->arriving_from)) {
         r->arriving_active = false;
         return;
     }
-    struct vr_message *m = vr_emit(r, u, source, VR_GET_STATE);
+    struct vr_message *m = vr_emit(r, u, r->arriving_from, VR_GET_STATE);
     m->header.op = r->arriving.op;
     m->header.offset = r->arriving_got;
+    m->header.flags = vr_joining(r) ? VR_FLAG_JOIN : 0;
     r->state_due_ns = r->now_ns + r->config.heartbeat_ns / 2;
 }

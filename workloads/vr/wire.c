@@ -8,9 +8,9 @@ const char *const vr_drop_names[VR_DROP_COUNT] = {"none",   "short",   "magic", 
                                                   "sender", "body",    "stale", "fragment"};
 
 const char *const vr_type_names[VR_TYPE_END] = {
-    "?",           "request",  "reply",    "prepare",  "prepare_ok",  "commit",
-    "svc",         "dvc",      "sv",       "get_view", "get_prepare", "get_state",
-    "state_chunk", "eviction", "fragment", "status",   "status_reply"};
+    "?",           "request",  "reply",    "prepare",  "prepare_ok",   "commit",
+    "svc",         "dvc",      "sv",       "get_view", "get_prepare",  "get_state",
+    "state_chunk", "eviction", "fragment", "status",   "status_reply", "epoch"};
 
 uint64_t vr_entry_checksum(const struct vr_entry *entry)
 {
@@ -168,6 +168,8 @@ bool vr_body_valid(const struct vr_header *header, const void *body)
         return heads_valid(header, body);
     case VR_STATE_CHUNK:
         return header->size >= sizeof(struct vr_state_head);
+    case VR_EPOCH:
+        return header->size == sizeof(struct vr_group);
     case VR_STATUS_REPLY:
         return header->size == sizeof(struct vr_status);
     case VR_FRAGMENT:
