@@ -275,8 +275,7 @@ static void put_json(struct strbuf *out, const struct plan *p, const struct vm_m
     json_string(&j, "release", m->release);
     json_string(&j, "arch", p->settings.arch->name);
     json_string(&j, "accel", m->is_kvm ? "kvm" : "tcg");
-    if (!m->is_kvm)
-        json_string(&j, "emulated", VM_EMULATED_WORDS);
+    json_string(&j, "emulated", vm_machine_words(m));
     json_u64(&j, "boot_ns", m->boot_ns);
     json_u64(&j, "host_wall_ns", result->wall_ns);
     if (WIFSIGNALED(result->status))
@@ -304,8 +303,8 @@ static void put_counts(const struct vm_machine *m, const struct vm_result *resul
                     format_thousands((uint64_t)counter_scaled(&c->value), text, sizeof(text)),
                     c->name);
     }
-    if (!m->is_kvm)
-        fprintf(stderr, "%s\n", VM_EMULATED_WORDS);
+    if (vm_machine_words(m))
+        fprintf(stderr, "%s\n", vm_machine_words(m));
 }
 
 /* What was kept until the end. */
@@ -342,6 +341,8 @@ static int run_in(const struct vm_options *o, struct plan *p, struct vm_machine 
     if (!o->json && !o->events)
         run.on_output = pass_on;
     p->started_ns = clock_now_ns();
+    if (m->kvm_failed)
+        fprintf(stderr, "assay vm: /dev/kvm is there but boots nothing; emulated instead\n");
     r = vm_machine_run(m, &run, result, err);
     progress_end(&p->progress);
     if (result->timed_out)

@@ -121,17 +121,14 @@ static int open_instruments(struct session *s, struct error *err)
     if (r < 0)
         return r;
     s->monitors_open = true;
-    if (s->guests) { /* which count for themselves */
-        r = runner_open(&s->runner, &s->events, err);
-        s->runner_open = r == 0;
-        return r;
-    }
     if (s->monitors.missing.length)
         strbuf_printf(&s->notes, "not on this machine: %s\n", strbuf_text(&s->monitors.missing));
     r = session_open_watchers(s, err);
     if (r < 0)
         return r;
-    if (str_eq(s->spec.counters, "default"))
+    if (s->guests)
+        r = 0; /* they count for themselves */
+    else if (str_eq(s->spec.counters, "default"))
         event_list_default(&s->events, false, 0);
     else if (s->spec.counters[0])
         r = event_list_parse(&s->events, s->spec.counters, err);

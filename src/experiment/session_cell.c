@@ -149,13 +149,6 @@ static int collect_counters(struct collector *c, struct error *err)
     return r;
 }
 
-/* A value of a run that was watched apart.  A store that fails now fails again with the run. */
-static void collect_watched(void *context, const char *name, const char *unit, double value)
-{
-    struct error ignored;
-    collect_plain(context, name, unit, METRIC_NEITHER, "monitor", value, &ignored);
-}
-
 static int collect_monitors(struct collector *c, struct error *err)
 {
     const struct monitors *m = &c->s->monitors;
@@ -301,8 +294,9 @@ static int measure(struct session *s, size_t cell, const struct hole_values *val
                    struct error *err)
 {
     if (s->guests)
-        return session_run_in_guest(s, cell, values, NULL, padding_of(s, values->round), &s->result,
-                                    err);
+        return session_run_in_guest(
+            s, cell, values, &(struct guest_again){.padding_bytes = padding_of(s, values->round)},
+            &s->result, err);
     struct session_cell *c = &s->cells[cell];
     char **argv = NULL; /* anew, because the round and the seed may stand in it */
     int r = holes_command(&s->spec.command, values, &argv, err);
@@ -346,7 +340,7 @@ static int finish_run(struct session *s, size_t cell, const struct hole_values *
     int good = judge_run(s, cell, &c, values, &said, err), r = good < 0 ? good : 0;
     int status = good ? 0 : s->result.status ? s->result.status : 1 << 8;
     if (good > 0 && keep && session_watches(s))
-        session_watch(s, cell, values->round, collect_watched, &c);
+        session_watch(s, cell, values->round, collect_given, &c);
     struct error store_err;
     if (r == 0 && keep) {
         r = keep_run(s, &c, cell, values->round, position, started_at_ns, status,

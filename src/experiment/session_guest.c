@@ -57,11 +57,37 @@ void session_close_guests(struct session *s)
     s->guests = NULL;
 }
 
+/* As -e takes them. */
+static char *name_events(const struct guest_again *how)
+{
+    struct strbuf names = {0};
+    if (!how->before && !how->events)
+        return NULL;
+    strbuf_puts(&names, "");
+    for (size_t i = 0; !how->before && i < how->events->count; i++)
+        strbuf_printf(&names, "%s%s", i ? "," : "", how->events->items[i].name);
+    return names.data;
+}
+
+/* Values in the order of the list, as a runner gives them. */
+static void take_values(const struct session *s, const struct event_list *events,
+                        struct run_result *result)
+{
+    if (result->value_count != events->count)
+        result->values = memory_resize(result->values, events->count + 1, sizeof(*result->values));
+    result->value_count = events->count;
+    for (size_t i = 0; i < events->count; i++) {
+        const struct vm_count *c = vm_counts_find(guests_counts(s->guests), events->items[i].name);
+        result->values[i] = c && !c->why ? c->value : (struct counter_value){.failed = true};
+    }
+}
+
 int session_run_in_guest(struct session *s, size_t cell, const struct hole_values *values,
-                         char *const *before, size_t padding_bytes, struct run_result *result,
+                         const struct guest_again *how, struct run_result *result,
                          struct error *err)
 {
     char **argv = NULL;
+    CLEANUP(memory_freep) char *events = name_events(how);
     int r = holes_command(&s->spec.command, values, &argv, err);
     if (r == 0)
         r = steps_before(&s->steps, values, false, err);
@@ -69,13 +95,15 @@ int session_run_in_guest(struct session *s, size_t cell, const struct hole_value
         struct guest_job job = {.cell = cell,
                                 .round = values->round,
                                 .argv = argv,
-                                .before = before,
+                                .before = how->before,
                                 .variables = s->cells[cell].environment,
-                                .padding_bytes = padding_bytes,
-                                .events = before ? "" : NULL,
+                                .padding_bytes = how->padding_bytes,
+                                .events = events,
                                 .timeout_ns = s->options->timeout_ns ? s->options->timeout_ns
                                                                      : s->spec.timeout_ns};
         r = guests_run(s->guests, &s->matrix, &job, result, err);
+        if (r == 0 && how->events)
+            take_values(s, how->events, result);
         if (r == 0)
             r = steps_check(&s->steps, err);
         struct error ignored;
@@ -103,9 +131,12 @@ void session_note_left_out(struct session *s)
         strbuf_printf(&s->notes,
                       "left out, because times of an emulated machine mean nothing: %s\n",
                       strbuf_text(&s->guests->left_out));
-    if (s->guests && s->spec.monitor_count)
-        strbuf_puts(&s->notes, "monitors that watch this machine, not the emulated ones, were "
-                               "left out\n");
+    for (size_t i = 0; s->guests && i < s->spec.monitor_count; i++)
+        if (!str_eq(s->spec.monitors[i], "perf-profile"))
+            strbuf_printf(&s->notes,
+                          "left out, because it watches this machine and not the emulated ones: "
+                          "%s\n",
+                          s->spec.monitors[i]);
 }
 
 /* instructions:u of perf-stat.total.instructions:u, for each unit of work. */

@@ -45,7 +45,8 @@ int session_run_again(struct session *s, size_t cell, uint64_t round, struct run
                                  .round = round,
                                  .seed = (s->seed ^ (round * 1000003 + cell)) & INT32_MAX};
     if (s->guests) {
-        int res = session_run_in_guest(s, cell, &values, again->before, 0, result, err);
+        struct guest_again in = {.before = again->before, .events = runner->events};
+        int res = session_run_in_guest(s, cell, &values, &in, result, err);
         if (res == 0)
             res = explain_check_run(result, s->cells[cell].command, err);
         if (res == 0)

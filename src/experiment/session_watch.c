@@ -25,8 +25,8 @@ int session_open_watchers(struct session *s, struct error *err)
     const struct spec *spec = &s->spec;
     for (size_t i = 0; i < spec->monitor_count; i++)
         s->watch_profile |= monitor_class(monitor_find(spec->monitors[i])) == MONITOR_PROFILES;
-    int r = monitors_open(&s->traces, spec->monitors, spec->monitor_count, MONITOR_TRACES, DRAIN_NS,
-                          err);
+    int r = monitors_open(&s->traces, spec->monitors, s->guests ? 0 : spec->monitor_count,
+                          MONITOR_TRACES, DRAIN_NS, err);
     s->traces_open = r == 0;
     if (r == 0 && s->traces.missing.length)
         strbuf_printf(&s->notes, "not on this machine: %s\n", strbuf_text(&s->traces.missing));
@@ -47,7 +47,7 @@ static void start_traces(void *context)
 static void put_slowdown(const struct session *s, const char *name, session_value_fn *put,
                          void *context)
 {
-    if (s->result.wall_ns)
+    if (s->result.wall_ns && !s->guests)
         put(context, name, "", (double)s->watched.wall_ns / (double)s->result.wall_ns);
 }
 

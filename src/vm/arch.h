@@ -18,6 +18,7 @@ struct vm_arch {
     const char *build;       /* the folder of a source tree with a static build for it */
     const char *const *args; /* of the machine itself; ends with NULL */
     const char *cpu;         /* that is emulated */
+    const char *kvm_cpu;     /* under KVM */
     const char *console;
     const char *serial_device;
     const char *const

@@ -17,6 +17,7 @@
 
 #define TICK_NS (100 * NS_PER_MS)
 #define BOOT_TIMEOUT_NS (120 * NS_PER_S)
+#define KVM_TIMEOUT_NS (15 * NS_PER_S)
 #define ANSWER_TIMEOUT_NS (60 * NS_PER_S)
 #define MEMORY_BYTES_DEFAULT ((uint64_t)512 << 20)
 enum { LAST_WORDS_BYTES = 700, OUTPUT_BYTES_MAX = 64 << 20 };
@@ -62,7 +63,7 @@ static void add_machine(struct words *w, const struct vm_machine *m)
         add(w, s->arch->args[i], NULL);
     if (m->is_kvm) {
         add(w, "-accel", "kvm");
-        add(w, "-cpu", "host");
+        add(w, "-cpu", s->arch->kvm_cpu);
     } else {
         add(w, "-cpu", s->arch->cpu);
         add(w, "-icount", "shift=1");
@@ -167,31 +168,6 @@ static int choose_accel(struct vm_machine *m, struct error *err)
     return 0;
 }
 
-int vm_machine_start(struct vm_machine *m, const struct vm_settings *s, struct error *err)
-{
-    *m = (struct vm_machine){.settings = s, .pid = -1, .port = -1, .console = -1, .errors = -1};
-    CLEANUP(fd_closep) int initramfs = -1;
-    if (s->kernel->arch && s->kernel->arch != s->arch)
-        return error_set(err, -EINVAL, "the kernel %s is for %s, the machine is %s",
-                         s->kernel->name, s->kernel->arch->name, s->arch->name);
-    int r = vm_machine_check(s->arch, err);
-    if (r == 0)
-        r = choose_accel(m, err);
-    if (r == 0)
-        r = memory_file("assay-vm-console", &m->console, err);
-    if (r == 0)
-        r = memory_file("assay-vm-errors", &m->errors, err);
-    if (r == 0)
-        r = memory_file("assay-vm-initramfs", &initramfs, err);
-    if (r == 0)
-        r = write_initramfs(s, initramfs, err);
-    if (r == 0)
-        r = spawn(m, initramfs, err);
-    if (r < 0)
-        vm_machine_stop(m);
-    return r;
-}
-
 /* Ends QEMU at once. */
 static void end(struct vm_machine *m)
 {
@@ -267,13 +243,41 @@ static int next_frame(struct vm_machine *m, uint64_t deadline_ns, const char *wh
     }
 }
 
-int vm_machine_await(struct vm_machine *m, struct error *err)
+/* With everything that it needs. */
+static int launch(struct vm_machine *m, struct error *err)
 {
-    uint64_t limit_ns = m->settings->boot_timeout_ns;
+    CLEANUP(fd_closep) int initramfs = -1;
+    int r = memory_file("assay-vm-console", &m->console, err);
+    if (r == 0)
+        r = memory_file("assay-vm-errors", &m->errors, err);
+    if (r == 0)
+        r = memory_file("assay-vm-initramfs", &initramfs, err);
+    if (r == 0)
+        r = write_initramfs(m->settings, initramfs, err);
+    return r < 0 ? r : spawn(m, initramfs, err);
+}
+
+int vm_machine_start(struct vm_machine *m, const struct vm_settings *s, struct error *err)
+{
+    *m = (struct vm_machine){.settings = s, .pid = -1, .port = -1, .console = -1, .errors = -1};
+    if (s->kernel->arch && s->kernel->arch != s->arch)
+        return error_set(err, -EINVAL, "the kernel %s is for %s, the machine is %s",
+                         s->kernel->name, s->kernel->arch->name, s->arch->name);
+    int r = vm_machine_check(s->arch, err);
+    if (r == 0)
+        r = choose_accel(m, err);
+    if (r == 0)
+        r = launch(m, err);
+    if (r < 0)
+        vm_machine_stop(m);
+    return r;
+}
+
+static int await_ready(struct vm_machine *m, uint64_t limit_ns, struct error *err)
+{
     uint64_t start_ns = clock_now_ns();
     struct vm_frame frame;
-    int r =
-        next_frame(m, start_ns + (limit_ns ? limit_ns : BOOT_TIMEOUT_NS), "booting", &frame, err);
+    int r = next_frame(m, start_ns + limit_ns, "booting", &frame, err);
     if (r < 0)
         return r;
     if (!str_eq(frame.kind, "ready"))
@@ -284,6 +288,22 @@ int vm_machine_await(struct vm_machine *m, struct error *err)
     m->boot_ns = clock_now_ns() - start_ns;
     m->is_ready = true;
     return 0;
+}
+
+/* KVM may be there and not work, as in some virtual machines. */
+int vm_machine_await(struct vm_machine *m, struct error *err)
+{
+    const struct vm_settings *s = m->settings;
+    uint64_t limit_ns = s->boot_timeout_ns ? s->boot_timeout_ns : BOOT_TIMEOUT_NS;
+    bool may_fall_back = m->is_kvm && s->accel == VM_ACCEL_AUTO;
+    int r = await_ready(m, may_fall_back ? KVM_TIMEOUT_NS : limit_ns, err);
+    if (r == 0 || r == -EINTR || !may_fall_back)
+        return r;
+    vm_machine_stop(m);
+    m->kvm_failed = true;
+    m->is_kvm = false;
+    r = launch(m, err);
+    return r < 0 ? r : await_ready(m, limit_ns, err);
 }
 
 static int send_request(struct vm_machine *m, const char *kind, const char *word,
@@ -415,6 +435,13 @@ int vm_machine_put(struct vm_machine *m, const char *path, const void *bytes, si
     strbuf_append(&payload, path, strlen(path) + 1);
     strbuf_append(&payload, bytes, length);
     return simple_request(m, "put", "0644", &payload, NULL, err);
+}
+
+const char *vm_machine_words(const struct vm_machine *m)
+{
+    return m->is_kvm                                ? NULL
+           : m->settings->arch->counts_instructions ? VM_EMULATED_WORDS
+                                                    : VM_UNCOUNTED_WORDS;
 }
 
 bool vm_machine_alive(const struct vm_machine *m)

@@ -24,6 +24,9 @@
 #include "vm/initramfs.h"
 
 #define VM_EMULATED_WORDS "emulated: instructions are counted, times and cycles mean nothing"
+/* Of a machine whose PMU is not emulated. */
+#define VM_UNCOUNTED_WORDS \
+    "emulated: times and cycles mean nothing, and no instructions are counted"
 
 enum vm_accel { VM_ACCEL_AUTO, VM_ACCEL_TCG, VM_ACCEL_KVM };
 
@@ -49,6 +52,7 @@ struct vm_machine {
     struct vm_frames frames;
     char release[128]; /* of the kernel, once it has booted */
     bool is_kvm, is_ready;
+    bool kvm_failed;  /* it did not boot under KVM, and is emulated instead */
     uint64_t boot_ns; /* how long it took */
 };
 
@@ -87,6 +91,8 @@ int vm_machine_run(struct vm_machine *m, const struct vm_run *run, struct vm_res
 int vm_machine_get(struct vm_machine *m, const char *path, struct strbuf *out, struct error *err);
 int vm_machine_put(struct vm_machine *m, const char *path, const void *bytes, size_t length,
                    struct error *err);
+/* What its results are to be called; NULL for a machine under KVM. */
+const char *vm_machine_words(const struct vm_machine *m);
 bool vm_machine_alive(const struct vm_machine *m);
 /* Switches it off; safe at any time after vm_machine_start, also when that failed. */
 void vm_machine_stop(struct vm_machine *m);
