@@ -6,13 +6,9 @@
 
 #include <stdio.h>
 
-static const struct verb *const verbs[] = {&vr_verb_bench,
-                                           &vr_verb_replica,
-                                           &vr_verb_client,
-                                           &vr_verb_kv,
-                                           &vr_verb_status,
-                                           &vr_verb_sim,
-                                           NULL};
+static const struct verb *const verbs[] = {
+    &vr_verb_bench,  &vr_verb_replica,     &vr_verb_client, &vr_verb_kv,
+    &vr_verb_status, &vr_verb_reconfigure, &vr_verb_sim,    NULL};
 
 int vr_fail(const struct verb *verb, const struct error *err, int code)
 {
@@ -55,7 +51,7 @@ static int help(FILE *out, int code)
           "and a simulator that tries to break it.\n\n",
           out);
     for (unsigned i = 0; verbs[i]; i++)
-        fprintf(out, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
+        fprintf(out, "  %-12s %s\n", verbs[i]->name, verbs[i]->summary);
     fputs("\n'assay-vr COMMAND --help' tells more; --completion bash|zsh prints a completion "
           "script.\n",
           out);
