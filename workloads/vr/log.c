@@ -80,6 +80,8 @@ void vr_log_put(struct vr_replica *r, struct vr_update *u, const struct vr_entry
     uint64_t op = entry->op;
     struct vr_slot *slot = vr_slot(r, op);
     assert(op <= vr_log_limit(r));
+    if (op <= r->newest.op)
+        return; /* the checkpoint stands for it */
     if (vr_known(r, op) && slot->entry.checksum == entry->checksum) {
         if (slot->has_body)
             return;
