@@ -193,7 +193,7 @@ static void setup(struct sim *s)
                                    .slots = 64,
                                    .checkpoint_every = 16,
                                    .pipeline = 1 + (uint32_t)sim_below(s, 6),
-                                   .batch_bytes = sim_chance(s, 300) ? 160 : 1024,
+                                   .batch_bytes = sim_chance(s, 300) ? 256 : 1024,
                                    .kv_capacity = 16,
                                    .heartbeat_ns = 10 * NS_PER_MS,
                                    .timeout_ns = 60 * NS_PER_MS};

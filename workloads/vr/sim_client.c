@@ -56,10 +56,10 @@ static void next_operation(struct sim *s, struct sim_client *c)
         return;
     }
     unsigned char key = (unsigned char)('a' + sim_below(s, SIM_KEYS));
-    char value[24] = "", expect[24] = "";
-    unsigned char data[128];
+    char value[64] = "", expect[64] = "";
+    unsigned char data[192];
     if (opcode == VR_OP_PUT || opcode == VR_OP_CAS)
-        snprintf(value, sizeof(value), "%lu", s->value_counter++);
+        snprintf(value, sizeof(value), "%0*lu", (int)(1 + sim_below(s, 60)), s->value_counter++);
     /* A guess that is sometimes right: the model's newest value. */
     if (opcode == VR_OP_CAS && s->model.keys[key - 'a'].there && !sim_chance(s, 200))
         snprintf(expect, sizeof(expect), "%.*s", (int)s->model.keys[key - 'a'].size,

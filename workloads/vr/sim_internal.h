@@ -8,7 +8,7 @@
 
 #define SIM_CLIENTS_MAX 12
 #define SIM_KEYS 12
-#define SIM_SECTOR 512
+#define SIM_SECTOR 256
 #define SIM_TRACE_LINES 400
 #define SIM_TRACE_WIDTH 160
 #define SIM_OPS_MAX 60000
