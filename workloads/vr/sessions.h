@@ -30,9 +30,9 @@ struct vr_sessions {
 void vr_sessions_init(struct vr_sessions *t, uint32_t capacity);
 void vr_sessions_done(struct vr_sessions *t);
 struct vr_session *vr_sessions_find(struct vr_sessions *t, uint64_t client);
-/* Begins a session; *ret_evicted is the client that lost its place, or 0. */
+/* Begins a session; *ret_evicted is the one that lost its place (client 0: none). */
 struct vr_session *vr_sessions_begin(struct vr_sessions *t, uint64_t client, uint64_t session,
-                                     uint64_t *ret_evicted);
+                                     struct vr_session *ret_evicted);
 void vr_sessions_forget_in_flight(struct vr_sessions *t);
 
 size_t vr_sessions_bytes_max(const struct vr_sessions *t);

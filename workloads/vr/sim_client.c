@@ -37,7 +37,9 @@ static void make_request(struct sim_client *c, uint32_t opcode, const void *data
 
 static void begin_session(struct sim *s, struct sim_client *c)
 {
-    c->id = ++s->next_client_id;
+    /* Mostly somebody else; sometimes the same client, whose old requests may still be about. */
+    if (!c->id || sim_chance(s, 500))
+        c->id = ++s->next_client_id;
     c->session = c->number = 0;
     c->registered = false;
     make_request(c, VR_OP_REGISTER, NULL, 0);
@@ -135,10 +137,14 @@ void sim_client_packet(struct sim *s, const void *bytes, size_t size)
         struct sim_client *c = &s->clients[i];
         if (c->id != h.client || !c->waiting)
             continue;
-        if (h.type == VR_REPLY && h.number == c->number)
+        struct vr_reply reply = {0};
+        if (h.type == VR_REPLY)
+            memcpy(&reply, body, sizeof(reply));
+        if (h.type == VR_REPLY && h.number == c->number &&
+            (!c->registered || reply.session == c->session))
             answered(s, i, &h, body);
         /* Its operation may or may not have been executed: nobody will ever say. */
-        else if (h.type == VR_EVICTION && c->registered) {
+        else if (h.type == VR_EVICTION && c->registered && h.op == c->session) {
             s->result->count[SIM_EVICTIONS]++;
             begin_session(s, c);
             arm(s, i, sim_below(s, 5 * NS_PER_MS));
