@@ -58,9 +58,9 @@ void vr_on_request(struct vr_replica *r, const struct vr_header *h, const void *
         return;
     }
     if (!s || (s->session != request.session && !PLANTED(SESSION_UNCHECKED))) {
-        /* Only who has executed the whole log with which its view began knows all sessions. */
-        if (r->commit >= r->view_op)
-            vr_send_eviction(r, u, request.client, request.session);
+        /* A primary that the others have left does not know all sessions, and does not know that
+         * it does not: whether there is such a session is decided by the log. */
+        enqueue(r, h, body);
         return;
     }
     if (PLANTED(LOCAL_READ) && request.opcode == VR_OP_GET) {

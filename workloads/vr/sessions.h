@@ -4,6 +4,9 @@
  * a request sent twice is executed once and answered twice.  It is part of the replicated state:
  * changed only by executed operations, saved with checkpoints.  When it is full the oldest session
  * gives way, in the order of the operations that began them, the same on every replica.
+ *
+ * A client that begins again under its old number takes only a later session than it had: the
+ * answer to its first beginning may still be under way, and the requests of that session have run.
  */
 #ifndef ASSAY_VR_SESSIONS_H
 #define ASSAY_VR_SESSIONS_H

@@ -271,6 +271,12 @@ static void run(struct sim *s)
                   i, r->view, r->log_view, r->state, r->op, r->durable_op, r->commit, r->commit_max,
                   r->holes, r->newest.op, r->install.active, r->install.matched, r->install.end.op);
     }
+    for (uint32_t i = 0; i < s->client_count; i++) {
+        const struct sim_client *c = &s->clients[i];
+        if (c->waiting)
+            sim_trace(s, "client %lu waits for request %lu in session %lu (before: %lu)", c->id,
+                      c->number, c->session, c->last_session);
+    }
     sim_fail(s, "no agreement within 60 s after the last fault (%lu operations, %s)",
              s->result->count[SIM_OPERATIONS],
              clients_idle(s) ? "clients idle" : "clients waiting");

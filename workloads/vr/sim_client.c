@@ -38,8 +38,11 @@ static void make_request(struct sim_client *c, uint32_t opcode, const void *data
 static void begin_session(struct sim *s, struct sim_client *c)
 {
     /* Mostly somebody else; sometimes the same client, whose old requests may still be about. */
-    if (!c->id || sim_chance(s, 500))
+    c->last_session = c->session;
+    if (!c->id || sim_chance(s, 500)) {
         c->id = ++s->next_client_id;
+        c->last_session = 0;
+    }
     c->session = c->number = 0;
     c->registered = false;
     make_request(c, VR_OP_REGISTER, NULL, 0);
@@ -141,7 +144,7 @@ void sim_client_packet(struct sim *s, const void *bytes, size_t size)
         if (h.type == VR_REPLY)
             memcpy(&reply, body, sizeof(reply));
         if (h.type == VR_REPLY && h.number == c->number &&
-            (!c->registered || reply.session == c->session))
+            (c->registered ? reply.session == c->session : reply.session > c->last_session))
             answered(s, i, &h, body);
         /* Its operation may or may not have been executed: nobody will ever say. */
         else if (h.type == VR_EVICTION && c->registered && h.op == c->session) {

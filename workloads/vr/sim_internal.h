@@ -76,6 +76,7 @@ struct sim_replica {
 
 struct sim_client {
     uint64_t id, session, number;
+    uint64_t last_session; /* under this id: only a later one is its own */
     bool registered, waiting;
     uint8_t primary;
     uint64_t invoked_place; /* how much of the history had been answered when this began */

@@ -202,6 +202,10 @@ void vr_on_start_view(struct vr_replica *r, const struct vr_header *h, const voi
     }
     struct vr_log_end end;
     read_end(&end, h, body);
+    if (end.op < r->commit) { /* an old one, said again: this replica has come further since */
+        vr_drop(r, VR_DROP_STALE);
+        return;
+    }
     if (h->view > r->view)
         vr_view_enter(r, h->view);
     r->state = VR_VIEW_CHANGE;
