@@ -176,19 +176,21 @@ int store_document(struct store *store, int64_t experiment, const char *kind, ch
 
 int store_remove(struct store *store, int64_t experiment, struct error *err)
 {
-    int r = sql_begin(store->sql, err);
+    int r = sql_begin(store->sql, SQL_WRITING, err);
     if (r < 0)
         return r;
     r = sql_run(store->sql, err, "DELETE FROM run WHERE experiment = ?", "i", experiment);
     if (r == 0)
         r = sql_run(store->sql, err, "DELETE FROM experiment WHERE id = ?", "i", experiment);
-    bool there = r == 0 && sql_changed(store->sql) > 0;
+    int64_t removed = 0;
+    if (r == 0)
+        r = sql_changed(store->sql, &removed, err);
     if (r == 0)
         r = sql_run(store->sql, err,
                     "DELETE FROM document WHERE NOT EXISTS"
                     " (SELECT 1 FROM attachment WHERE attachment.hash = document.hash)",
                     NULL);
-    if (r == 0 && !there)
+    if (r == 0 && !removed)
         r = error_set(err, -ENOENT, "there is no experiment %lld", (long long)experiment);
     if (r < 0) {
         sql_rollback(store->sql);

@@ -68,7 +68,8 @@ static int copy_experiment(struct copier *c, const struct sql_rows *rows, struct
         "INSERT INTO experiment (uuid, name, question, state, selection, baseline, headline,"
         " spec_path, spec_hash, git_commit, seed, started_at_ns, updated_at_ns, ended_at_ns, owner,"
         " cell_count, run_count, failed_count, disturbed_count)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), '', ?, ?, ?, ?)",
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), '', ?, ?, ?, ?)"
+        " RETURNING id",
         "ttttttttttiiiiiiii", sql_text(rows, 0), sql_text(rows, 1), sql_text(rows, 2),
         str_eq(state, "running") ? "stopped" : state, sql_text(rows, 4), sql_text(rows, 5),
         sql_text(rows, 6), sql_text(rows, 7), sql_text(rows, 8), sql_text(rows, 9),
@@ -92,7 +93,7 @@ static int copy_cell(struct copier *c, const struct sql_rows *rows, struct error
     int64_t id = 0;
     int r = sql_insert(c->to, &id, err,
                        "INSERT INTO cell (experiment, ordinal, label, command, build_id)"
-                       " VALUES (?, ?, ?, ?, ?)",
+                       " VALUES (?, ?, ?, ?, ?) RETURNING id",
                        "iittt", c->new_id, sql_i64(rows, 1), sql_text(rows, 2), sql_text(rows, 3),
                        sql_is_null(rows, 4) ? NULL : sql_text(rows, 4));
     if (r == 0)
@@ -124,7 +125,7 @@ static int copy_run(struct copier *c, const struct sql_rows *rows, struct error 
     int r = sql_insert(c->to, &id, err,
                        "INSERT INTO run (experiment, cell, round, attempt, position, started_at_ns,"
                        " wall_ns, status, disturbed, layout, output, ticks)"
-                       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
                        "iiiiiiiiittb", c->new_id, mapped(&c->cells, sql_i64(rows, 1)),
                        sql_i64(rows, 2), sql_i64(rows, 3), sql_i64(rows, 4), sql_i64(rows, 5),
                        sql_i64(rows, 6), sql_i64(rows, 7), sql_i64(rows, 8), sql_text(rows, 9),
@@ -227,10 +228,10 @@ static int copy_all(struct copier *c, int64_t twin, struct error *err)
 /* One consistent view of the source, although others may write to it meanwhile. */
 static int copy_in_transactions(struct copier *c, int64_t twin, struct error *err)
 {
-    int r = sql_script(c->from, "BEGIN", err);
+    int r = sql_begin(c->from, SQL_ONE_VIEW, err);
     if (r < 0)
         return r;
-    r = sql_begin(c->to, err);
+    r = sql_begin(c->to, SQL_WRITING, err);
     if (r == 0) {
         r = copy_all(c, twin, err);
         if (r == 0)

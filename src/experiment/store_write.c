@@ -37,7 +37,8 @@ static int insert_experiment(struct store *store, const struct store_new *new, i
                       "INSERT INTO experiment (uuid, name, question, state, selection, baseline,"
                       " headline, spec_path, spec_hash, git_commit, seed, started_at_ns,"
                       " updated_at_ns, owner, cell_count, run_count, failed_count, disturbed_count)"
-                      " VALUES (?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0)",
+                      " VALUES (?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0)"
+                      " RETURNING id",
                       "tttttttttiiiti", uuid, new->name, new->question, new->selection,
                       new->baseline, new->headline, new->spec_path, hash, new->git_commit,
                       (int64_t) new->seed, now, now, owner, (int64_t) new->cell_count);
@@ -55,7 +56,7 @@ static int insert_cells(struct store *store, int64_t experiment, const struct st
         const struct store_new_cell *cell = &new->cells[c];
         r = sql_insert(store->sql, &ret_cells[c], err,
                        "INSERT INTO cell (experiment, ordinal, label, command, build_id)"
-                       " VALUES (?, ?, ?, ?, ?)",
+                       " VALUES (?, ?, ?, ?, ?) RETURNING id",
                        "iittt", experiment, (int64_t)c, cell->label, cell->command, cell->build_id);
         for (size_t f = 0; r == 0 && f < new->factor_count; f++)
             r = sql_run(store->sql, err,
@@ -68,7 +69,7 @@ static int insert_cells(struct store *store, int64_t experiment, const struct st
 int store_begin(struct store *store, const struct store_new *new, int64_t *ret_id,
                 int64_t *ret_cells, struct error *err)
 {
-    int r = sql_begin(store->sql, err);
+    int r = sql_begin(store->sql, SQL_WRITING, err);
     if (r < 0)
         return r;
     int64_t id = 0;
@@ -129,7 +130,7 @@ static int insert_run(struct store *store, int64_t experiment, const struct stor
                        "INSERT INTO run (experiment, cell, round, attempt, position, started_at_ns,"
                        " wall_ns, status, disturbed, layout, output, ticks)"
                        " VALUES (?, ?, ?, (SELECT count(*) FROM run WHERE cell = ? AND round = ?),"
-                       " ?, ?, ?, ?, ?, ?, ?, ?)",
+                       " ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
                        "iiiiiiiiiittb", experiment, run->cell, (int64_t)run->round, run->cell,
                        (int64_t)run->round, (int64_t)run->position, (int64_t)run->started_at_ns,
                        (int64_t)run->wall_ns, (int64_t)run->status, disturbed,
@@ -150,7 +151,7 @@ static int insert_run(struct store *store, int64_t experiment, const struct stor
 int store_add_run(struct store *store, int64_t experiment, const struct store_new_run *run,
                   struct error *err)
 {
-    int r = sql_begin(store->sql, err);
+    int r = sql_begin(store->sql, SQL_WRITING, err);
     if (r < 0)
         return r;
     r = insert_run(store, experiment, run, err);
@@ -189,7 +190,7 @@ static int take_over(struct store *store, int64_t experiment, struct error *err)
 
 int store_claim(struct store *store, int64_t experiment, struct error *err)
 {
-    int r = sql_begin(store->sql, err);
+    int r = sql_begin(store->sql, SQL_WRITING, err);
     if (r < 0)
         return r;
     r = take_over(store, experiment, err);
