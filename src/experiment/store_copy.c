@@ -7,6 +7,9 @@
 
 #include <errno.h>
 
+/* When another writer was in the way. */
+enum { COPY_TRIES = 8 };
+
 struct id_pair {
     int64_t from, to;
 };
@@ -180,11 +183,6 @@ static const struct {
     {"SELECT l.cell, l.ordinal, l.value FROM cell c JOIN level l ON l.cell = c.id"
      " WHERE c.experiment = ?",
      copy_level},
-    {"SELECT id, name, unit, better, kind FROM metric WHERE id IN"
-     " (SELECT v.metric FROM run r JOIN value v ON v.run = r.id WHERE r.experiment = ?1"
-     "  UNION SELECT s.metric FROM run r JOIN series s ON s.run = r.id WHERE r.experiment = ?1)"
-     " ORDER BY id",
-     copy_metric},
     {"SELECT id, cell, round, attempt, position, started_at_ns, wall_ns, status, disturbed, layout,"
      " output, ticks FROM run WHERE experiment = ? ORDER BY id",
      copy_run},
@@ -198,6 +196,12 @@ static const struct {
      " WHERE r.experiment = ?",
      copy_disturbance},
 };
+
+static const char metrics_query[] =
+    "SELECT id, name, unit, better, kind FROM metric WHERE id IN"
+    " (SELECT v.metric FROM run r JOIN value v ON v.run = r.id WHERE r.experiment = ?1"
+    "  UNION SELECT s.metric FROM run r JOIN series s ON s.run = r.id WHERE r.experiment = ?1)"
+    " ORDER BY id";
 
 /* What the target has of that uuid: its id, 0 for nothing. */
 static int find_twin(struct copier *c, const char *uuid, int64_t *ret_id, uint64_t *ret_runs,
@@ -231,7 +235,10 @@ static int copy_in_transactions(struct copier *c, int64_t twin, struct error *er
     int r = sql_begin(c->from, SQL_ONE_VIEW, err);
     if (r < 0)
         return r;
-    r = sql_begin(c->to, SQL_WRITING, err);
+    /* Before the transaction: others who use the same metrics need not wait for its end. */
+    r = each_row(c, metrics_query, copy_metric, err);
+    if (r == 0)
+        r = sql_begin(c->to, SQL_WRITING, err);
     if (r == 0) {
         r = copy_all(c, twin, err);
         if (r == 0)
@@ -264,7 +271,11 @@ int store_copy(struct store *from, struct store *to, int64_t experiment, int64_t
         *ret_outcome = COPY_ALREADY_THERE;
         return 0;
     }
-    r = copy_in_transactions(&c, twin, err);
+    r = -EAGAIN;
+    for (int tries = 0; r == -EAGAIN && tries < COPY_TRIES; tries++) {
+        c.cells.count = c.runs.count = c.metrics.count = 0;
+        r = copy_in_transactions(&c, twin, err);
+    }
     free(c.cells.pairs);
     free(c.runs.pairs);
     free(c.metrics.pairs);
