@@ -76,6 +76,8 @@ static int transfer(const char *from_place, const char *to_place, enum sql_mode 
                     char **words, struct error *err)
 {
     struct stat a, b;
+    if (str_eq(from_place, to_place) && sql_is_address(from_place))
+        return error_set(err, -EINVAL, "both are the same store");
     if (stat(from_place, &a) == 0 && stat(to_place, &b) == 0 && a.st_dev == b.st_dev &&
         a.st_ino == b.st_ino)
         return error_set(err, -EINVAL, "%s and %s are the same store", from_place, to_place);

@@ -680,14 +680,20 @@ static int script(struct sql *base, const char *text, struct error *err)
     return r;
 }
 
+/* Not by to_regclass, which may answer from a cache that does not know yet what was committed while
+ * an advisory lock was waited for. */
 static int has_table(struct sql *db, const char *name, bool *ret_there, struct error *err)
 {
     struct sql_rows *rows;
     struct sql_value value = {.type = 't', .bytes = name, .size = strlen(name)};
-    int r = query(db, &rows, "SELECT to_regclass(?) IS NOT NULL", &value, 1, err);
+    int r = query(db, &rows,
+                  "SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n"
+                  " ON n.oid = c.relnamespace WHERE c.relname = ? AND c.relkind = 'r'"
+                  " AND n.nspname = ANY (current_schemas(false))",
+                  &value, 1, err);
     if (r < 0)
         return r;
-    *ret_there = next(rows, err) > 0 && column_i64(rows, 0);
+    *ret_there = next(rows, err) > 0;
     rows_done(rows);
     return 0;
 }
