@@ -188,6 +188,7 @@ def keep(folder, port, fsync, more):
 
 def main():
     folder = sys.argv[1]
+    os.chdir("/")  # the test's own folder goes away earlier
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the end of the input is what ends it
     try:
