@@ -187,7 +187,8 @@ static void plot_ratio(const struct sweep *s)
         "How many times the baseline's %s each has at each %s. The bands are 95 %% intervals; "
         "where one passes 1, a grey stripe is the interval of the crossover.",
         m->name, d->factors[s->axis.factor]);
-    p->note = m->better == METRIC_LOWER    ? "Below 1 is better."
+    p->note = !plot_has_points(p)          ? NULL /* the baseline has no such cells */
+              : m->better == METRIC_LOWER  ? "Below 1 is better."
               : m->better == METRIC_HIGHER ? "Above 1 is better."
                                            : NULL;
 }
