@@ -290,11 +290,12 @@ static void plot_scaling(const struct sweep *s)
 /* Says what is not drawn: of many combinations of the other factors the first and the last are. */
 static void note_others(struct page *page, size_t factor, size_t count)
 {
-    strbuf_printf(
-        &page->notes,
-        "Plots against %s are drawn for the first and the last of %zu combinations of the "
-        "other factors; the table has all.\n",
-        page->view->factors[factor], count);
+    CLEANUP(memory_freep)
+    char *note = memory_printf("Plots against %s are drawn for the first and the last of %zu "
+                               "combinations of the other factors; the table has all.\n",
+                               page->view->factors[factor], count);
+    if (!strstr(strbuf_text(&page->notes), note)) /* another metric's were the same */
+        strbuf_puts(&page->notes, note);
 }
 
 static void each_sweep(struct page *page, size_t metric, bool only_first,
