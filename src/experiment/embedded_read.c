@@ -285,6 +285,8 @@ static int read_set(struct embedded *e, const json_t *set, struct error *err)
     *t = (struct embedded_documents){embedded_text(set, "machine"),
                                      embedded_text(set, "environment"), embedded_text(set, "spec")};
     read_experiment(&d->experiment, set);
+    if (t->environment)
+        dataset_take_environment(d, t->environment);
     size_t at, capacity = 0;
     const json_t *item;
     json_array_foreach(json_object_get(set, "factors"), at, item) if (json_is_string(item))

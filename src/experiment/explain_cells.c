@@ -91,7 +91,8 @@ static int run_cell(void *context, unsigned side, struct runner *runner, char *c
         if (s->kept[c] && str_eq(s->matrix.cells[c].label, label))
             return s->cells[c].is_stale
                        ? refuse_stale(s, c, err)
-                       : session_run_again(s, c, v->round++, runner, before, result, err);
+                       : session_run_again(s, c, v->round++, runner,
+                                           &(struct session_again){.before = before}, result, err);
     return error_set(err, -ENOENT, "the spec has no cell %s", label);
 }
 

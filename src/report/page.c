@@ -2,6 +2,7 @@
 /* The page's data becomes what is shown: two experiments are joined, cells compared, rows made. */
 #include "report/page.h"
 #include "base/memory.h"
+#include "experiment/sparse.h"
 #include "experiment/spec.h"
 #include "report/experiment.h"
 #include "stats/fdr.h"
@@ -203,21 +204,21 @@ static void make_compare_rows(struct page *page)
     for (size_t i = 0; i < c->row_count; i++) {
         const struct compare_row *from = &c->rows[i];
         const struct compare_pair *pair = &c->pairs[from->pair];
-        struct page_row row = {
-            .metric = dataset_metric(page->view, from->name),
-            .cell = view_cell(page, 1, pair->new_cell),
-            .base_cell = pair->base_cell,
-            .label = pair->label[0] ? pair->label : "everything",
-            .headline = from->headline,
-            .changed = from->changed,
-            .is_noise = !from->headline &&
-                        (!from->changed || from->folded_into != COMPARE_NONE || from->is_detail),
-            .base = from->base,
-            .new = from->new,
-            .comparison = from->comparison,
-            .verdict = from->verdict,
-            .p_adjusted = from->p_adjusted,
-            .compared = true};
+        struct page_row row = {.metric = dataset_metric(page->view, from->name),
+                               .cell = view_cell(page, 1, pair->new_cell),
+                               .base_cell = pair->base_cell,
+                               .label = pair->label[0] ? pair->label : "everything",
+                               .headline = from->headline,
+                               .changed = from->changed,
+                               .is_noise = !from->headline &&
+                                           (!from->changed || from->folded_into != COMPARE_NONE ||
+                                            from->is_detail || from->is_negligible),
+                               .base = from->base,
+                               .new = from->new,
+                               .comparison = from->comparison,
+                               .verdict = from->verdict,
+                               .p_adjusted = from->p_adjusted,
+                               .compared = true};
         if (row.metric == DATASET_NONE ||
             !page_median(page->view, row.metric, row.cell, &row.interval))
             continue;
@@ -263,6 +264,7 @@ static int compare_sets(struct page *page, struct error *err)
 {
     struct embedded *data = &page->data;
     if (data->set_count > 1) {
+        sparse_join(&data->sets[0], &data->sets[1]);
         int r = compare_experiments(&page->compare, &data->sets[0], &data->sets[1], err);
         page->is_compared = true; /* compare_done is right after a failure as well */
         if (r < 0)
