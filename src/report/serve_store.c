@@ -102,7 +102,8 @@ static void look_for_changes(struct serve_store *s)
     struct stat now = {0};
     struct error ignored;
     bool is_same =
-        stat(s->place, &now) == 0 && now.st_ino == s->file.st_ino && now.st_dev == s->file.st_dev;
+        sql_is_address(s->place) ||
+        (stat(s->place, &now) == 0 && now.st_ino == s->file.st_ino && now.st_dev == s->file.st_dev);
     if (!is_same || !s->watch) {
         drop_connections(s);
         s->file = now;
@@ -211,7 +212,7 @@ static struct serve_body *make_page(struct serve_store *s, const struct serve_re
     int status = serve_page(store, request, &text);
     struct serve_body *body = body_new(s, status, &text);
     pthread_mutex_lock(&s->lock);
-    if (s->idle_count < IDLE_MAX && s->watch) {
+    if (s->idle_count < IDLE_MAX && s->watch && status != 500) { /* it may be broken */
         s->idle[s->idle_count++] = store;
         store = NULL;
     }
