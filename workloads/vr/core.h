@@ -128,6 +128,7 @@ struct vr_snapshot {
     uint64_t op, entry_checksum, checksum;
     size_t size;
     unsigned char *bytes;
+    uint64_t view; /* of who sent it */
 };
 
 struct vr_counters {
