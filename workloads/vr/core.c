@@ -6,12 +6,33 @@
 #include "core_internal.h"
 
 const char *const vr_planted_names[PLANTED_COUNT] = {
-    "none",          "entry-view-as-log-view", "longest-log",     "view-not-kept",
-    "ack-early",     "small-quorum",           "primary-resumes", "log-view-early",
-    "tail-kept",     "headers-ignored",        "any-start-view",  "drop-before-state",
-    "twice",         "session-unchecked",      "evict-by-local",  "local-read",
-    "execute-early", "half-recovered",         "no-fence",        "joiner-votes",
+    "none",
+    "entry-view-as-log-view",
+    "longest-log",
+    "view-not-kept",
+    "ack-early",
+    "small-quorum",
+    "primary-resumes",
+    "log-view-early",
+    "tail-kept",
+    "headers-ignored",
+    "any-start-view",
+    "drop-before-state",
+    "twice",
+    "session-unchecked",
+    "evict-by-local",
+    "local-read",
+    "execute-early",
+    "half-recovered",
+    "no-fence",
+    "joiner-votes",
     "leave-early",
+    "stale-acks",
+    "few-logs",
+    "doubt-forgotten",
+    "joins-any-epoch",
+    "slots-reused",
+    "checksum-unchecked",
 };
 #ifdef VR_PLANTED
 enum vr_planted vr_planted;
@@ -67,8 +88,8 @@ static bool load_checkpoint(struct vr_replica *r, const struct vr_image *image)
         return true;
     if (!image->checkpoint || d->checkpoint_size > r->snapshot_bytes_max)
         return false;
-    struct vr_snapshot from = {d->checkpoint_op, d->checkpoint_entry, d->checkpoint_checksum,
-                               d->checkpoint_size, r->newest.bytes};
+    struct vr_snapshot from = {d->checkpoint_op,   d->checkpoint_entry, d->checkpoint_checksum,
+                               d->checkpoint_size, r->newest.bytes,     0};
     memcpy(r->newest.bytes, image->checkpoint, d->checkpoint_size);
     if (!vr_snapshot_restore(r, &from))
         return false;
@@ -121,8 +142,6 @@ struct vr_replica *vr_replica_new(const struct vr_config *config, const struct v
     r->view_checksum = image->durable.view_checksum;
     struct vr_group first = vr_group_first(config);
     r->executed = first;
-    if (config->joins && image->durable.fresh)
-        first.members = VR_GROUP_NONE;
     vr_group_set(r, image->durable.group.members ? &image->durable.group : &first);
     bool certain = !image->uncertain && load_checkpoint(r, image);
     if (image->uncertain)
@@ -150,6 +169,11 @@ void vr_replica_free(struct vr_replica *r)
     free(r->pending.bytes);
     free(r->arriving.bytes);
     free(r);
+}
+
+uint8_t vr_primary(const struct vr_replica *r, uint64_t view)
+{
+    return vr_primary_of(r, view);
 }
 
 bool vr_is_primary(const struct vr_replica *r)

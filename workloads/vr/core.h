@@ -33,12 +33,16 @@
 struct vr_config {
     uint32_t cluster;
     uint8_t replica_count, index; /* how many the group had at the beginning: 0 to count - 1 */
-    bool joins;     /* formatted to be added to a group; index may be any below VR_NODES_MAX */
+    /* Formatted to be added to a group, later than in this epoch: a number that was in the group
+     * before, on another disk, must not meet again what it promised then. */
+    bool joins;
+    uint32_t joins_after;
     bool in_memory; /* entries are not written; only the view is */
     uint32_t slots, checkpoint_every;
     uint32_t pipeline;    /* batches in flight */
     uint32_t batch_bytes; /* of requests in one entry at most; a multiple of 8 */
     uint32_t sessions, kv_capacity;
+    uint32_t chunk_bytes; /* of a state in one message, at most 4096; 0: as many */
     uint64_t heartbeat_ns, timeout_ns;
 };
 
@@ -124,6 +128,7 @@ struct vr_snapshot {
     uint64_t op, entry_checksum, checksum;
     size_t size;
     unsigned char *bytes;
+    uint64_t view; /* of who sent it */
 };
 
 struct vr_counters {
@@ -225,6 +230,8 @@ void vr_step(struct vr_replica *r, const struct vr_event *event, struct vr_updat
 uint64_t vr_deadline_ns(const struct vr_replica *r);
 
 bool vr_is_primary(const struct vr_replica *r);
+/* Who leads a view of the present epoch; no replica while the group is not known. */
+uint8_t vr_primary(const struct vr_replica *r, uint64_t view);
 /* Whether a replica that is no longer in the group may be switched off, and its disk wiped. */
 bool vr_may_leave(const struct vr_replica *r);
 void vr_status_fill(const struct vr_replica *r, struct vr_status *status);

@@ -119,7 +119,7 @@ void vr_epoch_progress(struct vr_replica *r)
         assert(r->state != VR_NORMAL || r->op == r->commit || PLANTED(NO_FENCE));
         enter(r, &r->executed);
     }
-    if (vr_joining(r) && !r->install.active && has_log(r))
+    if (r->member_count && vr_joining(r) && !r->install.active && has_log(r))
         install_own(r);
 }
 
@@ -132,7 +132,7 @@ uint64_t vr_sure_op(const struct vr_replica *r)
 void vr_send_epoch(struct vr_replica *r, struct vr_update *u, uint8_t to)
 {
     struct vr_group *group = vr_scratch(u, sizeof(*group));
-    if (!group || vr_epoch_of(r->view) == 0)
+    if (!group || vr_epoch_of(r->view) == 0 || !r->member_count)
         return;
     *group = r->group;
     struct vr_message *m = vr_emit(r, u, to, VR_EPOCH);

@@ -64,7 +64,7 @@ static void work(const struct sim_jobs *jobs, unsigned index, int fd)
         if (jobs->until_ns && clock_now_ns() > jobs->until_ns)
             break;
         sim_run(&one, &result, &trace);
-        if (result.failed)
+        if (result.failed && !one.trace)
             fputs(strbuf_text(&trace), stderr);
         if (!write_all(fd, &result, sizeof(result)) || result.failed)
             break;

@@ -78,11 +78,8 @@ static void changed(struct sim *s, uint8_t index)
         s->newest_view = core->view;
         s->result->count[SIM_VIEWS]++;
     }
-    if (s->crash_on_change && !s->healing && sim_chance(s, 60))
-        sim_push(s, (struct sim_event){.at_ns = s->now_ns + sim_below(s, NS_PER_MS),
-                                       .kind = SIM_CRASH,
-                                       .to = index,
-                                       .life = r->life});
+    if (!s->healing && sim_chance(s, s->danger))
+        sim_danger(s, index);
 }
 
 void sim_replica_step(struct sim *s, uint8_t index, const struct vr_event *event)
@@ -137,6 +134,7 @@ void sim_replica_start(struct sim *s, uint8_t index)
     struct vr_config config = s->config;
     config.index = index;
     config.joins = r->joins;
+    config.joins_after = r->joins_after;
     r->core = vr_replica_new(&config, &loaded.image, sim_random(s), sim_local_ns(s, r));
     struct observer *observer = memory_alloc(sizeof(*observer));
     *observer = (struct observer){s, index};
@@ -148,6 +146,7 @@ void sim_replica_start(struct sim *s, uint8_t index)
     vr_loaded_done(&loaded);
     vr_packets_init(&r->packets, &config, vr_key_public(config.cluster), 1400, sim_random(s));
     r->up = true;
+    sim_replay(s, index);
     r->turn_at_ns = 0;
     r->checkpoint_seen = 0;
     sim_replica_step(s, index, &(struct vr_event){.kind = VR_EVENT_TURN});
@@ -158,6 +157,7 @@ void sim_replica_renew(struct sim *s, uint8_t index)
     struct sim_replica *r = &s->replicas[index];
     s->result->count[SIM_WIPED]++;
     sim_trace(s, "%u: has left; its disk is wiped", index);
+    r->joins_after = (uint32_t)vr_epoch_of(r->core->view);
     sim_replica_crash(s, index);
     sim_disk_done_with(s, index);
     r->joins = true;

@@ -6,8 +6,14 @@
 #include "base/memory.h"
 #include "core_internal.h"
 
-#define CHUNK_BYTES 4096
+#define CHUNK_BYTES_MAX 4096
 #define CHUNKS_AT_ONCE 8
+
+static uint32_t chunk_bytes(const struct vr_replica *r)
+{
+    uint32_t wanted = r->config.chunk_bytes;
+    return wanted && wanted < CHUNK_BYTES_MAX ? wanted : CHUNK_BYTES_MAX;
+}
 
 static void swap_snapshots(struct vr_snapshot *a, struct vr_snapshot *b)
 {
@@ -20,6 +26,7 @@ void vr_snapshot_take(struct vr_replica *r)
 {
     struct vr_snapshot *s = &r->pending;
     s->op = r->commit;
+    s->view = 0;
     s->entry_checksum = vr_checksum_at(r, r->commit);
     memcpy(s->bytes, &r->executed, sizeof(r->executed));
     s->size = sizeof(r->executed);
@@ -72,6 +79,10 @@ static void adopt(struct vr_replica *r)
         }
     }
     r->counters.state_transfers++;
+    /* Who joins may get the state of a later view: it must not take part in older ones with it. */
+    if (vr_joining(r) && r->newest.view > r->view &&
+        vr_epoch_of(r->newest.view) == vr_epoch_of(r->view))
+        vr_view_enter(r, r->newest.view);
 }
 
 static void finish(struct vr_replica *r)
@@ -95,6 +106,9 @@ void vr_snapshot_written(struct vr_replica *r, bool failed)
 
 void vr_snapshot_progress(struct vr_replica *r, struct vr_update *u)
 {
+    /* The log came first: what is arriving is old. */
+    if (r->arriving_active && r->arriving.op <= r->commit)
+        r->arriving_active = false;
     bool arrived = r->arriving_active && r->arriving_got == r->arriving.size;
     if (arrived && !r->pending_there) {
         r->arriving_active = false;
@@ -131,8 +145,8 @@ void vr_state_send(struct vr_replica *r, struct vr_update *u, const struct vr_he
         struct vr_state_head *head = vr_scratch(u, sizeof(*head));
         if (!head || !vr_room(u, 64))
             return;
-        *head =
-            (struct vr_state_head){r->newest.entry_checksum, r->newest.checksum, r->newest.size};
+        *head = (struct vr_state_head){r->newest.entry_checksum, r->newest.checksum, r->newest.size,
+                                       r->view};
         struct vr_message *m = vr_emit(r, u, asked->replica, VR_STATE_CHUNK);
         m->header.view = asked->view;
         m->header.op = r->newest.op;
@@ -140,7 +154,7 @@ void vr_state_send(struct vr_replica *r, struct vr_update *u, const struct vr_he
         m->first = head;
         m->first_size = sizeof(*head);
         m->second = r->newest.bytes + offset;
-        m->second_size = (uint32_t)vr_min(CHUNK_BYTES, r->newest.size - offset);
+        m->second_size = (uint32_t)vr_min(chunk_bytes(r), r->newest.size - offset);
         offset += m->second_size;
     }
 }
@@ -189,6 +203,7 @@ void vr_on_state_chunk(struct vr_replica *r, const struct vr_header *h, const vo
         s->size = head.size;
         s->checksum = head.checksum;
         s->entry_checksum = head.entry_checksum;
+        s->view = head.view;
         r->arriving_active = true;
         r->arriving_from = h->replica;
         r->arriving_got = 0;
@@ -201,7 +216,7 @@ void vr_on_state_chunk(struct vr_replica *r, const struct vr_header *h, const vo
     memcpy(s->bytes + r->arriving_got, (const char *)body + sizeof(head), size);
     r->arriving_got += size;
     r->change_begun_ns = r->now_ns;
-    if (r->arriving_got % (CHUNK_BYTES * CHUNKS_AT_ONCE) == 0)
+    if (r->arriving_got % (chunk_bytes(r) * CHUNKS_AT_ONCE) == 0)
         r->state_due_ns = r->now_ns;
 }
 

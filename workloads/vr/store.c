@@ -115,7 +115,13 @@ size_t vr_store_format(struct vr_store *s, unsigned char *out, uint64_t *ret_off
     struct vr_durable durable = {.fresh = 1,
                                  .view_checksum = vr_genesis_checksum(s->config.cluster),
                                  .group = {.checksum = vr_genesis_checksum(s->config.cluster)}};
-    durable.group.members = s->config.joins ? VR_GROUP_NONE : (1u << s->config.replica_count) - 1;
+    durable.group.members = (1u << s->config.replica_count) - 1;
+    if (s->config.joins) {
+        durable.group.members = VR_GROUP_NONE;
+        if (!PLANTED(JOINS_ANY_EPOCH))
+            durable.view = durable.group.first_view = (uint64_t)s->config.joins_after
+                                                      << VR_EPOCH_SHIFT;
+    }
     size_t size = superblock_phase(s, &durable, 0, out, ret_offset);
     s->settled = s->sequence;
     return size;
