@@ -101,7 +101,7 @@ TEST(a_caller_understands_answers_to_its_request_only)
     unsigned char body[sizeof(reply) + sizeof(session)];
     vr_caller_init(&c, 1, 5);
     vr_caller_register(&c);
-    reply = (struct vr_reply){VR_OK, sizeof(session)};
+    reply = (struct vr_reply){VR_OK, sizeof(session), session};
     memcpy(body, &reply, sizeof(reply));
     memcpy(body + sizeof(reply), &session, sizeof(session));
     struct vr_header h = {.type = VR_REPLY, .client = 6, .replica = 2};
@@ -114,10 +114,15 @@ TEST(a_caller_understands_answers_to_its_request_only)
     CHECK_INT(c.message.first_size, sizeof(struct vr_request) + 8);
     CHECK_INT(vr_caller_receive(&c, &h, body, &reply, &data), VR_ANSWER_NONE); /* number 0: late */
     h.number = 1;
+    struct vr_reply other = {VR_OK, sizeof(session), 76}; /* of an earlier session */
+    CHECK_INT(vr_caller_receive(&c, &h, &other, &reply, &data), VR_ANSWER_NONE);
     CHECK_INT(vr_caller_receive(&c, &h, body, &reply, &data), VR_ANSWER_REPLY);
     CHECK_INT(vr_caller_receive(&c, &h, body, &reply, &data), VR_ANSWER_NONE); /* twice */
     vr_caller_request(&c, VR_OP_NULL, NULL, 0);
     h.type = VR_EVICTION;
+    h.op = 76;
+    CHECK_INT(vr_caller_receive(&c, &h, NULL, &reply, &data), VR_ANSWER_NONE);
+    h.op = 77;
     CHECK_INT(vr_caller_receive(&c, &h, NULL, &reply, &data), VR_ANSWER_EVICTED);
     CHECK(!c.registered);
 }
