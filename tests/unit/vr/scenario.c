@@ -232,3 +232,66 @@ TEST(a_session_that_is_not_known_is_a_matter_for_the_log)
     CHECK(sent(&lab, VR_PREPARE));
     finish(&lab);
 }
+
+/* The same as the first, seen from who sends: an entry of view 0 that it took over in view 3. */
+TEST(do_view_change_names_the_last_normal_view)
+{
+    struct lab lab = {.durable = {.view = 3, .log_view = 3}, .count = 1};
+    lab.entries[0] = make_entry(1, 0, vr_genesis_checksum(1));
+    lab.durable.view_op = 1;
+    lab.durable.view_checksum = lab.entries[0].checksum;
+    start(&lab, 2);
+    receive(&lab,
+            (struct vr_header){
+                .type = VR_START_VIEW_CHANGE, .replica = 1, .view = 4, .flags = VR_FLAG_ENTERED},
+            NULL);
+    writes_end(&lab);
+    CHECK(sent(&lab, VR_DO_VIEW_CHANGE));
+    for (uint32_t i = 0; i < lab.u->message_count; i++) {
+        struct vr_view_head head;
+        if (lab.u->messages[i].header.type != VR_DO_VIEW_CHANGE)
+            continue;
+        memcpy(&head, lab.u->messages[i].first, sizeof(head));
+        CHECK_INT(head.log_view, 3);
+    }
+    finish(&lab);
+}
+
+/* VR Revisited's other cut: the log goes when the first piece of a state comes. */
+TEST(nothing_is_cut_before_the_new_state_is_there)
+{
+    struct lab lab = {.durable = {.view_checksum = vr_genesis_checksum(1)}, .count = 2};
+    lab.entries[0] = make_entry(1, 0, vr_genesis_checksum(1));
+    lab.entries[1] = make_entry(2, 0, lab.entries[0].checksum);
+    start(&lab, 1);
+    CHECK_INT(lab.r->state, VR_NORMAL);
+    struct {
+        struct vr_state_head head;
+        unsigned char bytes[64];
+    } chunk = {.head = {.checksum = 5, .size = 1000}};
+    receive(&lab, (struct vr_header){.type = VR_STATE_CHUNK, .op = 16, .size = sizeof(chunk)},
+            &chunk);
+    CHECK(lab.r->arriving_active);
+    CHECK_INT(lab.r->op, 2);
+    finish(&lab);
+}
+
+/* A view begins with the logs of f + 1, so that whatever was committed is in one of them. */
+TEST(a_view_begins_with_a_quorum_of_logs)
+{
+    struct lab lab = {
+        .durable = {.view = 3, .log_view = 3, .view_checksum = vr_genesis_checksum(1)}};
+    start(&lab, 1);
+    receive(&lab,
+            (struct vr_header){
+                .type = VR_START_VIEW_CHANGE, .replica = 2, .view = 4, .flags = VR_FLAG_ENTERED},
+            NULL);
+    writes_end(&lab);
+    CHECK_INT(lab.r->view, 4);
+    CHECK(!lab.r->install.active);
+    struct log_end end = {.head = {.log_view = 3, .head_checksum = vr_genesis_checksum(1)}};
+    receive(&lab, view_message(VR_DO_VIEW_CHANGE, 2, 4, &end), &end);
+    writes_end(&lab);
+    CHECK(vr_is_primary(lab.r));
+    finish(&lab);
+}
