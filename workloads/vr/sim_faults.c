@@ -150,6 +150,17 @@ static void test_promise(struct sim *s, uint8_t index)
                                    .life = r->life});
 }
 
+void sim_source_lost(struct sim *s, uint8_t index)
+{
+    if (s->healing)
+        return;
+    sim_lose(s, index, VR_TO_CLIENT);
+    if (sim_chance(s, 500))
+        plan_crash(s, index);
+    else
+        isolate(s, index);
+}
+
 void sim_danger(struct sim *s, uint8_t index)
 {
     const struct vr_replica *r = s->replicas[index].core;

@@ -195,6 +195,8 @@ void sim_crash_planned(struct sim *s, uint8_t index);
 void sim_restart_planned(struct sim *s, uint8_t index);
 /* Something happens just when a replica changes its state. */
 void sim_danger(struct sim *s, uint8_t index);
+/* Who was sending its state is gone before all of it has come. */
+void sim_source_lost(struct sim *s, uint8_t index);
 /* Another group that the faults leave alive; false when the present one had better stay. */
 bool sim_next_group(struct sim *s, struct vr_reconfiguration *ret_wish);
 
