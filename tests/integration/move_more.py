@@ -35,8 +35,8 @@ def verified(*args):
     return found
 
 
-def proofs(variant):
-    result = run("--prove=completions,aliasing,bpf", "--variant", variant, "--json")
+def proofs(variant, ways="completions,aliasing,bpf"):
+    result = run(f"--prove={ways}", "--variant", variant, "--json")
     found = json.loads(result.stdout)
     equal(len(found), 1, "proofs")
     return found[0]
@@ -177,6 +177,15 @@ def a_receiver_that_is_woken_late_gets_everything():
     verified("--variant", "send/recv-late", "--size", 4096)
     verified("--variant", "send/recv-late", "--size", 100, "--threads", 2)
     equal(proofs("recv-late")["verdict"], "proven")
+
+
+@test
+def a_profile_contradicts_nobody():
+    # Also of what a program copies itself, whether or not the C library names its functions.
+    for variant in ("send", "vmsplice", "zerocopy", "shm-ring", "memcpy"):
+        found = proofs(variant, "aliasing,profile")
+        expected = "refused" if variant == "zerocopy" else "proven"
+        equal(found["verdict"], expected, f"{variant}: {found}")
 
 
 @test

@@ -140,6 +140,8 @@ struct vr_status {
     uint64_t view, log_view, op, durable_op, commit, commit_max, checkpoint_op;
     uint64_t dropped, executed;
     uint32_t state, replica;
+    /* Of the host, not of the core. */
+    uint64_t packets_sent, packets_received, waits, waits_empty, disk_cycles, disk_failures;
 };
 
 /* Why a packet was dropped. */
