@@ -132,6 +132,7 @@ struct vr_snapshot {
 };
 
 struct vr_counters {
+    uint64_t log_steps; /* entries looked at one after the other */
     uint64_t executed, batches, view_changes, state_transfers, entries_repaired, forks_refused;
     uint64_t dropped[VR_DROP_COUNT];
 };

@@ -66,7 +66,7 @@ static void adopt(struct vr_replica *r)
     r->commit = at;
     r->commit_max = vr_max(r->commit_max, at);
     r->holes = 0;
-    for (uint64_t op = at + 1; op <= r->op; op++)
+    for (uint64_t op = at + 1; op <= r->op; op++, r->counters.log_steps++)
         r->holes += !vr_has_body(r, op);
     if (r->install.active) {
         struct vr_log_end *end = &r->install.end;
