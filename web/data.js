@@ -16,7 +16,19 @@ async function unpack() {
   if (element.dataset.encoding === 'deflate') {
     stream = stream.pipeThrough(new DecompressionStream('deflate'));
   }
-  return JSON.parse(await new Response(stream).text());
+  return withNames(JSON.parse(await new Response(stream).text()));
+}
+
+// What profiles call functions: the text, by which name both sides know it, and the flags.
+const KERNEL = 1;
+const MORE = 8;
+const LESS = 16;
+
+function withNames(data) {
+  const { text, flags, known_as: other } = data.names;
+  const known = new Map(other);
+  data.functions = text.map((name, i) => ({ name, known: known.get(i) ?? name, flags: flags[i] }));
+  return data;
 }
 
 // A number as assay's own tables write it.

@@ -3,20 +3,42 @@
 
     embed.py OUTPUT report.css SCRIPT.js …
 
-Comments on lines of their own and indentation are left out; the scripts become one, in a function
-of their own.
+Comments on lines of their own, indentation and blanks that mean nothing are left out; the scripts
+become one, in a function of their own.  Lines stay, so that no statement needs its end guessed.
 """
 import pathlib
+import re
 import sys
 
+# What may hold blanks that mean something: strings, templates, regular expressions (here only after
+# an opening parenthesis, a comma or a colon).
+KEPT = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:\\.|[^`\\])*`|(?<=[(,:])/(?:\\.|[^/\\])+/""")
 
-def shrink(text, is_style):
-    lines = []
-    for line in text.splitlines():
-        line = line.strip()
-        if line and not line.startswith("/*" if is_style else "//"):
-            lines.append(line)
-    return "\n".join(lines)
+
+def lines_of(text, comment):
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith(comment))
+
+
+def shrink_script(text):
+    text = lines_of(text, "//")
+    parts, last = [], 0
+    for kept in KEPT.finditer(text):
+        parts += [squeeze(text[last:kept.start()]), kept[0]]
+        last = kept.end()
+    return "".join(parts + [squeeze(text[last:])])
+
+
+def squeeze(code):
+    """Blanks around what is no word; '+ +' and '- -' are not used in the scripts."""
+    return re.sub(r" *([=<>!&|?:;,(){}\[\]*/%+-]+) *", r"\1", code)
+
+
+def shrink_style(text):
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    text = re.sub(r"\s+", " ", text)
+    text = re.sub(r" ?([{};,>]) ?", r"\1", text)
+    return re.sub(r"(?<=[a-z-]): ", ":", text).replace(";}", "}").strip()
 
 
 def literal(name, text):
@@ -31,11 +53,11 @@ def literal(name, text):
 
 
 output, style, *scripts = map(pathlib.Path, sys.argv[1:])
-script = "(() => {\n'use strict';\n" + "\n".join(shrink(path.read_text(), False)
+script = "(() => {\n'use strict';\n" + "\n".join(shrink_script(path.read_text())
                                                  for path in scripts) + "\n})();"
 if "</script" in script or "</style" in style.read_text():
     sys.exit("embed.py: the script or style would end its element")
 output.write_text("/* SPDX-License-Identifier: MIT */\n/* Made by web/embed.py. */\n"
                   "#include \"report/html.h\"\n\n"
-                  + literal("web_style", shrink(style.read_text(), True))
+                  + literal("web_style", shrink_style(style.read_text()))
                   + literal("web_script", script))

@@ -5,17 +5,20 @@ const SVG = 'http://www.w3.org/2000/svg';
 const WIDTH = 1200;
 const ROW = 17;
 
-function newNode(name, kernel, parent) {
-  return { name, kernel, parent, children: [], index: new Map(), weight: [0, 0], samples: [0, 0] };
+function newNode(of, parent) {
+  return { name: of.name, known: of.known, flags: of.flags, parent, children: [], index: new Map(), weight: [0, 0], samples: [0, 0] };
 }
 
-function childOf(node, name, kernel) {
-  let child = node.index.get(name);
+const newRoot = () => newNode({ name: 'all', flags: 0 }, null);
+
+function childOf(node, of) {
+  let child = node.index.get(of.known);
   if (!child) {
-    child = newNode(name, kernel, node);
-    node.index.set(name, child);
+    child = newNode(of, node);
+    node.index.set(of.known, child);
     node.children.push(child);
   }
+  child.flags |= of.flags;
   return child;
 }
 
@@ -30,21 +33,20 @@ function eachStack(profile, fn) {
   });
 }
 
-function addStack(root, profile, path, samples, weight, side, invert) {
+function addStack(root, functions, path, samples, weight, side, invert) {
   let node = root;
   node.weight[side] += weight;
   node.samples[side] += samples;
   for (let k = 0; k < path.length; k++) {
-    const name = path[invert ? path.length - 1 - k : k];
-    node = childOf(node, profile.names[name], profile.flags[name] & 1);
+    node = childOf(node, functions[path[invert ? path.length - 1 - k : k]]);
     node.weight[side] += weight;
     node.samples[side] += samples;
   }
 }
 
 // Samples one after the other: only neighbours are merged.
-function orderedTree(profile) {
-  const root = newNode('all', 0, null);
+function orderedTree(profile, functions) {
+  const root = newRoot();
   const paths = new Map();
   const path = [];
   profile.depth.forEach((depth, i) => {
@@ -63,7 +65,7 @@ function orderedTree(profile) {
       same = same && last[k] && last[k].id === name;
       let child = same ? last[k].node : null;
       if (!child) {
-        child = newNode(profile.names[name], profile.flags[name] & 1, node);
+        child = newNode(functions[name], node);
         node.children.push(child);
       }
       child.weight[0]++;
@@ -76,22 +78,12 @@ function orderedTree(profile) {
   return root;
 }
 
-function treeOf(profiles, options) {
-  if (options.order) return orderedTree(profiles[0]);
-  const root = newNode('all', 0, null);
+function treeOf(profiles, functions, options) {
+  if (options.order) return orderedTree(profiles[0], functions);
+  const root = newRoot();
   profiles.forEach((profile, side) => eachStack(profile, (path, samples, weight) =>
-    addStack(root, profile, path, samples, weight, side, options.invert)));
+    addStack(root, functions, path, samples, weight, side, options.invert)));
   return root;
-}
-
-// Two proportions at 5 %, as assay's own drawing does it.
-function differs(node, root) {
-  const [a, b] = node.samples;
-  const [allA, allB] = root.samples;
-  if (!allA || !allB || a + b < 5) return false;
-  const share = (a + b) / (allA + allB);
-  const spread = Math.sqrt(share * (1 - share) * (1 / allA + 1 / allB));
-  return spread > 0 && Math.abs(a / allA - b / allB) > 1.959964 * spread;
 }
 
 function hashOf(text) {
@@ -101,10 +93,11 @@ function hashOf(text) {
 }
 
 class FlameGraph {
-  constructor(svg, tools, profiles) {
+  constructor(svg, tools, profiles, functions) {
     this.svg = svg;
     this.tools = tools;
     this.profiles = profiles;
+    this.functions = functions;
     this.pair = profiles.length === 2;
     this.options = { invert: false, order: false, width: 'both' };
     this.pattern = null;
@@ -115,7 +108,8 @@ class FlameGraph {
   }
 
   rebuild() {
-    this.root = treeOf(this.profiles, this.options);
+    this.root = treeOf(this.profiles, this.functions, this.options);
+    this.costs = this.profiles.map((profile, side) => profile.cost ?? this.root.weight[side]);
     this.focus = this.root;
     this.here = null;
     this.draw();
@@ -128,30 +122,34 @@ class FlameGraph {
   value(node) {
     const [a, b] = this.shares(node);
     if (!this.pair) return a;
-    return this.options.width === 'base' ? a : this.options.width === 'new' ? b : (a + b) / 2;
+    if (this.options.width !== 'both') return this.options.width === 'base' ? a : b;
+    const [base, now] = this.costs;
+    return (a * base + b * now) / (base + now);
+  }
+
+  // 1: costs more, -1: less, for certain and on this path; 0: grey.  The test is that of the rows.
+  change(node) {
+    const [base, now] = this.shares(node).map((share, side) => share * this.costs[side]);
+    return node.flags & MORE && now > base ? 1 : node.flags & LESS && now < base ? -1 : 0;
   }
 
   classOf(node) {
-    if (this.pair) {
-      if (!differs(node, this.root)) return 'fn';
-      const [a, b] = this.shares(node);
-      const strong = Math.abs(b - a) / Math.max(a, b) > 0.4 ? 2 : 1;
-      return (b > a ? 'fu' : 'fd') + strong;
-    }
-    return node.kernel ? 'fk' : `f${hashOf(node.name) % 3}`;
+    if (!this.pair) return node.flags & KERNEL ? 'fk' : `f${hashOf(node.name) % 3}`;
+    const way = this.change(node);
+    if (!way) return 'fn';
+    const [base, now] = this.shares(node).map((share, side) => share * this.costs[side]);
+    return (way > 0 ? 'fu' : 'fd') + (Math.abs(now - base) > 0.4 * Math.max(base, now) ? 2 : 1);
   }
 
   signOf(node) {
-    if (!this.pair) return node.kernel ? '[k] ' : '';
-    if (!differs(node, this.root)) return '';
-    const [a, b] = this.shares(node);
-    return b > a ? '▲ ' : '▼ ';
+    if (!this.pair) return node.flags & KERNEL ? '[k] ' : '';
+    return ['▼ ', '', '▲ '][this.change(node) + 1];
   }
 
   describe(node) {
     const [a, b] = this.shares(node);
     if (!this.pair) return `${node.name}: ${(100 * a).toFixed(2)} %, ${node.samples[0].toLocaleString('en-US')} samples`;
-    const sure = differs(node, this.root) ? (b > a ? 'larger' : 'smaller') : 'the samples cannot tell';
+    const sure = ['costs less', 'could be chance, or below the resolution', 'costs more'][this.change(node) + 1];
     return `${node.name}: ${(100 * a).toFixed(2)} → ${(100 * b).toFixed(2)} % (${node.samples[0]} and ${node.samples[1]} samples; ${sure})`;
   }
 
@@ -241,10 +239,10 @@ class FlameGraph {
   }
 
   // The heaviest frame of that name.
-  find(name) {
+  find(known) {
     let best = null;
     const walk = (node) => {
-      if (node.name === name && (!best || this.value(node) > this.value(best))) best = node;
+      if (node.known === known && (!best || this.value(node) > this.value(best))) best = node;
       node.children.forEach(walk);
     };
     walk(this.root);
@@ -278,7 +276,7 @@ function startFlame(tools) {
     if (graph) return graph;
     const data = await pageData();
     const index = tools.dataset.for === 'flame-diff' ? null : Number(tools.dataset.for.slice(6));
-    graph = graph || new FlameGraph(svg, tools, index === null ? data.profiles.slice(0, 2) : [data.profiles[index]]);
+    graph = graph || new FlameGraph(svg, tools, index === null ? data.profiles.slice(0, 2) : [data.profiles[index]], data.functions);
     return graph;
   }
   tools.hidden = false;
@@ -326,13 +324,12 @@ function startFlame(tools) {
 function startFlames() {
   const graphs = new Map();
   for (const tools of document.querySelectorAll('.flame-tools')) graphs.set(tools.dataset.for, startFlame(tools));
-  for (const link of document.querySelectorAll('a[data-n]')) {
+  // A row leads to its frame: by a node of the profile, or by the name that both sides know.
+  for (const link of document.querySelectorAll('a[data-n], a[data-known]')) {
     link.addEventListener('click', async () => {
-      const id = link.getAttribute('href').slice(1);
-      const graph = await graphs.get(id)();
-      const data = await pageData();
-      const profile = data.profiles[Number(id.slice(6))];
-      const node = graph.find(profile.names[link.dataset.n]);
+      const graph = await graphs.get(link.getAttribute('href').slice(1))();
+      const { n, known } = link.dataset;
+      const node = graph.find(n ? graph.functions[graph.profiles[0].name[n]].known : known);
       if (!node) return;
       graph.say(node);
       graph.zoom(node);

@@ -40,6 +40,7 @@ extern const struct verb verb_list;
 extern const struct verb verb_show;
 extern const struct verb verb_rm;
 extern const struct verb verb_db;
+extern const struct verb verb_vm;
 
 /* Of the option --db, wherever a store is used. */
 #define CMD_DB_HELP "the store: a file or postgresql://…; else ASSAY_DB, else assay.db here"

@@ -5,6 +5,7 @@
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "experiment/embedded.h"
+#include "experiment/sparse.h"
 #include "report/compare.h"
 
 #include <errno.h>
@@ -113,6 +114,7 @@ static int compare_runs(const struct compare_options *o, struct store *store, co
         return r;
     }
     struct compare c;
+    sparse_join(&a, &b);
     r = compare_experiments(&c, &a, &b, err);
     if (r == 0)
         print(o, &c);
@@ -149,6 +151,7 @@ static int compare_files(const struct compare_options *o, const char *base, cons
     if (r < 0)
         return r;
     struct compare c;
+    sparse_join(&a.sets[0], &b.sets[0]);
     r = compare_experiments(&c, &a.sets[0], &b.sets[0], err);
     if (r == 0)
         print(o, &c);

@@ -8,6 +8,7 @@
 #include "experiment/cellpairs.h"
 #include "experiment/command.h"
 #include "experiment/explain_cells.h"
+#include "experiment/explanation.h"
 #include "report/explain.h"
 
 #include <dirent.h>
@@ -64,6 +65,7 @@ struct printer {
     struct strbuf out;
     struct json json;
     size_t count;
+    bool is_warned;
 };
 
 static void print(struct printer *p, const struct explain *e)
@@ -164,9 +166,34 @@ static void cells_progress(void *context, enum explain_phase phase, uint64_t rou
     show_progress(context, phase, round, count);
 }
 
+/* Reports of these cells tell it from now on. */
+static int keep(const struct explain_cli *cli, const struct explain *e, struct error *err)
+{
+    CLEANUP(store_closep) struct store *store = NULL;
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    struct json j = {.out = &text, .compact = true};
+    json_object(&j, NULL);
+    json_string(&j, "format", "assay-explain-1");
+    json_array(&j, "explanations");
+    report_explain_json(&j, &(struct explain_view){.e = e});
+    json_end(&j);
+    json_end(&j);
+    int r = store_open(&store, store_place(cli->db), SQL_WRITE, err);
+    return r < 0 ? r
+                 : explanation_keep(store, e->experiments[SIDE_B], e->uuids[SIDE_A],
+                                    e->cells[SIDE_A], e->cells[SIDE_B], strbuf_text(&text), err);
+}
+
 static void cells_found(void *context, const struct explain *e)
 {
-    print(context, e);
+    struct printer *p = context;
+    struct error err = {0};
+    print(p, e);
+    if (e->profiled && keep(p->cli, e, &err) < 0 && !p->is_warned) {
+        fprintf(stderr, "assay explain: reports will not tell this, it cannot be kept: %s\n",
+                err.message);
+        p->is_warned = true;
+    }
 }
 
 static int explain_store(const struct explain_cli *cli, const struct explain_settings *settings,

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "cmd/cmd.h"
 #include "config.h"
+#include "vm/guest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,7 @@ const struct verb *const verbs[] = {
     &verb_events,
     &verb_record,
     &verb_doctor,
+    &verb_vm,
     /* experiments */
     &verb_run,
     &verb_compare,
@@ -44,12 +46,19 @@ const struct verb *const verbs[] = {
 };
 
 /* A message may quote a file or an argument, and so any bytes: what a terminal would act upon is
- * written out. */
+ * written out.  Line ends stay: other programs' words are quoted with theirs. */
 static void print_message(const struct verb *verb, const struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf safe = {0};
-    strbuf_put_safe(&safe, err->message, strlen(err->message), SIZE_MAX);
-    fprintf(stderr, "assay %s: %s\n", verb->name, strbuf_text(&safe));
+    for (const char *at = err->message;; at++) {
+        size_t length = strcspn(at, "\n");
+        strbuf_put_safe(&safe, at, length, SIZE_MAX);
+        strbuf_putc(&safe, '\n');
+        at += length;
+        if (!*at)
+            break;
+    }
+    fprintf(stderr, "assay %s: %s", verb->name, strbuf_text(&safe));
 }
 
 int cmd_fail(const struct verb *verb, const struct error *err, int code)
@@ -134,6 +143,8 @@ static void occupy_standard_streams(void)
 
 int main(int argc, char **argv)
 {
+    if (vm_guest_is(argv))
+        vm_guest_serve();
     occupy_standard_streams();
     if (argc < 2)
         return print_help(stderr);

@@ -88,10 +88,11 @@ static int add_word(struct loader *l, const char *word, struct error *err)
 }
 
 /* The flame graphs of a pair of cells, and what differs. */
-static void add_pair(struct loader *l, const struct profile_pair *pair, bool with_flames)
+static void add_pair(struct loader *l, const struct profile_pair *pair, bool with_flames,
+                     bool is_first)
 {
     struct error err = {0};
-    int r = page_add_pair(l->page, pair, &err);
+    int r = 0;
     for (size_t s = 0; r == 0 && with_flames && s < SIDE_COUNT; s++) {
         CLEANUP(memory_freep)
         char *label =
@@ -99,6 +100,8 @@ static void add_pair(struct loader *l, const struct profile_pair *pair, bool wit
                           pair->label && *pair->label ? ", " : "", pair->label ? pair->label : "");
         r = page_add_recording(l->page, pair->sides[s].paths[0], label, &err);
     }
+    if (r == 0)
+        r = page_add_pair(l->page, pair, is_first ? l->page->data.flames : NULL, &err);
     if (r < 0)
         strbuf_printf(&l->page->notes, "Profiles were not compared: %s\n", err.message);
 }
@@ -115,7 +118,7 @@ static void add_reasons(struct loader *l)
             pair.sides[s].name = memory_strdup(l->recordings[s]);
             profile_set_add(&pair.sides[s], l->recordings[s], 1);
         }
-        add_pair(l, &pair, false);
+        add_pair(l, &pair, false, true);
         profile_pair_done(&pair);
         return;
     }
@@ -128,7 +131,7 @@ static void add_reasons(struct loader *l)
                                                             l->experiments[1], NULL, l->db, &err)
                                        : -ENOENT;
     for (size_t i = 0; r == 0 && i < pairs.count && i < PAIRS_MAX; i++)
-        add_pair(l, &pairs.items[i], i == 0);
+        add_pair(l, &pairs.items[i], i == 0, i == 0);
     profile_pairs_done(&pairs);
     if (r < 0 && l->store && l->experiment_count == 1 && !l->level_count)
         page_add_profiles(l->page, l->store, l->first_id);
@@ -140,7 +143,8 @@ static int finish(struct loader *l, struct error *err)
     int r = 0;
     if (l->level_count == 1)
         return error_set(err, -EINVAL, "'%s' alone: give two values to compare", l->levels[0]);
-    if (!data->set_count && (l->level_count || !data->flame_count))
+    if (!data->set_count &&
+        (l->level_count || !(data->flame_count || data->explanations.count)))
         r = add_experiment(l, "last", err);
     if (r == 0 && l->level_count) {
         if (data->set_count > 1)
@@ -151,6 +155,8 @@ static int finish(struct loader *l, struct error *err)
         data->base = memory_strdup(l->levels[0]);
         data->new = memory_strdup(l->levels[1]);
     }
+    if (r == 0 && l->store)
+        r = page_add_explanations(l->page, l->store, err);
     if (r < 0)
         return r;
     add_reasons(l);

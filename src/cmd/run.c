@@ -17,6 +17,7 @@ struct run_options {
     bool quick, fresh, dry_run, quiet;
     uint64_t rounds, budget_ns, timeout_ns;
     const char *seed;
+    struct option_list monitors;
 };
 
 #define O(field) offsetof(struct run_options, field)
@@ -36,6 +37,8 @@ static const struct option options[] = {
     {0, "cpus", OPTION_STRING, O(cpus), "CPUS", "run on these CPUs, as 0-3,7", NULL},
     {0, "nice", OPTION_STRING, O(nice), "N", "priority of the runs, -20 to 19", NULL},
     {0, "seed", OPTION_STRING, O(seed), "N", "of the order of the runs", NULL},
+    {0, "monitor", OPTION_LIST, O(monitors), "NAME",
+     "one more monitor, besides the spec's; 'list' shows them", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "The store", NULL},
     {0, "db", OPTION_STRING, O(db), "PATH", CMD_DB_HELP, "file"},
     {0, "fresh", OPTION_FLAG, O(fresh), NULL, "a new experiment, although one is unfinished", NULL},
@@ -113,6 +116,8 @@ static int session_options_from(const struct run_options *o, const char *spec,
                                    .timeout_ns = o->timeout_ns,
                                    .cpus = o->cpus,
                                    .commit = o->commit,
+                                   .monitors = o->monitors.items,
+                                   .monitor_count = o->monitors.count,
                                    .has_nice = o->nice != NULL,
                                    .has_seed = o->seed != NULL,
                                    .on_progress = show_progress};
@@ -273,18 +278,50 @@ static int run_with(const struct run_options *o, const char *spec, struct error 
     return code;
 }
 
+/* "--monitor list". */
+static bool wants_monitors(const struct run_options *o)
+{
+    for (size_t i = 0; i < o->monitors.count; i++)
+        if (str_eq(o->monitors.items[i], "list"))
+            return true;
+    return false;
+}
+
+static int show_monitors(void)
+{
+    static const char *const when[] = {[MONITOR_READS] = "",
+                                       [MONITOR_TRACES] = " (traced, in a run of its own)",
+                                       [MONITOR_PROFILES] = " (sampled, in a run of its own)"};
+    const char *names[MONITORS_MAX];
+    size_t count = monitor_names(names);
+    for (size_t i = 0; i < count; i++) {
+        const struct monitor *m = monitor_find(names[i]);
+        printf("%-16s %s%s\n", names[i], monitor_what(m), when[monitor_class(m)]);
+    }
+    return EXIT_DONE;
+}
+
+static int run_words(int argc, char **argv, struct run_options *o, struct error *err)
+{
+    int first = options_parse_mixed(options, o, argc, argv, err);
+    if (first == OPTIONS_HELP)
+        return cmd_help(&verb_run);
+    if (first > 0 && wants_monitors(o))
+        return show_monitors();
+    if (first > 0 && argc - first != 1)
+        first = error_set(err, -EINVAL, "give one spec, as in: assay run experiment.yaml");
+    if (first < 0)
+        return cmd_usage(&verb_run, err);
+    return run_with(o, argv[first], err);
+}
+
 static int run(int argc, char **argv)
 {
     struct error err = {0};
     struct run_options o = {0};
-    int first = options_parse_mixed(options, &o, argc, argv, &err);
-    if (first == OPTIONS_HELP)
-        return cmd_help(&verb_run);
-    if (first > 0 && argc - first != 1)
-        first = error_set(&err, -EINVAL, "give one spec, as in: assay run experiment.yaml");
-    if (first < 0)
-        return cmd_usage(&verb_run, &err);
-    return run_with(&o, argv[first], &err);
+    int code = run_words(argc, argv, &o, &err);
+    free(o.monitors.items);
+    return code;
 }
 
 const struct verb verb_run = {

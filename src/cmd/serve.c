@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `assay serve`: the store in a browser.  HTTP is libmicrohttpd's work; what is decided here is who
- * gets an answer: only who knows the token, only under a name of this host, only to read.  Some
- * threads share the connections, each with its own connection to the store; whoever is slow waits
- * in one of them without holding up the others.
+ * gets an answer: only who knows the token, only under a name of this host, only to read.  Every
+ * connection has a thread: whoever is slow holds up nobody else.  What the threads share is in
+ * report/serve_store.h.
  */
-#include "report/serve.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "cmd/cmd.h"
 #include "config.h"
+#include "report/serve_store.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -47,18 +47,21 @@ static int check(const struct serve_options *o, struct error *err)
 #include <microhttpd.h>
 #include <netinet/in.h>
 
-enum { THREADS = 4, CONNECTIONS_MAX = 800, TIMEOUT_S = 15, MEMORY_BYTES = 32 * 1024 };
+enum { CONNECTIONS_MAX = 800, TIMEOUT_S = 15, MEMORY_BYTES = 32 * 1024, STACK_BYTES = 1 << 20 };
 
 struct server {
-    const char *place;
+    struct serve_store *store;
     char token[65];
     uint16_t port;
 };
 
-static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, const struct strbuf *body)
+static void release(void *body)
 {
-    struct MHD_Response *r = MHD_create_response_from_buffer(
-        body->length, body->data ? body->data : (char *)"", MHD_RESPMEM_MUST_COPY);
+    serve_body_release(body);
+}
+
+static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, struct MHD_Response *r)
+{
     if (!r)
         return MHD_NO;
     MHD_add_response_header(r, "Content-Type", "text/html; charset=utf-8");
@@ -78,7 +81,8 @@ static enum MHD_Result refuse(struct MHD_Connection *c, unsigned status, const c
 {
     CLEANUP(strbuf_done) struct strbuf body = {0};
     strbuf_printf(&body, "<!doctype html><title>%u</title><p>%s</p>\n", status, words);
-    return answer(c, status, &body);
+    return answer(c, status,
+                  MHD_create_response_from_buffer(body.length, body.data, MHD_RESPMEM_MUST_COPY));
 }
 
 /* A page elsewhere may let a name of its own point to 127.0.0.1; then the browser sends that name.
@@ -112,10 +116,16 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *c, const cha
                               const char *method, const char *version, const char *upload,
                               size_t *upload_size, void **state)
 {
-    (void)version, (void)upload, (void)state;
+    (void)version, (void)upload;
     struct server *s = context;
-    if (*upload_size) { /* what was sent along is not read: the answer ends the connection */
+    bool is_read = str_eq(method, "GET") || str_eq(method, "HEAD");
+    if (*upload_size) { /* what was sent along is not read */
         *upload_size = 0;
+        return MHD_YES;
+    }
+    /* An answer at the first call, before the request's end, also ends the connection. */
+    if (is_read && !*state) {
+        *state = s;
         return MHD_YES;
     }
     if (!is_this_host(s, MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host")))
@@ -123,7 +133,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *c, const cha
     const char *path = behind_token(s, url);
     if (!path)
         return refuse(c, 404, "There is no such page.");
-    if (!str_eq(method, "GET") && !str_eq(method, "HEAD"))
+    if (!is_read)
         return refuse(c, 405, "This is for reading only.");
     struct serve_request request = {.path = path,
                                     .query = argument(c, "q"),
@@ -131,13 +141,13 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *c, const cha
                                     .base = argument(c, "base"),
                                     .new = argument(c, "new"),
                                     .name = argument(c, "name")};
-    CLEANUP(strbuf_done) struct strbuf body = {0};
-    CLEANUP(store_closep) struct store *store = NULL;
-    struct error err = {0};
-    if (store_open(&store, s->place, SQL_READ, &err) < 0)
-        return refuse(c, 500, "The store cannot be opened any more.");
-    int status = serve_page(store, &request, &body);
-    return answer(c, (unsigned)status, &body);
+    struct serve_body *body = serve_store_page(s->store, &request);
+    unsigned status = (unsigned)body->status;
+    struct MHD_Response *r = MHD_create_response_from_buffer_with_free_callback_cls(
+        body->length, body->text, release, body);
+    if (!r)
+        serve_body_release(body);
+    return answer(c, status, r);
 }
 
 static void make_token(struct server *s, const char *given)
@@ -160,11 +170,11 @@ static struct MHD_Daemon *start(struct server *s, uint64_t port, struct error *e
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     errno = 0;
     struct MHD_Daemon *d = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, handle, s, MHD_OPTION_SOCK_ADDR,
-        (struct sockaddr *)&address, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES,
-        MHD_OPTION_END);
+        MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_THREAD_PER_CONNECTION, 0, NULL, NULL, handle, s,
+        MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address, MHD_OPTION_THREAD_STACK_SIZE,
+        (size_t)STACK_BYTES, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)MEMORY_BYTES, MHD_OPTION_END);
     if (!d) {
         error_errno(err, errno ? -errno : -EIO, "listening on 127.0.0.1, port %llu",
                     (unsigned long long)port);
@@ -177,10 +187,8 @@ static struct MHD_Daemon *start(struct server *s, uint64_t port, struct error *e
 
 static int serve(const struct serve_options *o, struct error *err)
 {
-    struct server s = {.place = store_place(o->db)};
-    struct store *store = NULL;
-    int r = store_open(&store, s.place, SQL_READ, err); /* a wrong place is told now */
-    store_close(store);
+    struct server s = {0};
+    int r = serve_store_new(&s.store, store_place(o->db), err); /* a wrong place is told now */
     if (r < 0)
         return r;
     make_token(&s, o->token);
@@ -191,8 +199,10 @@ static int serve(const struct serve_options *o, struct error *err)
     sigaddset(&ends, SIGHUP);
     sigprocmask(SIG_BLOCK, &ends, NULL); /* before the threads, which have it from here */
     struct MHD_Daemon *d = start(&s, o->port, err);
-    if (!d)
+    if (!d) {
+        serve_store_free(s.store);
         return err->code;
+    }
     printf("http://127.0.0.1:%u/%s/\n", s.port, s.token);
     fflush(stdout);
     if (isatty(STDERR_FILENO))
@@ -200,6 +210,7 @@ static int serve(const struct serve_options *o, struct error *err)
     int signal_number;
     sigwait(&ends, &signal_number);
     MHD_stop_daemon(d);
+    serve_store_free(s.store);
     return 0;
 }
 

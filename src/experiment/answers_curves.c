@@ -65,16 +65,31 @@ static void tell_last_gain(struct question *q, size_t cell, size_t factor, const
     answer_number(answer, "last_gain", axis->numbers[last]);
 }
 
+/* Beyond these a fit says nothing: how far the runs lie off it, and a coefficient's upper end. */
+#define FIT_SPREAD_MAX 0.5
+#define FIT_COEFFICIENT_MAX 10.0
+
 static void tell_fit(struct question *q, const struct scaling *s, const char *name,
                      const char *where)
 {
-    char peak[160];
+    if (!(s->spread <= FIT_SPREAD_MAX && s->sigma.high <= FIT_COEFFICIENT_MAX &&
+          s->kappa.high <= FIT_COEFFICIENT_MAX)) {
+        answer_add(q, "saturation", where, false,
+                   "the scalability law cannot be fitted: the runs are too uneven or too few "
+                   "(%zu points, %zu runs)",
+                   s->point_count, s->value_count);
+        return;
+    }
+    char peak[160], end[32];
+    if (isfinite(s->peak_threads.high))
+        snprintf(end, sizeof(end), "%.3g", s->peak_threads.high);
+    else
+        snprintf(end, sizeof(end), "no end in sight");
     if (!isfinite(s->peak_threads.value))
         snprintf(peak, sizeof(peak), "no peak in sight");
     else
-        snprintf(peak, sizeof(peak), "the peak is at %.3g %s [%.3g, %.3g]%s", s->peak_threads.value,
-                 name, s->peak_threads.low, s->peak_threads.high,
-                 s->peak_seen ? "" : ", beyond what was measured");
+        snprintf(peak, sizeof(peak), "the peak is at %.3g %s [%.3g, %s]%s", s->peak_threads.value,
+                 name, s->peak_threads.low, end, s->peak_seen ? "" : ", beyond what was measured");
     struct answer *answer = answer_add(
         q, "saturation", where, true,
         "the scalability law fits within %.2g %%: contention %.3g %% [%.3g, %.3g], coherence %.3g "

@@ -6,6 +6,7 @@
 #include "experiment/dataset.h"
 #include "base/memory.h"
 #include "base/strings.h"
+#include "experiment/sparse.h"
 #include "stats/summary.h"
 
 #include <errno.h>
@@ -216,6 +217,36 @@ static int load_values(struct loader *l, struct sql *sql, struct error *err)
     return r;
 }
 
+/* The sparse metrics that a watched run does not have are zeros; see sparse.h.  Values come run by
+ * run. */
+static void add_zeros(struct loader *l)
+{
+    const struct dataset *d = l->d;
+    CLEANUP(memory_freep) uint32_t *sparse = memory_zalloc(d->metric_count + 1, sizeof(*sparse));
+    CLEANUP(memory_freep) size_t *markers = memory_zalloc(d->metric_count + 1, sizeof(*markers));
+    CLEANUP(memory_freep) size_t *seen = memory_zalloc(d->metric_count + 1, sizeof(*seen));
+    size_t sparse_count = 0, count = l->count;
+    for (size_t m = 0; m < d->metric_count; m++) {
+        const char *name = sparse_marker(d->metrics[m].name);
+        size_t marker = name ? dataset_metric(d, name) : DATASET_NONE;
+        if (marker == DATASET_NONE)
+            continue;
+        markers[sparse_count] = marker;
+        sparse[sparse_count++] = (uint32_t)m;
+    }
+    for (size_t first = 0, end; sparse_count && first < count; first = end) {
+        const struct loose_value run = l->values[first];
+        for (end = first;
+             end < count && l->values[end].cell == run.cell && l->values[end].round == run.round;
+             end++)
+            seen[l->values[end].metric] = end + 1;
+        for (size_t i = 0; i < sparse_count; i++)
+            if (seen[markers[i]] > first && seen[sparse[i]] <= first)
+                ARRAY_PUSH(l->values, l->count, l->capacity) =
+                    (struct loose_value){.metric = sparse[i], .cell = run.cell, .round = run.round};
+    }
+}
+
 /* Within a column the rounds ascend but for runs that were repeated: nearly sorted. */
 static void order_column(double *values, uint32_t *rounds, size_t count)
 {
@@ -254,6 +285,15 @@ static void deal(struct loader *l)
                      d->starts[c + 1] - d->starts[c]);
 }
 
+void dataset_take_environment(struct dataset *d, const char *json)
+{
+    static const char key[] = "\"emulated\":";
+    const char *found = strstr(json, key);
+    const char *text = found ? strchr(found + sizeof(key) - 1, '"') : NULL;
+    if (text)
+        d->emulated = memory_strndup(text + 1, strcspn(text + 1, "\""));
+}
+
 int dataset_load(struct dataset *d, struct store *store, int64_t experiment, struct error *err)
 {
     *d = (struct dataset){0};
@@ -274,8 +314,13 @@ int dataset_load(struct dataset *d, struct store *store, int64_t experiment, str
         r = load_values(&l, sql, err);
     if (r == 0)
         store_document(store, experiment, "subject", &d->subject, NULL);
-    if (r == 0)
+    CLEANUP(memory_freep) char *environment = NULL;
+    if (r == 0 && store_document(store, experiment, "environment", &environment, NULL) == 0)
+        dataset_take_environment(d, environment);
+    if (r == 0) {
+        add_zeros(&l);
         deal(&l);
+    }
     free(l.values);
     free(l.metric_of_id);
     if (r < 0)
@@ -287,6 +332,7 @@ void dataset_done(struct dataset *d)
 {
     store_experiment_done(&d->experiment);
     free(d->subject);
+    free(d->emulated);
     free(d->by_label);
     for (size_t c = 0; c < d->cell_count; c++) {
         free(d->cells[c].label);

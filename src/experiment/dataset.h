@@ -34,6 +34,7 @@ struct dataset {
     struct store_experiment experiment;
     size_t *by_label; /* the cells in the order of their labels; NULL: not from a store */
     char *subject;    /* of the commit; NULL when it is not known */
+    char *emulated;   /* what results from emulated machines are to be called; NULL for others */
     char **factors;
     size_t factor_count;
     struct dataset_cell *cells;
@@ -50,6 +51,8 @@ struct dataset {
 int dataset_load(struct dataset *d, struct store *store, int64_t experiment, struct error *err);
 void dataset_done(struct dataset *d);
 
+/* Sets `emulated` by the document that describes the experiment's environment. */
+void dataset_take_environment(struct dataset *d, const char *json);
 /* Makes by_label, once the cells are there; dataset_load does it. */
 void dataset_index(struct dataset *d);
 

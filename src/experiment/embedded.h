@@ -9,11 +9,34 @@
 
 #include "base/strings.h"
 #include "experiment/dataset.h"
+#include "experiment/explanation.h"
 #include "profile/flame.h"
 
 /* Texts kept with an experiment; "" for none. */
 struct embedded_documents {
     char *machine, *environment, *spec;
+};
+
+/* A monitor's readings during one run. */
+struct embedded_trace {
+    size_t cell; /* in the first set */
+    double *seconds, *values;
+    size_t count;
+};
+
+struct embedded_monitor {
+    char *name, *unit;
+    struct embedded_trace *traces;
+    size_t count, capacity;
+};
+
+/* One cell's headline in experiments of the same name, oldest first. */
+struct embedded_history {
+    char *label, *metric, *unit;
+    double *medians, *lows, *highs;
+    int64_t *experiments;
+    char **commits;
+    size_t count;
 };
 
 struct embedded {
@@ -22,6 +45,11 @@ struct embedded {
     size_t set_count, set_capacity, document_capacity;
     struct flame *flames;
     size_t flame_count, flame_capacity;
+    struct explanations explanations;
+    struct embedded_monitor *monitors;
+    size_t monitor_count, monitor_capacity;
+    struct embedded_history *histories;
+    size_t history_count, history_capacity;
     char *base, *new; /* "variant=a" and "variant=b" of a comparison within; NULL for none */
     char *command;    /* that made the report */
 };
@@ -43,7 +71,8 @@ int embedded_read(struct embedded *e, const char *text, size_t length, const cha
 /* Adds what `assay ab --json` wrote. */
 int embedded_read_ab(struct embedded *e, const char *text, size_t length, const char *name,
                      struct error *err);
-/* Either, by its content: -EINVAL when it is none of them. */
+/* Either, or what `assay explain --json` wrote, by its content: -EBADMSG when it is none of them or
+ * damaged. */
 int embedded_read_file(struct embedded *e, const char *path, struct error *err);
 
 /* For the readers: a dataset's columns from loose values. */

@@ -21,7 +21,10 @@ static const char *text_at(const json_t *object, const char *key)
 
 static int wrong(struct error *err, const char *what)
 {
-    return error_set(err, -EINVAL, "not what assay ab --json writes: %s", what);
+    return error_set(err, -EINVAL,
+                     "not what assay ab --json writes: %s; a page takes recordings, reports of "
+                     "assay html, and JSON of assay ab or explain",
+                     what);
 }
 
 /* Value of a parameter in "size=64, n=2"; "" when it is not there.  The caller frees it. */
@@ -209,7 +212,8 @@ int embedded_read_ab(struct embedded *e, const char *text, size_t length, const 
     if (!root)
         return error_set(
             err, -EINVAL,
-            "%s is no recording, no report of assay html and no JSON of assay ab (%s at byte %d)",
+            "%s is no recording, no report of assay html and no JSON of assay ab or explain (%s at "
+            "byte %d); look whether it is the file that is meant",
             name, where.text, where.position);
     int r = read_root(e, root, name, err);
     json_decref(root);

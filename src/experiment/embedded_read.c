@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "config.h"
-#include "experiment/embedded.h"
+#include "experiment/embedded_internal.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,6 +14,31 @@
 
 /* What a page's data may unpack to. */
 #define UNPACKED_MAX (256u << 20)
+
+static void monitor_done(struct embedded_monitor *m)
+{
+    for (size_t t = 0; t < m->count; t++) {
+        free(m->traces[t].seconds);
+        free(m->traces[t].values);
+    }
+    free(m->traces);
+    free(m->name);
+    free(m->unit);
+}
+
+static void history_done(struct embedded_history *h)
+{
+    for (size_t i = 0; i < h->count; i++)
+        free(h->commits[i]);
+    free(h->commits);
+    free(h->experiments);
+    free(h->medians);
+    free(h->lows);
+    free(h->highs);
+    free(h->label);
+    free(h->metric);
+    free(h->unit);
+}
 
 void embedded_done(struct embedded *e)
 {
@@ -25,6 +50,13 @@ void embedded_done(struct embedded *e)
     }
     for (size_t i = 0; i < e->flame_count; i++)
         flame_done(&e->flames[i]);
+    for (size_t i = 0; i < e->monitor_count; i++)
+        monitor_done(&e->monitors[i]);
+    for (size_t i = 0; i < e->history_count; i++)
+        history_done(&e->histories[i]);
+    explanations_done(&e->explanations);
+    free(e->monitors);
+    free(e->histories);
     free(e->sets);
     free(e->documents);
     free(e->flames);
@@ -64,21 +96,23 @@ bool embedded_is_page(const char *text, size_t length)
 }
 
 #if HAVE_JANSSON
-#include <jansson.h>
 
 static int unpack(const char *text, size_t length, struct strbuf *json, struct error *err)
 {
     const char *at = find_element(text, length), *end = text + length;
     const char *from = at ? memchr(at, '>', (size_t)(end - at)) : NULL;
     if (!from)
-        return error_set(err, -EINVAL, "there is no data of assay in it");
+        return error_set(err, -EINVAL, "there is no data of assay in it" EMBEDDED_REMEDY);
     const char *to = memchr(from, '<', (size_t)(end - from));
     if (!to)
-        return error_set(err, -EINVAL, "the data is cut off");
+        return error_set(err, -EINVAL, "the data from byte %zu on is cut off" EMBEDDED_REMEDY,
+                         (size_t)(from + 1 - text));
     bool packed = memmem(at, (size_t)(from - at), "\"deflate\"", 9) != NULL;
     CLEANUP(strbuf_done) struct strbuf bytes = {0};
     if (!strbuf_get_base64(packed ? &bytes : json, from + 1, (size_t)(to - from - 1)))
-        return error_set(err, -EINVAL, "the data is damaged: no base64");
+        return error_set(err, -EINVAL,
+                         "the data from byte %zu on is damaged: no base64" EMBEDDED_REMEDY,
+                         (size_t)(from + 1 - text));
     if (!packed)
         return 0;
 #if HAVE_ZLIB
@@ -98,50 +132,32 @@ static int unpack(const char *text, size_t length, struct strbuf *json, struct e
     inflateEnd(&z);
     if (json->length >= UNPACKED_MAX)
         return error_set(err, -EFBIG, "the data is more than %u MiB", UNPACKED_MAX >> 20);
-    return r == Z_STREAM_END ? 0 : error_set(err, -EINVAL, "the data is damaged or cut off");
+    return r == Z_STREAM_END ? 0
+                             : error_set(err, -EINVAL,
+                                         "the data from byte %zu on is damaged or cut off after "
+                                         "%lu of its %zu bytes" EMBEDDED_REMEDY,
+                                         (size_t)(from + 1 - text), z.total_in, bytes.length);
 #else
     return error_set(err, -ENOTSUP, "the data is compressed, and assay was built without zlib");
 #endif
-}
-
-static char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return memory_strdup(text ? text : "");
-}
-
-static char *text_or_null(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? memory_strdup(text) : NULL;
-}
-
-static uint64_t number_of(const json_t *object, const char *key)
-{
-    return (uint64_t)json_integer_value(json_object_get(object, key));
-}
-
-static int damaged(struct error *err, const char *what)
-{
-    return error_set(err, -EINVAL, "the data is damaged: %s", what);
 }
 
 static void read_experiment(struct store_experiment *e, const json_t *set)
 {
     *e = (struct store_experiment){
         .id = json_integer_value(json_object_get(set, "id")),
-        .uuid = text_of(set, "uuid"),
-        .name = text_of(set, "name"),
-        .question = text_of(set, "question"),
-        .state = text_of(set, "state"),
-        .git_commit = text_of(set, "commit"),
-        .selection = text_of(set, "selection"),
-        .baseline = text_of(set, "baseline"),
-        .headline = text_of(set, "headline"),
-        .spec_path = text_of(set, "spec_path"),
-        .spec_hash = text_of(set, "spec_hash"),
-        .started_at_ns = number_of(set, "started_at_ns"),
-        .ended_at_ns = number_of(set, "ended_at_ns"),
+        .uuid = embedded_text(set, "uuid"),
+        .name = embedded_text(set, "name"),
+        .question = embedded_text(set, "question"),
+        .state = embedded_text(set, "state"),
+        .git_commit = embedded_text(set, "commit"),
+        .selection = embedded_text(set, "selection"),
+        .baseline = embedded_text(set, "baseline"),
+        .headline = embedded_text(set, "headline"),
+        .spec_path = embedded_text(set, "spec_path"),
+        .spec_hash = embedded_text(set, "spec_hash"),
+        .started_at_ns = embedded_number(set, "started_at_ns"),
+        .ended_at_ns = embedded_number(set, "ended_at_ns"),
     };
     const char *seed = json_string_value(json_object_get(set, "seed"));
     if (seed)
@@ -159,7 +175,7 @@ static int read_metrics(struct dataset *d, const json_t *metrics, struct error *
         json_int_t better = json_integer_value(json_array_get(m, 2));
         const char *kind = json_string_value(json_array_get(m, 3));
         if (!name || !unit || !kind || better < METRIC_LOWER || better > METRIC_NEITHER)
-            return damaged(err, "a metric");
+            return embedded_damaged(err, "a metric");
         ARRAY_PUSH(d->metrics, d->metric_count, d->metric_capacity) =
             (struct store_metric){.id = (int64_t)at + 1,
                                   .name = memory_strdup(name),
@@ -183,13 +199,13 @@ static int read_values(struct dataset *d, const json_t *cell, struct value_list 
     size_t m, i;
     const json_t *column, *value;
     if (json_array_size(columns) > d->metric_count)
-        return damaged(err, "more values than metrics");
+        return embedded_damaged(err, "more values than metrics");
     json_int_t last = -1;
     json_array_foreach(rounds, i, value)
     {
         if (!json_is_integer(value) || json_integer_value(value) <= last ||
             json_integer_value(value) > UINT32_MAX)
-            return damaged(err, "rounds do not ascend");
+            return embedded_damaged(err, "rounds do not ascend");
         last = json_integer_value(value);
     }
     json_array_foreach(columns, m, column) json_array_foreach(column, i, value)
@@ -198,7 +214,7 @@ static int read_values(struct dataset *d, const json_t *cell, struct value_list 
         if (json_is_null(value))
             continue;
         if (!json_is_number(value) || !round)
-            return damaged(err, "a value");
+            return embedded_damaged(err, "a value");
         ARRAY_PUSH(values->items, values->count, values->capacity) =
             (struct dataset_value){.value = json_number_value(value),
                                    .metric = (uint32_t)m,
@@ -213,12 +229,12 @@ static int read_cell(struct dataset *d, const json_t *cell, struct value_list *v
 {
     const json_t *levels = json_object_get(cell, "levels");
     if (json_array_size(levels) != d->factor_count)
-        return damaged(err, "a cell has not one level for each factor");
+        return embedded_damaged(err, "a cell has not one level for each factor");
     struct dataset_cell *c = &ARRAY_PUSH(d->cells, d->cell_count, d->cell_capacity);
     *c = (struct dataset_cell){.id = (int64_t)d->cell_count,
-                               .label = text_of(cell, "label"),
-                               .command = text_of(cell, "command"),
-                               .build_id = text_of(cell, "build_id"),
+                               .label = embedded_text(cell, "label"),
+                               .command = embedded_text(cell, "command"),
+                               .build_id = embedded_text(cell, "build_id"),
                                .levels = memory_zalloc(d->factor_count + 1, sizeof(char *))};
     for (size_t f = 0; f < d->factor_count; f++) {
         const char *level = json_string_value(json_array_get(levels, f));
@@ -235,7 +251,7 @@ static int read_runs(struct dataset *d, const json_t *runs, struct error *err)
     {
         size_t index = (size_t)json_integer_value(cell);
         if (!json_is_integer(cell) || index >= d->cell_count)
-            return damaged(err, "a run of no cell");
+            return embedded_damaged(err, "a run of no cell");
 #define COLUMN(name) ((uint64_t)json_integer_value(json_array_get(json_object_get(runs, name), i)))
         ARRAY_PUSH(d->runs, d->run_count, d->run_capacity) = (struct dataset_run){
             .id = (int64_t)i + 1,
@@ -243,7 +259,7 @@ static int read_runs(struct dataset *d, const json_t *runs, struct error *err)
             .round = COLUMN("round"),
             .attempt = COLUMN("attempt"),
             .position = COLUMN("position"),
-            .started_at_ns = number_of(runs, "first_at_ns") + COLUMN("started_ns"),
+            .started_at_ns = embedded_number(runs, "first_at_ns") + COLUMN("started_ns"),
             .wall_ns = COLUMN("wall_ns"),
             .status = (int)COLUMN("status"),
             .disturbed = COLUMN("disturbed") != 0,
@@ -266,9 +282,11 @@ static int read_set(struct embedded *e, const json_t *set, struct error *err)
     e->sets = memory_grow(e->sets, &e->set_capacity, e->set_count, sizeof(*e->sets));
     struct dataset *d = &e->sets[e->set_count - 1];
     *d = (struct dataset){0};
-    *t = (struct embedded_documents){text_of(set, "machine"), text_of(set, "environment"),
-                                     text_of(set, "spec")};
+    *t = (struct embedded_documents){embedded_text(set, "machine"), embedded_text(set, "environment"),
+                                     embedded_text(set, "spec")};
     read_experiment(&d->experiment, set);
+    if (t->environment)
+        dataset_take_environment(d, t->environment);
     size_t at, capacity = 0;
     const json_t *item;
     json_array_foreach(json_object_get(set, "factors"), at, item) if (json_is_string(item))
@@ -286,96 +304,19 @@ static int read_set(struct embedded *e, const json_t *set, struct error *err)
     return r;
 }
 
-static int read_names(struct flame *f, const json_t *profile, struct error *err)
-{
-    const json_t *dsos = json_object_get(profile, "dsos"),
-                 *flags = json_object_get(profile, "flags");
-    size_t i;
-    const json_t *name;
-    json_array_foreach(json_object_get(profile, "names"), i, name)
-    {
-        const char *dso = json_string_value(json_array_get(dsos, i));
-        if (!json_is_string(name) || !dso)
-            return damaged(err, "a function's name");
-        ARRAY_PUSH(f->names, f->name_count, f->name_capacity) = (struct flame_name){
-            .text = memory_strdup(json_string_value(name)),
-            .dso = memory_strdup(dso),
-            .flags = (uint32_t)json_integer_value(json_array_get(flags, i)) & 7};
-    }
-    return 0;
-}
-
-static int read_nodes(struct flame *f, const json_t *profile, struct error *err)
-{
-    const json_t *depths = json_object_get(profile, "depth");
-    const json_t *names = json_object_get(profile, "name");
-    const json_t *samples = json_object_get(profile, "samples");
-    const json_t *weights = json_object_get(profile, "weight");
-    double each = json_number_value(json_object_get(profile, "each"));
-    json_int_t last = -1;
-    for (size_t i = 0; i < json_array_size(depths); i++) {
-        json_int_t depth = json_integer_value(json_array_get(depths, i));
-        json_int_t name = json_integer_value(json_array_get(names, i));
-        json_int_t count = json_integer_value(json_array_get(samples, i));
-        json_int_t weight = json_integer_value(json_array_get(weights, i));
-        if (depth < 0 || depth > last + 1 || depth > 1024 || name < 0 ||
-            (uint64_t)name >= f->name_count || count < 0 || count > INT64_MAX / 4 || weight < 0)
-            return damaged(err, "a frame");
-        double product = each * (double)count;
-        ARRAY_PUSH(f->nodes, f->node_count, f->node_capacity) = (struct flame_node){
-            .depth = (uint32_t)depth,
-            .name = (uint32_t)name,
-            .self_samples = (uint64_t)count,
-            .self_weight = weights                          ? (uint64_t)weight
-                           : product >= 0 && product < 9e18 ? (uint64_t)llrint(product)
-                                                            : 0};
-        last = depth;
-    }
-    return 0;
-}
-
-static int read_profile(struct embedded *e, const json_t *profile, struct error *err)
-{
-    struct flame *f = &ARRAY_PUSH(e->flames, e->flame_count, e->flame_capacity);
-    *f = (struct flame){.label = text_of(profile, "label"),
-                        .event = text_of(profile, "event"),
-                        .is_time = json_is_true(json_object_get(profile, "is_time")),
-                        .lost = number_of(profile, "lost"),
-                        .order_every = number_of(profile, "order_every"),
-                        .notes = text_or_null(profile, "notes")};
-    int r = read_names(f, profile, err);
-    if (r == 0)
-        r = read_nodes(f, profile, err);
-    if (r < 0)
-        return r;
-    const json_t *order = json_object_get(profile, "order");
-    f->order = memory_zalloc(json_array_size(order) + 1, sizeof(*f->order));
-    for (size_t i = 0; i < json_array_size(order); i++) {
-        uint64_t node = (uint64_t)json_integer_value(json_array_get(order, i));
-        if (node >= f->node_count)
-            return damaged(err, "the order of time");
-        f->order[f->order_count++] = (uint32_t)node;
-    }
-    flame_sum(f);
-    return 0;
-}
-
 static int read_root(struct embedded *e, const json_t *root, struct error *err)
 {
     const char *format = json_string_value(json_object_get(root, "format"));
     if (!format || !str_eq(format, "assay-html-1"))
         return error_set(err, -EINVAL, "its data is in a format that this assay does not know");
-    e->command = text_or_null(root, "command");
-    e->base = text_or_null(root, "base");
-    e->new = text_or_null(root, "new");
+    e->command = embedded_text_or_null(root, "command");
+    e->base = embedded_text_or_null(root, "base");
+    e->new = embedded_text_or_null(root, "new");
     const json_t *sets = json_object_get(root, "experiments");
-    const json_t *profiles = json_object_get(root, "profiles");
     int r = 0;
     for (size_t i = 0; r == 0 && i < json_array_size(sets); i++)
         r = read_set(e, json_array_get(sets, i), err);
-    for (size_t i = 0; r == 0 && i < json_array_size(profiles); i++)
-        r = read_profile(e, json_array_get(profiles, i), err);
-    return r;
+    return r < 0 ? r : embedded_read_parts(e, root, err);
 }
 
 int embedded_read(struct embedded *e, const char *text, size_t length, const char *name,
@@ -388,8 +329,9 @@ int embedded_read(struct embedded *e, const char *text, size_t length, const cha
     json_error_t where;
     json_t *root = json_loadb(strbuf_text(&json), json.length, 0, &where);
     if (!root)
-        return error_set(err, -EINVAL, "%s: the data is damaged: %s at byte %d", name, where.text,
-                         where.position);
+        return error_set(err, -EINVAL,
+                         "%s: the data is damaged: %s at byte %d of its JSON" EMBEDDED_REMEDY, name,
+                         where.text, where.position);
     r = read_root(e, root, err);
     json_decref(root);
     return r < 0 ? error_wrap(err, r, "%s", name) : 0;
@@ -406,13 +348,28 @@ int embedded_read(struct embedded *e, const char *text, size_t length, const cha
 
 #endif
 
+/* An explanation says so in its beginning. */
+static bool is_explanation(const char *text, size_t length)
+{
+    static const char mark[] = "\"assay-explain-1\"";
+    return memmem(text, length < 200 ? length : 200, mark, sizeof(mark) - 1) != NULL;
+}
+
 int embedded_read_file(struct embedded *e, const char *path, struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf text = {0};
     int r = file_read(path, &text, err);
     if (r < 0)
         return r;
-    if (embedded_is_page(strbuf_text(&text), text.length))
-        return embedded_read(e, text.data, text.length, path, err);
-    return embedded_read_ab(e, strbuf_text(&text), text.length, path, err);
+    if (embedded_is_page(strbuf_text(&text), text.length)) {
+        r = embedded_read(e, text.data, text.length, path, err);
+    } else if (is_explanation(strbuf_text(&text), text.length)) {
+        r = explanations_read(&e->explanations, text.data, text.length, err);
+        if (r < 0)
+            error_wrap(err, r, "%s", path);
+    } else {
+        r = embedded_read_ab(e, strbuf_text(&text), text.length, path, err);
+    }
+    /* The command line was right, the file is not. */
+    return r == -EINVAL ? -EBADMSG : r;
 }

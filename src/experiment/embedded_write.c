@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "config.h"
 #include "experiment/embedded.h"
+#include "profile/idtable.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -197,13 +198,102 @@ static void put_set(struct strbuf *out, const struct dataset *d, const struct em
     json_end(&j);
 }
 
+/* ---- profiles ---- */
+
+/* The functions of all profiles, each once: two recordings of one program share nearly all. */
+struct name_list {
+    const struct flame_name **items;
+    size_t count, capacity;
+    struct idtable table;
+    uint32_t **of; /* [flame][its name]: number in items */
+};
+
+static uint64_t name_hash(const void *items, uint32_t id)
+{
+    return hash_string(((const struct flame_name *const *)items)[id]->text);
+}
+
+static uint32_t name_number(struct name_list *list, const struct flame_name *name)
+{
+    uint32_t slot, id;
+    IDTABLE_EACH(&list->table, hash_string(name->text), slot, id)
+    {
+        const struct flame_name *known = list->items[id];
+        if (str_eq(known->text, name->text) && str_eq(known->dso, name->dso) &&
+            known->flags == name->flags && str_eq(flame_known_as(known), flame_known_as(name)))
+            return id;
+    }
+    id = (uint32_t)list->count;
+    ARRAY_PUSH(list->items, list->count, list->capacity) = name;
+    idtable_put(&list->table, slot, id);
+    if (idtable_is_crowded(&list->table))
+        idtable_grow(&list->table, name_hash, list->items);
+    return id;
+}
+
+/* In the order of their first use, so that the same data is the same text after reading. */
+static void name_list_init(struct name_list *list, const struct embedded *e)
+{
+    *list = (struct name_list){.of = memory_zalloc(e->flame_count + 1, sizeof(*list->of))};
+    idtable_init(&list->table, 10);
+    for (size_t i = 0; i < e->flame_count; i++) {
+        const struct flame *f = &e->flames[i];
+        list->of[i] = memory_zalloc(f->name_count + 1, sizeof(**list->of));
+        for (size_t n = 0; n < f->node_count; n++) {
+            uint32_t name = f->nodes[n].name;
+            list->of[i][name] = name_number(list, &f->names[name]);
+        }
+    }
+}
+
+static void name_list_done(struct name_list *list, size_t flame_count)
+{
+    for (size_t i = 0; i < flame_count; i++)
+        free(list->of[i]);
+    free(list->of);
+    free(list->items);
+    idtable_done(&list->table);
+}
+
+static void put_names(struct strbuf *out, const struct name_list *list)
+{
+    struct json j = {.out = out, .compact = true};
+    const char *last = NULL;
+    json_object(&j, NULL);
+    json_array(&j, "text");
+    for (size_t i = 0; i < list->count; i++)
+        json_string(&j, NULL, list->items[i]->text);
+    json_end(&j);
+    json_array(&j, "dso"); /* null: the one before */
+    for (size_t i = 0; i < list->count; i++) {
+        bool same = last && str_eq(last, list->items[i]->dso);
+        json_string(&j, NULL, same ? NULL : list->items[i]->dso);
+        last = list->items[i]->dso;
+    }
+    json_end(&j);
+    json_array(&j, "flags");
+    for (size_t i = 0; i < list->count; i++)
+        json_u64(&j, NULL, list->items[i]->flags);
+    json_end(&j);
+    json_array(&j, "known_as");
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i]->known_as) {
+            json_array(&j, NULL);
+            json_u64(&j, NULL, i);
+            json_string(&j, NULL, list->items[i]->known_as);
+            json_end(&j);
+        }
+    json_end(&j);
+    json_end(&j);
+}
+
 #define NODE_COLUMN(name, member)               \
     json_array(&j, name);                       \
     for (size_t i = 0; i < f->node_count; i++)  \
         json_u64(&j, NULL, f->nodes[i].member); \
     json_end(&j)
 
-static void put_flame(struct strbuf *out, const struct flame *f)
+static void put_flame(struct strbuf *out, const struct flame *f, const uint32_t *names)
 {
     struct json j = {.out = out, .compact = true};
     bool alike = true; /* each sample weighs the same: no second column */
@@ -217,21 +307,13 @@ static void put_flame(struct strbuf *out, const struct flame *f)
     json_bool(&j, "is_time", f->is_time);
     json_u64(&j, "lost", f->lost);
     json_double(&j, "each", alike ? each : NAN);
+    json_double(&j, "cost", f->cost > 0 ? f->cost : NAN);
     json_string(&j, "notes", f->notes);
-    json_array(&j, "names");
-    for (size_t i = 0; i < f->name_count; i++)
-        json_string(&j, NULL, f->names[i].text);
-    json_end(&j);
-    json_array(&j, "dsos");
-    for (size_t i = 0; i < f->name_count; i++)
-        json_string(&j, NULL, f->names[i].dso);
-    json_end(&j);
-    json_array(&j, "flags");
-    for (size_t i = 0; i < f->name_count; i++)
-        json_u64(&j, NULL, f->names[i].flags);
-    json_end(&j);
     NODE_COLUMN("depth", depth);
-    NODE_COLUMN("name", name);
+    json_array(&j, "name");
+    for (size_t i = 0; i < f->node_count; i++)
+        json_u64(&j, NULL, names[f->nodes[i].name]);
+    json_end(&j);
     NODE_COLUMN("samples", self_samples);
     if (!alike) {
         NODE_COLUMN("weight", self_weight);
@@ -241,6 +323,65 @@ static void put_flame(struct strbuf *out, const struct flame *f)
     for (size_t i = 0; i < f->order_count; i++)
         json_u64(&j, NULL, f->order[i]);
     json_end(&j);
+    json_end(&j);
+}
+
+/* ---- over time ---- */
+
+static void put_numbers(struct json *j, const char *key, const double *values, size_t count)
+{
+    json_array(j, key);
+    for (size_t i = 0; i < count; i++)
+        json_double(j, NULL, values[i]);
+    json_end(j);
+}
+
+static void put_monitors(struct strbuf *out, const struct embedded *e)
+{
+    struct json j = {.out = out, .compact = true};
+    json_array(&j, NULL);
+    for (size_t i = 0; i < e->monitor_count; i++) {
+        const struct embedded_monitor *m = &e->monitors[i];
+        json_object(&j, NULL);
+        json_string(&j, "name", m->name);
+        json_string(&j, "unit", m->unit);
+        json_array(&j, "traces");
+        for (size_t t = 0; t < m->count; t++) {
+            json_object(&j, NULL);
+            json_u64(&j, "cell", m->traces[t].cell);
+            put_numbers(&j, "seconds", m->traces[t].seconds, m->traces[t].count);
+            put_numbers(&j, "values", m->traces[t].values, m->traces[t].count);
+            json_end(&j);
+        }
+        json_end(&j);
+        json_end(&j);
+    }
+    json_end(&j);
+}
+
+static void put_histories(struct strbuf *out, const struct embedded *e)
+{
+    struct json j = {.out = out, .compact = true};
+    json_array(&j, NULL);
+    for (size_t i = 0; i < e->history_count; i++) {
+        const struct embedded_history *h = &e->histories[i];
+        json_object(&j, NULL);
+        json_string(&j, "label", h->label);
+        json_string(&j, "metric", h->metric);
+        json_string(&j, "unit", h->unit);
+        put_numbers(&j, "medians", h->medians, h->count);
+        put_numbers(&j, "lows", h->lows, h->count);
+        put_numbers(&j, "highs", h->highs, h->count);
+        json_array(&j, "experiments");
+        for (size_t k = 0; k < h->count; k++)
+            json_i64(&j, NULL, h->experiments[k]);
+        json_end(&j);
+        json_array(&j, "commits");
+        for (size_t k = 0; k < h->count; k++)
+            json_string(&j, NULL, h->commits[k]);
+        json_end(&j);
+        json_end(&j);
+    }
     json_end(&j);
 }
 
@@ -265,10 +406,22 @@ void embedded_put_json(struct strbuf *out, const struct embedded *e, const char 
         strbuf_puts(out, i ? "," : "");
         put_set(out, &e->sets[i], &e->documents[i]);
     }
-    strbuf_puts(out, "],\"profiles\":[");
+    struct name_list names;
+    name_list_init(&names, e);
+    strbuf_puts(out, "],\"names\":");
+    put_names(out, &names);
+    strbuf_puts(out, ",\"profiles\":[");
     for (size_t i = 0; i < e->flame_count; i++) {
         strbuf_puts(out, i ? "," : "");
-        put_flame(out, &e->flames[i]);
+        put_flame(out, &e->flames[i], names.of[i]);
     }
-    strbuf_printf(out, "],\"view\":%s}", view ? view : "null");
+    name_list_done(&names, e->flame_count);
+    strbuf_puts(out, "],\"explanations\":[");
+    for (size_t i = 0; i < e->explanations.count; i++)
+        strbuf_printf(out, "%s%s", i ? "," : "", e->explanations.items[i].json);
+    strbuf_puts(out, "],\"monitors\":");
+    put_monitors(out, e);
+    strbuf_puts(out, ",\"histories\":");
+    put_histories(out, e);
+    strbuf_printf(out, ",\"view\":%s}", view ? view : "null");
 }

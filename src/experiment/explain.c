@@ -457,6 +457,8 @@ void explain_done(struct explain *e)
 {
     for (unsigned side = 0; side < SIDE_COUNT; side++) {
         free(e->names[side]);
+        free(e->uuids[side]);
+        free(e->cells[side]);
         free(e->measured.wall[side]);
         free(e->measured.cpu[side]);
     }

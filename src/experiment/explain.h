@@ -89,6 +89,9 @@ struct explain_runs {
 struct explain {
     char *names[SIDE_COUNT];
     char *label; /* of the cell, "" for none */
+    /* Where they are in the store; NULL and 0 for commands. */
+    char *uuids[SIDE_COUNT], *cells[SIDE_COUNT];
+    int64_t experiments[SIDE_COUNT];
     char *work;  /* the metric that counts the work; NULL for runs */
     char *unit;  /* what one of it is called: "op"; NULL for a run */
     struct explain_measured measured;

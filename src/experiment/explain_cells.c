@@ -68,6 +68,18 @@ static void visit_close(struct visited *v)
     free(v->cells);
 }
 
+/* What was measured is gone: explaining another program in its place would be a lie. */
+static int refuse_stale(const struct session *s, size_t cell, struct error *err)
+{
+    return error_set(
+        err, -ESTALE,
+        "experiment %lld, cell %s: %s: the program has changed since it was measured, or is gone. "
+        "Keep each version at its own path and make the path a factor of the spec, or let the "
+        "spec build them; of two versions that are there, explain the commands themselves: assay "
+        "explain 'OLD ...' 'NEW ...'",
+        (long long)s->experiment, s->matrix.cells[cell].label, s->cells[cell].argv[0]);
+}
+
 static int run_cell(void *context, unsigned side, struct runner *runner, char *const *before,
                     struct run_result *result, struct error *err)
 {
@@ -77,7 +89,10 @@ static int run_cell(void *context, unsigned side, struct runner *runner, char *c
     const char *label = d->cells[v->pairs->items[v->pair].cells[side]].label;
     for (size_t c = 0; c < s->matrix.count; c++)
         if (s->kept[c] && str_eq(s->matrix.cells[c].label, label))
-            return session_run_again(s, c, v->round++, runner, before, result, err);
+            return s->cells[c].is_stale
+                       ? refuse_stale(s, c, err)
+                       : session_run_again(s, c, v->round++, runner,
+                                           &(struct session_again){.before = before}, result, err);
     return error_set(err, -ENOENT, "the spec has no cell %s", label);
 }
 
@@ -113,6 +128,9 @@ static int take_measured(struct explain *e, const struct cell_pairs *pairs, size
         e->measured.wall[s] = costs.wall[s];
         e->measured.counts[s] = costs.counts[s];
         e->names[s] = memory_strdup(pairs->names[s]);
+        e->experiments[s] = pairs->d[s]->experiment.id;
+        e->uuids[s] = memory_strdup(pairs->d[s]->experiment.uuid);
+        e->cells[s] = memory_strdup(pairs->d[s]->cells[pairs->items[pair].cells[s]].label);
     }
     e->label = memory_strdup(pairs->items[pair].label);
     e->work = pairs->work ? memory_strdup(pairs->work) : NULL;

@@ -74,6 +74,9 @@ static int read_plan(struct session *s, struct error *err)
         r = matrix_make(&s->matrix, &s->spec, err);
     if (r < 0)
         return r;
+    r = spec_add_monitors(&s->spec, o->monitors, o->monitor_count, err);
+    if (r < 0)
+        return r;
     s->kept = memory_zalloc(s->matrix.count, sizeof(*s->kept));
     for (size_t c = 0; c < s->matrix.count; c++)
         s->kept[c] = true;
@@ -81,7 +84,7 @@ static int read_plan(struct session *s, struct error *err)
         r = matrix_select(&s->matrix, o->cells, s->kept, err);
     for (size_t c = 0; r == 0 && c < s->matrix.count; c++)
         s->kept_count += s->kept[c];
-    s->headline = memory_strdup("wall");
+    s->headline = memory_strdup(session_default_headline(&s->spec));
     for (size_t m = 0; r == 0 && m < s->spec.metric_count; m++)
         if (s->spec.metrics[m].headline) {
             free(s->headline);
@@ -100,6 +103,8 @@ static int read_plan(struct session *s, struct error *err)
     CLEANUP(strbuf_done) struct strbuf selection = {0};
     strbuf_printf(&selection, "%s%s%s", o->quick ? "quick" : "", o->cells ? " cells=" : "",
                   o->cells ? o->cells : "");
+    for (size_t i = 0; i < o->monitor_count; i++)
+        strbuf_printf(&selection, " monitor=%s", o->monitors[i]);
     s->selection = memory_strdup(strbuf_text(&selection));
     return r;
 }
@@ -111,14 +116,19 @@ static int open_instruments(struct session *s, struct error *err)
     if (r < 0)
         return r;
     s->steps_open = true;
-    r = monitors_open(&s->monitors, s->spec.monitors, s->spec.monitor_count,
-                      s->spec.monitor_interval_ns, err);
+    r = monitors_open(&s->monitors, s->spec.monitors, s->guests ? 0 : s->spec.monitor_count,
+                      MONITOR_READS, s->spec.monitor_interval_ns, err);
     if (r < 0)
         return r;
     s->monitors_open = true;
     if (s->monitors.missing.length)
         strbuf_printf(&s->notes, "not on this machine: %s\n", strbuf_text(&s->monitors.missing));
-    if (str_eq(s->spec.counters, "default"))
+    r = session_open_watchers(s, err);
+    if (r < 0)
+        return r;
+    if (s->guests)
+        r = 0; /* they count for themselves */
+    else if (str_eq(s->spec.counters, "default"))
         event_list_default(&s->events, false, 0);
     else if (s->spec.counters[0])
         r = event_list_parse(&s->events, s->spec.counters, err);
@@ -162,6 +172,8 @@ int session_open(struct session *s, const struct session_options *options, struc
                 r = fill_cell(s, c, err);
         }
     }
+    if (r == 0 && !options->dry_run)
+        r = session_open_guests(s, err);
     if (r == 0 && !options->dry_run)
         r = store_open(&s->store, store_place(options->db), SQL_CREATE, err);
     if (r == 0 && !options->dry_run)
@@ -319,6 +331,7 @@ int session_run(struct session *s, struct error *err)
 {
     s->started_ns = clock_now_ns();
     int r = run_all(s, err);
+    session_note_left_out(s);
     s->end = r == 0 ? SESSION_DONE : r == -EINTR ? SESSION_STOPPED : SESSION_FAILED;
     static const char *const states[] = {"done", "stopped", "failed"};
     struct error ignored;
@@ -334,10 +347,12 @@ void session_close(struct session *s)
         steps_done(&s->steps);
     if (s->monitors_open)
         monitors_done(&s->monitors);
+    session_close_watchers(s);
     if (s->runner_open)
         runner_done(&s->runner);
     event_list_done(&s->events);
     run_result_done(&s->result);
+    session_close_guests(s);
     session_lift_limits(s);
     for (size_t c = 0; s->cells && c < s->matrix.count; c++) {
         struct session_cell *cell = &s->cells[c];

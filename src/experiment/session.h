@@ -23,6 +23,7 @@
 #include "experiment/steps.h"
 
 struct session;
+struct guests;
 
 struct session_options {
     const char *spec_path;
@@ -39,6 +40,8 @@ struct session_options {
     double precision;
     bool has_seed, no_precision;
     const char *cpus, *commit;
+    const char *const *monitors; /* besides the spec's */
+    size_t monitor_count;
     bool has_nice;
     int nice;
     /* Called often; may be NULL. */
@@ -49,6 +52,7 @@ struct session_options {
 struct session_cell {
     int64_t id;
     bool kept;
+    bool is_stale; /* of a visit: the program is no longer what was measured */
     char **argv;
     char **environment; /* added; ends with NULL */
     char *input, *command, *build_id;
@@ -80,9 +84,13 @@ struct session {
     size_t run_count_before; /* that were there when it was resumed */
     struct steps steps;
     struct monitors monitors;
+    struct monitors traces;    /* those that need a run of their own */
+    bool watch_profile;        /* the same for perf-profile */
+    struct run_result watched; /* of such a run */
     struct event_list events;
+    struct guests *guests; /* the emulated machines; NULL for none */
     struct runner runner;
-    bool runner_open, monitors_open, steps_open;
+    bool runner_open, monitors_open, traces_open, traces_failed, steps_open;
     struct run_result result;
     int *cpus;
     size_t cpu_count;

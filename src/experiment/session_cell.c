@@ -18,6 +18,7 @@
 /* What is collected for the store. */
 struct collector {
     struct session *s;
+    size_t cell;
     struct store_value *values;
     size_t count, capacity;
     struct store_series *series;
@@ -48,7 +49,7 @@ static int collect_plain(struct collector *c, const char *name, const char *unit
                          enum metric_better better, const char *kind, double value,
                          struct error *err)
 {
-    if (!isfinite(value))
+    if (!isfinite(value) || session_drops_unit(c->s, c->cell, name, unit))
         return 0;
     return collect(c, name, unit, better, kind, &(struct store_value){.value = value}, err);
 }
@@ -56,6 +57,15 @@ static int collect_plain(struct collector *c, const char *name, const char *unit
 static enum metric_better better_of(const char *name, const char *unit)
 {
     return metric_is_rate(name, unit) ? METRIC_HIGHER : METRIC_LOWER;
+}
+
+/* A value that came from elsewhere.  A store that fails now fails again with the run. */
+static void collect_given(void *context, const char *name, const char *unit, double value)
+{
+    struct error ignored;
+    bool is_headline = str_eq(name, ((struct collector *)context)->s->headline);
+    collect_plain(context, name, unit, is_headline ? METRIC_LOWER : METRIC_NEITHER, "monitor",
+                  value, &ignored);
 }
 
 /* What the program reported and what the spec looks for. */
@@ -264,6 +274,8 @@ static int judge_run(struct session *s, size_t cell, struct collector *c,
         r = collect_usage(c, err);
     if (r == 0)
         r = collect_counters(c, err);
+    if (r == 0 && s->guests)
+        session_give_counts(s, cell, collect_given, c);
     if (r == 0)
         r = collect_monitors(c, err);
     return r < 0 ? r : 1;
@@ -281,6 +293,10 @@ static size_t padding_of(const struct session *s, uint64_t round)
 static int measure(struct session *s, size_t cell, const struct hole_values *values,
                    struct error *err)
 {
+    if (s->guests)
+        return session_run_in_guest(
+            s, cell, values, &(struct guest_again){.padding_bytes = padding_of(s, values->round)},
+            &s->result, err);
     struct session_cell *c = &s->cells[cell];
     char **argv = NULL; /* anew, because the round and the seed may stand in it */
     int r = holes_command(&s->spec.command, values, &argv, err);
@@ -319,10 +335,12 @@ static int measure(struct session *s, size_t cell, const struct hole_values *val
 static int finish_run(struct session *s, size_t cell, const struct hole_values *values,
                       uint64_t position, uint64_t started_at_ns, bool keep, struct error *err)
 {
-    struct collector c = {.s = s, .headline = NAN};
+    struct collector c = {.s = s, .cell = cell, .headline = NAN};
     CLEANUP(strbuf_done) struct strbuf said = {0};
     int good = judge_run(s, cell, &c, values, &said, err), r = good < 0 ? good : 0;
     int status = good ? 0 : s->result.status ? s->result.status : 1 << 8;
+    if (good > 0 && keep && session_watches(s))
+        session_watch(s, cell, values->round, collect_given, &c);
     struct error store_err;
     if (r == 0 && keep) {
         r = keep_run(s, &c, cell, values->round, position, started_at_ns, status,

@@ -106,6 +106,8 @@ char *session_environment_json(const struct session *s)
     json_string(&j, "spec", s->spec.file);
     json_string(&j, "selection", s->selection);
     json_u64(&j, "user_id", getuid());
+    if (s->guests)
+        json_string(&j, "emulated", VM_EMULATED_WORDS);
     json_object(&j, "variables");
     for (size_t i = 0; i < ARRAY_COUNT(kept_variables); i++)
         if (getenv(kept_variables[i]))

@@ -25,7 +25,7 @@ static char *headline_text(const struct spec *s)
         if (s->metrics[i].headline)
             strbuf_printf(&text, "%s\n", s->metrics[i].name);
     if (!text.length)
-        strbuf_puts(&text, "wall\n");
+        strbuf_printf(&text, "%s\n", session_default_headline(s));
     return text.data;
 }
 
@@ -183,21 +183,26 @@ static int find_unfinished(struct session *s, int64_t *ret_id, struct error *err
     return r;
 }
 
-/* Nothing is written; but the cells must be those that were measured. */
+/* Nothing is written.  Cells whose program is not what was measured are told apart: whoever visits
+ * may want others only. */
 static int visit(struct session *s, struct error *err)
 {
     struct dataset d;
-    const char *why = NULL;
     int r = store_find(s->store, s->options->visit, &s->experiment, err);
     if (r == 0)
         r = dataset_load(&d, s->store, s->experiment, err);
     if (r < 0)
         return r;
-    if (!cells_match(s, &d, &why))
-        r = error_set(err, -ESTALE, "experiment %lld cannot be run again: %s",
-                      (long long)s->experiment, why);
+    for (size_t c = 0; c < s->matrix.count; c++) {
+        size_t found = dataset_cell(&d, s->matrix.cells[c].label);
+        if (!s->kept[c] || found == DATASET_NONE)
+            continue;
+        const char *id = s->cells[c].build_id ? s->cells[c].build_id : "";
+        s->cells[c].is_stale = !str_eq(d.cells[found].build_id, id);
+        s->cells[c].id = d.cells[found].id;
+    }
     dataset_done(&d);
-    return r;
+    return 0;
 }
 
 int session_enter(struct session *s, struct error *err)

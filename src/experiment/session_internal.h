@@ -23,13 +23,52 @@ size_t session_choose_extra(struct session *s, size_t *ret_cells);
 
 /* Whether the cell differs from its baseline. */
 bool session_cell_changed(const struct session *s, size_t cell);
-/* Runs a cell once more, outside of the rounds, on a runner of the caller's and with words before
- * its command (NULL for none): nothing is kept.  A failed command is an error.  The result has the
- * metrics that the spec finds in the output as well. */
+/* How a cell is run once more. */
+struct session_again {
+    char *const *before;             /* words before its command, NULL for none */
+    void (*on_ready)(void *context); /* just before the start; may be NULL */
+    void *context;
+};
+/* Runs a cell once more, outside of the rounds, on a runner of the caller's: nothing is kept.  A
+ * failed command is an error.  The result has the metrics that the spec finds in the output as
+ * well. */
 int session_run_again(struct session *s, size_t cell, uint64_t round, struct runner *runner,
-                      char *const *before, struct run_result *result, struct error *err);
+                      const struct session_again *again, struct run_result *result,
+                      struct error *err);
 /* Records profiles of the cells that the spec asks for. */
 void session_profile(struct session *s);
+
+/* Where values go that come from elsewhere than the measured run. */
+typedef void session_value_fn(void *context, const char *name, const char *unit, double value);
+
+/* Cells that run in emulated machines: see guests.h. */
+int session_open_guests(struct session *s, struct error *err);
+void session_close_guests(struct session *s);
+/* How a cell is run there. */
+struct guest_again {
+    char *const *before;             /* words before its command, NULL for none */
+    const struct event_list *events; /* to be counted instead of the spec's; NULL for those */
+    size_t padding_bytes;
+};
+/* Runs a cell's command in the machine of its kernel. */
+int session_run_in_guest(struct session *s, size_t cell, const struct hole_values *values,
+                         const struct guest_again *how, struct run_result *result,
+                         struct error *err);
+/* What the last run there counted. */
+void session_give_counts(struct session *s, size_t cell, session_value_fn *put, void *context);
+/* Whether a metric is a time of an emulated machine: then it is noted and not kept. */
+bool session_drops_unit(const struct session *s, size_t cell, const char *name, const char *unit);
+void session_note_left_out(struct session *s);
+/* The metric that decides where the spec names none. */
+const char *session_default_headline(const struct spec *spec);
+
+/* Monitors that need runs of their own. */
+int session_open_watchers(struct session *s, struct error *err);
+void session_close_watchers(struct session *s);
+bool session_watches(const struct session *s);
+/* After a measured run: runs its cell again as often as the monitors need. */
+void session_watch(struct session *s, size_t cell, uint64_t round, session_value_fn *put,
+                   void *context);
 
 /* Texts that are kept with an experiment. */
 char *session_environment_json(const struct session *s);

@@ -35,7 +35,8 @@ static void add_metrics(struct session *s, const struct hole_values *values,
 }
 
 int session_run_again(struct session *s, size_t cell, uint64_t round, struct runner *runner,
-                      char *const *before, struct run_result *result, struct error *err)
+                      const struct session_again *again, struct run_result *result,
+                      struct error *err)
 {
     struct hole_values values = {.spec = &s->spec,
                                  .levels = s->matrix.cells[cell].levels,
@@ -43,15 +44,24 @@ int session_run_again(struct session *s, size_t cell, uint64_t round, struct run
                                  .cell = cell + 1,
                                  .round = round,
                                  .seed = (s->seed ^ (round * 1000003 + cell)) & INT32_MAX};
+    if (s->guests) {
+        struct guest_again in = {.before = again->before, .events = runner->events};
+        int res = session_run_in_guest(s, cell, &values, &in, result, err);
+        if (res == 0)
+            res = explain_check_run(result, s->cells[cell].command, err);
+        if (res == 0)
+            add_metrics(s, &values, result);
+        return res;
+    }
     char **argv = NULL;
     int r = holes_command(&s->spec.command, &values, &argv, err);
     if (r == 0)
         r = steps_before(&s->steps, &values, false, err);
     if (r == 0) {
-        char **words = explain_words(before, argv);
+        char **words = explain_words(again->before, argv);
         struct run_spec spec = {
             .argv = words,
-            .program = before ? "/proc/self/exe" : NULL,
+            .program = again->before ? "/proc/self/exe" : NULL,
             .environment_added = s->cells[cell].environment,
             .working_dir = spec_folder(&s->spec, s->matrix.cells[cell].levels),
             .input_path = s->cells[cell].input,
@@ -62,6 +72,8 @@ int session_run_again(struct session *s, size_t cell, uint64_t round, struct run
             .cpu_count = s->cpu_count,
             .timeout_ns = s->options->timeout_ns ? s->options->timeout_ns : s->spec.timeout_ns,
             .beside_others = steps_running(&s->steps),
+            .on_ready = again->on_ready,
+            .context = again->context,
         };
         r = runner_run(runner, &spec, result, err);
         free(words);
@@ -95,7 +107,8 @@ static int record_cell(struct session *s, size_t cell, size_t run, const char *p
                        struct error *err)
 {
     const char *const before[] = {"assay", "record", "-q", "-g", "-o", path, "--", NULL};
-    return session_run_again(s, cell, run, &s->runner, (char *const *)before, &s->result, err);
+    struct session_again again = {.before = (char *const *)before};
+    return session_run_again(s, cell, run, &s->runner, &again, &s->result, err);
 }
 
 static bool is_wanted(const struct session *s, size_t cell)

@@ -93,6 +93,31 @@ static int read_monitor_names(struct spec_reader *r, const struct tree *value)
     return code;
 }
 
+int spec_add_monitors(struct spec *s, const char *const *names, size_t count, struct error *err)
+{
+    const char **all = arena_alloc(&s->arena, (s->monitor_count + count) * sizeof(*all));
+    size_t total = 0;
+    for (; total < s->monitor_count; total++)
+        all[total] = s->monitors[total];
+    for (size_t i = 0; i < count; i++) {
+        bool there = false;
+        for (size_t k = 0; k < total && !there; k++)
+            there = str_eq(all[k], names[i]);
+        if (!monitor_find(names[i])) {
+            const char *known[MONITORS_MAX];
+            CLEANUP(strbuf_done) struct strbuf near = {0};
+            str_nearest(names[i], known, monitor_names(known), 3, &near);
+            return error_set(err, -EINVAL, "there is no monitor '%s'%s%s", names[i],
+                             near.length ? "; near: " : "", strbuf_text(&near));
+        }
+        if (!there)
+            all[total++] = names[i];
+    }
+    s->monitors = all;
+    s->monitor_count = total;
+    return 0;
+}
+
 static int read_monitors(struct spec_reader *r, const struct tree *value)
 {
     if (value->kind != TREE_MAP)
@@ -289,6 +314,7 @@ static const struct spec_key keys[] = {
     {"cpus", read_cpus, true},
     {"nice", read_nice, true},
     {"cgroup", read_cgroup, true},
+    {"vm", spec_read_vm, true},
     {"seed", read_seed, false},
     {"allow_failures", read_allow_failures, true},
     {"quick", read_quick, false},
@@ -358,7 +384,8 @@ static int check_whole(struct spec_reader *r)
         return error_set(r->err, -EINVAL, "%s: 'command' is missing", s->file);
     if (!s->rounds)
         s->rounds = ROUNDS_DEFAULT;
-    return holes_check(s, r->err);
+    int code = spec_check_vm(r);
+    return code < 0 ? code : holes_check(s, r->err);
 }
 
 static char *folder_of(struct arena *arena, const char *path)
@@ -378,6 +405,7 @@ int spec_parse(struct spec *s, const char *file, const char *text, size_t length
                        .attempts = 1,
                        .warmup = 1,
                        .vary_layout = true,
+                       .kernel_factor = SPEC_NO_FACTOR,
                        .profile = PROFILE_NONE,
                        .monitor_interval_ns = MONITOR_INTERVAL_NS};
     s->file = arena_strdup(&s->arena, file);

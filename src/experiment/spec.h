@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "experiment/store.h"
+#include "vm/machine.h"
 
 #include <regex.h>
 #include <stdbool.h>
@@ -99,6 +100,19 @@ struct spec_metric {
     size_t line;
 };
 
+/* The emulated machines of a factor `kernel`. */
+struct spec_vm {
+    bool given;
+    size_t line;
+    const char *arch, *guest, *append; /* NULL where it is not said */
+    enum vm_accel accel;
+    uint64_t memory_bytes, cpus, rounds_per_boot, boot_timeout_ns; /* 0 where it is not said */
+    const char **files;                                            /* HOST[:GUEST] */
+    size_t file_count;
+};
+
+#define SPEC_NO_FACTOR ((size_t)-1)
+
 enum spec_profile { PROFILE_NONE, PROFILE_CHANGED, PROFILE_ALL };
 
 struct spec {
@@ -139,6 +153,8 @@ struct spec {
     bool has_seed;
     bool allow_failures;
     bool quick;
+    size_t kernel_factor; /* whose values are kernels to boot; SPEC_NO_FACTOR for none */
+    struct spec_vm vm;
     struct arena arena;
 };
 
@@ -150,6 +166,9 @@ void spec_done(struct spec *s);
 
 /* Where a cell is built and run. */
 const char *spec_folder(const struct spec *s, const struct spec_level *const *levels);
+
+/* Adds monitors to those that the spec names; the texts must outlive the spec. */
+int spec_add_monitors(struct spec *s, const char *const *names, size_t count, struct error *err);
 
 /* Adds a last factor, of which the first level is the baseline instead of the spec's own.  The
  * levels' texts must outlive the spec. */

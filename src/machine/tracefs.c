@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <sys/syscall.h>
 
-/* A mount of tracefs that no path leads to. */
-static int mount_privately(void)
+/* A mount that no path leads to. */
+static int mount_privately(const char *kind)
 {
-    CLEANUP(fd_closep) int context = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
+    CLEANUP(fd_closep) int context = (int)syscall(SYS_fsopen, kind, FSOPEN_CLOEXEC);
     if (context < 0)
         return -errno;
     if (syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
@@ -42,7 +42,7 @@ int tracefs_open_events(struct error *err)
         if (errno == EACCES)
             code = -EACCES;
     }
-    CLEANUP(fd_closep) int root = mount_privately();
+    CLEANUP(fd_closep) int root = mount_privately("tracefs");
     if (root >= 0) {
         int fd = openat(root, "events", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd >= 0)
@@ -71,4 +71,20 @@ int tracefs_event_id(int events_fd, const char *system, const char *name, uint64
                          name);
     text.data[strcspn(text.data, "\n")] = '\0';
     return parse_u64(strbuf_text(&text), ret_id, err);
+}
+
+int debugfs_open(const char *path, struct error *err)
+{
+    CLEANUP(memory_freep) char *place = memory_printf("/sys/kernel/debug/%s", path);
+    int fd = open(place, O_RDONLY | O_CLOEXEC), code = fd < 0 ? -errno : 0;
+    if (fd >= 0)
+        return fd;
+    CLEANUP(fd_closep) int root = code == -ENOENT ? mount_privately("debugfs") : code;
+    if (root >= 0) {
+        fd = openat(root, path, O_RDONLY | O_CLOEXEC);
+        return fd >= 0 ? fd : error_errno(err, -errno, "%s", place);
+    }
+    if (code == -EACCES || root == -EPERM || root == -EACCES)
+        return error_set(err, -EACCES, "%s is closed to you; run as root", place);
+    return error_errno(err, code, "%s", place);
 }

@@ -18,6 +18,9 @@ int tracefs_open_events(struct error *err);
  * the files in it are closed to others. */
 const char *tracefs_open_command(void);
 
+/* A file of debugfs, for reading; mounted privately as tracefs is. */
+int debugfs_open(const char *path, struct error *err);
+
 /* The number of the tracepoint SYSTEM:NAME, as perf_event_open wants it. */
 int tracefs_event_id(int events_fd, const char *system, const char *name, uint64_t *ret_id,
                      struct error *err);

@@ -4,10 +4,6 @@
 #include "base/memory.h"
 #include "profile/export.h"
 
-#include <math.h>
-
-enum { DEPTH_MAX = 1024 };
-
 /* While it is built: nodes linked to their parents. */
 struct loose_node {
     uint32_t parent, name, first, next, place;
@@ -101,9 +97,9 @@ static uint32_t name_of_comm(struct name_finder *f, uint32_t task)
 static uint32_t place_of(struct builder *b, struct name_finder *f, uint32_t task, uint32_t node)
 {
     const struct calls *calls = &f->profile->calls;
-    uint32_t path[DEPTH_MAX];
+    uint32_t path[FLAME_DEPTH_MAX];
     size_t depth = 0;
-    for (; node && depth < DEPTH_MAX; node = calls->nodes[node].parent)
+    for (; node && depth < FLAME_DEPTH_MAX; node = calls->nodes[node].parent)
         path[depth++] = calls->nodes[node].frame;
     uint32_t at = child_of(b, 0, name_of_comm(f, task));
     while (depth > 0)
@@ -259,13 +255,13 @@ void flame_from_profile(struct flame *flame, const struct profile *p, uint32_t e
 
 void flame_sum(struct flame *flame)
 {
-    uint32_t path[DEPTH_MAX + 2] = {0};
+    uint32_t path[FLAME_DEPTH_MAX + 2] = {0};
     flame->samples = flame->weight = 0;
     for (size_t i = 0; i < flame->node_count; i++) {
         struct flame_node *n = &flame->nodes[i];
         n->samples = n->weight = 0;
-        if (n->depth > DEPTH_MAX)
-            n->depth = DEPTH_MAX;
+        if (n->depth > FLAME_DEPTH_MAX)
+            n->depth = FLAME_DEPTH_MAX;
         path[n->depth] = (uint32_t)i;
         for (uint32_t d = 0; d <= n->depth; d++) {
             flame->nodes[path[d]].samples += n->self_samples;
@@ -281,6 +277,7 @@ void flame_done(struct flame *flame)
     for (size_t i = 0; i < flame->name_count; i++) {
         free(flame->names[i].text);
         free(flame->names[i].dso);
+        free(flame->names[i].known_as);
     }
     free(flame->names);
     free(flame->nodes);
@@ -295,15 +292,15 @@ void flame_done(struct flame *flame)
 
 static uint64_t name_hash(const void *items, uint32_t id)
 {
-    return hash_string(((const struct flame_name *)items)[id].text);
+    return hash_string(flame_known_as(&((const struct flame_name *)items)[id]));
 }
 
 static uint32_t pair_name(struct flame_pair *pair, struct idtable *table,
                           const struct flame_name *name)
 {
     uint32_t slot, id;
-    IDTABLE_EACH(table, hash_string(name->text), slot, id)
-    if (str_eq(pair->names[id].text, name->text))
+    IDTABLE_EACH(table, hash_string(flame_known_as(name)), slot, id)
+    if (str_eq(flame_known_as(&pair->names[id]), flame_known_as(name)))
         return id;
     id = (uint32_t)pair->name_count;
     ARRAY_PUSH(pair->names, pair->name_count, pair->name_capacity) = *name;
@@ -348,10 +345,10 @@ void flame_pair_init(struct flame_pair *pair, const struct flame *base, const st
     struct pair_self *self = memory_zalloc(base->node_count + new->node_count + 2, sizeof(*self));
     for (size_t s = 0; s < 2; s++) {
         const struct flame *f = pair->sides[s];
-        uint32_t path[DEPTH_MAX + 2] = {0};
+        uint32_t path[FLAME_DEPTH_MAX + 2] = {0};
         for (size_t i = 0; i < f->node_count; i++) {
             const struct flame_node *n = &f->nodes[i];
-            uint32_t depth = n->depth < DEPTH_MAX ? n->depth : DEPTH_MAX;
+            uint32_t depth = n->depth < FLAME_DEPTH_MAX ? n->depth : FLAME_DEPTH_MAX;
             uint32_t at = child_of(&b, path[depth], pair_name(pair, &names, &f->names[n->name]));
             path[depth + 1] = at;
             b.nodes[at].samples[s] += n->samples;
@@ -372,15 +369,4 @@ void flame_pair_done(struct flame_pair *pair)
     free(pair->names);
     free(pair->nodes);
     *pair = (struct flame_pair){0};
-}
-
-bool flame_differs(const uint64_t samples[static 2], const uint64_t totals[static 2])
-{
-    double a = (double)samples[0], b = (double)samples[1];
-    double all_a = (double)totals[0], all_b = (double)totals[1];
-    if (all_a <= 0 || all_b <= 0 || a + b < 5)
-        return false;
-    double share = (a + b) / (all_a + all_b);
-    double spread = sqrt(share * (1 - share) * (1 / all_a + 1 / all_b));
-    return spread > 0 && fabs(a / all_a - b / all_b) > 1.959964 * spread;
 }

@@ -6,19 +6,29 @@
 #ifndef ASSAY_PROFILE_FLAME_H
 #define ASSAY_PROFILE_FLAME_H
 
-#include "profile/profile.h"
+#include "profile/diff.h"
 
 enum flame_flags {
     FLAME_KERNEL = 1,
     FLAME_INLINED = 2,
     FLAME_COMM = 4, /* a command, no function */
+    /* Of two that are compared: what the function and all it calls cost changed for certain. */
+    FLAME_MORE = 8,
+    FLAME_LESS = 16,
 };
 
 struct flame_name {
     char *text;
-    char *dso; /* "" for none */
+    char *dso;      /* "" for none */
+    char *known_as; /* the other side's name for it; NULL: the same */
     uint32_t flags;
 };
+
+/* By which two profiles' functions are known as one. */
+static inline const char *flame_known_as(const struct flame_name *name)
+{
+    return name->known_as ? name->known_as : name->text;
+}
 
 struct flame_node {
     uint32_t depth; /* 0 for the commands */
@@ -28,13 +38,14 @@ struct flame_node {
 };
 
 /* More samples than these are thinned out in the order of time. */
-enum { FLAME_ORDER_MAX = 1000 };
+enum { FLAME_ORDER_MAX = 1000, FLAME_DEPTH_MAX = 1024 };
 
 struct flame {
     char *label; /* of what: "variant=send size=64", or a file */
     char *event;
     bool is_time; /* weights are nanoseconds */
     uint64_t samples, weight, lost;
+    double cost; /* of a unit of work, where two are compared; 0: the weight */
     struct flame_name *names;
     size_t name_count, name_capacity;
     struct flame_node *nodes;
@@ -69,8 +80,21 @@ struct flame_pair {
 
 void flame_pair_init(struct flame_pair *pair, const struct flame *base, const struct flame *new);
 void flame_pair_done(struct flame_pair *pair);
-/* Whether the share of the samples differs beyond chance at 5 % (two proportions); `samples` are
- * of the node, `totals` of the whole. */
-bool flame_differs(const uint64_t samples[static 2], const uint64_t totals[static 2]);
+/* What a side as a whole costs: what its nodes' weights are shares of. */
+double flame_cost(const struct flame *flame);
+/* What the functions cost, by the number of their names; the caller frees it.  A recursion counts
+ * once in the totals. */
+struct flame_function {
+    uint32_t name, first_node;
+    uint64_t self, total, total_samples;
+};
+struct flame_function *flame_functions(const struct flame *flame);
+/* Sets FLAME_MORE, FLAME_LESS and known_as of one side's functions by their rows; the profile is
+ * that side's first in the difference. */
+void flame_mark(struct flame *flame, const struct diff *d, unsigned side,
+                const struct profile *profile);
+/* The same where there is nothing but one recording of each side: changes above the resolution of
+ * sampling. */
+void flame_judge(struct flame *base, struct flame *new);
 
 #endif

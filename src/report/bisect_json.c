@@ -159,6 +159,7 @@ void report_bisect_json(struct strbuf *out, const struct bisect_view *v)
         json_object(&j, NULL);
         json_string(&j, "after", b->commits[s->rests[i].lo].hash);
         json_string(&j, "to", b->commits[s->rests[i].hi].hash);
+        json_bool(&j, "differs", s->rests[i].differs);
         put_comparison(&j, "change", &s->rests[i].change);
         json_end(&j);
     }

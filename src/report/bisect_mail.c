@@ -293,10 +293,12 @@ static void put_rest(struct mail *m)
     if (s->more_changes)
         strbuf_puts(m->out, "\nThere is another change in the range: --all finds every one.\n");
     for (size_t i = 0; i < s->rest_count; i++) {
-        strbuf_puts(m->out, "\nNot laid to any one commit: ");
-        strbuf_put_change(m->out, &s->rests[i].change, &unit);
-        strbuf_printf(m->out, " between %.12s and %.12s.\n", m->b->commits[s->rests[i].lo].hash,
-                      m->b->commits[s->rests[i].hi].hash);
+        const struct bisection_rest *rest = &s->rests[i];
+        strbuf_puts(m->out, rest->differs ? "\nNot laid to any one commit: "
+                                          : "\nToo noisy to tell whether there is a change: ");
+        strbuf_put_change(m->out, &rest->change, &unit);
+        strbuf_printf(m->out, " between %.12s and %.12s.\n", m->b->commits[rest->lo].hash,
+                      m->b->commits[rest->hi].hash);
     }
     if (s->found_count < 2 || s->found[0].change.scale != COMPARISON_RATIO)
         return;

@@ -125,7 +125,8 @@ void bisect_put_verdict(struct strbuf *out, const struct bisect *b)
         strbuf_puts(out, ") cannot be built, and a search needs both of its ends.\n");
         return;
     case BISECTION_CANNOT_TELL:
-        strbuf_printf(out, "Cannot tell which commit it is: %s is too noisy for %zu rounds. ",
+        strbuf_printf(out, "Cannot tell %s: %s is too noisy for %zu rounds. ",
+                      s->options.all ? "whether a commit changed it" : "which commit it is",
                       b->settings.metric, s->options.rounds_max);
         if (s->lo == 0 && s->hi == s->count - 1)
             strbuf_puts(out, "Nothing could be ruled out");

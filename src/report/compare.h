@@ -18,6 +18,8 @@ void report_compare_markdown(struct strbuf *out, const struct compare_view *v);
 void report_compare_json(struct strbuf *out, const struct compare_view *v);
 void report_compare_csv(struct strbuf *out, const struct compare_view *v);
 /* In the layout of the kernel test robot's mails. */
+/* What is to be said of results from emulated machines; NULL where there are none. */
+const char *report_compare_emulated(const struct compare *c);
 void report_compare_lkp(struct strbuf *out, const struct compare_view *v);
 
 /* Whether the row is to be shown: headlines, and what changed by enough to matter. */

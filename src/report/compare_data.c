@@ -57,6 +57,7 @@ void report_compare_json(struct strbuf *out, const struct compare_view *v)
     struct json j = {.out = out};
     json_object(&j, NULL);
     json_string(&j, "format", "assay-compare-1");
+    json_string(&j, "emulated", report_compare_emulated(c));
     json_string(&j, "base", c->base_name);
     json_string(&j, "new", c->new_name);
     json_bool(&j, "within_one_experiment", c->within);

@@ -133,7 +133,7 @@ static void put_line(struct strbuf *out, const struct line *l)
     put_number(out, l->new_mean);
     put_spread(out, l->new_spread);
     strbuf_puts(out, "  ");
-    strbuf_put_safe(out, l->key, strlen(l->key), 300);
+    strbuf_put_safe(out, l->key, strlen(l->key), 4000);
     strbuf_putc(out, '\n');
 }
 
@@ -176,9 +176,9 @@ static void name_side(const struct dataset *d, const char *name, bool within, ch
         snprintf(ret, size, "%.40s", d->experiment.git_commit);
 }
 
-static void put_side(struct strbuf *out, const char *name, const char *subject)
+static void put_side(struct strbuf *out, const char *name, const char *subject, bool within)
 {
-    strbuf_printf(out, "  %.10s (\"", name);
+    strbuf_printf(out, "  %.*s (\"", within ? 60 : 10, name);
     strbuf_put_safe(out, subject, strlen(subject), 300);
     strbuf_puts(out, "\")\n");
 }
@@ -191,8 +191,8 @@ static void put_sides(struct strbuf *out, const struct compare *c)
     const char *base_subject = c->within || !c->base->subject ? c->base_name : c->base->subject;
     const char *new_subject = c->within || !c->new->subject ? c->new_name : c->new->subject;
     strbuf_puts(out, "commit: \n");
-    put_side(out, base, base_subject);
-    put_side(out, new, new_subject);
+    put_side(out, base, base_subject, c->within);
+    put_side(out, new, new_subject, c->within);
     strbuf_putc(out, '\n');
     strbuf_printf(out, "%-*.*s %-*.*s \n", BASE_COLUMNS, BASE_COLUMNS, base, NEW_COLUMNS,
                   NEW_COLUMNS, new);
@@ -240,5 +240,7 @@ void report_compare_lkp(struct strbuf *out, const struct compare_view *v)
         }
         strbuf_puts(out, "\n");
     }
+    if (report_compare_emulated(c))
+        strbuf_printf(out, "%s\n", report_compare_emulated(c));
     free(lines);
 }

@@ -8,15 +8,30 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Of what only watched the machine, smaller changes are not worth a line. */
+/* Of what only watched the machine, smaller changes are not worth a line; of shares of a profile
+ * these points. */
 #define SMALL_CHANGE 0.02
+#define SMALL_POINTS 0.5
+
+enum { NAME_BYTES = 2000, ALSO_BYTES = 60 };
 
 static const char bold[] = "\033[1m", plain[] = "\033[0m";
 
 static bool is_small(const struct compare_row *row)
 {
     double change = compare_change(row);
+    if (str_has_prefix(row->name, "perf-profile.") && str_eq(row->unit, "%"))
+        return fabs(row->new.median - row->base.median) < SMALL_POINTS;
     return str_eq(row->kind, "monitor") && fabs(change) < SMALL_CHANGE;
+}
+
+const char *report_compare_emulated(const struct compare *c)
+{
+    if (c->base->emulated && c->new->emulated)
+        return c->base->emulated;
+    return c->base->emulated || c->new->emulated
+               ? "one side was emulated, the other was not: only counts of the same kind compare"
+               : NULL;
 }
 
 bool report_compare_shows(const struct compare_view *v, const struct compare_row *row)
@@ -55,7 +70,7 @@ static void put_sure(struct strbuf *out, const struct compare_row *row)
     if (row->comparison.too_few)
         strbuf_puts(out, "too few");
     else if (isnan(row->p_adjusted))
-        strbuf_puts(out, row->tested ? "-" : "same");
+        strbuf_puts(out, row->tested ? "-" : row->is_negligible ? "untested" : "same");
     else if (row->p_adjusted < 0.001)
         strbuf_puts(out, "p<0.001");
     else
@@ -101,12 +116,14 @@ static void table_done(struct table *t)
 
 static void put_folded(struct strbuf *name, const struct compare *c, size_t index)
 {
-    size_t shown = 0;
+    size_t shown = 0, more = c->rows[index].folded_count;
     for (size_t i = 0; i < c->row_count && shown < 3; i++)
-        if (c->rows[i].folded_into == index)
+        if (c->rows[i].folded_into == index && strlen(c->rows[i].name) <= ALSO_BYTES)
             strbuf_printf(name, "%s%s", shown++ ? ", " : " (also ", c->rows[i].name);
     if (shown)
-        strbuf_printf(name, "%s)", c->rows[index].folded_count > shown ? ", …" : "");
+        strbuf_printf(name, "%s)", more > shown ? ", …" : "");
+    else if (more) /* call chains */
+        strbuf_printf(name, " (and %zu more that changed alike)", more);
 }
 
 static void add_row(struct table *t, const struct compare *c, size_t index)
@@ -118,7 +135,7 @@ static void add_row(struct table *t, const struct compare *c, size_t index)
     put_ratio(&texts[2], row);
     put_count(&texts[3], row);
     put_sure(&texts[4], row);
-    strbuf_put_safe(&texts[5], row->name, strlen(row->name), 120);
+    strbuf_put_safe(&texts[5], row->name, strlen(row->name), NAME_BYTES);
     put_folded(&texts[5], c, index);
     if (row->headline)
         strbuf_put_safe(&texts[6], row->verdict.text, strlen(row->verdict.text), 200);
@@ -179,23 +196,32 @@ static void group_of(const struct compare_row *row, char *group, size_t size)
                                                 : "time and memory");
 }
 
+static bool is_listed(const struct compare_view *v, size_t index, size_t pair)
+{
+    const struct compare_row *row = &v->c->rows[index];
+    return row->pair == pair && !row->headline && report_compare_shows(v, row);
+}
+
 static void add_pair_rows(struct table *t, const struct compare_view *v, size_t pair)
 {
-    char last[64] = "";
-    for (size_t i = 0; i < v->c->row_count; i++) {
-        const struct compare_row *row = &v->c->rows[i];
-        if (row->pair != pair || row->headline || !report_compare_shows(v, row))
+    size_t count = v->c->row_count;
+    CLEANUP(memory_freep) bool *done = memory_zalloc(count + 1, sizeof(*done));
+    for (size_t i = 0; i < count; i++) {
+        if (done[i] || !is_listed(v, i, pair))
             continue;
-        char group[64];
-        group_of(row, group, sizeof(group));
-        if (!str_eq(group, last)) {
-            CLEANUP(memory_freep)
-            char *heading = memory_printf("%s%s%s", group, v->c->pairs[pair].label[0] ? ", " : "",
-                                          v->c->pairs[pair].label);
-            add_heading(t, heading);
-            strcpy(last, group);
+        char group[64], other[64];
+        group_of(&v->c->rows[i], group, sizeof(group));
+        CLEANUP(memory_freep)
+        char *heading = memory_printf("%s%s%s", group, v->c->pairs[pair].label[0] ? ", " : "",
+                                      v->c->pairs[pair].label);
+        add_heading(t, heading);
+        for (size_t k = i; k < count; k++) { /* what was first seen later comes along */
+            group_of(&v->c->rows[k], other, sizeof(other));
+            if (done[k] || !str_eq(group, other) || !is_listed(v, k, pair))
+                continue;
+            add_row(t, v->c, k);
+            done[k] = true;
         }
-        add_row(t, v->c, i);
     }
 }
 
@@ -252,6 +278,8 @@ void report_compare_text(struct strbuf *out, const struct compare_view *v)
         add_pair_rows(&t, v, p);
     put_table(out, &t, v->colour);
     put_footer(out, v);
+    if (report_compare_emulated(c))
+        strbuf_printf(out, "%s\n", report_compare_emulated(c));
 }
 
 void report_compare_markdown(struct strbuf *out, const struct compare_view *v)
@@ -277,4 +305,6 @@ void report_compare_markdown(struct strbuf *out, const struct compare_view *v)
                       c->pairs[row->pair].label[0] ? ", " : "", c->pairs[row->pair].label,
                       row->headline ? row->verdict.text : "");
     }
+    if (report_compare_emulated(c))
+        strbuf_printf(out, "\n%s\n", report_compare_emulated(c));
 }

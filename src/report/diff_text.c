@@ -53,10 +53,6 @@ static size_t shown_rows(const struct diff_view *v)
     return count;
 }
 
-static bool is_grey(const struct diff *d, const struct attributed *a)
-{
-    return a->below_resolution || (d->has_interval && !a->significant);
-}
 
 static struct line *add_line(struct lines *l, const struct cost_unit *unit,
                              const struct attributed *a)
@@ -84,7 +80,7 @@ static void put_binary(struct strbuf *out, const struct diff_row *row)
         strbuf_put_safe(out, b, strlen(b), 60);
 }
 
-static void put_function(struct strbuf *out, const struct diff *d, const struct diff_row *row)
+static void put_function(struct strbuf *out, const struct diff_row *row)
 {
     strbuf_put_safe(out, row->name, strlen(row->name), 120);
     const struct profile_symbol *const *s = row->match.symbols;
@@ -99,7 +95,7 @@ static void put_function(struct strbuf *out, const struct diff *d, const struct 
         strbuf_printf(out, " (inlined in %c)", row->is_inlined[SIDE_A] ? 'A' : 'B');
     if (row->self.below_resolution)
         strbuf_puts(out, "  ~ below the resolution");
-    else if (is_grey(d, &row->self))
+    else if (!attributed_is_told(&row->self))
         strbuf_puts(out, "  ~ could be chance");
 }
 
@@ -111,13 +107,13 @@ static void add_rows(struct lines *l, const struct diff_view *v, const struct co
     for (size_t i = 0; i < shown; i++) {
         const struct diff_row *row = &d->rows[i];
         struct line *line = add_line(l, unit, &row->self);
-        line->is_grey = is_grey(d, &row->self);
+        line->is_grey = !attributed_is_told(&row->self);
         if (d->has_totals) {
             strbuf_put_cost(&line->cells[4], unit, row->total.a);
             strbuf_puts(&line->cells[4], " → ");
             strbuf_put_cost(&line->cells[4], unit, row->total.b);
         }
-        put_function(&line->cells[5], d, row);
+        put_function(&line->cells[5], row);
     }
     struct attributed rest = {.half_width = NAN, .share = 0};
     for (size_t i = shown; i < d->row_count; i++) {

@@ -112,6 +112,8 @@ void report_head_text(struct strbuf *out, const struct dataset *d, bool colour)
     put_line(out, "baseline", e->baseline, colour);
     snprintf(text, sizeof(text), "%llu", (unsigned long long)e->seed);
     put_line(out, "seed", text, colour);
+    if (d->emulated)
+        put_line(out, "note", d->emulated, colour);
     if (e->failed_count || e->disturbed_count) {
         snprintf(text, sizeof(text), "%llu runs failed, %llu were disturbed (kept and counted)",
                  (unsigned long long)e->failed_count, (unsigned long long)e->disturbed_count);

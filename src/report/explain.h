@@ -22,6 +22,10 @@ void report_explain_json(struct json *j, const struct explain_view *v);
 
 /* "memcpy +3.1 ±0.8 ns/op, 72 % of the +4.3 ns/op" */
 void report_reason_line(struct strbuf *out, const struct explain *e, const struct reason *reason);
+/* "CPU time and own waits per op: 4.2 → 8.5, +4.3 ±0.1 ns/op" */
+void report_explain_whole(struct strbuf *out, const struct explain *e);
+/* What no reason carries: "+0.1 ns/op, 2 %" */
+void report_explain_rest(struct strbuf *out, const struct explain *e);
 const char *report_reason_kind(enum reason_kind kind);
 
 #endif

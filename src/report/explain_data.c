@@ -87,11 +87,24 @@ void report_explain_json(struct json *j, const struct explain_view *v)
     json_string(j, "base", e->names[SIDE_A]);
     json_string(j, "new", e->names[SIDE_B]);
     json_string(j, "cell", e->label);
+    if (e->experiments[SIDE_B]) {
+        json_i64(j, "base_experiment", e->experiments[SIDE_A]);
+        json_i64(j, "new_experiment", e->experiments[SIDE_B]);
+        json_string(j, "base_uuid", e->uuids[SIDE_A]);
+        json_string(j, "new_uuid", e->uuids[SIDE_B]);
+        json_string(j, "base_cell", e->cells[SIDE_A]);
+        json_string(j, "new_cell", e->cells[SIDE_B]);
+    }
     json_string(j, "unit", "ns");
     json_string(j, "per", e->unit ? e->unit : "run");
     put_measured(j, &e->measured);
     json_bool(j, "profiled", e->profiled);
     if (e->profiled) {
+        CLEANUP(strbuf_done) struct strbuf whole = {0}, rest = {0};
+        report_explain_whole(&whole, e);
+        report_explain_rest(&rest, e);
+        json_string(j, "words", strbuf_text(&whole));
+        json_string(j, "unattributed_words", strbuf_text(&rest));
         report_attributed_json(j, "whole", &e->whole);
         report_attributed_json(j, "cpu", &e->cpu);
         report_attributed_json(j, "own_waits", &e->waits);

@@ -43,6 +43,27 @@ void report_reason_line(struct strbuf *out, const struct explain *e, const struc
         strbuf_puts(out, "  ~ could be chance");
 }
 
+void report_explain_whole(struct strbuf *out, const struct explain *e)
+{
+    struct cost_unit unit;
+    choose_unit(e, &unit);
+    strbuf_printf(out, "CPU time and own waits per %s: ", e->unit ? e->unit : "run");
+    strbuf_put_cost(out, &unit, e->whole.a);
+    strbuf_puts(out, " → ");
+    strbuf_put_cost(out, &unit, e->whole.b);
+    strbuf_puts(out, ", ");
+    strbuf_put_attributed(out, &unit, &e->whole);
+}
+
+void report_explain_rest(struct strbuf *out, const struct explain *e)
+{
+    struct cost_unit unit;
+    choose_unit(e, &unit);
+    strbuf_put_cost_change(out, &unit, e->unattributed.change);
+    strbuf_printf(out, " %s, ", unit.text);
+    strbuf_put_share(out, e->unattributed.share);
+}
+
 static void put_lines(struct strbuf *out, const char *indent, const char *text)
 {
     while (*text) {
@@ -102,8 +123,7 @@ static void put_reasons(struct strbuf *out, const struct explain_view *v,
             rest_count++;
             continue;
         }
-        bool grey = v->colour && (r->cost.below_resolution ||
-                                  (isfinite(r->cost.half_width) && !r->cost.significant));
+        bool grey = v->colour && !attributed_is_told(&r->cost);
         strbuf_printf(out, "%s%3zu. ",
                       grey              ? "\033[90m"
                       : v->colour && !i ? "\033[1m"
@@ -119,9 +139,7 @@ static void put_reasons(struct strbuf *out, const struct explain_view *v,
         strbuf_printf(out, " %s\n", unit->text);
     }
     strbuf_puts(out, "     unattributed ");
-    strbuf_put_cost_change(out, unit, e->unattributed.change);
-    strbuf_printf(out, " %s, ", unit->text);
-    strbuf_put_share(out, e->unattributed.share);
+    report_explain_rest(out, e);
     strbuf_putc(out, '\n');
 }
 
@@ -178,12 +196,8 @@ void report_explain_text(struct strbuf *out, const struct explain_view *v)
     if (!e->profiled)
         return;
     choose_unit(e, &unit);
-    strbuf_printf(out, "\nCPU time and own waits per %s: ", e->unit ? e->unit : "run");
-    strbuf_put_cost(out, &unit, e->whole.a);
-    strbuf_puts(out, " → ");
-    strbuf_put_cost(out, &unit, e->whole.b);
-    strbuf_puts(out, ", ");
-    strbuf_put_attributed(out, &unit, &e->whole);
+    strbuf_putc(out, '\n');
+    report_explain_whole(out, e);
     strbuf_puts(out, ". Why:\n\n");
     put_reasons(out, v, &unit);
     put_facts(out, e);

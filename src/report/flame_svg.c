@@ -119,26 +119,35 @@ static bool put_name(struct strbuf *out, const struct box *box, double width)
     return !cut;
 }
 
+/* In a file of its own every box says where it stands; in a page rows are groups, and the page's
+ * style has what all boxes share. */
 static void put_box(struct strbuf *out, const struct box *box, bool pair, bool alone)
 {
     double x = box->from * WIDTH, width = box->share * WIDTH;
     int y = (int)box->depth * ROW;
-    strbuf_printf(out, "<rect class=\"%s%s\" x=\"", alone ? "fr " : "", box->class);
+    strbuf_puts(out, "<rect");
+    if (alone || !str_eq(box->class, "fn"))
+        strbuf_printf(out, " class=\"%s%s\"", alone ? "fr " : "", box->class);
+    strbuf_puts(out, " x=\"");
     svg_put_number(out, x);
-    strbuf_printf(out, "\" y=\"%d\" width=\"", y);
+    if (alone)
+        strbuf_printf(out, "\" y=\"%d\" height=\"16", y);
+    strbuf_puts(out, "\" width=\"");
     svg_put_number(out, width);
-    strbuf_puts(out, alone ? "\" height=\"16\">" : "\">");
+    strbuf_puts(out, "\">");
     CLEANUP(strbuf_done) struct strbuf label = {0};
     bool whole = false;
     if (width > 34)
         whole = put_name(&label, box, width - 8 - 6.7 * (double)str_columns(box->sign));
     put_title(out, box, pair, !whole);
     strbuf_puts(out, "</rect>");
-    if (label.length) {
-        strbuf_puts(out, "<text x=\"");
-        svg_put_number(out, x + 3);
-        strbuf_printf(out, "\" y=\"%d\">%s</text>", y + 12, label.data);
-    }
+    if (!label.length)
+        return;
+    strbuf_puts(out, "<text x=\"");
+    svg_put_number(out, alone ? x + 3 : x);
+    if (alone)
+        strbuf_printf(out, "\" y=\"%d", y + 12);
+    strbuf_printf(out, "\">%s</text>", label.data);
 }
 
 static void put_boxes(struct boxes *b, size_t most, const char *id, const char *title, bool pair,
@@ -156,9 +165,14 @@ static void put_boxes(struct boxes *b, size_t most, const char *id, const char *
         strbuf_put_markup(out, title);
         strbuf_puts(out, "\">");
     }
-    for (size_t i = 0; i < b->count; i++)
+    for (size_t i = 0; i < b->count; i++) {
+        bool is_first = i == 0 || b->items[i].depth != b->items[i - 1].depth;
+        if (!alone && is_first)
+            strbuf_printf(out, "%s<g transform=\"translate(0 %d)\">", i ? "</g>" : "",
+                          (int)b->items[i].depth * ROW);
         put_box(out, &b->items[i], pair, alone);
-    strbuf_puts(out, "</svg>\n");
+    }
+    strbuf_puts(out, !alone && b->count ? "</g></svg>\n" : "</svg>\n");
     free(b->items);
 }
 
@@ -187,17 +201,20 @@ void flame_put_svg(const struct flame *flame, const char *id, bool alone, bool b
     put_boxes(&b, beside ? BOXES_BESIDE : BOXES_MAX, id, title, false, alone, out);
 }
 
-static void colour_pair(struct box *box, const struct flame_pair_node *n, const uint64_t totals[2])
+/* The colour of the function's row in the difference, where this path went the same way. */
+static void colour_pair(struct box *box, const double costs[2])
 {
-    double change = box->shares[1] - box->shares[0];
-    double largest = fmax(box->shares[0], box->shares[1]);
-    bool strong = largest > 0 && fabs(change) / largest > 0.4;
-    if (!flame_differs(n->samples, totals)) {
-        box->class = "fn";
-        box->sign = "";
-    } else {
-        box->class = change > 0 ? strong ? "fu2" : "fu1" : strong ? "fd2" : "fd1";
-        box->sign = change > 0 ? "▲ " : "▼ ";
+    double base = box->shares[0] * costs[0], new = box->shares[1] * costs[1];
+    double change = new - base;
+    bool strong = fabs(change) > 0.4 * fmax(base, new);
+    box->class = "fn";
+    box->sign = "";
+    if (box->name->flags & FLAME_MORE && change > 0) {
+        box->class = strong ? "fu2" : "fu1";
+        box->sign = "▲ ";
+    } else if (box->name->flags & FLAME_LESS && change < 0) {
+        box->class = strong ? "fd2" : "fd1";
+        box->sign = "▼ ";
     }
 }
 
@@ -206,19 +223,19 @@ void flame_pair_put_svg(const struct flame_pair *pair, const char *id, bool alon
 {
     struct boxes b = {0};
     struct cursor c = {{0}};
-    double whole[2];
-    uint64_t totals[2];
+    double whole[2], costs[2];
     for (size_t s = 0; s < 2; s++) {
         whole[s] = pair->sides[s]->weight ? (double)pair->sides[s]->weight : 1;
-        totals[s] = pair->sides[s]->samples;
+        costs[s] = flame_cost(pair->sides[s]);
     }
+    double both = costs[0] + costs[1] > 0 ? costs[0] + costs[1] : 1;
     for (size_t i = 0; i < pair->node_count; i++) {
         const struct flame_pair_node *n = &pair->nodes[i];
         struct box box = {.depth = n->depth, .name = &pair->names[n->name]};
         box.shares[0] = (double)n->weight[0] / whole[0];
         box.shares[1] = (double)n->weight[1] / whole[1];
-        box.share = (box.shares[0] + box.shares[1]) / 2;
-        colour_pair(&box, n, totals);
+        box.share = (box.shares[0] * costs[0] + box.shares[1] * costs[1]) / both;
+        colour_pair(&box, costs);
         if (place(&c, n->depth, box.share, &box.from) && box.share >= SHARE_MIN)
             ARRAY_PUSH(b.items, b.count, b.capacity) = box;
     }

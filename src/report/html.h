@@ -22,6 +22,8 @@ void html_put_head(struct strbuf *out, const char *title, const char *subtitle,
 void html_put_foot(struct strbuf *out, const struct strbuf *data);
 
 void html_put_verdict(struct strbuf *out, const struct page *page);
+/* What `assay explain` found: the reasons in order. */
+void html_put_explanations(struct strbuf *out, const struct page *page);
 /* Which functions make the difference. */
 void html_put_why(struct strbuf *out, const struct page *page);
 void html_put_table(struct strbuf *out, const struct page *page);

@@ -24,7 +24,7 @@ static void put_text(struct strbuf *out, const char *name, const char *text)
     strbuf_printf(out, "<details><summary>%s</summary><pre tabindex=\"0\">", name);
     for (const char *line = text; *line;) {
         size_t length = strcspn(line, "\n");
-        strbuf_put_markup_n(out, line, length);
+        strbuf_put_content_n(out, line, length);
         strbuf_putc(out, '\n');
         line += length + (line[length] == '\n');
     }

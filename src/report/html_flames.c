@@ -27,43 +27,17 @@ static void put_tools(struct strbuf *out, const char *id, bool pair, bool has_or
                      "<span class=\"match\" role=\"status\"></span></div>\n");
 }
 
-struct self_row {
-    uint32_t name;
-    uint64_t self, total;
-};
-
 static int by_self(const void *left, const void *right)
 {
-    const struct self_row *a = left, *b = right;
+    const struct flame_function *a = left, *b = right;
     if (a->self != b->self)
         return a->self < b->self ? 1 : -1;
     return a->total < b->total ? 1 : a->total > b->total ? -1 : 0;
 }
 
-/* Self and total weight by function; a recursion counts once in the total. */
-static struct self_row *functions_of(const struct flame *f)
-{
-    struct self_row *all = memory_zalloc(f->name_count + 1, sizeof(*all));
-    CLEANUP(memory_freep) uint32_t *open = memory_zalloc(f->name_count + 1, sizeof(*open));
-    uint32_t path[1026];
-    size_t depth = 0;
-    for (uint32_t n = 0; n < f->name_count; n++)
-        all[n].name = n;
-    for (size_t i = 0; i < f->node_count; i++) {
-        const struct flame_node *n = &f->nodes[i];
-        while (depth > n->depth)
-            open[path[--depth]]--;
-        if (!open[n->name]++)
-            all[n->name].total += n->weight;
-        path[depth++] = n->name;
-        all[n->name].self += n->self_weight;
-    }
-    return all;
-}
-
 static void put_functions(struct strbuf *out, const struct flame *f, const char *id)
 {
-    CLEANUP(memory_freep) struct self_row *all = functions_of(f);
+    CLEANUP(memory_freep) struct flame_function *all = flame_functions(f);
     if (f->name_count)
         qsort(all, f->name_count, sizeof(*all), by_self);
     strbuf_puts(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Functions "
@@ -78,7 +52,8 @@ static void put_functions(struct strbuf *out, const struct flame *f, const char 
         if (!all[i].self || name->flags & FLAME_COMM)
             continue;
         size_t length = strlen(name->text);
-        strbuf_printf(out, "<tr><th scope=\"row\"><a href=\"#%s\" data-n=\"%u\">", id, all[i].name);
+        strbuf_printf(out, "<tr><th scope=\"row\"><a href=\"#%s\" data-n=\"%u\">", id,
+                      all[i].first_node);
         strbuf_put_markup_n(out, name->text, length < 160 ? length : 160);
         const char *dso = strrchr(name->dso, '/');
         strbuf_printf(out, "</a>%s</th><td>%.2f %%</td><td>%.2f %%</td><td>",
@@ -120,9 +95,10 @@ void html_put_flames(struct strbuf *out, const struct page *page)
                      "id=\"h-flames\">Flame graphs</h2>\n");
     if (page->has_pair) {
         strbuf_puts(out, "<div class=\"graph\"><h3>What changed</h3>\n<p class=\"note\">Paths of "
-                         "both sides are kept. ▲ red: a larger share in ");
+                         "both sides are kept. ▲ red: the function costs more in ");
         strbuf_put_markup(out, page->data.flames[1].label);
-        strbuf_puts(out, "; ▼ blue: a smaller one; grey: the samples cannot tell (5 %).</p>\n");
+        strbuf_puts(out, ", with what it calls; ▼ blue: less; grey: could be chance or is below "
+                         "the resolution of sampling, by the test of the table of functions.</p>\n");
         put_tools(out, "flame-diff", true, false);
         flame_pair_put_svg(&page->pair, "flame-diff", false, out);
         strbuf_puts(out, "</div>\n");
@@ -130,49 +106,4 @@ void html_put_flames(struct strbuf *out, const struct page *page)
     for (size_t i = 0; i < page->data.flame_count; i++)
         put_flame(out, &page->data.flames[i], i, page->has_pair);
     strbuf_puts(out, "</section>\n");
-}
-
-static void put_why(struct strbuf *out, const struct page_why *why)
-{
-    strbuf_puts(out, "<h3>Why");
-    if (*why->label) {
-        strbuf_puts(out, ": ");
-        strbuf_put_markup(out, why->label);
-    }
-    strbuf_puts(out, "</h3>\n<p>CPU time changed by <b>");
-    strbuf_put_markup(out, why->whole);
-    strbuf_puts(out, "</b>; the rows add up to that.");
-    if (why->note) {
-        strbuf_puts(out, " There are no intervals: ");
-        strbuf_put_markup(out, why->note);
-        strbuf_puts(out, ".");
-    }
-    strbuf_puts(out, "</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-                     "aria-label=\"Reasons ");
-    strbuf_put_markup(out, why->label);
-    strbuf_puts(out, "\"><table class=\"why\"><thead><tr><th scope=\"col\">Function, itself</th>"
-                     "<th scope=\"col\">Base</th><th scope=\"col\">New</th><th "
-                     "scope=\"col\">Change</th><th scope=\"col\">Share of the change</th><th "
-                     "scope=\"col\">Sure?</th></tr></thead><tbody>\n");
-    for (size_t i = 0; i < why->count; i++) {
-        const struct page_cause *c = &why->causes[i];
-        const char *cells[] = {c->before, c->after, c->change, c->share, c->words};
-        strbuf_puts(out, c->is_grey ? "<tr class=\"unsure\"><th scope=\"row\">"
-                                    : "<tr><th scope=\"row\">");
-        strbuf_put_markup_n(out, c->name, strnlen(c->name, 160));
-        strbuf_puts(out, "</th>");
-        for (size_t k = 0; k < ARRAY_COUNT(cells); k++) {
-            strbuf_puts(out, "<td>");
-            strbuf_put_markup(out, cells[k]);
-            strbuf_puts(out, "</td>");
-        }
-        strbuf_puts(out, "</tr>\n");
-    }
-    strbuf_puts(out, "</tbody></table></div>\n");
-}
-
-void html_put_why(struct strbuf *out, const struct page *page)
-{
-    for (size_t i = 0; i < page->why_count; i++)
-        put_why(out, &page->whys[i]);
 }

@@ -193,6 +193,7 @@ void html_put_verdict(struct strbuf *out, const struct page *page)
             put_tally(out, page, last);
         }
     put_strongest(out, page);
+    html_put_explanations(out, page);
     if (page->has_answers && page->answers.count)
         put_answers(out, &page->answers);
     if (!page->view)

@@ -2,6 +2,7 @@
 /* The page's data becomes what is shown: two experiments are joined, cells compared, rows made. */
 #include "report/page.h"
 #include "base/memory.h"
+#include "experiment/sparse.h"
 #include "experiment/spec.h"
 #include "report/experiment.h"
 #include "stats/fdr.h"
@@ -11,32 +12,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-
-static void monitor_done(struct page_monitor *m)
-{
-    for (size_t t = 0; t < m->count; t++) {
-        free(m->traces[t].seconds);
-        free(m->traces[t].values);
-    }
-    free(m->traces);
-    free(m->name);
-    free(m->unit);
-}
-
-static void history_done(struct page_history *h)
-{
-    for (size_t i = 0; i < h->count; i++)
-        free(h->commits[i]);
-    free(h->commits);
-    free(h->experiments);
-    free(h->medians);
-    free(h->lows);
-    free(h->highs);
-    free(h->label);
-    free(h->metric);
-    free(h->unit);
-    change_points_done(&h->changes);
-}
 
 void page_done(struct page *page)
 {
@@ -48,16 +23,10 @@ void page_done(struct page *page)
         flame_pair_done(&page->pair);
     for (size_t i = 0; i < page->plot_count; i++)
         plot_done(&page->plots[i]);
-    for (size_t i = 0; i < page->monitor_count; i++)
-        monitor_done(&page->monitors[i]);
-    for (size_t i = 0; i < page->history_count; i++)
-        history_done(&page->histories[i]);
     for (size_t i = 0; i < page->why_count; i++)
         page_why_done(&page->whys[i]);
     free(page->whys);
     free(page->plots);
-    free(page->monitors);
-    free(page->histories);
     free(page->rows);
     free(page->view_baseline);
     free(page->title);
@@ -235,21 +204,21 @@ static void make_compare_rows(struct page *page)
     for (size_t i = 0; i < c->row_count; i++) {
         const struct compare_row *from = &c->rows[i];
         const struct compare_pair *pair = &c->pairs[from->pair];
-        struct page_row row = {
-            .metric = dataset_metric(page->view, from->name),
-            .cell = view_cell(page, 1, pair->new_cell),
-            .base_cell = pair->base_cell,
-            .label = pair->label[0] ? pair->label : "everything",
-            .headline = from->headline,
-            .changed = from->changed,
-            .is_noise = !from->headline &&
-                        (!from->changed || from->folded_into != COMPARE_NONE || from->is_detail),
-            .base = from->base,
-            .new = from->new,
-            .comparison = from->comparison,
-            .verdict = from->verdict,
-            .p_adjusted = from->p_adjusted,
-            .compared = true};
+        struct page_row row = {.metric = dataset_metric(page->view, from->name),
+                               .cell = view_cell(page, 1, pair->new_cell),
+                               .base_cell = pair->base_cell,
+                               .label = pair->label[0] ? pair->label : "everything",
+                               .headline = from->headline,
+                               .changed = from->changed,
+                               .is_noise = !from->headline &&
+                                           (!from->changed || from->folded_into != COMPARE_NONE ||
+                                            from->is_detail || from->is_negligible),
+                               .base = from->base,
+                               .new = from->new,
+                               .comparison = from->comparison,
+                               .verdict = from->verdict,
+                               .p_adjusted = from->p_adjusted,
+                               .compared = true};
         if (row.metric == DATASET_NONE ||
             !page_median(page->view, row.metric, row.cell, &row.interval))
             continue;
@@ -295,6 +264,7 @@ static int compare_sets(struct page *page, struct error *err)
 {
     struct embedded *data = &page->data;
     if (data->set_count > 1) {
+        sparse_join(&data->sets[0], &data->sets[1]);
         int r = compare_experiments(&page->compare, &data->sets[0], &data->sets[1], err);
         page->is_compared = true; /* compare_done is right after a failure as well */
         if (r < 0)
@@ -327,6 +297,9 @@ static void make_title(struct page *page)
         page->title =
             memory_printf(data->flame_count > 1 ? "%s against %s" : "%s",
                           data->flames[data->flame_count > 1].label, data->flames[0].label);
+    else if (data->explanations.count)
+        page->title = memory_printf("%s against %s", data->explanations.items[0].names[SIDE_B],
+                                    data->explanations.items[0].names[SIDE_A]);
     else
         page->title = memory_strdup("nothing");
 }
@@ -351,6 +324,8 @@ int page_prepare(struct page *page, struct error *err)
             find_answers(page, data->documents[0].spec);
     }
     if (data->flame_count == 2) {
+        if (!(data->flames[0].cost > 0 && data->flames[1].cost > 0))
+            flame_judge(&data->flames[0], &data->flames[1]);
         flame_pair_init(&page->pair, &data->flames[0], &data->flames[1]);
         page->has_pair = true;
     }

@@ -11,7 +11,6 @@
 #include "experiment/embedded.h"
 #include "experiment/profiles.h"
 #include "report/svg.h"
-#include "stats/changepoint.h"
 #include "stats/median.h"
 
 /* A line of the table: a cell (or a pair of cells) and a metric. */
@@ -28,22 +27,10 @@ struct page_row {
     bool compared;
 };
 
-/* A monitor's readings during one run. */
-struct page_trace {
-    size_t cell;
-    double *seconds, *values;
-    size_t count;
-};
-
-struct page_monitor {
-    char *name, *unit;
-    struct page_trace *traces;
-    size_t count, capacity;
-};
-
 /* Why it changed: functions of two sets of recordings, as `assay diff` finds them. */
 struct page_cause {
     char *name, *before, *after, *change, *share, *words;
+    bool is_function;
     bool is_grey; /* could be chance, or below the resolution */
 };
 
@@ -53,16 +40,6 @@ struct page_why {
     char *note;
     struct page_cause *causes; /* the last one is what no function explains */
     size_t count, capacity;
-};
-
-/* One cell's headline in experiments of the same name, oldest first. */
-struct page_history {
-    char *label, *metric, *unit;
-    double *medians, *lows, *highs;
-    int64_t *experiments;
-    char **commits;
-    size_t count;
-    struct change_points changes;
 };
 
 struct page {
@@ -78,10 +55,6 @@ struct page {
     struct answers answers;
     struct page_row *rows;
     size_t row_count, row_capacity;
-    struct page_monitor *monitors;
-    size_t monitor_count, monitor_capacity;
-    struct page_history *histories;
-    size_t history_count, history_capacity;
     struct page_why *whys;
     size_t why_count, why_capacity;
     struct plot *plots;
@@ -103,11 +76,14 @@ void page_done(struct page *page);
 int page_add_experiment(struct page *page, struct store *store, int64_t id, struct error *err);
 /* The profiles of its cells, where their files are still there. */
 void page_add_profiles(struct page *page, struct store *store, int64_t id);
-/* What differs between two sets of recordings, and their flame graphs. */
-int page_add_pair(struct page *page, const struct profile_pair *pair, struct error *err);
+/* What differs between two sets of recordings; marks the flame graphs where `flames` is not NULL. */
+int page_add_pair(struct page *page, const struct profile_pair *pair, struct flame *flames,
+                  struct error *err);
 void page_why_done(struct page_why *why);
 /* A recording. */
 int page_add_recording(struct page *page, const char *path, const char *label, struct error *err);
+/* What `assay explain` found about the experiments of the page, as far as the page compares them. */
+int page_add_explanations(struct page *page, struct store *store, struct error *err);
 /* Monitors and history of the (first) experiment, from the store. */
 int page_add_monitors(struct page *page, struct store *store, int64_t id, struct error *err);
 int page_add_history(struct page *page, struct store *store, int64_t id, struct error *err);

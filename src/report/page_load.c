@@ -95,27 +95,27 @@ static double liveliness(const double *values, size_t count)
     return r.count > 2 && r.mean != 0 ? fabs(running_stddev(&r) / r.mean) : 0;
 }
 
-static struct page_monitor *monitor_named(struct page *page, const char *name, const char *unit)
+static struct embedded_monitor *monitor_named(struct embedded *e, const char *name, const char *unit)
 {
-    for (size_t i = 0; i < page->monitor_count; i++)
-        if (str_eq(page->monitors[i].name, name))
-            return &page->monitors[i];
-    if (page->monitor_count >= MONITORS_SHOWN)
+    for (size_t i = 0; i < e->monitor_count; i++)
+        if (str_eq(e->monitors[i].name, name))
+            return &e->monitors[i];
+    if (e->monitor_count >= MONITORS_SHOWN)
         return NULL;
-    struct page_monitor *m =
-        &ARRAY_PUSH(page->monitors, page->monitor_count, page->monitor_capacity);
-    *m = (struct page_monitor){.name = memory_strdup(name), .unit = memory_strdup(unit)};
+    struct embedded_monitor *m =
+        &ARRAY_PUSH(e->monitors, e->monitor_count, e->monitor_capacity);
+    *m = (struct embedded_monitor){.name = memory_strdup(name), .unit = memory_strdup(unit)};
     return m;
 }
 
-static void add_trace(struct page_monitor *m, size_t cell, const void *ticks, size_t tick_bytes,
+static void add_trace(struct embedded_monitor *m, size_t cell, const void *ticks, size_t tick_bytes,
                       const void *points, size_t point_bytes)
 {
     size_t count = tick_bytes / 8 < point_bytes / 8 ? tick_bytes / 8 : point_bytes / 8;
     if (count < 3 || !m || m->count >= TRACES_MAX)
         return;
-    struct page_trace *t = &ARRAY_PUSH(m->traces, m->count, m->capacity);
-    *t = (struct page_trace){.cell = cell,
+    struct embedded_trace *t = &ARRAY_PUSH(m->traces, m->count, m->capacity);
+    *t = (struct embedded_trace){.cell = cell,
                              .seconds = memory_zalloc(count, sizeof(double)),
                              .values = memory_zalloc(count, sizeof(double)),
                              .count = count};
@@ -139,7 +139,7 @@ static bool wanted_monitor(const char *name)
     return false;
 }
 
-static int read_series(struct page *page, struct sql *sql, int64_t run, size_t cell,
+static int read_series(struct embedded *e, struct sql *sql, int64_t run, size_t cell,
                        bool only_known, struct error *err)
 {
     struct sql_rows *rows;
@@ -161,7 +161,7 @@ static int read_series(struct page *page, struct sql *sql, int64_t run, size_t c
         if (only_known ? !wanted_monitor(sql_text(rows, 0))
                        : liveliness(values, point_bytes / 8) < 0.05)
             continue;
-        add_trace(monitor_named(page, sql_text(rows, 0), sql_text(rows, 1)), cell, ticks,
+        add_trace(monitor_named(e, sql_text(rows, 0), sql_text(rows, 1)), cell, ticks,
                   tick_bytes, points, point_bytes);
     }
     sql_rows_done(rows);
@@ -170,15 +170,16 @@ static int read_series(struct page *page, struct sql *sql, int64_t run, size_t c
 
 int page_add_monitors(struct page *page, struct store *store, int64_t id, struct error *err)
 {
-    const struct dataset *d = &page->data.sets[0];
+    struct embedded *e = &page->data;
+    const struct dataset *d = &e->sets[0];
     struct sql *sql = store_sql(store);
     (void)id;
-    for (int pass = 0; pass < 2 && page->monitor_count < MONITORS_SHOWN; pass++) {
+    for (int pass = 0; pass < 2 && e->monitor_count < MONITORS_SHOWN; pass++) {
         size_t seen = 0;
         for (size_t c = 0; c < d->cell_count && seen < TRACES_MAX; c++)
             for (size_t i = d->run_count; i-- > 0;)
                 if (d->runs[i].cell == c && d->runs[i].status == 0) {
-                    int r = read_series(page, sql, d->runs[i].id, c, pass == 0, err);
+                    int r = read_series(e, sql, d->runs[i].id, c, pass == 0, err);
                     if (r < 0)
                         return r;
                     seen++;
@@ -190,7 +191,7 @@ int page_add_monitors(struct page *page, struct store *store, int64_t id, struct
 
 /* ---- history ---- */
 
-static void add_history_point(struct page_history *h, const struct dataset *d, size_t metric,
+static void add_history_point(struct embedded_history *h, const struct dataset *d, size_t metric,
                               size_t cell)
 {
     struct median_interval m;
@@ -206,7 +207,8 @@ static void add_history_point(struct page_history *h, const struct dataset *d, s
 
 int page_add_history(struct page *page, struct store *store, int64_t id, struct error *err)
 {
-    const struct dataset *newest = &page->data.sets[0];
+    struct embedded *e = &page->data;
+    const struct dataset *newest = &e->sets[0];
     size_t position = 0, metric = dataset_headline(newest, &position);
     CLEANUP(store_list_done) struct store_list list = {0};
     struct store_filter filter = {.name = newest->experiment.name, .most = HISTORY_MAX};
@@ -216,9 +218,9 @@ int page_add_history(struct page *page, struct store *store, int64_t id, struct 
     const struct store_metric *m = &newest->metrics[metric];
     size_t cells = newest->cell_count < HISTORIES_MAX ? newest->cell_count : HISTORIES_MAX;
     for (size_t c = 0; c < cells; c++) {
-        struct page_history *h =
-            &ARRAY_PUSH(page->histories, page->history_count, page->history_capacity);
-        *h = (struct page_history){.label = memory_strdup(newest->cells[c].label),
+        struct embedded_history *h =
+            &ARRAY_PUSH(e->histories, e->history_count, e->history_capacity);
+        *h = (struct embedded_history){.label = memory_strdup(newest->cells[c].label),
                                    .metric = memory_strdup(m->name),
                                    .unit = memory_strdup(m->unit),
                                    .medians = memory_zalloc(list.count, sizeof(double)),
@@ -238,16 +240,9 @@ int page_add_history(struct page *page, struct store *store, int64_t id, struct 
         for (size_t c = 0; c < cells && same != DATASET_NONE; c++) {
             size_t cell = dataset_cell(&d, newest->cells[c].label);
             if (cell != DATASET_NONE)
-                add_history_point(&page->histories[c], &d, same, cell);
+                add_history_point(&e->histories[c], &d, same, cell);
         }
         dataset_done(&d);
-    }
-    for (size_t c = 0; c < cells && r == 0; c++) {
-        struct page_history *h = &page->histories[c];
-        struct error ignored;
-        if (h->count >= 8)
-            change_points_find(h->medians, h->count, 0.05, newest->experiment.seed, &h->changes,
-                               &ignored);
     }
     return r;
 }

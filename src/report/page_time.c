@@ -3,11 +3,12 @@
  * where its level changed. */
 #include "base/memory.h"
 #include "report/page.h"
+#include "stats/changepoint.h"
 
 #include <math.h>
 #include <stdio.h>
 
-static void plot_monitor(struct page *page, const struct page_monitor *m)
+static void plot_monitor(struct page *page, const struct embedded_monitor *m)
 {
     struct plot *p = page_add_plot(page, "monitor", "during a run: %s", m->name);
     p->x = (struct plot_axis){.label = "seconds since the start of the run", .unit = ""};
@@ -15,16 +16,30 @@ static void plot_monitor(struct page *page, const struct page_monitor *m)
                               .unit = plot_text(p, "%s", m->unit),
                               .from_zero = true};
     for (size_t t = 0; t < m->count; t++) {
-        const struct page_trace *trace = &m->traces[t];
-        struct plot_series *s =
-            plot_add_series(p, page->view->cells[trace->cell].label, PLOT_LINE, t);
+        const struct embedded_trace *trace = &m->traces[t];
+        const struct dataset *d = &page->data.sets[0];
+        struct plot_series *s = plot_add_series(p, d->cells[trace->cell].label, PLOT_LINE, t);
         for (size_t i = 0; i < trace->count; i++)
             plot_add_point(s, trace->seconds[i], trace->values[i], NAN, NAN);
     }
     p->description = plot_text(p, "Readings of %s during the last run of some cells.", m->name);
 }
 
-static void plot_history(struct page *page, const struct page_history *h)
+enum { HISTORY_FROM = 8 };
+
+static void find_changes(const struct page *page, const struct embedded_history *h,
+                         struct change_points *changes)
+{
+    struct error ignored;
+    for (size_t i = 0; i < h->count; i++)
+        if (!isfinite(h->medians[i]))
+            return;
+    if (h->count >= HISTORY_FROM)
+        change_points_find(h->medians, h->count, 0.05,
+                           page->view ? page->view->experiment.seed : 1, changes, &ignored);
+}
+
+static void plot_history(struct page *page, const struct embedded_history *h)
 {
     struct plot *p = page_add_plot(page, "history", "history: %s%s%s", h->metric,
                                    *h->label ? ", " : "", h->label);
@@ -35,8 +50,10 @@ static void plot_history(struct page *page, const struct page_history *h)
                              *h->commits[i] ? " " : "", h->commits[i]);
         plot_add_point(s, (double)i, h->medians[i], h->lows[i], h->highs[i]);
     }
-    for (size_t i = 0; i < h->changes.count; i++) {
-        const struct change_point *c = &h->changes.points[i];
+    struct change_points changes = {0};
+    find_changes(page, h, &changes);
+    for (size_t i = 0; i < changes.count; i++) {
+        const struct change_point *c = &changes.points[i];
         char label[96];
         snprintf(label, sizeof(label), "changed: ×%.3g", c->change.estimate);
         plot_add_mark(p, true, (double)c->index - 0.5, NAN, NAN,
@@ -48,21 +65,22 @@ static void plot_history(struct page *page, const struct page_history *h)
                               .word_count = h->count};
     p->y = (struct plot_axis){.label = plot_text(p, "%s", h->metric),
                               .unit = plot_text(p, "%s", h->unit)};
-    p->note = h->count < 8 ? "Change points are looked for from eight experiments on."
-              : h->changes.count
+    p->note = h->count < HISTORY_FROM ? "Change points are looked for from eight experiments on."
+              : changes.count
                   ? plot_text(p, "The level changed %zu times, told by E-divisive at 5 %%.",
-                              h->changes.count)
+                              changes.count)
                   : "No change of level stands out.";
     p->description = plot_text(p,
                                "The median of %s in experiments of this name, with intervals; "
                                "dashed lines are change points.",
                                h->metric);
+    change_points_done(&changes);
 }
 
 void page_plot_time(struct page *page)
 {
-    for (size_t i = 0; i < page->monitor_count && page->view; i++)
-        plot_monitor(page, &page->monitors[i]);
-    for (size_t i = 0; i < page->history_count; i++)
-        plot_history(page, &page->histories[i]);
+    for (size_t i = 0; i < page->data.monitor_count && page->view; i++)
+        plot_monitor(page, &page->data.monitors[i]);
+    for (size_t i = 0; i < page->data.history_count; i++)
+        plot_history(page, &page->data.histories[i]);
 }

@@ -45,6 +45,7 @@ static void add_cause(struct page_why *why, const struct cost_unit *unit, const 
                             .change = change.data ? change.data : memory_strdup(""),
                             .share = share.data ? share.data : memory_strdup(""),
                             .words = memory_strdup(words),
+                            .is_function = *words,
                             .is_grey = is_grey};
 }
 
@@ -61,7 +62,7 @@ static void fill(struct page_why *why, const struct diff *d)
         const struct diff_row *row = &d->rows[i];
         if (fabs(row->self.change) < SMALL_CHANGE * larger)
             break;
-        bool grey = row->self.below_resolution || (d->has_interval && !row->self.significant);
+        bool grey = !attributed_is_told(&row->self);
         add_cause(why, &unit, row->name, &row->self, no_share,
                   row->self.below_resolution ? "below the resolution"
                   : grey                     ? "could be chance"
@@ -74,7 +75,8 @@ static void fill(struct page_why *why, const struct diff *d)
         why->note = memory_strdup(d->why_no_interval);
 }
 
-int page_add_pair(struct page *page, const struct profile_pair *pair, struct error *err)
+int page_add_pair(struct page *page, const struct profile_pair *pair, struct flame *flames,
+                  struct error *err)
 {
     struct profile_loads loads = {0};
     struct diff d;
@@ -85,8 +87,58 @@ int page_add_pair(struct page *page, const struct profile_pair *pair, struct err
         struct page_why *why = &ARRAY_PUSH(page->whys, page->why_count, page->why_capacity);
         *why = (struct page_why){.label = memory_strdup(pair->label ? pair->label : "")};
         fill(why, &d);
+        for (unsigned s = 0; flames && s < SIDE_COUNT; s++)
+            flame_mark(&flames[s], &d, s, loads.profiles[s][0]);
         diff_done(&d);
     }
     profile_loads_done(&loads);
+    return r;
+}
+
+/* ---- what explain found ---- */
+
+/* Whether the cell has all of "factor=value, …". */
+static bool has_levels(const struct dataset *d, const char *label, const char *levels)
+{
+    size_t cell = dataset_cell(d, label);
+    CLEANUP(memory_freep) char *text = memory_strdup(levels);
+    char *save = NULL;
+    if (cell == DATASET_NONE)
+        return false;
+    for (char *word = strtok_r(text, ", ", &save); word; word = strtok_r(NULL, ", ", &save)) {
+        char *equals = strchr(word, '=');
+        if (!equals)
+            return false;
+        *equals = '\0';
+        size_t factor = dataset_factor(d, word);
+        if (factor == DATASET_NONE || !str_eq(d->cells[cell].levels[factor], equals + 1))
+            return false;
+    }
+    return true;
+}
+
+/* Whether it explains what the page compares: the two experiments, the two values of a factor, or
+ * anything within the one. */
+static bool is_about(const struct embedded *data, const struct explanation *e)
+{
+    const struct dataset *base = &data->sets[0], *new = &data->sets[data->set_count - 1];
+    if (!str_eq(e->uuids[SIDE_A], base->experiment.uuid) ||
+        !str_eq(e->uuids[SIDE_B], new->experiment.uuid))
+        return false;
+    return !data->base || (has_levels(base, e->cells[SIDE_A], data->base) &&
+                           has_levels(new, e->cells[SIDE_B], data->new));
+}
+
+int page_add_explanations(struct page *page, struct store *store, struct error *err)
+{
+    struct embedded *data = &page->data;
+    if (!data->set_count)
+        return 0;
+    size_t before = data->explanations.count;
+    int64_t id = data->sets[data->set_count - 1].experiment.id;
+    int r = explanations_load(&data->explanations, store, id, err);
+    for (size_t i = data->explanations.count; i-- > before;)
+        if (!is_about(data, &data->explanations.items[i]))
+            explanations_drop(&data->explanations, i);
     return r;
 }

@@ -280,6 +280,8 @@ static int report_page(struct store *store, int64_t id, struct strbuf *out)
     if (r == 0)
         r = page_add_history(&page, store, id, &err);
     if (r == 0)
+        r = page_add_explanations(&page, store, &err);
+    if (r == 0)
         page_add_profiles(&page, store, id);
     return r < 0 ? trouble(out, &err, r, 2) : finish_report(&page, out, 2);
 }
@@ -299,6 +301,8 @@ static int compare_page(struct store *store, const struct serve_request *q, stru
     }
     if (r == 0 && ids[0] == ids[1])
         r = error_set(&err, -EINVAL, "these are the same experiment");
+    if (r == 0)
+        r = page_add_explanations(&page, store, &err);
     return r < 0 ? trouble(out, &err, r, 0) : finish_report(&page, out, 0);
 }
 

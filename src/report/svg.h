@@ -97,6 +97,8 @@ void svg_scale_round(struct svg_scale *s, bool from_zero);
 /* Text for SVG and HTML: markup and control characters become harmless. */
 void strbuf_put_markup(struct strbuf *out, const char *text);
 void strbuf_put_markup_n(struct strbuf *out, const char *text, size_t length);
+/* The same for text between tags only, where quotes are harmless. */
+void strbuf_put_content_n(struct strbuf *out, const char *text, size_t length);
 /* A coordinate: at most one decimal. */
 void svg_put_number(struct strbuf *out, double value);
 

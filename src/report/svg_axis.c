@@ -100,30 +100,33 @@ void svg_put_number(struct strbuf *out, double value)
     strbuf_puts(out, str_eq(text, "-0") ? "0" : text);
 }
 
-void strbuf_put_markup_n(struct strbuf *out, const char *text, size_t length)
+static void put_escaped(struct strbuf *out, const char *text, size_t length, bool quotes)
 {
     CLEANUP(strbuf_done) struct strbuf safe = {0};
     strbuf_put_safe(&safe, text, length, SIZE_MAX);
     for (const char *c = strbuf_text(&safe); *c; c++)
-        switch (*c) {
-        case '&':
+        if (*c == '&')
             strbuf_puts(out, "&amp;");
-            break;
-        case '<':
+        else if (*c == '<')
             strbuf_puts(out, "&lt;");
-            break;
-        case '>':
+        else if (*c == '>')
             strbuf_puts(out, "&gt;");
-            break;
-        case '"':
+        else if (*c == '"' && quotes)
             strbuf_puts(out, "&quot;");
-            break;
-        case '\'':
+        else if (*c == '\'' && quotes)
             strbuf_puts(out, "&#39;");
-            break;
-        default:
+        else
             strbuf_putc(out, *c);
-        }
+}
+
+void strbuf_put_markup_n(struct strbuf *out, const char *text, size_t length)
+{
+    put_escaped(out, text, length, true);
+}
+
+void strbuf_put_content_n(struct strbuf *out, const char *text, size_t length)
+{
+    put_escaped(out, text, length, false);
 }
 
 void strbuf_put_markup(struct strbuf *out, const char *text)

@@ -336,15 +336,24 @@ static const char *const shapes[LOOKS] = {
     "m-4 0h8m-6.5-3.5l5 7m0-7l-5 7",
 };
 
+/* There are many: whole pixels, each relative to the one before. */
+static void put_dots(struct frame *f, const struct plot_series *s)
+{
+    long last_x = 0, last_y = 0;
+    strbuf_printf(f->out, "<path class=\"d s%zu\" d=\"", s->look);
+    for (size_t k = 0; k < s->count; k++) {
+        long x = lround(at_x(f, s->points[k].x)), y = lround(at_y(f, s->points[k].y));
+        strbuf_printf(f->out, y < last_y ? "m%ld%ldh0" : "m%ld %ldh0", x - last_x, y - last_y);
+        last_x = x;
+        last_y = y;
+    }
+    strbuf_puts(f->out, "\"/>");
+}
+
 static void put_marks(struct frame *f, const struct plot_series *s)
 {
     if (s->style & PLOT_DOTS) {
-        strbuf_printf(f->out, "<path class=\"d s%zu\" d=\"", s->look);
-        for (size_t k = 0; k < s->count; k++) {
-            put_pair(f, "M", at_x(f, s->points[k].x), at_y(f, s->points[k].y));
-            strbuf_puts(f->out, "h0");
-        }
-        strbuf_puts(f->out, "\"/>");
+        put_dots(f, s);
         return;
     }
     strbuf_printf(f->out, "<g class=\"p s%zu%s\">", s->look, s->look ? "" : " c");

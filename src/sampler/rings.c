@@ -158,8 +158,10 @@ static void note_record(struct rings *r, struct ring *ring, uint64_t at,
     }
 }
 
+typedef void record_fn(void *context, const struct perf_event_header *record);
+
 /* Walks from tail to head; records are multiples of eight bytes, so a header never wraps. */
-static void look_over(struct rings *r, struct ring *ring)
+static void look_over(struct rings *r, struct ring *ring, record_fn *f, void *context)
 {
     for (uint64_t at = ring->tail; at < ring->head;) {
         struct perf_event_header head;
@@ -167,6 +169,8 @@ static void look_over(struct rings *r, struct ring *ring)
         if (head.size < sizeof(head) || head.size > ring->head - at)
             break;
         note_record(r, ring, at, &head);
+        if (f)
+            f(context, whole_record(r, ring, at, head.size));
         r->totals.records++;
         at += head.size;
     }
@@ -198,19 +202,38 @@ static void describe(struct rings *r, const struct ring *ring)
     put_range(r, ring, from, ring->head);
 }
 
+/* Whether the kernel wrote something since the last time. */
+static bool find_new(struct ring *ring)
+{
+    /* Pairs with the kernel's barrier before it moves data_head: the records are there. */
+    ring->head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+    ring->tail = ring->page->data_tail;
+    return ring->head != ring->tail;
+}
+
+void rings_each(struct rings *r, record_fn *f, void *context)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        struct ring *ring = &r->items[i];
+        if (!find_new(ring))
+            continue;
+        r->mend_count = 0;
+        look_over(r, ring, f, context);
+        r->totals.bytes += ring->head - ring->tail;
+    }
+    rings_release(r);
+}
+
 size_t rings_collect(struct rings *r)
 {
     size_t total = 0;
     r->vector_count = 0;
     for (size_t i = 0; i < r->count; i++) {
         struct ring *ring = &r->items[i];
-        /* Pairs with the kernel's barrier before it moves data_head: the records are there. */
-        ring->head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-        ring->tail = ring->page->data_tail;
-        if (ring->head == ring->tail)
+        if (!find_new(ring))
             continue;
         r->mend_count = 0;
-        look_over(r, ring);
+        look_over(r, ring, NULL, NULL);
         describe(r, ring);
         total += (size_t)(ring->head - ring->tail);
     }

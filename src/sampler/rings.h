@@ -62,6 +62,9 @@ void rings_done(struct rings *r);
 
 /* Fills vector[0..vector_count) with all that is there; returns how many bytes that is. */
 size_t rings_collect(struct rings *r);
+/* Instead of the two: gives each record to f, whole, and gives its room back. */
+void rings_each(struct rings *r, void (*f)(void *context, const struct perf_event_header *record),
+                void *context);
 /* Gives back what rings_collect described. */
 void rings_release(struct rings *r);
 

@@ -117,6 +117,7 @@ static void set_stacks(struct perf_event_attr *attr, const struct sampling_spec 
     if (spec->stacks == SAMPLING_NO_STACKS)
         return;
     attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+    attr->exclude_callchain_user = spec->kernel_stacks;
     if (spec->stacks == SAMPLING_DWARF) {
         attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
         attr->sample_regs_user = sampling_user_registers();
@@ -155,7 +156,8 @@ static void set_tracking(struct perf_event_attr *attr, const struct sampling_ker
 static void prepare(struct sampling *s, const struct sampling_spec *spec,
                     const struct event_list *list)
 {
-    s->event_count = list->count + spec->off_cpu + spec->whole_cpus;
+    bool has_dummy = spec->whole_cpus && !spec->no_tracking;
+    s->event_count = list->count + spec->off_cpu + has_dummy;
     s->events = memory_zalloc(s->event_count, sizeof(*s->events));
     for (size_t i = 0; i < list->count; i++) {
         struct sampling_event *e = &s->events[i];
@@ -181,7 +183,7 @@ static void prepare(struct sampling *s, const struct sampling_spec *spec,
         set_common(&e->attr, s, spec);
         set_stacks(&e->attr, spec);
     }
-    if (spec->whole_cpus) {
+    if (has_dummy) {
         /* Maps must not be missed while those that are there already are listed. */
         struct sampling_event *e = &s->events[next];
         e->name = memory_strdup("dummy");
@@ -190,9 +192,10 @@ static void prepare(struct sampling *s, const struct sampling_spec *spec,
         set_common(&e->attr, s, spec);
         e->attr.disabled = 0;
         set_tracking(&e->attr, &s->kernel);
-    } else {
+    } else if (!spec->no_tracking) {
         set_tracking(&s->events[0].attr, &s->kernel);
     }
+    s->events[0].attr.context_switch |= spec->switches;
 }
 
 /* Probes that children inherit are defined as tracepoints: see counters/dynamic.h. */

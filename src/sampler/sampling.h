@@ -25,6 +25,9 @@ struct sampling_spec {
     uint64_t period;                 /* 0 when a frequency is wanted */
     enum sampling_stacks stacks;
     uint32_t stack_bytes; /* of each copy for SAMPLING_DWARF */
+    bool kernel_stacks;   /* only the kernel's part of call chains */
+    bool no_tracking;     /* without maps, names and lives of processes */
+    bool switches;        /* a record of each arrival at a CPU and leaving */
     bool off_cpu;         /* see offcpu.h */
     bool whole_cpus;      /* whatever runs on the CPUs; else the tasks */
     bool on_exec;         /* tasks: from their exec on */

@@ -44,6 +44,12 @@ struct attributed {
     bool significant; /* there is an interval, and 0 lies outside */
 };
 
+/* Neither chance nor below the resolution: what tables print plainly and pictures colour. */
+static inline bool attributed_is_told(const struct attributed *part)
+{
+    return !part->below_resolution && (part->significant || part->half_width != part->half_width);
+}
+
 struct attribution {
     struct attribution_options options;
     bool is_scaled;             /* to measured runs */

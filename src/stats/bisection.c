@@ -28,8 +28,9 @@ enum {
 
 struct bisection_frame {
     size_t lo, hi;
-    bool differs;            /* else nothing is known of its ends, or that they are alike */
-    struct comparison known; /* hi to lo, where they differ */
+    bool differs;            /* else its ends are alike, or: */
+    bool unsure;             /* the noise hides whether they differ */
+    struct comparison known; /* hi to lo */
     size_t confirm_tries;
     size_t redone; /* how often its split was made again */
 };
@@ -85,13 +86,12 @@ static struct bisection_frame *top_frame(struct bisection *b)
     return b->frame_count ? &b->frames[b->frame_count - 1] : NULL;
 }
 
-static void push_frame(struct bisection *b, size_t lo, size_t hi, bool differs,
-                       const struct comparison *known)
+static struct bisection_frame *push_frame(struct bisection *b, size_t lo, size_t hi, bool differs,
+                                          const struct comparison *known)
 {
-    struct bisection_frame frame = {.lo = lo, .hi = hi, .differs = differs};
-    if (known)
-        frame.known = *known;
-    ARRAY_PUSH(b->frames, b->frame_count, b->frame_capacity) = frame;
+    struct bisection_frame *frame = &ARRAY_PUSH(b->frames, b->frame_count, b->frame_capacity);
+    *frame = (struct bisection_frame){.lo = lo, .hi = hi, .differs = differs, .known = *known};
+    return frame;
 }
 
 static void end(struct bisection *b, enum bisection_verdict verdict, size_t lo, size_t hi)
@@ -186,6 +186,13 @@ static int compare_changes(const void *a, const void *b)
     return x->hi < y->hi ? -1 : x->hi > y->hi;
 }
 
+static void add_rest(struct bisection *b, const struct bisection_frame *frame)
+{
+    ARRAY_PUSH(b->rests, b->rest_count, b->rest_capacity) =
+        (struct bisection_rest){frame->lo, frame->hi, frame->differs, frame->known};
+}
+
+/* That nothing was found is no proof where a stretch was not settled. */
 static void finish_all(struct bisection *b)
 {
     if (b->found_count)
@@ -205,6 +212,8 @@ static bool next_in_frame(struct bisection *b, struct bisection_action *a)
     }
     size_t mid = choose_middle(b, frame->lo, frame->hi);
     if (mid == BISECTION_NONE && !frame->differs) {
+        if (frame->unsure)
+            add_rest(b, frame);
         b->frame_count--;
         return false;
     }
@@ -270,12 +279,6 @@ void bisection_unusable(struct bisection *b, size_t commit)
             end(b, BISECTION_BAD_END, commit, commit);
 }
 
-static void add_rest(struct bisection *b, const struct bisection_frame *frame)
-{
-    ARRAY_PUSH(b->rests, b->rest_count, b->rest_capacity) =
-        (struct bisection_rest){frame->lo, frame->hi, frame->known};
-}
-
 /* The stretch on top turned out not to differ: leaves it and makes the decision again that led
  * there, or the one before, where that was made again already. */
 static void take_back(struct bisection *b)
@@ -301,7 +304,8 @@ static void after_ends(struct bisection *b, const struct bisection_step *step)
 {
     bool differs = step->outcome == BISECTION_DIFFERS;
     if (differs || b->options.all)
-        push_frame(b, step->lo, step->hi, differs, &step->whole);
+        push_frame(b, step->lo, step->hi, differs, &step->whole)->unsure =
+            step->outcome == BISECTION_UNDECIDED;
     else
         end(b, step->outcome == BISECTION_SAME ? BISECTION_NO_CHANGE : BISECTION_CANNOT_TELL,
             step->lo, step->hi);
@@ -330,19 +334,32 @@ static void after_split_one(struct bisection *b, const struct bisection_step *st
         push_frame(b, step->mid, step->hi, true, &step->right);
 }
 
-/* Looking for all: each half that differs, or that is too long to be believed. */
+/* Looking for all: a half that differs, or that is too long to be believed, is searched; one whose
+ * rounds did not suffice is left unsettled. */
+static void queue_half(struct bisection *b, size_t lo, size_t hi, bool differs, bool unsure,
+                       const struct comparison *known)
+{
+    if (!differs && !unsure && hi - lo <= b->options.stride)
+        return;
+    struct bisection_frame *frame = push_frame(b, lo, hi, differs, known);
+    frame->unsure = unsure;
+    if (differs || hi - lo > b->options.stride)
+        return;
+    add_rest(b, frame);
+    b->frame_count--;
+}
+
 static void after_split_all(struct bisection *b, const struct bisection_step *step)
 {
     struct bisection_frame frame = *top_frame(b);
     bool left = step->outcome == BISECTION_LEFT || step->outcome == BISECTION_BOTH;
     bool right = step->outcome == BISECTION_RIGHT || step->outcome == BISECTION_BOTH;
     b->frame_count--;
-    if (frame.differs && !left && !right)
+    bool kept = frame.differs && !left && !right;
+    if (kept) /* which says more than that its halves are not settled */
         add_rest(b, &frame);
-    if (right || step->hi - step->mid > b->options.stride)
-        push_frame(b, step->mid, step->hi, right, &step->right);
-    if (left || step->mid - step->lo > b->options.stride)
-        push_frame(b, step->lo, step->mid, left, &step->left);
+    queue_half(b, step->mid, step->hi, right, step->right_unsure && !kept, &step->right);
+    queue_half(b, step->lo, step->mid, left, step->left_unsure && !kept, &step->left);
 }
 
 static void after_confirm(struct bisection *b, const struct bisection_step *step)

@@ -50,7 +50,7 @@ enum bisection_outcome {
     BISECTION_LEFT,      /* the change lies between lo and mid */
     BISECTION_RIGHT,     /* between mid and hi */
     BISECTION_BOTH,      /* there is one in each half */
-    BISECTION_UNDECIDED, /* the rounds were used up */
+    BISECTION_UNDECIDED, /* the rounds were used up, and of neither half it is known */
     BISECTION_REFUTED,   /* lo and hi, which were to differ, do not: an earlier step was wrong */
     BISECTION_DROPPED,   /* a commit could not be run: the step does not count */
 };
@@ -67,6 +67,8 @@ struct bisection_step {
     struct comparison whole;       /* hi to lo, at 95 %; from the last look on */
     struct comparison left, right; /* mid to lo, hi to mid; where there is a mid */
     double p;                      /* of the decision */
+    /* Looking for all, the rounds were used up and the half neither differs nor is alike. */
+    bool left_unsure, right_unsure;
 };
 
 enum bisection_verdict {
@@ -84,9 +86,11 @@ struct bisection_change {
     struct comparison change;
 };
 
-/* A stretch that differs although no commit in it could be confirmed. */
+/* A stretch that was not settled: it differs although no commit in it could be confirmed, or the
+ * noise hides whether it does. */
 struct bisection_rest {
     size_t lo, hi;
+    bool differs;
     struct comparison change;
 };
 

@@ -123,17 +123,21 @@ static enum bisection_outcome judge_split_one(struct bisection_step *step, const
 }
 
 /* All changes are looked for: each half for itself. */
-static enum bisection_outcome judge_split_all(const struct look *look,
+static enum bisection_outcome judge_split_all(struct bisection_step *step, const struct look *look,
                                               const struct bisection_options *o, bool is_last)
 {
     bool left_same = is_within(look->left, o->min_change);
     bool right_same = is_within(look->right, o->min_change);
     bool left = !left_same && is_apart(look->left), right = !right_same && is_apart(look->right);
-    if (!is_last && ((!left && !left_same) || (!right && !right_same)))
+    step->left_unsure = !left && !left_same;
+    step->right_unsure = !right && !right_same;
+    bool unsure = step->left_unsure || step->right_unsure;
+    if (!is_last && unsure)
         return BISECTION_OPEN;
     return left && right ? BISECTION_BOTH
            : left        ? BISECTION_LEFT
            : right       ? BISECTION_RIGHT
+           : unsure      ? BISECTION_UNDECIDED
                          : BISECTION_SAME;
 }
 
@@ -161,7 +165,7 @@ void bisection_judge(struct bisection_step *step, const struct bisection_options
     else if (step->kind == BISECTION_ENDS)
         step->outcome = judge_ends(&look, o);
     else if (o->all)
-        step->outcome = judge_split_all(&look, o, is_last);
+        step->outcome = judge_split_all(step, &look, o, is_last);
     else
         step->outcome = judge_split_one(step, &look, expected);
     if (step->outcome == BISECTION_OPEN && is_last)

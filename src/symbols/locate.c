@@ -131,6 +131,21 @@ static bool try_code_format(struct search *s, struct image *ret_image, const cha
     return found;
 }
 
+/* What came from an emulated machine with its recordings: see vm/symbols.h. */
+static char *locate_in_vm_cache(const char *hex, const char *name)
+{
+    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    bool has_base = base && *base;
+    if (!has_base && !home)
+        return NULL;
+    char *path = memory_printf("%s%s/assay/vm/symbols/.build-id/%.2s/%s/%s", has_base ? base : home,
+                               has_base ? "" : "/.cache", hex, hex + 2, name);
+    if (access(path, R_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
 char *locate_in_perf_cache(const struct symbols *symbols, const struct build_id *id,
                            const char *name)
 {
@@ -146,7 +161,7 @@ char *locate_in_perf_cache(const struct symbols *symbols, const struct build_id 
     if (access(path, R_OK) == 0)
         return path;
     free(path);
-    return NULL;
+    return symbols->options.perf_cache ? NULL : locate_in_vm_cache(hex, name);
 }
 
 static bool try_perf_cache(struct search *s, const char *name, struct image *ret_image)

@@ -131,6 +131,26 @@ def too_much_noise_is_said():
 
 
 @test
+def with_all_too_much_noise_is_no_proof_either():
+    repository(8, {4: 1.03})
+    result = bisect("--all", "--max-rounds", "10", "--json=r.json", count=8, spread="0.3", check=3)
+    contains(result.stdout, "Cannot tell whether a commit changed it")
+    contains(result.stdout, "Too noisy to tell whether there is a change")
+    report = json.loads(pathlib.Path("r.json").read_text())
+    equal(report["verdict"], "cannot-tell")
+    equal([rest["differs"] for rest in report["unexplained"] if rest["differs"]], [])
+    nothing_left()
+
+
+@test
+def outside_of_a_repository_git_is_quoted_line_by_line():
+    result = assay("bisect", "--good", "HEAD~1", "--run", "true", check=125)
+    contains(result.stderr, "a bisect needs a git repository")
+    contains(result.stderr, "\nfatal: ")
+    equal("\\x0a" in result.stderr, False, result.stderr)
+
+
+@test
 def merges_are_followed_along_first_parents():
     repository(4, {})
     git("checkout", "-q", "-b", "side", "HEAD~2")

@@ -108,13 +108,36 @@ def profiles_are_kept_with_their_stacks():
     samples = json.loads(assay("report", "old.data", "--json", check=0).stdout)
     equal(sum(old["samples"]), samples["events"][0]["samples"]
           if "events" in samples else sum(old["samples"]), "samples")
-    contains(" ".join(old["names"]), "removed")
-    if EVIL not in new["names"]:
-        raise AssertionError(f"the symbol is not there: {new['names']}")
+    names = data["names"]["text"]
+    contains(" ".join(names), "removed")
+    if EVIL not in names:
+        raise AssertionError(f"the symbol is not there: {names}")
     # Read back, and drawn again, without the recordings.
     pathlib.Path("old.data").unlink()
     assay("html", "p.html", "-o", "q.html", check=0)
     equal(data_of("q.html")["profiles"], data["profiles"], "profiles")
+    equal(data_of("q.html")["names"], data["names"], "functions, with what was found of them")
+
+
+@test
+def readings_and_history_are_kept():
+    history()
+    assay("html", "-o", "time.html", check=0)
+    data = data_of("time.html")
+    (line,) = data["histories"]
+    equal(len(line["medians"]), 12, "experiments")
+    for name in ("medians", "lows", "highs", "commits", "experiments"):
+        equal(len(line[name]), 12, name)
+    names = [m["name"] for m in data["monitors"]]
+    contains(" ".join(names), "mpstat")
+    for monitor in data["monitors"]:
+        for trace in monitor["traces"]:
+            equal(len(trace["seconds"]), len(trace["values"]), monitor["name"])
+            equal(trace["seconds"], sorted(trace["seconds"]), "times")
+    assay("html", "time.html", "-o", "again.html", check=0)
+    again = data_of("again.html")
+    equal((again["monitors"], again["histories"]), (data["monitors"], data["histories"]), "read back")
+    contains(pathlib.Path("again.html").read_text(), "changed: ×1.")
 
 
 @test
@@ -133,9 +156,13 @@ def wrong_sources_are_told():
     result = assay("html", "nothing-such", check=1)
     contains(result.stderr, "assay.db")
     pathlib.Path("x.json").write_text("{}")
-    contains(assay("html", "x.json", check=2).stderr, "x.json")
+    contains(assay("html", "x.json", check=1).stderr, "x.json: not what assay ab")
     pathlib.Path("x.html").write_text('<script id="assay-data">!!</script>')
-    contains(assay("html", "x.html", check=2).stderr, "damaged")
+    error = assay("html", "x.html", check=1).stderr
+    contains(error, "x.html: the data from byte 24 on is damaged")
+    contains(error, "copy the file again")
+    contains(assay("plot", "x.html", "-o", "x.svg", check=1).stderr, "damaged")
+    contains(assay("compare", "x.html", "x.html", check=1).stderr, "damaged")
     experiment()
     contains(assay("html", "variant=base", check=2).stderr, "two values")
     contains(assay("compare", "demo.yaml", "1", check=2).stderr, "two files")
@@ -149,7 +176,9 @@ def a_cut_page_is_refused():
     text = pathlib.Path("run.html").read_text()
     start = text.index('data-encoding="deflate">') + 24
     pathlib.Path("cut.html").write_text(text[:start + 400] + "</script>")
-    contains(assay("html", "cut.html", check=2).stderr, "cut off")
+    error = assay("html", "cut.html", check=1).stderr
+    contains(error, f"the data from byte {len(text[:start].encode())} on is damaged or cut off")
+    contains(error, "assay html")
 
 
 main()

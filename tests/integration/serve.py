@@ -138,6 +138,45 @@ def slow_and_rude_clients_hold_up_nobody():
 
 
 @test
+def half_open_connections_hold_up_nobody():
+    experiment()
+    with Server() as server:
+        whole = f"GET {server.url.path}e/1/report HTTP/1.1\r\nHost: 127.0.0.1:{server.url.port}\r\n\r\n"
+        clients = []
+        for text in [whole[:25]] * 50 + [whole] * 20:  # half a request, and those that read nothing
+            client = socket.create_connection(("127.0.0.1", server.url.port), timeout=60)
+            client.sendall(text.encode())
+            clients.append(client)
+        for path in ("", "e/1", "e/1/runs", "e/1/report"):
+            equal(server.get(path)[0], 200, path)
+        # Several requests on one connection are answered there, and none disturbs another.
+        connection = http.client.HTTPConnection("127.0.0.1", server.url.port, timeout=120)
+        connection.connect()
+        first = connection.sock
+        for _ in range(5):
+            connection.request("GET", server.url.path + "e/1")
+            response = connection.getresponse()
+            equal((response.status, len(response.read()) > 1000), (200, True))
+            equal(connection.sock is first, True, "the connection is kept")
+        connection.close()
+        for client in clients:
+            client.close()
+
+
+@test
+def what_is_written_is_seen():
+    experiment()
+    with Server() as server:
+        lacks(server.get()[1], 'href="e/2"')
+        experiment(seed="2")
+        contains(server.get()[1], 'href="e/2"')
+        contains(server.get("e/2/report")[1], 'id="verdict"')
+        assay("rm", "2", check=0)
+        lacks(server.get()[1], 'href="e/2"')
+        equal(server.get("e/2/report")[0], 404)
+
+
+@test
 def many_runs_come_a_page_at_a_time():
     experiment()
     with sqlite3.connect("assay.db") as db:

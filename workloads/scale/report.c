@@ -311,6 +311,8 @@ void report_metrics(struct strbuf *out, const struct results *r)
                           one->task_count, mode_word(one->threads), one->ops_per_second);
             continue;
         }
+        if (one->interval_count == 0) /* a given number of operations */
+            strbuf_printf(out, "assay.metric operations %llu\n", (unsigned long long)one->ops);
         strbuf_printf(out, "assay.metric workload %.9g op/s\n", one->ops_per_second);
         strbuf_printf(out, "assay.metric per_%s_ops %.9g op/s\n",
                       one->threads ? "thread" : "process", one->ops_per_second_per_task);

@@ -1,28 +1,39 @@
 /* SPDX-License-Identifier: MIT */
-/* assay-vr sim: seeds of the simulator. */
+/*
+ * assay-vr sim: seeds of the simulator.  Each of the jobs is a process of its own that runs every
+ * n-th seed and sends what happened through a pipe; results are taken in the order of the seeds, so
+ * sums and digests do not depend on the number of jobs, and "all seeds up to here" is always true.
+ */
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/term.h"
 #include "cmd.h"
 #include "planted.h"
-#include "sim.h"
+#include "sim_jobs.h"
 
-#include <signal.h>
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 struct settings {
-    uint64_t seed, seeds, operations, view_changes, time_ns;
+    uint64_t seed, operations, view_changes, time_ns, jobs;
     bool trace, json;
-    const char *planted;
+    const char *seeds, *planted, *resume;
 };
 
 static const struct option options[] = {
     {'s', "seed", OPTION_U64, offsetof(struct settings, seed), "N", "the first seed (1)", NULL},
-    {'n', "seeds", OPTION_U64, offsetof(struct settings, seeds), "N", "how many seeds (1)", NULL},
+    {'n', "seeds", OPTION_STRING, offsetof(struct settings, seeds), "N",
+     "how many seeds (1), or from which to which: A..B", NULL},
+    {'j', "jobs", OPTION_U64, offsetof(struct settings, jobs), "N",
+     "how many at once (1); 0: as many as there are CPUs", NULL},
     {'t', "time", OPTION_SECONDS, offsetof(struct settings, time_ns), "T",
      "begin no further seed after this time", NULL},
+    {0, "resume", OPTION_STRING, offsetof(struct settings, resume), "FILE",
+     "keep the count in FILE, and go on where it says", "file"},
     {'o', "operations", OPTION_U64, offsetof(struct settings, operations), "N",
      "client operations in each seed at least (1000)", NULL},
     {0, "view-changes", OPTION_U64, offsetof(struct settings, view_changes), "N",
@@ -37,58 +48,37 @@ static const struct option options[] = {
     {0},
 };
 
-static void add(struct sim_result *sum, const struct sim_result *one)
-{
-    sum->operations += one->operations;
-    sum->view_changes += one->view_changes;
-    sum->crashes += one->crashes;
-    sum->packets += one->packets;
-    sum->lost_packets += one->lost_packets;
-    sum->state_transfers += one->state_transfers;
-    sum->entries_repaired += one->entries_repaired;
-    sum->disk_faults += one->disk_faults;
-    sum->evictions += one->evictions;
-    sum->recoveries += one->recoveries;
-    sum->virtual_ns += one->virtual_ns;
-    sum->digest = sum->digest * 31 + one->digest;
-}
-
-static void print_json(uint64_t seeds, const struct sim_result *sum)
+static void print_json(const struct sim_sum *sum)
 {
     CLEANUP(strbuf_done) struct strbuf out = {0};
     struct json j = {.out = &out};
     json_object(&j, NULL);
-    json_u64(&j, "seeds", seeds);
+    json_u64(&j, "first", sum->first);
+    json_u64(&j, "seeds", sum->next - sum->first);
     json_bool(&j, "failed", sum->failed);
+    if (sum->failed)
+        json_u64(&j, "failed_seed", sum->failed_seed);
     json_string(&j, "reason", sum->failed ? sum->reason : NULL);
-    json_u64(&j, "operations", sum->operations);
-    json_u64(&j, "view_changes", sum->view_changes);
-    json_u64(&j, "crashes", sum->crashes);
-    json_u64(&j, "packets", sum->packets);
-    json_u64(&j, "lost_packets", sum->lost_packets);
-    json_u64(&j, "state_transfers", sum->state_transfers);
-    json_u64(&j, "entries_repaired", sum->entries_repaired);
-    json_u64(&j, "disk_faults", sum->disk_faults);
-    json_u64(&j, "evictions", sum->evictions);
-    json_u64(&j, "recoveries", sum->recoveries);
-    json_double(&j, "virtual_s", (double)sum->virtual_ns / 1e9);
+    for (unsigned i = 0; i < SIM_COUNTS; i++)
+        json_u64(&j, sim_count_names[i], sum->count[i]);
     json_u64(&j, "digest", sum->digest);
     json_end(&j);
     puts(strbuf_text(&out));
 }
 
-static void print_text(uint64_t seeds, const struct sim_result *sum)
+static void print_text(const struct sim_sum *sum)
 {
     char text[32];
-    printf("%lu seeds, no error found\n", seeds);
-    printf("  %s client operations in %.0f s of simulated time\n",
-           format_thousands(sum->operations, text, sizeof(text)), (double)sum->virtual_ns / 1e9);
-    printf("  %lu views, %lu crashes, %lu starts without a sure log\n", sum->view_changes,
-           sum->crashes, sum->recoveries);
-    printf("  %lu packets, of them %lu lost\n", sum->packets, sum->lost_packets);
-    printf("  %lu disk faults, %lu entries repaired, %lu states transferred, %lu evictions\n",
-           sum->disk_faults, sum->entries_repaired, sum->state_transfers, sum->evictions);
-    printf("  digest %016lx\n", sum->digest);
+    printf("%s seeds, %" PRIu64 " to %" PRIu64 ", no error found\n",
+           format_thousands(sum->next - sum->first, text, sizeof(text)), sum->first, sum->next - 1);
+    for (unsigned i = 0; i < SIM_COUNTS; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "%s", sim_count_names[i]);
+        for (char *at = name; *at; at++)
+            *at = *at == '_' ? ' ' : *at;
+        printf("  %-20s %18s\n", name, format_thousands(sum->count[i], text, sizeof(text)));
+    }
+    printf("  digest               %18" PRIx64 "\n", sum->digest);
 }
 
 #ifdef VR_PLANTED
@@ -106,21 +96,34 @@ static int plant(const char *name)
 }
 #endif
 
-/* An assertion of the core failed: say in which seed. */
-static volatile uint64_t running_seed;
-
-static void on_abort(int signal)
+/* "A..B" or a number of seeds. */
+static bool parse_seeds(const struct settings *o, uint64_t *ret_first, uint64_t *ret_end)
 {
-    char text[64];
-    int size = snprintf(text, sizeof(text), "assay-vr sim: seed %lu: aborted\n", running_seed);
-    if (write(STDERR_FILENO, text, (size_t)size) < 0)
-        _exit(signal);
-    _exit(1);
+    *ret_first = o->seed;
+    *ret_end = o->seed + 1;
+    if (!o->seeds)
+        return true;
+    char *end;
+    errno = 0;
+    uint64_t number = strtoull(o->seeds, &end, 10);
+    if (errno || end == o->seeds)
+        return false;
+    if (*end == 0) {
+        *ret_end = o->seed + number;
+        return true;
+    }
+    if (strncmp(end, "..", 2) != 0)
+        return false;
+    const char *last = end + 2;
+    *ret_first = number;
+    *ret_end = strtoull(last, &end, 10) + 1;
+    return !errno && end != last && *end == 0 && *ret_end > number;
 }
 
 static int run(int argc, char **argv)
 {
-    struct settings o = {.seed = 1, .seeds = 1, .operations = 1000, .view_changes = 3};
+    struct settings o = {.seed = 1, .operations = 1000, .view_changes = 3, .jobs = 1};
+    struct error err = {0};
     int first, code;
     if (!vr_options(&vr_verb_sim, &o, argc, argv, &first, &code))
         return code;
@@ -128,42 +131,33 @@ static int run(int argc, char **argv)
     if (o.planted && plant(o.planted))
         return str_eq(o.planted, "list") ? 0 : 2;
 #endif
-    struct sim_result sum = {0};
-    signal(SIGABRT, on_abort);
-    struct progress progress;
-    progress_start(&progress);
-    uint64_t begun_ns = clock_now_ns(), done = 0;
-    for (; done < o.seeds && !sum.failed; done++) {
-        CLEANUP(strbuf_done) struct strbuf trace = {0};
-        struct sim_options one = {o.seed + done, o.operations, (uint32_t)o.view_changes, o.trace};
-        struct sim_result result;
-        if (o.time_ns && clock_now_ns() - begun_ns > o.time_ns)
-            break;
-        progress_show(&progress, "seed %lu, %lu done", one.seed, done);
-        running_seed = one.seed;
-        sim_run(&one, &result, &trace);
-        add(&sum, &result);
-        if (!result.failed)
-            continue;
-        progress_end(&progress);
-        sum.failed = true;
-        memcpy(sum.reason, result.reason, sizeof(sum.reason));
-        fputs(strbuf_text(&trace), stderr);
-        fprintf(stderr, "assay-vr sim: seed %lu: %s\n", one.seed, result.reason);
+    struct sim_jobs jobs = {
+        .one = {.operations = o.operations,
+                .view_changes = (uint32_t)o.view_changes,
+                .trace = o.trace},
+        .jobs = (unsigned)(o.jobs ? o.jobs : (uint64_t)sysconf(_SC_NPROCESSORS_ONLN)),
+        .resume = o.resume};
+    if (!parse_seeds(&o, &jobs.sum.first, &jobs.end)) {
+        error_set(&err, -EINVAL, "--seeds takes a number or A..B, not '%s'", o.seeds);
+        return vr_fail(&vr_verb_sim, &err, 2);
     }
-    progress_end(&progress);
+    jobs.until_ns = o.time_ns ? clock_now_ns() + o.time_ns : 0;
+    if (sim_jobs_run(&jobs, &err))
+        return vr_fail(&vr_verb_sim, &err, 2);
     if (o.json)
-        print_json(done, &sum);
-    else if (!sum.failed)
-        print_text(done, &sum);
-    return sum.failed ? 1 : 0;
+        print_json(&jobs.sum);
+    else if (!jobs.sum.failed)
+        print_text(&jobs.sum);
+    return jobs.sum.failed ? 1 : 0;
 }
 
 const struct verb vr_verb_sim = {
     "sim",
     "run seeds of the deterministic simulator",
-    "[--seed N] [--seeds N]",
+    "[--seed N] [--seeds N|A..B]",
     "  assay-vr sim --seeds 100          a hundred seeds from 1 on\n"
-    "  assay-vr sim --seed 7 --trace     everything that happens in seed 7\n",
+    "  assay-vr sim --seed 7 --trace     everything that happens in seed 7\n"
+    "  assay-vr sim --seeds 1..1000000 --jobs 0 --resume seeds.count\n"
+    "                                    a million, in as many sittings as it takes\n",
     options,
     run};

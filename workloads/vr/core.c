@@ -6,11 +6,33 @@
 #include "core_internal.h"
 
 const char *const vr_planted_names[PLANTED_COUNT] = {
-    "none",          "entry-view-as-log-view", "longest-log",     "view-not-kept",
-    "ack-early",     "small-quorum",           "primary-resumes", "log-view-early",
-    "tail-kept",     "headers-ignored",        "any-start-view",  "drop-before-state",
-    "twice",         "session-unchecked",      "evict-by-local",  "local-read",
-    "execute-early", "half-recovered",
+    "none",
+    "entry-view-as-log-view",
+    "longest-log",
+    "view-not-kept",
+    "ack-early",
+    "small-quorum",
+    "primary-resumes",
+    "log-view-early",
+    "tail-kept",
+    "headers-ignored",
+    "any-start-view",
+    "drop-before-state",
+    "twice",
+    "session-unchecked",
+    "evict-by-local",
+    "local-read",
+    "execute-early",
+    "half-recovered",
+    "no-fence",
+    "joiner-votes",
+    "leave-early",
+    "stale-acks",
+    "few-logs",
+    "doubt-forgotten",
+    "joins-any-epoch",
+    "slots-reused",
+    "checksum-unchecked",
 };
 #ifdef VR_PLANTED
 enum vr_planted vr_planted;
@@ -37,7 +59,7 @@ uint64_t vr_genesis_checksum(uint32_t cluster)
 
 size_t vr_checkpoint_bytes_max(const struct vr_config *config)
 {
-    return 8 + config->sessions * (sizeof(struct vr_session)) + 8 +
+    return sizeof(struct vr_group) + 8 + config->sessions * (sizeof(struct vr_session)) + 8 +
            (size_t)config->kv_capacity * (4 + VR_KEY_BYTES_MAX + VR_VALUE_BYTES_MAX);
 }
 
@@ -82,7 +104,9 @@ static void start_state(struct vr_replica *r, bool certain)
     const struct vr_durable *d = &r->durable;
     bool was_primary = vr_primary_of(r, d->view) == r->config.index;
     r->uncertain = !certain;
-    if (!certain)
+    if (!vr_member(r, r->config.index))
+        r->state = VR_RETIRED;
+    else if (!certain || vr_joining(r))
         r->state = VR_RECOVERING;
     else if (d->view == d->log_view && (!was_primary || d->fresh || PLANTED(PRIMARY_RESUMES)))
         r->state = VR_NORMAL;
@@ -96,7 +120,7 @@ struct vr_replica *vr_replica_new(const struct vr_config *config, const struct v
                                   uint64_t nonce, uint64_t now_ns)
 {
     struct vr_replica *r = memory_zalloc(1, sizeof(*r));
-    assert(config->replica_count <= VR_REPLICAS_MAX && config->index < config->replica_count);
+    assert(config->replica_count <= VR_REPLICAS_MAX && config->index < VR_NODES_MAX);
     assert(config->pipeline < VR_HEADS_MAX && config->batch_bytes % 8 == 0);
     r->config = *config;
     r->nonce = nonce;
@@ -116,6 +140,9 @@ struct vr_replica *vr_replica_new(const struct vr_config *config, const struct v
     r->log_view = image->durable.log_view;
     r->view_op = image->durable.view_op;
     r->view_checksum = image->durable.view_checksum;
+    struct vr_group first = vr_group_first(config);
+    r->executed = first;
+    vr_group_set(r, image->durable.group.members ? &image->durable.group : &first);
     bool certain = !image->uncertain && load_checkpoint(r, image);
     if (image->uncertain)
         load_checkpoint(r, image);
@@ -123,7 +150,7 @@ struct vr_replica *vr_replica_new(const struct vr_config *config, const struct v
         load_entries(r, image);
     vr_log_advance_durable(r);
     r->primary_heard_ns = r->change_begun_ns = now_ns;
-    for (unsigned i = 0; i < VR_REPLICAS_MAX; i++)
+    for (unsigned i = 0; i < VR_NODES_MAX; i++)
         r->heard_ns[i] = now_ns;
     start_state(r, certain);
     return r;
@@ -144,6 +171,11 @@ void vr_replica_free(struct vr_replica *r)
     free(r);
 }
 
+uint8_t vr_primary(const struct vr_replica *r, uint64_t view)
+{
+    return vr_primary_of(r, view);
+}
+
 bool vr_is_primary(const struct vr_replica *r)
 {
     return r->state == VR_NORMAL && vr_primary_of(r, r->view) == r->config.index;
@@ -157,6 +189,7 @@ struct vr_message *vr_emit(struct vr_replica *r, struct vr_update *u, uint8_t to
     *m = (struct vr_message){.to = to,
                              .header = {.type = (uint8_t)type,
                                         .replica = r->config.index,
+                                        .epoch = (uint16_t)vr_epoch_of(r->view),
                                         .cluster = r->config.cluster,
                                         .view = r->view}};
     return m;
@@ -188,7 +221,9 @@ void vr_status_fill(const struct vr_replica *r, struct vr_status *status)
                                  .checkpoint_op = r->newest.op,
                                  .executed = r->counters.executed,
                                  .state = r->state,
-                                 .replica = r->config.index};
+                                 .replica = r->config.index,
+                                 .members = r->group.members,
+                                 .started = r->started};
     for (unsigned i = 0; i < VR_DROP_COUNT; i++)
         status->dropped += r->counters.dropped[i];
 }
@@ -267,6 +302,35 @@ static void on_present_view(struct vr_replica *r, const struct vr_header *h, con
     }
 }
 
+/* What those may say who are not, or not yet, in the group: questions, and what was asked. */
+static bool open_to_all(const struct vr_header *h)
+{
+    return h->type == VR_GET_VIEW || h->type == VR_STATE_CHUNK || h->flags & VR_FLAG_JOIN ||
+           (h->type == VR_PREPARE && h->flags & VR_FLAG_REPAIR);
+}
+
+static void on_present_epoch(struct vr_replica *r, const struct vr_header *h, const void *body,
+                             struct vr_update *u)
+{
+    bool member = vr_member(r, r->config.index);
+    if ((!vr_member(r, h->replica) || !member) && !open_to_all(h))
+        vr_drop(r, VR_DROP_SENDER);
+    else if (h->type == VR_GET_VIEW)
+        vr_on_get_view(r, h, u);
+    else if (h->type == VR_GET_PREPARE && h->flags & VR_FLAG_JOIN)
+        vr_on_get_prepare(r, h, u);
+    else if (h->type == VR_GET_STATE && h->flags & VR_FLAG_JOIN)
+        vr_on_get_state(r, h, u);
+    else if (h->view > r->view)
+        on_later_view(r, h, body, u);
+    else if (h->view == r->view)
+        on_present_view(r, h, body, u);
+    else if (h->type == VR_START_VIEW_CHANGE && vr_is_primary(r))
+        vr_send_start_view(r, u, h->replica, 0);
+    else
+        vr_drop(r, VR_DROP_STALE);
+}
+
 static void on_message(struct vr_replica *r, const struct vr_header *h, const void *body,
                        struct vr_update *u)
 {
@@ -278,20 +342,20 @@ static void on_message(struct vr_replica *r, const struct vr_header *h, const vo
         on_status(r, h, u);
         return;
     }
-    if (h->replica >= r->config.replica_count || h->replica == r->config.index || h->epoch != 0) {
+    uint64_t epoch = vr_epoch_of(h->view), present = vr_epoch_of(r->view);
+    if (h->replica >= VR_NODES_MAX || h->replica == r->config.index ||
+        h->epoch != (uint16_t)epoch) {
         vr_drop(r, VR_DROP_SENDER);
         return;
     }
-    if (h->type == VR_GET_VIEW)
-        vr_on_get_view(r, h, u);
-    else if (h->view > r->view)
-        on_later_view(r, h, body, u);
-    else if (h->view == r->view)
-        on_present_view(r, h, body, u);
-    else if (h->type == VR_START_VIEW_CHANGE && vr_is_primary(r))
-        vr_send_start_view(r, u, h->replica, 0);
+    if (epoch < present)
+        vr_send_epoch(r, u, h->replica);
+    else if (h->type == VR_EPOCH)
+        vr_on_epoch(r, h, body, u);
+    else if (epoch > present)
+        vr_ask_view(r, u, h->replica);
     else
-        vr_drop(r, VR_DROP_STALE);
+        on_present_epoch(r, h, body, u);
 }
 
 static void on_written(struct vr_replica *r, const struct vr_event *event, struct vr_update *u)
@@ -317,6 +381,7 @@ static void on_turn(struct vr_replica *r, struct vr_update *u)
     vr_view_turn(r, u);
     if (r->state == VR_NORMAL)
         vr_normal_turn(r, u);
+    vr_epoch_turn(r, u);
     vr_fetch(r, u);
     vr_state_turn(r, u);
 }
@@ -327,6 +392,7 @@ static void progress(struct vr_replica *r, struct vr_update *u)
     uint64_t before = r->durable_op;
     vr_snapshot_progress(r, u);
     vr_log_advance_durable(r);
+    vr_epoch_progress(r);
     vr_view_progress(r, u);
     vr_durable_progress(r, u);
     if (vr_is_primary(r))
@@ -356,11 +422,16 @@ void vr_step(struct vr_replica *r, const struct vr_event *event, struct vr_updat
 
 uint64_t vr_deadline_ns(const struct vr_replica *r)
 {
-    if (r->state == VR_NORMAL && !vr_is_primary(r) && !r->ok_owed && !r->holes &&
-        r->op >= r->commit_max && !r->arriving_active && !r->retry_writes &&
-        r->wanted[r->config.index] <= r->view)
-        return r->primary_heard_ns + r->config.timeout_ns;
-    if (vr_is_primary(r) && r->commit == r->op && !r->retry_writes)
-        return r->heartbeat_due_ns;
-    return r->now_ns + r->config.heartbeat_ns / 4;
+    uint64_t due = r->now_ns + 3600 * NS_PER_S;
+    if (r->retry_writes)
+        due = r->now_ns + r->config.heartbeat_ns / 4;
+    due = vr_min(due, vr_view_deadline_ns(r));
+    due = vr_min(due, vr_fetch_deadline_ns(r));
+    if (r->arriving_active && r->arriving_got < r->arriving.size)
+        due = vr_min(due, r->state_due_ns);
+    if (r->ok_owed || (vr_is_primary(r) && r->queue_count))
+        due = vr_min(due, r->now_ns + r->config.heartbeat_ns / 4);
+    if (vr_is_primary(r)) /* what cannot leave because of the disk waits for the disk */
+        due = vr_min(due, vr_max(r->heartbeat_due_ns, r->now_ns + r->config.heartbeat_ns / 8));
+    return due;
 }

@@ -19,6 +19,9 @@
  *  6 A replica that cannot be sure of its log takes part in nothing until a primary has answered a
  *    question that it asked after its restart, and its whole log has arrived; that it is in this
  *    state is on its disk before anything there is written over.
+ *  7 An epoch ends with the entry that names the next group: no entry follows it before it is
+ *    executed.  A replica has a voice in an epoch when the whole log with which it began is on its
+ *    disk; who is no longer in the group keeps that log until a quorum of the new group has it.
  */
 #ifndef ASSAY_VR_CORE_H
 #define ASSAY_VR_CORE_H
@@ -29,12 +32,17 @@
 
 struct vr_config {
     uint32_t cluster;
-    uint8_t replica_count, index;
+    uint8_t replica_count, index; /* how many the group had at the beginning: 0 to count - 1 */
+    /* Formatted to be added to a group, later than in this epoch: a number that was in the group
+     * before, on another disk, must not meet again what it promised then. */
+    bool joins;
+    uint32_t joins_after;
     bool in_memory; /* entries are not written; only the view is */
     uint32_t slots, checkpoint_every;
     uint32_t pipeline;    /* batches in flight */
     uint32_t batch_bytes; /* of requests in one entry at most; a multiple of 8 */
     uint32_t sessions, kv_capacity;
+    uint32_t chunk_bytes; /* of a state in one message, at most 4096; 0: as many */
     uint64_t heartbeat_ns, timeout_ns;
 };
 
@@ -48,9 +56,11 @@ struct vr_durable {
     uint32_t fresh;     /* 1: formatted and never started */
     uint32_t uncertain; /* 1: the log was lost and has not been brought back whole */
     uint32_t zero;
+    struct vr_group group; /* of view's epoch */
 };
 
-enum vr_state { VR_NORMAL, VR_VIEW_CHANGE, VR_RECOVERING };
+/* VR_RETIRED: not, or no longer, in the group. */
+enum vr_state { VR_NORMAL, VR_VIEW_CHANGE, VR_RECOVERING, VR_RETIRED };
 
 enum vr_event_kind {
     VR_EVENT_MESSAGE, /* header and body; vr_open_packet and vr_body_valid have passed them */
@@ -137,6 +147,11 @@ struct vr_replica {
     uint64_t now_ns, nonce;
 
     uint64_t view, log_view, view_op, view_checksum;
+    struct vr_group group;    /* of view's epoch */
+    struct vr_group executed; /* of the epoch that the executed log has reached: replicated state */
+    uint8_t order[VR_NODES_MAX], member_count; /* the members of group */
+    uint64_t fence_op; /* primary: an entry that may end the epoch; nothing follows before it ran */
+    uint32_t started;  /* who is known to have the log with which the epoch began */
     struct vr_durable durable, writing; /* what is on disk; what is being written there */
     bool durable_writing;
     bool uncertain; /* no part in votes until a log is whole again: rule 6 */
@@ -157,27 +172,29 @@ struct vr_replica {
     /* Primary. */
     unsigned char *queue;
     uint32_t queue_size, queue_count;
-    uint64_t ok_op[VR_REPLICAS_MAX], heard_ns[VR_REPLICAS_MAX];
+    uint64_t ok_op[VR_NODES_MAX], heard_ns[VR_NODES_MAX];
     uint64_t heartbeat_due_ns;
     bool ok_owed; /* backup: tell the primary what is durable */
     bool retry_writes;
 
     /* View change. */
-    uint64_t wanted[VR_REPLICAS_MAX]; /* the view that each replica wants to start */
+    uint64_t wanted[VR_NODES_MAX]; /* the view that each replica wants to start */
     uint64_t primary_heard_ns, change_begun_ns, resend_due_ns;
     uint32_t change_failures;
     bool dvc_sent;
-    struct vr_log_end ends[VR_REPLICAS_MAX];
+    struct vr_log_end ends[VR_NODES_MAX];
     /* Taking over the log of a view: from where, up to where, how far it is known to agree. */
     struct {
         bool active;
         uint8_t source;
+        uint64_t log_view; /* the view whose log it is */
         uint64_t matched;
         struct vr_log_end end;
     } install;
     uint64_t fetch_due_ns, fetch_upto;
     /* State transfer. */
     bool arriving_active;
+    uint8_t arriving_from;
     size_t arriving_got;
     uint64_t state_due_ns, view_asked_ns;
 
@@ -212,6 +229,10 @@ void vr_step(struct vr_replica *r, const struct vr_event *event, struct vr_updat
 uint64_t vr_deadline_ns(const struct vr_replica *r);
 
 bool vr_is_primary(const struct vr_replica *r);
+/* Who leads a view of the present epoch; no replica while the group is not known. */
+uint8_t vr_primary(const struct vr_replica *r, uint64_t view);
+/* Whether a replica that is no longer in the group may be switched off, and its disk wiped. */
+bool vr_may_leave(const struct vr_replica *r);
 void vr_status_fill(const struct vr_replica *r, struct vr_status *status);
 uint64_t vr_genesis_checksum(uint32_t cluster);
 

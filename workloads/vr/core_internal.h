@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the core share: log.c, normal.c, execute.c, view.c, install.c, state.c. */
+/* What the files of the core share: log.c, normal.c, execute.c, view.c, install.c, state.c,
+ * epoch.c. */
 #ifndef ASSAY_VR_CORE_INTERNAL_H
 #define ASSAY_VR_CORE_INTERNAL_H
 
@@ -11,13 +12,28 @@
 
 static inline uint32_t vr_quorum(const struct vr_replica *r)
 {
-    return r->config.replica_count / 2u + 1;
+    return r->member_count / 2u + 1;
 }
 
 static inline uint8_t vr_primary_of(const struct vr_replica *r, uint64_t view)
 {
-    return (uint8_t)(view % r->config.replica_count);
+    return r->member_count ? r->order[vr_number_of(view) % r->member_count] : VR_TO_CLIENT - 1;
 }
+
+static inline bool vr_member(const struct vr_replica *r, uint8_t index)
+{
+    return index < VR_NODES_MAX && (r->group.members >> index & 1);
+}
+
+/* Whether the log with which the view's epoch began is still to come: rule 7. */
+static inline bool vr_joining(const struct vr_replica *r)
+{
+    return vr_epoch_of(r->log_view) < vr_epoch_of(r->view);
+}
+
+#define VR_EACH_MEMBER(r, i)      \
+    for (uint8_t each_##i = 0, i; \
+         each_##i < (r)->member_count && ((i = (r)->order[each_##i]), true); each_##i++)
 
 static inline uint64_t vr_max(uint64_t a, uint64_t b)
 {
@@ -30,11 +46,27 @@ static inline uint64_t vr_min(uint64_t a, uint64_t b)
 }
 
 /* log.c */
-struct vr_slot *vr_slot(const struct vr_replica *r, uint64_t op);
-void *vr_body(const struct vr_replica *r, uint64_t op);
+static inline struct vr_slot *vr_slot(const struct vr_replica *r, uint64_t op)
+{
+    return &r->slots[op % r->config.slots];
+}
+
+static inline void *vr_body(const struct vr_replica *r, uint64_t op)
+{
+    return r->bodies + op % r->config.slots * r->config.batch_bytes;
+}
+
 /* Whether the head of this op is known; it stands in the log or before the newest checkpoint. */
-bool vr_known(const struct vr_replica *r, uint64_t op);
-bool vr_has_body(const struct vr_replica *r, uint64_t op);
+static inline bool vr_known(const struct vr_replica *r, uint64_t op)
+{
+    return op > 0 && op <= r->op && vr_slot(r, op)->entry.op == op;
+}
+
+static inline bool vr_has_body(const struct vr_replica *r, uint64_t op)
+{
+    return vr_known(r, op) && vr_slot(r, op)->has_body;
+}
+
 /* 0 when it is not known. */
 uint64_t vr_checksum_at(const struct vr_replica *r, uint64_t op);
 /* The last op that the log has room for. */
@@ -69,16 +101,17 @@ void vr_on_prepare(struct vr_replica *r, const struct vr_header *h, const void *
 void vr_on_prepare_ok(struct vr_replica *r, const struct vr_header *h);
 void vr_on_commit(struct vr_replica *r, const struct vr_header *h);
 void vr_on_get_prepare(struct vr_replica *r, const struct vr_header *h, struct vr_update *u);
-void vr_send_prepare(struct vr_replica *r, struct vr_update *u, uint8_t to, uint64_t op,
-                     uint8_t flags);
+struct vr_message *vr_send_prepare(struct vr_replica *r, struct vr_update *u, uint8_t to,
+                                   uint64_t op, uint8_t flags);
 void vr_normal_turn(struct vr_replica *r, struct vr_update *u);
 void vr_primary_commit(struct vr_replica *r);
 void vr_fetch(struct vr_replica *r, struct vr_update *u);
+uint64_t vr_fetch_deadline_ns(const struct vr_replica *r);
 
 /* execute.c */
 void vr_execute(struct vr_replica *r, struct vr_update *u);
 void vr_reply_stored(struct vr_replica *r, struct vr_update *u, const struct vr_session *s);
-void vr_send_eviction(struct vr_replica *r, struct vr_update *u, uint64_t client, uint64_t number);
+void vr_send_eviction(struct vr_replica *r, struct vr_update *u, uint64_t client, uint64_t session);
 
 /* state.c */
 void vr_snapshot_take(struct vr_replica *r);
@@ -88,8 +121,23 @@ void vr_snapshot_written(struct vr_replica *r, bool failed);
 void vr_on_get_state(struct vr_replica *r, const struct vr_header *h, struct vr_update *u);
 void vr_on_state_chunk(struct vr_replica *r, const struct vr_header *h, const void *body);
 void vr_state_turn(struct vr_replica *r, struct vr_update *u);
-void vr_state_send(struct vr_replica *r, struct vr_update *u, uint8_t to, uint64_t offset);
+void vr_state_send(struct vr_replica *r, struct vr_update *u, const struct vr_header *asked,
+                   uint64_t offset);
 bool vr_state_source(const struct vr_replica *r, uint8_t *ret_source);
+
+/* epoch.c */
+void vr_group_set(struct vr_replica *r, const struct vr_group *group);
+struct vr_group vr_group_first(const struct vr_config *config);
+enum vr_result vr_reconfigure(struct vr_replica *r, const struct vr_entry *entry, const void *data,
+                              uint32_t size);
+void vr_epoch_progress(struct vr_replica *r);
+void vr_on_epoch(struct vr_replica *r, const struct vr_header *h, const void *body,
+                 struct vr_update *u);
+void vr_send_epoch(struct vr_replica *r, struct vr_update *u, uint8_t to);
+void vr_epoch_turn(struct vr_replica *r, struct vr_update *u);
+uint64_t vr_sure_op(const struct vr_replica *r);
+void vr_fence_find(struct vr_replica *r);
+bool vr_is_reconfiguration(const struct vr_replica *r, uint64_t op);
 
 /* view.c */
 void vr_view_enter(struct vr_replica *r, uint64_t view);
@@ -102,9 +150,11 @@ void vr_send_start_view(struct vr_replica *r, struct vr_update *u, uint8_t to, u
 void vr_ask_view(struct vr_replica *r, struct vr_update *u, uint8_t to);
 void vr_view_turn(struct vr_replica *r, struct vr_update *u);
 void vr_view_progress(struct vr_replica *r, struct vr_update *u);
+uint64_t vr_view_deadline_ns(const struct vr_replica *r);
 
 /* install.c */
-void vr_install_begin(struct vr_replica *r, uint8_t source, const struct vr_log_end *end);
+void vr_install_begin(struct vr_replica *r, uint8_t source, uint64_t log_view,
+                      const struct vr_log_end *end);
 void vr_install_prepare(struct vr_replica *r, const struct vr_header *h,
                         const struct vr_entry *entry, const void *body, struct vr_update *u);
 void vr_install_progress(struct vr_replica *r, struct vr_update *u);

@@ -12,7 +12,7 @@ void vr_reply_stored(struct vr_replica *r, struct vr_update *u, const struct vr_
     struct vr_reply *reply = vr_scratch(u, sizeof(*reply) + s->size);
     if (!reply)
         return;
-    *reply = (struct vr_reply){s->status, s->size};
+    *reply = (struct vr_reply){s->status, s->size, s->session};
     memcpy(reply + 1, s->result, s->size);
     struct vr_message *m = vr_emit(r, u, VR_TO_CLIENT, VR_REPLY);
     m->header.client = s->client;
@@ -24,11 +24,11 @@ void vr_reply_stored(struct vr_replica *r, struct vr_update *u, const struct vr_
     m->second_size = s->size;
 }
 
-void vr_send_eviction(struct vr_replica *r, struct vr_update *u, uint64_t client, uint64_t number)
+void vr_send_eviction(struct vr_replica *r, struct vr_update *u, uint64_t client, uint64_t session)
 {
     struct vr_message *m = vr_emit(r, u, VR_TO_CLIENT, VR_EVICTION);
     m->header.client = client;
-    m->header.number = number;
+    m->header.op = session;
 }
 
 static struct vr_session *register_client(struct vr_replica *r, struct vr_update *u,
@@ -37,24 +37,25 @@ static struct vr_session *register_client(struct vr_replica *r, struct vr_update
     struct vr_session *s = vr_sessions_find(&r->sessions, request->client);
     if (s)
         return s->number == 0 ? s : NULL;
-    uint64_t evicted;
+    struct vr_session evicted;
     s = vr_sessions_begin(&r->sessions, request->client, session, &evicted);
     s->status = VR_OK;
     s->size = sizeof(session);
     memcpy(s->result, &session, sizeof(session));
-    if (evicted && vr_is_primary(r))
-        vr_send_eviction(r, u, evicted, 0);
+    if (evicted.client && vr_is_primary(r))
+        vr_send_eviction(r, u, evicted.client, evicted.session);
     return s;
 }
 
 /* The session to answer, or NULL when there is nothing to say. */
 static struct vr_session *run(struct vr_replica *r, struct vr_update *u,
-                              const struct vr_request *request, const void *data)
+                              const struct vr_entry *entry, const struct vr_request *request,
+                              const void *data)
 {
     struct vr_session *s = vr_sessions_find(&r->sessions, request->client);
     if (!s || (s->session != request->session && !PLANTED(SESSION_UNCHECKED))) {
         if (vr_is_primary(r))
-            vr_send_eviction(r, u, request->client, request->number);
+            vr_send_eviction(r, u, request->client, request->session);
         return NULL;
     }
     if (request->number < s->number)
@@ -62,8 +63,15 @@ static struct vr_session *run(struct vr_replica *r, struct vr_update *u,
     if (request->number == s->number && !PLANTED(TWICE))
         return s;
     s->number = request->number;
-    s->status =
-        vr_service_execute(r->service, request->opcode, data, request->size, s->result, &s->size);
+    if (request->opcode == VR_OP_RECONFIGURE) {
+        s->status = vr_reconfigure(r, entry, data, request->size);
+        struct vr_reconfiguration now = {r->executed.members,
+                                         (uint32_t)vr_epoch_of(r->executed.first_view)};
+        memcpy(s->result, &now, s->size = sizeof(now));
+    } else {
+        s->status = vr_service_execute(r->service, request->opcode, data, request->size, s->result,
+                                       &s->size);
+    }
     r->counters.executed++;
     return s;
 }
@@ -80,7 +88,7 @@ static void execute_entry(struct vr_replica *r, struct vr_update *u, uint64_t op
         const unsigned char *data = at + sizeof(request);
         struct vr_session *s = request.opcode == VR_OP_REGISTER
                                    ? register_client(r, u, &request, op << 16 | i)
-                                   : run(r, u, &request, data);
+                                   : run(r, u, entry, &request, data);
         if (s)
             s->op = op;
         if (s && vr_is_primary(r))
@@ -115,5 +123,9 @@ void vr_execute(struct vr_replica *r, struct vr_update *u)
         execute_entry(r, u, r->commit + 1);
         r->commit++;
         checkpoint_taken(r);
+        uint64_t view = r->view;
+        vr_epoch_progress(r);
+        if (r->view != view)
+            return;
     }
 }

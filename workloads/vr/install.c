@@ -25,11 +25,13 @@ static uint64_t agreement(const struct vr_replica *r, const struct vr_log_end *e
     return r->commit;
 }
 
-void vr_install_begin(struct vr_replica *r, uint8_t source, const struct vr_log_end *end)
+void vr_install_begin(struct vr_replica *r, uint8_t source, uint64_t log_view,
+                      const struct vr_log_end *end)
 {
     assert(end->op >= r->commit);
     r->install.active = true;
     r->install.source = source;
+    r->install.log_view = log_view;
     r->install.end = *end;
     r->install.matched = agreement(r, end);
     r->commit_max = vr_max(r->commit_max, end->commit);
@@ -65,7 +67,8 @@ void vr_install_prepare(struct vr_replica *r, const struct vr_header *h,
     const struct vr_entry *head = vr_end_head(&r->install.end, op);
     bool named = head && head->checksum == entry->checksum;
     bool own = vr_known(r, op) && vr_slot(r, op)->entry.checksum == entry->checksum;
-    if (op > vr_log_limit(r) || op > r->install.end.op || r->durable.uncertain != r->uncertain)
+    if (op > vr_log_limit(r) || op > r->install.end.op ||
+        (r->durable.uncertain != r->uncertain && !PLANTED(DOUBT_FORGOTTEN)))
         return;
     if (op <= r->install.matched) {
         if (own)
@@ -94,15 +97,16 @@ static void give_up_lost(struct vr_replica *r)
 {
     uint64_t need = vr_install_need(r);
     const struct vr_entry *head = vr_end_head(&r->install.end, need);
-    if (!need || !head || need <= r->commit_max || vr_primary_of(r, r->view) != r->config.index)
+    if (!need || !head || need <= r->commit_max || vr_joining(r) ||
+        vr_primary_of(r, r->view) != r->config.index)
         return;
     uint32_t without = 0;
-    for (uint8_t i = 0; i < r->config.replica_count; i++) {
+    VR_EACH_MEMBER (r, i) {
         const struct vr_entry *other = vr_end_head(&r->ends[i], need);
         without += r->ends[i].there &&
                    (r->ends[i].op < need || (other && other->checksum != head->checksum));
     }
-    if (without < r->config.replica_count - vr_quorum(r) + 1)
+    if (without < r->member_count - vr_quorum(r) + 1)
         return;
     struct vr_log_end *end = &r->install.end;
     end->count -= (uint32_t)(end->op - need + 1);
@@ -115,19 +119,26 @@ static void give_up_lost(struct vr_replica *r)
 static void become_normal(struct vr_replica *r, struct vr_update *u)
 {
     r->install.active = false;
-    r->state = VR_NORMAL;
+    r->change_begun_ns = r->now_ns;
+    r->state = !vr_member(r, r->config.index) ? VR_RETIRED
+               : r->log_view == r->view       ? VR_NORMAL
+                                              : VR_VIEW_CHANGE;
+    if (r->state != VR_NORMAL)
+        return;
     r->wanted[r->config.index] = 0;
     r->primary_heard_ns = r->now_ns;
     r->fetch_upto = 0;
     r->ok_owed = true;
     r->change_failures = 0;
-    memset(r->ok_op, 0, sizeof(r->ok_op));
-    for (uint8_t i = 0; i < r->config.replica_count; i++)
+    if (!PLANTED(STALE_ACKS))
+        memset(r->ok_op, 0, sizeof(r->ok_op));
+    VR_EACH_MEMBER (r, i)
         r->heard_ns[i] = r->now_ns;
     if (!vr_is_primary(r))
         return;
     r->heartbeat_due_ns = r->now_ns;
-    for (uint8_t to = 0; to < r->config.replica_count; to++)
+    vr_fence_find(r);
+    VR_EACH_MEMBER (r, to)
         if (to != r->config.index)
             vr_send_start_view(r, u, to, 0);
 }
@@ -148,12 +159,13 @@ void vr_install_progress(struct vr_replica *r, struct vr_update *u)
     if (r->durable_op < end->op)
         return;
     assert(r->op == end->op && r->holes == 0);
-    if (r->log_view != r->view || r->view_op != end->op || r->uncertain) {
+    uint64_t view = r->install.log_view;
+    if (r->log_view != view || r->view_op != end->op || r->uncertain) {
         r->uncertain = false;
-        r->log_view = r->view;
+        r->log_view = view;
         r->view_op = end->op;
         r->view_checksum = vr_checksum_at(r, end->op);
     }
-    if (r->durable.log_view == r->view && !r->durable.uncertain)
+    if (r->durable.log_view == view && !r->durable.uncertain)
         become_normal(r, u);
 }

@@ -30,7 +30,7 @@ static void local_read(struct vr_replica *r, const struct vr_request *request, c
     unsigned char *out = vr_scratch(u, sizeof(struct vr_reply) + VR_RESULT_BYTES_MAX);
     if (!out)
         return;
-    struct vr_reply reply = {0};
+    struct vr_reply reply = {.session = request->session};
     reply.status =
         vr_service_execute(r->service, request->opcode, (const char *)body + sizeof(*request),
                            request->size, out + sizeof(reply), &reply.size);
@@ -57,10 +57,10 @@ void vr_on_request(struct vr_replica *r, const struct vr_header *h, const void *
             enqueue(r, h, body);
         return;
     }
-    if (!s || s->session != request.session) {
-        /* Only who has executed the whole log with which its view began knows all sessions. */
-        if (r->commit >= r->view_op)
-            vr_send_eviction(r, u, request.client, request.number);
+    if (!s || (s->session != request.session && !PLANTED(SESSION_UNCHECKED))) {
+        /* A primary that the others have left does not know all sessions, and does not know that
+         * it does not: whether there is such a session is decided by the log. */
+        enqueue(r, h, body);
         return;
     }
     if (PLANTED(LOCAL_READ) && request.opcode == VR_OP_GET) {
@@ -73,8 +73,8 @@ void vr_on_request(struct vr_replica *r, const struct vr_header *h, const void *
         s->in_flight = request.number;
 }
 
-void vr_send_prepare(struct vr_replica *r, struct vr_update *u, uint8_t to, uint64_t op,
-                     uint8_t flags)
+struct vr_message *vr_send_prepare(struct vr_replica *r, struct vr_update *u, uint8_t to,
+                                   uint64_t op, uint8_t flags)
 {
     const struct vr_slot *slot = vr_slot(r, op);
     struct vr_message *m = vr_emit(r, u, to, VR_PREPARE);
@@ -86,11 +86,12 @@ void vr_send_prepare(struct vr_replica *r, struct vr_update *u, uint8_t to, uint
     m->first_size = sizeof(slot->entry);
     m->second = vr_body(r, op);
     m->second_size = slot->entry.size;
+    return m;
 }
 
 static void broadcast_commit(struct vr_replica *r, struct vr_update *u)
 {
-    for (uint8_t to = 0; to < r->config.replica_count; to++) {
+    VR_EACH_MEMBER (r, to) {
         if (to == r->config.index)
             continue;
         struct vr_message *m = vr_emit(r, u, to, VR_COMMIT);
@@ -108,10 +109,13 @@ static uint32_t take_batch(struct vr_replica *r, unsigned char *body, uint32_t *
         struct vr_request request;
         memcpy(&request, r->queue + size, sizeof(request));
         uint32_t bytes = (uint32_t)vr_request_bytes(request.size);
-        if (size + bytes > r->config.batch_bytes)
+        bool alone = request.opcode == VR_OP_RECONFIGURE;
+        if (size + bytes > r->config.batch_bytes || (alone && count))
             break;
         size += bytes;
         count++;
+        if (alone)
+            break;
     }
     memcpy(body, r->queue, size);
     memmove(r->queue, r->queue + size, r->queue_size - size);
@@ -131,9 +135,11 @@ static void propose(struct vr_replica *r, struct vr_update *u)
     entry.checksum = vr_entry_checksum(&entry);
     vr_log_put(r, u, &entry, body);
     r->counters.batches++;
-    for (uint8_t to = 0; to < r->config.replica_count; to++)
+    VR_EACH_MEMBER (r, to)
         if (to != r->config.index)
             vr_send_prepare(r, u, to, entry.op, 0);
+    if (vr_is_reconfiguration(r, entry.op))
+        r->fence_op = entry.op;
     r->heartbeat_due_ns = r->now_ns + r->config.heartbeat_ns / 4;
 }
 
@@ -141,7 +147,7 @@ static void propose(struct vr_replica *r, struct vr_update *u)
 static bool quorum_heard(const struct vr_replica *r)
 {
     uint32_t count = 1;
-    for (uint8_t i = 0; i < r->config.replica_count; i++)
+    VR_EACH_MEMBER (r, i)
         if (i != r->config.index && r->now_ns - r->heard_ns[i] < 2 * r->config.timeout_ns)
             count++;
     return count >= vr_quorum(r);
@@ -151,10 +157,12 @@ static void primary_turn(struct vr_replica *r, struct vr_update *u)
 {
     if (!quorum_heard(r)) {
         vr_view_want(r, r->view + 1);
+        r->heartbeat_due_ns = r->now_ns + r->config.heartbeat_ns;
         return;
     }
     while (r->queue_count && r->op - r->commit_max < r->config.pipeline &&
-           r->op < vr_log_limit(r) && vr_room(u, 64))
+           r->op < vr_log_limit(r) && vr_room(u, 64) &&
+           (r->fence_op <= r->commit || PLANTED(NO_FENCE)))
         propose(r, u);
     if (r->now_ns >= r->heartbeat_due_ns)
         broadcast_commit(r, u);
@@ -250,9 +258,9 @@ void vr_primary_commit(struct vr_replica *r)
     r->ok_op[r->config.index] = r->durable_op;
     uint32_t wanted = vr_quorum(r) - (PLANTED(SMALL_QUORUM) ? 1 : 0);
     uint64_t best = PLANTED(EXECUTE_EARLY) ? r->op : 0;
-    for (uint8_t i = 0; i < r->config.replica_count; i++) {
+    VR_EACH_MEMBER (r, i) {
         uint32_t count = 0;
-        for (uint8_t j = 0; j < r->config.replica_count; j++)
+        VR_EACH_MEMBER (r, j)
             count += r->ok_op[j] >= r->ok_op[i];
         if (count >= wanted)
             best = vr_max(best, r->ok_op[i]);
@@ -262,16 +270,19 @@ void vr_primary_commit(struct vr_replica *r)
 
 void vr_on_get_prepare(struct vr_replica *r, const struct vr_header *h, struct vr_update *u)
 {
-    if (r->state == VR_RECOVERING || r->uncertain)
+    bool joins = h->flags & VR_FLAG_JOIN;
+    if ((r->state == VR_RECOVERING || r->uncertain) && !joins)
         return;
     if (!vr_known(r, h->op) && h->op <= r->newest.op) {
-        vr_state_send(r, u, h->replica, 0);
+        vr_state_send(r, u, h, 0);
         return;
     }
-    uint64_t last = vr_min(vr_min(h->commit, r->op), h->op + FETCH_ENTRIES - 1);
+    /* What is committed is the same in every view. */
+    uint64_t end = joins ? vr_sure_op(r) : r->op;
+    uint64_t last = vr_min(vr_min(h->commit, end), h->op + FETCH_ENTRIES - 1);
     for (uint64_t op = h->op; op <= last && vr_room(u, 64); op++)
         if (vr_has_body(r, op))
-            vr_send_prepare(r, u, h->replica, op, VR_FLAG_REPAIR);
+            vr_send_prepare(r, u, h->replica, op, VR_FLAG_REPAIR)->header.view = h->view;
 }
 
 static void ask_prepares(struct vr_replica *r, struct vr_update *u, uint8_t to, uint64_t from,
@@ -280,29 +291,44 @@ static void ask_prepares(struct vr_replica *r, struct vr_update *u, uint8_t to, 
     struct vr_message *m = vr_emit(r, u, to, VR_GET_PREPARE);
     m->header.op = from;
     m->header.commit = last;
+    m->header.flags = vr_joining(r) ? VR_FLAG_JOIN : 0;
+}
+
+/* The first op that is missing, and the last that is worth asking for. */
+static uint64_t missing(const struct vr_replica *r, uint64_t *ret_last)
+{
+    uint64_t need = 0;
+    if (r->state == VR_NORMAL && !vr_is_primary(r)) {
+        need = vr_first_hole(r);
+        *ret_last = vr_max(vr_max(r->commit_max, r->fetch_upto), need);
+        if (!need && *ret_last > r->op)
+            need = r->op + 1;
+    } else if (r->install.active) {
+        need = vr_install_need(r);
+        *ret_last = r->install.end.op;
+    }
+    return r->arriving_active || need > vr_log_limit(r) ? 0 : need;
+}
+
+uint64_t vr_fetch_deadline_ns(const struct vr_replica *r)
+{
+    uint64_t last = 0;
+    return missing(r, &last) ? r->fetch_due_ns : UINT64_MAX;
 }
 
 /* Asks for what is missing, of the primary or of the log that is being taken over. */
 void vr_fetch(struct vr_replica *r, struct vr_update *u)
 {
-    uint64_t need = 0, last = 0;
-    if (r->state == VR_NORMAL && !vr_is_primary(r)) {
-        need = vr_first_hole(r);
-        last = vr_max(vr_max(r->commit_max, r->fetch_upto), need);
-        if (!need && last > r->op)
-            need = r->op + 1;
-    } else if (r->install.active) {
-        need = vr_install_need(r);
-        last = r->install.end.op;
-    }
-    if (!need || r->arriving_active || need > vr_log_limit(r) || r->now_ns < r->fetch_due_ns)
+    uint64_t last = 0, need = missing(r, &last);
+    if (!need || r->now_ns < r->fetch_due_ns)
         return;
     r->fetch_due_ns = r->now_ns + r->config.heartbeat_ns / 4;
     if (r->state == VR_NORMAL) {
         ask_prepares(r, u, vr_primary_of(r, r->view), need, last);
         return;
     }
-    for (uint8_t to = 0; to < r->config.replica_count; to++)
-        if (to != r->config.index)
+    uint32_t asked = r->group.members | (vr_joining(r) ? r->group.prior : 0);
+    for (uint8_t to = 0; to < VR_NODES_MAX; to++)
+        if (asked >> to & 1 && to != r->config.index)
             ask_prepares(r, u, to, need, to == r->install.source ? last : need);
 }

@@ -24,6 +24,7 @@ enum vr_opcode {
     VR_OP_DELETE,
     VR_OP_SCAN, /* from key on, as many as fit the reply */
     VR_OP_END,
+    VR_OP_RECONFIGURE = 64, /* the core's own: struct vr_reconfiguration */
 };
 
 enum vr_result {
@@ -38,6 +39,11 @@ enum vr_result {
 struct vr_kv_args {
     uint16_t key_size, expect_size;
     uint32_t value_size;
+};
+
+/* Another group, if the present epoch is the one that is named.  A bit for each replica. */
+struct vr_reconfiguration {
+    uint32_t members, epoch;
 };
 
 struct vr_service;

@@ -6,6 +6,35 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+const char *const sim_count_names[SIM_COUNTS] = {"operations",
+                                                 "views",
+                                                 "epochs",
+                                                 "joined",
+                                                 "wiped",
+                                                 "packets",
+                                                 "lost",
+                                                 "doubled",
+                                                 "replayed",
+                                                 "late",
+                                                 "corrupted",
+                                                 "partitions",
+                                                 "partitions_one_way",
+                                                 "pauses",
+                                                 "crashes",
+                                                 "crashes_of_all",
+                                                 "torn_writes",
+                                                 "lost_writes",
+                                                 "misdirected_writes",
+                                                 "rotten_sectors",
+                                                 "full_disks",
+                                                 "uncertain_starts",
+                                                 "entries_repaired",
+                                                 "states_transferred",
+                                                 "evictions",
+                                                 "virtual_ms"};
+
+static struct sim *under_way; /* for sim_dump alone */
+
 static uint64_t rotate(uint64_t word, unsigned bits)
 {
     return word << bits | word >> (64 - bits);
@@ -34,7 +63,7 @@ bool sim_chance(struct sim *s, unsigned thousandths)
     return thousandths && sim_below(s, 1000) < thousandths;
 }
 
-void sim_trace(struct sim *s, const char *format, ...)
+void sim_trace_line(struct sim *s, const char *format, ...)
 {
     char *line = s->lines[s->line_count++ % SIM_TRACE_LINES];
     int head = snprintf(line, SIM_TRACE_WIDTH, "%12.3f ms  ", (double)s->now_ns / 1e6);
@@ -108,10 +137,14 @@ static void deliver(struct sim *s, const struct sim_event *e)
 
 static void dispatch(struct sim *s, struct sim_event *e)
 {
-    struct sim_replica *r = &s->replicas[e->to % VR_REPLICAS_MAX];
+    struct sim_replica *r = &s->replicas[e->to % VR_NODES_MAX];
     bool to_replica = e->kind == SIM_PACKET || e->kind == SIM_TURN || e->kind == SIM_DISK;
     if (to_replica && r->up && r->paused_until_ns > s->now_ns) {
         e->at_ns = r->paused_until_ns;
+        if (e->kind == SIM_TURN && r->turn_order == e->order) {
+            r->turn_order = s->order;
+            r->turn_at_ns = e->at_ns;
+        }
         sim_push(s, *e);
         e->bytes = NULL;
         return;
@@ -124,9 +157,7 @@ static void dispatch(struct sim *s, struct sim_event *e)
         sim_client_packet(s, e->bytes, e->size);
         break;
     case SIM_TURN:
-        if (r->up && r->life == e->life && r->turn_at_ns == e->at_ns)
-            r->turn_at_ns = 0;
-        if (r->up && r->life == e->life)
+        if (r->up && r->life == e->life && r->turn_order == e->order)
             sim_replica_step(s, e->to, &(struct vr_event){.kind = VR_EVENT_TURN});
         break;
     case SIM_DISK:
@@ -142,6 +173,10 @@ static void dispatch(struct sim *s, struct sim_event *e)
     case SIM_CRASH:
         if (r->life == e->life)
             sim_crash_planned(s, e->to);
+        break;
+    case SIM_RESTART:
+        if (r->life == e->life)
+            sim_restart_planned(s, e->to);
         break;
     }
 }
@@ -159,33 +194,29 @@ static void setup(struct sim *s)
     s->client_count = 4 + (uint32_t)sim_below(s, SIM_CLIENTS_MAX - 4);
     s->config = (struct vr_config){.cluster = 77,
                                    .replica_count = sizes[sim_below(s, 8)],
-                                   .in_memory = sim_chance(s, 150),
+                                   .in_memory = sim_chance(s, 250),
                                    .slots = 64,
                                    .checkpoint_every = 16,
                                    .pipeline = 1 + (uint32_t)sim_below(s, 6),
-                                   .batch_bytes = sim_chance(s, 300) ? 160 : 1024,
+                                   .batch_bytes = sim_chance(s, 300) ? 256 : 1024,
                                    .kv_capacity = 16,
+                                   .chunk_bytes = 512,
                                    .heartbeat_ns = 10 * NS_PER_MS,
                                    .timeout_ns = 60 * NS_PER_MS};
     s->config.sessions = sim_chance(s, 600) ? 32 : s->client_count - (uint32_t)sim_below(s, 2);
+    s->reconfigures = sim_chance(s, 500);
+    s->node_count =
+        (uint8_t)(s->config.replica_count + (s->reconfigures ? 1 + sim_below(s, 3) : 0));
     sim_oracle_init(s);
-    for (uint8_t i = 0; i < s->config.replica_count; i++) {
+    for (uint8_t i = 0; i < s->node_count; i++) {
         s->replicas[i].clock_offset_ns = sim_below(s, NS_PER_S);
         s->replicas[i].clock_rate = 0.9 + (double)sim_below(s, 200) / 1000;
+        s->replicas[i].joins = i >= s->config.replica_count;
         sim_disk_format(s, i);
         sim_replica_start(s, i);
     }
     sim_clients_start(s);
     sim_faults_begin(s);
-}
-
-static uint64_t view_changes(const struct sim *s)
-{
-    uint64_t most = 0;
-    for (uint8_t i = 0; i < s->config.replica_count; i++)
-        if (s->replicas[i].up)
-            most = s->replicas[i].core->view > most ? s->replicas[i].core->view : most;
-    return most;
 }
 
 static bool clients_idle(const struct sim *s)
@@ -211,67 +242,99 @@ static void run(struct sim *s)
     const struct sim_options *o = &s->options;
     uint64_t storm_end_ns = 120 * NS_PER_S;
     while (!s->result->failed && s->now_ns < storm_end_ns &&
-           (s->result->operations < o->operations || view_changes(s) < o->view_changes) &&
-           s->model.entry_count < SIM_OPS_MAX - 1000)
+           (s->result->count[SIM_OPERATIONS] < o->operations ||
+            s->result->count[SIM_VIEWS] < o->view_changes) &&
+           s->model.entry_count < SIM_OPS_MAX - 1000 &&
+           s->model.place < s->model.answer_mask / 2 - 1000)
         step(s);
     if (!s->result->failed)
         sim_heal(s);
     uint64_t limit_ns = s->now_ns + 60 * NS_PER_S;
     while (!s->result->failed && s->now_ns < limit_ns) {
-        s->stopped = s->result->operations >= o->operations;
-        if (s->stopped && clients_idle(s) && sim_oracle_converged(s))
+        s->stopped = s->result->count[SIM_OPERATIONS] >= o->operations;
+        if (s->stopped && clients_idle(s) && sim_oracle_converged(s)) {
+            if (s->result->count[SIM_VIEWS] < o->view_changes)
+                sim_fail(s, "only %lu views began", s->result->count[SIM_VIEWS]);
             return;
+        }
         step(s);
     }
     if (s->result->failed)
         return;
-    for (uint8_t i = 0; i < s->config.replica_count; i++) {
+    for (uint8_t i = 0; i < s->node_count; i++) {
         const struct vr_replica *r = s->replicas[i].core;
+        if (!r)
+            continue;
         sim_trace(s,
                   "%u: view %lu log view %lu state %u op %lu durable %lu commit %lu of %lu "
                   "holes %u checkpoint %lu installing %d matched %lu of %lu",
                   i, r->view, r->log_view, r->state, r->op, r->durable_op, r->commit, r->commit_max,
                   r->holes, r->newest.op, r->install.active, r->install.matched, r->install.end.op);
     }
+    for (uint32_t i = 0; i < s->client_count; i++) {
+        const struct sim_client *c = &s->clients[i];
+        if (c->waiting)
+            sim_trace(s, "client %lu waits for request %lu in session %lu (before: %lu)", c->id,
+                      c->number, c->session, c->last_session);
+    }
     sim_fail(s, "no agreement within 60 s after the last fault (%lu operations, %s)",
-             s->result->operations, clients_idle(s) ? "clients idle" : "clients waiting");
+             s->result->count[SIM_OPERATIONS],
+             clients_idle(s) ? "clients idle" : "clients waiting");
 }
 
 static void teardown(struct sim *s)
 {
-    s->result->virtual_ns = s->now_ns;
-    uint64_t changes = view_changes(s);
-    for (uint8_t i = 0; i < s->config.replica_count; i++) {
-        struct sim_replica *r = &s->replicas[i];
+    s->result->count[SIM_VIRTUAL_MS] = s->now_ns / NS_PER_MS;
+    for (uint8_t i = 0; i < s->node_count; i++) {
         sim_replica_crash(s, i);
-        sim_disk_free(s, i);
-        vr_store_done(&r->store);
-        free(r->disk);
-        free(r->body_fault);
-        free(r->head_fault);
+        sim_disk_done_with(s, i);
+        sim_forget_packets(s, i);
     }
-    s->result->view_changes = changes;
     for (size_t i = 0; i < s->heap_count; i++)
         free(s->heap[i].bytes);
     free(s->heap);
     sim_oracle_done(s);
 }
 
-void sim_run(const struct sim_options *options, struct sim_result *ret_result, struct strbuf *out)
+static void append_lines(const struct sim *s, struct strbuf *out)
+{
+    uint64_t first = s->line_count > SIM_TRACE_LINES ? s->line_count - SIM_TRACE_LINES : 0;
+    for (uint64_t i = first; s->lines && i < s->line_count; i++)
+        strbuf_printf(out, "%s\n", s->lines[i % SIM_TRACE_LINES]);
+}
+
+void sim_dump(void)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    if (under_way)
+        append_lines(under_way, &out);
+    fputs(strbuf_text(&out), stderr);
+}
+
+static void run_once(const struct sim_options *options, struct sim_result *result,
+                     struct strbuf *lines)
 {
     struct sim *s = memory_zalloc(1, sizeof(*s));
-    *ret_result = (struct sim_result){0};
+    *result = (struct sim_result){0};
     s->options = *options;
-    s->result = ret_result;
-    s->lines = memory_zalloc(SIM_TRACE_LINES, sizeof(*s->lines));
+    s->result = result;
+    if (lines)
+        s->lines = memory_zalloc(SIM_TRACE_LINES, sizeof(*s->lines));
+    under_way = s;
     setup(s);
     run(s);
-    if (ret_result->failed) {
-        uint64_t first = s->line_count > SIM_TRACE_LINES ? s->line_count - SIM_TRACE_LINES : 0;
-        for (uint64_t i = first; i < s->line_count; i++)
-            strbuf_printf(out, "%s\n", s->lines[i % SIM_TRACE_LINES]);
-    }
+    if (lines)
+        append_lines(s, lines);
+    under_way = NULL;
     teardown(s);
     free(s->lines);
     free(s);
+}
+
+void sim_run(const struct sim_options *options, struct sim_result *ret_result, struct strbuf *out)
+{
+    bool lines = options->trace || options->keep_lines;
+    run_once(options, ret_result, lines ? out : NULL);
+    if (ret_result->failed && !lines)
+        run_once(options, ret_result, out);
 }

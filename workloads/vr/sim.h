@@ -21,22 +21,57 @@
 
 #include "base/strings.h"
 
+/* What happened, so that a test can say that it did happen. */
+enum sim_count {
+    SIM_OPERATIONS,
+    SIM_VIEWS, /* that began: a primary became normal in them */
+    SIM_EPOCHS,
+    SIM_JOINED, /* replicas that came into the group */
+    SIM_WIPED,  /* that had left it, and were given an empty disk */
+    SIM_PACKETS,
+    SIM_LOST,
+    SIM_DOUBLED,
+    SIM_REPLAYED, /* long after, at a restart */
+    SIM_LATE,
+    SIM_CORRUPTED,
+    SIM_PARTITIONS,
+    SIM_PARTITIONS_ONE_WAY,
+    SIM_PAUSES,
+    SIM_CRASHES,
+    SIM_CRASHES_OF_ALL,
+    SIM_TORN_WRITES,
+    SIM_LOST_WRITES,
+    SIM_MISDIRECTED_WRITES,
+    SIM_ROTTEN_SECTORS,
+    SIM_FULL_DISKS,
+    SIM_UNCERTAIN_STARTS,
+    SIM_ENTRIES_REPAIRED,
+    SIM_STATES_TRANSFERRED,
+    SIM_EVICTIONS,
+    SIM_VIRTUAL_MS,
+    SIM_COUNTS,
+};
+
 struct sim_options {
     uint64_t seed;
     uint64_t operations;   /* client operations at least */
     uint32_t view_changes; /* at least */
     bool trace;            /* print every line as it happens */
+    bool keep_lines;       /* keep the last lines, for sim_dump */
 };
 
 struct sim_result {
     bool failed;
     char reason[512];
-    uint64_t operations, view_changes, crashes, packets, lost_packets, state_transfers;
-    uint64_t entries_repaired, disk_faults, evictions, recoveries, virtual_ns;
+    uint64_t count[SIM_COUNTS];
     uint64_t digest; /* of everything that happened: equal for equal seeds */
 };
 
+extern const char *const sim_count_names[SIM_COUNTS];
+
 /* Runs one seed.  The trace's end is appended to out when the run fails. */
+/* The last lines of the run that is under way, for who cannot go on. */
+void sim_dump(void);
 void sim_run(const struct sim_options *options, struct sim_result *ret_result, struct strbuf *out);
 
 #endif

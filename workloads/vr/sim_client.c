@@ -19,7 +19,7 @@ static void send_request(struct sim *s, struct sim_client *c, bool everywhere)
     vr_seal(&h, &key, c->request, c->size, NULL, 0);
     memcpy(packet, &h, sizeof(h));
     memcpy(packet + sizeof(h), c->request, c->size);
-    for (uint8_t to = 0; to < s->config.replica_count; to++)
+    for (uint8_t to = 0; to < s->node_count; to++)
         if (everywhere || to == c->primary)
             sim_send(s, VR_TO_CLIENT, to, packet, sizeof(h) + c->size);
     c->sent_ns = s->now_ns;
@@ -37,7 +37,12 @@ static void make_request(struct sim_client *c, uint32_t opcode, const void *data
 
 static void begin_session(struct sim *s, struct sim_client *c)
 {
-    c->id = ++s->next_client_id;
+    /* Mostly somebody else; sometimes the same client, whose old requests may still be about. */
+    c->last_session = c->session;
+    if (!c->id || sim_chance(s, 500)) {
+        c->id = ++s->next_client_id;
+        c->last_session = 0;
+    }
     c->session = c->number = 0;
     c->registered = false;
     make_request(c, VR_OP_REGISTER, NULL, 0);
@@ -48,11 +53,18 @@ static void next_operation(struct sim *s, struct sim_client *c)
     static const uint32_t opcodes[] = {VR_OP_GET, VR_OP_GET, VR_OP_PUT,    VR_OP_PUT,
                                        VR_OP_CAS, VR_OP_CAS, VR_OP_DELETE, VR_OP_SCAN};
     uint32_t opcode = opcodes[sim_below(s, 8)];
+    struct vr_reconfiguration wish;
+    if (s->reconfigures && !s->healing && sim_chance(s, 15) && sim_next_group(s, &wish)) {
+        c->number++;
+        make_request(c, VR_OP_RECONFIGURE, &wish, sizeof(wish));
+        sim_trace(s, "client %lu: wants group %x in epoch %u", c->id, wish.members, wish.epoch + 1);
+        return;
+    }
     unsigned char key = (unsigned char)('a' + sim_below(s, SIM_KEYS));
-    char value[24] = "", expect[24] = "";
-    unsigned char data[128];
+    char value[64] = "", expect[64] = "";
+    unsigned char data[192];
     if (opcode == VR_OP_PUT || opcode == VR_OP_CAS)
-        snprintf(value, sizeof(value), "%lu", s->value_counter++);
+        snprintf(value, sizeof(value), "%0*lu", (int)(1 + sim_below(s, 60)), s->value_counter++);
     /* A guess that is sometimes right: the model's newest value. */
     if (opcode == VR_OP_CAS && s->model.keys[key - 'a'].there && !sim_chance(s, 200))
         snprintf(expect, sizeof(expect), "%.*s", (int)s->model.keys[key - 'a'].size,
@@ -108,7 +120,7 @@ static void answered(struct sim *s, uint8_t index, const struct vr_header *h, co
         memcpy(&c->session, (const char *)body + sizeof(struct vr_reply), sizeof(c->session));
         c->registered = true;
     } else {
-        s->result->operations++;
+        s->result->count[SIM_OPERATIONS]++;
     }
     c->primary = h->replica;
     c->waiting = false;
@@ -128,11 +140,15 @@ void sim_client_packet(struct sim *s, const void *bytes, size_t size)
         struct sim_client *c = &s->clients[i];
         if (c->id != h.client || !c->waiting)
             continue;
-        if (h.type == VR_REPLY && h.number == c->number)
+        struct vr_reply reply = {0};
+        if (h.type == VR_REPLY)
+            memcpy(&reply, body, sizeof(reply));
+        if (h.type == VR_REPLY && h.number == c->number &&
+            (c->registered ? reply.session == c->session : reply.session > c->last_session))
             answered(s, i, &h, body);
         /* Its operation may or may not have been executed: nobody will ever say. */
-        else if (h.type == VR_EVICTION && c->registered) {
-            s->result->evictions++;
+        else if (h.type == VR_EVICTION && c->registered && h.op == c->session) {
+            s->result->count[SIM_EVICTIONS]++;
             begin_session(s, c);
             arm(s, i, sim_below(s, 5 * NS_PER_MS));
             c->sent_ns = 0;

@@ -16,6 +16,8 @@ void sim_disk_format(struct sim *s, uint8_t index)
     struct sim_replica *r = &s->replicas[index];
     struct vr_config config = s->config;
     config.index = index;
+    config.joins = r->joins;
+    config.joins_after = r->joins_after;
     vr_store_init(&r->store, &config, SIM_SECTOR);
     r->disk = memory_zalloc(1, r->store.total_bytes);
     r->body_fault = memory_zalloc(config.slots, sizeof(bool));
@@ -41,6 +43,16 @@ void sim_disk_free(struct sim *s, uint8_t index)
     for (uint32_t i = 0; i < r->waiting_count; i++)
         release(&r->waiting[i]);
     r->group_count = r->waiting_count = 0;
+}
+
+void sim_disk_done_with(struct sim *s, uint8_t index)
+{
+    struct sim_replica *r = &s->replicas[index];
+    sim_disk_free(s, index);
+    vr_store_done(&r->store);
+    free(r->disk);
+    free(r->body_fault);
+    free(r->head_fault);
 }
 
 static uint64_t slot_of(const struct sim_replica *r, uint64_t offset)
@@ -96,7 +108,6 @@ static void spoil(struct sim *s, struct sim_replica *r, uint64_t offset)
         memcpy(r->disk + offset + i, &noise, 8);
     }
     note(r, offset, true);
-    s->result->disk_faults++;
 }
 
 /* A write that the disk reports as done, though it did nothing or did it elsewhere. */
@@ -107,7 +118,6 @@ static bool betray(struct sim *s, uint8_t index, const struct sim_write *w)
         return false;
     bool entry = w->phase_offset >= r->store.entries_offset;
     note(r, w->phase_offset, true);
-    s->result->disk_faults++;
     if (entry && sim_chance(s, 400)) {
         uint64_t other =
             r->store.entries_offset + sim_below(s, r->store.config.slots) * r->store.slot_bytes;
@@ -115,9 +125,11 @@ static bool betray(struct sim *s, uint8_t index, const struct sim_write *w)
             sim_trace(s, "%u: a write of op %lu goes astray", index, w->write.entry.op);
             memcpy(r->disk + other, w->phase_bytes, w->phase_size);
             note(r, other, true);
+            s->result->count[SIM_MISDIRECTED_WRITES]++;
             return true;
         }
     }
+    s->result->count[SIM_LOST_WRITES]++;
     sim_trace(s, "%u: a write at %lu is lost", index, w->phase_offset);
     return true;
 }
@@ -133,12 +145,15 @@ static void prepare_phase(struct sim *s, uint8_t index)
             vr_store_phase(&r->store, &w->write, r->phase, w->phase_bytes, &w->phase_offset);
     }
     r->group_failed = s->now_ns < r->disk_fails_until_ns;
-    uint64_t slow = sim_chance(s, 10) ? 40 * NS_PER_MS : 0;
-    sim_push(s, (struct sim_event){.at_ns = s->now_ns + 50 * NS_PER_US +
-                                            sim_below(s, 300 * NS_PER_US) + slow,
-                                   .kind = SIM_DISK,
-                                   .to = index,
-                                   .life = r->life});
+    uint64_t slow = sim_chance(s, 10) ? 40 * NS_PER_MS : sim_below(s, r->disk_slow_ns);
+    uint64_t time_ns = 50 * NS_PER_US + sim_below(s, 300 * NS_PER_US) + slow;
+    if (!s->healing && sim_chance(s, s->crash_in_write))
+        sim_push(s, (struct sim_event){.at_ns = s->now_ns + sim_below(s, time_ns),
+                                       .kind = SIM_CRASH,
+                                       .to = index,
+                                       .life = r->life});
+    sim_push(s, (struct sim_event){
+                    .at_ns = s->now_ns + time_ns, .kind = SIM_DISK, .to = index, .life = r->life});
 }
 
 static void begin_group(struct sim *s, uint8_t index)
@@ -211,6 +226,7 @@ void sim_disk_crash(struct sim *s, uint8_t index)
     for (uint32_t i = 0; i < r->group_count; i++) {
         struct sim_write *w = &r->group[i];
         uint64_t torn = sim_below(s, 8); /* mostly a part of the sectors */
+        s->result->count[SIM_TORN_WRITES] += w->phase_size > SIM_SECTOR && torn;
         for (size_t at = 0; at < w->phase_size; at += SIM_SECTOR) {
             if (sim_below(s, 8) < torn) {
                 memcpy(r->disk + w->phase_offset + at, w->phase_bytes + at, SIM_SECTOR);
@@ -244,6 +260,7 @@ void sim_disk_rot(struct sim *s, uint8_t index)
         offset = r->store.areas_offset + sim_below(s, 2) * r->store.area_bytes;
     if (!may_damage(r, offset))
         return;
+    s->result->count[SIM_ROTTEN_SECTORS]++;
     sim_trace(s, "%u: the sector at %lu rots", index, offset);
     spoil(s, r, offset);
 }

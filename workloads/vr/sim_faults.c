@@ -4,7 +4,7 @@
 
 static uint32_t faulty_limit(const struct sim *s)
 {
-    return (s->config.replica_count - 1u) / 2;
+    return ((uint32_t)__builtin_popcount(s->model.group.members) - 1) / 2;
 }
 
 void sim_faults_begin(struct sim *s)
@@ -15,7 +15,12 @@ void sim_faults_begin(struct sim *s)
     s->corrupt = (unsigned)sim_below(s, 20);
     s->late = (unsigned)sim_below(s, 30);
     s->delay_ns = 100 * NS_PER_US + sim_below(s, 2 * NS_PER_MS);
-    s->crash_on_change = sim_chance(s, 600);
+    s->danger = sim_chance(s, 700) ? (unsigned)sim_below(s, 200) : 0;
+    s->crash_in_write = sim_chance(s, 300) ? (unsigned)sim_below(s, 6) : 0;
+    s->replay = (unsigned)sim_below(s, 700);
+    bool slow = sim_chance(s, 250);
+    for (uint8_t i = 0; i < s->node_count; i++)
+        s->replicas[i].disk_slow_ns = slow ? sim_below(s, 8 * NS_PER_MS) : 0;
     uint32_t bad = sim_chance(s, 600) ? faulty_limit(s) : 0;
     while (bad > 0) {
         struct sim_replica *r = &s->replicas[sim_below(s, s->config.replica_count)];
@@ -33,7 +38,7 @@ static void heal_links(struct sim *s)
 static void cut_links(struct sim *s)
 {
     heal_links(s);
-    uint8_t count = s->config.replica_count;
+    uint8_t count = s->node_count;
     uint64_t side = sim_below(s, 1u << count);
     bool both = sim_chance(s, 500);
     for (unsigned a = 0; a < count; a++)
@@ -43,7 +48,8 @@ static void cut_links(struct sim *s)
                 s->cut[b][a] = both;
             }
     if (sim_chance(s, 200))
-        s->cut[VR_REPLICAS_MAX][sim_below(s, count)] = true;
+        s->cut[VR_NODES_MAX][sim_below(s, count)] = true;
+    s->result->count[both ? SIM_PARTITIONS : SIM_PARTITIONS_ONE_WAY]++;
     sim_trace(s, "network: side %lx is cut off%s", side, both ? "" : " in one direction");
 }
 
@@ -53,8 +59,13 @@ static bool may_crash(const struct sim *s)
     if (!s->config.in_memory)
         return true;
     uint32_t without = 0;
-    for (uint8_t i = 0; i < s->config.replica_count; i++) {
+    for (uint8_t i = 0; i < s->node_count; i++) {
         const struct vr_replica *r = s->replicas[i].core;
+        if (!(s->model.group.members >> i & 1))
+            continue;
+        /* Between two groups nobody can say what is left of either. */
+        if (r && vr_epoch_of(r->durable.log_view) != vr_epoch_of(s->model.group.first_view))
+            return false;
         without += !r || r->log_view != r->durable.log_view || r->state == VR_RECOVERING ||
                    (r->state == VR_VIEW_CHANGE && r->install.active);
     }
@@ -69,9 +80,13 @@ static void crash_one(struct sim *s, uint8_t index)
     sim_trace(s, "%u: crashes (view %lu op %lu commit %lu)", index, r->core->view, r->core->op,
               r->core->commit);
     sim_replica_crash(s, index);
-    s->result->crashes++;
-    r->down_until_ns =
-        s->now_ns + sim_below(s, sim_chance(s, 300) ? 2 * NS_PER_S : 100 * NS_PER_MS);
+    s->result->count[SIM_CRASHES]++;
+    static const uint64_t longest_ns[] = {2 * NS_PER_MS, 50 * NS_PER_MS, 200 * NS_PER_MS, NS_PER_S};
+    r->down_until_ns = s->now_ns + sim_below(s, longest_ns[sim_below(s, 4)]);
+    sim_push(s, (struct sim_event){
+                    .at_ns = r->down_until_ns, .kind = SIM_RESTART, .to = index, .life = r->life});
+    if (sim_chance(s, 300))
+        sim_lose_sent(s, index);
     while (r->bad_disk && sim_chance(s, 500))
         sim_disk_rot(s, index);
 }
@@ -82,13 +97,85 @@ void sim_crash_planned(struct sim *s, uint8_t index)
         crash_one(s, index);
 }
 
+void sim_restart_planned(struct sim *s, uint8_t index)
+{
+    if (!s->replicas[index].up)
+        sim_replica_start(s, index);
+}
+
+static void isolate(struct sim *s, uint8_t index)
+{
+    uint64_t side = sim_chance(s, 500) ? UINT64_MAX : sim_random(s);
+    bool to = sim_chance(s, 700), from = !to || sim_chance(s, 700);
+    for (uint8_t i = 0; i < s->node_count; i++) {
+        s->cut[i][index] = to && (side >> i & 1);
+        s->cut[index][i] = from && (side >> i & 1);
+    }
+    s->result->count[to && from ? SIM_PARTITIONS : SIM_PARTITIONS_ONE_WAY]++;
+    sim_trace(s, "network: %u is cut off%s", index, to && from ? "" : " in one direction");
+}
+
+static void plan_crash(struct sim *s, uint8_t index)
+{
+    sim_push(s, (struct sim_event){.at_ns = s->now_ns + sim_below(s, 2 * NS_PER_MS),
+                                   .kind = SIM_CRASH,
+                                   .to = index,
+                                   .life = s->replicas[index].life});
+}
+
+void sim_danger(struct sim *s, uint8_t index)
+{
+    const struct vr_replica *r = s->replicas[index].core;
+    uint8_t primary = vr_primary(r, r->view);
+    if (primary >= s->node_count)
+        primary = index;
+    uint64_t what = sim_below(s, 10);
+    if (what < 3) {
+        plan_crash(s, index);
+    } else if (what < 5) {
+        plan_crash(s, primary);
+    } else if (what < 7) {
+        isolate(s, sim_chance(s, 500) ? primary : (uint8_t)sim_below(s, s->node_count));
+    } else if (what < 9) {
+        s->replicas[primary].paused_until_ns = s->now_ns + sim_below(s, 300 * NS_PER_MS);
+        s->result->count[SIM_PAUSES]++;
+        sim_trace(s, "%u: pauses", primary);
+    } else {
+        sim_lose_sent(s, index);
+    }
+}
+
 static uint8_t victim(struct sim *s)
 {
     if (sim_chance(s, 400))
-        for (uint8_t i = 0; i < s->config.replica_count; i++)
+        for (uint8_t i = 0; i < s->node_count; i++)
             if (s->replicas[i].up && vr_is_primary(s->replicas[i].core))
                 return i;
-    return (uint8_t)sim_below(s, s->config.replica_count);
+    return (uint8_t)sim_below(s, s->node_count);
+}
+
+/* How many of a group may not be trusted to keep what they were given. */
+static uint32_t unsafe(const struct sim *s, uint32_t members)
+{
+    uint32_t count = 0;
+    for (uint8_t i = 0; i < s->node_count; i++)
+        count += (members >> i & 1) && s->replicas[i].bad_disk;
+    return count;
+}
+
+bool sim_next_group(struct sim *s, struct vr_reconfiguration *ret_wish)
+{
+    uint32_t members = s->model.group.members;
+    uint64_t changes = sim_chance(s, 200) ? 1 + sim_below(s, s->node_count) : 1 + sim_below(s, 2);
+    for (uint64_t i = 0; i < changes; i++)
+        members ^= 1u << sim_below(s, s->node_count);
+    *ret_wish =
+        (struct vr_reconfiguration){members, (uint32_t)vr_epoch_of(s->model.group.first_view)};
+    uint32_t count = (uint32_t)__builtin_popcount(members);
+    if (s->config.in_memory && !may_crash(s))
+        return false;
+    return count >= (s->config.in_memory ? 3 : 1 + (sim_chance(s, 900) ? 1 : 0)) &&
+           count <= VR_REPLICAS_MAX && unsafe(s, members) <= (count - 1) / 2;
 }
 
 static void misfortune(struct sim *s)
@@ -99,7 +186,8 @@ static void misfortune(struct sim *s)
     if (what < 30) {
         crash_one(s, index);
     } else if (what < 34) {
-        for (uint8_t i = 0; i < s->config.replica_count; i++)
+        s->result->count[SIM_CRASHES_OF_ALL]++;
+        for (uint8_t i = 0; i < s->node_count; i++)
             crash_one(s, i);
     } else if (what < 54) {
         cut_links(s);
@@ -107,27 +195,32 @@ static void misfortune(struct sim *s)
         heal_links(s);
     } else if (what < 88) {
         r->paused_until_ns = s->now_ns + sim_below(s, 500 * NS_PER_MS);
+        s->result->count[SIM_PAUSES]++;
         sim_trace(s, "%u: pauses", index);
     } else if (what < 94) {
         r->disk_fails_until_ns = s->now_ns + sim_below(s, 300 * NS_PER_MS);
+        s->result->count[SIM_FULL_DISKS]++;
         sim_trace(s, "%u: the disk is full", index);
     } else if (r->bad_disk) {
         sim_disk_rot(s, index);
     }
 }
 
-static void restart_due(struct sim *s)
+/* Who has left the group may be thrown away when it says so. */
+static void renew_one(struct sim *s)
 {
-    for (uint8_t i = 0; i < s->config.replica_count; i++)
-        if (!s->replicas[i].up && s->now_ns >= s->replicas[i].down_until_ns)
-            sim_replica_start(s, i);
+    uint8_t index = (uint8_t)sim_below(s, s->node_count);
+    struct sim_replica *r = &s->replicas[index];
+    if (r->up && vr_may_leave(r->core))
+        sim_replica_renew(s, index);
 }
 
 void sim_fault(struct sim *s)
 {
     if (s->healing)
         return;
-    restart_due(s);
+    if (s->reconfigures)
+        renew_one(s);
     if (!sim_chance(s, 400))
         misfortune(s);
     uint64_t wait_ns = sim_chance(s, 150) ? 800 * NS_PER_MS : 60 * NS_PER_MS;
@@ -141,7 +234,7 @@ void sim_heal(struct sim *s)
     s->healing = true;
     s->loss = s->duplicate = s->corrupt = s->late = 0;
     heal_links(s);
-    for (uint8_t i = 0; i < s->config.replica_count; i++) {
+    for (uint8_t i = 0; i < s->node_count; i++) {
         s->replicas[i].paused_until_ns = 0;
         s->replicas[i].disk_fails_until_ns = 0;
         if (!s->replicas[i].up)

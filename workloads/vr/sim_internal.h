@@ -8,10 +8,11 @@
 
 #define SIM_CLIENTS_MAX 12
 #define SIM_KEYS 12
-#define SIM_SECTOR 512
+#define SIM_SECTOR 256
 #define SIM_TRACE_LINES 400
 #define SIM_TRACE_WIDTH 160
 #define SIM_OPS_MAX 60000
+#define SIM_OLD_PACKETS 12
 
 enum sim_kind {
     SIM_PACKET,
@@ -20,7 +21,8 @@ enum sim_kind {
     SIM_DISK,
     SIM_CLIENT,
     SIM_FAULT,
-    SIM_CRASH
+    SIM_CRASH,
+    SIM_RESTART,
 };
 
 struct sim_event {
@@ -47,12 +49,20 @@ struct sim_replica {
     struct vr_store store;
     struct vr_packets packets;
     unsigned char *disk;
-    bool up, bad_disk, was_recovering;
+    bool up, bad_disk, joins;
+    uint32_t joins_after;
     uint32_t life;
-    uint64_t paused_until_ns, turn_at_ns, down_until_ns;
+    uint64_t paused_until_ns, turn_at_ns, turn_order, down_until_ns;
     uint64_t clock_offset_ns;
     double clock_rate;
-    uint64_t disk_fails_until_ns;
+    uint64_t disk_fails_until_ns, disk_slow_ns;
+    /* Old packets to it, which the network may deliver again. */
+    struct sim_old {
+        uint32_t size;
+        uint8_t from;
+        unsigned char *bytes;
+    } old[SIM_OLD_PACKETS];
+    uint32_t old_next;
     uint64_t view_changes_before, transfers_before, repaired_before;
     uint64_t checkpoint_seen;
     /* Group commit: writes of one group go through their phases together. */
@@ -66,6 +76,7 @@ struct sim_replica {
 
 struct sim_client {
     uint64_t id, session, number;
+    uint64_t last_session; /* under this id: only a later one is its own */
     bool registered, waiting;
     uint8_t primary;
     uint64_t invoked_place; /* how much of the history had been answered when this began */
@@ -75,7 +86,7 @@ struct sim_client {
 };
 
 struct sim_answer { /* what the model says of one request */
-    uint64_t client, number, place;
+    uint64_t client, session, number, place;
     uint32_t status, size;
     uint64_t hash;
 };
@@ -90,6 +101,7 @@ struct sim_model {
         uint64_t client, session, number;
     } sessions[64];
     uint32_t session_count, session_capacity;
+    struct vr_group group;
     uint64_t place;
     uint64_t entry_count;
     uint64_t *entry_checksums; /* by op */
@@ -102,20 +114,23 @@ struct sim {
     struct sim_options options;
     struct sim_result *result;
     uint64_t random[4];
-    uint64_t now_ns, order;
+    uint64_t now_ns, order, newest_view;
     struct sim_event *heap;
     size_t heap_count, heap_capacity;
     struct vr_config config;
-    struct sim_replica replicas[VR_REPLICAS_MAX];
+    uint8_t node_count; /* replicas at the beginning, and spare ones */
+    struct sim_replica replicas[VR_NODES_MAX];
     struct sim_client clients[SIM_CLIENTS_MAX];
     uint32_t client_count;
     uint64_t next_client_id, completed_place, value_counter;
     struct sim_model model;
-    bool healing, stopped, crash_on_change;
+    bool healing, stopped;
+    unsigned danger, crash_in_write, replay; /* chances in thousandths */
+    bool reconfigures;                       /* this seed changes its group */
     /* Chances in thousandths. */
     unsigned loss, duplicate, corrupt, late;
     uint64_t delay_ns;
-    bool cut[VR_REPLICAS_MAX + 1][VR_REPLICAS_MAX + 1]; /* from, to; the last is all clients */
+    bool cut[VR_NODES_MAX + 1][VR_NODES_MAX + 1]; /* from, to; the last is all clients */
     struct vr_update update;
     char (*lines)[SIM_TRACE_WIDTH];
     uint64_t line_count;
@@ -126,9 +141,15 @@ uint64_t sim_below(struct sim *s, uint64_t limit);
 bool sim_chance(struct sim *s, unsigned thousandths);
 void sim_push(struct sim *s, struct sim_event event);
 void sim_fail(struct sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void sim_trace(struct sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Lines are made only in a run that is told: a seed that fails runs again for them. */
+void sim_trace_line(struct sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define sim_trace(s, ...) ((s)->lines ? sim_trace_line(s, __VA_ARGS__) : (void)0)
 
 /* sim_net.c */
+void sim_replay(struct sim *s, uint8_t to);
+void sim_forget_packets(struct sim *s, uint8_t to);
+/* Packets that this replica has sent and that have not arrived are lost, to some of the others. */
+void sim_lose_sent(struct sim *s, uint8_t from);
 void sim_send(struct sim *s, uint8_t from, uint8_t to, const void *bytes, size_t size);
 
 /* sim_disk.c */
@@ -138,10 +159,13 @@ void sim_disk_done(struct sim *s, uint8_t index);
 void sim_disk_crash(struct sim *s, uint8_t index);
 void sim_disk_rot(struct sim *s, uint8_t index);
 void sim_disk_free(struct sim *s, uint8_t index);
+void sim_disk_done_with(struct sim *s, uint8_t index);
 
 /* sim_replica.c */
 void sim_replica_start(struct sim *s, uint8_t index);
 void sim_replica_crash(struct sim *s, uint8_t index);
+/* A replica that has left the group, with an empty disk: it may be added again. */
+void sim_replica_renew(struct sim *s, uint8_t index);
 void sim_replica_step(struct sim *s, uint8_t index, const struct vr_event *event);
 void sim_replica_turn_soon(struct sim *s, uint8_t index);
 uint64_t sim_local_ns(const struct sim *s, const struct sim_replica *r);
@@ -167,5 +191,10 @@ void sim_faults_begin(struct sim *s);
 void sim_fault(struct sim *s);
 void sim_heal(struct sim *s);
 void sim_crash_planned(struct sim *s, uint8_t index);
+void sim_restart_planned(struct sim *s, uint8_t index);
+/* Something happens just when a replica changes its state. */
+void sim_danger(struct sim *s, uint8_t index);
+/* Another group that the faults leave alive; false when the present one had better stay. */
+bool sim_next_group(struct sim *s, struct vr_reconfiguration *ret_wish);
 
 #endif

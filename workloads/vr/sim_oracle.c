@@ -3,16 +3,20 @@
 #include "base/memory.h"
 #include "sim_internal.h"
 
-#define ANSWERS (1u << 17)
+#include <assert.h>
 
 void sim_oracle_init(struct sim *s)
 {
     struct sim_model *m = &s->model;
     m->session_capacity = s->config.sessions;
+    m->group = (struct vr_group){.members = (1u << s->config.replica_count) - 1};
     m->entry_checksums = memory_zalloc(SIM_OPS_MAX, sizeof(uint64_t));
     m->checkpoints = memory_zalloc(SIM_OPS_MAX, sizeof(uint64_t));
-    m->answers = memory_zalloc(ANSWERS, sizeof(*m->answers));
-    m->answer_mask = ANSWERS - 1;
+    uint32_t places = 1u << 14;
+    while (places < 16 * s->options.operations)
+        places *= 2;
+    m->answers = memory_zalloc(places, sizeof(*m->answers));
+    m->answer_mask = places - 1;
 }
 
 void sim_oracle_done(struct sim *s)
@@ -22,12 +26,15 @@ void sim_oracle_done(struct sim *s)
     free(s->model.answers);
 }
 
-static struct sim_answer *answer_of(struct sim_model *m, uint64_t client, uint64_t number)
+static struct sim_answer *answer_of(struct sim_model *m, uint64_t client, uint64_t session,
+                                    uint64_t number)
 {
-    uint64_t at = (client * 0x9e3779b97f4a7c15 + number * 0xbf58476d1ce4e5b9) >> 20;
+    uint64_t at = (client * 0x9e3779b97f4a7c15 + session * 0x94d049bb133111eb +
+                   number * 0xbf58476d1ce4e5b9) >>
+                  20;
     for (;; at++) {
         struct sim_answer *a = &m->answers[at & m->answer_mask];
-        if (a->place == 0 || (a->client == client && a->number == number))
+        if (a->place == 0 || (a->client == client && a->session == session && a->number == number))
             return a;
     }
 }
@@ -35,10 +42,12 @@ static struct sim_answer *answer_of(struct sim_model *m, uint64_t client, uint64
 static void record(struct sim_model *m, const struct vr_request *r, uint32_t status,
                    const void *result, uint32_t size)
 {
-    struct sim_answer *a = answer_of(m, r->client, r->number);
+    struct sim_answer *a = answer_of(m, r->client, r->session, r->number);
     if (a->place)
         return; /* said once, said for good */
-    *a = (struct sim_answer){r->client, r->number, ++m->place, status, size, vr_hash(result, size)};
+    assert(m->place < m->answer_mask / 2);
+    *a = (struct sim_answer){r->client, r->session,           r->number, ++m->place, status,
+                             size,      vr_hash(result, size)};
 }
 
 static void model_register(struct sim_model *m, const struct vr_request *r, uint64_t session)
@@ -109,9 +118,33 @@ static void model_run(struct sim_model *m, const struct vr_request *r, const uns
     record(m, r, status, out, size);
 }
 
-static void model_request(struct sim_model *m, const struct vr_request *r, const void *data,
+/* The oracle's own reading of a change of the group. */
+static void model_reconfigure(struct sim *s, const struct vr_request *r, const void *data)
+{
+    struct sim_model *m = &s->model;
+    struct vr_reconfiguration wish;
+    uint64_t epoch = vr_epoch_of(m->group.first_view);
+    uint32_t status = VR_OK;
+    memcpy(&wish, data, sizeof(wish));
+    if (wish.epoch != epoch)
+        status = VR_CONFLICT;
+    else if (wish.members == m->group.members || !wish.members)
+        status = VR_INVALID;
+    if (status == VR_OK) {
+        uint32_t added = wish.members & ~m->group.members;
+        s->result->count[SIM_EPOCHS]++;
+        s->result->count[SIM_JOINED] += (uint64_t)__builtin_popcount(added);
+        m->group.members = wish.members;
+        m->group.first_view = (epoch + 1) << VR_EPOCH_SHIFT;
+    }
+    struct vr_reconfiguration now = {m->group.members, (uint32_t)vr_epoch_of(m->group.first_view)};
+    record(m, r, status, &now, sizeof(now));
+}
+
+static void model_request(struct sim *s, const struct vr_request *r, const void *data,
                           uint64_t session)
 {
+    struct sim_model *m = &s->model;
     if (r->opcode == VR_OP_REGISTER) {
         model_register(m, r, session);
         return;
@@ -121,7 +154,10 @@ static void model_request(struct sim_model *m, const struct vr_request *r, const
             r->number <= m->sessions[i].number)
             continue;
         m->sessions[i].number = r->number;
-        model_run(m, r, data);
+        if (r->opcode == VR_OP_RECONFIGURE)
+            model_reconfigure(s, r, data);
+        else
+            model_run(m, r, data);
     }
 }
 
@@ -148,7 +184,7 @@ void sim_oracle_executed(struct sim *s, uint8_t index, const struct vr_entry *en
     for (uint32_t i = 0; i < entry->count; i++) {
         struct vr_request request;
         memcpy(&request, at, sizeof(request));
-        model_request(m, &request, at + sizeof(request), entry->op << 16 | i);
+        model_request(s, &request, at + sizeof(request), entry->op << 16 | i);
         at += vr_request_bytes(request.size);
     }
 }
@@ -162,7 +198,7 @@ void sim_oracle_answered(struct sim *s, const struct sim_client *c, const struct
     uint64_t number = c->number;
     if (!c->registered && reply.size == sizeof(number))
         memcpy(&number, result, sizeof(number));
-    struct sim_answer *a = answer_of(&s->model, c->id, number);
+    struct sim_answer *a = answer_of(&s->model, c->id, c->session, number);
     if (!a->place)
         sim_fail(s, "client %lu got a reply to request %lu, which is in nobody's history", c->id,
                  c->number);
@@ -214,14 +250,18 @@ static bool same_state(struct sim *s, uint8_t index)
 
 bool sim_oracle_converged(struct sim *s)
 {
-    for (uint8_t i = 0; i < s->config.replica_count; i++) {
+    const struct vr_replica *first = NULL;
+    for (uint8_t i = 0; i < s->node_count; i++) {
         const struct vr_replica *r = s->replicas[i].core;
-        if (!r || r->state != VR_NORMAL || r->commit != s->model.entry_count ||
-            r->op != s->model.entry_count || r->view != s->replicas[0].core->view)
+        if (!(s->model.group.members >> i & 1))
+            continue;
+        if (!r || r->state != VR_NORMAL || (first && r->view != first->view) ||
+            r->commit != s->model.entry_count || r->op != s->model.entry_count)
             return false;
+        first = r;
     }
-    for (uint8_t i = 0; i < s->config.replica_count; i++)
-        if (!same_state(s, i))
+    for (uint8_t i = 0; i < s->node_count; i++)
+        if (s->model.group.members >> i & 1 && !same_state(s, i))
             sim_fail(s, "replica %u has executed all and has another state than the model", i);
     return true;
 }

@@ -31,8 +31,9 @@ static void trace_message(struct sim *s, uint8_t index, const struct vr_message 
         snprintf(to, sizeof(to), "client %lu", h->client);
     else
         snprintf(to, sizeof(to), "%u", m->to);
-    sim_trace(s, "%u: %s to %s, view %lu op %lu commit %lu%s", index, vr_type_names[h->type], to,
-              h->view, h->op, h->commit, h->flags ? " *" : "");
+    sim_trace(s, "%u: %s to %s, view %lu.%lu op %lu commit %lu%s", index, vr_type_names[h->type],
+              to, vr_epoch_of(h->view), vr_number_of(h->view), h->op, h->commit,
+              h->flags ? " *" : "");
 }
 
 void sim_replica_turn_soon(struct sim *s, uint8_t index)
@@ -44,6 +45,7 @@ void sim_replica_turn_soon(struct sim *s, uint8_t index)
     if (r->turn_at_ns > s->now_ns && r->turn_at_ns <= at)
         return;
     r->turn_at_ns = at;
+    r->turn_order = s->order;
     sim_push(s, (struct sim_event){.at_ns = at, .kind = SIM_TURN, .to = index, .life = r->life});
 }
 
@@ -53,7 +55,8 @@ static void act(struct sim *s, uint8_t index)
     struct vr_update *u = &s->update;
     for (uint32_t i = 0; i < u->message_count; i++) {
         struct outgoing out = {s, index};
-        trace_message(s, index, &u->messages[i]);
+        if (s->lines)
+            trace_message(s, index, &u->messages[i]);
         vr_packets_send(&r->packets, &u->messages[i], send_datagram, &out);
     }
     for (uint32_t i = 0; i < u->write_count; i++)
@@ -65,15 +68,18 @@ static void act(struct sim *s, uint8_t index)
 /* The moments after a change of state are the most dangerous ones to crash in. */
 static void changed(struct sim *s, uint8_t index)
 {
-    static const char *const names[] = {"normal", "view change", "recovering"};
+    static const char *const names[] = {"normal", "view change", "recovering", "retired"};
     struct sim_replica *r = &s->replicas[index];
-    sim_trace(s, "%u: view %lu, %s (op %lu, commit %lu)", index, r->core->view,
-              names[r->core->state], r->core->op, r->core->commit);
-    if (s->crash_on_change && !s->healing && sim_chance(s, 60))
-        sim_push(s, (struct sim_event){.at_ns = s->now_ns + sim_below(s, NS_PER_MS),
-                                       .kind = SIM_CRASH,
-                                       .to = index,
-                                       .life = r->life});
+    sim_trace(s, "%u: view %lu.%lu, %s (op %lu, commit %lu, group %x)", index,
+              vr_epoch_of(r->core->view), vr_number_of(r->core->view), names[r->core->state],
+              r->core->op, r->core->commit, r->core->group.members);
+    const struct vr_replica *core = r->core;
+    if (vr_is_primary(core) && core->view > s->newest_view) {
+        s->newest_view = core->view;
+        s->result->count[SIM_VIEWS]++;
+    }
+    if (!s->healing && sim_chance(s, s->danger))
+        sim_danger(s, index);
 }
 
 void sim_replica_step(struct sim *s, uint8_t index, const struct vr_event *event)
@@ -127,6 +133,8 @@ void sim_replica_start(struct sim *s, uint8_t index)
     }
     struct vr_config config = s->config;
     config.index = index;
+    config.joins = r->joins;
+    config.joins_after = r->joins_after;
     r->core = vr_replica_new(&config, &loaded.image, sim_random(s), sim_local_ns(s, r));
     struct observer *observer = memory_alloc(sizeof(*observer));
     *observer = (struct observer){s, index};
@@ -134,13 +142,27 @@ void sim_replica_start(struct sim *s, uint8_t index)
     sim_trace(s, "%u: starts, view %lu, log view %lu, op %lu (%u holes), checkpoint %lu%s", index,
               r->core->view, r->core->log_view, r->core->op, r->core->holes, r->core->newest.op,
               r->core->state == VR_RECOVERING ? ", uncertain" : "");
-    s->result->recoveries += r->core->state == VR_RECOVERING;
+    s->result->count[SIM_UNCERTAIN_STARTS] += r->core->state == VR_RECOVERING;
     vr_loaded_done(&loaded);
     vr_packets_init(&r->packets, &config, vr_key_public(config.cluster), 1400, sim_random(s));
     r->up = true;
+    sim_replay(s, index);
     r->turn_at_ns = 0;
     r->checkpoint_seen = 0;
     sim_replica_step(s, index, &(struct vr_event){.kind = VR_EVENT_TURN});
+}
+
+void sim_replica_renew(struct sim *s, uint8_t index)
+{
+    struct sim_replica *r = &s->replicas[index];
+    s->result->count[SIM_WIPED]++;
+    sim_trace(s, "%u: has left; its disk is wiped", index);
+    r->joins_after = (uint32_t)vr_epoch_of(r->core->view);
+    sim_replica_crash(s, index);
+    sim_disk_done_with(s, index);
+    r->joins = true;
+    sim_disk_format(s, index);
+    sim_replica_start(s, index);
 }
 
 void sim_replica_crash(struct sim *s, uint8_t index)
@@ -148,9 +170,8 @@ void sim_replica_crash(struct sim *s, uint8_t index)
     struct sim_replica *r = &s->replicas[index];
     if (!r->up)
         return;
-    s->result->view_changes += r->core->counters.view_changes;
-    s->result->state_transfers += r->core->counters.state_transfers;
-    s->result->entries_repaired += r->core->counters.entries_repaired;
+    s->result->count[SIM_STATES_TRANSFERRED] += r->core->counters.state_transfers;
+    s->result->count[SIM_ENTRIES_REPAIRED] += r->core->counters.entries_repaired;
     free(r->core->observer.context);
     vr_replica_free(r->core);
     r->core = NULL;

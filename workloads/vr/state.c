@@ -6,8 +6,14 @@
 #include "base/memory.h"
 #include "core_internal.h"
 
-#define CHUNK_BYTES 4096
+#define CHUNK_BYTES_MAX 4096
 #define CHUNKS_AT_ONCE 8
+
+static uint32_t chunk_bytes(const struct vr_replica *r)
+{
+    uint32_t wanted = r->config.chunk_bytes;
+    return wanted && wanted < CHUNK_BYTES_MAX ? wanted : CHUNK_BYTES_MAX;
+}
 
 static void swap_snapshots(struct vr_snapshot *a, struct vr_snapshot *b)
 {
@@ -21,7 +27,9 @@ void vr_snapshot_take(struct vr_replica *r)
     struct vr_snapshot *s = &r->pending;
     s->op = r->commit;
     s->entry_checksum = vr_checksum_at(r, r->commit);
-    s->size = vr_sessions_save(&r->sessions, s->bytes);
+    memcpy(s->bytes, &r->executed, sizeof(r->executed));
+    s->size = sizeof(r->executed);
+    s->size += vr_sessions_save(&r->sessions, s->bytes + s->size);
     s->size += vr_service_save(r->service, s->bytes + s->size);
     assert(s->size <= r->snapshot_bytes_max);
     s->checksum = vr_hash(s->bytes, s->size);
@@ -33,8 +41,12 @@ bool vr_snapshot_restore(struct vr_replica *r, const struct vr_snapshot *from)
 {
     if (vr_hash(from->bytes, from->size) != from->checksum)
         return false;
-    size_t used = vr_sessions_load(&r->sessions, from->bytes, from->size);
-    return used && vr_service_load(r->service, from->bytes + used, from->size - used);
+    size_t head = sizeof(r->executed);
+    if (from->size < head)
+        return false;
+    memcpy(&r->executed, from->bytes, head);
+    size_t used = vr_sessions_load(&r->sessions, from->bytes + head, from->size - head);
+    return used && vr_service_load(r->service, from->bytes + head + used, from->size - head - used);
 }
 
 /* The state of an operation further on takes the place of all before it. */
@@ -89,6 +101,9 @@ void vr_snapshot_written(struct vr_replica *r, bool failed)
 
 void vr_snapshot_progress(struct vr_replica *r, struct vr_update *u)
 {
+    /* The log came first: what is arriving is old. */
+    if (r->arriving_active && r->arriving.op <= r->commit)
+        r->arriving_active = false;
     bool arrived = r->arriving_active && r->arriving_got == r->arriving.size;
     if (arrived && !r->pending_there) {
         r->arriving_active = false;
@@ -118,7 +133,8 @@ void vr_snapshot_progress(struct vr_replica *r, struct vr_update *u)
                                                     .size = r->pending.size};
 }
 
-void vr_state_send(struct vr_replica *r, struct vr_update *u, uint8_t to, uint64_t offset)
+void vr_state_send(struct vr_replica *r, struct vr_update *u, const struct vr_header *asked,
+                   uint64_t offset)
 {
     for (unsigned i = 0; i < CHUNKS_AT_ONCE && offset < r->newest.size; i++) {
         struct vr_state_head *head = vr_scratch(u, sizeof(*head));
@@ -126,23 +142,24 @@ void vr_state_send(struct vr_replica *r, struct vr_update *u, uint8_t to, uint64
             return;
         *head =
             (struct vr_state_head){r->newest.entry_checksum, r->newest.checksum, r->newest.size};
-        struct vr_message *m = vr_emit(r, u, to, VR_STATE_CHUNK);
+        struct vr_message *m = vr_emit(r, u, asked->replica, VR_STATE_CHUNK);
+        m->header.view = asked->view;
         m->header.op = r->newest.op;
         m->header.offset = offset;
         m->first = head;
         m->first_size = sizeof(*head);
         m->second = r->newest.bytes + offset;
-        m->second_size = (uint32_t)vr_min(CHUNK_BYTES, r->newest.size - offset);
+        m->second_size = (uint32_t)vr_min(chunk_bytes(r), r->newest.size - offset);
         offset += m->second_size;
     }
 }
 
 void vr_on_get_state(struct vr_replica *r, const struct vr_header *h, struct vr_update *u)
 {
-    if (r->state == VR_RECOVERING || r->uncertain)
+    if ((r->state == VR_RECOVERING || r->uncertain) && !(h->flags & VR_FLAG_JOIN))
         return;
     /* Another checkpoint than the one asked for begins at its beginning. */
-    vr_state_send(r, u, h->replica, h->op == r->newest.op ? h->offset : 0);
+    vr_state_send(r, u, h, h->op == r->newest.op ? h->offset : 0);
 }
 
 /* Of whom a state may be taken: who has the log of this view. */
@@ -163,9 +180,15 @@ void vr_on_state_chunk(struct vr_replica *r, const struct vr_header *h, const vo
     uint8_t source;
     memcpy(&head, body, sizeof(head));
     size_t size = h->size - sizeof(head);
-    if (!vr_state_source(r, &source) || source != h->replica || h->op <= r->commit ||
-        (r->pending_there && r->pending_adopt) || head.size > r->snapshot_bytes_max ||
-        h->offset > head.size || size > head.size - h->offset) {
+    /* Who joins takes it of anybody: what a checkpoint holds is committed. */
+    bool joins = vr_joining(r) && r->install.active;
+    if (!joins && (!vr_state_source(r, &source) || source != h->replica)) {
+        vr_drop(r, VR_DROP_STALE);
+        return;
+    }
+    if (h->op <= r->commit || (r->pending_there && r->pending_adopt) ||
+        head.size > r->snapshot_bytes_max || h->offset > head.size ||
+        size > head.size - h->offset) {
         vr_drop(r, VR_DROP_STALE);
         return;
     }
@@ -176,6 +199,7 @@ void vr_on_state_chunk(struct vr_replica *r, const struct vr_header *h, const vo
         s->checksum = head.checksum;
         s->entry_checksum = head.entry_checksum;
         r->arriving_active = true;
+        r->arriving_from = h->replica;
         r->arriving_got = 0;
         r->state_due_ns = r->now_ns + r->config.heartbeat_ns / 2;
         if (PLANTED(DROP_BEFORE_STATE) && r->op > r->commit)
@@ -186,7 +210,7 @@ void vr_on_state_chunk(struct vr_replica *r, const struct vr_header *h, const vo
     memcpy(s->bytes + r->arriving_got, (const char *)body + sizeof(head), size);
     r->arriving_got += size;
     r->change_begun_ns = r->now_ns;
-    if (r->arriving_got % (CHUNK_BYTES * CHUNKS_AT_ONCE) == 0)
+    if (r->arriving_got % (chunk_bytes(r) * CHUNKS_AT_ONCE) == 0)
         r->state_due_ns = r->now_ns;
 }
 
@@ -195,12 +219,13 @@ void vr_state_turn(struct vr_replica *r, struct vr_update *u)
     uint8_t source;
     if (!r->arriving_active || r->arriving_got == r->arriving.size || r->now_ns < r->state_due_ns)
         return;
-    if (!vr_state_source(r, &source)) {
+    if (!vr_joining(r) && (!vr_state_source(r, &source) || source != r->arriving_from)) {
         r->arriving_active = false;
         return;
     }
-    struct vr_message *m = vr_emit(r, u, source, VR_GET_STATE);
+    struct vr_message *m = vr_emit(r, u, r->arriving_from, VR_GET_STATE);
     m->header.op = r->arriving.op;
     m->header.offset = r->arriving_got;
+    m->header.flags = vr_joining(r) ? VR_FLAG_JOIN : 0;
     r->state_due_ns = r->now_ns + r->config.heartbeat_ns / 2;
 }

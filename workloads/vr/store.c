@@ -50,8 +50,11 @@ static size_t superblock_phase(struct vr_store *s, const struct vr_durable *dura
                                unsigned char *out, uint64_t *ret_offset)
 {
     const struct vr_config *c = &s->config;
+    /* After a write that failed the same pair is written again: the other one is what counts. */
     if (phase == 0)
-        s->sequence++;
+        s->sequence += s->settled == s->sequence ? 1 : 2;
+    else
+        s->settled = s->sequence;
     struct superblock b = {.magic = SUPERBLOCK_MAGIC,
                            .sequence = s->sequence,
                            .cluster = c->cluster,
@@ -110,8 +113,18 @@ size_t vr_store_phase(struct vr_store *s, const struct vr_write *w, unsigned pha
 size_t vr_store_format(struct vr_store *s, unsigned char *out, uint64_t *ret_offset)
 {
     struct vr_durable durable = {.fresh = 1,
-                                 .view_checksum = vr_genesis_checksum(s->config.cluster)};
-    return superblock_phase(s, &durable, 0, out, ret_offset);
+                                 .view_checksum = vr_genesis_checksum(s->config.cluster),
+                                 .group = {.checksum = vr_genesis_checksum(s->config.cluster)}};
+    durable.group.members = (1u << s->config.replica_count) - 1;
+    if (s->config.joins) {
+        durable.group.members = VR_GROUP_NONE;
+        if (!PLANTED(JOINS_ANY_EPOCH))
+            durable.view = durable.group.first_view = (uint64_t)s->config.joins_after
+                                                      << VR_EPOCH_SHIFT;
+    }
+    size_t size = superblock_phase(s, &durable, 0, out, ret_offset);
+    s->settled = s->sequence;
+    return size;
 }
 
 static bool superblock_valid(const struct superblock *b)
@@ -153,7 +166,7 @@ static int load_superblock(struct vr_store *s, vr_store_read read, void *context
         return error_set(err, -EUCLEAN,
                          "no copy of the superblock is whole, so nobody knows what this replica "
                          "promised; replace it by a new one");
-    s->sequence = best.sequence;
+    s->sequence = s->settled = best.sequence;
     loaded->image.durable = best.durable;
     return superblock_check(s, &best, err);
 }

@@ -26,6 +26,7 @@ struct vr_store {
     size_t slot_bytes, heads_bytes, area_bytes;
     uint64_t areas_offset, heads_offset, entries_offset, total_bytes;
     uint64_t sequence;      /* of the newest superblock */
+    uint64_t settled;       /* of the newest of which a copy is on disk */
     struct vr_entry *heads; /* the heads' ring as it is to stand on disk */
 };
 

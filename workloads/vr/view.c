@@ -16,7 +16,10 @@ static uint64_t patience_ns(const struct vr_replica *r)
 /* Rule 6: who has lost its log has no vote until it has one again. */
 static bool abstains(const struct vr_replica *r)
 {
-    return r->state == VR_RECOVERING || (r->uncertain && !PLANTED(HALF_RECOVERED));
+    if (r->state == VR_RETIRED || (vr_joining(r) && !PLANTED(JOINER_VOTES)))
+        return true;
+    return (r->state == VR_RECOVERING && !PLANTED(JOINER_VOTES)) ||
+           (r->uncertain && !PLANTED(HALF_RECOVERED));
 }
 
 void vr_view_want(struct vr_replica *r, uint64_t view)
@@ -29,7 +32,9 @@ void vr_view_enter(struct vr_replica *r, uint64_t view)
     assert(view > r->view);
     r->view = view;
     /* Half a log that was lost is worth nothing in another view: ask again. */
-    r->state = r->uncertain && !PLANTED(HALF_RECOVERED) ? VR_RECOVERING : VR_VIEW_CHANGE;
+    bool voice =
+        (!r->uncertain || PLANTED(HALF_RECOVERED)) && (!vr_joining(r) || PLANTED(JOINER_VOTES));
+    r->state = voice ? VR_VIEW_CHANGE : VR_RECOVERING;
     r->wanted[r->config.index] = view;
     r->change_begun_ns = r->now_ns;
     r->resend_due_ns = r->now_ns;
@@ -39,7 +44,7 @@ void vr_view_enter(struct vr_replica *r, uint64_t view)
     r->fetch_upto = 0;
     r->queue_size = r->queue_count = 0;
     vr_sessions_forget_in_flight(&r->sessions);
-    for (uint8_t i = 0; i < VR_REPLICAS_MAX; i++)
+    for (uint8_t i = 0; i < VR_NODES_MAX; i++)
         r->ends[i].there = false;
     r->counters.view_changes++;
 }
@@ -50,9 +55,9 @@ static void count_wishes(struct vr_replica *r)
     if (abstains(r))
         return;
     uint64_t best = 0;
-    for (uint8_t i = 0; i < r->config.replica_count; i++) {
+    VR_EACH_MEMBER (r, i) {
         uint32_t count = 0;
-        for (uint8_t j = 0; j < r->config.replica_count; j++)
+        VR_EACH_MEMBER (r, j)
             count += r->wanted[j] >= r->wanted[i];
         if (count >= vr_quorum(r))
             best = vr_max(best, r->wanted[i]);
@@ -168,7 +173,7 @@ static void choose_log(struct vr_replica *r)
     uint32_t count = 0;
     uint8_t best = r->config.index;
     uint64_t commit = 0;
-    for (uint8_t i = 0; i < r->config.replica_count; i++) {
+    VR_EACH_MEMBER (r, i) {
         if (!r->ends[i].there)
             continue;
         count++;
@@ -176,10 +181,10 @@ static void choose_log(struct vr_replica *r)
         if (better(&r->ends[i], &r->ends[best]))
             best = i;
     }
-    if (count < vr_quorum(r))
+    if (count < vr_quorum(r) - (PLANTED(FEW_LOGS) ? 1 : 0))
         return;
     r->ends[best].commit = commit;
-    vr_install_begin(r, best, &r->ends[best]);
+    vr_install_begin(r, best, r->view, &r->ends[best]);
 }
 
 void vr_on_start_view(struct vr_replica *r, const struct vr_header *h, const void *body)
@@ -197,11 +202,15 @@ void vr_on_start_view(struct vr_replica *r, const struct vr_header *h, const voi
     }
     struct vr_log_end end;
     read_end(&end, h, body);
+    if (end.op < r->commit) { /* an old one, said again: this replica has come further since */
+        vr_drop(r, VR_DROP_STALE);
+        return;
+    }
     if (h->view > r->view)
         vr_view_enter(r, h->view);
     r->state = VR_VIEW_CHANGE;
     r->dvc_sent = true; /* the view has begun; nobody waits for this replica's log */
-    vr_install_begin(r, h->replica, &end);
+    vr_install_begin(r, h->replica, r->view, &end);
 }
 
 void vr_send_start_view(struct vr_replica *r, struct vr_update *u, uint8_t to, uint64_t nonce)
@@ -218,6 +227,8 @@ void vr_on_get_view(struct vr_replica *r, const struct vr_header *h, struct vr_u
         vr_view_enter(r, h->view);
     else if (vr_is_primary(r) && h->view <= r->view && r->durable.log_view == r->view)
         vr_send_start_view(r, u, h->replica, h->nonce);
+    else if (h->flags & VR_FLAG_JOIN)
+        vr_send_epoch(r, u, h->replica);
 }
 
 void vr_ask_view(struct vr_replica *r, struct vr_update *u, uint8_t to)
@@ -227,11 +238,25 @@ void vr_ask_view(struct vr_replica *r, struct vr_update *u, uint8_t to)
     r->view_asked_ns = r->now_ns;
     struct vr_message *m = vr_emit(r, u, to, VR_GET_VIEW);
     m->header.nonce = r->nonce;
+    m->header.flags = vr_joining(r) ? VR_FLAG_JOIN : 0;
+}
+
+/* Everybody who may know where this replica belongs. */
+static void ask_all(struct vr_replica *r, struct vr_update *u)
+{
+    uint32_t asked = r->group.members | (vr_joining(r) ? r->group.prior : 0);
+    for (uint8_t to = 0; to < VR_NODES_MAX; to++) {
+        if (!(asked >> to & 1) || to == r->config.index)
+            continue;
+        struct vr_message *m = vr_emit(r, u, to, VR_GET_VIEW);
+        m->header.nonce = r->nonce;
+        m->header.flags = vr_joining(r) ? VR_FLAG_JOIN : 0;
+    }
 }
 
 static void send_wish(struct vr_replica *r, struct vr_update *u, uint64_t view, uint8_t flags)
 {
-    for (uint8_t to = 0; to < r->config.replica_count; to++) {
+    VR_EACH_MEMBER (r, to) {
         if (to == r->config.index)
             continue;
         struct vr_message *m = vr_emit(r, u, to, VR_START_VIEW_CHANGE);
@@ -264,7 +289,9 @@ void vr_view_turn(struct vr_replica *r, struct vr_update *u)
         r->now_ns - r->primary_heard_ns > patience_ns(r))
         vr_view_want(r, r->view + 1);
     bool stuck = r->state == VR_VIEW_CHANGE && r->now_ns - r->change_begun_ns > 2 * patience_ns(r);
-    if (stuck && r->uncertain && !PLANTED(HALF_RECOVERED)) {
+    if (r->state == VR_RETIRED)
+        return;
+    if (stuck && abstains(r)) {
         r->state = VR_RECOVERING;
         r->install.active = r->arriving_active = false;
     } else if (stuck) {
@@ -278,9 +305,7 @@ void vr_view_turn(struct vr_replica *r, struct vr_update *u)
         return;
     r->resend_due_ns = r->now_ns + r->config.heartbeat_ns;
     if (r->state == VR_RECOVERING) {
-        for (uint8_t to = 0; to < r->config.replica_count; to++)
-            if (to != self)
-                vr_emit(r, u, to, VR_GET_VIEW)->header.nonce = r->nonce;
+        ask_all(r, u);
         return;
     }
     if (r->state == VR_VIEW_CHANGE && !r->install.active)
@@ -299,4 +324,18 @@ void vr_view_progress(struct vr_replica *r, struct vr_update *u)
         choose_log(r);
     if (r->install.active)
         vr_install_progress(r, u);
+}
+
+/* When vr_view_turn has something to do: a timer runs out, or a wish is to be said again. */
+uint64_t vr_view_deadline_ns(const struct vr_replica *r)
+{
+    uint64_t due = UINT64_MAX;
+    if (r->state == VR_NORMAL && !vr_is_primary(r) && r->wanted[r->config.index] <= r->view)
+        due = r->primary_heard_ns + patience_ns(r) + 1;
+    if (r->state == VR_VIEW_CHANGE)
+        due = r->change_begun_ns + 2 * patience_ns(r) + 1;
+    if (r->state != VR_NORMAL || r->wanted[r->config.index] > r->view)
+        due = vr_min(due, r->resend_due_ns);
+    bool idle = r->state == VR_RETIRED && (vr_may_leave(r) || !r->member_count);
+    return idle ? UINT64_MAX : due;
 }

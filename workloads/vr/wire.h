@@ -19,7 +19,19 @@
 
 #define VR_MAGIC 0x5256
 #define VR_VERSION 1
-#define VR_REPLICAS_MAX 7
+#define VR_REPLICAS_MAX 7 /* in one group */
+#define VR_NODES_MAX 16   /* numbers of replicas that were, are or will be in the group */
+
+/* A view's number holds the epoch in its upper bits: a later epoch is a later view. */
+#define VR_EPOCH_SHIFT 40
+static inline uint64_t vr_epoch_of(uint64_t view)
+{
+    return view >> VR_EPOCH_SHIFT;
+}
+static inline uint64_t vr_number_of(uint64_t view)
+{
+    return view & ((1ULL << VR_EPOCH_SHIFT) - 1);
+}
 
 enum vr_type {
     VR_REQUEST = 1,       /* op session, number, client */
@@ -34,16 +46,20 @@ enum vr_type {
     VR_GET_PREPARE,       /* from op to commit */
     VR_GET_STATE,         /* op of the checkpoint or 0, commit: offset */
     VR_STATE_CHUNK,       /* op of the checkpoint, commit: offset; body: vr_state_head, bytes */
-    VR_EVICTION,          /* number, client: there is no such session (any more) */
+    VR_EVICTION,          /* op: session, client: there is no such session (any more) */
     VR_FRAGMENT,          /* view: index << 32 | count, op: id, commit: size of the whole */
     VR_STATUS,            /* asks for VR_STATUS_REPLY; nonce comes back */
     VR_STATUS_REPLY,      /* body: vr_status */
+    VR_EPOCH,             /* view: the epoch's first; body: vr_group */
     VR_TYPE_END,
 };
 
 enum vr_flag {
-    VR_FLAG_REPAIR = 1,  /* a prepare that was asked for */
-    VR_FLAG_ENTERED = 2, /* start_view_change of a replica that has left its view */
+    VR_FLAG_REPAIR = 1,   /* a prepare that was asked for */
+    VR_FLAG_ENTERED = 2,  /* start_view_change of a replica that has left its view */
+    VR_FLAG_JOIN = 4,     /* asked by who has not yet the log with which its epoch began */
+    VR_FLAG_HAS = 8,      /* epoch: the sender has that log */
+    VR_FLAG_STARTED = 16, /* epoch: the sender has it on disk, and is of the epoch's group */
 };
 
 struct vr_header {
@@ -96,6 +112,7 @@ static inline size_t vr_request_bytes(uint32_t size)
 
 struct vr_reply {
     uint32_t status, size; /* enum vr_result */
+    uint64_t session;      /* in which it ran: a client that began anew waits for another one */
 };
 
 /* The body of do_view_change and start_view, before the heads of the log's end. */
@@ -105,14 +122,25 @@ struct vr_view_head {
     uint32_t count, zero;
 };
 
+/* An epoch: who is in it, and the entry behind which it began. */
+struct vr_group {
+    uint64_t first_view;
+    uint64_t op, checksum;
+    uint32_t members, prior; /* a bit for each replica; prior: of the epoch before */
+};
+#define VR_GROUP_NONE (1u << 31) /* members of a replica that was formatted to join */
+
 struct vr_state_head {
     uint64_t entry_checksum, checksum, size;
 };
 
 struct vr_status {
+    uint32_t members, started; /* of the group; who is known to have begun its epoch */
     uint64_t view, log_view, op, durable_op, commit, commit_max, checkpoint_op;
     uint64_t dropped, executed;
     uint32_t state, replica;
+    /* Of the host, not of the core. */
+    uint64_t packets_sent, packets_received, waits, waits_empty, disk_cycles, disk_failures;
 };
 
 /* Why a packet was dropped. */

@@ -42,6 +42,11 @@ struct monitor {
     int (*open)(struct monitor_instance *i, struct error *err);
     void (*read)(struct monitor_instance *i, struct monitor_sink *sink);
     void (*done)(struct monitor_instance *i);
+    /* Of a monitor that watches runs of its own (see enum monitor_class): events are opened by
+     * start, emptied by drain, and read gives the columns once the run has ended. */
+    enum monitor_class class;
+    int (*start)(struct monitor_instance *i, struct error *err);
+    void (*drain)(struct monitor_instance *i);
 };
 
 void sink_prefix(struct monitor_sink *sink, const char *first, const char *second);
@@ -68,6 +73,8 @@ bool scan_number(const char **line, double *ret_number);
 extern const struct monitor monitor_mpstat, monitor_vmstat, monitor_proc_vmstat,
     monitor_numa_vmstat, monitor_numastat, monitor_numa_meminfo, monitor_meminfo,
     monitor_interrupts, monitor_softirqs, monitor_slabinfo, monitor_diskstats, monitor_pressure,
-    monitor_schedstat, monitor_cpuidle, monitor_thermal, monitor_turbostat, monitor_perf_stat;
+    monitor_schedstat, monitor_cpuidle, monitor_thermal, monitor_turbostat, monitor_perf_stat,
+    monitor_sched_debug, monitor_perf_sched, monitor_lock_contention, monitor_syscalls,
+    monitor_perf_profile;
 
 #endif

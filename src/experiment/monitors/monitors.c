@@ -18,7 +18,8 @@ static const struct monitor *const all_monitors[] = {
     &monitor_numastat,  &monitor_numa_meminfo, &monitor_meminfo,     &monitor_interrupts,
     &monitor_softirqs,  &monitor_slabinfo,     &monitor_diskstats,   &monitor_pressure,
     &monitor_schedstat, &monitor_cpuidle,      &monitor_thermal,     &monitor_turbostat,
-    &monitor_perf_stat,
+    &monitor_perf_stat, &monitor_sched_debug,  &monitor_perf_sched,  &monitor_lock_contention,
+    &monitor_syscalls,  &monitor_perf_profile,
 };
 
 const struct monitor *monitor_find(const char *name)
@@ -35,6 +36,11 @@ size_t monitor_names(const char *ret_names[MONITORS_MAX])
     for (size_t i = 0; i < ARRAY_COUNT(all_monitors); i++)
         ret_names[i] = all_monitors[i]->name;
     return ARRAY_COUNT(all_monitors);
+}
+
+enum monitor_class monitor_class(const struct monitor *monitor)
+{
+    return monitor->class;
 }
 
 const char *monitor_what(const struct monitor *monitor)
@@ -107,10 +113,10 @@ static bool open_instance(struct monitors *m, struct monitor_instance *i)
 static void *watch(void *context);
 static void set_state(struct monitors *m, bool active, bool quit);
 
-int monitors_open(struct monitors *m, const char *const *names, size_t count, uint64_t interval_ns,
-                  struct error *err)
+int monitors_open(struct monitors *m, const char *const *names, size_t count,
+                  enum monitor_class class, uint64_t interval_ns, struct error *err)
 {
-    *m = (struct monitors){.interval_ns = interval_ns};
+    *m = (struct monitors){.class = class, .interval_ns = interval_ns};
     pthread_mutex_init(&m->lock, NULL);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -125,6 +131,8 @@ int monitors_open(struct monitors *m, const char *const *names, size_t count, ui
             monitors_done(m);
             return error_set(err, -EINVAL, "there is no monitor '%s'", names[n]);
         }
+        if (i->monitor->class != class)
+            continue;
         if (open_instance(m, i))
             m->instance_count++;
         else
@@ -155,6 +163,7 @@ void monitors_done(struct monitors *m)
     free(m->columns);
     free(m->tick_ns);
     strbuf_done(&m->missing);
+    strbuf_done(&m->troubles);
     pthread_mutex_destroy(&m->lock);
     pthread_cond_destroy(&m->wake);
     *m = (struct monitors){0};
@@ -240,8 +249,22 @@ static void read_instance(struct monitor_instance *i, struct monitor_sink *sink)
         i->monitor->finish(i, sink);
 }
 
+/* What traces have is only emptied until the run has ended. */
+static void drain(struct monitors *m)
+{
+    uint64_t cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+    for (size_t i = 0; i < m->instance_count; i++)
+        if (m->instances[i].monitor->drain)
+            m->instances[i].monitor->drain(&m->instances[i]);
+    m->cpu_ns += clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+}
+
 static void tick(struct monitors *m, bool is_last)
 {
+    if (m->class != MONITOR_READS && !is_last) {
+        drain(m);
+        return;
+    }
     if (m->tick_count >= MONITOR_TICKS_MAX) {
         if (!is_last)
             return;
@@ -303,8 +326,15 @@ void monitors_start(struct monitors *m)
     for (size_t c = 0; c < m->column_count; c++)
         for (size_t k = 0; k < m->columns[c].capacity; k++)
             m->columns[c].values[k] = NAN;
-    for (size_t i = 0; i < m->instance_count; i++)
-        m->instances[i].has_previous = false;
+    strbuf_clear(&m->troubles);
+    for (size_t i = 0; i < m->instance_count; i++) {
+        struct monitor_instance *instance = &m->instances[i];
+        struct error err = {0};
+        instance->has_previous = false;
+        if (instance->monitor->start && instance->monitor->start(instance, &err) < 0)
+            strbuf_printf(&m->troubles, "%s%s: %s", m->troubles.length ? "; " : "",
+                          instance->monitor->name, err.message);
+    }
     m->tick_count = 0;
     m->cpu_ns = 0;
     m->start_ns = clock_now_ns();

@@ -30,6 +30,17 @@ enum {
         20000, /* of one run; a longer run's later ticks are left out but the last */
 };
 
+/*
+ * What watching does to the run.  Reading files now and then costs next to nothing and is done
+ * during the measured run.  Tracing and sampling change what they watch: each class has a run of
+ * its own, right after the measured one of the same cell and round.
+ */
+enum monitor_class {
+    MONITOR_READS,    /* files, at an interval */
+    MONITOR_TRACES,   /* tracepoints of the run's processes */
+    MONITOR_PROFILES, /* samples of the run's processes, taken by `assay record` */
+};
+
 /* How the readings of a run become one number. */
 enum column_mode {
     COLUMN_MEAN,  /* a state: the mean of all readings */
@@ -52,7 +63,9 @@ struct monitor_instance;
 struct monitors {
     struct monitor_instance *instances;
     size_t instance_count;
-    struct strbuf missing; /* "numastat: no such file; …" for what this machine lacks */
+    struct strbuf missing;  /* "numastat: no such file; …" for what this machine lacks */
+    struct strbuf troubles; /* what went wrong when a run began */
+    enum monitor_class class;
     uint64_t interval_ns;
     struct monitor_column *columns;
     size_t column_count, column_capacity;
@@ -68,17 +81,22 @@ struct monitors {
 };
 
 struct monitor; /* see monitor.h */
+
+enum monitor_class monitor_class(const struct monitor *monitor);
+
 const struct monitor *monitor_find(const char *name);
 /* All names; returns how many. */
 size_t monitor_names(const char *ret_names[MONITORS_MAX]);
 const char *monitor_what(const struct monitor *monitor);
 
-/* A monitor that this machine does not have is noted in `missing`, no failure.  To be called before
- * events are opened, which would count the monitors' thread; m must not move in memory. */
-int monitors_open(struct monitors *m, const char *const *names, size_t count, uint64_t interval_ns,
-                  struct error *err);
+/* Opens those of the names that are of the class.  A monitor that this machine does not have is
+ * noted in `missing`, no failure.  To be called before events are opened, which would count the
+ * monitors' thread; m must not move in memory. */
+int monitors_open(struct monitors *m, const char *const *names, size_t count,
+                  enum monitor_class class, uint64_t interval_ns, struct error *err);
 void monitors_done(struct monitors *m);
 
+/* In the thread that starts the run. */
 void monitors_start(struct monitors *m);
 void monitors_stop(struct monitors *m);
 

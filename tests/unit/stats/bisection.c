@@ -271,6 +271,49 @@ TEST(all_finds_neighbours_and_nothing_where_nothing_is)
     CHECK(found <= 1);
 }
 
+/* Noise that hides any change: whatever is looked for, that is no proof that there is none. */
+TEST(noise_is_no_proof)
+{
+    struct rng rng;
+    size_t told[2] = {0}, claimed[2] = {0}, rests = 0;
+    rng_seed(&rng, 12);
+    for (size_t t = 0; t < 40; t++)
+        for (size_t all = 0; all < 2; all++) {
+            struct world w = steady(0.3);
+            struct bisection b;
+            plant(&w, 30, 0.03);
+            search(&b, &w, &(struct bisection_options){.all = all, .rounds_max = 20}, &rng);
+            told[all] += b.verdict == BISECTION_CANNOT_TELL;
+            claimed[all] += b.verdict == BISECTION_NO_CHANGE;
+            for (size_t i = 0; all && i < b.rest_count; i++)
+                rests += !b.rests[i].differs && b.rests[i].lo < b.rests[i].hi;
+            bisection_done(&b);
+        }
+    CHECK_INT(claimed[0], 0);
+    CHECK_INT(claimed[1], 0);
+    CHECK(told[0] >= 37);
+    CHECK(told[1] >= 37);
+    CHECK(rests >= told[1]);
+}
+
+/* The ends cannot be told apart and nothing between them can be built. */
+TEST(ends_alone_that_are_unsure)
+{
+    struct rng rng;
+    struct bisection b;
+    rng_seed(&rng, 13);
+    struct world w = steady(0.3);
+    for (size_t i = 1; i + 1 < COMMITS; i++)
+        w.broken[i] = true;
+    search(&b, &w, &(struct bisection_options){.all = true, .rounds_max = 10}, &rng);
+    CHECK_INT(b.verdict, BISECTION_CANNOT_TELL);
+    CHECK_INT(b.rest_count, 1);
+    CHECK_INT(b.rests[0].lo, 0);
+    CHECK_INT(b.rests[0].hi, COMMITS - 1);
+    CHECK(!b.rests[0].differs);
+    bisection_done(&b);
+}
+
 /* A commit whose runs fail is left out, and what was measured with it does not count. */
 TEST(a_commit_that_cannot_run_is_left_out)
 {

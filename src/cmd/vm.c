@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+/* `assay vm run|fetch|list`: commands in emulated machines, and kernels for them. */
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "base/term.h"
+#include "cmd/cmd.h"
+#include "vm/fetch.h"
+#include "vm/machine.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/wait.h>
+
+struct vm_options {
+    const char *kernel, *arch, *accel, *guest, *append, *events, *json, *suite, *mirror;
+    struct option_list files;
+    uint64_t memory_bytes, cpus, uid, timeout_ns, boot_timeout_ns;
+    bool refresh;
+};
+
+#define O(field) offsetof(struct vm_options, field)
+
+static const struct option options[] = {
+    {0, NULL, OPTION_HEADING, 0, NULL, "The machine (run)", NULL},
+    {'k', "kernel", OPTION_STRING, O(kernel), "KERNEL",
+     "an image (a path), or a package that was fetched; linux-image-arm64", "file"},
+    {0, "arch", OPTION_STRING, O(arch), "ARCH",
+     "aarch64 or x86_64; else what the kernel is for, else aarch64", "aarch64 x86_64"},
+    {0, "accel", OPTION_STRING, O(accel), "HOW",
+     "kvm or tcg; else KVM where it is there, which counts nothing exactly", "kvm tcg"},
+    {'m', "memory", OPTION_BYTES, O(memory_bytes), "SIZE", "of the machine; 512M", NULL},
+    {0, "cpus", OPTION_U64, O(cpus), "N", "how many it has; 1", NULL},
+    {'f', "file", OPTION_LIST, O(files), "HOST[:GUEST]",
+     "take a file along, else as /bin/NAME; may be given again", "file"},
+    {0, "append", OPTION_STRING, O(append), "WORDS", "for the kernel's command line", NULL},
+    {0, "guest", OPTION_STRING, O(guest), "FILE", "the static assay that the machine runs", "file"},
+    {0, "boot-timeout", OPTION_SECONDS, O(boot_timeout_ns), "TIME",
+     "how long it may take to boot; 2m", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "The command (run)", NULL},
+    {'e', "event", OPTION_STRING, O(events), "LIST",
+     "count these while it runs; its output then comes at the end", "event"},
+    {0, "uid", OPTION_U64, O(uid), "N", "run it as this user, not as root", NULL},
+    {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "end it after this long; never", NULL},
+    {'j', "json", OPTION_OPTIONAL, O(json), "FILE", "print JSON (run and list)", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "Getting kernels (fetch)", NULL},
+    {0, "suite", OPTION_STRING, O(suite), "NAME",
+     "also from this release of Debian, such as bookworm-backports or sid", NULL},
+    {0, "mirror", OPTION_STRING, O(mirror), "URL", "of that release; deb.debian.org", NULL},
+    {0, "refresh", OPTION_FLAG, O(refresh), NULL, "get the newest, although one is there", NULL},
+    {0},
+};
+
+/* ---- fetch ---- */
+
+static void show_fetch(void *context, const char *what)
+{
+    progress_show(context, "%s", what);
+}
+
+static int fetch_all(const struct vm_options *o, char **packages, struct error *err)
+{
+    struct progress progress;
+    struct vm_fetch how = {.suite = o->suite,
+                           .mirror = o->mirror,
+                           .refresh = o->refresh,
+                           .progress = show_fetch,
+                           .context = &progress};
+    int r = o->arch ? vm_arch_named(o->arch, &how.arch, err) : 0;
+    for (; r == 0 && *packages; packages++) {
+        CLEANUP(memory_freep) char *name = NULL;
+        progress_start(&progress);
+        r = vm_fetch(&how, *packages, &name, err);
+        progress_end(&progress);
+        if (r == 0)
+            printf("%s\n", name);
+    }
+    return r;
+}
+
+static int fetch(const struct vm_options *o, char **packages, struct error *err)
+{
+    if (!*packages) {
+        error_set(err, -EINVAL, "name packages, as in: assay vm fetch linux-image-arm64");
+        return cmd_usage(&verb_vm, err);
+    }
+    process_signals_catch();
+    int r = fetch_all(o, packages, err);
+    int code = r == -EINTR ? 128 + process_signals_caught()
+               : r < 0     ? cmd_fail(&verb_vm, err, EXIT_TROUBLE)
+                           : EXIT_DONE;
+    process_signals_restore();
+    return code;
+}
+
+/* ---- list ---- */
+
+static void put_list_json(const struct vm_kernel_list *list)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    struct json j = {.out = &out};
+    json_array(&j, NULL);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct vm_kernel_entry *e = &list->items[i];
+        json_object(&j, NULL);
+        json_string(&j, "package", e->package);
+        json_string(&j, "names", e->names);
+        json_string(&j, "arch", e->arch ? e->arch->name : NULL);
+        json_u64(&j, "size_bytes", e->size_bytes);
+        json_i64(&j, "fetched", e->fetched);
+        json_end(&j);
+    }
+    json_end(&j);
+    printf("%s\n", strbuf_text(&out));
+}
+
+static void put_list(const struct vm_kernel_list *list, const char *folder)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < list->count; i++)
+        width = strlen(list->items[i].package) > width ? strlen(list->items[i].package) : width;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct vm_kernel_entry *e = &list->items[i];
+        char size[32], day[32] = "";
+        struct tm local;
+        if (localtime_r(&e->fetched, &local))
+            strftime(day, sizeof(day), "%Y-%m-%d", &local);
+        printf("%-*s  %-7s  %8s  %s  %s\n", (int)width, e->package, e->arch ? e->arch->name : "?",
+               format_bytes((double)e->size_bytes, size, sizeof(size)), day, e->names);
+    }
+    if (list->count == 0)
+        printf("no kernels in %s yet; 'assay vm fetch linux-image-arm64' gets one\n", folder);
+}
+
+static int list(const struct vm_options *o, char **words, struct error *err)
+{
+    struct vm_kernel_list kernels;
+    CLEANUP(memory_freep) char *folder = vm_cache_path("kernels");
+    if (*words) {
+        error_set(err, -EINVAL, "list takes no words");
+        return cmd_usage(&verb_vm, err);
+    }
+    if (vm_kernels_list(&kernels, err) < 0)
+        return cmd_fail(&verb_vm, err, EXIT_TROUBLE);
+    if (o->json)
+        put_list_json(&kernels);
+    else
+        put_list(&kernels, folder ? folder : "the cache");
+    vm_kernel_list_done(&kernels);
+    return EXIT_DONE;
+}
+
+/* ---- run ---- */
+
+/* All that a run needs, made of the options. */
+struct plan {
+    struct vm_kernel kernel;
+    struct vm_files files;
+    struct vm_settings settings;
+    char *guest;
+    char **argv;
+    struct progress progress;
+    uint64_t started_ns;
+};
+
+static void plan_done(struct plan *p)
+{
+    vm_kernel_done(&p->kernel);
+    vm_files_done(&p->files);
+    free(p->guest);
+    free(p->argv);
+}
+
+static void show_run(void *context, const char *what)
+{
+    struct plan *p = context;
+    char text[32];
+    progress_show(&p->progress, "%s %s: %s", what, p->kernel.name,
+                  format_duration((double)(clock_now_ns() - p->started_ns), text, sizeof(text)));
+}
+
+static int choose_arch(const struct vm_options *o, struct plan *p, struct error *err)
+{
+    if (o->arch)
+        return vm_arch_named(o->arch, &p->settings.arch, err);
+    p->settings.arch = p->kernel.arch ? p->kernel.arch : vm_arch_find("aarch64");
+    return 0;
+}
+
+static int choose_accel(const struct vm_options *o, struct plan *p, struct error *err)
+{
+    bool kvm = o->accel && str_eq(o->accel, "kvm"), tcg = o->accel && str_eq(o->accel, "tcg");
+    if (o->accel && !kvm && !tcg)
+        return error_set(err, -EINVAL, "--accel: '%s' is neither kvm nor tcg", o->accel);
+    p->settings.accel = kvm ? VM_ACCEL_KVM : tcg ? VM_ACCEL_TCG : VM_ACCEL_AUTO;
+    return 0;
+}
+
+/* A program that is a path here goes into the machine; other names are looked up there. */
+static int place_command(struct plan *p, char **argv, struct error *err)
+{
+    size_t count = 0;
+    const char *guest = NULL;
+    while (argv[count])
+        count++;
+    p->argv = memory_zalloc(count + 1, sizeof(*p->argv));
+    memcpy(p->argv, argv, count * sizeof(*argv));
+    if (!strchr(argv[0], '/') || vm_files_have(&p->files, argv[0]) || access(argv[0], F_OK) < 0)
+        return 0;
+    int r = vm_files_add_program(&p->files, p->settings.arch, argv[0], &guest, err);
+    if (r == 0)
+        p->argv[0] = (char *)(uintptr_t)guest;
+    return r;
+}
+
+static int make_plan(const struct vm_options *o, char **argv, struct plan *p, struct error *err)
+{
+    int r = vm_kernel_find(&p->kernel, o->kernel ? o->kernel : "linux-image-arm64", err);
+    if (r == 0)
+        r = choose_arch(o, p, err);
+    if (r == 0)
+        r = choose_accel(o, p, err);
+    if (r == 0 && (o->cpus > 64 || (o->memory_bytes && o->memory_bytes < (64 << 20))))
+        r = error_set(err, -EINVAL, "a machine has 1 to 64 CPUs and at least 64M of memory");
+    for (size_t i = 0; r == 0 && i < o->files.count; i++)
+        r = vm_files_add(&p->files, o->files.items[i], NULL, err);
+    if (r == 0)
+        r = place_command(p, argv, err);
+    if (r == 0)
+        r = vm_guest_find(p->settings.arch, o->guest, &p->guest, err);
+    p->settings.kernel = &p->kernel;
+    p->settings.guest = p->guest;
+    p->settings.files = &p->files;
+    p->settings.memory_bytes = o->memory_bytes;
+    p->settings.cpu_count = (unsigned)o->cpus;
+    p->settings.append = o->append;
+    p->settings.boot_timeout_ns = o->boot_timeout_ns;
+    p->settings.on_tick = show_run;
+    p->settings.context = p;
+    return r;
+}
+
+static void pass_on(void *context, bool is_error, const char *bytes, size_t length)
+{
+    struct plan *p = context;
+    progress_end(&p->progress);
+    progress_start(&p->progress);
+    fd_write_all(is_error ? STDERR_FILENO : STDOUT_FILENO, bytes, length);
+}
+
+static void put_counts_json(struct json *j, const struct vm_counts *counts)
+{
+    json_array(j, "counts");
+    for (size_t i = 0; i < counts->count; i++) {
+        const struct vm_count *c = &counts->items[i];
+        json_object(j, NULL);
+        json_string(j, "event", c->name);
+        if (c->why)
+            json_string(j, "not_counted", c->why);
+        else
+            json_double(j, "value", counter_scaled(&c->value));
+        json_end(j);
+    }
+    json_end(j);
+}
+
+static void put_json(struct strbuf *out, const struct plan *p, const struct vm_machine *m,
+                     const struct vm_result *result)
+{
+    struct json j = {.out = out};
+    json_object(&j, NULL);
+    json_string(&j, "kernel", p->kernel.name);
+    json_string(&j, "release", m->release);
+    json_string(&j, "arch", p->settings.arch->name);
+    json_string(&j, "accel", m->is_kvm ? "kvm" : "tcg");
+    json_string(&j, "emulated", vm_machine_words(m));
+    json_u64(&j, "boot_ns", m->boot_ns);
+    json_u64(&j, "host_wall_ns", result->wall_ns);
+    if (WIFSIGNALED(result->status))
+        json_i64(&j, "signal", WTERMSIG(result->status));
+    else
+        json_i64(&j, "exit_code", WEXITSTATUS(result->status));
+    json_string_n(&j, "stdout", strbuf_text(&result->out), result->out.length);
+    json_string_n(&j, "stderr", strbuf_text(&result->err), result->err.length);
+    json_string_n(&j, "metrics", strbuf_text(&result->metrics), result->metrics.length);
+    put_counts_json(&j, &result->counts);
+    json_end(&j);
+    strbuf_putc(out, '\n');
+}
+
+static void put_counts(const struct vm_machine *m, const struct vm_result *result)
+{
+    char text[32];
+    fputc('\n', stderr);
+    for (size_t i = 0; i < result->counts.count; i++) {
+        const struct vm_count *c = &result->counts.items[i];
+        if (c->why)
+            fprintf(stderr, "%20s  %s: %s\n", "not counted", c->name, c->why);
+        else
+            fprintf(stderr, "%20s  %s\n",
+                    format_thousands((uint64_t)counter_scaled(&c->value), text, sizeof(text)),
+                    c->name);
+    }
+    if (vm_machine_words(m))
+        fprintf(stderr, "%s\n", vm_machine_words(m));
+}
+
+/* What was kept until the end. */
+static int show_result(const struct vm_options *o, const struct plan *p, const struct vm_machine *m,
+                       const struct vm_result *result, struct error *err)
+{
+    if (o->json) {
+        CLEANUP(strbuf_done) struct strbuf out = {0};
+        put_json(&out, p, m, result);
+        return file_write(*o->json ? o->json : "-", out.data, out.length, err);
+    }
+    fwrite(strbuf_text(&result->out), 1, result->out.length, stdout);
+    fflush(stdout);
+    fwrite(strbuf_text(&result->err), 1, result->err.length, stderr);
+    if (o->events)
+        put_counts(m, result);
+    return 0;
+}
+
+static int run_in(const struct vm_options *o, struct plan *p, struct vm_machine *m,
+                  struct vm_result *result, struct error *err)
+{
+    p->started_ns = clock_now_ns();
+    int r = vm_machine_start(m, &p->settings, err);
+    if (r == 0)
+        r = vm_machine_await(m, err);
+    if (r < 0)
+        return r;
+    struct vm_run run = {.argv = p->argv,
+                         .events = o->events,
+                         .uid = (unsigned)o->uid,
+                         .timeout_ns = o->timeout_ns,
+                         .context = p};
+    if (!o->json && !o->events)
+        run.on_output = pass_on;
+    p->started_ns = clock_now_ns();
+    if (m->kvm_failed)
+        fprintf(stderr, "assay vm: /dev/kvm is there but boots nothing; emulated instead\n");
+    r = vm_machine_run(m, &run, result, err);
+    progress_end(&p->progress);
+    if (result->timed_out)
+        error_set(err, r, "the command took longer than --timeout allows; the machine was ended");
+    return r < 0 ? r : show_result(o, p, m, result, err);
+}
+
+static int run_planned(const struct vm_options *o, struct plan *p, struct error *err)
+{
+    struct vm_machine m = {.pid = -1, .port = -1, .console = -1, .errors = -1};
+    struct vm_result result = {0};
+    process_signals_catch();
+    progress_start(&p->progress);
+    int r = run_in(o, p, &m, &result, err);
+    progress_end(&p->progress);
+    int code = r == -EINTR        ? 128 + process_signals_caught()
+               : result.timed_out ? cmd_fail(&verb_vm, err, 124)
+               : r < 0            ? cmd_fail(&verb_vm, err, EXIT_MEASURE_FAILED)
+                                  : process_exit_code(result.status);
+    vm_machine_stop(&m);
+    process_signals_restore();
+    vm_result_done(&result);
+    return code;
+}
+
+static int run_command(const struct vm_options *o, char **argv, struct error *err)
+{
+    struct plan p = {0};
+    if (!*argv) {
+        error_set(err, -EINVAL, "give a command, as in: assay vm run -- ./program");
+        return cmd_usage(&verb_vm, err);
+    }
+    int r = make_plan(o, argv, &p, err);
+    int code = r < 0 ? cmd_fail(&verb_vm, err, EXIT_MEASURE_FAILED) : run_planned(o, &p, err);
+    plan_done(&p);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int (*run)(const struct vm_options *o, char **words, struct error *err);
+    } parts[] = {{"run", run_command}, {"fetch", fetch}, {"list", list}};
+    struct error err = {0};
+    struct vm_options o = {0};
+    size_t part = 0;
+    if (argc > 1 && (str_eq(argv[1], "--help") || str_eq(argv[1], "-h")))
+        return cmd_help(&verb_vm);
+    while (part < ARRAY_COUNT(parts) && (argc < 2 || !str_eq(argv[1], parts[part].name)))
+        part++;
+    if (part == ARRAY_COUNT(parts)) {
+        error_set(&err, -EINVAL, "say what: run, fetch or list");
+        return cmd_usage(&verb_vm, &err);
+    }
+    int first = part == 0 ? options_parse(options, &o, argc - 1, argv + 1, &err)
+                          : options_parse_mixed(options, &o, argc - 1, argv + 1, &err);
+    int code = first == OPTIONS_HELP ? cmd_help(&verb_vm)
+               : first < 0           ? cmd_usage(&verb_vm, &err)
+                                     : parts[part].run(&o, argv + 1 + first, &err);
+    free(o.files.items);
+    return code;
+}
+
+const struct verb verb_vm = {
+    .name = "vm",
+    .summary = "run a command in an emulated machine, under any kernel",
+    .synopsis = "run [options] -- COMMAND | fetch PACKAGE… | list",
+    .examples = "  assay vm fetch linux-image-arm64 linux-image-6.12-arm64\n"
+                "  assay vm list\n"
+                "  assay vm run -k linux-image-6.12-arm64 -- assay doctor\n"
+                "  assay vm run -e instructions:u -- ./static-arm64-program\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: MIT */
+/* See machine.h. */
+#include "vm/machine.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#define TICK_NS (100 * NS_PER_MS)
+#define BOOT_TIMEOUT_NS (120 * NS_PER_S)
+#define KVM_TIMEOUT_NS (15 * NS_PER_S)
+#define ANSWER_TIMEOUT_NS (60 * NS_PER_S)
+#define MEMORY_BYTES_DEFAULT ((uint64_t)512 << 20)
+enum { LAST_WORDS_BYTES = 700, OUTPUT_BYTES_MAX = 64 << 20 };
+
+int vm_machine_check(const struct vm_arch *arch, struct error *err)
+{
+    CLEANUP(memory_freep) char *path = NULL;
+    if (process_find(arch->qemu, &path, NULL) == 0)
+        return 0;
+    return error_set(err, -ENOENT, "%s is not installed (Debian's package: %s)", arch->qemu,
+                     arch->package);
+}
+
+/* The words of a command that is put together. */
+struct words {
+    char **items;
+    size_t count, capacity;
+};
+
+static void add_word(struct words *w, char *word)
+{
+    ARRAY_PUSH(w->items, w->count, w->capacity) = word;
+}
+
+static void add(struct words *w, const char *first, const char *second)
+{
+    add_word(w, memory_strdup(first));
+    if (second)
+        add_word(w, memory_strdup(second));
+}
+
+static void words_done(struct words *w)
+{
+    for (size_t i = 0; i < w->count; i++)
+        free(w->items[i]);
+    free(w->items);
+}
+
+static void add_machine(struct words *w, const struct vm_machine *m)
+{
+    const struct vm_settings *s = m->settings;
+    for (size_t i = 0; s->arch->args[i]; i++)
+        add(w, s->arch->args[i], NULL);
+    if (m->is_kvm) {
+        add(w, "-accel", "kvm");
+        add(w, "-cpu", s->arch->kvm_cpu);
+    } else {
+        add(w, "-cpu", s->arch->cpu);
+        add(w, "-icount", "shift=1");
+    }
+    uint64_t bytes = s->memory_bytes ? s->memory_bytes : MEMORY_BYTES_DEFAULT;
+    add(w, "-m", NULL);
+    add_word(w, memory_printf("%lluk", (unsigned long long)(bytes >> 10)));
+    add(w, "-smp", NULL);
+    add_word(w, memory_printf("%u", s->cpu_count ? s->cpu_count : 1));
+    add(w, "-nodefaults", "-no-reboot");
+    add(w, "-display", "none");
+    add(w, "-monitor", "none");
+}
+
+/* Addresses of the kernel are the same at each boot: its layout is no source of differences. */
+static void add_kernel(struct words *w, const struct vm_machine *m, int initramfs)
+{
+    const struct vm_settings *s = m->settings;
+    add(w, "-kernel", s->kernel->image);
+    add(w, "-initrd", NULL);
+    add_word(w, memory_printf("/proc/self/fd/%d", initramfs));
+    add(w, "-append", NULL);
+    add_word(w, memory_printf("console=%s loglevel=4 panic=-1 nokaslr%s%s", s->arch->console,
+                              s->append ? " " : "", s->append ? s->append : ""));
+}
+
+static void add_devices(struct words *w, const struct vm_machine *m, int port)
+{
+    add(w, "-serial", NULL);
+    add_word(w, memory_printf("file:/proc/self/fd/%d", m->console));
+    add(w, "-device", m->settings->arch->serial_device);
+    add(w, "-chardev", NULL);
+    add_word(w, memory_printf("socket,id=port,fd=%d", port));
+    add(w, "-device", "virtserialport,chardev=port,name=assay");
+}
+
+/* QEMU's side: the descriptors that it needs are inherited, and it does not outlive assay. */
+static _Noreturn void execute(char *const *argv, const int *fds, size_t fd_count, int errors,
+                              pid_t parent)
+{
+    setpgid(0, 0); /* the terminal's Ctrl-C is for assay */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    int null_fd = open("/dev/null", O_RDWR);
+    dup2(null_fd, STDIN_FILENO);
+    dup2(null_fd, STDOUT_FILENO);
+    dup2(errors, STDERR_FILENO);
+    for (size_t i = 0; i < fd_count; i++)
+        fcntl(fds[i], F_SETFD, 0);
+    const int back_to_default[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+    for (size_t i = 0; i < ARRAY_COUNT(back_to_default); i++)
+        signal(back_to_default[i], SIG_DFL);
+    execvp(argv[0], argv);
+    dprintf(STDERR_FILENO, "%s: %s\n", argv[0], strerror(errno));
+    _exit(127);
+}
+
+static int memory_file(const char *name, int *ret_fd, struct error *err)
+{
+    *ret_fd = memfd_create(name, MFD_CLOEXEC);
+    return *ret_fd < 0 ? error_errno(err, -errno, "a file in memory") : 0;
+}
+
+static int write_initramfs(const struct vm_settings *s, int fd, struct error *err)
+{
+    CLEANUP(cpio_done) struct cpio archive = {0};
+    int r = vm_initramfs_build(&archive, s->kernel, s->guest, s->files, err);
+    if (r == 0)
+        r = fd_write_all(fd, archive.bytes.data, archive.bytes.length);
+    return r < 0 && r != -EINVAL && !err->code ? error_errno(err, r, "the initramfs") : r;
+}
+
+static int spawn(struct vm_machine *m, int initramfs, struct error *err)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+        return error_errno(err, -errno, "socketpair");
+    m->port = ends[0];
+    CLEANUP(fd_closep) int theirs = ends[1];
+    CLEANUP(words_done) struct words w = {0};
+    add(&w, m->settings->arch->qemu, NULL);
+    add_machine(&w, m);
+    add_kernel(&w, m, initramfs);
+    add_devices(&w, m, theirs);
+    add_word(&w, NULL);
+    const int fds[] = {initramfs, m->console, theirs};
+    pid_t parent = getpid();
+    m->pid = fork();
+    if (m->pid == 0)
+        execute(w.items, fds, ARRAY_COUNT(fds), m->errors, parent);
+    return m->pid < 0 ? error_errno(err, -errno, "fork") : 0;
+}
+
+static int choose_accel(struct vm_machine *m, struct error *err)
+{
+    const char *why = NULL;
+    bool has_kvm = vm_arch_has_kvm(m->settings->arch, &why);
+    if (m->settings->accel == VM_ACCEL_KVM && !has_kvm)
+        return error_set(err, -ENOTSUP, "no KVM: %s", why);
+    m->is_kvm = m->settings->accel != VM_ACCEL_TCG && has_kvm;
+    return 0;
+}
+
+/* Ends QEMU at once. */
+static void end(struct vm_machine *m)
+{
+    if (m->pid > 0) {
+        kill(m->pid, SIGKILL);
+        while (waitpid(m->pid, NULL, 0) < 0 && errno == EINTR)
+            continue;
+    }
+    m->pid = -1;
+    m->is_ready = false;
+}
+
+static void put_end_of(struct strbuf *out, int fd)
+{
+    char bytes[LAST_WORDS_BYTES];
+    off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    off_t from = size > (off_t)sizeof(bytes) ? size - (off_t)sizeof(bytes) : 0;
+    ssize_t got = size > 0 ? pread(fd, bytes, sizeof(bytes), from) : 0;
+    for (ssize_t i = 0; i < got; i++)
+        if (bytes[i] != '\r')
+            strbuf_putc(out, bytes[i]);
+}
+
+/* The machine is of no use any more: what it said last tells why. */
+static int broken(struct vm_machine *m, int code, const char *what, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf words = {0};
+    end(m);
+    put_end_of(&words, m->errors);
+    put_end_of(&words, m->console);
+    while (words.length && words.data[words.length - 1] == '\n')
+        words.data[--words.length] = '\0';
+    return error_set(err, code, "the emulated machine (%s) %s%s%s", m->settings->kernel->name, what,
+                     words.length ? "; its last words:\n" : "; it said nothing",
+                     strbuf_text(&words));
+}
+
+static int receive(struct vm_machine *m, struct error *err)
+{
+    char bytes[65536];
+    ssize_t got = read(m->port, bytes, sizeof(bytes));
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+        return 0;
+    if (got <= 0)
+        return broken(m, -EPIPE, "ended by itself", err);
+    vm_frames_add(&m->frames, bytes, (size_t)got);
+    return 0;
+}
+
+/* The next frame, or an error when it does not come in time. */
+static int next_frame(struct vm_machine *m, uint64_t deadline_ns, const char *what,
+                      struct vm_frame *ret, struct error *err)
+{
+    for (;;) {
+        int r = vm_frames_next(&m->frames, ret, err);
+        if (r < 0)
+            end(m);
+        if (r != 0)
+            return r < 0 ? r : 0;
+        uint64_t now_ns = clock_now_ns();
+        if (now_ns >= deadline_ns)
+            return broken(m, -ETIMEDOUT, "did not answer in time", err);
+        uint64_t wake_ns = now_ns + TICK_NS < deadline_ns ? now_ns + TICK_NS : deadline_ns;
+        struct pollfd watched = {.fd = m->port, .events = POLLIN};
+        int ready = process_poll_fds(&watched, 1, wake_ns, true);
+        if (process_signals_caught())
+            return error_set(err, -EINTR, "interrupted");
+        if (m->settings->on_tick)
+            m->settings->on_tick(m->settings->context, what);
+        r = ready > 0 ? receive(m, err) : 0;
+        if (r < 0)
+            return r;
+    }
+}
+
+/* With everything that it needs. */
+static int launch(struct vm_machine *m, struct error *err)
+{
+    CLEANUP(fd_closep) int initramfs = -1;
+    int r = memory_file("assay-vm-console", &m->console, err);
+    if (r == 0)
+        r = memory_file("assay-vm-errors", &m->errors, err);
+    if (r == 0)
+        r = memory_file("assay-vm-initramfs", &initramfs, err);
+    if (r == 0)
+        r = write_initramfs(m->settings, initramfs, err);
+    return r < 0 ? r : spawn(m, initramfs, err);
+}
+
+int vm_machine_start(struct vm_machine *m, const struct vm_settings *s, struct error *err)
+{
+    *m = (struct vm_machine){.settings = s, .pid = -1, .port = -1, .console = -1, .errors = -1};
+    if (s->kernel->arch && s->kernel->arch != s->arch)
+        return error_set(err, -EINVAL, "the kernel %s is for %s, the machine is %s",
+                         s->kernel->name, s->kernel->arch->name, s->arch->name);
+    int r = vm_machine_check(s->arch, err);
+    if (r == 0)
+        r = choose_accel(m, err);
+    if (r == 0)
+        r = launch(m, err);
+    if (r < 0)
+        vm_machine_stop(m);
+    return r;
+}
+
+static int await_ready(struct vm_machine *m, uint64_t limit_ns, struct error *err)
+{
+    uint64_t start_ns = clock_now_ns();
+    struct vm_frame frame;
+    int r = next_frame(m, start_ns + limit_ns, "booting", &frame, err);
+    if (r < 0)
+        return r;
+    if (!str_eq(frame.kind, "ready"))
+        return broken(m, -EPROTO, "greeted with something else", err);
+    size_t length = frame.length < sizeof(m->release) ? frame.length : sizeof(m->release) - 1;
+    memcpy(m->release, frame.payload, length);
+    m->release[length] = '\0';
+    m->boot_ns = clock_now_ns() - start_ns;
+    m->is_ready = true;
+    return 0;
+}
+
+/* KVM may be there and not work, as in some virtual machines. */
+int vm_machine_await(struct vm_machine *m, struct error *err)
+{
+    const struct vm_settings *s = m->settings;
+    uint64_t limit_ns = s->boot_timeout_ns ? s->boot_timeout_ns : BOOT_TIMEOUT_NS;
+    bool may_fall_back = m->is_kvm && s->accel == VM_ACCEL_AUTO;
+    int r = await_ready(m, may_fall_back ? KVM_TIMEOUT_NS : limit_ns, err);
+    if (r == 0 || r == -EINTR || !may_fall_back)
+        return r;
+    vm_machine_stop(m);
+    m->kvm_failed = true;
+    m->is_kvm = false;
+    r = launch(m, err);
+    return r < 0 ? r : await_ready(m, limit_ns, err);
+}
+
+static int send_request(struct vm_machine *m, const char *kind, const char *word,
+                        const struct strbuf *payload, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf frame = {0};
+    vm_frame_put(&frame, kind, word, payload->data, payload->length);
+    for (size_t at = 0; at < frame.length;) {
+        ssize_t sent = send(m->port, frame.data + at, frame.length - at, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            return broken(m, -EPIPE, "takes no requests", err);
+        at += (size_t)sent;
+    }
+    return 0;
+}
+
+static void keep(struct strbuf *out, const struct vm_frame *frame)
+{
+    size_t room =
+        OUTPUT_BYTES_MAX - (out->length < OUTPUT_BYTES_MAX ? out->length : OUTPUT_BYTES_MAX);
+    strbuf_append(out, frame->payload, frame->length < room ? frame->length : room);
+}
+
+/* 1 when the answer is complete. */
+static int take(struct vm_machine *m, const struct vm_run *run, const struct vm_frame *f,
+                struct vm_result *result, struct error *err)
+{
+    bool is_error = str_eq(f->kind, "err"), good = true;
+    if (is_error || str_eq(f->kind, "out")) {
+        if (run && run->on_output)
+            run->on_output(run->context, is_error, f->payload, f->length);
+        else
+            keep(is_error ? &result->err : &result->out, f);
+    } else if (str_eq(f->kind, "metrics")) {
+        keep(&result->metrics, f);
+    } else if (str_eq(f->kind, "usage")) {
+        good = vm_usage_parse(f->payload, f->length, &result->usage);
+    } else if (str_eq(f->kind, "counts")) {
+        good = vm_counts_parse(f->payload, f->length, &result->counts);
+    } else if (str_eq(f->kind, "exit")) {
+        good = vm_exit_parse(f->payload, f->length, &result->status);
+        if (good)
+            return 1;
+    } else {
+        good = false;
+    }
+    return good ? 0 : broken(m, -EPROTO, "gave an answer that makes no sense", err);
+}
+
+/* Reads the answer to its end. */
+static int await_answer(struct vm_machine *m, const struct vm_run *run, uint64_t deadline_ns,
+                        struct vm_result *result, struct error *err)
+{
+    for (;;) {
+        struct vm_frame frame;
+        int r = next_frame(m, deadline_ns, "running", &frame, err);
+        if (r == 0)
+            r = take(m, run, &frame, result, err);
+        if (r != 0)
+            return r < 0 ? r : 0;
+    }
+}
+
+static void put_field(struct strbuf *out, char letter, const char *text)
+{
+    if (!text)
+        return;
+    if (letter)
+        strbuf_putc(out, letter);
+    strbuf_append(out, text, strlen(text) + 1);
+}
+
+int vm_machine_run(struct vm_machine *m, const struct vm_run *run, struct vm_result *result,
+                   struct error *err)
+{
+    bool live = run->on_output != NULL;
+    CLEANUP(strbuf_done) struct strbuf payload = {0};
+    char uid[16];
+    vm_result_done(result);
+    snprintf(uid, sizeof(uid), "%u", run->uid);
+    for (size_t i = 0; run->argv[i]; i++)
+        put_field(&payload, live ? '\0' : 'a', run->argv[i]);
+    for (size_t i = 0; !live && run->variables && run->variables[i]; i++)
+        put_field(&payload, 'v', run->variables[i]);
+    if (!live) {
+        put_field(&payload, 'e', run->events);
+        put_field(&payload, 'd', run->folder);
+        put_field(&payload, 'i', run->input);
+    }
+    uint64_t start_ns = clock_now_ns();
+    int r = send_request(m, live ? "run" : "measure", uid, &payload, err);
+    if (r == 0)
+        r = await_answer(m, run, run->timeout_ns ? start_ns + run->timeout_ns : UINT64_MAX, result,
+                         err);
+    result->timed_out = r == -ETIMEDOUT;
+    result->wall_ns = clock_now_ns() - start_ns;
+    return r;
+}
+
+/* An answer that is not "exit 0" is an error with the machine's words. */
+static int simple_request(struct vm_machine *m, const char *kind, const char *word,
+                          const struct strbuf *payload, struct strbuf *out, struct error *err)
+{
+    struct vm_result result = {0};
+    int r = send_request(m, kind, word, payload, err);
+    if (r == 0)
+        r = await_answer(m, NULL, clock_now_ns() + ANSWER_TIMEOUT_NS, &result, err);
+    if (r == 0 && result.status != 0)
+        r = error_set(err, -EIO, "in the machine: %.200s", strbuf_text(&result.err));
+    if (r == 0 && out)
+        strbuf_append(out, strbuf_text(&result.out), result.out.length);
+    vm_result_done(&result);
+    return r;
+}
+
+int vm_machine_get(struct vm_machine *m, const char *path, struct strbuf *out, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf payload = {0};
+    strbuf_puts(&payload, path);
+    return simple_request(m, "get", "", &payload, out, err);
+}
+
+int vm_machine_put(struct vm_machine *m, const char *path, const void *bytes, size_t length,
+                   struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf payload = {0};
+    strbuf_append(&payload, path, strlen(path) + 1);
+    strbuf_append(&payload, bytes, length);
+    return simple_request(m, "put", "0644", &payload, NULL, err);
+}
+
+const char *vm_machine_words(const struct vm_machine *m)
+{
+    return m->is_kvm                                ? NULL
+           : m->settings->arch->counts_instructions ? VM_EMULATED_WORDS
+                                                    : VM_UNCOUNTED_WORDS;
+}
+
+bool vm_machine_alive(const struct vm_machine *m)
+{
+    return m->pid > 0 && m->is_ready;
+}
+
+void vm_machine_stop(struct vm_machine *m)
+{
+    end(m); /* it has no disk that would have to be in order */
+    fd_closep(&m->port);
+    fd_closep(&m->console);
+    fd_closep(&m->errors);
+    vm_frames_done(&m->frames);
+}
+
+void vm_result_done(struct vm_result *result)
+{
+    strbuf_done(&result->out);
+    strbuf_done(&result->err);
+    strbuf_done(&result->metrics);
+    vm_counts_done(&result->counts);
+    *result = (struct vm_result){0};
+}

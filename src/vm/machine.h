@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An emulated machine: QEMU with a kernel and an initramfs, driven over a virtio port.
+ *
+ *   struct vm_machine m;
+ *   vm_machine_start(&m, &settings, &err);    starts to boot
+ *   vm_machine_await(&m, &err);               booted
+ *   struct vm_result result = {0};
+ *   vm_machine_run(&m, &run, &result, &err);  as often as wanted
+ *   vm_result_done(&result);
+ *   vm_machine_stop(&m);
+ *
+ * Without KVM, QEMU runs with -icount: every instruction takes the same virtual time, and an arm64
+ * machine's PMU counts instructions exactly.  Times and cycles there mean nothing.
+ *
+ * There is no network and no disk, and nothing is written here: initramfs and console are files in
+ * memory.  QEMU dies with the thread that started the machine.  The caller has called
+ * process_signals_catch: a signal ends every wait with -EINTR.
+ */
+#ifndef ASSAY_VM_MACHINE_H
+#define ASSAY_VM_MACHINE_H
+
+#include "vm/frames.h"
+#include "vm/initramfs.h"
+
+#define VM_EMULATED_WORDS "emulated: instructions are counted, times and cycles mean nothing"
+/* Of a machine whose PMU is not emulated. */
+#define VM_UNCOUNTED_WORDS \
+    "emulated: times and cycles mean nothing, and no instructions are counted"
+
+enum vm_accel { VM_ACCEL_AUTO, VM_ACCEL_TCG, VM_ACCEL_KVM };
+
+struct vm_settings {
+    const struct vm_arch *arch;
+    const struct vm_kernel *kernel;
+    const char *guest; /* the static assay */
+    const struct vm_files *files;
+    uint64_t memory_bytes; /* 0 for 512 MiB */
+    unsigned cpu_count;    /* 0 for 1 */
+    enum vm_accel accel;
+    const char *append;       /* words for the kernel's command line, or NULL */
+    uint64_t boot_timeout_ns; /* 0 for two minutes */
+    /* Called ten times a second while waiting; may be NULL. */
+    void (*on_tick)(void *context, const char *what);
+    void *context;
+};
+
+struct vm_machine {
+    const struct vm_settings *settings; /* must live as long */
+    pid_t pid;
+    int port, console, errors; /* the last two are files in memory */
+    struct vm_frames frames;
+    char release[128]; /* of the kernel, once it has booted */
+    bool is_kvm, is_ready;
+    bool kvm_failed;  /* it did not boot under KVM, and is emulated instead */
+    uint64_t boot_ns; /* how long it took */
+};
+
+struct vm_run {
+    char *const *argv;
+    char *const *variables; /* NAME=VALUE …, ends with NULL; may be NULL */
+    const char *events;     /* to count, as -e takes them; NULL for none */
+    const char *folder;     /* there; NULL for / */
+    const char *input;      /* a file there; NULL for /dev/null */
+    unsigned uid;
+    uint64_t timeout_ns; /* of this machine's clock; 0 for none */
+    /* Streams come as they are written, and nothing is counted, where this is set. */
+    void (*on_output)(void *context, bool is_error, const char *bytes, size_t length);
+    void *context;
+};
+
+struct vm_result {
+    int status; /* as wait(2) gives it */
+    bool timed_out;
+    uint64_t wall_ns; /* of this machine's clock */
+    struct strbuf out, err, metrics;
+    struct vm_usage usage;
+    struct vm_counts counts;
+};
+
+/* Why no such machine can be started here: what is to be installed. */
+int vm_machine_check(const struct vm_arch *arch, struct error *err);
+
+int vm_machine_start(struct vm_machine *m, const struct vm_settings *settings, struct error *err);
+int vm_machine_await(struct vm_machine *m, struct error *err);
+/* A command that fails is no failure of the machine.  One that runs out of time is: then the
+ * machine is gone, result->timed_out is set, and -ETIMEDOUT returned. */
+int vm_machine_run(struct vm_machine *m, const struct vm_run *run, struct vm_result *result,
+                   struct error *err);
+/* A file of the machine. */
+int vm_machine_get(struct vm_machine *m, const char *path, struct strbuf *out, struct error *err);
+int vm_machine_put(struct vm_machine *m, const char *path, const void *bytes, size_t length,
+                   struct error *err);
+/* What its results are to be called; NULL for a machine under KVM. */
+const char *vm_machine_words(const struct vm_machine *m);
+bool vm_machine_alive(const struct vm_machine *m);
+/* Switches it off; safe at any time after vm_machine_start, also when that failed. */
+void vm_machine_stop(struct vm_machine *m);
+
+void vm_result_done(struct vm_result *result);
+
+#endif

@@ -1,0 +1,410 @@
+# SPDX-License-Identifier: MIT
+"""assay-vr with real processes, sockets and disks: killed, stopped, cut off, with a full and with a
+damaged disk, under load.  What was acknowledged is there, and histories are linearizable."""
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import time
+
+import linearizable
+from harness import *
+
+PROGRAM = os.path.abspath(os.path.join(os.environ.get("BUILD", "build"), "workloads/vr/assay-vr"))
+LIMIT = int(os.environ.get("VR_LIMIT", 60))  # seconds until a wait for a condition is given up
+
+
+def vr(*args, check=0, timeout=120, env=None):
+    result = subprocess.run([PROGRAM, *map(str, args)], text=True, errors="replace",
+                            capture_output=True, timeout=timeout,
+                            env=dict(os.environ, **(env or {})))
+    if check is not None and result.returncode != check:
+        raise AssertionError(f"assay-vr {args}: exit {result.returncode}, not {check}\n"
+                             f"{result.stdout[-2000:]}\n{result.stderr[-4000:]}")
+    if "Sanitizer" in result.stderr or "runtime error:" in result.stderr:
+        raise AssertionError("sanitizer report:\n" + result.stderr)
+    return result
+
+
+def until(condition, what):
+    end = time.monotonic() + LIMIT
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError(f"after {LIMIT} s still not: {what}")
+
+
+def uring_works():
+    result = vr("bench", "--replicas", 1, "--in-memory", "--requests", 1, "--warmup", 0,
+                "--transport", "uring", "--client-transport", "epoll", check=None)
+    return result.returncode == 0
+
+
+class Cluster:
+    """Replicas as processes in the present folder."""
+
+    def __init__(self, replicas=3, transport="epoll", more="", options=()):
+        # Any address 127.x.y.z is this machine's: nobody else is at this one.
+        host = f"127.{random.randint(1, 254)}.{random.randint(1, 254)}.{random.randint(1, 254)}"
+        lines = [f"cluster {random.randint(1, 1 << 30)}", f"transport {transport}",
+                 "keys 1024", "slots 256", "checkpoint-every 64", "sessions 64",
+                 "timeout 300ms"]
+        lines += [f"replica {host}:{4701 + i}" for i in range(replicas)]
+        with open("cluster.conf", "w") as file:
+            file.write("\n".join(lines) + "\n" + more)
+        self.count = replicas
+        self.options = list(options)
+        self.processes = {}
+        self.errors = open("replicas.log", "w+")
+
+    def __enter__(self):
+        for index in range(self.count):
+            self.start(index, "--format")
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes.values():
+            process.kill()
+            process.wait()
+        self.errors.seek(0)
+        text = self.errors.read()
+        self.errors.close()
+        if "Sanitizer" in text or "runtime error:" in text or "Assertion" in text:
+            raise AssertionError(text)
+
+    def start(self, index, *options):
+        self.processes[index] = subprocess.Popen(
+            [PROGRAM, "replica", "--config", "cluster.conf", "--index", str(index),
+             *self.options, *options], stdout=self.errors, stderr=self.errors)
+
+    def signal(self, index, number):
+        self.processes[index].send_signal(number)
+
+    def kill(self, *indexes):
+        for index in indexes:
+            self.processes[index].kill()
+        for index in indexes:
+            self.processes[index].wait()
+
+    def status(self):
+        return json.loads(vr("status", "--config", "cluster.conf", "--json", "--timeout", "0.3",
+                             check=None).stdout)
+
+    def leader(self):
+        """The replica that leads and can be asked."""
+        def find():
+            found = [(s["view"], s["replica"]) for s in self.status() if s["state"] == "primary"]
+            return [max(found)[1]] if found else None
+        return until(find, "a leader")[0]
+
+    def all_equal(self):
+        """Everybody has executed everything."""
+        def same():
+            status = self.status()
+            return (all(s["state"] in ("primary", "backup") for s in status) and
+                    len({s["commit"] for s in status}) == 1 and status)
+        try:
+            return until(same, "all replicas alike")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{json.dumps(self.status())}")
+
+    def load(self, *options, name="history"):
+        return subprocess.Popen([PROGRAM, "client", "--config", "cluster.conf", "--op", "mixed",
+                                 "--keys", "12", "--clients", "6", "--history", name, "--json",
+                                 "--warmup", "0", *map(str, options)],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(load):
+    out, words = load.communicate(timeout=150)
+    if load.returncode:
+        raise AssertionError(f"client: exit {load.returncode}: {words}")
+    return json.loads(out)
+
+
+def check_history(cluster, *names):
+    """Linearizable with what all keys hold in the end; nothing acknowledged is missing."""
+    operations = []
+    for name in names or ("history",):
+        operations += linearizable.read_history(name)
+    last = max(o.end or o.begin for o in operations)
+    pairs = json.loads(vr("kv", "--config", "cluster.conf", "--json", "--timeout", "30",
+                          "scan").stdout)
+    found = {int(p["key"].split("-")[1]): int(p["value"]) for p in pairs
+             if p["key"].startswith("key-")}
+    for key in range(12):
+        value = found.get(key, 0)
+        operations.append(linearizable.Operation(
+            "end", last + 1, last + 2, "get", key, 0, 0,
+            linearizable.OK if value else linearizable.NOT_FOUND, value))
+    words = linearizable.violation(operations)
+    if words:
+        raise AssertionError(words)
+    return operations
+
+
+@test
+def the_checker_finds_what_is_wrong():
+    new = linearizable.Operation
+    put = new("a", 10, 20, "put", 1, 5, 0, 0, 0)
+    good = new("b", 30, 40, "get", 1, 0, 0, 0, 5)
+    equal(linearizable.violation([put, good]), None)
+    if not linearizable.violation([put, good._replace(status=1, read=0)]):
+        raise AssertionError("a lost write is not found")
+    beside = good._replace(begin=15, status=1, read=0)
+    equal(linearizable.violation([put, beside]), None)
+    if not linearizable.violation([put, beside, new("c", 12, 14, "get", 1, 0, 0, 0, 5)]):
+        raise AssertionError("a write that is seen and then not is not found")
+    equal(linearizable.violation([put._replace(end=None), beside]), None)
+
+
+@test
+def people_can_use_the_store():
+    with Cluster():
+        def kv(*words, check=0):
+            return vr("kv", "--config", "cluster.conf", "--timeout", "30", *words, check=check)
+        kv("put", "colour", "green")
+        equal(kv("get", "colour").stdout, "green\n")
+        kv("cas", "colour", "green", "blue")
+        contains(kv("cas", "colour", "green", "red", check=1).stderr, "another value")
+        kv("cas", "shape", "", "round")
+        equal(kv("scan").stdout, "colour\tblue\nshape\tround\n")
+        kv("delete", "colour")
+        contains(kv("get", "colour", check=1).stderr, "no such key")
+        for i in range(12):
+            kv("put", f"long-{i:02}", "x" * 400)
+        equal(len(json.loads(kv("scan", "--json", "long").stdout)), 13)
+        contains(vr("status", "--config", "cluster.conf").stdout, "primary")
+        contains(kv("shove", check=2).stderr, "get, put")
+        contains(kv("put", "k" * 65, "v", check=3).stderr, "64")
+
+
+@test
+def leaders_are_killed_under_load():
+    transport = "uring" if uring_works() else "epoll"
+    with Cluster(transport=transport) as cluster:
+        load = cluster.load("--rate", 700, "--requests", 2800)
+        for _ in range(2):
+            time.sleep(0.4)
+            leader = cluster.leader()
+            cluster.kill(leader)
+            new = until(lambda: [s for s in cluster.status() if s["state"] == "primary"],
+                        "another leader")
+            if new[0]["replica"] == leader:
+                raise AssertionError("the dead lead")
+            cluster.start(leader)
+        finish(load)
+        check_history(cluster)
+        cluster.all_equal()
+
+
+@test
+def a_leader_stops_and_goes_on():
+    with Cluster() as cluster:
+        load = cluster.load("--rate", 700, "--requests", 2100)
+        time.sleep(0.3)
+        leader = cluster.leader()
+        cluster.signal(leader, signal.SIGSTOP)
+        until(lambda: [s for s in cluster.status()
+                       if s["state"] == "primary" and s["replica"] != leader], "another leader")
+        cluster.signal(leader, signal.SIGCONT)
+        finish(load)
+        check_history(cluster)
+        cluster.all_equal()
+
+
+@test
+def all_crash_at_once_and_nothing_is_lost():
+    transport = "uring" if uring_works() else "epoll"
+    with Cluster(transport=transport) as cluster:
+        load = cluster.load("--rate", 700, "--requests", 2100)
+        for _ in range(2):
+            until(lambda: any(s["state"] == "primary" and s["commit"] > 20
+                              for s in cluster.status()), "work is done")
+            time.sleep(0.2)
+            cluster.kill(0, 1, 2)
+            for index in range(3):
+                cluster.start(index)
+            cluster.leader()
+        finish(load)
+        operations = check_history(cluster)
+        print("#", len(operations), "operations")
+
+
+@test
+def in_memory_a_replica_comes_back_and_a_lost_majority_is_not_hidden():
+    with Cluster(options=["--in-memory"]) as cluster:
+        load = cluster.load("--rate", 700, "--requests", 1400)
+        time.sleep(0.3)
+        leader = cluster.leader()
+        cluster.kill(leader)
+        cluster.start(leader)
+        finish(load)
+        check_history(cluster)
+        cluster.all_equal()
+        cluster.kill(0, 1, 2)
+        for index in range(3):
+            cluster.start(index)
+        until(lambda: len([s for s in cluster.status() if s["state"] == "recovering"]) == 3,
+              "all recovering")
+        contains(vr("kv", "--config", "cluster.conf", "--timeout", "1", "get", "key-1",
+                    check=3).stderr, "no answer")
+
+
+@test
+def a_full_disk_stops_one_replica_only():
+    with Cluster() as cluster:
+        load = cluster.load("--rate", 700, "--requests", 1400)
+        time.sleep(0.3)
+        leader = cluster.leader()
+        pid = cluster.processes[leader].pid
+        # Writes behind the superblocks fail, as they do where there is no room left.
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (16384, resource.RLIM_INFINITY))
+        until(lambda: cluster.status()[leader].get("disk_failures", 0) > 0, "a failed write")
+        vr("kv", "--config", "cluster.conf", "--timeout", "30", "put", "while", "full")
+        resource.prlimit(pid, resource.RLIMIT_FSIZE,
+                         (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        finish(load)
+        check_history(cluster)
+        cluster.all_equal()
+
+
+@test
+def no_room_for_the_file_is_said_at_the_start():
+    with Cluster() as cluster:
+        pass
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    os.mkdir("other")
+    result = subprocess.run([PROGRAM, "replica", "--config", "cluster.conf", "--index", "0",
+                             "--data", "other", "--format"], preexec_fn=limit, text=True,
+                            capture_output=True, timeout=60)
+    equal(result.returncode, 1)
+    contains(result.stderr, "make room")
+    equal(os.listdir("other"), [])
+
+
+@test
+def damage_on_a_disk_is_repaired_from_the_others():
+    with Cluster() as cluster:
+        finish(cluster.load("--requests", 600))
+        cluster.all_equal()
+        backup = next(s["replica"] for s in cluster.status() if s["state"] == "backup")
+        commit = cluster.status()[backup]["commit"]
+        cluster.kill(backup)
+        with open(f"replica-{backup}.vr", "r+b") as file:
+            size = os.path.getsize(file.name)
+            slot = 36864  # head and batch in whole sectors
+            place = size - 256 * slot + commit % 256 * slot
+            file.seek(place + 64)
+            byte = file.read(1)
+            file.seek(place + 64)
+            file.write(bytes([byte[0] ^ 1]))
+        cluster.start(backup)
+        cluster.all_equal()
+        check_history(cluster)
+        cluster.errors.flush()
+        contains(open("replicas.log").read(), "damaged")
+        # Without any superblock nobody knows what this replica promised.
+        cluster.kill(backup)
+        with open(f"replica-{backup}.vr", "r+b") as file:
+            file.write(bytes(4 * 4096))
+        result = vr("replica", "--config", "cluster.conf", "--index", backup, check=1)
+        contains(result.stderr, "no copy of the superblock")
+
+
+@test
+def who_has_no_key_is_not_obeyed():
+    with open("secret", "wb") as file:
+        file.write(b"0123456789abcdef0123456789abcdef")
+    with Cluster(more="key-file secret\n"):
+        vr("kv", "--config", "cluster.conf", "--timeout", "30", "put", "a", "b")
+        text = open("cluster.conf").read()
+        with open("stranger.conf", "w") as file:
+            file.write(text.replace("key-file secret", ""))
+        vr("kv", "--config", "stranger.conf", "--timeout", "0.5", "get", "a", check=3)
+        equal(vr("kv", "--config", "cluster.conf", "get", "a").stdout, "b\n")
+        status = json.loads(vr("status", "--config", "cluster.conf", "--json").stdout)
+        if not any(s.get("dropped") for s in status):
+            raise AssertionError("nothing was counted as dropped")
+
+
+@test
+def wrong_settings_get_an_answer():
+    def conf(text):
+        with open("cluster.conf", "w") as file:
+            file.write(text)
+    def refused(words):
+        contains(vr("replica", "--config", "cluster.conf", "--index", 0, check=2).stderr, words)
+    conf("replica 10.0.0.1:4701\n")
+    refused("--insecure")
+    conf("replica 127.0.0.1\n")
+    refused("no address")
+    conf("replica 127.0.0.1:1\nreplica 127.0.0.1:2\n")
+    refused("odd number")
+    conf("replica 127.0.0.1:1\ncolour green\n")
+    refused("line 2: 'colour' is no setting")
+    conf("replica 127.0.0.1:4701\nkey-file none\n")
+    refused("none")
+    conf("replica 127.0.0.1:4701\n")
+    contains(vr("replica", "--config", "cluster.conf", "--index", 0, check=1).stderr, "--format")
+    contains(vr("bench", "--transport", "pigeon", check=2).stderr, "epoll")
+    contains(vr("bench", "--replicas", 4, check=2).stderr, "1, 3, 5 or 7")
+    contains(vr("client", "--op", "dance", check=2).stderr, "mixed")
+
+
+@test
+def every_transport_carries_the_load():
+    transports = ["epoll", "spin"]
+    if uring_works():
+        transports += ["uring", "uring-spin", "uring-eventfd", "uring-eventfd-unread"]
+    for transport in transports:
+        few = transport == "uring-eventfd-unread"
+        result = json.loads(vr("bench", "--transport", transport, "--in-memory", "--clients", 4,
+                               "--requests", 40 if few else 400, "--warmup", 10, "--payload", 100,
+                               "--json").stdout)
+        equal(result["requests"], 40 if few else 400, transport)
+        equal(result["unanswered"], 0, transport)
+        if result["packets_sent_per_op"] < 1:
+            raise AssertionError(f"{transport}: {result}")
+    result = json.loads(vr("bench", "--clients", 8, "--requests", 400, "--warmup", 10, "--json",
+                           "--op", "put", "--replicas", 5, "--set", "slots=128", "--set",
+                           "checkpoint-every=64", "--set", "keys=1000", "--payload", 200).stdout)
+    equal(result["requests"], 400)
+    if result["disk_cycles"] < 10:
+        raise AssertionError(result)
+
+
+@test
+def metrics_go_to_the_experiment():
+    read, write = os.pipe()
+    os.set_inheritable(write, True)
+    subprocess.run([PROGRAM, "bench", "--in-memory", "--requests", "200", "--warmup", "10",
+                    "--rate", "2000", "--clients", "4"], check=True, timeout=60,
+                   capture_output=True, close_fds=False,
+                   env=dict(os.environ, ASSAY_METRICS_FD=str(write)))
+    os.close(write)
+    with os.fdopen(read) as lines:
+        names = {line.split()[1] for line in lines if line.startswith("assay.metric ")}
+    for name in ("throughput", "p50", "p9999", "cpu_per_op", "cpu_per_op_2",
+                 "packets_sent_per_op"):
+        if name not in names:
+            raise AssertionError(f"{name} not in {names}")
+
+
+@test
+def requests_larger_than_a_datagram_travel_in_pieces():
+    result = json.loads(vr("bench", "--in-memory", "--clients", 3, "--requests", 150, "--warmup", 0,
+                           "--payload", 5000, "--set", "datagram=1400", "--json").stdout)
+    equal(result["requests"], 150)
+    equal(result["unanswered"], 0)
+    if result["packets_sent_per_op"] < 6:
+        raise AssertionError(result)
+
+
+main()

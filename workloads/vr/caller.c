@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "caller.h"
+
+#include <assert.h>
+#include <string.h>
+
+void vr_caller_init(struct vr_caller *c, uint32_t cluster, uint64_t id)
+{
+    assert(id != 0);
+    *c = (struct vr_caller){.id = id};
+    c->message.header = (struct vr_header){
+        .type = VR_REQUEST, .replica = VR_TO_CLIENT, .cluster = cluster, .client = id};
+    c->message.first = c->body;
+}
+
+static void make(struct vr_caller *c, uint32_t opcode, const void *data, uint32_t size)
+{
+    assert(size <= VR_CALLER_DATA_MAX);
+    struct vr_request request = {c->id, c->session, c->number, opcode, size};
+    size_t bytes = vr_request_bytes(size);
+    c->body[bytes / 8 - 1] = 0; /* the padding */
+    memcpy(c->body, &request, sizeof(request));
+    if (size)
+        memcpy((unsigned char *)c->body + sizeof(request), data, size);
+    c->message.first_size = (uint32_t)bytes;
+    c->message.header.number = c->number;
+    c->message.header.op = c->session;
+    c->waiting = true;
+}
+
+void vr_caller_register(struct vr_caller *c)
+{
+    c->registered = false;
+    c->session = c->number = 0;
+    make(c, VR_OP_REGISTER, NULL, 0);
+}
+
+void vr_caller_request(struct vr_caller *c, uint32_t opcode, const void *data, uint32_t size)
+{
+    assert(c->registered && !c->waiting);
+    c->number++;
+    make(c, opcode, data, size);
+}
+
+enum vr_answer vr_caller_receive(struct vr_caller *c, const struct vr_header *header,
+                                 const void *body, struct vr_reply *ret_reply,
+                                 const void **ret_data)
+{
+    if (header->client != c->id || !c->waiting)
+        return VR_ANSWER_NONE;
+    if (header->type == VR_EVICTION && c->registered) {
+        c->waiting = c->registered = false;
+        return VR_ANSWER_EVICTED;
+    }
+    if (header->type != VR_REPLY || header->number != c->number)
+        return VR_ANSWER_NONE;
+    memcpy(ret_reply, body, sizeof(*ret_reply));
+    *ret_data = (const unsigned char *)body + sizeof(*ret_reply);
+    if (!c->registered && ret_reply->size != sizeof(c->session))
+        return VR_ANSWER_NONE;
+    c->primary = header->replica;
+    c->waiting = false;
+    if (c->registered)
+        return VR_ANSWER_REPLY;
+    memcpy(&c->session, *ret_data, sizeof(c->session));
+    c->registered = true;
+    return VR_ANSWER_REGISTERED;
+}
