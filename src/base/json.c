@@ -7,33 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The length of the valid UTF-8 character at text, 0 when there is none. */
-static size_t utf8_length(const unsigned char *text, size_t length)
-{
-    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t size = text[0] < 0x80             ? 1
-                  : (text[0] & 0xe0) == 0xc0 ? 2
-                  : (text[0] & 0xf0) == 0xe0 ? 3
-                  : (text[0] & 0xf8) == 0xf0 ? 4
-                                             : 0;
-    if (size < 2 || size > length)
-        return size == 1;
-    uint32_t code = text[0] & (0xffu >> (size + 1));
-    for (size_t i = 1; i < size; i++) {
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (text[i] & 0x3f);
-    }
-    bool valid = code >= smallest[size] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
-    return valid ? size : 0;
-}
-
 void strbuf_put_json(struct strbuf *b, const char *text, size_t length)
 {
     strbuf_putc(b, '"');
     for (size_t at = 0; at < length;) {
         unsigned char c = (unsigned char)text[at];
-        size_t size = utf8_length((const unsigned char *)text + at, length - at);
+        size_t size = str_utf8_length((const unsigned char *)text + at, length - at);
         if (c == '"' || c == '\\') {
             strbuf_putc(b, '\\');
             strbuf_putc(b, (char)c);

@@ -40,7 +40,9 @@ struct option {
     size_t offset;     /* of the target in the verb's struct of options */
     const char *value; /* how help calls the value; NULL for flags */
     const char *help;
-    const char *complete; /* "file", "event", or words separated by blanks; NULL for nothing */
+    /* "file", "event", words separated by blanks, or "!" and a command that prints words; NULL for
+     * nothing */
+    const char *complete;
 };
 
 struct verb {

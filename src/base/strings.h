@@ -67,6 +67,8 @@ char *format_bytes(double bytes, char *buffer, size_t size);
 /* Appends text from outside so that it cannot disturb a terminal: control characters and invalid
  * UTF-8 become \xNN.  At most `most` bytes of the input are shown, then "…". */
 void strbuf_put_safe(struct strbuf *b, const char *text, size_t length, size_t most);
+/* The length of the valid UTF-8 character at text, 0 when there is none. */
+size_t str_utf8_length(const unsigned char *text, size_t length);
 /* How many columns a UTF-8 text takes, counting each character as one. */
 size_t str_columns(const char *text);
 

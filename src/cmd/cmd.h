@@ -43,7 +43,7 @@ extern const struct verb verb_db;
 extern const struct verb verb_vm;
 
 /* Of the option --db, wherever a store is used. */
-#define CMD_DB_HELP "the store; else ASSAY_DB, else assay.db in this folder"
+#define CMD_DB_HELP "the store: a file or postgresql://…; else ASSAY_DB, else assay.db here"
 
 /* All verbs, in the order of the help; ends with NULL. */
 extern const struct verb *const verbs[];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `assay db export|import|copy|upgrade`: whole stores and parts of them. */
+/* `assay db export|import|copy|upgrade|deliver`: whole stores and parts of them. */
 #include "base/memory.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
@@ -43,9 +43,16 @@ static int copy_all(struct store *from, struct store *to, struct tally *tally, s
     int r = store_list(from, &filter, &list, err);
     struct progress progress;
     progress_start(&progress);
+    uint64_t runs = 0, done = 0;
+    for (size_t i = 0; r == 0 && i < list.count; i++)
+        runs += list.items[i].run_count;
     for (size_t i = list.count; r == 0 && i-- > 0;) {
-        progress_show(&progress, "experiment %zu of %zu", list.count - i, list.count);
+        char some[32], all[32];
+        progress_show(&progress, "experiment %zu of %zu, %s of %s runs", list.count - i, list.count,
+                      format_thousands(done, some, sizeof(some)),
+                      format_thousands(runs, all, sizeof(all)));
         r = copy_one(from, to, list.items[i].id, tally, err);
+        done += list.items[i].run_count;
     }
     progress_end(&progress);
     return r;
@@ -69,6 +76,8 @@ static int transfer(const char *from_place, const char *to_place, enum sql_mode 
                     char **words, struct error *err)
 {
     struct stat a, b;
+    if (str_eq(from_place, to_place) && sql_is_address(from_place))
+        return error_set(err, -EINVAL, "both are the same store");
     if (stat(from_place, &a) == 0 && stat(to_place, &b) == 0 && a.st_dev == b.st_dev &&
         a.st_ino == b.st_ino)
         return error_set(err, -EINVAL, "%s and %s are the same store", from_place, to_place);
@@ -96,6 +105,22 @@ static int upgrade(const char *place, struct error *err)
     return r;
 }
 
+/* What earlier processes could not tell to a store that was out of reach. */
+static int deliver(const char *place, struct error *err)
+{
+    CLEANUP(store_closep) struct store *store = NULL;
+    struct store_delivery tally = {0};
+    int r = store_open(&store, place, SQL_WRITE, err);
+    if (r == 0)
+        r = store_deliver(store, &tally, err);
+    if (store)
+        printf(
+            "%zu runs delivered from %zu files, %zu were there already; %zu files not delivered, "
+            "%zu still in use\n",
+            tally.runs, tally.files, tally.already, tally.failed, tally.busy);
+    return r;
+}
+
 static int run(int argc, char **argv)
 {
     struct error err = {0};
@@ -117,10 +142,12 @@ static int run(int argc, char **argv)
         r = transfer(words[0], words[1], SQL_CREATE, NULL, &err);
     else if (str_eq(action, "upgrade") && count == 1)
         r = upgrade(own, &err);
+    else if (str_eq(action, "deliver") && count == 1)
+        r = deliver(own, &err);
     else {
         error_set(&err, -EINVAL,
-                  "give export FILE [EXPERIMENT…], import FILE [EXPERIMENT…], copy FROM TO, or "
-                  "upgrade");
+                  "give export FILE [EXPERIMENT…], import FILE [EXPERIMENT…], copy FROM TO, "
+                  "upgrade, or deliver");
         return cmd_usage(&verb_db, &err);
     }
     return r < 0 ? cmd_fail(&verb_db, &err, EXIT_TROUBLE) : EXIT_DONE;
@@ -128,12 +155,14 @@ static int run(int argc, char **argv)
 
 const struct verb verb_db = {
     .name = "db",
-    .summary = "export, import and copy stores",
+    .summary = "export, import and copy stores, deliver what waits for one",
     .synopsis = "[options] export FILE [EXPERIMENT…] | import FILE [EXPERIMENT…] | copy FROM TO | "
-                "upgrade",
+                "upgrade | deliver",
     .examples = "  assay db export sort.assay 12      one experiment in one file\n"
                 "  assay db import sort.assay\n"
-                "  assay db copy assay.db all.db      goes on where it was stopped\n",
+                "  assay db copy assay.db all.db      goes on where it was stopped\n"
+                "  assay db copy assay.db postgresql://lab@db.example/assay\n"
+                "  assay db deliver                   what could not be delivered earlier\n",
     .options = options,
     .run = run,
 };

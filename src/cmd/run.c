@@ -205,6 +205,25 @@ static int show_result(struct session *s, struct error *err)
     return 0;
 }
 
+/* Where the runs are when the store was out of reach; true when they still are there. */
+static bool tell_of_spool(const struct session *s)
+{
+    const char *path = NULL;
+    size_t waiting = store_waiting(s->store, &path);
+    if (waiting)
+        fprintf(stderr,
+                "assay run: the store cannot be reached; nothing is lost: what it has not got is "
+                "in %s\nand is delivered by the next 'assay run' with this store, or by 'assay db "
+                "deliver'\n",
+                path);
+    else if (store_spooled(s->store))
+        fprintf(stderr,
+                "assay run: the connection to the store was lost; %zu runs waited in a file and "
+                "have been delivered\n",
+                store_spooled(s->store));
+    return waiting > 0;
+}
+
 static int run_session(struct session *s, const struct run_options *o, struct watcher *w,
                        struct error *err)
 {
@@ -215,6 +234,7 @@ static int run_session(struct session *s, const struct run_options *o, struct wa
     progress_end(&w->progress);
     if (s->notes.length)
         fputs(strbuf_text(&s->notes), stderr);
+    bool out_of_reach = tell_of_spool(s);
     if (r < 0) {
         cmd_fail(&verb_run, err, 0);
         fprintf(stderr, "The runs before it are kept: experiment %lld; the same command goes on.\n",
@@ -226,7 +246,7 @@ static int run_session(struct session *s, const struct run_options *o, struct wa
                 s->run_count_before + s->runs_done);
         return 128 + process_signals_caught();
     }
-    if (!o->quiet && (r = show_result(s, err)) < 0)
+    if (!o->quiet && !out_of_reach && (r = show_result(s, err)) < 0)
         return cmd_fail(&verb_run, err, EXIT_TROUBLE);
     return EXIT_DONE;
 }

@@ -36,6 +36,31 @@ static bool is_detail(const char *name)
     return false;
 }
 
+/*
+ * A watched run shows hundreds of functions and call chains that are hardly there.  Each test of
+ * one costs the others power, so these are not tested: what decides is how much there is on both
+ * sides together, which says nothing of the difference, so that the rate of false discoveries stays
+ * what it is (Bourgon, Gentleman and Huber, PNAS 2010).
+ */
+static bool is_negligible(const struct compare_row *row, size_t base_runs, size_t new_runs)
+{
+    static const struct {
+        const char *prefix;
+        double least; /* of both means together */
+    } shares[] = {{"perf-profile.calltrace.", 2},
+                  {"perf-profile.children.", 1},
+                  {"perf-profile.self.", 0.5},
+                  {"perf-sched.wait_and_delay.count.", 2},
+                  {"lock-contention.count.", 2}};
+    for (size_t i = 0; i < ARRAY_COUNT(shares); i++)
+        if (str_has_prefix(row->name, shares[i].prefix))
+            return row->base.mean + row->new.mean < shares[i].least;
+    /* Of other figures of a chain: one that is not seen in most runs. */
+    bool of_chain =
+        str_has_prefix(row->name, "perf-sched.") || str_has_prefix(row->name, "lock-contention.");
+    return of_chain && (row->base.count + row->new.count) * 4 < (base_runs + new_runs) * 3;
+}
+
 static bool nothing_varies(const struct compare_row *row)
 {
     return row->base.min == row->base.max && row->new.min == row->new.max &&
@@ -92,7 +117,10 @@ static void add_row(struct compare *c, size_t pair, size_t base_metric, size_t n
     double *scratch = memory_zalloc(base.count * 2 + new.count + 1, sizeof(double));
     if (compare_columns(c, &base, &new, scratch, &row) < 0)
         return;
-    row.tested = !nothing_varies(&row) && !row.comparison.too_few && !row.is_detail;
+    row.is_negligible = is_negligible(&row, c->base->cells[p->base_cell].run_count,
+                                      c->new->cells[p->new_cell].run_count);
+    row.tested =
+        !nothing_varies(&row) && !row.comparison.too_few && !row.is_detail && !row.is_negligible;
     judge(&row);
     ARRAY_PUSH(c->rows, c->row_count, c->row_capacity) = row;
 }

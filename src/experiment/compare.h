@@ -36,6 +36,7 @@ struct compare_row {
     bool headline;
     bool changed;
     bool is_detail;     /* of one CPU or the like: only with everything */
+    bool is_negligible; /* hardly seen on either side: not worth a test */
     size_t folded_into; /* the row that says the same, COMPARE_NONE for none */
     size_t folded_count;
 };

@@ -195,7 +195,7 @@ static int load_values(struct loader *l, struct sql *sql, struct error *err)
                       "SELECT r.cell, r.round, v.metric, v.value FROM run r"
                       " JOIN value v ON v.run = r.id"
                       " WHERE r.experiment = ? AND r.status = 0 AND v.value IS NOT NULL"
-                      " ORDER BY r.id",
+                      " ORDER BY r.id, v.metric",
                       "i", l->d->experiment.id);
     if (r < 0)
         return r;

@@ -66,6 +66,8 @@ static const char *wrapped_call(const char *name)
                                         "kill",      "accept4",   "connect",
                                         "socket",    "shutdown",  "io_uring_enter",
                                         "ftruncate", "unlink",    "rename"};
+    if (name && str_has_prefix(name, "__")) /* "__sched_yield" */
+        name += 2;
     for (size_t i = 0; name && i < ARRAY_COUNT(calls); i++)
         if (str_eq(name, calls[i]))
             return calls[i];
@@ -94,8 +96,9 @@ static void read_kernel_frame(struct reading *r, const char *name)
                           "filemap_fault", "wait_on_page", "fsync", "writeback");
     r->peer |= HAS_ANY(name, "pipe_read", "pipe_write", "unix_stream", "unix_dgram", "unix_wait",
                        "tcp_recv", "tcp_send", "sk_wait", "skb_wait", "skb_recv", "sock_alloc_send",
-                       "ep_poll", "do_poll", "do_select", "eventfd_", "do_wait", "inet_csk_accept",
-                       "io_cqring_wait", "wait_for_completion", "n_tty_read");
+                       "ep_poll", "do_poll", "do_sys_poll", "poll_schedule", "do_select",
+                       "eventfd_", "do_wait", "inet_csk_accept", "io_cqring_wait",
+                       "wait_for_completion", "n_tty_read");
     r->sleep |= HAS_ANY(name, "nanosleep", "hrtimer_nanosleep");
     if (r->marked)
         return;
@@ -333,11 +336,15 @@ static double sum_weights(const struct parts *p, const struct part *part, unsign
     return sum;
 }
 
-/* How much of the entries belongs to each system call of a side; adds up to 1. */
-static bool find_claims(const struct parts *p, unsigned side, const struct syscall_count *counts,
-                        size_t count, double *claims)
+/* How much of the entries belongs to each system call of a side; the sum is at most 1.  Calls that
+ * no stack names keep their part of it. */
+static double find_claims(const struct parts *p, unsigned side, const struct syscall_count *counts,
+                          size_t count, double *claims)
 {
-    double all = 0;
+    double all = 0, unnamed = 0;
+    for (size_t k = 0; k < count; k++)
+        if (!*counts[k].name)
+            unnamed = counts[k].values[side];
     for (int by_time = 0; by_time < 2 && all <= 0; by_time++)
         for (size_t i = 0; i < p->count; i++) {
             claims[i] = 0;
@@ -351,8 +358,8 @@ static bool find_claims(const struct parts *p, unsigned side, const struct sysca
             all += claims[i];
         }
     for (size_t i = 0; i < p->count && all > 0; i++)
-        claims[i] /= all;
-    return all > 0;
+        claims[i] /= all + unnamed;
+    return all > 0 ? all / (all + unnamed) : 0;
 }
 
 void parts_share_entries(struct parts *p, const struct syscall_count *counts, size_t count)
@@ -363,7 +370,8 @@ void parts_share_entries(struct parts *p, const struct syscall_count *counts, si
         if (entry->kind != PART_ENTRY)
             continue;
         for (unsigned s = 0; s < SIDE_COUNT; s++) {
-            if (!find_claims(p, s, counts, count, claims))
+            double claimed = find_claims(p, s, counts, count, claims);
+            if (claimed <= 0)
                 continue;
             for (size_t run = 0; run < p->run_counts[s]; run++) {
                 for (size_t i = 0; i < p->count; i++) {
@@ -372,7 +380,8 @@ void parts_share_entries(struct parts *p, const struct syscall_count *counts, si
                     p->items[i].weights[s][run] += claims[i] * entry->weights[s][run];
                     p->items[i].samples[s][run] += claims[i] * entry->samples[s][run];
                 }
-                entry->weights[s][run] = entry->samples[s][run] = 0;
+                entry->weights[s][run] *= 1 - claimed;
+                entry->samples[s][run] *= 1 - claimed;
             }
         }
     }

@@ -44,7 +44,8 @@ struct parts {
 void parts_build(struct parts *p, const struct profile_loads *loads, const struct diff *diff);
 void parts_done(struct parts *p);
 
-/* The way into the kernel is shared out to the system calls by how often each was made: counts per
+/* The way into the kernel is shared out to the system calls by how often each was made ("": those
+ * that no stack names, which keep it): counts per
  * side, by name; where none is known, by their time. */
 struct syscall_count {
     char *name;

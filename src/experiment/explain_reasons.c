@@ -281,7 +281,7 @@ static struct attributed add_wholes(const struct attributed *a, const struct att
 
 static void share_entries(struct parts *parts, const struct explain_counts *c)
 {
-    struct syscall_count *calls = memory_zalloc(parts->count + 1, sizeof(*calls));
+    struct syscall_count *calls = memory_zalloc(parts->count + 2, sizeof(*calls));
     size_t count = 0;
     for (size_t i = 0; i < parts->count; i++) {
         if (parts->items[i].kind != PART_SYSCALL)
@@ -292,6 +292,15 @@ static void share_entries(struct parts *parts, const struct explain_counts *c)
         if (isfinite(a) && isfinite(b))
             calls[count++] = (struct syscall_count){parts->items[i].name, {a, b}};
     }
+    /* Very short calls are never seen in a stack: what is left of all calls is theirs. */
+    double rest[SIDE_COUNT];
+    for (unsigned s = 0; s < SIDE_COUNT; s++) {
+        rest[s] = explain_count(c, "raw_syscalls:sys_enter", s);
+        for (size_t k = 0; k < count; k++)
+            rest[s] -= calls[k].values[s];
+        rest[s] = rest[s] > 0 ? rest[s] : 0; /* NAN: not counted */
+    }
+    calls[count++] = (struct syscall_count){"", {rest[SIDE_A], rest[SIDE_B]}};
     parts_share_entries(parts, calls, count);
     free(calls);
 }

@@ -33,9 +33,9 @@ static const char query[] =
     " e.started_at_ns, v.value, (SELECT d.text FROM attachment a JOIN document d ON d.hash = a.hash"
     "  WHERE a.experiment = e.id AND a.kind = 'subject')"
     " FROM run r JOIN experiment e ON e.id = r.experiment JOIN cell c ON c.id = r.cell"
-    " JOIN metric m ON m.name = ? JOIN value v ON v.run = r.id AND v.metric = m.id"
-    " WHERE r.status = 0 AND v.value IS NOT NULL AND (? = '' OR e.name = ?)"
-    " AND instr(c.label, ?) > 0"
+    " JOIN metric m ON m.name = ?1 JOIN value v ON v.run = r.id AND v.metric = m.id"
+    " WHERE r.status = 0 AND v.value IS NOT NULL AND (?2 = '' OR e.name = ?2)"
+    " AND (?3 = '' OR replace(c.label, ?3, '') <> c.label)"
     " ORDER BY e.name, 3, c.label, m.unit, e.started_at_ns, e.id";
 
 enum { ID, NAME, QUICK, CELL, UNIT, BETTER, COMMIT, STARTED, VALUE, SUBJECT };
@@ -99,7 +99,7 @@ static int read_rows(struct histories *h, struct store *store, const struct hist
 {
     struct sql_rows *rows;
     const char *name = o->name ? o->name : "", *cell = o->cell ? o->cell : "";
-    int r = sql_query(store_sql(store), &rows, err, query, "tttt", o->metric, name, name, cell);
+    int r = sql_query(store_sql(store), &rows, err, query, "ttt", o->metric, name, cell);
     if (r < 0)
         return r;
     struct gathering g = {0};

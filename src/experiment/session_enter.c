@@ -237,7 +237,7 @@ uint64_t session_guess_run_ns(struct session *s)
     uint64_t guess = 0;
     struct sql_rows *rows;
     if (sql_query(store_sql(store), &rows, &ignored,
-                  "SELECT avg(wall_ns) FROM run WHERE experiment ="
+                  "SELECT avg(CAST(wall_ns AS DOUBLE PRECISION)) FROM run WHERE experiment ="
                   " (SELECT max(id) FROM experiment WHERE name = ?)",
                   "t", s->spec.name) == 0) {
         if (sql_next(rows, &ignored) > 0 && !sql_is_null(rows, 0))

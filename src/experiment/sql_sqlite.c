@@ -6,12 +6,10 @@
  */
 #include "base/memory.h"
 #include "base/strings.h"
-#include "experiment/sql.h"
+#include "experiment/sql_engine.h"
 
 #include <errno.h>
-#include <math.h>
 #include <sqlite3.h>
-#include <stdarg.h>
 #include <unistd.h>
 
 /* How long a writer waits for another before it gives up. */
@@ -19,22 +17,22 @@
 
 enum { STATEMENTS_MAX = 96 };
 
-struct sql_rows {
-    struct sql *db;
+struct lite_rows {
+    struct sql_rows base;
     sqlite3_stmt *statement;
     const char *text;
     bool busy;
 };
 
-struct sql {
+struct lite {
+    struct sql base;
     sqlite3 *handle;
     char *place;
-    bool is_export;
-    struct sql_rows statements[STATEMENTS_MAX];
+    struct lite_rows statements[STATEMENTS_MAX];
     size_t statement_count;
 };
 
-static int explain(const struct sql *db, int code, struct error *err)
+static int explain(const struct lite *db, int code, struct error *err)
 {
     int extended = sqlite3_extended_errcode(db->handle);
     const char *words = sqlite3_errmsg(db->handle);
@@ -65,48 +63,33 @@ static int explain(const struct sql *db, int code, struct error *err)
     }
 }
 
-int sql_script(struct sql *db, const char *text, struct error *err)
+static struct lite *of(struct sql *db)
 {
+    return (struct lite *)db;
+}
+
+static int script(struct sql *base, const char *text, struct error *err)
+{
+    struct lite *db = of(base);
     int code = sqlite3_exec(db->handle, text, NULL, NULL, NULL);
     return code == SQLITE_OK ? 0 : explain(db, code, err);
 }
 
-static int set_up(struct sql *db, enum sql_mode mode, struct error *err)
+static int set_up(struct lite *db, enum sql_mode mode, struct error *err)
 {
     sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
     sqlite3_extended_result_codes(db->handle, 1);
-    int r = sql_script(db, "PRAGMA foreign_keys = ON; PRAGMA cache_size = -16384", err);
+    int r = script(&db->base, "PRAGMA foreign_keys = ON; PRAGMA cache_size = -16384", err);
     if (r == 0 && mode == SQL_CREATE)
-        r = sql_script(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL", err);
+        r = script(&db->base, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL", err);
     if (r == 0 && mode == SQL_WRITE)
-        r = sql_script(db, "PRAGMA synchronous = FULL", err);
+        r = script(&db->base, "PRAGMA synchronous = FULL", err);
     return r;
 }
 
-int sql_open(struct sql **ret_db, const char *place, enum sql_mode mode, struct error *err)
+static void close_file(struct sql *base)
 {
-    if ((mode == SQL_READ || mode == SQL_WRITE) && access(place, F_OK) < 0)
-        return error_errno(err, -errno, "%s", place);
-    struct sql *db = memory_zalloc(1, sizeof(*db));
-    db->place = memory_strdup(place);
-    db->is_export = mode == SQL_EXPORT;
-    int flags = mode == SQL_READ    ? SQLITE_OPEN_READONLY
-                : mode == SQL_WRITE ? SQLITE_OPEN_READWRITE
-                                    : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    int code = sqlite3_open_v2(place, &db->handle, flags, NULL);
-    int r = code == SQLITE_OK ? set_up(db, mode, err) : explain(db, code, err);
-    if (r < 0) {
-        sql_close(db);
-        return r;
-    }
-    *ret_db = db;
-    return 0;
-}
-
-void sql_close(struct sql *db)
-{
-    if (!db)
-        return;
+    struct lite *db = of(base);
     for (size_t i = 0; i < db->statement_count; i++)
         sqlite3_finalize(db->statements[i].statement);
     sqlite3_close(db->handle);
@@ -114,8 +97,36 @@ void sql_close(struct sql *db)
     free(db);
 }
 
+static int open_file(struct sql **ret_db, const char *place, enum sql_mode mode, struct error *err)
+{
+    if ((mode == SQL_READ || mode == SQL_WRITE) && access(place, F_OK) < 0)
+        return error_errno(err, -errno, "%s", place);
+    struct lite *db = memory_zalloc(1, sizeof(*db));
+    db->base.engine = &sql_sqlite;
+    db->place = memory_strdup(place);
+    int flags = mode == SQL_READ    ? SQLITE_OPEN_READONLY
+                : mode == SQL_WRITE ? SQLITE_OPEN_READWRITE
+                                    : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    int code = sqlite3_open_v2(place, &db->handle, flags, NULL);
+    int r = code == SQLITE_OK ? set_up(db, mode, err) : explain(db, code, err);
+    if (r < 0) {
+        close_file(&db->base);
+        return r;
+    }
+    *ret_db = &db->base;
+    return 0;
+}
+
+/* A file is never disconnected. */
+static int reconnect(struct sql *db, struct error *err)
+{
+    (void)db, (void)err;
+    return 0;
+}
+
 /* The prepared statement of that text, made at its first use. */
-static int prepared(struct sql *db, const char *text, struct sql_rows **ret_rows, struct error *err)
+static int prepared(struct lite *db, const char *text, struct lite_rows **ret_rows,
+                    struct error *err)
 {
     for (size_t i = 0; i < db->statement_count; i++)
         if (db->statements[i].text == text && !db->statements[i].busy) {
@@ -124,175 +135,167 @@ static int prepared(struct sql *db, const char *text, struct sql_rows **ret_rows
         }
     if (db->statement_count == STATEMENTS_MAX)
         return error_set(err, -E2BIG, "%s: too many different statements", db->place);
-    struct sql_rows *rows = &db->statements[db->statement_count];
+    struct lite_rows *rows = &db->statements[db->statement_count];
     int code =
         sqlite3_prepare_v3(db->handle, text, -1, SQLITE_PREPARE_PERSISTENT, &rows->statement, NULL);
     if (code != SQLITE_OK)
         return explain(db, code, err);
-    rows->db = db;
+    rows->base.db = &db->base;
     rows->text = text;
     db->statement_count++;
     *ret_rows = rows;
     return 0;
 }
 
-static void bind(sqlite3_stmt *statement, const char *types, va_list arguments)
+static void bind(sqlite3_stmt *statement, const struct sql_value *values, size_t count)
 {
-    for (int i = 1; types && *types; i++, types++) {
-        switch (*types) {
-        case 'i':
-            sqlite3_bind_int64(statement, i, va_arg(arguments, int64_t));
-            break;
-        case 'd': {
-            double value = va_arg(arguments, double);
-            if (isfinite(value))
-                sqlite3_bind_double(statement, i, value);
-            else
-                sqlite3_bind_null(statement, i);
-            break;
-        }
-        case 't':
-            sqlite3_bind_text(statement, i, va_arg(arguments, const char *), -1, SQLITE_TRANSIENT);
-            break;
-        default: {
-            const void *bytes = va_arg(arguments, const void *);
-            sqlite3_bind_blob64(statement, i, bytes, va_arg(arguments, size_t), SQLITE_TRANSIENT);
-        }
-        }
+    for (size_t k = 0; k < count; k++) {
+        const struct sql_value *v = &values[k];
+        int i = (int)k + 1;
+        if (v->is_null)
+            sqlite3_bind_null(statement, i);
+        else if (v->type == 'i')
+            sqlite3_bind_int64(statement, i, v->number);
+        else if (v->type == 'd')
+            sqlite3_bind_double(statement, i, v->real);
+        else if (v->type == 't')
+            sqlite3_bind_text64(statement, i, v->bytes, v->size, SQLITE_TRANSIENT, SQLITE_UTF8);
+        else
+            sqlite3_bind_blob64(statement, i, v->bytes, v->size, SQLITE_TRANSIENT);
     }
 }
 
-static int run(struct sql *db, struct error *err, const char *text, const char *types,
-               va_list arguments)
+static int query(struct sql *base, struct sql_rows **ret_rows, const char *text,
+                 const struct sql_value *values, size_t count, struct error *err)
 {
-    struct sql_rows *rows;
-    int r = prepared(db, text, &rows, err);
+    struct lite_rows *rows = NULL;
+    int r = prepared(of(base), text, &rows, err);
     if (r < 0)
         return r;
-    bind(rows->statement, types, arguments);
-    int code = sqlite3_step(rows->statement);
-    if (code != SQLITE_DONE && code != SQLITE_ROW)
-        r = explain(db, code, err);
-    sql_rows_done(rows);
-    return r;
-}
-
-int sql_run(struct sql *db, struct error *err, const char *text, const char *types, ...)
-{
-    va_list arguments;
-    va_start(arguments, types);
-    int r = run(db, err, text, types, arguments);
-    va_end(arguments);
-    return r;
-}
-
-int sql_insert(struct sql *db, int64_t *ret_id, struct error *err, const char *text,
-               const char *types, ...)
-{
-    va_list arguments;
-    va_start(arguments, types);
-    int r = run(db, err, text, types, arguments);
-    va_end(arguments);
-    if (r == 0 && ret_id)
-        *ret_id = sqlite3_last_insert_rowid(db->handle);
-    return r;
-}
-
-int64_t sql_changed(const struct sql *db)
-{
-    return sqlite3_changes64(db->handle);
-}
-
-int sql_query(struct sql *db, struct sql_rows **ret_rows, struct error *err, const char *text,
-              const char *types, ...)
-{
-    struct sql_rows *rows;
-    int r = prepared(db, text, &rows, err);
-    if (r < 0)
-        return r;
-    va_list arguments;
-    va_start(arguments, types);
-    bind(rows->statement, types, arguments);
-    va_end(arguments);
+    bind(rows->statement, values, count);
     rows->busy = true;
-    *ret_rows = rows;
+    *ret_rows = &rows->base;
     return 0;
 }
 
-int sql_has_table(struct sql *db, const char *name, bool *ret_there, struct error *err)
+static sqlite3_stmt *statement_of(const struct sql_rows *rows)
 {
-    struct sql_rows *rows;
-    int r = sql_query(db, &rows, err,
-                      "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", "t", name);
-    if (r < 0)
-        return r;
-    r = sql_next(rows, err);
-    sql_rows_done(rows);
-    if (r >= 0)
-        *ret_there = r > 0;
-    return r < 0 ? r : 0;
+    return ((const struct lite_rows *)rows)->statement;
 }
 
-int sql_next(struct sql_rows *rows, struct error *err)
+static int next(struct sql_rows *rows, struct error *err)
 {
-    int code = sqlite3_step(rows->statement);
+    int code = sqlite3_step(statement_of(rows));
     if (code == SQLITE_ROW)
         return 1;
-    return code == SQLITE_DONE ? 0 : explain(rows->db, code, err);
+    return code == SQLITE_DONE ? 0 : explain(of(rows->db), code, err);
 }
 
-void sql_rows_done(struct sql_rows *rows)
+static void rows_done(struct sql_rows *base)
 {
-    if (!rows)
-        return;
+    struct lite_rows *rows = (struct lite_rows *)base;
     sqlite3_reset(rows->statement);
     sqlite3_clear_bindings(rows->statement);
     rows->busy = false;
 }
 
-int64_t sql_i64(const struct sql_rows *rows, int column)
+static int run(struct sql *base, const char *text, const struct sql_value *values, size_t count,
+               struct error *err)
 {
-    return sqlite3_column_int64(rows->statement, column);
+    struct sql_rows *rows;
+    int r = query(base, &rows, text, values, count, err);
+    if (r < 0)
+        return r;
+    r = next(rows, err);
+    rows_done(rows);
+    return r < 0 ? r : 0;
 }
 
-double sql_double(const struct sql_rows *rows, int column)
+static int changed(struct sql *db, int64_t *ret_count, struct error *err)
 {
-    return sql_is_null(rows, column) ? NAN : sqlite3_column_double(rows->statement, column);
+    (void)err;
+    *ret_count = sqlite3_changes64(of(db)->handle);
+    return 0;
 }
 
-const char *sql_text(const struct sql_rows *rows, int column)
+static int has_table(struct sql *db, const char *name, bool *ret_there, struct error *err)
 {
-    const unsigned char *text = sqlite3_column_text(rows->statement, column);
-    return text ? (const char *)text : "";
+    struct sql_rows *rows;
+    struct sql_value value = {.type = 't', .bytes = name, .size = strlen(name)};
+    int r = query(db, &rows, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?",
+                  &value, 1, err);
+    if (r < 0)
+        return r;
+    r = next(rows, err);
+    rows_done(rows);
+    if (r >= 0)
+        *ret_there = r > 0;
+    return r < 0 ? r : 0;
 }
 
-bool sql_is_null(const struct sql_rows *rows, int column)
+static int64_t column_i64(const struct sql_rows *rows, int column)
 {
-    return sqlite3_column_type(rows->statement, column) == SQLITE_NULL;
+    return sqlite3_column_int64(statement_of(rows), column);
 }
 
-const void *sql_bytes(const struct sql_rows *rows, int column, size_t *ret_size)
+static double column_real(const struct sql_rows *rows, int column)
 {
-    const void *bytes = sqlite3_column_blob(rows->statement, column);
-    *ret_size = (size_t)sqlite3_column_bytes(rows->statement, column);
+    return sqlite3_column_double(statement_of(rows), column);
+}
+
+static const char *column_text(const struct sql_rows *rows, int column)
+{
+    return (const char *)sqlite3_column_text(statement_of(rows), column);
+}
+
+static bool column_is_null(const struct sql_rows *rows, int column)
+{
+    return sqlite3_column_type(statement_of(rows), column) == SQLITE_NULL;
+}
+
+static const void *column_bytes(const struct sql_rows *rows, int column, size_t *ret_size)
+{
+    const void *bytes = sqlite3_column_blob(statement_of(rows), column);
+    *ret_size = (size_t)sqlite3_column_bytes(statement_of(rows), column);
     return bytes;
 }
 
-int sql_begin(struct sql *db, struct error *err)
+static int begin(struct sql *db, enum sql_transaction kind, struct error *err)
 {
-    return sql_script(db, "BEGIN IMMEDIATE", err);
+    return script(db, kind == SQL_ONE_VIEW ? "BEGIN" : "BEGIN IMMEDIATE", err);
 }
 
-int sql_commit(struct sql *db, struct error *err)
+static void rollback(struct sql *db)
 {
-    int r = sql_script(db, "COMMIT", err);
+    if (!sqlite3_get_autocommit(of(db)->handle))
+        sqlite3_exec(of(db)->handle, "ROLLBACK", NULL, NULL, NULL);
+}
+
+static int commit(struct sql *db, struct error *err)
+{
+    int r = script(db, "COMMIT", err);
     if (r < 0)
-        sql_rollback(db);
+        rollback(db);
     return r;
 }
 
-void sql_rollback(struct sql *db)
-{
-    if (!sqlite3_get_autocommit(db->handle))
-        sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
-}
+const struct sql_engine sql_sqlite = {
+    .open = open_file,
+    .close = close_file,
+    .reconnect = reconnect,
+    .script = script,
+    .has_table = has_table,
+    .run = run,
+    .changed = changed,
+    .query = query,
+    .next = next,
+    .rows_done = rows_done,
+    .i64 = column_i64,
+    .real = column_real,
+    .text = column_text,
+    .is_null = column_is_null,
+    .bytes = column_bytes,
+    .begin = begin,
+    .commit = commit,
+    .rollback = rollback,
+};

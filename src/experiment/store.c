@@ -33,7 +33,11 @@ int store_open(struct store **ret_store, const char *place, enum sql_mode mode, 
     }
     struct store *store = memory_zalloc(1, sizeof(*store));
     store->sql = sql;
+    store->place = memory_strdup(place);
     *ret_store = store;
+    struct store_delivery ignored; /* what cannot be delivered now stays where it is */
+    if (mode == SQL_CREATE)
+        store_deliver(store, &ignored, NULL);
     return 0;
 }
 
@@ -47,6 +51,9 @@ void store_close(struct store *store)
         free(store->metrics[i].kind);
     }
     free(store->metrics);
+    if (store->has_spool)
+        spool_close(&store->spool);
+    free(store->place);
     sql_close(store->sql);
     free(store);
 }
@@ -89,31 +96,59 @@ static size_t metric_place(const struct store *store, const char *name, const ch
     return low;
 }
 
-static int find_or_make(struct store *store, const char *name, const char *unit,
-                        enum metric_better better, const char *kind, int64_t *ret_id,
-                        struct error *err)
+static int find_metric(struct store *store, const char *name, const char *unit,
+                       enum metric_better better, const char *kind, int64_t *ret_id,
+                       struct error *err)
 {
-    int r = sql_run(store->sql, err,
-                    "INSERT INTO metric (name, unit, better, kind) VALUES (?, ?, ?, ?)"
-                    " ON CONFLICT DO NOTHING",
-                    "ttit", name, unit, (int64_t)better, kind);
-    if (r < 0)
-        return r;
     struct sql_rows *rows;
-    r = sql_query(store->sql, &rows, err,
-                  "SELECT id FROM metric WHERE name = ? AND unit = ? AND better = ? AND kind = ?",
-                  "ttit", name, unit, (int64_t)better, kind);
+    int r = sql_query(store->sql, &rows, err,
+                      "SELECT id FROM metric WHERE name = ? AND unit = ? AND better = ?"
+                      " AND kind = ?",
+                      "ttit", name, unit, (int64_t)better, kind);
     if (r < 0)
         return r;
     r = sql_next(rows, err);
     if (r > 0)
         *ret_id = sql_i64(rows, 0);
     sql_rows_done(rows);
+    return r;
+}
+
+/* Looked for first: an INSERT that finds its row there uses a number up in PostgreSQL. */
+static int find_or_make(struct store *store, const char *name, const char *unit,
+                        enum metric_better better, const char *kind, int64_t *ret_id,
+                        struct error *err)
+{
+    int r = find_metric(store, name, unit, better, kind, ret_id, err);
+    if (r == 0)
+        r = sql_run(store->sql, err,
+                    "INSERT INTO metric (name, unit, better, kind) VALUES (?, ?, ?, ?)"
+                    " ON CONFLICT DO NOTHING",
+                    "ttit", name, unit, (int64_t)better, kind);
+    if (r == 0)
+        r = find_metric(store, name, unit, better, kind, ret_id, err);
     return r > 0 ? 0 : r < 0 ? r : error_set(err, -EIO, "metric %s could not be kept", name);
 }
 
-int store_metric_id(struct store *store, const char *name, const char *unit,
-                    enum metric_better better, const char *kind, int64_t *ret_id, struct error *err)
+/* Keeps an id that belongs at that place of the sorted list. */
+static void remember_metric(struct store *store, size_t place, const char *name, const char *unit,
+                            enum metric_better better, const char *kind, int64_t id)
+{
+    store->metrics = memory_grow(store->metrics, &store->metric_capacity, store->metric_count + 1,
+                                 sizeof(*store->metrics));
+    memmove(&store->metrics[place + 1], &store->metrics[place],
+            (store->metric_count - place) * sizeof(*store->metrics));
+    store->metrics[place] = (struct store_metric){.id = id,
+                                                  .name = memory_strdup(name),
+                                                  .unit = memory_strdup(unit),
+                                                  .better = better,
+                                                  .kind = memory_strdup(kind)};
+    store->metric_count++;
+}
+
+int store_metric_number(struct store *store, const char *name, const char *unit,
+                        enum metric_better better, const char *kind, int64_t *ret_id,
+                        struct error *err)
 {
     bool found;
     size_t place = metric_place(store, name, unit, better, kind, &found);
@@ -125,21 +160,31 @@ int store_metric_id(struct store *store, const char *name, const char *unit,
     int r = find_or_make(store, name, unit, better, kind, &id, err);
     if (r < 0)
         return r;
-    store->metrics = memory_grow(store->metrics, &store->metric_capacity, store->metric_count + 1,
-                                 sizeof(*store->metrics));
-    memmove(&store->metrics[place + 1], &store->metrics[place],
-            (store->metric_count - place) * sizeof(*store->metrics));
-    store->metrics[place] = (struct store_metric){.id = id,
-                                                  .name = memory_strdup(name),
-                                                  .unit = memory_strdup(unit),
-                                                  .better = better,
-                                                  .kind = memory_strdup(kind)};
-    store->metric_count++;
+    remember_metric(store, place, name, unit, better, kind, id);
     *ret_id = id;
     return 0;
 }
 
-int store_add_document(struct store *store, int64_t experiment, const char *kind, const char *text,
+int store_metric_id(struct store *store, const char *name, const char *unit,
+                    enum metric_better better, const char *kind, int64_t *ret_id, struct error *err)
+{
+    if (!store->has_spool) {
+        int r = store_metric_number(store, name, unit, better, kind, ret_id, err);
+        if (!store_lost(store, r))
+            return r;
+        r = store_spool_start(store, err);
+        if (r < 0)
+            return r;
+    }
+    bool found;
+    size_t place = metric_place(store, name, unit, better, kind, &found);
+    if (!found)
+        remember_metric(store, place, name, unit, better, kind, -1 - (int64_t)store->metric_count);
+    *ret_id = store->metrics[place].id;
+    return 0;
+}
+
+int store_document_now(struct store *store, int64_t experiment, const char *kind, const char *text,
                        struct error *err)
 {
     char hash[65];
@@ -153,6 +198,15 @@ int store_add_document(struct store *store, int64_t experiment, const char *kind
                     " ON CONFLICT (experiment, kind) DO UPDATE SET hash = excluded.hash",
                     "itt", experiment, kind, hash);
     return r;
+}
+
+int store_add_document(struct store *store, int64_t experiment, const char *kind, const char *text,
+                       struct error *err)
+{
+    bool own = experiment == store->experiment;
+    int r = own && store->has_spool ? -ENOTCONN
+                                    : store_document_now(store, experiment, kind, text, err);
+    return own && store_lost(store, r) ? store_spool_document(store, kind, text, err) : r;
 }
 
 int store_document(struct store *store, int64_t experiment, const char *kind, char **ret_text,
@@ -174,25 +228,35 @@ int store_document(struct store *store, int64_t experiment, const char *kind, ch
     return r < 0 ? r : 0;
 }
 
-int store_remove(struct store *store, int64_t experiment, struct error *err)
+static int remove_once(struct store *store, int64_t experiment, struct error *err)
 {
-    int r = sql_begin(store->sql, err);
+    int r = sql_begin(store->sql, SQL_WRITING, err);
     if (r < 0)
         return r;
     r = sql_run(store->sql, err, "DELETE FROM run WHERE experiment = ?", "i", experiment);
     if (r == 0)
         r = sql_run(store->sql, err, "DELETE FROM experiment WHERE id = ?", "i", experiment);
-    bool there = r == 0 && sql_changed(store->sql) > 0;
+    int64_t removed = 0;
+    if (r == 0)
+        r = sql_changed(store->sql, &removed, err);
     if (r == 0)
         r = sql_run(store->sql, err,
                     "DELETE FROM document WHERE NOT EXISTS"
                     " (SELECT 1 FROM attachment WHERE attachment.hash = document.hash)",
                     NULL);
-    if (r == 0 && !there)
+    if (r == 0 && !removed)
         r = error_set(err, -ENOENT, "there is no experiment %lld", (long long)experiment);
     if (r < 0) {
         sql_rollback(store->sql);
         return r;
     }
     return sql_commit(store->sql, err);
+}
+
+int store_remove(struct store *store, int64_t experiment, struct error *err)
+{
+    int r = -EAGAIN;
+    for (int tries = 0; r == -EAGAIN && tries < STORE_TRIES; tries++)
+        r = remove_once(store, experiment, err);
+    return r;
 }

@@ -7,7 +7,11 @@
  * written in one transaction when it has ended, so that whatever is killed loses at most the run in
  * flight.  docs/FORMATS.md describes the tables.
  *
- * A store belongs to one thread; any number of processes may use one file.
+ * A store belongs to one thread; any number of processes may use one.
+ *
+ * A store on a server can get out of reach while an experiment runs.  Its runs are then kept in a
+ * local file and delivered later, each once (store_spool.c): the functions that an experiment uses
+ * between store_begin or store_claim and store_finish succeed meanwhile.
  */
 #ifndef ASSAY_EXPERIMENT_STORE_H
 #define ASSAY_EXPERIMENT_STORE_H
@@ -43,7 +47,8 @@ struct store_metric {
     char *kind; /* "time", "counter", "metric" (the program's own), "monitor" */
 };
 
-/* The metric's id, made at its first use. */
+/* The metric's id, made at its first use.  It is good until the next run was added: without a
+ * connection it is provisional. */
 int store_metric_id(struct store *store, const char *name, const char *unit,
                     enum metric_better better, const char *kind, int64_t *ret_id,
                     struct error *err);
@@ -118,6 +123,19 @@ struct store_new_run {
 
 int store_add_run(struct store *store, int64_t experiment, const struct store_new_run *run,
                   struct error *err);
+
+/* How many things wait for the store to be in reach again, and the file they are in. */
+size_t store_waiting(const struct store *store, const char **ret_path);
+/* How many runs had to wait since the store was opened. */
+size_t store_spooled(const struct store *store);
+
+struct store_delivery {
+    size_t files, runs, already; /* already: runs that turned out to be there */
+    size_t busy, failed;         /* files: their writer still runs; not delivered */
+};
+
+/* Delivers what earlier processes could not.  On failure err tells of the last file that failed. */
+int store_deliver(struct store *store, struct store_delivery *ret_tally, struct error *err);
 
 /* Takes an experiment over whose process has ended; -EBUSY when it still runs. */
 int store_claim(struct store *store, int64_t experiment, struct error *err);

@@ -7,6 +7,9 @@
 
 #include <errno.h>
 
+/* When another writer was in the way. */
+enum { COPY_TRIES = 8 };
+
 struct id_pair {
     int64_t from, to;
 };
@@ -68,7 +71,8 @@ static int copy_experiment(struct copier *c, const struct sql_rows *rows, struct
         "INSERT INTO experiment (uuid, name, question, state, selection, baseline, headline,"
         " spec_path, spec_hash, git_commit, seed, started_at_ns, updated_at_ns, ended_at_ns, owner,"
         " cell_count, run_count, failed_count, disturbed_count)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), '', ?, ?, ?, ?)",
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), '', ?, ?, ?, ?)"
+        " RETURNING id",
         "ttttttttttiiiiiiii", sql_text(rows, 0), sql_text(rows, 1), sql_text(rows, 2),
         str_eq(state, "running") ? "stopped" : state, sql_text(rows, 4), sql_text(rows, 5),
         sql_text(rows, 6), sql_text(rows, 7), sql_text(rows, 8), sql_text(rows, 9),
@@ -92,7 +96,7 @@ static int copy_cell(struct copier *c, const struct sql_rows *rows, struct error
     int64_t id = 0;
     int r = sql_insert(c->to, &id, err,
                        "INSERT INTO cell (experiment, ordinal, label, command, build_id)"
-                       " VALUES (?, ?, ?, ?, ?)",
+                       " VALUES (?, ?, ?, ?, ?) RETURNING id",
                        "iittt", c->new_id, sql_i64(rows, 1), sql_text(rows, 2), sql_text(rows, 3),
                        sql_is_null(rows, 4) ? NULL : sql_text(rows, 4));
     if (r == 0)
@@ -124,7 +128,7 @@ static int copy_run(struct copier *c, const struct sql_rows *rows, struct error 
     int r = sql_insert(c->to, &id, err,
                        "INSERT INTO run (experiment, cell, round, attempt, position, started_at_ns,"
                        " wall_ns, status, disturbed, layout, output, ticks)"
-                       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
                        "iiiiiiiiittb", c->new_id, mapped(&c->cells, sql_i64(rows, 1)),
                        sql_i64(rows, 2), sql_i64(rows, 3), sql_i64(rows, 4), sql_i64(rows, 5),
                        sql_i64(rows, 6), sql_i64(rows, 7), sql_i64(rows, 8), sql_text(rows, 9),
@@ -179,11 +183,6 @@ static const struct {
     {"SELECT l.cell, l.ordinal, l.value FROM cell c JOIN level l ON l.cell = c.id"
      " WHERE c.experiment = ?",
      copy_level},
-    {"SELECT id, name, unit, better, kind FROM metric WHERE id IN"
-     " (SELECT v.metric FROM run r JOIN value v ON v.run = r.id WHERE r.experiment = ?1"
-     "  UNION SELECT s.metric FROM run r JOIN series s ON s.run = r.id WHERE r.experiment = ?1)"
-     " ORDER BY id",
-     copy_metric},
     {"SELECT id, cell, round, attempt, position, started_at_ns, wall_ns, status, disturbed, layout,"
      " output, ticks FROM run WHERE experiment = ? ORDER BY id",
      copy_run},
@@ -197,6 +196,12 @@ static const struct {
      " WHERE r.experiment = ?",
      copy_disturbance},
 };
+
+static const char metrics_query[] =
+    "SELECT id, name, unit, better, kind FROM metric WHERE id IN"
+    " (SELECT v.metric FROM run r JOIN value v ON v.run = r.id WHERE r.experiment = ?1"
+    "  UNION SELECT s.metric FROM run r JOIN series s ON s.run = r.id WHERE r.experiment = ?1)"
+    " ORDER BY id";
 
 /* What the target has of that uuid: its id, 0 for nothing. */
 static int find_twin(struct copier *c, const char *uuid, int64_t *ret_id, uint64_t *ret_runs,
@@ -227,10 +232,13 @@ static int copy_all(struct copier *c, int64_t twin, struct error *err)
 /* One consistent view of the source, although others may write to it meanwhile. */
 static int copy_in_transactions(struct copier *c, int64_t twin, struct error *err)
 {
-    int r = sql_script(c->from, "BEGIN", err);
+    int r = sql_begin(c->from, SQL_ONE_VIEW, err);
     if (r < 0)
         return r;
-    r = sql_begin(c->to, err);
+    /* Before the transaction: others who use the same metrics need not wait for its end. */
+    r = each_row(c, metrics_query, copy_metric, err);
+    if (r == 0)
+        r = sql_begin(c->to, SQL_WRITING, err);
     if (r == 0) {
         r = copy_all(c, twin, err);
         if (r == 0)
@@ -263,7 +271,11 @@ int store_copy(struct store *from, struct store *to, int64_t experiment, int64_t
         *ret_outcome = COPY_ALREADY_THERE;
         return 0;
     }
-    r = copy_in_transactions(&c, twin, err);
+    r = -EAGAIN;
+    for (int tries = 0; r == -EAGAIN && tries < COPY_TRIES; tries++) {
+        c.cells.count = c.runs.count = c.metrics.count = 0;
+        r = copy_in_transactions(&c, twin, err);
+    }
     free(c.cells.pairs);
     free(c.runs.pairs);
     free(c.metrics.pairs);

@@ -55,17 +55,11 @@ void store_list_done(struct store_list *list)
     *list = (struct store_list){0};
 }
 
-/* LIKE's own characters in a prefix mean themselves. */
-static char *prefix_pattern(const char *prefix)
+/* What begins with the prefix stands, in the order of bytes, from the prefix up to this: an index
+ * finds it in both databases, which LIKE does not promise. */
+static char *prefix_end(const char *prefix)
 {
-    struct strbuf pattern = {0};
-    for (const char *c = prefix; *c; c++) {
-        if (strchr("%_\\", *c))
-            strbuf_putc(&pattern, '\\');
-        strbuf_putc(&pattern, *c);
-    }
-    strbuf_putc(&pattern, '%');
-    return pattern.data;
+    return memory_printf("%s\U0010ffff", prefix);
 }
 
 static int query_list(struct store *store, const struct store_filter *f, struct sql_rows **ret_rows,
@@ -86,11 +80,12 @@ static int query_list(struct store *store, const struct store_filter *f, struct 
                          " FROM experiment WHERE name = ? ORDER BY id DESC LIMIT ?",
                          "ti", f->name, most);
     if (f->git) {
-        CLEANUP(memory_freep) char *pattern = prefix_pattern(f->git);
+        CLEANUP(memory_freep) char *end = prefix_end(f->git);
         return sql_query(store->sql, ret_rows, err,
-                         "SELECT " COLUMNS " FROM experiment WHERE git_commit LIKE ? ESCAPE '\\'"
+                         "SELECT " COLUMNS
+                         " FROM experiment WHERE git_commit >= ? AND git_commit < ?"
                          " ORDER BY id DESC LIMIT ?",
-                         "ti", pattern, most);
+                         "tti", f->git, end, most);
     }
     return sql_query(store->sql, ret_rows, err,
                      "SELECT " COLUMNS " FROM experiment ORDER BY id DESC LIMIT ?", "i", most);
@@ -144,11 +139,11 @@ static int newest(struct store *store, const struct store_filter *filter, int64_
 
 static int find_by_uuid(struct store *store, const char *word, int64_t *ret_id, struct error *err)
 {
-    CLEANUP(memory_freep) char *pattern = prefix_pattern(word);
+    CLEANUP(memory_freep) char *end = prefix_end(word);
     struct sql_rows *rows;
-    int r =
-        sql_query(store->sql, &rows, err,
-                  "SELECT id FROM experiment WHERE uuid LIKE ? ESCAPE '\\' LIMIT 2", "t", pattern);
+    int r = sql_query(store->sql, &rows, err,
+                      "SELECT id FROM experiment WHERE uuid >= ? AND uuid < ? LIMIT 2", "tt", word,
+                      end);
     if (r < 0)
         return r;
     r = sql_next(rows, err);

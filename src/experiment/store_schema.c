@@ -163,7 +163,7 @@ int store_migrate(struct sql *sql, bool may_write, struct error *err)
                          version ? "the store has an older schema; 'assay db upgrade' brings it "
                                    "up to date"
                                  : "this database is not an assay store");
-    r = sql_begin(sql, err);
+    r = sql_begin(sql, SQL_ALONE, err);
     if (r < 0)
         return r;
     r = upgrade(sql, err);

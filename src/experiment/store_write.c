@@ -24,12 +24,9 @@ static int make_uuid(char text[static 37], struct error *err)
 }
 
 static int insert_experiment(struct store *store, const struct store_new *new, int64_t *ret_id,
-                             struct error *err)
+                             const char *uuid, struct error *err)
 {
-    char uuid[37], hash[65], owner[256];
-    int r = make_uuid(uuid, err);
-    if (r < 0)
-        return r;
+    char hash[65], owner[256];
     store_hash(new->spec_text, hash);
     store_owner_self(owner, sizeof(owner));
     int64_t now = (int64_t)clock_read_ns(CLOCK_REALTIME);
@@ -37,7 +34,8 @@ static int insert_experiment(struct store *store, const struct store_new *new, i
                       "INSERT INTO experiment (uuid, name, question, state, selection, baseline,"
                       " headline, spec_path, spec_hash, git_commit, seed, started_at_ns,"
                       " updated_at_ns, owner, cell_count, run_count, failed_count, disturbed_count)"
-                      " VALUES (?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0)",
+                      " VALUES (?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0)"
+                      " RETURNING id",
                       "tttttttttiiiti", uuid, new->name, new->question, new->selection,
                       new->baseline, new->headline, new->spec_path, hash, new->git_commit,
                       (int64_t) new->seed, now, now, owner, (int64_t) new->cell_count);
@@ -55,7 +53,7 @@ static int insert_cells(struct store *store, int64_t experiment, const struct st
         const struct store_new_cell *cell = &new->cells[c];
         r = sql_insert(store->sql, &ret_cells[c], err,
                        "INSERT INTO cell (experiment, ordinal, label, command, build_id)"
-                       " VALUES (?, ?, ?, ?, ?)",
+                       " VALUES (?, ?, ?, ?, ?) RETURNING id",
                        "iittt", experiment, (int64_t)c, cell->label, cell->command, cell->build_id);
         for (size_t f = 0; r == 0 && f < new->factor_count; f++)
             r = sql_run(store->sql, err,
@@ -65,22 +63,22 @@ static int insert_cells(struct store *store, int64_t experiment, const struct st
     return r;
 }
 
-int store_begin(struct store *store, const struct store_new *new, int64_t *ret_id,
-                int64_t *ret_cells, struct error *err)
+static int begin_once(struct store *store, const struct store_new *new, const char *uuid,
+                      int64_t *ret_id, int64_t *ret_cells, struct error *err)
 {
-    int r = sql_begin(store->sql, err);
+    int r = sql_begin(store->sql, SQL_WRITING, err);
     if (r < 0)
         return r;
     int64_t id = 0;
-    r = insert_experiment(store, new, &id, err);
+    r = insert_experiment(store, new, &id, uuid, err);
     if (r == 0)
-        r = store_add_document(store, id, "spec", new->spec_text, err);
+        r = store_document_now(store, id, "spec", new->spec_text, err);
     if (r == 0)
-        r = store_add_document(store, id, "environment", new->environment, err);
+        r = store_document_now(store, id, "environment", new->environment, err);
     if (r == 0)
-        r = store_add_document(store, id, "machine", new->machine, err);
+        r = store_document_now(store, id, "machine", new->machine, err);
     if (r == 0 && new->subject &&*new->subject)
-        r = store_add_document(store, id, "subject", new->subject, err);
+        r = store_document_now(store, id, "subject", new->subject, err);
     if (r == 0)
         r = insert_cells(store, id, new, ret_cells, err);
     if (r < 0) {
@@ -90,6 +88,23 @@ int store_begin(struct store *store, const struct store_new *new, int64_t *ret_i
     r = sql_commit(store->sql, err);
     if (r == 0)
         *ret_id = id;
+    return r;
+}
+
+int store_begin(struct store *store, const struct store_new *new, int64_t *ret_id,
+                int64_t *ret_cells, struct error *err)
+{
+    char uuid[37];
+    int r = make_uuid(uuid, err);
+    if (r < 0)
+        return r;
+    r = -EAGAIN;
+    for (int tries = 0; r == -EAGAIN && tries < STORE_TRIES; tries++)
+        r = begin_once(store, new, uuid, ret_id, ret_cells, err);
+    if (r == 0) {
+        store->experiment = *ret_id;
+        memcpy(store->uuid, uuid, sizeof(uuid));
+    }
     return r;
 }
 
@@ -129,7 +144,7 @@ static int insert_run(struct store *store, int64_t experiment, const struct stor
                        "INSERT INTO run (experiment, cell, round, attempt, position, started_at_ns,"
                        " wall_ns, status, disturbed, layout, output, ticks)"
                        " VALUES (?, ?, ?, (SELECT count(*) FROM run WHERE cell = ? AND round = ?),"
-                       " ?, ?, ?, ?, ?, ?, ?, ?)",
+                       " ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
                        "iiiiiiiiiittb", experiment, run->cell, (int64_t)run->round, run->cell,
                        (int64_t)run->round, (int64_t)run->position, (int64_t)run->started_at_ns,
                        (int64_t)run->wall_ns, (int64_t)run->status, disturbed,
@@ -147,13 +162,31 @@ static int insert_run(struct store *store, int64_t experiment, const struct stor
     return r;
 }
 
-int store_add_run(struct store *store, int64_t experiment, const struct store_new_run *run,
-                  struct error *err)
+/* Whether a run of that cell and round that started at that nanosecond is there. */
+static int has_run(struct store *store, const struct store_new_run *run, struct error *err)
 {
-    int r = sql_begin(store->sql, err);
+    struct sql_rows *rows;
+    int r = sql_query(store->sql, &rows, err,
+                      "SELECT id FROM run WHERE cell = ? AND round = ? AND started_at_ns = ?",
+                      "iii", run->cell, (int64_t)run->round, (int64_t)run->started_at_ns);
     if (r < 0)
         return r;
-    r = insert_run(store, experiment, run, err);
+    r = sql_next(rows, err);
+    sql_rows_done(rows);
+    return r;
+}
+
+/* once: not when it is there already. */
+static int add_run(struct store *store, int64_t experiment, const struct store_new_run *run,
+                   bool once, bool *ret_added, struct error *err)
+{
+    int r = sql_begin(store->sql, SQL_WRITING, err);
+    if (r < 0)
+        return r;
+    r = once ? has_run(store, run, err) : 0;
+    *ret_added = r == 0;
+    if (r == 0)
+        r = insert_run(store, experiment, run, err);
     if (r < 0) {
         sql_rollback(store->sql);
         return error_wrap(err, r, "keeping a run");
@@ -161,14 +194,37 @@ int store_add_run(struct store *store, int64_t experiment, const struct store_ne
     return sql_commit(store->sql, err);
 }
 
+int store_add_run_once(struct store *store, int64_t experiment, const struct store_new_run *run,
+                       bool *ret_added, struct error *err)
+{
+    return add_run(store, experiment, run, true, ret_added, err);
+}
+
+int store_add_run(struct store *store, int64_t experiment, const struct store_new_run *run,
+                  struct error *err)
+{
+    bool added;
+    bool own = experiment == store->experiment;
+    int r = -ENOTCONN;
+    if (!own || !store->has_spool)
+        r = add_run(store, experiment, run, false, &added, err);
+    return own && store_lost(store, r) ? store_spool_run(store, run, err) : r;
+}
+
 static int take_over(struct store *store, int64_t experiment, struct error *err)
 {
     struct sql_rows *rows;
+    char before[256] = "", uuid[37] = "";
     int r = sql_query(store->sql, &rows, err,
-                      "SELECT owner, updated_at_ns FROM experiment WHERE id = ?", "i", experiment);
+                      "SELECT owner, updated_at_ns, uuid FROM experiment WHERE id = ?", "i",
+                      experiment);
     if (r < 0)
         return r;
     r = sql_next(rows, err);
+    if (r > 0) {
+        snprintf(before, sizeof(before), "%s", sql_text(rows, 0));
+        snprintf(uuid, sizeof(uuid), "%s", sql_text(rows, 2));
+    }
     if (r == 0)
         r = error_set(err, -ENOENT, "there is no experiment %lld", (long long)experiment);
     else if (r > 0)
@@ -181,15 +237,27 @@ static int take_over(struct store *store, int64_t experiment, struct error *err)
         return r;
     char owner[256];
     store_owner_self(owner, sizeof(owner));
-    return sql_run(store->sql, err,
-                   "UPDATE experiment SET owner = ?, state = 'running', updated_at_ns = ?,"
-                   " ended_at_ns = NULL WHERE id = ?",
-                   "tii", owner, (int64_t)clock_read_ns(CLOCK_REALTIME), experiment);
+    /* The old owner is named, because another process may have been quicker. */
+    r = sql_run(store->sql, err,
+                "UPDATE experiment SET owner = ?, state = 'running', updated_at_ns = ?,"
+                " ended_at_ns = NULL WHERE id = ? AND owner = ?",
+                "tiit", owner, (int64_t)clock_read_ns(CLOCK_REALTIME), experiment, before);
+    int64_t changed = 0;
+    if (r == 0)
+        r = sql_changed(store->sql, &changed, err);
+    if (r == 0 && !changed)
+        r = error_set(err, -EBUSY, "experiment %lld has just been taken up by another process",
+                      (long long)experiment);
+    if (r == 0) {
+        store->experiment = experiment;
+        memcpy(store->uuid, uuid, sizeof(uuid));
+    }
+    return r;
 }
 
 int store_claim(struct store *store, int64_t experiment, struct error *err)
 {
-    int r = sql_begin(store->sql, err);
+    int r = sql_begin(store->sql, SQL_WRITING, err);
     if (r < 0)
         return r;
     r = take_over(store, experiment, err);
@@ -202,9 +270,13 @@ int store_claim(struct store *store, int64_t experiment, struct error *err)
 
 int store_finish(struct store *store, int64_t experiment, const char *state, struct error *err)
 {
+    bool own = experiment == store->experiment;
     int64_t now = (int64_t)clock_read_ns(CLOCK_REALTIME);
-    return sql_run(store->sql, err,
-                   "UPDATE experiment SET state = ?, owner = '', updated_at_ns = ?,"
-                   " ended_at_ns = ? WHERE id = ?",
-                   "tiii", state, now, now, experiment);
+    int r = -ENOTCONN;
+    if (!own || !store->has_spool)
+        r = sql_run(store->sql, err,
+                    "UPDATE experiment SET state = ?, owner = '', updated_at_ns = ?,"
+                    " ended_at_ns = ? WHERE id = ?",
+                    "tiii", state, now, now, experiment);
+    return own && store_lost(store, r) ? store_spool_finish(store, state, err) : r;
 }

@@ -49,8 +49,16 @@ static bool put_allocator(const char *name, size_t length, struct strbuf *out)
     static const struct {
         const char *from, *to;
     } operators[] = {
-        {"tc_new", "_Znwm"},          {"tc_newarray", "_Znam"},       {"tc_delete", "_ZdlPv"},
-        {"tc_deletearray", "_ZdaPv"}, {"tc_delete_sized", "_ZdlPvm"}, {"mi_new", "_Znwm"}};
+        {"tc_new", "_Znwm"},
+        {"tc_newarray", "_Znam"},
+        {"mi_new", "_Znwm"},
+        /* One code with tc_free, under whichever of its names the symbol table gives. */
+        {"tc_delete", "free"},
+        {"tc_deletearray", "free"},
+        {"tc_delete_nothrow", "free"},
+        {"tc_deletearray_nothrow", "free"},
+        {"tc_delete_sized", "free"},
+        {"tc_deletearray_sized", "free"}};
     for (size_t i = 0; i < ARRAY_COUNT(operators); i++)
         if (word_in(name, length, &operators[i].from, 1)) {
             strbuf_puts(out, operators[i].to);

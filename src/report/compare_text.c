@@ -70,7 +70,7 @@ static void put_sure(struct strbuf *out, const struct compare_row *row)
     if (row->comparison.too_few)
         strbuf_puts(out, "too few");
     else if (isnan(row->p_adjusted))
-        strbuf_puts(out, row->tested ? "-" : "same");
+        strbuf_puts(out, row->tested ? "-" : row->is_negligible ? "untested" : "same");
     else if (row->p_adjusted < 0.001)
         strbuf_puts(out, "p<0.001");
     else

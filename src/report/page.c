@@ -204,21 +204,21 @@ static void make_compare_rows(struct page *page)
     for (size_t i = 0; i < c->row_count; i++) {
         const struct compare_row *from = &c->rows[i];
         const struct compare_pair *pair = &c->pairs[from->pair];
-        struct page_row row = {
-            .metric = dataset_metric(page->view, from->name),
-            .cell = view_cell(page, 1, pair->new_cell),
-            .base_cell = pair->base_cell,
-            .label = pair->label[0] ? pair->label : "everything",
-            .headline = from->headline,
-            .changed = from->changed,
-            .is_noise = !from->headline &&
-                        (!from->changed || from->folded_into != COMPARE_NONE || from->is_detail),
-            .base = from->base,
-            .new = from->new,
-            .comparison = from->comparison,
-            .verdict = from->verdict,
-            .p_adjusted = from->p_adjusted,
-            .compared = true};
+        struct page_row row = {.metric = dataset_metric(page->view, from->name),
+                               .cell = view_cell(page, 1, pair->new_cell),
+                               .base_cell = pair->base_cell,
+                               .label = pair->label[0] ? pair->label : "everything",
+                               .headline = from->headline,
+                               .changed = from->changed,
+                               .is_noise = !from->headline &&
+                                           (!from->changed || from->folded_into != COMPARE_NONE ||
+                                            from->is_detail || from->is_negligible),
+                               .base = from->base,
+                               .new = from->new,
+                               .comparison = from->comparison,
+                               .verdict = from->verdict,
+                               .p_adjusted = from->p_adjusted,
+                               .compared = true};
         if (row.metric == DATASET_NONE ||
             !page_median(page->view, row.metric, row.cell, &row.interval))
             continue;

@@ -102,10 +102,11 @@ static void put_experiment_row(struct strbuf *out, const struct sql_rows *rows)
     strbuf_printf(out, "\">history<span class=\"sr\"> of %lld</span></a></td></tr>\n", id);
 }
 
-/* instr() takes the text as it is: nothing in it means anything special. */
-#define MATCHES                                                           \
-    " FROM experiment WHERE ?1 = '' OR instr(lower(name), lower(?1)) > 0" \
-    " OR instr(lower(question), lower(?1)) > 0 OR instr(git_commit, ?1) = 1"
+/* replace() takes the text as it is: nothing in it means anything special. */
+#define MATCHES                                                                            \
+    " FROM experiment WHERE ?1 = '' OR replace(lower(name), lower(?1), '') <> lower(name)" \
+    " OR replace(lower(question), lower(?1), '') <> lower(question)"                       \
+    " OR substr(git_commit, 1, length(?1)) = ?1"
 
 static int list_page(struct store *store, const struct serve_request *q, struct strbuf *out)
 {

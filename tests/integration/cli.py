@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The command line itself: help, versions, wrong verbs, completion scripts."""
+import os
+import pathlib
 import shutil
 import subprocess
 
@@ -56,6 +58,55 @@ def zsh_accepts_the_completion_script():
     script = assay("completion", "zsh", check=0).stdout
     result = subprocess.run(["zsh", "-n"], input=script, text=True, capture_output=True)
     equal((result.returncode, result.stderr), (0, ""))
+
+
+def workload(name):
+    return str(pathlib.Path(os.environ["BUILD"]) / "workloads" / name / f"assay-{name}")
+
+
+def completed(name, *words):
+    """What bash offers for the last of the words."""
+    script = subprocess.run([workload(name), "--completion", "bash"], text=True, capture_output=True,
+                            check=True).stdout
+    line = " ".join(f"'{word}'" for word in (f"assay-{name}", *words))
+    check = (script + f"\nPATH={pathlib.Path(workload(name)).parent}:$PATH\nCOMP_WORDS=({line}); "
+             f'COMP_CWORD={len(words)}; _assay_{name}; printf "%s\\n" "${{COMPREPLY[@]}}"\n')
+    result = subprocess.run(["bash", "-c", check], text=True, capture_output=True)
+    equal(result.stderr, "")
+    return result.stdout.split()
+
+
+@test
+def workloads_complete_in_bash():
+    equal(completed("scale", "--overs"), ["--oversubscribe"])
+    equal(completed("scale", "-t", "2", "page_"), ["page_fault1", "page_fault2", "page_fault3"])
+    equal(completed("scale", "--completion", "z"), ["zsh"])
+    equal(completed("move", "--variant", "batch-sendm"), ["batch-sendmsg"])
+    equal("mpmc" in completed("queue", "--queue", ""), True)
+    equal(completed("queue", "--reclaim", "h"), ["hazard"])
+    equal(completed("vr", "si"), ["sim"])
+    equal("--json" in completed("vr", "sim", "--j"), True)
+
+
+@test
+def workloads_complete_in_zsh():
+    if not shutil.which("zsh"):
+        skip("zsh is not installed")
+    for name in ("move", "queue", "scale", "vr"):
+        script = subprocess.run([workload(name), "--completion", "zsh"], text=True,
+                                capture_output=True, check=True).stdout
+        contains(script, f"#compdef assay-{name}\n")
+        result = subprocess.run(["zsh", "-n"], input=script, text=True, capture_output=True)
+        equal((result.returncode, result.stderr), (0, ""))
+
+
+@test
+def workloads_refuse_other_shells():
+    for name in ("move", "queue", "scale", "vr"):
+        result = subprocess.run([workload(name), "--completion", "fish"], text=True,
+                                capture_output=True)
+        equal(result.returncode, 2)
+        contains(result.stderr, "name bash or zsh")
 
 
 def verbs():

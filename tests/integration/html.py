@@ -120,6 +120,27 @@ def profiles_are_kept_with_their_stacks():
 
 
 @test
+def readings_and_history_are_kept():
+    history()
+    assay("html", "-o", "time.html", check=0)
+    data = data_of("time.html")
+    (line,) = data["histories"]
+    equal(len(line["medians"]), 12, "experiments")
+    for name in ("medians", "lows", "highs", "commits", "experiments"):
+        equal(len(line[name]), 12, name)
+    names = [m["name"] for m in data["monitors"]]
+    contains(" ".join(names), "mpstat")
+    for monitor in data["monitors"]:
+        for trace in monitor["traces"]:
+            equal(len(trace["seconds"]), len(trace["values"]), monitor["name"])
+            equal(trace["seconds"], sorted(trace["seconds"]), "times")
+    assay("html", "time.html", "-o", "again.html", check=0)
+    again = data_of("again.html")
+    equal((again["monitors"], again["histories"]), (data["monitors"], data["histories"]), "read back")
+    contains(pathlib.Path("again.html").read_text(), "changed: ×1.")
+
+
+@test
 def hostile_names_are_text():
     experiment(("base", EVIL, "a\x1b[31mb"))
     assay("html", "-o", "evil.html", check=0)

@@ -71,6 +71,27 @@ def between(value, low, high, what="value"):
         raise AssertionError(f"{what} is {value}, not in [{low}, {high}]")
 
 
+def needs_file_store(why):
+    """Skips a test that looks into a store's file when the stores are in PostgreSQL."""
+    if os.environ.get("ASSAY_TEST_PG"):
+        skip("on PostgreSQL: " + why)
+
+
+def store_place():
+    """The store that assay uses when no option names one."""
+    return os.environ.get("ASSAY_DB", "assay.db")
+
+
+def use_schema(name):
+    """With ASSAY_TEST_PG, the address of a database, each test's store is a schema of its own
+    there (tests/lab/store.py); else it is assay.db in the test's folder."""
+    address = os.environ.get("ASSAY_TEST_PG")
+    if address:
+        subprocess.run(["psql", "-X", "-q", "-c", f'CREATE SCHEMA "{name}"', address], check=True,
+                       stdin=subprocess.DEVNULL)
+        os.environ["ASSAY_DB"] = f"{address}?options=-csearch_path%3D{name}"
+
+
 def main():
     wanted = sys.argv[1:]
     failed = number = 0
@@ -83,6 +104,7 @@ def main():
             before = os.getcwd()
             os.chdir(folder)
             try:
+                use_schema(name)
                 function()
                 print(f"ok {number} {name}", flush=True)
             except Skip as reason:

@@ -64,6 +64,52 @@ def experiment(variants=("base", "fast"), seed="1"):
         shutil.copy("assay.db", kept)
 
 
+# Long enough for monitors to read something; its rate is what the file says.
+DRIFT = """#!/bin/sh
+sleep 0.2
+echo "assay.metric rate $(cat level).$1 x/s" > /proc/self/fd/$ASSAY_METRICS_FD
+"""
+
+DRIFT_SPEC = """name: drift
+question: did it become faster?
+command: ['./drift', '{round}']
+metrics: {rate: {unit: x/s, better: higher, headline: true}}
+monitors: {interval: 20ms, list: [mpstat, vmstat]}
+rounds: 3
+warmup: 0
+"""
+
+
+def history():
+    """Twelve experiments of one name; from the seventh on the rate is half as much again."""
+    pathlib.Path("drift").write_text(DRIFT)
+    os.chmod("drift", 0o755)
+    pathlib.Path("drift.yaml").write_text(DRIFT_SPEC)
+    for number in range(12):
+        pathlib.Path("level").write_text(str((100 if number < 6 else 150) + number % 3))
+        assay("run", "drift.yaml", "--fresh", "-q", check=0, timeout=300)
+
+
+def explanation():
+    """e.json, as assay explain --json writes it, with hostile names."""
+    cost = {"a": 1, "b": 4, "change": 3, "half_width": 0.8, "resolution": 0.1, "share": 0.72,
+            "below_resolution": False, "significant": True}
+    reasons = [{"kind": "function", "name": EVIL, "cost": cost, "evidence": "called by copy_again\nx",
+                "words": EVIL + " +3.1 ±0.8 ns/op, 72 % of the +4.3 ns/op"},
+               {"kind": "system call", "name": "system call read", "evidence": "",
+                "cost": dict(cost, significant=False), "words": "system call read +0.1 ±0.8 ns/op"}]
+    comparison = {"words": "1.4× slower [1.3, 1.5]"}
+    one = {"base": "./old", "new": "./new", "cell": "", "unit": "ns", "per": "op",
+           "measured": {"moved": True, "paired": True, "wall": comparison, "cpu": comparison,
+                        "new_cpu_ns": [1, 2, 3]},
+           "profiled": True, "words": "CPU time and own waits per op: 4.2 → 8.5, +4.3 ±0.1 ns/op",
+           "unattributed_words": "+0.1 ns/op, 2 %", "whole": cost, "reasons": reasons,
+           "counts": [{"event": "page-faults", "base": 1, "new": 5, "changed": True, "simulated": False}],
+           "simulator": None, "notes": "a note"}
+    pathlib.Path("e.json").write_text(json.dumps({"format": "assay-explain-1", "seed": 1,
+                                                  "explanations": [one]}))
+
+
 def recordings():
     """old.data and new.data of two programs that differ; the second has a symbol named EVIL."""
     source = pathlib.Path("burn.c")
@@ -101,6 +147,11 @@ def all_pages():
     recordings()
     assay("html", "old.data", "new.data", "-o", "profiles.html", check=0, timeout=300)
     assay("html", "2", "new.data", "-o", "evil.html", check=0, timeout=300)
+    explanation()
+    assay("html", "e.json", "old.data", "new.data", "-o", "why.html", check=0, timeout=300)
+    history()
+    assay("html", "-o", "time.html", check=0)
+    assay("html", "time.html", "-o", "time-again.html", check=0)
 
 
-__all__ = ["EVIL", "experiment", "recordings", "all_pages", "ROOT", "target"]
+__all__ = ["EVIL", "experiment", "recordings", "history", "explanation", "all_pages", "ROOT", "target"]

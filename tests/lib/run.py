@@ -41,7 +41,7 @@ def load(entry, only):
 
 
 def measures(job):
-    return any(suite.split(":")[-1] in ("integration", "sanitize", "vm") for suite in job[2]["suite"])
+    return any(suite.split(":")[-1] in ("integration", "sanitize", "vm", "lab") for suite in job[2]["suite"])
 
 
 def run(job):

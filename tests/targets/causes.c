@@ -6,9 +6,9 @@
  *   causes wakes N     a thread waits in eventfd_read exactly N times, each until it is woken
  *   causes locks N     a thread finds the lock of a file taken exactly N times, when it writes
  *
- * The last two report how long at least and at most these waits took, `low` and `high` in ms, by the
- * clock that the kernel's records have, too.  What is to happen is awaited, never timed: a thread
- * waits when /proc says so.  Exit code 77: this machine does not allow it.
+ * The last two report how long at least and at most these waits took, `low` and `high` in ms, by
+ * the clock that the kernel's records have, too.  What is to happen is awaited, never timed: a
+ * thread waits when /proc says so.  Exit code 77: this machine does not allow it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -67,7 +67,8 @@ static void await_state(char state, long *switches)
             close(fd);
         if (got > 0) {
             text[got] = '\0';
-            const char *s = strstr(text, "\nState:"), *v = strstr(text, "\nvoluntary_ctxt_switches:");
+            const char *s = strstr(text, "\nState:"),
+                       *v = strstr(text, "\nvoluntary_ctxt_switches:");
             if (!s || !v || sscanf(s, "\nState: %c", &found) != 1 ||
                 sscanf(v, "\nvoluntary_ctxt_switches: %ld", &count) != 1)
                 give_up(path);
@@ -173,8 +174,7 @@ static void locks(long count)
         uint64_t from_ns = now_ns();
         pause_ns(HOLD_NS);
         low_ns += now_ns() - from_ns;
-        struct uffdio_copy copy = {
-            .dst = (uintptr_t)page, .src = (uintptr_t)content, .len = size};
+        struct uffdio_copy copy = {.dst = (uintptr_t)page, .src = (uintptr_t)content, .len = size};
         if (ioctl(fault_fd, UFFDIO_COPY, &copy) < 0)
             abort();
         pthread_join(holder, NULL);

@@ -4,7 +4,8 @@
 import { equal, main, ok, open, test, until, violations } from './browser.mjs';
 
 const PAGES = process.env.PAGES;
-const FILES = ['run.html', 'within.html', 'two.html', 'profiles.html', 'evil.html'];
+const FILES = ['run.html', 'within.html', 'two.html', 'profiles.html', 'evil.html',
+  'why.html', 'time.html'];
 const url = (name) => `file://${PAGES}/${name}`;
 
 async function done(page) {
@@ -204,6 +205,52 @@ test('light and dark change places', async () => {
   await done(page);
 });
 
+test('the verdict says why, first of all', async () => {
+  const page = await open(url('why.html'));
+  const first = page.locator('#verdict .reasons li').first();
+  const text = await first.textContent();
+  ok(text.includes('</script>') && text.includes('72 % of the +4.3 ns/op'), text);
+  ok(text.includes('called by copy_again'), 'the evidence');
+  ok(await page.locator('#verdict .reasons li.unsure').count(), 'a reason that could be chance');
+  ok((await page.locator('#verdict').textContent()).includes('1.4× slower'), 'how much, how sure');
+  await done(page);
+});
+
+test('readings over time and the history with its change', async () => {
+  for (const name of ['time.html', 'time-again.html']) { // the second was made from the first
+    const page = await open(url(name));
+    ok(await count(page, 'figure[data-kind=monitor] svg .l'), `${name}: lines of monitors`);
+    const history = page.locator('figure[data-kind=history]').first();
+    ok(await history.locator('svg .p path').count() >= 8, `${name}: experiments`);
+    ok(/changed: ×1\.\d/.test(await history.textContent()), `${name}: ${await history.textContent()}`);
+    ok(await history.locator('svg .m').count(), `${name}: a line where it changed`);
+    await done(page);
+  }
+});
+
+test('a row of the difference leads to its frame', async () => {
+  const page = await open(url('profiles.html'));
+  await page.locator('.why a', { hasText: 'removed' }).first().click();
+  await until(page, () => document.activeElement && document.activeElement.id === 'flame-diff');
+  ok((await page.locator('#flame-diff ~ .detail').first().textContent()).startsWith('removed'), 'what is said');
+  await done(page);
+});
+
+test('a row that the table calls chance is grey in the picture', async () => {
+  const page = await open(url('profiles.html'));
+  const unsure = await page.$$eval('.why tr.unsure th', (list) => list.map((t) => t.textContent));
+  const sure = await page.$$eval('.why tbody tr:not(.unsure) th', (list) => list.map((t) => t.textContent));
+  ok(sure.includes('removed'), `sure of ${sure}`);
+  await page.locator('#flame-diff').hover();
+  await page.waitForSelector('#flame-diff ~ .detail', { state: 'attached' });
+  const coloured = await page.$$eval('#flame-diff .fu1 title, #flame-diff .fu2 title, #flame-diff .fd1 title, #flame-diff .fd2 title',
+    (list) => list.map((t) => t.textContent.split(':')[0]));
+  ok(coloured.includes('removed'), `coloured: ${coloured}`);
+  // Leaves cost what they cost themselves: there the two must agree.
+  for (const name of unsure.filter((n) => n === 'shared')) ok(!coloured.includes(name), `${name} is coloured`);
+  await done(page);
+});
+
 test('it prints', async () => {
   const page = await open(url('run.html'));
   const pdf = await page.pdf();
@@ -222,6 +269,19 @@ test('hostile names do nothing', async () => {
     ok((await page.locator('body').textContent()).includes('</script>'), 'the name as text');
     await done(page);
   }
+});
+
+test('assay serve shows readings and history', async () => {
+  if (!process.env.SERVER) return;
+  const page = await open(`${process.env.SERVER}?q=drift`);
+  await page.click('main table a >> nth=0');
+  await page.click('text=Report');
+  ok(await count(page, 'figure[data-kind=monitor] svg'), 'monitors');
+  ok(await count(page, 'figure[data-kind=history] svg'), 'the history in the report');
+  await page.goto(`${process.env.SERVER}history?name=drift`);
+  ok(/changed: ×1\.\d/.test(await page.locator('figure[data-kind=history]').first().textContent()), 'the change');
+  equal((await violations(page)).join('\n'), '', 'violations of the history');
+  await done(page);
 });
 
 test('assay serve shows the store', async () => {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* assay-move: every way of moving messages from one process to another, with the copies proven. */
+#include "base/completion.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "config.h"
@@ -16,7 +17,8 @@
 static const struct option table[] = {
     {.kind = OPTION_HEADING, .help = "What is moved, and how"},
     {'v', "variant", OPTION_STRING, OPT(variant_name), "NAME",
-     "how to send, or SEND/RECEIVE; --list shows them (send)", NULL},
+     "how to send, or SEND/RECEIVE; --list shows them (send)",
+     "!assay-move --list | tail -n +2 | cut -d\" \" -f1"},
     {'r', "receive", OPTION_STRING, OPT(receive_name), "NAME", "how to receive (recv-big)", NULL},
     {'t', "transport", OPTION_STRING, OPT(transport_name), "KIND",
      "tcp, unix, udp, pipe, shm or veth (tcp where it can)", "tcp unix udp pipe shm veth"},
@@ -53,6 +55,8 @@ static const struct option table[] = {
     {0, "prove", OPTION_OPTIONAL, OPT(prove), "WAYS",
      "claims against evidence: completions,aliasing,bpf,profile (all)", NULL},
     {0, "json", OPTION_FLAG, OPT(json), NULL, "as JSON", NULL},
+    {0, "completion", OPTION_STRING, OPT(completion), "SHELL",
+     "print the completion script for bash or zsh", "bash zsh"},
     {0},
 };
 
@@ -111,6 +115,16 @@ static int list(void)
     return 0;
 }
 
+static int completion(const char *shell, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    struct completion c = {.program = "assay-move", .only = &verb_move, .words = ""};
+    if (completion_write(&out, &c, shell, err) < 0)
+        return fail(err, 2);
+    fputs(strbuf_text(&out), stdout);
+    return 0;
+}
+
 static int run(const struct settings *s)
 {
     CLEANUP(strbuf_done) struct strbuf text = {0};
@@ -151,6 +165,8 @@ int main(int argc, char **argv)
     }
     if (s.list)
         return list();
+    if (s.completion)
+        return completion(s.completion, &err);
     if (s.listen_address)
         return run_listen(&s, &err) < 0 ? fail(&err, 1) : 0;
     if (s.prove) {

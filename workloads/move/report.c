@@ -88,6 +88,7 @@ void figures_from(const struct settings *s, const struct run_result *r, struct f
     double seconds = GREW(got, 0, 1, t_ns) / 1e9;
     *f = (struct figures){0};
     add(f, "throughput", 8 * GREW(got, 0, 1, bytes) / seconds / 1e9, "Gbit/s", "throughput");
+    add(f, "messages", GREW(got, 0, 1, messages), "msg", "messages in the measured time");
     add(f, "messages_per_second", GREW(got, 0, 1, messages) / seconds, "msg/s", "messages");
     add_side(f, sent, &send_names);
     if (!alone)

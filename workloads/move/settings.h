@@ -20,6 +20,7 @@ struct settings {
     uint64_t seconds_ns, warmup_ns;
     const char *prove; /* NULL, or the ways wanted ("" for all) */
     bool verify, json, list, once, no_trace;
+    const char *completion; /* the shell that wants a script */
     /* resolved by settings_check */
     const struct variant *send, *receive; /* receive is NULL when send is alone */
     enum transport transport;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The command line of a load: settings, checks, and the report. */
+#include "base/completion.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/options.h"
@@ -18,7 +19,7 @@
 
 struct arguments {
     struct load_settings s;
-    const char *json;
+    const char *json, *completion;
 };
 
 static const struct option options[] = {
@@ -53,6 +54,8 @@ static const struct option options[] = {
      "ms: fences in each operation instead of membarrier(2)", NULL},
     {0, "json", OPTION_OPTIONAL, offsetof(struct arguments, json), "FILE",
      "the result as JSON, to a file or standard output", "file"},
+    {0, "completion", OPTION_STRING, offsetof(struct arguments, completion), "SHELL",
+     "print the completion script for bash or zsh", "bash zsh"},
     {0}};
 
 static const struct load_driver *
@@ -255,6 +258,27 @@ static void put_help(const char *program, const struct load_driver *const *drive
     dprintf(STDOUT_FILENO, "usage: %s %s%s", program, verb.synopsis, rest ? rest : "\n");
 }
 
+/* The names of queues are known only here. */
+static int put_completion(const char *program, const struct load_driver *const *drivers,
+                          const char *shell)
+{
+    CLEANUP(strbuf_done) struct strbuf names = {0}, out = {0};
+    struct option table[sizeof(options) / sizeof(options[0])];
+    struct error err = {0};
+    for (size_t i = 0; drivers[i]; i++)
+        strbuf_printf(&names, "%s%s", i ? " " : "", drivers[i]->name);
+    memcpy(table, options, sizeof(options));
+    table[0].complete = strbuf_text(&names);
+    struct verb verb = {.name = "queue", .options = table};
+    struct completion completion = {.program = program, .only = &verb, .words = ""};
+    if (completion_write(&out, &completion, shell, &err) < 0) {
+        fprintf(stderr, "%s: --completion: %s\n", program, err.message);
+        return 2;
+    }
+    fputs(strbuf_text(&out), stdout);
+    return 0;
+}
+
 int load_main(int argc, char **argv, const char *program, const struct load_driver *const *drivers)
 {
     struct arguments a = {.s = {.producers = 1,
@@ -269,6 +293,8 @@ int load_main(int argc, char **argv, const char *program, const struct load_driv
         put_help(program, drivers);
         return 0;
     }
+    if (first > 0 && a.completion)
+        return put_completion(program, drivers, a.completion);
     if (first > 0 && first < argc)
         error_set(&err, -EINVAL, "unexpected word '%s'; --help lists the options", argv[first]);
     const struct load_driver *driver = err.code < 0 ? NULL : find_driver(a.s.queue, drivers, &err);

@@ -9,6 +9,8 @@
  */
 #include "load.h"
 
+#include <sched.h>
+
 #ifndef DRIVER_PASTE
 #define DRIVER_PASTE_(a, b) a##_##b
 #define DRIVER_PASTE(a, b) DRIVER_PASTE_(a, b)
@@ -16,6 +18,8 @@
 
 /* Pushes of other threads are looked at every so many items. */
 #define DRIVER_CHUNK 1024
+/* A consumer that found nothing so often tells how far it is. */
+#define DRIVER_IDLE 8
 
 QUEUE_INLINE void driver_fill(uint64_t *item, uint64_t word, size_t bytes)
 {
@@ -23,36 +27,88 @@ QUEUE_INLINE void driver_fill(uint64_t *item, uint64_t word, size_t bytes)
         item[i] = word;
 }
 
-/* Checks one item: its copies and its place in its producer's order.  The numbers of a producer
- * grow at each consumer; in which gaps others have taken is looked at in the end. */
-QUEUE_INLINE int driver_check(struct load_worker *w, const uint64_t *item, size_t bytes, bool timed)
+/* Two items at once, from any place. */
+typedef uint64_t driver_pair __attribute__((vector_size(16), aligned(8), may_alias));
+
+/* Items of one word each: the numbers from `word` on. */
+QUEUE_INLINE void driver_fill_run(uint64_t *items, uint64_t word, size_t count)
 {
-    uint64_t word = item[0];
-    for (size_t i = 1; i < bytes / 8; i++)
-        if (Q_UNLIKELY(item[i] != word))
-            return load_torn(w, word, item[i]);
+    driver_pair next = {word, word + 1};
+    size_t i = 0;
+    for (; i + 2 <= count; i += 2, next += 2)
+        *(driver_pair *)&items[i] = next;
+    if (i < count)
+        items[i] = next[0];
+}
+
+/* Whether they are. */
+QUEUE_INLINE bool driver_is_run(const uint64_t *items, uint64_t word, size_t count)
+{
+    driver_pair next = {word, word + 1}, differs = {0, 0};
+    size_t i = 0;
+    for (; i + 2 <= count; i += 2, next += 2)
+        differs |= *(const driver_pair *)&items[i] ^ next;
+    uint64_t last = i < count ? items[i] ^ next[0] : 0;
+    return (differs[0] | differs[1] | last) == 0;
+}
+
+/*
+ * An item that is not the one after the last: the run of numbers in hand is put down, and the one
+ * that this continues is taken up.  The numbers of a producer grow at each consumer; in which gaps
+ * others have taken is looked at in the end.
+ */
+QUEUE_INLINE int driver_switch(struct load_worker *w, uint64_t word, uint64_t *expected)
+{
     unsigned producer = (unsigned)(word >> LOAD_NUMBER_BITS);
-    uint64_t number = word & ((1ULL << LOAD_NUMBER_BITS) - 1);
+    uint64_t number = word & LOAD_NUMBER_MASK;
+    w->seen[*expected >> LOAD_NUMBER_BITS].next = *expected & LOAD_NUMBER_MASK;
     if (Q_UNLIKELY(producer >= w->load->settings.producers))
         return load_out_of_order(w, producer, number, 0);
     struct load_seen *seen = &w->seen[producer];
-    if (Q_UNLIKELY(number != seen->next)) {
-        if (number < seen->next)
-            return load_out_of_order(w, producer, number, seen->next);
-        load_mark_run(seen, seen->run_start, seen->next);
-        seen->run_start = number;
-    }
-    seen->next = number + 1;
-    if (timed && (number & (w->load->latency_stride - 1)) == 0)
-        load_received(w, producer, number);
+    *expected = word;
+    if (number == seen->next)
+        return 0;
+    if (number < seen->next)
+        return load_out_of_order(w, producer, number, seen->next);
+    load_mark_run(seen, seen->run_start, seen->next);
+    seen->run_start = number;
     return 0;
 }
 
-/* In a round trip somebody always answers soon. */
-QUEUE_INLINE void driver_poll(unsigned *tries)
+/* Checks items: their copies and their places in their producers' order.  *expected is the first
+ * word of the item that continues the run in hand. */
+QUEUE_INLINE int driver_check(struct load_worker *w, const uint64_t *items, size_t count,
+                              size_t bytes, bool timed, uint64_t *expected)
 {
-    if (++*tries > 10000)
-        load_relax(tries);
+    if (bytes == 8 && !timed && count > 1 && driver_is_run(items, *expected, count)) {
+        *expected += count;
+        return 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t *item = &items[i * (bytes / 8)];
+        uint64_t word = item[0];
+        for (size_t k = 1; k < bytes / 8; k++)
+            if (Q_UNLIKELY(item[k] != word))
+                return load_torn(w, word, item[k]);
+        if (Q_UNLIKELY(word != *expected)) {
+            int code = driver_switch(w, word, expected);
+            if (code < 0)
+                return code;
+        }
+        ++*expected;
+        if (timed && (word & (w->load->latency_stride - 1)) == 0)
+            load_received(w, (unsigned)(word >> LOAD_NUMBER_BITS), word & LOAD_NUMBER_MASK);
+    }
+    return 0;
+}
+
+/* In a round trip somebody always answers soon.  The pause leaves the line to who answers. */
+QUEUE_INLINE unsigned driver_poll(unsigned tries)
+{
+    Q_PAUSE();
+    if (Q_UNLIKELY(++tries > 10000))
+        sched_yield();
+    return tries;
 }
 
 QUEUE_INLINE bool driver_ended(struct load *load)
@@ -62,14 +118,14 @@ QUEUE_INLINE bool driver_ended(struct load *load)
 }
 
 /* Adds what this consumer took since *known to the total; true when that was the last item. */
-QUEUE_INLINE bool driver_report(struct load_worker *w, uint64_t *known)
+QUEUE_INLINE bool driver_report(struct load_worker *w, uint64_t count, uint64_t *known)
 {
     struct load *load = w->load;
-    uint64_t more = w->count - *known;
+    uint64_t more = count - *known;
     if (!more)
         return false;
-    *known = w->count;
-    __atomic_store_n(&w->progress, w->count, __ATOMIC_RELAXED);
+    *known = count;
+    __atomic_store_n(&w->progress, count, __ATOMIC_RELAXED);
     if (__atomic_add_fetch(&load->taken, more, __ATOMIC_RELAXED) < load->settings.items)
         return false;
     gate_notify(&load->items, UINT32_MAX);
@@ -83,6 +139,7 @@ QUEUE_INLINE int DRIVER_NAME(produce_as)(struct load_worker *w, size_t batch, si
     struct load *load = w->load;
     void *q = w->queue, *t = w->thread;
     uint64_t base = (uint64_t)w->index << LOAD_NUMBER_BITS, sent = 0;
+    uint64_t one[QUEUE_ITEM_BYTES_MAX / 8] = {0}, *items = batch == 1 ? one : w->buffer;
     while (sent < w->count) {
         if (__atomic_load_n(&load->failed, __ATOMIC_RELAXED))
             return 0;
@@ -90,8 +147,9 @@ QUEUE_INLINE int DRIVER_NAME(produce_as)(struct load_worker *w, size_t batch, si
         uint64_t chunk_end = sent + DRIVER_CHUNK < w->count ? sent + DRIVER_CHUNK : w->count;
         while (sent < chunk_end) {
             size_t count = batch < chunk_end - sent ? batch : chunk_end - sent, done = 0;
-            uint64_t one[QUEUE_ITEM_BYTES_MAX / 8] = {0}, *items = batch == 1 ? one : w->buffer;
-            for (size_t i = 0; i < count; i++) {
+            if (bytes == 8 && !timed)
+                driver_fill_run(items, base + sent, count);
+            for (size_t i = 0; (bytes > 8 || timed) && i < count; i++) {
                 driver_fill(&items[i * (bytes / 8)], base + sent + i, bytes);
                 if (timed && ((sent + i) & (load->latency_stride - 1)) == 0)
                     load_sent(w, sent + i);
@@ -129,42 +187,45 @@ QUEUE_INLINE int DRIVER_NAME(consume_as)(struct load_worker *w, size_t batch, si
     struct load *load = w->load;
     void *q = w->queue, *t = w->thread;
     uint64_t one[QUEUE_ITEM_BYTES_MAX / 8] = {0}, *items = batch == 1 ? one : w->buffer;
-    uint64_t known = 0, next_report = DRIVER_CHUNK, total = load->settings.items;
+    uint64_t count = 0, known = 0, next_report = DRIVER_CHUNK, total = load->settings.items;
+    uint64_t expected = 0;
     unsigned tries = 0;
+    int code = 0;
     if (load->settings.consumers == 1 && total < next_report)
         next_report = total;
     for (;;) {
         size_t found = DRIVER_POP(q, t, items, batch, bytes);
         if (blocking && !found) {
-            if (driver_report(w, &known))
-                return 0;
+            if (driver_report(w, count, &known))
+                break;
             GATE_WAIT(&load->items, 200,
                       (found = DRIVER_POP(q, t, items, batch, bytes)) || driver_ended(load));
         }
-        for (size_t i = 0; i < found; i++) {
-            int code = driver_check(w, &items[i * (bytes / 8)], bytes, timed);
-            if (Q_UNLIKELY(code < 0))
-                return code;
-        }
-        w->count += found;
+        code = driver_check(w, items, found, bytes, timed, &expected);
+        if (Q_UNLIKELY(code < 0))
+            break;
+        count += found;
         if (blocking && found)
             gate_notify(&load->room, (uint32_t)found);
-        if (Q_LIKELY(found && w->count < next_report)) {
+        if (Q_LIKELY(found && count < next_report)) {
             tries = 0;
             continue;
         }
-        /* Now and then, and whenever there is nothing: tell the others, look for the end. */
-        next_report = w->count + DRIVER_CHUNK;
-        if (load->settings.consumers == 1 && total < next_report)
-            next_report = total;
-        if (driver_report(w, &known))
-            return 0;
-        if (!found) {
-            if (driver_ended(load))
-                return 0;
-            load_relax(&tries);
+        /* Now and then, and when there is nothing for a while: tell the others, look for the end.
+         */
+        if (found || tries >= DRIVER_IDLE) {
+            next_report = count + DRIVER_CHUNK;
+            if (load->settings.consumers == 1 && total < next_report)
+                next_report = total;
+            if (driver_report(w, count, &known) || (!found && driver_ended(load)))
+                break;
         }
+        if (!found)
+            load_relax(&tries);
     }
+    w->seen[expected >> LOAD_NUMBER_BITS].next = expected & LOAD_NUMBER_MASK;
+    w->count = count;
+    return code;
 }
 
 static int DRIVER_NAME(produce)(struct load_worker *w)
@@ -200,16 +261,16 @@ static int DRIVER_NAME(ping)(struct load_worker *w)
         if (w->is_producer) {
             item[0] = i;
             while (!DRIVER_PUSH(w->queue, w->thread, item, 1, 8))
-                driver_poll(&tries);
+                tries = driver_poll(tries);
             while (!DRIVER_POP(w->answer, w->answer_thread, item, 1, 8))
-                driver_poll(&tries);
+                tries = driver_poll(tries);
             if (item[0] != i)
                 return load_out_of_order(w, 0, item[0], i);
         } else {
             while (!DRIVER_POP(w->queue, w->thread, item, 1, 8))
-                driver_poll(&tries);
+                tries = driver_poll(tries);
             while (!DRIVER_PUSH(w->answer, w->answer_thread, item, 1, 8))
-                driver_poll(&tries);
+                tries = driver_poll(tries);
         }
     }
     return 0;

@@ -24,6 +24,12 @@ static void *get_memory(size_t bytes, struct error *err)
     return memory;
 }
 
+/* Who asks how long items are on their way does not want them to be waited for. */
+static uint64_t load_patience(const struct load_settings *s)
+{
+    return s->round_trip || s->latency ? 0 : QUEUE_PATIENCE;
+}
+
 static int refuse_nodes(const struct load_settings *s, struct error *err)
 {
     if (s->nodes || s->reclaim)
@@ -47,7 +53,8 @@ static int spsc_create(struct load *load, void **ret_queue, struct error *err)
     void *memory = get_memory(spsc_bytes(s->capacity, s->payload_bytes), err);
     if (!memory)
         return err->code;
-    *ret_queue = spsc_init(memory, s->capacity, s->payload_bytes);
+    struct spsc *q = *ret_queue = spsc_init(memory, s->capacity, s->payload_bytes);
+    q->patience = load_patience(s);
     return 0;
 }
 
@@ -78,7 +85,8 @@ static int mpmc_create(struct load *load, void **ret_queue, struct error *err)
     void *memory = get_memory(mpmc_bytes(s->capacity, s->payload_bytes), err);
     if (!memory)
         return err->code;
-    *ret_queue = mpmc_init(memory, s->capacity, s->payload_bytes);
+    struct mpmc *q = *ret_queue = mpmc_init(memory, s->capacity, s->payload_bytes);
+    q->patience = load_patience(s);
     return 0;
 }
 
@@ -108,6 +116,7 @@ static int faa_create(struct load *load, void **ret_queue, struct error *err)
         free(q);
         return error_set(err, -ENOMEM, "no memory for the queue");
     }
+    q->patience = load_patience(&load->settings);
     *ret_queue = q;
     return 0;
 }

@@ -31,8 +31,8 @@ static inline int eventfd_queue_init(struct eventfd_queue *q, void *memory, uint
 {
     q->ring = mpmc_init(memory, capacity, item_bytes);
     q->items_fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC | EFD_NONBLOCK);
-    q->room_fd =
-        eventfd((unsigned)mpmc_capacity(capacity), EFD_SEMAPHORE | EFD_CLOEXEC | EFD_NONBLOCK);
+    q->room_fd = eventfd((unsigned)mpmc_capacity(capacity, item_bytes),
+                         EFD_SEMAPHORE | EFD_CLOEXEC | EFD_NONBLOCK);
     return q->items_fd < 0 || q->room_fd < 0 ? -errno : 0;
 }
 

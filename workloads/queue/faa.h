@@ -50,8 +50,8 @@
 #endif
 #define FAA_BATCH_MAX 64
 /* A pop looks this often whether a late push arrives before it passes the slot over. */
-#ifndef FAA_PATIENCE
-#define FAA_PATIENCE 64
+#ifndef FAA_LATE
+#define FAA_LATE 16
 #endif
 
 enum { FAA_FREE = 0, FAA_FULL = 1, FAA_TAKEN = 2 };
@@ -59,6 +59,7 @@ enum { FAA_FREE = 0, FAA_FULL = 1, FAA_TAKEN = 2 };
 struct faa_segment {
     QUEUE_ALIGNED uint64_t tail;    /* slots given out to pushes; may exceed FAA_SLOTS */
     QUEUE_ALIGNED uint64_t head;    /* slots given out to pops */
+    uint64_t limit;                 /* what tail is known to have reached; the consumers' own */
     QUEUE_ALIGNED uint64_t next;    /* the next segment's address */
     QUEUE_ALIGNED uint64_t slots[]; /* state and item, FAA_SLOTS times */
 };
@@ -66,6 +67,7 @@ struct faa_segment {
 struct faa {
     size_t item_bytes;
     size_t spare_count; /* of spares that are kept */
+    uint64_t patience;  /* pauses before a second look; may be set after faa_init */
     struct reclaim reclaim;
     QUEUE_ALIGNED uint64_t head; /* the segment to pop from */
     QUEUE_ALIGNED uint64_t tail; /* the segment to push to */
@@ -101,6 +103,7 @@ QUEUE_SLOW struct faa_segment *faa_segment_get(struct faa *q)
             continue;
         Q_STORE(&s->tail, 0, relaxed);
         Q_STORE(&s->head, 0, relaxed);
+        Q_STORE(&s->limit, 0, relaxed);
         Q_STORE(&s->next, 0, relaxed);
         for (size_t slot = 0; slot < FAA_SLOTS; slot++)
             Q_STORE(&s->slots[slot * (1 + q->item_bytes / 8)], FAA_FREE, relaxed);
@@ -134,6 +137,7 @@ static inline bool faa_init(struct faa *q, size_t item_bytes)
     memset(q, 0, sizeof(*q));
     q->item_bytes = item_bytes;
     q->spare_count = FAA_SPARES;
+    q->patience = QUEUE_PATIENCE;
     /* Fences are rare here, one for each segment, so they need not be cheap. */
     reclaim_init(&q->reclaim, RECLAIM_HAZARD, false, FAA_RETIRED_MAX, faa_release, q);
     struct faa_segment *first = faa_memory_get(faa_segment_bytes(item_bytes));
@@ -279,10 +283,15 @@ QUEUE_INLINE size_t faa_empty(struct faa_segment *s, uint64_t from, uint64_t to,
     size_t found = 0;
     for (uint64_t i = from; i < to; i++) {
         uint64_t *slot = faa_slot(s, i, bytes);
-        for (int k = FAA_PATIENCE; k > 0 && Q_LOAD(slot, relaxed) == FAA_FREE; k--)
+        /* Partner: the compare-and-swap in faa_fill, or the one of next in faa_extend.  FULL is
+         * the end: nobody else touches the slot after. */
+        uint64_t state = Q_LOAD(slot, acquire);
+        for (int k = FAA_LATE; k > 0 && Q_UNLIKELY(state == FAA_FREE); k--) {
             Q_PAUSE();
-        /* Partner: the compare-and-swap in faa_fill, or the one of next in faa_extend. */
-        if (Q_SWAP(slot, FAA_TAKEN, acquire) != FAA_FULL)
+            state = Q_LOAD(slot, acquire);
+        }
+        /* Partner: the same. */
+        if (Q_UNLIKELY(state == FAA_FREE) && Q_SWAP(slot, FAA_TAKEN, acquire) != FAA_FULL)
             continue;
         queue_copy_out((char *)items + found * bytes, slot + 1, bytes);
         found++;
@@ -319,20 +328,30 @@ QUEUE_SLOW bool faa_drop(struct faa *q, struct faa_thread *t, struct faa_segment
 QUEUE_INLINE size_t faa_pop_some(struct faa *q, struct faa_thread *t, void *items, size_t count,
                                  size_t bytes)
 {
+    uint64_t patience = q->patience;
     Q_FOREVER (0) {
         struct faa_segment *s = faa_protect(q, t, &q->head, 0, &t->pop_at);
         /* head before tail, see (3).  Partner: the fetch-and-add of head below: who sees a slot
          * given out to a pop sees that it was given out to a push. */
         uint64_t head = Q_LOAD(&s->head, acquire);
-        uint64_t tail = Q_LOAD(&s->tail, relaxed);
         if (Q_UNLIKELY(head >= FAA_SLOTS)) {
             if (!faa_drop(q, t, s))
                 return 0;
             continue;
         }
-        if (head >= tail)
-            return 0; /* tail < FAA_SLOTS: there is no next segment */
-        uint64_t wanted = tail - head < count ? tail - head : count;
+        uint64_t limit = Q_LOAD(&s->limit, relaxed);
+        if (Q_UNLIKELY(head >= limit)) {
+            limit = Q_LOAD(&s->tail, relaxed);
+            if (head >= limit) { /* tail < FAA_SLOTS: there is no next segment */
+                if (patience == 0)
+                    return 0;
+                queue_wait(patience);
+                patience = 0;
+                continue;
+            }
+            Q_STORE(&s->limit, limit, relaxed);
+        }
+        uint64_t wanted = limit - head < count ? limit - head : count;
         /* Partner: the load of head above. */
         uint64_t from = Q_ADD(&s->head, wanted, release), to = from + wanted;
         if (from >= FAA_SLOTS)

@@ -18,6 +18,7 @@
 #define LOAD_BATCH_MAX 64
 #define LOAD_THREADS_MAX 48 /* of each kind; leaves room in QUEUE_THREADS_MAX for both in tests */
 #define LOAD_NUMBER_BITS 48
+#define LOAD_NUMBER_MASK ((1ULL << LOAD_NUMBER_BITS) - 1)
 
 struct load_settings {
     const char *queue, *nodes, *reclaim, *pin;

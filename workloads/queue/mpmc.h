@@ -13,21 +13,30 @@
  *            only when none is: a slot whose item is on its way is waited for, not taken for empty.
  * Death      a thread that dies inside a call may leave a slot taken for ever; see Progress.
  *
- * Sketch (Vyukov's bounded queue).  Each slot has a sequence number beside its item.  Slot i is
- * free for the push of position p when its number is p, and holds that item when it is p + 1; the
- * pop sets it to p + capacity, which is free for the next lap.  Who pushes reads `tail`, finds the
- * slot free and claims the position by compare-and-swap; then it alone may write the slot.  Batches
- * claim several positions with one compare-and-swap.
+ * Sketch (Vyukov's bounded queue, in whole cache lines).  The ring is made of cells of one cache
+ * line: a byte of state for each slot, and seven words of items behind them.  The byte says whose
+ * turn it is: 2 × lap when the slot is free for the push of that lap, one more when it holds the
+ * item, and the pop makes it 2 × (lap + 1).  Who pushes reads `tail`, finds the slot free and
+ * claims it by compare-and-swap of tail; then it alone may write the slot.  Batches claim several
+ * slots with one compare-and-swap, and publish a line when it is filled.
+ * An index is lap × cells × 8 + cell × 8 + slot, where the slot is below the number of items in a
+ * cell; so no division is needed, and index + cells × 8 is the same slot in the next lap.
+ *
+ * Whoever finds its slot not ready waits for a moment, before it looks at the other side's index:
+ * see QUEUE_PATIENCE.
  *
  * Why this is correct.
- * (1) Position p is claimed once for pushing and once for popping, since `tail` and `head` only
- *     grow by compare-and-swap.  The slot is touched only between claim and the store of its
- *     number, and the number says whose turn it is; so there is one thread at each slot.
- * (2) The numbers carry the order of memory: each is stored with release after the slot was
- *     written or read, and loaded with acquire before.  `tail` and `head` order nothing, so their
- *     accesses are relaxed, but for (3).
- * (3) try_pop finds `empty` when the slot of its position p is not full and `tail` is p, too.  head
- *     was p when it was read and never passes tail, so at the moment of that load of `tail` the
+ * (1) A slot is claimed once in each lap for pushing and once for popping, since `tail` and `head`
+ *     only grow, by compare-and-swap.  The slot is touched only between claim and the store of its
+ *     state, and the state says whose turn it is; so there is one thread at each slot.
+ * (2) A state has eight bits and comes round after 128 laps.  That misleads nobody: it is believed
+ *     only if the compare-and-swap of tail (or head) then finds the index that was read before; so
+ *     that index stood there all the while, and the slot was in that lap or the one before.
+ * (3) The states carry the order of memory: each is stored with release after the slot was written
+ *     or read, and loaded with acquire before.  `tail` and `head` order nothing, so their accesses
+ *     are relaxed, but for (4).
+ * (4) try_pop finds `empty` when the slot of its index i is not full and `tail` is i, too.  head
+ *     was i when it was read and never passes tail, so at the moment of that load of `tail` the
  *     queue was empty.  To be true of the present and not only of the past, whoever learnt of an
  *     item must see that `tail` has grown: claims are made with release and these loads acquire.
  *     `full` is the same with the roles swapped.
@@ -37,97 +46,164 @@
 
 #include "atomics.h"
 
+#ifndef MPMC_CELL_WORDS
+#define MPMC_CELL_WORDS 7
+#endif
+
 struct mpmc {
-    uint64_t mask;       /* capacity - 1 */
-    uint64_t slot_words; /* of the number and the item */
+    uint64_t mask;      /* cells - 1 */
+    uint64_t lap_shift; /* an index shifted by this is its lap */
     uint64_t item_bytes;
-    QUEUE_ALIGNED uint64_t tail; /* the next position to push */
-    QUEUE_ALIGNED uint64_t head; /* the next position to pop */
-    QUEUE_ALIGNED uint64_t slots[];
+    uint64_t patience;           /* pauses before a second look; may be set after mpmc_init */
+    QUEUE_ALIGNED uint64_t tail; /* the next index to push */
+    QUEUE_ALIGNED uint64_t head; /* the next index to pop */
+    QUEUE_ALIGNED uint64_t cells[];
 };
 
-/* Capacities are powers of two, at least two. */
-static inline uint64_t mpmc_capacity(uint64_t capacity)
+QUEUE_INLINE uint64_t mpmc_cell_items(size_t item_bytes)
 {
-    return queue_power_of_two(capacity < 2 ? 2 : capacity);
+    return item_bytes <= MPMC_CELL_WORDS * 8 ? MPMC_CELL_WORDS * 8 / item_bytes : 1;
+}
+
+QUEUE_INLINE uint64_t mpmc_cell_words(size_t item_bytes)
+{
+    return item_bytes <= MPMC_CELL_WORDS * 8 ? 8 : 1 + item_bytes / 8;
+}
+
+static inline uint64_t mpmc_cell_count(uint64_t capacity, size_t item_bytes)
+{
+    uint64_t items = mpmc_cell_items(item_bytes);
+    return queue_power_of_two((capacity + items - 1) / items);
+}
+
+/* How many items fit where at least `capacity` shall: a power of two of cells. */
+static inline uint64_t mpmc_capacity(uint64_t capacity, size_t item_bytes)
+{
+    return mpmc_cell_count(capacity, item_bytes) * mpmc_cell_items(item_bytes);
 }
 
 static inline size_t mpmc_bytes(uint64_t capacity, size_t item_bytes)
 {
-    return sizeof(struct mpmc) + mpmc_capacity(capacity) * (8 + item_bytes);
+    return sizeof(struct mpmc) +
+           mpmc_cell_count(capacity, item_bytes) * mpmc_cell_words(item_bytes) * 8;
 }
 
 /* `memory` has mpmc_bytes() bytes, aligned to a cache line. */
 static inline struct mpmc *mpmc_init(void *memory, uint64_t capacity, size_t item_bytes)
 {
     struct mpmc *q = memory;
-    memset(q, 0, sizeof(*q));
-    q->mask = mpmc_capacity(capacity) - 1;
-    q->slot_words = 1 + item_bytes / 8;
+    memset(q, 0, mpmc_bytes(capacity, item_bytes));
+    q->mask = mpmc_cell_count(capacity, item_bytes) - 1;
+    q->lap_shift = 3 + (uint64_t)__builtin_popcountll(q->mask);
     q->item_bytes = item_bytes;
-    for (uint64_t i = 0; i <= q->mask; i++)
-        Q_STORE(&q->slots[i * q->slot_words], i, relaxed);
+    q->patience = QUEUE_PATIENCE;
     return q;
 }
 
-QUEUE_INLINE uint64_t *mpmc_slot(struct mpmc *q, uint64_t position, size_t bytes)
+QUEUE_INLINE uint64_t *mpmc_cell(struct mpmc *q, uint64_t index, size_t bytes)
 {
-    return &q->slots[(position & q->mask) * (1 + bytes / 8)];
+    return &q->cells[(index / 8 & q->mask) * mpmc_cell_words(bytes)];
 }
 
-/* How many of the slots from `position` on have the number that lets this side use them. */
-QUEUE_INLINE size_t mpmc_ready(struct mpmc *q, uint64_t position, uint64_t offset, size_t wanted,
+QUEUE_INLINE uint64_t mpmc_after(uint64_t index, uint64_t count, size_t bytes)
+{
+    uint64_t items = mpmc_cell_items(bytes), slot = index % 8 + count;
+    if (count == 1)
+        return slot == items ? index / 8 * 8 + 8 : index + 1;
+    return index / 8 * 8 + slot / items * 8 + slot % items;
+}
+
+/* The state that the slot has when its push, or with `full` its pop, may come. */
+QUEUE_INLINE uint8_t mpmc_state(const struct mpmc *q, uint64_t index, unsigned full)
+{
+    return (uint8_t)((index >> q->lap_shift) * 2 + full);
+}
+
+/* Where in its cell a run of `wanted` slots ends. */
+QUEUE_INLINE uint64_t mpmc_slot_end(uint64_t slot, size_t wanted, size_t bytes)
+{
+    uint64_t items = mpmc_cell_items(bytes);
+    return wanted < items - slot ? slot + wanted : items;
+}
+
+/* How many of the slots from `index` on have the state that lets this side use them. */
+QUEUE_INLINE size_t mpmc_ready(struct mpmc *q, uint64_t index, unsigned full, size_t wanted,
                                size_t bytes)
 {
     size_t count = 0;
-    /* Partner: the stores of the number in mpmc_push_some and mpmc_pop_some. */
-    while (count < wanted &&
-           Q_LOAD(mpmc_slot(q, position + count, bytes), acquire) == position + count + offset)
-        count++;
+    while (count < wanted) {
+        const uint8_t *states = (const uint8_t *)mpmc_cell(q, index, bytes);
+        uint8_t state = mpmc_state(q, index, full);
+        uint64_t slot = index % 8, end = mpmc_slot_end(slot, wanted - count, bytes);
+        for (; slot < end; slot++, count++)
+            /* Partner: the stores of states in mpmc_publish. */
+            if (Q_LOAD(&states[slot], acquire) != state)
+                return count;
+        index = index / 8 * 8 + 8;
+    }
     return count;
 }
 
 /*
- * What to do when the slot of `position` is not ready: 1 for try again (*position is updated), 0
+ * What to do when the slot of *index is not ready: true for try again (*index is updated), false
  * for the queue is full or empty.  `limit` is what the other side's index is then.
  */
-QUEUE_INLINE bool mpmc_again(uint64_t *mine, uint64_t *position, const uint64_t *other,
-                             uint64_t limit)
+QUEUE_INLINE bool mpmc_again(uint64_t *mine, uint64_t *index, const uint64_t *other, uint64_t limit,
+                             uint64_t *patience)
 {
     /* Partner: the compare-and-swap of whoever claimed last on this side; the other index is then
      * not older than what it saw. */
     uint64_t now = Q_LOAD(mine, acquire);
-    if (now == *position) {
-        if (Q_LOAD(other, relaxed) == limit)
+    if (now == *index) {
+        if (*patience == 0 && Q_LOAD(other, relaxed) == limit)
             return false;
-        Q_PAUSE();
+        queue_wait(*patience ? *patience : 1);
+        *patience = 0;
     }
-    *position = now;
+    *index = now;
     return true;
+}
+
+/* The caller's slots [first, end) of a cell are done with. */
+QUEUE_INLINE void mpmc_publish(uint64_t *cell, uint64_t first, uint64_t end, uint8_t state)
+{
+    for (uint64_t slot = first; slot < end; slot++)
+        /* Partner: the load in mpmc_ready, by whoever pops what was pushed here, or pushes in the
+         * next lap where something was popped. */
+        Q_STORE((uint8_t *)cell + slot, state, release);
 }
 
 /* Pushes the first of `count` items that there is room for; returns how many.  They stand in the
  * queue one behind the other. */
 QUEUE_INLINE size_t mpmc_push_some(struct mpmc *q, const void *items, size_t count, size_t bytes)
 {
-    uint64_t position = Q_LOAD(&q->tail, relaxed);
+    uint64_t index = Q_LOAD(&q->tail, relaxed), lap = (q->mask + 1) * 8, patience = q->patience;
     size_t taken;
-    Q_FOREVER (position) {
-        taken = mpmc_ready(q, position, 0, count, bytes);
+    Q_FOREVER (index) {
+        taken = mpmc_ready(q, index, 0, count, bytes);
         if (Q_UNLIKELY(taken == 0)) {
-            if (!mpmc_again(&q->tail, &position, &q->head, position - (q->mask + 1)))
+            if (!mpmc_again(&q->tail, &index, &q->head, index - lap, &patience))
                 return 0;
             continue;
         }
         /* Partner: the load of this index in mpmc_again. */
-        if (Q_LIKELY(Q_CAS(&q->tail, &position, position + taken, release)))
+        if (Q_LIKELY(Q_CAS(&q->tail, &index, mpmc_after(index, taken, bytes), release)))
             break;
     }
-    for (size_t i = 0; i < taken; i++) {
-        uint64_t *slot = mpmc_slot(q, position + i, bytes);
-        queue_copy_in(slot + 1, (const char *)items + i * bytes, bytes);
-        /* Partner: the load in mpmc_ready by whoever pops this position. */
-        Q_STORE(slot, position + i + 1, release);
+    const char *from = items;
+    for (size_t left = taken; left > 0; index = index / 8 * 8 + 8) {
+        uint64_t *cell = mpmc_cell(q, index, bytes), all = mpmc_cell_items(bytes);
+        uint64_t first = index % 8, end = mpmc_slot_end(first, left, bytes), some = end - first;
+        if (count > 1 && some == all) {
+            /* A whole cell: its length is a constant. */
+            queue_copy_in(cell + 1, from, all * bytes);
+            mpmc_publish(cell, 0, all, mpmc_state(q, index, 1));
+        } else {
+            queue_copy_in(cell + 1 + first * (bytes / 8), from, some * bytes);
+            mpmc_publish(cell, first, end, mpmc_state(q, index, 1));
+        }
+        from += some * bytes;
+        left -= some;
     }
     return taken;
 }
@@ -135,24 +211,32 @@ QUEUE_INLINE size_t mpmc_push_some(struct mpmc *q, const void *items, size_t cou
 /* Pops up to `count` items; returns how many. */
 QUEUE_INLINE size_t mpmc_pop_some(struct mpmc *q, void *items, size_t count, size_t bytes)
 {
-    uint64_t position = Q_LOAD(&q->head, relaxed);
+    uint64_t index = Q_LOAD(&q->head, relaxed), patience = q->patience;
     size_t taken;
-    Q_FOREVER (position) {
-        taken = mpmc_ready(q, position, 1, count, bytes);
+    Q_FOREVER (index) {
+        taken = mpmc_ready(q, index, 1, count, bytes);
         if (Q_UNLIKELY(taken == 0)) {
-            if (!mpmc_again(&q->head, &position, &q->tail, position))
+            if (!mpmc_again(&q->head, &index, &q->tail, index, &patience))
                 return 0;
             continue;
         }
         /* Partner: the load of this index in mpmc_again. */
-        if (Q_LIKELY(Q_CAS(&q->head, &position, position + taken, release)))
+        if (Q_LIKELY(Q_CAS(&q->head, &index, mpmc_after(index, taken, bytes), release)))
             break;
     }
-    for (size_t i = 0; i < taken; i++) {
-        uint64_t *slot = mpmc_slot(q, position + i, bytes);
-        queue_copy_out((char *)items + i * bytes, slot + 1, bytes);
-        /* Partner: the load in mpmc_ready by whoever pushes there in the next lap. */
-        Q_STORE(slot, position + i + q->mask + 1, release);
+    char *to = items;
+    for (size_t left = taken; left > 0; index = index / 8 * 8 + 8) {
+        uint64_t *cell = mpmc_cell(q, index, bytes), all = mpmc_cell_items(bytes);
+        uint64_t first = index % 8, end = mpmc_slot_end(first, left, bytes), some = end - first;
+        if (count > 1 && some == all) {
+            queue_copy_out(to, cell + 1, all * bytes);
+            mpmc_publish(cell, 0, all, mpmc_state(q, index, 2));
+        } else {
+            queue_copy_out(to, cell + 1 + first * (bytes / 8), some * bytes);
+            mpmc_publish(cell, first, end, mpmc_state(q, index, 2));
+        }
+        to += some * bytes;
+        left -= some;
     }
     return taken;
 }

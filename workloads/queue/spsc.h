@@ -49,6 +49,7 @@ struct spsc {
     uint64_t item_end;   /* the offset behind a cell's last item */
     uint64_t ring_words;
     uint64_t item_bytes;
+    uint64_t patience; /* pauses before a second look, of batches; may be set after spsc_init */
     /* The producer's own. */
     QUEUE_ALIGNED uint64_t tail;
     uint64_t head_seen;
@@ -97,6 +98,7 @@ static inline struct spsc *spsc_init(void *memory, uint64_t capacity, size_t ite
     q->item_end = 1 + items * (item_bytes / 8);
     q->ring_words = q->capacity / items * q->cell_words;
     q->item_bytes = item_bytes;
+    q->patience = QUEUE_PATIENCE;
     q->push_at.offset = q->pop_at.offset = 1;
     return q;
 }
@@ -182,8 +184,13 @@ QUEUE_INLINE bool spsc_try_pop(struct spsc *q, void *item, size_t bytes)
 QUEUE_INLINE size_t spsc_push_some(struct spsc *q, const void *items, size_t count, size_t bytes)
 {
     size_t room = spsc_room(q, count);
-    if (room == 0)
-        return 0;
+    if (Q_UNLIKELY(room == 0)) {
+        if (q->patience == 0)
+            return 0;
+        queue_wait(q->patience);
+        if ((room = spsc_room(q, count)) == 0)
+            return 0;
+    }
     struct spsc_place at = q->push_at;
     uint64_t first = at.cell;
     const char *from = items;
@@ -210,8 +217,13 @@ QUEUE_INLINE size_t spsc_push_some(struct spsc *q, const void *items, size_t cou
 QUEUE_INLINE size_t spsc_pop_some(struct spsc *q, void *items, size_t count, size_t bytes)
 {
     size_t available = spsc_available(q, count);
-    if (available == 0)
-        return 0;
+    if (Q_UNLIKELY(available == 0)) {
+        if (q->patience == 0)
+            return 0;
+        queue_wait(q->patience);
+        if ((available = spsc_available(q, count)) == 0)
+            return 0;
+    }
     struct spsc_place at = q->pop_at;
     char *to = items;
     size_t left = available;

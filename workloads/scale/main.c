@@ -2,6 +2,7 @@
 /* assay-scale: tests of how the kernel scales, those of will-it-scale by name and meaning, written
  * anew.  One test or all, with one number of tasks or many. */
 #include "base/clock.h"
+#include "base/completion.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/process.h"
@@ -30,6 +31,21 @@ static void print_help(void)
     /* Its first line is that of a verb of assay. */
     const char *rest = strchr(strbuf_text(&text), '\n');
     printf("usage: assay-scale %s%s", scale_verb.synopsis, rest ? rest : "\n");
+}
+
+static int print_completion(const char *shell)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    struct error err = {0};
+    struct completion completion = {.program = "assay-scale",
+                                    .only = &scale_verb,
+                                    .words = "assay-scale --list | cut -d\" \" -f1; echo all"};
+    if (completion_write(&text, &completion, shell, &err) < 0) {
+        complain(&err);
+        return EXIT_USAGE;
+    }
+    fputs(strbuf_text(&text), stdout);
+    return 0;
 }
 
 /* Prints what was gathered at once, so that an end by force loses nothing. */
@@ -173,6 +189,8 @@ int main(int argc, char **argv)
         CLEANUP(strbuf_done) struct strbuf text = {0};
         report_list(&text, s.json != NULL);
         fputs(strbuf_text(&text), stdout);
+    } else if (s.completion) {
+        exit_code = print_completion(s.completion);
     } else if (run(&s, &err) < 0) {
         complain(&err);
         int number = process_signals_caught();

@@ -37,6 +37,8 @@ static const struct option options[] = {
      "list the tests, a line on each", NULL},
     {0, "json", OPTION_OPTIONAL, offsetof(struct settings, json), "FILE",
      "the result as JSON, to a file or standard output", "file"},
+    {0, "completion", OPTION_STRING, offsetof(struct settings, completion), "SHELL",
+     "print the completion script for bash or zsh", "bash zsh"},
     {0}};
 
 const struct verb scale_verb = {
@@ -102,7 +104,7 @@ int settings_parse(struct settings *s, int argc, char **argv, struct error *err)
     int first = options_parse_mixed(options, s, argc, argv, err);
     if (first <= 0)
         return first == OPTIONS_HELP ? 1 : first;
-    if (s->list)
+    if (s->list || s->completion)
         return 0;
     s->modes[0] = s->processes || !s->threads;
     s->modes[1] = s->threads;

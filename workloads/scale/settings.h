@@ -12,7 +12,7 @@
 
 struct settings {
     /* As given. */
-    const char *tasks, *folder, *json;
+    const char *tasks, *folder, *json, *completion;
     bool threads, processes, list, calls, oversubscribe;
     uint64_t duration_ns, warmup_ns, interval_ns, ops;
     /* As understood. */

@@ -34,7 +34,7 @@ uint64_t vr_client_id(void)
 int vr_client_socket(const struct vr_cluster *cluster, struct error *err)
 {
     bool local = true;
-    for (uint8_t i = 0; i < cluster->config.replica_count; i++)
+    for (uint8_t i = 0; i < cluster->node_count; i++)
         local = local && vr_address_is_loopback(&cluster->addresses[i]);
     struct sockaddr_in any = {.sin_family = AF_INET,
                               .sin_addr.s_addr = htonl(local ? INADDR_LOOPBACK : INADDR_ANY)};
@@ -134,7 +134,7 @@ static bool next_message(struct vr_client *c, uint64_t deadline_ns, struct vr_he
 static enum vr_answer ask(struct vr_client *c, uint64_t deadline_ns, struct vr_reply *ret_reply,
                           const void **ret_data)
 {
-    uint8_t count = c->cluster->config.replica_count;
+    uint8_t count = c->cluster->node_count;
     bool everybody = !c->caller.registered;
     while (clock_now_ns() < deadline_ns) {
         for (uint8_t i = 0; i < count; i++)
@@ -280,13 +280,13 @@ int vr_client_scan(struct vr_client *c, const void *key, size_t key_size,
 int vr_client_status(struct vr_client *c, uint64_t timeout_ns, struct vr_status *statuses,
                      bool *there, struct error *err)
 {
-    uint8_t count = c->cluster->config.replica_count, answered = 0;
+    uint8_t count = c->cluster->node_count, answered = 0;
     uint64_t deadline_ns = clock_now_ns() + timeout_ns, again_ns = 0;
     struct vr_message m = {.header = {.type = VR_STATUS,
                                       .replica = VR_TO_CLIENT,
                                       .cluster = c->cluster->config.cluster,
                                       .client = vr_client_id()}};
-    memset(there, 0, VR_REPLICAS_MAX * sizeof(*there));
+    memset(there, 0, count * sizeof(*there));
     while (answered < count && clock_now_ns() < deadline_ns) {
         for (uint8_t i = 0; i < count; i++)
             if (!there[i])
@@ -305,4 +305,31 @@ int vr_client_status(struct vr_client *c, uint64_t timeout_ns, struct vr_status 
         }
     }
     return answered ? 0 : no_answer(c, err);
+}
+
+uint8_t vr_status_primary(const struct vr_status *status)
+{
+    uint32_t members = status->members & ((1u << VR_NODES_MAX) - 1);
+    if (!members)
+        return VR_NODES_MAX;
+    uint64_t steps = vr_number_of(status->view) % (uint64_t)__builtin_popcount(members);
+    for (uint8_t i = 0; i < VR_NODES_MAX; i++)
+        if (members >> i & 1 && steps-- == 0)
+            return i;
+    return VR_NODES_MAX;
+}
+
+int vr_client_reconfigure(struct vr_client *c, uint32_t members, uint32_t epoch,
+                          enum vr_result *ret_result, struct vr_reconfiguration *ret_now,
+                          struct error *err)
+{
+    struct vr_reconfiguration wish = {members, epoch};
+    unsigned char out[VR_RESULT_BYTES_MAX];
+    uint32_t size = 0;
+    int result =
+        vr_client_call(c, VR_OP_RECONFIGURE, &wish, sizeof(wish), ret_result, out, &size, err);
+    *ret_now = (struct vr_reconfiguration){0};
+    if (!result && size == sizeof(*ret_now))
+        memcpy(ret_now, out, sizeof(*ret_now));
+    return result;
 }

@@ -45,9 +45,19 @@ int vr_client_scan(struct vr_client *c, const void *key, size_t key_size,
                                 size_t value_size),
                    void *context, uint32_t *ret_count, struct error *err);
 
-/* Asks every replica how it is; those that answer in time set there[i]. */
+/* Asks every replica how it is; those that answer in time set there[i].  Both arrays have room for
+ * VR_NODES_MAX. */
 int vr_client_status(struct vr_client *c, uint64_t timeout_ns, struct vr_status *statuses,
                      bool *there, struct error *err);
+
+/* The number of the replica that leads, by what this one says; VR_NODES_MAX: nobody. */
+uint8_t vr_status_primary(const struct vr_status *status);
+
+/* Names the next group, a bit for each member, if the present epoch is this one.  VR_CONFLICT: it
+ * is another.  *ret_now tells the group and epoch afterwards. */
+int vr_client_reconfigure(struct vr_client *c, uint32_t members, uint32_t epoch,
+                          enum vr_result *ret_result, struct vr_reconfiguration *ret_now,
+                          struct error *err);
 
 /* A socket from which the cluster's replicas can be reached; non-blocking. */
 int vr_client_socket(const struct vr_cluster *cluster, struct error *err);

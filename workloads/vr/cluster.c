@@ -80,10 +80,16 @@ static int read_key(struct vr_cluster *c, const char *path, const char *name, st
 static int set(struct vr_cluster *c, const char *path, const char *name, const char *value,
                const char **key_file, struct error *err)
 {
-    if (str_eq(name, "replica")) {
-        if (c->config.replica_count == VR_REPLICAS_MAX)
+    if (str_eq(name, "replica") || str_eq(name, "spare")) {
+        bool spare = str_eq(name, "spare");
+        if (!spare && c->config.replica_count == VR_REPLICAS_MAX)
             return error_set(err, -EINVAL, "more than %u replicas", VR_REPLICAS_MAX);
-        return vr_address_parse(value, &c->addresses[c->config.replica_count++], err);
+        if (!spare && c->node_count > c->config.replica_count)
+            return error_set(err, -EINVAL, "spares stand behind all replicas");
+        if (c->node_count == VR_NODES_MAX)
+            return error_set(err, -EINVAL, "more than %u replicas and spares", VR_NODES_MAX);
+        c->config.replica_count += !spare;
+        return vr_address_parse(value, &c->addresses[c->node_count++], err);
     }
     if (str_eq(name, "data")) {
         free(c->data);
@@ -106,11 +112,12 @@ static int set(struct vr_cluster *c, const char *path, const char *name, const c
     for (size_t i = 0; i < ARRAY_COUNT(settings); i++)
         if (str_eq(name, settings[i].name))
             return set_number(c, &settings[i], value, err);
-    return error_set(err, -EINVAL,
-                     "'%s' is no setting; there are cluster, replica, data, transport, key-file, "
-                     "in-memory (yes or no), heartbeat, timeout, datagram, slots, "
-                     "checkpoint-every, pipeline, batch-bytes, sessions, keys",
-                     name);
+    return error_set(
+        err, -EINVAL,
+        "'%s' is no setting; there are cluster, replica, spare, data, transport, key-file, "
+        "in-memory (yes or no), heartbeat, timeout, datagram, slots, "
+        "checkpoint-every, pipeline, batch-bytes, sessions, keys",
+        name);
 }
 
 static char *trim(char *text)
@@ -146,7 +153,7 @@ static int check(const struct vr_cluster *c, struct error *err)
 static void choose_datagram(struct vr_cluster *c)
 {
     bool local = true;
-    for (uint8_t i = 0; i < c->config.replica_count; i++)
+    for (uint8_t i = 0; i < c->node_count; i++)
         local = local && vr_address_is_loopback(&c->addresses[i]);
     if (c->datagram_bytes == 0)
         c->datagram_bytes = local ? 16384 : 1400;

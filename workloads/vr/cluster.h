@@ -4,7 +4,8 @@
  * '#' begins a comment.
  *
  *   cluster 7
- *   replica 127.0.0.1:4701       (one line for each, in order)
+ *   replica 127.0.0.1:4701       (one line for each of the first group, in order)
+ *   spare 127.0.0.1:4704         (behind them: who may be added to the group later)
  *   data /var/lib/assay-vr       (folder of the replicas' files, replica-0.vr …)
  *   key-file secret              (who shares it is obeyed; else loopback only)
  */
@@ -17,7 +18,8 @@
 
 struct vr_cluster {
     struct vr_config config; /* index is the caller's to set */
-    struct sockaddr_in addresses[VR_REPLICAS_MAX];
+    struct sockaddr_in addresses[VR_NODES_MAX];
+    uint8_t node_count; /* replicas of the first group and spares */
     char *data, *transport;
     uint64_t datagram_bytes;
     bool secret; /* key is one that only members know */

@@ -48,8 +48,8 @@ static const struct option options[] = {
 struct bench {
     struct vr_local local;
     uint64_t cpu_ns[VR_REPLICAS_MAX], kill_after_ns;
-    struct vr_status before[VR_REPLICAS_MAX], after[VR_REPLICAS_MAX];
-    bool there_before[VR_REPLICAS_MAX], there_after[VR_REPLICAS_MAX];
+    struct vr_status before[VR_NODES_MAX], after[VR_NODES_MAX];
+    bool there_before[VR_NODES_MAX], there_after[VR_NODES_MAX];
     uint64_t rss_bytes, begun_ns, elapsed_ns;
     bool killed;
 };
@@ -65,7 +65,7 @@ static void on_stop(int signal)
 static void ask_status(struct bench *b, struct vr_status *statuses, bool *there)
 {
     struct vr_client *c;
-    memset(there, 0, VR_REPLICAS_MAX * sizeof(*there));
+    memset(there, 0, VR_NODES_MAX * sizeof(*there));
     if (vr_client_open_cluster(&c, &b->local.cluster, NULL))
         return;
     vr_client_status(c, NS_PER_S / 2, statuses, there, NULL);
@@ -101,7 +101,7 @@ static void tick(void *context, uint64_t elapsed_ns)
         return;
     b->killed = true;
     for (uint32_t i = 0; i < b->local.count; i++)
-        if (b->there_before[i] && b->before[i].view % b->local.count == i) {
+        if (b->there_before[i] && vr_status_primary(&b->before[i]) == i) {
             vr_local_kill(&b->local, i);
             return;
         }

@@ -62,8 +62,8 @@ static void catch_signals(void)
 static int check(const struct settings *o, const struct vr_cluster *c, struct error *err)
 {
     char text[VR_ADDRESS_TEXT_MAX];
-    if (o->index == NONE || o->index >= c->config.replica_count)
-        return error_set(err, -EINVAL, "--index must be from 0 to %u", c->config.replica_count - 1);
+    if (o->index == NONE || o->index >= c->node_count)
+        return error_set(err, -EINVAL, "--index must be from 0 to %u", c->node_count - 1);
     const struct sockaddr_in *own = &c->addresses[o->index];
     if (!c->secret && !o->insecure && !vr_address_is_loopback(own))
         return error_set(
@@ -90,7 +90,8 @@ static int pin(uint64_t cpu, struct error *err)
 static void announce(const struct vr_host *h, const struct vr_cluster *c)
 {
     char text[VR_ADDRESS_TEXT_MAX];
-    printf("replica %u of %u on %s: %s, %s%s\n", h->index, c->config.replica_count,
+    printf("replica %u%s on %s: %s, %s%s\n", h->index,
+           h->index >= c->config.replica_count ? " (spare)" : "",
            vr_address_format(&c->addresses[h->index], text), h->io.way->name,
            c->config.in_memory ? "in memory: what a majority had is lost if it stops at once"
            : h->disk.direct    ? "durable, O_DIRECT"
@@ -119,6 +120,7 @@ static int serve(const struct settings *o, struct vr_cluster *c, struct error *e
         CLEANUP(memory_freep) char *path = vr_cluster_file(c, index);
         struct vr_config config = c->config;
         config.index = index;
+        config.joins = index >= config.replica_count;
         result = vr_disk_format(path, &config, err);
     }
     if (result)

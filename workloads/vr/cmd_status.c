@@ -25,26 +25,26 @@ static const struct option options[] = {
     {0},
 };
 
-static const char *state_name(const struct vr_status *s, uint8_t count)
+static const char *state_name(const struct vr_status *s)
 {
-    static const char *const names[] = {"backup", "view change", "recovering"};
-    if (s->state == VR_NORMAL && s->view % count == s->replica)
+    static const char *const names[] = {"backup", "view change", "recovering", "retired"};
+    if (s->state == VR_NORMAL && vr_status_primary(s) == s->replica)
         return "primary";
-    return s->state <= VR_RECOVERING ? names[s->state] : "?";
+    return s->state <= VR_RETIRED ? names[s->state] : "?";
 }
 
 static void put_text(const struct vr_cluster *c, const struct vr_status *s, const bool *there,
                      uint64_t newest, struct strbuf *out)
 {
-    strbuf_printf(out, "%-8s%-22s%-12s%8s%12s%12s%10s%12s%10s\n", "replica", "address", "state",
-                  "view", "op", "commit", "lag", "checkpoint", "dropped");
-    for (uint8_t i = 0; i < c->config.replica_count; i++) {
+    strbuf_printf(out, "%-8s%-22s%-12s%6s%8s%12s%12s%10s%12s%10s\n", "replica", "address", "state",
+                  "epoch", "view", "op", "commit", "lag", "checkpoint", "dropped");
+    for (uint8_t i = 0; i < c->node_count; i++) {
         char text[VR_ADDRESS_TEXT_MAX];
         strbuf_printf(out, "%-8u%-22s", i, vr_address_format(&c->addresses[i], text));
         if (there[i])
-            strbuf_printf(out, "%-12s%8lu%12lu%12lu%10lu%12lu%10lu\n",
-                          state_name(&s[i], c->config.replica_count), s[i].view, s[i].op,
-                          s[i].commit, newest - s[i].commit, s[i].checkpoint_op, s[i].dropped);
+            strbuf_printf(out, "%-12s%6lu%8lu%12lu%12lu%10lu%12lu%10lu\n", state_name(&s[i]),
+                          vr_epoch_of(s[i].view), vr_number_of(s[i].view), s[i].op, s[i].commit,
+                          newest - s[i].commit, s[i].checkpoint_op, s[i].dropped);
         else
             strbuf_puts(out, "no answer\n");
     }
@@ -55,15 +55,17 @@ static void put_json(const struct vr_cluster *c, const struct vr_status *s, cons
 {
     struct json j = {.out = out};
     json_array(&j, NULL);
-    for (uint8_t i = 0; i < c->config.replica_count; i++) {
+    for (uint8_t i = 0; i < c->node_count; i++) {
         char text[VR_ADDRESS_TEXT_MAX];
         json_object(&j, NULL);
         json_u64(&j, "replica", i);
         json_string(&j, "address", vr_address_format(&c->addresses[i], text));
-        json_string(&j, "state", there[i] ? state_name(&s[i], c->config.replica_count) : NULL);
+        json_string(&j, "state", there[i] ? state_name(&s[i]) : NULL);
         if (there[i]) {
-            json_u64(&j, "view", s[i].view);
-            json_u64(&j, "log_view", s[i].log_view);
+            json_u64(&j, "epoch", vr_epoch_of(s[i].view));
+            json_u64(&j, "view", vr_number_of(s[i].view));
+            json_u64(&j, "log_view", vr_number_of(s[i].log_view));
+            json_u64(&j, "members", s[i].members);
             json_u64(&j, "op", s[i].op);
             json_u64(&j, "durable_op", s[i].durable_op);
             json_u64(&j, "commit", s[i].commit);
@@ -89,8 +91,8 @@ static int run(int argc, char **argv)
     struct settings o = {.config = "cluster.conf", .timeout_ns = NS_PER_S / 2};
     struct vr_cluster cluster;
     struct vr_client *client;
-    struct vr_status statuses[VR_REPLICAS_MAX];
-    bool there[VR_REPLICAS_MAX];
+    struct vr_status statuses[VR_NODES_MAX];
+    bool there[VR_NODES_MAX];
     struct error err = {0};
     int first, code;
     if (!vr_options(&vr_verb_status, &o, argc, argv, &first, &code))
@@ -102,25 +104,23 @@ static int run(int argc, char **argv)
         CLEANUP(strbuf_done) struct strbuf out = {0};
         /* Nobody there is an answer, too. */
         int found = vr_client_status(client, o.timeout_ns, statuses, there, &err);
-        uint64_t newest = 0, present = 0;
-        for (uint8_t i = 0; i < cluster.config.replica_count; i++) {
-            present += there[i];
+        uint64_t newest = 0, leaders = 0;
+        for (uint8_t i = 0; i < cluster.node_count; i++) {
+            leaders +=
+                there[i] && statuses[i].state == VR_NORMAL && vr_status_primary(&statuses[i]) == i;
             if (there[i] && statuses[i].commit > newest)
                 newest = statuses[i].commit;
         }
         (o.json ? put_json : put_text)(&cluster, statuses, there, newest, &out);
         fd_write_all(STDOUT_FILENO, strbuf_text(&out), out.length);
         vr_client_close(client);
-        code = found || present * 2 <= cluster.config.replica_count ? 1 : 0;
+        code = found || leaders == 0 ? 1 : 0;
     }
     vr_cluster_done(&cluster);
     return result ? vr_fail(&vr_verb_status, &err, 2) : code;
 }
 
 const struct verb vr_verb_status = {
-    "status",
-    "view, operation, commit and lag of each replica",
-    "[--config FILE]",
-    "  assay-vr status -c cluster.conf     exits with 1 when no majority answers\n",
-    options,
-    run};
+    "status",          "view, operation, commit and lag of each replica",
+    "[--config FILE]", "  assay-vr status -c cluster.conf     exits with 1 when nobody leads\n",
+    options,           run};

@@ -6,12 +6,33 @@
 #include "core_internal.h"
 
 const char *const vr_planted_names[PLANTED_COUNT] = {
-    "none",          "entry-view-as-log-view", "longest-log",     "view-not-kept",
-    "ack-early",     "small-quorum",           "primary-resumes", "log-view-early",
-    "tail-kept",     "headers-ignored",        "any-start-view",  "drop-before-state",
-    "twice",         "session-unchecked",      "evict-by-local",  "local-read",
-    "execute-early", "half-recovered",         "no-fence",        "joiner-votes",
+    "none",
+    "entry-view-as-log-view",
+    "longest-log",
+    "view-not-kept",
+    "ack-early",
+    "small-quorum",
+    "primary-resumes",
+    "log-view-early",
+    "tail-kept",
+    "headers-ignored",
+    "any-start-view",
+    "drop-before-state",
+    "twice",
+    "session-unchecked",
+    "evict-by-local",
+    "local-read",
+    "execute-early",
+    "half-recovered",
+    "no-fence",
+    "joiner-votes",
     "leave-early",
+    "stale-acks",
+    "few-logs",
+    "doubt-forgotten",
+    "joins-any-epoch",
+    "slots-reused",
+    "checksum-unchecked",
 };
 #ifdef VR_PLANTED
 enum vr_planted vr_planted;
@@ -148,6 +169,11 @@ void vr_replica_free(struct vr_replica *r)
     free(r->pending.bytes);
     free(r->arriving.bytes);
     free(r);
+}
+
+uint8_t vr_primary(const struct vr_replica *r, uint64_t view)
+{
+    return vr_primary_of(r, view);
 }
 
 bool vr_is_primary(const struct vr_replica *r)

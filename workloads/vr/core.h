@@ -42,6 +42,7 @@ struct vr_config {
     uint32_t pipeline;    /* batches in flight */
     uint32_t batch_bytes; /* of requests in one entry at most; a multiple of 8 */
     uint32_t sessions, kv_capacity;
+    uint32_t chunk_bytes; /* of a state in one message, at most 4096; 0: as many */
     uint64_t heartbeat_ns, timeout_ns;
 };
 
@@ -228,6 +229,8 @@ void vr_step(struct vr_replica *r, const struct vr_event *event, struct vr_updat
 uint64_t vr_deadline_ns(const struct vr_replica *r);
 
 bool vr_is_primary(const struct vr_replica *r);
+/* Who leads a view of the present epoch; no replica while the group is not known. */
+uint8_t vr_primary(const struct vr_replica *r, uint64_t view);
 /* Whether a replica that is no longer in the group may be switched off, and its disk wiped. */
 bool vr_may_leave(const struct vr_replica *r);
 void vr_status_fill(const struct vr_replica *r, struct vr_status *status);

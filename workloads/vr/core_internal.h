@@ -46,11 +46,27 @@ static inline uint64_t vr_min(uint64_t a, uint64_t b)
 }
 
 /* log.c */
-struct vr_slot *vr_slot(const struct vr_replica *r, uint64_t op);
-void *vr_body(const struct vr_replica *r, uint64_t op);
+static inline struct vr_slot *vr_slot(const struct vr_replica *r, uint64_t op)
+{
+    return &r->slots[op % r->config.slots];
+}
+
+static inline void *vr_body(const struct vr_replica *r, uint64_t op)
+{
+    return r->bodies + op % r->config.slots * r->config.batch_bytes;
+}
+
 /* Whether the head of this op is known; it stands in the log or before the newest checkpoint. */
-bool vr_known(const struct vr_replica *r, uint64_t op);
-bool vr_has_body(const struct vr_replica *r, uint64_t op);
+static inline bool vr_known(const struct vr_replica *r, uint64_t op)
+{
+    return op > 0 && op <= r->op && vr_slot(r, op)->entry.op == op;
+}
+
+static inline bool vr_has_body(const struct vr_replica *r, uint64_t op)
+{
+    return vr_known(r, op) && vr_slot(r, op)->has_body;
+}
+
 /* 0 when it is not known. */
 uint64_t vr_checksum_at(const struct vr_replica *r, uint64_t op);
 /* The last op that the log has room for. */
@@ -95,7 +111,7 @@ uint64_t vr_fetch_deadline_ns(const struct vr_replica *r);
 /* execute.c */
 void vr_execute(struct vr_replica *r, struct vr_update *u);
 void vr_reply_stored(struct vr_replica *r, struct vr_update *u, const struct vr_session *s);
-void vr_send_eviction(struct vr_replica *r, struct vr_update *u, uint64_t client, uint64_t number);
+void vr_send_eviction(struct vr_replica *r, struct vr_update *u, uint64_t client, uint64_t session);
 
 /* state.c */
 void vr_snapshot_take(struct vr_replica *r);

@@ -12,6 +12,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#define PATIENCE_NS (3 * NS_PER_S)
 #define SYNC_TAG 0xffffu
 #define LANE_ENTRIES 0
 #define LANE_CHECKPOINT 1
@@ -113,6 +114,19 @@ static int open_file(const char *path, int flags, struct error *err)
     return fd < 0 ? error_errno(err, -errno, "%s", path) : fd;
 }
 
+/* After a crash the kernel may take a moment to let go of what a ring still held. */
+static int lock(int fd)
+{
+    uint64_t end_ns = clock_now_ns() + PATIENCE_NS;
+    struct timespec rest = {.tv_nsec = 10 * (long)NS_PER_MS};
+    while (flock(fd, LOCK_EX | LOCK_NB)) {
+        if (errno != EWOULDBLOCK || clock_now_ns() > end_ns)
+            return -errno;
+        nanosleep(&rest, NULL);
+    }
+    return 0;
+}
+
 static void prepare(struct vr_disk *d)
 {
     const struct vr_store *s = &d->store;
@@ -139,7 +153,7 @@ int vr_disk_open(struct vr_disk *d, const char *path, const struct vr_config *co
         d->fd = open_file(path, O_RDWR, err);
     if (d->fd < 0)
         return d->fd;
-    if (flock(d->fd, LOCK_EX | LOCK_NB)) {
+    if (lock(d->fd)) {
         close(d->fd);
         return error_set(err, -EBUSY, "%s is in use by another replica", path);
     }

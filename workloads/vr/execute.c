@@ -12,7 +12,7 @@ void vr_reply_stored(struct vr_replica *r, struct vr_update *u, const struct vr_
     struct vr_reply *reply = vr_scratch(u, sizeof(*reply) + s->size);
     if (!reply)
         return;
-    *reply = (struct vr_reply){s->status, s->size};
+    *reply = (struct vr_reply){s->status, s->size, s->session};
     memcpy(reply + 1, s->result, s->size);
     struct vr_message *m = vr_emit(r, u, VR_TO_CLIENT, VR_REPLY);
     m->header.client = s->client;
@@ -24,11 +24,11 @@ void vr_reply_stored(struct vr_replica *r, struct vr_update *u, const struct vr_
     m->second_size = s->size;
 }
 
-void vr_send_eviction(struct vr_replica *r, struct vr_update *u, uint64_t client, uint64_t number)
+void vr_send_eviction(struct vr_replica *r, struct vr_update *u, uint64_t client, uint64_t session)
 {
     struct vr_message *m = vr_emit(r, u, VR_TO_CLIENT, VR_EVICTION);
     m->header.client = client;
-    m->header.number = number;
+    m->header.op = session;
 }
 
 static struct vr_session *register_client(struct vr_replica *r, struct vr_update *u,
@@ -37,13 +37,13 @@ static struct vr_session *register_client(struct vr_replica *r, struct vr_update
     struct vr_session *s = vr_sessions_find(&r->sessions, request->client);
     if (s)
         return s->number == 0 ? s : NULL;
-    uint64_t evicted;
+    struct vr_session evicted;
     s = vr_sessions_begin(&r->sessions, request->client, session, &evicted);
     s->status = VR_OK;
     s->size = sizeof(session);
     memcpy(s->result, &session, sizeof(session));
-    if (evicted && vr_is_primary(r))
-        vr_send_eviction(r, u, evicted, 0);
+    if (evicted.client && vr_is_primary(r))
+        vr_send_eviction(r, u, evicted.client, evicted.session);
     return s;
 }
 
@@ -55,7 +55,7 @@ static struct vr_session *run(struct vr_replica *r, struct vr_update *u,
     struct vr_session *s = vr_sessions_find(&r->sessions, request->client);
     if (!s || (s->session != request->session && !PLANTED(SESSION_UNCHECKED))) {
         if (vr_is_primary(r))
-            vr_send_eviction(r, u, request->client, request->number);
+            vr_send_eviction(r, u, request->client, request->session);
         return NULL;
     }
     if (request->number < s->number)

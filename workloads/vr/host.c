@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sys/random.h>
 
+#define PATIENCE_NS (3 * NS_PER_S)
 #define PROBES 8
 #define LEAST_WAIT_NS (50 * NS_PER_US)
 
@@ -50,7 +51,7 @@ static void remember(struct vr_host *h, const struct vr_header *header,
 
 struct destinations {
     struct vr_host *host;
-    struct sockaddr_in to[VR_REPLICAS_MAX];
+    struct sockaddr_in to[VR_NODES_MAX];
     uint32_t count;
 };
 
@@ -103,10 +104,11 @@ static void act(struct vr_host *h)
             d.to[d.count++] = p->address;
         } else {
             uint32_t first = i;
-            for (; i < u->message_count && d.count < VR_REPLICAS_MAX &&
+            for (; i < u->message_count && d.count < VR_NODES_MAX &&
                    (i == first || same_content(m, &u->messages[i]));
                  i++)
-                d.to[d.count++] = h->cluster->addresses[u->messages[i].to];
+                if (u->messages[i].to < h->cluster->node_count)
+                    d.to[d.count++] = h->cluster->addresses[u->messages[i].to];
         }
         vr_packets_send(&h->packets, m, send_datagram, &d);
     }
@@ -142,7 +144,7 @@ static void on_packet(void *context, uint32_t socket, const struct sockaddr_in *
         return;
     if (header.type == VR_REQUEST || header.type == VR_STATUS) {
         remember(h, &header, from);
-    } else if (!h->cluster->secret && header.replica < h->cluster->config.replica_count) {
+    } else if (!h->cluster->secret && header.replica < h->cluster->node_count) {
         const struct sockaddr_in *known = &h->cluster->addresses[header.replica];
         if (from->sin_port != known->sin_port || from->sin_addr.s_addr != known->sin_addr.s_addr) {
             h->strangers++;
@@ -181,18 +183,32 @@ static int open_core(struct vr_host *h, const struct vr_config *config, struct e
     return 0;
 }
 
+/* After a crash the kernel may take a moment to let go of the address that a ring still held. */
+static int open_socket(const struct sockaddr_in *address, struct error *err)
+{
+    uint64_t end_ns = clock_now_ns() + PATIENCE_NS;
+    struct timespec rest = {.tv_nsec = 10 * (long)NS_PER_MS};
+    int fd = vr_socket_open(address, err);
+    while (fd == -EADDRINUSE && clock_now_ns() < end_ns) {
+        nanosleep(&rest, NULL);
+        fd = vr_socket_open(address, err);
+    }
+    return fd;
+}
+
 int vr_host_open(struct vr_host *h, const struct vr_cluster *cluster, uint8_t index,
                  const struct vr_io_way *way, int socket, struct error *err)
 {
     *h = (struct vr_host){.cluster = cluster, .index = index, .socket = socket};
     struct vr_config config = cluster->config;
     config.index = index;
+    config.joins = index >= config.replica_count;
     h->disk.fd = -1;
     int result = open_core(h, &config, err);
     if (result)
         return result;
     if (h->socket < 0)
-        h->socket = vr_socket_open(&cluster->addresses[index], err);
+        h->socket = open_socket(&cluster->addresses[index], err);
     result = h->socket < 0 ? h->socket : 0;
     struct vr_io_handler handler = {on_packet, on_disk, h};
     if (!result)

@@ -67,7 +67,8 @@ void vr_install_prepare(struct vr_replica *r, const struct vr_header *h,
     const struct vr_entry *head = vr_end_head(&r->install.end, op);
     bool named = head && head->checksum == entry->checksum;
     bool own = vr_known(r, op) && vr_slot(r, op)->entry.checksum == entry->checksum;
-    if (op > vr_log_limit(r) || op > r->install.end.op || r->durable.uncertain != r->uncertain)
+    if (op > vr_log_limit(r) || op > r->install.end.op ||
+        (r->durable.uncertain != r->uncertain && !PLANTED(DOUBT_FORGOTTEN)))
         return;
     if (op <= r->install.matched) {
         if (own)
@@ -129,7 +130,8 @@ static void become_normal(struct vr_replica *r, struct vr_update *u)
     r->fetch_upto = 0;
     r->ok_owed = true;
     r->change_failures = 0;
-    memset(r->ok_op, 0, sizeof(r->ok_op));
+    if (!PLANTED(STALE_ACKS))
+        memset(r->ok_op, 0, sizeof(r->ok_op));
     VR_EACH_MEMBER (r, i)
         r->heard_ns[i] = r->now_ns;
     if (!vr_is_primary(r))

@@ -78,7 +78,7 @@ static void transmit(struct load *l, uint32_t index, bool everybody)
     struct worker *w = &l->workers[index];
     struct target target = {l, index};
     w->sent_ns = l->now_ns;
-    for (uint8_t i = 0; i < l->cluster->config.replica_count; i++) {
+    for (uint8_t i = 0; i < l->cluster->node_count; i++) {
         if (!everybody && i != w->caller.primary)
             continue;
         w->caller.message.to = i;

@@ -6,26 +6,6 @@
  */
 #include "core_internal.h"
 
-struct vr_slot *vr_slot(const struct vr_replica *r, uint64_t op)
-{
-    return &r->slots[op % r->config.slots];
-}
-
-void *vr_body(const struct vr_replica *r, uint64_t op)
-{
-    return r->bodies + op % r->config.slots * r->config.batch_bytes;
-}
-
-bool vr_known(const struct vr_replica *r, uint64_t op)
-{
-    return op > 0 && op <= r->op && vr_slot(r, op)->entry.op == op;
-}
-
-bool vr_has_body(const struct vr_replica *r, uint64_t op)
-{
-    return vr_known(r, op) && vr_slot(r, op)->has_body;
-}
-
 uint64_t vr_checksum_at(const struct vr_replica *r, uint64_t op)
 {
     if (op == 0)
@@ -38,6 +18,8 @@ uint64_t vr_checksum_at(const struct vr_replica *r, uint64_t op)
 /* An entry may be overwritten when a checkpoint behind it is on disk. */
 uint64_t vr_log_limit(const struct vr_replica *r)
 {
+    if (PLANTED(SLOTS_REUSED))
+        return r->commit + r->config.slots;
     return (r->config.in_memory ? r->newest.op : r->durable.checkpoint_op) + r->config.slots;
 }
 
@@ -80,6 +62,8 @@ void vr_log_put(struct vr_replica *r, struct vr_update *u, const struct vr_entry
     uint64_t op = entry->op;
     struct vr_slot *slot = vr_slot(r, op);
     assert(op <= vr_log_limit(r));
+    if (op <= r->newest.op)
+        return; /* the checkpoint stands for it */
     if (vr_known(r, op) && slot->entry.checksum == entry->checksum) {
         if (slot->has_body)
             return;
@@ -150,7 +134,7 @@ static struct vr_durable wanted(const struct vr_replica *r)
                            .log_view = r->log_view,
                            .view_op = r->view_op,
                            .view_checksum = r->view_checksum,
-                           .uncertain = r->uncertain,
+                           .uncertain = r->uncertain && !PLANTED(DOUBT_FORGOTTEN),
                            .group = r->group};
     if (r->config.in_memory)
         return d;
@@ -176,7 +160,8 @@ static bool settled(const struct vr_replica *r)
 {
     const struct vr_durable *d = &r->durable;
     return d->view == r->view && d->log_view == r->log_view && d->view_op == r->view_op &&
-           d->view_checksum == r->view_checksum && d->uncertain == r->uncertain && !d->fresh &&
+           d->view_checksum == r->view_checksum &&
+           (d->uncertain == r->uncertain || PLANTED(DOUBT_FORGOTTEN)) && !d->fresh &&
            d->group.first_view == r->group.first_view &&
            (d->checkpoint_op == r->newest.op || r->config.in_memory);
 }

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* assay-vr: viewstamped replication to use, to measure, and to prove. */
+#include "base/completion.h"
 #include "base/memory.h"
 #include "cmd.h"
 
 #include <stdio.h>
 
-static const struct verb *const verbs[] = {&vr_verb_bench,
-                                           &vr_verb_replica,
-                                           &vr_verb_client,
-                                           &vr_verb_kv,
-                                           &vr_verb_status,
-                                           &vr_verb_sim,
-                                           NULL};
+static const struct verb *const verbs[] = {
+    &vr_verb_bench,  &vr_verb_replica,     &vr_verb_client, &vr_verb_kv,
+    &vr_verb_status, &vr_verb_reconfigure, &vr_verb_sim,    NULL};
 
 int vr_fail(const struct verb *verb, const struct error *err, int code)
 {
@@ -54,9 +51,24 @@ static int help(FILE *out, int code)
           "and a simulator that tries to break it.\n\n",
           out);
     for (unsigned i = 0; verbs[i]; i++)
-        fprintf(out, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
-    fputs("\n'assay-vr COMMAND --help' tells more.\n", out);
+        fprintf(out, "  %-12s %s\n", verbs[i]->name, verbs[i]->summary);
+    fputs("\n'assay-vr COMMAND --help' tells more; --completion bash|zsh prints a completion "
+          "script.\n",
+          out);
     return code;
+}
+
+static int completion(const char *shell)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    struct error err = {0};
+    struct completion c = {.program = "assay-vr", .verbs = verbs, .words = "--completion"};
+    if (completion_write(&out, &c, shell, &err) < 0) {
+        fprintf(stderr, "assay-vr: --completion: %s\n", err.message);
+        return 2;
+    }
+    fputs(strbuf_text(&out), stdout);
+    return 0;
 }
 
 int main(int argc, char **argv)
@@ -65,6 +77,8 @@ int main(int argc, char **argv)
         return help(stderr, 2);
     if (str_eq(argv[1], "--help") || str_eq(argv[1], "-h") || str_eq(argv[1], "help"))
         return help(stdout, 0);
+    if (str_eq(argv[1], "--completion"))
+        return completion(argc > 2 ? argv[2] : "");
     for (unsigned i = 0; verbs[i]; i++)
         if (str_eq(argv[1], verbs[i]->name))
             return verbs[i]->run(argc - 1, argv + 1);

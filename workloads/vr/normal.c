@@ -30,7 +30,7 @@ static void local_read(struct vr_replica *r, const struct vr_request *request, c
     unsigned char *out = vr_scratch(u, sizeof(struct vr_reply) + VR_RESULT_BYTES_MAX);
     if (!out)
         return;
-    struct vr_reply reply = {0};
+    struct vr_reply reply = {.session = request->session};
     reply.status =
         vr_service_execute(r->service, request->opcode, (const char *)body + sizeof(*request),
                            request->size, out + sizeof(reply), &reply.size);
@@ -57,10 +57,10 @@ void vr_on_request(struct vr_replica *r, const struct vr_header *h, const void *
             enqueue(r, h, body);
         return;
     }
-    if (!s || s->session != request.session) {
-        /* Only who has executed the whole log with which its view began knows all sessions. */
-        if (r->commit >= r->view_op)
-            vr_send_eviction(r, u, request.client, request.number);
+    if (!s || (s->session != request.session && !PLANTED(SESSION_UNCHECKED))) {
+        /* A primary that the others have left does not know all sessions, and does not know that
+         * it does not: whether there is such a session is decided by the log. */
+        enqueue(r, h, body);
         return;
     }
     if (PLANTED(LOCAL_READ) && request.opcode == VR_OP_GET) {

@@ -29,6 +29,12 @@ enum vr_planted {
     PLANTED_NO_FENCE,               /* entries follow the one that ends an epoch */
     PLANTED_JOINER_VOTES,           /* who joins votes before it has the log of the epoch */
     PLANTED_LEAVE_EARLY,            /* who leaves takes the log along before the new group has it */
+    PLANTED_STALE_ACKS,             /* acknowledgements of an older view count in the new one */
+    PLANTED_FEW_LOGS,               /* a view begins with one log too few */
+    PLANTED_DOUBT_FORGOTTEN,        /* that the log is in doubt is not on disk */
+    PLANTED_JOINS_ANY_EPOCH,        /* who comes back with an empty disk joins its old epoch */
+    PLANTED_SLOTS_REUSED,           /* entries are written over before the checkpoint is on disk */
+    PLANTED_CHECKSUM_UNCHECKED,     /* damaged packets are obeyed */
     PLANTED_COUNT,
 };
 

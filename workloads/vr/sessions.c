@@ -60,13 +60,13 @@ static struct vr_session *oldest(struct vr_sessions *t)
 }
 
 struct vr_session *vr_sessions_begin(struct vr_sessions *t, uint64_t client, uint64_t session,
-                                     uint64_t *ret_evicted)
+                                     struct vr_session *ret_evicted)
 {
     struct vr_session *s;
-    *ret_evicted = 0;
+    ret_evicted->client = 0;
     if (t->count == t->capacity) {
         s = oldest(t);
-        *ret_evicted = s->client;
+        *ret_evicted = *s;
         *s = (struct vr_session){.client = client, .session = session};
         reindex(t);
         return s;

@@ -4,6 +4,9 @@
  * a request sent twice is executed once and answered twice.  It is part of the replicated state:
  * changed only by executed operations, saved with checkpoints.  When it is full the oldest session
  * gives way, in the order of the operations that began them, the same on every replica.
+ *
+ * A client that begins again under its old number takes only a later session than it had: the
+ * answer to its first beginning may still be under way, and the requests of that session have run.
  */
 #ifndef ASSAY_VR_SESSIONS_H
 #define ASSAY_VR_SESSIONS_H
@@ -30,9 +33,9 @@ struct vr_sessions {
 void vr_sessions_init(struct vr_sessions *t, uint32_t capacity);
 void vr_sessions_done(struct vr_sessions *t);
 struct vr_session *vr_sessions_find(struct vr_sessions *t, uint64_t client);
-/* Begins a session; *ret_evicted is the client that lost its place, or 0. */
+/* Begins a session; *ret_evicted is the one that lost its place (client 0: none). */
 struct vr_session *vr_sessions_begin(struct vr_sessions *t, uint64_t client, uint64_t session,
-                                     uint64_t *ret_evicted);
+                                     struct vr_session *ret_evicted);
 void vr_sessions_forget_in_flight(struct vr_sessions *t);
 
 size_t vr_sessions_bytes_max(const struct vr_sessions *t);

@@ -14,6 +14,7 @@ const char *const sim_count_names[SIM_COUNTS] = {"operations",
                                                  "packets",
                                                  "lost",
                                                  "doubled",
+                                                 "replayed",
                                                  "late",
                                                  "corrupted",
                                                  "partitions",
@@ -173,6 +174,10 @@ static void dispatch(struct sim *s, struct sim_event *e)
         if (r->life == e->life)
             sim_crash_planned(s, e->to);
         break;
+    case SIM_RESTART:
+        if (r->life == e->life)
+            sim_restart_planned(s, e->to);
+        break;
     }
 }
 
@@ -189,12 +194,13 @@ static void setup(struct sim *s)
     s->client_count = 4 + (uint32_t)sim_below(s, SIM_CLIENTS_MAX - 4);
     s->config = (struct vr_config){.cluster = 77,
                                    .replica_count = sizes[sim_below(s, 8)],
-                                   .in_memory = sim_chance(s, 150),
+                                   .in_memory = sim_chance(s, 250),
                                    .slots = 64,
                                    .checkpoint_every = 16,
                                    .pipeline = 1 + (uint32_t)sim_below(s, 6),
-                                   .batch_bytes = sim_chance(s, 300) ? 160 : 1024,
+                                   .batch_bytes = sim_chance(s, 300) ? 256 : 1024,
                                    .kv_capacity = 16,
+                                   .chunk_bytes = 512,
                                    .heartbeat_ns = 10 * NS_PER_MS,
                                    .timeout_ns = 60 * NS_PER_MS};
     s->config.sessions = sim_chance(s, 600) ? 32 : s->client_count - (uint32_t)sim_below(s, 2);
@@ -265,6 +271,12 @@ static void run(struct sim *s)
                   i, r->view, r->log_view, r->state, r->op, r->durable_op, r->commit, r->commit_max,
                   r->holes, r->newest.op, r->install.active, r->install.matched, r->install.end.op);
     }
+    for (uint32_t i = 0; i < s->client_count; i++) {
+        const struct sim_client *c = &s->clients[i];
+        if (c->waiting)
+            sim_trace(s, "client %lu waits for request %lu in session %lu (before: %lu)", c->id,
+                      c->number, c->session, c->last_session);
+    }
     sim_fail(s, "no agreement within 60 s after the last fault (%lu operations, %s)",
              s->result->count[SIM_OPERATIONS],
              clients_idle(s) ? "clients idle" : "clients waiting");
@@ -276,6 +288,7 @@ static void teardown(struct sim *s)
     for (uint8_t i = 0; i < s->node_count; i++) {
         sim_replica_crash(s, i);
         sim_disk_done_with(s, i);
+        sim_forget_packets(s, i);
     }
     for (size_t i = 0; i < s->heap_count; i++)
         free(s->heap[i].bytes);

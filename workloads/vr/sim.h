@@ -31,6 +31,7 @@ enum sim_count {
     SIM_PACKETS,
     SIM_LOST,
     SIM_DOUBLED,
+    SIM_REPLAYED, /* long after, at a restart */
     SIM_LATE,
     SIM_CORRUPTED,
     SIM_PARTITIONS,

@@ -37,7 +37,12 @@ static void make_request(struct sim_client *c, uint32_t opcode, const void *data
 
 static void begin_session(struct sim *s, struct sim_client *c)
 {
-    c->id = ++s->next_client_id;
+    /* Mostly somebody else; sometimes the same client, whose old requests may still be about. */
+    c->last_session = c->session;
+    if (!c->id || sim_chance(s, 500)) {
+        c->id = ++s->next_client_id;
+        c->last_session = 0;
+    }
     c->session = c->number = 0;
     c->registered = false;
     make_request(c, VR_OP_REGISTER, NULL, 0);
@@ -56,10 +61,10 @@ static void next_operation(struct sim *s, struct sim_client *c)
         return;
     }
     unsigned char key = (unsigned char)('a' + sim_below(s, SIM_KEYS));
-    char value[24] = "", expect[24] = "";
-    unsigned char data[128];
+    char value[64] = "", expect[64] = "";
+    unsigned char data[192];
     if (opcode == VR_OP_PUT || opcode == VR_OP_CAS)
-        snprintf(value, sizeof(value), "%lu", s->value_counter++);
+        snprintf(value, sizeof(value), "%0*lu", (int)(1 + sim_below(s, 60)), s->value_counter++);
     /* A guess that is sometimes right: the model's newest value. */
     if (opcode == VR_OP_CAS && s->model.keys[key - 'a'].there && !sim_chance(s, 200))
         snprintf(expect, sizeof(expect), "%.*s", (int)s->model.keys[key - 'a'].size,
@@ -135,10 +140,14 @@ void sim_client_packet(struct sim *s, const void *bytes, size_t size)
         struct sim_client *c = &s->clients[i];
         if (c->id != h.client || !c->waiting)
             continue;
-        if (h.type == VR_REPLY && h.number == c->number)
+        struct vr_reply reply = {0};
+        if (h.type == VR_REPLY)
+            memcpy(&reply, body, sizeof(reply));
+        if (h.type == VR_REPLY && h.number == c->number &&
+            (c->registered ? reply.session == c->session : reply.session > c->last_session))
             answered(s, i, &h, body);
         /* Its operation may or may not have been executed: nobody will ever say. */
-        else if (h.type == VR_EVICTION && c->registered) {
+        else if (h.type == VR_EVICTION && c->registered && h.op == c->session) {
             s->result->count[SIM_EVICTIONS]++;
             begin_session(s, c);
             arm(s, i, sim_below(s, 5 * NS_PER_MS));

@@ -145,12 +145,15 @@ static void prepare_phase(struct sim *s, uint8_t index)
             vr_store_phase(&r->store, &w->write, r->phase, w->phase_bytes, &w->phase_offset);
     }
     r->group_failed = s->now_ns < r->disk_fails_until_ns;
-    uint64_t slow = sim_chance(s, 10) ? 40 * NS_PER_MS : 0;
-    sim_push(s, (struct sim_event){.at_ns = s->now_ns + 50 * NS_PER_US +
-                                            sim_below(s, 300 * NS_PER_US) + slow,
-                                   .kind = SIM_DISK,
-                                   .to = index,
-                                   .life = r->life});
+    uint64_t slow = sim_chance(s, 10) ? 40 * NS_PER_MS : sim_below(s, r->disk_slow_ns);
+    uint64_t time_ns = 50 * NS_PER_US + sim_below(s, 300 * NS_PER_US) + slow;
+    if (!s->healing && sim_chance(s, s->crash_in_write))
+        sim_push(s, (struct sim_event){.at_ns = s->now_ns + sim_below(s, time_ns),
+                                       .kind = SIM_CRASH,
+                                       .to = index,
+                                       .life = r->life});
+    sim_push(s, (struct sim_event){
+                    .at_ns = s->now_ns + time_ns, .kind = SIM_DISK, .to = index, .life = r->life});
 }
 
 static void begin_group(struct sim *s, uint8_t index)

@@ -15,7 +15,12 @@ void sim_faults_begin(struct sim *s)
     s->corrupt = (unsigned)sim_below(s, 20);
     s->late = (unsigned)sim_below(s, 30);
     s->delay_ns = 100 * NS_PER_US + sim_below(s, 2 * NS_PER_MS);
-    s->crash_on_change = sim_chance(s, 600);
+    s->danger = sim_chance(s, 700) ? (unsigned)sim_below(s, 200) : 0;
+    s->crash_in_write = sim_chance(s, 300) ? (unsigned)sim_below(s, 6) : 0;
+    s->replay = (unsigned)sim_below(s, 700);
+    bool slow = sim_chance(s, 250);
+    for (uint8_t i = 0; i < s->node_count; i++)
+        s->replicas[i].disk_slow_ns = slow ? sim_below(s, 8 * NS_PER_MS) : 0;
     uint32_t bad = sim_chance(s, 600) ? faulty_limit(s) : 0;
     while (bad > 0) {
         struct sim_replica *r = &s->replicas[sim_below(s, s->config.replica_count)];
@@ -76,8 +81,12 @@ static void crash_one(struct sim *s, uint8_t index)
               r->core->commit);
     sim_replica_crash(s, index);
     s->result->count[SIM_CRASHES]++;
-    r->down_until_ns =
-        s->now_ns + sim_below(s, sim_chance(s, 300) ? 2 * NS_PER_S : 100 * NS_PER_MS);
+    static const uint64_t longest_ns[] = {2 * NS_PER_MS, 50 * NS_PER_MS, 200 * NS_PER_MS, NS_PER_S};
+    r->down_until_ns = s->now_ns + sim_below(s, longest_ns[sim_below(s, 4)]);
+    sim_push(s, (struct sim_event){
+                    .at_ns = r->down_until_ns, .kind = SIM_RESTART, .to = index, .life = r->life});
+    if (sim_chance(s, 300))
+        sim_lose_sent(s, index);
     while (r->bad_disk && sim_chance(s, 500))
         sim_disk_rot(s, index);
 }
@@ -86,6 +95,54 @@ void sim_crash_planned(struct sim *s, uint8_t index)
 {
     if (!s->healing)
         crash_one(s, index);
+}
+
+void sim_restart_planned(struct sim *s, uint8_t index)
+{
+    if (!s->replicas[index].up)
+        sim_replica_start(s, index);
+}
+
+static void isolate(struct sim *s, uint8_t index)
+{
+    uint64_t side = sim_chance(s, 500) ? UINT64_MAX : sim_random(s);
+    bool to = sim_chance(s, 700), from = !to || sim_chance(s, 700);
+    for (uint8_t i = 0; i < s->node_count; i++) {
+        s->cut[i][index] = to && (side >> i & 1);
+        s->cut[index][i] = from && (side >> i & 1);
+    }
+    s->result->count[to && from ? SIM_PARTITIONS : SIM_PARTITIONS_ONE_WAY]++;
+    sim_trace(s, "network: %u is cut off%s", index, to && from ? "" : " in one direction");
+}
+
+static void plan_crash(struct sim *s, uint8_t index)
+{
+    sim_push(s, (struct sim_event){.at_ns = s->now_ns + sim_below(s, 2 * NS_PER_MS),
+                                   .kind = SIM_CRASH,
+                                   .to = index,
+                                   .life = s->replicas[index].life});
+}
+
+void sim_danger(struct sim *s, uint8_t index)
+{
+    const struct vr_replica *r = s->replicas[index].core;
+    uint8_t primary = vr_primary(r, r->view);
+    if (primary >= s->node_count)
+        primary = index;
+    uint64_t what = sim_below(s, 10);
+    if (what < 3) {
+        plan_crash(s, index);
+    } else if (what < 5) {
+        plan_crash(s, primary);
+    } else if (what < 7) {
+        isolate(s, sim_chance(s, 500) ? primary : (uint8_t)sim_below(s, s->node_count));
+    } else if (what < 9) {
+        s->replicas[primary].paused_until_ns = s->now_ns + sim_below(s, 300 * NS_PER_MS);
+        s->result->count[SIM_PAUSES]++;
+        sim_trace(s, "%u: pauses", primary);
+    } else {
+        sim_lose_sent(s, index);
+    }
 }
 
 static uint8_t victim(struct sim *s)
@@ -149,13 +206,6 @@ static void misfortune(struct sim *s)
     }
 }
 
-static void restart_due(struct sim *s)
-{
-    for (uint8_t i = 0; i < s->node_count; i++)
-        if (!s->replicas[i].up && s->now_ns >= s->replicas[i].down_until_ns)
-            sim_replica_start(s, i);
-}
-
 /* Who has left the group may be thrown away when it says so. */
 static void renew_one(struct sim *s)
 {
@@ -169,7 +219,6 @@ void sim_fault(struct sim *s)
 {
     if (s->healing)
         return;
-    restart_due(s);
     if (s->reconfigures)
         renew_one(s);
     if (!sim_chance(s, 400))

@@ -8,10 +8,11 @@
 
 #define SIM_CLIENTS_MAX 12
 #define SIM_KEYS 12
-#define SIM_SECTOR 512
+#define SIM_SECTOR 256
 #define SIM_TRACE_LINES 400
 #define SIM_TRACE_WIDTH 160
 #define SIM_OPS_MAX 60000
+#define SIM_OLD_PACKETS 12
 
 enum sim_kind {
     SIM_PACKET,
@@ -20,7 +21,8 @@ enum sim_kind {
     SIM_DISK,
     SIM_CLIENT,
     SIM_FAULT,
-    SIM_CRASH
+    SIM_CRASH,
+    SIM_RESTART,
 };
 
 struct sim_event {
@@ -53,7 +55,14 @@ struct sim_replica {
     uint64_t paused_until_ns, turn_at_ns, turn_order, down_until_ns;
     uint64_t clock_offset_ns;
     double clock_rate;
-    uint64_t disk_fails_until_ns;
+    uint64_t disk_fails_until_ns, disk_slow_ns;
+    /* Old packets to it, which the network may deliver again. */
+    struct sim_old {
+        uint32_t size;
+        uint8_t from;
+        unsigned char *bytes;
+    } old[SIM_OLD_PACKETS];
+    uint32_t old_next;
     uint64_t view_changes_before, transfers_before, repaired_before;
     uint64_t checkpoint_seen;
     /* Group commit: writes of one group go through their phases together. */
@@ -67,6 +76,7 @@ struct sim_replica {
 
 struct sim_client {
     uint64_t id, session, number;
+    uint64_t last_session; /* under this id: only a later one is its own */
     bool registered, waiting;
     uint8_t primary;
     uint64_t invoked_place; /* how much of the history had been answered when this began */
@@ -76,7 +86,7 @@ struct sim_client {
 };
 
 struct sim_answer { /* what the model says of one request */
-    uint64_t client, number, place;
+    uint64_t client, session, number, place;
     uint32_t status, size;
     uint64_t hash;
 };
@@ -114,8 +124,9 @@ struct sim {
     uint32_t client_count;
     uint64_t next_client_id, completed_place, value_counter;
     struct sim_model model;
-    bool healing, stopped, crash_on_change;
-    bool reconfigures; /* this seed changes its group */
+    bool healing, stopped;
+    unsigned danger, crash_in_write, replay; /* chances in thousandths */
+    bool reconfigures;                       /* this seed changes its group */
     /* Chances in thousandths. */
     unsigned loss, duplicate, corrupt, late;
     uint64_t delay_ns;
@@ -135,6 +146,10 @@ void sim_trace_line(struct sim *s, const char *format, ...) __attribute__((forma
 #define sim_trace(s, ...) ((s)->lines ? sim_trace_line(s, __VA_ARGS__) : (void)0)
 
 /* sim_net.c */
+void sim_replay(struct sim *s, uint8_t to);
+void sim_forget_packets(struct sim *s, uint8_t to);
+/* Packets that this replica has sent and that have not arrived are lost, to some of the others. */
+void sim_lose_sent(struct sim *s, uint8_t from);
 void sim_send(struct sim *s, uint8_t from, uint8_t to, const void *bytes, size_t size);
 
 /* sim_disk.c */
@@ -176,6 +191,9 @@ void sim_faults_begin(struct sim *s);
 void sim_fault(struct sim *s);
 void sim_heal(struct sim *s);
 void sim_crash_planned(struct sim *s, uint8_t index);
+void sim_restart_planned(struct sim *s, uint8_t index);
+/* Something happens just when a replica changes its state. */
+void sim_danger(struct sim *s, uint8_t index);
 /* Another group that the faults leave alive; false when the present one had better stay. */
 bool sim_next_group(struct sim *s, struct vr_reconfiguration *ret_wish);
 

@@ -24,6 +24,51 @@ static void carry(struct sim *s, uint8_t from, uint8_t to, const void *bytes, si
     sim_push(s, event);
 }
 
+/* The network remembers some of what moves views about, and says it again when it hurts. */
+static void remember(struct sim *s, uint8_t from, uint8_t to, const void *bytes, size_t size)
+{
+    uint8_t type = ((const unsigned char *)bytes)[offsetof(struct vr_header, type)];
+    bool telling = type == VR_START_VIEW || type == VR_DO_VIEW_CHANGE || type == VR_EPOCH ||
+                   type == VR_PREPARE_OK || type == VR_STATE_CHUNK;
+    if (!telling || !s->replay || !sim_chance(s, type == VR_PREPARE_OK ? 20 : 300))
+        return;
+    struct sim_replica *r = &s->replicas[to];
+    struct sim_old *old = &r->old[r->old_next++ % SIM_OLD_PACKETS];
+    free(old->bytes);
+    *old = (struct sim_old){(uint32_t)size, from, memory_alloc(size)};
+    memcpy(old->bytes, bytes, size);
+}
+
+void sim_replay(struct sim *s, uint8_t to)
+{
+    struct sim_replica *r = &s->replicas[to];
+    if (s->healing || !sim_chance(s, s->replay))
+        return;
+    for (unsigned i = 0; i < SIM_OLD_PACKETS; i++)
+        if (r->old[i].bytes && sim_chance(s, 500)) {
+            s->result->count[SIM_REPLAYED]++;
+            carry(s, r->old[i].from, to, r->old[i].bytes, r->old[i].size);
+        }
+}
+
+void sim_forget_packets(struct sim *s, uint8_t to)
+{
+    for (unsigned i = 0; i < SIM_OLD_PACKETS; i++)
+        free(s->replicas[to].old[i].bytes);
+}
+
+void sim_lose_sent(struct sim *s, uint8_t from)
+{
+    uint64_t lost = sim_random(s);
+    for (size_t i = 0; i < s->heap_count; i++) {
+        struct sim_event *e = &s->heap[i];
+        if (e->kind != SIM_PACKET || e->from != from || !(lost >> e->to & 1) || !e->bytes)
+            continue;
+        e->size = 0; /* too short to be a packet */
+        s->result->count[SIM_LOST]++;
+    }
+}
+
 void sim_send(struct sim *s, uint8_t from, uint8_t to, const void *bytes, size_t size)
 {
     unsigned a = from == VR_TO_CLIENT ? VR_NODES_MAX : from;
@@ -31,6 +76,8 @@ void sim_send(struct sim *s, uint8_t from, uint8_t to, const void *bytes, size_t
     if (to != VR_TO_CLIENT && to >= s->node_count)
         return;
     s->result->count[SIM_PACKETS]++;
+    if (from != VR_TO_CLIENT && to != VR_TO_CLIENT)
+        remember(s, from, to, bytes, size);
     if (s->cut[a][b] || sim_chance(s, s->loss)) {
         s->result->count[SIM_LOST]++;
         return;

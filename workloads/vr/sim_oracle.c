@@ -26,12 +26,15 @@ void sim_oracle_done(struct sim *s)
     free(s->model.answers);
 }
 
-static struct sim_answer *answer_of(struct sim_model *m, uint64_t client, uint64_t number)
+static struct sim_answer *answer_of(struct sim_model *m, uint64_t client, uint64_t session,
+                                    uint64_t number)
 {
-    uint64_t at = (client * 0x9e3779b97f4a7c15 + number * 0xbf58476d1ce4e5b9) >> 20;
+    uint64_t at = (client * 0x9e3779b97f4a7c15 + session * 0x94d049bb133111eb +
+                   number * 0xbf58476d1ce4e5b9) >>
+                  20;
     for (;; at++) {
         struct sim_answer *a = &m->answers[at & m->answer_mask];
-        if (a->place == 0 || (a->client == client && a->number == number))
+        if (a->place == 0 || (a->client == client && a->session == session && a->number == number))
             return a;
     }
 }
@@ -39,11 +42,12 @@ static struct sim_answer *answer_of(struct sim_model *m, uint64_t client, uint64
 static void record(struct sim_model *m, const struct vr_request *r, uint32_t status,
                    const void *result, uint32_t size)
 {
-    struct sim_answer *a = answer_of(m, r->client, r->number);
+    struct sim_answer *a = answer_of(m, r->client, r->session, r->number);
     if (a->place)
         return; /* said once, said for good */
     assert(m->place < m->answer_mask / 2);
-    *a = (struct sim_answer){r->client, r->number, ++m->place, status, size, vr_hash(result, size)};
+    *a = (struct sim_answer){r->client, r->session,           r->number, ++m->place, status,
+                             size,      vr_hash(result, size)};
 }
 
 static void model_register(struct sim_model *m, const struct vr_request *r, uint64_t session)
@@ -194,7 +198,7 @@ void sim_oracle_answered(struct sim *s, const struct sim_client *c, const struct
     uint64_t number = c->number;
     if (!c->registered && reply.size == sizeof(number))
         memcpy(&number, result, sizeof(number));
-    struct sim_answer *a = answer_of(&s->model, c->id, number);
+    struct sim_answer *a = answer_of(&s->model, c->id, c->session, number);
     if (!a->place)
         sim_fail(s, "client %lu got a reply to request %lu, which is in nobody's history", c->id,
                  c->number);

@@ -78,11 +78,8 @@ static void changed(struct sim *s, uint8_t index)
         s->newest_view = core->view;
         s->result->count[SIM_VIEWS]++;
     }
-    if (s->crash_on_change && !s->healing && sim_chance(s, 60))
-        sim_push(s, (struct sim_event){.at_ns = s->now_ns + sim_below(s, NS_PER_MS),
-                                       .kind = SIM_CRASH,
-                                       .to = index,
-                                       .life = r->life});
+    if (!s->healing && sim_chance(s, s->danger))
+        sim_danger(s, index);
 }
 
 void sim_replica_step(struct sim *s, uint8_t index, const struct vr_event *event)
@@ -149,6 +146,7 @@ void sim_replica_start(struct sim *s, uint8_t index)
     vr_loaded_done(&loaded);
     vr_packets_init(&r->packets, &config, vr_key_public(config.cluster), 1400, sim_random(s));
     r->up = true;
+    sim_replay(s, index);
     r->turn_at_ns = 0;
     r->checkpoint_seen = 0;
     sim_replica_step(s, index, &(struct vr_event){.kind = VR_EVENT_TURN});

@@ -6,8 +6,14 @@
 #include "base/memory.h"
 #include "core_internal.h"
 
-#define CHUNK_BYTES 4096
+#define CHUNK_BYTES_MAX 4096
 #define CHUNKS_AT_ONCE 8
+
+static uint32_t chunk_bytes(const struct vr_replica *r)
+{
+    uint32_t wanted = r->config.chunk_bytes;
+    return wanted && wanted < CHUNK_BYTES_MAX ? wanted : CHUNK_BYTES_MAX;
+}
 
 static void swap_snapshots(struct vr_snapshot *a, struct vr_snapshot *b)
 {
@@ -95,6 +101,9 @@ void vr_snapshot_written(struct vr_replica *r, bool failed)
 
 void vr_snapshot_progress(struct vr_replica *r, struct vr_update *u)
 {
+    /* The log came first: what is arriving is old. */
+    if (r->arriving_active && r->arriving.op <= r->commit)
+        r->arriving_active = false;
     bool arrived = r->arriving_active && r->arriving_got == r->arriving.size;
     if (arrived && !r->pending_there) {
         r->arriving_active = false;
@@ -140,7 +149,7 @@ void vr_state_send(struct vr_replica *r, struct vr_update *u, const struct vr_he
         m->first = head;
         m->first_size = sizeof(*head);
         m->second = r->newest.bytes + offset;
-        m->second_size = (uint32_t)vr_min(CHUNK_BYTES, r->newest.size - offset);
+        m->second_size = (uint32_t)vr_min(chunk_bytes(r), r->newest.size - offset);
         offset += m->second_size;
     }
 }
@@ -201,7 +210,7 @@ void vr_on_state_chunk(struct vr_replica *r, const struct vr_header *h, const vo
     memcpy(s->bytes + r->arriving_got, (const char *)body + sizeof(head), size);
     r->arriving_got += size;
     r->change_begun_ns = r->now_ns;
-    if (r->arriving_got % (CHUNK_BYTES * CHUNKS_AT_ONCE) == 0)
+    if (r->arriving_got % (chunk_bytes(r) * CHUNKS_AT_ONCE) == 0)
         r->state_due_ns = r->now_ns;
 }
 

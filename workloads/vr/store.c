@@ -118,7 +118,9 @@ size_t vr_store_format(struct vr_store *s, unsigned char *out, uint64_t *ret_off
     durable.group.members = (1u << s->config.replica_count) - 1;
     if (s->config.joins) {
         durable.group.members = VR_GROUP_NONE;
-        durable.view = durable.group.first_view = (uint64_t)s->config.joins_after << VR_EPOCH_SHIFT;
+        if (!PLANTED(JOINS_ANY_EPOCH))
+            durable.view = durable.group.first_view = (uint64_t)s->config.joins_after
+                                                      << VR_EPOCH_SHIFT;
     }
     size_t size = superblock_phase(s, &durable, 0, out, ret_offset);
     s->settled = s->sequence;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "wire.h"
+#include "planted.h"
 
 #include <string.h>
 
@@ -94,7 +95,7 @@ enum vr_drop vr_open_packet(const void *packet, size_t size, const struct vr_key
     if (header.checksum != header_checksum(&header, key))
         return VR_DROP_CHECKSUM;
     const unsigned char *body = (const unsigned char *)packet + sizeof(header);
-    if (header.body_checksum != body_checksum(&header, key, body))
+    if (header.body_checksum != body_checksum(&header, key, body) && !PLANTED(CHECKSUM_UNCHECKED))
         return VR_DROP_CHECKSUM;
     *ret_header = header;
     return VR_DROP_NONE;

@@ -46,7 +46,7 @@ enum vr_type {
     VR_GET_PREPARE,       /* from op to commit */
     VR_GET_STATE,         /* op of the checkpoint or 0, commit: offset */
     VR_STATE_CHUNK,       /* op of the checkpoint, commit: offset; body: vr_state_head, bytes */
-    VR_EVICTION,          /* number, client: there is no such session (any more) */
+    VR_EVICTION,          /* op: session, client: there is no such session (any more) */
     VR_FRAGMENT,          /* view: index << 32 | count, op: id, commit: size of the whole */
     VR_STATUS,            /* asks for VR_STATUS_REPLY; nonce comes back */
     VR_STATUS_REPLY,      /* body: vr_status */
@@ -112,6 +112,7 @@ static inline size_t vr_request_bytes(uint32_t size)
 
 struct vr_reply {
     uint32_t status, size; /* enum vr_result */
+    uint64_t session;      /* in which it ran: a client that began anew waits for another one */
 };
 
 /* The body of do_view_change and start_view, before the heads of the log's end. */

@@ -166,23 +166,80 @@ TEST(pressure_and_schedstat)
     CHECK_NEAR(value_at(&r, "schedstat.timeslices", 1), 7, 0);
 }
 
+#define SCHED_DEBUG(a, b)                                                                 \
+    "Sched Debug Version: v0.11, 6.18 #1\nktime   : 25050053.497272\n\nsysctl_sched\n"    \
+    "  .sysctl_sched_base_slice : 1.400000\n\ncpu#0, 2596.144 MHz\n  .nr_running   : 2\n" \
+    "  .nr_switches  : " a "\n  .curr->pid    : 16763\n\ncfs_rq[0]:/autogroup-4569\n"     \
+    "  .load_avg     : 77\n\ncfs_rq[0]:/\n  .load_avg     : 10\n  .se->vruntime : 3\n"    \
+    "\nrt_rq[0]:/\n  .rt_time      : 0.5\n\ncpu#1, 2596.144 MHz\n  .nr_running   : 0\n"   \
+    "  .nr_switches  : " b                                                                \
+    "\n\ncfs_rq[1]:/\n  .load_avg     : 30\n\nrunnable tasks:\n S task PID\n"
+
+TEST(sched_debug_is_summed_over_the_cpus)
+{
+    CLEANUP(done) struct replay r = {0};
+    read_text(&r, &monitor_sched_debug, "", SCHED_DEBUG("1000", "500"));
+    read_text(&r, &monitor_sched_debug, "", SCHED_DEBUG("1100", "550"));
+    CHECK_NEAR(value_at(&r, "sched_debug.cpu.nr_running.avg", 1), 1, 1e-12);
+    CHECK_NEAR(value_at(&r, "sched_debug.cpu.nr_running.max", 1), 2, 1e-12);
+    CHECK_NEAR(value_at(&r, "sched_debug.cpu.nr_running.stddev", 1), 1, 1e-12);
+    CHECK_INT(mode_of(&r, "sched_debug.cpu.nr_running.avg"), COLUMN_MEAN);
+    /* What only grows is counted from the first reading on. */
+    CHECK_NEAR(value_at(&r, "sched_debug.cpu.nr_switches.max", 0), 0, 1e-12);
+    CHECK_NEAR(value_at(&r, "sched_debug.cpu.nr_switches.max", 1), 100, 1e-12);
+    CHECK_NEAR(value_at(&r, "sched_debug.cpu.nr_switches.min", 1), 50, 1e-12);
+    CHECK_INT(mode_of(&r, "sched_debug.cpu.nr_switches.avg"), COLUMN_LAST);
+    /* Groups below the root are not mixed in. */
+    CHECK_NEAR(value_at(&r, "sched_debug.cfs_rq:/.load_avg.avg", 1), 20, 1e-12);
+    CHECK_NEAR(value_at(&r, "sched_debug.rt_rq:/.rt_time.avg", 1), 0.5, 1e-12);
+    for (size_t i = 0; i < r.m.column_count; i++) {
+        CHECK(!strstr(r.m.columns[i].name, "pid"));
+        CHECK(!strstr(r.m.columns[i].name, "se->"));
+        CHECK(!strstr(r.m.columns[i].name, "autogroup"));
+    }
+    monitor_sched_debug.done(&r.instance);
+}
+
 /* Nothing that a kernel could print makes a parser run over the end. */
 TEST(odd_texts_are_harmless)
 {
-    static const char *const texts[] = {
-        "",       "\n",          "cpu",          "cpu \n",   ":",       " : ",      "CPU0",
-        "x 1",    "Node",        "Node 0",       "a:\n",     "1 2",     "1 2 name", "some total=",
-        "cpu9 1", "   CPU0\n X", "   CPU0\n X:", "slabinfo", "- - -\n-"};
+    static const char *const texts[] = {"",
+                                        "\n",
+                                        "cpu",
+                                        "cpu \n",
+                                        ":",
+                                        " : ",
+                                        "CPU0",
+                                        "x 1",
+                                        "Node",
+                                        "Node 0",
+                                        "a:\n",
+                                        "1 2",
+                                        "1 2 name",
+                                        "some total=",
+                                        "cpu9 1",
+                                        "   CPU0\n X",
+                                        "   CPU0\n X:",
+                                        "slabinfo",
+                                        "- - -\n-",
+                                        "cpu#",
+                                        "cpu#0\n .x",
+                                        "cpu#0\n .x :",
+                                        "cfs_rq[",
+                                        "cfs_rq[0]:/\n .",
+                                        "cpu#4294967295\n .nr_switches : 1"};
     const char *names[MONITORS_MAX];
     size_t count = monitor_names(names);
     for (size_t n = 0; n < count; n++) {
         const struct monitor *monitor = monitor_find(names[n]);
         CHECK(monitor_what(monitor)[0] != '\0');
-        if (!monitor->parse || monitor->done)
+        if (!monitor->parse)
             continue;
         CLEANUP(done) struct replay r = {0};
         for (size_t i = 0; i < ARRAY_COUNT(texts); i++)
             read_text(&r, monitor, "x", texts[i]);
+        if (monitor->done)
+            monitor->done(&r.instance);
     }
 }
 

@@ -12,12 +12,35 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Each test has a store of its own, in a folder of its own. */
+/*
+ * Each test has a store of its own, in a folder of its own.  With ASSAY_TEST_PG, the address of an
+ * empty PostgreSQL database, each has a schema of its own there instead (tests/lab/store.py).
+ */
 static char folder[64];
+
+static const char *address(void)
+{
+    return getenv("ASSAY_TEST_PG");
+}
+
+static const char *fresh_schema(const char *name)
+{
+    static char place[256];
+    char text[128];
+    struct error err = {0};
+    CLEANUP(sql_closep) struct sql *sql = NULL;
+    snprintf(text, sizeof(text), "CREATE SCHEMA IF NOT EXISTS \"%s\"", name);
+    if (sql_open(&sql, address(), SQL_CREATE, &err) < 0 || sql_script(sql, text, &err) < 0)
+        test_fail(__FILE__, __LINE__, "%s", err.message);
+    snprintf(place, sizeof(place), "%s?options=-csearch_path%%3D%s", address(), name);
+    return place;
+}
 
 static const char *fresh_place(const char *name)
 {
     static char place[128];
+    if (address())
+        return fresh_schema(name);
     if (!folder[0]) {
         strcpy(folder, "/tmp/assay-store-XXXXXX");
         if (!mkdtemp(folder))
@@ -229,7 +252,7 @@ TEST(a_copy_is_the_same_and_made_once)
 TEST(a_newer_schema_is_refused)
 {
     struct error err = {0};
-    char place[128];
+    char place[256];
     strcpy(place, fresh_place("newer"));
     struct store *store = open_new("newer");
     CHECK_INT(sql_script(store_sql(store), "UPDATE store SET version = 999", &err), 0);
@@ -244,6 +267,11 @@ TEST(what_is_no_store_says_so)
 {
     struct error err = {0};
     struct store *store = NULL;
+    if (address()) {
+        CHECK_INT(store_open(&store, fresh_place("absent"), SQL_READ, &err), -EPROTO);
+        CHECK_CONTAINS(err.message, "not an assay store");
+        return;
+    }
     CHECK_INT(store_open(&store, fresh_place("absent"), SQL_READ, &err), -ENOENT);
     CHECK_CONTAINS(err.message, "--db");
     FILE *file = fopen(fresh_place("text"), "w");
@@ -261,7 +289,7 @@ TEST(what_is_no_store_says_so)
 TEST(only_the_dead_are_taken_over)
 {
     struct error err = {0};
-    char place[128];
+    char place[256];
     strcpy(place, fresh_place("claim"));
     struct store *store = open_new("claim");
     int64_t cells[2];
@@ -294,7 +322,7 @@ TEST(only_the_dead_are_taken_over)
 TEST(writers_take_turns)
 {
     enum { WRITERS = 4, RUNS = 25 };
-    char place[128];
+    char place[256];
     strcpy(place, fresh_place("turns"));
     store_close(open_new("turns"));
     pid_t pids[WRITERS];

@@ -106,6 +106,7 @@ TEST(names_lose_what_compilers_and_libraries_add)
     check_name("tc_malloc", "malloc");
     check_name("je_free", "free");
     check_name("tc_new", "_Znwm");
+    check_name("tc_deletearray", "free");
     check_name("write@plt", "write");
     check_name("__my_own", "__my_own");
     check_name("_ZN3foo3barEv.part.0", "_ZN3foo3barEv");

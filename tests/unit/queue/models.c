@@ -14,7 +14,9 @@
 #define SPSC_CELL_WORDS 1
 #define FAA_SLOTS 2
 #define FAA_SPARES 1
-#define FAA_PATIENCE 0
+#define FAA_LATE 0
+#define QUEUE_PATIENCE 0
+#define MPMC_CELL_WORDS 2
 #include "../../../workloads/queue/faa.h"
 #include "../../../workloads/queue/gate.h"
 #include "../../../workloads/queue/mpmc.h"

@@ -9,6 +9,7 @@
 #ifndef QUEUE_STEPS
 #define QUEUE_STEPS
 #endif
+#define QUEUE_PATIENCE 2
 #include "../../../workloads/queue/faa.h"
 #include "../../../workloads/queue/gate.h"
 #include "../../../workloads/queue/mpmc.h"

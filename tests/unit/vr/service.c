@@ -75,14 +75,15 @@ TEST(saved_state_depends_on_content_only)
 TEST(the_oldest_session_gives_way)
 {
     struct vr_sessions t;
-    uint64_t evicted;
+    struct vr_session evicted;
     vr_sessions_init(&t, 2);
     vr_sessions_begin(&t, 10, 1, &evicted);
     vr_sessions_begin(&t, 20, 2, &evicted);
-    CHECK_INT(evicted, 0);
+    CHECK_INT(evicted.client, 0);
     vr_sessions_find(&t, 10)->number = 99; /* busy, and oldest all the same */
     vr_sessions_begin(&t, 30, 3, &evicted);
-    CHECK_INT(evicted, 10);
+    CHECK_INT(evicted.client, 10);
+    CHECK_INT(evicted.session, 1);
     CHECK(!vr_sessions_find(&t, 10));
     CHECK_INT(vr_sessions_find(&t, 20)->session, 2);
     CHECK_INT(vr_sessions_find(&t, 30)->session, 3);

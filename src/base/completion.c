@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* Completion scripts for bash and zsh, made from tables of options: see completion.h. */
+#include "base/completion.h"
+#include "base/memory.h"
+
+#include <errno.h>
+
+static bool is_end(const struct option *o)
+{
+    return !o->letter && !o->name && o->kind != OPTION_HEADING;
+}
+
+static bool has_value(const struct option *o)
+{
+    return o->kind != OPTION_FLAG && o->kind != OPTION_COUNT && o->kind != OPTION_OPTIONAL &&
+           o->kind != OPTION_HEADING;
+}
+
+/* The bash command that completes the value of an option. */
+static void put_bash_value(struct strbuf *out, const struct option *o)
+{
+    if (!o->complete)
+        strbuf_puts(out, "COMPREPLY=()");
+    else if (str_eq(o->complete, "file"))
+        strbuf_puts(out, "COMPREPLY=($(compgen -f -- \"$word\"))");
+    else if (str_eq(o->complete, "event"))
+        strbuf_puts(out, "COMPREPLY=($(compgen -W \"$(assay events --names 2>/dev/null)\""
+                         " -- \"$word\"))");
+    else if (o->complete[0] == '!')
+        strbuf_printf(out, "COMPREPLY=($(compgen -W \"$(%s 2>/dev/null)\" -- \"$word\"))",
+                      o->complete + 1);
+    else
+        strbuf_printf(out, "COMPREPLY=($(compgen -W \"%s\" -- \"$word\"))", o->complete);
+}
+
+/* What completes the options of a verb, or of a program without verbs. */
+static void put_bash_options(struct strbuf *out, const struct verb *verb, const char *indent)
+{
+    strbuf_printf(out, "%scase \"$previous\" in\n", indent);
+    for (const struct option *o = verb->options; o && !is_end(o); o++) {
+        if (!has_value(o))
+            continue;
+        strbuf_printf(out, "%s    ", indent);
+        if (o->letter)
+            strbuf_printf(out, "-%c%s", o->letter, o->name ? "|" : "");
+        if (o->name)
+            strbuf_printf(out, "--%s", o->name);
+        strbuf_puts(out, ") ");
+        put_bash_value(out, o);
+        strbuf_puts(out, "; return ;;\n");
+    }
+    strbuf_printf(out, "%s    -) ;;\n%sesac\n%soptions=\"--help", indent, indent, indent);
+    for (const struct option *o = verb->options; o && !is_end(o); o++)
+        if (o->name && o->kind != OPTION_HEADING)
+            strbuf_printf(out, " --%s", o->name);
+        else if (o->letter)
+            strbuf_printf(out, " -%c", o->letter);
+    strbuf_puts(out, "\"\n");
+}
+
+/* The first word is a verb; behind "--" stands a command. */
+static void put_bash_verbs(struct strbuf *out, const struct completion *c)
+{
+    strbuf_puts(out, "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+                     "        COMPREPLY=($(compgen -W \"--help");
+    strbuf_printf(out, "%s%s", *c->words ? " " : "", c->words);
+    for (size_t i = 0; c->verbs[i]; i++)
+        strbuf_printf(out, " %s", c->verbs[i]->name);
+    strbuf_puts(out, "\" -- \"$word\"))\n        return\n    fi\n"
+                     "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
+                     "        if [ \"${COMP_WORDS[i]}\" = -- ]; then\n"
+                     "            if [ $((i + 1)) -eq \"$COMP_CWORD\" ]; then\n"
+                     "                COMPREPLY=($(compgen -c -- \"$word\"))\n"
+                     "            else\n"
+                     "                COMPREPLY=($(compgen -f -- \"$word\"))\n"
+                     "            fi\n"
+                     "            return\n        fi\n    done\n"
+                     "    case \"${COMP_WORDS[1]}\" in\n");
+    for (size_t i = 0; c->verbs[i]; i++) {
+        strbuf_printf(out, "        %s)\n", c->verbs[i]->name);
+        put_bash_options(out, c->verbs[i], "            ");
+        strbuf_puts(out, "            ;;\n");
+    }
+    strbuf_puts(out, "    esac\n");
+}
+
+/* The program's name as a function of the shell. */
+static void put_function(struct strbuf *out, const char *program)
+{
+    strbuf_putc(out, '_');
+    for (; *program; program++)
+        strbuf_putc(out, *program == '-' ? '_' : *program);
+}
+
+static void put_bash(struct strbuf *out, const struct completion *c)
+{
+    strbuf_printf(out, "# bash completion for %s, made by itself.\n", c->program);
+    put_function(out, c->program);
+    strbuf_puts(out, "()\n{\n"
+                     "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}"
+                     " options= i\n"
+                     "    COMPREPLY=()\n");
+    if (c->verbs)
+        put_bash_verbs(out, c);
+    else
+        put_bash_options(out, c->only, "    ");
+    strbuf_puts(out, "    case \"$word\" in\n"
+                     "        -*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n");
+    if (!c->verbs && *c->words)
+        strbuf_printf(
+            out, "        *) COMPREPLY=($(compgen -W \"$(%s 2>/dev/null)\" -- \"$word\")) ;;\n",
+            c->words);
+    else
+        strbuf_puts(out, "        *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n");
+    strbuf_puts(out, "    esac\n}\ncomplete -o filenames -o bashdefault -F ");
+    put_function(out, c->program);
+    strbuf_printf(out, " %s\n", c->program);
+}
+
+/* Text inside zsh's single quotes and the brackets of _arguments. */
+static void put_zsh_text(struct strbuf *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '\'')
+            strbuf_puts(out, "'\\''");
+        else if (*text == '[' || *text == ']' || *text == ':')
+            strbuf_printf(out, "\\%c", *text);
+        else
+            strbuf_putc(out, *text);
+    }
+}
+
+static void put_zsh_option(struct strbuf *out, const struct option *o, bool letter)
+{
+    strbuf_puts(out, "                '*");
+    if (letter)
+        strbuf_printf(out, "-%c", o->letter);
+    else
+        strbuf_printf(out, "--%s%s", o->name, has_value(o) ? "=" : "");
+    strbuf_putc(out, '[');
+    put_zsh_text(out, o->help);
+    strbuf_putc(out, ']');
+    if (has_value(o)) {
+        strbuf_putc(out, ':');
+        put_zsh_text(out, o->value);
+        strbuf_putc(out, ':');
+        if (o->complete && str_eq(o->complete, "file"))
+            strbuf_puts(out, "_files");
+        else if (o->complete && str_eq(o->complete, "event"))
+            strbuf_puts(out, "(${(f)\"$(assay events --names 2>/dev/null)\"})");
+        else if (o->complete && o->complete[0] == '!')
+            strbuf_printf(out, "(${(f)\"$(%s 2>/dev/null)\"})", o->complete + 1);
+        else if (o->complete)
+            strbuf_printf(out, "(%s)", o->complete);
+    }
+    strbuf_puts(out, "' \\\n");
+}
+
+static void put_zsh_options(struct strbuf *out, const struct verb *verb, const char *rest)
+{
+    strbuf_puts(out, "            _arguments -s \\\n");
+    for (const struct option *o = verb->options; o && !is_end(o); o++) {
+        if (o->kind == OPTION_HEADING)
+            continue;
+        if (o->name)
+            put_zsh_option(out, o, false);
+        if (o->letter)
+            put_zsh_option(out, o, true);
+    }
+    strbuf_printf(out, "                '--help[help]' \\\n                '%s'\n", rest);
+}
+
+static void put_zsh_verbs(struct strbuf *out, const struct completion *c)
+{
+    strbuf_puts(out, "    local -a verbs\n    verbs=(\n");
+    for (size_t i = 0; c->verbs[i]; i++) {
+        strbuf_printf(out, "        '%s:", c->verbs[i]->name);
+        put_zsh_text(out, c->verbs[i]->summary);
+        strbuf_puts(out, "'\n");
+    }
+    strbuf_puts(out, "    )\n"
+                     "    if (( CURRENT == 2 )); then\n"
+                     "        _describe verb verbs\n        return\n    fi\n"
+                     "    local verb=$words[2]\n"
+                     "    shift words\n    (( CURRENT-- ))\n"
+                     "    case $verb in\n");
+    for (size_t i = 0; c->verbs[i]; i++) {
+        strbuf_printf(out, "        %s)\n", c->verbs[i]->name);
+        put_zsh_options(out, c->verbs[i], "*::command:_normal");
+        strbuf_puts(out, "            ;;\n");
+    }
+    strbuf_puts(out, "    esac\n");
+}
+
+static void put_zsh(struct strbuf *out, const struct completion *c)
+{
+    strbuf_printf(out, "#compdef %s\n# zsh completion for %s, made by itself.\n", c->program,
+                  c->program);
+    put_function(out, c->program);
+    strbuf_puts(out, "()\n{\n");
+    CLEANUP(memory_freep)
+    char *rest = *c->words ? memory_printf("*:word:(${(f)\"$(%s 2>/dev/null)\"})", c->words)
+                           : memory_strdup("*:file:_files");
+    if (c->verbs)
+        put_zsh_verbs(out, c);
+    else
+        put_zsh_options(out, c->only, rest);
+    strbuf_puts(out, "}\n");
+    put_function(out, c->program);
+    strbuf_puts(out, " \"$@\"\n");
+}
+
+int completion_write(struct strbuf *out, const struct completion *c, const char *shell,
+                     struct error *err)
+{
+    if (str_eq(shell, "bash"))
+        put_bash(out, c);
+    else if (str_eq(shell, "zsh"))
+        put_zsh(out, c);
+    else
+        return error_set(err, -EINVAL, "there is no completion for '%s': name bash or zsh", shell);
+    return 0;
+}

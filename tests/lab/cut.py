@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: MIT
+"""The connection to the store is lost in the middle of experiments, servers stop, writers are
+killed: nothing is lost, nothing is there twice, and the result is the one of a single machine."""
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import time
+
+from harness import *
+from server import Server, why_not
+
+WAIT_S = 120
+
+# Each run says which it is; its figure follows from cell and round alone.
+SPEC = """name: cut
+command: sh -c 'echo "{n} {round}" >> log; sleep 0.02; eval "echo assay.metric figure $((100 * {n} + {round})) B >&$ASSAY_METRICS_FD"'
+factors:
+  n: [1, 2, 3]
+metrics:
+  figure: {better: lower, headline: true}
+rounds: 8
+warmup: 0
+baseline: {n: 1}
+"""
+RUNS = 3 * 8
+
+server = None
+
+
+def database(name):
+    global server
+    if why_not():
+        skip(why_not())
+    if not server:
+        server = Server()
+    pathlib.Path("cut.yaml").write_text(SPEC)
+    return server.make(name)
+
+
+def spool():
+    return pathlib.Path("spool").absolute()
+
+
+def start(place):
+    return subprocess.Popen([ASSAY, "run", "cut.yaml", "--seed", "3", "--db", place],
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True,
+                            env=dict(os.environ, ASSAY_SPOOL=str(spool())))
+
+
+def until(condition, process=None):
+    end = time.monotonic() + WAIT_S
+    while not condition():
+        if process and process.poll() is not None:
+            raise AssertionError("ended early: " + process.stderr.read())
+        if time.monotonic() > end:
+            raise AssertionError("waited in vain")
+        time.sleep(0.01)
+
+
+def started_runs():
+    path = pathlib.Path("log")
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+def figures(place):
+    """What does not depend on time: each cell's figures by round, and the counts."""
+    shown = json.loads(assay("show", "last", "--json", "--db", place, check=0).stdout)
+    return ([(c["label"], c["values"]["figure"]) for c in shown["cells"]],
+            shown["state"], json.loads(assay("list", "--json", "--db", place, check=0).stdout)
+            ["experiments"][0]["runs_count"])
+
+
+def of_one_machine():
+    pathlib.Path("log").unlink(missing_ok=True)
+    assay("run", "-q", "cut.yaml", "--seed", 3, "--db", "alone.db", check=0)
+    return figures("alone.db")
+
+
+def ended(process, code=0):
+    out, said = process.communicate(timeout=WAIT_S)
+    equal(process.returncode, code, said)
+    lacks(out + said, "Sanitizer")
+    return said
+
+
+def left():
+    return sorted(spool().glob("*.spool")) if spool().exists() else []
+
+
+@test
+def a_cut_connection_is_made_anew():
+    place = database("cuts")
+    process = start(place)
+    for count in (3, 9, 15):
+        until(lambda: started_runs() >= count, process)
+        server.cut("cuts")
+    said = ended(process)
+    contains(said, "have been delivered")
+    equal(left(), [])
+    equal(figures(place), of_one_machine())
+
+
+@test
+def a_server_that_stops_and_comes_back():
+    place = database("back")
+    process = start(place)
+    until(lambda: started_runs() >= 5, process)
+    server.stop()
+    until(lambda: started_runs() >= 12, process)
+    equal(len(left()), 1)
+    server.start()
+    ended(process)
+    equal(left(), [])
+    equal(figures(place), of_one_machine())
+
+
+@test
+def a_server_that_stays_away_gets_it_later():
+    place = database("later")
+    process = start(place)
+    until(lambda: started_runs() >= 5, process)
+    server.stop()
+    said = ended(process)
+    contains(said, "nothing is lost")
+    contains(said, "assay db deliver")
+    equal(len(left()), 1)
+    refused = assay("db", "deliver", "--db", place, check=1, env={"ASSAY_SPOOL": str(spool())})
+    contains(refused.stderr, "cannot connect")
+    server.start()
+    kept = left()[0].read_bytes()
+    delivered = assay("db", "deliver", "--db", place, check=0, env={"ASSAY_SPOOL": str(spool())})
+    contains(delivered.stdout, "from 1 files")
+    equal(left(), [])
+    expected = of_one_machine()
+    equal(figures(place), expected)
+    # A file that was delivered but not removed does no harm.
+    (spool() / kept_name(place)).write_bytes(kept)
+    again = assay("db", "deliver", "--db", place, check=0, env={"ASSAY_SPOOL": str(spool())})
+    contains(again.stdout, "0 runs delivered from 1 files")
+    equal(figures(place), expected)
+
+
+def kept_name(place):
+    import hashlib
+    return hashlib.sha256(place.encode()).hexdigest()[:16] + "-again1.spool"
+
+
+@test
+def killed_while_the_server_is_away_it_goes_on_where_it_was():
+    place = database("killed")
+    process = start(place)
+    until(lambda: started_runs() >= 5, process)
+    server.stop()
+    until(lambda: started_runs() >= 11, process)
+    process.kill()
+    process.communicate()
+    before = started_runs()
+    server.start()
+    equal(len(left()), 1)
+    with open(left()[0], "ab") as file:
+        file.write(b"\x40\0\0\0\0\0\0\0half a record")  # as if killed while writing
+    said = ended(start(place))
+    contains(said, "going on with experiment 1")
+    equal(left(), [])
+    between(started_runs(), RUNS, before + (RUNS - before) + 2, "runs that were made")
+    equal(figures(place), of_one_machine())
+
+
+@test
+def damage_is_told_and_nothing_thrown_away():
+    place = database("damage")
+    process = start(place)
+    until(lambda: started_runs() >= 3, process)
+    server.stop()
+    until(lambda: len(left()) == 1 and left()[0].stat().st_size > 3000, process)
+    process.kill()
+    process.communicate()
+    server.start()
+    content = bytearray(left()[0].read_bytes())
+    content[len(content) // 3] ^= 0xff
+    left()[0].write_bytes(content)
+    refused = assay("db", "deliver", "--db", place, check=1, env={"ASSAY_SPOOL": str(spool())})
+    contains(refused.stderr, "damaged at byte")
+    equal(len(left()), 1)
+
+
+WRITERS = 64
+WRITER_RUNS = 30
+
+
+@test
+def many_writers_killed_at_random_lose_nothing_acknowledged():
+    place = database("writers")
+    assay("db", "upgrade", "--db", place, check=0)
+    tool = pathlib.Path(os.environ["BUILD"]) / "tests/tools/tool-store-writer"
+    chance = random.Random(7)
+    environment = dict(os.environ, ASSAY_SPOOL=str(spool()))
+    outputs = [open(f"ack{w}", "w+", encoding="utf8") for w in range(WRITERS)]
+    writers = [subprocess.Popen([tool, place, f"writer{w}", str(WRITER_RUNS)], env=environment,
+                                stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+               for w, out in enumerate(outputs)]
+    doomed = chance.sample(range(WRITERS), WRITERS // 2)
+
+    def acknowledged(w):
+        return pathlib.Path(f"ack{w}").read_text().count("\n")
+
+    # Each of the doomed dies after a number of runs of its own.
+    after = {w: chance.randrange(0, WRITER_RUNS) for w in doomed}
+    until(lambda: step_writers(writers, after, acknowledged))
+    lines = []
+    for w, out in enumerate(outputs):
+        if w not in doomed:
+            equal(writers[w].returncode, 0, pathlib.Path(f"ack{w}").read_text()[-500:])
+        lines += [line.split() for line in pathlib.Path(f"ack{w}").read_text().splitlines()
+                  if line.startswith("ack ") and len(line.split()) == 4]
+        out.close()
+    assay("db", "deliver", "--db", place, check=0, env={"ASSAY_SPOOL": str(spool())})
+    equal(left(), [])
+    there = server.sql("SELECT e.uuid || ' ' || c.label || ' ' || r.round, count(v.metric) FROM run r"
+                       " JOIN experiment e ON e.id = r.experiment JOIN cell c ON c.id = r.cell"
+                       " JOIN value v ON v.run = r.id GROUP BY e.uuid, c.label, r.round, r.id",
+                       "writers").splitlines()
+    runs = [line.split("|") for line in there]
+    equal({count for _, count in runs}, {"12"}, "values of each run")
+    names = [name for name, _ in runs]
+    equal(len(names), len(set(names)), "runs, each once")
+    missing = {" ".join(line[1:]) for line in lines} - set(names)
+    equal(missing, set(), "acknowledged runs that are not there")
+    between(len(lines), WRITERS // 2 * WRITER_RUNS, WRITERS * WRITER_RUNS, "acknowledged runs")
+    wrong = server.sql("SELECT count(*) FROM experiment e WHERE run_count <>"
+                       " (SELECT count(*) FROM run r WHERE r.experiment = e.id)", "writers")
+    equal(wrong, "0", "experiments whose count is wrong")
+
+
+def step_writers(writers, after, acknowledged):
+    """Kills who is due, now and then cuts the connections of all; true when all have ended."""
+    for w in list(after):
+        if writers[w].poll() is not None or acknowledged(w) >= after[w]:
+            writers[w].send_signal(signal.SIGKILL)
+            del after[w]
+            if len(after) % 8 == 0:
+                server.cut("writers")
+    return all(writer.poll() is not None for writer in writers)
+
+
+try:
+    main()
+finally:
+    if server:
+        server.close()

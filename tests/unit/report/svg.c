@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* Scales, ticks, escaping and whole plots as SVG. */
+#include "report/svg.h"
+#include "base/memory.h"
+#include "test.h"
+
+#include <stdio.h>
+
+#define EVIL "</script><img src=x onerror=\"evil('&')\">\x1b[31m\x01\xff"
+
+static const char *markup(struct strbuf *out, const char *text)
+{
+    strbuf_clear(out);
+    strbuf_put_markup(out, text);
+    return strbuf_text(out);
+}
+
+TEST(markup_is_inert)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    CHECK_STR(markup(&out, "a<b>&\"'c"), "a&lt;b&gt;&amp;&quot;&#39;c");
+    CHECK_STR(markup(&out, "größer ▲"), "größer ▲");
+    const char *evil = markup(&out, EVIL);
+    CHECK(!strpbrk(evil, "<>\"'\x1b\x01"));
+    CHECK(strstr(evil, "&lt;/script&gt;") != NULL);
+    strbuf_clear(&out);
+    strbuf_put_content_n(&out, "\"a\" < b", 7);
+    CHECK_STR(strbuf_text(&out), "\"a\" &lt; b");
+    strbuf_clear(&out);
+    strbuf_put_markup_n(&out, "abc", 2);
+    CHECK_STR(strbuf_text(&out), "ab");
+}
+
+static const char *number(struct strbuf *out, double value)
+{
+    strbuf_clear(out);
+    svg_put_number(out, value);
+    return strbuf_text(out);
+}
+
+TEST(coordinates_are_short)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    CHECK_STR(number(&out, 3), "3");
+    CHECK_STR(number(&out, 3.14), "3.1");
+    CHECK_STR(number(&out, -0.01), "0");
+    CHECK_STR(number(&out, NAN), "0");
+    CHECK_STR(number(&out, INFINITY), "0");
+    CHECK_STR(number(&out, 1234.96), "1235");
+}
+
+TEST(linear_ticks_are_round_and_within)
+{
+    double ticks[SVG_TICKS_MAX];
+    struct svg_scale s = {.low = 0, .high = 97, .from = 0, .to = 100};
+    size_t count = svg_ticks(&s, 5, ticks);
+    CHECK_INT(count, 5);
+    for (size_t i = 0; i < count; i++)
+        CHECK_NEAR(ticks[i], 20.0 * (double)i, 1e-9);
+    s = (struct svg_scale){.low = -3, .high = 3};
+    count = svg_ticks(&s, 5, ticks);
+    CHECK(count >= 3);
+    for (size_t i = 0; i < count; i++)
+        CHECK(ticks[i] >= -3 && ticks[i] <= 3);
+    s = (struct svg_scale){.low = 5, .high = 5};
+    CHECK_INT(svg_ticks(&s, 5, ticks), 0);
+    s = (struct svg_scale){.low = 0, .high = INFINITY};
+    CHECK(svg_ticks(&s, 5, ticks) <= SVG_TICKS_MAX);
+}
+
+TEST(log_ticks_are_powers)
+{
+    double ticks[SVG_TICKS_MAX];
+    struct svg_scale s = {.low = 1, .high = 1e6, .log = true};
+    size_t count = svg_ticks(&s, 7, ticks);
+    CHECK(count >= 4);
+    for (size_t i = 0; i < count; i++)
+        CHECK_NEAR(log10(ticks[i]), round(log10(ticks[i])), 1e-9);
+    s = (struct svg_scale){.low = 1, .high = 30, .log = true};
+    count = svg_ticks(&s, 7, ticks);
+    CHECK_INT(count, 5); /* 1 2 5 10 20 */
+    CHECK_NEAR(ticks[2], 5, 1e-9);
+    /* A range without a round value on the logarithmic scale has linear ones. */
+    s = (struct svg_scale){.low = 11, .high = 19, .log = true};
+    CHECK(svg_ticks(&s, 5, ticks) >= 2);
+    /* 300 decades have room, too. */
+    s = (struct svg_scale){.low = 1e-150, .high = 1e150, .log = true};
+    count = svg_ticks(&s, 7, ticks);
+    CHECK(count >= 2 && count <= SVG_TICKS_MAX);
+}
+
+TEST(places_on_the_axes)
+{
+    struct svg_scale s = {.low = 1, .high = 100, .from = 0, .to = 200, .log = true};
+    CHECK_NEAR(svg_place(&s, 10), 100, 1e-9);
+    s.log = false;
+    CHECK_NEAR(svg_place(&s, 50.5), 100, 1e-9);
+    s = (struct svg_scale){.low = 4, .high = 4, .from = 0, .to = 200};
+    CHECK_NEAR(svg_place(&s, 4), 100, 1e-9); /* one value stands in the middle */
+}
+
+TEST(scales_are_widened_to_round_values)
+{
+    struct svg_scale s = {.low = 3.2, .high = 9.7};
+    svg_scale_round(&s, false);
+    CHECK(s.low <= 3.2 && s.high >= 9.7);
+    s = (struct svg_scale){.low = 3.2, .high = 9.7};
+    svg_scale_round(&s, true);
+    CHECK_NEAR(s.low, 0, 1e-12);
+    s = (struct svg_scale){.low = 0, .high = 0};
+    svg_scale_round(&s, false);
+    CHECK(s.high > s.low);
+    s = (struct svg_scale){.low = 8, .high = 8, .log = true};
+    svg_scale_round(&s, false);
+    CHECK(s.low < 8 && s.high > 8);
+}
+
+/* Tags that are opened are closed, in order; what is in quotes is not looked at. */
+static bool is_balanced(const char *text)
+{
+    char stack[64][16];
+    size_t depth = 0;
+    for (const char *at = text; (at = strchr(at, '<')); at++) {
+        size_t length = strcspn(at + 1, " />\n");
+        const char *end = at;
+        bool quoted = false;
+        for (; *end && (quoted || *end != '>'); end++)
+            quoted ^= *end == '"';
+        if (!*end)
+            return false;
+        if (at[1] == '/') {
+            length = strcspn(at + 2, ">");
+            if (!depth || strncmp(stack[depth - 1], at + 2, length) != 0 ||
+                stack[depth - 1][length])
+                return false;
+            depth--;
+        } else if (end[-1] != '/') {
+            if (depth == 64 || length >= 16)
+                return false;
+            snprintf(stack[depth++], 16, "%.*s", (int)length, at + 1);
+        }
+    }
+    return depth == 0;
+}
+
+static void draw(struct plot *p, bool alone, struct strbuf *out)
+{
+    strbuf_clear(out);
+    plot_put_svg(p, alone, out);
+    CHECK(is_balanced(strbuf_text(out)));
+    CHECK(!strstr(strbuf_text(out), "nan") && !strstr(strbuf_text(out), "inf"));
+    CHECK(!strstr(strbuf_text(out), "<img"));
+    CHECK(!strchr(strbuf_text(out), '\x1b') && !strchr(strbuf_text(out), '\x01'));
+}
+
+static struct plot make_plot(bool log)
+{
+    struct plot p = {.kind = "curve", .id = "curve", .title = EVIL, .description = EVIL};
+    p.x = (struct plot_axis){.label = EVIL, .unit = "bytes", .log = log, .at_values = true};
+    p.y = (struct plot_axis){.label = EVIL, .unit = "ns", .log = log};
+    return p;
+}
+
+TEST(hostile_names_are_text_in_every_part_of_a_plot)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    const unsigned styles[] = {PLOT_LINE | PLOT_MARKS | PLOT_BARS, PLOT_LINE | PLOT_BAND,
+                               PLOT_STEPS, PLOT_DOTS, PLOT_GUIDE | PLOT_LINE};
+    const char *words[] = {EVIL, "b", EVIL};
+    for (int log = 0; log < 2; log++)
+        for (int categories = 0; categories < 2; categories++) {
+            struct plot p = make_plot(log);
+            if (categories)
+                p.x =
+                    (struct plot_axis){.label = EVIL, .unit = "", .words = words, .word_count = 3};
+            for (size_t i = 0; i < ARRAY_COUNT(styles); i++) {
+                struct plot_series *s = plot_add_series(&p, EVIL, styles[i], i);
+                for (int k = 1; k < 4; k++)
+                    plot_add_point(s, k, k * 10, k * 9, i % 2 ? (double)NAN : k * 11.0);
+            }
+            plot_add_mark(&p, true, 2, 1.5, 2.5, EVIL);
+            plot_add_mark(&p, false, 12, NAN, NAN, EVIL);
+            draw(&p, false, &out);
+            CHECK(strstr(strbuf_text(&out), "&lt;/script&gt;") != NULL);
+            draw(&p, true, &out);
+            CHECK(strstr(strbuf_text(&out), "xmlns") != NULL);
+            plot_done(&p);
+        }
+}
+
+TEST(values_that_no_axis_can_show)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    struct plot p = make_plot(true);
+    struct plot_series *s = plot_add_series(&p, "a", PLOT_LINE | PLOT_MARKS | PLOT_BAND, 0);
+    plot_add_point(s, NAN, 1, 1, 1); /* left out */
+    plot_add_point(s, 1, INFINITY, 1, 1);
+    CHECK_INT(s->count, 0);
+    CHECK(!plot_has_points(&p));
+    draw(&p, false, &out);
+    plot_add_point(s, 0, -5, -6, -4); /* no logarithm: the axes become linear */
+    plot_add_point(s, 10, 1e300, -1e300, 1e308);
+    CHECK(plot_has_points(&p));
+    draw(&p, false, &out);
+    plot_done(&p);
+}
+
+TEST(dots_are_relative_and_end_where_they_should)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    struct plot p = make_plot(false);
+    p.title = p.description = p.x.label = p.y.label = "x";
+    struct plot_series *s = plot_add_series(&p, NULL, PLOT_DOTS, 0);
+    plot_add_point(s, 0, 0, NAN, NAN);
+    plot_add_point(s, 10, 100, NAN, NAN);
+    plot_add_point(s, 0, 0, NAN, NAN);
+    draw(&p, false, &out);
+    int x, y, dx, dy, bx, by;
+    const char *path = strstr(strbuf_text(&out), "<path class=\"d s0\" d=\"m");
+    CHECK(path != NULL);
+    if (path)
+        CHECK_INT(sscanf(path + 22, "m%d %dh0m%d%dh0m%d %dh0", &x, &y, &dx, &dy, &bx, &by), 6);
+    CHECK(path && dx > 0 && dy < 0 && dx == -bx && dy == -by);
+    plot_done(&p);
+}
