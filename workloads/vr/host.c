@@ -94,6 +94,10 @@ static void act(struct vr_host *h)
     for (uint32_t i = 0; i < u->message_count;) {
         const struct vr_message *m = &u->messages[i];
         struct destinations d = {.host = h};
+        if (m->to != VR_TO_CLIENT && h->silent) {
+            i++;
+            continue;
+        }
         if (m->to == VR_TO_CLIENT) {
             const struct vr_place *p = place_of(h, m->header.client);
             i++;
@@ -229,6 +233,10 @@ int vr_host_run(struct vr_host *h, const volatile sig_atomic_t *stop, struct err
 {
     while (!*stop) {
         struct vr_event turn = {.kind = VR_EVENT_TURN};
+        /* A primary whose disk takes nothing would hold the service when its log is full: it falls
+         * silent, so that the others choose another. */
+        h->silent = vr_is_primary(h->core) &&
+                    vr_disk_failing(&h->disk, now(h), h->cluster->config.timeout_ns);
         step(h, &turn);
         vr_disk_kick(&h->disk, now(h));
         uint64_t deadline_ns = vr_deadline_ns(h->core), disk_ns = vr_disk_deadline_ns(&h->disk);

@@ -29,6 +29,7 @@ struct vr_host {
     uint32_t place_mask;
     uint64_t place_turn;
     uint64_t strangers; /* packets of a replica from elsewhere than its address */
+    bool silent;        /* sends nothing to other replicas */
     uint32_t damaged;   /* places of the file that were found damaged */
 };
 
