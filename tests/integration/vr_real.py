@@ -180,7 +180,7 @@ def people_can_use_the_store():
         for i in range(12):
             kv("put", f"long-{i:02}", "x" * 400)
         equal(len(json.loads(kv("scan", "--json", "long").stdout)), 13)
-        contains(vr("status", "--config", "cluster.conf").stdout, "primary")
+        contains(vr("status", "--config", "cluster.conf", "--timeout", "30").stdout, "primary")
         contains(kv("shove", check=2).stderr, "get, put")
         contains(kv("put", "k" * 65, "v", check=3).stderr, "64")
 
@@ -330,8 +330,9 @@ def who_has_no_key_is_not_obeyed():
         with open("stranger.conf", "w") as file:
             file.write(text.replace("key-file secret", ""))
         vr("kv", "--config", "stranger.conf", "--timeout", "0.5", "get", "a", check=3)
-        equal(vr("kv", "--config", "cluster.conf", "get", "a").stdout, "b\n")
-        status = json.loads(vr("status", "--config", "cluster.conf", "--json").stdout)
+        equal(vr("kv", "--config", "cluster.conf", "--timeout", "30", "get", "a").stdout, "b\n")
+        status = json.loads(vr("status", "--config", "cluster.conf", "--json", "--timeout",
+                               "30").stdout)
         if not any(s.get("dropped") for s in status):
             raise AssertionError("nothing was counted as dropped")
 

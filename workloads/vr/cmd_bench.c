@@ -144,9 +144,11 @@ static void add_costs(struct vr_figures *f, const struct bench *b, uint64_t done
         cpu_ns += b->cpu_ns[i];
         all = all && b->there_before[i] && b->there_after[i];
         snprintf(name, sizeof(name), "cpu_per_op_%u", i);
-        vr_figures_add(f, name, "us", NULL, (double)b->cpu_ns[i] / 1e3 / ops);
+        if (done)
+            vr_figures_add(f, name, "us", NULL, (double)b->cpu_ns[i] / 1e3 / ops);
     }
-    vr_figures_add(f, "cpu_per_op", "us", "replicas' CPU per op", (double)cpu_ns / 1e3 / ops);
+    if (done)
+        vr_figures_add(f, "cpu_per_op", "us", "replicas' CPU per op", (double)cpu_ns / 1e3 / ops);
     vr_figures_add(f, "cpu_share", "%", "replicas' CPU each",
                    100.0 * (double)cpu_ns / (double)b->elapsed_ns / b->local.count);
     for (uint32_t i = 0; i < b->local.count && all; i++) {

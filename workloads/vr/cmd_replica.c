@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 
 struct settings {
     const char *config, *transport, *data;
@@ -36,7 +37,7 @@ static const struct option options[] = {
     {0, "insecure", OPTION_FLAG, offsetof(struct settings, insecure), NULL,
      "without a key, serve on other addresses than loopback all the same", NULL},
     {0, "socket", OPTION_U64, offsetof(struct settings, socket), "FD",
-     "a bound UDP socket that was handed over", NULL},
+     "a bound UDP socket that was handed over; ends with who did", NULL},
     {'q', "quiet", OPTION_FLAG, offsetof(struct settings, quiet), NULL, "print nothing", NULL},
     {0},
 };
@@ -159,6 +160,9 @@ static int run(int argc, char **argv)
         return vr_fail(&vr_verb_replica, &err, 2);
     }
     catch_signals();
+    /* Who was handed a socket belongs to who handed it over. */
+    if (o.socket != NONE)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
     result = serve(&o, &cluster, &err);
     vr_cluster_done(&cluster);
     return result ? vr_fail(&vr_verb_replica, &err, 1) : 0;
