@@ -60,7 +60,8 @@ static void send_datagram(void *context, uint8_t to, uint64_t client, const void
 {
     struct destinations *d = context;
     (void)to, (void)client;
-    vr_io_send(&d->host->io, 0, d->to, d->count, bytes, size);
+    bool once = d->count > 1 && vr_tc_covers(&d->host->tc, d->to, d->count);
+    vr_io_send(&d->host->io, 0, once ? &d->host->tc.own : d->to, once ? 1 : d->count, bytes, size);
 }
 
 /* The host's own figures; the core does not know them. */
@@ -200,6 +201,18 @@ static int open_socket(const struct sockaddr_in *address, struct error *err)
     return fd;
 }
 
+/* To the first group; when it has changed, packets go one by one. */
+static void open_broadcast(struct vr_host *h)
+{
+    struct sockaddr_in peers[VR_REPLICAS_MAX];
+    uint32_t count = 0;
+    for (uint8_t i = 0; i < h->cluster->config.replica_count; i++)
+        if (i != h->index)
+            peers[count++] = h->cluster->addresses[i];
+    if (h->index < h->cluster->config.replica_count)
+        vr_tc_open(&h->tc, &h->cluster->addresses[h->index], peers, count, &h->tc_error);
+}
+
 int vr_host_open(struct vr_host *h, const struct vr_cluster *cluster, uint8_t index,
                  const struct vr_io_way *way, int socket, struct error *err)
 {
@@ -218,6 +231,8 @@ int vr_host_open(struct vr_host *h, const struct vr_cluster *cluster, uint8_t in
     if (!result)
         result =
             vr_io_open(&h->io, way, &h->socket, 1, cluster->datagram_bytes, true, handler, err);
+    if (!result && way->broadcasts)
+        open_broadcast(h);
     vr_packets_init(&h->packets, &config, cluster->key, cluster->datagram_bytes, random_word());
     h->update = memory_zalloc(1, sizeof(*h->update));
     h->place_mask = 1023;
@@ -256,6 +271,7 @@ int vr_host_run(struct vr_host *h, const volatile sig_atomic_t *stop, struct err
 void vr_host_close(struct vr_host *h)
 {
     vr_io_close(&h->io);
+    vr_tc_close(&h->tc);
     if (h->socket >= 0)
         close(h->socket);
     vr_packets_done(&h->packets);

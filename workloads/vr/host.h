@@ -5,6 +5,7 @@
 
 #include "cluster.h"
 #include "disk.h"
+#include "io_tc.h"
 #include "packet.h"
 
 #include <signal.h>
@@ -22,6 +23,8 @@ struct vr_host {
     struct vr_packets packets;
     struct vr_disk disk;
     struct vr_io io;
+    struct vr_tc tc;       /* broadcast in the kernel, where the way does that */
+    struct error tc_error; /* why it does not */
     int socket;
     uint64_t now_ns; /* 0: to be read again */
     struct vr_update *update;
