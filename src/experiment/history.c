@@ -28,15 +28,16 @@ void histories_done(struct histories *h)
     *h = (struct histories){0};
 }
 
-static const char query[] =
-    "SELECT e.id, e.name, e.selection LIKE 'quick%', c.label, m.unit, m.better, e.git_commit,"
-    " e.started_at_ns, v.value, (SELECT d.text FROM attachment a JOIN document d ON d.hash = a.hash"
-    "  WHERE a.experiment = e.id AND a.kind = 'subject')"
-    " FROM run r JOIN experiment e ON e.id = r.experiment JOIN cell c ON c.id = r.cell"
-    " JOIN metric m ON m.name = ?1 JOIN value v ON v.run = r.id AND v.metric = m.id"
-    " WHERE r.status = 0 AND v.value IS NOT NULL AND (?2 = '' OR e.name = ?2)"
-    " AND (?3 = '' OR replace(c.label, ?3, '') <> c.label)"
-    " ORDER BY e.name, 3, c.label, m.unit, e.started_at_ns, e.id";
+/* With a name of its own statement: a condition that may be empty would hide the index. */
+#define HISTORY(OF_NAME)                                                                       \
+    "SELECT e.id, e.name, e.selection LIKE 'quick%', c.label, m.unit, m.better, e.git_commit," \
+    " e.started_at_ns, v.value, (SELECT d.text FROM attachment a JOIN document d"              \
+    "  ON d.hash = a.hash WHERE a.experiment = e.id AND a.kind = 'subject')"                   \
+    " FROM run r JOIN experiment e ON e.id = r.experiment JOIN cell c ON c.id = r.cell"        \
+    " JOIN metric m ON m.name = ?1 JOIN value v ON v.run = r.id AND v.metric = m.id"           \
+    " WHERE r.status = 0 AND v.value IS NOT NULL"                                              \
+    " AND (?2 = '' OR replace(c.label, ?2, '') <> c.label)" OF_NAME                            \
+    " ORDER BY e.name, 3, c.label, m.unit, e.started_at_ns, e.id"
 
 enum { ID, NAME, QUICK, CELL, UNIT, BETTER, COMMIT, STARTED, VALUE, SUBJECT };
 
@@ -98,8 +99,11 @@ static int read_rows(struct histories *h, struct store *store, const struct hist
                      struct error *err)
 {
     struct sql_rows *rows;
-    const char *name = o->name ? o->name : "", *cell = o->cell ? o->cell : "";
-    int r = sql_query(store_sql(store), &rows, err, query, "ttt", o->metric, name, cell);
+    const char *cell = o->cell ? o->cell : "";
+    int r = o->name && *o->name
+                ? sql_query(store_sql(store), &rows, err, HISTORY(" AND e.name = ?3"), "ttt",
+                            o->metric, cell, o->name)
+                : sql_query(store_sql(store), &rows, err, HISTORY(""), "tt", o->metric, cell);
     if (r < 0)
         return r;
     struct gathering g = {0};

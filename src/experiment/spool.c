@@ -150,23 +150,42 @@ int spool_read(struct spool *spool, struct strbuf *ret_content, size_t *ret_posi
     return 0;
 }
 
+/* Whether a whole record begins there. */
+static bool is_record(const char *bytes, size_t left)
+{
+    struct head head;
+    char sum[16];
+    if (left < sizeof(head))
+        return false;
+    memcpy(&head, bytes, sizeof(head));
+    if (head.size > left - sizeof(head))
+        return false;
+    checksum(bytes + sizeof(head), head.size, sum);
+    return memcmp(sum, head.sum, sizeof(sum)) == 0;
+}
+
+/* What is no record at the end of the file is one that its writer did not finish; but where another
+ * one follows, the file is damaged. */
+static int end_or_damage(const struct strbuf *content, size_t position, struct error *err)
+{
+    for (size_t at = position + 1; at < content->length; at++)
+        if (is_record(content->data + at, content->length - at))
+            return error_set(err, -EBADMSG, "damaged at byte %zu", position);
+    return 0;
+}
+
 int spool_next(const struct strbuf *content, size_t *position, struct strbuf *ret_record,
                struct error *err)
 {
     struct head head;
-    char sum[16];
-    size_t left = content->length - *position;
-    if (left < sizeof(head))
+    const char *bytes = content->data + *position;
+    if (*position >= content->length)
         return 0;
-    memcpy(&head, content->data + *position, sizeof(head));
-    if (head.size > left - sizeof(head))
-        return 0;
-    const char *bytes = content->data + *position + sizeof(head);
-    checksum(bytes, head.size, sum);
-    if (memcmp(sum, head.sum, sizeof(sum)) != 0)
-        return error_set(err, -EBADMSG, "damaged at byte %zu", *position);
+    if (!is_record(bytes, content->length - *position))
+        return end_or_damage(content, *position, err);
+    memcpy(&head, bytes, sizeof(head));
     strbuf_clear(ret_record);
-    strbuf_append(ret_record, bytes, head.size);
+    strbuf_append(ret_record, bytes + sizeof(head), head.size);
     *position += sizeof(head) + head.size;
     return 1;
 }

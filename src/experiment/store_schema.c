@@ -105,7 +105,17 @@ static const char version_1[] =
     "  words TEXT NOT NULL,"
     "  PRIMARY KEY (run, kind)) WITHOUT ROWID;";
 
-static const char *const versions[] = {version_1};
+/* Orders that lists ask for: PostgreSQL's indexes do not end with the row's number by themselves,
+ * and a search by a factor's name must not look at every experiment. */
+static const char version_2[] = "DROP INDEX experiment_by_name;"
+                                "CREATE INDEX experiment_by_name ON experiment (name, id);"
+                                "DROP INDEX experiment_by_spec;"
+                                "CREATE INDEX experiment_by_spec ON experiment (spec_hash, id);"
+                                "DROP INDEX run_by_experiment;"
+                                "CREATE INDEX run_by_experiment ON run (experiment, id);"
+                                "CREATE INDEX factor_by_name ON factor (name, experiment);";
+
+static const char *const versions[] = {version_1, version_2};
 enum { VERSION_NEWEST = sizeof(versions) / sizeof(versions[0]) };
 
 static int read_version(struct sql *sql, int64_t *ret_version, struct error *err)
