@@ -16,7 +16,20 @@ function startTheme() {
   name();
 }
 
+// What is folded is printed all the same.
+function startPrint() {
+  let opened = [];
+  addEventListener('beforeprint', () => {
+    opened = [...document.querySelectorAll('details:not([open])')];
+    for (const folded of opened) folded.open = true;
+  });
+  addEventListener('afterprint', () => {
+    for (const folded of opened) folded.open = false;
+  });
+}
+
 startTheme();
+startPrint();
 startTable();
 startFlames();
 document.documentElement.dataset.ready = '1';

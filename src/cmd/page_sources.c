@@ -143,8 +143,7 @@ static int finish(struct loader *l, struct error *err)
     int r = 0;
     if (l->level_count == 1)
         return error_set(err, -EINVAL, "'%s' alone: give two values to compare", l->levels[0]);
-    if (!data->set_count &&
-        (l->level_count || !(data->flame_count || data->explanations.count)))
+    if (!data->set_count && (l->level_count || !(data->flame_count || data->explanations.count)))
         r = add_experiment(l, "last", err);
     if (r == 0 && l->level_count) {
         if (data->set_count > 1)

@@ -40,7 +40,7 @@ struct name_source {
 };
 
 static int name_source_init(struct name_source *n, const json_t *root, const json_t *profile,
-                      struct error *err)
+                            struct error *err)
 {
     const json_t *own = json_object_get(profile, "names");
     const json_t *shared = own ? NULL : json_object_get(root, "names");
@@ -182,19 +182,18 @@ static int read_monitor(struct embedded *e, const json_t *from, struct error *er
         if (!e->set_count || cell >= e->sets[0].cell_count)
             return embedded_damaged(err, "a monitor's reading of no cell");
         size_t count = json_array_size(seconds);
-        ARRAY_PUSH(m->traces, m->count, m->capacity) = (struct embedded_trace){
-            .cell = (size_t)cell,
-            .seconds = read_numbers(seconds, count),
-            .values = read_numbers(json_object_get(trace, "values"), count),
-            .count = count};
+        ARRAY_PUSH(m->traces, m->count, m->capacity) =
+            (struct embedded_trace){.cell = (size_t)cell,
+                                    .seconds = read_numbers(seconds, count),
+                                    .values = read_numbers(json_object_get(trace, "values"), count),
+                                    .count = count};
     }
     return 0;
 }
 
 static void read_history(struct embedded *e, const json_t *from)
 {
-    struct embedded_history *h =
-        &ARRAY_PUSH(e->histories, e->history_count, e->history_capacity);
+    struct embedded_history *h = &ARRAY_PUSH(e->histories, e->history_count, e->history_capacity);
     const json_t *medians = json_object_get(from, "medians");
     size_t count = json_array_size(medians);
     *h = (struct embedded_history){

@@ -282,8 +282,8 @@ static int read_set(struct embedded *e, const json_t *set, struct error *err)
     e->sets = memory_grow(e->sets, &e->set_capacity, e->set_count, sizeof(*e->sets));
     struct dataset *d = &e->sets[e->set_count - 1];
     *d = (struct dataset){0};
-    *t = (struct embedded_documents){embedded_text(set, "machine"), embedded_text(set, "environment"),
-                                     embedded_text(set, "spec")};
+    *t = (struct embedded_documents){embedded_text(set, "machine"),
+                                     embedded_text(set, "environment"), embedded_text(set, "spec")};
     read_experiment(&d->experiment, set);
     if (t->environment)
         dataset_take_environment(d, t->environment);

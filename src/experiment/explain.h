@@ -92,8 +92,8 @@ struct explain {
     /* Where they are in the store; NULL and 0 for commands. */
     char *uuids[SIDE_COUNT], *cells[SIDE_COUNT];
     int64_t experiments[SIDE_COUNT];
-    char *work;  /* the metric that counts the work; NULL for runs */
-    char *unit;  /* what one of it is called: "op"; NULL for a run */
+    char *work; /* the metric that counts the work; NULL for runs */
+    char *unit; /* what one of it is called: "op"; NULL for a run */
     struct explain_measured measured;
     bool profiled; /* the rest is set */
     struct attributed whole, cpu, waits;

@@ -153,8 +153,7 @@ static void read_one(struct explanations *list, const json_t *from)
     json_array_foreach(json_object_get(from, "counts"), i, item) read_count(e, item);
 }
 
-int explanations_read(struct explanations *list, const char *text, size_t length,
-                      struct error *err)
+int explanations_read(struct explanations *list, const char *text, size_t length, struct error *err)
 {
     json_error_t where;
     json_t *root = json_loadb(text, length, 0, &where);

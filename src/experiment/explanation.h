@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `assay explain` found, as it is kept: one object of assay-explain-1 (docs/FORMATS.md), in the
- * store with the experiment it is about, in a file, or within a report.  Read back it is words for
- * people; the numbers stay in the JSON.
+ * What `assay explain` found, as it is kept: one object of assay-explain-1 (docs/FORMATS.md), in
+ * the store with the experiment it is about, in a file, or within a report.  Read back it is words
+ * for people; the numbers stay in the JSON.
  */
 #ifndef ASSAY_EXPERIMENT_EXPLANATION_H
 #define ASSAY_EXPERIMENT_EXPLANATION_H
@@ -32,11 +32,11 @@ struct explanation {
     char *uuids[SIDE_COUNT], *cells[SIDE_COUNT]; /* in the store; "" for commands */
     size_t run_count;                            /* measured ones of the new side */
     bool has_moved, is_profiled;
-    char *wall, *cpu;     /* what the measured runs say: "5.72× faster [4.48, 10.33]" */
-    char *whole;          /* the change that is taken apart, in words */
-    char *unattributed;   /* "+0.1 ns/op, 2 %" */
-    char *simulator;      /* "" for none */
-    char *notes;          /* lines */
+    char *wall, *cpu;   /* what the measured runs say: "5.72× faster [4.48, 10.33]" */
+    char *whole;        /* the change that is taken apart, in words */
+    char *unattributed; /* "+0.1 ns/op, 2 %" */
+    char *simulator;    /* "" for none */
+    char *notes;        /* lines */
     struct explanation_reason *reasons; /* the largest first */
     size_t reason_count, reason_capacity;
     struct explanation_count *counts;

@@ -89,6 +89,8 @@ struct flame_function {
     uint64_t self, total, total_samples;
 };
 struct flame_function *flame_functions(const struct flame *flame);
+/* Where each side has one command that the other has not, they are known as one. */
+void flame_align_commands(const struct flame *base, struct flame *new);
 /* Sets FLAME_MORE, FLAME_LESS and known_as of one side's functions by their rows; the profile is
  * that side's first in the difference. */
 void flame_mark(struct flame *flame, const struct diff *d, unsigned side,

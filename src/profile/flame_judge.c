@@ -37,6 +37,33 @@ struct flame_function *flame_functions(const struct flame *f)
     return all;
 }
 
+/* A command of the one that the other has not; NULL for none or several. */
+static struct flame_name *only_here(const struct flame *here, const struct flame *there)
+{
+    struct flame_name *found = NULL;
+    for (size_t i = 0; i < here->name_count; i++) {
+        struct flame_name *name = &here->names[i];
+        bool is_there = !(name->flags & FLAME_COMM);
+        for (size_t k = 0; k < there->name_count && !is_there; k++)
+            is_there = there->names[k].flags & FLAME_COMM &&
+                       str_eq(flame_known_as(&there->names[k]), flame_known_as(name));
+        if (!is_there && found)
+            return NULL;
+        found = is_there ? found : name;
+    }
+    return found;
+}
+
+void flame_align_commands(const struct flame *base, struct flame *new)
+{
+    const struct flame_name *old = only_here(base, new);
+    struct flame_name *now = only_here(new, base);
+    if (!old || !now)
+        return;
+    free(now->known_as);
+    now->known_as = memory_strdup(old->text);
+}
+
 static uint32_t mark_of(const struct attributed *part)
 {
     return !attributed_is_told(part) ? 0u : part->change > 0 ? FLAME_MORE : FLAME_LESS;

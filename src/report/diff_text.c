@@ -53,7 +53,6 @@ static size_t shown_rows(const struct diff_view *v)
     return count;
 }
 
-
 static struct line *add_line(struct lines *l, const struct cost_unit *unit,
                              const struct attributed *a)
 {

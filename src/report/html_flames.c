@@ -97,8 +97,9 @@ void html_put_flames(struct strbuf *out, const struct page *page)
         strbuf_puts(out, "<div class=\"graph\"><h3>What changed</h3>\n<p class=\"note\">Paths of "
                          "both sides are kept. ▲ red: the function costs more in ");
         strbuf_put_markup(out, page->data.flames[1].label);
-        strbuf_puts(out, ", with what it calls; ▼ blue: less; grey: could be chance or is below "
-                         "the resolution of sampling, by the test of the table of functions.</p>\n");
+        strbuf_puts(out,
+                    ", with what it calls; ▼ blue: less; grey: could be chance or is below "
+                    "the resolution of sampling, by the test of the table of functions.</p>\n");
         put_tools(out, "flame-diff", true, false);
         flame_pair_put_svg(&page->pair, "flame-diff", false, out);
         strbuf_puts(out, "</div>\n");

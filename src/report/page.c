@@ -324,6 +324,7 @@ int page_prepare(struct page *page, struct error *err)
             find_answers(page, data->documents[0].spec);
     }
     if (data->flame_count == 2) {
+        flame_align_commands(&data->flames[0], &data->flames[1]);
         if (!(data->flames[0].cost > 0 && data->flames[1].cost > 0))
             flame_judge(&data->flames[0], &data->flames[1]);
         flame_pair_init(&page->pair, &data->flames[0], &data->flames[1]);

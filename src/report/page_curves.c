@@ -187,7 +187,8 @@ static void plot_ratio(const struct sweep *s)
         "How many times the baseline's %s each has at each %s. The bands are 95 %% intervals; "
         "where one passes 1, a grey stripe is the interval of the crossover.",
         m->name, d->factors[s->axis.factor]);
-    p->note = m->better == METRIC_LOWER    ? "Below 1 is better."
+    p->note = !plot_has_points(p)          ? NULL /* the baseline has no such cells */
+              : m->better == METRIC_LOWER  ? "Below 1 is better."
               : m->better == METRIC_HIGHER ? "Above 1 is better."
                                            : NULL;
 }
@@ -289,11 +290,12 @@ static void plot_scaling(const struct sweep *s)
 /* Says what is not drawn: of many combinations of the other factors the first and the last are. */
 static void note_others(struct page *page, size_t factor, size_t count)
 {
-    strbuf_printf(
-        &page->notes,
-        "Plots against %s are drawn for the first and the last of %zu combinations of the "
-        "other factors; the table has all.\n",
-        page->view->factors[factor], count);
+    CLEANUP(memory_freep)
+    char *note = memory_printf("Plots against %s are drawn for the first and the last of %zu "
+                               "combinations of the other factors; the table has all.\n",
+                               page->view->factors[factor], count);
+    if (!strstr(strbuf_text(&page->notes), note)) /* another metric's were the same */
+        strbuf_puts(&page->notes, note);
 }
 
 static void each_sweep(struct page *page, size_t metric, bool only_first,

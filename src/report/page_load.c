@@ -12,7 +12,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { MONITORS_SHOWN = 6, TRACES_MAX = 4, HISTORY_MAX = 200, HISTORIES_MAX = 4, PROFILES_MAX = 8 };
+enum {
+    MONITORS_SHOWN = 6,
+    TRACES_MAX = 4,
+    READINGS_MAX = 1000,
+    HISTORY_MAX = 200,
+    HISTORIES_MAX = 4,
+    PROFILES_MAX = 8
+};
 
 static char *document(struct store *store, int64_t id, const char *kind)
 {
@@ -95,36 +102,82 @@ static double liveliness(const double *values, size_t count)
     return r.count > 2 && r.mean != 0 ? fabs(running_stddev(&r) / r.mean) : 0;
 }
 
-static struct embedded_monitor *monitor_named(struct embedded *e, const char *name, const char *unit)
+static struct embedded_monitor *monitor_named(struct embedded *e, const char *name,
+                                              const char *unit)
 {
     for (size_t i = 0; i < e->monitor_count; i++)
         if (str_eq(e->monitors[i].name, name))
             return &e->monitors[i];
     if (e->monitor_count >= MONITORS_SHOWN)
         return NULL;
-    struct embedded_monitor *m =
-        &ARRAY_PUSH(e->monitors, e->monitor_count, e->monitor_capacity);
+    struct embedded_monitor *m = &ARRAY_PUSH(e->monitors, e->monitor_count, e->monitor_capacity);
     *m = (struct embedded_monitor){.name = memory_strdup(name), .unit = memory_strdup(unit)};
     return m;
 }
 
-static void add_trace(struct embedded_monitor *m, size_t cell, const void *ticks, size_t tick_bytes,
-                      const void *points, size_t point_bytes)
+/* One run's readings, with times in seconds. */
+struct readings {
+    double *seconds, *values;
+    size_t count;
+};
+
+static struct readings read_points(const void *ticks, size_t tick_bytes, const void *points,
+                                   size_t point_bytes)
 {
     size_t count = tick_bytes / 8 < point_bytes / 8 ? tick_bytes / 8 : point_bytes / 8;
-    if (count < 3 || !m || m->count >= TRACES_MAX)
-        return;
-    struct embedded_trace *t = &ARRAY_PUSH(m->traces, m->count, m->capacity);
-    *t = (struct embedded_trace){.cell = cell,
-                             .seconds = memory_zalloc(count, sizeof(double)),
-                             .values = memory_zalloc(count, sizeof(double)),
-                             .count = count};
-    memcpy(t->values, points, count * sizeof(double));
+    struct readings r = {.seconds = memory_zalloc(count + 1, sizeof(double)),
+                         .values = memory_zalloc(count + 1, sizeof(double)),
+                         .count = count};
+    if (count)
+        memcpy(r.values, points, count * sizeof(double));
     for (size_t i = 0; i < count; i++) {
         uint64_t ns;
         memcpy(&ns, (const char *)ticks + 8 * i, 8);
-        t->seconds[i] = (double)ns / NS_PER_S;
+        r.seconds[i] = (double)ns / NS_PER_S;
     }
+    return r;
+}
+
+static bool is_near(double a, double b)
+{
+    return fabs(a - b) <= 1e-6 * fmax(fabs(a), fabs(b));
+}
+
+/* An ever-growing count's number for the run is its growth, or that for each second. */
+static bool is_count(const struct readings *r, double value)
+{
+    if (r->count < 2)
+        return false;
+    double growth = r->values[r->count - 1] - r->values[0];
+    double seconds = r->seconds[r->count - 1] - r->seconds[0];
+    return growth >= 0 && r->values[0] > 0 &&
+           (is_near(value, growth) || is_near(value, growth / seconds));
+}
+
+/* A count is shown by how fast it grew between readings. */
+static void make_rates(struct readings *r)
+{
+    for (size_t i = 0; i + 1 < r->count; i++) {
+        double seconds = r->seconds[i + 1] - r->seconds[i];
+        r->values[i] = seconds > 0 ? (r->values[i + 1] - r->values[i]) / seconds : NAN;
+        r->seconds[i] = r->seconds[i + 1];
+    }
+    r->count--;
+}
+
+/* Takes the readings over; of more than fit into a picture, some. */
+static void add_trace(struct embedded_monitor *m, size_t cell, struct readings *r)
+{
+    if (r->count < 3 || !m || m->count >= TRACES_MAX)
+        return;
+    size_t every = (r->count + READINGS_MAX - 1) / READINGS_MAX, count = 0;
+    for (size_t i = 0; i < r->count; i += every, count++) {
+        r->seconds[count] = r->seconds[i];
+        r->values[count] = r->values[i];
+    }
+    ARRAY_PUSH(m->traces, m->count, m->capacity) = (struct embedded_trace){
+        .cell = cell, .seconds = r->seconds, .values = r->values, .count = count};
+    *r = (struct readings){0};
 }
 
 /* The names that are worth showing: the liveliest of the first run that has any. */
@@ -144,7 +197,9 @@ static int read_series(struct embedded *e, struct sql *sql, int64_t run, size_t 
 {
     struct sql_rows *rows;
     int r = sql_query(sql, &rows, err,
-                      "SELECT m.name, m.unit, s.points, r.ticks FROM series s"
+                      "SELECT m.name, m.unit, s.points, r.ticks,"
+                      " (SELECT v.value FROM value v WHERE v.run = s.run AND v.metric = s.metric)"
+                      " FROM series s"
                       " JOIN metric m ON m.id = s.metric JOIN run r ON r.id = s.run"
                       " WHERE s.run = ? ORDER BY m.id",
                       "i", run);
@@ -156,13 +211,18 @@ static int read_series(struct embedded *e, struct sql *sql, int64_t run, size_t 
         const void *ticks = sql_bytes(rows, 3, &tick_bytes);
         if (!points || !ticks)
             continue;
-        CLEANUP(memory_freep) double *values = memory_zalloc(point_bytes / 8 + 1, sizeof(double));
-        memcpy(values, points, point_bytes / 8 * 8);
-        if (only_known ? !wanted_monitor(sql_text(rows, 0))
-                       : liveliness(values, point_bytes / 8) < 0.05)
-            continue;
-        add_trace(monitor_named(e, sql_text(rows, 0), sql_text(rows, 1)), cell, ticks,
-                  tick_bytes, points, point_bytes);
+        const char *name = sql_text(rows, 0);
+        struct readings readings = read_points(ticks, tick_bytes, points, point_bytes);
+        bool rate = is_count(&readings, sql_double(rows, 4));
+        if (rate)
+            make_rates(&readings);
+        if (only_known == wanted_monitor(name) &&
+            (only_known || liveliness(readings.values, readings.count) >= 0.05)) {
+            CLEANUP(memory_freep) char *title = memory_printf("%s%s", name, rate ? "/s" : "");
+            add_trace(monitor_named(e, title, rate ? "/s" : sql_text(rows, 1)), cell, &readings);
+        }
+        free(readings.seconds);
+        free(readings.values);
     }
     sql_rows_done(rows);
     return r;
@@ -221,13 +281,13 @@ int page_add_history(struct page *page, struct store *store, int64_t id, struct 
         struct embedded_history *h =
             &ARRAY_PUSH(e->histories, e->history_count, e->history_capacity);
         *h = (struct embedded_history){.label = memory_strdup(newest->cells[c].label),
-                                   .metric = memory_strdup(m->name),
-                                   .unit = memory_strdup(m->unit),
-                                   .medians = memory_zalloc(list.count, sizeof(double)),
-                                   .lows = memory_zalloc(list.count, sizeof(double)),
-                                   .highs = memory_zalloc(list.count, sizeof(double)),
-                                   .experiments = memory_zalloc(list.count, sizeof(int64_t)),
-                                   .commits = memory_zalloc(list.count, sizeof(char *))};
+                                       .metric = memory_strdup(m->name),
+                                       .unit = memory_strdup(m->unit),
+                                       .medians = memory_zalloc(list.count, sizeof(double)),
+                                       .lows = memory_zalloc(list.count, sizeof(double)),
+                                       .highs = memory_zalloc(list.count, sizeof(double)),
+                                       .experiments = memory_zalloc(list.count, sizeof(int64_t)),
+                                       .commits = memory_zalloc(list.count, sizeof(char *))};
     }
     for (size_t i = list.count; i-- > 0 && r == 0;) {
         struct dataset d;

@@ -24,6 +24,53 @@ static size_t look_of(const struct page *page, size_t cell)
     return k;
 }
 
+enum { GROUPS_MAX = 10 };
+
+/* Whether one of the first factors changes between two cells. */
+static bool differs_within(const struct dataset *d, size_t a, size_t b, size_t factor_count)
+{
+    for (size_t f = 0; f < factor_count; f++)
+        if (!str_eq(d->cells[a].levels[f], d->cells[b].levels[f]))
+            return true;
+    return false;
+}
+
+/* What stands below cells side by side: where a group begins, the levels that change there.  Groups
+ * are by as many factors, from the first on, as have room. */
+static const char **cell_words(struct plot *p, const struct dataset *d, const size_t *cells,
+                               size_t count)
+{
+    const char **words = arena_alloc(&p->arena, (count + 1) * sizeof(*words));
+    size_t depth = d->factor_count;
+    for (; depth > 1; depth--) {
+        size_t groups = 1;
+        for (size_t i = 1; i < count; i++)
+            groups += differs_within(d, cells[i - 1], cells[i], depth);
+        if (groups <= GROUPS_MAX)
+            break;
+    }
+    for (size_t i = 0; i < count; i++) {
+        CLEANUP(strbuf_done) struct strbuf text = {0};
+        for (size_t f = 0; f < depth; f++) {
+            bool is_constant = !differs_within(d, cells[0], cells[count - 1], f + 1);
+            const char *level = d->cells[cells[i]].levels[f];
+            if (i ? !str_eq(level, d->cells[cells[i - 1]].levels[f]) : !is_constant)
+                strbuf_printf(&text, "%s%s", text.length ? " " : "", level);
+        }
+        words[i] = plot_text(p, "%s", depth ? strbuf_text(&text) : d->cells[cells[i]].label);
+    }
+    return words;
+}
+
+/* "cell: variant, size" */
+static const char *cell_axis(struct plot *p, const struct dataset *d)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    for (size_t f = 0; f < d->factor_count; f++)
+        strbuf_printf(&text, "%s%s", f ? ", " : ": ", d->factors[f]);
+    return plot_text(p, "cell%s", strbuf_text(&text));
+}
+
 /* Raw runs, moved a little sideways so that equal ones do not hide each other. */
 static void plot_strip(struct page *page, size_t metric)
 {
@@ -31,11 +78,12 @@ static void plot_strip(struct page *page, size_t metric)
     const struct store_metric *m = &d->metrics[metric];
     struct plot *p = page_add_plot(page, "strip", "every run: %s", m->name);
     size_t shown = d->cell_count < CELLS_MAX ? d->cell_count : CELLS_MAX;
-    const char **words = arena_alloc(&p->arena, (shown + 1) * sizeof(*words));
+    CLEANUP(memory_freep) size_t *cells = memory_zalloc(shown + 1, sizeof(*cells));
     bool wide; /* values over nearly a decade: a logarithmic axis */
     double least = INFINITY, most = 0;
     for (size_t c = 0; c < shown; c++)
-        words[c] = plot_text(p, "%s", d->cells[c].label);
+        cells[c] = c;
+    const char **words = cell_words(p, d, cells, shown);
     for (size_t look = 0; look < LINES_MAX; look++) {
         plot_add_series(p, NULL, PLOT_DOTS, look);
         plot_add_series(p, NULL, PLOT_MARKS | PLOT_BARS, look);
@@ -55,7 +103,8 @@ static void plot_strip(struct page *page, size_t metric)
             plot_add_point(&p->series[2 * look + 1], (double)c, v.median, v.low, v.high);
     }
     wide = least > 0 && most / least > 8;
-    p->x = (struct plot_axis){.label = "cell", .unit = "", .words = words, .word_count = shown};
+    p->x = (struct plot_axis){
+        .label = cell_axis(p, d), .unit = "", .words = words, .word_count = shown};
     p->y = (struct plot_axis){.label = plot_text(p, "%s", m->name), .unit = m->unit, .log = wide};
     p->description = plot_text(p,
                                "Every run of %s as a dot, by cell; the mark is the median with "
@@ -214,7 +263,7 @@ void page_plot_pairs(struct page *page, size_t metric)
     if (!count)
         return;
     struct plot *p = page_add_plot(page, "pairs", "new / base: %s", m->name);
-    const char **words = arena_alloc(&p->arena, count * sizeof(*words));
+    CLEANUP(memory_freep) size_t *cells = memory_zalloc(count + 1, sizeof(*cells));
     struct plot_series *sure = plot_add_series(p, "differs", PLOT_MARKS | PLOT_BARS, 1);
     size_t sure_at = p->series_count - 1;
     plot_add_series(p, "cannot be told or same", PLOT_MARKS | PLOT_BARS, 7);
@@ -223,14 +272,17 @@ void page_plot_pairs(struct page *page, size_t metric)
         const struct page_row *r = &page->rows[i];
         if (r->metric != metric || r->comparison.scale != COMPARISON_RATIO)
             continue;
-        words[at] = plot_text(p, "%s", r->label);
+        cells[at] = r->cell;
         sure = &p->series[r->changed ? sure_at : sure_at + 1];
         plot_add_point(sure, (double)at, r->comparison.estimate, r->comparison.low,
                        r->comparison.high);
         at++;
     }
     plot_add_mark(p, false, 1, NAN, NAN, "1: no difference");
-    p->x = (struct plot_axis){.label = "cell", .unit = "", .words = words, .word_count = at};
+    p->x = (struct plot_axis){.label = cell_axis(p, page->view),
+                              .unit = "",
+                              .words = cell_words(p, page->view, cells, at),
+                              .word_count = at};
     p->y = (struct plot_axis){
         .label = plot_text(p, "%s, new / base", m->name), .unit = "", .log = true};
     p->description = "The ratio of the new median to the base's in each cell, with its interval.";

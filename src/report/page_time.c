@@ -35,8 +35,8 @@ static void find_changes(const struct page *page, const struct embedded_history 
         if (!isfinite(h->medians[i]))
             return;
     if (h->count >= HISTORY_FROM)
-        change_points_find(h->medians, h->count, 0.05,
-                           page->view ? page->view->experiment.seed : 1, changes, &ignored);
+        change_points_find(h->medians, h->count, 0.05, page->view ? page->view->experiment.seed : 1,
+                           changes, &ignored);
 }
 
 static void plot_history(struct page *page, const struct embedded_history *h)
@@ -65,11 +65,12 @@ static void plot_history(struct page *page, const struct embedded_history *h)
                               .word_count = h->count};
     p->y = (struct plot_axis){.label = plot_text(p, "%s", h->metric),
                               .unit = plot_text(p, "%s", h->unit)};
-    p->note = h->count < HISTORY_FROM ? "Change points are looked for from eight experiments on."
-              : changes.count
-                  ? plot_text(p, "The level changed %zu times, told by E-divisive at 5 %%.",
-                              changes.count)
-                  : "No change of level stands out.";
+    p->note =
+        h->count < HISTORY_FROM ? "Change points are looked for from eight experiments on."
+        : changes.count
+            ? plot_text(p, "The level changed %s, told by E-divisive at 5 %%.",
+                        changes.count == 1 ? "once" : plot_text(p, "%zu times", changes.count))
+            : "No change of level stands out.";
     p->description = plot_text(p,
                                "The median of %s in experiments of this name, with intervals; "
                                "dashed lines are change points.",

@@ -80,13 +80,15 @@ static void drop_connections(struct serve_store *s)
     s->watch = NULL;
 }
 
-/* SQLite's counter of other connections' commits. */
-static int64_t read_version(struct store *store)
+/* SQLite's counter of other connections' commits; -1 of a server, which has none: pages of that are
+ * not kept. */
+static int64_t read_version(const char *place, struct store *store)
 {
     struct error ignored;
     struct sql_rows *rows;
     int64_t version = -1;
-    if (sql_query(store_sql(store), &rows, &ignored, "PRAGMA data_version", NULL) < 0)
+    if (sql_is_address(place) ||
+        sql_query(store_sql(store), &rows, &ignored, "PRAGMA data_version", NULL) < 0)
         return version;
     if (sql_next(rows, &ignored) > 0)
         version = sql_i64(rows, 0);
@@ -100,7 +102,8 @@ static void look_for_changes(struct serve_store *s)
     struct stat now = {0};
     struct error ignored;
     bool is_same =
-        stat(s->place, &now) == 0 && now.st_ino == s->file.st_ino && now.st_dev == s->file.st_dev;
+        sql_is_address(s->place) ||
+        (stat(s->place, &now) == 0 && now.st_ino == s->file.st_ino && now.st_dev == s->file.st_dev);
     if (!is_same || !s->watch) {
         drop_connections(s);
         s->file = now;
@@ -108,7 +111,7 @@ static void look_for_changes(struct serve_store *s)
         if (store_open(&s->watch, s->place, SQL_READ, &ignored) < 0)
             s->watch = NULL;
     }
-    int64_t version = s->watch ? read_version(s->watch) : -1;
+    int64_t version = s->watch ? read_version(s->place, s->watch) : -1;
     if (version >= 0 && version == s->version)
         return;
     s->version = version;
@@ -159,7 +162,7 @@ int serve_store_new(struct serve_store **ret_store, const char *place, struct er
         return r;
     }
     stat(place, &s->file);
-    s->version = read_version(s->watch);
+    s->version = read_version(s->place, s->watch);
     *ret_store = s;
     return 0;
 }
@@ -209,7 +212,7 @@ static struct serve_body *make_page(struct serve_store *s, const struct serve_re
     int status = serve_page(store, request, &text);
     struct serve_body *body = body_new(s, status, &text);
     pthread_mutex_lock(&s->lock);
-    if (s->idle_count < IDLE_MAX && s->watch) {
+    if (s->idle_count < IDLE_MAX && s->watch && status != 500) { /* it may be broken */
         s->idle[s->idle_count++] = store;
         store = NULL;
     }

@@ -41,7 +41,7 @@ struct plot_axis {
     bool log;
     bool from_zero;
     bool at_values;           /* ticks where the points are */
-    const char *const *words; /* category k stands at k; NULL for numbers */
+    const char *const *words; /* category k stands at k, "" without a tick; NULL for numbers */
     size_t word_count;
 };
 

@@ -41,7 +41,7 @@ void svg_scale_round(struct svg_scale *s, bool from_zero)
         s->high = 0;
     if (!(s->high > s->low)) {
         double half = s->low != 0 ? fabs(s->low) * 0.1 : 1;
-        s->low -= half;
+        s->low -= from_zero && s->low == 0 ? 0 : half;
         s->high += half;
     }
     double step = round_step(s->high - s->low, 5);
@@ -85,7 +85,7 @@ size_t svg_ticks(const struct svg_scale *s, size_t most, double ticks[static SVG
         double value = k * step;
         if (value > s->high + step * 1e-6)
             break;
-        ticks[count++] = value;
+        ticks[count++] = fabs(value) < step * 1e-6 ? 0 : value; /* and not -0 */
     }
     return count;
 }

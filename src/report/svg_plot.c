@@ -179,7 +179,7 @@ static void put_line(struct frame *f, const char *class, double x1, double y1, d
     strbuf_puts(f->out, "\"/>");
 }
 
-static void tick_text(const struct plot_axis *axis, double value, struct strbuf *out)
+static void tick_text(const struct plot_axis *axis, double value, int digits, struct strbuf *out)
 {
     char text[32];
     if (str_eq(axis->unit, "ns") || str_eq(axis->unit, "bytes"))
@@ -192,8 +192,22 @@ static void tick_text(const struct plot_axis *axis, double value, struct strbuf 
         snprintf(text, sizeof(text), "%.3g%c", value, letters[k]);
         strbuf_puts(out, text);
     } else {
-        strbuf_printf(out, "%.4g", value);
+        strbuf_printf(out, "%.*g", digits, value);
     }
+}
+
+/* As many as it takes to tell neighbours apart. */
+static int tick_digits(const double *ticks, size_t count)
+{
+    int digits = 4;
+    for (size_t i = 1; i < count; i++) {
+        char a[40], b[40];
+        do {
+            snprintf(a, sizeof(a), "%.*g", digits, ticks[i - 1]);
+            snprintf(b, sizeof(b), "%.*g", digits, ticks[i]);
+        } while (str_eq(a, b) && ++digits < 9);
+    }
+    return digits;
 }
 
 static void put_x_tick(struct frame *f, double x, const char *text)
@@ -231,34 +245,52 @@ static size_t ticks_at_values(const struct frame *f, double *ticks)
     return count;
 }
 
+/* As many characters as fit, of which none is cut; four at least. */
+static void put_word(struct strbuf *out, const char *word, size_t fits)
+{
+    size_t most = fits < 4 ? 4 : fits, columns = 0, length = 0;
+    if (str_columns(word) <= most) {
+        strbuf_puts(out, word);
+        return;
+    }
+    while (word[length] && columns + 1 < most) {
+        length++;
+        while ((word[length] & 0xc0) == 0x80)
+            length++;
+        columns++;
+    }
+    strbuf_append(out, word, length);
+    strbuf_puts(out, "…");
+}
+
 static void put_x_axis(struct frame *f)
 {
     strbuf_puts(f->out, "<g text-anchor=\"middle\">");
     const struct plot_axis *axis = &f->p->x;
     double last = -1000, ticks[SVG_TICKS_MAX];
     if (axis->words) {
-        size_t fits = (size_t)((WIDTH - LEFT - RIGHT) / (double)(axis->word_count + 1) / 6.5);
+        double each = (WIDTH - LEFT - RIGHT) / (double)(axis->word_count + 1);
         for (size_t k = 0; k < axis->word_count; k++) {
             double x = svg_place(&f->x, (double)k);
-            CLEANUP(strbuf_done) struct strbuf text = {0};
-            const char *word = axis->words[k];
-            size_t length = strlen(word), most = fits < 4 ? 4 : fits;
-            if (x - last < 26)
+            size_t next = k + 1;
+            while (next < axis->word_count && !*axis->words[next])
+                next++;
+            if (!*axis->words[k] || x - last < 26)
                 continue;
-            strbuf_append(&text, word, length > most ? most - 1 : length);
-            if (length > most)
-                strbuf_puts(&text, "…");
+            CLEANUP(strbuf_done) struct strbuf text = {0};
+            put_word(&text, axis->words[k], (size_t)(each * (double)(next - k) / 6.5));
             put_x_tick(f, x, strbuf_text(&text));
             last = x;
         }
     } else {
         size_t count = axis->at_values ? ticks_at_values(f, ticks) : svg_ticks(&f->x, 7, ticks);
+        int digits = tick_digits(ticks, count);
         for (size_t k = 0; k < count; k++) {
             CLEANUP(strbuf_done) struct strbuf text = {0};
             double x = svg_place(&f->x, ticks[k]);
             if (x - last < 44)
                 continue;
-            tick_text(axis, ticks[k], &text);
+            tick_text(axis, ticks[k], digits, &text);
             put_x_tick(f, x, strbuf_text(&text));
             last = x;
         }
@@ -272,12 +304,13 @@ static void put_y_axis(struct frame *f)
     double ticks[SVG_TICKS_MAX], last = 1e9;
     strbuf_puts(f->out, "<g text-anchor=\"end\">");
     size_t count = svg_ticks(&f->y, 5, ticks);
+    int digits = tick_digits(ticks, count);
     for (size_t k = 0; k < count; k++) {
         CLEANUP(strbuf_done) struct strbuf text = {0};
         double y = svg_place(&f->y, ticks[k]);
         if (last - y < 16)
             continue;
-        tick_text(&f->p->y, ticks[k], &text);
+        tick_text(&f->p->y, ticks[k], digits, &text);
         struct strbuf *out = f->out;
         f->out = &f->grid;
         put_pair(f, "M", LEFT, y);

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import tempfile
 
 from harness import *
 
@@ -25,6 +26,22 @@ PLANTED = {
 }
 
 
+# As long as a test may take; ./dev prove runs more.
+SEEDS_TIME = "20s"
+FAULTS = ["epochs", "joined", "wiped", "lost", "doubled", "replayed", "late", "corrupted",
+          "partitions", "partitions_one_way", "promises_tested", "pauses", "crashes",
+          "crashes_of_all", "torn_writes", "lost_writes", "misdirected_writes", "rotten_sectors",
+          "full_disks", "uncertain_starts", "entries_repaired", "states_transferred", "evictions"]
+# The scenario that notices each broken rule, by the program that holds it.
+SCENARIOS = {
+    "entry-view-as-log-view": "scenario", "longest-log": "scenario", "view-not-kept": "scenario",
+    "ack-early": "scenario", "small-quorum": "scenario", "primary-resumes": "scenario",
+    "log-view-early": "scenario", "any-start-view": "scenario", "drop-before-state": "scenario",
+    "execute-early": "scenario", "half-recovered": "scenario", "few-logs": "scenario",
+    "no-fence": "epoch", "joiner-votes": "epoch", "leave-early": "epoch",
+}
+
+
 def vr(*args, program="assay-vr", check=0):
     result = subprocess.run([os.path.join(FOLDER, program), *map(str, args)], text=True,
                             errors="replace", capture_output=True, timeout=250)
@@ -38,14 +55,35 @@ def vr(*args, program="assay-vr", check=0):
 
 @test
 def seeds_run_without_an_error():
-    result = json.loads(vr("sim", "--seed", 1, "--seeds", 2000, "--time", "20s", "--json").stdout)
+    result = json.loads(vr("sim", "--seeds", 4000, "--jobs", 2, "--time", SEEDS_TIME, "--json").stdout)
     equal(result["failed"], False)
-    between(result["seeds"], 1, 2000, "seeds")
-    if result["operations"] < 1000 * result["seeds"]:
-        raise AssertionError(result)
-    if result["view_changes"] < 3 * result["seeds"]:
+    between(result["seeds"], 1, 4000, "seeds")
+    if result["operations"] < 1000 * result["seeds"] or result["views"] < 3 * result["seeds"]:
         raise AssertionError(result)
     print("#", result["seeds"], "seeds,", result["operations"], "operations")
+
+
+@test
+def every_fault_happens():
+    result = json.loads(vr("sim", "--seeds", "1..40", "--jobs", 2, "--json").stdout)
+    for fault in FAULTS:
+        if result[fault] == 0:
+            raise AssertionError(f"no {fault} in 40 seeds: {result}")
+
+
+@test
+def seeds_go_on_where_they_stopped():
+    with tempfile.TemporaryDirectory() as folder:
+        count = os.path.join(folder, "count")
+        whole = json.loads(vr("sim", "--seeds", "5..14", "--json").stdout)
+        first = json.loads(vr("sim", "--seeds", "5..9", "--resume", count, "--json").stdout)
+        equal(first["seeds"], 5)
+        second = json.loads(vr("sim", "--seeds", "5..14", "--jobs", 2, "--resume", count,
+                               "--json").stdout)
+        equal(second, whole)
+        # Another build, other settings: those counts say nothing.
+        contains(vr("sim", "--seeds", "5..14", "--operations", 1001, "--resume", count,
+                    check=2).stderr, "other settings")
 
 
 @test
@@ -62,10 +100,10 @@ def planted_bugs_are_found_with_a_readable_trace():
     for bug, seed in PLANTED.items():
         result = vr("sim", "--planted", bug, "--seed", seed, program="assay-vr-planted", check=1)
         contains(result.stderr, f"assay-vr sim: seed {seed}:")
-        # An assertion of the core ends the run at once; the oracle's verdict has the trace.
+        contains(result.stderr, "prepare")
+        # An assertion of the core ends the run at once; else the oracle's verdict ends the trace.
         if "aborted" not in result.stderr:
             contains(result.stderr, "FAILED:")
-            contains(result.stderr, "prepare")
 
 
 @test
@@ -75,11 +113,22 @@ def without_a_planted_bug_the_same_seeds_pass():
 
 
 @test
+def scenarios_fail_when_their_rule_is_broken():
+    folder = os.path.join(os.environ.get("BUILD", "build"), "tests")
+    for bug, program in SCENARIOS.items():
+        result = subprocess.run([os.path.join(folder, f"unit-vr-{program}-planted")], text=True,
+                                capture_output=True, timeout=60, check=False,
+                                env=dict(os.environ, VR_BUG=bug, ASAN_OPTIONS="detect_leaks=0"))
+        contains(result.stdout, "not ok")
+
+
+@test
 def wrong_words_get_an_answer():
     contains(vr("--help").stdout, "sim")
     contains(vr("sim", "--help").stdout, "--seeds")
     contains(vr("nonsense", check=2).stderr, "no command 'nonsense'")
     contains(vr("sim", "--sede", check=2).stderr, "--seed")
+    contains(vr("sim", "--seeds", "9..3", check=2).stderr, "A..B")
 
 
 @test

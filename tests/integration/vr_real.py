@@ -5,6 +5,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -47,13 +48,14 @@ def uring_works():
 class Cluster:
     """Replicas as processes in the present folder."""
 
-    def __init__(self, replicas=3, transport="epoll", more="", options=()):
+    def __init__(self, replicas=3, transport="epoll", more="", options=(), spares=0):
         # Any address 127.x.y.z is this machine's: nobody else is at this one.
         host = f"127.{random.randint(1, 254)}.{random.randint(1, 254)}.{random.randint(1, 254)}"
         lines = [f"cluster {random.randint(1, 1 << 30)}", f"transport {transport}",
                  "keys 1024", "slots 256", "checkpoint-every 64", "sessions 64",
                  "timeout 300ms"]
         lines += [f"replica {host}:{4701 + i}" for i in range(replicas)]
+        lines += [f"spare {host}:{4701 + replicas + i}" for i in range(spares)]
         with open("cluster.conf", "w") as file:
             file.write("\n".join(lines) + "\n" + more)
         self.count = replicas
@@ -335,6 +337,126 @@ def who_has_no_key_is_not_obeyed():
 
 
 @test
+def a_replica_is_replaced_while_the_service_goes_on():
+    # The spare is in the configuration from the start; it serves when it is called.
+    cluster = Cluster(spares=1)
+    with cluster:
+        load = cluster.load("--rate", 500, "--requests", 1000)
+        cluster.leader()
+        cluster.start(3, "--format")
+        until(lambda: cluster.status()[3]["state"], "the spare answers")
+        vr("reconfigure", "--config", "cluster.conf", "--members", "0,1,3", "--timeout", "30")
+        until(lambda: all(cluster.status()[i]["state"] in ("primary", "backup")
+                          for i in (0, 1, 3)), "the new group works")
+        cluster.kill(2)
+        finish(load)
+        check_history(cluster)
+        # The new member counts: with it, one of the others may go.
+        cluster.kill(1)
+        vr("kv", "--config", "cluster.conf", "--timeout", "30", "put", "after", "all")
+        contains(vr("reconfigure", "--config", "cluster.conf", "--members", "0,1",
+                    check=1).stderr, "1, 3, 5 or 7")
+
+
+def netns_works():
+    if os.geteuid() != 0 or not shutil.which("ip"):
+        return False
+    name = f"vr-probe-{os.getpid()}"
+    made = subprocess.run(["ip", "netns", "add", name], capture_output=True).returncode == 0
+    if made:
+        subprocess.run(["ip", "netns", "del", name], capture_output=True)
+    return made
+
+
+class Network:
+    """A namespace for each replica, joined by a bridge in one more, where the clients are."""
+
+    def __init__(self, count):
+        self.names = [f"vr{os.getpid()}-{i}" for i in range(count + 1)]
+
+    def ip(self, *words):
+        subprocess.run(["ip", *words], check=True, capture_output=True, timeout=30)
+
+    def __enter__(self):
+        hub = self.names[-1]
+        try:
+            for name in self.names:
+                self.ip("netns", "add", name)
+                self.ip("-n", name, "link", "set", "lo", "up")
+            self.ip("-n", hub, "link", "add", "hub", "type", "bridge")
+            self.ip("-n", hub, "addr", "add", "10.77.0.100/24", "dev", "hub")
+            self.ip("-n", hub, "link", "set", "hub", "up")
+            for i, name in enumerate(self.names[:-1]):
+                self.ip("-n", name, "link", "add", "net", "type", "veth", "peer", "name",
+                        f"to{i}", "netns", hub)
+                self.ip("-n", name, "addr", "add", f"10.77.0.{i + 1}/24", "dev", "net")
+                self.ip("-n", name, "link", "set", "net", "up")
+                self.ip("-n", hub, "link", "set", f"to{i}", "master", "hub", "up")
+        except subprocess.CalledProcessError as error:
+            self.__exit__()
+            skip(f"no network of namespaces: {error.stderr.decode(errors='replace').strip()}")
+        return self
+
+    def __exit__(self, *_):
+        for name in self.names:
+            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+
+    def cut(self, index, state):
+        self.ip("-n", self.names[-1], "link", "set", f"to{index}", state)
+
+
+@test
+def a_leader_is_cut_off_from_the_network():
+    if not netns_works():
+        skip("needs root and network namespaces")
+    with open("secret", "wb") as file:
+        file.write(os.urandom(32))
+    with Network(3) as network:
+        hub = network.names[-1]
+
+        def inside(index, *words):
+            return subprocess.Popen(["ip", "netns", "exec", network.names[index], PROGRAM,
+                                     *map(str, words)], stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE, text=True)
+
+        def ask(*words):
+            return subprocess.run(["ip", "netns", "exec", hub, PROGRAM, *map(str, words)],
+                                  capture_output=True, text=True, timeout=60)
+
+        with open("cluster.conf", "w") as file:
+            file.write("cluster 5\nkey-file secret\nkeys 1024\nslots 256\ncheckpoint-every 64\n"
+                       "sessions 64\ntimeout 300ms\n" +
+                       "".join(f"replica 10.77.0.{i + 1}:4701\n" for i in range(3)))
+        replicas = [inside(i, "replica", "--config", "cluster.conf", "--index", i, "--format")
+                    for i in range(3)]
+        try:
+            def status():
+                text = ask("status", "--config", "cluster.conf", "--json", "--timeout", "0.3").stdout
+                return json.loads(text or "[]")
+
+            def primary():
+                return [s["replica"] for s in status() if s["state"] == "primary"]
+            first = until(primary, "a leader")[0]
+            load = inside(3, "client", "--config", "cluster.conf", "--op", "mixed", "--keys", 12,
+                          "--clients", 6, "--history", "history", "--json", "--warmup", 0,
+                          "--rate", 500, "--requests", 1000)
+            until(lambda: any(s.get("commit", 0) > 50 for s in status()), "work is done")
+            network.cut(first, "down")
+            until(lambda: [r for r in primary() if r != first], "another leader")
+            network.cut(first, "up")
+            finish(load)
+            operations = linearizable.read_history("history")
+            equal(linearizable.violation(operations), None)
+            until(lambda: len({s.get("commit") for s in status()}) == 1, "all alike")
+        finally:
+            for process in replicas:
+                process.kill()
+                process.wait()
+                process.stdout.close()
+                process.stderr.close()
+
+
+@test
 def wrong_settings_get_an_answer():
     def conf(text):
         with open("cluster.conf", "w") as file:
@@ -405,6 +527,16 @@ def requests_larger_than_a_datagram_travel_in_pieces():
     equal(result["unanswered"], 0)
     if result["packets_sent_per_op"] < 6:
         raise AssertionError(result)
+
+
+@test
+def every_option_stands_in_the_manual_page():
+    page = (ROOT / "docs/man/assay-vr.1.scd").read_text()
+    for command in ("bench", "replica", "client", "kv", "status", "reconfigure", "sim"):
+        for line in vr(command, "--help").stdout.splitlines():
+            for word in line.split():
+                if word.startswith("--"):
+                    contains(page, word.rstrip(",;").split("=")[0])
 
 
 main()

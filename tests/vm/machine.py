@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""An emulated arm64 machine with working hardware counters, to run static programs in.
+"""An emulated arm64 machine with working hardware counters, to run static programs in: what
+`assay vm run` does, for tests that send many commands to one machine.
 
-    with Machine(kernel.fetch(), {"/bin/loop": "build-arm64/tests/vm/vm-loop"}) as machine:
+    with Machine(kernel.find(), {"/bin/loop": "build-arm64/tests/vm/vm-loop"}) as machine:
         result = machine.run("loop", "spin", "1000")
 
 QEMU runs with -icount: every instruction takes the same virtual time, and the emulated PMU counts
 instructions and virtual cycles exactly.  No network and no disk: programs come in with the
-initramfs, requests and results go over a virtio port in the frames that init.c describes.
+initramfs, requests and results go over a virtio port in the frames that src/vm/frames.h describes; the guest's side is assay itself.
 """
-import argparse
 import dataclasses
 import pathlib
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 
@@ -26,7 +25,7 @@ BUILD = ROOT / "build-arm64"
 QEMU = "qemu-system-aarch64"
 BOOT_TIMEOUT_S = 90
 PROGRAMS = {
-    "/init": BUILD / "tests/vm/vm-init",
+    "/init": BUILD / "src/cmd/assay",
     "/bin/assay": BUILD / "src/cmd/assay",
     "/bin/loop": BUILD / "tests/vm/vm-loop",
     "/bin/probe": BUILD / "tests/vm/vm-probe",
@@ -198,48 +197,3 @@ def initramfs(booted, programs):
     for path, source in programs.items():
         archive.file(path, pathlib.Path(source).read_bytes())
     return archive.finish()
-
-
-def fetch_verb(options):
-    try:
-        print(kernel.fetch(options.package, refresh=options.refresh).name)
-        return 0
-    except kernel.KernelError as error:
-        print(error)
-        return 1
-
-
-def main():
-    parser = argparse.ArgumentParser(description="Runs commands in an emulated arm64 machine.")
-    verbs = parser.add_subparsers(dest="verb", required=True)
-    fetch = verbs.add_parser("fetch", help="get a kernel into the cache; prints its name, or why "
-                             "there is none")
-    fetch.add_argument("--refresh", action="store_true", help="even when there is one")
-    fetch.add_argument("package", nargs="?", default=kernel.DEFAULT_PACKAGE)
-    run = verbs.add_parser("run", help="boot, run one command, power off")
-    run.add_argument("--kernel", metavar="PACKAGE", default=kernel.DEFAULT_PACKAGE)
-    run.add_argument("--file", metavar="HERE:THERE", action="append", default=[],
-                     help="take a file into the machine")
-    run.add_argument("--uid", type=int, default=0, help="run as this user, not as root")
-    run.add_argument("--timeout", type=int, metavar="SECONDS", default=600)
-    run.add_argument("command", nargs="+")
-    options = parser.parse_args()
-    if options.verb == "fetch":
-        return fetch_verb(options)
-    try:
-        programs = dict(PROGRAMS)
-        for entry in options.file:
-            here, _, there = entry.partition(":")
-            programs[there or "/bin/" + pathlib.Path(here).name] = here
-        with Machine(kernel.fetch(options.kernel), programs) as machine:
-            result = machine.run(*options.command, uid=options.uid, timeout_s=options.timeout)
-        sys.stdout.buffer.write(result.stdout)
-        sys.stderr.buffer.write(result.stderr)
-        return result.returncode if result.returncode >= 0 else 128 - result.returncode
-    except (kernel.KernelError, MachineError, OSError) as error:
-        print(f"vm: {error}", file=sys.stderr)
-        return 125
-
-
-if __name__ == "__main__":
-    sys.exit(main())

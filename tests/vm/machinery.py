@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: MIT
 """The emulated machine itself: what goes in and comes out, and its words when it fails."""
-import os
-import subprocess
-import sys
-
 import kernel
 import machine
 from guest import guest, run
@@ -68,18 +64,6 @@ def a_kernel_panic_is_shown():
     guest()  # skips where there is none
     programs = {"/bin/loop": machine.PROGRAMS["/bin/loop"]}  # and no /init
     fails(lambda: machine.Machine(kernel.find(), programs), "ended by itself", "Kernel panic")
-
-
-@test
-def a_kernel_that_cannot_be_had_gets_a_reason():
-    script = machine.ROOT / "tests/vm/machine.py"
-    environment = dict(os.environ, XDG_CACHE_HOME=os.getcwd(), PATH="/nonexistent")
-    result = subprocess.run([sys.executable, script, "fetch"], env=environment, text=True,
-                            capture_output=True)
-    equal(result.returncode, 1)
-    equal(result.stdout, "apt-config is not here, and the kernel is one of Debian's packages\n")
-    # Nothing half done is left to be taken for good.
-    equal(os.listdir("assay/vm/kernels"), [], "kernels")
 
 
 main()

@@ -253,7 +253,11 @@ test('a row that the table calls chance is grey in the picture', async () => {
 
 test('it prints', async () => {
   const page = await open(url('run.html'));
+  await page.evaluate(() => addEventListener('beforeprint', () => {
+    window.folded = document.querySelectorAll('details:not([open])').length;
+  }));
   const pdf = await page.pdf();
+  equal(await page.evaluate(() => window.folded), 0, 'what is folded while it prints');
   equal(pdf.subarray(0, 5).toString(), '%PDF-', "the file's beginning");
   ok(!pdf.includes('/Subtype /Image'), 'no pixels, vectors');
   await done(page);

@@ -48,7 +48,7 @@ enum vr_answer vr_caller_receive(struct vr_caller *c, const struct vr_header *he
 {
     if (header->client != c->id || !c->waiting)
         return VR_ANSWER_NONE;
-    if (header->type == VR_EVICTION && c->registered) {
+    if (header->type == VR_EVICTION && c->registered && header->op == c->session) {
         c->waiting = c->registered = false;
         return VR_ANSWER_EVICTED;
     }
@@ -56,7 +56,8 @@ enum vr_answer vr_caller_receive(struct vr_caller *c, const struct vr_header *he
         return VR_ANSWER_NONE;
     memcpy(ret_reply, body, sizeof(*ret_reply));
     *ret_data = (const unsigned char *)body + sizeof(*ret_reply);
-    if (!c->registered && ret_reply->size != sizeof(c->session))
+    /* A late answer to an earlier session of the same client is none. */
+    if (c->registered ? ret_reply->session != c->session : ret_reply->size != sizeof(c->session))
         return VR_ANSWER_NONE;
     c->primary = header->replica;
     c->waiting = false;

@@ -88,8 +88,8 @@ static bool load_checkpoint(struct vr_replica *r, const struct vr_image *image)
         return true;
     if (!image->checkpoint || d->checkpoint_size > r->snapshot_bytes_max)
         return false;
-    struct vr_snapshot from = {d->checkpoint_op, d->checkpoint_entry, d->checkpoint_checksum,
-                               d->checkpoint_size, r->newest.bytes};
+    struct vr_snapshot from = {d->checkpoint_op,   d->checkpoint_entry, d->checkpoint_checksum,
+                               d->checkpoint_size, r->newest.bytes,     0};
     memcpy(r->newest.bytes, image->checkpoint, d->checkpoint_size);
     if (!vr_snapshot_restore(r, &from))
         return false;

@@ -128,9 +128,11 @@ struct vr_snapshot {
     uint64_t op, entry_checksum, checksum;
     size_t size;
     unsigned char *bytes;
+    uint64_t view; /* of who sent it */
 };
 
 struct vr_counters {
+    uint64_t log_steps; /* entries looked at one after the other */
     uint64_t executed, batches, view_changes, state_transfers, entries_repaired, forks_refused;
     uint64_t dropped[VR_DROP_COUNT];
 };

@@ -80,7 +80,7 @@ bool vr_is_reconfiguration(const struct vr_replica *r, uint64_t op)
 void vr_fence_find(struct vr_replica *r)
 {
     r->fence_op = 0;
-    for (uint64_t op = r->commit + 1; op <= r->op; op++)
+    for (uint64_t op = r->commit + 1; op <= r->op; op++, r->counters.log_steps++)
         if (vr_is_reconfiguration(r, op))
             r->fence_op = op;
 }

@@ -15,7 +15,7 @@ struct state {
     uint64_t a, b, c, d;
 };
 
-static inline void mix(struct state *s, unsigned rounds)
+static inline __attribute__((always_inline)) void mix(struct state *s, unsigned rounds)
 {
     for (unsigned i = 0; i < rounds; i++) {
         s->a += s->b;
@@ -31,14 +31,18 @@ static inline void mix(struct state *s, unsigned rounds)
     }
 }
 
-static inline void absorb(struct state *s, uint64_t word, unsigned rounds)
+static inline __attribute__((always_inline)) void absorb(struct state *s, uint64_t word,
+                                                         unsigned rounds)
 {
     s->d ^= word;
     mix(s, rounds);
     s->a ^= word;
 }
 
-uint64_t vr_hash_keyed(const struct vr_key *key, const void *bytes, size_t size)
+/* Compiled once for each pair of rounds that is used, so that the loops over them are gone. */
+static inline __attribute__((always_inline)) uint64_t hash(const struct vr_key *key,
+                                                           const void *bytes, size_t size,
+                                                           unsigned rounds, unsigned final_rounds)
 {
     struct state s = {key->word[0] ^ 0x736f6d6570736575, key->word[1] ^ 0x646f72616e646f6d,
                       key->word[0] ^ 0x6c7967656e657261, key->word[1] ^ 0x7465646279746573};
@@ -46,15 +50,24 @@ uint64_t vr_hash_keyed(const struct vr_key *key, const void *bytes, size_t size)
     for (size_t left = size; left >= 8; left -= 8, at += 8) {
         uint64_t word;
         memcpy(&word, at, 8);
-        absorb(&s, word, key->rounds);
+        absorb(&s, word, rounds);
     }
     uint64_t last = (uint64_t)size << 56;
     for (size_t i = 0; i < size % 8; i++)
         last |= (uint64_t)at[i] << (8 * i);
-    absorb(&s, last, key->rounds);
+    absorb(&s, last, rounds);
     s.c ^= 0xff;
-    mix(&s, key->final_rounds);
+    mix(&s, final_rounds);
     return s.a ^ s.b ^ s.c ^ s.d;
+}
+
+uint64_t vr_hash_keyed(const struct vr_key *key, const void *bytes, size_t size)
+{
+    if (key->rounds == 1 && key->final_rounds == 3)
+        return hash(key, bytes, size, 1, 3);
+    if (key->rounds == 2 && key->final_rounds == 4)
+        return hash(key, bytes, size, 2, 4);
+    return hash(key, bytes, size, key->rounds, key->final_rounds);
 }
 
 uint64_t vr_hash(const void *bytes, size_t size)

@@ -47,6 +47,7 @@ void vr_log_truncate(struct vr_replica *r, uint64_t op)
 {
     assert(op >= r->commit);
     for (uint64_t at = r->op; at > op; at--) {
+        r->counters.log_steps++;
         if (vr_known(r, at) && !vr_slot(r, at)->has_body)
             r->holes--;
         if (vr_slot(r, at)->entry.op == at)
@@ -115,17 +116,21 @@ void vr_log_retry(struct vr_replica *r, struct vr_update *u)
     if (!r->retry_writes)
         return;
     r->retry_writes = false;
-    for (uint64_t op = r->newest.op + 1; op <= r->op; op++)
+    for (uint64_t op = r->newest.op + 1; op <= r->op; op++) {
+        r->counters.log_steps++;
         if (vr_has_body(r, op) && !vr_slot(r, op)->durable)
             write_entry(r, u, vr_slot(r, op));
+    }
 }
 
 void vr_log_advance_durable(struct vr_replica *r)
 {
     r->durable_op = vr_max(r->durable_op, vr_min(r->newest.op, r->op));
     while (r->durable_op < r->op && vr_has_body(r, r->durable_op + 1) &&
-           (vr_slot(r, r->durable_op + 1)->durable || PLANTED(ACK_EARLY)))
+           (vr_slot(r, r->durable_op + 1)->durable || PLANTED(ACK_EARLY))) {
         r->durable_op++;
+        r->counters.log_steps++;
+    }
 }
 
 static struct vr_durable wanted(const struct vr_replica *r)

@@ -31,7 +31,9 @@ bool vr_options(const struct verb *verb, void *target, int argc, char **argv, in
             printf("usage: assay-vr ");
             rest += strlen(name);
         }
-        fputs(rest, stdout);
+        const char *manual = strstr(rest, "\nThe manual: ");
+        printf("%.*s\nThe manual: man assay-vr\n",
+               manual ? (int)(manual - rest) : (int)strlen(rest), rest);
         *ret_code = 0;
         return false;
     }

@@ -36,6 +36,7 @@ enum sim_count {
     SIM_CORRUPTED,
     SIM_PARTITIONS,
     SIM_PARTITIONS_ONE_WAY,
+    SIM_PROMISES_TESTED, /* a crash just before a promise is on disk */
     SIM_PAUSES,
     SIM_CRASHES,
     SIM_CRASHES_OF_ALL,

@@ -82,11 +82,13 @@ static void crash_one(struct sim *s, uint8_t index)
     sim_replica_crash(s, index);
     s->result->count[SIM_CRASHES]++;
     static const uint64_t longest_ns[] = {2 * NS_PER_MS, 50 * NS_PER_MS, 200 * NS_PER_MS, NS_PER_S};
-    r->down_until_ns = s->now_ns + sim_below(s, longest_ns[sim_below(s, 4)]);
+    r->down_until_ns =
+        s->now_ns + sim_below(s, r->back_at_once ? NS_PER_MS : longest_ns[sim_below(s, 4)]);
     sim_push(s, (struct sim_event){
                     .at_ns = r->down_until_ns, .kind = SIM_RESTART, .to = index, .life = r->life});
-    if (sim_chance(s, 300))
-        sim_lose_sent(s, index);
+    if (!r->back_at_once && sim_chance(s, 300))
+        sim_lose(s, index, VR_TO_CLIENT);
+    r->back_at_once = false;
     while (r->bad_disk && sim_chance(s, 500))
         sim_disk_rot(s, index);
 }
@@ -123,14 +125,52 @@ static void plan_crash(struct sim *s, uint8_t index)
                                    .life = s->replicas[index].life});
 }
 
+/* A replica that has just promised to leave its view forgets it if it can: it crashes at once, is
+ * back at once, and hears only the old primary, who has heard nothing. */
+static void test_promise(struct sim *s, uint8_t index)
+{
+    struct sim_replica *r = &s->replicas[index];
+    uint8_t old = vr_primary(r->core, r->core->durable.view);
+    uint8_t next = vr_primary(r->core, r->core->view);
+    if (r->core->state != VR_VIEW_CHANGE || old >= s->node_count || old == next || index == old ||
+        index == next)
+        return;
+    for (uint8_t i = 0; i < s->node_count; i++)
+        s->cut[i][old] = s->cut[old][i] = i != index;
+    s->cut[next][index] = true;
+    s->cut[index][next] = s->cut[index][old] = s->cut[old][index] = false;
+    s->replicas[old].paused_until_ns = 0;
+    r->back_at_once = true;
+    s->result->count[SIM_PROMISES_TESTED]++;
+    sim_lose(s, VR_TO_CLIENT, old);
+    sim_trace(s, "network: %u hears only %u, and crashes", index, old);
+    sim_push(s, (struct sim_event){.at_ns = s->now_ns + sim_below(s, 300 * NS_PER_US),
+                                   .kind = SIM_CRASH,
+                                   .to = index,
+                                   .life = r->life});
+}
+
+void sim_source_lost(struct sim *s, uint8_t index)
+{
+    if (s->healing)
+        return;
+    sim_lose(s, index, VR_TO_CLIENT);
+    if (sim_chance(s, 500))
+        plan_crash(s, index);
+    else
+        isolate(s, index);
+}
+
 void sim_danger(struct sim *s, uint8_t index)
 {
     const struct vr_replica *r = s->replicas[index].core;
     uint8_t primary = vr_primary(r, r->view);
     if (primary >= s->node_count)
         primary = index;
-    uint64_t what = sim_below(s, 10);
-    if (what < 3) {
+    uint64_t what = sim_below(s, 13);
+    if (what >= 10) {
+        test_promise(s, index);
+    } else if (what < 3) {
         plan_crash(s, index);
     } else if (what < 5) {
         plan_crash(s, primary);
@@ -141,7 +181,7 @@ void sim_danger(struct sim *s, uint8_t index)
         s->result->count[SIM_PAUSES]++;
         sim_trace(s, "%u: pauses", primary);
     } else {
-        sim_lose_sent(s, index);
+        sim_lose(s, index, VR_TO_CLIENT);
     }
 }
 

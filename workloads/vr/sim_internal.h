@@ -49,7 +49,7 @@ struct sim_replica {
     struct vr_store store;
     struct vr_packets packets;
     unsigned char *disk;
-    bool up, bad_disk, joins;
+    bool up, bad_disk, joins, back_at_once;
     uint32_t joins_after;
     uint32_t life;
     uint64_t paused_until_ns, turn_at_ns, turn_order, down_until_ns;
@@ -148,8 +148,9 @@ void sim_trace_line(struct sim *s, const char *format, ...) __attribute__((forma
 /* sim_net.c */
 void sim_replay(struct sim *s, uint8_t to);
 void sim_forget_packets(struct sim *s, uint8_t to);
-/* Packets that this replica has sent and that have not arrived are lost, to some of the others. */
-void sim_lose_sent(struct sim *s, uint8_t from);
+/* Packets under way are lost: of one replica to some of the others, or to one; VR_TO_CLIENT: any.
+ */
+void sim_lose(struct sim *s, uint8_t from, uint8_t to);
 void sim_send(struct sim *s, uint8_t from, uint8_t to, const void *bytes, size_t size);
 
 /* sim_disk.c */
@@ -194,6 +195,8 @@ void sim_crash_planned(struct sim *s, uint8_t index);
 void sim_restart_planned(struct sim *s, uint8_t index);
 /* Something happens just when a replica changes its state. */
 void sim_danger(struct sim *s, uint8_t index);
+/* Who was sending its state is gone before all of it has come. */
+void sim_source_lost(struct sim *s, uint8_t index);
 /* Another group that the faults leave alive; false when the present one had better stay. */
 bool sim_next_group(struct sim *s, struct vr_reconfiguration *ret_wish);
 

@@ -57,12 +57,13 @@ void sim_forget_packets(struct sim *s, uint8_t to)
         free(s->replicas[to].old[i].bytes);
 }
 
-void sim_lose_sent(struct sim *s, uint8_t from)
+void sim_lose(struct sim *s, uint8_t from, uint8_t to)
 {
-    uint64_t lost = sim_random(s);
+    uint64_t some = to == VR_TO_CLIENT ? sim_random(s) : 1ULL << to;
     for (size_t i = 0; i < s->heap_count; i++) {
         struct sim_event *e = &s->heap[i];
-        if (e->kind != SIM_PACKET || e->from != from || !(lost >> e->to & 1) || !e->bytes)
+        if (e->kind != SIM_PACKET || (from != VR_TO_CLIENT && e->from != from) ||
+            !(some >> e->to & 1))
             continue;
         e->size = 0; /* too short to be a packet */
         s->result->count[SIM_LOST]++;

@@ -87,6 +87,7 @@ void sim_replica_step(struct sim *s, uint8_t index, const struct vr_event *event
     struct sim_replica *r = &s->replicas[index];
     struct vr_event now = *event, turn = {.kind = VR_EVENT_TURN};
     enum vr_state before = r->core->state;
+    bool arriving = r->core->arriving_active;
     uint64_t view = r->core->view;
     now.now_ns = turn.now_ns = sim_local_ns(s, r);
     vr_step(r->core, &now, &s->update);
@@ -98,6 +99,8 @@ void sim_replica_step(struct sim *s, uint8_t index, const struct vr_event *event
     }
     if (r->core->state != before || r->core->view != view)
         changed(s, index);
+    if (!arriving && r->core->arriving_active && sim_chance(s, 3 * s->danger))
+        sim_source_lost(s, r->core->arriving_from);
     sim_oracle_checkpoint(s, index);
     sim_replica_turn_soon(s, index);
 }

@@ -26,6 +26,7 @@ void vr_snapshot_take(struct vr_replica *r)
 {
     struct vr_snapshot *s = &r->pending;
     s->op = r->commit;
+    s->view = 0;
     s->entry_checksum = vr_checksum_at(r, r->commit);
     memcpy(s->bytes, &r->executed, sizeof(r->executed));
     s->size = sizeof(r->executed);
@@ -65,7 +66,7 @@ static void adopt(struct vr_replica *r)
     r->commit = at;
     r->commit_max = vr_max(r->commit_max, at);
     r->holes = 0;
-    for (uint64_t op = at + 1; op <= r->op; op++)
+    for (uint64_t op = at + 1; op <= r->op; op++, r->counters.log_steps++)
         r->holes += !vr_has_body(r, op);
     if (r->install.active) {
         struct vr_log_end *end = &r->install.end;
@@ -78,6 +79,10 @@ static void adopt(struct vr_replica *r)
         }
     }
     r->counters.state_transfers++;
+    /* Who joins may get the state of a later view: it must not take part in older ones with it. */
+    if (vr_joining(r) && r->newest.view > r->view &&
+        vr_epoch_of(r->newest.view) == vr_epoch_of(r->view))
+        vr_view_enter(r, r->newest.view);
 }
 
 static void finish(struct vr_replica *r)
@@ -140,8 +145,8 @@ void vr_state_send(struct vr_replica *r, struct vr_update *u, const struct vr_he
         struct vr_state_head *head = vr_scratch(u, sizeof(*head));
         if (!head || !vr_room(u, 64))
             return;
-        *head =
-            (struct vr_state_head){r->newest.entry_checksum, r->newest.checksum, r->newest.size};
+        *head = (struct vr_state_head){r->newest.entry_checksum, r->newest.checksum, r->newest.size,
+                                       r->view};
         struct vr_message *m = vr_emit(r, u, asked->replica, VR_STATE_CHUNK);
         m->header.view = asked->view;
         m->header.op = r->newest.op;
@@ -198,6 +203,7 @@ void vr_on_state_chunk(struct vr_replica *r, const struct vr_header *h, const vo
         s->size = head.size;
         s->checksum = head.checksum;
         s->entry_checksum = head.entry_checksum;
+        s->view = head.view;
         r->arriving_active = true;
         r->arriving_from = h->replica;
         r->arriving_got = 0;

@@ -132,6 +132,7 @@ struct vr_group {
 
 struct vr_state_head {
     uint64_t entry_checksum, checksum, size;
+    uint64_t view; /* of the sender: what the state holds was committed in it or before */
 };
 
 struct vr_status {

@@ -61,7 +61,8 @@ uint32_t chains_intern(struct chains *c, const uint64_t *chain, size_t count)
     {
         const struct chain_place *p = &c->items[id];
         if (p->hash == hash && p->count == kept &&
-            memcmp(c->addresses + p->first, c->addresses + first, kept * sizeof(uint64_t)) == 0) {
+            (kept == 0 ||
+             memcmp(c->addresses + p->first, c->addresses + first, kept * sizeof(uint64_t)) == 0)) {
             c->address_count = first;
             return id;
         }

@@ -189,8 +189,9 @@ static int compare_times(const void *a, const void *b)
 /* Gives what is older than the horizon; the rest moves to the front. */
 static void give(struct trace *t, uint64_t horizon_ns, trace_fn *f, void *context)
 {
-    if (t->waiting_count)
-        qsort(t->waiting, t->waiting_count, sizeof(*t->waiting), compare_times);
+    if (!t->waiting_count)
+        return;
+    qsort(t->waiting, t->waiting_count, sizeof(*t->waiting), compare_times);
     size_t given = 0;
     for (; given < t->waiting_count && t->waiting[given].time_ns <= horizon_ns; given++) {
         struct trace_record r;

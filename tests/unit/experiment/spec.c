@@ -51,6 +51,30 @@ static int parse(struct spec *s, const char *text, bool quick, struct error *err
     return spec_parse(s, "dir/t.yaml", text, strlen(text), quick, err);
 }
 
+TEST(kernels_are_machines)
+{
+    static const char text[] = "name: k\ncommand: ./x\n"
+                               "factors: {kernel: [a, {name: b, image: ./vmlinuz}]}\n"
+                               "vm: {arch: arm64, memory: 1G, cpus: 2, files: [x, 'y:/z'],"
+                               " rounds_per_boot: 3, accel: tcg, boot_timeout: 30s}\n";
+    struct spec s;
+    struct error err = {0};
+    CHECK_INT(parse(&s, text, false, &err), 0);
+    if (err.code)
+        return;
+    CHECK_INT(s.kernel_factor, 0);
+    CHECK_INT(s.vm.memory_bytes, 1 << 30);
+    CHECK_INT(s.vm.cpus, 2);
+    CHECK_INT(s.vm.file_count, 2);
+    CHECK_INT(s.vm.rounds_per_boot, 3);
+    CHECK_INT(s.vm.accel, VM_ACCEL_TCG);
+    CHECK_INT(s.vm.boot_timeout_ns, 30000000000);
+    spec_done(&s);
+    CHECK_INT(parse(&s, "name: k\ncommand: x\nfactors: {size: [1]}\n", false, &err), 0);
+    CHECK(s.kernel_factor == SPEC_NO_FACTOR);
+    spec_done(&s);
+}
+
 TEST(everything_is_read)
 {
     struct spec s;

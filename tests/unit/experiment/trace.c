@@ -143,6 +143,8 @@ TEST(chains_are_interned)
     struct chains c;
     chains_init(&c);
     const uint64_t marked[] = {PERF_CONTEXT_KERNEL, 1, 2, 3}, plain[] = {1, 2, 3}, other[] = {1, 2};
+    uint32_t empty = chains_intern(&c, NULL, 0);
+    CHECK_INT(chains_intern(&c, marked, 1), empty);
     uint32_t first = chains_intern(&c, marked, 4);
     CHECK_INT(chains_intern(&c, plain, 3), first); /* marks are no frames */
     CHECK(chains_intern(&c, other, 2) != first);

@@ -4,128 +4,7 @@
  * run of one replica in which the faulty rule does harm.  docs/VR.md tells where each comes from;
  * the same rules are broken on purpose in assay-vr-planted, which the simulator must catch.
  */
-#include "base/memory.h"
-#include "core.h"
-#include "test.h"
-
-#include <stdlib.h>
-
-struct lab {
-    struct vr_replica *r;
-    struct vr_update *u;
-    struct vr_entry entries[4]; /* what the replica starts with */
-    uint32_t count;
-    struct vr_durable durable;
-    bool uncertain;
-};
-
-static const char no_requests[8];
-
-static const void *body_of(const struct vr_image *image, uint32_t index)
-{
-    (void)image;
-    (void)index;
-    return no_requests;
-}
-
-static struct vr_entry make_entry(uint64_t op, uint64_t view, uint64_t parent)
-{
-    struct vr_entry e = {.op = op, .view = view, .parent = parent};
-    e.body_checksum = vr_hash(no_requests, 0);
-    e.checksum = vr_entry_checksum(&e);
-    e.flags = VR_ENTRY_HAS_BODY;
-    return e;
-}
-
-static void start(struct lab *lab, uint8_t index)
-{
-    struct vr_config config;
-    vr_config_default(&config);
-    config.index = index;
-    config.slots = 64;
-    config.checkpoint_every = 16;
-    config.kv_capacity = 4;
-    config.batch_bytes = 512;
-    struct vr_image image = {.durable = lab->durable,
-                             .uncertain = lab->uncertain,
-                             .count = lab->count,
-                             .entries = lab->entries,
-                             .body = body_of};
-    lab->u = memory_zalloc(1, sizeof(*lab->u));
-    lab->r = vr_replica_new(&config, &image, 1234, 1);
-}
-
-static void finish(struct lab *lab)
-{
-    vr_replica_free(lab->r);
-    free(lab->u);
-}
-
-static void step(struct lab *lab, struct vr_event event)
-{
-    lab->u->message_count = lab->u->write_count = 0;
-    lab->u->scratch_used = 0;
-    event.now_ns = lab->r->now_ns + 1;
-    vr_step(lab->r, &event, lab->u);
-}
-
-static void receive(struct lab *lab, struct vr_header h, const void *body)
-{
-    h.cluster = 1;
-    step(lab, (struct vr_event){.kind = VR_EVENT_MESSAGE, .header = &h, .body = body});
-}
-
-/* Every write that was asked for in the last update ends well. */
-static void writes_end(struct lab *lab)
-{
-    struct vr_write writes[VR_UPDATE_WRITES];
-    uint32_t count = lab->u->write_count;
-    memcpy(writes, lab->u->writes, count * sizeof(writes[0]));
-    for (uint32_t i = 0; i < count; i++)
-        step(lab, (struct vr_event){.kind = VR_EVENT_WRITTEN, .write = &writes[i]});
-}
-
-static bool sent(const struct lab *lab, enum vr_type type)
-{
-    for (uint32_t i = 0; i < lab->u->message_count; i++)
-        if (lab->u->messages[i].header.type == type)
-            return true;
-    return false;
-}
-
-struct log_end {
-    struct vr_view_head head;
-    struct vr_entry heads[2];
-};
-
-static struct vr_header view_message(enum vr_type type, uint8_t from, uint64_t view,
-                                     const struct log_end *end)
-{
-    return (struct vr_header){
-        .type = (uint8_t)type,
-        .replica = from,
-        .view = view,
-        .op = end->head.count,
-        .size = (uint32_t)(sizeof(end->head) + end->head.count * sizeof(end->heads[0]))};
-}
-
-static void receive_prepare(struct lab *lab, uint8_t from, uint64_t view,
-                            const struct vr_entry *entry)
-{
-    struct {
-        struct vr_entry entry;
-        char body[8];
-    } message = {.entry = *entry};
-    message.entry.flags = 0;
-    receive(lab,
-            (struct vr_header){.type = VR_PREPARE,
-                               .replica = from,
-                               .view = view,
-                               .op = entry->op,
-                               .flags = VR_FLAG_REPAIR,
-                               .size = sizeof(message.entry)},
-            &message);
-}
+#include "lab.h"
 
 /* specpaxos sends the view of its last entry as its last normal view.  Here (Raft's figure 8)
  * replica 0 committed an entry of view 0 in view 3, and replica 1, which leads view 4, has another
@@ -255,5 +134,164 @@ TEST(a_restarted_primary_does_not_go_on)
     struct lab lab = {.durable = {.view_checksum = vr_genesis_checksum(1)}};
     start(&lab, 0);
     CHECK_INT(lab.r->state, VR_VIEW_CHANGE);
+    finish(&lab);
+}
+
+/* Found by the simulator (seed 109): a start_view of the same view that the network said again
+ * ended the program, because this replica had meanwhile come further. */
+TEST(an_old_start_view_said_again_is_dropped)
+{
+    struct lab lab = {.durable = {.view = 1, .view_checksum = vr_genesis_checksum(1)}, .count = 2};
+    lab.entries[0] = make_entry(1, 0, vr_genesis_checksum(1));
+    lab.entries[1] = make_entry(2, 0, lab.entries[0].checksum);
+    start(&lab, 0);
+    lab.r->commit = lab.r->commit_max = 2; /* as a checkpoint that arrived leaves it */
+    struct log_end end = {.head = {.log_view = 1, .count = 1}};
+    end.heads[0] = lab.entries[0];
+    end.head.head_checksum = end.heads[0].checksum;
+    receive(&lab, view_message(VR_START_VIEW, 1, 1, &end), &end);
+    CHECK(!lab.r->install.active);
+    CHECK_INT(lab.r->counters.dropped[VR_DROP_STALE], 1);
+    finish(&lab);
+}
+
+/* specpaxos resends the last prepare only: who misses more waits for ever. */
+TEST(all_that_is_missing_is_sent_again)
+{
+    struct lab lab = {.durable = {.view = 1, .log_view = 1}, .count = 3};
+    uint64_t parent = vr_genesis_checksum(1);
+    for (unsigned i = 0; i < 3; i++) {
+        lab.entries[i] = make_entry(i + 1, 1, parent);
+        parent = lab.entries[i].checksum;
+    }
+    start(&lab, 0);
+    receive(
+        &lab,
+        (struct vr_header){.type = VR_GET_PREPARE, .replica = 2, .view = 1, .op = 1, .commit = 3},
+        NULL);
+    unsigned count = 0;
+    for (uint32_t i = 0; i < lab.u->message_count; i++)
+        count += lab.u->messages[i].header.type == VR_PREPARE;
+    CHECK_INT(count, 3);
+    finish(&lab);
+}
+
+/* An acknowledgement of an older view says nothing about the log of this one. */
+TEST(acknowledgements_of_an_older_view_do_not_count)
+{
+    struct lab lab = {.durable = {.view = 3, .log_view = 3}, .count = 1};
+    lab.entries[0] = make_entry(1, 3, vr_genesis_checksum(1));
+    start(&lab, 0);
+    lab.r->state = VR_NORMAL; /* the primary of view 3 */
+    receive(&lab, (struct vr_header){.type = VR_PREPARE_OK, .replica = 1, .view = 2, .op = 1},
+            NULL);
+    CHECK_INT(lab.r->commit_max, 0);
+    receive(&lab, (struct vr_header){.type = VR_PREPARE_OK, .replica = 1, .view = 3, .op = 1},
+            NULL);
+    CHECK_INT(lab.r->commit_max, 1);
+    finish(&lab);
+}
+
+/* The primary answers nobody before f + 1 have the entry on disk, itself counted by its disk. */
+TEST(an_entry_counts_when_a_quorum_has_it_on_disk)
+{
+    struct lab lab = {.durable = {.view = 3, .log_view = 3}};
+    start(&lab, 0);
+    lab.r->state = VR_NORMAL;
+    lab.r->view_checksum = lab.r->durable.view_checksum;
+    struct vr_request request = {.client = 9, .opcode = VR_OP_REGISTER};
+    receive(&lab, (struct vr_header){.type = VR_REQUEST, .client = 9, .size = sizeof(request)},
+            &request);
+    step(&lab, (struct vr_event){.kind = VR_EVENT_TURN});
+    CHECK(sent(&lab, VR_PREPARE));
+    CHECK_INT(lab.u->write_count, 1);
+    struct vr_write write = lab.u->writes[0];
+    receive(&lab, (struct vr_header){.type = VR_PREPARE_OK, .replica = 1, .view = 3, .op = 1},
+            NULL);
+    CHECK_INT(lab.r->commit, 0);
+    step(&lab, (struct vr_event){.kind = VR_EVENT_WRITTEN, .write = &write});
+    CHECK_INT(lab.r->commit, 1);
+    CHECK(sent(&lab, VR_REPLY));
+    finish(&lab);
+}
+
+/* Found by the simulator (seed 195): a primary that the others had left told a client that its
+ * session, of which it had not heard, was over. */
+TEST(a_session_that_is_not_known_is_a_matter_for_the_log)
+{
+    struct lab lab = {.durable = {.view = 3, .log_view = 3}};
+    start(&lab, 0);
+    lab.r->state = VR_NORMAL;
+    struct vr_request request = {.client = 9, .session = 77, .number = 5, .opcode = VR_OP_NULL};
+    receive(
+        &lab,
+        (struct vr_header){.type = VR_REQUEST, .client = 9, .number = 5, .size = sizeof(request)},
+        &request);
+    CHECK(!sent(&lab, VR_EVICTION));
+    step(&lab, (struct vr_event){.kind = VR_EVENT_TURN});
+    CHECK(sent(&lab, VR_PREPARE));
+    finish(&lab);
+}
+
+/* The same as the first, seen from who sends: an entry of view 0 that it took over in view 3. */
+TEST(do_view_change_names_the_last_normal_view)
+{
+    struct lab lab = {.durable = {.view = 3, .log_view = 3}, .count = 1};
+    lab.entries[0] = make_entry(1, 0, vr_genesis_checksum(1));
+    lab.durable.view_op = 1;
+    lab.durable.view_checksum = lab.entries[0].checksum;
+    start(&lab, 2);
+    receive(&lab,
+            (struct vr_header){
+                .type = VR_START_VIEW_CHANGE, .replica = 1, .view = 4, .flags = VR_FLAG_ENTERED},
+            NULL);
+    writes_end(&lab);
+    CHECK(sent(&lab, VR_DO_VIEW_CHANGE));
+    for (uint32_t i = 0; i < lab.u->message_count; i++) {
+        struct vr_view_head head;
+        if (lab.u->messages[i].header.type != VR_DO_VIEW_CHANGE)
+            continue;
+        memcpy(&head, lab.u->messages[i].first, sizeof(head));
+        CHECK_INT(head.log_view, 3);
+    }
+    finish(&lab);
+}
+
+/* VR Revisited's other cut: the log goes when the first piece of a state comes. */
+TEST(nothing_is_cut_before_the_new_state_is_there)
+{
+    struct lab lab = {.durable = {.view_checksum = vr_genesis_checksum(1)}, .count = 2};
+    lab.entries[0] = make_entry(1, 0, vr_genesis_checksum(1));
+    lab.entries[1] = make_entry(2, 0, lab.entries[0].checksum);
+    start(&lab, 1);
+    CHECK_INT(lab.r->state, VR_NORMAL);
+    struct {
+        struct vr_state_head head;
+        unsigned char bytes[64];
+    } chunk = {.head = {.checksum = 5, .size = 1000}};
+    receive(&lab, (struct vr_header){.type = VR_STATE_CHUNK, .op = 16, .size = sizeof(chunk)},
+            &chunk);
+    CHECK(lab.r->arriving_active);
+    CHECK_INT(lab.r->op, 2);
+    finish(&lab);
+}
+
+/* A view begins with the logs of f + 1, so that whatever was committed is in one of them. */
+TEST(a_view_begins_with_a_quorum_of_logs)
+{
+    struct lab lab = {
+        .durable = {.view = 3, .log_view = 3, .view_checksum = vr_genesis_checksum(1)}};
+    start(&lab, 1);
+    receive(&lab,
+            (struct vr_header){
+                .type = VR_START_VIEW_CHANGE, .replica = 2, .view = 4, .flags = VR_FLAG_ENTERED},
+            NULL);
+    writes_end(&lab);
+    CHECK_INT(lab.r->view, 4);
+    CHECK(!lab.r->install.active);
+    struct log_end end = {.head = {.log_view = 3, .head_checksum = vr_genesis_checksum(1)}};
+    receive(&lab, view_message(VR_DO_VIEW_CHANGE, 2, 4, &end), &end);
+    writes_end(&lab);
+    CHECK(vr_is_primary(lab.r));
     finish(&lab);
 }

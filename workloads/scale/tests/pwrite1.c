@@ -1,23 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Each task in a file of its own. */
-#include "base/fd.h"
-#include "base/memory.h"
-#include "scale.h"
-
-#include <unistd.h>
+#include "blocks.h"
 
 static int run(struct task *t, struct error *err)
 {
     CLEANUP(fd_closep) int fd = task_own_file(t, SCALE_FILE_BYTES, 0, err);
-    if (fd < 0)
-        return fd;
-    _Alignas(SCALE_BLOCK_BYTES) char block[SCALE_BLOCK_BYTES] = {0};
-    task_start(t);
-    do {
-        if (pwrite(fd, block, sizeof(block), 0) != (ssize_t)sizeof(block))
-            return task_failed(err, "pwrite");
-    } while (task_count(t, 1));
-    return 0;
+    return fd < 0 ? fd : blocks_run(t, fd, BLOCKS_AT, 0, err);
 }
 
 SCALE_TEST(pwrite1, .summary = "pwrite 4 KiB of an own file", .calls = "pwrite64", .run = run);

@@ -1,31 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* From the page cache, all tasks from one file. */
-#include "base/fd.h"
-#include "base/memory.h"
-#include "scale.h"
-
-#include <fcntl.h>
-#include <unistd.h>
+#include "blocks.h"
 
 static int run(struct task *t, struct error *err)
 {
     CLEANUP(fd_closep) int fd = task_shared_file(t, O_RDONLY, err);
-    if (fd < 0)
-        return fd;
-    _Alignas(SCALE_BLOCK_BYTES) char block[SCALE_BLOCK_BYTES] = {0};
-    size_t at = 0;
-    task_start(t);
-    do {
-        if (read(fd, block, sizeof(block)) != (ssize_t)sizeof(block))
-            return task_failed(err, "read");
-        at += sizeof(block);
-        if (at == SCALE_FILE_BYTES) {
-            if (lseek(fd, 0, SEEK_SET) < 0)
-                return task_failed(err, "lseek");
-            at = 0;
-        }
-    } while (task_count(t, 1));
-    return 0;
+    return fd < 0 ? fd : blocks_run(t, fd, BLOCKS_READ | BLOCKS_FOLLOW, 0, err);
 }
 
 SCALE_TEST(read2, .summary = "read 4 KiB of the same file, block after block",

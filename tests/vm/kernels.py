@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: MIT
+"""assay vm, and experiments with kernels as a factor: commands in emulated machines, what comes
+back of them, and that nothing is left behind."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import kernel
+import machine
+from harness import *
+
+LOOP = machine.BUILD / "tests/vm/vm-loop"
+SCALE = machine.BUILD / "workloads/scale/assay-scale"
+WORDS = "emulated: instructions are counted, times and cycles mean nothing"
+NEWER = "linux-image-6.12-arm64"
+
+
+def need():
+    missing = os.environ.get("ASSAY_VM_MISSING") or machine.missing()
+    if missing:
+        skip(missing)
+
+
+def vm_run(*words, **options):
+    return assay("vm", "run", *words, timeout=300, **options)
+
+
+def children(pid):
+    """The processes that a process has started."""
+    text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(word) for word in text.split()]
+
+
+def wait_for(condition, what):
+    for _ in range(6000):
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.01)
+    raise AssertionError(f"{what} did not come")
+
+
+def is_gone(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+@test
+def output_and_exit_code_are_the_commands_own():
+    need()
+    result = vm_run("--", LOOP, check=2)
+    equal(result.stdout, "")
+    contains(result.stderr, "usage: loop")
+    contains(vm_run("--", "assay", "--version", check=0).stdout, "assay ")
+    contains(vm_run("--", "nosuch", check=127).stderr, "nosuch: No such file")
+
+
+@test
+def instructions_are_counted_exactly():
+    need()
+    # Six instructions a turn; the program's start is some ten thousand.
+    result = vm_run("-e", "instructions:u,branches", "--json", "--", LOOP, "spin", 1_000_000, check=0)
+    record = json.loads(result.stdout)
+    counts = {count["event"]: count for count in record["counts"]}
+    between(counts["instructions:u"]["value"], 6_000_000, 6_030_000, "instructions")
+    contains(counts["branches"]["not_counted"], "")
+    equal((record["emulated"], record["exit_code"], record["arch"]), (WORDS, 0, "aarch64"))
+    contains(record["release"], "6.")
+
+
+@test
+def files_memory_and_users_are_as_told():
+    need()
+    pathlib.Path("note").write_text("taken along")
+    result = vm_run("-f", "note:/etc/note", "-f", f"{LOOP}:/bin/other", "--memory", "256M",
+                    "--cpus", 2, "--uid", 1000, "--", "other", "beside", 1, "assay", "doctor",
+                    "--quick", "--json", check=0)
+    record = json.loads(result.stdout)
+    findings = {finding["id"]: finding for finding in record["machine"]["findings"]}
+    equal(findings["system-wide"]["state"], "no", "what root may")
+
+
+@test
+def what_cannot_be_done_gets_a_reason():
+    need()
+    dynamic = "/bin/sh" if os.uname().machine == "aarch64" else ASSAY
+    for words, expected in (
+            (("--kernel", "linux-image-0.0-arm64"), "assay vm fetch linux-image-0.0-arm64"),
+            (("--kernel", "/nowhere/vmlinuz"), "/nowhere/vmlinuz"),
+            (("--arch", "vax"), "'vax' is no machine"),
+            (("--arch", "x86_64"), "is for"),
+            (("--memory", "1M"), "at least 64M"),
+            (("--file", "/nowhere/x"), "/nowhere/x"),
+            (("--file", f"{LOOP}:bin/x"), "must begin with /"),
+            (("--guest", LOOP.parent), "assay for the machine"),
+            (("--accel", "magic"), "neither kvm nor tcg")):
+        result = vm_run(*words, "--", "assay", "--version", check=125)
+        contains(result.stderr, expected)
+    contains(vm_run("--", dynamic, check=125).stderr, dynamic)
+    assay("vm", "run", check=2)
+    assay("vm", "sing", check=2)
+    assay("vm", check=2)
+    contains(assay("vm", "--help", check=0).stdout, "--boot-timeout")
+
+
+@test
+def a_command_without_end_is_ended_in_time():
+    need()
+    result = vm_run("--timeout", 2, "--", LOOP, "spin", 10 ** 15, check=124)
+    contains(result.stderr, "--timeout")
+
+
+@test
+def a_kernel_that_does_not_boot_is_told_with_its_last_words():
+    need()
+    pathlib.Path("image").write_bytes(b"\0" * 56 + b"ARMd" + b"\0" * 8192)
+    result = vm_run("--kernel", "./image", "--boot-timeout", 3, "--", "assay", "--version",
+                    check=125)
+    contains(result.stderr, "the emulated machine (./image)")
+
+
+def interrupted(number):
+    """Sends the signal while the command runs in the machine; assay's exit code."""
+    process = subprocess.Popen([ASSAY, "vm", "run", "--", str(LOOP), "spin", str(10 ** 15)],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        qemu = wait_for(lambda: children(process.pid), "QEMU")[0]
+        process.send_signal(number)
+        code = process.wait(60)
+        wait_for(lambda: is_gone(qemu), "the end of QEMU")
+        return code
+    finally:
+        process.kill()
+        process.wait()
+
+
+@test
+def nothing_is_left_after_signals():
+    need()
+    equal(interrupted(signal.SIGINT), 130, "exit code")
+    equal(interrupted(signal.SIGTERM), 143, "exit code")
+    equal(interrupted(signal.SIGKILL), -9, "exit code")
+
+
+@test
+def kernels_that_cannot_be_fetched_get_a_reason():
+    cache = {"XDG_CACHE_HOME": os.getcwd()}
+    result = assay("vm", "fetch", "linux-image-arm64", env=dict(cache, PATH="/nonexistent"), check=1)
+    contains(result.stderr, "apt-config")
+    # Nothing half done is left to be taken for good.
+    equal(os.listdir("assay/vm/kernels"), [], "kernels")
+    contains(assay("vm", "list", env=cache, check=0).stdout, "no kernels")
+    equal(json.loads(assay("vm", "list", "--json", env=cache, check=0).stdout), [])
+    contains(assay("vm", "fetch", "linux-image-6.1", check=1).stderr, "--arch")
+    assay("vm", "fetch", check=2)
+
+
+@test
+def without_a_network_that_is_said():
+    if not pathlib.Path("/usr/bin/apt-get").exists():
+        skip("no apt here")
+    offline = {"XDG_CACHE_HOME": os.getcwd(), "http_proxy": "http://127.0.0.1:9",
+               "https_proxy": "http://127.0.0.1:9"}
+    if "Acquire::http" in subprocess.run(["apt-config", "dump"], text=True,
+                                         capture_output=True).stdout.replace("http::Timeout", ""):
+        skip("apt has a proxy of its own here")
+    result = assay("vm", "fetch", "linux-image-arm64", env=offline, check=1, timeout=200)
+    contains(result.stderr, "no package linux-image-arm64")
+    contains(result.stderr, "apt said")
+
+
+def spec(kernels, more="", operations=2000):
+    names = ", ".join(f'{{name: "{name}", image: {image}}}' for name, image in kernels)
+    pathlib.Path("spec.yaml").write_text(f"""
+name: kernels
+command: {SCALE} brk2 --ops {operations}
+factors:
+  kernel: [{names}]
+baseline: {{kernel: "{kernels[0][0]}"}}
+work: operations
+{more}
+""")
+
+
+@test
+def kernels_are_a_factor():
+    need()
+    spec((("a", kernel.DEFAULT_PACKAGE), ("b", kernel.find().image)),
+         "rounds: 3\nmonitors: [perf-profile]\nvm: {memory: 256M, rounds_per_boot: 2}")
+    said = assay("run", "spec.yaml", check=0, timeout=300)
+    contains(said.stdout, WORDS)
+    contains(said.stderr, "workload (op/s)")
+    compared = assay("compare", "kernel=a", "kernel=b", "--all", check=0).stdout
+    contains(compared, WORDS)
+    contains(compared, "perf-stat.overall.path-length")
+    lkp = assay("compare", "kernel=a", "kernel=b", "--all", "--lkp", check=0).stdout
+    contains(lkp, "perf-stat.overall.path-length")
+    contains(lkp, "perf-profile.children.cycles-pp.do_brk_flags")
+    contains(lkp, WORDS)
+    document = json.loads(assay("compare", "kernel=a", "kernel=b", "--json", "--all", check=0).stdout)
+    equal(document["emulated"], WORDS)
+    rows = {row["metric"]: row for row in document["rows"]}
+    # Times of an emulated machine are not kept at all.
+    for name in ("wall", "user", "sys", "workload", "per_process_ops", "perf-stat.total.cycles"):
+        equal(name in rows, False, name)
+    # The same kernel twice: the same counts but for a little.
+    row = rows["perf-stat.overall.path-length"]
+    between(row["new"]["median"] / row["base"]["median"], 0.98, 1.02, "ratio")
+    between(row["base"]["median"], 3000, 30000, "instructions for each call")
+    equal(rows["operations"]["base"]["median"], 2000)
+
+
+@test
+def what_a_spec_cannot_mean_is_refused():
+    need()
+    spec((("a", "linux-image-0.0-arm64"),))
+    contains(assay("run", "spec.yaml", check=1).stderr, "assay vm fetch linux-image-0.0-arm64")
+    spec((("a", kernel.DEFAULT_PACKAGE),), "shell: true")
+    contains(assay("run", "spec.yaml", check=1).stderr, "needs a shell")
+    spec((("a", kernel.DEFAULT_PACKAGE),), "vm: {memory: tiny}")
+    contains(assay("run", "spec.yaml", check=1).stderr, "vm.memory")
+    spec((("a", kernel.DEFAULT_PACKAGE),), "vm: {cpu: 2}")
+    contains(assay("run", "spec.yaml", check=1).stderr, "cpus")
+    pathlib.Path("spec.yaml").write_text("name: x\ncommand: x\nvm: {cpus: 2}\n")
+    contains(assay("run", "spec.yaml", check=1).stderr, "no factor 'kernel'")
+
+
+@test
+def a_newer_kernel_takes_fewer_instructions_for_brk():
+    need()
+    try:
+        fetched = assay("vm", "fetch", NEWER, timeout=150)
+    except subprocess.TimeoutExpired:
+        skip(f"{NEWER} takes too long to fetch here")
+    if fetched.returncode:
+        skip(f"{NEWER} cannot be fetched here: {fetched.stderr.strip()[:200]}")
+    spec((("6.1", kernel.DEFAULT_PACKAGE), ("6.12", NEWER)), "rounds: 1\nwarmup: 0", 4000)
+    assay("run", "spec.yaml", check=0, timeout=300)
+    document = json.loads(assay("compare", "kernel=6.1", "kernel=6.12", "--json", "--all",
+                                check=0).stdout)
+    row = next(row for row in document["rows"]
+               if row["metric"] == "perf-stat.overall.path-length")
+    between(row["new"]["median"] / row["base"]["median"], 0.4, 0.95, "ratio")
+
+
+@test
+def a_machine_of_another_kind_boots():
+    program = ROOT / "build-amd64/src/cmd/assay"
+    if not program.exists():
+        skip("build-amd64 is not built; ./dev guests builds it")
+    if not kernel.find("linux-image-cloud-amd64"):
+        skip("no x86_64 kernel here; 'assay vm fetch linux-image-cloud-amd64' gets it")
+    result = vm_run("--kernel", "linux-image-cloud-amd64", "--accel", "tcg", "--json", "--",
+                    "assay", "--version", check=0)
+    record = json.loads(result.stdout)
+    equal((record["arch"], record["accel"]), ("x86_64", "tcg"))
+    contains(record["stdout"], "assay ")
+
+
+main()
