@@ -58,7 +58,7 @@ def an_extra_copy_is_named_first():
 
 @test
 def an_extra_loop_that_misses_the_cache_is_named_first():
-    e = planted("base", "cache", 20000)
+    e = planted("far", "cache", 20000)
     first = e["reasons"][0]
     equal((first["kind"], first["name"]), ("function", "walk_far"))
 
@@ -112,7 +112,7 @@ def many_writes_and_one_writev():
 def misses_are_simulated_where_nothing_counts_them():
     if not shutil.which("valgrind"):
         skip("valgrind is not installed")
-    (e,) = explain(f"{target('planted')} base 3000", f"{target('planted')} cache 3000", "--sim",
+    (e,) = explain(f"{target('planted')} far 3000", f"{target('planted')} cache 3000", "--sim",
                    "-r", "8", "--profiles", "2")
     if not e["simulator"]:
         contains(json.dumps(e["counts"]), "cache-misses")  # a PMU counted them

@@ -3,7 +3,8 @@
  * planted CAUSE OPS: does OPS operations and, in each, what makes it slower than `base` for a
  * reason that is known:
  *
- *   base     mixes numbers                      cache    and reads memory that no cache holds
+ *   base     mixes numbers
+ *   far      and fills much memory before       cache    and reads it, where no cache holds it
  *   syscall  and reads from the kernel          copy     and copies a buffer
  *   free     two threads, each with pauses      lock     the same, the pauses under one lock
  *
@@ -135,7 +136,8 @@ int main(int argc, char **argv)
     if (!strcmp(cause, "free") || !strcmp(cause, "lock")) {
         in_two_threads(cause[0] == 'l' ? pause_locked : pause_free);
     } else {
-        memset(far_memory, 3, FAR_WORDS * sizeof(*far_memory));
+        if (!strcmp(cause, "far") || !strcmp(cause, "cache"))
+            memset(far_memory, 3, FAR_WORDS * sizeof(*far_memory));
         in_one_thread(cause);
     }
     if (metrics)
