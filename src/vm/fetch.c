@@ -133,7 +133,7 @@ static int apt_open(struct apt *a, const struct vm_fetch *how, const struct vm_a
     if (r == 0)
         r = apt_folder(a, "cache/archives/partial", err);
     if (r == 0)
-        r = apt_folder(a, "downloads", err);
+        r = apt_folder(a, "downloads/partial", err);
     if (r == 0)
         r = write_sources(a, err);
     if (r == 0)
