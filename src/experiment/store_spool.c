@@ -32,11 +32,11 @@ enum { RECORD_RUN = 1, RECORD_DOCUMENT, RECORD_FINISH };
 
 static const struct store_metric *metric_of(const struct store *store, int64_t id)
 {
-    for (size_t i = 0; i < store->metric_count; i++)
-        if (store->metrics[i].id == id)
-            return &store->metrics[i];
-    assert(!"a metric that the store did not give out");
-    return NULL;
+    size_t i = 0;
+    while (i < store->metric_count && store->metrics[i].id != id)
+        i++;
+    assert(i < store->metric_count); /* else an id that the store did not give out */
+    return &store->metrics[i];
 }
 
 static void put_metric(struct strbuf *record, const struct store *store, int64_t id)

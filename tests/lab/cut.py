@@ -16,7 +16,7 @@ WAIT_S = 120
 
 # Each run says which it is; its figure follows from cell and round alone.
 SPEC = """name: cut
-command: sh -c 'echo "{n} {round}" >> log; sleep 0.02; eval "echo assay.metric figure $((100 * {n} + {round})) B >&$ASSAY_METRICS_FD"'
+command: sh -c 'echo "{n} {round}" >> log; sleep 0.02; while [ -e hold ]; do sleep 0.02; done; eval "echo assay.metric figure $((100 * {n} + {round})) B >&$ASSAY_METRICS_FD"'
 factors:
   n: [1, 2, 3]
 metrics:
@@ -112,7 +112,9 @@ def a_server_that_stops_and_comes_back():
     server.stop()
     until(lambda: started_runs() >= 12, process)
     equal(len(left()), 1)
+    pathlib.Path("hold").touch()  # the run in flight waits for the server, however long that takes
     server.start()
+    pathlib.Path("hold").unlink()
     ended(process)
     equal(left(), [])
     equal(figures(place), of_one_machine())
@@ -208,8 +210,13 @@ def many_writers_killed_at_random_lose_nothing_acknowledged():
     def acknowledged(w):
         return pathlib.Path(f"ack{w}").read_text().count("\n")
 
-    # Each of the doomed dies after a number of runs of its own.
-    after = {w: chance.randrange(0, WRITER_RUNS) for w in doomed}
+    # Some die at once, at whatever they are then; each of the others after a number of runs of its
+    # own.  Connections are cut when every writer has begun: to begin, one is needed.
+    for w in doomed[:8]:
+        writers[w].send_signal(signal.SIGKILL)
+    until(lambda: all(acknowledged(w) or writers[w].poll() is not None for w in range(WRITERS)))
+    server.cut("writers")
+    after = {w: chance.randrange(1, WRITER_RUNS) for w in doomed[8:]}
     until(lambda: step_writers(writers, after, acknowledged))
     lines = []
     for w, out in enumerate(outputs):

@@ -15,7 +15,7 @@ SET session_replication_role = replica;
 INSERT INTO experiment (uuid, name, question, state, selection, baseline, headline, spec_path,
     spec_hash, git_commit, seed, started_at_ns, updated_at_ns, owner, cell_count, run_count,
     failed_count, disturbed_count)
-  SELECT 'u' || g, 'perf' || g % 100, '', 'done', '', baseline, headline, spec_path, 'h' || g,
+  SELECT 'u' || g, 'perf' || g % 500, '', 'done', '', baseline, headline, spec_path, 'h' || g,
     md5(g::text), 1, g, g, '', 2, 50, 0, 0 FROM experiment, generate_series(1, {count}) g
   WHERE id = 1;
 INSERT INTO factor SELECT id, 0, 'f' || id FROM experiment WHERE id > 1;

@@ -74,6 +74,16 @@ def free_port():
 
 class Server:
     def __init__(self, more="", fsync=False):
+        for tries in range(3):
+            try:
+                self._launch(more, fsync)
+                return
+            except RuntimeError:  # another may have taken the port meanwhile
+                self.close()
+                if tries == 2:
+                    raise
+
+    def _launch(self, more, fsync):
         self.port = free_port()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-lab-"))
         os.chmod(self.folder, 0o755)
