@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define TRIES_BEFORE_YIELD 4
+#define TRIES_BEFORE_YIELD 16
 
 /* Nothing to do for now: looks again after a pause that grows, then lets others run.  Who looks
  * all the time takes the cache line from the one who is about to write it. */
