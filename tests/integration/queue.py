@@ -90,7 +90,7 @@ def bad_settings_are_refused_with_a_reason():
             (["--queue", "ms", "--nodes", "malloc", "--reclaim", "tagged"], "stays of one type"),
             (["--queue", "ms", "--nodes", "heap"], "--nodes must be malloc, pool or cache"),
             (["--queue", "mpmc", "--nodes", "pool"], "has no nodes"),
-            (["--queue", "mpmc", "--batch", "65"], "--batch must be from 1 to 64"),
+            (["--queue", "mpmc", "--batch", "513"], "--batch must be from 1 to 512"),
             (["--queue", "mpmc", "--payload", "12"], "multiple of 8"),
             (["--queue", "pipe", "--payload", "24"], "power of two"),
             (["--queue", "mpmc", "--items", "0"], "--items must be"),

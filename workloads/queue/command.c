@@ -35,7 +35,7 @@ static const struct option options[] = {
     {'i', "items", OPTION_U64, offsetof(struct arguments, s.items), "N",
      "items that all producers push together (default 10,000,000)", NULL},
     {'b', "batch", OPTION_U64, offsetof(struct arguments, s.batch), "B",
-     "items in each operation (default 1, at most 64)", NULL},
+     "items in each operation (default 1, at most 512)", NULL},
     {0, "payload", OPTION_BYTES, offsetof(struct arguments, s.payload_bytes), "BYTES",
      "size of an item: a multiple of 8 (default 8, at most 1024)", NULL},
     {0, "capacity", OPTION_U64, offsetof(struct arguments, s.capacity), "N",

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define TRIES_BEFORE_YIELD 4
+#define TRIES_BEFORE_YIELD 16
 
 /* Nothing to do for now: looks again after a pause that grows, then lets others run.  Who looks
  * all the time takes the cache line from the one who is about to write it. */
@@ -145,7 +145,7 @@ static int place_workers(struct load *load, void *queue, void *answer, struct er
         w->cpu = cpu_count == 0   ? -1
                  : w->is_producer ? cpus[w->index % cpu_count]
                                   : cpus[cpu_count - 1 - w->index % cpu_count];
-        w->buffer = memory_zalloc(LOAD_BATCH_MAX, s->payload_bytes);
+        w->buffer = memory_zalloc(s->batch, s->payload_bytes);
         uint64_t share = s->items / s->producers;
         if (w->is_producer)
             w->count = share + (i < s->items % s->producers);

@@ -15,7 +15,7 @@
 
 #include <pthread.h>
 
-#define LOAD_BATCH_MAX 64
+#define LOAD_BATCH_MAX 512
 #define LOAD_THREADS_MAX 48 /* of each kind; leaves room in QUEUE_THREADS_MAX for both in tests */
 #define LOAD_NUMBER_BITS 48
 #define LOAD_NUMBER_MASK ((1ULL << LOAD_NUMBER_BITS) - 1)
