@@ -233,7 +233,7 @@ static int ping(char **argv)
 static int writer(const char *folder, int number, int rounds, double *times)
 {
     char path[4096];
-    void *bytes;
+    void *bytes = NULL;
     snprintf(path, sizeof(path), "%s/floor-%d", folder, number);
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
     if (fd < 0 || posix_memalign(&bytes, 4096, 1 << 20))

@@ -47,11 +47,9 @@ static bool is_negligible(const struct compare_row *row, size_t base_runs, size_
     static const struct {
         const char *prefix;
         double least; /* of both means together */
-    } shares[] = {{"perf-profile.calltrace.", 2},
-                  {"perf-profile.children.", 1},
-                  {"perf-profile.self.", 0.5},
-                  {"perf-sched.wait_and_delay.count.", 2},
-                  {"lock-contention.count.", 2}};
+    } shares[] = {{"perf-profile.calltrace.", 2},     {"perf-profile.children.", 1},
+                  {"perf-profile.self.", 0.5},        {"perf-sched.wait_and_delay.count.", 2},
+                  {"perf-sched.sch_delay.count.", 2}, {"lock-contention.count.", 2}};
     for (size_t i = 0; i < ARRAY_COUNT(shares); i++)
         if (str_has_prefix(row->name, shares[i].prefix))
             return row->base.mean + row->new.mean < shares[i].least;

@@ -121,6 +121,11 @@ static int take_measured(struct explain *e, const struct cell_pairs *pairs, size
                          struct error *err)
 {
     struct cell_costs costs;
+    if (pairs->d[SIDE_A]->emulated || pairs->d[SIDE_B]->emulated)
+        return error_set(err, -ENOTSUP,
+                         "these cells ran in emulated machines, where times mean nothing; 'assay "
+                         "diff' and 'assay compare' tell which functions take more or fewer "
+                         "instructions");
     cell_costs_find(&costs, pairs, pair);
     e->measured.paired = costs.paired;
     for (unsigned s = 0; s < SIDE_COUNT; s++) {

@@ -12,6 +12,7 @@ static const struct {
     {"perf-profile.self.", "perf-profile.samples"},
     {"perf-sched.wait_and_delay.count.", "perf-sched.lost"},
     {"perf-sched.wait_and_delay.total.", "perf-sched.lost"},
+    {"perf-sched.sch_delay.count.", "perf-sched.lost"},
     {"lock-contention.count.", "lock-contention.lost"},
     {"lock-contention.total.ms.", "lock-contention.lost"},
     {"syscalls.count.", "syscalls.lost"},

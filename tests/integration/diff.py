@@ -159,7 +159,7 @@ def tables_for_programs_and_papers():
 
 SPEC = """name: planted
 command: PLANTED {cause} {ops}
-factors: {cause: [base, copy], ops: [4000, 8000]}
+factors: {cause: [base, copy], ops: [20000, 40000]}
 metrics: {ops: {unit: op}}
 work: ops
 rounds: 8
@@ -176,13 +176,13 @@ def profiled_cells_of_the_store_are_compared():
     if "no profile of" in result.stderr:
         skip("assay record cannot sample here: " + result.stderr)
     diffs = diff("cause=base", "cause=copy")
-    equal([d["cell"] for d in diffs], ["ops=4000", "ops=8000"])
+    equal([d["cell"] for d in diffs], ["ops=20000", "ops=40000"])
     for d in diffs:
         equal(d["rows"][0]["function"], "memcpy")
         equal((d["per"], d["scaled_to_measured_runs"]), ("op", True))
         equal((d["side_a"]["measured_runs"], d["side_a"]["profiled_runs"]), (8, 5))
         between(abs(d["unattributed"]["share"]), 0, 0.15, "unattributed share")
-    (d,) = diff("1 cause=base,ops=8000", "1 cause=copy,ops=8000")
+    (d,) = diff("1 cause=base,ops=40000", "1 cause=copy,ops=40000")
     equal(d["whole"]["change"], diffs[1]["whole"]["change"])
     equal(len(diff("cause=base", "cause=copy", "--in", "planted")), 2)
     contains(assay("diff", "1", "1", check=1).stderr, "both are experiment 1")

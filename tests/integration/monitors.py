@@ -43,10 +43,9 @@ def allowed(what):
 
 
 def chains(values, prefix, part):
-    """What the chains with the part add up to; those that end in a preemption are no waits."""
+    """What the chains with the part add up to."""
     return sum(value for name, value in values.items()
-               if name.startswith(prefix) and part in name
-               and not re.match(r"(preempt|irqentry|raw_irqentry|asm_|__cond)", name[len(prefix):]))
+               if name.startswith(prefix) and part in name)
 
 
 @test
@@ -82,7 +81,9 @@ def waits_for_a_wake_up_are_found_where_they_are():
     runs, _ = watch(f"{CAUSES} wakes 10", "perf-sched")
     for values in runs:
         equal(values["perf-sched.lost"], 0, "lost records")
-        equal(chains(values, "perf-sched.wait_and_delay.count.", "eventfd_read"), 10)
+        # Woken exactly so often; a thread may be preempted just then and leave once more.
+        equal(chains(values, "perf-sched.sch_delay.count.", "eventfd_read"), 10)
+        between(chains(values, "perf-sched.wait_and_delay.count.", "eventfd_read"), 10, 1000)
         equal(values["perf-sched.total_wait_and_delay.count.ms"],
               sum(v for n, v in values.items() if n.startswith("perf-sched.wait_and_delay.count.")))
 
@@ -102,7 +103,8 @@ def waits_are_as_long_as_the_program_says():
     between(total, bounds[0] / 2, bounds[1], "waits in ms")
     longest = max(v for n, v in runs[0].items()
                   if n.startswith("perf-sched.wait_and_delay.max.ms.") and "eventfd_read" in n)
-    between(longest * 10, total, float("inf"), "the longest wait times their number")
+    count = chains(runs[0], "perf-sched.wait_and_delay.count.", "eventfd_read")
+    between(longest * count, total * 0.999999, float("inf"), "the longest wait times their number")
 
 
 @test
@@ -172,9 +174,9 @@ def what_one_side_never_does_is_zero_and_compared():
 @test
 def monitors_are_added_on_the_command_line():
     pathlib.Path("plain.yaml").write_text("name: plain\ncommand: sleep 0\nrounds: 1\n")
-    result = assay("run", "--db", "x.db", "--monitor", "mpstat", "--monitor", "vmstat", "plain.yaml",
+    result = assay("run", "--db", "x.db", "--monitor", "meminfo", "--monitor", "vmstat", "plain.yaml",
                    check=0)
-    contains(assay("show", "--db", "x.db", "--all", "last", check=0).stdout, "mpstat.cpu")
+    contains(assay("show", "--db", "x.db", "--all", "last", check=0).stdout, "meminfo.")
     wrong = assay("run", "--db", "x.db", "--monitor", "perf-shed", "plain.yaml")
     equal(wrong.returncode != 0, True)
     contains(wrong.stderr, "there is no monitor 'perf-shed'; near: perf-sched")

@@ -55,7 +55,8 @@ def vr(*args, program="assay-vr", check=0):
 
 @test
 def seeds_run_without_an_error():
-    result = json.loads(vr("sim", "--seeds", 4000, "--jobs", 2, "--time", SEEDS_TIME, "--json").stdout)
+    result = json.loads(vr("sim", "--seeds", 4000, "--jobs", 2, "--time", SEEDS_TIME,
+                           "--json").stdout)
     equal(result["failed"], False)
     between(result["seeds"], 1, 4000, "seeds")
     if result["operations"] < 1000 * result["seeds"] or result["views"] < 3 * result["seeds"]:

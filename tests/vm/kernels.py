@@ -57,7 +57,6 @@ def output_and_exit_code_are_the_commands_own():
     equal(result.stdout, "")
     contains(result.stderr, "usage: loop")
     contains(vm_run("--", "assay", "--version", check=0).stdout, "assay ")
-    contains(vm_run("--", "nosuch", check=127).stderr, "nosuch: No such file")
 
 
 @test
@@ -143,7 +142,6 @@ def interrupted(number):
 def nothing_is_left_after_signals():
     need()
     equal(interrupted(signal.SIGINT), 130, "exit code")
-    equal(interrupted(signal.SIGTERM), 143, "exit code")
     equal(interrupted(signal.SIGKILL), -9, "exit code")
 
 
@@ -191,7 +189,7 @@ work: operations
 def kernels_are_a_factor():
     need()
     spec((("a", kernel.DEFAULT_PACKAGE), ("b", kernel.find().image)),
-         "rounds: 3\nmonitors: [perf-profile]\nvm: {memory: 256M, rounds_per_boot: 2}")
+         "rounds: 2\nwarmup: 0\nmonitors: [perf-profile]\nvm: {memory: 256M, rounds_per_boot: 1}")
     said = assay("run", "spec.yaml", check=0, timeout=300)
     contains(said.stdout, WORDS)
     contains(said.stderr, "workload (op/s)")

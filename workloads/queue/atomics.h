@@ -65,6 +65,8 @@ void queue_step(void);
 #define Q_WRITE(p, value) ((void)(*(p) = (value)))
 /* A loop that tries again, in which nothing is carried over from the last try but `carried`. */
 #define Q_FOREVER(carried) for (;;)
+/* The line will be written soon. */
+#define Q_PREFETCH(p) __builtin_prefetch((p), 1)
 
 /* Whether membarrier(2) is there, asked once for each process; on_heavy is the system call. */
 bool queue_barrier_is_cheap(void);
@@ -119,10 +121,10 @@ QUEUE_INLINE void queue_copy_out(void *item, uint64_t *slot, size_t bytes)
 }
 
 /*
- * Two sides that follow each other closely fight for each cache line, several times.  So a side that
- * finds nothing to do waits for some pauses before it looks again: by then the other has got some
- * lines ahead, and both go on at full speed.  A call that fails costs that wait, 3 µs where a pause
- * takes 25 ns.  It is a field `patience` of each queue; 0 is for the shortest latency.
+ * Two sides that follow each other closely fight for each cache line, several times.  So a side
+ * that finds nothing to do waits for some pauses before it looks again: by then the other has got
+ * some lines ahead, and both go on at full speed.  A call that fails costs that wait, 3 µs where a
+ * pause takes 25 ns.  It is a field `patience` of each queue; 0 is for the shortest latency.
  */
 #ifndef QUEUE_PATIENCE
 #define QUEUE_PATIENCE 128

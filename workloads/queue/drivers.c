@@ -10,6 +10,7 @@
 #include "spsc.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/mman.h>
 
 #define NODES_MAX (1ULL << 28)
@@ -24,10 +25,16 @@ static void *get_memory(size_t bytes, struct error *err)
     return memory;
 }
 
-/* Who asks how long items are on their way does not want them to be waited for. */
+/* Who asks how long items are on their way does not want them to be waited for, and where threads
+ * share CPUs it is better to let others run than to wait. */
 static uint64_t load_patience(const struct load_settings *s)
 {
-    return s->round_trip || s->latency ? 0 : QUEUE_PATIENCE;
+    if (s->round_trip || s->latency)
+        return 0;
+    cpu_set_t allowed;
+    sched_getaffinity(0, sizeof(allowed), &allowed);
+    bool is_crowded = s->producers + s->consumers > (uint64_t)CPU_COUNT(&allowed);
+    return is_crowded ? QUEUE_PATIENCE / 8 : QUEUE_PATIENCE;
 }
 
 static int refuse_nodes(const struct load_settings *s, struct error *err)

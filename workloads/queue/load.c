@@ -11,8 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define TRIES_BEFORE_YIELD 64
-#define PAUSES_MAX 32
+#define TRIES_BEFORE_YIELD 4
 
 /* Nothing to do for now: looks again after a pause that grows, then lets others run.  Who looks
  * all the time takes the cache line from the one who is about to write it. */
@@ -22,8 +21,7 @@ void load_relax(unsigned *tries)
         sched_yield();
         return;
     }
-    for (unsigned i = *tries < PAUSES_MAX ? *tries : PAUSES_MAX; i > 0; i--)
-        Q_PAUSE();
+    queue_wait(*tries);
 }
 
 static void set_failed(struct load *load)

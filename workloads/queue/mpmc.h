@@ -179,6 +179,9 @@ QUEUE_INLINE size_t mpmc_push_some(struct mpmc *q, const void *items, size_t cou
 {
     uint64_t index = Q_LOAD(&q->tail, relaxed), lap = (q->mask + 1) * 8, patience = q->patience;
     size_t taken;
+    /* Asked for to be read first, the line would come twice. */
+    if (count == 1 && index % 8 == 0)
+        Q_PREFETCH(mpmc_cell(q, index, bytes));
     Q_FOREVER (index) {
         taken = mpmc_ready(q, index, 0, count, bytes);
         if (Q_UNLIKELY(taken == 0)) {
@@ -213,6 +216,9 @@ QUEUE_INLINE size_t mpmc_pop_some(struct mpmc *q, void *items, size_t count, siz
 {
     uint64_t index = Q_LOAD(&q->head, relaxed), patience = q->patience;
     size_t taken;
+    /* Asked for to be read first, the line would come twice. */
+    if (count == 1 && index % 8 == 0)
+        Q_PREFETCH(mpmc_cell(q, index, bytes));
     Q_FOREVER (index) {
         taken = mpmc_ready(q, index, 1, count, bytes);
         if (Q_UNLIKELY(taken == 0)) {

@@ -37,6 +37,10 @@
 #define SPSC_CELL_WORDS 7
 #endif
 
+#ifndef SPSC_AHEAD
+#define SPSC_AHEAD 16 /* cells */
+#endif
+
 /* Where a side stands in the ring. */
 struct spsc_place {
     uint64_t cell;   /* offset of the cell in words */
@@ -49,7 +53,7 @@ struct spsc {
     uint64_t item_end;   /* the offset behind a cell's last item */
     uint64_t ring_words;
     uint64_t item_bytes;
-    uint64_t patience; /* pauses before a second look, of batches; may be set after spsc_init */
+    uint64_t patience; /* pauses before a second look; may be set after spsc_init */
     /* The producer's own. */
     QUEUE_ALIGNED uint64_t tail;
     uint64_t head_seen;
@@ -144,6 +148,23 @@ QUEUE_INLINE uint64_t spsc_available(struct spsc *q, uint64_t wanted)
     return count < wanted ? count : wanted;
 }
 
+/* There was nothing: again after a moment. */
+QUEUE_INLINE uint64_t spsc_room_later(struct spsc *q, uint64_t wanted)
+{
+    if (q->patience == 0)
+        return 0;
+    queue_wait(q->patience);
+    return spsc_room(q, wanted);
+}
+
+QUEUE_INLINE uint64_t spsc_available_later(struct spsc *q, uint64_t wanted)
+{
+    if (q->patience == 0)
+        return 0;
+    queue_wait(q->patience);
+    return spsc_available(q, wanted);
+}
+
 QUEUE_INLINE void spsc_publish(struct spsc *q, uint64_t cell, uint64_t count)
 {
     q->tail += count;
@@ -160,9 +181,12 @@ QUEUE_INLINE void spsc_taken(struct spsc *q, uint64_t count)
 /* `bytes` is the queue's item_bytes, best as a constant. */
 QUEUE_INLINE bool spsc_try_push(struct spsc *q, const void *item, size_t bytes)
 {
-    if (!spsc_room(q, 1))
+    if (!spsc_room(q, 1) && !spsc_room_later(q, 1))
         return false;
     uint64_t cell = q->push_at.cell;
+    /* The stores of a few items fill the processor's buffer, so lines must be asked for earlier. */
+    if (SPSC_AHEAD && q->push_at.offset == 1)
+        Q_PREFETCH(&q->ring[cell + SPSC_AHEAD * 8]);
     queue_copy_in(&q->ring[cell + q->push_at.offset], item, bytes);
     spsc_advance(q, &q->push_at, bytes);
     spsc_publish(q, cell, 1);
@@ -171,7 +195,7 @@ QUEUE_INLINE bool spsc_try_push(struct spsc *q, const void *item, size_t bytes)
 
 QUEUE_INLINE bool spsc_try_pop(struct spsc *q, void *item, size_t bytes)
 {
-    if (!spsc_available(q, 1))
+    if (!spsc_available(q, 1) && !spsc_available_later(q, 1))
         return false;
     queue_copy_out(item, &q->ring[q->pop_at.cell + q->pop_at.offset], bytes);
     spsc_advance(q, &q->pop_at, bytes);
@@ -184,13 +208,8 @@ QUEUE_INLINE bool spsc_try_pop(struct spsc *q, void *item, size_t bytes)
 QUEUE_INLINE size_t spsc_push_some(struct spsc *q, const void *items, size_t count, size_t bytes)
 {
     size_t room = spsc_room(q, count);
-    if (Q_UNLIKELY(room == 0)) {
-        if (q->patience == 0)
-            return 0;
-        queue_wait(q->patience);
-        if ((room = spsc_room(q, count)) == 0)
-            return 0;
-    }
+    if (room == 0 && (room = spsc_room_later(q, count)) == 0)
+        return 0;
     struct spsc_place at = q->push_at;
     uint64_t first = at.cell;
     const char *from = items;
@@ -217,13 +236,8 @@ QUEUE_INLINE size_t spsc_push_some(struct spsc *q, const void *items, size_t cou
 QUEUE_INLINE size_t spsc_pop_some(struct spsc *q, void *items, size_t count, size_t bytes)
 {
     size_t available = spsc_available(q, count);
-    if (Q_UNLIKELY(available == 0)) {
-        if (q->patience == 0)
-            return 0;
-        queue_wait(q->patience);
-        if ((available = spsc_available(q, count)) == 0)
-            return 0;
-    }
+    if (available == 0 && (available = spsc_available_later(q, count)) == 0)
+        return 0;
     struct spsc_place at = q->pop_at;
     char *to = items;
     size_t left = available;

@@ -24,9 +24,9 @@ static const struct option options[] = {
     {'r', "replicas", OPTION_U64, offsetof(struct settings, replicas), "N", "1, 3, 5 or 7 (3)",
      NULL},
     {'t', "transport", OPTION_STRING, offsetof(struct settings, transport), "T",
-     "of the replicas: epoll (default), spin, uring, uring-spin, uring-eventfd, "
+     "of the replicas: epoll (default), spin, uring, uring+tc, uring-spin, uring-eventfd, "
      "uring-eventfd-unread",
-     "epoll spin uring uring-spin uring-eventfd uring-eventfd-unread"},
+     "epoll spin uring uring+tc uring-spin uring-eventfd uring-eventfd-unread"},
     {0, "durable", OPTION_FLAG, offsetof(struct settings, durable), NULL,
      "replicas write their log to disk before they acknowledge (default)", NULL},
     {0, "in-memory", OPTION_FLAG, offsetof(struct settings, in_memory), NULL,
@@ -144,9 +144,11 @@ static void add_costs(struct vr_figures *f, const struct bench *b, uint64_t done
         cpu_ns += b->cpu_ns[i];
         all = all && b->there_before[i] && b->there_after[i];
         snprintf(name, sizeof(name), "cpu_per_op_%u", i);
-        vr_figures_add(f, name, "us", NULL, (double)b->cpu_ns[i] / 1e3 / ops);
+        if (done)
+            vr_figures_add(f, name, "us", NULL, (double)b->cpu_ns[i] / 1e3 / ops);
     }
-    vr_figures_add(f, "cpu_per_op", "us", "replicas' CPU per op", (double)cpu_ns / 1e3 / ops);
+    if (done)
+        vr_figures_add(f, "cpu_per_op", "us", "replicas' CPU per op", (double)cpu_ns / 1e3 / ops);
     vr_figures_add(f, "cpu_share", "%", "replicas' CPU each",
                    100.0 * (double)cpu_ns / (double)b->elapsed_ns / b->local.count);
     for (uint32_t i = 0; i < b->local.count && all; i++) {

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 
 struct settings {
     const char *config, *transport, *data;
@@ -24,8 +25,9 @@ static const struct option options[] = {
     {0, "format", OPTION_FLAG, offsetof(struct settings, format), NULL,
      "first start: make the replica's file; one that is there is refused", NULL},
     {'t', "transport", OPTION_STRING, offsetof(struct settings, transport), "T",
-     "epoll, spin, uring, uring-spin, uring-eventfd, uring-eventfd-unread (the configuration's)",
-     "epoll spin uring uring-spin uring-eventfd uring-eventfd-unread"},
+     "epoll, spin, uring, uring+tc, uring-spin, uring-eventfd, uring-eventfd-unread (the "
+     "configuration's)",
+     "epoll spin uring uring+tc uring-spin uring-eventfd uring-eventfd-unread"},
     {0, "durable", OPTION_FLAG, offsetof(struct settings, durable), NULL,
      "write the log to disk before anything is acknowledged (default)", NULL},
     {0, "in-memory", OPTION_FLAG, offsetof(struct settings, in_memory), NULL,
@@ -36,7 +38,7 @@ static const struct option options[] = {
     {0, "insecure", OPTION_FLAG, offsetof(struct settings, insecure), NULL,
      "without a key, serve on other addresses than loopback all the same", NULL},
     {0, "socket", OPTION_U64, offsetof(struct settings, socket), "FD",
-     "a bound UDP socket that was handed over", NULL},
+     "a bound UDP socket that was handed over; ends with who did", NULL},
     {'q', "quiet", OPTION_FLAG, offsetof(struct settings, quiet), NULL, "print nothing", NULL},
     {0},
 };
@@ -97,6 +99,9 @@ static void announce(const struct vr_host *h, const struct vr_cluster *c)
            : h->disk.direct    ? "durable, O_DIRECT"
                                : "durable, through the page cache",
            c->secret ? ", with a key" : "");
+    if (h->tc_error.code)
+        printf("replica %u: no broadcast in the kernel: %s; packets go one by one\n", h->index,
+               h->tc_error.message);
     if (h->damaged)
         printf("replica %u: %u places of its file are damaged; the others are asked\n", h->index,
                h->damaged);
@@ -159,6 +164,9 @@ static int run(int argc, char **argv)
         return vr_fail(&vr_verb_replica, &err, 2);
     }
     catch_signals();
+    /* Who was handed a socket belongs to who handed it over. */
+    if (o.socket != NONE)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
     result = serve(&o, &cluster, &err);
     vr_cluster_done(&cluster);
     return result ? vr_fail(&vr_verb_replica, &err, 1) : 0;

@@ -126,7 +126,7 @@ struct vr_replica *vr_replica_new(const struct vr_config *config, const struct v
     r->nonce = nonce;
     r->now_ns = now_ns;
     r->slots = memory_zalloc(config->slots, sizeof(*r->slots));
-    r->bodies = memory_zalloc(config->slots, config->batch_bytes);
+    r->bodies = memory_alloc((size_t)config->slots * config->batch_bytes);
     r->queue = memory_alloc(4 * (size_t)config->batch_bytes);
     vr_sessions_init(&r->sessions, config->sessions);
     r->service = vr_service_new(config->kv_capacity);
@@ -178,7 +178,7 @@ uint8_t vr_primary(const struct vr_replica *r, uint64_t view)
 
 bool vr_is_primary(const struct vr_replica *r)
 {
-    return r->state == VR_NORMAL && vr_primary_of(r, r->view) == r->config.index;
+    return vr_leads(r);
 }
 
 struct vr_message *vr_emit(struct vr_replica *r, struct vr_update *u, uint8_t to, enum vr_type type)
@@ -325,7 +325,7 @@ static void on_present_epoch(struct vr_replica *r, const struct vr_header *h, co
         on_later_view(r, h, body, u);
     else if (h->view == r->view)
         on_present_view(r, h, body, u);
-    else if (h->type == VR_START_VIEW_CHANGE && vr_is_primary(r))
+    else if (h->type == VR_START_VIEW_CHANGE && vr_leads(r))
         vr_send_start_view(r, u, h->replica, 0);
     else
         vr_drop(r, VR_DROP_STALE);
@@ -395,7 +395,7 @@ static void progress(struct vr_replica *r, struct vr_update *u)
     vr_epoch_progress(r);
     vr_view_progress(r, u);
     vr_durable_progress(r, u);
-    if (vr_is_primary(r))
+    if (vr_leads(r))
         vr_primary_commit(r);
     else if (r->durable_op != before)
         r->ok_owed = true;
@@ -429,9 +429,9 @@ uint64_t vr_deadline_ns(const struct vr_replica *r)
     due = vr_min(due, vr_fetch_deadline_ns(r));
     if (r->arriving_active && r->arriving_got < r->arriving.size)
         due = vr_min(due, r->state_due_ns);
-    if (r->ok_owed || (vr_is_primary(r) && r->queue_count))
+    if (r->ok_owed || (vr_leads(r) && r->queue_count))
         due = vr_min(due, r->now_ns + r->config.heartbeat_ns / 4);
-    if (vr_is_primary(r)) /* what cannot leave because of the disk waits for the disk */
+    if (vr_leads(r)) /* what cannot leave because of the disk waits for the disk */
         due = vr_min(due, vr_max(r->heartbeat_due_ns, r->now_ns + r->config.heartbeat_ns / 8));
     return due;
 }

@@ -20,6 +20,11 @@ static inline uint8_t vr_primary_of(const struct vr_replica *r, uint64_t view)
     return r->member_count ? r->order[vr_number_of(view) % r->member_count] : VR_TO_CLIENT - 1;
 }
 
+static inline bool vr_leads(const struct vr_replica *r) /* vr_is_primary */
+{
+    return r->state == VR_NORMAL && vr_primary_of(r, r->view) == r->config.index;
+}
+
 static inline bool vr_member(const struct vr_replica *r, uint8_t index)
 {
     return index < VR_NODES_MAX && (r->group.members >> index & 1);

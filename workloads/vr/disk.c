@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #define PATIENCE_NS (3 * NS_PER_S)
+#define RETRY_NS (10 * NS_PER_MS)
 #define SYNC_TAG 0xffffu
 #define LANE_ENTRIES 0
 #define LANE_CHECKPOINT 1
@@ -134,6 +135,9 @@ static void prepare(struct vr_disk *d)
     d->buffers = aligned(buffers * s->slot_bytes);
     d->checkpoint_buffer = s->config.in_memory ? NULL : aligned(s->area_bytes);
     d->heads = aligned(s->heads_bytes);
+    /* Twice: while some are told, the core may come with all of them again. */
+    d->refused_max = 2 * (s->config.slots + 8);
+    d->refused = memory_zalloc(d->refused_max, sizeof(*d->refused));
     d->head_queued = memory_zalloc(s->heads_bytes / VR_DISK_SECTOR + 1, sizeof(bool));
     for (uint32_t i = 0; i < buffers; i++)
         d->items[i].buffer = d->buffers + i * s->slot_bytes;
@@ -177,6 +181,7 @@ void vr_disk_close(struct vr_disk *d)
     free(d->checkpoint_buffer);
     free(d->heads);
     free(d->head_queued);
+    free(d->refused);
     vr_store_done(&d->store);
 }
 
@@ -204,7 +209,10 @@ void vr_disk_submit(struct vr_disk *d, const struct vr_write *write)
     struct vr_lane *lane = &d->lanes[checkpoint ? LANE_CHECKPOINT : LANE_ENTRIES];
     uint32_t index = take_item(d);
     if (index == UINT32_MAX) {
-        d->written(d->context, write, true);
+        /* The core has one write of each slot under way at most, of a checkpoint, and of the view.
+         */
+        assert(d->refused_count < d->refused_max);
+        d->refused[d->refused_count++] = *write;
         return;
     }
     struct vr_disk_item *item = &d->items[index];
@@ -270,8 +278,24 @@ static void begin(struct vr_disk *d, uint32_t number)
     }
 }
 
+static void tell_refused(struct vr_disk *d, uint64_t now_ns)
+{
+    /* What the core tries again at once, and is refused again, is for the next time. */
+    uint32_t count = d->refused_count;
+    if (count == 0 || now_ns < d->refused_due_ns)
+        return;
+    d->refused_due_ns = now_ns + RETRY_NS;
+    for (uint32_t i = 0; i < count; i++) {
+        struct vr_write write = d->refused[i];
+        d->written(d->context, &write, true);
+    }
+    d->refused_count -= count;
+    memmove(d->refused, d->refused + count, d->refused_count * sizeof(d->refused[0]));
+}
+
 void vr_disk_kick(struct vr_disk *d, uint64_t now_ns)
 {
+    tell_refused(d, now_ns);
     for (uint32_t i = 0; i < 2; i++) {
         struct vr_lane *lane = &d->lanes[i];
         if (!lane->busy && lane->active_count + lane->waiting_count && now_ns >= lane->resume_ns)
@@ -281,7 +305,7 @@ void vr_disk_kick(struct vr_disk *d, uint64_t now_ns)
 
 uint64_t vr_disk_deadline_ns(const struct vr_disk *d)
 {
-    uint64_t at = UINT64_MAX;
+    uint64_t at = d->refused_count ? d->refused_due_ns : UINT64_MAX;
     for (uint32_t i = 0; i < 2; i++) {
         const struct vr_lane *lane = &d->lanes[i];
         if (!lane->busy && lane->active_count + lane->waiting_count && lane->resume_ns < at)
@@ -290,12 +314,22 @@ uint64_t vr_disk_deadline_ns(const struct vr_disk *d)
     return at;
 }
 
+bool vr_disk_failing(const struct vr_disk *d, uint64_t now_ns, uint64_t for_ns)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        if (d->lanes[i].failing_since_ns && now_ns - d->lanes[i].failing_since_ns > for_ns)
+            return true;
+    return false;
+}
+
 static void finish(struct vr_disk *d, struct vr_lane *lane, uint64_t now_ns)
 {
     uint32_t ended[VR_DISK_WRITES_MAX], ended_count = 0, kept = 0;
     for (uint32_t i = 0; i < lane->active_count; i++) {
         struct vr_disk_item *item = &d->items[lane->active[i]];
         item->phase++;
+        if (!lane->failed && item->write.kind != VR_WRITE_DURABLE)
+            lane->failing_since_ns = 0;
         if (lane->failed || item->phase == phases_of(&item->write))
             ended[ended_count++] = lane->active[i];
         else
@@ -305,7 +339,9 @@ static void finish(struct vr_disk *d, struct vr_lane *lane, uint64_t now_ns)
     lane->busy = false;
     if (lane->failed) {
         d->failures++;
-        lane->resume_ns = now_ns + 10 * NS_PER_MS;
+        if (!lane->failing_since_ns)
+            lane->failing_since_ns = now_ns;
+        lane->resume_ns = now_ns + RETRY_NS;
     }
     bool failed = lane->failed;
     for (uint32_t i = 0; i < ended_count; i++) {

@@ -30,7 +30,8 @@ struct vr_lane {
     uint32_t active_count, waiting_count;
     uint32_t outstanding;
     bool busy, syncing, dsync, failed;
-    uint64_t resume_ns; /* after a failure: not before */
+    uint64_t resume_ns;        /* after a failure: not before */
+    uint64_t failing_since_ns; /* 0: the last entry or checkpoint came through */
 };
 
 struct vr_disk {
@@ -42,6 +43,10 @@ struct vr_disk {
     bool used[VR_DISK_WRITES_MAX];
     uint32_t next_free;
     struct vr_lane lanes[2];
+    /* Writes that found no room: told as failed, later, never from within vr_disk_submit. */
+    struct vr_write *refused;
+    uint32_t refused_count, refused_max;
+    uint64_t refused_due_ns;
     unsigned char *buffers, *checkpoint_buffer, *heads;
     bool *head_queued;
     /* Called when a write has ended. */
@@ -58,12 +63,15 @@ int vr_disk_open(struct vr_disk *d, const char *path, const struct vr_config *co
                  struct vr_loaded *ret_loaded, struct error *err);
 void vr_disk_close(struct vr_disk *d);
 
-/* Takes a write; one that finds no room is told as failed, to be tried again. */
+/* Takes a write; one that finds no room is told as failed by a later vr_disk_kick.  Calls nobody
+ * back. */
 void vr_disk_submit(struct vr_disk *d, const struct vr_write *write);
-/* Begins what can begin; before each turn of the io. */
+/* Begins what can begin; before each turn of the io.  May call back. */
 void vr_disk_kick(struct vr_disk *d, uint64_t now_ns);
 /* When to kick again although nothing happened; UINT64_MAX: no need. */
 uint64_t vr_disk_deadline_ns(const struct vr_disk *d);
+/* Whether nothing but superblocks has come through for so long. */
+bool vr_disk_failing(const struct vr_disk *d, uint64_t now_ns, uint64_t for_ns);
 /* To be called for each io_handler.disk. */
 void vr_disk_ended(struct vr_disk *d, uint32_t tag, int result, uint64_t now_ns);
 

@@ -42,7 +42,7 @@ static struct vr_session *register_client(struct vr_replica *r, struct vr_update
     s->status = VR_OK;
     s->size = sizeof(session);
     memcpy(s->result, &session, sizeof(session));
-    if (evicted.client && vr_is_primary(r))
+    if (evicted.client && vr_leads(r))
         vr_send_eviction(r, u, evicted.client, evicted.session);
     return s;
 }
@@ -54,7 +54,7 @@ static struct vr_session *run(struct vr_replica *r, struct vr_update *u,
 {
     struct vr_session *s = vr_sessions_find(&r->sessions, request->client);
     if (!s || (s->session != request->session && !PLANTED(SESSION_UNCHECKED))) {
-        if (vr_is_primary(r))
+        if (vr_leads(r))
             vr_send_eviction(r, u, request->client, request->session);
         return NULL;
     }
@@ -91,7 +91,7 @@ static void execute_entry(struct vr_replica *r, struct vr_update *u, uint64_t op
                                    : run(r, u, entry, &request, data);
         if (s)
             s->op = op;
-        if (s && vr_is_primary(r))
+        if (s && vr_leads(r))
             vr_reply_stored(r, u, s);
         at += vr_request_bytes(request.size);
     }

@@ -60,7 +60,8 @@ static void send_datagram(void *context, uint8_t to, uint64_t client, const void
 {
     struct destinations *d = context;
     (void)to, (void)client;
-    vr_io_send(&d->host->io, 0, d->to, d->count, bytes, size);
+    bool once = d->count > 1 && vr_tc_covers(&d->host->tc, d->to, d->count);
+    vr_io_send(&d->host->io, 0, once ? &d->host->tc.own : d->to, once ? 1 : d->count, bytes, size);
 }
 
 /* The host's own figures; the core does not know them. */
@@ -94,6 +95,10 @@ static void act(struct vr_host *h)
     for (uint32_t i = 0; i < u->message_count;) {
         const struct vr_message *m = &u->messages[i];
         struct destinations d = {.host = h};
+        if (m->to != VR_TO_CLIENT && h->silent) {
+            i++;
+            continue;
+        }
         if (m->to == VR_TO_CLIENT) {
             const struct vr_place *p = place_of(h, m->header.client);
             i++;
@@ -196,6 +201,18 @@ static int open_socket(const struct sockaddr_in *address, struct error *err)
     return fd;
 }
 
+/* To the first group; when it has changed, packets go one by one. */
+static void open_broadcast(struct vr_host *h)
+{
+    struct sockaddr_in peers[VR_REPLICAS_MAX];
+    uint32_t count = 0;
+    for (uint8_t i = 0; i < h->cluster->config.replica_count; i++)
+        if (i != h->index)
+            peers[count++] = h->cluster->addresses[i];
+    if (h->index < h->cluster->config.replica_count)
+        vr_tc_open(&h->tc, &h->cluster->addresses[h->index], peers, count, &h->tc_error);
+}
+
 int vr_host_open(struct vr_host *h, const struct vr_cluster *cluster, uint8_t index,
                  const struct vr_io_way *way, int socket, struct error *err)
 {
@@ -214,6 +231,8 @@ int vr_host_open(struct vr_host *h, const struct vr_cluster *cluster, uint8_t in
     if (!result)
         result =
             vr_io_open(&h->io, way, &h->socket, 1, cluster->datagram_bytes, true, handler, err);
+    if (!result && way->broadcasts)
+        open_broadcast(h);
     vr_packets_init(&h->packets, &config, cluster->key, cluster->datagram_bytes, random_word());
     h->update = memory_zalloc(1, sizeof(*h->update));
     h->place_mask = 1023;
@@ -229,6 +248,10 @@ int vr_host_run(struct vr_host *h, const volatile sig_atomic_t *stop, struct err
 {
     while (!*stop) {
         struct vr_event turn = {.kind = VR_EVENT_TURN};
+        /* A primary whose disk takes nothing would hold the service when its log is full: it falls
+         * silent, so that the others choose another. */
+        h->silent = vr_is_primary(h->core) &&
+                    vr_disk_failing(&h->disk, now(h), h->cluster->config.timeout_ns);
         step(h, &turn);
         vr_disk_kick(&h->disk, now(h));
         uint64_t deadline_ns = vr_deadline_ns(h->core), disk_ns = vr_disk_deadline_ns(&h->disk);
@@ -248,6 +271,7 @@ int vr_host_run(struct vr_host *h, const volatile sig_atomic_t *stop, struct err
 void vr_host_close(struct vr_host *h)
 {
     vr_io_close(&h->io);
+    vr_tc_close(&h->tc);
     if (h->socket >= 0)
         close(h->socket);
     vr_packets_done(&h->packets);

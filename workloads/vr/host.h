@@ -5,6 +5,7 @@
 
 #include "cluster.h"
 #include "disk.h"
+#include "io_tc.h"
 #include "packet.h"
 
 #include <signal.h>
@@ -22,6 +23,8 @@ struct vr_host {
     struct vr_packets packets;
     struct vr_disk disk;
     struct vr_io io;
+    struct vr_tc tc;       /* broadcast in the kernel, where the way does that */
+    struct error tc_error; /* why it does not */
     int socket;
     uint64_t now_ns; /* 0: to be read again */
     struct vr_update *update;
@@ -29,6 +32,7 @@ struct vr_host {
     uint32_t place_mask;
     uint64_t place_turn;
     uint64_t strangers; /* packets of a replica from elsewhere than its address */
+    bool silent;        /* sends nothing to other replicas */
     uint32_t damaged;   /* places of the file that were found damaged */
 };
 

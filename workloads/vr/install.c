@@ -134,7 +134,7 @@ static void become_normal(struct vr_replica *r, struct vr_update *u)
         memset(r->ok_op, 0, sizeof(r->ok_op));
     VR_EACH_MEMBER (r, i)
         r->heard_ns[i] = r->now_ns;
-    if (!vr_is_primary(r))
+    if (!vr_leads(r))
         return;
     r->heartbeat_due_ns = r->now_ns;
     vr_fence_find(r);

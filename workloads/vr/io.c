@@ -13,9 +13,14 @@
 #include <sys/socket.h>
 
 const struct vr_io_way *const vr_io_ways[] = {
-    &vr_io_epoll, &vr_io_spin,
+    &vr_io_epoll,
+    &vr_io_spin,
 #if HAVE_LIBURING
-    &vr_io_uring, &vr_io_uring_spin, &vr_io_uring_eventfd, &vr_io_uring_eventfd_unread,
+    &vr_io_uring,
+    &vr_io_uring_spin,
+    &vr_io_uring_tc,
+    &vr_io_uring_eventfd,
+    &vr_io_uring_eventfd_unread,
 #endif
     NULL,
 };

@@ -355,6 +355,18 @@ const struct vr_io_way vr_io_uring = {
     .sync = sync_loop,
 };
 
+const struct vr_io_way vr_io_uring_tc = {
+    .name = "uring+tc",
+    .summary = "as uring; what goes to all peers is sent once and copied by eBPF at tc egress",
+    .broadcasts = true,
+    .open = open_deferred,
+    .close = close_loop,
+    .flush = flush_now,
+    .wait = wait_uring,
+    .write = write_loop,
+    .sync = sync_loop,
+};
+
 const struct vr_io_way vr_io_uring_spin = {
     .name = "uring-spin",
     .summary = "as uring, but never sleeps",

@@ -33,7 +33,12 @@ static int open_sockets(struct vr_local *l, int *sockets, struct strbuf *config,
 static int spawn(struct vr_local *l, const struct vr_local_settings *s, uint32_t index, int socket,
                  struct error *err)
 {
-    char number[16], cpu[16];
+    char number[16], cpu[16], program[4096];
+    /* By its own name: profilers show what was executed, and that is not to be "exe". */
+    ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    if (length < 0)
+        return error_errno(err, -errno, "/proc/self/exe");
+    program[length] = '\0';
     const char *words[16] = {"assay-vr", "replica",  "--config", l->config_path, "--index", number,
                              "--format", "--socket", "3",        "--quiet"};
     size_t count = 10;
@@ -48,7 +53,7 @@ static int spawn(struct vr_local *l, const struct vr_local_settings *s, uint32_t
                                 .stdin_fd = -1,
                                 .stdout_fd = -1,
                                 .stderr_fd = -1,
-                                .program = "/proc/self/exe",
+                                .program = program,
                                 .fds = &fds,
                                 .fd_count = 1};
     return process_spawn(&spec, &l->pids[index], err);

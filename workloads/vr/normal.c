@@ -49,7 +49,7 @@ void vr_on_request(struct vr_replica *r, const struct vr_header *h, const void *
 {
     struct vr_request request;
     memcpy(&request, body, sizeof(request));
-    if (!vr_is_primary(r) || request.client == 0)
+    if (!vr_leads(r) || request.client == 0)
         return;
     struct vr_session *s = vr_sessions_find(&r->sessions, request.client);
     if (request.opcode == VR_OP_REGISTER) {
@@ -172,7 +172,7 @@ void vr_normal_turn(struct vr_replica *r, struct vr_update *u)
 {
     if (!established(r))
         return;
-    if (vr_is_primary(r)) {
+    if (vr_leads(r)) {
         primary_turn(r, u);
         return;
     }
@@ -209,7 +209,7 @@ void vr_on_prepare(struct vr_replica *r, const struct vr_header *h, const void *
             vr_ask_view(r, u, h->replica);
         return;
     }
-    if (r->state != VR_NORMAL || vr_is_primary(r) || h->replica != vr_primary_of(r, r->view)) {
+    if (r->state != VR_NORMAL || vr_leads(r) || h->replica != vr_primary_of(r, r->view)) {
         vr_drop(r, VR_DROP_STALE);
         return;
     }
@@ -242,7 +242,7 @@ void vr_on_commit(struct vr_replica *r, const struct vr_header *h)
 
 void vr_on_prepare_ok(struct vr_replica *r, const struct vr_header *h)
 {
-    if (!vr_is_primary(r) || h->op > r->op) {
+    if (!vr_leads(r) || h->op > r->op) {
         vr_drop(r, VR_DROP_STALE);
         return;
     }
@@ -298,7 +298,7 @@ static void ask_prepares(struct vr_replica *r, struct vr_update *u, uint8_t to, 
 static uint64_t missing(const struct vr_replica *r, uint64_t *ret_last)
 {
     uint64_t need = 0;
-    if (r->state == VR_NORMAL && !vr_is_primary(r)) {
+    if (r->state == VR_NORMAL && !vr_leads(r)) {
         need = vr_first_hole(r);
         *ret_last = vr_max(vr_max(r->commit_max, r->fetch_upto), need);
         if (!need && *ret_last > r->op)

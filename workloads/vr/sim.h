@@ -37,6 +37,7 @@ enum sim_count {
     SIM_PARTITIONS,
     SIM_PARTITIONS_ONE_WAY,
     SIM_PROMISES_TESTED, /* a crash just before a promise is on disk */
+    SIM_MEMORIES_TESTED, /* in memory: a crash of who is not behind */
     SIM_PAUSES,
     SIM_CRASHES,
     SIM_CRASHES_OF_ALL,

@@ -218,8 +218,44 @@ bool sim_next_group(struct sim *s, struct vr_reconfiguration *ret_wish)
            count <= VR_REPLICAS_MAX && unsafe(s, members) <= (count - 1) / 2;
 }
 
+/* In memory: of three, one is behind, and the one that is not loses all it had while the primary is
+ * out of reach.  What those two know together is not enough to go on with. */
+static bool test_memory(struct sim *s)
+{
+    uint8_t primary = VR_NODES_MAX, ahead = VR_NODES_MAX, behind = VR_NODES_MAX;
+    for (uint8_t i = 0; i < s->node_count; i++)
+        if (s->replicas[i].up && vr_is_primary(s->replicas[i].core))
+            primary = i;
+    if (primary == VR_NODES_MAX || s->replicas[primary].core->member_count != 3)
+        return false;
+    const struct vr_replica *p = s->replicas[primary].core;
+    for (uint8_t i = 0; i < s->node_count; i++) {
+        const struct vr_replica *r = s->replicas[i].core;
+        if (!(p->group.members >> i & 1) || i == primary || !r || r->view != p->view)
+            continue;
+        if (r->op < p->commit)
+            behind = i;
+        else if (r->state == VR_NORMAL)
+            ahead = i;
+    }
+    if (ahead == VR_NODES_MAX || behind == VR_NODES_MAX)
+        return false;
+    heal_links(s);
+    for (uint8_t i = 0; i < s->node_count; i++)
+        s->cut[i][primary] = s->cut[primary][i] = true;
+    s->replicas[behind].paused_until_ns = 0;
+    s->replicas[ahead].back_at_once = true;
+    sim_lose(s, VR_TO_CLIENT, behind);
+    s->result->count[SIM_MEMORIES_TESTED]++;
+    sim_trace(s, "network: %u is cut off, %u is behind, and %u crashes", primary, behind, ahead);
+    crash_one(s, ahead);
+    return true;
+}
+
 static void misfortune(struct sim *s)
 {
+    if (s->config.in_memory && sim_chance(s, 300) && test_memory(s))
+        return;
     uint64_t what = sim_below(s, 100);
     uint8_t index = victim(s);
     struct sim_replica *r = &s->replicas[index];

@@ -30,7 +30,10 @@ static void remember(struct sim *s, uint8_t from, uint8_t to, const void *bytes,
     uint8_t type = ((const unsigned char *)bytes)[offsetof(struct vr_header, type)];
     bool telling = type == VR_START_VIEW || type == VR_DO_VIEW_CHANGE || type == VR_EPOCH ||
                    type == VR_PREPARE_OK || type == VR_STATE_CHUNK;
-    if (!telling || !s->replay || !sim_chance(s, type == VR_PREPARE_OK ? 20 : 300))
+    if (!telling || !s->replay ||
+        !sim_chance(s, type == VR_PREPARE_OK   ? 20
+                       : type == VR_START_VIEW ? 800
+                                               : 300))
         return;
     struct sim_replica *r = &s->replicas[to];
     struct sim_old *old = &r->old[r->old_next++ % SIM_OLD_PACKETS];
@@ -39,16 +42,28 @@ static void remember(struct sim *s, uint8_t from, uint8_t to, const void *bytes,
     memcpy(old->bytes, bytes, size);
 }
 
+static uint8_t type_of(const struct sim_old *old)
+{
+    return old->bytes[offsetof(struct vr_header, type)];
+}
+
 void sim_replay(struct sim *s, uint8_t to)
 {
     struct sim_replica *r = &s->replicas[to];
-    if (s->healing || !sim_chance(s, s->replay))
+    /* Who has lost its log might believe an old word of its primary, when that one is gone. */
+    bool lost = r->core->state == VR_RECOVERING && s->replay;
+    if (s->healing || !sim_chance(s, lost ? 900 : s->replay))
         return;
-    for (unsigned i = 0; i < SIM_OLD_PACKETS; i++)
-        if (r->old[i].bytes && sim_chance(s, 500)) {
-            s->result->count[SIM_REPLAYED]++;
-            carry(s, r->old[i].from, to, r->old[i].bytes, r->old[i].size);
-        }
+    for (unsigned i = 0; i < SIM_OLD_PACKETS && lost; i++)
+        if (r->old[i].bytes && type_of(&r->old[i]) == VR_START_VIEW && sim_chance(s, 200))
+            sim_source_lost(s, r->old[i].from);
+    for (unsigned i = 0; i < SIM_OLD_PACKETS; i++) {
+        bool start = r->old[i].bytes && type_of(&r->old[i]) == VR_START_VIEW;
+        if (!r->old[i].bytes || !sim_chance(s, lost && start ? 1000 : 500))
+            continue;
+        s->result->count[SIM_REPLAYED]++;
+        carry(s, r->old[i].from, to, r->old[i].bytes, r->old[i].size);
+    }
 }
 
 void sim_forget_packets(struct sim *s, uint8_t to)

@@ -69,7 +69,7 @@ static void count_wishes(struct vr_replica *r)
 void vr_on_start_view_change(struct vr_replica *r, const struct vr_header *h, struct vr_update *u)
 {
     if (h->view == r->view) {
-        if (vr_is_primary(r))
+        if (vr_leads(r))
             vr_send_start_view(r, u, h->replica, 0);
         r->wanted[h->replica] = vr_max(r->wanted[h->replica], h->view);
         return;
@@ -225,7 +225,7 @@ void vr_on_get_view(struct vr_replica *r, const struct vr_header *h, struct vr_u
     /* Who asks from a later view was sent there by a quorum, and waits for it to begin. */
     if (h->view > r->view && !abstains(r))
         vr_view_enter(r, h->view);
-    else if (vr_is_primary(r) && h->view <= r->view && r->durable.log_view == r->view)
+    else if (vr_leads(r) && h->view <= r->view && r->durable.log_view == r->view)
         vr_send_start_view(r, u, h->replica, h->nonce);
     else if (h->flags & VR_FLAG_JOIN)
         vr_send_epoch(r, u, h->replica);
@@ -285,8 +285,7 @@ static bool may_do_view_change(const struct vr_replica *r)
 void vr_view_turn(struct vr_replica *r, struct vr_update *u)
 {
     uint8_t self = r->config.index;
-    if (r->state == VR_NORMAL && !vr_is_primary(r) &&
-        r->now_ns - r->primary_heard_ns > patience_ns(r))
+    if (r->state == VR_NORMAL && !vr_leads(r) && r->now_ns - r->primary_heard_ns > patience_ns(r))
         vr_view_want(r, r->view + 1);
     bool stuck = r->state == VR_VIEW_CHANGE && r->now_ns - r->change_begun_ns > 2 * patience_ns(r);
     if (r->state == VR_RETIRED)
@@ -330,7 +329,7 @@ void vr_view_progress(struct vr_replica *r, struct vr_update *u)
 uint64_t vr_view_deadline_ns(const struct vr_replica *r)
 {
     uint64_t due = UINT64_MAX;
-    if (r->state == VR_NORMAL && !vr_is_primary(r) && r->wanted[r->config.index] <= r->view)
+    if (r->state == VR_NORMAL && !vr_leads(r) && r->wanted[r->config.index] <= r->view)
         due = r->primary_heard_ns + patience_ns(r) + 1;
     if (r->state == VR_VIEW_CHANGE)
         due = r->change_begun_ns + 2 * patience_ns(r) + 1;

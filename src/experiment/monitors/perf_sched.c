@@ -12,7 +12,7 @@
  *   wait_time.{avg,max}.ms           leaving         wake-up (the return, when it was preempted)
  *   sch_delay.{avg,max}.ms           wake-up         return
  *   wait_and_delay.{avg,max}.ms      leaving         return
- *   wait_and_delay.count, .total.ms
+ *   wait_and_delay.count, .total.ms; sch_delay.count: how often it was woken there
  *   total_{…}.average.ms, .max.ms and total_wait_and_delay.count.ms over all chains, as the
  *   kernel test robot spells them; perf-sched.lost: records that did not fit into the buffers
  */
@@ -41,6 +41,7 @@ struct sched_thread {
 
 enum { WAIT, DELAY, BOTH, KINDS };
 static const char *const kind_names[KINDS] = {"wait_time", "sch_delay", "wait_and_delay"};
+static const size_t figure_counts[KINDS] = {2, 3, 4}; /* of avg, max, count, total */
 
 struct perf_sched {
     struct trace trace;
@@ -193,7 +194,7 @@ static void put_chain(const struct trace_sums sums[KINDS], const char *chain,
             {"count", "", (double)sums[k].count},
             {"total.ms", "ms", (double)sums[k].total_ns / 1e6},
         };
-        for (size_t f = 0; f < (k == BOTH ? ARRAY_COUNT(figures) : 2); f++) {
+        for (size_t f = 0; f < figure_counts[k]; f++) {
             char prefix[80];
             snprintf(prefix, sizeof(prefix), "perf-sched.%s.%s.", kind_names[k], figures[f].name);
             sink_prefix(sink, prefix, NULL);

@@ -109,20 +109,20 @@ void explore_sleep(const uint32_t *p, uint32_t value);
         EXPLORE_SITE("fence", order); \
         explore_fence(&site_);        \
     })
-#define Q_LIGHT(cheap)                        \
-    ({                                        \
-        EXPLORE_SITE("light fence", seq_cst); \
-        (void)(cheap);                        \
-        explore_light(&site_);                \
+/* Where they are not cheap, both are ordinary fences. */
+#define Q_LIGHT(cheap)                                           \
+    ({                                                           \
+        EXPLORE_SITE("light fence", seq_cst);                    \
+        (cheap) ? explore_light(&site_) : explore_fence(&site_); \
     })
-#define Q_HEAVY(cheap)                        \
-    ({                                        \
-        EXPLORE_SITE("heavy fence", seq_cst); \
-        (void)(cheap);                        \
-        explore_heavy(&site_);                \
+#define Q_HEAVY(cheap)                                           \
+    ({                                                           \
+        EXPLORE_SITE("heavy fence", seq_cst);                    \
+        (cheap) ? explore_heavy(&site_) : explore_fence(&site_); \
     })
 #define Q_READ(p) ((EXPLORE_TYPE(p))explore_read(p))
 #define Q_WRITE(p, value) explore_write(p, (uint64_t)(value))
+#define Q_PREFETCH(p) ((void)(p))
 #define Q_PAUSE() explore_pause()
 #define Q_FOREVER(carried) \
     for (uint64_t entry_ = explore_enter();; explore_again(entry_, (uint64_t)(carried)))

@@ -305,6 +305,8 @@ TEST(a_write_that_fails_is_told_and_not_tried_at_once)
     CHECK_INT(s->ended, 1);
     CHECK_INT(s->failed, 1);
     CHECK_INT(s->disk.last_error, -ENOSPC);
+    CHECK(!vr_disk_failing(&s->disk, 1500, 1000));
+    CHECK(vr_disk_failing(&s->disk, 2500, 1000));
     vr_disk_submit(&s->disk, &w);
     vr_disk_kick(&s->disk, 1001);
     CHECK_INT(s->count, 0);
@@ -313,8 +315,10 @@ TEST(a_write_that_fails_is_told_and_not_tried_at_once)
     vr_disk_kick(&s->disk, vr_disk_deadline_ns(&s->disk));
     CHECK_INT(s->count, 1);
     /* No room for more than it can hold: told as failed, nothing lost. */
-    for (unsigned i = 0; i < VR_DISK_WRITES_MAX + 5; i++)
+    for (unsigned i = 0; i < VR_DISK_WRITES_MAX + 5; i++) /* one is under way already */
         vr_disk_submit(&s->disk, &w);
+    CHECK_INT(s->failed, 1);
+    vr_disk_kick(&s->disk, 2 * NS_PER_S);
     CHECK_INT(s->failed, 1 + 5 + 1);
     vr_disk_close(&s->disk);
     unlink(path);
