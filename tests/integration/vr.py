@@ -32,6 +32,7 @@ PLANTED = {
     "joiner-votes": 128,
     "leave-early": 5,
     "few-logs": 3,
+    "checksum-unchecked": 1,
 }
 
 
