@@ -266,6 +266,7 @@ static int fill_settings(const struct explain_cli *cli, struct explain_settings 
         return parse_u64(cli->seed, &s->seed, err);
     if (getrandom(&s->seed, sizeof(s->seed), 0) != sizeof(s->seed))
         return error_errno(err, -errno, "getting a random seed");
+    s->seed &= INT64_MAX; /* what readers of JSON take for an integer */
     return 0;
 }
 
