@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
 """assay html: what is in the file; how it behaves is browser.py's affair."""
-import sys
-sys.path.pop(0)  # this folder: this very file would be taken for the module html
 import base64
 import html.parser
 import json

@@ -100,8 +100,9 @@ def main():
                     skips.append(f"{label}/{name}: {match[2]}: {match[3]}")
                 else:
                     good += 1
-            # A program that died, ran out of time or lost tests has failed, whatever it printed.
-            broken = timed_out or planned != good + bad + skipped or (code != 0 and bad == 0)
+            # A program that died, ran out of time, lost tests or had none has failed, whatever it printed.
+            broken = (timed_out or not planned or planned != good + bad + skipped
+                      or (code != 0 and bad == 0))
             bad += broken
             state = "FAILED" if bad else "ok"
             print(f"{state:7}{label}/{name}: {good} passed, {bad} failed, {skipped} skipped "
