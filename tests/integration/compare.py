@@ -126,7 +126,7 @@ def the_robots_layout_to_the_letter():
     text = assay("compare", "variant=old", "variant=new", "--lkp", check=0).stdout
     lines = text.split("\n")
     equal(lines[0], "=" * 89)
-    equal(lines[1:6], ["testcase/variant:", "  demo/old", "", "commit: ", '  variant=ol ("variant=old")'])
+    equal(lines[1:6], ["testcase/variant:", "  demo/old", "", "commit: ", '  variant=old ("variant=old")'])
     start = lines.index("-" * 16 + " " + "-" * 27 + " ")
     equal(lines[start + 1], "         %stddev     %change         %stddev")
     equal(lines[start + 2], "             \\          |                \\  ")
