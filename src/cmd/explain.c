@@ -225,6 +225,32 @@ static bool are_in_store(const struct explain_cli *cli, char *const words[SIDE_C
     return cell_word_is_known(store, words[SIDE_A]) && cell_word_is_known(store, words[SIDE_B]);
 }
 
+/*
+ * Of emulated machines: times mean nothing there, and what the experiment sampled inside is all
+ * there is to know.  The reasons are the functions of its profiles.
+ */
+static int explain_emulated(const struct explain_cli *cli, char *const words[SIDE_COUNT])
+{
+    char *argv[12] = {(char *)verb_diff.name};
+    int argc = 1;
+    if (cli->db) {
+        argv[argc++] = (char *)"--db";
+        argv[argc++] = (char *)cli->db;
+    }
+    if (cli->in) {
+        argv[argc++] = (char *)"--in";
+        argv[argc++] = (char *)cli->in;
+    }
+    if (cli->json || cli->csv || cli->markdown)
+        argv[argc++] = (char *)(cli->json ? "--json" : cli->csv ? "--csv" : "--markdown");
+    argv[argc++] = words[SIDE_A];
+    argv[argc++] = words[SIDE_B];
+    fputs("assay explain: these cells ran in emulated machines, where times mean nothing and are "
+          "not measured again: the reasons are the functions of their profiles, as of assay diff\n",
+          stderr);
+    return verb_diff.run(argc, argv);
+}
+
 static void remove_folder(const char *path)
 {
     DIR *folder = opendir(path);
@@ -279,7 +305,17 @@ static int explain(const struct explain_cli *cli, char **words)
     p.json.out = &p.out;
     if (fill_settings(cli, &settings, &err) < 0)
         return cmd_usage(&verb_explain, &err);
-    int r = make_folder(cli, &folder, &err);
+    bool in_store = are_in_store(cli, words), emulated = false;
+    int r = in_store
+                ? explain_cells_are_emulated(
+                      &(struct explain_cells){
+                          .db = cli->db, .in = cli->in, .words = {words[SIDE_A], words[SIDE_B]}},
+                      &emulated, &err)
+                : 0;
+    if (r == 0 && emulated)
+        return explain_emulated(cli, words);
+    if (r == 0)
+        r = make_folder(cli, &folder, &err);
     if (r < 0)
         return cmd_fail(&verb_explain, &err, EXIT_TROUBLE);
     settings.folder = folder;
@@ -290,8 +326,8 @@ static int explain(const struct explain_cli *cli, char **words)
         json_array(&p.json, "explanations");
     }
     process_signals_catch();
-    r = are_in_store(cli, words) ? explain_store(cli, &settings, words, &p, &err)
-                                 : explain_commands(cli, &settings, words, &p, &err);
+    r = in_store ? explain_store(cli, &settings, words, &p, &err)
+                 : explain_commands(cli, &settings, words, &p, &err);
     int signal = process_signals_caught();
     process_signals_restore();
     if (cli->json) {

@@ -121,11 +121,6 @@ static int take_measured(struct explain *e, const struct cell_pairs *pairs, size
                          struct error *err)
 {
     struct cell_costs costs;
-    if (pairs->d[SIDE_A]->emulated || pairs->d[SIDE_B]->emulated)
-        return error_set(err, -ENOTSUP,
-                         "these cells ran in emulated machines, where times mean nothing; 'assay "
-                         "diff' and 'assay compare' tell which functions take more or fewer "
-                         "instructions");
     cell_costs_find(&costs, pairs, pair);
     e->measured.paired = costs.paired;
     for (unsigned s = 0; s < SIDE_COUNT; s++) {
@@ -160,6 +155,20 @@ static int explain_pair(struct visits *v, struct store *store, struct error *err
     if (r == 0)
         v->how->found(v->how->found_context, &e);
     explain_done(&e);
+    return r;
+}
+
+int explain_cells_are_emulated(const struct explain_cells *c, bool *ret, struct error *err)
+{
+    CLEANUP(store_closep) struct store *store = NULL;
+    struct cell_pairs pairs = {0};
+    *ret = false;
+    int r = store_open(&store, store_place(c->db), SQL_READ, err);
+    if (r == 0)
+        r = cell_pairs_find(&pairs, store, c->words[SIDE_A], c->words[SIDE_B], c->in, err);
+    if (r == 0)
+        *ret = pairs.d[SIDE_A]->emulated || pairs.d[SIDE_B]->emulated;
+    cell_pairs_done(&pairs);
     return r;
 }
 

@@ -20,6 +20,8 @@ struct explain_cells {
     void *found_context;
 };
 
+/* Whether any of the cells ran in an emulated machine: nothing is run again for those. */
+int explain_cells_are_emulated(const struct explain_cells *c, bool *ret, struct error *err);
 int explain_cells_run(const struct explain_cells *c, struct error *err);
 
 #endif

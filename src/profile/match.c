@@ -75,11 +75,42 @@ static bool put_allocator(const char *name, size_t length, struct strbuf *out)
     return false;
 }
 
+/*
+ * What a kernel calls one function in several places or from version to version: "__pi_memset" and
+ * "__memset" are memset, and since 6.10 allocators that are counted end in "_noprof".
+ */
+static void put_kernel_function(const char *name, size_t length, struct strbuf *out,
+                                bool *ret_is_alias)
+{
+    static const char *const known[] = {"memcpy", "memmove", "memset", "memcmp", "memchr",
+                                        "strlen", "strnlen", "strcmp", "strncmp"};
+    static const char mark[] = "_noprof";
+    const size_t whole = length;
+    if (length > 5 && strncmp(name, "__pi_", 5) == 0) {
+        name += 5;
+        length -= 5;
+    }
+    if (length > 2 && strncmp(name, "__", 2) == 0 &&
+        word_in(name + 2, length - 2, known, ARRAY_COUNT(known))) {
+        name += 2;
+        length -= 2;
+    }
+    if (length > sizeof(mark) - 1 &&
+        strncmp(name + length - (sizeof(mark) - 1), mark, sizeof(mark) - 1) == 0)
+        length -= sizeof(mark) - 1;
+    *ret_is_alias = length != whole;
+    strbuf_append(out, name, length);
+}
+
 void match_name(const char *name, bool is_kernel, struct strbuf *out, bool *ret_is_alias)
 {
     size_t length = name_fold(name, strlen(name));
     *ret_is_alias = false;
-    if (is_kernel || strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0) {
+    if (is_kernel) {
+        put_kernel_function(name, length, out, ret_is_alias);
+        return;
+    }
+    if (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0) {
         strbuf_append(out, name, length);
         return;
     }

@@ -189,7 +189,8 @@ work: operations
 def kernels_are_a_factor():
     need()
     spec((("a", kernel.DEFAULT_PACKAGE), ("b", kernel.find().image)),
-         "rounds: 2\nwarmup: 0\nmonitors: [perf-profile]\nvm: {memory: 256M, rounds_per_boot: 1}")
+         "rounds: 2\nwarmup: 0\nmonitors: [perf-profile]\nprofile: all\n"
+         "vm: {memory: 256M, rounds_per_boot: 1}")
     said = assay("run", "spec.yaml", check=0, timeout=300)
     contains(said.stdout, WORDS)
     contains(said.stderr, "workload (op/s)")
@@ -211,6 +212,11 @@ def kernels_are_a_factor():
     between(row["new"]["median"] / row["base"]["median"], 0.98, 1.02, "ratio")
     between(row["base"]["median"], 3000, 30000, "instructions for each call")
     equal(rows["operations"]["base"]["median"], 2000)
+    why = assay("explain", "kernel=a", "kernel=b", "--json", check=0)
+    contains(why.stderr, "these cells ran in emulated machines")
+    (found,) = json.loads(why.stdout)["diffs"]
+    functions = [row["function"] for row in found["rows"]]
+    equal("do_brk_flags" in functions, True, f"do_brk_flags in {functions[:40]}")
 
 
 @test

@@ -83,12 +83,29 @@ static const struct diff_row *row_of(const struct diff *d, const char *name)
     abort();
 }
 
-static void check_name(const char *linkage_name, const char *expected)
+static void check_name_of(bool is_kernel, const char *linkage_name, const char *expected)
 {
     CLEANUP(strbuf_done) struct strbuf name = {0};
     bool is_alias;
-    match_name(linkage_name, false, &name, &is_alias);
+    match_name(linkage_name, is_kernel, &name, &is_alias);
     CHECK_STR(strbuf_text(&name), expected);
+}
+
+static void check_name(const char *linkage_name, const char *expected)
+{
+    check_name_of(false, linkage_name, expected);
+}
+
+TEST(names_of_a_kernel_are_those_of_another)
+{
+    check_name_of(true, "__pi_memset", "memset");
+    check_name_of(true, "__memset", "memset");
+    check_name_of(true, "memset", "memset");
+    check_name_of(true, "kmem_cache_alloc_noprof", "kmem_cache_alloc");
+    check_name_of(true, "mas_store.isra.0", "mas_store");
+    check_name_of(true, "__kmalloc", "__kmalloc");
+    check_name_of(true, "_noprof", "_noprof");
+    check_name_of(true, "__pi_", "__pi_");
 }
 
 TEST(names_lose_what_compilers_and_libraries_add)
