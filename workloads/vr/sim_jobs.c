@@ -20,7 +20,7 @@ struct worker {
     int fd;
 };
 
-/* An assertion of the core failed: what led there, when somebody kept it. */
+/* An assertion of the core failed, or worse: what led there, when somebody kept it. */
 static void on_abort(int number)
 {
     sim_dump();
@@ -161,13 +161,16 @@ static int save(const struct sim_jobs *jobs, uint64_t build, struct error *err)
     return 0;
 }
 
-/* The process is gone without a word: an assertion.  Once more, with the lines kept. */
-static void aborted(struct sim_jobs *jobs, uint64_t seed)
+/* The process is gone without a word: an assertion or worse.  Once more, with the lines kept. */
+static void aborted(struct sim_jobs *jobs, uint64_t seed, int status)
 {
     struct sim_sum *sum = &jobs->sum;
     sum->failed = true;
     sum->failed_seed = seed;
-    snprintf(sum->reason, sizeof(sum->reason), "aborted: an assertion failed");
+    if (WIFSIGNALED(status) && WTERMSIG(status) != SIGABRT)
+        snprintf(sum->reason, sizeof(sum->reason), "aborted: %s", strsignal(WTERMSIG(status)));
+    else
+        snprintf(sum->reason, sizeof(sum->reason), "aborted: an assertion failed");
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
@@ -176,7 +179,9 @@ static void aborted(struct sim_jobs *jobs, uint64_t seed)
         struct sim_result result;
         one.seed = seed;
         one.keep_lines = true;
-        signal(SIGABRT, on_abort);
+        static const int fatal[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+        for (size_t i = 0; i < ARRAY_COUNT(fatal); i++)
+            signal(fatal[i], on_abort);
         sim_run(&one, &result, &trace);
         _exit(0);
     }
@@ -213,7 +218,7 @@ static int gather(struct sim_jobs *jobs, struct worker *workers, uint64_t build,
                 continue;
             w->pid = 0;
             if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-                aborted(jobs, sum->next);
+                aborted(jobs, sum->next, status);
             break; /* else the time is over */
         }
         add(sum, sum->next, &one);
