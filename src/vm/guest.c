@@ -155,13 +155,18 @@ static void load_modules(void)
         fclose(order);
 }
 
-/* The driver makes the port's device by and by. */
+/*
+ * The driver makes the port's device by and by, with the emulator's help.  Sleeping may take the
+ * machine no time at all outside (-icount), so each attempt also works a little.
+ */
 static int open_port(void)
 {
-    for (int attempt = 0; attempt < 1000; attempt++) {
+    for (int attempt = 0; attempt < 6000; attempt++) {
         int port = open(PORT, O_RDWR | O_CLOEXEC);
         if (port >= 0)
             return port;
+        for (volatile int work = 0; work < 200000; work++)
+            continue;
         nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
     }
     guest_give_up(PORT " (the kernel needs virtio_console, and virtio_mmio or virtio_pci)");

@@ -68,7 +68,8 @@ def the_unit_tests_of_the_store():
 def suite(name):
     address = database(name)
     program = ROOT / "tests/integration" / f"{name}.py"
-    between(passed([sys.executable, program, *SUITES[name]], ASSAY_TEST_PG=address), 1, 1000,
+    between(passed([sys.executable, program, *SUITES[name]], ASSAY_TEST_PG=address,
+                   PYTHONSAFEPATH="1"), 1, 1000,
             "tests that passed")
 
 
