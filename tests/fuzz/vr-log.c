@@ -4,6 +4,7 @@
 #include "store.h"
 
 #include <assert.h>
+#include <string.h>
 
 struct input {
     const uint8_t *data;

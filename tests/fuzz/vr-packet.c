@@ -5,6 +5,7 @@
 #include "packet.h"
 
 #include <assert.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
