@@ -126,7 +126,7 @@ struct bisection_action {
     const struct bisection_step *step; /* that is measured */
 };
 
-/* count is at least 2.  Zeros in the options stand for 0.05, 0.01, 10 and 200. */
+/* count is at least 2.  Zeros in the options stand for 0.05, 0.01, 10 and 1000. */
 void bisection_init(struct bisection *b, size_t count, const struct bisection_options *options);
 void bisection_done(struct bisection *b);
 
