@@ -307,7 +307,7 @@ static void put_rest(struct mail *m)
         product *= s->found[i].change.estimate;
     strbuf_printf(m->out, "\nTogether the %zu changes make %+.1f %%; bad to good, measured: ",
                   s->found_count, 100 * (product - 1));
-    strbuf_put_change(m->out, &s->steps[0].whole, &unit);
+    strbuf_put_change(m->out, &bisection_ends(s)->whole, &unit);
     strbuf_puts(m->out, ".\n");
 }
 

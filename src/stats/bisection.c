@@ -21,6 +21,7 @@ enum {
     CONFIRM_ROUNDS_MAX = 100,
     CONFIRM_TRIES = 3,
     REDO_MAX = 12, /* decisions that are made again, in all */
+    ENDS_REDO_MAX = 3,
 };
 
 /* Half the width that a confirmation's interval is to have, as a share of the change: where that
@@ -28,13 +29,13 @@ enum {
 #define CONFIRM_WIDTH (1.0 / 6)
 #define CONFIRM_WIDTH_MOST (1.0 / 2.6)
 /* The chance that a step on the way is wrong, as a share of the error: these are found out. */
-#define SPLIT_CHANCE 0.2
+#define SPLIT_CHANCE 0.1
 
 struct bisection_frame {
     size_t lo, hi;
-    bool differs;            /* else its ends are alike, or: */
-    bool unsure;             /* the noise hides whether they differ */
-    struct comparison known; /* hi to lo */
+    bool differs;                /* else its ends are alike, or: */
+    bool unsure;                 /* the noise hides whether they differ */
+    struct comparison known;     /* hi to lo */
     struct expectation expected; /* the same from all rounds that tell of it */
     size_t confirm_tries;
     size_t redone; /* how often its split was made again */
@@ -77,6 +78,15 @@ size_t bisection_build_count(const struct bisection *b)
     for (size_t i = 0; i < b->count; i++)
         count += b->states[i] != COMMIT_UNTOUCHED;
     return count;
+}
+
+const struct bisection_step *bisection_ends(const struct bisection *b)
+{
+    const struct bisection_step *ends = NULL;
+    for (size_t i = 0; i < b->step_count; i++)
+        if (b->steps[i].kind == BISECTION_ENDS && b->steps[i].outcome != BISECTION_OPEN)
+            ends = &b->steps[i];
+    return ends;
 }
 
 const char *bisection_outcome_name(enum bisection_outcome outcome)
@@ -298,6 +308,16 @@ void bisection_unusable(struct bisection *b, size_t commit)
             end(b, BISECTION_BAD_END, commit, commit);
 }
 
+/* Good and bad themselves turned out not to differ by what they should: they are compared again, in
+ * fresh rounds and more of them. */
+static void redo_ends(struct bisection *b)
+{
+    size_t first = 4 * bisection_ends(b)->round_count;
+    b->ends_redone++;
+    open_step(b, BISECTION_ENDS, 0, b->count - 1, BISECTION_NONE,
+              smaller(first, b->options.rounds_max), step_chance(b, b->ends_redone));
+}
+
 /* The stretch on top turned out not to differ: leaves it and makes the decision again that led
  * there, or the one before, where that was made again already. */
 static void take_back(struct bisection *b)
@@ -310,6 +330,10 @@ static void take_back(struct bisection *b)
     }
     while (b->frame_count && b->frames[b->frame_count - 1].redone)
         b->frame_count--;
+    if (!b->frame_count && b->ends_redone < ENDS_REDO_MAX) {
+        redo_ends(b);
+        return;
+    }
     if (!b->frame_count || b->redo_count >= REDO_MAX) {
         end(b, BISECTION_CANNOT_TELL, b->frame_count ? top_frame(b)->lo : 0,
             b->frame_count ? top_frame(b)->hi : b->count - 1);
@@ -351,16 +375,14 @@ static void after_split_one(struct bisection *b, const struct bisection_step *st
         return;
     }
     bool left = step->outcome == BISECTION_LEFT, both = step->outcome == BISECTION_BOTH;
-    struct expectation whole =
-        expectation_join(top_frame(b)->expected, expectation_from(&step->whole));
+    struct expectation whole = expectation_join(top_frame(b)->expected, &step->whole);
     if (both) {
         b->more_changes = true;
         left = fabs(comparison_shift(&step->left).estimate) >=
                fabs(comparison_shift(&step->right).estimate);
     }
-    struct bisection_frame *half =
-        left ? push_frame(b, step->lo, step->mid, true, &step->left)
-             : push_frame(b, step->mid, step->hi, true, &step->right);
+    struct bisection_frame *half = left ? push_frame(b, step->lo, step->mid, true, &step->left)
+                                        : push_frame(b, step->mid, step->hi, true, &step->right);
     if (!both)
         expect_half(half, whole);
 }
@@ -404,8 +426,12 @@ static void after_confirm(struct bisection *b, const struct bisection_step *step
     ARRAY_PUSH(b->found, b->found_count, b->found_capacity) =
         (struct bisection_change){step->lo, step->hi, b->step_count - 1, step->whole};
     b->frame_count--;
-    if (!b->options.all)
-        end(b, BISECTION_FOUND, step->lo, step->hi);
+    if (b->options.all)
+        return;
+    struct relative one = comparison_shift(&step->whole);
+    struct relative whole = comparison_shift(&bisection_ends(b)->whole);
+    b->more_changes |= one.low > whole.high || one.high < whole.low;
+    end(b, BISECTION_FOUND, step->lo, step->hi);
 }
 
 static void after_step(struct bisection *b)

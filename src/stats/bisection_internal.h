@@ -30,8 +30,9 @@ struct expectation {
 
 /* What one comparison says of the shift. */
 struct expectation expectation_from(const struct comparison *c);
-/* Two that speak of the same. */
-struct expectation expectation_join(struct expectation a, struct expectation b);
+/* With one more comparison, unless that speaks of something else: a stretch that does not differ
+ * shall not make the search look for smaller and smaller changes. */
+struct expectation expectation_join(struct expectation a, const struct comparison *more);
 
 /* Looks at the step: sets its outcome and comparisons, or the round of the next look.  NULL where
  * nothing is known before. */

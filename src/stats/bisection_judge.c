@@ -79,10 +79,12 @@ struct expectation expectation_from(const struct comparison *c)
     return (struct expectation){r.estimate, half > 0 ? 1 / (half * half) : 0};
 }
 
-struct expectation expectation_join(struct expectation a, struct expectation b)
+struct expectation expectation_join(struct expectation a, const struct comparison *more)
 {
+    struct expectation b = expectation_from(more);
+    struct relative r = comparison_shift(more);
     double weight = a.weight + b.weight;
-    if (!(weight > 0))
+    if (!(weight > 0) || !(r.low <= a.shift && r.high >= a.shift))
         return a;
     return (struct expectation){(a.weight * a.shift + b.weight * b.shift) / weight, weight};
 }
@@ -126,21 +128,19 @@ static enum bisection_outcome judge_ends(const struct look *look, const struct b
 
 /* One change is looked for: is the candidate as lo or as hi? */
 static enum bisection_outcome judge_split_one(struct bisection_step *step, const struct look *look,
-                                              const struct expectation *expected)
+                                              const struct expectation *expected, bool is_last)
 {
     double sign = expected->shift < 0 ? -1 : 1;
     if (is_apart(look->left) && is_apart(look->right) && sign * look->left.estimate > 0 &&
         sign * look->right.estimate > 0)
         return BISECTION_BOTH;
-    struct expectation now = expectation_join(*expected, expectation_from(&step->whole));
-    double shift = sign * now.shift > 0 ? now.shift : expected->shift;
-    struct split_weights weights = bisection_weigh(step, shift);
+    struct split_weights weights = bisection_weigh(step, expected->shift);
     double needed = log((1 - step->chance) / step->chance);
     step->p = 1 / (1 + exp(fabs(weights.is_hi)));
     if (weights.differs < -needed)
         return BISECTION_REFUTED;
     if (fabs(weights.is_hi) < needed)
-        return BISECTION_OPEN;
+        return is_last && weights.differs < 0 ? BISECTION_REFUTED : BISECTION_OPEN;
     return weights.is_hi > 0 ? BISECTION_LEFT : BISECTION_RIGHT;
 }
 
@@ -188,10 +188,9 @@ void bisection_judge(struct bisection_step *step, const struct bisection_options
     else if (o->all)
         step->outcome = judge_split_all(step, &look, o, is_last);
     else
-        step->outcome = judge_split_one(step, &look, expected);
+        step->outcome = judge_split_one(step, &look, expected, is_last);
     if (step->outcome == BISECTION_OPEN && is_last)
         step->outcome = BISECTION_UNDECIDED;
     bool is_glance = step->kind == BISECTION_SPLIT && !o->all;
-    step->wanted =
-        (is_glance ? next_glance : next_look)(step->round_count, o->rounds_max);
+    step->wanted = (is_glance ? next_glance : next_look)(step->round_count, o->rounds_max);
 }

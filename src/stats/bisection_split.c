@@ -83,7 +83,7 @@ static double slope_at(const double *residuals, size_t count, double width, doub
 static double choose_width(const double *residuals, size_t count, double shift, double *scratch,
                            double *ret_slope)
 {
-    static const double shares[] = {0.25, 0.5, 1, 2};
+    static const double shares[] = {1.0 / 16, 1.0 / 8, 1.0 / 4, 1.0 / 2, 1, 2};
     double *sizes = scratch + count, best = -1, best_width = 0;
     for (size_t i = 0; i < count; i++)
         sizes[i] = fabs(residuals[i]);
@@ -117,7 +117,8 @@ struct split_weights bisection_weigh(const struct bisection_step *step, double s
     double mean = fmin(slope * size / 2, MEAN_MOST);
     double side = 0, side_squares = 0, ends = 0, ends_squares = 0;
     for (size_t i = 0; i < n; i++) {
-        double u = score(c.values[0][i] - size / 2, width) + score(c.values[1][i] + size / 2, width);
+        double u =
+            score(c.values[0][i] - size / 2, width) + score(c.values[1][i] + size / 2, width);
         double e = score(c.values[2][i] - size / 2, width);
         side += u;
         side_squares += u * u;
