@@ -10,12 +10,9 @@
 #include "experiment/bisect_internal.h"
 
 #include <errno.h>
-#include <math.h>
 
 enum { PILOT_ROUNDS = 5 };
 
-/* Fork, exec and the end of a process are in wall time and not all in its CPU time. */
-#define WAIT_SHARE_MOST 0.1
 /* Of a run's time: a round in which the host took more than this from a run is made again. */
 #define STEAL_SHARE 0.02
 
@@ -35,21 +32,18 @@ void bisect_add_cpu(struct series_set *set)
     }
 }
 
-/* Of the contestant's runs, the one that was disturbed least: does it wait? */
+/* Whether most of the contestant's runs left the CPU of their own will at their end only. */
 static bool never_waits(const struct rounds *r, size_t contestant)
 {
-    double least = INFINITY;
-    uint64_t switches = UINT64_MAX;
+    size_t straight = 0;
     for (size_t i = 0; i < r->count; i++) {
         const struct run_record *run = &r->items[i].runs[contestant];
         double cpu = (double)(run->user_ns + run->sys_ns), wall = (double)run->wall_ns;
         if (cpu > 1.02 * wall)
-            return false; /* it runs in several threads or processes */
-        least = fmin(least, (wall - cpu) / wall);
-        if (run->voluntary_switches < switches)
-            switches = run->voluntary_switches;
+            return false; /* it runs in several threads */
+        straight += run->voluntary_switches <= 1;
     }
-    return r->count && switches == 0 && least <= WAIT_SHARE_MOST;
+    return 2 * straight > r->count;
 }
 
 int bisect_choose_metric(struct bisect *b, const struct rounds_spec *like, struct error *err)
