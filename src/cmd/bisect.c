@@ -278,9 +278,11 @@ static int search(const struct bisect_options *o, struct bisect *b, struct error
         fputs(strbuf_text(&safe), stderr);
     }
     if (r == -EINTR) {
-        fprintf(stderr,
-                "assay bisect: stopped after %llu runs; assay bisect --continue%s%s goes on\n",
-                (unsigned long long)b->run_count, o->dir ? " --dir " : "", o->dir ? o->dir : "");
+        fprintf(
+            stderr,
+            "assay bisect: stopped after %llu runs; assay bisect --continue%s%s goes on, --abort "
+            "removes its worktrees\n",
+            (unsigned long long)b->run_count, o->dir ? " --dir " : "", o->dir ? o->dir : "");
         return r;
     }
     if (r < 0) {
