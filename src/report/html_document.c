@@ -2,6 +2,7 @@
 /* A JSON document for people: what is single as a list of names and values, what is repeated as a
  * table.  A text that is no JSON object stands as it is, as all do where jansson is missing. */
 #include "base/memory.h"
+#include "config.h"
 #include "report/html.h"
 
 #if HAVE_JANSSON
