@@ -33,6 +33,7 @@ const char *const sim_count_names[SIM_COUNTS] = {"operations",
                                                  "entries_repaired",
                                                  "states_transferred",
                                                  "evictions",
+                                                 "refused",
                                                  "virtual_ms"};
 
 static struct sim *under_way; /* for sim_dump alone */

@@ -50,6 +50,7 @@ enum sim_count {
     SIM_ENTRIES_REPAIRED,
     SIM_STATES_TRANSFERRED,
     SIM_EVICTIONS,
+    SIM_REFUSED, /* requests that no entry can hold */
     SIM_VIRTUAL_MS,
     SIM_COUNTS,
 };

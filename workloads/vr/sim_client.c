@@ -28,11 +28,12 @@ static void send_request(struct sim *s, struct sim_client *c, bool everywhere)
 static void make_request(struct sim_client *c, uint32_t opcode, const void *data, uint32_t size)
 {
     struct vr_request request = {c->id, c->session, c->number, opcode, size};
-    memset(c->request, 0, sizeof(c->request));
+    c->size = (uint32_t)vr_request_bytes(size);
+    memset(c->request + c->size - 8, 0, 8); /* the padding */
     memcpy(c->request, &request, sizeof(request));
     if (size)
         memcpy(c->request + sizeof(request), data, size);
-    c->size = (uint32_t)vr_request_bytes(size);
+    c->oversized = false;
 }
 
 static void begin_session(struct sim *s, struct sim_client *c)
@@ -48,6 +49,16 @@ static void begin_session(struct sim *s, struct sim_client *c)
     make_request(c, VR_OP_REGISTER, NULL, 0);
 }
 
+/* No entry can hold it: everybody must say so, and nobody may execute it. */
+static void make_oversized(struct sim *s, struct sim_client *c)
+{
+    static const unsigned char data[sizeof(c->request)];
+    uint32_t size = s->config.batch_bytes - (uint32_t)sizeof(struct vr_request) + 1;
+    c->number++;
+    make_request(c, VR_OP_NULL, data, size + (uint32_t)sim_below(s, 128));
+    c->oversized = true;
+}
+
 static void next_operation(struct sim *s, struct sim_client *c)
 {
     static const uint32_t opcodes[] = {VR_OP_GET, VR_OP_GET, VR_OP_PUT,    VR_OP_PUT,
@@ -58,6 +69,10 @@ static void next_operation(struct sim *s, struct sim_client *c)
         c->number++;
         make_request(c, VR_OP_RECONFIGURE, &wish, sizeof(wish));
         sim_trace(s, "client %lu: wants group %x in epoch %u", c->id, wish.members, wish.epoch + 1);
+        return;
+    }
+    if (sim_chance(s, 3)) {
+        make_oversized(s, c);
         return;
     }
     unsigned char key = (unsigned char)('a' + sim_below(s, SIM_KEYS));

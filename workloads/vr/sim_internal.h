@@ -82,7 +82,8 @@ struct sim_client {
     uint64_t invoked_place; /* how much of the history had been answered when this began */
     uint64_t sent_ns, due_ns;
     uint32_t size;
-    unsigned char request[256];
+    bool oversized; /* to be refused */
+    unsigned char request[1280];
 };
 
 struct sim_answer { /* what the model says of one request */

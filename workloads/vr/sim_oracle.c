@@ -196,6 +196,13 @@ void sim_oracle_answered(struct sim *s, const struct sim_client *c, const struct
     memcpy(&reply, body, sizeof(reply));
     const char *result = (const char *)body + sizeof(reply);
     uint64_t number = c->number;
+    if (c->oversized && c->registered) {
+        s->result->count[SIM_REFUSED]++;
+        if (reply.status != VR_TOO_LARGE)
+            sim_fail(s, "client %lu: request %lu is too large, and got status %u", c->id, number,
+                     reply.status);
+        return;
+    }
     if (!c->registered && reply.size == sizeof(number))
         memcpy(&number, result, sizeof(number));
     struct sim_answer *a = answer_of(&s->model, c->id, c->session, number);
