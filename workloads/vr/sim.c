@@ -173,6 +173,9 @@ static void dispatch(struct sim *s, struct sim_event *e)
     case SIM_FAULT:
         sim_fault(s);
         break;
+    case SIM_MEND:
+        sim_mend(s, e->life);
+        break;
     case SIM_CRASH:
         if (r->life == e->life)
             sim_crash_planned(s, e->to);
@@ -194,7 +197,8 @@ static void setup(struct sim *s)
         s->random[i] = x ^ x >> 31;
     }
     static const uint8_t sizes[] = {3, 3, 3, 5, 3, 5, 7, 3};
-    s->client_count = 4 + (uint32_t)sim_below(s, SIM_CLIENTS_MAX - 4);
+    s->client_count = 4 + (uint32_t)sim_below(s, sim_chance(s, 300) ? 8 : SIM_CLIENTS_MAX - 3);
+    s->turn = 300 + (unsigned)sim_below(s, 600);
     s->config = (struct vr_config){.cluster = 77,
                                    .replica_count = sizes[sim_below(s, 8)],
                                    .in_memory = sim_chance(s, 250),
@@ -206,11 +210,14 @@ static void setup(struct sim *s)
                                    .chunk_bytes = 512,
                                    .heartbeat_ns = 10 * NS_PER_MS,
                                    .timeout_ns = 60 * NS_PER_MS};
-    s->config.sessions = sim_chance(s, 600) ? 32 : s->client_count - (uint32_t)sim_below(s, 2);
+    s->config.sessions = sim_chance(s, 600) ? 40 : s->client_count - (uint32_t)sim_below(s, 2);
     s->reconfigures = sim_chance(s, 500);
     s->node_count =
         (uint8_t)(s->config.replica_count + (s->reconfigures ? 1 + sim_below(s, 3) : 0));
     sim_oracle_init(s);
+    /* A packet that nobody touched passes its checks: most seeds save the time of them. */
+    s->corrupt = sim_chance(s, 250) ? 1 + (unsigned)sim_below(s, 80) : 0;
+    s->key = s->corrupt ? vr_key_public(s->config.cluster) : (struct vr_key){0};
     for (uint8_t i = 0; i < s->node_count; i++) {
         s->replicas[i].clock_offset_ns = sim_below(s, NS_PER_S);
         s->replicas[i].clock_rate = 0.9 + (double)sim_below(s, 200) / 1000;

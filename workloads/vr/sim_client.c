@@ -6,7 +6,6 @@
 
 static void send_request(struct sim *s, struct sim_client *c, bool everywhere)
 {
-    struct vr_key key = vr_key_public(s->config.cluster);
     struct vr_request request;
     memcpy(&request, c->request, sizeof(request));
     struct vr_header h = {.type = VR_REQUEST,
@@ -16,11 +15,11 @@ static void send_request(struct sim *s, struct sim_client *c, bool everywhere)
                           .number = request.number,
                           .client = c->id};
     unsigned char packet[sizeof(h) + sizeof(c->request)];
-    vr_seal(&h, &key, c->request, c->size, NULL, 0);
+    vr_seal(&h, &s->key, c->request, c->size, NULL, 0);
     memcpy(packet, &h, sizeof(h));
     memcpy(packet + sizeof(h), c->request, c->size);
     for (uint8_t to = 0; to < s->node_count; to++)
-        if (everywhere || to == c->primary)
+        if (to == c->primary || (everywhere && sim_chance(s, 500)))
             sim_send(s, VR_TO_CLIENT, to, packet, sizeof(h) + c->size);
     c->sent_ns = s->now_ns;
 }
@@ -146,9 +145,8 @@ static void answered(struct sim *s, uint8_t index, const struct vr_header *h, co
 void sim_client_packet(struct sim *s, const void *bytes, size_t size)
 {
     struct vr_header h;
-    struct vr_key key = vr_key_public(s->config.cluster);
     const char *body = (const char *)bytes + sizeof(h);
-    if (vr_open_packet(bytes, size, &key, s->config.cluster, &h) != VR_DROP_NONE ||
+    if (vr_open_packet(bytes, size, &s->key, s->config.cluster, &h) != VR_DROP_NONE ||
         !vr_body_valid(&h, body))
         return;
     for (uint8_t i = 0; i < s->client_count; i++) {

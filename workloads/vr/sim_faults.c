@@ -12,12 +12,13 @@ void sim_faults_begin(struct sim *s)
     unsigned nature = (unsigned)sim_below(s, 4);
     s->loss = nature == 0 ? 0 : (unsigned)sim_below(s, nature == 3 ? 300 : 80);
     s->duplicate = (unsigned)sim_below(s, 200);
-    s->corrupt = (unsigned)sim_below(s, 20);
     s->late = (unsigned)sim_below(s, 30);
     s->delay_ns = 100 * NS_PER_US + sim_below(s, 2 * NS_PER_MS);
     s->danger = sim_chance(s, 700) ? (unsigned)sim_below(s, 200) : 0;
     s->crash_in_write = sim_chance(s, 300) ? (unsigned)sim_below(s, 6) : 0;
     s->replay = (unsigned)sim_below(s, 700);
+    static const uint64_t calm[] = {1, 2, 4, 6};
+    s->calm = calm[sim_below(s, 4)];
     bool slow = sim_chance(s, 250);
     for (uint8_t i = 0; i < s->node_count; i++)
         s->replicas[i].disk_slow_ns = slow ? sim_below(s, 8 * NS_PER_MS) : 0;
@@ -33,6 +34,26 @@ void sim_faults_begin(struct sim *s)
 static void heal_links(struct sim *s)
 {
     memset(s->cut, 0, sizeof(s->cut));
+    s->cut_count++;
+}
+
+void sim_mend(struct sim *s, uint32_t cut)
+{
+    if (s->healing || s->cut_count != cut)
+        return;
+    sim_trace(s, "network: all links are whole");
+    heal_links(s);
+}
+
+/* Mostly just long enough for the others to go on without who is cut off: a longer time without
+ * service shows nothing new. */
+static void mend_later(struct sim *s)
+{
+    static const uint64_t longest_ns[] = {60 * NS_PER_MS, 250 * NS_PER_MS, 250 * NS_PER_MS,
+                                          500 * NS_PER_MS, 2 * NS_PER_S};
+    uint64_t wait_ns = sim_below(s, longest_ns[sim_below(s, 5)]);
+    sim_push(s, (struct sim_event){
+                    .at_ns = s->now_ns + wait_ns, .kind = SIM_MEND, .life = ++s->cut_count});
 }
 
 static void cut_links(struct sim *s)
@@ -49,6 +70,7 @@ static void cut_links(struct sim *s)
             }
     if (sim_chance(s, 200))
         s->cut[VR_NODES_MAX][sim_below(s, count)] = true;
+    mend_later(s);
     s->result->count[both ? SIM_PARTITIONS : SIM_PARTITIONS_ONE_WAY]++;
     sim_trace(s, "network: side %lx is cut off%s", side, both ? "" : " in one direction");
 }
@@ -113,6 +135,7 @@ static void isolate(struct sim *s, uint8_t index)
         s->cut[i][index] = to && (side >> i & 1);
         s->cut[index][i] = from && (side >> i & 1);
     }
+    mend_later(s);
     s->result->count[to && from ? SIM_PARTITIONS : SIM_PARTITIONS_ONE_WAY]++;
     sim_trace(s, "network: %u is cut off%s", index, to && from ? "" : " in one direction");
 }
@@ -141,6 +164,7 @@ static void test_promise(struct sim *s, uint8_t index)
     s->cut[index][next] = s->cut[index][old] = s->cut[old][index] = false;
     s->replicas[old].paused_until_ns = 0;
     r->back_at_once = true;
+    mend_later(s);
     s->result->count[SIM_PROMISES_TESTED]++;
     sim_lose(s, VR_TO_CLIENT, old);
     sim_trace(s, "network: %u hears only %u, and crashes", index, old);
@@ -246,6 +270,7 @@ static bool test_memory(struct sim *s)
     s->replicas[behind].paused_until_ns = 0;
     s->replicas[ahead].back_at_once = true;
     sim_lose(s, VR_TO_CLIENT, behind);
+    mend_later(s);
     s->result->count[SIM_MEMORIES_TESTED]++;
     sim_trace(s, "network: %u is cut off, %u is behind, and %u crashes", primary, behind, ahead);
     crash_one(s, ahead);
@@ -299,7 +324,7 @@ void sim_fault(struct sim *s)
         renew_one(s);
     if (!sim_chance(s, 400))
         misfortune(s);
-    uint64_t wait_ns = sim_chance(s, 150) ? 800 * NS_PER_MS : 60 * NS_PER_MS;
+    uint64_t wait_ns = sim_chance(s, 150) ? 800 * NS_PER_MS : s->calm * 60 * NS_PER_MS;
     sim_push(s, (struct sim_event){.at_ns = s->now_ns + 2 * NS_PER_MS + sim_below(s, wait_ns),
                                    .kind = SIM_FAULT});
 }

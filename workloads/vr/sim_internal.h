@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "sim.h"
 
-#define SIM_CLIENTS_MAX 12
+#define SIM_CLIENTS_MAX 32
 #define SIM_KEYS 12
 #define SIM_SECTOR 256
 #define SIM_TRACE_LINES 400
@@ -21,6 +21,7 @@ enum sim_kind {
     SIM_DISK,
     SIM_CLIENT,
     SIM_FAULT,
+    SIM_MEND, /* life: which cut it was */
     SIM_CRASH,
     SIM_RESTART,
 };
@@ -119,6 +120,7 @@ struct sim {
     struct sim_event *heap;
     size_t heap_count, heap_capacity;
     struct vr_config config;
+    struct vr_key key;  /* of packets: without rounds in a run that corrupts none */
     uint8_t node_count; /* replicas at the beginning, and spare ones */
     struct sim_replica replicas[VR_NODES_MAX];
     struct sim_client clients[SIM_CLIENTS_MAX];
@@ -130,8 +132,10 @@ struct sim {
     bool reconfigures;                       /* this seed changes its group */
     /* Chances in thousandths. */
     unsigned loss, duplicate, corrupt, late;
-    uint64_t delay_ns;
+    unsigned turn; /* that nothing more waits for a replica which has got something */
+    uint64_t delay_ns, calm; /* how much longer than in a storm it takes to the next fault */
     bool cut[VR_NODES_MAX + 1][VR_NODES_MAX + 1]; /* from, to; the last is all clients */
+    uint32_t cut_count;
     struct vr_update update;
     char (*lines)[SIM_TRACE_WIDTH];
     uint64_t line_count;
@@ -192,6 +196,7 @@ bool sim_oracle_converged(struct sim *s);
 void sim_faults_begin(struct sim *s);
 void sim_fault(struct sim *s);
 void sim_heal(struct sim *s);
+void sim_mend(struct sim *s, uint32_t cut);
 void sim_crash_planned(struct sim *s, uint8_t index);
 void sim_restart_planned(struct sim *s, uint8_t index);
 /* Something happens just when a replica changes its state. */
