@@ -135,6 +135,7 @@ static void answered(struct sim *s, uint8_t index, const struct vr_header *h, co
         c->registered = true;
     } else {
         s->result->count[SIM_OPERATIONS]++;
+        sim_press(s);
     }
     c->primary = h->replica;
     c->waiting = false;

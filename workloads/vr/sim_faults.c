@@ -127,6 +127,13 @@ void sim_restart_planned(struct sim *s, uint8_t index)
         sim_replica_start(s, index);
 }
 
+static void pause_one(struct sim *s, uint8_t index, uint64_t longest_ns)
+{
+    s->replicas[index].paused_until_ns = s->now_ns + sim_below(s, longest_ns);
+    s->result->count[SIM_PAUSES]++;
+    sim_trace(s, "%u: pauses", index);
+}
+
 static void isolate(struct sim *s, uint8_t index)
 {
     uint64_t side = sim_chance(s, 500) ? UINT64_MAX : sim_random(s);
@@ -201,9 +208,7 @@ void sim_danger(struct sim *s, uint8_t index)
     } else if (what < 7) {
         isolate(s, sim_chance(s, 500) ? primary : (uint8_t)sim_below(s, s->node_count));
     } else if (what < 9) {
-        s->replicas[primary].paused_until_ns = s->now_ns + sim_below(s, 300 * NS_PER_MS);
-        s->result->count[SIM_PAUSES]++;
-        sim_trace(s, "%u: pauses", primary);
+        pause_one(s, primary, 300 * NS_PER_MS);
     } else {
         sim_lose(s, index, VR_TO_CLIENT);
     }
@@ -295,15 +300,34 @@ static void misfortune(struct sim *s)
     } else if (what < 74) {
         heal_links(s);
     } else if (what < 88) {
-        r->paused_until_ns = s->now_ns + sim_below(s, 500 * NS_PER_MS);
-        s->result->count[SIM_PAUSES]++;
-        sim_trace(s, "%u: pauses", index);
+        pause_one(s, index, 500 * NS_PER_MS);
     } else if (what < 94) {
         r->disk_fails_until_ns = s->now_ns + sim_below(s, 300 * NS_PER_MS);
         s->result->count[SIM_FULL_DISKS]++;
         sim_trace(s, "%u: the disk is full", index);
     } else if (r->bad_disk) {
         sim_disk_rot(s, index);
+    }
+}
+
+void sim_press(struct sim *s)
+{
+    uint64_t done = s->result->count[SIM_OPERATIONS] * (s->options.view_changes + 1);
+    if (s->healing || s->now_ns < s->press_ns ||
+        done <= (s->result->count[SIM_VIEWS] + 1) * s->options.operations)
+        return;
+    s->press_ns = s->now_ns + 200 * NS_PER_MS;
+    for (uint8_t i = 0; i < s->node_count; i++) {
+        struct sim_replica *r = &s->replicas[i];
+        if (!r->up || !vr_is_primary(r->core))
+            continue;
+        uint64_t what = sim_below(s, 3);
+        if (what == 0)
+            crash_one(s, i);
+        else if (what == 1)
+            isolate(s, i);
+        else
+            pause_one(s, i, 400 * NS_PER_MS);
     }
 }
 

@@ -132,10 +132,11 @@ struct sim {
     bool reconfigures;                       /* this seed changes its group */
     /* Chances in thousandths. */
     unsigned loss, duplicate, corrupt, late;
-    unsigned turn; /* that nothing more waits for a replica which has got something */
+    unsigned turn;           /* that nothing more waits for a replica which has got something */
     uint64_t delay_ns, calm; /* how much longer than in a storm it takes to the next fault */
     bool cut[VR_NODES_MAX + 1][VR_NODES_MAX + 1]; /* from, to; the last is all clients */
     uint32_t cut_count;
+    uint64_t press_ns; /* not before */
     struct vr_update update;
     char (*lines)[SIM_TRACE_WIDTH];
     uint64_t line_count;
@@ -197,6 +198,8 @@ void sim_faults_begin(struct sim *s);
 void sim_fault(struct sim *s);
 void sim_heal(struct sim *s);
 void sim_mend(struct sim *s, uint32_t cut);
+/* Sees to it that views change while operations go on, where fate is too kind. */
+void sim_press(struct sim *s);
 void sim_crash_planned(struct sim *s, uint8_t index);
 void sim_restart_planned(struct sim *s, uint8_t index);
 /* Something happens just when a replica changes its state. */
