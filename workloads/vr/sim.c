@@ -21,6 +21,7 @@ const char *const sim_count_names[SIM_COUNTS] = {"operations",
                                                  "partitions_one_way",
                                                  "promises_tested",
                                                  "memories_tested",
+                                                 "plots",
                                                  "pauses",
                                                  "crashes",
                                                  "crashes_of_all",
@@ -28,6 +29,8 @@ const char *const sim_count_names[SIM_COUNTS] = {"operations",
                                                  "lost_writes",
                                                  "misdirected_writes",
                                                  "rotten_sectors",
+                                                 "lost_tails",
+                                                 "late_checkpoints",
                                                  "full_disks",
                                                  "uncertain_starts",
                                                  "entries_repaired",
@@ -165,13 +168,16 @@ static void dispatch(struct sim *s, struct sim_event *e)
         break;
     case SIM_DISK:
         if (r->up && r->life == e->life)
-            sim_disk_done(s, e->to);
+            (e->from ? sim_disk_checkpoint_done : sim_disk_done)(s, e->to);
         break;
     case SIM_CLIENT:
         sim_client_timer(s, e->to);
         break;
     case SIM_FAULT:
         sim_fault(s);
+        break;
+    case SIM_PLOT:
+        sim_plot(s);
         break;
     case SIM_MEND:
         sim_mend(s, e->life);
@@ -227,6 +233,7 @@ static void setup(struct sim *s)
     }
     sim_clients_start(s);
     sim_faults_begin(s);
+    sim_plot_begin(s);
 }
 
 static bool clients_idle(const struct sim *s)
@@ -253,7 +260,7 @@ static void run(struct sim *s)
     uint64_t storm_end_ns = 120 * NS_PER_S;
     while (!s->result->failed && s->now_ns < storm_end_ns &&
            (s->result->count[SIM_OPERATIONS] < o->operations ||
-            s->result->count[SIM_VIEWS] < o->view_changes) &&
+            s->result->count[SIM_VIEWS] < o->view_changes || s->plot.step) &&
            s->model.entry_count < SIM_OPS_MAX - 1000 &&
            s->model.place < s->model.answer_mask / 2 - 1000)
         step(s);

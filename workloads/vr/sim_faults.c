@@ -117,7 +117,7 @@ static void crash_one(struct sim *s, uint8_t index)
 
 void sim_crash_planned(struct sim *s, uint8_t index)
 {
-    if (!s->healing)
+    if (!s->healing && !s->plot.step)
         crash_one(s, index);
 }
 
@@ -183,7 +183,7 @@ static void test_promise(struct sim *s, uint8_t index)
 
 void sim_source_lost(struct sim *s, uint8_t index)
 {
-    if (s->healing)
+    if (s->healing || s->plot.step)
         return;
     sim_lose(s, index, VR_TO_CLIENT);
     if (sim_chance(s, 500))
@@ -235,6 +235,11 @@ static uint32_t unsafe(const struct sim *s, uint32_t members)
 bool sim_next_group(struct sim *s, struct vr_reconfiguration *ret_wish)
 {
     uint32_t members = s->model.group.members;
+    if (s->plot.step) {
+        *ret_wish = (struct vr_reconfiguration){s->plot.wish,
+                                                (uint32_t)vr_epoch_of(s->model.group.first_view)};
+        return s->plot.wish != 0;
+    }
     uint64_t changes = sim_chance(s, 200) ? 1 + sim_below(s, s->node_count) : 1 + sim_below(s, 2);
     for (uint64_t i = 0; i < changes; i++)
         members ^= 1u << sim_below(s, s->node_count);
@@ -313,7 +318,7 @@ static void misfortune(struct sim *s)
 void sim_press(struct sim *s)
 {
     uint64_t done = s->result->count[SIM_OPERATIONS] * (s->options.view_changes + 1);
-    if (s->healing || s->now_ns < s->press_ns ||
+    if (s->healing || s->plot.step || s->now_ns < s->press_ns ||
         done <= (s->result->count[SIM_VIEWS] + 1) * s->options.operations)
         return;
     s->press_ns = s->now_ns + 200 * NS_PER_MS;
@@ -344,9 +349,9 @@ void sim_fault(struct sim *s)
 {
     if (s->healing)
         return;
-    if (s->reconfigures)
+    if (s->reconfigures && !s->plot.step)
         renew_one(s);
-    if (!sim_chance(s, 400))
+    if (!s->plot.step && !sim_chance(s, 400))
         misfortune(s);
     uint64_t wait_ns = sim_chance(s, 150) ? 800 * NS_PER_MS : s->calm * 60 * NS_PER_MS;
     sim_push(s, (struct sim_event){.at_ns = s->now_ns + 2 * NS_PER_MS + sim_below(s, wait_ns),
@@ -358,6 +363,8 @@ void sim_heal(struct sim *s)
     sim_trace(s, "all faults end");
     s->healing = true;
     s->loss = s->duplicate = s->corrupt = s->late = 0;
+    s->plot.step = 0;
+    s->slow_checkpoints_ns = 0;
     heal_links(s);
     for (uint8_t i = 0; i < s->node_count; i++) {
         s->replicas[i].paused_until_ns = 0;

@@ -21,6 +21,7 @@ enum sim_kind {
     SIM_DISK,
     SIM_CLIENT,
     SIM_FAULT,
+    SIM_PLOT,
     SIM_MEND, /* life: which cut it was */
     SIM_CRASH,
     SIM_RESTART,
@@ -69,6 +70,8 @@ struct sim_replica {
     /* Group commit: writes of one group go through their phases together. */
     struct sim_write group[SIM_WRITES_MAX], waiting[SIM_WRITES_MAX];
     uint32_t group_count, waiting_count;
+    struct sim_write checkpoint; /* goes beside the groups, and may take longer than many of them */
+    bool checkpoint_writing, checkpoint_failed;
     unsigned phase;
     bool group_failed;
     /* Which copies in each slot are damaged: never both. */
@@ -112,6 +115,24 @@ struct sim_model {
     uint32_t answer_mask;
 };
 
+enum sim_plot_kind {
+    SIM_PLOT_NONE,
+    SIM_PLOT_ACKS,
+    SIM_PLOT_DOUBT,
+    SIM_PLOT_REJOIN,
+    SIM_PLOT_REUSE,
+    SIM_PLOT_KINDS,
+};
+
+struct sim_plot {
+    enum sim_plot_kind kind;
+    unsigned step, runs; /* step 0: waits until since_ns, and for its moment */
+    uint64_t since_ns, limit_ns;
+    uint8_t primary, second, third;
+    uint64_t view, op;
+    uint32_t wish; /* the group that clients are to ask for */
+};
+
 struct sim {
     struct sim_options options;
     struct sim_result *result;
@@ -137,6 +158,8 @@ struct sim {
     bool cut[VR_NODES_MAX + 1][VR_NODES_MAX + 1]; /* from, to; the last is all clients */
     uint32_t cut_count;
     uint64_t press_ns; /* not before */
+    uint64_t slow_checkpoints_ns;
+    struct sim_plot plot;
     struct vr_update update;
     char (*lines)[SIM_TRACE_WIDTH];
     uint64_t line_count;
@@ -164,7 +187,10 @@ void sim_disk_format(struct sim *s, uint8_t index);
 void sim_disk_submit(struct sim *s, uint8_t index, const struct vr_write *write);
 void sim_disk_done(struct sim *s, uint8_t index);
 void sim_disk_crash(struct sim *s, uint8_t index);
+void sim_disk_checkpoint_done(struct sim *s, uint8_t index);
 void sim_disk_rot(struct sim *s, uint8_t index);
+/* From first to last: the first cannot be read, the others are as if never written. */
+void sim_disk_lose_tail(struct sim *s, uint8_t index, uint64_t first, uint64_t last);
 void sim_disk_free(struct sim *s, uint8_t index);
 void sim_disk_done_with(struct sim *s, uint8_t index);
 
@@ -192,6 +218,10 @@ void sim_oracle_answered(struct sim *s, const struct sim_client *c, const struct
 void sim_oracle_checkpoint(struct sim *s, uint8_t index);
 /* Whether every replica has the model's state. */
 bool sim_oracle_converged(struct sim *s);
+
+/* sim_plots.c */
+void sim_plot_begin(struct sim *s);
+void sim_plot(struct sim *s);
 
 /* sim_faults.c */
 void sim_faults_begin(struct sim *s);

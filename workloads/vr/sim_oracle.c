@@ -13,7 +13,7 @@ void sim_oracle_init(struct sim *s)
     m->entry_checksums = memory_zalloc(SIM_OPS_MAX, sizeof(uint64_t));
     m->checkpoints = memory_zalloc(SIM_OPS_MAX, sizeof(uint64_t));
     uint32_t places = 1u << 14;
-    while (places < 16 * s->options.operations)
+    while (places < 32 * s->options.operations)
         places *= 2;
     m->answers = memory_zalloc(places, sizeof(*m->answers));
     m->answer_mask = places - 1;

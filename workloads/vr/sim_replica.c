@@ -78,7 +78,7 @@ static void changed(struct sim *s, uint8_t index)
         s->newest_view = core->view;
         s->result->count[SIM_VIEWS]++;
     }
-    if (!s->healing && sim_chance(s, s->danger))
+    if (!s->healing && !s->plot.step && sim_chance(s, s->danger))
         sim_danger(s, index);
 }
 
