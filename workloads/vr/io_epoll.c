@@ -27,6 +27,7 @@
 #define READY_MAX 128
 #define DONE_MAX 512
 #define DISK_READY UINT32_MAX
+#define LOOK_EVERY 8
 #define LULL_NS NS_PER_MS /* so long nothing comes: the socket is quiet */
 
 struct loop {
@@ -45,7 +46,8 @@ struct loop {
     uint32_t again; /* spin: which socket is next */
     /* The last wait: when it began, and whether something came. */
     uint64_t waited_ns;
-    bool came;
+    unsigned came;
+    unsigned singles; /* turns in a row that brought one packet */
 };
 
 int vr_io_write_now(int fd, const void *bytes, size_t size, uint64_t offset, bool dsync)
@@ -117,6 +119,18 @@ static int open_loop(struct vr_io *io, struct error *err)
     return result;
 }
 
+/* One datagram by the call that has the least around it. */
+static void send_one(struct vr_io *io, const struct vr_io_out *o)
+{
+    bool named = o->to.sin_family != 0;
+    ssize_t sent;
+    do
+        sent = sendto(io->sockets[o->socket], o->bytes, o->size, MSG_DONTWAIT,
+                      named ? (const struct sockaddr *)&o->to : NULL, named ? sizeof(o->to) : 0);
+    while (sent < 0 && errno == EINTR);
+    io->counters.send_failures += sent < 0;
+}
+
 /* Sends outs[first..first + count), all of one socket. */
 static void send_run(struct vr_io *io, struct loop *l, uint32_t first, uint32_t count)
 {
@@ -152,7 +166,10 @@ static void flush_loop(struct vr_io *io)
         while (first + count < io->out_count && count < VR_IO_RECEIVE_MAX &&
                io->outs[first + count].socket == io->outs[first].socket)
             count++;
-        send_run(io, l, first, count);
+        if (count == 1)
+            send_one(io, &io->outs[first]);
+        else
+            send_run(io, l, first, count);
         first += count;
     }
     io->out_count = 0;
@@ -187,6 +204,26 @@ static unsigned tell_done(struct vr_io *io, struct loop *l)
     return count;
 }
 
+/* The same for one datagram. */
+static unsigned receive_one(struct vr_io *io, struct loop *l)
+{
+    socklen_t size = sizeof(l->from[0]);
+    ssize_t got = recvfrom(io->sockets[0], l->buffers, io->datagram_bytes, MSG_TRUNC,
+                           (struct sockaddr *)&l->from[0], &size);
+    if (got >= 0 && (size_t)got <= io->datagram_bytes)
+        vr_io_deliver(io, 0, &l->from[0], l->buffers, (size_t)got);
+    return got >= 0;
+}
+
+/* Waits in the receive itself.  Where packets have come one by one, one is taken; now and then it
+ * is looked whether there are more by now. */
+static void wait_in_receive(struct vr_io *io, struct loop *l)
+{
+    l->singles = l->came == 1 ? l->singles + 1 : 0;
+    l->came = l->singles % LOOK_EVERY == 0 ? receive(io, l, 0, MSG_WAITFORONE) : receive_one(io, l);
+    io->counters.waits_empty += l->came == 0;
+}
+
 /* A wait of a few ticks more than LULL_NS must do no harm. */
 static bool packets_flow(const struct vr_io *io, struct loop *l, uint64_t now_ns,
                          uint64_t deadline_ns)
@@ -205,8 +242,7 @@ static int wait_epoll(struct vr_io *io, uint64_t deadline_ns, struct error *err)
     flush_loop(io);
     uint64_t now_ns = clock_now_ns();
     if (packets_flow(io, l, now_ns, deadline_ns)) {
-        l->came = receive(io, l, 0, MSG_WAITFORONE) > 0;
-        io->counters.waits_empty += !l->came;
+        wait_in_receive(io, l);
         return 0;
     }
     struct timespec wait = timespec_from_ns(deadline_ns > now_ns ? deadline_ns - now_ns : 0);
@@ -222,7 +258,7 @@ static int wait_epoll(struct vr_io *io, uint64_t deadline_ns, struct error *err)
     for (int i = 0; i < count; i++)
         if (ready[i].data.u32 != DISK_READY)
             got += receive(io, l, ready[i].data.u32, MSG_DONTWAIT);
-    l->came = got > 0;
+    l->came = got;
     io->counters.waits_empty += got == 0;
     return 0;
 }

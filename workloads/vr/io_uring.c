@@ -78,11 +78,11 @@ static struct io_uring_sqe *entry(struct loop *l)
     return e;
 }
 
-static void arm_receive(struct vr_io *io, struct loop *l, uint32_t socket)
+static void arm_receive(struct loop *l, uint32_t socket)
 {
     struct io_uring_sqe *e = entry(l);
-    io_uring_prep_recvmsg_multishot(e, io->sockets[socket], &l->receive_shape, 0);
-    e->flags |= IOSQE_BUFFER_SELECT;
+    io_uring_prep_recvmsg_multishot(e, (int)socket, &l->receive_shape, 0);
+    e->flags |= IOSQE_BUFFER_SELECT | IOSQE_FIXED_FILE;
     e->buf_group = GROUP;
     e->user_data = (uint64_t)KIND_RECEIVE << 32 | socket;
 }
@@ -105,6 +105,8 @@ static int open_ring(struct loop *l, bool deferred, struct error *err)
     if (r < 0)
         return error_errno(err, r, "io_uring");
     l->ring_open = true;
+    io_uring_register_ring_fd(
+        &l->ring); /* looked up once; where there is no such thing, each time */
     return 0;
 }
 
@@ -144,8 +146,13 @@ static int open_common(struct vr_io *io, bool deferred, struct error *err)
     int result = open_ring(l, deferred, err);
     if (!result)
         result = open_buffers(io, l, err);
+    if (!result && io->socket_count) {
+        result = io_uring_register_files(&l->ring, io->sockets, io->socket_count);
+        if (result)
+            error_errno(err, result, "sockets in a ring");
+    }
     for (uint32_t i = 0; i < io->socket_count && !result; i++)
-        arm_receive(io, l, i);
+        arm_receive(l, i);
     return result;
 }
 
@@ -193,8 +200,8 @@ static void flush_loop(struct vr_io *io)
                                     .msg_iov = &l->out_pieces[i],
                                     .msg_iovlen = 1};
         struct io_uring_sqe *e = entry(l);
-        io_uring_prep_sendmsg(e, io->sockets[o->socket], &l->out[i], MSG_DONTWAIT);
-        e->flags |= IOSQE_CQE_SKIP_SUCCESS;
+        io_uring_prep_sendmsg(e, (int)o->socket, &l->out[i], MSG_DONTWAIT);
+        e->flags |= IOSQE_CQE_SKIP_SUCCESS | IOSQE_FIXED_FILE;
         e->user_data = (uint64_t)KIND_SEND << 32;
     }
 }
@@ -234,7 +241,7 @@ static void received(struct vr_io *io, struct loop *l, const struct io_uring_cqe
         io_uring_buf_ring_advance(l->buffer_ring, 1);
     }
     if (!(done->flags & IORING_CQE_F_MORE))
-        arm_receive(io, l, socket);
+        arm_receive(l, socket);
 }
 
 static unsigned reap(struct vr_io *io, struct loop *l)
