@@ -165,9 +165,8 @@ QUEUE_INLINE size_t mpmc_ready(struct mpmc *q, uint64_t index, unsigned full, si
         const uint8_t *states = (const uint8_t *)mpmc_cell(q, index, bytes);
         uint8_t state = mpmc_state(q, index, full);
         uint64_t slot = index % 8, end = mpmc_slot_end(slot, wanted - count, bytes);
-#if MPMC_WHOLE
         uint64_t items = mpmc_cell_items(bytes);
-        if (wanted > 1 && end - slot == items) {
+        if (MPMC_WHOLE && wanted > 1 && end - slot == items) {
             /* Partner: the stores of states in mpmc_publish. */
             uint64_t word = Q_LOAD((const uint64_t *)states, acquire);
             if (Q_LIKELY(((word ^ mpmc_states(state, bytes)) & mpmc_states(0xff, bytes)) == 0)) {
@@ -176,7 +175,6 @@ QUEUE_INLINE size_t mpmc_ready(struct mpmc *q, uint64_t index, unsigned full, si
                 continue;
             }
         }
-#endif
         for (; slot < end; slot++, count++)
             /* Partner: the stores of states in mpmc_publish. */
             if (Q_LOAD(&states[slot], acquire) != state)
@@ -212,12 +210,11 @@ QUEUE_INLINE bool mpmc_again(uint64_t *mine, uint64_t *index, const uint64_t *ot
 QUEUE_INLINE void mpmc_publish(uint64_t *cell, uint64_t first, uint64_t end, uint8_t state,
                                size_t bytes)
 {
-#if MPMC_WHOLE
-    if (end - first > 1 && end - first == mpmc_cell_items(bytes)) {
+    if (MPMC_WHOLE && end - first > 1 && end - first == mpmc_cell_items(bytes)) {
+        /* Partner: the same. */
         Q_STORE(cell, mpmc_states(state, bytes), release);
         return;
     }
-#endif
     for (uint64_t slot = first; slot < end; slot++)
         /* Partner: the load in mpmc_ready, by whoever pops what was pushed here, or pushes in the
          * next lap where something was popped. */
