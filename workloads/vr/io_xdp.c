@@ -58,7 +58,7 @@ static bool wants_generic(const char *name)
 
 static int attach(struct vr_xdp *x, unsigned device, const char *name, struct error *err)
 {
-    int program = bpf_program__fd(x->program->progs.vr_ack);
+    int program = vr_xdp_program_fd(x);
     x->generic = wants_generic(name);
     for (int generic = x->generic; generic < 2; generic++) {
         DECLARE_LIBBPF_OPTS(bpf_link_create_opts, options,
@@ -82,6 +82,25 @@ static int be_silent(enum libbpf_print_level level, const char *format, va_list 
     return 0;
 }
 
+int vr_xdp_load(struct vr_xdp *x, struct error *err)
+{
+    *x = (struct vr_xdp){.link_fd = -1};
+    libbpf_set_print(be_silent);
+    libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+    x->program = xdp_ack__open();
+    int result = x->program ? xdp_ack__load(x->program) : -errno;
+    if (result) {
+        error_errno(err, result, "loading the program (it takes root and Linux 5.18)");
+        vr_xdp_close(x);
+    }
+    return result;
+}
+
+int vr_xdp_program_fd(const struct vr_xdp *x)
+{
+    return bpf_program__fd(x->program->progs.vr_ack);
+}
+
 int vr_xdp_open(struct vr_xdp *x, const struct vr_cluster *cluster, uint8_t index,
                 struct error *err)
 {
@@ -93,14 +112,10 @@ int vr_xdp_open(struct vr_xdp *x, const struct vr_cluster *cluster, uint8_t inde
     unsigned device = find_device(&cluster->addresses[index], name);
     if (!device)
         return error_set(err, -ENODEV, "no device has this replica's address");
-    libbpf_set_print(be_silent);
-    libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
-    x->program = xdp_ack__open();
-    int result = x->program ? xdp_ack__load(x->program) : -errno;
+    int result = vr_xdp_load(x, err);
     if (result)
-        error_errno(err, result, "loading the program (it takes root and Linux 5.18)");
-    if (!result)
-        result = attach(x, device, name, err);
+        return result;
+    result = attach(x, device, name, err);
     if (result)
         vr_xdp_close(x);
     return result;
@@ -179,12 +194,21 @@ uint64_t vr_xdp_acknowledged(const struct vr_xdp *x)
 #include <errno.h>
 #include <stdlib.h>
 
+int vr_xdp_load(struct vr_xdp *x, struct error *err)
+{
+    *x = (struct vr_xdp){.link_fd = -1};
+    return error_set(err, -EOPNOTSUPP, "built without clang, bpftool or libbpf");
+}
+int vr_xdp_program_fd(const struct vr_xdp *x)
+{
+    (void)x;
+    return -1;
+}
 int vr_xdp_open(struct vr_xdp *x, const struct vr_cluster *cluster, uint8_t index,
                 struct error *err)
 {
     (void)cluster, (void)index;
-    *x = (struct vr_xdp){.link_fd = -1};
-    return error_set(err, -EOPNOTSUPP, "built without clang, bpftool or libbpf");
+    return vr_xdp_load(x, err);
 }
 void vr_xdp_close(struct vr_xdp *x)
 {

@@ -50,6 +50,9 @@ struct vr_xdp {
 
 typedef void (*vr_xdp_deliver)(void *context, const void *bytes, size_t size);
 
+/* The program in the kernel, but at no device yet; for tests. */
+int vr_xdp_load(struct vr_xdp *x, struct error *err);
+int vr_xdp_program_fd(const struct vr_xdp *x);
 /* Fails with words where kernel, device or permissions do not allow it. */
 int vr_xdp_open(struct vr_xdp *x, const struct vr_cluster *cluster, uint8_t index,
                 struct error *err);
