@@ -146,6 +146,7 @@ struct spec {
     struct spec_pairs baseline;
     enum spec_profile profile;
     bool vary_layout;
+    const char *needs; /* findings of the machine that every cell needs, "" for none */
     const char *cpus; /* NULL for all */
     int nice;
     struct spec_pairs cgroup;
