@@ -17,7 +17,7 @@ struct run_options {
     const char *db, *cells, *resume, *cpus, *commit, *precision, *nice;
     bool quick, fresh, dry_run, quiet;
     uint64_t rounds, budget_ns, timeout_ns;
-    const char *seed, *task;
+    const char *seed, *task, *hosts, *launcher;
     struct option_list monitors;
     struct elsewhere_options elsewhere;
 };
@@ -60,6 +60,10 @@ static const struct option options[] = {
     {0, "tries", OPTION_U64, E(tries), "N", "of a round, on different nodes (default 3)", NULL},
     {0, "spool", OPTION_STRING, E(spool), "FOLDER",
      "that all nodes see (default .assay/cluster beside the spec)", "folder"},
+    {0, "hosts", OPTION_STRING, O(hosts), "LIST",
+     "where the spec's roles are: m1,m2 or role=host[@address],… or @FILE", NULL},
+    {0, "launcher", OPTION_STRING, O(launcher), "WORDS",
+     "how a command is started on {host} (default: ssh)", NULL},
     {0, "task", OPTION_STRING, O(task), "PATH", "what --on submits; not for people", "file"},
     {0},
 };
@@ -132,6 +136,8 @@ static int session_options_from(const struct run_options *o, const char *spec,
                                    .timeout_ns = o->timeout_ns,
                                    .cpus = o->cpus,
                                    .commit = o->commit,
+                                   .hosts = o->hosts,
+                                   .launcher = o->launcher,
                                    .monitors = o->monitors.items,
                                    .monitor_count = o->monitors.count,
                                    .has_nice = o->nice != NULL,

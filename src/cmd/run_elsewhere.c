@@ -128,6 +128,7 @@ static int run_cluster(struct session *s, struct cluster_options *co, bool quiet
     if (r < 0)
         return cmd_fail(&verb_run, err, EXIT_TROUBLE);
     co->command = command.items;
+    co->slurm.host_count = s->spec.host_count;
     if (!quiet)
         run_show_start(s);
     strbuf_clear(&s->notes);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "experiment/command.h"
+#include "experiment/hosts.h"
 #include "experiment/session_internal.h"
 #include "stats/random.h"
 
@@ -86,6 +87,10 @@ static int read_plan(struct session *s, struct error *err)
     if (r < 0)
         return r;
     r = spec_add_monitors(&s->spec, o->monitors, o->monitor_count, err);
+    if (r < 0)
+        return r;
+    if (!o->elsewhere)
+        r = hosts_place(&s->spec, o->hosts, o->launcher, err);
     if (r < 0)
         return r;
     s->kept = memory_zalloc(s->matrix.count, sizeof(*s->kept));

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 /* A controller that is busy answers late; one that is gone never does. */
 #define ANSWER_NS (120 * NS_PER_S)
@@ -45,6 +46,18 @@ static int failed(struct error *err, const char *program, int status, struct str
                      words.length ? words.data : "it said nothing");
 }
 
+/* Whatever signals come for assay meanwhile. */
+static bool has_ended_by(pid_t pid, uint64_t deadline_ns)
+{
+    siginfo_t info = {0};
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) == 0 && !info.si_pid) {
+        if (clock_now_ns() >= deadline_ns)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = (long)(5 * NS_PER_MS)}, NULL);
+    }
+    return true;
+}
+
 /* In a group of its own: Ctrl-C is for assay, which then wants an answer of these. */
 static int run_tool(char *const *argv, struct strbuf *out, struct error *err)
 {
@@ -64,13 +77,7 @@ static int run_tool(char *const *argv, struct strbuf *out, struct error *err)
                          argv[0]);
     if (r < 0)
         return r;
-    uint64_t deadline_ns = clock_now_ns() + ANSWER_NS;
-    bool ended = false;
-    while (!ended && clock_now_ns() < deadline_ns) { /* a signal for assay is not one for it */
-        ended = process_poll(pid, deadline_ns);
-        if (!ended && process_signals_caught())
-            nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
-    }
+    bool ended = has_ended_by(pid, clock_now_ns() + ANSWER_NS);
     if (!ended)
         kill(pid, SIGKILL);
     r = process_wait(pid, &result, err);
@@ -400,6 +407,32 @@ int slurm_list_nodes(const struct slurm_settings *settings, struct slurm_nodes *
     int r = run_words(&w, &out, err);
     if (r == 0)
         slurm_parse_nodes(strbuf_text(&out), ret_nodes);
+    return r;
+}
+
+int slurm_list_allocation(struct slurm_nodes *ret_nodes, struct error *err)
+{
+    CLEANUP(words_done) struct words w = {0};
+    CLEANUP(strbuf_done) struct strbuf names = {0};
+    add(&w, "scontrol");
+    add(&w, "show");
+    add(&w, "hostnames"); /* of SLURM_JOB_NODELIST */
+    int r = run_words(&w, &names, err);
+    for (const char *line = strbuf_text(&names); r == 0 && *line; line = next_line(line)) {
+        struct slurm_node node = {.usable = true};
+        CLEANUP(words_done) struct words show = {0};
+        CLEANUP(strbuf_done) struct strbuf text = {0};
+        copy_word(node.name, sizeof(node.name), line, "\n");
+        add(&show, "scontrol");
+        add(&show, "--oneliner");
+        add(&show, "show");
+        add(&show, "node");
+        add(&show, "%s", node.name);
+        r = run_words(&show, &text, err);
+        const char *address = r == 0 ? value_in(strbuf_text(&text), "NodeAddr=") : NULL;
+        copy_word(node.state, sizeof(node.state), address ? address : node.name, " \n");
+        ARRAY_PUSH(ret_nodes->items, ret_nodes->count, ret_nodes->capacity) = node;
+    }
     return r;
 }
 

@@ -38,7 +38,7 @@ struct slurm_tasks {
 void slurm_tasks_done(struct slurm_tasks *tasks);
 
 struct slurm_node {
-    char name[64], state[32];
+    char name[64], state[64];
     bool usable; /* not down, drained or the like */
 };
 
@@ -76,6 +76,8 @@ int slurm_cancel(const uint64_t *jobs, size_t job_count, struct error *err);
 /* Of the partition, NULL for the default one. */
 int slurm_list_nodes(const struct slurm_settings *settings, struct slurm_nodes *ret_nodes,
                      struct error *err);
+/* Those of the allocation that this process runs in, in their order; `state` holds the address. */
+int slurm_list_allocation(struct slurm_nodes *ret_nodes, struct error *err);
 /* How many tasks an array may have. */
 size_t slurm_array_most(void);
 

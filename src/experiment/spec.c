@@ -305,6 +305,7 @@ static const struct spec_key keys[] = {
     {"command", read_command, false},
     {"shell", read_shell, false},
     {"factors", spec_read_factors, true},
+    {"hosts", spec_read_hosts, false},
     {"exclude", spec_read_exclude, false},
     {"include", spec_read_include, false},
     {"build", spec_read_build, false},
