@@ -63,7 +63,7 @@ void plot_finish(struct sim *s)
     plot_mend_all(s);
     for (uint8_t i = 0; i < s->node_count; i++)
         memset(s->replicas[i].slow_ns, 0, sizeof(s->replicas[i].slow_ns));
-    sim_trace(s, "plot: ends at step %u", s->plot.step);
+    sim_trace(s, "plot: %u ends at step %u", s->plot.kind, s->plot.step);
     s->plot.step = 0;
     s->plot.wish = 0;
     s->plot.runs++;

@@ -164,11 +164,17 @@ void plot_superblock(struct sim *s)
         p->second = plot_choose(s, members & ~BIT(leader));
         p->third = plot_choose(s, members & ~(BIT(leader) | BIT(p->second)));
         plot_part(s, BIT(p->second));
+        s->replicas[leader].slow_ns[SIM_LANE_CHECKPOINT] = 10 * NS_PER_MS;
         plot_next(s, 500 * NS_PER_MS);
         return;
-    case 1: /* far behind */
+    case 1: /* far behind, but not so far that its log has no room behind the state */
         if (!first || !r || first->newest.op <= r->op || first->op < r->op + s->config.slots + 1)
             return;
+        if (first->newest.op + 2 > r->durable.checkpoint_op + s->config.slots) {
+            plot_finish(s);
+            return;
+        }
+        s->replicas[p->primary].slow_ns[SIM_LANE_CHECKPOINT] = 400 * NS_PER_MS;
         s->replicas[p->second].slow_ns[SIM_LANE_SUPERBLOCK] = 200 * NS_PER_MS;
         plot_part(s, BIT(p->third));
         plot_next(s, 300 * NS_PER_MS);
