@@ -45,6 +45,7 @@ struct sim_write {
 };
 
 #define SIM_WRITES_MAX 512
+enum { SIM_LANE_SUPERBLOCK, SIM_LANE_CHECKPOINT, SIM_LANES };
 
 struct sim_replica {
     struct vr_replica *core;
@@ -70,8 +71,13 @@ struct sim_replica {
     /* Group commit: writes of one group go through their phases together. */
     struct sim_write group[SIM_WRITES_MAX], waiting[SIM_WRITES_MAX];
     uint32_t group_count, waiting_count;
-    struct sim_write checkpoint; /* goes beside the groups, and may take longer than many of them */
-    bool checkpoint_writing, checkpoint_failed;
+    /* These go beside the groups, and may take longer than many of them: writes end in any order.
+     */
+    struct sim_lane {
+        struct sim_write write;
+        bool busy, failed;
+        unsigned phase;
+    } lanes[SIM_LANES];
     unsigned phase;
     bool group_failed;
     /* Which copies in each slot are damaged: never both. */
@@ -121,6 +127,7 @@ enum sim_plot_kind {
     SIM_PLOT_DOUBT,
     SIM_PLOT_REJOIN,
     SIM_PLOT_REUSE,
+    SIM_PLOT_PROMISE,
     SIM_PLOT_KINDS,
 };
 
@@ -187,7 +194,7 @@ void sim_disk_format(struct sim *s, uint8_t index);
 void sim_disk_submit(struct sim *s, uint8_t index, const struct vr_write *write);
 void sim_disk_done(struct sim *s, uint8_t index);
 void sim_disk_crash(struct sim *s, uint8_t index);
-void sim_disk_checkpoint_done(struct sim *s, uint8_t index);
+void sim_disk_lane_done(struct sim *s, uint8_t index, unsigned lane);
 void sim_disk_rot(struct sim *s, uint8_t index);
 /* From first to last: the first cannot be read, the others are as if never written. */
 void sim_disk_lose_tail(struct sim *s, uint8_t index, uint64_t first, uint64_t last);

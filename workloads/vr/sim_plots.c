@@ -80,6 +80,9 @@ static void next(struct sim *s, uint64_t limit_ns)
 static void finish(struct sim *s)
 {
     mend_all(s);
+    s->slow_checkpoints_ns = 0;
+    if (s->plot.kind == SIM_PLOT_PROMISE)
+        s->replicas[s->plot.second].disk_slow_ns = s->plot.op;
     sim_trace(s, "plot: ends at step %u", s->plot.step);
     s->plot.step = 0;
     s->plot.wish = 0;
@@ -259,6 +262,8 @@ static void plot_rejoin(struct sim *s)
         p->primary = leader;
         p->second = choose(s, members & ~BIT(leader));
         p->third = choose(s, members & ~(BIT(leader) | BIT(p->second)));
+        while (__builtin_popcount(spare) > 4)
+            spare &= ~BIT(choose(s, spare));
         p->wish = BIT(leader) | spare;
         part(s, BIT(p->third));
         next(s, NS_PER_S);
@@ -317,16 +322,67 @@ static void plot_reuse(struct sim *s)
     }
 }
 
-static void (*const plots[])(struct sim *s) = {NULL, plot_acks, plot_doubt, plot_rejoin,
-                                               plot_reuse};
+/* A replica says that it leaves its view, crashes before that is on its disk, and then hears only
+ * the old primary, who knows nothing of it. */
+static void plot_promise(struct sim *s)
+{
+    struct sim_plot *p = &s->plot;
+    uint32_t members = s->model.group.members;
+    uint8_t leader = find_primary(s);
+    struct sim_replica *second = &s->replicas[p->second];
+    switch (p->step) {
+    case 0:
+        if (!all_well(s, leader) || __builtin_popcount(members) != 3)
+            return;
+        p->primary = leader;
+        p->third = vr_primary(core_of(s, leader), core_of(s, leader)->view + 1);
+        p->second = choose(s, members & ~(BIT(leader) | BIT(p->third)));
+        p->op = s->replicas[p->second].disk_slow_ns;
+        s->replicas[p->second].disk_slow_ns = 40 * NS_PER_MS;
+        part(s, BIT(leader));
+        serve_only(s, BIT(leader));
+        next(s, 300 * NS_PER_MS);
+        return;
+    case 1:
+        if (second->up && second->core->view > second->core->durable.view)
+            next(s, 100 * NS_PER_MS);
+        return;
+    case 2:
+        if (!waited(s, 2 * NS_PER_MS + s->delay_ns))
+            return;
+        sim_trace(s, "plot: %u crashes and is back", p->second);
+        sim_replica_crash(s, p->second);
+        s->result->count[SIM_CRASHES]++;
+        second->disk_slow_ns = p->op;
+        sim_replica_start(s, p->second);
+        part(s, BIT(p->third));
+        serve_only(s, members);
+        s->result->count[SIM_PROMISES_TESTED]++;
+        next(s, NS_PER_S);
+        return;
+    case 3:
+        if (waited(s, 60 * NS_PER_MS)) {
+            mend_all(s);
+            next(s, NS_PER_S);
+        }
+        return;
+    default:
+        if (waited(s, 300 * NS_PER_MS))
+            finish(s);
+    }
+}
+
+static void (*const plots[])(struct sim *s) = {NULL,        plot_acks,  plot_doubt,
+                                               plot_rejoin, plot_reuse, plot_promise};
 
 void sim_plot_begin(struct sim *s)
 {
-    enum sim_plot_kind kind = (enum sim_plot_kind)sim_below(s, 2 * SIM_PLOT_KINDS);
+    enum sim_plot_kind kind = (enum sim_plot_kind)sim_below(s, SIM_PLOT_KINDS + 4);
     bool three = s->config.replica_count == 3, disk = !s->config.in_memory;
     if (kind >= SIM_PLOT_KINDS || (kind == SIM_PLOT_ACKS && (three || s->reconfigures)) ||
         (kind == SIM_PLOT_DOUBT && !(three && disk)) ||
-        (kind == SIM_PLOT_REJOIN && !s->reconfigures) || (kind == SIM_PLOT_REUSE && !disk))
+        (kind == SIM_PLOT_REJOIN && !s->reconfigures) || (kind == SIM_PLOT_REUSE && !disk) ||
+        (kind == SIM_PLOT_PROMISE && !(three && disk)))
         kind = SIM_PLOT_NONE;
     s->plot = (struct sim_plot){.kind = kind, .since_ns = sim_below(s, 200 * NS_PER_MS)};
     if (kind != SIM_PLOT_NONE)
