@@ -148,6 +148,16 @@ static void put_sureness(struct mail *m, const struct bisection_change *c)
                   1 / step->chance);
 }
 
+/* Which metric it is where assay chose it. */
+static void put_choice(struct mail *m)
+{
+    if (!m->b->metric_chosen)
+        return;
+    if (str_eq(m->b->settings.metric, "cpu"))
+        strbuf_puts(m->out, "\ncpu is user plus system time: the command never waits by itself, so "
+                            "that its wall time is this\nplus what others took from it.\n");
+}
+
 static void put_opening(struct mail *m, const struct bisection_change *c)
 {
     const struct bisect *b = m->b;
@@ -181,6 +191,7 @@ static void put_opening(struct mail *m, const struct bisection_change *c)
                       b->commits[c->hi].hash, b->commits[c->hi].hash, b->commits[c->hi].hash);
     strbuf_puts(m->out, "\n");
     put_sureness(m, c);
+    put_choice(m);
 }
 
 static void put_environment(struct mail *m)
@@ -250,6 +261,10 @@ static void put_search(struct mail *m)
                   "ran in the same\n%srounds as both ends of the stretch that it splits.\n\n",
                   m->markdown ? "" : "  ", s->count - 1, bisection_build_count(s) - skipped,
                   (unsigned long long)m->b->run_count, m->markdown ? "" : "  ");
+    if (m->b->stolen_count)
+        strbuf_printf(m->out,
+                      "%s%llu rounds do not count: the host took time from one of their runs.\n\n",
+                      m->markdown ? "" : "  ", (unsigned long long)m->b->stolen_count);
     if (m->markdown)
         strbuf_puts(m->out, "| commit | number | rounds | change over the stretch | |\n"
                             "|---|---:|---:|---|---|\n");
@@ -307,7 +322,7 @@ static void put_rest(struct mail *m)
         product *= s->found[i].change.estimate;
     strbuf_printf(m->out, "\nTogether the %zu changes make %+.1f %%; bad to good, measured: ",
                   s->found_count, 100 * (product - 1));
-    strbuf_put_change(m->out, &s->steps[0].whole, &unit);
+    strbuf_put_change(m->out, &bisection_ends(s)->whole, &unit);
     strbuf_puts(m->out, ".\n");
 }
 

@@ -4,7 +4,9 @@ reason, the results come as table, JSON and metrics, and the seed's unsafe rule 
 import json
 import os
 import re
+import signal
 import subprocess
+import time
 
 from harness import *
 
@@ -82,6 +84,48 @@ def round_trips_are_measured():
 
 
 @test
+def memory_of_a_burst_goes_back_where_the_header_says_so():
+    metrics = json.loads(queue("--queue", "faa", "--burst", "--items", "1000000", "--producers", "2",
+                               "--json").stdout)["metrics"]
+    if os.environ.get("ASSAY_SANITIZED"):
+        skip("the sanitizer's own memory is counted, too")
+    between(metrics["peak_growth_bytes"], 15e6, 64e6, "the peak")
+    between(metrics["after_growth_bytes"], 0, 4e6, "what stayed")
+
+
+@test
+def with_and_without_patience_everything_arrives():
+    for kind in ["spsc", "mpmc", "faa"]:
+        for patience in ["0", "3", "1000"]:
+            queue("--queue", kind, "--items", ITEMS, "--patience", patience)
+
+
+@test
+def an_interrupt_leaves_nothing_behind():
+    for kind in [["--queue", "mpmc"], ["--queue", "faa", "--blocking"], ["--queue", "pipe"]]:
+        child = subprocess.Popen([QUEUE, *kind, "--items", "1000000000000", "--producers", "2"],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        folder = f"/proc/{child.pid}"
+        # Two producers, a consumer and who waits for them.
+        end = time.monotonic() + 60
+        while len(os.listdir(folder + "/task")) < 4:
+            if time.monotonic() > end:
+                raise AssertionError("the threads have not started")
+            time.sleep(0.01)
+        with open(folder + "/maps") as maps:
+            shared = [line for line in maps if "/dev/shm" in line or "SYSV" in line]
+        equal(shared, [], "shared memory that would stay")
+        os.killpg(child.pid, signal.SIGINT)
+        child.communicate(timeout=60)
+        equal(child.returncode, -signal.SIGINT)
+        try:
+            os.killpg(child.pid, 0)
+        except ProcessLookupError:
+            continue
+        raise AssertionError("a process of the group is left")
+
+
+@test
 def bad_settings_are_refused_with_a_reason():
     for args, reason in [
             (["--queue", "nothing"], "there are spsc, mpmc"),
@@ -96,6 +140,9 @@ def bad_settings_are_refused_with_a_reason():
             (["--queue", "mpmc", "--items", "0"], "--items must be"),
             (["--queue", "faa", "--capacity", "8"], "unbounded"),
             (["--queue", "mpmc", "--backlog", "8"], "bounded by --capacity"),
+            (["--queue", "mpmc", "--burst"], "--burst is for unbounded"),
+            (["--queue", "faa", "--burst", "--backlog", "9"], "--burst is for unbounded"),
+            (["--queue", "mutex", "--patience", "9"], "has no --patience"),
             (["--queue", "mpmc", "--pin", "99999"], "may not use CPU"),
             (["--queue", "mpmc", "--round-trip", "--batch", "2"], "--round-trip is for"),
             (["--queue", "mpmc", "left"], "unexpected word"),

@@ -21,6 +21,7 @@
 #ifndef ASSAY_QUEUE_ATOMICS_H
 #define ASSAY_QUEUE_ATOMICS_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -65,8 +66,13 @@ void queue_step(void);
 #define Q_WRITE(p, value) ((void)(*(p) = (value)))
 /* A loop that tries again, in which nothing is carried over from the last try but `carried`. */
 #define Q_FOREVER(carried) for (;;)
-/* The line will be written soon. */
+/* The line will be written soon.  For x86-64 compilers make a prefetch for reading of the builtin,
+ * unless told for which CPU; where that lacks the instruction, it does nothing. */
+#if defined(__x86_64__)
+#define Q_PREFETCH(p) __asm__ volatile("prefetchw %0" ::"m"(*(const char *)(p)))
+#else
 #define Q_PREFETCH(p) __builtin_prefetch((p), 1)
+#endif
 
 /* Whether membarrier(2) is there, asked once for each process; on_heavy is the system call. */
 bool queue_barrier_is_cheap(void);
@@ -88,6 +94,9 @@ void queue_barrier_heavy(void);
         else                                  \
             __atomic_thread_fence(Q_seq_cst); \
     } while (0)
+
+/* Whoever is waited for may need this CPU. */
+#define Q_YIELD() (Q_STEP(), (void)sched_yield())
 
 #if defined(__x86_64__) || defined(__i386__)
 #define Q_PAUSE() (Q_STEP(), __builtin_ia32_pause())

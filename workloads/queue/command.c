@@ -44,6 +44,11 @@ static const struct option options[] = {
      "unbounded queues: producers wait while so many items are in it (default 1,000,000)", NULL},
     {0, "pin", OPTION_STRING, offsetof(struct arguments, s.pin), "CPUS",
      "producers on these CPUs from the first on, consumers from the last on", NULL},
+    {0, "patience", OPTION_U64, offsetof(struct arguments, s.patience), "N",
+     "spsc, mpmc, faa: pauses before a second look (default 128; 0 with --latency, --round-trip)",
+     NULL},
+    {0, "burst", OPTION_FLAG, offsetof(struct arguments, s.burst), NULL,
+     "unbounded queues: all items are pushed before the first is popped", NULL},
     {0, "latency", OPTION_FLAG, offsetof(struct arguments, s.latency), NULL,
      "time how long items are on their way", NULL},
     {0, "round-trip", OPTION_FLAG, offsetof(struct arguments, s.round_trip), NULL,
@@ -116,11 +121,17 @@ static int check(struct load_settings *s, const struct load_driver *driver, stru
     if (!driver->is_bounded && s->capacity)
         return error_set(err, -EINVAL, "--queue %s is unbounded; --backlog holds producers back",
                          s->queue);
+    if (s->burst && (driver->is_bounded || s->backlog || s->round_trip))
+        return error_set(err, -EINVAL,
+                         "--burst is for unbounded queues, without --backlog or --round-trip");
+    if (s->patience != LOAD_PATIENCE_AUTO && !driver->is_patient)
+        return error_set(err, -EINVAL, "--queue %s has no --patience: spsc, mpmc and faa have",
+                         s->queue);
     if (driver->is_bounded) {
         s->capacity = s->capacity ? s->capacity : CAPACITY_DEFAULT;
         code = check_range("capacity", s->capacity, 1, CAPACITY_MAX, err);
     } else {
-        s->backlog = s->backlog ? s->backlog : BACKLOG_DEFAULT;
+        s->backlog = s->burst ? UINT64_MAX : s->backlog ? s->backlog : BACKLOG_DEFAULT;
     }
     if (code == 0 && s->round_trip &&
         (s->producers != 1 || s->consumers != 1 || s->batch != 1 || s->payload_bytes != 8 ||
@@ -148,6 +159,8 @@ static size_t list_metrics(const struct load_result *r, struct metric metrics[ME
         {"peak_bytes", "B", "peak memory", (double)r->peak_bytes},
         {"peak_growth_bytes", "B", "of it, since the start",
          (double)(r->peak_bytes > r->base_bytes ? r->peak_bytes - r->base_bytes : 0)},
+        {"after_growth_bytes", "B", "of that, when it was empty again",
+         (double)(r->after_bytes > r->base_bytes ? r->after_bytes - r->base_bytes : 0)},
         {"round_trip_ns", "ns", "round trip", r->round_trip_ns},
         {"latency_p50_ns", "ns", "latency, half", r->latency_ns[0]},
         {"latency_p90_ns", "ns", "latency, 90 %", r->latency_ns[1]},
@@ -179,9 +192,12 @@ static void put_json(struct strbuf *out, const struct load_settings *s,
     json_u64(&j, "batch", s->batch);
     json_u64(&j, "payload_bytes", s->payload_bytes);
     json_u64(&j, "capacity", s->capacity);
-    json_u64(&j, "backlog", s->backlog);
+    json_u64(&j, "backlog", s->burst ? s->items : s->backlog);
     json_string(&j, "pin", s->pin);
     json_bool(&j, "blocking", s->blocking);
+    json_bool(&j, "burst", s->burst);
+    if (s->patience != LOAD_PATIENCE_AUTO)
+        json_u64(&j, "patience", s->patience);
     json_end(&j);
     json_bool(&j, "verified", true);
     json_object(&j, "metrics");
@@ -285,7 +301,8 @@ int load_main(int argc, char **argv, const char *program, const struct load_driv
                                 .consumers = 1,
                                 .items = ITEMS_DEFAULT,
                                 .batch = 1,
-                                .payload_bytes = 8}};
+                                .payload_bytes = 8,
+                                .patience = LOAD_PATIENCE_AUTO}};
     struct error err = {0};
     struct load_result result;
     int first = options_parse(options, &a, argc, argv, &err);

@@ -170,7 +170,7 @@ QUEUE_INLINE int DRIVER_NAME(produce_as)(struct load_worker *w, size_t batch, si
                         gate_notify(&load->items, (uint32_t)now);
                     continue;
                 }
-                load_relax(&tries);
+                load_relax(load, &tries);
                 if (__atomic_load_n(&load->failed, __ATOMIC_RELAXED))
                     return 0;
             }
@@ -221,7 +221,7 @@ QUEUE_INLINE int DRIVER_NAME(consume_as)(struct load_worker *w, size_t batch, si
                 break;
         }
         if (!found)
-            load_relax(&tries);
+            load_relax(load, &tries);
     }
     w->seen[expected >> LOAD_NUMBER_BITS].next = expected & LOAD_NUMBER_MASK;
     w->count = count;

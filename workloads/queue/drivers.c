@@ -27,6 +27,8 @@ static void *get_memory(size_t bytes, struct error *err)
 /* Who asks how long items are on their way does not want them to be waited for. */
 static uint64_t load_patience(const struct load_settings *s)
 {
+    if (s->patience != LOAD_PATIENCE_AUTO)
+        return s->patience;
     return s->round_trip || s->latency ? 0 : QUEUE_PATIENCE;
 }
 
@@ -65,6 +67,7 @@ static void spsc_destroy(struct load *load, void *queue)
 
 static const struct load_driver driver_spsc = {.name = "spsc",
                                                .is_bounded = true,
+                                               .is_patient = true,
                                                .producers_max = 1,
                                                .consumers_max = 1,
                                                .check = refuse_nodes,
@@ -97,6 +100,7 @@ static void mpmc_destroy(struct load *load, void *queue)
 
 static const struct load_driver driver_mpmc = {.name = "mpmc",
                                                .is_bounded = true,
+                                               .is_patient = true,
                                                .check = refuse_nodes,
                                                .create = mpmc_create,
                                                .destroy = mpmc_destroy,
@@ -145,6 +149,7 @@ static void faa_leave_thread(void *queue, void *thread)
 }
 
 static const struct load_driver driver_faa = {.name = "faa",
+                                              .is_patient = true,
                                               .check = refuse_nodes,
                                               .create = faa_create,
                                               .destroy = faa_destroy,

@@ -179,8 +179,10 @@ QUEUE_INLINE struct faa_segment *faa_protect(struct faa *q, struct faa_thread *t
                                              const uint64_t *place, unsigned slot, uint64_t *held)
 {
     Q_FOREVER (0) {
-        /* Partner: the compare-and-swaps of head and tail: the segment is seen as it was made. */
-        uint64_t word = Q_LOAD(place, acquire);
+        /* Partner: the compare-and-swaps of head and tail: the segment is seen as it was made.
+         * The load needs no order of its own: a segment that is not protected yet is used only
+         * after the fence in reclaim_protect, which is a real one here (see faa_init). */
+        uint64_t word = Q_LOAD(place, relaxed);
         if (Q_UNLIKELY(word != *held)) {
             *held = 0;
             if (!reclaim_protect(&q->reclaim, t->reclaim, slot, word, place, word))
@@ -216,9 +218,9 @@ QUEUE_INLINE size_t faa_fill(struct faa_segment *s, uint64_t from, uint64_t to, 
 QUEUE_SLOW long faa_extend(struct faa *q, struct faa_segment *s, const void *items, size_t count,
                            size_t bytes)
 {
-    uint64_t self = (uint64_t)(uintptr_t)s, next = Q_LOAD(&s->next, acquire);
+    uint64_t self = (uint64_t)(uintptr_t)s, none = 0;
     long placed = 0;
-    if (!next) {
+    if (!Q_LOAD(&s->next, relaxed)) {
         struct faa_segment *new = faa_segment_get(q);
         if (!new)
             return -1;
@@ -230,17 +232,16 @@ QUEUE_SLOW long faa_extend(struct faa *q, struct faa_segment *s, const void *ite
         }
         Q_STORE(&new->tail, (uint64_t)placed, relaxed);
         /* Partner: the loads of next here and in faa_drop: the segment is seen as it was made. */
-        if (Q_CAS(&s->next, &next, (uint64_t)(uintptr_t) new, release)) {
-            next = (uint64_t)(uintptr_t) new;
-        } else {
+        if (!Q_CAS(&s->next, &none, (uint64_t)(uintptr_t) new, release)) {
             Q_STORE(&new->tail, 0, relaxed);
             for (long i = 0; i < placed; i++)
                 Q_STORE(faa_slot(new, (uint64_t)i, bytes), FAA_FREE, relaxed);
             faa_segment_put(q, new);
             placed = 0;
-            next = Q_LOAD(&s->next, acquire);
         }
     }
+    /* Partner: the compare-and-swap of next above, of whoever made the segment. */
+    uint64_t next = Q_LOAD(&s->next, acquire);
     /* Partner: the load in faa_protect. */
     Q_CAS(&q->tail, &self, next, release);
     return placed;

@@ -13,11 +13,12 @@
 
 #define TRIES_BEFORE_YIELD 16
 
-/* Nothing to do for now: looks again after a pause that grows, then lets others run.  Who looks
- * all the time takes the cache line from the one who is about to write it. */
-void load_relax(unsigned *tries)
+/* Nothing to do for now: looks again after a pause that grows, then lets others run, at once where
+ * they wait for this CPU.  Who looks all the time takes the cache line from the one who is about to
+ * write it. */
+void load_relax(const struct load *load, unsigned *tries)
 {
-    if (++*tries >= TRIES_BEFORE_YIELD) {
+    if (++*tries >= load->tries_before_yield) {
         sched_yield();
         return;
     }
@@ -44,7 +45,7 @@ void load_await_backlog(struct load_worker *w)
         uint64_t taken = __atomic_load_n(&load->taken, __ATOMIC_RELAXED);
         if (pushed - taken < load->settings.backlog || pushed < taken)
             return;
-        load_relax(&tries);
+        load_relax(load, &tries);
     }
 }
 
@@ -56,9 +57,10 @@ static void pin_to(int cpu)
     pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
-/* All threads are there before the first item moves. */
+/* All threads are there before the first item moves; and in a burst, all items are in the queue
+ * before the first is taken out. */
 struct start {
-    pthread_barrier_t barrier;
+    pthread_barrier_t barrier, pushed;
 };
 
 struct worker_start {
@@ -83,10 +85,15 @@ static void *work(void *argument)
     w->start_ns = clock_now_ns();
     uint64_t cpu_start_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
     int code = w->err.code;
+    bool burst = w->load->settings.burst;
+    if (burst && !w->is_producer)
+        pthread_barrier_wait(&ws->start->pushed);
     if (code == 0)
         code = w->load->settings.round_trip ? driver->ping(w)
                : w->is_producer             ? driver->produce(w)
                                             : driver->consume(w);
+    if (burst && w->is_producer)
+        pthread_barrier_wait(&ws->start->pushed);
     w->end_ns = clock_now_ns();
     w->cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_start_ns;
     if (code < 0)
@@ -126,10 +133,12 @@ static int place_workers(struct load *load, void *queue, void *answer, struct er
         return error_wrap(err, code, "--pin");
     cpu_set_t allowed;
     sched_getaffinity(0, sizeof(allowed), &allowed);
+    size_t cpus_used = cpu_count ? cpu_count : (size_t)CPU_COUNT(&allowed);
     for (size_t i = 0; i < cpu_count; i++)
         if (cpus[i] >= CPU_SETSIZE || !CPU_ISSET((unsigned)cpus[i], &allowed))
             return error_set(err, -EINVAL, "--pin: this process may not use CPU %d", cpus[i]);
     load->worker_count = (unsigned)(s->producers + s->consumers);
+    load->tries_before_yield = load->worker_count > cpus_used ? 1 : TRIES_BEFORE_YIELD;
     load->workers = aligned_alloc(QUEUE_LINE, load->worker_count * sizeof(*load->workers));
     if (!load->workers)
         return error_set(err, -ENOMEM, "no memory for the threads");
@@ -179,6 +188,7 @@ static int run_threads(struct load *load, uint64_t *ret_wall_ns, struct error *e
     CLEANUP(memory_freep)
     struct worker_start *starts = memory_zalloc(load->worker_count, sizeof(*starts));
     pthread_barrier_init(&start.barrier, NULL, load->worker_count + 1);
+    pthread_barrier_init(&start.pushed, NULL, load->worker_count);
     for (unsigned i = 0; i < load->worker_count; i++) {
         starts[i] = (struct worker_start){&load->workers[i], &start};
         int code = pthread_create(&threads[i], NULL, work, &starts[i]);
@@ -199,6 +209,7 @@ static int run_threads(struct load *load, uint64_t *ret_wall_ns, struct error *e
         start_ns = w->start_ns < start_ns ? w->start_ns : start_ns;
     }
     pthread_barrier_destroy(&start.barrier);
+    pthread_barrier_destroy(&start.pushed);
     *ret_wall_ns = end_ns > start_ns ? end_ns - start_ns : 1;
     for (unsigned i = 0; i < load->worker_count; i++) {
         if (load->workers[i].err.code < 0) {
@@ -269,12 +280,13 @@ int load_run(struct load_settings *settings, const struct load_driver *driver,
         code = place_workers(load, queue, answer, err);
     uint64_t wall_ns = 0;
     if (code == 0) {
-        int a = load->workers[0].cpu, b = load->workers[load->worker_count - 1].cpu;
+        int a = load->workers[0].cpu, b = load->workers[settings->producers].cpu;
         r.core_before_ns = load_core_to_core_ns(a, b);
         code = run_threads(load, &wall_ns, err);
         r.core_after_ns = load_core_to_core_ns(a, b);
     }
     r.peak_bytes = status_bytes("VmHWM");
+    r.after_bytes = status_bytes("VmRSS");
     if (code == 0 && !settings->round_trip)
         code = load_verify(load, err);
     if (code == 0) {

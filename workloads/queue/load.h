@@ -20,10 +20,13 @@
 #define LOAD_NUMBER_BITS 48
 #define LOAD_NUMBER_MASK ((1ULL << LOAD_NUMBER_BITS) - 1)
 
+#define LOAD_PATIENCE_AUTO UINT64_MAX
+
 struct load_settings {
     const char *queue, *nodes, *reclaim, *pin;
     uint64_t producers, consumers, items, batch, payload_bytes, capacity, backlog;
-    bool latency, round_trip, blocking, full_fence, no_verify;
+    uint64_t patience; /* LOAD_PATIENCE_AUTO: what suits the other settings */
+    bool latency, round_trip, blocking, full_fence, burst;
 };
 
 struct load;
@@ -34,6 +37,7 @@ struct load_worker;
 struct load_driver {
     const char *name;
     bool is_bounded;
+    bool is_patient;                       /* has a setting `patience` */
     unsigned producers_max, consumers_max; /* 0 for any number */
     /* Refuses settings that make no sense, with a reason.  May be NULL. */
     int (*check)(const struct load_settings *s, struct error *err);
@@ -89,8 +93,9 @@ struct load {
     const struct load_driver *driver;
     struct load_worker *workers;
     unsigned worker_count;
-    uint64_t latency_stride; /* every how many numbers one is timed; a power of two */
-    uint64_t *sent_at_ns;    /* [producer][number / stride] */
+    unsigned tries_before_yield; /* of threads that find nothing to do */
+    uint64_t latency_stride;     /* every how many numbers one is timed; a power of two */
+    uint64_t *sent_at_ns;        /* [producer][number / stride] */
     uint64_t samples_each;
     struct gate items, room;      /* for --blocking */
     bool cheap;                   /* reclamation without fences */
@@ -101,9 +106,10 @@ struct load {
 struct load_result {
     double wall_s, mops, cpu_ns_per_op, round_trip_ns;
     double core_before_ns,
-        core_after_ns;               /* a cache line to the other core and back; NAN for none */
-    uint64_t peak_bytes, base_bytes; /* resident: the most, and before the queue was made */
-    double latency_ns[4];            /* 50, 90, 99, 99.9 %; NAN without --latency */
+        core_after_ns; /* a cache line to the other core and back; NAN for none */
+    /* Resident: before the queue was made, the most, and when all items are out of it. */
+    uint64_t base_bytes, peak_bytes, after_bytes;
+    double latency_ns[4]; /* 50, 90, 99, 99.9 %; NAN without --latency */
     double latency_max_ns;
 };
 
@@ -124,7 +130,7 @@ int load_torn(struct load_worker *w, uint64_t word, uint64_t copy);
 void load_sent(struct load_worker *w, uint64_t number);
 void load_received(struct load_worker *w, unsigned producer, uint64_t number);
 void load_await_backlog(struct load_worker *w);
-void load_relax(unsigned *tries);
+void load_relax(const struct load *load, unsigned *tries);
 int load_verify(struct load *load, struct error *err);
 double load_core_to_core_ns(int cpu_a, int cpu_b);
 

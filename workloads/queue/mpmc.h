@@ -23,7 +23,8 @@
  * cell; so no division is needed, and index + cells × 8 is the same slot in the next lap.
  *
  * Whoever finds its slot not ready waits for a moment, before it looks at the other side's index:
- * see QUEUE_PATIENCE.
+ * see QUEUE_PATIENCE.  Who waits longer, for a thread that has claimed a slot and was then
+ * preempted, gives its CPU up now and then.
  *
  * Why this is correct.
  * (1) A slot is claimed once in each lap for pushing and once for popping, since `tail` and `head`
@@ -48,6 +49,28 @@
 
 #ifndef MPMC_CELL_WORDS
 #define MPMC_CELL_WORDS 7
+#endif
+/* How many cells ahead a line is asked for, to be written: by calls for single items and by
+ * batches. */
+#define MPMC_AHEAD 1
+#define MPMC_AHEAD_BATCH 8
+/* Who waits for a slot that another thread has claimed looks so often, then lets others run. */
+#define MPMC_LOOKS 64
+/*
+ * The states of a whole cell are one word, and read and written as one where they are alike.  C11
+ * knows no accesses of different sizes to one place; processors do, and gcc and clang leave such
+ * accesses alone.  The explorer and TSan know a place by its address only, so for them it is done
+ * byte by byte, which allows all that a word does and more.
+ */
+#if defined(QUEUE_EXPLORE) || defined(__SANITIZE_THREAD__)
+#define MPMC_WHOLE 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define MPMC_WHOLE 0
+#endif
+#endif
+#ifndef MPMC_WHOLE
+#define MPMC_WHOLE 1
 #endif
 
 struct mpmc {
@@ -126,6 +149,13 @@ QUEUE_INLINE uint64_t mpmc_slot_end(uint64_t slot, size_t wanted, size_t bytes)
     return wanted < items - slot ? slot + wanted : items;
 }
 
+/* The state of all slots of a cell at once. */
+QUEUE_INLINE uint64_t mpmc_states(uint8_t state, size_t bytes)
+{
+    uint64_t items = mpmc_cell_items(bytes), all = 0x0101010101010101ull * state;
+    return items < 8 ? all & ((1ull << items * 8) - 1) : all;
+}
+
 /* How many of the slots from `index` on have the state that lets this side use them. */
 QUEUE_INLINE size_t mpmc_ready(struct mpmc *q, uint64_t index, unsigned full, size_t wanted,
                                size_t bytes)
@@ -135,6 +165,16 @@ QUEUE_INLINE size_t mpmc_ready(struct mpmc *q, uint64_t index, unsigned full, si
         const uint8_t *states = (const uint8_t *)mpmc_cell(q, index, bytes);
         uint8_t state = mpmc_state(q, index, full);
         uint64_t slot = index % 8, end = mpmc_slot_end(slot, wanted - count, bytes);
+        uint64_t items = mpmc_cell_items(bytes);
+        if (MPMC_WHOLE && wanted > 1 && end - slot == items) {
+            /* Partner: the stores of states in mpmc_publish. */
+            uint64_t word = Q_LOAD((const uint64_t *)states, acquire);
+            if (Q_LIKELY(((word ^ mpmc_states(state, bytes)) & mpmc_states(0xff, bytes)) == 0)) {
+                count += items;
+                index = index / 8 * 8 + 8;
+                continue;
+            }
+        }
         for (; slot < end; slot++, count++)
             /* Partner: the stores of states in mpmc_publish. */
             if (Q_LOAD(&states[slot], acquire) != state)
@@ -149,7 +189,7 @@ QUEUE_INLINE size_t mpmc_ready(struct mpmc *q, uint64_t index, unsigned full, si
  * for the queue is full or empty.  `limit` is what the other side's index is then.
  */
 QUEUE_INLINE bool mpmc_again(uint64_t *mine, uint64_t *index, const uint64_t *other, uint64_t limit,
-                             uint64_t *patience)
+                             uint64_t *patience, unsigned *looks)
 {
     /* Partner: the compare-and-swap of whoever claimed last on this side; the other index is then
      * not older than what it saw. */
@@ -159,14 +199,22 @@ QUEUE_INLINE bool mpmc_again(uint64_t *mine, uint64_t *index, const uint64_t *ot
             return false;
         queue_wait(*patience ? *patience : 1);
         *patience = 0;
+        if (++*looks % MPMC_LOOKS == 0)
+            Q_YIELD();
     }
     *index = now;
     return true;
 }
 
 /* The caller's slots [first, end) of a cell are done with. */
-QUEUE_INLINE void mpmc_publish(uint64_t *cell, uint64_t first, uint64_t end, uint8_t state)
+QUEUE_INLINE void mpmc_publish(uint64_t *cell, uint64_t first, uint64_t end, uint8_t state,
+                               size_t bytes)
 {
+    if (MPMC_WHOLE && end - first > 1 && end - first == mpmc_cell_items(bytes)) {
+        /* Partner: the same. */
+        Q_STORE(cell, mpmc_states(state, bytes), release);
+        return;
+    }
     for (uint64_t slot = first; slot < end; slot++)
         /* Partner: the load in mpmc_ready, by whoever pops what was pushed here, or pushes in the
          * next lap where something was popped. */
@@ -178,14 +226,16 @@ QUEUE_INLINE void mpmc_publish(uint64_t *cell, uint64_t first, uint64_t end, uin
 QUEUE_INLINE size_t mpmc_push_some(struct mpmc *q, const void *items, size_t count, size_t bytes)
 {
     uint64_t index = Q_LOAD(&q->tail, relaxed), lap = (q->mask + 1) * 8, patience = q->patience;
+    unsigned looks = 0;
     size_t taken;
-    /* Asked for to be read first, the line would come twice. */
+    /* Asked for to be read first, the line would come twice; asked for now, it is there when the
+     * next cell begins. */
     if (count == 1 && index % 8 == 0)
-        Q_PREFETCH(mpmc_cell(q, index, bytes));
+        Q_PREFETCH(mpmc_cell(q, index + MPMC_AHEAD * 8, bytes));
     Q_FOREVER (index) {
         taken = mpmc_ready(q, index, 0, count, bytes);
         if (Q_UNLIKELY(taken == 0)) {
-            if (!mpmc_again(&q->tail, &index, &q->head, index - lap, &patience))
+            if (!mpmc_again(&q->tail, &index, &q->head, index - lap, &patience, &looks))
                 return 0;
             continue;
         }
@@ -197,13 +247,15 @@ QUEUE_INLINE size_t mpmc_push_some(struct mpmc *q, const void *items, size_t cou
     for (size_t left = taken; left > 0; index = index / 8 * 8 + 8) {
         uint64_t *cell = mpmc_cell(q, index, bytes), all = mpmc_cell_items(bytes);
         uint64_t first = index % 8, end = mpmc_slot_end(first, left, bytes), some = end - first;
+        if (count > 1)
+            Q_PREFETCH(mpmc_cell(q, index + MPMC_AHEAD_BATCH * 8, bytes));
         if (count > 1 && some == all) {
             /* A whole cell: its length is a constant. */
             queue_copy_in(cell + 1, from, all * bytes);
-            mpmc_publish(cell, 0, all, mpmc_state(q, index, 1));
+            mpmc_publish(cell, 0, all, mpmc_state(q, index, 1), bytes);
         } else {
             queue_copy_in(cell + 1 + first * (bytes / 8), from, some * bytes);
-            mpmc_publish(cell, first, end, mpmc_state(q, index, 1));
+            mpmc_publish(cell, first, end, mpmc_state(q, index, 1), bytes);
         }
         from += some * bytes;
         left -= some;
@@ -215,14 +267,16 @@ QUEUE_INLINE size_t mpmc_push_some(struct mpmc *q, const void *items, size_t cou
 QUEUE_INLINE size_t mpmc_pop_some(struct mpmc *q, void *items, size_t count, size_t bytes)
 {
     uint64_t index = Q_LOAD(&q->head, relaxed), patience = q->patience;
+    unsigned looks = 0;
     size_t taken;
-    /* Asked for to be read first, the line would come twice. */
+    /* Asked for to be read first, the line would come twice; asked for now, it is there when the
+     * next cell begins. */
     if (count == 1 && index % 8 == 0)
-        Q_PREFETCH(mpmc_cell(q, index, bytes));
+        Q_PREFETCH(mpmc_cell(q, index + MPMC_AHEAD * 8, bytes));
     Q_FOREVER (index) {
         taken = mpmc_ready(q, index, 1, count, bytes);
         if (Q_UNLIKELY(taken == 0)) {
-            if (!mpmc_again(&q->head, &index, &q->tail, index, &patience))
+            if (!mpmc_again(&q->head, &index, &q->tail, index, &patience, &looks))
                 return 0;
             continue;
         }
@@ -234,12 +288,14 @@ QUEUE_INLINE size_t mpmc_pop_some(struct mpmc *q, void *items, size_t count, siz
     for (size_t left = taken; left > 0; index = index / 8 * 8 + 8) {
         uint64_t *cell = mpmc_cell(q, index, bytes), all = mpmc_cell_items(bytes);
         uint64_t first = index % 8, end = mpmc_slot_end(first, left, bytes), some = end - first;
+        if (count > 1)
+            Q_PREFETCH(mpmc_cell(q, index + MPMC_AHEAD_BATCH * 8, bytes));
         if (count > 1 && some == all) {
             queue_copy_out(to, cell + 1, all * bytes);
-            mpmc_publish(cell, 0, all, mpmc_state(q, index, 2));
+            mpmc_publish(cell, 0, all, mpmc_state(q, index, 2), bytes);
         } else {
             queue_copy_out(to, cell + 1 + first * (bytes / 8), some * bytes);
-            mpmc_publish(cell, first, end, mpmc_state(q, index, 2));
+            mpmc_publish(cell, first, end, mpmc_state(q, index, 2), bytes);
         }
         to += some * bytes;
         left -= some;

@@ -11,7 +11,7 @@
 
 struct settings {
     const char *config, *transport, *data;
-    uint64_t index, socket, pin;
+    uint64_t index, socket, pin, joins_after;
     bool format, in_memory, durable, insecure, quiet;
 };
 
@@ -24,6 +24,10 @@ static const struct option options[] = {
      "which of its replicas this is, from 0", NULL},
     {0, "format", OPTION_FLAG, offsetof(struct settings, format), NULL,
      "first start: make the replica's file; one that is there is refused", NULL},
+    {0, "joins-after", OPTION_U64, offsetof(struct settings, joins_after), "EPOCH",
+     "with --format: this number was in the group before, up to this epoch, on another disk; it "
+     "takes part in later ones only",
+     NULL},
     {'t', "transport", OPTION_STRING, offsetof(struct settings, transport), "T",
      "epoll, spin, uring, uring+tc, uring-spin, uring-eventfd, uring-eventfd-unread (the "
      "configuration's)",
@@ -74,6 +78,8 @@ static int check(const struct settings *o, const struct vr_cluster *c, struct er
             "who can send a packet could change what is stored; make a key (head -c 32 "
             "/dev/urandom > FILE) or say --insecure",
             vr_address_format(own, text));
+    if (o->joins_after != NONE && (!o->format || o->joins_after >= UINT32_MAX))
+        return error_set(err, -EINVAL, "--joins-after takes an epoch, and goes with --format");
     if (o->durable && o->in_memory)
         return error_set(err, -EINVAL, "--durable and --in-memory exclude each other");
     return 0;
@@ -125,7 +131,8 @@ static int serve(const struct settings *o, struct vr_cluster *c, struct error *e
         CLEANUP(memory_freep) char *path = vr_cluster_file(c, index);
         struct vr_config config = c->config;
         config.index = index;
-        config.joins = index >= config.replica_count;
+        config.joins = index >= config.replica_count || o->joins_after != NONE;
+        config.joins_after = o->joins_after != NONE ? (uint32_t)o->joins_after : 0;
         result = vr_disk_format(path, &config, err);
     }
     if (result)
@@ -144,7 +151,7 @@ static int serve(const struct settings *o, struct vr_cluster *c, struct error *e
 
 static int run(int argc, char **argv)
 {
-    struct settings o = {.index = NONE, .socket = NONE, .pin = NONE};
+    struct settings o = {.index = NONE, .socket = NONE, .pin = NONE, .joins_after = NONE};
     struct vr_cluster cluster;
     struct error err = {0};
     int first, code;

@@ -128,7 +128,7 @@ static void become_normal(struct vr_replica *r, struct vr_update *u)
     r->wanted[r->config.index] = 0;
     r->primary_heard_ns = r->now_ns;
     r->fetch_upto = 0;
-    r->ok_owed = true;
+    r->ok_owed = !vr_leads(r);
     r->change_failures = 0;
     if (!PLANTED(STALE_ACKS))
         memset(r->ok_op, 0, sizeof(r->ok_op));

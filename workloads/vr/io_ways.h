@@ -22,6 +22,7 @@ void vr_disk_ring_write(struct vr_disk_ring *ring, int fd, const void *bytes, si
                         uint64_t offset, bool dsync, uint32_t tag);
 void vr_disk_ring_sync(struct vr_disk_ring *ring, int fd, uint32_t tag);
 void vr_disk_ring_submit(struct vr_disk_ring *ring);
+bool vr_disk_ring_busy(const struct vr_disk_ring *ring); /* something has yet to end */
 /* Calls back for what has ended; how many. */
 unsigned vr_disk_ring_reap(struct vr_disk_ring *ring, const struct vr_io_handler *handler);
 

@@ -43,6 +43,8 @@ void sim_disk_free(struct sim *s, uint8_t index)
     for (uint32_t i = 0; i < r->waiting_count; i++)
         release(&r->waiting[i]);
     r->group_count = r->waiting_count = 0;
+    release(&r->checkpoint);
+    r->checkpoint_writing = false;
 }
 
 void sim_disk_done_with(struct sim *s, uint8_t index)
@@ -140,7 +142,7 @@ static void prepare_phase(struct sim *s, uint8_t index)
     for (uint32_t i = 0; i < r->group_count; i++) {
         struct sim_write *w = &r->group[i];
         if (!w->phase_bytes)
-            w->phase_bytes = memory_alloc(vr_store_phase_bytes_max(&r->store));
+            w->phase_bytes = memory_alloc(r->store.slot_bytes);
         w->phase_size =
             vr_store_phase(&r->store, &w->write, r->phase, w->phase_bytes, &w->phase_offset);
     }
@@ -168,9 +170,41 @@ static void begin_group(struct sim *s, uint8_t index)
     prepare_phase(s, index);
 }
 
+/* As on a real disk, a checkpoint is many writes, between which groups of entries find their way.
+ */
+static void begin_checkpoint(struct sim *s, uint8_t index, const struct vr_write *write)
+{
+    struct sim_replica *r = &s->replicas[index];
+    struct sim_write *w = &r->checkpoint;
+    if (r->checkpoint_writing) {
+        sim_fail(s, "replica %u writes two checkpoints at once", index);
+        return;
+    }
+    *w = (struct sim_write){.write = *write};
+    w->phase_bytes = memory_alloc(r->store.area_bytes);
+    w->phase_size = vr_store_phase(&r->store, write, 0, w->phase_bytes, &w->phase_offset);
+    w->write.bytes = NULL;
+    r->checkpoint_writing = true;
+    r->checkpoint_failed = s->now_ns < r->disk_fails_until_ns;
+    uint64_t time_ns = 50 * NS_PER_US + sim_below(s, 500 * NS_PER_US);
+    if (!s->healing && sim_chance(s, 50))
+        time_ns += sim_below(s, 100 * NS_PER_MS);
+    time_ns += s->slow_checkpoints_ns;
+    s->result->count[SIM_LATE_CHECKPOINTS] += time_ns > 5 * NS_PER_MS;
+    sim_push(s, (struct sim_event){.at_ns = s->now_ns + time_ns,
+                                   .kind = SIM_DISK,
+                                   .to = index,
+                                   .from = 1,
+                                   .life = r->life});
+}
+
 void sim_disk_submit(struct sim *s, uint8_t index, const struct vr_write *write)
 {
     struct sim_replica *r = &s->replicas[index];
+    if (write->kind == VR_WRITE_CHECKPOINT) {
+        begin_checkpoint(s, index, write);
+        return;
+    }
     if (r->waiting_count == SIM_WRITES_MAX) {
         sim_fail(s, "replica %u has too many writes under way", index);
         return;
@@ -220,24 +254,44 @@ void sim_disk_done(struct sim *s, uint8_t index)
     }
 }
 
+void sim_disk_checkpoint_done(struct sim *s, uint8_t index)
+{
+    struct sim_replica *r = &s->replicas[index];
+    struct sim_write done = r->checkpoint;
+    r->checkpoint = (struct sim_write){0};
+    r->checkpoint_writing = false;
+    if (!r->checkpoint_failed && !betray(s, index, &done))
+        memcpy(r->disk + done.phase_offset, done.phase_bytes, done.phase_size);
+    struct vr_event event = {
+        .kind = VR_EVENT_WRITTEN, .write = &done.write, .failed = r->checkpoint_failed};
+    sim_replica_step(s, index, &event);
+    release(&done);
+}
+
+static void tear(struct sim *s, struct sim_replica *r, const struct sim_write *w)
+{
+    uint64_t torn = sim_below(s, 8); /* mostly a part of the sectors */
+    s->result->count[SIM_TORN_WRITES] += w->phase_size > SIM_SECTOR && torn;
+    for (size_t at = 0; at < w->phase_size; at += SIM_SECTOR) {
+        if (sim_below(s, 8) >= torn)
+            continue;
+        memcpy(r->disk + w->phase_offset + at, w->phase_bytes + at, SIM_SECTOR);
+        if (w->phase_offset < r->store.entries_offset)
+            note(r, w->phase_offset + at, false);
+        else
+            r->body_fault[slot_of(r, w->phase_offset)] = true;
+    }
+}
+
 void sim_disk_crash(struct sim *s, uint8_t index)
 {
     struct sim_replica *r = &s->replicas[index];
+    if (r->checkpoint_writing)
+        tear(s, r, &r->checkpoint);
     for (uint32_t i = 0; i < r->group_count; i++) {
         struct sim_write *w = &r->group[i];
-        uint64_t torn = sim_below(s, 8); /* mostly a part of the sectors */
-        s->result->count[SIM_TORN_WRITES] += w->phase_size > SIM_SECTOR && torn;
-        for (size_t at = 0; at < w->phase_size; at += SIM_SECTOR) {
-            if (sim_below(s, 8) < torn) {
-                memcpy(r->disk + w->phase_offset + at, w->phase_bytes + at, SIM_SECTOR);
-                if (w->phase_offset < r->store.entries_offset)
-                    note(r, w->phase_offset + at, false);
-                else
-                    r->body_fault[slot_of(r, w->phase_offset)] = true;
-            }
-        }
-        bool checkpoint = w->write.kind == VR_WRITE_CHECKPOINT;
-        if (w->phase_size && sim_chance(s, 100) && !checkpoint &&
+        tear(s, r, w);
+        if (w->phase_size && sim_chance(s, 100) &&
             (may_damage(r, w->phase_offset) || w->write.kind == VR_WRITE_DURABLE))
             spoil(s, r, w->phase_offset);
     }
@@ -263,4 +317,19 @@ void sim_disk_rot(struct sim *s, uint8_t index)
     s->result->count[SIM_ROTTEN_SECTORS]++;
     sim_trace(s, "%u: the sector at %lu rots", index, offset);
     spoil(s, r, offset);
+}
+
+void sim_disk_lose_tail(struct sim *s, uint8_t index, uint64_t first, uint64_t last)
+{
+    struct sim_replica *r = &s->replicas[index];
+    uint32_t slots = r->store.config.slots;
+    s->result->count[SIM_LOST_TAILS]++;
+    for (uint64_t op = first; op <= last; op++) {
+        uint64_t slot = op % slots;
+        unsigned char *head = r->disk + r->store.heads_offset + slot * sizeof(struct vr_entry);
+        memset(r->disk + r->store.entries_offset + slot * r->store.slot_bytes, op == first,
+               r->store.slot_bytes);
+        memset(head, op == first, sizeof(struct vr_entry));
+        r->body_fault[slot] = op == first;
+    }
 }

@@ -21,6 +21,7 @@ enum {
     ARENA_BYTES = 32768,
     DEPTH = 4096,
     TABLE_BITS = 23,
+    RANDOM_STEPS = 2000,
 };
 _Static_assert(VIEW % 16 == 0, "views are compared by whole words");
 
@@ -820,12 +821,42 @@ static void search(unsigned depth)
     }
 }
 
-void explore_run(const struct explore_scenario *s, const struct explore_limits *l,
-                 struct explore_report *ret_report)
+static uint64_t random_below(uint64_t *seed, uint64_t bound)
 {
-    if (!table)
-        table = malloc(sizeof(*table) << TABLE_BITS);
-    memset(table, 0, sizeof(*table) << TABLE_BITS);
+    *seed = mix(*seed, 1);
+    return (*seed >> 33) % bound;
+}
+
+/* One execution by chance: a side goes on `stay` times in a row or so, and one load in `fresh`
+ * returns something old. */
+static void random_execution(uint64_t *seed, unsigned stay, unsigned fresh)
+{
+    for (unsigned step = 0; step < RANDOM_STEPS && !report->failed; step++) {
+        unsigned ready[SIDES], count = 0;
+        for (unsigned i = 0; i < scenario->thread_count; i++)
+            if (enabled(i))
+                ready[count++] = i;
+        if (count == 0) {
+            finish_execution();
+            return;
+        }
+        bool goes_on = now.last < scenario->thread_count && enabled(now.last) &&
+                       !now.sides[now.last].yielded && random_below(seed, stay);
+        unsigned side = goes_on ? now.last : ready[random_below(seed, count)];
+        const struct side *s = &now.sides[side];
+        unsigned olds = 0;
+        if (limits.weak && s->pending == PENDING_READ && !random_below(seed, fresh))
+            olds = locations[s->location].count - s->current[s->location];
+        choice = olds ? (unsigned)random_below(seed, olds + 1) : 0;
+        now.last = side;
+        report->states++;
+        resume(side);
+    }
+}
+
+static void begin(const struct explore_scenario *s, const struct explore_limits *l,
+                  struct explore_report *ret_report)
+{
     memset(&now, 0, sizeof(now));
     memset(arena, 0, sizeof(arena));
     memset(locations, 0, sizeof(locations));
@@ -840,5 +871,32 @@ void explore_run(const struct explore_scenario *s, const struct explore_limits *
     s->setup();
     for (unsigned i = 0; i < SIDES; i++)
         start_side(i);
+}
+
+void explore_run(const struct explore_scenario *s, const struct explore_limits *l,
+                 struct explore_report *ret_report)
+{
+    if (!table)
+        table = malloc(sizeof(*table) << TABLE_BITS);
+    memset(table, 0, sizeof(*table) << TABLE_BITS);
+    begin(s, l, ret_report);
     search(0);
+}
+
+void explore_random(const struct explore_scenario *s, const struct explore_limits *l,
+                    unsigned executions, struct explore_report *ret_report)
+{
+    uint64_t seed = 1;
+    begin(s, l, ret_report);
+    save(&saves[0]);
+    for (unsigned i = 0; i < executions && !report->failed; i++) {
+        random_execution(&seed, 2u << i % 4, 1u << (i / 4) % 4);
+        /* Longer than it can note down: says nothing. */
+        if (strncmp(report->failure, "explorer:", 9) == 0) {
+            report->failed = false;
+            report->failure[0] = 0;
+        }
+        if (!report->failed)
+            restore(&saves[0]);
+    }
 }

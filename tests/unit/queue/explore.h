@@ -124,6 +124,7 @@ void explore_sleep(const uint32_t *p, uint32_t value);
 #define Q_WRITE(p, value) explore_write(p, (uint64_t)(value))
 #define Q_PREFETCH(p) ((void)(p))
 #define Q_PAUSE() explore_pause()
+#define Q_YIELD() explore_pause()
 #define Q_FOREVER(carried) \
     for (uint64_t entry_ = explore_enter();; explore_again(entry_, (uint64_t)(carried)))
 #define Q_ALLOC(bytes) explore_alloc(bytes)
@@ -170,6 +171,10 @@ void explore_end(uint64_t result); /* EXPLORE_EMPTY: full or empty; else the val
 
 void explore_run(const struct explore_scenario *s, const struct explore_limits *limits,
                  struct explore_report *ret_report);
+/* Executions by chance, with any number of interruptions and stale reads: for what lies deeper than
+ * a search can go. */
+void explore_random(const struct explore_scenario *s, const struct explore_limits *limits,
+                    unsigned executions, struct explore_report *ret_report);
 /* All sites that were used since the list was last cleared; see explore_site. */
 struct explore_site *explore_sites(void);
 void explore_clear_sites(void);

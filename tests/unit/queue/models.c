@@ -12,11 +12,14 @@
 #define RECLAIM_BATCH 1
 #define NODES_MAGAZINE 1
 #define SPSC_CELL_WORDS 1
-#define FAA_SLOTS 2
+#define FAA_SLOTS faa_slots
 #define FAA_SPARES 1
 #define FAA_LATE 0
 #define QUEUE_PATIENCE 0
 #define MPMC_CELL_WORDS 2
+#include <stdint.h>
+/* Two make segments come round soon, more let threads meet in one. */
+static uint64_t faa_slots = 2;
 #include "../../../workloads/queue/faa.h"
 #include "../../../workloads/queue/gate.h"
 #include "../../../workloads/queue/mpmc.h"
@@ -145,6 +148,24 @@ static void run_aside(unsigned t)
         do_push(t, 0);
     else
         run_stream(t);
+}
+
+/* A segment that comes round is linked by one thread, made the last by a second, and used by a
+ * third. */
+static void run_relay(unsigned t)
+{
+    for (unsigned k = 0; t == 0 && k < 3; k++)
+        do_push(t, k);
+    for (unsigned k = 0; t == 0 && k < 3; k++)
+        do_pop(t);
+    for (unsigned k = 3; t == 0 && k < 5; k++)
+        do_push(t, k);
+    if (t == 1)
+        do_pop(t);
+    if (t > 0)
+        do_push(t, 0);
+    if (t == 2)
+        do_pop(t);
 }
 
 /* Who finds tail behind, and who comes after it was helped on. */
@@ -290,9 +311,10 @@ static void privates_ms(unsigned t)
     explore_private(&ms_threads[t].nodes, sizeof(ms_threads[t].nodes));
 }
 
-static void setup_faa(void)
+static void setup_faa_wide(uint64_t slots)
 {
     forget_all();
+    faa_slots = slots;
     faa_q = explore_alloc(sizeof(*faa_q));
     faa_threads = explore_alloc(4 * sizeof(*faa_threads));
     faa_init(faa_q, 8);
@@ -303,6 +325,16 @@ static void setup_faa(void)
         list->capacity = 8;
         list->words = explore_alloc(list->capacity * 8);
     }
+}
+
+static void setup_faa(void)
+{
+    setup_faa_wide(2);
+}
+
+static void setup_faa_four(void)
+{
+    setup_faa_wide(4);
 }
 
 static void setup_faa_no_spares(void)
@@ -339,6 +371,8 @@ static const struct explore_scenario scenarios[] = {
     {"ms-tagged", 2, 0, setup_ms_tagged, run_turns, drain, privates_ms, 2, 1},
     {"ms-cache", 4, 0, setup_ms_cache, run_pairs, drain, privates_ms, 1, 0},
     {"ms-cache", 2, 0, setup_ms_cache, run_stream, drain, privates_ms, 2, 1},
+    {"faa", 3, 0, setup_faa, run_relay, drain, privates_faa, 1, 1},
+    {"faa", 2, 0, setup_faa_four, run_turns, drain, privates_faa, 2, 2},
     {"faa", 4, 0, setup_faa, run_pairs, drain, privates_faa, 1, 1},
     {"faa", 3, 0, setup_faa, run_aside, drain, privates_faa, 2, 1},
     {"faa", 2, 0, setup_faa, run_stream, drain, privates_faa, 3, 1},
@@ -350,6 +384,7 @@ enum { SCENARIOS = sizeof(scenarios) / sizeof(scenarios[0]) };
 
 #define STATES_MAX 60000000
 #define WEAKENED_MAX (is_deep() ? 3000000 : 60000)
+#define RANDOM_EXECUTIONS (is_deep() ? 1000000 : 20000)
 #define NEEDED_MIN 30
 
 static bool is_deep(void)
@@ -391,6 +426,24 @@ static bool explore_all(const char *name, bool weak, uint64_t states_max, bool m
     return true;
 }
 
+/* The same by chance, far from the orders that a search begins with. */
+static bool random_all(const char *name, char *failure, size_t size)
+{
+    for (unsigned i = SCENARIOS; i-- > 0;) {
+        if (strcmp(scenarios[i].name, name) != 0)
+            continue;
+        struct explore_report r;
+        explore_random(&scenarios[i], &(struct explore_limits){.weak = true}, RANDOM_EXECUTIONS,
+                       &r);
+        if (r.failed) {
+            snprintf(failure, size, "%u threads, by chance: %s", scenarios[i].thread_count,
+                     r.failure);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Every interleaving of a strong memory and of a weak one, within limits. */
 static void check_holds(const char *name)
 {
@@ -400,6 +453,8 @@ static void check_holds(const char *name)
         if (!explore_all(name, weak, STATES_MAX, true, &states, failure, sizeof(failure)))
             test_fail(__FILE__, __LINE__, "%s, %s memory: %s", name, weak ? "weak" : "strong",
                       failure);
+    if (!random_all(name, failure, sizeof(failure)))
+        test_fail(__FILE__, __LINE__, "%s: %s", name, failure);
     printf("# %s: %llu states\n", name, (unsigned long long)states);
 }
 
@@ -421,6 +476,8 @@ static bool weakened_fails(const char *name, struct explore_site *s, unsigned bi
             break;
     }
     less = 0;
+    if (held)
+        held = random_all(name, failure, size);
     s->weakened = 0;
     return !held;
 }

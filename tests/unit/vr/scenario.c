@@ -295,3 +295,47 @@ TEST(a_view_begins_with_a_quorum_of_logs)
     CHECK(vr_is_primary(lab.r));
     finish(&lab);
 }
+
+/* A request that no entry can hold: silence would make its client ask for ever. */
+TEST(a_request_that_no_entry_can_hold_is_refused)
+{
+    struct lab lab = {.durable = {.view = 3, .log_view = 3}};
+    start(&lab, 0);
+    lab.r->state = VR_NORMAL;
+    struct {
+        struct vr_request request;
+        char data[512];
+    } message = {.request = {.client = 9, .session = 77, .number = 5, .size = 512}};
+    struct vr_header h = {.type = VR_REQUEST, .client = 9, .number = 5, .size = sizeof(message)};
+    receive(&lab, h, &message);
+    CHECK(sent(&lab, VR_REPLY));
+    struct vr_reply reply;
+    memcpy(&reply, lab.u->messages[0].first, sizeof(reply));
+    CHECK_INT(reply.status, VR_TOO_LARGE);
+    CHECK_INT(reply.session, 77);
+    CHECK_INT(lab.u->messages[0].header.number, 5);
+    step(&lab, (struct vr_event){.kind = VR_EVENT_TURN});
+    CHECK(!sent(&lab, VR_PREPARE));
+    finish(&lab);
+}
+
+/* A new primary owes nobody an acknowledgement, and who waits for its disk wakes by it: neither
+ * has a reason to wake before its next heartbeat. */
+TEST(nobody_wakes_for_an_acknowledgement_that_it_cannot_send)
+{
+    struct lab lab = {
+        .durable = {.view = 3, .log_view = 3, .view_checksum = vr_genesis_checksum(1)}};
+    start(&lab, 1);
+    receive(&lab,
+            (struct vr_header){
+                .type = VR_START_VIEW_CHANGE, .replica = 2, .view = 4, .flags = VR_FLAG_ENTERED},
+            NULL);
+    writes_end(&lab);
+    struct log_end end = {.head = {.log_view = 3, .head_checksum = vr_genesis_checksum(1)}};
+    receive(&lab, view_message(VR_DO_VIEW_CHANGE, 2, 4, &end), &end);
+    writes_end(&lab);
+    CHECK(vr_is_primary(lab.r));
+    step(&lab, (struct vr_event){.kind = VR_EVENT_TURN});
+    CHECK(vr_deadline_ns(lab.r) > lab.r->now_ns + lab.r->config.heartbeat_ns / 2);
+    finish(&lab);
+}
