@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { TEXT_COLUMNS = 24, CHANGE_COLUMNS = 28 };
+enum { TEXT_COLUMNS = 24, CHANGE_COLUMNS = 34 };
 
 /* A mail being written. */
 struct mail {
@@ -26,6 +26,18 @@ static void put_safe(struct mail *m, const char *text)
     strbuf_put_safe(m->out, text, strlen(text), 300);
 }
 
+/* Words of people: marks in them are none of the mail's. */
+static void put_words(struct mail *m, const char *text)
+{
+    CLEANUP(strbuf_done) struct strbuf safe = {0};
+    strbuf_put_safe(&safe, text, strlen(text), 300);
+    for (const char *at = strbuf_text(&safe); *at; at++) {
+        if (m->markdown && strchr("\\`*_[]<>#|~", *at))
+            strbuf_putc(m->out, '\\');
+        strbuf_putc(m->out, *at);
+    }
+}
+
 static void put_heading(struct mail *m, const char *text)
 {
     strbuf_printf(m->out, m->markdown ? "\n#### %s\n\n" : "\n%s:\n\n", text);
@@ -35,14 +47,14 @@ static void put_commit(struct mail *m, size_t commit)
 {
     const struct bisect_commit *c = &m->b->commits[commit];
     strbuf_printf(m->out, m->markdown ? "`%.12s` (" : "%.12s (", c->hash);
-    put_safe(m, c->subject);
+    put_words(m, c->subject);
     strbuf_puts(m->out, ")");
 }
 
-static void put_indented(struct mail *m, const char *text)
+static void put_indented(struct mail *m, const char *language, const char *text)
 {
     if (m->markdown)
-        strbuf_puts(m->out, "```sh\n");
+        strbuf_printf(m->out, "```%s\n", language);
     else
         strbuf_puts(m->out, "  ");
     strbuf_puts(m->out, text);
@@ -158,6 +170,20 @@ static void put_choice(struct mail *m)
                             "that its wall time is this\nplus what others took from it.\n");
 }
 
+/* The line that a commit which mends a regression has, as Linux and others want it. */
+static void put_tag(struct mail *m, const struct bisection_change *c)
+{
+    const struct bisect_commit *commit = &m->b->commits[c->hi];
+    if (bisect_is_range(c) || !str_eq(report_change_kind(&c->change, m->b->better), "regression"))
+        return;
+    strbuf_puts(m->out, "\nFor a commit that mends it:\n\n");
+    CLEANUP(strbuf_done) struct strbuf line = {0};
+    strbuf_printf(&line, "Fixes: %.12s (\"", commit->hash);
+    strbuf_put_safe(&line, commit->subject, strlen(commit->subject), 300);
+    strbuf_puts(&line, "\")");
+    put_indented(m, "", strbuf_text(&line));
+}
+
 static void put_opening(struct mail *m, const struct bisection_change *c)
 {
     const struct bisect *b = m->b;
@@ -192,6 +218,7 @@ static void put_opening(struct mail *m, const struct bisection_change *c)
     strbuf_puts(m->out, "\n");
     put_sureness(m, c);
     put_choice(m);
+    put_tag(m, c);
 }
 
 static void put_environment(struct mail *m)
@@ -297,7 +324,7 @@ static void put_reproduce(struct mail *m, size_t lo, size_t hi)
     CLEANUP(strbuf_done) struct strbuf command = {0};
     put_heading(m, "to measure it again");
     bisect_put_reproduce(&command, m->b, lo, hi);
-    put_indented(m, strbuf_text(&command));
+    put_indented(m, "sh", strbuf_text(&command));
 }
 
 /* What else is in the range. */
@@ -330,6 +357,11 @@ static void put_subject(struct mail *m)
 {
     const struct bisection *s = &m->b->search;
     strbuf_puts(m->out, m->markdown ? "### assay bisect: " : "Subject: ");
+    if (s->found_count == 1 && !bisect_is_range(&s->found[0])) {
+        strbuf_puts(m->out, "[");
+        put_words(m, m->b->commits[s->found[0].hi].subject);
+        strbuf_puts(m->out, "] ");
+    }
     put_safe(m, m->b->settings.metric);
     if (s->verdict != BISECTION_FOUND) {
         strbuf_puts(m->out, ": no commit found\n\n");

@@ -271,7 +271,8 @@ def journal():
 
 
 PHASES = {
-    "the first build": lambda: os.path.exists(".git/assay-bisect/trees"),
+    "the first build": lambda: "\nsearch\n" in journal() and list(
+        pathlib.Path(".git/assay-bisect/trees").iterdir()),
     "the comparison of the ends": lambda: "\nround\t" in journal(),
     "the rounds of a candidate": lambda: "\nround\t" in journal().partition("\nbuilt\t8\n")[2],
     "a confirmation": lambda: "\nmetric\t" in journal(),

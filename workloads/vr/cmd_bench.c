@@ -24,9 +24,10 @@ static const struct option options[] = {
     {'r', "replicas", OPTION_U64, offsetof(struct settings, replicas), "N", "1, 3, 5 or 7 (3)",
      NULL},
     {'t', "transport", OPTION_STRING, offsetof(struct settings, transport), "T",
-     "of the replicas: epoll (default), spin, uring, uring+tc, uring-spin, uring-eventfd, "
+     "of the replicas: epoll (default), spin, uring, uring+tc, uring+xdp, uring-spin, "
+     "uring-eventfd, "
      "uring-eventfd-unread",
-     "epoll spin uring uring+tc uring-spin uring-eventfd uring-eventfd-unread"},
+     "epoll spin uring uring+tc uring+xdp uring-spin uring-eventfd uring-eventfd-unread"},
     {0, "durable", OPTION_FLAG, offsetof(struct settings, durable), NULL,
      "replicas write their log to disk before they acknowledge (default)", NULL},
     {0, "in-memory", OPTION_FLAG, offsetof(struct settings, in_memory), NULL,

@@ -29,9 +29,10 @@ static const struct option options[] = {
      "takes part in later ones only",
      NULL},
     {'t', "transport", OPTION_STRING, offsetof(struct settings, transport), "T",
-     "epoll, spin, uring, uring+tc, uring-spin, uring-eventfd, uring-eventfd-unread (the "
+     "epoll, spin, uring, uring+tc, uring+xdp, uring-spin, uring-eventfd, uring-eventfd-unread "
+     "(the "
      "configuration's)",
-     "epoll spin uring uring+tc uring-spin uring-eventfd uring-eventfd-unread"},
+     "epoll spin uring uring+tc uring+xdp uring-spin uring-eventfd uring-eventfd-unread"},
     {0, "durable", OPTION_FLAG, offsetof(struct settings, durable), NULL,
      "write the log to disk before anything is acknowledged (default)", NULL},
     {0, "in-memory", OPTION_FLAG, offsetof(struct settings, in_memory), NULL,
@@ -108,6 +109,12 @@ static void announce(const struct vr_host *h, const struct vr_cluster *c)
     if (h->tc_error.code)
         printf("replica %u: no broadcast in the kernel: %s; packets go one by one\n", h->index,
                h->tc_error.message);
+    if (h->xdp_error.code)
+        printf("replica %u: no acknowledgements at the device: %s; they are made here\n", h->index,
+               h->xdp_error.message);
+    if (h->xdp.program)
+        printf("replica %u: acknowledges at the device (XDP, %s)\n", h->index,
+               h->xdp.generic ? "the kernel's generic way" : "in its driver");
     if (h->damaged)
         printf("replica %u: %u places of its file are damaged; the others are asked\n", h->index,
                h->damaged);

@@ -32,6 +32,7 @@ const char *const vr_planted_names[PLANTED_COUNT] = {
     "doubt-forgotten",
     "joins-any-epoch",
     "slots-reused",
+    "checkpoint-early",
     "checksum-unchecked",
 };
 #ifdef VR_PLANTED

@@ -400,6 +400,19 @@ const struct vr_io_way vr_io_uring_tc = {
     .sync = sync_loop,
 };
 
+const struct vr_io_way vr_io_uring_xdp = {
+    .name = "uring+xdp",
+    .summary = "as uring+tc; in memory, backups' prepares are also acknowledged by eBPF at XDP",
+    .broadcasts = true,
+    .answers = true,
+    .open = open_deferred,
+    .close = close_loop,
+    .flush = flush_now,
+    .wait = wait_uring,
+    .write = write_loop,
+    .sync = sync_loop,
+};
+
 const struct vr_io_way vr_io_uring_spin = {
     .name = "uring-spin",
     .summary = "as uring, but never sleeps",

@@ -6,7 +6,7 @@
 #include "io.h"
 
 extern const struct vr_io_way vr_io_epoll, vr_io_spin;
-extern const struct vr_io_way vr_io_uring, vr_io_uring_spin, vr_io_uring_tc;
+extern const struct vr_io_way vr_io_uring, vr_io_uring_spin, vr_io_uring_tc, vr_io_uring_xdp;
 extern const struct vr_io_way vr_io_uring_eventfd, vr_io_uring_eventfd_unread;
 
 /* Writes at once, in the caller's thread; the same results as a ring's. */

@@ -168,7 +168,7 @@ static void dispatch(struct sim *s, struct sim_event *e)
         break;
     case SIM_DISK:
         if (r->up && r->life == e->life)
-            (e->from ? sim_disk_checkpoint_done : sim_disk_done)(s, e->to);
+            e->from ? sim_disk_lane_done(s, e->to, e->from - 1u) : sim_disk_done(s, e->to);
         break;
     case SIM_CLIENT:
         sim_client_timer(s, e->to);

@@ -107,7 +107,7 @@ void sim_clients_start(struct sim *s)
 
 static uint64_t patience(struct sim *s)
 {
-    return 60 * NS_PER_MS + sim_below(s, 120 * NS_PER_MS);
+    return 30 * NS_PER_MS + sim_below(s, 60 * NS_PER_MS);
 }
 
 void sim_client_timer(struct sim *s, uint8_t index)

@@ -43,8 +43,10 @@ void sim_disk_free(struct sim *s, uint8_t index)
     for (uint32_t i = 0; i < r->waiting_count; i++)
         release(&r->waiting[i]);
     r->group_count = r->waiting_count = 0;
-    release(&r->checkpoint);
-    r->checkpoint_writing = false;
+    for (unsigned i = 0; i < SIM_LANES; i++) {
+        release(&r->lanes[i].write);
+        r->lanes[i].busy = false;
+    }
 }
 
 void sim_disk_done_with(struct sim *s, uint8_t index)
@@ -170,39 +172,59 @@ static void begin_group(struct sim *s, uint8_t index)
     prepare_phase(s, index);
 }
 
-/* As on a real disk, a checkpoint is many writes, between which groups of entries find their way.
- */
-static void begin_checkpoint(struct sim *s, uint8_t index, const struct vr_write *write)
+static void lane_phase(struct sim *s, uint8_t index, unsigned which)
 {
     struct sim_replica *r = &s->replicas[index];
-    struct sim_write *w = &r->checkpoint;
-    if (r->checkpoint_writing) {
-        sim_fail(s, "replica %u writes two checkpoints at once", index);
-        return;
-    }
-    *w = (struct sim_write){.write = *write};
-    w->phase_bytes = memory_alloc(r->store.area_bytes);
-    w->phase_size = vr_store_phase(&r->store, write, 0, w->phase_bytes, &w->phase_offset);
-    w->write.bytes = NULL;
-    r->checkpoint_writing = true;
-    r->checkpoint_failed = s->now_ns < r->disk_fails_until_ns;
-    uint64_t time_ns = 50 * NS_PER_US + sim_below(s, 500 * NS_PER_US);
-    if (!s->healing && sim_chance(s, 50))
-        time_ns += sim_below(s, 100 * NS_PER_MS);
-    time_ns += s->slow_checkpoints_ns;
-    s->result->count[SIM_LATE_CHECKPOINTS] += time_ns > 5 * NS_PER_MS;
+    struct sim_lane *lane = &r->lanes[which];
+    struct sim_write *w = &lane->write;
+    w->phase_size =
+        vr_store_phase(&r->store, &w->write, lane->phase, w->phase_bytes, &w->phase_offset);
+    lane->failed = s->now_ns < r->disk_fails_until_ns;
+    uint64_t time_ns =
+        50 * NS_PER_US + sim_below(s, 300 * NS_PER_US) + sim_below(s, r->disk_slow_ns);
+    if (!s->healing && sim_chance(s, which == SIM_LANE_CHECKPOINT ? 50 : 20))
+        time_ns += sim_below(s, which == SIM_LANE_CHECKPOINT ? 100 * NS_PER_MS : 10 * NS_PER_MS);
+    time_ns += r->slow_ns[which];
+    s->result->count[SIM_LATE_CHECKPOINTS] +=
+        which == SIM_LANE_CHECKPOINT && time_ns > 5 * NS_PER_MS;
     sim_push(s, (struct sim_event){.at_ns = s->now_ns + time_ns,
                                    .kind = SIM_DISK,
                                    .to = index,
-                                   .from = 1,
+                                   .from = (uint8_t)(which + 1),
                                    .life = r->life});
+}
+
+/* As on a real disk, a checkpoint is many writes, between which groups of entries find their way;
+ * and nobody promises that a superblock overtakes nothing. */
+static void begin_lane(struct sim *s, uint8_t index, const struct vr_write *write)
+{
+    struct sim_replica *r = &s->replicas[index];
+    unsigned which = write->kind == VR_WRITE_CHECKPOINT ? SIM_LANE_CHECKPOINT : SIM_LANE_SUPERBLOCK;
+    struct sim_lane *lane = &r->lanes[which];
+    if (lane->busy) {
+        sim_fail(s, "replica %u writes two %s at once", index,
+                 which == SIM_LANE_CHECKPOINT ? "checkpoints" : "superblocks");
+        return;
+    }
+    struct sim_write *w = &lane->write;
+    *w = (struct sim_write){.write = *write};
+    if (write->size) {
+        w->content = memory_alloc(write->size);
+        memcpy(w->content, write->bytes, write->size);
+        w->write.bytes = w->content;
+    }
+    w->phase_bytes =
+        memory_alloc(which == SIM_LANE_CHECKPOINT ? r->store.area_bytes : (size_t)SIM_SECTOR);
+    lane->busy = true;
+    lane->phase = 0;
+    lane_phase(s, index, which);
 }
 
 void sim_disk_submit(struct sim *s, uint8_t index, const struct vr_write *write)
 {
     struct sim_replica *r = &s->replicas[index];
-    if (write->kind == VR_WRITE_CHECKPOINT) {
-        begin_checkpoint(s, index, write);
+    if (write->kind != VR_WRITE_ENTRY) {
+        begin_lane(s, index, write);
         return;
     }
     if (r->waiting_count == SIM_WRITES_MAX) {
@@ -254,16 +276,23 @@ void sim_disk_done(struct sim *s, uint8_t index)
     }
 }
 
-void sim_disk_checkpoint_done(struct sim *s, uint8_t index)
+void sim_disk_lane_done(struct sim *s, uint8_t index, unsigned which)
 {
     struct sim_replica *r = &s->replicas[index];
-    struct sim_write done = r->checkpoint;
-    r->checkpoint = (struct sim_write){0};
-    r->checkpoint_writing = false;
-    if (!r->checkpoint_failed && !betray(s, index, &done))
-        memcpy(r->disk + done.phase_offset, done.phase_bytes, done.phase_size);
+    struct sim_lane *lane = &r->lanes[which];
+    struct sim_write *w = &lane->write;
+    if (!lane->failed && !betray(s, index, w))
+        memcpy(r->disk + w->phase_offset, w->phase_bytes, w->phase_size);
+    lane->phase++;
+    if (!lane->failed && which == SIM_LANE_SUPERBLOCK && lane->phase < 2) {
+        lane_phase(s, index, which);
+        return;
+    }
+    struct sim_write done = *w;
+    *w = (struct sim_write){0};
+    lane->busy = false;
     struct vr_event event = {
-        .kind = VR_EVENT_WRITTEN, .write = &done.write, .failed = r->checkpoint_failed};
+        .kind = VR_EVENT_WRITTEN, .write = &done.write, .failed = lane->failed};
     sim_replica_step(s, index, &event);
     release(&done);
 }
@@ -286,13 +315,16 @@ static void tear(struct sim *s, struct sim_replica *r, const struct sim_write *w
 void sim_disk_crash(struct sim *s, uint8_t index)
 {
     struct sim_replica *r = &s->replicas[index];
-    if (r->checkpoint_writing)
-        tear(s, r, &r->checkpoint);
+    for (unsigned i = 0; i < SIM_LANES; i++)
+        if (r->lanes[i].busy)
+            tear(s, r, &r->lanes[i].write);
+    const struct sim_lane *superblock = &r->lanes[SIM_LANE_SUPERBLOCK];
+    if (superblock->busy && sim_chance(s, 100))
+        spoil(s, r, superblock->write.phase_offset);
     for (uint32_t i = 0; i < r->group_count; i++) {
         struct sim_write *w = &r->group[i];
         tear(s, r, w);
-        if (w->phase_size && sim_chance(s, 100) &&
-            (may_damage(r, w->phase_offset) || w->write.kind == VR_WRITE_DURABLE))
+        if (w->phase_size && sim_chance(s, 100) && may_damage(r, w->phase_offset))
             spoil(s, r, w->phase_offset);
     }
     sim_disk_free(s, index);
@@ -332,4 +364,15 @@ void sim_disk_lose_tail(struct sim *s, uint8_t index, uint64_t first, uint64_t l
         memset(head, op == first, sizeof(struct vr_entry));
         r->body_fault[slot] = op == first;
     }
+}
+
+void sim_disk_rot_entry(struct sim *s, uint8_t index, uint64_t op)
+{
+    struct sim_replica *r = &s->replicas[index];
+    uint64_t offset = r->store.entries_offset + op % r->store.config.slots * r->store.slot_bytes;
+    if (!may_damage(r, offset))
+        return;
+    s->result->count[SIM_ROTTEN_SECTORS]++;
+    sim_trace(s, "%u: op %lu rots", index, op);
+    spoil(s, r, offset);
 }

@@ -128,7 +128,8 @@ static void model_reconfigure(struct sim *s, const struct vr_request *r, const v
     memcpy(&wish, data, sizeof(wish));
     if (wish.epoch != epoch)
         status = VR_CONFLICT;
-    else if (wish.members == m->group.members || !wish.members)
+    else if (wish.members == m->group.members || !wish.members ||
+             __builtin_popcount(wish.members) > VR_REPLICAS_MAX)
         status = VR_INVALID;
     if (status == VR_OK) {
         uint32_t added = wish.members & ~m->group.members;
