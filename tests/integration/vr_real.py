@@ -668,7 +668,7 @@ def every_option_stands_in_the_manual_page():
         for line in vr(command, "--help").stdout.splitlines():
             for word in line.split():
                 if word.startswith("--"):
-                    contains(page, word.rstrip(",;").split("=")[0])
+                    contains(page, word.rstrip(",;:").split("=")[0])
 
 
 main()

@@ -184,10 +184,9 @@ static void lane_phase(struct sim *s, uint8_t index, unsigned which)
         50 * NS_PER_US + sim_below(s, 300 * NS_PER_US) + sim_below(s, r->disk_slow_ns);
     if (!s->healing && sim_chance(s, which == SIM_LANE_CHECKPOINT ? 50 : 20))
         time_ns += sim_below(s, which == SIM_LANE_CHECKPOINT ? 100 * NS_PER_MS : 10 * NS_PER_MS);
-    if (which == SIM_LANE_CHECKPOINT) {
-        time_ns += s->slow_checkpoints_ns;
-        s->result->count[SIM_LATE_CHECKPOINTS] += time_ns > 5 * NS_PER_MS;
-    }
+    time_ns += r->slow_ns[which];
+    s->result->count[SIM_LATE_CHECKPOINTS] +=
+        which == SIM_LANE_CHECKPOINT && time_ns > 5 * NS_PER_MS;
     sim_push(s, (struct sim_event){.at_ns = s->now_ns + time_ns,
                                    .kind = SIM_DISK,
                                    .to = index,
@@ -365,4 +364,15 @@ void sim_disk_lose_tail(struct sim *s, uint8_t index, uint64_t first, uint64_t l
         memset(head, op == first, sizeof(struct vr_entry));
         r->body_fault[slot] = op == first;
     }
+}
+
+void sim_disk_rot_entry(struct sim *s, uint8_t index, uint64_t op)
+{
+    struct sim_replica *r = &s->replicas[index];
+    uint64_t offset = r->store.entries_offset + op % r->store.config.slots * r->store.slot_bytes;
+    if (!may_damage(r, offset))
+        return;
+    s->result->count[SIM_ROTTEN_SECTORS]++;
+    sim_trace(s, "%u: op %lu rots", index, op);
+    spoil(s, r, offset);
 }

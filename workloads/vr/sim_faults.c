@@ -364,11 +364,11 @@ void sim_heal(struct sim *s)
     s->healing = true;
     s->loss = s->duplicate = s->corrupt = s->late = 0;
     s->plot.step = 0;
-    s->slow_checkpoints_ns = 0;
     heal_links(s);
     for (uint8_t i = 0; i < s->node_count; i++) {
         s->replicas[i].paused_until_ns = 0;
         s->replicas[i].disk_fails_until_ns = 0;
+        memset(s->replicas[i].slow_ns, 0, sizeof(s->replicas[i].slow_ns));
         if (!s->replicas[i].up)
             sim_replica_start(s, i);
     }

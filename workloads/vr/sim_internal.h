@@ -13,6 +13,7 @@
 #define SIM_TRACE_WIDTH 160
 #define SIM_OPS_MAX 60000
 #define SIM_OLD_PACKETS 12
+#define SIM_OLD_PIECES 5
 
 enum sim_kind {
     SIM_PACKET,
@@ -61,9 +62,10 @@ struct sim_replica {
     uint64_t disk_fails_until_ns, disk_slow_ns;
     /* Old packets to it, which the network may deliver again. */
     struct sim_old {
-        uint32_t size;
-        uint8_t from;
-        unsigned char *bytes;
+        uint8_t from, type, count; /* a message of several fragments is remembered whole */
+        uint64_t fragment;
+        uint32_t size[SIM_OLD_PIECES];
+        unsigned char *bytes[SIM_OLD_PIECES];
     } old[SIM_OLD_PACKETS];
     uint32_t old_next;
     uint64_t view_changes_before, transfers_before, repaired_before;
@@ -78,6 +80,7 @@ struct sim_replica {
         bool busy, failed;
         unsigned phase;
     } lanes[SIM_LANES];
+    uint64_t slow_ns[SIM_LANES];
     unsigned phase;
     bool group_failed;
     /* Which copies in each slot are damaged: never both. */
@@ -124,10 +127,14 @@ struct sim_model {
 enum sim_plot_kind {
     SIM_PLOT_NONE,
     SIM_PLOT_ACKS,
-    SIM_PLOT_DOUBT,
-    SIM_PLOT_REJOIN,
-    SIM_PLOT_REUSE,
+    SIM_PLOT_LONG,
     SIM_PLOT_PROMISE,
+    SIM_PLOT_REJOIN,
+    SIM_PLOT_JOIN,
+    SIM_PLOT_DOUBT,
+    SIM_PLOT_REUSE,
+    SIM_PLOT_STATE,
+    SIM_PLOT_SUPERBLOCK,
     SIM_PLOT_KINDS,
 };
 
@@ -165,7 +172,6 @@ struct sim {
     bool cut[VR_NODES_MAX + 1][VR_NODES_MAX + 1]; /* from, to; the last is all clients */
     uint32_t cut_count;
     uint64_t press_ns; /* not before */
-    uint64_t slow_checkpoints_ns;
     struct sim_plot plot;
     struct vr_update update;
     char (*lines)[SIM_TRACE_WIDTH];
@@ -196,6 +202,7 @@ void sim_disk_done(struct sim *s, uint8_t index);
 void sim_disk_crash(struct sim *s, uint8_t index);
 void sim_disk_lane_done(struct sim *s, uint8_t index, unsigned lane);
 void sim_disk_rot(struct sim *s, uint8_t index);
+void sim_disk_rot_entry(struct sim *s, uint8_t index, uint64_t op);
 /* From first to last: the first cannot be read, the others are as if never written. */
 void sim_disk_lose_tail(struct sim *s, uint8_t index, uint64_t first, uint64_t last);
 void sim_disk_free(struct sim *s, uint8_t index);

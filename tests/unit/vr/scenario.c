@@ -339,3 +339,36 @@ TEST(nobody_wakes_for_an_acknowledgement_that_it_cannot_send)
     CHECK(vr_deadline_ns(lab.r) > lab.r->now_ns + lab.r->config.heartbeat_ns / 2);
     finish(&lab);
 }
+
+/* An entry behind a state that came from the primary is found after a crash only when the
+ * superblock names that state: before, it is not acknowledged. */
+TEST(a_state_counts_when_the_superblock_names_it)
+{
+    struct lab lab = {.durable = {.view_checksum = vr_genesis_checksum(1)}};
+    start(&lab, 1);
+    struct vr_replica *r = lab.r;
+    /* As if a state at op 16 had come and its area was written. */
+    r->newest.op = r->commit = r->commit_max = r->op = 16;
+    r->newest.entry_checksum = 99;
+    r->newest.size = 1;
+    struct vr_entry entry = make_entry(17, 0, 99);
+    receive_prepare(&lab, 0, 0, &entry);
+    bool superblock = false;
+    for (uint32_t i = 0; i < lab.u->write_count; i++) {
+        struct vr_write write = lab.u->writes[i];
+        superblock |= write.kind == VR_WRITE_DURABLE && write.durable.checkpoint_op == 16;
+    }
+    CHECK(superblock);
+    struct vr_write writes[4];
+    uint32_t count = lab.u->write_count;
+    memcpy(writes, lab.u->writes, count * sizeof(writes[0]));
+    for (uint32_t i = 0; i < count; i++)
+        if (writes[i].kind == VR_WRITE_ENTRY)
+            step(&lab, (struct vr_event){.kind = VR_EVENT_WRITTEN, .write = &writes[i]});
+    CHECK(r->durable_op < 17);
+    for (uint32_t i = 0; i < count; i++)
+        if (writes[i].kind == VR_WRITE_DURABLE)
+            step(&lab, (struct vr_event){.kind = VR_EVENT_WRITTEN, .write = &writes[i]});
+    CHECK_INT(r->durable_op, 17);
+    finish(&lab);
+}
