@@ -101,7 +101,7 @@ static void execute_entry(struct vr_replica *r, struct vr_update *u, uint64_t op
 static bool checkpoint_taken(struct vr_replica *r)
 {
     if (r->commit % r->config.checkpoint_every != 0 || r->commit <= r->newest.op ||
-        (r->pending_there && r->pending.op == r->commit))
+        (r->pending_there && r->pending.op == r->commit) || PLANTED(LOG_NEVER_CUT))
         return true;
     if (r->pending_there)
         return false;
