@@ -412,3 +412,23 @@ TEST(numbers_pass_32_bits)
     CHECK(r->sessions.items[0].session == 1ULL << 48);
     finish(&lab);
 }
+
+/* Found by the simulator (seed 15411): a checkpoint was due while the one before was still being
+ * written, nothing more could be executed, and without it the log had no room for what was missing.
+ */
+TEST(a_checkpoint_that_had_to_wait_is_taken)
+{
+    struct lab lab = {.durable = {.view_checksum = vr_genesis_checksum(1)}};
+    start(&lab, 1);
+    struct vr_replica *r = lab.r;
+    r->op = r->durable_op = r->commit = r->commit_max = 32;
+    r->pending.op = 16;
+    r->pending.size = 1;
+    r->pending_there = r->pending_writing = true;
+    struct vr_write write = {.kind = VR_WRITE_CHECKPOINT};
+    step(&lab, (struct vr_event){.kind = VR_EVENT_WRITTEN, .write = &write});
+    CHECK_INT(r->newest.op, 16);
+    CHECK(r->pending_there);
+    CHECK_INT(r->pending.op, 32);
+    finish(&lab);
+}
