@@ -85,9 +85,10 @@ static void print_text(const struct sim_sum *sum)
 static int plant(const char *name)
 {
     for (int i = 0; i < PLANTED_COUNT; i++) {
-        if (str_eq(name, "list"))
-            puts(vr_planted_names[i]);
-        else if (str_eq(name, vr_planted_names[i])) {
+        if (str_eq(name, "list")) {
+            if (i < PLANTED_SAFETY_END)
+                puts(vr_planted_names[i]);
+        } else if (str_eq(name, vr_planted_names[i])) {
             vr_planted = (enum vr_planted)i;
             return 0;
         }

@@ -34,6 +34,11 @@ const char *const vr_planted_names[PLANTED_COUNT] = {
     "slots-reused",
     "checkpoint-early",
     "checksum-unchecked",
+    "last-prepare-only",
+    "always-recovers",
+    "one-wish",
+    "fragments-in-order",
+    "log-never-cut",
 };
 #ifdef VR_PLANTED
 enum vr_planted vr_planted;
@@ -107,7 +112,7 @@ static void start_state(struct vr_replica *r, bool certain)
     r->uncertain = !certain;
     if (!vr_member(r, r->config.index))
         r->state = VR_RETIRED;
-    else if (!certain || vr_joining(r))
+    else if (!certain || vr_joining(r) || PLANTED(ALWAYS_RECOVERS))
         r->state = VR_RECOVERING;
     else if (d->view == d->log_view && (!was_primary || d->fresh || PLANTED(PRIMARY_RESUMES)))
         r->state = VR_NORMAL;

@@ -100,8 +100,8 @@ static void execute_entry(struct vr_replica *r, struct vr_update *u, uint64_t op
 /* Whether the checkpoint that is due here has been taken; the one before may still be under way. */
 static bool checkpoint_taken(struct vr_replica *r)
 {
-    if (r->commit % r->config.checkpoint_every != 0 || r->commit <= r->newest.op ||
-        (r->pending_there && r->pending.op == r->commit))
+    if (r->commit <= r->newest.op || r->commit % r->config.checkpoint_every != 0 ||
+        (r->pending_there && r->pending.op == r->commit) || PLANTED(LOG_NEVER_CUT))
         return true;
     if (r->pending_there)
         return false;
@@ -114,6 +114,8 @@ void vr_execute(struct vr_replica *r, struct vr_update *u)
     /* While a log is being taken over, what agrees with it and is committed may run, too. */
     uint64_t sure = r->state == VR_NORMAL ? r->op : r->install.active ? r->install.matched : 0;
     uint64_t last = vr_min(r->commit_max, vr_min(sure, r->op));
+    /* One that had to wait for the one before may be all that makes room for what comes next. */
+    checkpoint_taken(r);
     size_t room = VR_BATCH_COUNT_MAX * (sizeof(struct vr_reply) + VR_RESULT_BYTES_MAX) + 8192;
     while (r->commit < last && vr_has_body(r, r->commit + 1)) {
         /* Two messages for each request: an answer, and a word to somebody evicted. */

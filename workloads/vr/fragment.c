@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fragment.h"
 #include "base/memory.h"
+#include "planted.h"
 
 #include <string.h>
 
@@ -73,6 +74,8 @@ const void *vr_reassembly_add(struct vr_reassembly *r, const struct vr_header *h
     if (p->size != header->commit || p->count != count)
         return NULL;
     *ret_drop = VR_DROP_NONE;
+    if (PLANTED(FRAGMENTS_IN_ORDER) && index != p->got)
+        return NULL;
     uint64_t bit = 1ULL << index % 64;
     if (p->seen[index / 64] & bit)
         return NULL;

@@ -297,7 +297,8 @@ void vr_on_get_prepare(struct vr_replica *r, const struct vr_header *h, struct v
     /* What is committed is the same in every view. */
     uint64_t end = joins ? vr_sure_op(r) : r->op;
     uint64_t last = vr_min(vr_min(h->commit, end), h->op + FETCH_ENTRIES - 1);
-    for (uint64_t op = h->op; op <= last && vr_room(u, 64); op++)
+    for (uint64_t op = PLANTED(LAST_PREPARE_ONLY) ? last : h->op; op <= last && vr_room(u, 64);
+         op++)
         if (vr_has_body(r, op))
             vr_send_prepare(r, u, h->replica, op, VR_FLAG_REPAIR)->header.view = h->view;
 }

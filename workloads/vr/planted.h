@@ -36,6 +36,14 @@ enum vr_planted {
     PLANTED_SLOTS_REUSED,           /* entries are written over before the checkpoint is on disk */
     PLANTED_CHECKPOINT_EARLY,       /* a checkpoint counts before the superblock names it */
     PLANTED_CHECKSUM_UNCHECKED,     /* damaged packets are obeyed */
+    PLANTED_SAFETY_END,
+    /* These break no promise: they stop the service where it could go on.  Scenarios notice them.
+     */
+    PLANTED_LAST_PREPARE_ONLY = PLANTED_SAFETY_END, /* of what is missing only the last is sent */
+    PLANTED_ALWAYS_RECOVERS,    /* a restart asks others, though its log is whole */
+    PLANTED_ONE_WISH,           /* one replica's wish ends a view */
+    PLANTED_FRAGMENTS_IN_ORDER, /* fragments that come in another order are lost */
+    PLANTED_LOG_NEVER_CUT,      /* no checkpoint ever makes room in the log */
     PLANTED_COUNT,
 };
 

@@ -16,6 +16,7 @@ const char *const sim_count_names[SIM_COUNTS] = {"operations",
                                                  "doubled",
                                                  "replayed",
                                                  "late",
+                                                 "reordered",
                                                  "corrupted",
                                                  "partitions",
                                                  "partitions_one_way",
@@ -23,7 +24,9 @@ const char *const sim_count_names[SIM_COUNTS] = {"operations",
                                                  "memories_tested",
                                                  "plots",
                                                  "pauses",
+                                                 "skewed_clocks",
                                                  "crashes",
+                                                 "restarts",
                                                  "crashes_of_all",
                                                  "torn_writes",
                                                  "lost_writes",
@@ -135,6 +138,11 @@ static void deliver(struct sim *s, const struct sim_event *e)
     struct sim_replica *r = &s->replicas[e->to];
     struct vr_header header;
     const void *body;
+    if (e->from < VR_NODES_MAX) {
+        s->result->count[SIM_REORDERED] += e->order < r->newest_order[e->from];
+        if (e->order > r->newest_order[e->from])
+            r->newest_order[e->from] = e->order;
+    }
     if (!r->up || !vr_packets_receive(&r->packets, e->bytes, e->size, &header, &body))
         return;
     struct vr_event event = {.kind = VR_EVENT_MESSAGE, .header = &header, .body = body};
@@ -227,6 +235,8 @@ static void setup(struct sim *s)
     for (uint8_t i = 0; i < s->node_count; i++) {
         s->replicas[i].clock_offset_ns = sim_below(s, NS_PER_S);
         s->replicas[i].clock_rate = 0.9 + (double)sim_below(s, 200) / 1000;
+        s->result->count[SIM_SKEWED_CLOCKS] +=
+            s->replicas[i].clock_rate < 0.99 || s->replicas[i].clock_rate > 1.01;
         s->replicas[i].joins = i >= s->config.replica_count;
         sim_disk_format(s, i);
         sim_replica_start(s, i);

@@ -33,6 +33,7 @@ enum sim_count {
     SIM_DOUBLED,
     SIM_REPLAYED, /* long after, at a restart */
     SIM_LATE,
+    SIM_REORDERED, /* overtaken by a later one of the same sender */
     SIM_CORRUPTED,
     SIM_PARTITIONS,
     SIM_PARTITIONS_ONE_WAY,
@@ -40,7 +41,9 @@ enum sim_count {
     SIM_MEMORIES_TESTED, /* in memory: a crash of who is not behind */
     SIM_PLOTS,           /* begun: sim_plots.c */
     SIM_PAUSES,
+    SIM_SKEWED_CLOCKS, /* wrong by one in a hundred or more */
     SIM_CRASHES,
+    SIM_RESTARTS,
     SIM_CRASHES_OF_ALL,
     SIM_TORN_WRITES,
     SIM_LOST_WRITES,

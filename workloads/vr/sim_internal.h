@@ -70,6 +70,7 @@ struct sim_replica {
     uint32_t old_next;
     uint64_t view_changes_before, transfers_before, repaired_before;
     uint64_t checkpoint_seen;
+    uint64_t newest_order[VR_NODES_MAX]; /* of the packets that came, by sender */
     /* Group commit: writes of one group go through their phases together. */
     struct sim_write group[SIM_WRITES_MAX], waiting[SIM_WRITES_MAX];
     uint32_t group_count, waiting_count;

@@ -145,6 +145,7 @@ void sim_replica_start(struct sim *s, uint8_t index)
     sim_trace(s, "%u: starts, view %lu, log view %lu, op %lu (%u holes), checkpoint %lu%s", index,
               r->core->view, r->core->log_view, r->core->op, r->core->holes, r->core->newest.op,
               r->core->state == VR_RECOVERING ? ", uncertain" : "");
+    s->result->count[SIM_RESTARTS] += r->life > 0;
     s->result->count[SIM_UNCERTAIN_STARTS] += r->core->state == VR_RECOVERING;
     vr_loaded_done(&loaded);
     vr_packets_init(&r->packets, &config, s->key, 1400, sim_random(s));

@@ -52,13 +52,6 @@ static inline void start(struct lab *lab, uint8_t index)
                              .count = lab->count,
                              .entries = lab->entries,
                              .body = body_of};
-#ifdef VR_PLANTED
-    /* With a rule broken on purpose the test of that rule must fail. */
-    const char *bug = getenv("VR_BUG");
-    for (int i = 0; bug && i < PLANTED_COUNT; i++)
-        if (strcmp(bug, vr_planted_names[i]) == 0)
-            vr_planted = (enum vr_planted)i;
-#endif
     if (lab->config)
         lab->config(&config);
     lab->u = memory_zalloc(1, sizeof(*lab->u));

@@ -372,3 +372,63 @@ TEST(a_state_counts_when_the_superblock_names_it)
     CHECK_INT(r->durable_op, 17);
     finish(&lab);
 }
+
+/* VR Revisited's recovery asks others who are at work; after a crash of all nobody is.  Who has its
+ * log on disk needs none of them. */
+TEST(a_cluster_that_crashed_whole_goes_on)
+{
+    struct lab lab = {
+        .durable = {.view = 1, .log_view = 1, .view_checksum = vr_genesis_checksum(1)}};
+    start(&lab, 2);
+    CHECK_INT(lab.r->state, VR_NORMAL);
+    struct log_end end = {.head = {.log_view = 1, .head_checksum = vr_genesis_checksum(1)}};
+    receive(&lab, view_message(VR_DO_VIEW_CHANGE, 1, 2, &end), &end);
+    writes_end(&lab);
+    writes_end(&lab);
+    CHECK(vr_is_primary(lab.r));
+    finish(&lab);
+}
+
+/* Others paid for counters that wrapped: here all are of 64 bits. */
+TEST(numbers_pass_32_bits)
+{
+    struct lab lab = {.durable = {.view = 3, .log_view = 3, .checkpoint_op = UINT32_MAX}};
+    start(&lab, 0);
+    struct vr_replica *r = lab.r;
+    r->state = VR_NORMAL;
+    r->uncertain = false;
+    r->newest.op = r->op = r->durable_op = r->commit = r->commit_max = UINT32_MAX;
+    r->newest.entry_checksum = 99;
+    struct vr_request request = {.client = 9, .opcode = VR_OP_REGISTER};
+    receive(&lab, (struct vr_header){.type = VR_REQUEST, .client = 9, .size = sizeof(request)},
+            &request);
+    step(&lab, (struct vr_event){.kind = VR_EVENT_TURN});
+    CHECK(r->op == 1ULL << 32);
+    writes_end(&lab);
+    receive(&lab,
+            (struct vr_header){.type = VR_PREPARE_OK, .replica = 1, .view = 3, .op = 1ULL << 32},
+            NULL);
+    CHECK(r->commit == 1ULL << 32);
+    CHECK(r->sessions.items[0].session == 1ULL << 48);
+    finish(&lab);
+}
+
+/* Found by the simulator (seed 15411): a checkpoint was due while the one before was still being
+ * written, nothing more could be executed, and without it the log had no room for what was missing.
+ */
+TEST(a_checkpoint_that_had_to_wait_is_taken)
+{
+    struct lab lab = {.durable = {.view_checksum = vr_genesis_checksum(1)}};
+    start(&lab, 1);
+    struct vr_replica *r = lab.r;
+    r->op = r->durable_op = r->commit = r->commit_max = 32;
+    r->pending.op = 16;
+    r->pending.size = 1;
+    r->pending_there = r->pending_writing = true;
+    struct vr_write write = {.kind = VR_WRITE_CHECKPOINT};
+    step(&lab, (struct vr_event){.kind = VR_EVENT_WRITTEN, .write = &write});
+    CHECK_INT(r->newest.op, 16);
+    CHECK(r->pending_there);
+    CHECK_INT(r->pending.op, 32);
+    finish(&lab);
+}
