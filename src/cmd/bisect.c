@@ -37,7 +37,8 @@ static const struct option options[] = {
     {0, "bad", OPTION_STRING, O(bad), "REF", "the newer commit (HEAD)", NULL},
     {0, "build", OPTION_STRING, O(build), "COMMAND", "builds a commit, in a worktree of it", NULL},
     {0, "run", OPTION_STRING, O(run), "COMMAND", "is measured, in the same folder (needed)", NULL},
-    {0, "metric", OPTION_STRING, O(metric), "NAME", "what may have changed (wall)", NULL},
+    {0, "metric", OPTION_STRING, O(metric), "NAME",
+     "what may have changed (wall, or cpu where it is that)", NULL},
     {0, "better", OPTION_STRING, O(better), "WAY", "lower or higher; else judged by name and unit",
      "lower higher"},
     {0, "all", OPTION_FLAG, O(all), NULL, "every change of the range, not one", NULL},
@@ -49,7 +50,7 @@ static const struct option options[] = {
     {0, "min-change", OPTION_STRING, O(min_change), "SHARE", "smaller changes do not matter (1%)",
      NULL},
     {0, "min-rounds", OPTION_U64, O(min_rounds), "N", "before the first decision (10)", NULL},
-    {0, "max-rounds", OPTION_U64, O(max_rounds), "N", "of one decision (200)", NULL},
+    {0, "max-rounds", OPTION_U64, O(max_rounds), "N", "of one decision (1000)", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "How to run", NULL},
     {'w', "warmup", OPTION_U64, O(warmup), "N", "rounds before each decision (1)", NULL},
     {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "a run that takes longer has failed",
@@ -129,7 +130,7 @@ static int make_settings(const struct bisect_options *o, struct bisect_settings 
                                   .bad = (char *)(o->bad ? o->bad : "HEAD"),
                                   .build = (char *)o->build,
                                   .run = (char *)o->run,
-                                  .metric = (char *)(o->metric ? o->metric : "wall"),
+                                  .metric = (char *)o->metric,
                                   .events = (char *)strbuf_text(events),
                                   .cpus = (char *)o->cpus,
                                   .better = (char *)o->better,
@@ -277,9 +278,11 @@ static int search(const struct bisect_options *o, struct bisect *b, struct error
         fputs(strbuf_text(&safe), stderr);
     }
     if (r == -EINTR) {
-        fprintf(stderr,
-                "assay bisect: stopped after %llu runs; assay bisect --continue%s%s goes on\n",
-                (unsigned long long)b->run_count, o->dir ? " --dir " : "", o->dir ? o->dir : "");
+        fprintf(
+            stderr,
+            "assay bisect: stopped after %llu runs; assay bisect --continue%s%s goes on, --abort "
+            "removes its worktrees\n",
+            (unsigned long long)b->run_count, o->dir ? " --dir " : "", o->dir ? o->dir : "");
         return r;
     }
     if (r < 0) {

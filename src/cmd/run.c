@@ -4,6 +4,7 @@
 #include "base/process.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "cmd/run_elsewhere.h"
 #include "experiment/session.h"
 #include "report/experiment.h"
 
@@ -16,11 +17,13 @@ struct run_options {
     const char *db, *cells, *resume, *cpus, *commit, *precision, *nice;
     bool quick, fresh, dry_run, quiet;
     uint64_t rounds, budget_ns, timeout_ns;
-    const char *seed;
+    const char *seed, *task, *hosts, *launcher;
     struct option_list monitors;
+    struct elsewhere_options elsewhere;
 };
 
 #define O(field) offsetof(struct run_options, field)
+#define E(field) offsetof(struct run_options, elsewhere.field)
 
 static const struct option options[] = {
     {0, NULL, OPTION_HEADING, 0, NULL, "What of the spec to run", NULL},
@@ -45,6 +48,23 @@ static const struct option options[] = {
     {0, "resume", OPTION_STRING, O(resume), "ID", "go on with this experiment", NULL},
     {0, "commit", OPTION_STRING, O(commit), "NAME", "the commit to note, instead of git's", NULL},
     {'q', "quiet", OPTION_FLAG, O(quiet), NULL, "only failures", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "On other machines (docs/LAB.md)", NULL},
+    {0, "on", OPTION_STRING, E(on), "WHERE", "hand the rounds to a cluster: slurm", "slurm"},
+    {0, "partition", OPTION_STRING, E(partition), "NAME", "of the cluster", NULL},
+    {0, "constraint", OPTION_STRING, E(constraint), "FEATURES", "that nodes must have", NULL},
+    {0, "exclusive", OPTION_FLAG, E(exclusive), NULL, "nothing else on a node meanwhile", NULL},
+    {0, "throttle", OPTION_U64, E(throttle), "N", "at most so many tasks at the same time", NULL},
+    {0, "slurm-args", OPTION_STRING, E(slurm_args), "WORDS", "more options for sbatch", NULL},
+    {0, "together", OPTION_STRING, E(together), "FACTORS",
+     "their values stay on one node, too; or: all", NULL},
+    {0, "tries", OPTION_U64, E(tries), "N", "of a round, on different nodes (default 3)", NULL},
+    {0, "spool", OPTION_STRING, E(spool), "FOLDER",
+     "that all nodes see (default .assay/cluster beside the spec)", "folder"},
+    {0, "hosts", OPTION_STRING, O(hosts), "LIST",
+     "where the spec's roles are: m1,m2 or role=host[@address],… or @FILE", NULL},
+    {0, "launcher", OPTION_STRING, O(launcher), "WORDS",
+     "how a command is started on {host} (default: ssh)", NULL},
+    {0, "task", OPTION_STRING, O(task), "PATH", "what --on submits; not for people", "file"},
     {0},
 };
 
@@ -116,13 +136,17 @@ static int session_options_from(const struct run_options *o, const char *spec,
                                    .timeout_ns = o->timeout_ns,
                                    .cpus = o->cpus,
                                    .commit = o->commit,
+                                   .hosts = o->hosts,
+                                   .launcher = o->launcher,
                                    .monitors = o->monitors.items,
                                    .monitor_count = o->monitors.count,
                                    .has_nice = o->nice != NULL,
                                    .has_seed = o->seed != NULL,
                                    .on_progress = show_progress};
     int r = 0;
-    if (o->fresh && o->resume)
+    if (o->elsewhere.on && !str_eq(o->elsewhere.on, "slurm"))
+        r = error_set(err, -EINVAL, "--on: assay knows 'slurm', not '%s'", o->elsewhere.on);
+    if (r == 0 && o->fresh && o->resume)
         r = error_set(err, -EINVAL, "--fresh and --resume exclude each other");
     if (r == 0 && o->precision && (r = parse_share(o->precision, &so->precision, err)) < 0)
         error_wrap(err, r, "option --precision");
@@ -176,7 +200,7 @@ static int show_plan(struct session *s)
     return EXIT_DONE;
 }
 
-static void show_start(const struct session *s)
+void run_show_start(const struct session *s)
 {
     if (s->resume_note)
         fprintf(stderr, "assay run: %s\n", s->resume_note);
@@ -190,7 +214,7 @@ static void show_start(const struct session *s)
         fputs(strbuf_text(&s->notes), stderr);
 }
 
-static int show_result(struct session *s, struct error *err)
+int run_show_result(struct session *s, struct error *err)
 {
     struct dataset d;
     int r = dataset_load(&d, s->store, s->experiment, err);
@@ -206,7 +230,7 @@ static int show_result(struct session *s, struct error *err)
 }
 
 /* Where the runs are when the store was out of reach; true when they still are there. */
-static bool tell_of_spool(const struct session *s)
+bool run_tell_of_spool(const struct session *s)
 {
     const char *path = NULL;
     size_t waiting = store_waiting(s->store, &path);
@@ -228,13 +252,13 @@ static int run_session(struct session *s, const struct run_options *o, struct wa
                        struct error *err)
 {
     if (!o->quiet)
-        show_start(s);
+        run_show_start(s);
     strbuf_clear(&s->notes);
     int r = session_run(s, err);
     progress_end(&w->progress);
     if (s->notes.length)
         fputs(strbuf_text(&s->notes), stderr);
-    bool out_of_reach = tell_of_spool(s);
+    bool out_of_reach = run_tell_of_spool(s);
     if (r < 0) {
         cmd_fail(&verb_run, err, 0);
         fprintf(stderr, "The runs before it are kept: experiment %lld; the same command goes on.\n",
@@ -246,7 +270,7 @@ static int run_session(struct session *s, const struct run_options *o, struct wa
                 s->run_count_before + s->runs_done);
         return 128 + process_signals_caught();
     }
-    if (!o->quiet && !out_of_reach && (r = show_result(s, err)) < 0)
+    if (!o->quiet && !out_of_reach && (r = run_show_result(s, err)) < 0)
         return cmd_fail(&verb_run, err, EXIT_TROUBLE);
     return EXIT_DONE;
 }
@@ -257,6 +281,10 @@ static int run_with(const struct run_options *o, const char *spec, struct error 
     struct watcher w = {.quiet = o->quiet};
     if (session_options_from(o, spec, &so, err) < 0)
         return cmd_usage(&verb_run, err);
+    if (o->task)
+        return run_task(&so, o->task);
+    if (o->elsewhere.on && !o->dry_run)
+        return run_elsewhere(&so, &o->elsewhere, o->quiet);
     so.context = &w;
     progress_start(&w.progress);
     process_signals_catch();
@@ -331,7 +359,8 @@ const struct verb verb_run = {
     .examples = "  assay run sort.yaml --dry-run\n"
                 "  assay run sort.yaml --quick\n"
                 "  assay run sort.yaml --cells variant=heap,size=1000\n"
-                "  assay run sort.yaml              goes on where it was stopped\n",
+                "  assay run sort.yaml              goes on where it was stopped\n"
+                "  assay run sort.yaml --on slurm --partition lab --exclusive\n",
     .options = options,
     .run = run,
 };

@@ -16,7 +16,10 @@
 
 #define BISECT_CLOSED ((struct bisect){.journal_fd = -1, .lock_fd = -1})
 
-enum { FAILURES_MAX = 2 }; /* of a round, which is then run again */
+enum {
+    FAILURES_MAX = 2, /* of a round, which is then run again */
+    STOLEN_MAX = 3,   /* in a row: then this is what the machine is like */
+};
 
 int bisect_default_folder(char **ret_folder, struct error *err)
 {
@@ -369,6 +372,7 @@ static int keep_round(struct bisect *b, const struct bisection_action *a, const 
     CLEANUP(series_set_done) struct series_set set = {0};
     struct bisect_round round = {0};
     series_from_rounds(&set, r, &b->event_list, NULL);
+    bisect_add_cpu(&set);
     int res = take_values(b, &set, &round, err);
     if (res < 0)
         return res;
@@ -388,8 +392,17 @@ static int keep_round(struct bisect *b, const struct bisection_action *a, const 
         bisect_keep_row(b, b->search.step_count - 1, &like, s->values[0][0], s->values[1][0]);
     }
     b->run_count += round.count;
+    b->stolen_in_row = 0;
     bisection_round(&b->search, round.values);
     return 0;
+}
+
+/* The host took time from the round: it does not count, and the next one stands in for it. */
+static int drop_round(struct bisect *b, struct error *err)
+{
+    b->stolen_in_row++;
+    b->stolen_count++;
+    return bisect_journal_stolen(b, err);
 }
 
 /* What of the round failed: a commit that cannot run is left out when it is a candidate, and the
@@ -469,6 +482,9 @@ static int run_round(struct bisect *b, const struct bisection_action *a,
                                .hook_shell = "/bin/sh",
                                .cpus = b->cpu_list,
                                .cpu_count = b->cpu_count};
+    int chosen = *b->settings.metric ? 0 : bisect_choose_metric(b, &spec, err);
+    if (chosen < 0)
+        return chosen;
     b->warm = true;
     b->warm_step = step;
     for (size_t failures = 0;; failures++) {
@@ -480,6 +496,8 @@ static int run_round(struct bisect *b, const struct bisection_action *a,
             r = error_set(err, -EINTR, "stopped");
         else if (failed)
             r = after_failure(b, a, &rounds, failures, err);
+        else if (r == 0 && b->stolen_in_row < STOLEN_MAX && bisect_was_stolen(&rounds))
+            r = drop_round(b, err);
         else if (r == 0)
             r = keep_round(b, a, &rounds, err);
         rounds_done(&rounds);

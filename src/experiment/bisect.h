@@ -26,7 +26,7 @@ struct bisect_settings {
     char *good, *bad; /* as they were given */
     char *build;      /* "" for nothing to build */
     char *run;
-    char *metric;
+    char *metric; /* "" until it is chosen, where none was given */
     char *events; /* to be counted; "" for none */
     char *cpus;   /* "" for assay's own */
     char *better; /* "lower", "higher", or "": by the metric's name and unit */
@@ -74,7 +74,10 @@ struct bisect {
     char *unit; /* of the metric; NULL until the first round */
     enum series_kind kind;
     enum metric_better better;
+    bool metric_chosen;    /* by assay */
     uint64_t run_count;    /* that were measured */
+    uint64_t stolen_count; /* rounds that do not count: the host took time from them */
+    size_t stolen_in_row;
     bool ended, continued; /* ended: there is nothing left to do */
     int journal_fd, lock_fd;
     bool warm; /* the step's commands have run in this process */

@@ -26,6 +26,7 @@ int bisect_journal_create(struct bisect *b, struct error *err);
 int bisect_journal_read(struct bisect *b, void (*init_search)(struct bisect *b), struct error *err);
 int bisect_journal_reasons(struct bisect *b, size_t commit, struct error *err);
 int bisect_journal_unit(struct bisect *b, const struct series *s, struct error *err);
+int bisect_journal_stolen(struct bisect *b, struct error *err);
 int bisect_journal_build(struct bisect *b, size_t commit, const char *how, struct error *err);
 int bisect_journal_round(struct bisect *b, const struct bisect_round *round, struct error *err);
 
@@ -34,6 +35,13 @@ void bisect_set_unit(struct bisect *b, const char *unit, enum series_kind kind,
 /* Adds a round's metrics to the table of the step that is open. */
 void bisect_keep_row(struct bisect *b, size_t step, const struct bisect_row *like, double before,
                      double after);
+
+/* Metrics: adds cpu, the sum of user and sys. */
+void bisect_add_cpu(struct series_set *set);
+/* Runs some rounds of both ends, as the spec says but for their number, and chooses. */
+int bisect_choose_metric(struct bisect *b, const struct rounds_spec *like, struct error *err);
+/* Whether the host took time from one of the runs, or the machine stood still. */
+bool bisect_was_stolen(const struct rounds *r);
 
 /* Trees: a worktree for each commit.  *ret_ok is false when the commit cannot be built. */
 char *bisect_tree_path(const struct bisect *b, size_t commit);

@@ -9,10 +9,11 @@
  *   commit        HASH     MERGE AUTHOR SUBJECT
  *   search
  *   built | failed | unusable   NUMBER
- *   unit          UNIT     KIND  BETTER        of the metric, before the first round
+ *   unit          UNIT     KIND  BETTER METRIC      of the metric, before the first round
  *   round         VALUE…            of the commits that the search had asked for
  *   metric        NAME UNIT KIND BETTER SOURCE BOUND BOUND VALUE VALUE      of a confirmation
  *   end                                                             of the round
+ *   stolen                          a round that does not count
  *   reasons       NUMBER   LINES    of a commit that was found
  */
 #include "base/fd.h"
@@ -136,7 +137,16 @@ int bisect_journal_unit(struct bisect *b, const struct series *s, struct error *
     CLEANUP(strbuf_done) struct strbuf text = {0};
     strbuf_puts(&text, "unit");
     put_field(&text, s->unit);
-    strbuf_printf(&text, "\t%d\t%d\n", (int)s->kind, (int)s->better);
+    strbuf_printf(&text, "\t%d\t%d", (int)s->kind, (int)s->better);
+    put_field(&text, s->name);
+    strbuf_putc(&text, '\n');
+    return append(b, &text, err);
+}
+
+int bisect_journal_stolen(struct bisect *b, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    strbuf_puts(&text, "stolen\n");
     return append(b, &text, err);
 }
 
@@ -265,10 +275,15 @@ static int read_build(struct reading *r, struct error *err)
 static int read_unit(struct reading *r, struct error *err)
 {
     uint64_t kind, better;
-    if (r->count != 4 || parse_u64(r->fields[2], &kind, err) < 0 || kind > SERIES_VALUE ||
+    if (r->count != 5 || parse_u64(r->fields[2], &kind, err) < 0 || kind > SERIES_VALUE ||
         parse_u64(r->fields[3], &better, err) < 0 || better > METRIC_NEITHER)
         return bad_line(r, err);
     bisect_set_unit(r->b, r->fields[1], (enum series_kind)kind, (enum metric_better)better);
+    if (!*r->b->settings.metric) {
+        free(r->b->settings.metric);
+        r->b->settings.metric = memory_strdup(r->fields[4]);
+        r->b->metric_chosen = true;
+    }
     return 0;
 }
 
@@ -370,6 +385,8 @@ int bisect_journal_read(struct bisect *b, void (*init_search)(struct bisect *b),
             r = read_unit(&reading, err);
         else if (str_eq(what, "reasons"))
             r = read_reasons(&reading, err);
+        else if (str_eq(what, "stolen"))
+            b->stolen_count++;
         else
             r = str_eq(what, "round") ? read_round(&reading, err) : bad_line(&reading, err);
     }

@@ -184,6 +184,7 @@ struct job {
     size_t build_index;
     const struct spec_level *const *levels;
     const char *working_dir;
+    const struct build_place *place;
     char **argv; /* with the folder filled in */
     char *folder;
 };
@@ -238,7 +239,7 @@ static int make_job(const struct job *j, bool *ret_cached, struct error *err)
     while (flock(lock, LOCK_EX) < 0)
         if (errno != EINTR)
             return error_errno(err, -errno, "locking %s", lock_path);
-    *ret_cached = j->build->inputs && access(mark, F_OK) == 0;
+    *ret_cached = (j->build->inputs || j->place) && access(mark, F_OK) == 0;
     if (*ret_cached)
         return 0;
     unlink(mark);
@@ -262,6 +263,13 @@ static int add_built(struct builds *b, const struct job *j, size_t *ret_index, s
             return 0;
         }
     struct built built = {0};
+    if (j->place && j->place->only_named) {
+        const char *name = strrchr(j->folder, '/');
+        *ret_index = b->count;
+        ARRAY_PUSH(b->items, b->count, b->capacity) =
+            (struct built){.folder = memory_strdup(j->folder), .id = memory_strdup(name + 1)};
+        return 0;
+    }
     int r = make_job(j, &built.was_cached, err);
     if (r < 0)
         return r;
@@ -279,9 +287,18 @@ static int add_built(struct builds *b, const struct job *j, size_t *ret_index, s
     return 0;
 }
 
-static int open_root(const struct spec *s, char **ret_root, struct error *err)
+static int open_root(const struct spec *s, const struct build_place *place, bool lasting,
+                     char **ret_root, struct error *err)
 {
     char absolute[PATH_MAX];
+    if (place && place->only_named) {
+        *ret_root = memory_strdup("{build}");
+        return 0;
+    }
+    if (place) {
+        *ret_root = memory_strdup(lasting ? place->lasting : place->own);
+        return make_folders(*ret_root, err);
+    }
     if (!realpath(s->folder, absolute))
         return error_errno(err, -errno, "%s", s->folder);
     char *root = memory_printf("%s/.assay/build", absolute);
@@ -318,6 +335,7 @@ static void factors_used(const struct spec *s, const struct spec_command *c, boo
 }
 
 int builds_make(struct builds *b, const struct matrix *m, const bool *kept,
+                const struct build_place *place,
                 void (*on_build)(const char *command, size_t done, size_t total, void *context),
                 void *context, struct error *err)
 {
@@ -325,13 +343,12 @@ int builds_make(struct builds *b, const struct matrix *m, const bool *kept,
     *b = (struct builds){.build_count = s->build_count};
     if (!s->build_count)
         return 0;
-    CLEANUP(memory_freep) char *root = NULL;
-    int r = open_root(s, &root, err);
-    if (r < 0)
-        return r;
+    int r = 0;
     b->of_cell = memory_zalloc(m->count * s->build_count, sizeof(*b->of_cell));
     for (size_t k = 0; r == 0 && k < s->build_count; k++) {
         bool used[SPEC_FACTORS_MAX] = {false};
+        CLEANUP(memory_freep) char *root = NULL;
+        r = open_root(s, place, s->builds[k].inputs, &root, err);
         factors_used(s, &s->builds[k].command, used);
         for (size_t c = 0; r == 0 && c < m->count; c++) {
             size_t *index = &b->of_cell[c * s->build_count + k];
@@ -340,11 +357,12 @@ int builds_make(struct builds *b, const struct matrix *m, const bool *kept,
             struct job job = {.working_dir = spec_folder(s, m->cells[c].levels),
                               .spec = s,
                               .build = &s->builds[k],
+                              .place = place,
                               .build_index = k,
                               .levels = m->cells[c].levels};
             r = name_job(&job, root, err);
             CLEANUP(strbuf_done) struct strbuf text = {0};
-            if (r == 0 && on_build) {
+            if (r == 0 && on_build && !(place && place->only_named)) {
                 strbuf_put_command(&text, job.argv);
                 on_build(strbuf_text(&text), b->count, 0, context);
             }

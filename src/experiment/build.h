@@ -18,6 +18,13 @@ struct built {
     bool was_cached;
 };
 
+/* Where builds go that nodes share; see cluster_files.h. */
+struct build_place {
+    const char *lasting; /* for builds with inputs */
+    const char *own;     /* for those without: made once, too */
+    bool only_named; /* nothing is made: ids come from what would be built, the folder is a hole */
+};
+
 struct builds {
     struct built *items;
     size_t count, capacity;
@@ -25,8 +32,10 @@ struct builds {
     size_t build_count;
 };
 
-/* Makes all that the kept cells need.  on_build is called before each; may be NULL. */
+/* Makes all that the kept cells need.  place: NULL for the folder beside the spec.  on_build is
+ * called before each; may be NULL. */
 int builds_make(struct builds *b, const struct matrix *m, const bool *kept,
+                const struct build_place *place,
                 void (*on_build)(const char *command, size_t done, size_t total, void *context),
                 void *context, struct error *err);
 void builds_done(struct builds *b);

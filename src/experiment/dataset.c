@@ -13,7 +13,7 @@
 
 struct loose_value {
     double value;
-    uint32_t metric, cell, round;
+    uint32_t metric, cell, round, node;
 };
 
 struct loader {
@@ -113,12 +113,29 @@ static int load_levels(struct dataset *d, struct sql *sql, struct error *err)
     return r;
 }
 
+/* "node=NAME" among the words of a run's layout. */
+static uint32_t node_of_layout(struct dataset *d, const char *layout)
+{
+    static const char key[] = "node=";
+    const char *found = str_has_prefix(layout, key) ? layout : NULL;
+    if (!found)
+        return DATASET_NO_NODE;
+    const char *name = found + sizeof(key) - 1;
+    size_t length = strcspn(name, " ");
+    for (size_t n = d->node_count; n-- > 0;)
+        if (strlen(d->nodes[n].name) == length && memcmp(d->nodes[n].name, name, length) == 0)
+            return (uint32_t)n;
+    ARRAY_PUSH(d->nodes, d->node_count, d->node_capacity) =
+        (struct dataset_node){.name = memory_strndup(name, length)};
+    return (uint32_t)d->node_count - 1;
+}
+
 static int load_runs(struct dataset *d, struct sql *sql, struct error *err)
 {
     struct sql_rows *rows;
     int r = sql_query(sql, &rows, err,
                       "SELECT id, cell, round, attempt, position, started_at_ns, wall_ns, status,"
-                      " disturbed FROM run WHERE experiment = ? ORDER BY id",
+                      " disturbed, layout FROM run WHERE experiment = ? ORDER BY id",
                       "i", d->experiment.id);
     if (r < 0)
         return r;
@@ -137,6 +154,7 @@ static int load_runs(struct dataset *d, struct sql *sql, struct error *err)
             .wall_ns = (uint64_t)sql_i64(rows, 6),
             .status = (int)sql_i64(rows, 7),
             .disturbed = sql_i64(rows, 8) != 0,
+            .node = node_of_layout(d, sql_text(rows, 9)),
         };
         d->cells[cell].run_count++;
         d->cells[cell].failed_count += run->status != 0;
@@ -192,18 +210,21 @@ static int load_values(struct loader *l, struct sql *sql, struct error *err)
 {
     struct sql_rows *rows;
     int r = sql_query(sql, &rows, err,
-                      "SELECT r.cell, r.round, v.metric, v.value FROM run r"
+                      "SELECT r.cell, r.round, v.metric, v.value, r.id FROM run r"
                       " JOIN value v ON v.run = r.id"
                       " WHERE r.experiment = ? AND r.status = 0 AND v.value IS NOT NULL"
                       " ORDER BY r.id, v.metric",
                       "i", l->d->experiment.id);
     if (r < 0)
         return r;
+    size_t run = 0; /* both come in the order of the runs' ids */
     while ((r = sql_next(rows, err)) > 0) {
         size_t cell = cell_of_id(l->d, sql_i64(rows, 0));
         uint32_t metric = 0;
         if (cell == DATASET_NONE)
             continue;
+        while (run + 1 < l->d->run_count && l->d->runs[run].id < sql_i64(rows, 4))
+            run++;
         r = metric_index(l, sql, sql_i64(rows, 2), &metric, err);
         if (r < 0)
             break;
@@ -211,6 +232,7 @@ static int load_values(struct loader *l, struct sql *sql, struct error *err)
             (struct loose_value){.value = sql_double(rows, 3),
                                  .metric = metric,
                                  .cell = (uint32_t)cell,
+                                 .node = l->d->runs[run].node,
                                  .round = (uint32_t)sql_i64(rows, 1)};
     }
     sql_rows_done(rows);
@@ -242,24 +264,28 @@ static void add_zeros(struct loader *l)
             seen[l->values[end].metric] = end + 1;
         for (size_t i = 0; i < sparse_count; i++)
             if (seen[markers[i]] > first && seen[sparse[i]] <= first)
-                ARRAY_PUSH(l->values, l->count, l->capacity) =
-                    (struct loose_value){.metric = sparse[i], .cell = run.cell, .round = run.round};
+                ARRAY_PUSH(l->values, l->count, l->capacity) = (struct loose_value){
+                    .metric = sparse[i], .cell = run.cell, .round = run.round, .node = run.node};
     }
 }
 
 /* Within a column the rounds ascend but for runs that were repeated: nearly sorted. */
-static void order_column(double *values, uint32_t *rounds, size_t count)
+static void order_column(double *values, uint32_t *rounds, uint32_t *nodes, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
         double value = values[i];
-        uint32_t round = rounds[i];
+        uint32_t round = rounds[i], node = nodes ? nodes[i] : 0;
         size_t k = i;
         for (; k > 0 && rounds[k - 1] > round; k--) {
             values[k] = values[k - 1];
             rounds[k] = rounds[k - 1];
+            if (nodes)
+                nodes[k] = nodes[k - 1];
         }
         values[k] = value;
         rounds[k] = round;
+        if (nodes)
+            nodes[k] = node;
     }
 }
 
@@ -270,6 +296,8 @@ static void deal(struct loader *l)
     d->starts = memory_zalloc(columns + 2, sizeof(*d->starts));
     d->values = memory_zalloc(l->count + 1, sizeof(*d->values));
     d->rounds = memory_zalloc(l->count + 1, sizeof(*d->rounds));
+    if (d->node_count)
+        d->value_nodes = memory_zalloc(l->count + 1, sizeof(*d->value_nodes));
     for (size_t i = 0; i < l->count; i++)
         d->starts[l->values[i].metric * d->cell_count + l->values[i].cell + 2]++;
     for (size_t c = 2; c < columns + 2; c++)
@@ -279,9 +307,12 @@ static void deal(struct loader *l)
         size_t place = d->starts[v->metric * d->cell_count + v->cell + 1]++;
         d->values[place] = v->value;
         d->rounds[place] = v->round;
+        if (d->value_nodes)
+            d->value_nodes[place] = v->node;
     }
     for (size_t c = 0; c < columns; c++)
         order_column(d->values + d->starts[c], d->rounds + d->starts[c],
+                     d->value_nodes ? d->value_nodes + d->starts[c] : NULL,
                      d->starts[c + 1] - d->starts[c]);
 }
 
@@ -317,6 +348,10 @@ int dataset_load(struct dataset *d, struct store *store, int64_t experiment, str
     CLEANUP(memory_freep) char *environment = NULL;
     if (r == 0 && store_document(store, experiment, "environment", &environment, NULL) == 0)
         dataset_take_environment(d, environment);
+    for (size_t n = 0; r == 0 && n < d->node_count; n++) {
+        CLEANUP(memory_freep) char *kind = memory_printf("node:%s", d->nodes[n].name);
+        store_document(store, experiment, kind, &d->nodes[n].text, NULL);
+    }
     if (r == 0) {
         add_zeros(&l);
         deal(&l);
@@ -349,6 +384,12 @@ void dataset_done(struct dataset *d)
         free(d->metrics[m].unit);
         free(d->metrics[m].kind);
     }
+    for (size_t n = 0; n < d->node_count; n++) {
+        free(d->nodes[n].name);
+        free(d->nodes[n].text);
+    }
+    free(d->nodes);
+    free(d->value_nodes);
     free(d->cells);
     free(d->factors);
     free(d->metrics);
@@ -364,6 +405,7 @@ struct dataset_column dataset_column(const struct dataset *d, size_t metric, siz
     size_t c = metric * d->cell_count + cell;
     return (struct dataset_column){.values = d->values + d->starts[c],
                                    .rounds = d->rounds + d->starts[c],
+                                   .nodes = d->value_nodes ? d->value_nodes + d->starts[c] : NULL,
                                    .count = d->starts[c + 1] - d->starts[c]};
 }
 
@@ -372,7 +414,11 @@ size_t dataset_pair(const struct dataset_column *a, const struct dataset_column 
 {
     size_t i = 0, k = 0, count = 0;
     while (i < a->count && k < b->count) {
-        if (a->rounds[i] == b->rounds[k]) {
+        bool same_node = !a->nodes || !b->nodes || a->nodes[i] == b->nodes[k];
+        if (a->rounds[i] == b->rounds[k] && !same_node) {
+            i++;
+            k++;
+        } else if (a->rounds[i] == b->rounds[k]) {
             first[count] = a->values[i++];
             second[count++] = b->values[k++];
         } else if (a->rounds[i] < b->rounds[k]) {

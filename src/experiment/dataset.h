@@ -22,11 +22,21 @@ struct dataset_run {
     uint64_t round, attempt, position, started_at_ns, wall_ns;
     int status;
     bool disturbed;
+    uint32_t node; /* that it ran on; DATASET_NO_NODE where that was not noted */
+};
+
+#define DATASET_NO_NODE UINT32_MAX
+
+/* A node of a cluster that took part. */
+struct dataset_node {
+    char *name;
+    char *text; /* what it is, as node_json of cluster_node.h wrote it; NULL when not known */
 };
 
 struct dataset_column {
     const double *values;
     const uint32_t *rounds; /* ascending */
+    const uint32_t *nodes;  /* of each value; NULL when all are of one machine */
     size_t count;
 };
 
@@ -43,9 +53,12 @@ struct dataset {
     size_t run_count, run_capacity;
     struct store_metric *metrics; /* in the order of their first use */
     size_t metric_count, metric_capacity;
+    struct dataset_node *nodes; /* none where all ran on one machine */
+    size_t node_count, node_capacity;
     double *values;
     uint32_t *rounds;
-    size_t *starts; /* of column metric * cell_count + cell; one more at the end */
+    uint32_t *value_nodes; /* NULL without nodes */
+    size_t *starts;        /* of column metric * cell_count + cell; one more at the end */
 };
 
 int dataset_load(struct dataset *d, struct store *store, int64_t experiment, struct error *err);
@@ -57,8 +70,8 @@ void dataset_take_environment(struct dataset *d, const char *json);
 void dataset_index(struct dataset *d);
 
 struct dataset_column dataset_column(const struct dataset *d, size_t metric, size_t cell);
-/* The values of the rounds that both columns have; room for as many as the shorter holds.  Returns
- * how many. */
+/* The values of the rounds that both columns have, where both were measured on the same node; room
+ * for as many as the shorter holds.  Returns how many. */
 size_t dataset_pair(const struct dataset_column *a, const struct dataset_column *b, double *first,
                     double *second);
 /* Two cells by a metric, round by round; false when nothing can be said (or a cell is none). */

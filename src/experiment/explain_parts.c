@@ -82,6 +82,7 @@ struct reading {
     bool fault, interrupt, entry; /* the innermost mark */
     bool marked;
     bool storage, peer, sleep;     /* waits: by what the kernel does */
+    bool worker;                   /* a thread that the kernel added, as io_uring's */
     bool lock, join;               /* by what the library does */
     uint32_t user_leaf, user_next; /* symbols; IDTABLE_NONE for none */
     uint32_t program; /* the first user function beyond the library's waiting functions */
@@ -100,6 +101,7 @@ static void read_kernel_frame(struct reading *r, const char *name)
                        "eventfd_", "do_wait", "inet_csk_accept", "io_cqring_wait",
                        "wait_for_completion", "n_tty_read");
     r->sleep |= HAS_ANY(name, "nanosleep", "hrtimer_nanosleep");
+    r->worker |= HAS_ANY(name, "io_wq_worker", "io_sq_thread");
     if (r->marked)
         return;
     r->fault = HAS_ANY(name, "exc_page_fault", "do_user_addr_fault", "handle_mm_fault",
@@ -218,6 +220,8 @@ static struct part *wait_part(const struct place *at, const struct reading *r)
 {
     const char *syscall = r->syscall ? r->syscall : r->fault ? "page fault" : "kernel";
     bool futex = r->syscall && HAS_ANY(syscall, "futex");
+    if (r->worker && !r->storage) /* it has nothing to do; nobody waits */
+        return NULL;
     if (r->storage)
         return find_part(at->parts, PART_STORAGE, syscall, true);
     if (futex && r->lock)

@@ -9,6 +9,7 @@
 
 /* Of a unit of work: fewer cannot be felt. */
 #define MISSES_LEAST 0.01
+#define AT_ONCE_TIMES 10
 
 /* Adds up the weights of the parts of some kinds, run by run. */
 struct sums {
@@ -194,6 +195,53 @@ static double mean_count(const struct parts *parts, const struct profile_loads *
     return count;
 }
 
+/* How often such a call waited, whoever woke it. */
+static double waited_count(const struct explain *e, const struct parts *parts, const char *call,
+                           unsigned side)
+{
+    double count = 0;
+    for (size_t i = 0; i < parts->count; i++)
+        if (parts->items[i].is_wait && parts->items[i].kind != PART_OTHERS &&
+            str_eq(parts->items[i].name, call))
+            count += mean_count(parts, &e->loads, &parts->items[i], side);
+    return count;
+}
+
+/*
+ * A call that is there to wait for events, made far more often by one side, where it hardly ever
+ * waits: something that it watches is ready all the time, because nobody reads or clears it.
+ */
+static void put_returns_at_once(struct strbuf *out, const struct explain *e,
+                                const struct parts *parts, const struct part *p,
+                                const struct explain_counts *c)
+{
+    static const char *const calls[] = {"epoll_wait", "epoll_pwait", "epoll_pwait2", "poll",
+                                        "ppoll",      "select",      "pselect6"};
+    CLEANUP(memory_freep) char *event = memory_printf("syscalls:sys_enter_%s", p->name);
+    double made[SIDE_COUNT], waited[SIDE_COUNT];
+    bool waits_for_events = false;
+    for (size_t i = 0; i < ARRAY_COUNT(calls); i++)
+        waits_for_events |= str_eq(p->name, calls[i]);
+    for (unsigned s = 0; s < SIDE_COUNT; s++) {
+        made[s] = explain_count(c, event, s);
+        waited[s] = waited_count(e, parts, p->name, s);
+    }
+    unsigned often = made[SIDE_B] >= made[SIDE_A] ? SIDE_B : SIDE_A, rare = SIDE_B - often;
+    if (!waits_for_events || !(made[often] > AT_ONCE_TIMES * made[rare]) ||
+        waited[often] * AT_ONCE_TIMES > made[often])
+        return;
+    strbuf_printf(out, "%s returns at once%s: waits in ", p->name,
+                  often == SIDE_B ? "" : " in the base");
+    put_count(out, waited[often]);
+    strbuf_puts(out, " of ");
+    put_count(out, made[often]);
+    strbuf_printf(out, " calls per %s, against ", unit_of(e));
+    put_count(out, waited[rare]);
+    strbuf_puts(out, " of ");
+    put_count(out, made[rare]);
+    strbuf_puts(out, "; a descriptor that it watches stays ready because nothing reads it\n");
+}
+
 static char *find_evidence(const struct explain *e, const struct parts *parts, const struct part *p,
                            const struct attributed *cost, const struct explain_counts *c)
 {
@@ -203,6 +251,7 @@ static char *find_evidence(const struct explain *e, const struct parts *parts, c
         CLEANUP(memory_freep) char *event = memory_printf("syscalls:sys_enter_%s", p->name);
         put_counted(&out, e, "calls", explain_count(c, event, SIDE_A),
                     explain_count(c, event, SIDE_B), cost->a, cost->b);
+        put_returns_at_once(&out, e, parts, p, c);
         if (via_name(p) && !str_eq(via_name(p), p->name))
             strbuf_printf(&out, "made by %s%s\n", via_name(p),
                           p->via_count > 1 ? " and others" : "");

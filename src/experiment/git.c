@@ -61,6 +61,8 @@ bool git_is_ancestor(const char *folder, const char *older, const char *newer)
 void git_remove_worktree(const char *repository, const char *path)
 {
     CLEANUP(strbuf_done) struct strbuf out = {0};
-    GIT(repository, &out, NULL, "worktree", "remove", "--force", "--force", path);
+    int r = GIT(repository, &out, NULL, "worktree", "remove", "--force", "--force", path);
     capture_in("/", (const char *const[]){"rm", "-rf", "--", path, NULL}, &out, NULL);
+    if (r < 0) /* one that was half made: of a folder that is gone git forgets what it knew */
+        GIT(repository, &out, NULL, "worktree", "remove", "--force", "--force", path);
 }

@@ -57,6 +57,46 @@ static size_t hole_build(const struct spec *s, const struct hole *h)
     return b;
 }
 
+/* The role that {host.ROLE} or {on.ROLE} names; the count when there is none. */
+static size_t hole_host(const struct spec *s, const struct hole *h, const char *kind)
+{
+    size_t i = 0;
+    if (!h->key || !is(h->name, h->name_length, kind))
+        return s->host_count;
+    while (i < s->host_count && !is(h->key, h->key_length, s->hosts[i].name))
+        i++;
+    return i;
+}
+
+/* Whether {hosts.ROLE} names a role. */
+static bool is_group_hole(const struct spec *s, const struct hole *h)
+{
+    if (h->key && is(h->name, h->name_length, "hosts"))
+        for (size_t i = 0; i < s->host_count; i++)
+            if (is(h->key, h->key_length, s->hosts[i].group))
+                return true;
+    return false;
+}
+
+static bool is_host_hole(const struct spec *s, const struct hole *h)
+{
+    return hole_host(s, h, "host") < s->host_count || hole_host(s, h, "on") < s->host_count ||
+           is_group_hole(s, h);
+}
+
+static void fill_host(struct strbuf *out, const struct spec *s, const struct hole *h)
+{
+    size_t host = hole_host(s, h, "host"), on = hole_host(s, h, "on"), shown = 0;
+    if (host < s->host_count)
+        strbuf_puts(out, s->hosts[host].address ? s->hosts[host].address : "");
+    for (size_t i = 0; is_group_hole(s, h) && i < s->host_count; i++)
+        if (is(h->key, h->key_length, s->hosts[i].group))
+            strbuf_printf(out, "%s%s", shown++ ? "," : "",
+                          s->hosts[i].address ? s->hosts[i].address : "");
+    if (on < s->host_count && s->hosts[on].launcher) /* within a text for a shell */
+        strbuf_put_command(out, (char *const *)s->hosts[on].launcher);
+}
+
 static bool is_number_hole(const struct hole *h)
 {
     return !h->key && (is(h->name, h->name_length, "cell") ||
@@ -122,6 +162,8 @@ static void fill(void *context, const char *piece, size_t length, const struct h
             strbuf_puts(f->out, v->builds[build] ? v->builds[build] : "");
         else if (v->build_folder && build == v->own_build)
             strbuf_puts(f->out, v->build_folder);
+    } else if (is_host_hole(v->spec, h)) {
+        fill_host(f->out, v->spec, h);
     } else if (is(h->name, h->name_length, "cell")) {
         strbuf_printf(f->out, "%llu", (unsigned long long)v->cell);
     } else if (is(h->name, h->name_length, "round")) {
@@ -187,7 +229,8 @@ static void check(void *context, const char *piece, size_t length, const struct 
 {
     struct checker *c = context;
     const struct spec *s = c->r.s;
-    if (!h || c->code < 0 || is_number_hole(h) || hole_build(s, h) < s->build_count)
+    if (!h || c->code < 0 || is_number_hole(h) || hole_build(s, h) < s->build_count ||
+        is_host_hole(s, h))
         return;
     size_t factor = hole_factor(s, h);
     if (factor < s->factor_count) {
@@ -283,8 +326,24 @@ struct words {
     size_t count, capacity;
 };
 
+/* "{on.ROLE}" alone becomes the launcher's words. */
+static bool add_launcher(struct words *w, const char *text, const struct spec *s)
+{
+    struct hole hole;
+    if (text[0] != '{' || hole_at(text, &hole) != strlen(text))
+        return false;
+    size_t on = hole_host(s, &hole, "on");
+    if (on == s->host_count)
+        return false;
+    for (size_t i = 0; s->hosts[on].launcher && s->hosts[on].launcher[i]; i++)
+        ARRAY_PUSH(w->items, w->count, w->capacity) = memory_strdup(s->hosts[on].launcher[i]);
+    return true;
+}
+
 static void add_word(struct words *w, const char *text, const struct hole_values *values)
 {
+    if (add_launcher(w, text, values->spec))
+        return;
     struct strbuf filled = {0};
     strbuf_puts(&filled, "");
     holes_fill(&filled, text, values);

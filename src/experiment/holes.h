@@ -5,6 +5,8 @@
  *   {FACTOR}  {FACTOR.KEY}   the cell's value of a factor, or one of that value's attributes
  *   {build}   {build.NAME}   the folder that the build made
  *   {cell} {round} {seed}    the cell's number, the round's, and a seed that each run gets
+ *   {host.ROLE} {hosts.ROLE} the address of a role's host, or of all with that role
+ *   {on.ROLE}                as a word: what runs a command there; several words, or none
  *   {{ and }}                the braces themselves
  *
  * `${…}` and braces around what is no name are left as they are.

@@ -28,16 +28,54 @@ static bool is_excluded(const struct spec *s, const struct spec_level *const *le
     return false;
 }
 
-static bool is_there(const struct matrix *m, const struct spec_level *const *levels)
+/* The factor's own level of that name; its count when there is none. */
+static size_t level_index(const struct spec_factor *f, const char *name)
 {
-    for (size_t c = 0; c < m->count; c++) {
-        size_t f = 0;
-        while (f < m->spec->factor_count && str_eq(m->cells[c].levels[f]->name, levels[f]->name))
-            f++;
-        if (f == m->spec->factor_count)
-            return true;
+    size_t l = 0;
+    while (l < f->level_count && !str_eq(f->levels[l].name, name))
+        l++;
+    return l;
+}
+
+/* Where the combination of levels stands; combination_count when one is not the factor's own. */
+static size_t combination_of(const struct matrix *m, const size_t *levels)
+{
+    size_t place = 0;
+    for (size_t f = 0; f < m->spec->factor_count; f++) {
+        if (levels[f] >= m->spec->factors[f].level_count)
+            return m->combination_count;
+        place = place * m->spec->factors[f].level_count + levels[f];
     }
-    return false;
+    return place;
+}
+
+/* Which of the factor's own levels it is; the factor's level count for one that was only included.
+ */
+static size_t place_of_level(const struct spec_factor *f, const struct spec_level *level)
+{
+    return level >= f->levels && level < f->levels + f->level_count ? (size_t)(level - f->levels)
+                                                                    : f->level_count;
+}
+
+static bool same_names(const struct matrix *m, size_t cell, const char *const *names)
+{
+    size_t f = 0;
+    while (f < m->spec->factor_count && str_eq(m->cells[cell].levels[f]->name, names[f]))
+        f++;
+    return f == m->spec->factor_count;
+}
+
+/* The cell with those values, MATRIX_NONE when there is none.  places[f]: which of the factor's own
+ * levels names[f] is, or its level count. */
+static size_t find_cell(const struct matrix *m, const size_t *places, const char *const *names)
+{
+    size_t combination = combination_of(m, places);
+    if (combination < m->combination_count && m->by_combination[combination] != MATRIX_NONE)
+        return m->by_combination[combination];
+    for (size_t c = m->included; c < m->count; c++)
+        if (same_names(m, c, names))
+            return c;
+    return MATRIX_NONE;
 }
 
 static void add_cell(struct matrix *m, const struct spec_level *const *levels)
@@ -64,11 +102,15 @@ static int add_combinations(struct matrix *m, struct error *err)
         return error_set(err, -E2BIG, "%s: %.0f cells are more than the %d that are allowed",
                          s->file, total, SPEC_CELLS_MAX);
     size_t place[SPEC_FACTORS_MAX] = {0};
+    m->combination_count = (size_t)total;
+    m->by_combination = memory_zalloc(m->combination_count, sizeof(*m->by_combination));
     for (size_t i = 0; i < (size_t)total; i++) {
         const struct spec_level *levels[SPEC_FACTORS_MAX];
         for (size_t f = 0; f < s->factor_count; f++)
             levels[f] = &s->factors[f].levels[place[f]];
-        if (!is_excluded(s, levels))
+        bool excluded = is_excluded(s, levels);
+        m->by_combination[i] = excluded ? MATRIX_NONE : (uint32_t)m->count;
+        if (!excluded)
             add_cell(m, levels);
         for (size_t f = s->factor_count; f-- > 0;) {
             if (++place[f] < s->factors[f].level_count)
@@ -76,6 +118,7 @@ static int add_combinations(struct matrix *m, struct error *err)
             place[f] = 0;
         }
     }
+    m->included = m->count;
     return 0;
 }
 
@@ -83,9 +126,9 @@ static int add_combinations(struct matrix *m, struct error *err)
 static const struct spec_level *level_of(struct matrix *m, size_t factor, const char *name)
 {
     const struct spec_factor *f = &m->spec->factors[factor];
-    for (size_t l = 0; l < f->level_count; l++)
-        if (str_eq(f->levels[l].name, name))
-            return &f->levels[l];
+    size_t own = level_index(f, name);
+    if (own < f->level_count)
+        return &f->levels[own];
     struct spec_level *level = arena_alloc(&m->arena, sizeof(*level));
     *level = (struct spec_level){.name = name};
     return level;
@@ -96,36 +139,49 @@ static void add_inclusions(struct matrix *m)
     const struct spec *s = m->spec;
     for (size_t i = 0; i < s->include_count; i++) {
         const struct spec_level *levels[SPEC_FACTORS_MAX];
-        for (size_t f = 0; f < s->factor_count; f++)
+        size_t places[SPEC_FACTORS_MAX];
+        for (size_t f = 0; f < s->factor_count; f++) {
             levels[f] = level_of(m, f, s->includes[i][f]);
-        if (!is_there(m, levels))
+            places[f] = place_of_level(&s->factors[f], levels[f]);
+        }
+        if (find_cell(m, places, s->includes[i]) == MATRIX_NONE)
             add_cell(m, levels);
     }
 }
 
-/* What stands in the cell's place in the baseline: the baseline's factors replaced. */
-static const char *wanted_level(const struct spec *s, const struct matrix_cell *cell, size_t factor)
+/* The baseline's value of each factor and which level that is; NULL where it names none. */
+struct baseline {
+    const char *names[SPEC_FACTORS_MAX];
+    size_t places[SPEC_FACTORS_MAX];
+};
+
+static void read_baseline(const struct spec *s, struct baseline *b)
 {
-    for (size_t b = 0; b < s->baseline.count; b++)
-        if (str_eq(s->baseline.items[b].name, s->factors[factor].name))
-            return s->baseline.items[b].value;
-    return cell->levels[factor]->name;
+    for (size_t f = 0; f < s->factor_count; f++) {
+        b->names[f] = NULL;
+        for (size_t i = 0; i < s->baseline.count && !b->names[f]; i++)
+            if (str_eq(s->baseline.items[i].name, s->factors[f].name))
+                b->names[f] = s->baseline.items[i].value;
+        if (b->names[f])
+            b->places[f] = level_index(&s->factors[f], b->names[f]);
+    }
 }
 
-static size_t find_baseline(const struct matrix *m, size_t index)
+/* The cell with the baseline's factors replaced; itself when there is none. */
+static size_t find_baseline(const struct matrix *m, const struct baseline *b, size_t index)
 {
     const struct spec *s = m->spec;
     if (!s->baseline.count)
         return index;
-    for (size_t c = 0; c < m->count; c++) {
-        size_t f = 0;
-        while (f < s->factor_count &&
-               str_eq(m->cells[c].levels[f]->name, wanted_level(s, &m->cells[index], f)))
-            f++;
-        if (f == s->factor_count)
-            return c;
+    const char *names[SPEC_FACTORS_MAX];
+    size_t places[SPEC_FACTORS_MAX];
+    for (size_t f = 0; f < s->factor_count; f++) {
+        const struct spec_level *own = m->cells[index].levels[f];
+        names[f] = b->names[f] ? b->names[f] : own->name;
+        places[f] = b->names[f] ? b->places[f] : place_of_level(&s->factors[f], own);
     }
-    return index;
+    size_t found = find_cell(m, places, names);
+    return found == MATRIX_NONE ? index : found;
 }
 
 int matrix_make(struct matrix *m, const struct spec *spec, struct error *err)
@@ -141,14 +197,17 @@ int matrix_make(struct matrix *m, const struct spec *spec, struct error *err)
         matrix_done(m);
         return r;
     }
+    struct baseline baseline;
+    read_baseline(spec, &baseline);
     for (size_t c = 0; c < m->count; c++)
-        m->cells[c].baseline = find_baseline(m, c);
+        m->cells[c].baseline = find_baseline(m, &baseline, c);
     return 0;
 }
 
 void matrix_done(struct matrix *m)
 {
     free(m->cells);
+    free(m->by_combination);
     arena_done(&m->arena);
     *m = (struct matrix){0};
 }

@@ -18,8 +18,15 @@ struct matrix {
     const struct spec *spec;
     struct matrix_cell *cells;
     size_t count, capacity;
+    /* The cell of each combination of the factors' own levels, counted with the last factor
+     * fastest; MATRIX_NONE where it is excluded. */
+    uint32_t *by_combination;
+    size_t combination_count;
+    size_t included; /* cells from here on were added by `include` */
     struct arena arena;
 };
+
+#define MATRIX_NONE UINT32_MAX
 
 int matrix_make(struct matrix *m, const struct spec *spec, struct error *err);
 void matrix_done(struct matrix *m);

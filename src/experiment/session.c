@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "experiment/command.h"
+#include "experiment/hosts.h"
 #include "experiment/session_internal.h"
 #include "stats/random.h"
 
@@ -15,6 +16,15 @@
 
 /* Extra rounds end here when neither precision nor budget ends them. */
 #define ROUNDS_CEILING 10000
+
+/* Whether it is the program of the cell before, which need not be read again. */
+static bool same_program(const struct session *s, size_t index, const char *folder)
+{
+    if (s->spec.build_count || index == 0 || !s->cells[index - 1].build_id)
+        return false;
+    return str_eq(s->cells[index].argv[0], s->cells[index - 1].argv[0]) &&
+           folder == spec_folder(&s->spec, s->matrix.cells[index - 1].levels);
+}
 
 static int fill_cell(struct session *s, size_t index, struct error *err)
 {
@@ -36,7 +46,9 @@ static int fill_cell(struct session *s, size_t index, struct error *err)
                        ? memory_strdup(strbuf_text(&input))
                        : memory_printf("%s/%s", folder, strbuf_text(&input));
     }
-    c->build_id = builds_identity(&s->builds, index, c->argv[0], folder);
+    c->build_id = same_program(s, index, folder)
+                      ? memory_strdup(s->cells[index - 1].build_id)
+                      : builds_identity(&s->builds, index, c->argv[0], folder);
     size_t count = 0, capacity = 0;
     const struct spec_pairs *lists[SPEC_FACTORS_MAX + 1] = {&s->spec.environment};
     for (size_t f = 0; f < s->spec.factor_count; f++)
@@ -77,6 +89,10 @@ static int read_plan(struct session *s, struct error *err)
     r = spec_add_monitors(&s->spec, o->monitors, o->monitor_count, err);
     if (r < 0)
         return r;
+    if (!o->elsewhere)
+        r = hosts_place(&s->spec, o->hosts, o->launcher, err);
+    if (r < 0)
+        return r;
     s->kept = memory_zalloc(s->matrix.count, sizeof(*s->kept));
     for (size_t c = 0; c < s->matrix.count; c++)
         s->kept[c] = true;
@@ -101,8 +117,8 @@ static int read_plan(struct session *s, struct error *err)
     if (o->budget_ns)
         s->spec.budget_ns = o->budget_ns;
     CLEANUP(strbuf_done) struct strbuf selection = {0};
-    strbuf_printf(&selection, "%s%s%s", o->quick ? "quick" : "", o->cells ? " cells=" : "",
-                  o->cells ? o->cells : "");
+    strbuf_printf(&selection, "%s%s%s%s", o->elsewhere ? "elsewhere " : "", o->quick ? "quick" : "",
+                  o->cells ? " cells=" : "", o->cells ? o->cells : "");
     for (size_t i = 0; i < o->monitor_count; i++)
         strbuf_printf(&selection, " monitor=%s", o->monitors[i]);
     s->selection = memory_strdup(strbuf_text(&selection));
@@ -143,6 +159,25 @@ static int open_instruments(struct session *s, struct error *err)
     return r;
 }
 
+/* On this machine; a task does it for its node. */
+static int check_needs_here(struct session *s, struct error *err)
+{
+    bool any = s->spec.needs[0];
+    for (size_t f = 0; f < s->spec.factor_count; f++)
+        for (size_t l = 0; l < s->spec.factors[f].level_count; l++)
+            any |= s->spec.factors[f].levels[l].attributes.count > 0;
+    if (!any)
+        return 0;
+    struct machine machine;
+    machine_probe(&machine, MACHINE_QUICK);
+    int r = session_check_needs(s, &machine, err);
+    machine_done(&machine);
+    return r == -ENOTSUP ? error_wrap(err, r,
+                                      "this machine lacks what a cell needs (--cells can "
+                                      "leave it out)")
+                         : r;
+}
+
 static int choose_seed(struct session *s, struct error *err)
 {
     if (s->options->has_seed)
@@ -155,14 +190,36 @@ static int choose_seed(struct session *s, struct error *err)
     return 0;
 }
 
+static int make_builds(struct session *s, struct error *err)
+{
+    static const struct build_place named = {.only_named = true};
+    if (s->options->task)
+        return session_make_task_builds(s, report_build, err);
+    return builds_make(&s->builds, &s->matrix, s->kept, s->options->elsewhere ? &named : NULL,
+                       report_build, s, err);
+}
+
+static int open_place(struct session *s, struct error *err)
+{
+    if (!s->options->task)
+        return store_open(&s->store, store_place(s->options->db), SQL_CREATE, err);
+    CLEANUP(memory_freep) char *path = memory_printf("%s.spool", s->options->task);
+    return store_open_task(&s->store, path, s->plan.uuid, err);
+}
+
 int session_open(struct session *s, const struct session_options *options, struct error *err)
 {
     *s = (struct session){.options = options, .widest = NAN};
+    bool runs_here = !options->dry_run && !options->elsewhere;
     int r = read_plan(s, err);
+    if (r == 0 && options->task)
+        r = session_read_task(s, err);
+    if (r == 0 && runs_here && !options->task)
+        r = check_needs_here(s, err);
     if (r == 0)
         r = choose_seed(s, err);
     if (r == 0 && !options->dry_run)
-        r = builds_make(&s->builds, &s->matrix, s->kept, report_build, s, err);
+        r = make_builds(s, err);
     if (r == 0) {
         s->cells = memory_zalloc(s->matrix.count, sizeof(*s->cells));
         for (size_t c = 0; r == 0 && c < s->matrix.count; c++) {
@@ -172,21 +229,21 @@ int session_open(struct session *s, const struct session_options *options, struc
                 r = fill_cell(s, c, err);
         }
     }
-    if (r == 0 && !options->dry_run)
+    if (r == 0 && runs_here)
         r = session_open_guests(s, err);
     if (r == 0 && !options->dry_run)
-        r = store_open(&s->store, store_place(options->db), SQL_CREATE, err);
-    if (r == 0 && !options->dry_run)
+        r = open_place(s, err);
+    if (r == 0 && runs_here)
         r = session_apply_limits(s, err);
-    if (r == 0 && !options->dry_run)
+    if (r == 0 && runs_here)
         r = open_instruments(s, err);
     if (r == 0 && !options->dry_run)
-        r = session_enter(s, err);
+        r = options->task ? session_enter_task(s, err) : session_enter(s, err);
     return r;
 }
 
 /* Cells of one round in an order that follows from the seed and the round alone. */
-static void shuffle_round(const struct session *s, uint64_t round, size_t *cells, size_t count)
+void session_shuffle(const struct session *s, uint64_t round, size_t *cells, size_t count)
 {
     struct rng rng;
     rng_seed(&rng, s->seed + round * 0x2545f4914f6cdd1dULL);
@@ -212,7 +269,7 @@ static int run_round(struct session *s, uint64_t round, size_t *cells, size_t co
                      struct error *err)
 {
     s->round = round;
-    shuffle_round(s, round, cells, count);
+    session_shuffle(s, round, cells, count);
     for (size_t i = 0; i < count; i++) {
         if (session_has_round(&s->cells[cells[i]], round))
             continue;
@@ -330,6 +387,8 @@ static int run_all(struct session *s, struct error *err)
 int session_run(struct session *s, struct error *err)
 {
     s->started_ns = clock_now_ns();
+    if (s->options->task)
+        return session_run_task(s, err);
     int r = run_all(s, err);
     session_note_left_out(s);
     s->end = r == 0 ? SESSION_DONE : r == -EINTR ? SESSION_STOPPED : SESSION_FAILED;
@@ -371,6 +430,10 @@ void session_close(struct session *s)
     free(s->headline);
     free(s->selection);
     free(s->resume_note);
+    free(s->stop_path);
+    free(s->node);
+    free(s->layout);
+    task_plan_done(&s->plan);
     strbuf_done(&s->notes);
     builds_done(&s->builds);
     matrix_done(&s->matrix);

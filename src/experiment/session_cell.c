@@ -207,6 +207,7 @@ static int keep_run(struct session *s, const struct collector *c, size_t cell, u
         .started_at_ns = started_at_ns,
         .wall_ns = s->result.wall_ns,
         .status = status,
+        .layout = s->layout,
         .output = said,
         .values = c->values,
         .value_count = c->count,

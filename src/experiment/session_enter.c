@@ -107,34 +107,53 @@ static bool cells_match(struct session *s, const struct dataset *d, const char *
     return true;
 }
 
+/* The place of each of the dataset's cells in the matrix. */
+static size_t *places_of_cells(const struct session *s, const struct dataset *d)
+{
+    size_t *places = memory_zalloc(d->cell_count + 1, sizeof(*places));
+    for (size_t c = 0; c < s->matrix.count; c++) {
+        size_t found = s->kept[c] ? dataset_cell(d, s->matrix.cells[c].label) : DATASET_NONE;
+        if (found != DATASET_NONE)
+            places[found] = c;
+    }
+    return places;
+}
+
 /* What is there already: rounds with a good run, and those whose failure was allowed. */
 static void take_over_runs(struct session *s, const struct dataset *d)
 {
     size_t metric = dataset_metric(d, s->headline);
-    for (size_t c = 0; c < s->matrix.count; c++) {
-        if (!s->kept[c])
-            continue;
-        size_t found = dataset_cell(d, s->matrix.cells[c].label);
-        struct dataset_column column = {0};
-        if (metric != DATASET_NONE)
-            column = dataset_column(d, metric, found);
+    CLEANUP(memory_freep) size_t *places = places_of_cells(s, d);
+    for (size_t found = 0; metric != DATASET_NONE && found < d->cell_count; found++) {
+        struct dataset_column column = dataset_column(d, metric, found);
         for (size_t i = 0; i < column.count; i++)
-            session_note_value(&s->cells[c], column.rounds[i], column.values[i]);
-        for (size_t i = 0; i < d->run_count; i++) {
-            const struct dataset_run *run = &d->runs[i];
-            if (run->cell != found)
-                continue;
-            if ((run->status == 0 || s->spec.allow_failures) &&
-                !session_has_round(&s->cells[c], run->round))
-                session_note_value(&s->cells[c], (uint32_t)run->round, NAN);
-            s->cells[c].run_count++;
-            s->cells[c].wall_sum_ns += run->wall_ns;
-        }
+            session_note_value(&s->cells[places[found]], column.rounds[i], column.values[i]);
     }
-    for (size_t i = 0; i < d->run_count; i++)
-        s->spent_ns += d->runs[i].wall_ns;
+    for (size_t i = 0; i < d->run_count; i++) {
+        const struct dataset_run *run = &d->runs[i];
+        struct session_cell *cell = &s->cells[places[run->cell]];
+        if ((run->status == 0 || s->spec.allow_failures) && !session_has_round(cell, run->round))
+            session_note_value(cell, (uint32_t)run->round, NAN);
+        cell->run_count++;
+        cell->wall_sum_ns += run->wall_ns;
+        s->spent_ns += run->wall_ns;
+    }
     s->run_count_before = d->run_count;
     s->seed = d->experiment.seed;
+}
+
+int session_take_over(struct session *s, struct error *err)
+{
+    struct dataset d;
+    int r = dataset_load(&d, s->store, s->experiment, err);
+    if (r < 0)
+        return r;
+    for (size_t c = 0; c < s->matrix.count; c++)
+        s->cells[c].count = s->cells[c].run_count = s->cells[c].wall_sum_ns = 0;
+    s->spent_ns = 0;
+    take_over_runs(s, &d);
+    dataset_done(&d);
+    return 0;
 }
 
 static int resume(struct session *s, int64_t id, const char **ret_why, struct error *err)

@@ -4,9 +4,25 @@
 #define ASSAY_EXPERIMENT_SESSION_INTERNAL_H
 
 #include "experiment/session.h"
+#include "machine/machine.h"
 
 /* Writes the experiment, or takes an earlier one up. */
 int session_enter(struct session *s, struct error *err);
+
+/* A task of a cluster: reads what is to be done and whether this node can (-ENOTSUP when not). */
+int session_read_task(struct session *s, struct error *err);
+/* -ENOTSUP when a cell needs what this machine has not. */
+int session_check_needs(struct session *s, const struct machine *machine, struct error *err);
+int session_enter_task(struct session *s, struct error *err);
+int session_run_task(struct session *s, struct error *err);
+/* The folders for its builds. */
+int session_make_task_builds(struct session *s,
+                             void (*on_build)(const char *, size_t, size_t, void *),
+                             struct error *err);
+/* What the store has of the experiment by now. */
+int session_take_over(struct session *s, struct error *err);
+/* Puts the cells of a round into the order that follows from the seed. */
+void session_shuffle(const struct session *s, uint64_t round, size_t *cells, size_t count);
 
 /* Runs one cell once.  `keep` puts it into the store; a warm-up is not kept. */
 int session_run_cell(struct session *s, size_t cell, uint64_t round, uint64_t position, bool keep,

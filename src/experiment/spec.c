@@ -247,6 +247,20 @@ static int read_layout(struct spec_reader *r, const struct tree *value)
     return code;
 }
 
+static int read_needs(struct spec_reader *r, const struct tree *value)
+{
+    const char **names;
+    size_t count;
+    int code = spec_want_texts(r, value, "needs", &names, &count);
+    if (code < 0)
+        return code;
+    CLEANUP(strbuf_done) struct strbuf list = {0};
+    for (size_t i = 0; i < count; i++)
+        strbuf_printf(&list, "%s%s", i ? "," : "", names[i]);
+    r->s->needs = arena_strdup(&r->s->arena, strbuf_text(&list));
+    return 0;
+}
+
 static int read_cpus(struct spec_reader *r, const struct tree *value)
 {
     return spec_want_text(r, value, "cpus", &r->s->cpus);
@@ -291,6 +305,7 @@ static const struct spec_key keys[] = {
     {"command", read_command, false},
     {"shell", read_shell, false},
     {"factors", spec_read_factors, true},
+    {"hosts", spec_read_hosts, false},
     {"exclude", spec_read_exclude, false},
     {"include", spec_read_include, false},
     {"build", spec_read_build, false},
@@ -311,6 +326,7 @@ static const struct spec_key keys[] = {
     {"baseline", read_baseline, true},
     {"profile", read_profile, true},
     {"layout", read_layout, true},
+    {"needs", read_needs, true},
     {"cpus", read_cpus, true},
     {"nice", read_nice, true},
     {"cgroup", read_cgroup, true},
@@ -401,6 +417,7 @@ int spec_parse(struct spec *s, const char *file, const char *text, size_t length
 {
     *s = (struct spec){.question = "",
                        .counters = "",
+                       .needs = "",
                        .quick = quick,
                        .attempts = 1,
                        .warmup = 1,

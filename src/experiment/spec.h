@@ -111,6 +111,16 @@ struct spec_vm {
     size_t file_count;
 };
 
+/* A role of `hosts:`; see hosts.h. */
+struct spec_host {
+    const char *name;  /* "receiver", "replica2" */
+    const char *group; /* "replica"; the name where there is one only */
+    const char *host, *address;
+    const char **launcher; /* words that run a command there, ends with NULL; NULL for none */
+};
+
+enum { SPEC_HOSTS_MAX = 64 };
+
 #define SPEC_NO_FACTOR ((size_t)-1)
 
 enum spec_profile { PROFILE_NONE, PROFILE_CHANGED, PROFILE_ALL };
@@ -146,13 +156,16 @@ struct spec {
     struct spec_pairs baseline;
     enum spec_profile profile;
     bool vary_layout;
-    const char *cpus; /* NULL for all */
+    const char *needs; /* findings of the machine that every cell needs, "" for none */
+    const char *cpus;  /* NULL for all */
     int nice;
     struct spec_pairs cgroup;
     uint64_t seed;
     bool has_seed;
     bool allow_failures;
     bool quick;
+    struct spec_host *hosts;
+    size_t host_count;
     size_t kernel_factor; /* whose values are kernels to boot; SPEC_NO_FACTOR for none */
     struct spec_vm vm;
     struct arena arena;

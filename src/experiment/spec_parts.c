@@ -261,3 +261,50 @@ int spec_read_metrics(struct spec_reader *r, const struct tree *value)
     }
     return 0;
 }
+
+static int add_role(struct spec_reader *r, const struct tree *key, uint64_t count)
+{
+    struct spec *s = r->s;
+    if (!spec_is_name(key->text, strlen(key->text)))
+        return spec_fail(r, key->line, "hosts: '%s' is not a name", key->text);
+    if (s->host_count + count > SPEC_HOSTS_MAX)
+        return spec_fail(r, key->line, "hosts: at most %d", SPEC_HOSTS_MAX);
+    for (uint64_t i = 0; i < count; i++) {
+        CLEANUP(memory_freep)
+        char *name = count > 1 ? memory_printf("%s%llu", key->text, (unsigned long long)i + 1)
+                               : memory_strdup(key->text);
+        for (size_t k = 0; k < s->host_count; k++)
+            if (str_eq(s->hosts[k].name, name))
+                return spec_fail(r, key->line, "hosts: '%s' stands there twice", name);
+        s->hosts[s->host_count++] = (struct spec_host){.name = arena_strdup(&s->arena, name),
+                                                       .group = arena_strdup(&s->arena, key->text)};
+    }
+    return 0;
+}
+
+/* {ROLE: COUNT, …} or [ROLE, …]. */
+int spec_read_hosts(struct spec_reader *r, const struct tree *value)
+{
+    static const char *const taken[] = {"host", "hosts", "on"};
+    struct spec *s = r->s;
+    if (value->kind == TREE_SCALAR || value->count == 0)
+        return spec_fail(r, value->line, "hosts: must be roles, as in {sender: 1, receiver: 1}");
+    for (size_t f = 0; f < s->factor_count; f++)
+        for (size_t i = 0; i < ARRAY_COUNT(taken); i++)
+            if (str_eq(s->factors[f].name, taken[i]))
+                return spec_fail(r, value->line, "hosts: a factor cannot be called '%s' then",
+                                 taken[i]);
+    s->hosts = spec_alloc(r, SPEC_HOSTS_MAX, sizeof(*s->hosts));
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < value->count; i++) {
+        uint64_t count = 1;
+        const struct tree *key = value->kind == TREE_MAP ? &value->keys[i] : &value->items[i];
+        if (value->kind == TREE_MAP)
+            code = spec_want_u64(r, &value->items[i], "hosts", 1, SPEC_HOSTS_MAX, &count);
+        else
+            code = spec_want(r, key, TREE_SCALAR, "hosts");
+        if (code == 0)
+            code = add_role(r, key, count);
+    }
+    return code;
+}

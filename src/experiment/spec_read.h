@@ -49,7 +49,7 @@ void *spec_alloc(struct spec_reader *r, size_t count, size_t size_bytes);
 bool spec_is_name(const char *text, size_t length);
 
 spec_read_fn spec_read_factors, spec_read_exclude, spec_read_include, spec_read_build,
-    spec_read_setup, spec_read_teardown, spec_read_metrics, spec_read_vm;
+    spec_read_setup, spec_read_teardown, spec_read_metrics, spec_read_vm, spec_read_hosts;
 
 /* Finds the factor of kernels, and checks what goes with it. */
 int spec_check_vm(struct spec_reader *r);

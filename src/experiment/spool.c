@@ -98,6 +98,31 @@ int spool_create(struct spool *spool, const char *place, struct error *err)
     return r;
 }
 
+int spool_create_at(struct spool *spool, const char *path, const char *uuid, struct error *err)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return error_errno(err, -errno, "%s", path);
+    CLEANUP(strbuf_done) struct strbuf start = {0};
+    strbuf_printf(&start, FIRST_LINE "%s\n", uuid);
+    int r = fd_write_all(fd, start.data, start.length);
+    if (r < 0) {
+        close(fd);
+        return error_errno(err, r, "%s", path);
+    }
+    *spool = (struct spool){.fd = fd, .path = memory_strdup(path)};
+    return 0;
+}
+
+int spool_open(struct spool *spool, const char *path, struct error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return error_errno(err, -errno, "%s", path);
+    *spool = (struct spool){.fd = fd, .path = memory_strdup(path)};
+    return 0;
+}
+
 int spool_take(struct spool *spool, const char *path, struct error *err)
 {
     CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);

@@ -27,6 +27,10 @@ char *spool_folder(void);
 
 /* A new file for what is meant for that place. */
 int spool_create(struct spool *spool, const char *place, struct error *err);
+/* A new file of that name, which replaces one that is there, for the experiment of that uuid. */
+int spool_create_at(struct spool *spool, const char *path, const char *uuid, struct error *err);
+/* For reading what there is by now, whether its writer still runs or not. */
+int spool_open(struct spool *spool, const char *path, struct error *err);
 /* Takes a file over; -EBUSY when its writer still runs, -ENOENT when it is gone. */
 int spool_take(struct spool *spool, const char *path, struct error *err);
 /* Adds a record; it is on the disk afterwards. */

@@ -137,6 +137,39 @@ struct store_delivery {
 /* Delivers what earlier processes could not.  On failure err tells of the last file that failed. */
 int store_deliver(struct store *store, struct store_delivery *ret_tally, struct error *err);
 
+/*
+ * A store for a task of an experiment that another process owns: it knows nothing and only writes
+ * runs into the file, for the owner to deliver.  Its runs' cells are those of the spec, from 1 on.
+ */
+int store_open_task(struct store **ret_store, const char *path, const char *uuid,
+                    struct error *err);
+
+/* Says which unit a task's run belongs to. */
+struct store_units {
+    /* The unit's number of a cell (from 1) in a round; UINT64_MAX: of none that is wanted. */
+    uint64_t (*unit_of)(void *context, int64_t cell, uint64_t round);
+    /* How many cells it has. */
+    size_t (*size_of)(void *context, uint64_t unit);
+    int64_t (*id_of)(void *context, int64_t cell); /* the cell's in the store */
+    bool (*is_good)(void *context, int status);    /* a run that ended so counts */
+    /* Its runs are in the store. */
+    void (*on_delivered)(void *context, uint64_t unit);
+    void *context;
+};
+
+/* Brings into the store what a task measured, unit by unit: one of which a cell is missing is left
+ * out.  Each unit is one transaction, and one that is there is not added again.  A file that is not
+ * there has nothing. */
+int store_deliver_task(struct store *store, int64_t experiment, const char *path,
+                       const struct store_units *units, struct error *err);
+
+/* The experiment's owner is alive, though it writes nothing. */
+int store_touch(struct store *store, int64_t experiment, struct error *err);
+/* After the connection was lost. */
+int store_reconnect(struct store *store, struct error *err);
+/* The experiment that this process began or claimed. */
+const char *store_uuid(const struct store *store);
+
 /* Takes an experiment over whose process has ended; -EBUSY when it still runs. */
 int store_claim(struct store *store, int64_t experiment, struct error *err);
 /* state: "done", "stopped" (can be resumed), "failed". */

@@ -20,6 +20,7 @@ struct store {
     struct spool spool;
     size_t waiting, spooled_count;
     uint64_t next_try_ns, pause_ns;
+    bool only_spools; /* there is no connection and never will be: see store_open_task */
     struct store_metric *metrics; /* ids that were asked for, ordered by name */
     size_t metric_count, metric_capacity;
 };
@@ -44,6 +45,19 @@ int store_spool_run(struct store *store, const struct store_new_run *run, struct
 int store_spool_document(struct store *store, const char *kind, const char *text,
                          struct error *err);
 int store_spool_finish(struct store *store, const char *state, struct error *err);
+
+/* A run in the memory of a record, and in some of its own. */
+struct spooled_run;
+/* Reads a record; *ret_run stays NULL for one that is no run of the experiment of that uuid. */
+int spooled_run_read(struct store *store, const struct strbuf *record, const char *uuid,
+                     struct spooled_run **ret_run, struct error *err);
+struct store_new_run *spooled_run_get(struct spooled_run *run);
+void spooled_run_free(struct spooled_run *run);
+
+/* The two halves of store_add_run_once, for a transaction of the caller's. */
+int store_has_run(struct store *store, const struct store_new_run *run, struct error *err);
+int store_insert_run(struct store *store, int64_t experiment, const struct store_new_run *run,
+                     struct error *err);
 
 /* The process that runs an experiment, as a text that tells it from every other. */
 void store_owner_self(char *text, size_t size);

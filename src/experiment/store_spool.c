@@ -183,6 +183,44 @@ static int get_run(struct record_reader *r, struct store *store, struct parts *p
     return r->bad ? error_set(err, -EBADMSG, "a run in the spool is damaged") : 0;
 }
 
+struct spooled_run {
+    struct strbuf record;
+    struct parts parts;
+    struct store_new_run run;
+};
+
+int spooled_run_read(struct store *store, const struct strbuf *record, const char *uuid,
+                     struct spooled_run **ret_run, struct error *err)
+{
+    struct spooled_run *own = memory_zalloc(1, sizeof(*own));
+    strbuf_append(&own->record, record->data, record->length);
+    struct record_reader reader = {.at = own->record.data,
+                                   .end = own->record.data + own->record.length};
+    int64_t kind = record_i64(&reader);
+    const char *of = record_text(&reader);
+    bool wanted = kind == RECORD_RUN && of && str_eq(of, uuid);
+    int r = wanted ? get_run(&reader, store, &own->parts, &own->run, err) : 0;
+    if (r < 0 || !wanted)
+        spooled_run_free(own);
+    else
+        *ret_run = own;
+    return r;
+}
+
+struct store_new_run *spooled_run_get(struct spooled_run *run)
+{
+    return &run->run;
+}
+
+void spooled_run_free(struct spooled_run *run)
+{
+    if (!run)
+        return;
+    parts_done(&run->parts);
+    strbuf_done(&run->record);
+    free(run);
+}
+
 /* ---- delivering ---- */
 
 static int experiment_of(struct store *store, const char *uuid, int64_t *ret_id, struct error *err)
@@ -302,7 +340,8 @@ int store_deliver(struct store *store, struct store_delivery *ret_tally, struct 
 
 bool store_lost(struct store *store, int code)
 {
-    return code == -ENOTCONN && store->uuid[0] && sql_is_address(store->place);
+    return code == -ENOTCONN && store->uuid[0] &&
+           (store->only_spools || sql_is_address(store->place));
 }
 
 int store_spool_start(struct store *store, struct error *err)
@@ -376,7 +415,8 @@ static int keep(struct store *store, const struct strbuf *record, struct error *
     if (r < 0)
         return r;
     store->waiting++;
-    try_again(store);
+    if (!store->only_spools)
+        try_again(store);
     return 0;
 }
 
@@ -411,7 +451,8 @@ int store_spool_finish(struct store *store, const char *state, struct error *err
     record_put_i64(&record, (int64_t)clock_read_ns(CLOCK_REALTIME));
     int r = keep(store, &record, err);
     uint64_t end_ns = clock_now_ns() + LAST_WAIT_NS;
-    while (r == 0 && store->has_spool && clock_now_ns() < end_ns && !process_signals_caught()) {
+    while (r == 0 && store->has_spool && !store->only_spools && clock_now_ns() < end_ns &&
+           !process_signals_caught()) {
         nanosleep(&(struct timespec){.tv_nsec = (long)(NS_PER_S / 4)}, NULL);
         store->next_try_ns = 0;
         try_again(store);

@@ -136,8 +136,8 @@ static int insert_values(struct store *store, int64_t id, const struct store_new
     return r;
 }
 
-static int insert_run(struct store *store, int64_t experiment, const struct store_new_run *run,
-                      struct error *err)
+int store_insert_run(struct store *store, int64_t experiment, const struct store_new_run *run,
+                     struct error *err)
 {
     int64_t id = 0, disturbed = run->disturbance_count > 0;
     int r = sql_insert(store->sql, &id, err,
@@ -163,7 +163,7 @@ static int insert_run(struct store *store, int64_t experiment, const struct stor
 }
 
 /* Whether a run of that cell and round that started at that nanosecond is there. */
-static int has_run(struct store *store, const struct store_new_run *run, struct error *err)
+int store_has_run(struct store *store, const struct store_new_run *run, struct error *err)
 {
     struct sql_rows *rows;
     int r = sql_query(store->sql, &rows, err,
@@ -183,10 +183,10 @@ static int add_run(struct store *store, int64_t experiment, const struct store_n
     int r = sql_begin(store->sql, SQL_WRITING, err);
     if (r < 0)
         return r;
-    r = once ? has_run(store, run, err) : 0;
+    r = once ? store_has_run(store, run, err) : 0;
     *ret_added = r == 0;
     if (r == 0)
-        r = insert_run(store, experiment, run, err);
+        r = store_insert_run(store, experiment, run, err);
     if (r < 0) {
         sql_rollback(store->sql);
         return error_wrap(err, r, "keeping a run");
@@ -266,6 +266,12 @@ int store_claim(struct store *store, int64_t experiment, struct error *err)
         return r;
     }
     return sql_commit(store->sql, err);
+}
+
+int store_touch(struct store *store, int64_t experiment, struct error *err)
+{
+    return sql_run(store->sql, err, "UPDATE experiment SET updated_at_ns = ? WHERE id = ?", "ii",
+                   (int64_t)clock_read_ns(CLOCK_REALTIME), experiment);
 }
 
 int store_finish(struct store *store, int64_t experiment, const char *state, struct error *err)

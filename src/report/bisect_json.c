@@ -120,12 +120,14 @@ static void put_head(struct json *j, const struct bisect *b)
     json_string(j, "name", b->settings.metric);
     json_string(j, "unit", b->unit);
     json_string(j, "better", betters[b->better]);
+    json_bool(j, "chosen", b->metric_chosen);
     json_end(j);
     put_commit(j, "good", b, 0);
     put_commit(j, "bad", b, s->count - 1);
     json_u64(j, "commits", s->count - 1);
     json_u64(j, "built", bisection_build_count(s));
     json_u64(j, "runs", b->run_count);
+    json_u64(j, "stolen_rounds", b->stolen_count);
     json_u64(j, "seed", b->settings.seed);
     json_string(j, "build", b->settings.build);
     json_string(j, "run", b->settings.run);

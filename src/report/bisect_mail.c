@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { TEXT_COLUMNS = 24, CHANGE_COLUMNS = 28 };
+enum { TEXT_COLUMNS = 24, CHANGE_COLUMNS = 34 };
 
 /* A mail being written. */
 struct mail {
@@ -26,6 +26,18 @@ static void put_safe(struct mail *m, const char *text)
     strbuf_put_safe(m->out, text, strlen(text), 300);
 }
 
+/* Words of people: marks in them are none of the mail's. */
+static void put_words(struct mail *m, const char *text)
+{
+    CLEANUP(strbuf_done) struct strbuf safe = {0};
+    strbuf_put_safe(&safe, text, strlen(text), 300);
+    for (const char *at = strbuf_text(&safe); *at; at++) {
+        if (m->markdown && strchr("\\`*_[]<>#|~", *at))
+            strbuf_putc(m->out, '\\');
+        strbuf_putc(m->out, *at);
+    }
+}
+
 static void put_heading(struct mail *m, const char *text)
 {
     strbuf_printf(m->out, m->markdown ? "\n#### %s\n\n" : "\n%s:\n\n", text);
@@ -35,14 +47,14 @@ static void put_commit(struct mail *m, size_t commit)
 {
     const struct bisect_commit *c = &m->b->commits[commit];
     strbuf_printf(m->out, m->markdown ? "`%.12s` (" : "%.12s (", c->hash);
-    put_safe(m, c->subject);
+    put_words(m, c->subject);
     strbuf_puts(m->out, ")");
 }
 
-static void put_indented(struct mail *m, const char *text)
+static void put_indented(struct mail *m, const char *language, const char *text)
 {
     if (m->markdown)
-        strbuf_puts(m->out, "```sh\n");
+        strbuf_printf(m->out, "```%s\n", language);
     else
         strbuf_puts(m->out, "  ");
     strbuf_puts(m->out, text);
@@ -148,6 +160,30 @@ static void put_sureness(struct mail *m, const struct bisection_change *c)
                   1 / step->chance);
 }
 
+/* Which metric it is where assay chose it. */
+static void put_choice(struct mail *m)
+{
+    if (!m->b->metric_chosen)
+        return;
+    if (str_eq(m->b->settings.metric, "cpu"))
+        strbuf_puts(m->out, "\ncpu is user plus system time: the command never waits by itself, so "
+                            "that its wall time is this\nplus what others took from it.\n");
+}
+
+/* The line that a commit which mends a regression has, as Linux and others want it. */
+static void put_tag(struct mail *m, const struct bisection_change *c)
+{
+    const struct bisect_commit *commit = &m->b->commits[c->hi];
+    if (bisect_is_range(c) || !str_eq(report_change_kind(&c->change, m->b->better), "regression"))
+        return;
+    strbuf_puts(m->out, "\nFor a commit that mends it:\n\n");
+    CLEANUP(strbuf_done) struct strbuf line = {0};
+    strbuf_printf(&line, "Fixes: %.12s (\"", commit->hash);
+    strbuf_put_safe(&line, commit->subject, strlen(commit->subject), 300);
+    strbuf_puts(&line, "\")");
+    put_indented(m, "", strbuf_text(&line));
+}
+
 static void put_opening(struct mail *m, const struct bisection_change *c)
 {
     const struct bisect *b = m->b;
@@ -181,6 +217,8 @@ static void put_opening(struct mail *m, const struct bisection_change *c)
                       b->commits[c->hi].hash, b->commits[c->hi].hash, b->commits[c->hi].hash);
     strbuf_puts(m->out, "\n");
     put_sureness(m, c);
+    put_choice(m);
+    put_tag(m, c);
 }
 
 static void put_environment(struct mail *m)
@@ -250,6 +288,10 @@ static void put_search(struct mail *m)
                   "ran in the same\n%srounds as both ends of the stretch that it splits.\n\n",
                   m->markdown ? "" : "  ", s->count - 1, bisection_build_count(s) - skipped,
                   (unsigned long long)m->b->run_count, m->markdown ? "" : "  ");
+    if (m->b->stolen_count)
+        strbuf_printf(m->out,
+                      "%s%llu rounds do not count: the host took time from one of their runs.\n\n",
+                      m->markdown ? "" : "  ", (unsigned long long)m->b->stolen_count);
     if (m->markdown)
         strbuf_puts(m->out, "| commit | number | rounds | change over the stretch | |\n"
                             "|---|---:|---:|---|---|\n");
@@ -282,7 +324,7 @@ static void put_reproduce(struct mail *m, size_t lo, size_t hi)
     CLEANUP(strbuf_done) struct strbuf command = {0};
     put_heading(m, "to measure it again");
     bisect_put_reproduce(&command, m->b, lo, hi);
-    put_indented(m, strbuf_text(&command));
+    put_indented(m, "sh", strbuf_text(&command));
 }
 
 /* What else is in the range. */
@@ -307,7 +349,7 @@ static void put_rest(struct mail *m)
         product *= s->found[i].change.estimate;
     strbuf_printf(m->out, "\nTogether the %zu changes make %+.1f %%; bad to good, measured: ",
                   s->found_count, 100 * (product - 1));
-    strbuf_put_change(m->out, &s->steps[0].whole, &unit);
+    strbuf_put_change(m->out, &bisection_ends(s)->whole, &unit);
     strbuf_puts(m->out, ".\n");
 }
 
@@ -315,6 +357,11 @@ static void put_subject(struct mail *m)
 {
     const struct bisection *s = &m->b->search;
     strbuf_puts(m->out, m->markdown ? "### assay bisect: " : "Subject: ");
+    if (s->found_count == 1 && !bisect_is_range(&s->found[0])) {
+        strbuf_puts(m->out, "[");
+        put_words(m, m->b->commits[s->found[0].hi].subject);
+        strbuf_puts(m->out, "] ");
+    }
     put_safe(m, m->b->settings.metric);
     if (s->verdict != BISECTION_FOUND) {
         strbuf_puts(m->out, ": no commit found\n\n");

@@ -112,7 +112,7 @@ void bisect_put_reproduce(struct strbuf *out, const struct bisect *b, size_t lo,
 void bisect_put_verdict(struct strbuf *out, const struct bisect *b)
 {
     const struct bisection *s = &b->search;
-    const struct bisection_step *ends = s->step_count ? &s->steps[0] : NULL;
+    const struct bisection_step *ends = bisection_ends(s);
     struct series unit = bisect_unit(b);
     switch (s->verdict) {
     case BISECTION_NO_CHANGE:
@@ -138,7 +138,7 @@ void bisect_put_verdict(struct strbuf *out, const struct bisect *b)
     case BISECTION_SEARCHING:
         return;
     }
-    if (ends && ends->outcome != BISECTION_OPEN) {
+    if (ends) {
         strbuf_puts(out, "; bad to good: ");
         strbuf_put_change(out, &ends->whole, &unit);
     }

@@ -2,6 +2,7 @@
 /* A comparison for programs. */
 #include "base/json.h"
 #include "report/compare.h"
+#include "report/nodes.h"
 
 #include <math.h>
 
@@ -66,6 +67,7 @@ void report_compare_json(struct strbuf *out, const struct compare_view *v)
     json_double(&j, "false_discovery_rate", COMPARE_RATE);
     json_u64(&j, "cells_compared", c->pair_count);
     json_u64(&j, "cells_without_partner", c->unmatched_base + c->unmatched_new);
+    report_compare_nodes_json(&j, c);
     json_array(&j, "rows");
     for (size_t i = 0; i < c->row_count; i++)
         if (report_compare_shows(v, &c->rows[i]))

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "report/compare.h"
 #include "report/experiment.h"
+#include "report/nodes.h"
 #include "report/stat.h"
 
 #include <math.h>
@@ -278,6 +279,7 @@ void report_compare_text(struct strbuf *out, const struct compare_view *v)
         add_pair_rows(&t, v, p);
     put_table(out, &t, v->colour);
     put_footer(out, v);
+    report_compare_nodes_text(out, c);
     if (report_compare_emulated(c))
         strbuf_printf(out, "%s\n", report_compare_emulated(c));
 }

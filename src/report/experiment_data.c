@@ -2,6 +2,7 @@
 /* Experiments for programs: JSON and CSV. */
 #include "base/json.h"
 #include "report/experiment.h"
+#include "report/nodes.h"
 
 #include <math.h>
 
@@ -83,6 +84,7 @@ void report_experiment_json(struct strbuf *out, const struct dataset *d)
     struct json j = {.out = out};
     json_object(&j, NULL);
     put_experiment(&j, &d->experiment);
+    report_nodes_json(&j, d);
     json_array(&j, "metrics");
     for (size_t m = 0; m < d->metric_count; m++) {
         json_object(&j, NULL);

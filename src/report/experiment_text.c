@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "report/experiment.h"
+#include "report/nodes.h"
 #include "stats/comparison.h"
 #include "stats/summary.h"
 #include "stats/verdict.h"
@@ -254,6 +255,7 @@ void report_cells_text(struct strbuf *out, const struct dataset *d, bool all, bo
     for (size_t m = 0; all && m < d->metric_count; m++)
         if (!shown[m])
             put_metric(out, d, m, colour);
+    report_nodes_text(out, d);
     if (!all)
         strbuf_printf(out, "\n%zu metrics were kept; --all shows them.\n", d->metric_count);
 }

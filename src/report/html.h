@@ -32,6 +32,8 @@ void html_put_rows_json(struct strbuf *out, const struct page *page);
 void html_put_plots(struct strbuf *out, const struct page *page);
 void html_put_flames(struct strbuf *out, const struct page *page);
 void html_put_about(struct strbuf *out, const struct page *page);
+/* A JSON object as lists and tables; false, with nothing put, where the text is none. */
+bool html_put_document(struct strbuf *out, const char *text);
 
 /* One flame graph, or the difference of two, as SVG; coarser when it only stands beside that. */
 void flame_put_svg(const struct flame *flame, const char *id, bool alone, bool beside,

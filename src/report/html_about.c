@@ -16,12 +16,17 @@ static void put_pair(struct strbuf *out, const char *name, const char *value)
     strbuf_puts(out, "</dd>\n");
 }
 
-/* A text of several lines: folded, and only what can be read. */
+/* A text of several lines or a JSON document: folded, and only what can be read. */
 static void put_text(struct strbuf *out, const char *name, const char *text)
 {
     if (!*text)
         return;
-    strbuf_printf(out, "<details><summary>%s</summary><pre tabindex=\"0\">", name);
+    strbuf_printf(out, "<details><summary>%s</summary>", name);
+    if (html_put_document(out, text)) {
+        strbuf_puts(out, "</details>\n");
+        return;
+    }
+    strbuf_puts(out, "<pre tabindex=\"0\">");
     for (const char *line = text; *line;) {
         size_t length = strcspn(line, "\n");
         strbuf_put_content_n(out, line, length);

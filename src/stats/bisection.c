@@ -16,21 +16,27 @@
 
 enum {
     ROUNDS_FIRST = 10,
-    ROUNDS_MAX = 200,
+    ROUNDS_MAX = 1000,
     CONFIRM_ROUNDS_MIN = 16,
     CONFIRM_ROUNDS_MAX = 100,
     CONFIRM_TRIES = 3,
     REDO_MAX = 12, /* decisions that are made again, in all */
+    ENDS_REDO_MAX = 3,
 };
 
-/* Half the width that a confirmation's interval is to have, as a share of the change. */
+/* Half the width that a confirmation's interval is to have, as a share of the change: where that
+ * takes a moderate number of rounds, and what it takes to be confirmed at all in 99 of 100. */
 #define CONFIRM_WIDTH (1.0 / 6)
+#define CONFIRM_WIDTH_MOST (1.0 / 2.6)
+/* The chance that a step on the way is wrong, as a share of the error: these are found out. */
+#define SPLIT_CHANCE 0.1
 
 struct bisection_frame {
     size_t lo, hi;
-    bool differs;            /* else its ends are alike, or: */
-    bool unsure;             /* the noise hides whether they differ */
-    struct comparison known; /* hi to lo */
+    bool differs;                /* else its ends are alike, or: */
+    bool unsure;                 /* the noise hides whether they differ */
+    struct comparison known;     /* hi to lo */
+    struct expectation expected; /* the same from all rounds that tell of it */
     size_t confirm_tries;
     size_t redone; /* how often its split was made again */
 };
@@ -74,6 +80,15 @@ size_t bisection_build_count(const struct bisection *b)
     return count;
 }
 
+const struct bisection_step *bisection_ends(const struct bisection *b)
+{
+    const struct bisection_step *ends = NULL;
+    for (size_t i = 0; i < b->step_count; i++)
+        if (b->steps[i].kind == BISECTION_ENDS && b->steps[i].outcome != BISECTION_OPEN)
+            ends = &b->steps[i];
+    return ends;
+}
+
 const char *bisection_outcome_name(enum bisection_outcome outcome)
 {
     static const char *const names[] = {"open", "differs",   "same",    "left",   "right",
@@ -91,6 +106,7 @@ static struct bisection_frame *push_frame(struct bisection *b, size_t lo, size_t
 {
     struct bisection_frame *frame = &ARRAY_PUSH(b->frames, b->frame_count, b->frame_capacity);
     *frame = (struct bisection_frame){.lo = lo, .hi = hi, .differs = differs, .known = *known};
+    frame->expected = expectation_from(known);
     return frame;
 }
 
@@ -148,18 +164,26 @@ static struct bisection_step *open_step(struct bisection *b, enum bisection_kind
     return step;
 }
 
+static size_t within(double rounds, size_t least, size_t most)
+{
+    size_t count = rounds < (double)most ? (size_t)rounds : most;
+    return count > least ? count : least;
+}
+
 /* How many fresh rounds a confirmation takes: set before the first of them. */
 static size_t confirm_rounds(const struct bisection *b, const struct bisection_frame *frame)
 {
     const struct comparison *c = &frame->known;
-    double size = fabs(c->scale == COMPARISON_RATIO ? c->estimate - 1 : c->estimate);
-    double rounds = plan_rounds_for_width(c, size * CONFIRM_WIDTH);
-    size_t most =
-        b->options.rounds_max < CONFIRM_ROUNDS_MAX ? b->options.rounds_max : CONFIRM_ROUNDS_MAX;
-    size_t least = most < CONFIRM_ROUNDS_MIN ? most : CONFIRM_ROUNDS_MIN;
-    size_t count = rounds < (double)most ? (size_t)rounds : most;
-    count = count > least ? count : least;
-    return count << frame->confirm_tries;
+    double shift = fabs(frame->expected.shift);
+    double size = c->scale == COMPARISON_RATIO ? expm1(shift)
+                  : c->base_median != 0        ? shift * fabs(c->base_median)
+                                               : shift;
+    size_t most = b->options.rounds_max;
+    size_t least = smaller(most, CONFIRM_ROUNDS_MIN);
+    size_t nice = within(plan_rounds_for_width(c, size * CONFIRM_WIDTH), least,
+                         smaller(most, CONFIRM_ROUNDS_MAX));
+    size_t needed = within(plan_rounds_for_width(c, size * CONFIRM_WIDTH_MOST), least, most);
+    return (nice > needed ? nice : needed) << frame->confirm_tries;
 }
 
 static void open_confirm(struct bisection *b, struct bisection_frame *frame)
@@ -178,6 +202,11 @@ static double step_chance(const struct bisection *b, size_t redone)
 {
     double chance = b->options.error < 0.05 ? b->options.error : 0.05;
     return chance / (double)((size_t)1 << (2 * (redone < 4 ? redone : 4)));
+}
+
+static double split_chance(const struct bisection *b, size_t redone)
+{
+    return step_chance(b, redone) * (b->options.all ? 1 : SPLIT_CHANCE);
 }
 
 static int compare_changes(const void *a, const void *b)
@@ -226,7 +255,7 @@ static bool next_in_frame(struct bisection *b, struct bisection_action *a)
         return true;
     }
     open_step(b, BISECTION_SPLIT, frame->lo, frame->hi, mid, b->options.rounds_first,
-              step_chance(b, frame->redone));
+              split_chance(b, frame->redone));
     return false;
 }
 
@@ -279,6 +308,16 @@ void bisection_unusable(struct bisection *b, size_t commit)
             end(b, BISECTION_BAD_END, commit, commit);
 }
 
+/* Good and bad themselves turned out not to differ by what they should: they are compared again, in
+ * fresh rounds and more of them. */
+static void redo_ends(struct bisection *b)
+{
+    size_t first = 4 * bisection_ends(b)->round_count;
+    b->ends_redone++;
+    open_step(b, BISECTION_ENDS, 0, b->count - 1, BISECTION_NONE,
+              smaller(first, b->options.rounds_max), step_chance(b, b->ends_redone));
+}
+
 /* The stretch on top turned out not to differ: leaves it and makes the decision again that led
  * there, or the one before, where that was made again already. */
 static void take_back(struct bisection *b)
@@ -291,6 +330,10 @@ static void take_back(struct bisection *b)
     }
     while (b->frame_count && b->frames[b->frame_count - 1].redone)
         b->frame_count--;
+    if (!b->frame_count && b->ends_redone < ENDS_REDO_MAX) {
+        redo_ends(b);
+        return;
+    }
     if (!b->frame_count || b->redo_count >= REDO_MAX) {
         end(b, BISECTION_CANNOT_TELL, b->frame_count ? top_frame(b)->lo : 0,
             b->frame_count ? top_frame(b)->hi : b->count - 1);
@@ -311,6 +354,15 @@ static void after_ends(struct bisection *b, const struct bisection_step *step)
             step->lo, step->hi);
 }
 
+/* What is to be expected of a half: what was known of the whole, if it has all of the change, as
+ * it should; where its own rounds speak against that, what those say. */
+static void expect_half(struct bisection_frame *half, struct expectation whole)
+{
+    struct relative own = comparison_shift(&half->known);
+    if (own.low <= whole.shift && own.high >= whole.shift)
+        half->expected = whole;
+}
+
 /* Looking for one: the half that has the (larger) change goes on top. */
 static void after_split_one(struct bisection *b, const struct bisection_step *step)
 {
@@ -322,16 +374,17 @@ static void after_split_one(struct bisection *b, const struct bisection_step *st
         end(b, BISECTION_CANNOT_TELL, step->lo, step->hi);
         return;
     }
-    bool left = step->outcome == BISECTION_LEFT;
-    if (step->outcome == BISECTION_BOTH) {
+    bool left = step->outcome == BISECTION_LEFT, both = step->outcome == BISECTION_BOTH;
+    struct expectation whole = expectation_join(top_frame(b)->expected, &step->whole);
+    if (both) {
         b->more_changes = true;
         left = fabs(comparison_shift(&step->left).estimate) >=
                fabs(comparison_shift(&step->right).estimate);
     }
-    if (left)
-        push_frame(b, step->lo, step->mid, true, &step->left);
-    else
-        push_frame(b, step->mid, step->hi, true, &step->right);
+    struct bisection_frame *half = left ? push_frame(b, step->lo, step->mid, true, &step->left)
+                                        : push_frame(b, step->mid, step->hi, true, &step->right);
+    if (!both)
+        expect_half(half, whole);
 }
 
 /* Looking for all: a half that differs, or that is too long to be believed, is searched; one whose
@@ -373,8 +426,12 @@ static void after_confirm(struct bisection *b, const struct bisection_step *step
     ARRAY_PUSH(b->found, b->found_count, b->found_capacity) =
         (struct bisection_change){step->lo, step->hi, b->step_count - 1, step->whole};
     b->frame_count--;
-    if (!b->options.all)
-        end(b, BISECTION_FOUND, step->lo, step->hi);
+    if (b->options.all)
+        return;
+    struct relative one = comparison_shift(&step->whole);
+    struct relative whole = comparison_shift(&bisection_ends(b)->whole);
+    b->more_changes |= one.low > whole.high || one.high < whole.low;
+    end(b, BISECTION_FOUND, step->lo, step->hi);
 }
 
 static void after_step(struct bisection *b)
@@ -406,7 +463,7 @@ void bisection_round(struct bisection *b, const double *values)
     if (step->round_count < step->wanted)
         return;
     const struct bisection_frame *frame = top_frame(b);
-    bisection_judge(step, &b->options, frame && frame->differs ? &frame->known : NULL);
+    bisection_judge(step, &b->options, frame && frame->differs ? &frame->expected : NULL);
     if (step->outcome != BISECTION_OPEN)
         after_step(b);
 }

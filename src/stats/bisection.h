@@ -107,7 +107,7 @@ struct bisection {
     bool step_open; /* the last step is being measured */
     struct bisection_frame *frames;
     size_t frame_count, frame_capacity;
-    size_t confirm_count, redo_count;
+    size_t confirm_count, redo_count, ends_redone;
     enum bisection_verdict verdict;
     size_t lo, hi; /* what is left of the range: the answer where it cannot tell */
     struct bisection_change *found;
@@ -126,7 +126,7 @@ struct bisection_action {
     const struct bisection_step *step; /* that is measured */
 };
 
-/* count is at least 2.  Zeros in the options stand for 0.05, 0.01, 10 and 200. */
+/* count is at least 2.  Zeros in the options stand for 0.05, 0.01, 10 and 1000. */
 void bisection_init(struct bisection *b, size_t count, const struct bisection_options *options);
 void bisection_done(struct bisection *b);
 
@@ -140,6 +140,8 @@ void bisection_round(struct bisection *b, const double *values);
 
 /* How many commits were built or tried. */
 size_t bisection_build_count(const struct bisection *b);
+/* The last comparison of good and bad that was decided; NULL when there is none. */
+const struct bisection_step *bisection_ends(const struct bisection *b);
 const char *bisection_outcome_name(enum bisection_outcome outcome);
 
 #endif

@@ -2,9 +2,11 @@
 /*
  * What the rounds of a step say: see bisection.h.
  *
- * A step is looked at several times, and each look is an opportunity to be wrong.  Every look has
- * the same share of the step's chance (Bonferroni): that holds whatever the looks have to do with
- * each other, and costs a few rounds only, because the looks are few.
+ * A step is looked at several times, and each look is an opportunity to be wrong.  Where intervals
+ * decide, every look has the same share of the step's chance (Bonferroni): that holds whatever the
+ * looks have to do with each other, and costs a few rounds only, because the looks are few.  Where
+ * a candidate is as one of two ends that differ, a likelihood ratio decides, which may be looked at
+ * as often as one likes: see bisection_split.c.
  */
 #include "base/memory.h"
 #include "stats/bisection_internal.h"
@@ -15,6 +17,13 @@
 static size_t next_look(size_t rounds, size_t rounds_max)
 {
     size_t next = rounds + (rounds + 1) / 2;
+    return next < rounds_max ? next : rounds_max;
+}
+
+/* A likelihood ratio may be looked at always; seldom is enough where there are many rounds. */
+static size_t next_glance(size_t rounds, size_t rounds_max)
+{
+    size_t next = rounds + 1 + rounds / 16;
     return next < rounds_max ? next : rounds_max;
 }
 
@@ -54,11 +63,30 @@ static bool is_within(struct relative r, double bound)
 }
 
 /* Whether hi and lo, of which `expected` was known, differ by less than half of that, surely. */
-static bool is_refuted(struct relative whole, const struct comparison *expected)
+static bool is_refuted(struct relative whole, const struct expectation *expected)
 {
-    double known = comparison_shift(expected).estimate, sign = known < 0 ? -1 : 1;
-    double most = sign > 0 ? whole.high : -whole.low;
-    return most < fabs(known) / 2;
+    double most = expected->shift < 0 ? -whole.low : whole.high;
+    return most < fabs(expected->shift) / 2;
+}
+
+struct expectation expectation_from(const struct comparison *c)
+{
+    struct relative r = comparison_shift(c);
+    double half = (r.high - r.low) / 2;
+    if (!(half < INFINITY)) /* or none at all */
+        return (struct expectation){r.estimate, 0};
+    half = fmax(half, fabs(r.estimate) * 1e-6);
+    return (struct expectation){r.estimate, half > 0 ? 1 / (half * half) : 0};
+}
+
+struct expectation expectation_join(struct expectation a, const struct comparison *more)
+{
+    struct expectation b = expectation_from(more);
+    struct relative r = comparison_shift(more);
+    double weight = a.weight + b.weight;
+    if (!(weight > 0) || !(r.low <= a.shift && r.high >= a.shift))
+        return a;
+    return (struct expectation){(a.weight * a.shift + b.weight * b.shift) / weight, weight};
 }
 
 /* The interval at the level that was asked for; everything where too few rounds can give none. */
@@ -71,8 +99,6 @@ static struct relative interval_at(const struct comparison *c, double level)
 /* The intervals of one look. */
 struct look {
     struct relative whole, left, right;
-    struct relative split; /* mid to the middle between lo and hi */
-    double split_p;
 };
 
 static struct look take_look(struct bisection_step *step, double level)
@@ -90,12 +116,6 @@ static struct look take_look(struct bisection_step *step, double level)
     look.right = interval_at(&right, level);
     step->left = compare(lo, mid, n, 0.95);
     step->right = compare(mid, hi, n, 0.95);
-    CLEANUP(memory_freep) double *middle = memory_alloc(n * sizeof(*middle));
-    for (size_t i = 0; i < n; i++)
-        middle[i] = lo[i] > 0 && hi[i] > 0 ? sqrt(lo[i] * hi[i]) : (lo[i] + hi[i]) / 2;
-    struct comparison split = compare(middle, mid, n, level);
-    look.split = interval_at(&split, level);
-    look.split_p = split.p;
     return look;
 }
 
@@ -106,20 +126,22 @@ static enum bisection_outcome judge_ends(const struct look *look, const struct b
     return is_apart(look->whole) ? BISECTION_DIFFERS : BISECTION_OPEN;
 }
 
-/* One change is looked for: on which side of the middle between lo and hi does mid stand? */
+/* One change is looked for: is the candidate as lo or as hi? */
 static enum bisection_outcome judge_split_one(struct bisection_step *step, const struct look *look,
-                                              const struct comparison *expected)
+                                              const struct expectation *expected, bool is_last)
 {
-    if (is_refuted(look->whole, expected))
-        return BISECTION_REFUTED;
-    double sign = comparison_shift(expected).estimate < 0 ? -1 : 1;
+    double sign = expected->shift < 0 ? -1 : 1;
     if (is_apart(look->left) && is_apart(look->right) && sign * look->left.estimate > 0 &&
         sign * look->right.estimate > 0)
         return BISECTION_BOTH;
-    if (!is_apart(look->split))
-        return BISECTION_OPEN;
-    step->p = look->split_p;
-    return sign * look->split.estimate > 0 ? BISECTION_LEFT : BISECTION_RIGHT;
+    struct split_weights weights = bisection_weigh(step, expected->shift);
+    double needed = log((1 - step->chance) / step->chance);
+    step->p = 1 / (1 + exp(fabs(weights.is_hi)));
+    if (weights.differs < -needed)
+        return BISECTION_REFUTED;
+    if (fabs(weights.is_hi) < needed)
+        return is_last && weights.differs < 0 ? BISECTION_REFUTED : BISECTION_OPEN;
+    return weights.is_hi > 0 ? BISECTION_LEFT : BISECTION_RIGHT;
 }
 
 /* All changes are looked for: each half for itself. */
@@ -144,17 +166,16 @@ static enum bisection_outcome judge_split_all(struct bisection_step *step, const
 /* The one look of a confirmation, after the rounds that were set. */
 static enum bisection_outcome judge_confirm(const struct bisection_step *step,
                                             const struct look *look,
-                                            const struct comparison *expected)
+                                            const struct expectation *expected)
 {
-    double known = comparison_shift(expected).estimate;
-    if (is_apart(look->whole) && known * look->whole.estimate > 0)
+    if (is_apart(look->whole) && expected->shift * look->whole.estimate > 0)
         return BISECTION_DIFFERS;
     return is_refuted(comparison_shift(&step->whole), expected) ? BISECTION_REFUTED
                                                                 : BISECTION_UNDECIDED;
 }
 
 void bisection_judge(struct bisection_step *step, const struct bisection_options *o,
-                     const struct comparison *expected)
+                     const struct expectation *expected)
 {
     bool is_confirm = step->kind == BISECTION_CONFIRM;
     bool is_last = is_confirm || step->round_count >= o->rounds_max;
@@ -167,8 +188,9 @@ void bisection_judge(struct bisection_step *step, const struct bisection_options
     else if (o->all)
         step->outcome = judge_split_all(step, &look, o, is_last);
     else
-        step->outcome = judge_split_one(step, &look, expected);
+        step->outcome = judge_split_one(step, &look, expected, is_last);
     if (step->outcome == BISECTION_OPEN && is_last)
         step->outcome = BISECTION_UNDECIDED;
-    step->wanted = next_look(step->round_count, o->rounds_max);
+    bool is_glance = step->kind == BISECTION_SPLIT && !o->all;
+    step->wanted = (is_glance ? next_glance : next_look)(step->round_count, o->rounds_max);
 }

@@ -17,10 +17,12 @@ static int decimals_for(double distance)
     return distance > 0 ? (int)ceil(-log10(distance) - 1e-9) : 0;
 }
 
-/* Decimals that tell the ends of the interval apart, and the nearer one from 1. */
+/* Decimals that tell the ends of the interval apart, and the nearer one from 1.  Ends that differ
+ * by rounding alone (exact counts that repeat) are not told apart. */
 static int ratio_decimals(double low, double high)
 {
-    int decimals = decimals_for(high - low), edge = decimals_for(low - 1);
+    bool exact = high - low < 1e-9 * high;
+    int decimals = exact ? 0 : decimals_for(high - low), edge = decimals_for(low - 1);
     decimals = decimals > edge ? decimals : edge;
     int least = low >= 100 ? 0 : low >= 10 ? 1 : 2;
     decimals = decimals > least ? decimals : least;

@@ -198,11 +198,12 @@ def processes_in(folder):
     return found
 
 
-def wait_for(condition, what):
-    for _ in range(600):
+def wait_for(condition, what, step=0.1):
+    limit = time.monotonic() + 60
+    while time.monotonic() < limit:
         if condition():
             return
-        time.sleep(0.1)
+        time.sleep(step)
     raise AssertionError(f"never: {what}")
 
 
@@ -264,6 +265,44 @@ def a_search_that_was_killed_goes_on():
     interrupted(signal.SIGKILL)
 
 
+def journal():
+    path = pathlib.Path(".git/assay-bisect/journal")
+    return path.read_text() if path.exists() else ""
+
+
+PHASES = {
+    "the first build": lambda: "\nsearch\n" in journal() and list(
+        pathlib.Path(".git/assay-bisect/trees").iterdir()),
+    "the comparison of the ends": lambda: "\nround\t" in journal(),
+    "the rounds of a candidate": lambda: "\nround\t" in journal().partition("\nbuilt\t8\n")[2],
+    "a confirmation": lambda: "\nmetric\t" in journal(),
+    "the profiles": lambda: os.path.exists(".git/assay-bisect/recordings"),
+}
+
+
+@test
+def it_goes_on_after_a_kill_in_any_phase():
+    hashes = repository(16, {6: 1.05})
+    here = os.getcwd()
+    counter = os.path.abspath(".git/counter")
+    first = ["--good", "HEAD~16", "--build", "sleep 0.1; cp level built", "--run",
+             f"sh -c 'sleep 0.01; {NOISY} built {counter} 0.01'", "--metric", "latency",
+             "--seed", "7"]
+    for phase, reached in PHASES.items():
+        process = subprocess.Popen([ASSAY, "bisect", *(first or ["--continue"])],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   stdin=subprocess.DEVNULL)
+        first = None
+        wait_for(lambda: reached() or process.poll() is not None, phase, 0.01)
+        process.kill()
+        process.wait()
+        wait_for(lambda: not processes_in(here + "/.git"), f"no process left after {phase}")
+    report = json.loads(assay("bisect", "--continue", "--json", check=0, timeout=280).stdout)
+    equal([c["commit"]["hash"] for c in report["changes"]], [hashes[6]])
+    nothing_left()
+    equal(os.path.exists(".git/assay-bisect/recordings"), False)
+
+
 @test
 def a_journal_that_was_cut_off_loses_the_last_round_only():
     hashes = repository(16, {6: 1.05})
@@ -293,6 +332,32 @@ def abort_removes_everything():
     nothing_left()
     contains(assay("bisect", "--abort", check=125).stderr, "no bisect to give up")
     contains(assay("bisect", "--continue", check=125).stderr, "no bisect to go on with")
+
+
+@test
+def cpu_time_stands_for_wall_time_where_nothing_waits():
+    git("init", "-q", ".")
+    for number in range(3):
+        pathlib.Path("loops").write_text("40\n" if number >= 2 else "20\n")
+        pathlib.Path("number").write_text(f"{number}\n")
+        git("add", "-A")
+        git("commit", "-qm", f"number {number}")
+    spin = os.path.abspath(target("spin"))
+    # The program is a copy in each tree: a shell that looks for it would wait for it.
+    build = f"printf '#!%s %s\\n' {spin} $(cat loops) > work; chmod +x work"
+    result = assay("bisect", "--good", "HEAD~2", "--build", build, "--run", "./work",
+                   "--no-explain", "--json=r.json", check=0, timeout=280)
+    metric = json.loads(pathlib.Path("r.json").read_text())["metric"]
+    equal((metric["name"], metric["chosen"]), ("cpu", True))
+    contains(result.stdout, "regression of cpu on commit")
+    contains(result.stdout, "never waits by itself")
+    contains(result.stdout, "--metric cpu")
+    # What was chosen is kept.
+    again = json.loads(assay("bisect", "--continue", "--json", check=0).stdout)["metric"]
+    equal((again["name"], again["chosen"]), ("cpu", True))
+    waiting = assay("bisect", "--good", "HEAD~2", "--run", "sh -c 'sleep 0.0$(cat loops)'",
+                    "--no-explain", "--json", check=0, timeout=280)
+    equal(json.loads(waiting.stdout)["metric"]["name"], "wall")
 
 
 @test

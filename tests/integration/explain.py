@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 
 from harness import *
 
@@ -106,6 +107,26 @@ def many_writes_and_one_writev():
     if not e["reasons"][0]["cost"]["change"] < 0:
         raise AssertionError(e["reasons"][0])
     between(abs(e["unattributed"]["share"]), 0, 0.15, "unattributed share")
+
+
+@test
+def an_eventfd_that_is_never_read_is_named():
+    """The mistake of a known profile, in a cluster of real processes."""
+    needs_the_kernels_stacks()
+    program = BUILD.resolve() / "workloads/vr/assay-vr"
+    bench = f"{program} bench --in-memory --clients 1 --requests 60 --warmup 10 --transport"
+    tried = subprocess.run(f"{bench} uring-eventfd --requests 1 --warmup 0", shell=True,
+                           capture_output=True, text=True, timeout=60)
+    if tried.returncode:
+        skip("no io_uring here: " + tried.stderr.strip())
+    (e,) = explain(f"{bench} uring-eventfd", f"{bench} uring-eventfd-unread", "--no-sim",
+                   "--work", "requests", "--rounds", "3", "--profiles", "2")
+    # A disk that is slow at the wrong moment is a wait, and beside the point.
+    first = next(r for r in e["reasons"] if r["kind"] != "wait")
+    equal((first["kind"], first["name"]), ("system call", "system call epoll_wait"))
+    contains(first["evidence"], "made by ")
+    if any(c["event"] == "raw_syscalls:sys_enter" for c in e["counts"]):
+        contains(first["evidence"], "epoll_wait returns at once")
 
 
 @test

@@ -51,6 +51,9 @@ def a_run_becomes_one_page():
     lacks(text, "unsafe-inline")
     contains(text, "is fast faster at every size?")
     contains(text, "assay run --fresh --seed 1 demo.yaml")
+    contains(text, "<dt>kernel release</dt>")
+    contains(text, "<td>hardware counters</td>")  # the capability record, as a table
+    lacks(text, "&quot;findings&quot;")
     # The truth of the program: they cross at 160 bytes, between two sizes that were measured.
     crossing = re.search(r"fast crosses at (\d+) \[(\d+), (\d+)\]", text)
     between(int(crossing[1]), 130, 190, "the crossover")

@@ -105,6 +105,17 @@ def every_sender_arrives_unchanged():
 
 
 @test
+def a_window_waits_for_its_first_message():
+    """A millisecond is over before a receiver that is woken late has its first 512 KiB."""
+    found = json.loads(move("--variant", "send/recv-late", "--size", "64", "--threads", "8",
+                            "--seconds", "0.001", "--warmup", "0", "--json", check=0).stdout)
+    for name in ("cpu_ns_per_kb", "send_cpu_ns_per_kb", "send_calls_per_message",
+                 "receive_calls_per_message"):
+        if name not in found["metrics"]:
+            raise AssertionError(f"there is no {name}: {found}")
+
+
+@test
 def every_receiver_sees_all():
     for name in variants("receive"):
         if name == "trunc":

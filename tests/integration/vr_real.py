@@ -5,12 +5,12 @@ import json
 import os
 import random
 import resource
-import shutil
 import signal
 import subprocess
 import time
 
 import linearizable
+import namespaces
 from harness import *
 
 PROGRAM = os.path.abspath(os.path.join(os.environ.get("BUILD", "build"), "workloads/vr/assay-vr"))
@@ -130,12 +130,16 @@ def finish(load):
 
 def check_history(cluster, *names):
     """Linearizable with what all keys hold in the end; nothing acknowledged is missing."""
-    operations = []
-    for name in names or ("history",):
-        operations += linearizable.read_history(name)
-    last = max(o.end or o.begin for o in operations)
     pairs = json.loads(vr("kv", "--config", "cluster.conf", "--json", "--timeout", "30",
                           "scan").stdout)
+    return linearizable_with(pairs, *(names or ("history",)))
+
+
+def linearizable_with(pairs, *names):
+    operations = []
+    for name in names:
+        operations += linearizable.read_history(name)
+    last = max(o.end or o.begin for o in operations)
     found = {int(p["key"].split("-")[1]): int(p["value"]) for p in pairs
              if p["key"].startswith("key-")}
     for key in range(12):
@@ -359,102 +363,209 @@ def a_replica_is_replaced_while_the_service_goes_on():
                     check=1).stderr, "1, 3, 5 or 7")
 
 
-def netns_works():
-    if os.geteuid() != 0 or not shutil.which("ip"):
-        return False
-    name = f"vr-probe-{os.getpid()}"
-    made = subprocess.run(["ip", "netns", "add", name], capture_output=True).returncode == 0
-    if made:
-        subprocess.run(["ip", "netns", "del", name], capture_output=True)
-    return made
+class Hosts:
+    """A cluster whose replicas are in namespaces of their own, and clients in the hub."""
 
-
-class Network:
-    """A namespace for each replica, joined by a bridge in one more, where the clients are."""
-
-    def __init__(self, count):
-        self.names = [f"vr{os.getpid()}-{i}" for i in range(count + 1)]
-
-    def ip(self, *words):
-        subprocess.run(["ip", *words], check=True, capture_output=True, timeout=30)
+    def __init__(self, transport="epoll", more="", count=3):
+        if not namespaces.possible():
+            skip("needs root and network namespaces")
+        self.count = count
+        self.network = namespaces.Network(count)
+        self.processes = {}
+        self.loss = None
+        with open("secret", "wb") as file:
+            file.write(os.urandom(32))
+        with open("cluster.conf", "w") as file:
+            file.write(f"cluster 5\nkey-file secret\nkeys 1024\nslots 256\ncheckpoint-every 64\n"
+                       f"sessions 64\ntimeout 300ms\ntransport {transport}\n{more}" +
+                       "".join(f"replica 10.77.0.{i + 1}:4701\n" for i in range(count)))
 
     def __enter__(self):
-        hub = self.names[-1]
         try:
-            for name in self.names:
-                self.ip("netns", "add", name)
-                self.ip("-n", name, "link", "set", "lo", "up")
-            self.ip("-n", hub, "link", "add", "hub", "type", "bridge")
-            self.ip("-n", hub, "addr", "add", "10.77.0.100/24", "dev", "hub")
-            self.ip("-n", hub, "link", "set", "hub", "up")
-            for i, name in enumerate(self.names[:-1]):
-                self.ip("-n", name, "link", "add", "net", "type", "veth", "peer", "name",
-                        f"to{i}", "netns", hub)
-                self.ip("-n", name, "addr", "add", f"10.77.0.{i + 1}/24", "dev", "net")
-                self.ip("-n", name, "link", "set", "net", "up")
-                self.ip("-n", hub, "link", "set", f"to{i}", "master", "hub", "up")
-        except subprocess.CalledProcessError as error:
-            self.__exit__()
-            skip(f"no network of namespaces: {error.stderr.decode(errors='replace').strip()}")
+            self.network.__enter__()
+        except OSError as error:
+            skip(str(error))
+        self.errors = open("replicas.log", "w+")
+        for index in range(self.count):
+            self.start(index, "--format")
         return self
 
     def __exit__(self, *_):
-        for name in self.names:
-            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+        for process in [*self.processes.values(), *([self.loss] if self.loss else [])]:
+            process.kill()
+            process.wait()
+        if self.loss:
+            self.loss.stdout.close()
+        self.network.__exit__()
+        text = self.log()
+        self.errors.close()
+        if "Sanitizer" in text or "runtime error:" in text or "Assertion" in text:
+            raise AssertionError(text)
 
-    def cut(self, index, state):
-        self.ip("-n", self.names[-1], "link", "set", f"to{index}", state)
+    def log(self):
+        self.errors.flush()
+        with open("replicas.log") as file:
+            return file.read()
+
+    def start(self, index, *options):
+        self.processes[index] = subprocess.Popen(
+            self.network.command(index, PROGRAM, "replica", "--config", "cluster.conf", "--index",
+                                 index, *options), stdout=self.errors, stderr=self.errors)
+
+    def kill(self, index):
+        self.processes[index].kill()
+        self.processes[index].wait()
+
+    def lose(self, percent):
+        """So many of the packets that replicas send."""
+        self.loss = subprocess.Popen(
+            self.network.command(-1, "python3", ROOT / "tests/lib/loss.py", percent,
+                                 *(f"to{i}" for i in range(self.count))),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if self.loss.stdout.readline() != "ready\n":
+            words = self.loss.stderr.read()
+            self.loss.stderr.close()
+            skip(f"no packets can be dropped by XDP here: {words.strip().splitlines()[-1:]}")
+        self.loss.stderr.close()
+
+    def heal(self):
+        self.loss.kill()
+        self.loss.wait()
+
+    def ask(self, *words):
+        return subprocess.run(self.network.command(-1, PROGRAM, *words), capture_output=True,
+                              text=True, timeout=120)
+
+    def status(self):
+        text = self.ask("status", "--config", "cluster.conf", "--json", "--timeout", "0.5").stdout
+        return json.loads(text or "[]")
+
+    def primaries(self):
+        """Who leads, the newest view first."""
+        found = [(s["view"], s["replica"]) for s in self.status() if s["state"] == "primary"]
+        return [replica for _, replica in sorted(found, reverse=True)]
+
+    def work_is_done(self, more=50):
+        start = max([s.get("commit", 0) for s in self.status()] or [0])
+        until(lambda: any(s.get("commit", 0) > start + more for s in self.status()), "work is done")
+
+    def load(self, *options):
+        return subprocess.Popen(
+            self.network.command(-1, PROGRAM, "client", "--config", "cluster.conf", "--op", "mixed",
+                                 "--keys", 12, "--clients", 6, "--history", "history", "--json",
+                                 "--warmup", 0, *options),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def check(self):
+        """Every acknowledged write is there, the history linearizable, and all have the same."""
+        until(lambda: (status := self.status()) and
+              all(s["state"] in ("primary", "backup") for s in status) and
+              len({s["commit"] for s in status}) == 1, "all alike")
+        pairs = self.ask("kv", "--config", "cluster.conf", "--json", "--timeout", "30", "scan").stdout
+        return linearizable_with(json.loads(pairs), "history")
 
 
 @test
 def a_leader_is_cut_off_from_the_network():
-    if not netns_works():
-        skip("needs root and network namespaces")
-    with open("secret", "wb") as file:
-        file.write(os.urandom(32))
-    with Network(3) as network:
-        hub = network.names[-1]
+    with Hosts() as hosts:
+        first = until(hosts.primaries, "a leader")[0]
+        load = hosts.load("--rate", 500, "--requests", 1000)
+        hosts.work_is_done()
+        hosts.network.cut(first, "down")
+        until(lambda: [r for r in hosts.primaries() if r != first], "another leader")
+        hosts.network.cut(first, "up")
+        finish(load)
+        hosts.check()
 
-        def inside(index, *words):
-            return subprocess.Popen(["ip", "netns", "exec", network.names[index], PROGRAM,
-                                     *map(str, words)], stdout=subprocess.PIPE,
-                                    stderr=subprocess.PIPE, text=True)
 
-        def ask(*words):
-            return subprocess.run(["ip", "netns", "exec", hub, PROGRAM, *map(str, words)],
-                                  capture_output=True, text=True, timeout=60)
+@test
+def packets_are_lost_while_replicas_are_killed_and_stopped():
+    with Hosts() as hosts:
+        until(hosts.primaries, "a leader")
+        hosts.lose(20)
+        load = hosts.load("--rate", 400, "--requests", 1200)
+        hosts.work_is_done()
+        first = until(hosts.primaries, "a leader")[0]
+        hosts.kill(first)
+        until(lambda: [r for r in hosts.primaries() if r != first], "another leader")
+        hosts.start(first)
+        second = until(hosts.primaries, "a leader")[0]
+        hosts.processes[second].send_signal(signal.SIGSTOP)
+        until(lambda: [r for r in hosts.primaries() if r != second], "a third leader")
+        hosts.processes[second].send_signal(signal.SIGCONT)
+        finish(load)
+        hosts.heal()
+        hosts.check()
 
-        with open("cluster.conf", "w") as file:
-            file.write("cluster 5\nkey-file secret\nkeys 1024\nslots 256\ncheckpoint-every 64\n"
-                       "sessions 64\ntimeout 300ms\n" +
-                       "".join(f"replica 10.77.0.{i + 1}:4701\n" for i in range(3)))
-        replicas = [inside(i, "replica", "--config", "cluster.conf", "--index", i, "--format")
-                    for i in range(3)]
-        try:
-            def status():
-                text = ask("status", "--config", "cluster.conf", "--json", "--timeout", "0.3").stdout
-                return json.loads(text or "[]")
 
-            def primary():
-                return [s["replica"] for s in status() if s["state"] == "primary"]
-            first = until(primary, "a leader")[0]
-            load = inside(3, "client", "--config", "cluster.conf", "--op", "mixed", "--keys", 12,
-                          "--clients", 6, "--history", "history", "--json", "--warmup", 0,
-                          "--rate", 500, "--requests", 1000)
-            until(lambda: any(s.get("commit", 0) > 50 for s in status()), "work is done")
-            network.cut(first, "down")
-            until(lambda: [r for r in primary() if r != first], "another leader")
-            network.cut(first, "up")
-            finish(load)
-            operations = linearizable.read_history("history")
-            equal(linearizable.violation(operations), None)
-            until(lambda: len({s.get("commit") for s in status()}) == 1, "all alike")
-        finally:
-            for process in replicas:
-                process.kill()
-                process.wait()
-                process.stdout.close()
-                process.stderr.close()
+def early_hosts():
+    if not uring_works():
+        skip("no io_uring here")
+    return Hosts("uring+xdp", "in-memory yes\n")
+
+
+def needs_early_answers(hosts):
+    until(hosts.primaries, "a leader")
+    if "acknowledges at the device" not in hosts.log():
+        words = [line for line in hosts.log().splitlines() if "no acknowledgements" in line]
+        skip(words[0].split("device: ")[1])
+
+
+def early(hosts):
+    return sum(s.get("early_acks", 0) for s in hosts.status())
+
+
+@test
+def prepares_are_acknowledged_at_the_device():
+    with early_hosts() as hosts:
+        needs_early_answers(hosts)
+        finish(hosts.load("--requests", 1000, "--clients", 1))
+        hosts.check()
+        if early(hosts) < 100:
+            raise AssertionError(f"{early(hosts)} of 2,000 answers were early")
+
+
+@test
+def what_the_device_acknowledged_is_never_lost():
+    """Leaders are killed, stopped, cut off and not heard, while backups' devices answer for them."""
+    with early_hosts() as hosts:
+        needs_early_answers(hosts)
+        hosts.lose(10)
+        load = hosts.load("--rate", 500, "--requests", 2000)
+        for way in ("kill", "stop", "cut"):
+            hosts.work_is_done()
+            leader = until(hosts.primaries, "a leader")[0]
+            if way == "kill":
+                hosts.kill(leader)
+            elif way == "stop":
+                hosts.processes[leader].send_signal(signal.SIGSTOP)
+            else:
+                hosts.network.cut(leader, "down")
+            until(lambda: [r for r in hosts.primaries() if r != leader], "another leader")
+            if way == "kill":
+                hosts.start(leader)
+                until(lambda: hosts.status()[leader]["state"] in ("primary", "backup"),
+                      "the lost one has recovered")
+            elif way == "stop":
+                hosts.processes[leader].send_signal(signal.SIGCONT)
+            else:
+                hosts.network.cut(leader, "up")
+        finish(load)
+        hosts.heal()
+        hosts.check()
+        if not early(hosts):
+            raise AssertionError("no answer was early")
+
+
+@test
+def durable_replicas_are_not_answered_for():
+    if not uring_works():
+        skip("no io_uring here")
+    with Cluster(transport="uring+xdp") as cluster:
+        cluster.leader()
+        cluster.errors.flush()
+        with open("replicas.log") as file:
+            contains(file.read(), "no acknowledgements at the device")
 
 
 @test
@@ -485,7 +596,7 @@ def wrong_settings_get_an_answer():
 def every_transport_carries_the_load():
     transports = ["epoll", "spin"]
     if uring_works():
-        transports += ["uring", "uring+tc", "uring-spin", "uring-eventfd", "uring-eventfd-unread"]
+        transports += ["uring", "uring+tc", "uring+xdp", "uring-spin", "uring-eventfd", "uring-eventfd-unread"]
     for transport in transports:
         few = transport == "uring-eventfd-unread"
         result = json.loads(vr("bench", "--transport", transport, "--in-memory", "--clients", 4,
@@ -557,7 +668,7 @@ def every_option_stands_in_the_manual_page():
         for line in vr(command, "--help").stdout.splitlines():
             for word in line.split():
                 if word.startswith("--"):
-                    contains(page, word.rstrip(",;").split("=")[0])
+                    contains(page, word.rstrip(",;:").split("=")[0])
 
 
 main()

@@ -23,6 +23,7 @@ enum {
     ANSWER_MS = 20000,  /* for a step that the other side takes at once, on a busy machine */
     CONNECT_MS = 10000, /* for one connection */
     DRAIN_MS = 30000,   /* for what is still under way at the end */
+    FLOW_MS = 5000,     /* for the first message of a window */
 };
 
 struct controller {
@@ -133,10 +134,29 @@ static void take_mark(struct controller *c, uint64_t number)
     }
 }
 
+/* A window closes only when something has passed: on a crowded machine a short one may lie wholly
+ * between two turns of the workers.  Its true length is measured in any case. */
+static void await_flow(struct controller *c, uint64_t number)
+{
+    if (number % 2 == 0)
+        return;
+    uint64_t before = c->side->result->marks[number - 1].messages;
+    uint64_t limit_ns = clock_now_ns() + FLOW_MS * NS_PER_MS;
+    struct snapshot now = {0};
+    for (;;) {
+        workers_snapshot(&c->workers, &now);
+        if (now.messages > before || clock_now_ns() > limit_ns ||
+            atomic_load(&c->workers.ended) > 0)
+            return;
+        poll(NULL, 0, 5);
+    }
+}
+
 /* The receiver's mark: the sender takes its own as soon as it hears of it. */
 static int mark(struct controller *c, uint64_t number, struct error *err)
 {
     int r = 0;
+    await_flow(c, number);
     if (c->side->control_fd >= 0)
         r = control_send_numbers(c->side->control_fd, CONTROL_MARK, &number, 1, err);
     take_mark(c, number);
@@ -224,6 +244,7 @@ static int follow_marks(struct controller *c, struct error *err)
         number = le64toh(number);
         if (number >= MARKS)
             return error_set(err, -EPROTO, "the receiver says %d out of turn", m.kind);
+        await_flow(c, number);
         take_mark(c, number);
     }
 }

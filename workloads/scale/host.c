@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -134,10 +135,25 @@ static int run_processes(struct job *jobs, unsigned count, struct error *err)
     return await_processes(pids, count, err);
 }
 
+/* Neighbours differ in what is allowed, so that the kernel does not make one of them. */
+static int add_mappings(uint64_t count, struct error *err)
+{
+    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    for (uint64_t i = 0; i < count; i++) {
+        int allowed = i % 2 ? PROT_READ : PROT_READ | PROT_WRITE;
+        if (mmap(NULL, page_bytes, allowed, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+            return error_errno(err, -errno, "mapping %llu of %llu", (unsigned long long)i + 1,
+                               (unsigned long long)count);
+    }
+    return 0;
+}
+
 static int run_host(const struct host_spec *spec, struct stage *stage)
 {
     unsigned count = spec->host.task_count;
-    int code = spec->test->prepare ? spec->test->prepare(&spec->host, &stage->error) : 0;
+    int code = add_mappings(spec->mappings, &stage->error);
+    if (code == 0 && spec->test->prepare)
+        code = spec->test->prepare(&spec->host, &stage->error);
     if (code < 0)
         return code;
     struct job *jobs = memory_zalloc(count, sizeof(*jobs));

@@ -21,6 +21,7 @@ struct host_spec {
     const int *cpus; /* task i runs on cpus[i % cpu_count] */
     size_t cpu_count;
     bool count_calls;
+    uint64_t mappings; /* more than the process has by itself */
 };
 
 int host_start(const struct host_spec *spec, struct stage *stage, pid_t *ret_pid,

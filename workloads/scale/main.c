@@ -85,6 +85,7 @@ static int run_one(struct sweep *w, const struct scale_test *test, bool threads,
                                       .ops = s->calls && !s->ops ? calls_whole_ops(test->calls)
                                                                  : s->ops,
                                       .count_calls = s->calls,
+                                      .mappings = s->mappings,
                                       .folder = w->folder,
                                       .cpus = &s->cpus,
                                       .progress = &w->progress,

@@ -305,7 +305,8 @@ static int perform(struct show *show, const char *folder, struct measure_result 
         .host = {.folder = folder, .task_count = spec->task_count, .threads = spec->threads},
         .cpus = spec->cpus->numbers,
         .cpu_count = spec->cpus->count,
-        .count_calls = spec->count_calls};
+        .count_calls = spec->count_calls,
+        .mappings = spec->mappings};
     int code = host_start(&host, show->stage, &show->host, err);
     if (code < 0)
         return code;

@@ -17,6 +17,7 @@ struct measure_spec {
     uint64_t duration_ns, warmup_ns, interval_ns;
     uint64_t ops;       /* of each task, instead of a duration; 0 for none */
     bool count_calls;   /* needs ops */
+    uint64_t mappings;  /* more than a process has by itself */
     const char *folder; /* is there; the measurement makes one of its own in it */
     const struct cpus *cpus;
     struct progress *progress;

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+enum { MAPPINGS_MAX = 60000 };
+
 #define DURATION_DEFAULT_NS (5 * NS_PER_S)
 #define DURATION_MIN_NS (10 * NS_PER_MS)
 #define DURATION_MAX_NS (24 * 3600 * NS_PER_S)
@@ -27,6 +29,8 @@ static const struct option options[] = {
      "read the counters this often, for the spread (default 1s)", NULL},
     {'n', "ops", OPTION_U64, offsetof(struct settings, ops), "N",
      "exactly N operations in each task instead of a time", NULL},
+    {0, "mappings", OPTION_U64, offsetof(struct settings, mappings), "N",
+     "so many more mappings in each process, as larger programs have (default 0)", NULL},
     {0, "calls", OPTION_FLAG, offsetof(struct settings, calls), NULL,
      "count the system calls of an operation instead of timing it (needs root)", NULL},
     {0, "oversubscribe", OPTION_FLAG, offsetof(struct settings, oversubscribe), NULL,
@@ -54,7 +58,7 @@ const struct verb scale_verb = {
     .options = options,
 };
 
-static int check_times(const struct settings *s, struct error *err)
+static int check_numbers(const struct settings *s, struct error *err)
 {
     if (s->duration_ns < DURATION_MIN_NS || s->duration_ns > DURATION_MAX_NS)
         return error_set(err, -EINVAL, "-s: from 10ms to 24h can be measured");
@@ -62,6 +66,9 @@ static int check_times(const struct settings *s, struct error *err)
         return error_set(err, -EINVAL, "--interval: at least 10ms");
     if (s->warmup_ns > DURATION_MAX_NS)
         return error_set(err, -EINVAL, "-w: at most 24h");
+    if (s->mappings > MAPPINGS_MAX)
+        return error_set(err, -EINVAL, "--mappings: at most %d; Linux allows 65,530 in all",
+                         MAPPINGS_MAX);
     return 0;
 }
 
@@ -110,7 +117,7 @@ int settings_parse(struct settings *s, int argc, char **argv, struct error *err)
     s->modes[1] = s->threads;
     int code = choose_tests(s, argv + first, err);
     if (code == 0)
-        code = check_times(s, err);
+        code = check_numbers(s, err);
     if (code == 0)
         code = check_folder(s, err);
     if (code == 0)

@@ -14,7 +14,7 @@ struct settings {
     /* As given. */
     const char *tasks, *folder, *json, *completion;
     bool threads, processes, list, calls, oversubscribe;
-    uint64_t duration_ns, warmup_ns, interval_ns, ops;
+    uint64_t duration_ns, warmup_ns, interval_ns, ops, mappings;
     /* As understood. */
     struct cpus cpus;
     struct counts counts;

@@ -104,12 +104,13 @@ static int call(struct vr_client *c, char **words, enum vr_result *outcome, char
 
 static int say(enum vr_result outcome, const char *value, uint32_t size, bool as_json)
 {
-    static const char *const names[] = {"ok", "not found", "conflict", "full", "invalid"};
+    static const char *const names[] = {"ok",   "not found", "conflict",
+                                        "full", "invalid",   "too large"};
     CLEANUP(strbuf_done) struct strbuf out = {0};
     if (as_json) {
         struct json j = {.out = &out};
         json_object(&j, NULL);
-        json_string(&j, "result", outcome <= VR_INVALID ? names[outcome] : "unknown");
+        json_string(&j, "result", outcome <= VR_TOO_LARGE ? names[outcome] : "unknown");
         if (size)
             json_string_n(&j, "value", value, size);
         json_end(&j);
@@ -126,7 +127,9 @@ static int say(enum vr_result outcome, const char *value, uint32_t size, bool as
                 outcome == VR_NOT_FOUND  ? "there is no such key"
                 : outcome == VR_CONFLICT ? "another value stands there"
                 : outcome == VR_FULL     ? "the store holds no further key"
-                                     : "the service does not know this (keys 0 in its settings?)");
+                : outcome == VR_TOO_LARGE
+                    ? "more than an entry of the log holds (batch-bytes in the configuration)"
+                    : "the service does not know this (keys 0 in its settings?)");
     return outcome == VR_NOT_FOUND || outcome == VR_CONFLICT ? 1 : 2;
 }
 

@@ -11,7 +11,7 @@
 
 struct settings {
     const char *config, *transport, *data;
-    uint64_t index, socket, pin;
+    uint64_t index, socket, pin, joins_after;
     bool format, in_memory, durable, insecure, quiet;
 };
 
@@ -24,10 +24,15 @@ static const struct option options[] = {
      "which of its replicas this is, from 0", NULL},
     {0, "format", OPTION_FLAG, offsetof(struct settings, format), NULL,
      "first start: make the replica's file; one that is there is refused", NULL},
+    {0, "joins-after", OPTION_U64, offsetof(struct settings, joins_after), "EPOCH",
+     "with --format: this number was in the group before, up to this epoch, on another disk; it "
+     "takes part in later ones only",
+     NULL},
     {'t', "transport", OPTION_STRING, offsetof(struct settings, transport), "T",
-     "epoll, spin, uring, uring+tc, uring-spin, uring-eventfd, uring-eventfd-unread (the "
+     "epoll, spin, uring, uring+tc, uring+xdp, uring-spin, uring-eventfd, uring-eventfd-unread "
+     "(the "
      "configuration's)",
-     "epoll spin uring uring+tc uring-spin uring-eventfd uring-eventfd-unread"},
+     "epoll spin uring uring+tc uring+xdp uring-spin uring-eventfd uring-eventfd-unread"},
     {0, "durable", OPTION_FLAG, offsetof(struct settings, durable), NULL,
      "write the log to disk before anything is acknowledged (default)", NULL},
     {0, "in-memory", OPTION_FLAG, offsetof(struct settings, in_memory), NULL,
@@ -74,6 +79,8 @@ static int check(const struct settings *o, const struct vr_cluster *c, struct er
             "who can send a packet could change what is stored; make a key (head -c 32 "
             "/dev/urandom > FILE) or say --insecure",
             vr_address_format(own, text));
+    if (o->joins_after != NONE && (!o->format || o->joins_after >= UINT32_MAX))
+        return error_set(err, -EINVAL, "--joins-after takes an epoch, and goes with --format");
     if (o->durable && o->in_memory)
         return error_set(err, -EINVAL, "--durable and --in-memory exclude each other");
     return 0;
@@ -102,6 +109,12 @@ static void announce(const struct vr_host *h, const struct vr_cluster *c)
     if (h->tc_error.code)
         printf("replica %u: no broadcast in the kernel: %s; packets go one by one\n", h->index,
                h->tc_error.message);
+    if (h->xdp_error.code)
+        printf("replica %u: no acknowledgements at the device: %s; they are made here\n", h->index,
+               h->xdp_error.message);
+    if (h->xdp.program)
+        printf("replica %u: acknowledges at the device (XDP, %s)\n", h->index,
+               h->xdp.generic ? "the kernel's generic way" : "in its driver");
     if (h->damaged)
         printf("replica %u: %u places of its file are damaged; the others are asked\n", h->index,
                h->damaged);
@@ -125,7 +138,8 @@ static int serve(const struct settings *o, struct vr_cluster *c, struct error *e
         CLEANUP(memory_freep) char *path = vr_cluster_file(c, index);
         struct vr_config config = c->config;
         config.index = index;
-        config.joins = index >= config.replica_count;
+        config.joins = index >= config.replica_count || o->joins_after != NONE;
+        config.joins_after = o->joins_after != NONE ? (uint32_t)o->joins_after : 0;
         result = vr_disk_format(path, &config, err);
     }
     if (result)
@@ -144,7 +158,7 @@ static int serve(const struct settings *o, struct vr_cluster *c, struct error *e
 
 static int run(int argc, char **argv)
 {
-    struct settings o = {.index = NONE, .socket = NONE, .pin = NONE};
+    struct settings o = {.index = NONE, .socket = NONE, .pin = NONE, .joins_after = NONE};
     struct vr_cluster cluster;
     struct error err = {0};
     int first, code;

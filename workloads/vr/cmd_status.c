@@ -79,6 +79,7 @@ static void put_json(const struct vr_cluster *c, const struct vr_status *s, cons
             json_u64(&j, "waits_empty", s[i].waits_empty);
             json_u64(&j, "disk_cycles", s[i].disk_cycles);
             json_u64(&j, "disk_failures", s[i].disk_failures);
+            json_u64(&j, "early_acks", s[i].early_acks);
         }
         json_end(&j);
     }

@@ -32,6 +32,7 @@ const char *const vr_planted_names[PLANTED_COUNT] = {
     "doubt-forgotten",
     "joins-any-epoch",
     "slots-reused",
+    "checkpoint-early",
     "checksum-unchecked",
 };
 #ifdef VR_PLANTED
@@ -397,7 +398,7 @@ static void progress(struct vr_replica *r, struct vr_update *u)
     vr_durable_progress(r, u);
     if (vr_leads(r))
         vr_primary_commit(r);
-    else if (r->durable_op != before)
+    else if (r->durable_op != before && r->state == VR_NORMAL)
         r->ok_owed = true;
     vr_execute(r, u);
 }
@@ -429,7 +430,9 @@ uint64_t vr_deadline_ns(const struct vr_replica *r)
     due = vr_min(due, vr_fetch_deadline_ns(r));
     if (r->arriving_active && r->arriving_got < r->arriving.size)
         due = vr_min(due, r->state_due_ns);
-    if (r->ok_owed || (vr_leads(r) && r->queue_count))
+    /* Before it is established it waits for the disk, which tells. */
+    bool owes = r->ok_owed && !vr_leads(r) && vr_established(r);
+    if (owes || (vr_leads(r) && r->queue_count))
         due = vr_min(due, r->now_ns + r->config.heartbeat_ns / 4);
     if (vr_leads(r)) /* what cannot leave because of the disk waits for the disk */
         due = vr_min(due, vr_max(r->heartbeat_due_ns, r->now_ns + r->config.heartbeat_ns / 8));

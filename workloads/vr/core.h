@@ -238,4 +238,19 @@ bool vr_may_leave(const struct vr_replica *r);
 void vr_status_fill(const struct vr_replica *r, struct vr_status *status);
 uint64_t vr_genesis_checksum(uint32_t cluster);
 
+/*
+ * The prepare that would be next, for a host that acknowledges it before the replica has seen it
+ * (io_xdp.h): only in memory, and only while nothing but prepares of this view stands between this
+ * moment and the acknowledgement.  The promise is then the host's: it must hand the entry to
+ * vr_step before any other event.
+ */
+struct vr_expected {
+    uint64_t view, op, last_op; /* ops from op to last_op have room */
+    uint64_t parent;            /* checksum of the entry before op */
+    uint64_t commit;
+    uint8_t primary;
+};
+bool vr_expects(const struct vr_replica *r, struct vr_expected *ret_expected);
+uint64_t vr_op(const struct vr_replica *r); /* the last of its log */
+
 #endif

@@ -99,6 +99,8 @@ static inline bool vr_room(const struct vr_update *u, uint32_t messages)
 }
 
 /* normal.c */
+/* Whether this replica may act for its view: rule 4, and a first start is on disk. */
+bool vr_established(const struct vr_replica *r);
 void vr_on_request(struct vr_replica *r, const struct vr_header *h, const void *body,
                    struct vr_update *u);
 void vr_on_prepare(struct vr_replica *r, const struct vr_header *h, const void *body,

@@ -14,6 +14,7 @@
 
 struct vr_disk_ring {
     struct io_uring ring;
+    unsigned under_way;
 };
 
 struct vr_disk_ring *vr_disk_ring_new(void)
@@ -44,6 +45,7 @@ static struct io_uring_sqe *entry(struct vr_disk_ring *r)
         io_uring_submit(&r->ring);
         e = io_uring_get_sqe(&r->ring);
     }
+    r->under_way++;
     return e;
 }
 
@@ -69,6 +71,11 @@ void vr_disk_ring_submit(struct vr_disk_ring *r)
         io_uring_submit(&r->ring);
 }
 
+bool vr_disk_ring_busy(const struct vr_disk_ring *r)
+{
+    return r->under_way > 0;
+}
+
 unsigned vr_disk_ring_reap(struct vr_disk_ring *r, const struct vr_io_handler *handler)
 {
     struct io_uring_cqe *done;
@@ -77,6 +84,7 @@ unsigned vr_disk_ring_reap(struct vr_disk_ring *r, const struct vr_io_handler *h
         uint32_t tag = (uint32_t)done->user_data;
         int result = done->res;
         io_uring_cqe_seen(&r->ring, done);
+        r->under_way--;
         handler->disk(handler->context, tag, result);
         count++;
     }
@@ -114,6 +122,11 @@ void vr_disk_ring_sync(struct vr_disk_ring *r, int fd, uint32_t tag)
 void vr_disk_ring_submit(struct vr_disk_ring *r)
 {
     (void)r;
+}
+bool vr_disk_ring_busy(const struct vr_disk_ring *r)
+{
+    (void)r;
+    return false;
 }
 unsigned vr_disk_ring_reap(struct vr_disk_ring *r, const struct vr_io_handler *handler)
 {

@@ -63,6 +63,8 @@ static inline __attribute__((always_inline)) uint64_t hash(const struct vr_key *
 
 uint64_t vr_hash_keyed(const struct vr_key *key, const void *bytes, size_t size)
 {
+    if (key->rounds == 0)
+        return 0;
     if (key->rounds == 1 && key->final_rounds == 3)
         return hash(key, bytes, size, 1, 3);
     if (key->rounds == 2 && key->final_rounds == 4)

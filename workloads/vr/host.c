@@ -78,6 +78,7 @@ static void complete_status(struct vr_host *h, const struct vr_message *m)
     status->waits_empty = c->waits_empty;
     status->disk_cycles = h->disk.cycles;
     status->disk_failures = h->disk.failures;
+    status->early_acks = vr_xdp_acknowledged(&h->xdp);
 }
 
 static bool same_content(const struct vr_message *a, const struct vr_message *b)
@@ -138,13 +139,11 @@ static void step(struct vr_host *h, struct vr_event *event)
         act(h);
 }
 
-static void on_packet(void *context, uint32_t socket, const struct sockaddr_in *from,
-                      const void *bytes, size_t size)
+static void take_packet(struct vr_host *h, const struct sockaddr_in *from, const void *bytes,
+                        size_t size)
 {
-    struct vr_host *h = context;
     struct vr_header header;
     struct vr_event event = {.kind = VR_EVENT_MESSAGE, .header = &header};
-    (void)socket;
     if (!vr_packets_receive(&h->packets, bytes, size, &header, &event.body))
         return;
     if (header.type == VR_REQUEST || header.type == VR_STATUS) {
@@ -159,9 +158,42 @@ static void on_packet(void *context, uint32_t socket, const struct sockaddr_in *
     step(h, &event);
 }
 
+/* The program that gave the packet has compared its sender with the primary's address. */
+static void on_acknowledged(void *context, const void *bytes, size_t size)
+{
+    struct vr_host *h = context;
+    struct vr_header header;
+    memcpy(&header, bytes, sizeof(header));
+    h->io.counters.received++;
+    h->io.counters.sent++;
+    if (header.replica < h->cluster->node_count)
+        take_packet(h, &h->cluster->addresses[header.replica], bytes, size);
+}
+
+/* Before anything else happens to the core: what the device has promised is in its log. */
+static void wake(struct vr_host *h)
+{
+    if (!vr_xdp_gate_is_open(&h->xdp))
+        return;
+    uint64_t promised = vr_xdp_close_gate(&h->xdp, on_acknowledged, h);
+    if (vr_op(h->core) < promised)
+        h->broken = true;
+}
+
+static void on_packet(void *context, uint32_t socket, const struct sockaddr_in *from,
+                      const void *bytes, size_t size)
+{
+    struct vr_host *h = context;
+    (void)socket;
+    wake(h);
+    if (!h->broken)
+        take_packet(h, from, bytes, size);
+}
+
 static void on_disk(void *context, uint32_t tag, int result)
 {
     struct vr_host *h = context;
+    wake(h);
     vr_disk_ended(&h->disk, tag, result, now(h));
 }
 
@@ -216,7 +248,8 @@ static void open_broadcast(struct vr_host *h)
 int vr_host_open(struct vr_host *h, const struct vr_cluster *cluster, uint8_t index,
                  const struct vr_io_way *way, int socket, struct error *err)
 {
-    *h = (struct vr_host){.cluster = cluster, .index = index, .socket = socket};
+    *h = (struct vr_host){
+        .cluster = cluster, .index = index, .socket = socket, .xdp = {.link_fd = -1}};
     struct vr_config config = cluster->config;
     config.index = index;
     config.joins = index >= config.replica_count;
@@ -233,6 +266,8 @@ int vr_host_open(struct vr_host *h, const struct vr_cluster *cluster, uint8_t in
             vr_io_open(&h->io, way, &h->socket, 1, cluster->datagram_bytes, true, handler, err);
     if (!result && way->broadcasts)
         open_broadcast(h);
+    if (!result && way->answers)
+        vr_xdp_open(&h->xdp, cluster, index, &h->xdp_error);
     vr_packets_init(&h->packets, &config, cluster->key, cluster->datagram_bytes, random_word());
     h->update = memory_zalloc(1, sizeof(*h->update));
     h->place_mask = 1023;
@@ -246,8 +281,14 @@ int vr_host_open(struct vr_host *h, const struct vr_cluster *cluster, uint8_t in
 
 int vr_host_run(struct vr_host *h, const volatile sig_atomic_t *stop, struct error *err)
 {
+    struct vr_expected expected;
     while (!*stop) {
         struct vr_event turn = {.kind = VR_EVENT_TURN};
+        wake(h);
+        if (h->broken)
+            return error_set(err, -EBADMSG,
+                             "an entry that was acknowledged at the device is not in the log: the "
+                             "primary sent what it should not; start this replica again");
         /* A primary whose disk takes nothing would hold the service when its log is full: it falls
          * silent, so that the others choose another. */
         h->silent = vr_is_primary(h->core) &&
@@ -261,6 +302,8 @@ int vr_host_run(struct vr_host *h, const volatile sig_atomic_t *stop, struct err
         if (deadline_ns < h->now_ns + LEAST_WAIT_NS)
             deadline_ns = h->now_ns + LEAST_WAIT_NS;
         h->now_ns = 0;
+        if (h->xdp.program && vr_expects(h->core, &expected))
+            vr_xdp_open_gate(&h->xdp, h->cluster, h->index, &expected);
         int result = vr_io_turn(&h->io, deadline_ns, err);
         if (result)
             return result;
@@ -270,6 +313,7 @@ int vr_host_run(struct vr_host *h, const volatile sig_atomic_t *stop, struct err
 
 void vr_host_close(struct vr_host *h)
 {
+    vr_xdp_close(&h->xdp);
     vr_io_close(&h->io);
     vr_tc_close(&h->tc);
     if (h->socket >= 0)

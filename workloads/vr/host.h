@@ -6,6 +6,7 @@
 #include "cluster.h"
 #include "disk.h"
 #include "io_tc.h"
+#include "io_xdp.h"
 #include "packet.h"
 
 #include <signal.h>
@@ -25,6 +26,9 @@ struct vr_host {
     struct vr_io io;
     struct vr_tc tc;       /* broadcast in the kernel, where the way does that */
     struct error tc_error; /* why it does not */
+    struct vr_xdp xdp;     /* acknowledges at the device, where the way does that */
+    struct error xdp_error;
+    bool broken; /* an entry that was acknowledged is not in the log */
     int socket;
     uint64_t now_ns; /* 0: to be read again */
     struct vr_update *update;

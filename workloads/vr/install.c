@@ -128,7 +128,7 @@ static void become_normal(struct vr_replica *r, struct vr_update *u)
     r->wanted[r->config.index] = 0;
     r->primary_heard_ns = r->now_ns;
     r->fetch_upto = 0;
-    r->ok_owed = true;
+    r->ok_owed = !vr_leads(r);
     r->change_failures = 0;
     if (!PLANTED(STALE_ACKS))
         memset(r->ok_op, 0, sizeof(r->ok_op));
@@ -141,6 +141,15 @@ static void become_normal(struct vr_replica *r, struct vr_update *u)
     VR_EACH_MEMBER (r, to)
         if (to != r->config.index)
             vr_send_start_view(r, u, to, 0);
+}
+
+/* Up to where the log is that of the view.  Who joins may have executed more than its epoch began
+ * with: those entries are of later views, and a restart would not know them as this view's. */
+static uint64_t log_begin(const struct vr_replica *r, uint64_t op, uint64_t view)
+{
+    while (op > r->newest.op && vr_known(r, op) && vr_slot(r, op)->entry.view > view)
+        op--;
+    return op;
 }
 
 void vr_install_progress(struct vr_replica *r, struct vr_update *u)
@@ -159,12 +168,12 @@ void vr_install_progress(struct vr_replica *r, struct vr_update *u)
     if (r->durable_op < end->op)
         return;
     assert(r->op == end->op && r->holes == 0);
-    uint64_t view = r->install.log_view;
-    if (r->log_view != view || r->view_op != end->op || r->uncertain) {
+    uint64_t view = r->install.log_view, begin = log_begin(r, end->op, view);
+    if (r->log_view != view || r->view_op != begin || r->uncertain) {
         r->uncertain = false;
         r->log_view = view;
-        r->view_op = end->op;
-        r->view_checksum = vr_checksum_at(r, end->op);
+        r->view_op = begin;
+        r->view_checksum = vr_checksum_at(r, begin);
     }
     if (r->durable.log_view == view && !r->durable.uncertain)
         become_normal(r, u);

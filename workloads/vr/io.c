@@ -19,6 +19,7 @@ const struct vr_io_way *const vr_io_ways[] = {
     &vr_io_uring,
     &vr_io_uring_spin,
     &vr_io_uring_tc,
+    &vr_io_uring_xdp,
     &vr_io_uring_eventfd,
     &vr_io_uring_eventfd_unread,
 #endif

@@ -32,6 +32,7 @@ struct vr_io_way {
     const char *name, *summary;
     bool spins;      /* never sleeps while it waits */
     bool broadcasts; /* what goes to all peers is sent once and copied in the kernel (io_tc.h) */
+    bool answers;    /* prepares are acknowledged at the device (io_xdp.h) */
     int (*open)(struct vr_io *io, struct error *err);
     void (*close)(struct vr_io *io);
     void (*flush)(struct vr_io *io); /* hands over what is queued */

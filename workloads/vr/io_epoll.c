@@ -3,6 +3,11 @@
  * epoll with recvmmsg and sendmmsg, and the same without sleeping (spin).  Writes go through a ring
  * beside, whose descriptor is in the same epoll set; where there is no io_uring they are made at
  * once, and everything waits for them.
+ *
+ * While packets come one after the other, and one socket is all there is to wait for, the wait is
+ * recvmmsg itself: one call less, and no timer that is set and taken back each time (two writes to
+ * the clock's registers, which leave the guest on a virtual machine; the socket's own limit counts
+ * in ticks and costs nothing).  When nothing has come for a while, epoll keeps the time.
  */
 #include "base/clock.h"
 #include "base/memory.h"
@@ -22,6 +27,8 @@
 #define READY_MAX 128
 #define DONE_MAX 512
 #define DISK_READY UINT32_MAX
+#define LOOK_EVERY 8
+#define LULL_NS NS_PER_MS /* so long nothing comes: the socket is quiet */
 
 struct loop {
     int epoll_fd;
@@ -37,6 +44,10 @@ struct loop {
     } done[DONE_MAX];
     uint32_t done_count;
     uint32_t again; /* spin: which socket is next */
+    /* The last wait: when it began, and whether something came. */
+    uint64_t waited_ns;
+    unsigned came;
+    unsigned singles; /* turns in a row that brought one packet */
 };
 
 int vr_io_write_now(int fd, const void *bytes, size_t size, uint64_t offset, bool dsync)
@@ -73,6 +84,17 @@ static void close_loop(struct vr_io *io)
     io->state = NULL;
 }
 
+/* Receives and sends that must not wait say so each time. */
+static int let_wait(int fd, struct error *err)
+{
+    struct timeval most = {.tv_usec = LULL_NS / NS_PER_US};
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) ||
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)))
+        return error_errno(err, -errno, "a socket that waits");
+    return 0;
+}
+
 static int open_loop(struct vr_io *io, struct error *err)
 {
     struct loop *l = memory_zalloc(1, sizeof(*l));
@@ -82,6 +104,8 @@ static int open_loop(struct vr_io *io, struct error *err)
     int result = l->epoll_fd < 0 ? error_errno(err, -errno, "epoll_create1") : 0;
     for (uint32_t i = 0; i < io->socket_count && !result; i++)
         result = watch(l, io->sockets[i], i, err);
+    if (io->socket_count == 1 && !result)
+        result = let_wait(io->sockets[0], err);
     l->ring = io->with_disk && !result ? vr_disk_ring_new() : NULL;
     if (l->ring && !result)
         result = watch(l, vr_disk_ring_fd(l->ring), DISK_READY, err);
@@ -93,6 +117,18 @@ static int open_loop(struct vr_io *io, struct error *err)
     if (result)
         close_loop(io);
     return result;
+}
+
+/* One datagram by the call that has the least around it. */
+static void send_one(struct vr_io *io, const struct vr_io_out *o)
+{
+    bool named = o->to.sin_family != 0;
+    ssize_t sent;
+    do
+        sent = sendto(io->sockets[o->socket], o->bytes, o->size, MSG_DONTWAIT,
+                      named ? (const struct sockaddr *)&o->to : NULL, named ? sizeof(o->to) : 0);
+    while (sent < 0 && errno == EINTR);
+    io->counters.send_failures += sent < 0;
 }
 
 /* Sends outs[first..first + count), all of one socket. */
@@ -130,7 +166,10 @@ static void flush_loop(struct vr_io *io)
         while (first + count < io->out_count && count < VR_IO_RECEIVE_MAX &&
                io->outs[first + count].socket == io->outs[first].socket)
             count++;
-        send_run(io, l, first, count);
+        if (count == 1)
+            send_one(io, &io->outs[first]);
+        else
+            send_run(io, l, first, count);
         first += count;
     }
     io->out_count = 0;
@@ -140,12 +179,12 @@ static void flush_loop(struct vr_io *io)
 }
 
 /* One call's worth of datagrams; how many. */
-static unsigned receive(struct vr_io *io, struct loop *l, uint32_t socket)
+static unsigned receive(struct vr_io *io, struct loop *l, uint32_t socket, int how)
 {
     for (unsigned i = 0; i < VR_IO_RECEIVE_MAX; i++)
         l->in[i].msg_hdr.msg_namelen = sizeof(l->from[i]);
     int got = recvmmsg(io->sockets[socket], l->in, io->socket_count > 1 ? 4 : VR_IO_RECEIVE_MAX,
-                       MSG_DONTWAIT, NULL);
+                       how, NULL);
     for (int i = 0; i < got; i++)
         if (!(l->in[i].msg_hdr.msg_flags & MSG_TRUNC))
             vr_io_deliver(io, socket, &l->from[i], l->in_pieces[i].iov_base, l->in[i].msg_len);
@@ -165,12 +204,47 @@ static unsigned tell_done(struct vr_io *io, struct loop *l)
     return count;
 }
 
+/* The same for one datagram. */
+static unsigned receive_one(struct vr_io *io, struct loop *l)
+{
+    socklen_t size = sizeof(l->from[0]);
+    ssize_t got = recvfrom(io->sockets[0], l->buffers, io->datagram_bytes, MSG_TRUNC,
+                           (struct sockaddr *)&l->from[0], &size);
+    if (got >= 0 && (size_t)got <= io->datagram_bytes)
+        vr_io_deliver(io, 0, &l->from[0], l->buffers, (size_t)got);
+    return got >= 0;
+}
+
+/* Waits in the receive itself.  Where packets have come one by one, one is taken; now and then it
+ * is looked whether there are more by now. */
+static void wait_in_receive(struct vr_io *io, struct loop *l)
+{
+    l->singles = l->came == 1 ? l->singles + 1 : 0;
+    l->came = l->singles % LOOK_EVERY == 0 ? receive(io, l, 0, MSG_WAITFORONE) : receive_one(io, l);
+    io->counters.waits_empty += l->came == 0;
+}
+
+/* A wait of a few ticks more than LULL_NS must do no harm. */
+static bool packets_flow(const struct vr_io *io, struct loop *l, uint64_t now_ns,
+                         uint64_t deadline_ns)
+{
+    bool flow = l->came && now_ns - l->waited_ns < LULL_NS && io->socket_count == 1 &&
+                deadline_ns >= now_ns + 2 * LULL_NS && !l->done_count &&
+                !(l->ring && vr_disk_ring_busy(l->ring));
+    l->waited_ns = now_ns;
+    return flow;
+}
+
 static int wait_epoll(struct vr_io *io, uint64_t deadline_ns, struct error *err)
 {
     struct loop *l = io->state;
     struct epoll_event ready[READY_MAX];
     flush_loop(io);
     uint64_t now_ns = clock_now_ns();
+    if (packets_flow(io, l, now_ns, deadline_ns)) {
+        wait_in_receive(io, l);
+        return 0;
+    }
     struct timespec wait = timespec_from_ns(deadline_ns > now_ns ? deadline_ns - now_ns : 0);
     if (l->done_count)
         wait = (struct timespec){0};
@@ -183,7 +257,8 @@ static int wait_epoll(struct vr_io *io, uint64_t deadline_ns, struct error *err)
     unsigned got = l->done_count || l->ring ? tell_done(io, l) : 0;
     for (int i = 0; i < count; i++)
         if (ready[i].data.u32 != DISK_READY)
-            got += receive(io, l, ready[i].data.u32);
+            got += receive(io, l, ready[i].data.u32, MSG_DONTWAIT);
+    l->came = got;
     io->counters.waits_empty += got == 0;
     return 0;
 }
@@ -196,7 +271,7 @@ static int wait_spin(struct vr_io *io, uint64_t deadline_ns, struct error *err)
     for (unsigned idle = 0;; idle++) {
         unsigned got = l->done_count || l->ring ? tell_done(io, l) : 0;
         for (uint32_t i = 0; i < io->socket_count && got < VR_IO_RECEIVE_MAX; i++) {
-            got += receive(io, l, l->again);
+            got += receive(io, l, l->again, MSG_DONTWAIT);
             l->again = (l->again + 1) % io->socket_count;
         }
         if (got)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One ring for everything: a multishot recvmsg for each socket into provided buffers, sends that
- * complete without a word, writes and syncs, and the deadline as the wait's own timeout.  One call
- * to the kernel in each turn.
+ * complete without a word, writes and syncs, and a timer.  One call to the kernel in each turn.
+ *
+ * The timer stays as it is while deadlines only move further away: to set one and take it back
+ * for every wait costs more than a datagram (two writes to the clock's registers, which leave the
+ * guest on a virtual machine).  One that ends too early is an empty turn, which sets the next.
  *
  * uring-eventfd puts the ring behind an eventfd in an epoll set, as programs do that add io_uring
  * to a loop that they have.  uring-eventfd-unread is the same with the mistake of a known profile:
@@ -26,7 +29,7 @@
 #define BUFFERS 512
 #define GROUP 0
 
-enum kind { KIND_RECEIVE = 1, KIND_SEND, KIND_DISK };
+enum kind { KIND_RECEIVE = 1, KIND_SEND, KIND_DISK, KIND_TIMER, KIND_TIMER_MOVED };
 
 struct loop {
     struct io_uring ring;
@@ -38,6 +41,8 @@ struct loop {
     struct msghdr *out;
     struct iovec *out_pieces;
     int epoll_fd, event_fd;
+    uint64_t timer_ns; /* when the timer ends; 0: there is none */
+    struct __kernel_timespec timer_at;
 };
 
 static unsigned char *buffer(const struct loop *l, unsigned index)
@@ -73,11 +78,11 @@ static struct io_uring_sqe *entry(struct loop *l)
     return e;
 }
 
-static void arm_receive(struct vr_io *io, struct loop *l, uint32_t socket)
+static void arm_receive(struct loop *l, uint32_t socket)
 {
     struct io_uring_sqe *e = entry(l);
-    io_uring_prep_recvmsg_multishot(e, io->sockets[socket], &l->receive_shape, 0);
-    e->flags |= IOSQE_BUFFER_SELECT;
+    io_uring_prep_recvmsg_multishot(e, (int)socket, &l->receive_shape, 0);
+    e->flags |= IOSQE_BUFFER_SELECT | IOSQE_FIXED_FILE;
     e->buf_group = GROUP;
     e->user_data = (uint64_t)KIND_RECEIVE << 32 | socket;
 }
@@ -100,6 +105,8 @@ static int open_ring(struct loop *l, bool deferred, struct error *err)
     if (r < 0)
         return error_errno(err, r, "io_uring");
     l->ring_open = true;
+    io_uring_register_ring_fd(
+        &l->ring); /* looked up once; where there is no such thing, each time */
     return 0;
 }
 
@@ -139,8 +146,13 @@ static int open_common(struct vr_io *io, bool deferred, struct error *err)
     int result = open_ring(l, deferred, err);
     if (!result)
         result = open_buffers(io, l, err);
+    if (!result && io->socket_count) {
+        result = io_uring_register_files(&l->ring, io->sockets, io->socket_count);
+        if (result)
+            error_errno(err, result, "sockets in a ring");
+    }
     for (uint32_t i = 0; i < io->socket_count && !result; i++)
-        arm_receive(io, l, i);
+        arm_receive(l, i);
     return result;
 }
 
@@ -188,8 +200,8 @@ static void flush_loop(struct vr_io *io)
                                     .msg_iov = &l->out_pieces[i],
                                     .msg_iovlen = 1};
         struct io_uring_sqe *e = entry(l);
-        io_uring_prep_sendmsg(e, io->sockets[o->socket], &l->out[i], MSG_DONTWAIT);
-        e->flags |= IOSQE_CQE_SKIP_SUCCESS;
+        io_uring_prep_sendmsg(e, (int)o->socket, &l->out[i], MSG_DONTWAIT);
+        e->flags |= IOSQE_CQE_SKIP_SUCCESS | IOSQE_FIXED_FILE;
         e->user_data = (uint64_t)KIND_SEND << 32;
     }
 }
@@ -229,7 +241,7 @@ static void received(struct vr_io *io, struct loop *l, const struct io_uring_cqe
         io_uring_buf_ring_advance(l->buffer_ring, 1);
     }
     if (!(done->flags & IORING_CQE_F_MORE))
-        arm_receive(io, l, socket);
+        arm_receive(l, socket);
 }
 
 static unsigned reap(struct vr_io *io, struct loop *l)
@@ -248,6 +260,11 @@ static unsigned reap(struct vr_io *io, struct loop *l)
             io->handler.disk(io->handler.context, (uint32_t)done->user_data, done->res);
             got++;
             break;
+        case KIND_TIMER:
+            l->timer_ns = 0;
+            break;
+        case KIND_TIMER_MOVED: /* or ended meanwhile, which is told apart */
+            break;
         default:
             io->counters.send_failures++;
         }
@@ -264,13 +281,29 @@ static struct __kernel_timespec until(uint64_t deadline_ns)
                                       .tv_nsec = (long long)(wait_ns % NS_PER_S)};
 }
 
+/* The kernel reads timer_at while it is handed the entry. */
+static void set_timer(struct loop *l, uint64_t deadline_ns)
+{
+    if (l->timer_ns && l->timer_ns <= deadline_ns)
+        return;
+    struct io_uring_sqe *e = entry(l);
+    l->timer_at = (struct __kernel_timespec){.tv_sec = (int64_t)(deadline_ns / NS_PER_S),
+                                             .tv_nsec = (long long)(deadline_ns % NS_PER_S)};
+    if (l->timer_ns)
+        io_uring_prep_timeout_update(e, &l->timer_at, (uint64_t)KIND_TIMER << 32,
+                                     IORING_TIMEOUT_ABS);
+    else
+        io_uring_prep_timeout(e, &l->timer_at, 0, IORING_TIMEOUT_ABS);
+    e->user_data = (uint64_t)(l->timer_ns ? KIND_TIMER_MOVED : KIND_TIMER) << 32;
+    l->timer_ns = deadline_ns;
+}
+
 static int wait_uring(struct vr_io *io, uint64_t deadline_ns, struct error *err)
 {
     struct loop *l = io->state;
-    struct io_uring_cqe *done = NULL;
     flush_loop(io);
-    struct __kernel_timespec wait = until(deadline_ns);
-    int r = io_uring_submit_and_wait_timeout(&l->ring, &done, 1, &wait, NULL);
+    set_timer(l, deadline_ns);
+    int r = io_uring_submit_and_wait(&l->ring, 1);
     forget_queue(io);
     if (r < 0 && r != -ETIME && r != -EINTR && r != -EAGAIN && r != -EBUSY)
         return error_errno(err, r, "io_uring_enter");
@@ -359,6 +392,19 @@ const struct vr_io_way vr_io_uring_tc = {
     .name = "uring+tc",
     .summary = "as uring; what goes to all peers is sent once and copied by eBPF at tc egress",
     .broadcasts = true,
+    .open = open_deferred,
+    .close = close_loop,
+    .flush = flush_now,
+    .wait = wait_uring,
+    .write = write_loop,
+    .sync = sync_loop,
+};
+
+const struct vr_io_way vr_io_uring_xdp = {
+    .name = "uring+xdp",
+    .summary = "as uring+tc; in memory, backups' prepares are also acknowledged by eBPF at XDP",
+    .broadcasts = true,
+    .answers = true,
     .open = open_deferred,
     .close = close_loop,
     .flush = flush_now,

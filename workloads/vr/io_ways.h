@@ -6,7 +6,7 @@
 #include "io.h"
 
 extern const struct vr_io_way vr_io_epoll, vr_io_spin;
-extern const struct vr_io_way vr_io_uring, vr_io_uring_spin, vr_io_uring_tc;
+extern const struct vr_io_way vr_io_uring, vr_io_uring_spin, vr_io_uring_tc, vr_io_uring_xdp;
 extern const struct vr_io_way vr_io_uring_eventfd, vr_io_uring_eventfd_unread;
 
 /* Writes at once, in the caller's thread; the same results as a ring's. */
@@ -22,6 +22,7 @@ void vr_disk_ring_write(struct vr_disk_ring *ring, int fd, const void *bytes, si
                         uint64_t offset, bool dsync, uint32_t tag);
 void vr_disk_ring_sync(struct vr_disk_ring *ring, int fd, uint32_t tag);
 void vr_disk_ring_submit(struct vr_disk_ring *ring);
+bool vr_disk_ring_busy(const struct vr_disk_ring *ring); /* something has yet to end */
 /* Calls back for what has ended; how many. */
 unsigned vr_disk_ring_reap(struct vr_disk_ring *ring, const struct vr_io_handler *handler);
 

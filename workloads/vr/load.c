@@ -10,7 +10,7 @@
 #include <inttypes.h>
 
 #define START_NS (20 * NS_PER_S)
-#define LOOK_NS (5 * NS_PER_MS)
+#define LOOK_NS (10 * NS_PER_MS)
 
 struct worker {
     struct vr_caller caller;

@@ -15,12 +15,19 @@ uint64_t vr_checksum_at(const struct vr_replica *r, uint64_t op)
     return vr_known(r, op) ? vr_slot(r, op)->entry.checksum : 0;
 }
 
+/* The checkpoint from which a restart would begin: the newest one, when the superblock names it.
+ * One that the superblock names and that was found damaged is none. */
+static uint64_t settled_checkpoint(const struct vr_replica *r)
+{
+    return r->config.in_memory ? r->newest.op : vr_min(r->durable.checkpoint_op, r->newest.op);
+}
+
 /* An entry may be overwritten when a checkpoint behind it is on disk. */
 uint64_t vr_log_limit(const struct vr_replica *r)
 {
     if (PLANTED(SLOTS_REUSED))
         return r->commit + r->config.slots;
-    return (r->config.in_memory ? r->newest.op : r->durable.checkpoint_op) + r->config.slots;
+    return settled_checkpoint(r) + r->config.slots;
 }
 
 static void write_entry(struct vr_replica *r, struct vr_update *u, struct vr_slot *slot)
@@ -116,16 +123,19 @@ void vr_log_retry(struct vr_replica *r, struct vr_update *u)
     if (!r->retry_writes)
         return;
     r->retry_writes = false;
-    for (uint64_t op = r->newest.op + 1; op <= r->op; op++) {
+    for (uint64_t op = settled_checkpoint(r) + 1; op <= r->op; op++) {
         r->counters.log_steps++;
         if (vr_has_body(r, op) && !vr_slot(r, op)->durable)
             write_entry(r, u, vr_slot(r, op));
     }
 }
 
+/* An entry is on disk when a restart would find it: all of them from the checkpoint on that the
+ * superblock names.  A newer checkpoint, own or arrived, counts when the superblock has it. */
 void vr_log_advance_durable(struct vr_replica *r)
 {
-    r->durable_op = vr_max(r->durable_op, vr_min(r->newest.op, r->op));
+    uint64_t from = PLANTED(CHECKPOINT_EARLY) ? r->newest.op : settled_checkpoint(r);
+    r->durable_op = vr_max(r->durable_op, vr_min(from, r->op));
     while (r->durable_op < r->op && vr_has_body(r, r->durable_op + 1) &&
            (vr_slot(r, r->durable_op + 1)->durable || PLANTED(ACK_EARLY))) {
         r->durable_op++;

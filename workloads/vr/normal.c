@@ -7,17 +7,15 @@
 
 #define FETCH_ENTRIES 16
 
-/* Whether this replica may act for its view: rule 4, and a first start is on disk. */
-static bool established(const struct vr_replica *r)
+bool vr_established(const struct vr_replica *r)
 {
     return r->state == VR_NORMAL && r->durable.log_view == r->view && !r->durable.fresh;
 }
 
 static bool enqueue(struct vr_replica *r, const struct vr_header *h, const void *body)
 {
-    if (h->size > r->config.batch_bytes ||
-        r->queue_size + h->size > 4 * (size_t)r->config.batch_bytes)
-        return false;
+    if (r->queue_size + h->size > 4 * (size_t)r->config.batch_bytes)
+        return false; /* as if lost: the client asks again */
     memcpy(r->queue + r->queue_size, body, h->size);
     r->queue_size += h->size;
     r->queue_count++;
@@ -44,6 +42,20 @@ static void local_read(struct vr_replica *r, const struct vr_request *request, c
     m->second_size = reply.size;
 }
 
+/* No entry can hold it, here or anywhere: that is so in every view, and needs no log. */
+static void refuse(struct vr_replica *r, const struct vr_request *request, struct vr_update *u)
+{
+    struct vr_reply *reply = vr_scratch(u, sizeof(*reply));
+    if (!reply)
+        return;
+    *reply = (struct vr_reply){.status = VR_TOO_LARGE, .session = request->session};
+    struct vr_message *m = vr_emit(r, u, VR_TO_CLIENT, VR_REPLY);
+    m->header.client = request->client;
+    m->header.number = request->number;
+    m->first = reply;
+    m->first_size = sizeof(*reply);
+}
+
 void vr_on_request(struct vr_replica *r, const struct vr_header *h, const void *body,
                    struct vr_update *u)
 {
@@ -51,6 +63,11 @@ void vr_on_request(struct vr_replica *r, const struct vr_header *h, const void *
     memcpy(&request, body, sizeof(request));
     if (!vr_leads(r) || request.client == 0)
         return;
+    if (h->size > r->config.batch_bytes) {
+        if (request.opcode != VR_OP_REGISTER)
+            refuse(r, &request, u);
+        return;
+    }
     struct vr_session *s = vr_sessions_find(&r->sessions, request.client);
     if (request.opcode == VR_OP_REGISTER) {
         if (request.number == 0)
@@ -170,7 +187,7 @@ static void primary_turn(struct vr_replica *r, struct vr_update *u)
 
 void vr_normal_turn(struct vr_replica *r, struct vr_update *u)
 {
-    if (!established(r))
+    if (!vr_established(r))
         return;
     if (vr_leads(r)) {
         primary_turn(r, u);
@@ -253,7 +270,7 @@ void vr_on_prepare_ok(struct vr_replica *r, const struct vr_header *h)
 /* Rule 1: the greatest op that a quorum has on disk. */
 void vr_primary_commit(struct vr_replica *r)
 {
-    if (!established(r))
+    if (!vr_established(r))
         return;
     r->ok_op[r->config.index] = r->durable_op;
     uint32_t wanted = vr_quorum(r) - (PLANTED(SMALL_QUORUM) ? 1 : 0);

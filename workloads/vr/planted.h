@@ -34,6 +34,7 @@ enum vr_planted {
     PLANTED_DOUBT_FORGOTTEN,        /* that the log is in doubt is not on disk */
     PLANTED_JOINS_ANY_EPOCH,        /* who comes back with an empty disk joins its old epoch */
     PLANTED_SLOTS_REUSED,           /* entries are written over before the checkpoint is on disk */
+    PLANTED_CHECKPOINT_EARLY,       /* a checkpoint counts before the superblock names it */
     PLANTED_CHECKSUM_UNCHECKED,     /* damaged packets are obeyed */
     PLANTED_COUNT,
 };

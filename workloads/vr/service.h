@@ -30,9 +30,10 @@ enum vr_opcode {
 enum vr_result {
     VR_OK,
     VR_NOT_FOUND,
-    VR_CONFLICT, /* cas: something else stands there; the reply holds it */
-    VR_FULL,     /* no room for another key */
-    VR_INVALID,  /* no such operation, or its arguments are not whole */
+    VR_CONFLICT,  /* cas: something else stands there; the reply holds it */
+    VR_FULL,      /* no room for another key */
+    VR_INVALID,   /* no such operation, or its arguments are not whole */
+    VR_TOO_LARGE, /* more than one entry of the log holds: refused, not executed */
 };
 
 /* The arguments of a key-value operation; key, expect and value follow. */

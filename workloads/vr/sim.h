@@ -38,6 +38,7 @@ enum sim_count {
     SIM_PARTITIONS_ONE_WAY,
     SIM_PROMISES_TESTED, /* a crash just before a promise is on disk */
     SIM_MEMORIES_TESTED, /* in memory: a crash of who is not behind */
+    SIM_PLOTS,           /* begun: sim_plots.c */
     SIM_PAUSES,
     SIM_CRASHES,
     SIM_CRASHES_OF_ALL,
@@ -45,11 +46,14 @@ enum sim_count {
     SIM_LOST_WRITES,
     SIM_MISDIRECTED_WRITES,
     SIM_ROTTEN_SECTORS,
+    SIM_LOST_TAILS, /* of a log, both copies of every entry */
+    SIM_LATE_CHECKPOINTS,
     SIM_FULL_DISKS,
     SIM_UNCERTAIN_STARTS,
     SIM_ENTRIES_REPAIRED,
     SIM_STATES_TRANSFERRED,
     SIM_EVICTIONS,
+    SIM_REFUSED, /* requests that no entry can hold */
     SIM_VIRTUAL_MS,
     SIM_COUNTS,
 };

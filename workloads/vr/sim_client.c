@@ -6,7 +6,6 @@
 
 static void send_request(struct sim *s, struct sim_client *c, bool everywhere)
 {
-    struct vr_key key = vr_key_public(s->config.cluster);
     struct vr_request request;
     memcpy(&request, c->request, sizeof(request));
     struct vr_header h = {.type = VR_REQUEST,
@@ -16,11 +15,11 @@ static void send_request(struct sim *s, struct sim_client *c, bool everywhere)
                           .number = request.number,
                           .client = c->id};
     unsigned char packet[sizeof(h) + sizeof(c->request)];
-    vr_seal(&h, &key, c->request, c->size, NULL, 0);
+    vr_seal(&h, &s->key, c->request, c->size, NULL, 0);
     memcpy(packet, &h, sizeof(h));
     memcpy(packet + sizeof(h), c->request, c->size);
     for (uint8_t to = 0; to < s->node_count; to++)
-        if (everywhere || to == c->primary)
+        if (to == c->primary || (everywhere && sim_chance(s, 500)))
             sim_send(s, VR_TO_CLIENT, to, packet, sizeof(h) + c->size);
     c->sent_ns = s->now_ns;
 }
@@ -28,11 +27,12 @@ static void send_request(struct sim *s, struct sim_client *c, bool everywhere)
 static void make_request(struct sim_client *c, uint32_t opcode, const void *data, uint32_t size)
 {
     struct vr_request request = {c->id, c->session, c->number, opcode, size};
-    memset(c->request, 0, sizeof(c->request));
+    c->size = (uint32_t)vr_request_bytes(size);
+    memset(c->request + c->size - 8, 0, 8); /* the padding */
     memcpy(c->request, &request, sizeof(request));
     if (size)
         memcpy(c->request + sizeof(request), data, size);
-    c->size = (uint32_t)vr_request_bytes(size);
+    c->oversized = false;
 }
 
 static void begin_session(struct sim *s, struct sim_client *c)
@@ -48,16 +48,31 @@ static void begin_session(struct sim *s, struct sim_client *c)
     make_request(c, VR_OP_REGISTER, NULL, 0);
 }
 
+/* No entry can hold it: everybody must say so, and nobody may execute it. */
+static void make_oversized(struct sim *s, struct sim_client *c)
+{
+    static const unsigned char data[sizeof(c->request)];
+    uint32_t size = s->config.batch_bytes - (uint32_t)sizeof(struct vr_request) + 1;
+    c->number++;
+    make_request(c, VR_OP_NULL, data, size + (uint32_t)sim_below(s, 128));
+    c->oversized = true;
+}
+
 static void next_operation(struct sim *s, struct sim_client *c)
 {
     static const uint32_t opcodes[] = {VR_OP_GET, VR_OP_GET, VR_OP_PUT,    VR_OP_PUT,
                                        VR_OP_CAS, VR_OP_CAS, VR_OP_DELETE, VR_OP_SCAN};
     uint32_t opcode = opcodes[sim_below(s, 8)];
     struct vr_reconfiguration wish;
-    if (s->reconfigures && !s->healing && sim_chance(s, 15) && sim_next_group(s, &wish)) {
+    if (s->reconfigures && !s->healing && sim_chance(s, s->plot.wish ? 300 : 15) &&
+        sim_next_group(s, &wish)) {
         c->number++;
         make_request(c, VR_OP_RECONFIGURE, &wish, sizeof(wish));
         sim_trace(s, "client %lu: wants group %x in epoch %u", c->id, wish.members, wish.epoch + 1);
+        return;
+    }
+    if (sim_chance(s, 3)) {
+        make_oversized(s, c);
         return;
     }
     unsigned char key = (unsigned char)('a' + sim_below(s, SIM_KEYS));
@@ -92,7 +107,7 @@ void sim_clients_start(struct sim *s)
 
 static uint64_t patience(struct sim *s)
 {
-    return 60 * NS_PER_MS + sim_below(s, 120 * NS_PER_MS);
+    return 30 * NS_PER_MS + sim_below(s, 60 * NS_PER_MS);
 }
 
 void sim_client_timer(struct sim *s, uint8_t index)
@@ -121,6 +136,7 @@ static void answered(struct sim *s, uint8_t index, const struct vr_header *h, co
         c->registered = true;
     } else {
         s->result->count[SIM_OPERATIONS]++;
+        sim_press(s);
     }
     c->primary = h->replica;
     c->waiting = false;
@@ -131,9 +147,8 @@ static void answered(struct sim *s, uint8_t index, const struct vr_header *h, co
 void sim_client_packet(struct sim *s, const void *bytes, size_t size)
 {
     struct vr_header h;
-    struct vr_key key = vr_key_public(s->config.cluster);
     const char *body = (const char *)bytes + sizeof(h);
-    if (vr_open_packet(bytes, size, &key, s->config.cluster, &h) != VR_DROP_NONE ||
+    if (vr_open_packet(bytes, size, &s->key, s->config.cluster, &h) != VR_DROP_NONE ||
         !vr_body_valid(&h, body))
         return;
     for (uint8_t i = 0; i < s->client_count; i++) {

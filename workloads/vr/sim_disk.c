@@ -43,6 +43,10 @@ void sim_disk_free(struct sim *s, uint8_t index)
     for (uint32_t i = 0; i < r->waiting_count; i++)
         release(&r->waiting[i]);
     r->group_count = r->waiting_count = 0;
+    for (unsigned i = 0; i < SIM_LANES; i++) {
+        release(&r->lanes[i].write);
+        r->lanes[i].busy = false;
+    }
 }
 
 void sim_disk_done_with(struct sim *s, uint8_t index)
@@ -140,7 +144,7 @@ static void prepare_phase(struct sim *s, uint8_t index)
     for (uint32_t i = 0; i < r->group_count; i++) {
         struct sim_write *w = &r->group[i];
         if (!w->phase_bytes)
-            w->phase_bytes = memory_alloc(vr_store_phase_bytes_max(&r->store));
+            w->phase_bytes = memory_alloc(r->store.slot_bytes);
         w->phase_size =
             vr_store_phase(&r->store, &w->write, r->phase, w->phase_bytes, &w->phase_offset);
     }
@@ -168,9 +172,61 @@ static void begin_group(struct sim *s, uint8_t index)
     prepare_phase(s, index);
 }
 
+static void lane_phase(struct sim *s, uint8_t index, unsigned which)
+{
+    struct sim_replica *r = &s->replicas[index];
+    struct sim_lane *lane = &r->lanes[which];
+    struct sim_write *w = &lane->write;
+    w->phase_size =
+        vr_store_phase(&r->store, &w->write, lane->phase, w->phase_bytes, &w->phase_offset);
+    lane->failed = s->now_ns < r->disk_fails_until_ns;
+    uint64_t time_ns =
+        50 * NS_PER_US + sim_below(s, 300 * NS_PER_US) + sim_below(s, r->disk_slow_ns);
+    if (!s->healing && sim_chance(s, which == SIM_LANE_CHECKPOINT ? 50 : 20))
+        time_ns += sim_below(s, which == SIM_LANE_CHECKPOINT ? 100 * NS_PER_MS : 10 * NS_PER_MS);
+    time_ns += r->slow_ns[which];
+    s->result->count[SIM_LATE_CHECKPOINTS] +=
+        which == SIM_LANE_CHECKPOINT && time_ns > 5 * NS_PER_MS;
+    sim_push(s, (struct sim_event){.at_ns = s->now_ns + time_ns,
+                                   .kind = SIM_DISK,
+                                   .to = index,
+                                   .from = (uint8_t)(which + 1),
+                                   .life = r->life});
+}
+
+/* As on a real disk, a checkpoint is many writes, between which groups of entries find their way;
+ * and nobody promises that a superblock overtakes nothing. */
+static void begin_lane(struct sim *s, uint8_t index, const struct vr_write *write)
+{
+    struct sim_replica *r = &s->replicas[index];
+    unsigned which = write->kind == VR_WRITE_CHECKPOINT ? SIM_LANE_CHECKPOINT : SIM_LANE_SUPERBLOCK;
+    struct sim_lane *lane = &r->lanes[which];
+    if (lane->busy) {
+        sim_fail(s, "replica %u writes two %s at once", index,
+                 which == SIM_LANE_CHECKPOINT ? "checkpoints" : "superblocks");
+        return;
+    }
+    struct sim_write *w = &lane->write;
+    *w = (struct sim_write){.write = *write};
+    if (write->size) {
+        w->content = memory_alloc(write->size);
+        memcpy(w->content, write->bytes, write->size);
+        w->write.bytes = w->content;
+    }
+    w->phase_bytes =
+        memory_alloc(which == SIM_LANE_CHECKPOINT ? r->store.area_bytes : (size_t)SIM_SECTOR);
+    lane->busy = true;
+    lane->phase = 0;
+    lane_phase(s, index, which);
+}
+
 void sim_disk_submit(struct sim *s, uint8_t index, const struct vr_write *write)
 {
     struct sim_replica *r = &s->replicas[index];
+    if (write->kind != VR_WRITE_ENTRY) {
+        begin_lane(s, index, write);
+        return;
+    }
     if (r->waiting_count == SIM_WRITES_MAX) {
         sim_fail(s, "replica %u has too many writes under way", index);
         return;
@@ -220,25 +276,55 @@ void sim_disk_done(struct sim *s, uint8_t index)
     }
 }
 
+void sim_disk_lane_done(struct sim *s, uint8_t index, unsigned which)
+{
+    struct sim_replica *r = &s->replicas[index];
+    struct sim_lane *lane = &r->lanes[which];
+    struct sim_write *w = &lane->write;
+    if (!lane->failed && !betray(s, index, w))
+        memcpy(r->disk + w->phase_offset, w->phase_bytes, w->phase_size);
+    lane->phase++;
+    if (!lane->failed && which == SIM_LANE_SUPERBLOCK && lane->phase < 2) {
+        lane_phase(s, index, which);
+        return;
+    }
+    struct sim_write done = *w;
+    *w = (struct sim_write){0};
+    lane->busy = false;
+    struct vr_event event = {
+        .kind = VR_EVENT_WRITTEN, .write = &done.write, .failed = lane->failed};
+    sim_replica_step(s, index, &event);
+    release(&done);
+}
+
+static void tear(struct sim *s, struct sim_replica *r, const struct sim_write *w)
+{
+    uint64_t torn = sim_below(s, 8); /* mostly a part of the sectors */
+    s->result->count[SIM_TORN_WRITES] += w->phase_size > SIM_SECTOR && torn;
+    for (size_t at = 0; at < w->phase_size; at += SIM_SECTOR) {
+        if (sim_below(s, 8) >= torn)
+            continue;
+        memcpy(r->disk + w->phase_offset + at, w->phase_bytes + at, SIM_SECTOR);
+        if (w->phase_offset < r->store.entries_offset)
+            note(r, w->phase_offset + at, false);
+        else
+            r->body_fault[slot_of(r, w->phase_offset)] = true;
+    }
+}
+
 void sim_disk_crash(struct sim *s, uint8_t index)
 {
     struct sim_replica *r = &s->replicas[index];
+    for (unsigned i = 0; i < SIM_LANES; i++)
+        if (r->lanes[i].busy)
+            tear(s, r, &r->lanes[i].write);
+    const struct sim_lane *superblock = &r->lanes[SIM_LANE_SUPERBLOCK];
+    if (superblock->busy && sim_chance(s, 100))
+        spoil(s, r, superblock->write.phase_offset);
     for (uint32_t i = 0; i < r->group_count; i++) {
         struct sim_write *w = &r->group[i];
-        uint64_t torn = sim_below(s, 8); /* mostly a part of the sectors */
-        s->result->count[SIM_TORN_WRITES] += w->phase_size > SIM_SECTOR && torn;
-        for (size_t at = 0; at < w->phase_size; at += SIM_SECTOR) {
-            if (sim_below(s, 8) < torn) {
-                memcpy(r->disk + w->phase_offset + at, w->phase_bytes + at, SIM_SECTOR);
-                if (w->phase_offset < r->store.entries_offset)
-                    note(r, w->phase_offset + at, false);
-                else
-                    r->body_fault[slot_of(r, w->phase_offset)] = true;
-            }
-        }
-        bool checkpoint = w->write.kind == VR_WRITE_CHECKPOINT;
-        if (w->phase_size && sim_chance(s, 100) && !checkpoint &&
-            (may_damage(r, w->phase_offset) || w->write.kind == VR_WRITE_DURABLE))
+        tear(s, r, w);
+        if (w->phase_size && sim_chance(s, 100) && may_damage(r, w->phase_offset))
             spoil(s, r, w->phase_offset);
     }
     sim_disk_free(s, index);
@@ -262,5 +348,31 @@ void sim_disk_rot(struct sim *s, uint8_t index)
         return;
     s->result->count[SIM_ROTTEN_SECTORS]++;
     sim_trace(s, "%u: the sector at %lu rots", index, offset);
+    spoil(s, r, offset);
+}
+
+void sim_disk_lose_tail(struct sim *s, uint8_t index, uint64_t first, uint64_t last)
+{
+    struct sim_replica *r = &s->replicas[index];
+    uint32_t slots = r->store.config.slots;
+    s->result->count[SIM_LOST_TAILS]++;
+    for (uint64_t op = first; op <= last; op++) {
+        uint64_t slot = op % slots;
+        unsigned char *head = r->disk + r->store.heads_offset + slot * sizeof(struct vr_entry);
+        memset(r->disk + r->store.entries_offset + slot * r->store.slot_bytes, op == first,
+               r->store.slot_bytes);
+        memset(head, op == first, sizeof(struct vr_entry));
+        r->body_fault[slot] = op == first;
+    }
+}
+
+void sim_disk_rot_entry(struct sim *s, uint8_t index, uint64_t op)
+{
+    struct sim_replica *r = &s->replicas[index];
+    uint64_t offset = r->store.entries_offset + op % r->store.config.slots * r->store.slot_bytes;
+    if (!may_damage(r, offset))
+        return;
+    s->result->count[SIM_ROTTEN_SECTORS]++;
+    sim_trace(s, "%u: op %lu rots", index, op);
     spoil(s, r, offset);
 }

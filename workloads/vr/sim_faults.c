@@ -12,12 +12,13 @@ void sim_faults_begin(struct sim *s)
     unsigned nature = (unsigned)sim_below(s, 4);
     s->loss = nature == 0 ? 0 : (unsigned)sim_below(s, nature == 3 ? 300 : 80);
     s->duplicate = (unsigned)sim_below(s, 200);
-    s->corrupt = (unsigned)sim_below(s, 20);
     s->late = (unsigned)sim_below(s, 30);
     s->delay_ns = 100 * NS_PER_US + sim_below(s, 2 * NS_PER_MS);
     s->danger = sim_chance(s, 700) ? (unsigned)sim_below(s, 200) : 0;
     s->crash_in_write = sim_chance(s, 300) ? (unsigned)sim_below(s, 6) : 0;
     s->replay = (unsigned)sim_below(s, 700);
+    static const uint64_t calm[] = {1, 2, 4, 6};
+    s->calm = calm[sim_below(s, 4)];
     bool slow = sim_chance(s, 250);
     for (uint8_t i = 0; i < s->node_count; i++)
         s->replicas[i].disk_slow_ns = slow ? sim_below(s, 8 * NS_PER_MS) : 0;
@@ -33,6 +34,26 @@ void sim_faults_begin(struct sim *s)
 static void heal_links(struct sim *s)
 {
     memset(s->cut, 0, sizeof(s->cut));
+    s->cut_count++;
+}
+
+void sim_mend(struct sim *s, uint32_t cut)
+{
+    if (s->healing || s->cut_count != cut)
+        return;
+    sim_trace(s, "network: all links are whole");
+    heal_links(s);
+}
+
+/* Mostly just long enough for the others to go on without who is cut off: a longer time without
+ * service shows nothing new. */
+static void mend_later(struct sim *s)
+{
+    static const uint64_t longest_ns[] = {60 * NS_PER_MS, 250 * NS_PER_MS, 250 * NS_PER_MS,
+                                          500 * NS_PER_MS, 2 * NS_PER_S};
+    uint64_t wait_ns = sim_below(s, longest_ns[sim_below(s, 5)]);
+    sim_push(s, (struct sim_event){
+                    .at_ns = s->now_ns + wait_ns, .kind = SIM_MEND, .life = ++s->cut_count});
 }
 
 static void cut_links(struct sim *s)
@@ -49,6 +70,7 @@ static void cut_links(struct sim *s)
             }
     if (sim_chance(s, 200))
         s->cut[VR_NODES_MAX][sim_below(s, count)] = true;
+    mend_later(s);
     s->result->count[both ? SIM_PARTITIONS : SIM_PARTITIONS_ONE_WAY]++;
     sim_trace(s, "network: side %lx is cut off%s", side, both ? "" : " in one direction");
 }
@@ -95,7 +117,7 @@ static void crash_one(struct sim *s, uint8_t index)
 
 void sim_crash_planned(struct sim *s, uint8_t index)
 {
-    if (!s->healing)
+    if (!s->healing && !s->plot.step)
         crash_one(s, index);
 }
 
@@ -103,6 +125,13 @@ void sim_restart_planned(struct sim *s, uint8_t index)
 {
     if (!s->replicas[index].up)
         sim_replica_start(s, index);
+}
+
+static void pause_one(struct sim *s, uint8_t index, uint64_t longest_ns)
+{
+    s->replicas[index].paused_until_ns = s->now_ns + sim_below(s, longest_ns);
+    s->result->count[SIM_PAUSES]++;
+    sim_trace(s, "%u: pauses", index);
 }
 
 static void isolate(struct sim *s, uint8_t index)
@@ -113,6 +142,7 @@ static void isolate(struct sim *s, uint8_t index)
         s->cut[i][index] = to && (side >> i & 1);
         s->cut[index][i] = from && (side >> i & 1);
     }
+    mend_later(s);
     s->result->count[to && from ? SIM_PARTITIONS : SIM_PARTITIONS_ONE_WAY]++;
     sim_trace(s, "network: %u is cut off%s", index, to && from ? "" : " in one direction");
 }
@@ -141,6 +171,7 @@ static void test_promise(struct sim *s, uint8_t index)
     s->cut[index][next] = s->cut[index][old] = s->cut[old][index] = false;
     s->replicas[old].paused_until_ns = 0;
     r->back_at_once = true;
+    mend_later(s);
     s->result->count[SIM_PROMISES_TESTED]++;
     sim_lose(s, VR_TO_CLIENT, old);
     sim_trace(s, "network: %u hears only %u, and crashes", index, old);
@@ -152,7 +183,7 @@ static void test_promise(struct sim *s, uint8_t index)
 
 void sim_source_lost(struct sim *s, uint8_t index)
 {
-    if (s->healing)
+    if (s->healing || s->plot.step)
         return;
     sim_lose(s, index, VR_TO_CLIENT);
     if (sim_chance(s, 500))
@@ -177,9 +208,7 @@ void sim_danger(struct sim *s, uint8_t index)
     } else if (what < 7) {
         isolate(s, sim_chance(s, 500) ? primary : (uint8_t)sim_below(s, s->node_count));
     } else if (what < 9) {
-        s->replicas[primary].paused_until_ns = s->now_ns + sim_below(s, 300 * NS_PER_MS);
-        s->result->count[SIM_PAUSES]++;
-        sim_trace(s, "%u: pauses", primary);
+        pause_one(s, primary, 300 * NS_PER_MS);
     } else {
         sim_lose(s, index, VR_TO_CLIENT);
     }
@@ -206,6 +235,11 @@ static uint32_t unsafe(const struct sim *s, uint32_t members)
 bool sim_next_group(struct sim *s, struct vr_reconfiguration *ret_wish)
 {
     uint32_t members = s->model.group.members;
+    if (s->plot.step) {
+        *ret_wish = (struct vr_reconfiguration){s->plot.wish,
+                                                (uint32_t)vr_epoch_of(s->model.group.first_view)};
+        return s->plot.wish != 0;
+    }
     uint64_t changes = sim_chance(s, 200) ? 1 + sim_below(s, s->node_count) : 1 + sim_below(s, 2);
     for (uint64_t i = 0; i < changes; i++)
         members ^= 1u << sim_below(s, s->node_count);
@@ -246,6 +280,7 @@ static bool test_memory(struct sim *s)
     s->replicas[behind].paused_until_ns = 0;
     s->replicas[ahead].back_at_once = true;
     sim_lose(s, VR_TO_CLIENT, behind);
+    mend_later(s);
     s->result->count[SIM_MEMORIES_TESTED]++;
     sim_trace(s, "network: %u is cut off, %u is behind, and %u crashes", primary, behind, ahead);
     crash_one(s, ahead);
@@ -270,15 +305,34 @@ static void misfortune(struct sim *s)
     } else if (what < 74) {
         heal_links(s);
     } else if (what < 88) {
-        r->paused_until_ns = s->now_ns + sim_below(s, 500 * NS_PER_MS);
-        s->result->count[SIM_PAUSES]++;
-        sim_trace(s, "%u: pauses", index);
+        pause_one(s, index, 500 * NS_PER_MS);
     } else if (what < 94) {
         r->disk_fails_until_ns = s->now_ns + sim_below(s, 300 * NS_PER_MS);
         s->result->count[SIM_FULL_DISKS]++;
         sim_trace(s, "%u: the disk is full", index);
     } else if (r->bad_disk) {
         sim_disk_rot(s, index);
+    }
+}
+
+void sim_press(struct sim *s)
+{
+    uint64_t done = s->result->count[SIM_OPERATIONS] * (s->options.view_changes + 1);
+    if (s->healing || s->plot.step || s->now_ns < s->press_ns ||
+        done <= (s->result->count[SIM_VIEWS] + 1) * s->options.operations)
+        return;
+    s->press_ns = s->now_ns + 200 * NS_PER_MS;
+    for (uint8_t i = 0; i < s->node_count; i++) {
+        struct sim_replica *r = &s->replicas[i];
+        if (!r->up || !vr_is_primary(r->core))
+            continue;
+        uint64_t what = sim_below(s, 3);
+        if (what == 0)
+            crash_one(s, i);
+        else if (what == 1)
+            isolate(s, i);
+        else
+            pause_one(s, i, 400 * NS_PER_MS);
     }
 }
 
@@ -295,11 +349,11 @@ void sim_fault(struct sim *s)
 {
     if (s->healing)
         return;
-    if (s->reconfigures)
+    if (s->reconfigures && !s->plot.step)
         renew_one(s);
-    if (!sim_chance(s, 400))
+    if (!s->plot.step && !sim_chance(s, 400))
         misfortune(s);
-    uint64_t wait_ns = sim_chance(s, 150) ? 800 * NS_PER_MS : 60 * NS_PER_MS;
+    uint64_t wait_ns = sim_chance(s, 150) ? 800 * NS_PER_MS : s->calm * 60 * NS_PER_MS;
     sim_push(s, (struct sim_event){.at_ns = s->now_ns + 2 * NS_PER_MS + sim_below(s, wait_ns),
                                    .kind = SIM_FAULT});
 }
@@ -309,10 +363,12 @@ void sim_heal(struct sim *s)
     sim_trace(s, "all faults end");
     s->healing = true;
     s->loss = s->duplicate = s->corrupt = s->late = 0;
+    s->plot.step = 0;
     heal_links(s);
     for (uint8_t i = 0; i < s->node_count; i++) {
         s->replicas[i].paused_until_ns = 0;
         s->replicas[i].disk_fails_until_ns = 0;
+        memset(s->replicas[i].slow_ns, 0, sizeof(s->replicas[i].slow_ns));
         if (!s->replicas[i].up)
             sim_replica_start(s, i);
     }

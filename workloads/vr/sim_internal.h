@@ -6,13 +6,14 @@
 #include "base/clock.h"
 #include "sim.h"
 
-#define SIM_CLIENTS_MAX 12
+#define SIM_CLIENTS_MAX 32
 #define SIM_KEYS 12
 #define SIM_SECTOR 256
 #define SIM_TRACE_LINES 400
 #define SIM_TRACE_WIDTH 160
 #define SIM_OPS_MAX 60000
 #define SIM_OLD_PACKETS 12
+#define SIM_OLD_PIECES 5
 
 enum sim_kind {
     SIM_PACKET,
@@ -21,6 +22,8 @@ enum sim_kind {
     SIM_DISK,
     SIM_CLIENT,
     SIM_FAULT,
+    SIM_PLOT,
+    SIM_MEND, /* life: which cut it was */
     SIM_CRASH,
     SIM_RESTART,
 };
@@ -43,6 +46,7 @@ struct sim_write {
 };
 
 #define SIM_WRITES_MAX 512
+enum { SIM_LANE_SUPERBLOCK, SIM_LANE_CHECKPOINT, SIM_LANES };
 
 struct sim_replica {
     struct vr_replica *core;
@@ -58,9 +62,10 @@ struct sim_replica {
     uint64_t disk_fails_until_ns, disk_slow_ns;
     /* Old packets to it, which the network may deliver again. */
     struct sim_old {
-        uint32_t size;
-        uint8_t from;
-        unsigned char *bytes;
+        uint8_t from, type, count; /* a message of several fragments is remembered whole */
+        uint64_t fragment;
+        uint32_t size[SIM_OLD_PIECES];
+        unsigned char *bytes[SIM_OLD_PIECES];
     } old[SIM_OLD_PACKETS];
     uint32_t old_next;
     uint64_t view_changes_before, transfers_before, repaired_before;
@@ -68,6 +73,14 @@ struct sim_replica {
     /* Group commit: writes of one group go through their phases together. */
     struct sim_write group[SIM_WRITES_MAX], waiting[SIM_WRITES_MAX];
     uint32_t group_count, waiting_count;
+    /* These go beside the groups, and may take longer than many of them: writes end in any order.
+     */
+    struct sim_lane {
+        struct sim_write write;
+        bool busy, failed;
+        unsigned phase;
+    } lanes[SIM_LANES];
+    uint64_t slow_ns[SIM_LANES];
     unsigned phase;
     bool group_failed;
     /* Which copies in each slot are damaged: never both. */
@@ -82,7 +95,8 @@ struct sim_client {
     uint64_t invoked_place; /* how much of the history had been answered when this began */
     uint64_t sent_ns, due_ns;
     uint32_t size;
-    unsigned char request[256];
+    bool oversized; /* to be refused */
+    unsigned char request[1280];
 };
 
 struct sim_answer { /* what the model says of one request */
@@ -110,6 +124,29 @@ struct sim_model {
     uint32_t answer_mask;
 };
 
+enum sim_plot_kind {
+    SIM_PLOT_NONE,
+    SIM_PLOT_ACKS,
+    SIM_PLOT_LONG,
+    SIM_PLOT_PROMISE,
+    SIM_PLOT_REJOIN,
+    SIM_PLOT_JOIN,
+    SIM_PLOT_DOUBT,
+    SIM_PLOT_REUSE,
+    SIM_PLOT_STATE,
+    SIM_PLOT_SUPERBLOCK,
+    SIM_PLOT_KINDS,
+};
+
+struct sim_plot {
+    enum sim_plot_kind kind;
+    unsigned step, runs; /* step 0: waits until since_ns, and for its moment */
+    uint64_t since_ns, limit_ns;
+    uint8_t primary, second, third;
+    uint64_t view, op;
+    uint32_t wish; /* the group that clients are to ask for */
+};
+
 struct sim {
     struct sim_options options;
     struct sim_result *result;
@@ -118,6 +155,7 @@ struct sim {
     struct sim_event *heap;
     size_t heap_count, heap_capacity;
     struct vr_config config;
+    struct vr_key key;  /* of packets: without rounds in a run that corrupts none */
     uint8_t node_count; /* replicas at the beginning, and spare ones */
     struct sim_replica replicas[VR_NODES_MAX];
     struct sim_client clients[SIM_CLIENTS_MAX];
@@ -129,8 +167,12 @@ struct sim {
     bool reconfigures;                       /* this seed changes its group */
     /* Chances in thousandths. */
     unsigned loss, duplicate, corrupt, late;
-    uint64_t delay_ns;
+    unsigned turn;           /* that nothing more waits for a replica which has got something */
+    uint64_t delay_ns, calm; /* how much longer than in a storm it takes to the next fault */
     bool cut[VR_NODES_MAX + 1][VR_NODES_MAX + 1]; /* from, to; the last is all clients */
+    uint32_t cut_count;
+    uint64_t press_ns; /* not before */
+    struct sim_plot plot;
     struct vr_update update;
     char (*lines)[SIM_TRACE_WIDTH];
     uint64_t line_count;
@@ -158,7 +200,11 @@ void sim_disk_format(struct sim *s, uint8_t index);
 void sim_disk_submit(struct sim *s, uint8_t index, const struct vr_write *write);
 void sim_disk_done(struct sim *s, uint8_t index);
 void sim_disk_crash(struct sim *s, uint8_t index);
+void sim_disk_lane_done(struct sim *s, uint8_t index, unsigned lane);
 void sim_disk_rot(struct sim *s, uint8_t index);
+void sim_disk_rot_entry(struct sim *s, uint8_t index, uint64_t op);
+/* From first to last: the first cannot be read, the others are as if never written. */
+void sim_disk_lose_tail(struct sim *s, uint8_t index, uint64_t first, uint64_t last);
 void sim_disk_free(struct sim *s, uint8_t index);
 void sim_disk_done_with(struct sim *s, uint8_t index);
 
@@ -187,10 +233,17 @@ void sim_oracle_checkpoint(struct sim *s, uint8_t index);
 /* Whether every replica has the model's state. */
 bool sim_oracle_converged(struct sim *s);
 
+/* sim_plots.c */
+void sim_plot_begin(struct sim *s);
+void sim_plot(struct sim *s);
+
 /* sim_faults.c */
 void sim_faults_begin(struct sim *s);
 void sim_fault(struct sim *s);
 void sim_heal(struct sim *s);
+void sim_mend(struct sim *s, uint32_t cut);
+/* Sees to it that views change while operations go on, where fate is too kind. */
+void sim_press(struct sim *s);
 void sim_crash_planned(struct sim *s, uint8_t index);
 void sim_restart_planned(struct sim *s, uint8_t index);
 /* Something happens just when a replica changes its state. */

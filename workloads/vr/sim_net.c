@@ -24,10 +24,37 @@ static void carry(struct sim *s, uint8_t from, uint8_t to, const void *bytes, si
     sim_push(s, event);
 }
 
+static void forget(struct sim_old *old)
+{
+    for (unsigned i = 0; i < old->count; i++)
+        free(old->bytes[i]);
+    *old = (struct sim_old){0};
+}
+
+static void remember_piece(struct sim_old *old, const void *bytes, size_t size)
+{
+    if (old->count == SIM_OLD_PIECES)
+        return;
+    old->size[old->count] = (uint32_t)size;
+    old->bytes[old->count] = memory_alloc(size);
+    memcpy(old->bytes[old->count++], bytes, size);
+}
+
 /* The network remembers some of what moves views about, and says it again when it hurts. */
 static void remember(struct sim *s, uint8_t from, uint8_t to, const void *bytes, size_t size)
 {
-    uint8_t type = ((const unsigned char *)bytes)[offsetof(struct vr_header, type)];
+    struct sim_replica *r = &s->replicas[to];
+    struct vr_header h;
+    memcpy(&h, bytes, sizeof(h));
+    uint8_t type = h.type;
+    if (type == VR_FRAGMENT && h.view >> 32) { /* not the first: with that, or not at all */
+        struct sim_old *last = &r->old[(r->old_next + SIM_OLD_PACKETS - 1) % SIM_OLD_PACKETS];
+        if (last->count && last->from == from && last->fragment == h.op)
+            remember_piece(last, bytes, size);
+        return;
+    }
+    if (type == VR_FRAGMENT) /* begins with the header of the whole */
+        type = ((const unsigned char *)bytes)[sizeof(h) + offsetof(struct vr_header, type)];
     bool telling = type == VR_START_VIEW || type == VR_DO_VIEW_CHANGE || type == VR_EPOCH ||
                    type == VR_PREPARE_OK || type == VR_STATE_CHUNK;
     if (!telling || !s->replay ||
@@ -35,16 +62,11 @@ static void remember(struct sim *s, uint8_t from, uint8_t to, const void *bytes,
                        : type == VR_START_VIEW ? 800
                                                : 300))
         return;
-    struct sim_replica *r = &s->replicas[to];
     struct sim_old *old = &r->old[r->old_next++ % SIM_OLD_PACKETS];
-    free(old->bytes);
-    *old = (struct sim_old){(uint32_t)size, from, memory_alloc(size)};
-    memcpy(old->bytes, bytes, size);
-}
-
-static uint8_t type_of(const struct sim_old *old)
-{
-    return old->bytes[offsetof(struct vr_header, type)];
+    forget(old);
+    *old = (struct sim_old){.from = from, .type = type};
+    old->fragment = h.type == VR_FRAGMENT ? h.op : 0;
+    remember_piece(old, bytes, size);
 }
 
 void sim_replay(struct sim *s, uint8_t to)
@@ -55,21 +77,22 @@ void sim_replay(struct sim *s, uint8_t to)
     if (s->healing || !sim_chance(s, lost ? 900 : s->replay))
         return;
     for (unsigned i = 0; i < SIM_OLD_PACKETS && lost; i++)
-        if (r->old[i].bytes && type_of(&r->old[i]) == VR_START_VIEW && sim_chance(s, 200))
+        if (r->old[i].type == VR_START_VIEW && sim_chance(s, 200))
             sim_source_lost(s, r->old[i].from);
     for (unsigned i = 0; i < SIM_OLD_PACKETS; i++) {
-        bool start = r->old[i].bytes && type_of(&r->old[i]) == VR_START_VIEW;
-        if (!r->old[i].bytes || !sim_chance(s, lost && start ? 1000 : 500))
+        const struct sim_old *old = &r->old[i];
+        if (!old->count || !sim_chance(s, lost && old->type == VR_START_VIEW ? 1000 : 500))
             continue;
         s->result->count[SIM_REPLAYED]++;
-        carry(s, r->old[i].from, to, r->old[i].bytes, r->old[i].size);
+        for (unsigned j = 0; j < old->count; j++)
+            carry(s, old->from, to, old->bytes[j], old->size[j]);
     }
 }
 
 void sim_forget_packets(struct sim *s, uint8_t to)
 {
     for (unsigned i = 0; i < SIM_OLD_PACKETS; i++)
-        free(s->replicas[to].old[i].bytes);
+        forget(&s->replicas[to].old[i]);
 }
 
 void sim_lose(struct sim *s, uint8_t from, uint8_t to)

@@ -13,7 +13,7 @@ void sim_oracle_init(struct sim *s)
     m->entry_checksums = memory_zalloc(SIM_OPS_MAX, sizeof(uint64_t));
     m->checkpoints = memory_zalloc(SIM_OPS_MAX, sizeof(uint64_t));
     uint32_t places = 1u << 14;
-    while (places < 16 * s->options.operations)
+    while (places < 32 * s->options.operations)
         places *= 2;
     m->answers = memory_zalloc(places, sizeof(*m->answers));
     m->answer_mask = places - 1;
@@ -128,7 +128,8 @@ static void model_reconfigure(struct sim *s, const struct vr_request *r, const v
     memcpy(&wish, data, sizeof(wish));
     if (wish.epoch != epoch)
         status = VR_CONFLICT;
-    else if (wish.members == m->group.members || !wish.members)
+    else if (wish.members == m->group.members || !wish.members ||
+             __builtin_popcount(wish.members) > VR_REPLICAS_MAX)
         status = VR_INVALID;
     if (status == VR_OK) {
         uint32_t added = wish.members & ~m->group.members;
@@ -196,6 +197,13 @@ void sim_oracle_answered(struct sim *s, const struct sim_client *c, const struct
     memcpy(&reply, body, sizeof(reply));
     const char *result = (const char *)body + sizeof(reply);
     uint64_t number = c->number;
+    if (c->oversized && c->registered) {
+        s->result->count[SIM_REFUSED]++;
+        if (reply.status != VR_TOO_LARGE)
+            sim_fail(s, "client %lu: request %lu is too large, and got status %u", c->id, number,
+                     reply.status);
+        return;
+    }
     if (!c->registered && reply.size == sizeof(number))
         memcpy(&number, result, sizeof(number));
     struct sim_answer *a = answer_of(&s->model, c->id, c->session, number);

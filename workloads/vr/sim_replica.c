@@ -78,7 +78,7 @@ static void changed(struct sim *s, uint8_t index)
         s->newest_view = core->view;
         s->result->count[SIM_VIEWS]++;
     }
-    if (!s->healing && sim_chance(s, s->danger))
+    if (!s->healing && !s->plot.step && sim_chance(s, s->danger))
         sim_danger(s, index);
 }
 
@@ -93,7 +93,7 @@ void sim_replica_step(struct sim *s, uint8_t index, const struct vr_event *event
     vr_step(r->core, &now, &s->update);
     act(s, index);
     /* A host looks at its queue again before it waits: sometimes there is more, sometimes not. */
-    if (event->kind != VR_EVENT_TURN && sim_chance(s, 700)) {
+    if (event->kind != VR_EVENT_TURN && sim_chance(s, s->turn)) {
         vr_step(r->core, &turn, &s->update);
         act(s, index);
     }
@@ -147,7 +147,7 @@ void sim_replica_start(struct sim *s, uint8_t index)
               r->core->state == VR_RECOVERING ? ", uncertain" : "");
     s->result->count[SIM_UNCERTAIN_STARTS] += r->core->state == VR_RECOVERING;
     vr_loaded_done(&loaded);
-    vr_packets_init(&r->packets, &config, vr_key_public(config.cluster), 1400, sim_random(s));
+    vr_packets_init(&r->packets, &config, s->key, 1400, sim_random(s));
     r->up = true;
     sim_replay(s, index);
     r->turn_at_ns = 0;

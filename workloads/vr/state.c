@@ -61,7 +61,7 @@ static void adopt(struct vr_replica *r)
         assert(false && "a state whose checksum is right can be loaded");
     if (!chained) {
         vr_log_truncate(r, r->commit);
-        r->op = r->durable_op = at;
+        r->op = at;
     }
     r->commit = at;
     r->commit_max = vr_max(r->commit_max, at);

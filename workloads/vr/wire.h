@@ -141,7 +141,8 @@ struct vr_status {
     uint64_t dropped, executed;
     uint32_t state, replica;
     /* Of the host, not of the core. */
-    uint64_t packets_sent, packets_received, waits, waits_empty, disk_cycles, disk_failures;
+    uint64_t packets_sent, packets_received, waits, waits_empty, disk_cycles, disk_failures,
+        early_acks;
 };
 
 /* Why a packet was dropped. */

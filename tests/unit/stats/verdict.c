@@ -61,6 +61,8 @@ TEST(digits_follow_the_interval)
     CHECK_STR(judged(ratio(1.01, 1.0004, 1.02, 99), time_options).text,
               "1.0100× slower [1.0004, 1.0200]");
     CHECK_STR(judged(ratio(1.25, 1.25, 1.25, 99), time_options).text, "1.25× slower [1.25, 1.25]");
+    CHECK_STR(judged(ratio(4.0 / 3, 4.0 / 3, 4.0 / 3 + 1e-12, 99), time_options).text,
+              "1.33× slower [1.33, 1.33]");
     CHECK_STR(judged(ratio(250, 210, 300, 99), time_options).text, "250× slower [210, 300]");
     CHECK_STR(judged(ratio(1.000002, 1.000002, 1.000002, 99), time_options).text,
               "1.000002× slower [1.000002, 1.000002]");

@@ -221,3 +221,25 @@ TEST(who_speaks_of_an_old_epoch_is_told_of_the_new_one)
     CHECK_INT(vr_epoch_of(lab.r->view), 1);
     finish(&lab);
 }
+
+/* Found by the simulator (seed 509665): a replica that joined had executed entries of a later view
+ * than its epoch's first, and said that the epoch began with them; its restart then took its whole
+ * log for lost. */
+TEST(an_epoch_begins_with_no_entry_of_a_later_view)
+{
+    struct lab lab = {.durable = {.view = VIEW(1, 2)}, .count = 2};
+    lab.entries[0] = make_entry(1, 0, vr_genesis_checksum(1));
+    lab.entries[1] = make_entry(2, VIEW(1, 2), lab.entries[0].checksum);
+    lab.durable.group = (struct vr_group){.first_view = VIEW(1, 1),
+                                          .op = 1,
+                                          .checksum = lab.entries[0].checksum,
+                                          .members = 0xe,
+                                          .prior = 0x7};
+    start(&lab, 1);
+    lab.r->commit = lab.r->commit_max = 2;
+    step(&lab, (struct vr_event){.kind = VR_EVENT_TURN});
+    CHECK_INT(lab.r->log_view, VIEW(1, 1));
+    CHECK_INT(lab.r->view_op, 1);
+    CHECK(lab.r->view_checksum == lab.entries[0].checksum);
+    finish(&lab);
+}

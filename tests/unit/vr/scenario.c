@@ -295,3 +295,80 @@ TEST(a_view_begins_with_a_quorum_of_logs)
     CHECK(vr_is_primary(lab.r));
     finish(&lab);
 }
+
+/* A request that no entry can hold: silence would make its client ask for ever. */
+TEST(a_request_that_no_entry_can_hold_is_refused)
+{
+    struct lab lab = {.durable = {.view = 3, .log_view = 3}};
+    start(&lab, 0);
+    lab.r->state = VR_NORMAL;
+    struct {
+        struct vr_request request;
+        char data[512];
+    } message = {.request = {.client = 9, .session = 77, .number = 5, .size = 512}};
+    struct vr_header h = {.type = VR_REQUEST, .client = 9, .number = 5, .size = sizeof(message)};
+    receive(&lab, h, &message);
+    CHECK(sent(&lab, VR_REPLY));
+    struct vr_reply reply;
+    memcpy(&reply, lab.u->messages[0].first, sizeof(reply));
+    CHECK_INT(reply.status, VR_TOO_LARGE);
+    CHECK_INT(reply.session, 77);
+    CHECK_INT(lab.u->messages[0].header.number, 5);
+    step(&lab, (struct vr_event){.kind = VR_EVENT_TURN});
+    CHECK(!sent(&lab, VR_PREPARE));
+    finish(&lab);
+}
+
+/* A new primary owes nobody an acknowledgement, and who waits for its disk wakes by it: neither
+ * has a reason to wake before its next heartbeat. */
+TEST(nobody_wakes_for_an_acknowledgement_that_it_cannot_send)
+{
+    struct lab lab = {
+        .durable = {.view = 3, .log_view = 3, .view_checksum = vr_genesis_checksum(1)}};
+    start(&lab, 1);
+    receive(&lab,
+            (struct vr_header){
+                .type = VR_START_VIEW_CHANGE, .replica = 2, .view = 4, .flags = VR_FLAG_ENTERED},
+            NULL);
+    writes_end(&lab);
+    struct log_end end = {.head = {.log_view = 3, .head_checksum = vr_genesis_checksum(1)}};
+    receive(&lab, view_message(VR_DO_VIEW_CHANGE, 2, 4, &end), &end);
+    writes_end(&lab);
+    CHECK(vr_is_primary(lab.r));
+    step(&lab, (struct vr_event){.kind = VR_EVENT_TURN});
+    CHECK(vr_deadline_ns(lab.r) > lab.r->now_ns + lab.r->config.heartbeat_ns / 2);
+    finish(&lab);
+}
+
+/* An entry behind a state that came from the primary is found after a crash only when the
+ * superblock names that state: before, it is not acknowledged. */
+TEST(a_state_counts_when_the_superblock_names_it)
+{
+    struct lab lab = {.durable = {.view_checksum = vr_genesis_checksum(1)}};
+    start(&lab, 1);
+    struct vr_replica *r = lab.r;
+    /* As if a state at op 16 had come and its area was written. */
+    r->newest.op = r->commit = r->commit_max = r->op = 16;
+    r->newest.entry_checksum = 99;
+    r->newest.size = 1;
+    struct vr_entry entry = make_entry(17, 0, 99);
+    receive_prepare(&lab, 0, 0, &entry);
+    bool superblock = false;
+    for (uint32_t i = 0; i < lab.u->write_count; i++) {
+        struct vr_write write = lab.u->writes[i];
+        superblock |= write.kind == VR_WRITE_DURABLE && write.durable.checkpoint_op == 16;
+    }
+    CHECK(superblock);
+    struct vr_write writes[4];
+    uint32_t count = lab.u->write_count;
+    memcpy(writes, lab.u->writes, count * sizeof(writes[0]));
+    for (uint32_t i = 0; i < count; i++)
+        if (writes[i].kind == VR_WRITE_ENTRY)
+            step(&lab, (struct vr_event){.kind = VR_EVENT_WRITTEN, .write = &writes[i]});
+    CHECK(r->durable_op < 17);
+    for (uint32_t i = 0; i < count; i++)
+        if (writes[i].kind == VR_WRITE_DURABLE)
+            step(&lab, (struct vr_event){.kind = VR_EVENT_WRITTEN, .write = &writes[i]});
+    CHECK_INT(r->durable_op, 17);
+    finish(&lab);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* See run_elsewhere.h. */
+#include "cmd/run_elsewhere.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "base/term.h"
+#include "cmd/cmd.h"
+#include "experiment/cluster.h"
+#include "experiment/command.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- the process that owns the experiment ---- */
+
+static void show_progress(const struct cluster *c, void *context)
+{
+    char eta[32];
+    progress_show(context, "%srun %zu of %zu; tasks: %zu over, %zu running, %zu waiting%s%s%s%s",
+                  c->s->phase == SESSION_EXTRA ? "extra rounds: " : "", c->ledger.runs_done,
+                  c->ledger.runs_wanted, c->tasks_over, c->tasks_running, c->tasks_waiting,
+                  c->lost_count ? ", some were lost" : "",
+                  c->out_of_reach ? ", the store is out of reach" : "",
+                  c->eta_ns ? ", left about " : "",
+                  c->eta_ns ? format_duration((double)c->eta_ns, eta, sizeof(eta)) : "");
+}
+
+struct words {
+    char **items;
+    size_t count, capacity;
+};
+
+static void words_done(struct words *w)
+{
+    ARRAY_PUSH(w->items, w->count, w->capacity) = NULL;
+    command_free_words(w->items);
+}
+
+static void add(struct words *w, const char *text)
+{
+    ARRAY_PUSH(w->items, w->count, w->capacity) = memory_strdup(text);
+}
+
+static void add_pair(struct words *w, const char *option, const char *value)
+{
+    add(w, option);
+    add(w, value);
+}
+
+/* How a task is run on a node: this very assay, with what changes a run. */
+static int task_command(const struct session *s, struct words *w, struct error *err)
+{
+    const struct session_options *o = s->options;
+    char own[PATH_MAX], spec[PATH_MAX], number[32];
+    ssize_t length = readlink("/proc/self/exe", own, sizeof(own) - 1);
+    if (length < 0)
+        return error_errno(err, -errno, "/proc/self/exe");
+    own[length] = '\0';
+    if (!realpath(o->spec_path, spec))
+        return error_errno(err, -errno, "%s", o->spec_path);
+    add(w, own);
+    add(w, "run");
+    add(w, "--quiet");
+    if (o->quick)
+        add(w, "--quick");
+    if (o->cpus)
+        add_pair(w, "--cpus", o->cpus);
+    if (o->has_nice) {
+        snprintf(number, sizeof(number), "%d", o->nice);
+        add_pair(w, "--nice", number);
+    }
+    if (o->timeout_ns) {
+        snprintf(number, sizeof(number), "%lluns", (unsigned long long)o->timeout_ns);
+        add_pair(w, "--timeout", number);
+    }
+    for (size_t i = 0; i < o->monitor_count; i++)
+        add_pair(w, "--monitor", o->monitors[i]);
+    snprintf(number, sizeof(number), "%llu", (unsigned long long)s->seed);
+    add_pair(w, "--seed", number);
+    add(w, spec);
+    ARRAY_PUSH(w->items, w->count, w->capacity) = NULL;
+    w->count--;
+    return 0;
+}
+
+static void show_plan(const struct cluster *c)
+{
+    const struct ledger *l = &c->ledger;
+    fprintf(stderr,
+            "assay run: %zu blocks of cells that stay on one node, %zu rounds of them to "
+            "be measured; files in %s\n",
+            l->block_count, l->missing, c->folder);
+}
+
+static int tell_end(struct cluster *c, int r, bool quiet, struct error *err)
+{
+    struct session *s = c->s;
+    if (s->notes.length)
+        fputs(strbuf_text(&s->notes), stderr);
+    if (r == -ENOTCONN)
+        return cmd_fail(&verb_run, err, EXIT_TROUBLE);
+    bool out_of_reach = run_tell_of_spool(s);
+    if (r < 0) {
+        cmd_fail(&verb_run, err, 0);
+        fprintf(stderr, "What was measured is kept: experiment %lld; the same command goes on.\n",
+                (long long)s->experiment);
+        return EXIT_TROUBLE;
+    }
+    if (s->end == SESSION_STOPPED) {
+        fprintf(stderr, "assay run: stopped; %zu runs are kept, the same command goes on\n",
+                c->ledger.runs_done);
+        return 128 + c->signal;
+    }
+    if (!quiet && !out_of_reach && run_show_result(s, err) < 0)
+        return cmd_fail(&verb_run, err, EXIT_TROUBLE);
+    return EXIT_DONE;
+}
+
+static int run_cluster(struct session *s, struct cluster_options *co, bool quiet, struct error *err)
+{
+    struct progress *progress = co->context;
+    struct cluster c;
+    CLEANUP(words_done) struct words command = {0};
+    int r = task_command(s, &command, err);
+    if (r < 0)
+        return cmd_fail(&verb_run, err, EXIT_TROUBLE);
+    co->command = command.items;
+    co->slurm.host_count = s->spec.host_count;
+    if (!quiet)
+        run_show_start(s);
+    strbuf_clear(&s->notes);
+    r = cluster_open(&c, s, co, err);
+    if (r < 0) {
+        store_finish(s->store, s->experiment, "stopped", NULL);
+        cluster_close(&c);
+        return cmd_fail(&verb_run, err, EXIT_TROUBLE);
+    }
+    if (!quiet && c.ledger.missing)
+        show_plan(&c);
+    r = cluster_run(&c, err);
+    progress_end(progress);
+    int code = tell_end(&c, r, quiet, err);
+    cluster_close(&c);
+    return code;
+}
+
+int run_elsewhere(struct session_options *so, const struct elsewhere_options *o, bool quiet)
+{
+    struct error err = {0};
+    struct progress progress;
+    struct session s;
+    struct cluster_options co = {.slurm = {.partition = o->partition,
+                                           .constraint = o->constraint,
+                                           .args = o->slurm_args,
+                                           .exclusive = o->exclusive,
+                                           .throttle = o->throttle},
+                                 .spool = o->spool,
+                                 .together = o->together,
+                                 .tries = o->tries,
+                                 .on_progress = show_progress,
+                                 .context = &progress};
+    so->elsewhere = true;
+    so->on_progress = NULL;
+    progress_start(&progress);
+    process_signals_catch();
+    int code = EXIT_TROUBLE, r = session_open(&s, so, &err);
+    if (r < 0) {
+        progress_end(&progress);
+        code =
+            r == -EINTR ? 128 + process_signals_caught() : cmd_fail(&verb_run, &err, EXIT_TROUBLE);
+    } else {
+        code = run_cluster(&s, &co, quiet, &err);
+    }
+    session_close(&s);
+    process_signals_restore();
+    return code;
+}
+
+/* ---- a task ---- */
+
+static int read_spec(const char *task, struct strbuf *text, struct error *err)
+{
+    CLEANUP(memory_freep) char *folder = memory_strdup(task);
+    for (int i = 0; i < 2; i++) {
+        char *end = strrchr(folder, '/');
+        if (!end || end == folder)
+            return error_set(err, -EINVAL, "--task %s: must be FOLDER/NUMBER/NUMBER", task);
+        *end = '\0';
+    }
+    CLEANUP(memory_freep) char *spec = memory_printf("%s/spec.yaml", folder);
+    return file_read(spec, text, err);
+}
+
+/* It tells how it ended in a file: the scheduler's word comes late, and says less. */
+static int end_task(const struct session *s, const char *task, int r, const struct error *err)
+{
+    CLEANUP(memory_freep) char *path = memory_printf("%s.end", task);
+    CLEANUP(memory_freep) char *node = s->node ? memory_strdup(s->node) : node_name();
+    enum task_end end = r == -ENOTSUP && !s->runs_planned ? TASK_UNFIT
+                        : r == -EINTR                     ? TASK_STOPPED
+                        : r < 0                           ? TASK_FAILED
+                        : s->end == SESSION_STOPPED       ? TASK_STOPPED
+                                                          : TASK_DONE;
+    struct error why = {0};
+    if (task_end_write(path, end, node, r < 0 ? err->message : "", &why) < 0)
+        return cmd_fail(&verb_run, &why, EXIT_TROUBLE);
+    if (r < 0)
+        return cmd_fail(&verb_run, err, EXIT_TROUBLE);
+    return end == TASK_DONE ? EXIT_DONE : EXIT_TROUBLE;
+}
+
+int run_task(struct session_options *so, const char *task)
+{
+    struct error err = {0};
+    struct session s = {0};
+    CLEANUP(strbuf_done) struct strbuf spec = {0};
+    int r = read_spec(task, &spec, &err);
+    if (r < 0)
+        return cmd_fail(&verb_run, &err, EXIT_TROUBLE);
+    so->task = task;
+    so->spec_text = strbuf_text(&spec);
+    so->on_progress = NULL;
+    process_signals_catch();
+    r = session_open(&s, so, &err);
+    if (r == 0)
+        r = session_run(&s, &err);
+    int code = end_task(&s, task, r, &err);
+    session_close(&s);
+    process_signals_restore();
+    return code;
+}

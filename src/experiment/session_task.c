@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* A task of an experiment that another process owns: some rounds of some cells, on this node. */
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "experiment/cluster_node.h"
+#include "experiment/session_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The folder that so many parts less of the path are. */
+static char *above(const char *path, unsigned levels)
+{
+    size_t length = strlen(path);
+    for (; levels; levels--)
+        while (length > 1 && path[--length] != '/')
+            ;
+    return memory_strndup(path, length);
+}
+
+/* What the node is; the first task on it tells.  A half-written file is never seen. */
+static int tell_of_node(struct session *s, const struct machine *machine, struct error *err)
+{
+    CLEANUP(memory_freep) char *folder = above(s->options->task, 2);
+    CLEANUP(memory_freep) char *nodes = memory_printf("%s/nodes", folder);
+    CLEANUP(memory_freep) char *path = memory_printf("%s/%s.json", nodes, s->node);
+    if (access(path, F_OK) == 0)
+        return 0;
+    CLEANUP(memory_freep) char *text = node_json(machine, s->node);
+    int r = cluster_make_folder(nodes, err);
+    return r < 0 ? r : file_write(path, text, strlen(text), err);
+}
+
+int session_check_needs(struct session *s, const struct machine *machine, struct error *err)
+{
+    struct needs needs;
+    int r = needs_read(&needs, &s->matrix, machine, err);
+    for (size_t c = 0; r == 0 && needs.count && c < s->matrix.count; c++) {
+        CLEANUP(strbuf_done) struct strbuf why = {0};
+        if (s->kept[c] && needs_lack(&needs, needs_of_cell(&needs, &s->matrix, c), machine, &why))
+            r = error_set(err, -ENOTSUP, "%s", strbuf_text(&why));
+    }
+    return r;
+}
+
+int session_read_task(struct session *s, struct error *err)
+{
+    CLEANUP(memory_freep) char *path = memory_printf("%s.task", s->options->task);
+    CLEANUP(memory_freep) char *folder = above(s->options->task, 2);
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    int r = file_read(path, &text, err);
+    if (r == 0)
+        r = task_plan_parse(&s->plan, path, strbuf_text(&text), s->matrix.count, err);
+    if (r < 0)
+        return r;
+    memset(s->kept, 0, s->matrix.count * sizeof(*s->kept));
+    s->kept_count = 0;
+    for (size_t u = 0; u < s->plan.count; u++)
+        for (size_t i = 0; i < s->plan.units[u].count; i++) {
+            bool *kept = &s->kept[s->plan.units[u].cells[i]];
+            s->kept_count += !*kept;
+            *kept = true;
+        }
+    s->node = node_name();
+    s->layout = memory_printf("node=%s", s->node);
+    s->stop_path = memory_printf("%s/stop", folder);
+    struct machine machine;
+    machine_probe(&machine, MACHINE_QUICK);
+    r = tell_of_node(s, &machine, err);
+    if (r == 0)
+        r = session_check_needs(s, &machine, err);
+    machine_done(&machine);
+    return r;
+}
+
+int session_make_task_builds(struct session *s,
+                             void (*on_build)(const char *, size_t, size_t, void *),
+                             struct error *err)
+{
+    struct machine machine;
+    if (!s->spec.build_count)
+        return 0;
+    machine_probe(&machine, MACHINE_QUICK);
+    CLEANUP(memory_freep) char *type = node_type(&machine);
+    machine_done(&machine);
+    CLEANUP(memory_freep) char *experiment = above(s->options->task, 2);
+    CLEANUP(memory_freep) char *spool = above(s->options->task, 3);
+    CLEANUP(memory_freep) char *lasting = memory_printf("%s/builds/%s", spool, type);
+    CLEANUP(memory_freep) char *own = memory_printf("%s/builds/%s", experiment, type);
+    struct build_place place = {.lasting = lasting, .own = own};
+    return builds_make(&s->builds, &s->matrix, s->kept, &place, on_build, s, err);
+}
+
+int session_enter_task(struct session *s, struct error *err)
+{
+    bool explicit_events = s->spec.counters[0] && !str_eq(s->spec.counters, "default");
+    for (size_t i = 0; explicit_events && !s->guests && !s->plan.waived && i < s->events.count; i++)
+        if (s->runner.counters.items[i].why)
+            return error_set(err, -ENOTSUP, "%s: %s", s->events.items[i].name,
+                             s->runner.counters.items[i].why);
+    s->experiment = 1;
+    for (size_t c = 0; c < s->matrix.count; c++)
+        s->cells[c].id = (int64_t)c + 1;
+    return 0;
+}
+
+static int run_unit(struct session *s, struct task_unit *u, struct error *err)
+{
+    if (access(s->stop_path, F_OK) == 0)
+        return error_set(err, -EINTR, "told to stop");
+    s->round = u->round;
+    session_shuffle(s, u->round, u->cells, u->count);
+    for (size_t i = 0; i < u->count; i++) {
+        int r = session_run_cell(s, u->cells[i], u->round, i, true, err);
+        if (r < 0)
+            return r;
+        s->runs_done++;
+    }
+    return 0;
+}
+
+static int warm_up(struct session *s, struct error *err)
+{
+    s->phase = SESSION_WARMUP;
+    for (uint64_t w = 0; w < s->spec.warmup; w++)
+        for (size_t c = 0; c < s->matrix.count; c++) {
+            int r = s->kept[c] ? session_run_cell(s, c, 0, 0, false, err) : 0;
+            if (r < 0)
+                return r;
+        }
+    return 0;
+}
+
+int session_run_task(struct session *s, struct error *err)
+{
+    struct hole_values values = {.spec = &s->spec};
+    for (size_t u = 0; u < s->plan.count; u++)
+        s->runs_planned += s->plan.units[u].count;
+    int r = steps_before(&s->steps, &values, true, err);
+    if (r == 0)
+        r = warm_up(s, err);
+    s->phase = SESSION_ROUNDS;
+    s->started_ns = clock_now_ns();
+    for (size_t u = 0; r == 0 && u < s->plan.count; u++)
+        r = run_unit(s, &s->plan.units[u], err);
+    struct error ignored;
+    int after = steps_after(&s->steps, &values, true, r < 0 ? &ignored : err);
+    s->end = r == 0 ? SESSION_DONE : r == -EINTR ? SESSION_STOPPED : SESSION_FAILED;
+    if (r == -EINTR)
+        r = 0;
+    return r < 0 ? r : after;
+}

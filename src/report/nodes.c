@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* See nodes.h. */
+#include "report/nodes.h"
+#include "base/memory.h"
+#include "stats/summary.h"
+
+#include <math.h>
+
+/* ---- one experiment ---- */
+
+static void put_outliers(struct strbuf *out, const struct dataset *d, size_t metric)
+{
+    CLEANUP(nodes_view_done) struct nodes_view v;
+    nodes_of_metric(d, metric, &v);
+    for (size_t n = 0; n < v.count; n++)
+        if (v.shares[n].is_outlier)
+            strbuf_printf(out,
+                          "node %s is an outlier: its %s is %.3g× that of the other nodes "
+                          "(p=%.2g, n=%zu)\n",
+                          d->nodes[n].name, d->metrics[metric].name, v.shares[n].ratio,
+                          v.shares[n].p, v.shares[n].count);
+}
+
+static size_t runs_on(const struct dataset *d, size_t node)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < d->run_count; i++)
+        count += d->runs[i].node == node;
+    return count;
+}
+
+enum { NODES_LISTED = 16 };
+
+void report_nodes_text(struct strbuf *out, const struct dataset *d)
+{
+    if (!d->node_count)
+        return;
+    strbuf_printf(out, "\n%zu nodes:\n", d->node_count);
+    for (size_t n = 0; n < d->node_count && n < NODES_LISTED; n++) {
+        CLEANUP(memory_freep) char *cpu = nodes_property(d, n, "cpu");
+        CLEANUP(memory_freep) char *cpus = nodes_property(d, n, "cpus");
+        CLEANUP(memory_freep) char *kernel = nodes_property(d, n, "kernel");
+        strbuf_printf(out, "  %s: %zu runs", d->nodes[n].name, runs_on(d, n));
+        if (*cpu)
+            strbuf_printf(out, "; %s CPUs, %s, kernel %s", cpus, cpu, kernel);
+        strbuf_putc(out, '\n');
+    }
+    if (d->node_count > NODES_LISTED)
+        strbuf_printf(out, "  and %zu more\n", d->node_count - NODES_LISTED);
+    size_t position = 0, metric;
+    while ((metric = dataset_headline(d, &position)) != DATASET_NONE)
+        put_outliers(out, d, metric);
+}
+
+static void put_shares(struct json *j, const struct dataset *d, const struct nodes_view *v)
+{
+    for (size_t n = 0; n < v->count; n++) {
+        json_object(j, NULL);
+        json_string(j, "node", d->nodes[n].name);
+        json_u64(j, "n", v->shares[n].count);
+        json_double(j, "ratio_to_others", v->shares[n].ratio);
+        json_double(j, "p", v->shares[n].p);
+        json_double(j, "new_to_base", v->shares[n].change);
+        json_bool(j, "is_outlier", v->shares[n].is_outlier);
+        json_end(j);
+    }
+}
+
+void report_nodes_json(struct json *j, const struct dataset *d)
+{
+    if (!d->node_count)
+        return;
+    json_array(j, "nodes");
+    for (size_t n = 0; n < d->node_count; n++) {
+        json_object(j, NULL);
+        json_string(j, "name", d->nodes[n].name);
+        json_u64(j, "runs_count", runs_on(d, n));
+        for (size_t p = 0; node_properties[p]; p++) {
+            CLEANUP(memory_freep) char *value = nodes_property(d, n, node_properties[p]);
+            json_string(j, node_properties[p], value);
+        }
+        json_end(j);
+    }
+    json_end(j);
+    json_array(j, "node_outliers");
+    size_t position = 0, metric;
+    while ((metric = dataset_headline(d, &position)) != DATASET_NONE) {
+        CLEANUP(nodes_view_done) struct nodes_view v;
+        nodes_of_metric(d, metric, &v);
+        for (size_t n = 0; n < v.count; n++)
+            if (v.shares[n].is_outlier) {
+                json_object(j, NULL);
+                json_string(j, "metric", d->metrics[metric].name);
+                json_string(j, "node", d->nodes[n].name);
+                json_double(j, "ratio_to_others", v.shares[n].ratio);
+                json_end(j);
+            }
+    }
+    json_end(j);
+}
+
+/* ---- comparisons ---- */
+
+/* Each value of a property with the changes of its nodes; nothing when all nodes have the same. */
+static void put_by_property(struct strbuf *out, const struct dataset *d, const struct nodes_view *v,
+                            const char *property)
+{
+    CLEANUP(memory_freep) char **values = memory_zalloc(v->count + 1, sizeof(*values));
+    CLEANUP(memory_freep) double *changes = memory_zalloc(2 * v->count + 1, sizeof(*changes));
+    CLEANUP(strbuf_done) struct strbuf line = {0};
+    size_t different = 0;
+    for (size_t n = 0; n < v->count; n++)
+        values[n] = nodes_property(d, n, property);
+    for (size_t n = 0; n < v->count; n++) {
+        size_t count = 0, first = 0;
+        while (!str_eq(values[first], values[n]))
+            first++;
+        for (size_t k = n; first == n && k < v->count; k++)
+            if (str_eq(values[k], values[n]) && isfinite(v->shares[k].change))
+                changes[count++] = v->shares[k].change;
+        if (!count)
+            continue;
+        different++;
+        strbuf_printf(&line, "%s%s %.3f× (%zu nodes)", line.length ? ", " : "",
+                      *values[n] ? values[n] : "?",
+                      stats_median(changes, count, changes + v->count), count);
+    }
+    for (size_t n = 0; n < v->count; n++)
+        free(values[n]);
+    if (different > 1)
+        strbuf_printf(out, "    by %s: %s\n", property, strbuf_text(&line));
+}
+
+static void put_difference(struct strbuf *out, const struct compare *c,
+                           const struct compare_row *row)
+{
+    const struct dataset *d = c->base;
+    const struct compare_pair *pair = &c->pairs[row->pair];
+    CLEANUP(nodes_view_done) struct nodes_view v;
+    nodes_of_difference(d, row->base_metric, pair->base_cell, pair->new_cell, &v);
+    strbuf_printf(out, "  %s%s%s:", row->name, pair->label[0] ? ", " : "", pair->label);
+    size_t shown = 0;
+    for (size_t n = 0; n < v.count; n++)
+        if (v.shares[n].count && shown < NODES_LISTED)
+            strbuf_printf(out, "%s %s %.3f× (n=%zu)", shown++ ? "," : "", d->nodes[n].name,
+                          v.shares[n].change, v.shares[n].count);
+    strbuf_putc(out, '\n');
+    for (size_t p = 0; node_properties[p]; p++)
+        put_by_property(out, d, &v, node_properties[p]);
+    for (size_t n = 0; n < v.count; n++)
+        if (v.shares[n].is_outlier)
+            strbuf_printf(out,
+                          "    node %s is an outlier: new / base is %.3f× there, not what the "
+                          "other nodes say (p=%.2g)\n",
+                          d->nodes[n].name, v.shares[n].change, v.shares[n].p);
+}
+
+void report_compare_nodes_text(struct strbuf *out, const struct compare *c)
+{
+    if (c->base->node_count < 2 && c->new->node_count < 2)
+        return;
+    bool started = false;
+    for (size_t i = 0; c->within && i < c->row_count; i++) {
+        if (!c->rows[i].headline || c->rows[i].comparison.scale != COMPARISON_RATIO)
+            continue;
+        if (!started)
+            strbuf_puts(out, "\nnew / base on each node, where both ran in the same rounds:\n");
+        started = true;
+        put_difference(out, c, &c->rows[i]);
+    }
+    size_t position = 0, metric;
+    while ((metric = dataset_headline(c->base, &position)) != DATASET_NONE)
+        put_outliers(out, c->base, metric);
+    position = 0;
+    while (c->new != c->base && (metric = dataset_headline(c->new, &position)) != DATASET_NONE)
+        put_outliers(out, c->new, metric);
+}
+
+void report_compare_nodes_json(struct json *j, const struct compare *c)
+{
+    if (!c->within || !c->base->node_count)
+        return;
+    json_array(j, "nodes");
+    for (size_t i = 0; i < c->row_count; i++) {
+        const struct compare_row *row = &c->rows[i];
+        if (!row->headline)
+            continue;
+        CLEANUP(nodes_view_done) struct nodes_view v;
+        nodes_of_difference(c->base, row->base_metric, c->pairs[row->pair].base_cell,
+                            c->pairs[row->pair].new_cell, &v);
+        json_object(j, NULL);
+        json_string(j, "metric", row->name);
+        json_string(j, "cell", c->pairs[row->pair].label);
+        json_array(j, "shares");
+        put_shares(j, c->base, &v);
+        json_end(j);
+        json_end(j);
+    }
+    json_end(j);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* The nodes of a cluster in reports: what they are, and which of them is an outlier. */
+#ifndef ASSAY_REPORT_NODES_H
+#define ASSAY_REPORT_NODES_H
+
+#include "base/json.h"
+#include "experiment/compare.h"
+#include "experiment/nodes.h"
+
+/* Nothing where all ran on one machine. */
+void report_nodes_text(struct strbuf *out, const struct dataset *d);
+void report_nodes_json(struct json *j, const struct dataset *d);
+
+/* How the headlines' differences come out on each node, and by what the nodes are. */
+void report_compare_nodes_text(struct strbuf *out, const struct compare *c);
+void report_compare_nodes_json(struct json *j, const struct compare *c);
+
+#endif

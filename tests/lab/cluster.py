@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: MIT
+"""A Slurm cluster of a test's own on this one host: munged, slurmctld and several slurmd, each a
+node; private ports, keys and folders, nothing left behind.
+
+    with Cluster(nodes=3) as cluster:
+        cluster.environment          for sbatch and its like, and for assay run --on slurm
+        cluster.kill("n2")           the node with all that runs on it, as when its power fails
+
+As in server.py, all daemons are children of a keeper process (this file, run as a program), which
+ends them and everything that they started as soon as its standard input ends.
+"""
+import ctypes
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+WAIT_S = 90
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "sinfo", "scontrol")
+
+CONF = """
+ClusterName=assaylab
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={port}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+CredType=cred/munge
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool.%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+TaskProlog={folder}/task-prolog
+MailProg=/bin/true
+MpiDefault=none
+SwitchType=switch/none
+SelectType=select/linear
+SlurmdParameters=config_overrides
+ReturnToService=2
+SlurmdTimeout=6
+SlurmctldTimeout=6
+MessageTimeout=5
+KillWait=2
+MinJobAge={min_job_age}
+InactiveLimit=0
+SchedulerType=sched/builtin
+SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=100000
+AccountingStorageType=accounting_storage/none
+JobAcctGatherType=jobacct_gather/none
+JobCompType=jobcomp/none
+{nodes}
+PartitionName=lab Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+# What each node is to lack stands in a file of its own name.
+PROLOG = """#!/bin/sh
+[ ! -e {folder}/lacks.$SLURMD_NODENAME ] || echo "export ASSAY_LACKS=$(cat {folder}/lacks.$SLURMD_NODENAME)"
+"""
+
+
+def program(name):
+    return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
+
+
+def why_not():
+    """Why no cluster can be started here; "" when it can."""
+    if os.environ.get("ASSAY_SLURM_MISSING"):
+        return os.environ["ASSAY_SLURM_MISSING"]
+    missing = [name for name in PROGRAMS if not program(name)]
+    if missing:
+        return "not installed: " + ", ".join(missing)
+    if os.geteuid() != 0:
+        return "slurmd must be started by root"
+    return ""
+
+
+def free_ports(count):
+    probes = [socket.socket() for _ in range(count)]
+    for probe in probes:
+        probe.bind(("127.0.0.1", 0))
+    ports = [probe.getsockname()[1] for probe in probes]
+    for probe in probes:
+        probe.close()
+    return ports
+
+
+class Cluster:
+    def __init__(self, nodes=3, min_job_age=300):
+        for tries in range(3):
+            try:
+                self._launch(nodes, min_job_age)
+                return
+            except RuntimeError:  # another may have taken a port meanwhile
+                self.close()
+                if tries == 2:
+                    raise
+
+    def _launch(self, nodes, min_job_age):
+        self.nodes = [f"n{i + 1}" for i in range(nodes)]
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-slurm-"))
+        os.chmod(self.folder, 0o755)
+        self.environment = {"SLURM_CONF": str(self.folder / "slurm.conf")}
+        self.keeper = subprocess.Popen(
+            [sys.executable, __file__, str(self.folder), str(nodes), str(min_job_age)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        self._expect("ready")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.keeper.stdin.close()
+        self.keeper.wait(WAIT_S)
+
+    def _expect(self, word):
+        line = self.keeper.stdout.readline().strip()
+        if line != word:
+            raise RuntimeError(f"the cluster is not {word}: {line or 'it ended'}")
+
+    def _tell(self, line, answer):
+        self.keeper.stdin.write(line + "\n")
+        self.keeper.stdin.flush()
+        self._expect(answer)
+
+    def kill(self, node):
+        self._tell("kill " + node, "killed")
+
+    def start(self, node):
+        self._tell("start " + node, "started")
+
+    def lacks(self, node, what):
+        path = self.folder / ("lacks." + node)
+        path.write_text(what) if what else path.unlink(missing_ok=True)
+
+    def run(self, *words):
+        result = subprocess.run(words, env=dict(os.environ, **self.environment), timeout=60,
+                                capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            raise RuntimeError(f"{words[0]}: {result.stderr}")
+        return result.stdout
+
+    def states(self):
+        return dict(line.split() for line in
+                    self.run("sinfo", "-h", "-N", "-o", "%N %T").splitlines())
+
+    def until_idle(self):
+        end = time.monotonic() + WAIT_S
+        while set(self.states().values()) != {"idle"}:
+            if time.monotonic() > end:
+                raise RuntimeError(f"the nodes are not idle: {self.states()}")
+            time.sleep(0.2)
+
+
+# ---- the keeper ----
+
+def parents():
+    """Who is whose child."""
+    found = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            found[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            pass
+    return found
+
+
+def below(roots):
+    """All processes below those, themselves included."""
+    tree, found, grown = parents(), set(roots), True
+    while grown:
+        more = {pid for pid, parent in tree.items() if parent in found} - found
+        found |= more
+        grown = bool(more)
+    return found
+
+
+def node_of(pid):
+    try:
+        variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    for variable in variables:
+        if variable.startswith(b"SLURMD_NODENAME="):
+            return variable.partition(b"=")[2].decode()
+    return ""
+
+
+class Keeper:
+    def __init__(self, folder, nodes, min_job_age):
+        self.folder = pathlib.Path(folder)
+        self.names = [f"n{i + 1}" for i in range(int(nodes))]
+        self.children = {}
+        ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: what daemons leave comes here
+        port, *ports = free_ports(1 + len(self.names))
+        host = socket.gethostname().split(".")[0]
+        lines = [f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={p} CPUs=1 "
+                 f"RealMemory=64 Feature={name}" for name, p in zip(self.names, ports)]
+        self.conf = self.folder / "slurm.conf"
+        self.conf.write_text(CONF.format(host=host, port=port, folder=self.folder,
+                                         min_job_age=min_job_age, nodes="\n".join(lines)))
+        (self.folder / "state").mkdir()
+        prolog = self.folder / "task-prolog"
+        prolog.write_text(PROLOG.format(folder=self.folder))
+        prolog.chmod(0o755)
+        key = self.folder / "munge.key"
+        key.write_bytes(os.urandom(64))
+        key.chmod(0o400)
+
+    def spawn(self, name, *words):
+        log = open(self.folder / (name + ".out"), "ab")
+        environment = dict(os.environ, SLURM_CONF=str(self.conf))
+        self.children[name] = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log,
+                                               stderr=log, env=environment, cwd="/")
+
+    def until(self, condition, what):
+        end = time.monotonic() + WAIT_S
+        while not condition():
+            ended = [name for name, child in self.children.items() if child.poll() is not None]
+            if ended or time.monotonic() > end:
+                last = (self.folder / ((ended or [what])[0] + ".out"))
+                words = last.read_text(errors="replace")[-400:] if last.exists() else ""
+                raise RuntimeError(f"{what}: {'ended: ' + ended[0] if ended else 'too slow'} {words}")
+            time.sleep(0.1)
+
+    def ask(self, *words):
+        return subprocess.run(words, env=dict(os.environ, SLURM_CONF=str(self.conf)), timeout=60,
+                              capture_output=True, text=True, check=False)
+
+    def start_node(self, name):
+        self.spawn("slurmd." + name, program("slurmd"), "-D", "-N", name, "-f", str(self.conf))
+
+    def is_idle(self, names):
+        answer = self.ask("sinfo", "-h", "-N", "-o", "%N %T")
+        states = dict(line.split() for line in answer.stdout.splitlines())
+        return answer.returncode == 0 and all(states.get(name) == "idle" for name in names)
+
+    def start(self):
+        at = self.folder
+        self.spawn("munged", program("munged"), "--foreground", "--force", f"--key-file={at}/munge.key",
+                   f"--socket={at}/munge.socket", f"--pid-file={at}/munged.pid",
+                   f"--seed-file={at}/munge.seed", f"--log-file={at}/munged.log", "--num-threads=2")
+        self.until((at / "munge.socket").exists, "munged")
+        self.spawn("slurmctld", program("slurmctld"), "-D", "-c", "-f", str(self.conf))
+        self.until(lambda: self.ask("scontrol", "ping").returncode == 0, "slurmctld")
+        for name in self.names:
+            self.start_node(name)
+        self.until(lambda: self.is_idle(self.names), "slurmctld")
+
+    def kill_node(self, name):
+        """slurmd and every process that belongs to a job on that node, with what is above it."""
+        self.children["slurmd." + name].kill()
+        self.children.pop("slurmd." + name).wait()
+        own = {os.getpid()} | {child.pid for child in self.children.values()}
+        tree = parents()
+        jobs = [pid for pid in below([os.getpid()]) if node_of(pid) == name]
+        jobs = {pid for pid in jobs + [tree.get(pid) for pid in jobs] if pid} - own - {1}
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # none is to tell of another's end
+            for pid in jobs:
+                try:
+                    os.kill(pid, number)
+                except ProcessLookupError:
+                    pass
+
+    def stop(self):
+        if "slurmctld" in self.children and self.children["slurmctld"].poll() is None:
+            try:
+                self.ask("scancel", "--quiet", "--user=root")
+            except subprocess.TimeoutExpired:
+                pass
+        for _ in range(50):
+            left = below([os.getpid()]) - {os.getpid()}
+            if not left:
+                break
+            for pid in left:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            try:
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+            except ChildProcessError:
+                break
+            time.sleep(0.05)
+
+
+def main():
+    folder = sys.argv[1]
+    os.chdir("/")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # the end of the input is what ends it
+    keeper = None
+    try:
+        keeper = Keeper(*sys.argv[1:4])
+        keeper.start()
+        print("ready", flush=True)
+        for line in sys.stdin:
+            word, _, node = line.strip().partition(" ")
+            if word == "kill":
+                keeper.kill_node(node)
+                print("killed", flush=True)
+            elif word == "start":
+                keeper.start_node(node)
+                keeper.until(lambda name=node: keeper.is_idle([name]), "slurmd." + node)
+                print("started", flush=True)
+    except (OSError, RuntimeError, subprocess.SubprocessError) as failure:
+        try:
+            print(" ".join(str(failure).split()), flush=True)
+        except BrokenPipeError:
+            pass
+    finally:
+        if keeper:
+            keeper.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
