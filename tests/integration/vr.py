@@ -11,19 +11,18 @@ FOLDER = os.path.join(os.environ.get("BUILD", "build"), "workloads/vr")
 
 # For each planted bug a seed in which the simulator meets it (found by searching from 1 on).
 PLANTED = {
-    "entry-view-as-log-view": 71,
-    "longest-log": 14,
+    "longest-log": 28,
     "view-not-kept": 3,
-    "ack-early": 5,
+    "ack-early": 10,
     "small-quorum": 1,
     "primary-resumes": 1,
     "log-view-early": 7,
-    "tail-kept": 41,
+    "tail-kept": 9,
     "headers-ignored": 7,
-    "any-start-view": 391,
+    "any-start-view": 463,
     "drop-before-state": 7,
     "twice": 13,
-    "session-unchecked": 2,
+    "session-unchecked": 8,
     "evict-by-local": 2,
     "local-read": 1,
     "execute-early": 1,
@@ -32,11 +31,11 @@ PLANTED = {
     "joiner-votes": 2,
     "leave-early": 45,
     "stale-acks": 62,
-    "few-logs": 6,
+    "few-logs": 3,
     "doubt-forgotten": 75,
     "joins-any-epoch": 35,
     "slots-reused": 81,
-    "checkpoint-early": 151,
+    "checkpoint-early": 19,
     "checksum-unchecked": 8,
 }
 
