@@ -603,5 +603,6 @@ TEST(z_enough_orderings_were_seen_to_be_needed)
         }
     }
     printf("# %u orderings shown to be needed, %u not within the limits\n", needed, open);
-    CHECK(needed >= NEEDED_MIN);
+    if (!getenv("QUEUE_ONLY") && !getenv("QUEUE_HOLDS"))
+        CHECK(needed >= NEEDED_MIN);
 }
