@@ -83,10 +83,10 @@ def seeds_run_without_an_error():
 
 @test
 def every_fault_happens():
-    result = json.loads(vr("sim", "--seeds", "1..60", "--jobs", 2, "--json").stdout)
+    result = json.loads(vr("sim", "--seeds", "1..150", "--jobs", 2, "--json").stdout)
     for fault in FAULTS:
         if result[fault] == 0:
-            raise AssertionError(f"no {fault} in 60 seeds: {result}")
+            raise AssertionError(f"no {fault} in 150 seeds: {result}")
 
 
 @test
