@@ -19,7 +19,7 @@ PLANTED = {
     "log-view-early": 7,
     "tail-kept": 9,
     "headers-ignored": 7,
-    "any-start-view": 463,
+    "any-start-view": 788,
     "drop-before-state": 7,
     "twice": 13,
     "session-unchecked": 8,
