@@ -10,14 +10,41 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
-#define SSH_WORDS "ssh -tt -q -o BatchMode=yes {host}"
+#define SSH_WORDS "ssh"
 #define SRUN_WORDS "srun --quiet --overlap --nodes=1 --ntasks=1 --input=none --nodelist={host} --"
+
+/* ssh gives the words to a shell there, in another folder than this one. */
+static int set_ssh(struct spec *s, struct spec_host *h, struct error *err)
+{
+    char folder[PATH_MAX];
+    if (!realpath(s->folder, folder))
+        return error_errno(err, -errno, "%s", s->folder);
+    char *const words[] = {folder, NULL};
+    CLEANUP(strbuf_done) struct strbuf quoted = {0};
+    strbuf_put_command(&quoted, words);
+    const char *const launcher[] = {"ssh",
+                                    "-tt",
+                                    "-q",
+                                    "-o",
+                                    "BatchMode=yes",
+                                    h->host,
+                                    "cd",
+                                    arena_strdup(&s->arena, strbuf_text(&quoted)),
+                                    "&&",
+                                    NULL};
+    h->launcher = arena_alloc(&s->arena, sizeof(launcher));
+    memcpy(h->launcher, launcher, sizeof(launcher));
+    return 0;
+}
 
 static int set_launcher(struct spec *s, struct spec_host *h, const char *launcher,
                         struct error *err)
 {
+    if (str_eq(launcher, SSH_WORDS))
+        return set_ssh(s, h, err);
     CLEANUP(strbuf_done) struct strbuf text = {0};
     const char *at = launcher, *hole;
     for (; (hole = strstr(at, "{host}")); at = hole + strlen("{host}")) {

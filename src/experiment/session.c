@@ -117,7 +117,8 @@ static int read_plan(struct session *s, struct error *err)
     if (o->budget_ns)
         s->spec.budget_ns = o->budget_ns;
     CLEANUP(strbuf_done) struct strbuf selection = {0};
-    strbuf_printf(&selection, "%s%s%s%s", o->elsewhere ? "elsewhere " : "", o->quick ? "quick" : "",
+    strbuf_printf(&selection, "%s%s%s%s%s", o->elsewhere ? "elsewhere" : "",
+                  o->elsewhere && o->quick ? " " : "", o->quick ? "quick" : "",
                   o->cells ? " cells=" : "", o->cells ? o->cells : "");
     for (size_t i = 0; i < o->monitor_count; i++)
         strbuf_printf(&selection, " monitor=%s", o->monitors[i]);

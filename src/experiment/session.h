@@ -34,8 +34,8 @@ struct session_options {
     const char *db; /* as store_place takes it */
     const char *cells;
     bool quick, fresh, dry_run;
-    bool elsewhere;   /* only planned here; tasks on other nodes run it: see cluster.h */
-    const char *task; /* this is one of them: UUID/N/T of cluster_files.h; NULL for none */
+    bool elsewhere;     /* only planned here; tasks on other nodes run it: see cluster.h */
+    const char *task;   /* this is one of them: UUID/N/T of cluster_files.h; NULL for none */
     const char *visit;  /* an experiment whose cells are run again, without a word to the store */
     const char *resume; /* the experiment to take up; NULL: one of the same spec, if there is one */
     /* Instead of what the spec says; 0 or NULL for that. */
@@ -44,7 +44,7 @@ struct session_options {
     bool has_seed, no_precision;
     const char *cpus, *commit;
     const char *hosts, *launcher; /* as hosts_place takes them */
-    const char *const *monitors; /* besides the spec's */
+    const char *const *monitors;  /* besides the spec's */
     size_t monitor_count;
     bool has_nice;
     int nice;
@@ -100,9 +100,9 @@ struct session {
     size_t cpu_count;
     char *headline; /* the metric that decides when it is precise enough */
     char *selection;
-    struct task_plan plan; /* of a task */
-    char *stop_path;       /* of a task: it ends when there is such a file */
-    char *node, *layout;   /* of a task; NULL else */
+    struct task_plan plan;       /* of a task */
+    char *stop_path;             /* of a task: it ends when there is such a file */
+    char *node, *layout;         /* of a task; NULL else */
     struct cgroup_stays cgroups; /* that assay went into for the spec's limits */
     /* Where it stands, for progress. */
     enum session_phase phase;

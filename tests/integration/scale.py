@@ -254,6 +254,24 @@ def tasks_are_pinned_core_by_core():
 
 
 @test
+def mappings_are_added_in_every_task():
+    for mode in ("--processes", "--threads"):
+        process = start("getppid1", mode, "-s", "60", "-w", "0", "--mappings", "1000")
+
+        def mapped():
+            for pid in descendants(process.pid):
+                try:
+                    if len(pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()) >= 1000:
+                        return True
+                except OSError:
+                    pass
+            return False
+        await_true(mapped, "a task with a thousand mappings")
+        process.terminate()
+        process.communicate()
+
+
+@test
 def a_sweep_prints_a_table():
     cpus = len(os.sched_getaffinity(0))
     text = scale("getppid1", "-t", "1..2" if cpus > 1 else "1", "-s", "0.5", "-w", "0",
@@ -303,6 +321,7 @@ def impossible_settings_are_refused_with_a_reason():
         ("brk1", "-s", "0"): "10ms",
         ("brk1", "--interval", "0"): "10ms",
         ("brk1", "--folder", "/nowhere/at/all"): "--folder",
+        ("brk1", "--mappings", "100000"): "at most 60000",
         ("brk1", "--sconds", "1"): "did you mean --seconds",
     }.items():
         result = scale(*args, check=2)

@@ -47,9 +47,9 @@ SwitchType=switch/none
 SelectType=select/linear
 SlurmdParameters=config_overrides
 ReturnToService=2
-SlurmdTimeout=6
-SlurmctldTimeout=6
-MessageTimeout=5
+SlurmdTimeout=8
+SlurmctldTimeout=8
+MessageTimeout=8
 KillWait=2
 MinJobAge={min_job_age}
 InactiveLimit=0
@@ -266,10 +266,11 @@ class Keeper:
         own = {os.getpid()} | {child.pid for child in self.children.values()}
         tree = parents()
         jobs = [pid for pid in below([os.getpid()]) if node_of(pid) == name]
-        for pid in jobs + [tree.get(pid) for pid in jobs]:
-            if pid and pid not in own and pid != 1:
+        jobs = {pid for pid in jobs + [tree.get(pid) for pid in jobs] if pid} - own - {1}
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # none is to tell of another's end
+            for pid in jobs:
                 try:
-                    os.kill(pid, signal.SIGKILL)
+                    os.kill(pid, number)
                 except ProcessLookupError:
                     pass
 

@@ -40,7 +40,7 @@ def use_cluster(spec=SPEC):
     if slurm.why_not():
         skip(slurm.why_not())
     if not nodes:
-        nodes = slurm.Cluster(nodes=3)
+        nodes = slurm.Cluster(nodes=4)
     for name in nodes.nodes:
         nodes.lacks(name, "")
         if nodes.states()[name] != "idle":
@@ -129,7 +129,7 @@ def a_cluster_gives_what_one_machine_gives():
     where = places("lab.db")
     equal(len(where), 2 * 4, "blocks and rounds")
     equal({len(names) for names in where.values()}, {1}, "a block in a round is on one node")
-    between(len({name for names in where.values() for name in names}), 2, 3, "nodes")
+    between(len({name for names in where.values() for name in names}), 2, 4, "nodes")
     with sqlite3.connect("lab.db") as store:
         kinds = {kind for (kind,) in store.execute("SELECT kind FROM attachment")}
         text = store.execute("SELECT text FROM attachment a JOIN document d ON d.hash = a.hash"
@@ -153,7 +153,7 @@ def a_node_that_dies_half_way():
     pathlib.Path("hold.n2").unlink()
     said = ended(process)
     contains(said, "node n2: task")
-    contains(said, "NODE_FAIL")
+    contains(said, "was lost")
     equal({len(names) for names in places("lab.db").values()}, {1})
     equal(figures("lab.db"), of_one_machine())
 
@@ -170,9 +170,8 @@ def stopped_it_cancels_what_waits_and_goes_on_later():
     kept = int(re.search(r"stopped; (\d+) runs are kept", said)[1])
     between(kept, 0, RUNS - 3, "runs that are kept")
     equal(kept % 3, 0, "only whole blocks are kept")
-    waiting = [line for line in nodes.run("squeue", "-h", "-o", "%T").split()
-               if line != "COMPLETING"]
-    equal(waiting, [], "tasks in the queue")
+    equal("PENDING" in nodes.run("squeue", "-h", "-o", "%T"), False, "tasks that wait")
+    nodes.until_idle()
     pathlib.Path("log").unlink()
     said = ended(start("--db", "lab.db"))
     contains(said, "going on with experiment 1")
@@ -190,7 +189,7 @@ def killed_it_finds_what_its_tasks_measured_meanwhile():
     nodes.until_idle()
     said = ended(start("--db", "lab.db"))
     contains(said, "going on with experiment 1")
-    equal(len(log()) <= RUNS + 3 * 3, True, f"{len(log())} runs were made")
+    equal(len(log()) <= RUNS + 4 * 3, True, f"{len(log())} runs were made")
     equal(leftovers(), [])
     equal(figures("lab.db"), of_one_machine())
 
@@ -241,8 +240,8 @@ def nodes_are_used_only_for_what_they_can_measure():
     use_cluster(NEEDY)
     if not has_io_uring():
         skip("this machine has no io_uring")
-    nodes.lacks("n1", "io-uring")
-    nodes.lacks("n3", "io-uring")
+    for name in ("n1", "n3", "n4"):
+        nodes.lacks(name, "io-uring")
     ended(start("--db", "lab.db"))
     uring = {line[1] for line in log() if line[0] == "uring"}
     equal(uring, {"n2"})
@@ -316,6 +315,28 @@ def sender_and_receiver_are_on_different_nodes():
     runs = json.loads(assay("list", "--json", "--db", "lab.db", check=0).stdout)["experiments"][0]
     equal(runs["runs_count"], 2)
     equal(runs["failed_count"], 0)
+
+
+@test
+def replicas_are_on_nodes_of_their_own():
+    use_cluster()
+    build = pathlib.Path(os.environ["BUILD"]).absolute()
+    text = (ROOT / "experiments/replication-hosts.yaml").read_text()
+    ports = slurm.free_ports(3)
+    for i, port in enumerate(ports):
+        text = text.replace(f":{7001 + i}", f":{port}")
+    text = text.replace("../build/", f"{build}/").replace("requests: 1000", "requests: 100")
+    text = text.replace("requests: 5000", "requests: 200")
+    text = text.replace(", replica, --config", ", replica, --config").replace(
+        f"{build}/workloads/vr/assay-vr, replica",
+        f"sh, -c, 'echo $SLURMD_NODENAME >> replicas; exec {build}/workloads/vr/assay-vr replica \"$@\"', x")
+    pathlib.Path("lab.yaml").write_text(text)
+    ended(start("--db", "lab.db", "--quick", "--throttle", 1))
+    equal(set(pathlib.Path("replicas").read_text().split()), {"n2", "n3", "n4"})
+    with sqlite3.connect("lab.db") as store:
+        equal({row[0] for row in store.execute("SELECT DISTINCT layout FROM run")}, {"node=n1"})
+        equal(store.execute("SELECT count(*) FROM run WHERE status = 0").fetchone()[0], 4)
+    equal(list(pathlib.Path(".").glob("vr-*")), [], "files of the replicas")
 
 
 @test

@@ -179,9 +179,8 @@ QUEUE_INLINE struct faa_segment *faa_protect(struct faa *q, struct faa_thread *t
                                              const uint64_t *place, unsigned slot, uint64_t *held)
 {
     Q_FOREVER (0) {
-        /* Partner: the compare-and-swaps of head and tail: the segment is seen as it was made.
-         * The load needs no order of its own: a segment that is not protected yet is used only
-         * after the fence in reclaim_protect, which is a real one here (see faa_init). */
+        /* Only a name: a segment that is not protected yet is used after reclaim_protect has read
+         * the place again, with acquire. */
         uint64_t word = Q_LOAD(place, relaxed);
         if (Q_UNLIKELY(word != *held)) {
             *held = 0;

@@ -72,6 +72,8 @@
 #ifndef MPMC_WHOLE
 #define MPMC_WHOLE 1
 #endif
+#define MPMC_EACH 0x0101010101010101ull
+_Static_assert(MPMC_CELL_WORDS < 8, "a cell's states are in one word, with a byte to spare");
 
 struct mpmc {
     uint64_t mask;      /* cells - 1 */
@@ -149,13 +151,6 @@ QUEUE_INLINE uint64_t mpmc_slot_end(uint64_t slot, size_t wanted, size_t bytes)
     return wanted < items - slot ? slot + wanted : items;
 }
 
-/* The state of all slots of a cell at once. */
-QUEUE_INLINE uint64_t mpmc_states(uint8_t state, size_t bytes)
-{
-    uint64_t items = mpmc_cell_items(bytes), all = 0x0101010101010101ull * state;
-    return items < 8 ? all & ((1ull << items * 8) - 1) : all;
-}
-
 /* How many of the slots from `index` on have the state that lets this side use them. */
 QUEUE_INLINE size_t mpmc_ready(struct mpmc *q, uint64_t index, unsigned full, size_t wanted,
                                size_t bytes)
@@ -165,15 +160,16 @@ QUEUE_INLINE size_t mpmc_ready(struct mpmc *q, uint64_t index, unsigned full, si
         const uint8_t *states = (const uint8_t *)mpmc_cell(q, index, bytes);
         uint8_t state = mpmc_state(q, index, full);
         uint64_t slot = index % 8, end = mpmc_slot_end(slot, wanted - count, bytes);
-        uint64_t items = mpmc_cell_items(bytes);
-        if (MPMC_WHOLE && wanted > 1 && end - slot == items) {
+        if (MPMC_WHOLE && wanted > 1) {
             /* Partner: the stores of states in mpmc_publish. */
             uint64_t word = Q_LOAD((const uint64_t *)states, acquire);
-            if (Q_LIKELY(((word ^ mpmc_states(state, bytes)) & mpmc_states(0xff, bytes)) == 0)) {
-                count += items;
-                index = index / 8 * 8 + 8;
-                continue;
-            }
+            uint64_t differs = (word ^ MPMC_EACH * state) >> slot * 8;
+            differs &= (1ull << (end - slot) * 8) - 1;
+            if (Q_UNLIKELY(differs != 0))
+                return count + (size_t)__builtin_ctzll(differs) / 8;
+            count += end - slot;
+            index = index / 8 * 8 + 8;
+            continue;
         }
         for (; slot < end; slot++, count++)
             /* Partner: the stores of states in mpmc_publish. */
@@ -212,7 +208,7 @@ QUEUE_INLINE void mpmc_publish(uint64_t *cell, uint64_t first, uint64_t end, uin
 {
     if (MPMC_WHOLE && end - first > 1 && end - first == mpmc_cell_items(bytes)) {
         /* Partner: the same. */
-        Q_STORE(cell, mpmc_states(state, bytes), release);
+        Q_STORE(cell, MPMC_EACH * state, release);
         return;
     }
     for (uint64_t slot = first; slot < end; slot++)

@@ -128,7 +128,10 @@ QUEUE_INLINE bool reclaim_protect(struct reclaim *r, struct reclaim_thread *t, u
     /* Partner: the heavy fence in reclaim_scan.  Either the scan sees the slot, or this thread sees
      * that the place has changed. */
     Q_LIGHT(r->cheap);
-    return Q_LOAD(place, relaxed) == expected;
+    /* Partner: the store that made the place hold the word.  The same word may stand there for the
+     * second time, naming memory that came round since the caller read it: what is in it now must
+     * be seen, not what was in it then. */
+    return Q_LOAD(place, acquire) == expected;
 }
 
 QUEUE_INLINE void reclaim_enter(struct reclaim *r, struct reclaim_thread *t)

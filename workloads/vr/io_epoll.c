@@ -27,6 +27,7 @@
 #define READY_MAX 128
 #define DONE_MAX 512
 #define DISK_READY UINT32_MAX
+#define SINGLES_LEAST 16 /* so many turns in a row brought one packet: the next will, too */
 #define LOOK_EVERY 8
 #define LULL_NS NS_PER_MS /* so long nothing comes: the socket is quiet */
 
@@ -220,7 +221,8 @@ static unsigned receive_one(struct vr_io *io, struct loop *l)
 static void wait_in_receive(struct vr_io *io, struct loop *l)
 {
     l->singles = l->came == 1 ? l->singles + 1 : 0;
-    l->came = l->singles % LOOK_EVERY == 0 ? receive(io, l, 0, MSG_WAITFORONE) : receive_one(io, l);
+    bool look = l->singles < SINGLES_LEAST || l->singles % LOOK_EVERY == 0;
+    l->came = look ? receive(io, l, 0, MSG_WAITFORONE) : receive_one(io, l);
     io->counters.waits_empty += l->came == 0;
 }
 

@@ -4,8 +4,8 @@
  * spsc) with three operations each, in rings and segments so small that they wrap.  Then each
  * ordering in them is weakened, one at a time, and some scenario must fail.
  *
- * QUEUE_DEEP=1 searches deeper, for some minutes; QUEUE_ONLY=mpmc one queue alone; QUEUE_VERBOSE=1
- * shows how each weakened ordering fails.
+ * QUEUE_DEEP=1 searches deeper, for some minutes; QUEUE_ONLY=mpmc one queue alone,
+ * QUEUE_HOLDS=1 without weakening; QUEUE_VERBOSE=1 shows how each weakened ordering fails.
  */
 #define QUEUE_EXPLORE
 #define QUEUE_THREADS_MAX 4
@@ -150,22 +150,54 @@ static void run_aside(unsigned t)
         run_stream(t);
 }
 
-/* A segment that comes round is linked by one thread, made the last by a second, and used by a
- * third. */
+/* Segments of two that come round: the last push links one that was used before. */
+static void run_rounds(void)
+{
+    for (unsigned k = 0; k < 3; k++)
+        do_push(0, k);
+    for (unsigned k = 0; k < 3; k++)
+        do_pop(0);
+    for (unsigned k = 3; k < 5; k++)
+        do_push(0, k);
+}
+
+/* It is linked by one thread, made the last by a second that pushes, and used by a third. */
 static void run_relay(unsigned t)
 {
-    for (unsigned k = 0; t == 0 && k < 3; k++)
-        do_push(t, k);
-    for (unsigned k = 0; t == 0 && k < 3; k++)
-        do_pop(t);
-    for (unsigned k = 3; t == 0 && k < 5; k++)
-        do_push(t, k);
+    t == 0 ? run_rounds() : do_push(t, 0);
+}
+
+/* The same with a second one that pops. */
+static void run_relay_pop(unsigned t)
+{
+    if (t == 0)
+        run_rounds();
+    if (t == 1)
+        do_pop(t), (void)do_pop(t);
+    if (t == 2)
+        do_push(t, 0);
+}
+
+/* Places that name the same segment for the second time. */
+static void run_again(unsigned t)
+{
+    if (t == 0)
+        run_rounds();
     if (t == 1)
         do_pop(t);
     if (t > 0)
         do_push(t, 0);
     if (t == 2)
         do_pop(t);
+}
+
+/* The node that was the first when a pop began is the last when it goes on. */
+static void run_recycle(unsigned t)
+{
+    do_push(t, 0);
+    do_pop(t);
+    if (t == 1)
+        do_push(t, 1);
 }
 
 /* Who finds tail behind, and who comes after it was helped on. */
@@ -252,6 +284,12 @@ static void setup_ms(enum nodes_kind nodes, enum reclaim_kind kind)
 static void setup_ms_hazard(void)
 {
     setup_ms(NODES_MALLOC, RECLAIM_HAZARD);
+}
+
+/* Nodes that come round, so that a place may name the same one for the second time. */
+static void setup_ms_hazard_pool(void)
+{
+    setup_ms(NODES_POOL, RECLAIM_HAZARD);
 }
 
 /* With fences in place of membarrier(2). */
@@ -355,6 +393,7 @@ static const struct explore_scenario scenarios[] = {
     {"mpmc", 4, 2, setup_mpmc, run_pairs, drain, NULL, 1, 1},
     {"mpmc", 2, 2, setup_mpmc, run_turns, drain, NULL, 2, 2},
     {"ms-hazard", 3, 0, setup_ms_hazard_idle, run_three, drain, privates_ms, 2, 1},
+    {"ms-hazard", 2, 0, setup_ms_hazard_pool, run_stream, drain, privates_ms, 2, 1},
     {"ms-hazard", 4, 0, setup_ms_hazard, run_pairs, drain, privates_ms, 1, 0},
     {"ms-hazard", 2, 0, setup_ms_hazard, run_mixed, drain, privates_ms, 2, 1},
     {"ms-hazard", 2, 0, setup_ms_hazard_fenced, run_mixed, drain, privates_ms, 2, 1},
@@ -366,12 +405,15 @@ static const struct explore_scenario scenarios[] = {
     {"ms-epoch", 2, 0, setup_ms_epoch_idle, run_turns, drain, privates_ms, 2, 1},
     {"ms-epoch", 2, 0, setup_ms_epoch, run_epochs, drain, privates_ms, 2, 0},
     {"ms-tagged", 3, 0, setup_ms_tagged, run_three, drain, privates_ms, 2, 1},
+    {"ms-tagged", 2, 0, setup_ms_tagged, run_recycle, drain, privates_ms, 2, 2},
     {"ms-tagged", 4, 0, setup_ms_tagged, run_pairs, drain, privates_ms, 1, 0},
     {"ms-tagged", 2, 0, setup_ms_tagged, run_stream, drain, privates_ms, 2, 1},
     {"ms-tagged", 2, 0, setup_ms_tagged, run_turns, drain, privates_ms, 2, 1},
     {"ms-cache", 4, 0, setup_ms_cache, run_pairs, drain, privates_ms, 1, 0},
     {"ms-cache", 2, 0, setup_ms_cache, run_stream, drain, privates_ms, 2, 1},
-    {"faa", 3, 0, setup_faa, run_relay, drain, privates_faa, 1, 1},
+    {"faa", 3, 0, setup_faa, run_again, drain, privates_faa, 1, 1},
+    {"faa", 3, 0, setup_faa, run_relay, drain, privates_faa, 1, 0},
+    {"faa", 3, 0, setup_faa, run_relay_pop, drain, privates_faa, 1, 0},
     {"faa", 2, 0, setup_faa_four, run_turns, drain, privates_faa, 2, 2},
     {"faa", 4, 0, setup_faa, run_pairs, drain, privates_faa, 1, 1},
     {"faa", 3, 0, setup_faa, run_aside, drain, privates_faa, 2, 1},
@@ -507,7 +549,8 @@ static void check_model(const char *name)
     if (only && strcmp(only, name) != 0)
         return;
     check_holds(name);
-    check_needs_all(name);
+    if (!getenv("QUEUE_HOLDS"))
+        check_needs_all(name);
 }
 
 #define MODEL(id, name)    \
@@ -560,5 +603,6 @@ TEST(z_enough_orderings_were_seen_to_be_needed)
         }
     }
     printf("# %u orderings shown to be needed, %u not within the limits\n", needed, open);
-    CHECK(needed >= NEEDED_MIN);
+    if (!getenv("QUEUE_ONLY") && !getenv("QUEUE_HOLDS"))
+        CHECK(needed >= NEEDED_MIN);
 }
