@@ -19,7 +19,7 @@ PLANTED = {
     "log-view-early": 7,
     "tail-kept": 9,
     "headers-ignored": 7,
-    "any-start-view": 463,
+    "any-start-view": 788,
     "drop-before-state": 7,
     "twice": 13,
     "session-unchecked": 8,
@@ -83,10 +83,10 @@ def seeds_run_without_an_error():
 
 @test
 def every_fault_happens():
-    result = json.loads(vr("sim", "--seeds", "1..60", "--jobs", 2, "--json").stdout)
+    result = json.loads(vr("sim", "--seeds", "1..150", "--jobs", 2, "--json").stdout)
     for fault in FAULTS:
         if result[fault] == 0:
-            raise AssertionError(f"no {fault} in 60 seeds: {result}")
+            raise AssertionError(f"no {fault} in 150 seeds: {result}")
 
 
 @test
