@@ -11,6 +11,7 @@ FOLDER = os.path.join(os.environ.get("BUILD", "build"), "workloads/vr")
 
 # For each planted bug a seed in which the simulator meets it (found by searching from 1 on).
 PLANTED = {
+    "entry-view-as-log-view": 28,
     "longest-log": 28,
     "view-not-kept": 3,
     "ack-early": 10,

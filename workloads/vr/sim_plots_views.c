@@ -126,12 +126,25 @@ static void plot_figure(struct sim *s)
         if (leader == VR_NODES_MAX || leader == p->second || !first ||
             plot_core(s, leader)->commit < p->op)
             return;
+        p->view = plot_core(s, leader)->view;
         plot_part(s, BIT(p->primary));
+        plot_serve_only(s, 0);
+        if (leader == p->third && s->config.in_memory) {
+            plot_finish(s);
+            return;
+        }
+        if (leader == p->third) /* as long as it leads, the second just follows it */
+            plot_restart(s, p->third);
+        plot_next(s, 2 * NS_PER_S);
+        return;
+    case 5: /* the second and the third choose between their logs */
+        if (leader == VR_NODES_MAX || leader == p->primary || plot_core(s, leader)->view <= p->view)
+            return;
         plot_serve_only(s, members);
         plot_next(s, NS_PER_S);
         return;
     default:
-        if (plot_waited(s, 400 * NS_PER_MS))
+        if (plot_waited(s, 100 * NS_PER_MS))
             plot_finish(s);
     }
 }
