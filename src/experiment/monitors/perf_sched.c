@@ -15,9 +15,9 @@
  *   wait_and_delay.count, .total.ms; sch_delay.count: how often it was woken there
  *   total_{…}.average.ms, .max.ms and total_wait_and_delay.count.ms over all chains, as the
  *   kernel test robot spells them; perf-sched.lost: records that did not fit into the buffers
- *   perf-sched.unseen: waits that ended although no wake-up was recorded.  Kernels lose such records
- *   without saying so (6.18: all that timers cause on an idle CPU, once its guard against
- *   recursion is stuck; perf record loses the same); their delay counts as waiting
+ *   perf-sched.unseen: waits that ended although no wake-up was recorded; their delay counts as
+ *   waiting.  Kernels lose such records without a word (seen with 6.18: most that timers cause on
+ *   one idle CPU; perf record loses the same)
  */
 #include "base/memory.h"
 #include "experiment/monitors/monitor.h"
