@@ -16,12 +16,18 @@
 #define SAME_EXACTLY 1e-9
 #define VARIES_ENOUGH (10 * SAME_TOLERANCE)
 
+static bool is_same_metric(const struct store_metric *a, const struct store_metric *b)
+{
+    return str_eq(a->name, b->name) && str_eq(a->unit, b->unit);
+}
+
+/* By name: ids of two stores, or of two pages, have nothing to do with each other. */
 static size_t find_metric(const struct dataset *d, const struct store_metric *like, size_t guess)
 {
-    if (guess < d->metric_count && d->metrics[guess].id == like->id)
+    if (guess < d->metric_count && is_same_metric(&d->metrics[guess], like))
         return guess;
     for (size_t m = 0; m < d->metric_count; m++)
-        if (str_eq(d->metrics[m].name, like->name) && str_eq(d->metrics[m].unit, like->unit))
+        if (is_same_metric(&d->metrics[m], like))
             return m;
     return DATASET_NONE;
 }

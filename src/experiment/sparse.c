@@ -30,8 +30,7 @@ const char *sparse_marker(const char *name)
 static bool has_metric(const struct dataset *d, const struct store_metric *like)
 {
     for (size_t m = 0; m < d->metric_count; m++)
-        if (d->metrics[m].id == like->id ||
-            (str_eq(d->metrics[m].name, like->name) && str_eq(d->metrics[m].unit, like->unit)))
+        if (str_eq(d->metrics[m].name, like->name) && str_eq(d->metrics[m].unit, like->unit))
             return true;
     return false;
 }

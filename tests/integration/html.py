@@ -90,6 +90,23 @@ def two_pages_are_compared_as_their_experiments_are():
 
 
 @test
+def metrics_of_two_pages_meet_by_name():
+    """Their numbers are those of two stores, and say nothing."""
+    needs_file_store("two stores are made side by side")
+    for place, names in (("one", ("alpha", "beta")), ("two", ("gamma", "beta", "alpha"))):
+        lines = "; ".join(f"echo assay.metric {name} {ord(name[0])} >&$ASSAY_METRICS_FD"
+                          for name in names)
+        pathlib.Path(f"{place}.yaml").write_text(
+            f"name: order\ncommand: sh -c '{lines}'\nrounds: 6\nwarmup: 0\n"
+            f"metrics: {{{', '.join(f'{name}: {{better: lower}}' for name in names)}}}\n")
+        assay("run", "--db", f"{place}.db", f"{place}.yaml", check=0)
+        assay("html", "--db", f"{place}.db", "-o", f"{place}.html", check=0)
+    rows = json.loads(assay("compare", "one.html", "two.html", "--json", "--all", check=0).stdout)["rows"]
+    found = {row["metric"]: (row["base"]["median"], row["new"]["median"]) for row in rows}
+    equal((found["alpha"], found["beta"]), ((97, 97), (98, 98)))
+
+
+@test
 def what_ab_wrote_becomes_a_page():
     assay("ab", "--rounds", "8", "--json=ab.json", target("empty"), "true", check=0)
     assay("html", "ab.json", "-o", "ab.html", check=0)
