@@ -25,7 +25,7 @@ while :; do case $1 in -o) shift 2 ;; -*) shift ;; *) break ;; esac; done
 host=$1; shift
 [ "$1" != -- ] || shift
 echo "$host" >> %s
-WHERE=$host exec sh -c "$*"
+SHELL=/bin/sh WHERE=$host exec sh -c "$*"
 """
 
 
@@ -139,7 +139,9 @@ def parts_of_an_experiment_with_gnu_parallel():
     (project / "sort.yaml").write_text("name: sort\ncommand: 'echo {variant} {size}'\nfactors:\n"
                                        "  variant: [quick, heap]\n  size: [1000, 10000, 100000]\n"
                                        "baseline: {variant: quick}\nrounds: 3\nwarmup: 0\n")
-    environment = dict(os.environ, **fake_ssh(), ASSAY_DB=str(pathlib.Path("lab.db").absolute()),
+    # A login, here or over ssh, sets SHELL; GNU parallel goes by it.
+    environment = dict(os.environ, **fake_ssh(), SHELL="/bin/sh",
+                       ASSAY_DB=str(pathlib.Path("lab.db").absolute()),
                        PARALLEL_HOME=str(pathlib.Path("parallel").absolute()))
     command = command.replace("cd project", f"cd {project}").replace("assay run", f"{ASSAY} run")
     done = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True,
