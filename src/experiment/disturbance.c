@@ -14,7 +14,8 @@
 /* From this share of the run on, time that was taken away is worth a mark. */
 #define SHARE 0.02
 /* The run's own threads wait for each other, too, so pressure must be clear; and who waits for
- * nobody but its own is not disturbed.  Others' time is counted in ticks: short runs say nothing. */
+ * nobody but its own is not disturbed.  Others' time is counted in ticks: short runs say nothing.
+ */
 #define PRESSURE_SHARE 0.1
 #define OTHERS_SHARE 0.05
 #define OTHERS_WALL_NS (200 * NS_PER_MS)
