@@ -508,6 +508,33 @@ def packets_are_lost_while_replicas_are_killed_and_stopped():
         hosts.check()
 
 
+@test
+def a_disk_is_full_while_packets_are_lost_and_a_leader_is_killed():
+    with Hosts() as hosts:
+        until(hosts.primaries, "a leader")
+        hosts.lose(10)
+        load = hosts.load("--rate", 300)
+        hosts.work_is_done()
+        full = until(hosts.primaries, "a leader")[0]
+        pid = hosts.processes[full].pid
+        # Writes behind the superblocks fail, as they do where there is no room left.
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (16384, resource.RLIM_INFINITY))
+        until(lambda: hosts.status()[full].get("disk_failures", 0) > 0, "a failed write")
+        until(lambda: [r for r in hosts.primaries() if r != full], "another leader")
+        hosts.work_is_done()
+        resource.prlimit(pid, resource.RLIMIT_FSIZE,
+                         (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        until(lambda: hosts.status()[full]["state"] in ("primary", "backup"), "it works again")
+        leader = until(hosts.primaries, "a leader")[0]
+        hosts.kill(leader)
+        until(lambda: [r for r in hosts.primaries() if r != leader], "a third leader")
+        hosts.start(leader)
+        hosts.work_is_done()
+        end(load)
+        hosts.heal()
+        hosts.check()
+
+
 def copying_hosts(count, more=""):
     if not uring_works():
         skip("no io_uring here")
@@ -667,6 +694,8 @@ def wrong_settings_get_an_answer():
     contains(vr("bench", "--transport", "pigeon", check=2).stderr, "epoll")
     contains(vr("bench", "--replicas", 4, check=2).stderr, "1, 3, 5 or 7")
     contains(vr("client", "--op", "dance", check=2).stderr, "mixed")
+    contains(vr("bench", "--in-memory", "--payload", 8000, "--set", "batch-bytes=4096", check=1).stderr,
+             "batch-bytes")
 
 
 @test

@@ -3,6 +3,7 @@
 #include "planted.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
 
 void vr_caller_init(struct vr_caller *c, uint32_t cluster, uint64_t id)
@@ -12,6 +13,19 @@ void vr_caller_init(struct vr_caller *c, uint32_t cluster, uint64_t id)
     c->message.header = (struct vr_header){
         .type = VR_REQUEST, .replica = VR_TO_CLIENT, .cluster = cluster, .client = id};
     c->message.first = c->body;
+}
+
+int vr_caller_check_size(const struct vr_config *config, uint64_t size, struct error *err)
+{
+    uint64_t most = config->batch_bytes - sizeof(struct vr_request);
+    if (most > VR_CALLER_DATA_MAX)
+        most = VR_CALLER_DATA_MAX;
+    if (size > most)
+        return error_set(err, -E2BIG, "a request of %lu bytes; %lu is the most%s",
+                         (unsigned long)size, (unsigned long)most,
+                         most < VR_CALLER_DATA_MAX ? " that an entry of the log holds (batch-bytes)"
+                                                   : "");
+    return 0;
 }
 
 static void make(struct vr_caller *c, uint32_t opcode, const void *data, uint32_t size)

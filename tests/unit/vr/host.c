@@ -5,8 +5,10 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "caller.h"
+#include "client.h"
 #include "test.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -88,7 +90,7 @@ static void lab_open(struct lab *l)
     int fd = bound_socket(&address);
     CLEANUP(memory_freep)
     char *text = memory_printf("cluster 9\nreplica 127.0.0.1:%u\nin-memory yes\ndata %s\nslots 64\n"
-                               "checkpoint-every 16\nkeys 8\nsessions 8\n",
+                               "checkpoint-every 16\nkeys 8\nsessions 8\nbatch-bytes 4096\n",
                                ntohs(address.sin_port), l->folder);
     CHECK_INT(vr_cluster_parse(&l->cluster, text, "lab", &err), 0);
     CLEANUP(memory_freep) char *file = vr_cluster_file(&l->cluster, 0);
@@ -166,6 +168,28 @@ TEST(a_replayed_request_does_not_turn_replies_away)
         ;
     CHECK_INT(answer, VR_ANSWER_REPLY);
     CHECK_INT(ask(l, 1, &answer), 0);
+    lab_close(l);
+    free(l);
+}
+
+/* What no entry of the log can hold is refused by words at once, at the client. */
+TEST(a_request_that_is_too_large_is_refused_before_it_is_sent)
+{
+    static const char data[VR_CALLER_DATA_MAX];
+    struct lab *l = memory_zalloc(1, sizeof(*l));
+    struct vr_client *client;
+    struct error err = {0};
+    enum vr_result outcome = VR_INVALID;
+    lab_open(l);
+    CHECK_INT(vr_client_open_cluster(&client, &l->cluster, &err), 0);
+    vr_client_set_timeout(client, 20 * NS_PER_S);
+    uint32_t most = 4096 - sizeof(struct vr_request);
+    CHECK_INT(vr_client_call(client, VR_OP_NULL, data, most + 1, &outcome, NULL, NULL, &err),
+              -E2BIG);
+    CHECK_CONTAINS(err.message, "batch-bytes");
+    CHECK_INT(vr_client_call(client, VR_OP_NULL, data, most, &outcome, NULL, NULL, &err), 0);
+    CHECK_INT(outcome, VR_OK);
+    vr_client_close(client);
     lab_close(l);
     free(l);
 }
