@@ -59,6 +59,9 @@ SCENARIOS = {
     "no-fence": "epoch", "joiner-votes": "epoch", "leave-early": "epoch",
 }
 
+# Seeds that found an error of the core, the store or the simulator: docs/VR.md.
+ONCE_FAILED = [15411, 74015, 509665, 535694]
+
 
 def vr(*args, program="assay-vr", check=0):
     result = subprocess.run([os.path.join(FOLDER, program), *map(str, args)], text=True,
@@ -80,6 +83,12 @@ def seeds_run_without_an_error():
     if result["operations"] < 1000 * result["seeds"] or result["views"] < 3 * result["seeds"]:
         raise AssertionError(result)
     print("#", result["seeds"], "seeds,", result["operations"], "operations")
+
+
+@test
+def seeds_that_once_failed_pass():
+    for seed in ONCE_FAILED:
+        vr("sim", "--seed", seed)
 
 
 @test
