@@ -258,3 +258,21 @@ TEST(without_a_superblock_nothing_starts)
     CHECK_CONTAINS(err.message, "superblock");
     done(&d, &l);
 }
+
+/* After a restart in memory nobody may take the empty log for all that there was (DISC'17). */
+TEST(a_restart_in_memory_is_a_doubt)
+{
+    struct disk d;
+    struct vr_loaded l;
+    setup(&d, 2);
+    d.store.config.in_memory = true;
+    for (uint32_t fresh = 0; fresh < 2; fresh++) {
+        struct vr_write w = {.kind = VR_WRITE_DURABLE, .durable = {.view = 2, .fresh = fresh}};
+        write_phases(&d, &w, 2);
+        load(&d, &l);
+        CHECK(l.image.uncertain == !fresh);
+        CHECK_INT(l.image.count, 0);
+        vr_loaded_done(&l);
+    }
+    done(&d, &l);
+}
