@@ -55,6 +55,7 @@ struct cluster_array {
     struct ledger_unit *units;
     struct cluster_task *tasks;
     size_t task_count, open_count;
+    uint64_t history_ns; /* when the accounting was last asked about it; 0 for never */
 };
 
 /* A node that is not to be used, for some of the work or for all. */

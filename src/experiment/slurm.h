@@ -83,13 +83,14 @@ size_t slurm_array_most(void);
 
 /* ---- what the programs print; for tests ---- */
 
-/* Lines "array|index|STATE|node". */
-void slurm_parse_queue(const char *text, struct slurm_tasks *tasks);
-/* sacct's "array_index|STATE by 0|node". */
-void slurm_parse_accounting(const char *text, struct slurm_tasks *tasks);
+/* Lines "array|index|STATE|node" as squeue is told to print them, with the separator '|'; sacct's
+ * "array_index|STATE by 0|node" with '_'. */
+void slurm_parse_tasks(const char *text, char separator, struct slurm_tasks *tasks);
 /* scontrol show job -o. */
 void slurm_parse_jobs(const char *text, struct slurm_tasks *tasks);
 /* Lines "name|state". */
 void slurm_parse_nodes(const char *text, struct slurm_nodes *nodes);
+/* What to do about what they say when they fail, to be put behind it; "" for nothing known. */
+const char *slurm_remedy(const char *words);
 
 #endif
