@@ -81,9 +81,10 @@ struct cluster {
     size_t array_most, node_count;
     uint64_t started_ns, asked_ns, touched_ns, queue_failed_ns;
     size_t runs_before; /* that were there at the start */
-    bool out_of_reach;  /* the store */
-    bool failed;        /* a unit was tried too often */
-    int signal;         /* that ended it; 0 for none */
+    uint64_t spent_before_ns;
+    bool out_of_reach; /* the store */
+    bool failed;       /* a unit was tried too often */
+    int signal;        /* that ended it; 0 for none */
     /* For progress. */
     size_t tasks_waiting, tasks_running, tasks_over, nodes_running;
     size_t lost_count; /* tasks */

@@ -338,11 +338,16 @@ static uint64_t next_round(const struct session *s)
     return next;
 }
 
-static int extra_rounds(struct session *s, size_t *cells, struct error *err)
+bool session_wants_extra(const struct session *s)
 {
     bool precise =
         !s->options->no_precision && (s->options->precision > 0 || s->spec.precision > 0);
-    if (!precise && (!s->spec.budget_ns || s->options->rounds) && !s->spec.rounds_max)
+    return precise || (s->spec.budget_ns && !s->options->rounds) || s->spec.rounds_max;
+}
+
+static int extra_rounds(struct session *s, size_t *cells, struct error *err)
+{
+    if (!session_wants_extra(s))
         return 0;
     uint64_t most = s->spec.rounds_max ? s->spec.rounds_max : ROUNDS_CEILING;
     s->phase = SESSION_EXTRA;

@@ -34,6 +34,8 @@ bool session_has_round(const struct session_cell *cell, uint64_t round);
 
 /* Computes every cell's interval; sets s->widest. */
 void session_measure_widths(struct session *s);
+/* Whether there are extra rounds at all, by the spec and the options. */
+bool session_wants_extra(const struct session *s);
 /* The cells of the next extra round; returns how many, 0 when it is precise enough. */
 size_t session_choose_extra(struct session *s, size_t *ret_cells);
 

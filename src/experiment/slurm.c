@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 /* A controller that is busy answers late; one that is gone never does. */
 #define ANSWER_NS (120 * NS_PER_S)
@@ -46,7 +47,6 @@ const char *slurm_remedy(const char *words)
         {"configuration source",
          "; this host does not know its cluster: it needs the cluster's slurm.conf in /etc/slurm, "
          "or SLURM_CONF with its path"},
-        {"SLURM_CONF", "; SLURM_CONF must name the cluster's slurm.conf"},
         {"slurm.conf", "; this host needs the cluster's slurm.conf in /etc/slurm, or SLURM_CONF "
                        "with its path"},
         {"unge", "; munged must run here with the cluster's key: try 'munge -n | unmunge'"},
@@ -427,6 +427,18 @@ int slurm_list_nodes(const struct slurm_settings *settings, struct slurm_nodes *
     if (r == 0)
         slurm_parse_nodes(strbuf_text(&out), ret_nodes);
     return r;
+}
+
+int slurm_check(const struct slurm_settings *settings, struct error *err)
+{
+    const char *conf = getenv("SLURM_CONF");
+    if (conf && access(conf, R_OK) < 0) /* else each program tries for a minute */
+        return error_errno(err, -errno,
+                           "SLURM_CONF=%s: it must name the cluster's slurm.conf, which this host "
+                           "needs a copy of",
+                           conf);
+    CLEANUP(slurm_nodes_done) struct slurm_nodes nodes = {0};
+    return slurm_list_nodes(settings, &nodes, err);
 }
 
 int slurm_list_allocation(struct slurm_nodes *ret_nodes, struct error *err)

@@ -73,6 +73,8 @@ int slurm_queue(const uint64_t *jobs, size_t job_count, struct slurm_tasks *ret_
 void slurm_history(const uint64_t *jobs, size_t job_count, struct slurm_tasks *ret_tasks);
 /* Ends the arrays' tasks, those that wait and those that run. */
 int slurm_cancel(const uint64_t *jobs, size_t job_count, struct error *err);
+/* Whether there is a cluster that answers; says what to do when not. */
+int slurm_check(const struct slurm_settings *settings, struct error *err);
 /* Of the partition, NULL for the default one. */
 int slurm_list_nodes(const struct slurm_settings *settings, struct slurm_nodes *ret_nodes,
                      struct error *err);
