@@ -253,4 +253,88 @@ def the_budget_ends_what_is_queued():
     equal(state, "done")
 
 
+# ---- nodes in reports ----
+
+# n2 shows half as much again; the second experiment shows a tenth less everywhere but on n3.
+UNEQUAL = """case $SLURMD_NODENAME in n2) figure=$((1500 * {v}));; *) figure=$((1000 * {v}));; esac
+[ ! -e second ] || [ $SLURMD_NODENAME = n3 ] || figure=$((figure * 9 / 10))
+figure=$((figure * 1000 + {round} * 7 % 11))
+"""
+
+
+def two_experiments():
+    write(SPEC.replace("rounds: 6", "rounds: 32"), UNEQUAL)
+    with FakeSlurm(nodes=4) as slurm:
+        on_cluster(slurm, "-q")
+        pathlib.Path("second").touch()
+        on_cluster(slurm, "-q", "--fresh")
+
+
+@test
+def two_experiments_are_compared_node_by_node():
+    two_experiments()
+    text = assay("compare", "1", "2", check=0).stdout
+    contains(text, "new / base on each node, the runs of both in their order:")
+    contains(text, "figure, v=1: n1 0.900× (n=8), n2 0.900× (n=8), n3 1.000× (n=8), n4 0.900× (n=8)")
+    contains(text, "node n3 is an outlier: new / base is 1.000× there")
+    contains(text, "node n2 is an outlier: its figure is 1.5")
+    found = json.loads(assay("compare", "1", "2", "--json", check=0).stdout)
+    rows = [row for row in found["rows"] if row["metric"] == "figure"]
+    for row in rows:  # as two samples, n2 would spread each side by half
+        equal((row["paired"], row["changed"]), (True, True))
+        between(row["estimate"], 0.89, 0.91)
+    shares = {share["node"]: share for share in found["nodes"][0]["shares"]}
+    equal([shares[n]["is_outlier"] for n in ("n1", "n2", "n3", "n4")], [False, False, True, False])
+    between(shares["n2"]["new_to_base"], 0.899, 0.901)
+
+
+@test
+def nodes_that_only_one_of_two_experiments_had():
+    write(SPEC.replace("rounds: 6", "rounds: 12"), UNEQUAL)
+    with FakeSlurm(nodes=2) as slurm:
+        on_cluster(slurm, "-q")
+    with FakeSlurm(nodes=3) as slurm:
+        slurm.nodes["n1"] = "down"
+        on_cluster(slurm, "-q", "--fresh")
+    text = assay("compare", "1", "2", check=0).stdout
+    contains(text, "nodes that are not compared: n1 (only in base)")
+    contains(text, "nodes that are not compared: n3 (only in new)")
+    contains(text, "fewer than 8 runs of both on the same nodes")
+
+
+@test
+def the_page_shows_the_nodes():
+    two_experiments()
+    assay("html", "1", "-o", "one.html", check=0)
+    page = pathlib.Path("one.html").read_text()
+    nodes = re.search(r'<section id="nodes".*?</section>', page, re.DOTALL)[0]
+    contains(page, '<a href="#nodes">Nodes</a>')
+    for name in ("n1", "n2", "n3", "n4"):
+        contains(nodes, f'<th scope="row">{name}</th><td>16</td>')
+    contains(nodes, "node n2 is an outlier: its figure is 1.5")
+    contains(nodes, "<strong>outlier</strong>")
+    kernel = os.uname().release
+    contains(nodes, f"<td>{kernel}</td>")
+    assay("html", "1", "2", "-o", "both.html", check=0)
+    both = pathlib.Path("both.html").read_text()
+    contains(both, "New / base on each node")
+    contains(both, "0.900× (n=8)")
+    contains(both, "1.000× (n=8) <strong>outlier</strong>")
+    # What the page holds gives what the store gives.
+    assay("html", "2", "-o", "two.html", check=0)
+    if "jansson" in assay("html", "one.html", "-o", "again.html").stderr:
+        skip("built without jansson")
+    again = pathlib.Path("again.html").read_text()
+    equal(re.search(r'<section id="nodes".*?</section>', again, re.DOTALL)[0], nodes)
+    stores = json.loads(assay("compare", "1", "2", "--json", check=0).stdout)
+    pages = json.loads(assay("compare", "one.html", "two.html", "--json", check=0).stdout)
+    equal(pages["nodes"], stores["nodes"])
+    equal([row["estimate"] for row in pages["rows"]], [row["estimate"] for row in stores["rows"]])
+    here = pathlib.Path("lab.yaml").read_text().replace("rounds: 32", "rounds: 2")
+    pathlib.Path("lab.yaml").write_text(here)
+    assay("run", "-q", "lab.yaml", env={"SLURMD_NODENAME": ""}, check=0)
+    assay("html", "last", "-o", "here.html", check=0)
+    lacks(pathlib.Path("here.html").read_text(), 'id="nodes"')
+
+
 main()

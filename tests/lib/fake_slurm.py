@@ -6,7 +6,8 @@
         slurm.kill("n2")             the node is down, and with it what ran there
         slurm.calls                  the words of every call
 
-Each node runs one task at a time.  tests/lab has the real one; this one can be made to fail in ways
+Each node runs one task at a time; an array's tasks are dealt to the nodes in turn, so that a test
+knows how many each gets.  tests/lab has the real one; this one can be made to fail in ways
 that the real one shows once in a year, and answers at once.
 """
 import itertools
@@ -50,7 +51,7 @@ class Task:
     def __init__(self, job, index, words, script, output, excluded):
         self.job, self.index, self.words, self.script = job, index, words, script
         self.output, self.excluded = output, excluded
-        self.state, self.node, self.process = "PENDING", "", None
+        self.state, self.node, self.meant_for, self.process = "PENDING", "", "", None
 
 
 class FakeSlurm:
@@ -104,14 +105,15 @@ class FakeSlurm:
         with self.lock:
             busy = {task.node for task in self.tasks if task.state == "RUNNING"}
             for task in self.tasks:
-                free = [name for name, state in self.nodes.items()
-                        if state == "idle" and name not in busy and name not in task.excluded]
-                if task.state == "PENDING" and free:
-                    self.start(task, min(free, key=lambda name: (self.turns(name), name)))
+                allowed = [name for name, state in self.nodes.items()
+                           if state == "idle" and name not in task.excluded]
+                if task.state != "PENDING" or not allowed:
+                    continue
+                if task.meant_for not in allowed:
+                    task.meant_for = allowed[task.index % len(allowed)]
+                if task.meant_for not in busy:
+                    self.start(task, task.meant_for)
                     busy.add(task.node)
-
-    def turns(self, node):
-        return sum(task.node == node for task in self.tasks)
 
     def start(self, task, node):
         environment = dict(os.environ, **self.environment, SLURM_ARRAY_TASK_ID=str(task.index),
