@@ -244,11 +244,12 @@ static int end_task(const struct session *s, const char *task, int r, const stru
 {
     CLEANUP(memory_freep) char *path = memory_printf("%s.end", task);
     CLEANUP(memory_freep) char *node = s->node ? memory_strdup(s->node) : node_name();
-    enum task_end end = r == -ENOTSUP && !s->runs_planned ? TASK_UNFIT
-                        : r == -EINTR                     ? TASK_STOPPED
-                        : r < 0                           ? TASK_FAILED
-                        : s->end == SESSION_STOPPED       ? TASK_STOPPED
-                                                          : TASK_DONE;
+    enum task_end end = r == -ENOTSUP && s->uncounted       ? TASK_UNCOUNTED
+                        : r == -ENOTSUP && !s->runs_planned ? TASK_UNFIT
+                        : r == -EINTR                       ? TASK_STOPPED
+                        : r < 0                             ? TASK_FAILED
+                        : s->end == SESSION_STOPPED         ? TASK_STOPPED
+                                                            : TASK_DONE;
     struct error why = {0};
     if (task_end_write(path, end, node, r < 0 ? err->message : "", &why) < 0)
         return cmd_fail(&verb_run, &why, EXIT_TROUBLE);

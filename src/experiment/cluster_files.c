@@ -128,7 +128,8 @@ int task_plan_parse(struct task_plan *plan, const char *file, const char *text, 
 static const char *const end_words[] = {[TASK_DONE] = "done",
                                         [TASK_STOPPED] = "stopped",
                                         [TASK_FAILED] = "failed",
-                                        [TASK_UNFIT] = "unfit"};
+                                        [TASK_UNFIT] = "unfit",
+                                        [TASK_UNCOUNTED] = "uncounted"};
 
 int task_end_write(const char *path, enum task_end end, const char *node, const char *words,
                    struct error *err)

@@ -23,9 +23,10 @@
 
 enum task_end {
     TASK_DONE,
-    TASK_STOPPED, /* it was told to */
-    TASK_FAILED,  /* a command failed, or assay did */
-    TASK_UNFIT,   /* the node cannot measure this */
+    TASK_STOPPED,   /* it was told to */
+    TASK_FAILED,    /* a command failed, or assay did */
+    TASK_UNFIT,     /* the node cannot measure this */
+    TASK_UNCOUNTED, /* it lacks events that the spec names */
 };
 
 /* A round of some cells. */

@@ -76,8 +76,8 @@ static int take_end(struct cluster *c, struct cluster_array *a, size_t index, en
                     const char *words, struct error *err)
 {
     struct cluster_task *t = &a->tasks[index];
-    if (end == TASK_UNFIT) {
-        struct cluster_exclusion e = {.needs = t->units.needs, .soft = t->units.needs == 0};
+    if (end == TASK_UNFIT || end == TASK_UNCOUNTED) {
+        struct cluster_exclusion e = {.needs = t->units.needs, .soft = end == TASK_UNCOUNTED};
         snprintf(e.node, sizeof(e.node), "%s", t->node);
         cluster_exclude(c, &e);
         strbuf_printf(&c->s->notes, "node %s is not used for this: %s\n", t->node, words);

@@ -151,6 +151,8 @@ static int open_instruments(struct session *s, struct error *err)
         r = event_list_parse(&s->events, s->spec.counters, err);
     if (r < 0)
         return error_wrap(err, r, "%s: counters", s->spec.file);
+    if (s->options->task && (r = session_drop_events(s, err)) < 0)
+        return r;
     r = runner_open(&s->runner, &s->events, err);
     s->runner_open = r == 0;
     for (size_t i = 0; r == 0 && i < s->events.count; i++)

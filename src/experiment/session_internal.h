@@ -13,6 +13,8 @@ int session_enter(struct session *s, struct error *err);
 int session_read_task(struct session *s, struct error *err);
 /* -ENOTSUP when a cell needs what this machine has not. */
 int session_check_needs(struct session *s, const struct machine *machine, struct error *err);
+/* Events that the node is declared to lack: -ENOTSUP where the spec names them, else left out. */
+int session_drop_events(struct session *s, struct error *err);
 int session_enter_task(struct session *s, struct error *err);
 int session_run_task(struct session *s, struct error *err);
 /* The folders for its builds. */

@@ -253,6 +253,75 @@ def the_budget_ends_what_is_queued():
     equal(state, "done")
 
 
+# ---- what nodes cannot measure ----
+
+def counted(event, place="lab.db"):
+    """How many of each node's runs have the event."""
+    with sqlite3.connect(place) as store:
+        return dict(store.execute(
+            "SELECT r.layout, count(v.value) FROM run r LEFT JOIN value v ON v.run = r.id AND v.metric"
+            " IN (SELECT id FROM metric WHERE name = ?) GROUP BY r.layout", (event,)))
+
+
+@test
+def a_node_without_an_event_is_not_used_for_it():
+    needs_file_store("it looks into the file")
+    real = counted_here("cycles:u")
+    spec = SPEC.replace("rounds: 6", "rounds: 6\ncounters: page-faults" + ",cycles:u" * real)
+    write(spec)
+    with FakeSlurm() as slurm:
+        slurm.lacks = {"n1": "page-faults", "n3": "pmu" if real else "io-uring page-faults"}
+        said = on_cluster(slurm, "--db", "lab.db")
+        contains(said, "node n1 is not used for this: page-faults: ASSAY_LACKS says so")
+        equal(counted("page-faults"), {"node=n2": 12})
+
+
+def counted_here(event):
+    result = assay("stat", "-e", event, "--json", "--", "true")
+    return result.returncode == 0 and "not supported" not in result.stdout + result.stderr and \
+        '"why"' not in result.stdout
+
+
+@test
+def where_no_node_has_an_event_it_is_left_out():
+    needs_file_store("it looks into the file")
+    write(SPEC.replace("rounds: 6", "rounds: 6\ncounters: page-faults,context-switches"))
+    with FakeSlurm() as slurm:
+        slurm.lacks = {name: "page-faults" for name in slurm.nodes}
+        said = on_cluster(slurm, "--db", "lab.db")
+        contains(said, "no node has all of the spec's counters; it is run without")
+    equal(sum(counted("page-faults").values()), 0)
+    equal(sum(counted("context-switches").values()), 12)
+
+
+@test
+def with_the_default_events_each_node_counts_what_it_has():
+    needs_file_store("it looks into the file")
+    write(SPEC.replace("rounds: 6", "rounds: 6\ncounters: default"))
+    with FakeSlurm() as slurm:
+        slurm.lacks = {"n2": "page-faults"}
+        on_cluster(slurm, "--db", "lab.db")
+    equal(counted("page-faults"), {"node=n1": 4, "node=n2": 0, "node=n3": 4})
+
+
+@test
+def cells_that_need_something_and_events_do_not_get_mixed_up():
+    needs_file_store("it looks into the file")
+    findings = json.loads(assay("doctor", "--no-noise", "--json").stdout)["machine"]["findings"]
+    finding = next(f["id"] for f in findings
+                   if f["state"] == "yes")
+    spec = SPEC.replace("v: [1, 2]", f"v: [1, {{name: 2, needs: {finding}}}]")
+    write(spec.replace("rounds: 6", "rounds: 6\ncounters: page-faults"))
+    with FakeSlurm() as slurm:
+        slurm.lacks = {"n1": finding, "n2": "page-faults"}
+        on_cluster(slurm, "--db", "lab.db")
+        equal(counted("page-faults"), {"node=n3": 12})
+        slurm.lacks = {name: "page-faults" for name in slurm.nodes}
+        said = on_cluster(slurm, "--db", "other.db")
+        contains(said, "it is run without")
+        equal(sum(counted("page-faults", "other.db").values()), 0)
+
+
 # ---- nodes in reports ----
 
 # n2 shows half as much again; the second experiment shows a tenth less everywhere but on n3.
