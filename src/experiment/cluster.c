@@ -192,6 +192,22 @@ static void end_by_budget(struct cluster *c)
                       c->ledger.runs_wanted);
 }
 
+int cluster_watch(struct cluster *c, bool (*is_over)(const struct cluster *), struct error *err)
+{
+    while (true) {
+        c->signal = process_signals_caught();
+        if (c->signal)
+            return error_set(err, -EINTR, "interrupted");
+        int r = cluster_look(c, err);
+        if (r < 0)
+            return r;
+        tell(c);
+        if (is_over(c))
+            return 0;
+        wait_step();
+    }
+}
+
 /* Until nothing is missing or queued, or the budget is used up.  -EINTR for a signal. */
 static int run_all(struct cluster *c, struct error *err)
 {
@@ -282,14 +298,14 @@ int cluster_run(struct cluster *c, struct error *err)
     int r = run_all(c, err);
     if (r == 0 && !c->ledger.given_up)
         r = extra_rounds(c, err);
+    if (r == 0)
+        r = cluster_profile(c, err);
     if (r < 0)
         cluster_cancel(c);
     if (r == 0)
         r = give_up_words(c, err);
     struct error nodes_err;
     int kept = cluster_keep_nodes(c, &nodes_err);
-    if (s->spec.profile != PROFILE_NONE)
-        strbuf_puts(&s->notes, "profiles are not recorded on other nodes; run it here for those\n");
     s->runs_done = c->ledger.runs_done - c->runs_before;
     s->end = r == 0 ? SESSION_DONE : r == -EINTR ? SESSION_STOPPED : SESSION_FAILED;
     if (r == -ENOTCONN)

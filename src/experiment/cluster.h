@@ -55,6 +55,7 @@ struct cluster_array {
     struct ledger_unit *units;
     struct cluster_task *tasks;
     size_t task_count, open_count;
+    const bool *only;    /* its tasks record profiles of these cells; NULL: they measure */
     uint64_t history_ns; /* when the accounting was last asked about it; 0 for never */
 };
 
@@ -88,6 +89,7 @@ struct cluster {
     /* For progress. */
     size_t tasks_waiting, tasks_running, tasks_over, nodes_running;
     size_t lost_count; /* tasks */
+    bool has_profiles; /* builds that the spool folder has are needed to read them */
     uint64_t eta_ns;   /* 0 when not known */
     char last_failure[TASK_WORDS_BYTES + 256];
 };

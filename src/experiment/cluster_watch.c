@@ -97,8 +97,8 @@ static int take_loss(struct cluster *c, struct cluster_array *a, size_t index, s
              t->word[0] ? t->word : "the scheduler does not know it any more");
     t->failed = true;
     c->lost_count++;
-    strbuf_printf(&c->s->notes, "node %s: %s; its rounds are measured again elsewhere\n",
-                  t->node[0] ? t->node : "?", words);
+    strbuf_printf(&c->s->notes, "node %s: %s; %s\n", t->node[0] ? t->node : "?", words,
+                  a->only ? "its profiles are missing" : "its rounds are measured again elsewhere");
     note_failure(c, t, words);
     return finish_task(c, a, index, err);
 }

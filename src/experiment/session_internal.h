@@ -57,6 +57,15 @@ int session_run_again(struct session *s, size_t cell, uint64_t round, struct run
                       struct error *err);
 /* Records profiles of the cells that the spec asks for. */
 void session_profile(struct session *s);
+/* Whether the spec asks for the cell's, by what has been measured. */
+bool session_profile_wanted(const struct session *s, size_t cell);
+/* A task that records those of its cells, into files beside it that T.profiles lists. */
+int session_profile_task(struct session *s, struct error *err);
+/* "FOLDER/.assay/profiles/experiment-E-cell-C-run-R.data" in a folder that is made; the caller
+ * frees it.  NULL, with errno, when it cannot be made. */
+char *session_profile_path(const struct session *s, size_t cell, size_t run);
+/* Keeps the lines "WORK PATH" as the cell's profiles. */
+void session_keep_profiles(struct session *s, size_t cell, const struct strbuf *list);
 
 /* Where values go that come from elsewhere than the measured run. */
 typedef void session_value_fn(void *context, const char *name, const char *unit, double value);

@@ -97,7 +97,7 @@ int session_make_task_builds(struct session *s,
 /* Where the spec names events and they are not waived, a node must have them all. */
 static bool must_count(const struct session *s)
 {
-    return s->spec.counters[0] && !str_eq(s->spec.counters, "default") && !s->plan.waived;
+    return s->spec.counters[0] && !str_eq(s->spec.counters, "default") && s->plan.mode == TASK_ALL;
 }
 
 static int lacks_event(struct session *s, size_t event, const char *why, struct error *err)
@@ -173,7 +173,9 @@ int session_run_task(struct session *s, struct error *err)
         r = warm_up(s, err);
     s->phase = SESSION_ROUNDS;
     s->started_ns = clock_now_ns();
-    for (size_t u = 0; r == 0 && u < s->plan.count; u++)
+    if (r == 0 && s->plan.mode == TASK_PROFILES)
+        r = session_profile_task(s, err);
+    for (size_t u = 0; r == 0 && s->plan.mode != TASK_PROFILES && u < s->plan.count; u++)
         r = run_unit(s, &s->plan.units[u], err);
     struct error ignored;
     int after = steps_after(&s->steps, &values, true, r < 0 ? &ignored : err);

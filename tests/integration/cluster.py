@@ -322,6 +322,80 @@ def cells_that_need_something_and_events_do_not_get_mixed_up():
         equal(sum(counted("page-faults", "other.db").values()), 0)
 
 
+# ---- profiles ----
+
+PROFILED = """name: why
+command: PLANTED {cause} 20000
+factors: {cause: [base, copy], part: [1, 2]}
+exclude: [{cause: copy, part: 2}]
+baseline: {cause: base}
+rounds: 2
+warmup: 0
+profile: all
+work: ops
+"""
+
+
+@test
+def profiles_are_recorded_on_the_nodes():
+    pathlib.Path("lab.yaml").write_text(PROFILED.replace("PLANTED", target("planted")))
+    with FakeSlurm() as slurm:
+        said = on_cluster(slurm)
+        if "no profile of" in said:
+            skip("assay record cannot sample here: " + said)
+        contains(said, "profiles of cause=base part=1: .assay/profiles/experiment-1-cell-1-*")
+        tasks = [t for t in slurm.tasks if t.job == slurm.tasks[-1].job]
+        equal([t.state for t in tasks], ["COMPLETED"] * 2, "a task for each block")
+    equal(sorted(p.name for p in pathlib.Path(".assay/profiles").iterdir()),
+          sorted(f"experiment-1-cell-{c}-run-{r}.data" for c in (1, 2, 3) for r in range(1, 6)))
+    equal(list(pathlib.Path(".assay/cluster").glob("*-*-*")), [], "folders that are left")
+    found = json.loads(assay("diff", "cause=base", "cause=copy", "--json", check=0).stdout)
+    rows = found["diffs"][0]["rows"]
+    equal(rows[0]["function"], "memcpy")
+    equal(found["diffs"][0]["side_a"]["profiled_runs"], 5)
+
+
+BUILT = """name: built
+build: {command: "cp PLANTED {build}/prog"}
+command: '{build}/prog {cause} 20000'
+factors: {cause: [base, copy]}
+baseline: {cause: base}
+rounds: 2
+warmup: 0
+profile: all
+"""
+
+
+@test
+def programs_that_were_profiled_are_kept():
+    pathlib.Path("lab.yaml").write_text(BUILT.replace("PLANTED", target("planted")))
+    with FakeSlurm() as slurm:
+        said = on_cluster(slurm)
+        if "no profile of" in said:
+            skip("assay record cannot sample here: " + said)
+    found = json.loads(assay("diff", "cause=base", "cause=copy", "--json", check=0).stdout)
+    equal(found["diffs"][0]["rows"][0]["function"], "memcpy")
+    left = [p.name for p in pathlib.Path(".assay/cluster").glob("*-*-*/*")]
+    equal(left, ["builds"])
+
+
+@test
+def profiles_that_are_lost_are_a_note():
+    pathlib.Path("lab.yaml").write_text(
+        PROFILED.replace("work: ops\n", "").replace(  # after the six that are measured it hangs
+            "PLANTED", "sh -c \"echo >> log; [ $(wc -l < log) -le 6 ] || sleep 300\" x"))
+    with FakeSlurm() as slurm:
+        process = start(slurm)
+        until(lambda: len(slurm.called("sbatch")) == 2 and
+              all(t.state != "PENDING" for t in slurm.tasks), process)
+        for task in [t for t in slurm.tasks if t.state == "RUNNING"]:
+            slurm.kill(task.node)
+        said = ended(process)
+        contains(said, "its profiles are missing")
+    state = json.loads(assay("list", "--json", check=0).stdout)["experiments"][0]["state"]
+    equal(state, "done")
+
+
 # ---- nodes in reports ----
 
 # n2 shows half as much again; the second experiment shows a tenth less everywhere but on n3.
