@@ -383,7 +383,7 @@ def programs_that_were_profiled_are_kept():
 def profiles_that_are_lost_are_a_note():
     pathlib.Path("lab.yaml").write_text(
         PROFILED.replace("work: ops\n", "").replace(  # after the six that are measured it hangs
-            "PLANTED", "sh -c \"echo >> log; [ $(wc -l < log) -le 6 ] || sleep 300\" x"))
+            "PLANTED", "sh -c 'echo >> log; [ $(wc -l < log) -le 6 ] || sleep 300' x"))
     with FakeSlurm() as slurm:
         process = start(slurm)
         until(lambda: len(slurm.called("sbatch")) == 2 and
