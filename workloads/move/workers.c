@@ -63,8 +63,8 @@ static void pin(const struct worker *worker)
 
 /*
  * Threads that share a table of descriptors take and drop a reference to the file in every call; a
- * thread with a table of its own need not, which is some 4 % of a small send.  The socket then stays
- * open in the other tables, so that its end must be told by shutdown().
+ * thread with a table of its own need not, which is some 4 % of a small send.  The socket then
+ * stays open in the other tables, so that its end must be told by shutdown().
  */
 static bool has_own_descriptors(const struct worker *worker)
 {
