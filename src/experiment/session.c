@@ -151,6 +151,8 @@ static int open_instruments(struct session *s, struct error *err)
         r = event_list_parse(&s->events, s->spec.counters, err);
     if (r < 0)
         return error_wrap(err, r, "%s: counters", s->spec.file);
+    if (s->options->task && (r = session_drop_events(s, err)) < 0)
+        return r;
     r = runner_open(&s->runner, &s->events, err);
     s->runner_open = r == 0;
     for (size_t i = 0; r == 0 && i < s->events.count; i++)
@@ -338,11 +340,16 @@ static uint64_t next_round(const struct session *s)
     return next;
 }
 
-static int extra_rounds(struct session *s, size_t *cells, struct error *err)
+bool session_wants_extra(const struct session *s)
 {
     bool precise =
         !s->options->no_precision && (s->options->precision > 0 || s->spec.precision > 0);
-    if (!precise && (!s->spec.budget_ns || s->options->rounds) && !s->spec.rounds_max)
+    return precise || (s->spec.budget_ns && !s->options->rounds) || s->spec.rounds_max;
+}
+
+static int extra_rounds(struct session *s, size_t *cells, struct error *err)
+{
+    if (!session_wants_extra(s))
         return 0;
     uint64_t most = s->spec.rounds_max ? s->spec.rounds_max : ROUNDS_CEILING;
     s->phase = SESSION_EXTRA;

@@ -87,6 +87,9 @@ SCENARIOS = {
     "checksum-unchecked": "wire every_flipped_bit_is_noticed",
 }
 
+# Seeds that found an error of the core, the store or the simulator: docs/VR.md.
+ONCE_FAILED = [15411, 74015, 509665, 535694]
+
 
 def vr(*args, program="assay-vr", check=0):
     result = subprocess.run([os.path.join(FOLDER, program), *map(str, args)], text=True,
@@ -108,6 +111,12 @@ def seeds_run_without_an_error():
     if result["operations"] < 1000 * result["seeds"] or result["views"] < 3 * result["seeds"]:
         raise AssertionError(result)
     print("#", result["seeds"], "seeds,", result["operations"], "operations")
+
+
+@test
+def seeds_that_once_failed_pass():
+    for seed in ONCE_FAILED:
+        vr("sim", "--seed", seed)
 
 
 @test

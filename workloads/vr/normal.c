@@ -292,7 +292,8 @@ void vr_on_get_prepare(struct vr_replica *r, const struct vr_header *h, struct v
     bool joins = h->flags & VR_FLAG_JOIN;
     if ((r->state == VR_RECOVERING || r->uncertain) && !joins)
         return;
-    if (!vr_known(r, h->op) && h->op <= r->newest.op) {
+    /* Also when only the head is left: the checkpoint came before the requests were found. */
+    if (!vr_has_body(r, h->op) && h->op <= r->newest.op) {
         vr_state_send(r, u, h, 0);
         return;
     }

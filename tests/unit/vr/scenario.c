@@ -201,6 +201,26 @@ TEST(all_that_is_missing_is_sent_again)
     finish(&lab);
 }
 
+/* Found by seed 535694: who had only the head of an entry when a checkpoint took its place sent
+ * neither, and who asked waited for ever. */
+TEST(a_head_before_the_checkpoint_is_answered_with_the_state)
+{
+    struct lab lab = {.durable = {.view = 1, .log_view = 1}, .count = 2};
+    lab.entries[0] = make_entry(1, 1, vr_genesis_checksum(1));
+    lab.entries[1] = make_entry(2, 1, lab.entries[0].checksum);
+    lab.entries[0].flags = 0;
+    start(&lab, 0);
+    lab.r->newest.op = 2;
+    lab.r->newest.size = 8;
+    receive(
+        &lab,
+        (struct vr_header){.type = VR_GET_PREPARE, .replica = 2, .view = 1, .op = 1, .commit = 2},
+        NULL);
+    CHECK(sent(&lab, VR_STATE_CHUNK));
+    CHECK(!sent(&lab, VR_PREPARE));
+    finish(&lab);
+}
+
 /* An acknowledgement of an older view says nothing about the log of this one. */
 TEST(acknowledgements_of_an_older_view_do_not_count)
 {
