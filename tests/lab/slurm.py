@@ -248,7 +248,7 @@ def nodes_are_used_only_for_what_they_can_measure():
 
 
 def has_io_uring():
-    found = re.search(r'"id": ?"io-uring", ?"state": ?"(\w+)"', assay("doctor", "--json").stdout)
+    found = re.search(r'"id": ?"io-uring", ?"state": ?"(\w+)"', assay("doctor", "--no-noise", "--json").stdout)
     return bool(found) and found[1] == "yes"
 
 
