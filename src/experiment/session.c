@@ -366,6 +366,14 @@ static int extra_rounds(struct session *s, size_t *cells, struct error *err)
     return 0;
 }
 
+static int run_rounds(struct session *s, size_t *cells, size_t count, struct error *err)
+{
+    int r = warm_up(s, cells, count, err);
+    if (r == 0)
+        r = base_rounds(s, cells, count, err);
+    return r < 0 ? r : extra_rounds(s, cells, err);
+}
+
 static int run_all(struct session *s, struct error *err)
 {
     CLEANUP(memory_freep) size_t *cells = memory_zalloc(s->matrix.count, sizeof(*cells));
@@ -376,17 +384,13 @@ static int run_all(struct session *s, struct error *err)
             s->runs_planned += !session_has_round(&s->cells[cells[i]], round);
     bool nothing_left = s->runs_planned == 0 && s->spec.precision == 0 && !s->spec.budget_ns &&
                         s->options->precision == 0 && !s->spec.rounds_max;
-    if (nothing_left)
+    if (nothing_left && !session_profiles_left(s))
         return 0;
     int r = steps_before(&s->steps, &values, true, err);
-    if (r == 0)
-        r = warm_up(s, cells, count, err);
-    if (r == 0)
-        r = base_rounds(s, cells, count, err);
-    if (r == 0)
-        r = extra_rounds(s, cells, err);
+    if (r == 0 && !nothing_left)
+        r = run_rounds(s, cells, count, err);
     if (r == 0 && s->spec.profile != PROFILE_NONE)
-        session_profile(s);
+        r = session_profile(s);
     struct error ignored;
     int after = steps_after(&s->steps, &values, true, r < 0 ? &ignored : err);
     return r < 0 ? r : after;

@@ -55,8 +55,10 @@ struct session_again {
 int session_run_again(struct session *s, size_t cell, uint64_t round, struct runner *runner,
                       const struct session_again *again, struct run_result *result,
                       struct error *err);
-/* Records profiles of the cells that the spec asks for. */
-void session_profile(struct session *s);
+/* Records profiles of the cells that the spec asks for, as far as they are missing; -EINTR when it
+ * was interrupted, with what there is kept. */
+int session_profile(struct session *s);
+bool session_profiles_left(const struct session *s);
 /* Whether the spec asks for the cell's, by what has been measured. */
 bool session_profile_wanted(const struct session *s, size_t cell);
 /* A task that records those of its cells, into files beside it that T.profiles lists. */

@@ -130,8 +130,11 @@ static int profile_cell(struct session *s, size_t cell, size_t run, const char *
         s->options->on_progress(s, s->options->context);
     int r = path ? record_cell(s, cell, run, path, err)
                  : error_errno(err, -errno, "making a folder for profiles");
-    if (r < 0)
+    if (r < 0) {
+        if (path)
+            unlink(path); /* half of one is none */
         return r;
+    }
     const struct metric *work =
         s->spec.work ? metrics_find(&s->result.metrics, s->spec.work) : NULL;
     strbuf_printf(list, "%.17g %s\n", work && work->value > 0 ? work->value : 1.0, path);
@@ -150,31 +153,64 @@ void session_keep_profiles(struct session *s, size_t cell, const struct strbuf *
                       s->matrix.cells[cell].label, (long long)s->experiment, cell + 1);
 }
 
-void session_profile(struct session *s)
+/* What an earlier sitting has recorded of the cell; returns the number of its runs. */
+static size_t read_list(const struct session *s, size_t cell, struct strbuf *ret_list)
+{
+    struct error ignored;
+    CLEANUP(memory_freep) char *kind = profile_document_kind(s->matrix.cells[cell].label);
+    CLEANUP(memory_freep) char *text = NULL;
+    size_t runs = 0;
+    if (store_document(s->store, s->experiment, kind, &text, &ignored) < 0)
+        return 0;
+    for (const char *c = text; *c; c++)
+        runs += *c == '\n';
+    strbuf_puts(ret_list, text);
+    return runs;
+}
+
+bool session_profiles_left(const struct session *s)
+{
+    bool left = false;
+    for (size_t c = 0; c < s->matrix.count && !left; c++) {
+        CLEANUP(strbuf_done) struct strbuf list = {0};
+        left = session_profile_wanted(s, c) && read_list(s, c, &list) < PROFILED_RUNS;
+    }
+    return left;
+}
+
+int session_profile(struct session *s)
 {
     struct strbuf *lists = memory_zalloc(s->matrix.count + 1, sizeof(*lists));
+    size_t *had = memory_zalloc(s->matrix.count + 1, sizeof(*had));
     bool *wanted = memory_zalloc(s->matrix.count + 1, sizeof(*wanted));
-    for (size_t c = 0; c < s->matrix.count; c++)
+    size_t *lengths = memory_zalloc(s->matrix.count + 1, sizeof(*lengths));
+    for (size_t c = 0; c < s->matrix.count; c++) {
         wanted[c] = session_profile_wanted(s, c);
+        had[c] = wanted[c] ? read_list(s, c, &lists[c]) : 0;
+        lengths[c] = lists[c].length;
+    }
     for (size_t run = 0; run < PROFILED_RUNS; run++)
         for (size_t c = 0; c < s->matrix.count && !process_signals_caught(); c++) {
             struct error err = {0};
-            if (!wanted[c])
+            if (!wanted[c] || run < had[c])
                 continue;
             CLEANUP(memory_freep) char *path = session_profile_path(s, c, run);
-            if (profile_cell(s, c, run, path, &lists[c], &err) == 0)
+            if (profile_cell(s, c, run, path, &lists[c], &err) == 0 || process_signals_caught())
                 continue;
             strbuf_printf(&s->notes, "no profile of %s: %s\n", s->matrix.cells[c].label,
                           err.message);
             wanted[c] = false;
         }
     for (size_t c = 0; c < s->matrix.count; c++) {
-        if (lists[c].length)
+        if (lists[c].length > lengths[c])
             session_keep_profiles(s, c, &lists[c]);
         strbuf_done(&lists[c]);
     }
     free(lists);
+    free(had);
     free(wanted);
+    free(lengths);
+    return process_signals_caught() ? -EINTR : 0;
 }
 
 /* A line "CELL WORK PATH" for each recording, "CELL - WORDS" for one that could not be made. */

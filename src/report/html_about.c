@@ -76,6 +76,7 @@ static void put_set(struct strbuf *out, const struct dataset *d, const struct em
              d->cell_count, d->run_count, (unsigned long long)e->failed_count,
              (unsigned long long)e->disturbed_count);
     put_pair(out, "Losses", text);
+    put_pair(out, "Emulated machines", d->emulated ? d->emulated : "");
     strbuf_puts(out, "</dl>\n");
     put_command(out, e);
     put_text(out, "The spec as it was run", t->spec);

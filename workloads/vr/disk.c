@@ -347,6 +347,7 @@ static void finish(struct vr_disk *d, struct vr_lane *lane, uint64_t now_ns)
     for (uint32_t i = 0; i < ended_count; i++) {
         struct vr_write write = d->items[ended[i]].write;
         d->used[ended[i]] = false;
+        vr_store_ended(&d->store, &write, failed);
         d->written(d->context, &write, failed);
     }
 }
