@@ -773,6 +773,16 @@ static void finish_execution(void)
         check_history();
 }
 
+/* The execution is longer than the explorer can note down, which says nothing of the code. */
+static bool is_own_limit(void)
+{
+    if (strncmp(report->failure, "explorer:", 9) != 0)
+        return false;
+    report->failed = false;
+    report->failure[0] = 0;
+    return true;
+}
+
 static void search(unsigned depth);
 
 static void try_step(unsigned side, unsigned depth, unsigned old_value)
@@ -781,6 +791,10 @@ static void try_step(unsigned side, unsigned depth, unsigned old_value)
     now.stale_reads += old_value > 0;
     now.last = side;
     resume(side);
+    if (report->failed && is_own_limit()) {
+        report->complete = false;
+        return;
+    }
     if (!report->failed && note_state())
         search(depth + 1);
 }
@@ -891,11 +905,8 @@ void explore_random(const struct explore_scenario *s, const struct explore_limit
     save(&saves[0]);
     for (unsigned i = 0; i < executions && !report->failed; i++) {
         random_execution(&seed, 2u << i % 4, 1u << (i / 4) % 4);
-        /* Longer than it can note down: says nothing. */
-        if (strncmp(report->failure, "explorer:", 9) == 0) {
-            report->failed = false;
-            report->failure[0] = 0;
-        }
+        if (report->failed)
+            is_own_limit();
         if (!report->failed)
             restore(&saves[0]);
     }
