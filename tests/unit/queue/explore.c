@@ -22,6 +22,7 @@ enum {
     DEPTH = 4096,
     TABLE_BITS = 23,
     RANDOM_STEPS = 2000,
+    DRAIN_STEPS = 5000,
 };
 _Static_assert(VIEW % 16 == 0, "views are compared by whole words");
 
@@ -766,8 +767,12 @@ static void finish_execution(void)
         unsigned d = EXPLORE_THREADS;
         for (unsigned i = 0; i < scenario->thread_count; i++)
             join(now.sides[d].current, now.sides[i].current);
-        for (choice = 0; now.sides[d].pending != PENDING_DONE && !report->failed;)
+        unsigned steps = 0;
+        for (choice = 0; now.sides[d].pending != PENDING_DONE && !report->failed; steps++) {
             resume(d);
+            if (steps > DRAIN_STEPS)
+                explore_fail("a pop that runs alone does not end");
+        }
     }
     if (!report->failed && now.operation_count)
         check_history();
