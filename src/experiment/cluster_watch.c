@@ -14,6 +14,8 @@
 #define ASK_NS (NS_PER_S)
 #define ASK_MORE_NS (5 * NS_PER_MS) /* for each task that is open */
 #define ASK_LONGEST_NS (15 * NS_PER_S)
+/* With so few tasks the files of those are looked at, too, that waited when it was last asked. */
+#define LOOK_AT_ALL 256
 /* A scheduler that does not answer for so long ends it; what runs goes on. */
 #define SILENT_NS (600 * NS_PER_S)
 /* How long the files of a task may take to be seen here: after a good end, after another one. */
@@ -252,14 +254,22 @@ static void touch(struct cluster *c)
         c->out_of_reach = true;
 }
 
+static size_t count_open(const struct cluster *c)
+{
+    size_t open = 0;
+    for (size_t k = 0; k < c->array_count; k++)
+        open += c->arrays[k].open_count;
+    return open;
+}
+
 int cluster_look(struct cluster *c, struct error *err)
 {
     int r = ask_scheduler(c, err);
+    enum task_state first = count_open(c) <= LOOK_AT_ALL ? TASK_WAITS : TASK_RUNS;
     for (size_t k = 0; r == 0 && k < c->array_count; k++) {
         struct cluster_array *a = &c->arrays[k];
         for (size_t i = 0; r == 0 && a->open_count && i < a->task_count; i++)
-            if (a->tasks[i].state == TASK_RUNS || a->tasks[i].state == TASK_GONE ||
-                a->tasks[i].state == TASK_UNDELIVERED)
+            if (a->tasks[i].state >= first && a->tasks[i].state < TASK_OVER)
                 r = look_at_task(c, a, i, err);
     }
     count_tasks(c);
@@ -268,14 +278,6 @@ int cluster_look(struct cluster *c, struct error *err)
 }
 
 /* ---- the end of all ---- */
-
-static size_t count_open(const struct cluster *c)
-{
-    size_t open = 0;
-    for (size_t k = 0; k < c->array_count; k++)
-        open += c->arrays[k].open_count;
-    return open;
-}
 
 void cluster_cancel(struct cluster *c)
 {

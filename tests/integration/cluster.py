@@ -322,6 +322,21 @@ def cells_that_need_something_and_events_do_not_get_mixed_up():
         equal(sum(counted("page-faults", "other.db").values()), 0)
 
 
+@test
+def cells_that_no_node_can_measure_are_told_and_the_others_kept():
+    needs_file_store("it looks into the file")
+    spec = SPEC.replace("v: [1, 2]", "v: [1, 2]\n  u: [{name: plain}, {name: uring, needs: io-uring}]")
+    write(spec)
+    with FakeSlurm() as slurm:
+        slurm.lacks = {name: "ebpf io-uring" for name in slurm.nodes}
+        said = on_cluster(slurm, "--db", "lab.db", code=1)
+    contains(said, "no node has what some cells need (io-uring)")
+    with sqlite3.connect("lab.db") as store:
+        counts = dict(store.execute("SELECT c.label, count(*) FROM run r JOIN cell c ON c.id = r.cell"
+                                    " GROUP BY c.label"))
+    equal(counts, {"v=1 u=plain": 6, "v=2 u=plain": 6})
+
+
 # ---- profiles ----
 
 PROFILED = """name: why
