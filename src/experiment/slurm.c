@@ -382,8 +382,7 @@ void slurm_history(const uint64_t *jobs, size_t job_count, struct slurm_tasks *r
     add(&w, "sacct");
     add(&w, "--noheader");
     add(&w, "--parsable2");
-    add(&w, "--allocations");
-    add(&w, "--array");
+    add(&w, "--allocations"); /* --array is not known before 23.02; ended tasks have own lines */
     add(&w, "--format=JobID,State,NodeList");
     add_jobs(&w, "--jobs=", jobs, job_count);
     if (run_words(&w, &out, &ignored) == 0)

@@ -185,6 +185,10 @@ class FakeSlurm:
         return 0, "".join(f"{t.job}|{t.index}|{t.state}|{t.node}\n" for t in shown), ""
 
     def sacct(self, words):
+        known = ("--noheader", "--parsable2", "--allocations", "--format=JobID,State,NodeList")
+        for word in words:
+            if word not in known and not word.startswith("--jobs="):
+                return 1, "", f"sacct: unrecognized option '{word}'"
         if not self.has_accounting:
             return 1, "", "Slurm accounting storage is disabled"
         return 0, "".join(f"{t.job}_{t.index}|{t.state}{' by 0' * (t.state == 'CANCELLED')}|"
