@@ -153,6 +153,7 @@ struct vr_replica *vr_replica_new(const struct vr_config *config, const struct v
     r->view = image->durable.view;
     r->log_view = image->durable.log_view;
     r->view_op = image->durable.view_op;
+    r->closed = image->durable.closed;
     r->view_checksum = image->durable.view_checksum;
     struct vr_group first = vr_group_first(config);
     r->executed = first;

@@ -53,9 +53,9 @@ struct vr_durable {
     uint64_t checkpoint_op, checkpoint_entry; /* op and checksum of the entry at the checkpoint */
     uint64_t checkpoint_size, checkpoint_checksum;
     uint32_t checkpoint_area;
-    uint32_t fresh;     /* 1: formatted and never started */
-    uint32_t uncertain; /* 1: the log was lost and has not been brought back whole */
-    uint32_t zero;
+    uint32_t fresh;        /* 1: formatted and never started */
+    uint32_t uncertain;    /* 1: the log was lost and has not been brought back whole */
+    uint32_t closed;       /* 1: the log of log_view ends at view_op; another is taking its place */
     struct vr_group group; /* of view's epoch */
 };
 
@@ -149,6 +149,7 @@ struct vr_replica {
     uint64_t now_ns, nonce;
 
     uint64_t view, log_view, view_op, view_checksum;
+    bool closed;
     struct vr_group group;    /* of view's epoch */
     struct vr_group executed; /* of the epoch that the executed log has reached: replicated state */
     uint8_t order[VR_NODES_MAX], member_count; /* the members of group */

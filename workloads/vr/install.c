@@ -48,13 +48,16 @@ uint64_t vr_install_need(const struct vr_replica *r)
     return r->install.matched < r->install.end.op ? r->install.matched + 1 : 0;
 }
 
-/* An entry that differs ends this replica's old log there.  That it ends there must be on disk
- * before the slot is written over, or a restart would find a log that breaks off where it may not.
- */
+/* An entry that differs ends this replica's old log there.  That it ends there, also for entries
+ * of its own view, must be on disk before the slot is written over, or a restart would find a log
+ * that breaks off where it may not. */
 static bool may_replace(struct vr_replica *r, uint64_t op)
 {
-    if (r->view_op < op || r->config.in_memory)
-        return r->durable.view_op < op || r->config.in_memory;
+    if (r->config.in_memory)
+        return true;
+    if (r->closed && r->view_op < op)
+        return r->durable.closed && r->durable.view_op < op;
+    r->closed = true;
     r->view_op = op - 1;
     r->view_checksum = vr_checksum_at(r, op - 1);
     return false;
@@ -169,12 +172,12 @@ void vr_install_progress(struct vr_replica *r, struct vr_update *u)
         return;
     assert(r->op == end->op && r->holes == 0);
     uint64_t view = r->install.log_view, begin = log_begin(r, end->op, view);
-    if (r->log_view != view || r->view_op != begin || r->uncertain) {
-        r->uncertain = false;
+    if (r->log_view != view || r->view_op != begin || r->uncertain || r->closed) {
+        r->uncertain = r->closed = false;
         r->log_view = view;
         r->view_op = begin;
         r->view_checksum = vr_checksum_at(r, begin);
     }
-    if (r->durable.log_view == view && !r->durable.uncertain)
+    if (r->durable.log_view == view && !r->durable.uncertain && !r->durable.closed)
         become_normal(r, u);
 }

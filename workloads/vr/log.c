@@ -150,6 +150,7 @@ static struct vr_durable wanted(const struct vr_replica *r)
                            .view_op = r->view_op,
                            .view_checksum = r->view_checksum,
                            .uncertain = r->uncertain && !PLANTED(DOUBT_FORGOTTEN),
+                           .closed = r->closed,
                            .group = r->group};
     if (r->config.in_memory)
         return d;
@@ -175,7 +176,7 @@ static bool settled(const struct vr_replica *r)
 {
     const struct vr_durable *d = &r->durable;
     return d->view == r->view && d->log_view == r->log_view && d->view_op == r->view_op &&
-           d->view_checksum == r->view_checksum &&
+           d->view_checksum == r->view_checksum && d->closed == r->closed &&
            (d->uncertain == r->uncertain || PLANTED(DOUBT_FORGOTTEN)) && !d->fresh &&
            d->group.first_view == r->group.first_view &&
            (d->checkpoint_op == r->newest.op || r->config.in_memory);

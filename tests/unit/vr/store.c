@@ -250,6 +250,23 @@ TEST(what_a_view_cut_off_does_not_come_back)
     done(&d, &l);
 }
 
+/* Seed 588146: entries of the log's own view, one of them half written over by the next view's. */
+TEST(a_log_that_was_closed_ends_there)
+{
+    struct disk d;
+    struct vr_loaded l;
+    setup(&d, 2);
+    struct vr_write w = {
+        .kind = VR_WRITE_DURABLE,
+        .durable = {.view = 1, .view_op = 3, .view_checksum = d.entries[3].checksum, .closed = 1}};
+    write_phases(&d, &w, 2);
+    spoil_entry(&d, 4, 700);
+    load(&d, &l);
+    CHECK_INT(l.image.count, 3);
+    CHECK(!l.image.uncertain);
+    done(&d, &l);
+}
+
 TEST(without_a_superblock_nothing_starts)
 {
     struct disk d;
