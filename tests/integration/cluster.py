@@ -235,8 +235,7 @@ def extra_rounds_use_up_the_budget():
     write(SPEC.replace("rounds: 6", "rounds: 2\nbudget: 3s"))
     with FakeSlurm() as slurm:
         on_cluster(slurm)
-        equal(len(figures()["v=1"]) > 2, True, "more than two rounds")
-        assay("run", "lab.yaml", "--on", "slurm", env=slurm.environment, check=0)
+    equal(len(figures()["v=1"]) > 2, True, "more than two rounds")
 
 
 @test
