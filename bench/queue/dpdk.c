@@ -10,6 +10,7 @@ static int create(struct load *load, void **ret_queue, unsigned flags, struct er
     unsigned count = (unsigned)queue_power_of_two(load->settings.capacity);
     size_t bytes = (size_t)rte_ring_get_memsize(count);
     struct rte_ring *r = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    memset(r, 0, bytes); /* the pages are there before the clock starts */
     int code = rte_ring_init(r, "bench", count, flags);
     if (code < 0)
         return error_errno(err, code, "rte_ring_init");

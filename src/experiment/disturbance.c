@@ -157,7 +157,8 @@ const char *disturbance_reason(const struct disturbance *d, uint64_t wall_ns)
         return "memory was short";
     if ((double)d->pressure_cpu_ns > PRESSURE_SHARE * (double)wall_ns && others_ran(d, wall_ns))
         return "more wanted to run than there were CPUs";
-    if ((double)d->pressure_io_ns > PRESSURE_SHARE * (double)wall_ns)
+    /* Whoever waits at an io_uring counts as waiting for storage, whatever it waits for. */
+    if ((double)d->pressure_io_ns > PRESSURE_SHARE * (double)wall_ns && !d->no_storage)
         return "storage was waited for";
     if (d->has_migrations &&
         (double)d->migrations > 2 + MIGRATIONS_PER_S * (double)wall_ns / (double)NS_PER_S)

@@ -13,6 +13,7 @@
 
 struct disturbance {
     bool has_steal, has_pressure, has_migrations, has_throttles, has_others;
+    bool no_storage;               /* the run itself read and wrote none */
     uint64_t steal_ns;             /* by the host, from all CPUs (counted in 10 ms steps) */
     uint64_t pressure_cpu_ns;      /* PSI some: a task that could run had no CPU */
     uint64_t others_ns;            /* CPU time of other processes, on all CPUs */

@@ -501,6 +501,7 @@ int runner_run(struct runner *r, const struct run_spec *spec, struct run_result 
     disturbance_between(&r->meter, &early, &late, own_ns, &result->disturbance);
     result->status = ended.status;
     result->usage = ended.usage;
+    result->disturbance.no_storage = ended.usage.ru_inblock + ended.usage.ru_oublock == 0;
     result->disturbance.involuntary_switches = (uint64_t)ended.usage.ru_nivcsw;
     read_streams(&run);
     if (res == 0)

@@ -88,7 +88,7 @@ SCENARIOS = {
 }
 
 # Seeds that found an error of the core, the store or the simulator: docs/VR.md.
-ONCE_FAILED = [15411, 74015, 509665, 535694]
+ONCE_FAILED = [15411, 74015, 509665, 535694, 552550]
 
 
 def vr(*args, program="assay-vr", check=0):

@@ -568,8 +568,8 @@ def prepares_are_copied_on_their_way_to_other_hosts():
             print(f"# 300 operations: the leader's sockets sent {sent[leader]} datagrams, its device "
                   f"{left[leader]}; received: {received}")
             equal(sum(wrong), 0, f"datagrams with a wrong checksum, made {where} the copying")
-            # Three of four prepares cost no call; heartbeats and what else there is are few.
-            if left[leader] < sent[leader] + 3 * 300:
+            # Three of four prepares cost no call; a few may be asked for again, one by one.
+            if left[leader] < sent[leader] + 800:
                 raise AssertionError("the device has sent no copies")
             if min(received) < 300:
                 raise AssertionError("not everybody has got every prepare")

@@ -14,9 +14,11 @@
 
 #define NODES_MAX (1ULL << 28)
 
+/* The pages are there before the clock starts. */
 static void *get_memory(size_t bytes, struct error *err)
 {
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory == MAP_FAILED) {
         error_errno(err, -errno, "%zu bytes for the queue", bytes);
         return NULL;

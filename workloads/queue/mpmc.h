@@ -52,7 +52,9 @@
 #endif
 /* How many cells ahead a line is asked for, to be written: by calls for single items and by
  * batches. */
+#ifndef MPMC_AHEAD
 #define MPMC_AHEAD 1
+#endif
 #define MPMC_AHEAD_BATCH 8
 /* Who waits for a slot that another thread has claimed looks so often, then lets others run. */
 #define MPMC_LOOKS 64
@@ -160,7 +162,7 @@ QUEUE_INLINE size_t mpmc_ready(struct mpmc *q, uint64_t index, unsigned full, si
         const uint8_t *states = (const uint8_t *)mpmc_cell(q, index, bytes);
         uint8_t state = mpmc_state(q, index, full);
         uint64_t slot = index % 8, end = mpmc_slot_end(slot, wanted - count, bytes);
-        if (MPMC_WHOLE && wanted > 1) {
+        if (MPMC_WHOLE) {
             /* Partner: the stores of states in mpmc_publish. */
             uint64_t word = Q_LOAD((const uint64_t *)states, acquire);
             uint64_t differs = (word ^ MPMC_EACH * state) >> slot * 8;
@@ -217,17 +219,66 @@ QUEUE_INLINE void mpmc_publish(uint64_t *cell, uint64_t first, uint64_t end, uin
         Q_STORE((uint8_t *)cell + slot, state, release);
 }
 
-/* Pushes the first of `count` items that there is room for; returns how many.  They stand in the
- * queue one behind the other. */
-QUEUE_INLINE size_t mpmc_push_some(struct mpmc *q, const void *items, size_t count, size_t bytes)
+/*
+ * One item.  The line of the next cell is asked for, to be written: asked for to be read first, it
+ * would come twice; asked for now, it is there when the next cell begins.
+ */
+QUEUE_INLINE bool mpmc_try_push(struct mpmc *q, const void *item, size_t bytes)
+{
+    uint64_t index = Q_LOAD(&q->tail, relaxed), patience = q->patience;
+    unsigned looks = 0;
+    uint64_t *cell;
+    if (index % 8 == 0)
+        Q_PREFETCH(mpmc_cell(q, index + MPMC_AHEAD * 8, bytes));
+    Q_FOREVER (index) {
+        cell = mpmc_cell(q, index, bytes);
+        /* Partner: the store of the state in mpmc_try_pop, or in mpmc_publish. */
+        if (Q_UNLIKELY(Q_LOAD((uint8_t *)cell + index % 8, acquire) != mpmc_state(q, index, 0))) {
+            uint64_t full = index - (q->mask + 1) * 8;
+            if (!mpmc_again(&q->tail, &index, &q->head, full, &patience, &looks))
+                return false;
+            continue;
+        }
+        /* Partner: the load of this index in mpmc_again. */
+        if (Q_LIKELY(Q_CAS(&q->tail, &index, mpmc_after(index, 1, bytes), release)))
+            break;
+    }
+    queue_copy_in(cell + 1 + index % 8 * (bytes / 8), item, bytes);
+    /* Partner: the load of the state in mpmc_try_pop, or in mpmc_ready. */
+    Q_STORE((uint8_t *)cell + index % 8, mpmc_state(q, index, 1), release);
+    return true;
+}
+
+QUEUE_INLINE bool mpmc_try_pop(struct mpmc *q, void *item, size_t bytes)
+{
+    uint64_t index = Q_LOAD(&q->head, relaxed), patience = q->patience;
+    unsigned looks = 0;
+    uint64_t *cell;
+    if (index % 8 == 0)
+        Q_PREFETCH(mpmc_cell(q, index + MPMC_AHEAD * 8, bytes));
+    Q_FOREVER (index) {
+        cell = mpmc_cell(q, index, bytes);
+        /* Partner: the store of the state in mpmc_try_push, or in mpmc_publish. */
+        if (Q_UNLIKELY(Q_LOAD((uint8_t *)cell + index % 8, acquire) != mpmc_state(q, index, 1))) {
+            if (!mpmc_again(&q->head, &index, &q->tail, index, &patience, &looks))
+                return false;
+            continue;
+        }
+        /* Partner: the load of this index in mpmc_again. */
+        if (Q_LIKELY(Q_CAS(&q->head, &index, mpmc_after(index, 1, bytes), release)))
+            break;
+    }
+    queue_copy_out(item, cell + 1 + index % 8 * (bytes / 8), bytes);
+    /* Partner: the load of the state in mpmc_try_push, or in mpmc_ready. */
+    Q_STORE((uint8_t *)cell + index % 8, mpmc_state(q, index, 2), release);
+    return true;
+}
+
+QUEUE_INLINE size_t mpmc_push_batch(struct mpmc *q, const void *items, size_t count, size_t bytes)
 {
     uint64_t index = Q_LOAD(&q->tail, relaxed), lap = (q->mask + 1) * 8, patience = q->patience;
     unsigned looks = 0;
     size_t taken;
-    /* Asked for to be read first, the line would come twice; asked for now, it is there when the
-     * next cell begins. */
-    if (count == 1 && index % 8 == 0)
-        Q_PREFETCH(mpmc_cell(q, index + MPMC_AHEAD * 8, bytes));
     Q_FOREVER (index) {
         taken = mpmc_ready(q, index, 0, count, bytes);
         if (Q_UNLIKELY(taken == 0)) {
@@ -243,9 +294,8 @@ QUEUE_INLINE size_t mpmc_push_some(struct mpmc *q, const void *items, size_t cou
     for (size_t left = taken; left > 0; index = index / 8 * 8 + 8) {
         uint64_t *cell = mpmc_cell(q, index, bytes), all = mpmc_cell_items(bytes);
         uint64_t first = index % 8, end = mpmc_slot_end(first, left, bytes), some = end - first;
-        if (count > 1)
-            Q_PREFETCH(mpmc_cell(q, index + MPMC_AHEAD_BATCH * 8, bytes));
-        if (count > 1 && some == all) {
+        Q_PREFETCH(mpmc_cell(q, index + MPMC_AHEAD_BATCH * 8, bytes));
+        if (some == all) {
             /* A whole cell: its length is a constant. */
             queue_copy_in(cell + 1, from, all * bytes);
             mpmc_publish(cell, 0, all, mpmc_state(q, index, 1), bytes);
@@ -259,16 +309,11 @@ QUEUE_INLINE size_t mpmc_push_some(struct mpmc *q, const void *items, size_t cou
     return taken;
 }
 
-/* Pops up to `count` items; returns how many. */
-QUEUE_INLINE size_t mpmc_pop_some(struct mpmc *q, void *items, size_t count, size_t bytes)
+QUEUE_INLINE size_t mpmc_pop_batch(struct mpmc *q, void *items, size_t count, size_t bytes)
 {
     uint64_t index = Q_LOAD(&q->head, relaxed), patience = q->patience;
     unsigned looks = 0;
     size_t taken;
-    /* Asked for to be read first, the line would come twice; asked for now, it is there when the
-     * next cell begins. */
-    if (count == 1 && index % 8 == 0)
-        Q_PREFETCH(mpmc_cell(q, index + MPMC_AHEAD * 8, bytes));
     Q_FOREVER (index) {
         taken = mpmc_ready(q, index, 1, count, bytes);
         if (Q_UNLIKELY(taken == 0)) {
@@ -284,9 +329,8 @@ QUEUE_INLINE size_t mpmc_pop_some(struct mpmc *q, void *items, size_t count, siz
     for (size_t left = taken; left > 0; index = index / 8 * 8 + 8) {
         uint64_t *cell = mpmc_cell(q, index, bytes), all = mpmc_cell_items(bytes);
         uint64_t first = index % 8, end = mpmc_slot_end(first, left, bytes), some = end - first;
-        if (count > 1)
-            Q_PREFETCH(mpmc_cell(q, index + MPMC_AHEAD_BATCH * 8, bytes));
-        if (count > 1 && some == all) {
+        Q_PREFETCH(mpmc_cell(q, index + MPMC_AHEAD_BATCH * 8, bytes));
+        if (some == all) {
             queue_copy_out(to, cell + 1, all * bytes);
             mpmc_publish(cell, 0, all, mpmc_state(q, index, 2), bytes);
         } else {
@@ -299,14 +343,17 @@ QUEUE_INLINE size_t mpmc_pop_some(struct mpmc *q, void *items, size_t count, siz
     return taken;
 }
 
-QUEUE_INLINE bool mpmc_try_push(struct mpmc *q, const void *item, size_t bytes)
+/* Pushes the first of `count` items that there is room for; returns how many.  They stand in the
+ * queue one behind the other. */
+QUEUE_INLINE size_t mpmc_push_some(struct mpmc *q, const void *items, size_t count, size_t bytes)
 {
-    return mpmc_push_some(q, item, 1, bytes) == 1;
+    return count == 1 ? mpmc_try_push(q, items, bytes) : mpmc_push_batch(q, items, count, bytes);
 }
 
-QUEUE_INLINE bool mpmc_try_pop(struct mpmc *q, void *item, size_t bytes)
+/* Pops up to `count` items; returns how many. */
+QUEUE_INLINE size_t mpmc_pop_some(struct mpmc *q, void *items, size_t count, size_t bytes)
 {
-    return mpmc_pop_some(q, item, 1, bytes) == 1;
+    return count == 1 ? mpmc_try_pop(q, items, bytes) : mpmc_pop_batch(q, items, count, bytes);
 }
 
 #endif

@@ -218,7 +218,8 @@ QUEUE_INLINE size_t ms_push_some(struct ms *q, struct ms_thread *t, const void *
             break;
         struct node *node = ms_node(q, last);
         uint64_t old = ms_tagged(q) ? Q_LOAD(&node->next, relaxed) : 0;
-        Q_STORE(&node->next, ms_link(q, link, old), relaxed);
+        /* Partner: the loads of next, as for the one in ms_fill. */
+        Q_STORE(&node->next, ms_link(q, link, old), release);
         last = link;
     }
     ms_append(q, t, first, last);
@@ -231,14 +232,16 @@ QUEUE_INLINE size_t ms_push_some(struct ms *q, struct ms_thread *t, const void *
  */
 QUEUE_INLINE bool ms_raise_limit(struct ms *q, uint64_t head, uint64_t limit)
 {
-    /* Only a name here: nothing is read through it. */
-    uint64_t tail = Q_LOAD(&q->tail, relaxed);
+    /* Partner: the stores to tail in ms_append.  With tags the tail may be head's node in its next
+     * life; then its next and head itself must be seen as they are by now. */
+    uint64_t tail = Q_LOAD(&q->tail, acquire);
     /* Partner: the compare-and-swap of next in ms_append. */
     uint64_t next = Q_LOAD(&ms_node(q, head)->next, acquire);
     if (Q_LOAD(&q->head, relaxed) != head)
         return true;
     if (!ms_same(q, tail, head)) {
-        Q_CAS(&q->limit, &limit, ms_link(q, tail, limit), relaxed);
+        /* Partner: the load of limit in ms_pop_some. */
+        Q_CAS(&q->limit, &limit, ms_link(q, tail, limit), release);
         return true;
     }
     if (ms_is_null(q, next))
@@ -261,9 +264,9 @@ QUEUE_INLINE size_t ms_pop_some(struct ms *q, struct ms_thread *t, void *items, 
         found = 0;
         if (!reclaim_protect(&q->reclaim, t->reclaim, 0, head, &q->head, head))
             continue;
-        /* Only a name, too: nodes are reached through next alone, and who does not see the next one
-         * yet tries again. */
-        uint64_t limit = Q_LOAD(&q->limit, relaxed);
+        /* Partner: the compare-and-swap of limit in ms_raise_limit: tail is then not older than
+         * what limit was made of, so it does not lie behind head. */
+        uint64_t limit = Q_LOAD(&q->limit, acquire);
         if (Q_UNLIKELY(ms_same(q, limit, head))) {
             if (!ms_raise_limit(q, head, limit))
                 break;

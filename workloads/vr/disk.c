@@ -145,6 +145,17 @@ static void prepare(struct vr_disk *d)
         d->used[i] = true;
 }
 
+/* Where it fails, the copies stay as they were. */
+static void repair_heads(struct vr_disk *d)
+{
+    const struct vr_store *s = &d->store;
+    memcpy(d->heads, s->heads, s->heads_bytes);
+    if (pwrite(d->fd, d->heads, s->heads_bytes, (off_t)s->heads_offset) !=
+            (ssize_t)s->heads_bytes ||
+        fdatasync(d->fd))
+        d->failures++;
+}
+
 int vr_disk_open(struct vr_disk *d, const char *path, const struct vr_config *config,
                  struct vr_loaded *ret_loaded, struct error *err)
 {
@@ -169,6 +180,8 @@ int vr_disk_open(struct vr_disk *d, const char *path, const struct vr_config *co
         return error_wrap(err, result, "%s", path);
     }
     prepare(d);
+    if (ret_loaded->heads_damaged)
+        repair_heads(d);
     return 0;
 }
 

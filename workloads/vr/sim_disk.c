@@ -356,6 +356,15 @@ void sim_disk_rot(struct sim *s, uint8_t index)
     spoil(s, r, offset);
 }
 
+/* Copies that are damaged with the entry beside them stay so. */
+void sim_disk_repair_heads(struct sim *s, uint8_t index)
+{
+    struct sim_replica *r = &s->replicas[index];
+    memcpy(r->disk + r->store.heads_offset, r->store.heads, r->store.heads_bytes);
+    for (uint32_t i = 0; i < r->store.config.slots; i++)
+        r->head_fault[i] &= r->body_fault[i];
+}
+
 void sim_disk_lose_tail(struct sim *s, uint8_t index, uint64_t first, uint64_t last)
 {
     struct sim_replica *r = &s->replicas[index];

@@ -311,6 +311,7 @@ static void load_log(struct vr_store *s, vr_store_read read, void *context, stru
             f->entry_found = DAMAGED;
         f->head_found = classify(s, &f->head, NULL, slot);
         l->damaged += (f->entry_found == DAMAGED) + (f->head_found == DAMAGED);
+        l->heads_damaged += f->head_found == DAMAGED;
         memcpy(l->bodies + (offset - 1) * s->config.batch_bytes, buffer + sizeof(f->entry),
                s->config.batch_bytes);
     }

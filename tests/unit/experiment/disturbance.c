@@ -67,6 +67,10 @@ TEST(shares_of_the_run_decide)
     CHECK(!disturbance_reason(&d, NS_PER_S));
     d.others_ns = 60 * NS_PER_MS;
     CHECK_STR(disturbance_reason(&d, NS_PER_S), "more wanted to run than there were CPUs");
+    d = (struct disturbance){.pressure_io_ns = 110 * NS_PER_MS};
+    CHECK_STR(disturbance_reason(&d, NS_PER_S), "storage was waited for");
+    d.no_storage = true;
+    CHECK(!disturbance_reason(&d, NS_PER_S));
     d = (struct disturbance){.has_migrations = true, .migrations = 202};
     CHECK(!disturbance_reason(&d, NS_PER_S));
     d.migrations = 203;

@@ -37,7 +37,7 @@ enum explore_order {
 };
 
 struct explore_site {
-    const char *file;
+    const char *file, *function;
     int line;
     const char *what;
     unsigned order;    /* bits of explore_order */
@@ -68,8 +68,12 @@ void explore_free_heap(void *memory);
 /* Sleeps while *p is `value`, as a futex; wakes are implied by changes. */
 void explore_sleep(const uint32_t *p, uint32_t value);
 
-#define EXPLORE_SITE(what_, order_) \
-    static struct explore_site site_ = {__FILE__, __LINE__, what_, EXPLORE_##order_, 0, 0, false, 0}
+#define EXPLORE_SITE(what_, order_)                           \
+    static struct explore_site site_ = {.file = __FILE__,     \
+                                        .function = __func__, \
+                                        .line = __LINE__,     \
+                                        .what = what_,        \
+                                        .order = EXPLORE_##order_}
 #define EXPLORE_TYPE(p) __typeof__((__typeof__(*(p)))0)
 
 #define Q_LOAD(p, order)                           \

@@ -177,6 +177,9 @@ TEST(a_damaged_head_is_no_loss)
     load(&d, &l);
     CHECK_INT(l.image.count, 5);
     CHECK_INT(l.entries[4].flags, VR_ENTRY_HAS_BODY);
+    /* Seed 552550: it is to be written again at once, before the entry can be damaged, too. */
+    CHECK_INT(l.heads_damaged, 1);
+    CHECK(memcmp(&d.store.heads[5], &d.entries[5], sizeof(d.entries[5])) == 0);
     done(&d, &l);
 }
 
