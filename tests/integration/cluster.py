@@ -235,8 +235,7 @@ def extra_rounds_use_up_the_budget():
     write(SPEC.replace("rounds: 6", "rounds: 2\nbudget: 3s"))
     with FakeSlurm() as slurm:
         on_cluster(slurm)
-        equal(len(figures()["v=1"]) > 2, True, "more than two rounds")
-        assay("run", "lab.yaml", "--on", "slurm", env=slurm.environment, check=0)
+    equal(len(figures()["v=1"]) > 2, True, "more than two rounds")
 
 
 @test
@@ -263,9 +262,21 @@ def counted(event, place="lab.db"):
             " IN (SELECT id FROM metric WHERE name = ?) GROUP BY r.layout", (event,)))
 
 
+def counted_here(event):
+    result = assay("stat", "-e", event, "--json", "--", "true")
+    return result.returncode == 0 and all(e["supported"] for e in json.loads(
+        result.stdout or result.stderr)["events"])
+
+
+def needs_page_faults():
+    needs_file_store("it looks into the file")
+    if not counted_here("page-faults"):
+        skip("page faults cannot be counted here")
+
+
 @test
 def a_node_without_an_event_is_not_used_for_it():
-    needs_file_store("it looks into the file")
+    needs_page_faults()
     real = counted_here("cycles:u")
     spec = SPEC.replace("rounds: 6", "rounds: 6\ncounters: page-faults" + ",cycles:u" * real)
     write(spec)
@@ -276,15 +287,9 @@ def a_node_without_an_event_is_not_used_for_it():
         equal(counted("page-faults"), {"node=n2": 12})
 
 
-def counted_here(event):
-    result = assay("stat", "-e", event, "--json", "--", "true")
-    return result.returncode == 0 and "not supported" not in result.stdout + result.stderr and \
-        '"why"' not in result.stdout
-
-
 @test
 def where_no_node_has_an_event_it_is_left_out():
-    needs_file_store("it looks into the file")
+    needs_page_faults()
     write(SPEC.replace("rounds: 6", "rounds: 6\ncounters: page-faults,context-switches"))
     with FakeSlurm() as slurm:
         slurm.lacks = {name: "page-faults" for name in slurm.nodes}
@@ -296,7 +301,7 @@ def where_no_node_has_an_event_it_is_left_out():
 
 @test
 def with_the_default_events_each_node_counts_what_it_has():
-    needs_file_store("it looks into the file")
+    needs_page_faults()
     write(SPEC.replace("rounds: 6", "rounds: 6\ncounters: default"))
     with FakeSlurm() as slurm:
         slurm.lacks = {"n2": "page-faults"}
@@ -306,7 +311,7 @@ def with_the_default_events_each_node_counts_what_it_has():
 
 @test
 def cells_that_need_something_and_events_do_not_get_mixed_up():
-    needs_file_store("it looks into the file")
+    needs_page_faults()
     findings = json.loads(assay("doctor", "--no-noise", "--json").stdout)["machine"]["findings"]
     finding = next(f["id"] for f in findings
                    if f["state"] == "yes")
@@ -433,7 +438,9 @@ def two_experiments_are_compared_node_by_node():
     two_experiments()
     text = assay("compare", "1", "2", check=0).stdout
     contains(text, "new / base on each node, the runs of both in their order:")
-    contains(text, "figure, v=1: n1 0.900× (n=8), n2 0.900× (n=8), n3 1.000× (n=8), n4 0.900× (n=8)")
+    line = re.search(r"figure, v=1: (.*)", text)[1]  # the nodes in the order of their first runs
+    equal(sorted(line.split(", ")), ["n1 0.900× (n=8)", "n2 0.900× (n=8)", "n3 1.000× (n=8)",
+                                     "n4 0.900× (n=8)"])
     contains(text, "node n3 is an outlier: new / base is 1.000× there")
     contains(text, "node n2 is an outlier: its figure is 1.5")
     found = json.loads(assay("compare", "1", "2", "--json", check=0).stdout)
