@@ -628,11 +628,10 @@ static const struct {
      */
     {"faa_drop", "compare-and-swap", EXPLORE_release},
     {"faa_extend", "load", EXPLORE_acquire},
-    /* Epochs: the fences beside them order nearly everything; what they leave over is that memory
-     * is freed after the last read of a thread that has left, which takes three epochs to come up.
-     */
+    /* Epochs: memory is released three epochs later, and each of them comes with a fence of whoever
+     * starts it, which makes up for an order that is missing here.  Kept all the same: the argument
+     * in reclaim.h is by these, and they cost nothing. */
     {"reclaim_enter", "load", EXPLORE_acquire},
-    {"reclaim_exit", "store", EXPLORE_release},
     {"reclaim_advance", "load", EXPLORE_acquire},
     {"reclaim_advance", "compare-and-swap", EXPLORE_release},
     {NULL, NULL, 0},
