@@ -206,15 +206,19 @@ static void put_reasons(struct strbuf *out, const struct explain *e, int code,
         return;
     }
     size_t told = 0;
-    for (size_t i = 0; i < e->reason_count && told < REASONS_MOST; i++) {
+    double rest = 0;
+    for (size_t i = 0; i < e->reason_count; i++) {
         const struct attributed *cost = &e->reasons[i].cost;
-        if (cost->below_resolution || (isfinite(cost->half_width) && !cost->significant))
+        if (told == REASONS_MOST || cost->below_resolution ||
+            (isfinite(cost->half_width) && !cost->significant)) {
+            rest += cost->change;
             continue;
-        strbuf_puts(out, told++ ? "\n" : "");
+        }
+        told++;
         report_reason_line(out, e, &e->reasons[i]);
+        strbuf_putc(out, '\n');
     }
-    if (!told)
-        strbuf_puts(out, "nothing that stands out from the luck of sampling");
+    report_reasons_others(out, e, e->reason_count - told, rest);
 }
 
 /* Profiles what was found and keeps the reasons.  Only a signal and the journal are failures. */

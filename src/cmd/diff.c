@@ -50,6 +50,7 @@ static void print(struct printer *p, const struct diff *d, const struct profile_
         .d = d,
         .names = {pair->sides[SIDE_A].name, pair->sides[SIDE_B].name},
         .label = pair->label,
+        .emulated = pair->emulated,
         .all = p->cli->all,
         .row_limit = p->cli->limit,
         .colour = term_has_colour(STDOUT_FILENO),
@@ -60,6 +61,8 @@ static void print(struct printer *p, const struct diff *d, const struct profile_
         if (!p->count)
             report_diff_csv_head(&p->out);
         report_diff_csv(&p->out, &view);
+        if (!p->count && pair->emulated)
+            fprintf(stderr, "assay diff: %s\n", pair->emulated);
     } else if (p->cli->markdown) {
         if (pair->label[0])
             strbuf_printf(&p->out, "%s**%s**\n\n", p->count ? "\n" : "", pair->label);

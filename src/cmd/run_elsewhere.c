@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* See run_elsewhere.h. */
 #include "cmd/run_elsewhere.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/process.h"
@@ -13,19 +14,57 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* ---- the process that owns the experiment ---- */
 
-static void show_progress(const struct cluster *c, void *context)
+/* A line for every tenth that is done, and at least one in each minute. */
+#define LINE_EVERY_NS (60 * NS_PER_S)
+#define LINE_AFTER_NS (2 * NS_PER_S)
+
+/* On a terminal one line that is written over; else lines now and then, for a log. */
+struct teller {
+    struct progress progress;
+    bool plain, quiet;
+    uint64_t told_ns;
+    size_t told_tenths;
+};
+
+static void put_progress(const struct cluster *c, struct strbuf *out)
 {
     char eta[32];
-    progress_show(context, "%srun %zu of %zu; tasks: %zu over, %zu running, %zu waiting%s%s%s%s",
+    strbuf_printf(out, "%srun %zu of %zu; tasks: %zu over, %zu running, %zu waiting%s%s",
                   c->s->phase == SESSION_EXTRA ? "extra rounds: " : "", c->ledger.runs_done,
                   c->ledger.runs_wanted, c->tasks_over, c->tasks_running, c->tasks_waiting,
                   c->lost_count ? ", some were lost" : "",
-                  c->out_of_reach ? ", the store is out of reach" : "",
-                  c->eta_ns ? ", left about " : "",
-                  c->eta_ns ? format_duration((double)c->eta_ns, eta, sizeof(eta)) : "");
+                  c->out_of_reach ? ", the store is out of reach" : "");
+    if (c->eta_ns)
+        strbuf_printf(out, ", left about %s", format_duration((double)c->eta_ns, eta, sizeof(eta)));
+}
+
+static bool is_time_for_a_line(struct teller *t, const struct cluster *c)
+{
+    uint64_t now = clock_now_ns();
+    size_t tenths = c->ledger.runs_wanted ? c->ledger.runs_done * 10 / c->ledger.runs_wanted : 0;
+    bool is_due = now > t->told_ns + (tenths > t->told_tenths ? LINE_AFTER_NS : LINE_EVERY_NS);
+    if (is_due) {
+        t->told_ns = now;
+        t->told_tenths = tenths;
+    }
+    return is_due;
+}
+
+static void show_progress(const struct cluster *c, void *context)
+{
+    struct teller *t = context;
+    if (t->quiet || (t->plain && !is_time_for_a_line(t, c)))
+        return;
+    CLEANUP(strbuf_done) struct strbuf line = {0};
+    put_progress(c, &line);
+    if (t->plain)
+        fprintf(stderr, "assay run: %s\n", strbuf_text(&line));
+    else
+        progress_show(&t->progress, "%s", strbuf_text(&line));
 }
 
 struct words {
@@ -121,7 +160,7 @@ static int tell_end(struct cluster *c, int r, bool quiet, struct error *err)
 
 static int run_cluster(struct session *s, struct cluster_options *co, bool quiet, struct error *err)
 {
-    struct progress *progress = co->context;
+    struct teller *teller = co->context;
     struct cluster c;
     CLEANUP(words_done) struct words command = {0};
     int r = task_command(s, &command, err);
@@ -141,7 +180,7 @@ static int run_cluster(struct session *s, struct cluster_options *co, bool quiet
     if (!quiet && c.ledger.missing)
         show_plan(&c);
     r = cluster_run(&c, err);
-    progress_end(progress);
+    progress_end(&teller->progress);
     int code = tell_end(&c, r, quiet, err);
     cluster_close(&c);
     return code;
@@ -150,7 +189,8 @@ static int run_cluster(struct session *s, struct cluster_options *co, bool quiet
 int run_elsewhere(struct session_options *so, const struct elsewhere_options *o, bool quiet)
 {
     struct error err = {0};
-    struct progress progress;
+    struct teller teller = {
+        .quiet = quiet, .plain = !isatty(STDERR_FILENO), .told_ns = clock_now_ns()};
     struct session s;
     struct cluster_options co = {.slurm = {.partition = o->partition,
                                            .constraint = o->constraint,
@@ -161,14 +201,19 @@ int run_elsewhere(struct session_options *so, const struct elsewhere_options *o,
                                  .together = o->together,
                                  .tries = o->tries,
                                  .on_progress = show_progress,
-                                 .context = &progress};
+                                 .context = &teller};
+    if (slurm_check(&co.slurm, &err) < 0) {
+        cmd_fail(&verb_run, &err, 0);
+        fputs("Nothing was begun.  Without --on it runs on this machine.\n", stderr);
+        return EXIT_TROUBLE;
+    }
     so->elsewhere = true;
     so->on_progress = NULL;
-    progress_start(&progress);
+    progress_start(&teller.progress);
     process_signals_catch();
     int code = EXIT_TROUBLE, r = session_open(&s, so, &err);
     if (r < 0) {
-        progress_end(&progress);
+        progress_end(&teller.progress);
         code =
             r == -EINTR ? 128 + process_signals_caught() : cmd_fail(&verb_run, &err, EXIT_TROUBLE);
     } else {
@@ -199,11 +244,12 @@ static int end_task(const struct session *s, const char *task, int r, const stru
 {
     CLEANUP(memory_freep) char *path = memory_printf("%s.end", task);
     CLEANUP(memory_freep) char *node = s->node ? memory_strdup(s->node) : node_name();
-    enum task_end end = r == -ENOTSUP && !s->runs_planned ? TASK_UNFIT
-                        : r == -EINTR                     ? TASK_STOPPED
-                        : r < 0                           ? TASK_FAILED
-                        : s->end == SESSION_STOPPED       ? TASK_STOPPED
-                                                          : TASK_DONE;
+    enum task_end end = r == -ENOTSUP && s->uncounted       ? TASK_UNCOUNTED
+                        : r == -ENOTSUP && !s->runs_planned ? TASK_UNFIT
+                        : r == -EINTR                       ? TASK_STOPPED
+                        : r < 0                             ? TASK_FAILED
+                        : s->end == SESSION_STOPPED         ? TASK_STOPPED
+                                                            : TASK_DONE;
     struct error why = {0};
     if (task_end_write(path, end, node, r < 0 ? err->message : "", &why) < 0)
         return cmd_fail(&verb_run, &why, EXIT_TROUBLE);

@@ -37,6 +37,13 @@ static void truncate_list(struct event_list *list, size_t count)
         event_done(&list->items[--list->count]);
 }
 
+void event_list_remove(struct event_list *list, size_t index)
+{
+    event_done(&list->items[index]);
+    memmove(&list->items[index], &list->items[index + 1],
+            (--list->count - index) * sizeof(*list->items));
+}
+
 void event_list_done(struct event_list *list)
 {
     truncate_list(list, 0);

@@ -44,6 +44,7 @@ struct event_list {
 
 /* Appends what the text describes; on failure the list is as it was. */
 int event_list_parse(struct event_list *list, const char *text, struct error *err);
+void event_list_remove(struct event_list *list, size_t index);
 void event_list_done(struct event_list *list);
 
 /* The list that `assay stat` counts when none is given; detail adds what -d, -dd, -ddd add. */

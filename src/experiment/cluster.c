@@ -107,6 +107,7 @@ int cluster_open(struct cluster *c, struct session *s, const struct cluster_opti
     c->array_most = slurm_array_most();
     r = cluster_deliver_left(c, err);
     c->runs_before = c->ledger.runs_done;
+    c->spent_before_ns = s->spent_ns;
     return r;
 }
 
@@ -162,7 +163,52 @@ static int give_up_words(const struct cluster *c, struct error *err)
                      c->last_failure[0] ? c->last_failure : "some rounds could not be measured");
 }
 
-/* Until nothing is missing or queued.  -EINTR for a signal. */
+static bool over_budget(const struct cluster *c)
+{
+    return c->s->spec.budget_ns &&
+           c->spent_before_ns + (clock_now_ns() - c->started_ns) >= c->s->spec.budget_ns;
+}
+
+/* A round of each block at least is measured, however long it takes, as on one machine. */
+static bool has_a_round(const struct cluster *c)
+{
+    const struct ledger *l = &c->ledger;
+    for (uint32_t b = 0; b < l->block_count; b++) {
+        bool found = false;
+        for (uint32_t r = 0; !found && r < l->round_count; r++)
+            found = ledger_state(l, (struct ledger_unit){.block = b, .round = r}) == UNIT_DONE;
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+/* What is queued and what runs is cancelled; complete rounds are kept. */
+static void end_by_budget(struct cluster *c)
+{
+    cluster_cancel(c);
+    if (c->ledger.runs_done < c->ledger.runs_wanted)
+        strbuf_printf(&c->s->notes, "the budget ended after %zu of %zu runs\n", c->ledger.runs_done,
+                      c->ledger.runs_wanted);
+}
+
+int cluster_watch(struct cluster *c, bool (*is_over)(const struct cluster *), struct error *err)
+{
+    while (true) {
+        c->signal = process_signals_caught();
+        if (c->signal)
+            return error_set(err, -EINTR, "interrupted");
+        int r = cluster_look(c, err);
+        if (r < 0)
+            return r;
+        tell(c);
+        if (is_over(c))
+            return 0;
+        wait_step();
+    }
+}
+
+/* Until nothing is missing or queued, or the budget is used up.  -EINTR for a signal. */
 static int run_all(struct cluster *c, struct error *err)
 {
     uint64_t lost_ns = 0;
@@ -180,6 +226,10 @@ static int run_all(struct cluster *c, struct error *err)
         tell(c);
         if (all_is_over(c) && !c->failed)
             return 0;
+        if (!c->out_of_reach && over_budget(c) && has_a_round(c)) {
+            end_by_budget(c);
+            return 0;
+        }
         bool only_store = c->out_of_reach && !c->tasks_waiting && !c->tasks_running;
         lost_ns = only_store ? lost_ns ? lost_ns : clock_now_ns() : 0;
         if (lost_ns && clock_now_ns() > lost_ns + STORE_WAIT_NS)
@@ -215,17 +265,10 @@ static void want_extra(struct cluster *c, const size_t *cells, size_t count, uin
             ledger_want(l, l->block_of[cells[i]], r);
 }
 
-static bool over_budget(const struct cluster *c)
-{
-    return c->s->spec.budget_ns &&
-           c->s->spent_ns + (clock_now_ns() - c->started_ns) >= c->s->spec.budget_ns;
-}
-
 static int extra_rounds(struct cluster *c, struct error *err)
 {
     struct session *s = c->s;
-    bool precise = s->options->precision > 0 || s->spec.precision > 0;
-    if (!precise && (!s->spec.budget_ns || s->options->rounds) && !s->spec.rounds_max)
+    if (!session_wants_extra(s))
         return 0;
     uint64_t most = s->spec.rounds_max ? s->spec.rounds_max : ROUNDS_CEILING;
     CLEANUP(memory_freep) size_t *cells = memory_zalloc(s->matrix.count + 1, sizeof(*cells));
@@ -255,14 +298,14 @@ int cluster_run(struct cluster *c, struct error *err)
     int r = run_all(c, err);
     if (r == 0 && !c->ledger.given_up)
         r = extra_rounds(c, err);
+    if (r == 0)
+        r = cluster_profile(c, err);
     if (r < 0)
         cluster_cancel(c);
     if (r == 0)
         r = give_up_words(c, err);
     struct error nodes_err;
     int kept = cluster_keep_nodes(c, &nodes_err);
-    if (s->spec.profile != PROFILE_NONE)
-        strbuf_puts(&s->notes, "profiles are not recorded on other nodes; run it here for those\n");
     s->runs_done = c->ledger.runs_done - c->runs_before;
     s->end = r == 0 ? SESSION_DONE : r == -EINTR ? SESSION_STOPPED : SESSION_FAILED;
     if (r == -ENOTCONN)

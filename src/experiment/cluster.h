@@ -55,6 +55,8 @@ struct cluster_array {
     struct ledger_unit *units;
     struct cluster_task *tasks;
     size_t task_count, open_count;
+    const bool *only;    /* its tasks record profiles of these cells; NULL: they measure */
+    uint64_t history_ns; /* when the accounting was last asked about it; 0 for never */
 };
 
 /* A node that is not to be used, for some of the work or for all. */
@@ -80,12 +82,14 @@ struct cluster {
     size_t array_most, node_count;
     uint64_t started_ns, asked_ns, touched_ns, queue_failed_ns;
     size_t runs_before; /* that were there at the start */
-    bool out_of_reach;  /* the store */
-    bool failed;        /* a unit was tried too often */
-    int signal;         /* that ended it; 0 for none */
+    uint64_t spent_before_ns;
+    bool out_of_reach; /* the store */
+    bool failed;       /* a unit was tried too often */
+    int signal;        /* that ended it; 0 for none */
     /* For progress. */
     size_t tasks_waiting, tasks_running, tasks_over, nodes_running;
     size_t lost_count; /* tasks */
+    bool has_profiles; /* builds that the spool folder has are needed to read them */
     uint64_t eta_ns;   /* 0 when not known */
     char last_failure[TASK_WORDS_BYTES + 256];
 };

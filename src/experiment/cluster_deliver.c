@@ -9,6 +9,7 @@
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* ---- units ---- */
 
@@ -165,7 +166,24 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
     return 0;
 }
 
+static int is_no_build(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.' && !str_eq(entry->d_name, "builds");
+}
+
 void cluster_remove_folder(struct cluster *c)
 {
-    nftw(c->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (!c->has_profiles) {
+        nftw(c->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        return;
+    }
+    struct dirent **parts = NULL;
+    int count = scandir(c->folder, &parts, is_no_build, NULL);
+    for (int i = 0; i < count; i++) {
+        CLEANUP(memory_freep) char *path = memory_printf("%s/%s", c->folder, parts[i]->d_name);
+        nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        free(parts[i]);
+    }
+    free(parts);
+    rmdir(c->folder); /* unless it has builds */
 }

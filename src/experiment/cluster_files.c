@@ -26,24 +26,38 @@ int cluster_make_folder(const char *path, struct error *err)
 
 /* ---- T.task ---- */
 
-static void put_cells(struct strbuf *out, const uint32_t *cells, size_t count)
+static const char *const mode_words[] = {
+    [TASK_ALL] = "all", [TASK_WAIVED] = "waived", [TASK_PROFILES] = "profiles"};
+
+static bool is_in(const bool *only, uint32_t cell)
 {
+    return !only || only[cell];
+}
+
+static void put_cells(struct strbuf *out, const uint32_t *cells, size_t count, const bool *only)
+{
+    const char *comma = "";
     for (size_t i = 0, end; i < count; i = end) {
-        for (end = i + 1; end < count && cells[end] == cells[end - 1] + 1; end++)
-            ;
-        strbuf_printf(out, "%s%u", i ? "," : "", cells[i] + 1);
+        end = i + 1;
+        if (!is_in(only, cells[i]))
+            continue;
+        while (end < count && cells[end] == cells[end - 1] + 1 && is_in(only, cells[end]))
+            end++;
+        strbuf_printf(out, "%s%u", comma, cells[i] + 1);
         if (end > i + 1)
             strbuf_printf(out, "-%u", cells[end - 1] + 1);
+        comma = ",";
     }
 }
 
-void task_plan_write(struct strbuf *out, const struct ledger *l, const struct ledger_unit *units,
-                     size_t unit_count, const char *uuid, bool waived)
+void task_plan_write(struct strbuf *out, const struct task_text *text)
 {
-    strbuf_printf(out, FIRST_LINE "%s %s\n", uuid, waived ? "waived" : "all");
-    for (size_t i = 0; i < unit_count; i++) {
-        strbuf_printf(out, "%u ", units[i].round);
-        put_cells(out, l->cells + l->starts[units[i].block], ledger_block_size(l, units[i].block));
+    const struct ledger *l = text->ledger;
+    strbuf_printf(out, FIRST_LINE "%s %s\n", text->uuid, mode_words[text->mode]);
+    for (size_t i = 0; i < text->unit_count; i++) {
+        uint32_t block = text->units[i].block;
+        strbuf_printf(out, "%u ", text->units[i].round);
+        put_cells(out, l->cells + l->starts[block], ledger_block_size(l, block), text->only);
         strbuf_putc(out, '\n');
     }
 }
@@ -93,6 +107,19 @@ static bool take_unit(struct task_unit *u, const char **text, size_t cell_count)
     return *p == '\n' && u->count > 0;
 }
 
+/* The rest of the line; the text stands at its end afterwards. */
+static bool take_mode(struct task_plan *plan, const char **text)
+{
+    size_t length = strcspn(*text, "\n");
+    for (size_t i = 0; i < ARRAY_COUNT(mode_words); i++)
+        if (strlen(mode_words[i]) == length && memcmp(*text, mode_words[i], length) == 0) {
+            plan->mode = (enum task_mode)i;
+            *text += length;
+            return **text == '\n';
+        }
+    return false;
+}
+
 int task_plan_parse(struct task_plan *plan, const char *file, const char *text, size_t cell_count,
                     struct error *err)
 {
@@ -107,9 +134,7 @@ int task_plan_parse(struct task_plan *plan, const char *file, const char *text, 
     if (good) {
         plan->uuid = memory_strndup(p, 36);
         p += 37;
-        plan->waived = str_has_prefix(p, "waived\n");
-        good = plan->waived || str_has_prefix(p, "all\n");
-        p = strchr(p, '\n');
+        good = take_mode(plan, &p);
     }
     while (good && *++p) {
         line++;
@@ -128,7 +153,8 @@ int task_plan_parse(struct task_plan *plan, const char *file, const char *text, 
 static const char *const end_words[] = {[TASK_DONE] = "done",
                                         [TASK_STOPPED] = "stopped",
                                         [TASK_FAILED] = "failed",
-                                        [TASK_UNFIT] = "unfit"};
+                                        [TASK_UNFIT] = "unfit",
+                                        [TASK_UNCOUNTED] = "uncounted"};
 
 int task_end_write(const char *path, enum task_end end, const char *node, const char *words,
                    struct error *err)

@@ -14,6 +14,7 @@
  *   UUID/N/T.spool         what it measured
  *   UUID/N/T.end           how it ended: a word, the node, and words for a person
  *   UUID/N/T.out           what it said
+ *   UUID/N/T.profiles      of a task that records profiles: cell, work and file of each
  */
 #ifndef ASSAY_EXPERIMENT_CLUSTER_FILES_H
 #define ASSAY_EXPERIMENT_CLUSTER_FILES_H
@@ -23,9 +24,10 @@
 
 enum task_end {
     TASK_DONE,
-    TASK_STOPPED, /* it was told to */
-    TASK_FAILED,  /* a command failed, or assay did */
-    TASK_UNFIT,   /* the node cannot measure this */
+    TASK_STOPPED,   /* it was told to */
+    TASK_FAILED,    /* a command failed, or assay did */
+    TASK_UNFIT,     /* the node cannot measure this */
+    TASK_UNCOUNTED, /* it lacks events that the spec names */
 };
 
 /* A round of some cells. */
@@ -35,9 +37,15 @@ struct task_unit {
     size_t count, capacity;
 };
 
+enum task_mode {
+    TASK_ALL,
+    TASK_WAIVED,   /* counters that the node has not are left out */
+    TASK_PROFILES, /* nothing is measured: the cells are run under `assay record` */
+};
+
 struct task_plan {
     char *uuid;
-    bool waived; /* counters that the node has not are left out */
+    enum task_mode mode;
     struct task_unit *units;
     size_t count, capacity;
 };
@@ -47,9 +55,17 @@ void task_plan_done(struct task_plan *plan);
 /* With all folders above it. */
 int cluster_make_folder(const char *path, struct error *err);
 
+/* What is written of some units. */
+struct task_text {
+    const struct ledger *ledger;
+    const struct ledger_unit *units;
+    size_t unit_count;
+    const char *uuid;
+    enum task_mode mode;
+    const bool *only; /* per cell of the matrix: the others are left out; NULL for none */
+};
 /* The text of T.task. */
-void task_plan_write(struct strbuf *out, const struct ledger *l, const struct ledger_unit *units,
-                     size_t unit_count, const char *uuid, bool waived);
+void task_plan_write(struct strbuf *out, const struct task_text *text);
 /* Cells must be below cell_count; `file` is for messages. */
 int task_plan_parse(struct task_plan *plan, const char *file, const char *text, size_t cell_count,
                     struct error *err);

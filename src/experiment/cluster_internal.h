@@ -12,6 +12,17 @@ char *cluster_task_path(const struct cluster *c, const struct cluster_array *a, 
 /* Hands everything that is missing to the scheduler. */
 int cluster_submit(struct cluster *c, struct error *err);
 
+/* The batch's tasks as arrays.  Where `only` is not NULL, they record profiles of those cells. */
+int cluster_submit_batch(struct cluster *c, const struct slurm_nodes *nodes,
+                         const struct ledger_batch *batch, const bool *only, struct error *err);
+
+/* One look after another until `is_over` says so.  -EINTR for a signal. */
+int cluster_watch(struct cluster *c, bool (*is_over)(const struct cluster *), struct error *err);
+
+/* Records the profiles that the spec asks for, on the nodes; what cannot be had is a note.  -EINTR
+ * for a signal. */
+int cluster_profile(struct cluster *c, struct error *err);
+
 /* A task's node is not used any more. */
 void cluster_exclude(struct cluster *c, const struct cluster_exclusion *exclusion);
 

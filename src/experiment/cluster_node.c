@@ -163,7 +163,7 @@ uint32_t needs_of_cell(const struct needs *n, const struct matrix *m, size_t cel
 }
 
 /* Who runs the cluster may keep a node from being used for something, whatever it can do. */
-static bool is_declared_missing(const char *name)
+bool node_lacks(const char *name)
 {
     const char *lacks = getenv("ASSAY_LACKS");
     size_t length = strlen(name);
@@ -180,7 +180,7 @@ bool needs_lack(const struct needs *n, uint32_t needs, const struct machine *m, 
             continue;
         CLEANUP(memory_freep) char *name = memory_strndup(n->names[i], n->lengths[i]);
         const struct finding *f = machine_find(m, name);
-        if (is_declared_missing(name)) {
+        if (node_lacks(name)) {
             strbuf_printf(why, "%s: ASSAY_LACKS says so", name);
             return true;
         }

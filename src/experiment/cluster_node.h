@@ -21,6 +21,10 @@ char *node_json(const struct machine *m, const char *name);
 /* A text of that object; NULL when there is none.  The caller frees it. */
 char *node_text(const char *json, const char *key);
 
+/* ASSAY_LACKS in this node's environment names the finding or event: it is not to be used for it.
+ */
+bool node_lacks(const char *name);
+
 enum { NEEDS_MAX = 31 };
 
 /* The different needs of a spec. */

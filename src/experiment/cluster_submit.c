@@ -124,8 +124,15 @@ static int write_tasks(struct cluster *c, const struct cluster_array *a, struct 
         CLEANUP(memory_freep) char *path = cluster_task_path(c, a, t, ".task");
         CLEANUP(strbuf_done) struct strbuf text = {0};
         const struct ledger_task *units = &a->tasks[t].units;
-        task_plan_write(&text, &c->ledger, a->units + units->first, units->count,
-                        store_uuid(c->s->store), c->waived);
+        struct task_text what = {.ledger = &c->ledger,
+                                 .units = a->units + units->first,
+                                 .unit_count = units->count,
+                                 .uuid = store_uuid(c->s->store),
+                                 .mode = a->only     ? TASK_PROFILES
+                                         : c->waived ? TASK_WAIVED
+                                                     : TASK_ALL,
+                                 .only = a->only};
+        task_plan_write(&text, &what);
         r = file_write(path, text.data, text.length, err);
     }
     return r;
@@ -208,6 +215,33 @@ static void tell_unfit(struct cluster *c, uint32_t needs)
              strbuf_text(&names));
 }
 
+int cluster_submit_batch(struct cluster *c, const struct slurm_nodes *nodes,
+                         const struct ledger_batch *batch, const bool *only, struct error *err)
+{
+    int r = 0;
+    for (size_t first = 0, end; r == 0 && first < batch->task_count; first = end) {
+        uint32_t needs = batch->tasks[first].needs;
+        for (end = first; end < batch->task_count && batch->tasks[end].needs == needs &&
+                          end - first < c->array_most;
+             end++)
+            ;
+        if (!find_node_for(c, nodes, needs)) {
+            for (size_t t = first; t < end; t++)
+                give_up(c, batch, &batch->tasks[t]);
+            tell_unfit(c, needs);
+            continue;
+        }
+        CLEANUP(strbuf_done) struct strbuf exclude = {0};
+        put_excluded(c, nodes, needs, &exclude);
+        struct cluster_array *a = add_array(c, batch, first, end);
+        a->only = only;
+        r = submit_array(c, a, strbuf_text(&exclude), err);
+        if (r < 0)
+            drop_array(c);
+    }
+    return r;
+}
+
 int cluster_submit(struct cluster *c, struct error *err)
 {
     CLEANUP(slurm_nodes_done) struct slurm_nodes nodes = {0};
@@ -218,25 +252,7 @@ int cluster_submit(struct cluster *c, struct error *err)
     struct ledger_limits limits = {.node_count = c->node_count, .seed = c->s->seed};
     struct ledger_batch batch;
     ledger_take(&c->ledger, &limits, &batch);
-    for (size_t first = 0, end; r == 0 && first < batch.task_count; first = end) {
-        uint32_t needs = batch.tasks[first].needs;
-        for (end = first; end < batch.task_count && batch.tasks[end].needs == needs &&
-                          end - first < c->array_most;
-             end++)
-            ;
-        if (!find_node_for(c, &nodes, needs)) {
-            for (size_t t = first; t < end; t++)
-                give_up(c, &batch, &batch.tasks[t]);
-            tell_unfit(c, needs);
-            continue;
-        }
-        CLEANUP(strbuf_done) struct strbuf exclude = {0};
-        put_excluded(c, &nodes, needs, &exclude);
-        struct cluster_array *a = add_array(c, &batch, first, end);
-        r = submit_array(c, a, strbuf_text(&exclude), err);
-        if (r < 0)
-            drop_array(c);
-    }
+    r = cluster_submit_batch(c, &nodes, &batch, NULL, err);
     ledger_batch_done(&batch);
     return r;
 }

@@ -14,11 +14,15 @@
 #define ASK_NS (NS_PER_S)
 #define ASK_MORE_NS (5 * NS_PER_MS) /* for each task that is open */
 #define ASK_LONGEST_NS (15 * NS_PER_S)
+/* With so few tasks the files of those are looked at, too, that waited when it was last asked. */
+#define LOOK_AT_ALL 256
 /* A scheduler that does not answer for so long ends it; what runs goes on. */
 #define SILENT_NS (600 * NS_PER_S)
 /* How long the files of a task may take to be seen here: after a good end, after another one. */
 #define SEEN_GOOD_NS (60 * NS_PER_S)
 #define SEEN_BAD_NS (3 * NS_PER_S)
+/* How often the accounting is asked about an array whose tasks vanished from the queue. */
+#define HISTORY_NS (10 * NS_PER_S)
 #define TOUCH_NS (60 * NS_PER_S)
 /* How long cancelled tasks get to end by themselves. */
 #define CANCEL_NS (10 * NS_PER_S)
@@ -74,8 +78,8 @@ static int take_end(struct cluster *c, struct cluster_array *a, size_t index, en
                     const char *words, struct error *err)
 {
     struct cluster_task *t = &a->tasks[index];
-    if (end == TASK_UNFIT) {
-        struct cluster_exclusion e = {.needs = t->units.needs, .soft = t->units.needs == 0};
+    if (end == TASK_UNFIT || end == TASK_UNCOUNTED) {
+        struct cluster_exclusion e = {.needs = t->units.needs, .soft = end == TASK_UNCOUNTED};
         snprintf(e.node, sizeof(e.node), "%s", t->node);
         cluster_exclude(c, &e);
         strbuf_printf(&c->s->notes, "node %s is not used for this: %s\n", t->node, words);
@@ -90,22 +94,13 @@ static int take_end(struct cluster *c, struct cluster_array *a, size_t index, en
 static int take_loss(struct cluster *c, struct cluster_array *a, size_t index, struct error *err)
 {
     struct cluster_task *t = &a->tasks[index];
-    CLEANUP(slurm_tasks_done) struct slurm_tasks past = {0};
-    if (!t->word[0])
-        slurm_history(&a->job, 1, &past);
-    for (size_t i = 0; i < past.count; i++)
-        if (past.items[i].job == a->job && past.items[i].index == index) {
-            snprintf(t->word, sizeof(t->word), "%s", past.items[i].word);
-            if (past.items[i].node[0])
-                snprintf(t->node, sizeof(t->node), "%s", past.items[i].node);
-        }
     char words[160];
     snprintf(words, sizeof(words), "task %llu_%zu was lost (%s)", (unsigned long long)a->job, index,
              t->word[0] ? t->word : "the scheduler does not know it any more");
     t->failed = true;
     c->lost_count++;
-    strbuf_printf(&c->s->notes, "node %s: %s; its rounds are measured again elsewhere\n",
-                  t->node[0] ? t->node : "?", words);
+    strbuf_printf(&c->s->notes, "node %s: %s; %s\n", t->node[0] ? t->node : "?", words,
+                  a->only ? "its profiles are missing" : "its rounds are measured again elsewhere");
     note_failure(c, t, words);
     return finish_task(c, a, index, err);
 }
@@ -180,6 +175,34 @@ static int ask_scheduler(struct cluster *c, struct error *err)
     return 0;
 }
 
+/*
+ * A task that the queue forgot and that left no word of its end: the accounting may know.  Then a
+ * failed node need not be waited for as long as files of a good end that are not seen yet.
+ */
+static void ask_history(struct cluster *c, struct cluster_array *a, const struct cluster_task *t)
+{
+    uint64_t now = clock_now_ns();
+    if (t->state != TASK_GONE || t->word[0] || now < t->gone_ns + SEEN_BAD_NS ||
+        (a->history_ns && now < a->history_ns + HISTORY_NS) || c->queue_failed_ns)
+        return;
+    CLEANUP(slurm_tasks_done) struct slurm_tasks past = {0};
+    slurm_history(&a->job, 1, &past);
+    a->history_ns = clock_now_ns();
+    for (size_t i = 0; i < past.count; i++) {
+        const struct slurm_task *p = &past.items[i];
+        if (p->job != a->job || p->index >= a->task_count || p->state == SLURM_WAITS ||
+            p->state == SLURM_RUNS)
+            continue;
+        struct cluster_task *found = &a->tasks[p->index];
+        if (found->state != TASK_GONE || found->word[0])
+            continue;
+        found->end = p->state;
+        snprintf(found->word, sizeof(found->word), "%s", p->word);
+        if (p->node[0])
+            snprintf(found->node, sizeof(found->node), "%s", p->node);
+    }
+}
+
 static bool is_lost(const struct cluster_task *t)
 {
     uint64_t wait_ns = t->end == SLURM_COMPLETED ? SEEN_GOOD_NS : SEEN_BAD_NS;
@@ -199,6 +222,7 @@ static int look_at_task(struct cluster *c, struct cluster_array *a, size_t index
         snprintf(t->node, sizeof(t->node), "%s", node);
         return take_end(c, a, index, end, words, err);
     }
+    ask_history(c, a, t);
     return is_lost(t) ? take_loss(c, a, index, err) : 0;
 }
 
@@ -230,14 +254,22 @@ static void touch(struct cluster *c)
         c->out_of_reach = true;
 }
 
+static size_t count_open(const struct cluster *c)
+{
+    size_t open = 0;
+    for (size_t k = 0; k < c->array_count; k++)
+        open += c->arrays[k].open_count;
+    return open;
+}
+
 int cluster_look(struct cluster *c, struct error *err)
 {
     int r = ask_scheduler(c, err);
+    enum task_state first = count_open(c) <= LOOK_AT_ALL ? TASK_WAITS : TASK_RUNS;
     for (size_t k = 0; r == 0 && k < c->array_count; k++) {
         struct cluster_array *a = &c->arrays[k];
         for (size_t i = 0; r == 0 && a->open_count && i < a->task_count; i++)
-            if (a->tasks[i].state == TASK_RUNS || a->tasks[i].state == TASK_GONE ||
-                a->tasks[i].state == TASK_UNDELIVERED)
+            if (a->tasks[i].state >= first && a->tasks[i].state < TASK_OVER)
                 r = look_at_task(c, a, i, err);
     }
     count_tasks(c);
@@ -246,14 +278,6 @@ int cluster_look(struct cluster *c, struct error *err)
 }
 
 /* ---- the end of all ---- */
-
-static size_t count_open(const struct cluster *c)
-{
-    size_t open = 0;
-    for (size_t k = 0; k < c->array_count; k++)
-        open += c->arrays[k].open_count;
-    return open;
-}
 
 void cluster_cancel(struct cluster *c)
 {

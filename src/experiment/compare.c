@@ -3,6 +3,7 @@
 #include "experiment/compare.h"
 #include "base/memory.h"
 #include "base/strings.h"
+#include "experiment/nodes.h"
 #include "stats/fdr.h"
 #include "stats/verdict.h"
 
@@ -71,30 +72,6 @@ static bool nothing_varies(const struct compare_row *row)
            row->base.min == row->new.min;
 }
 
-/* Both experiments ran on a cluster: the runs that a node made for the one are set against those
- * that it made for the other, in their order, so that what nodes differ in cancels.  Returns how
- * many pairs there are. */
-static size_t pair_by_nodes(const struct compare *c, const struct dataset_column *base,
-                            const struct dataset_column *new, double *first, double *second)
-{
-    size_t count = 0;
-    CLEANUP(memory_freep) size_t *next = memory_zalloc(c->base->node_count + 1, sizeof(*next));
-    for (size_t i = 0; base->nodes && new->nodes &&i < base->count; i++) {
-        if (base->nodes[i] == DATASET_NO_NODE)
-            continue;
-        const char *name = c->base->nodes[base->nodes[i]].name;
-        size_t *k = &next[base->nodes[i]];
-        while (*k < new->count && (new->nodes[*k] == DATASET_NO_NODE ||
-                                   !str_eq(c->new->nodes[new->nodes[*k]].name, name)))
-            ++*k;
-        if (*k == new->count)
-            continue;
-        first[count] = base->values[i];
-        second[count++] = new->values[(*k)++];
-    }
-    return count;
-}
-
 static int compare_columns(const struct compare *c, const struct dataset_column *base,
                            const struct dataset_column *new, double *scratch,
                            struct compare_row *row)
@@ -102,7 +79,9 @@ static int compare_columns(const struct compare *c, const struct dataset_column 
     if (stats_summarise(base->values, base->count, &row->base, NULL) < 0 ||
         stats_summarise(new->values, new->count, &row->new, NULL) < 0)
         return -EINVAL;
-    size_t by_nodes = c->within ? 0 : pair_by_nodes(c, base, new, scratch, scratch + base->count);
+    size_t by_nodes =
+        c->within ? 0
+                  : nodes_pair(c->base, base, c->new, new, scratch, scratch + base->count, NULL);
     if (by_nodes >= COMPARISON_ROUNDS_MIN)
         return stats_compare_paired(scratch, scratch + base->count, by_nodes, 0.95,
                                     &row->comparison, NULL);

@@ -4,8 +4,9 @@
  *
  * Cells that differ in nothing else are compared metric by metric.  Within one experiment both ran
  * in the same rounds, so differences are taken within rounds; two experiments are compared as two
- * samples.  Of hundreds of metrics some always look different: but for the headlines, a change
- * counts only after Benjamini & Hochberg's correction at 5 %.
+ * samples, or run by run of the same node where both ran on a cluster (nodes.h).  Of hundreds of
+ * metrics some always look different: but for the headlines, a change counts only after Benjamini &
+ * Hochberg's correction at 5 %.
  */
 #ifndef ASSAY_EXPERIMENT_COMPARE_H
 #define ASSAY_EXPERIMENT_COMPARE_H

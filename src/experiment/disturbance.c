@@ -13,8 +13,12 @@
 
 /* From this share of the run on, time that was taken away is worth a mark. */
 #define SHARE 0.02
-/* The run's own threads wait for each other, too, so pressure must be clear. */
+/* The run's own threads wait for each other, too, so pressure must be clear; and who waits for
+ * nobody but its own is not disturbed.  Others' time is counted in ticks: short runs say nothing.
+ */
 #define PRESSURE_SHARE 0.1
+#define OTHERS_SHARE 0.05
+#define OTHERS_WALL_NS (200 * NS_PER_MS)
 #define MIGRATIONS_PER_S 200
 
 /* Where the CPUs have them: x86 with thermal interrupts. */
@@ -65,14 +69,18 @@ static bool read_head(int fd, char *text, size_t size)
     return got > 0;
 }
 
-static uint64_t read_steal_ns(int fd)
+/* Of processes only: interrupts belong to nobody. */
+static void read_stat(int fd, uint64_t *ret_steal_ns, uint64_t *ret_busy_ns)
 {
     char text[256];
-    unsigned long long ticks = 0;
+    unsigned long long user, nice, system, steal;
+    uint64_t tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
+    *ret_steal_ns = *ret_busy_ns = 0;
     if (!read_head(fd, text, sizeof(text)) ||
-        sscanf(text, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &ticks) != 1)
-        return 0;
-    return ticks * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
+        sscanf(text, "cpu %llu %llu %llu %*u %*u %*u %*u %llu", &user, &nice, &system, &steal) != 4)
+        return;
+    *ret_steal_ns = steal * tick_ns;
+    *ret_busy_ns = (user + nice + system) * tick_ns;
 }
 
 /* "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234", in microseconds. */
@@ -102,7 +110,7 @@ static uint64_t read_throttles(const struct disturbance_meter *m)
 
 void disturbance_read(const struct disturbance_meter *m, struct disturbance_totals *ret_totals)
 {
-    ret_totals->steal_ns = read_steal_ns(m->stat_fd);
+    read_stat(m->stat_fd, &ret_totals->steal_ns, &ret_totals->busy_ns);
     ret_totals->pressure_cpu_ns = read_pressure_ns(m->cpu_fd);
     ret_totals->pressure_io_ns = read_pressure_ns(m->io_fd);
     ret_totals->pressure_memory_ns = read_pressure_ns(m->memory_fd);
@@ -115,9 +123,11 @@ static uint64_t since(uint64_t early, uint64_t late)
 }
 
 void disturbance_between(const struct disturbance_meter *m, const struct disturbance_totals *early,
-                         const struct disturbance_totals *late, struct disturbance *d)
+                         const struct disturbance_totals *late, uint64_t own_ns,
+                         struct disturbance *d)
 {
-    d->has_steal = m->stat_fd >= 0;
+    d->has_steal = d->has_others = m->stat_fd >= 0;
+    d->others_ns = since(own_ns, since(early->busy_ns, late->busy_ns));
     d->has_pressure = m->cpu_fd >= 0;
     d->steal_ns = since(early->steal_ns, late->steal_ns);
     d->pressure_cpu_ns = since(early->pressure_cpu_ns, late->pressure_cpu_ns);
@@ -125,6 +135,12 @@ void disturbance_between(const struct disturbance_meter *m, const struct disturb
     d->pressure_memory_ns = since(early->pressure_memory_ns, late->pressure_memory_ns);
     d->has_throttles = m->throttle_count > 0;
     d->throttles = since(early->throttles, late->throttles);
+}
+
+static bool others_ran(const struct disturbance *d, uint64_t wall_ns)
+{
+    return !d->has_others || wall_ns < OTHERS_WALL_NS ||
+           (double)d->others_ns > OTHERS_SHARE * (double)wall_ns;
 }
 
 const char *disturbance_reason(const struct disturbance *d, uint64_t wall_ns)
@@ -139,9 +155,10 @@ const char *disturbance_reason(const struct disturbance *d, uint64_t wall_ns)
         return "a CPU was too hot and ran slower";
     if ((double)d->pressure_memory_ns > limit_ns)
         return "memory was short";
-    if ((double)d->pressure_cpu_ns > PRESSURE_SHARE * (double)wall_ns)
+    if ((double)d->pressure_cpu_ns > PRESSURE_SHARE * (double)wall_ns && others_ran(d, wall_ns))
         return "more wanted to run than there were CPUs";
-    if ((double)d->pressure_io_ns > PRESSURE_SHARE * (double)wall_ns)
+    /* Whoever waits at an io_uring counts as waiting for storage, whatever it waits for. */
+    if ((double)d->pressure_io_ns > PRESSURE_SHARE * (double)wall_ns && !d->no_storage)
         return "storage was waited for";
     if (d->has_migrations &&
         (double)d->migrations > 2 + MIGRATIONS_PER_S * (double)wall_ns / (double)NS_PER_S)

@@ -12,9 +12,11 @@
 #include <stdint.h>
 
 struct disturbance {
-    bool has_steal, has_pressure, has_migrations, has_throttles;
+    bool has_steal, has_pressure, has_migrations, has_throttles, has_others;
+    bool no_storage;               /* the run itself read and wrote none */
     uint64_t steal_ns;             /* by the host, from all CPUs (counted in 10 ms steps) */
     uint64_t pressure_cpu_ns;      /* PSI some: a task that could run had no CPU */
+    uint64_t others_ns;            /* CPU time of other processes, on all CPUs */
     uint64_t pressure_io_ns;       /* PSI some: a task waited for storage */
     uint64_t pressure_memory_ns;   /* PSI some: a task waited for memory */
     uint64_t involuntary_switches; /* the run's own tasks were taken off a CPU */
@@ -31,16 +33,18 @@ struct disturbance_meter {
 };
 
 struct disturbance_totals {
-    uint64_t steal_ns, pressure_cpu_ns, pressure_io_ns, pressure_memory_ns, throttles;
+    uint64_t steal_ns, busy_ns, pressure_cpu_ns, pressure_io_ns, pressure_memory_ns, throttles;
 };
 
 /* cpu_folder is /sys/devices/system/cpu, but in tests. */
 void disturbance_meter_open(struct disturbance_meter *m, const char *cpu_folder);
 void disturbance_meter_done(struct disturbance_meter *m);
 void disturbance_read(const struct disturbance_meter *m, struct disturbance_totals *ret_totals);
-/* Sets the machine's part of d to what came between two readings. */
+/* Sets the machine's part of d to what came between two readings, in which the run itself used
+ * own_ns of CPU time. */
 void disturbance_between(const struct disturbance_meter *m, const struct disturbance_totals *early,
-                         const struct disturbance_totals *late, struct disturbance *d);
+                         const struct disturbance_totals *late, uint64_t own_ns,
+                         struct disturbance *d);
 
 /* Whether a run of that length is to be marked, and why: a word for people, NULL for undisturbed.
  */

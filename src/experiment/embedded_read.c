@@ -73,6 +73,8 @@ void dataset_deal(struct dataset *d, const struct dataset_value *values, size_t 
     d->starts = memory_zalloc(columns + 2, sizeof(*d->starts));
     d->values = memory_zalloc(count + 1, sizeof(*d->values));
     d->rounds = memory_zalloc(count + 1, sizeof(*d->rounds));
+    if (d->node_count)
+        d->value_nodes = memory_zalloc(count + 1, sizeof(*d->value_nodes));
     for (size_t i = 0; i < count; i++)
         d->starts[values[i].metric * d->cell_count + values[i].cell + 2]++;
     for (size_t c = 2; c < columns + 2; c++)
@@ -81,6 +83,8 @@ void dataset_deal(struct dataset *d, const struct dataset_value *values, size_t 
         size_t place = d->starts[values[i].metric * d->cell_count + values[i].cell + 1]++;
         d->values[place] = values[i].value;
         d->rounds[place] = values[i].round;
+        if (d->value_nodes)
+            d->value_nodes[place] = values[i].node;
     }
 }
 
@@ -191,11 +195,34 @@ struct value_list {
     size_t count, capacity;
 };
 
+static int read_nodes(struct dataset *d, const json_t *nodes, struct error *err)
+{
+    size_t i;
+    const json_t *node;
+    json_array_foreach(nodes, i, node)
+    {
+        const char *name = json_string_value(json_array_get(node, 0));
+        const char *text = json_string_value(json_array_get(node, 1));
+        if (!name || !text)
+            return embedded_damaged(err, "a node");
+        ARRAY_PUSH(d->nodes, d->node_count, d->node_capacity) = (struct dataset_node){
+            .name = memory_strdup(name), .text = *text ? memory_strdup(text) : NULL};
+    }
+    return 0;
+}
+
+static uint32_t node_number(const struct dataset *d, const json_t *node)
+{
+    json_int_t number = json_is_integer(node) ? json_integer_value(node) : -1;
+    return number >= 0 && (size_t)number < d->node_count ? (uint32_t)number : DATASET_NO_NODE;
+}
+
 static int read_values(struct dataset *d, const json_t *cell, struct value_list *values,
                        struct error *err)
 {
     const json_t *rounds = json_object_get(cell, "rounds");
     const json_t *columns = json_object_get(cell, "values");
+    const json_t *nodes = json_object_get(cell, "nodes");
     size_t m, i;
     const json_t *column, *value;
     if (json_array_size(columns) > d->metric_count)
@@ -219,6 +246,7 @@ static int read_values(struct dataset *d, const json_t *cell, struct value_list 
             (struct dataset_value){.value = json_number_value(value),
                                    .metric = (uint32_t)m,
                                    .cell = (uint32_t)d->cell_count - 1,
+                                   .node = node_number(d, json_array_get(nodes, i)),
                                    .round = (uint32_t)json_integer_value(round)};
     }
     return 0;
@@ -263,6 +291,7 @@ static int read_runs(struct dataset *d, const json_t *runs, struct error *err)
             .wall_ns = COLUMN("wall_ns"),
             .status = (int)COLUMN("status"),
             .disturbed = COLUMN("disturbed") != 0,
+            .node = node_number(d, json_array_get(json_object_get(runs, "node"), i)),
         };
 #undef COLUMN
         const struct dataset_run *run = &d->runs[d->run_count - 1];
@@ -293,6 +322,8 @@ static int read_set(struct embedded *e, const json_t *set, struct error *err)
         ARRAY_PUSH(d->factors, d->factor_count, capacity) = memory_strdup(json_string_value(item));
     struct value_list values = {0};
     int r = read_metrics(d, json_object_get(set, "metrics"), err);
+    if (r == 0)
+        r = read_nodes(d, json_object_get(set, "nodes"), err);
     const json_t *cells = json_object_get(set, "cells");
     for (at = 0; r == 0 && at < json_array_size(cells); at++)
         r = read_cell(d, json_array_get(cells, at), &values, err);

@@ -109,6 +109,17 @@ static uint32_t *rounds_of_cell(const struct dataset *d, size_t cell, size_t *re
     return rounds;
 }
 
+static int64_t node_in_round(const struct dataset *d, size_t cell, uint32_t round)
+{
+    for (size_t m = 0; m < d->metric_count; m++) {
+        struct dataset_column column = dataset_column(d, m, cell);
+        for (size_t i = 0; column.nodes && i < column.count && column.rounds[i] <= round; i++)
+            if (column.rounds[i] == round)
+                return column.nodes[i] == DATASET_NO_NODE ? -1 : (int64_t)column.nodes[i];
+    }
+    return -1;
+}
+
 static void put_cell(struct json *j, const struct dataset *d, size_t cell)
 {
     const struct dataset_cell *c = &d->cells[cell];
@@ -126,6 +137,12 @@ static void put_cell(struct json *j, const struct dataset *d, size_t cell)
     for (size_t i = 0; i < count; i++)
         json_u64(j, NULL, rounds[i]);
     json_end(j);
+    if (d->node_count)
+        json_array(j, "nodes");
+    for (size_t i = 0; d->node_count && i < count; i++)
+        json_i64(j, NULL, node_in_round(d, cell, rounds[i]));
+    if (d->node_count)
+        json_end(j);
     json_array(j, "values"); /* by metric, then by round; null where there is none */
     for (size_t m = 0; m < d->metric_count; m++) {
         struct dataset_column column = dataset_column(d, m, cell);
@@ -165,6 +182,24 @@ static void put_runs(struct json *j, const struct dataset *d)
     RUN_COLUMN("wall_ns", r->wall_ns);
     RUN_COLUMN("status", r->status);
     RUN_COLUMN("disturbed", r->disturbed);
+    if (d->node_count) {
+        RUN_COLUMN("node", r->node == DATASET_NO_NODE ? -1 : (int64_t)r->node);
+    }
+    json_end(j);
+}
+
+/* What each node is stays a text, as the store has it. */
+static void put_nodes(struct json *j, const struct dataset *d)
+{
+    if (!d->node_count)
+        return;
+    json_array(j, "nodes");
+    for (size_t n = 0; n < d->node_count; n++) {
+        json_array(j, NULL);
+        json_string(j, NULL, d->nodes[n].name);
+        json_string(j, NULL, d->nodes[n].text ? d->nodes[n].text : "");
+        json_end(j);
+    }
     json_end(j);
 }
 
@@ -192,6 +227,7 @@ static void put_set(struct strbuf *out, const struct dataset *d, const struct em
         put_cell(&j, d, c);
     json_end(&j);
     put_runs(&j, d);
+    put_nodes(&j, d);
     json_string(&j, "machine", t->machine);
     json_string(&j, "environment", t->environment);
     json_string(&j, "spec", t->spec);

@@ -129,19 +129,63 @@ void nodes_of_metric(const struct dataset *d, size_t metric, struct nodes_view *
     find_outliers(&s, ret);
 }
 
-void nodes_of_difference(const struct dataset *d, size_t metric, size_t base, size_t new,
-                         struct nodes_view *ret)
+size_t nodes_pair(const struct dataset *base, const struct dataset_column *a,
+                  const struct dataset *new, const struct dataset_column *b, double *first,
+                  double *second, uint32_t *nodes)
 {
-    struct dataset_column a = dataset_column(d, metric, base), b = dataset_column(d, metric, new);
-    CLEANUP(sample_done) struct sample s = {0};
-    start(ret, d);
-    for (size_t i = 0, k = 0; a.nodes && b.nodes && i < a.count && k < b.count;) {
-        if (a.rounds[i] == b.rounds[k] && a.nodes[i] == b.nodes[k])
-            add(&s, b.values[k] / a.values[i], a.nodes[i]);
-        uint32_t at = a.rounds[i];
-        i += a.rounds[i] <= b.rounds[k];
-        k += b.rounds[k] <= at;
+    size_t count = 0;
+    CLEANUP(memory_freep) size_t *next = memory_zalloc(base->node_count + 1, sizeof(*next));
+    for (size_t i = 0; a->nodes && b->nodes && i < a->count; i++) {
+        if (a->nodes[i] == DATASET_NO_NODE)
+            continue;
+        const char *name = base->nodes[a->nodes[i]].name;
+        size_t *k = &next[a->nodes[i]];
+        while (*k < b->count &&
+               (b->nodes[*k] == DATASET_NO_NODE || !str_eq(new->nodes[b->nodes[*k]].name, name)))
+            ++*k;
+        if (*k == b->count)
+            continue;
+        if (nodes)
+            nodes[count] = a->nodes[i];
+        first[count] = a->values[i];
+        second[count++] = b->values[(*k)++];
     }
+    return count;
+}
+
+static void add_same_rounds(struct sample *s, const struct dataset_column *a,
+                            const struct dataset_column *b)
+{
+    for (size_t i = 0, k = 0; a->nodes && b->nodes && i < a->count && k < b->count;) {
+        if (a->rounds[i] == b->rounds[k] && a->nodes[i] == b->nodes[k])
+            add(s, b->values[k] / a->values[i], a->nodes[i]);
+        uint32_t at = a->rounds[i];
+        i += a->rounds[i] <= b->rounds[k];
+        k += b->rounds[k] <= at;
+    }
+}
+
+static void add_same_nodes(struct sample *s, const struct nodes_sides *sides,
+                           const struct dataset_column *a, const struct dataset_column *b)
+{
+    CLEANUP(memory_freep) double *values = memory_zalloc(2 * a->count + 1, sizeof(*values));
+    CLEANUP(memory_freep) uint32_t *nodes = memory_zalloc(a->count + 1, sizeof(*nodes));
+    double *second = values + a->count;
+    size_t count = nodes_pair(sides->base, a, sides->new, b, values, second, nodes);
+    for (size_t i = 0; i < count; i++)
+        add(s, second[i] / values[i], nodes[i]);
+}
+
+void nodes_of_difference(const struct nodes_sides *sides, struct nodes_view *ret)
+{
+    struct dataset_column a = dataset_column(sides->base, sides->base_metric, sides->base_cell);
+    struct dataset_column b = dataset_column(sides->new, sides->new_metric, sides->new_cell);
+    CLEANUP(sample_done) struct sample s = {0};
+    start(ret, sides->base);
+    if (sides->base == sides->new)
+        add_same_rounds(&s, &a, &b);
+    else
+        add_same_nodes(&s, sides, &a, &b);
     count_shares(&s, ret);
     find_outliers(&s, ret);
     CLEANUP(memory_freep) double *own = memory_zalloc(2 * s.count + 1, sizeof(*own));

@@ -31,9 +31,23 @@ struct nodes_view {
 
 /* How high the metric is on each node, all cells together. */
 void nodes_of_metric(const struct dataset *d, size_t metric, struct nodes_view *ret);
-/* How new compares with base on each node. */
-void nodes_of_difference(const struct dataset *d, size_t metric, size_t base, size_t new,
-                         struct nodes_view *ret);
+/* Two cells of one experiment, or of two. */
+struct nodes_sides {
+    const struct dataset *base, *new;
+    size_t base_metric, new_metric, base_cell, new_cell;
+};
+
+/* How new compares with base on each node (of base): within the rounds of one experiment; between
+ * two experiments as nodes_pair has it. */
+void nodes_of_difference(const struct nodes_sides *sides, struct nodes_view *ret);
+/*
+ * Two experiments that ran on a cluster: the runs that a node made for the one are set against
+ * those that it made for the other, in their order, so that what nodes differ in cancels.  Room for
+ * as many as a has; nodes (of base) may be NULL.  Returns how many pairs there are.
+ */
+size_t nodes_pair(const struct dataset *base, const struct dataset_column *a,
+                  const struct dataset *new, const struct dataset_column *b, double *first,
+                  double *second, uint32_t *nodes);
 void nodes_view_done(struct nodes_view *v);
 
 /* Properties of nodes by which they can be told apart: "cpu", "kernel", …; NULL ends the list. */

@@ -31,6 +31,7 @@ void profile_pair_done(struct profile_pair *pair)
         set_done(&pair->sides[s]);
     free(pair->label);
     free(pair->work);
+    free(pair->emulated);
     *pair = (struct profile_pair){0};
 }
 
@@ -114,9 +115,13 @@ static int find_cells(struct profile_pairs *pairs, const char *a, const char *b,
         return r;
     r = cell_pairs_find(&cells, store, a, b, in, err);
     struct error last = {0};
+    const char *emulated = NULL;
+    for (unsigned s = 0; r == 0 && s < SIDE_COUNT; s++)
+        emulated = cells.d[s]->emulated ? cells.d[s]->emulated : emulated;
     for (size_t i = 0; r == 0 && i < cells.count; i++) {
         struct profile_pair pair = {.label = memory_strdup(cells.items[i].label),
-                                    .work = cells.unit ? memory_strdup(cells.unit) : NULL};
+                                    .work = cells.unit ? memory_strdup(cells.unit) : NULL,
+                                    .emulated = emulated ? memory_strdup(emulated) : NULL};
         struct cell_costs costs;
         cell_costs_find(&costs, &cells, i);
         int have = 0;

@@ -27,9 +27,10 @@ struct profile_set {
 
 struct profile_pair {
     struct profile_set sides[SIDE_COUNT];
-    char *label; /* of the cells, "" for files */
-    bool paired; /* measured values are of common rounds */
-    char *work;  /* what a unit of work is called, NULL when it is a run */
+    char *label;    /* of the cells, "" for files */
+    bool paired;    /* measured values are of common rounds */
+    char *work;     /* what a unit of work is called, NULL when it is a run */
+    char *emulated; /* what results from emulated machines are to be called; NULL for others */
 };
 
 struct profile_pairs {

@@ -497,9 +497,11 @@ int runner_run(struct runner *r, const struct run_spec *spec, struct run_result 
     if (res == 0)
         res = take_counts(&run, err);
     disturbance_read(&r->meter, &late);
-    disturbance_between(&r->meter, &early, &late, &result->disturbance);
+    uint64_t own_ns = timeval_ns(ended.usage.ru_utime) + timeval_ns(ended.usage.ru_stime);
+    disturbance_between(&r->meter, &early, &late, own_ns, &result->disturbance);
     result->status = ended.status;
     result->usage = ended.usage;
+    result->disturbance.no_storage = ended.usage.ru_inblock + ended.usage.ru_oublock == 0;
     result->disturbance.involuntary_switches = (uint64_t)ended.usage.ru_nivcsw;
     read_streams(&run);
     if (res == 0)

@@ -151,6 +151,8 @@ static int open_instruments(struct session *s, struct error *err)
         r = event_list_parse(&s->events, s->spec.counters, err);
     if (r < 0)
         return error_wrap(err, r, "%s: counters", s->spec.file);
+    if (s->options->task && (r = session_drop_events(s, err)) < 0)
+        return r;
     r = runner_open(&s->runner, &s->events, err);
     s->runner_open = r == 0;
     for (size_t i = 0; r == 0 && i < s->events.count; i++)
@@ -338,11 +340,16 @@ static uint64_t next_round(const struct session *s)
     return next;
 }
 
-static int extra_rounds(struct session *s, size_t *cells, struct error *err)
+bool session_wants_extra(const struct session *s)
 {
     bool precise =
         !s->options->no_precision && (s->options->precision > 0 || s->spec.precision > 0);
-    if (!precise && (!s->spec.budget_ns || s->options->rounds) && !s->spec.rounds_max)
+    return precise || (s->spec.budget_ns && !s->options->rounds) || s->spec.rounds_max;
+}
+
+static int extra_rounds(struct session *s, size_t *cells, struct error *err)
+{
+    if (!session_wants_extra(s))
         return 0;
     uint64_t most = s->spec.rounds_max ? s->spec.rounds_max : ROUNDS_CEILING;
     s->phase = SESSION_EXTRA;
@@ -359,6 +366,14 @@ static int extra_rounds(struct session *s, size_t *cells, struct error *err)
     return 0;
 }
 
+static int run_rounds(struct session *s, size_t *cells, size_t count, struct error *err)
+{
+    int r = warm_up(s, cells, count, err);
+    if (r == 0)
+        r = base_rounds(s, cells, count, err);
+    return r < 0 ? r : extra_rounds(s, cells, err);
+}
+
 static int run_all(struct session *s, struct error *err)
 {
     CLEANUP(memory_freep) size_t *cells = memory_zalloc(s->matrix.count, sizeof(*cells));
@@ -369,17 +384,13 @@ static int run_all(struct session *s, struct error *err)
             s->runs_planned += !session_has_round(&s->cells[cells[i]], round);
     bool nothing_left = s->runs_planned == 0 && s->spec.precision == 0 && !s->spec.budget_ns &&
                         s->options->precision == 0 && !s->spec.rounds_max;
-    if (nothing_left)
+    if (nothing_left && !session_profiles_left(s))
         return 0;
     int r = steps_before(&s->steps, &values, true, err);
-    if (r == 0)
-        r = warm_up(s, cells, count, err);
-    if (r == 0)
-        r = base_rounds(s, cells, count, err);
-    if (r == 0)
-        r = extra_rounds(s, cells, err);
+    if (r == 0 && !nothing_left)
+        r = run_rounds(s, cells, count, err);
     if (r == 0 && s->spec.profile != PROFILE_NONE)
-        session_profile(s);
+        r = session_profile(s);
     struct error ignored;
     int after = steps_after(&s->steps, &values, true, r < 0 ? &ignored : err);
     return r < 0 ? r : after;

@@ -103,6 +103,7 @@ struct session {
     struct task_plan plan;       /* of a task */
     char *stop_path;             /* of a task: it ends when there is such a file */
     char *node, *layout;         /* of a task; NULL else */
+    bool uncounted;              /* a task that ends because the node lacks events */
     struct cgroup_stays cgroups; /* that assay went into for the spec's limits */
     /* Where it stands, for progress. */
     enum session_phase phase;

@@ -180,6 +180,7 @@ static size_t list_disturbances(const struct run_result *result, struct store_di
     const struct store_disturbance kinds[] = {
         {"steal", (double)d->steal_ns, "ns taken by the host"},
         {"pressure-cpu", (double)d->pressure_cpu_ns, "ns in which a task waited for a CPU"},
+        {"others", (double)d->others_ns, "ns of CPU time of other processes"},
         {"pressure-io", (double)d->pressure_io_ns, "ns in which a task waited for storage"},
         {"pressure-memory", (double)d->pressure_memory_ns, "ns in which a task waited for memory"},
         {"migrations", (double)d->migrations, "moves between CPUs"},
@@ -198,7 +199,7 @@ static int keep_run(struct session *s, const struct collector *c, size_t cell, u
                     uint64_t position, uint64_t started_at_ns, int status, const char *said,
                     struct error *err)
 {
-    struct store_disturbance disturbances[8];
+    struct store_disturbance disturbances[9];
     size_t disturbance_count = list_disturbances(&s->result, disturbances);
     struct store_new_run run = {
         .cell = s->cells[cell].id,

@@ -13,6 +13,8 @@ int session_enter(struct session *s, struct error *err);
 int session_read_task(struct session *s, struct error *err);
 /* -ENOTSUP when a cell needs what this machine has not. */
 int session_check_needs(struct session *s, const struct machine *machine, struct error *err);
+/* Events that the node is declared to lack: -ENOTSUP where the spec names them, else left out. */
+int session_drop_events(struct session *s, struct error *err);
 int session_enter_task(struct session *s, struct error *err);
 int session_run_task(struct session *s, struct error *err);
 /* The folders for its builds. */
@@ -34,6 +36,8 @@ bool session_has_round(const struct session_cell *cell, uint64_t round);
 
 /* Computes every cell's interval; sets s->widest. */
 void session_measure_widths(struct session *s);
+/* Whether there are extra rounds at all, by the spec and the options. */
+bool session_wants_extra(const struct session *s);
 /* The cells of the next extra round; returns how many, 0 when it is precise enough. */
 size_t session_choose_extra(struct session *s, size_t *ret_cells);
 
@@ -51,8 +55,19 @@ struct session_again {
 int session_run_again(struct session *s, size_t cell, uint64_t round, struct runner *runner,
                       const struct session_again *again, struct run_result *result,
                       struct error *err);
-/* Records profiles of the cells that the spec asks for. */
-void session_profile(struct session *s);
+/* Records profiles of the cells that the spec asks for, as far as they are missing; -EINTR when it
+ * was interrupted, with what there is kept. */
+int session_profile(struct session *s);
+bool session_profiles_left(const struct session *s);
+/* Whether the spec asks for the cell's, by what has been measured. */
+bool session_profile_wanted(const struct session *s, size_t cell);
+/* A task that records those of its cells, into files beside it that T.profiles lists. */
+int session_profile_task(struct session *s, struct error *err);
+/* "FOLDER/.assay/profiles/experiment-E-cell-C-run-R.data" in a folder that is made; the caller
+ * frees it.  NULL, with errno, when it cannot be made. */
+char *session_profile_path(const struct session *s, size_t cell, size_t run);
+/* Keeps the lines "WORK PATH" as the cell's profiles. */
+void session_keep_profiles(struct session *s, size_t cell, const struct strbuf *list);
 
 /* Where values go that come from elsewhere than the measured run. */
 typedef void session_value_fn(void *context, const char *name, const char *unit, double value);

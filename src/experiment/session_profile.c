@@ -4,6 +4,7 @@
  * cells run some more times, interleaved, under `assay record`.  What cannot be recorded is a note,
  * no failure: the measurements stand.
  */
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "experiment/command.h"
@@ -15,6 +16,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* So many profiled runs of a cell tell how much its profile varies. */
 enum { PROFILED_RUNS = 5 };
@@ -88,8 +90,7 @@ int session_run_again(struct session *s, size_t cell, uint64_t round, struct run
     return r;
 }
 
-/* The file of a cell's profile, in a folder that is made. */
-static char *profile_path(const struct session *s, size_t cell, size_t run)
+char *session_profile_path(const struct session *s, size_t cell, size_t run)
 {
     char absolute[PATH_MAX];
     if (!realpath(s->spec.folder, absolute))
@@ -111,7 +112,7 @@ static int record_cell(struct session *s, size_t cell, size_t run, const char *p
     return session_run_again(s, cell, run, &s->runner, &again, &s->result, err);
 }
 
-static bool is_wanted(const struct session *s, size_t cell)
+bool session_profile_wanted(const struct session *s, size_t cell)
 {
     bool wanted = s->spec.profile == PROFILE_ALL;
     for (size_t o = 0; s->spec.profile == PROFILE_CHANGED && o < s->matrix.count; o++)
@@ -120,25 +121,27 @@ static bool is_wanted(const struct session *s, size_t cell)
     return s->kept[cell] && wanted;
 }
 
-/* Adds one run's profile to the cell's list. */
-static int profile_cell(struct session *s, size_t cell, size_t run, struct strbuf *list,
-                        struct error *err)
+/* Adds one run's profile to a list. */
+static int profile_cell(struct session *s, size_t cell, size_t run, const char *path,
+                        struct strbuf *list, struct error *err)
 {
-    CLEANUP(memory_freep) char *path = profile_path(s, cell, run);
     s->current = s->matrix.cells[cell].label;
     if (s->options->on_progress)
         s->options->on_progress(s, s->options->context);
     int r = path ? record_cell(s, cell, run, path, err)
                  : error_errno(err, -errno, "making a folder for profiles");
-    if (r < 0)
+    if (r < 0) {
+        if (path)
+            unlink(path); /* half of one is none */
         return r;
+    }
     const struct metric *work =
         s->spec.work ? metrics_find(&s->result.metrics, s->spec.work) : NULL;
     strbuf_printf(list, "%.17g %s\n", work && work->value > 0 ? work->value : 1.0, path);
     return 0;
 }
 
-static void keep_list(struct session *s, size_t cell, const struct strbuf *list)
+void session_keep_profiles(struct session *s, size_t cell, const struct strbuf *list)
 {
     struct error err = {0};
     CLEANUP(memory_freep) char *kind = profile_document_kind(s->matrix.cells[cell].label);
@@ -150,26 +153,86 @@ static void keep_list(struct session *s, size_t cell, const struct strbuf *list)
                       s->matrix.cells[cell].label, (long long)s->experiment, cell + 1);
 }
 
-void session_profile(struct session *s)
+/* What an earlier sitting has recorded of the cell; returns the number of its runs. */
+static size_t read_list(const struct session *s, size_t cell, struct strbuf *ret_list)
+{
+    struct error ignored;
+    CLEANUP(memory_freep) char *kind = profile_document_kind(s->matrix.cells[cell].label);
+    CLEANUP(memory_freep) char *text = NULL;
+    size_t runs = 0;
+    if (store_document(s->store, s->experiment, kind, &text, &ignored) < 0)
+        return 0;
+    for (const char *c = text; *c; c++)
+        runs += *c == '\n';
+    strbuf_puts(ret_list, text);
+    return runs;
+}
+
+bool session_profiles_left(const struct session *s)
+{
+    bool left = false;
+    for (size_t c = 0; c < s->matrix.count && !left; c++) {
+        CLEANUP(strbuf_done) struct strbuf list = {0};
+        left = session_profile_wanted(s, c) && read_list(s, c, &list) < PROFILED_RUNS;
+    }
+    return left;
+}
+
+int session_profile(struct session *s)
 {
     struct strbuf *lists = memory_zalloc(s->matrix.count + 1, sizeof(*lists));
+    size_t *had = memory_zalloc(s->matrix.count + 1, sizeof(*had));
     bool *wanted = memory_zalloc(s->matrix.count + 1, sizeof(*wanted));
-    for (size_t c = 0; c < s->matrix.count; c++)
-        wanted[c] = is_wanted(s, c);
+    size_t *lengths = memory_zalloc(s->matrix.count + 1, sizeof(*lengths));
+    for (size_t c = 0; c < s->matrix.count; c++) {
+        wanted[c] = session_profile_wanted(s, c);
+        had[c] = wanted[c] ? read_list(s, c, &lists[c]) : 0;
+        lengths[c] = lists[c].length;
+    }
     for (size_t run = 0; run < PROFILED_RUNS; run++)
         for (size_t c = 0; c < s->matrix.count && !process_signals_caught(); c++) {
             struct error err = {0};
-            if (!wanted[c] || profile_cell(s, c, run, &lists[c], &err) == 0)
+            if (!wanted[c] || run < had[c])
+                continue;
+            CLEANUP(memory_freep) char *path = session_profile_path(s, c, run);
+            if (profile_cell(s, c, run, path, &lists[c], &err) == 0 || process_signals_caught())
                 continue;
             strbuf_printf(&s->notes, "no profile of %s: %s\n", s->matrix.cells[c].label,
                           err.message);
             wanted[c] = false;
         }
     for (size_t c = 0; c < s->matrix.count; c++) {
-        if (lists[c].length)
-            keep_list(s, c, &lists[c]);
+        if (lists[c].length > lengths[c])
+            session_keep_profiles(s, c, &lists[c]);
         strbuf_done(&lists[c]);
     }
     free(lists);
+    free(had);
     free(wanted);
+    free(lengths);
+    return process_signals_caught() ? -EINTR : 0;
+}
+
+/* A line "CELL WORK PATH" for each recording, "CELL - WORDS" for one that could not be made. */
+int session_profile_task(struct session *s, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf list = {0};
+    CLEANUP(memory_freep) bool *failed = memory_zalloc(s->matrix.count + 1, sizeof(*failed));
+    for (size_t run = 0; run < PROFILED_RUNS; run++)
+        for (size_t c = 0; c < s->matrix.count; c++) {
+            struct error why = {0};
+            if (!s->kept[c] || failed[c])
+                continue;
+            if (process_signals_caught() || access(s->stop_path, F_OK) == 0)
+                return error_set(err, -EINTR, "told to stop");
+            CLEANUP(memory_freep)
+            char *path =
+                memory_printf("%s.cell-%zu-run-%zu.data", s->options->task, c + 1, run + 1);
+            strbuf_printf(&list, "%zu ", c + 1);
+            failed[c] = profile_cell(s, c, run, path, &list, &why) < 0;
+            if (failed[c])
+                strbuf_printf(&list, "- %.*s\n", (int)strcspn(why.message, "\n"), why.message);
+        }
+    CLEANUP(memory_freep) char *path = memory_printf("%s.profiles", s->options->task);
+    return file_write(path, list.data, list.length, err);
 }

@@ -94,13 +94,42 @@ int session_make_task_builds(struct session *s,
     return builds_make(&s->builds, &s->matrix, s->kept, &place, on_build, s, err);
 }
 
+/* Where the spec names events and they are not waived, a node must have them all. */
+static bool must_count(const struct session *s)
+{
+    return s->spec.counters[0] && !str_eq(s->spec.counters, "default") && s->plan.mode == TASK_ALL;
+}
+
+static int lacks_event(struct session *s, size_t event, const char *why, struct error *err)
+{
+    s->uncounted = true;
+    return error_set(err, -ENOTSUP, "%s: %s", s->events.items[event].name, why);
+}
+
+static bool is_of_pmu(const struct event *e)
+{
+    return e->attr.type == PERF_TYPE_HARDWARE || e->attr.type == PERF_TYPE_HW_CACHE ||
+           e->attr.type == PERF_TYPE_RAW || (e->pmu && str_has_prefix(e->pmu, "cpu"));
+}
+
+int session_drop_events(struct session *s, struct error *err)
+{
+    for (size_t i = s->events.count; i-- > 0;) {
+        const struct event *e = &s->events.items[i];
+        if (!node_lacks(e->name) && !(is_of_pmu(e) && node_lacks("pmu")))
+            continue;
+        if (must_count(s))
+            return lacks_event(s, i, "ASSAY_LACKS says so", err);
+        event_list_remove(&s->events, i);
+    }
+    return 0;
+}
+
 int session_enter_task(struct session *s, struct error *err)
 {
-    bool explicit_events = s->spec.counters[0] && !str_eq(s->spec.counters, "default");
-    for (size_t i = 0; explicit_events && !s->guests && !s->plan.waived && i < s->events.count; i++)
+    for (size_t i = 0; must_count(s) && !s->guests && i < s->events.count; i++)
         if (s->runner.counters.items[i].why)
-            return error_set(err, -ENOTSUP, "%s: %s", s->events.items[i].name,
-                             s->runner.counters.items[i].why);
+            return lacks_event(s, i, s->runner.counters.items[i].why, err);
     s->experiment = 1;
     for (size_t c = 0; c < s->matrix.count; c++)
         s->cells[c].id = (int64_t)c + 1;
@@ -144,7 +173,9 @@ int session_run_task(struct session *s, struct error *err)
         r = warm_up(s, err);
     s->phase = SESSION_ROUNDS;
     s->started_ns = clock_now_ns();
-    for (size_t u = 0; r == 0 && u < s->plan.count; u++)
+    if (r == 0 && s->plan.mode == TASK_PROFILES)
+        r = session_profile_task(s, err);
+    for (size_t u = 0; r == 0 && s->plan.mode != TASK_PROFILES && u < s->plan.count; u++)
         r = run_unit(s, &s->plan.units[u], err);
     struct error ignored;
     int after = steps_after(&s->steps, &values, true, r < 0 ? &ignored : err);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 /* A controller that is busy answers late; one that is gone never does. */
 #define ANSWER_NS (120 * NS_PER_S)
@@ -34,6 +35,33 @@ static void read_all(int fd, struct strbuf *out)
     }
 }
 
+/* What to do about what Slurm's programs say; "" when there is nothing to be added. */
+const char *slurm_remedy(const char *words)
+{
+    static const struct {
+        const char *symptom, *remedy;
+    } known[] = {
+        {"Unable to contact slurm controller",
+         "; no controller answers: 'scontrol ping' must say UP here; start slurmctld on the host "
+         "that SlurmctldHost in slurm.conf names, or let SLURM_CONF name the right slurm.conf"},
+        {"configuration source",
+         "; this host does not know its cluster: it needs the cluster's slurm.conf in /etc/slurm, "
+         "or SLURM_CONF with its path"},
+        {"slurm.conf", "; this host needs the cluster's slurm.conf in /etc/slurm, or SLURM_CONF "
+                       "with its path"},
+        {"unge", "; munged must run here with the cluster's key: try 'munge -n | unmunge'"},
+        {"uthentication",
+         "; munged must run here with the cluster's key: try 'munge -n | unmunge'"},
+        {"nvalid partition", "; 'sinfo' lists the partitions, --partition takes one"},
+        {"nvalid feature", "; 'sinfo -o \"%N %f\"' lists the features, --constraint takes them"},
+        {"nvalid account", "; --slurm-args --account=NAME names yours"},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(known); i++)
+        if (strstr(words, known[i].symptom))
+            return known[i].remedy;
+    return "";
+}
+
 /* What the program said on both streams, in one line, for an error. */
 static int failed(struct error *err, const char *program, int status, struct strbuf *said)
 {
@@ -42,8 +70,11 @@ static int failed(struct error *err, const char *program, int status, struct str
         if (said->data[i] == '\n')
             said->data[i] = ' ';
     strbuf_put_safe(&words, strbuf_text(said), said->length, 400);
-    return error_set(err, -EIO, "%s ended with %d: %s", program, process_exit_code(status),
-                     words.length ? words.data : "it said nothing");
+    while (words.length && words.data[words.length - 1] == ' ')
+        words.data[--words.length] = '\0';
+    return error_set(err, -EIO, "%s ended with %d: %s%s", program, process_exit_code(status),
+                     words.length ? words.data : "it said nothing",
+                     slurm_remedy(strbuf_text(&words)));
 }
 
 /* Whatever signals come for assay meanwhile. */
@@ -191,26 +222,14 @@ static const char *next_line(const char *line)
     return end ? end + 1 : line + strlen(line);
 }
 
-void slurm_parse_queue(const char *text, struct slurm_tasks *tasks)
+void slurm_parse_tasks(const char *text, char separator, struct slurm_tasks *tasks)
 {
     for (const char *line = text; *line; line = next_line(line)) {
         uint64_t job, index;
-        const char *p = number_before(line, '|', &job);
+        const char *p = number_before(line, separator, &job);
         p = p ? number_before(p, '|', &index) : NULL;
         const char *bar = p ? strchr(p, '|') : NULL;
-        if (bar)
-            add_task(tasks, job, index, p, bar + 1);
-    }
-}
-
-void slurm_parse_accounting(const char *text, struct slurm_tasks *tasks)
-{
-    for (const char *line = text; *line; line = next_line(line)) {
-        uint64_t job, index;
-        const char *p = number_before(line, '_', &job);
-        p = p ? number_before(p, '|', &index) : NULL;
-        const char *bar = p ? strchr(p, '|') : NULL;
-        if (bar)
+        if (bar && bar < p + strcspn(p, "\n"))
             add_task(tasks, job, index, p, bar + 1);
     }
 }
@@ -351,7 +370,7 @@ int slurm_queue(const uint64_t *jobs, size_t job_count, struct slurm_tasks *ret_
     if (r == -EIO && strstr(err->message, "Invalid job id")) /* none of them is known any more */
         return 0;
     if (r == 0)
-        slurm_parse_queue(strbuf_text(&out), ret_tasks);
+        slurm_parse_tasks(strbuf_text(&out), '|', ret_tasks);
     return r;
 }
 
@@ -363,12 +382,11 @@ void slurm_history(const uint64_t *jobs, size_t job_count, struct slurm_tasks *r
     add(&w, "sacct");
     add(&w, "--noheader");
     add(&w, "--parsable2");
-    add(&w, "--allocations");
-    add(&w, "--array");
+    add(&w, "--allocations"); /* --array is not known before 23.02; ended tasks have own lines */
     add(&w, "--format=JobID,State,NodeList");
     add_jobs(&w, "--jobs=", jobs, job_count);
     if (run_words(&w, &out, &ignored) == 0)
-        slurm_parse_accounting(strbuf_text(&out), ret_tasks);
+        slurm_parse_tasks(strbuf_text(&out), '_', ret_tasks);
     for (size_t i = 0; ret_tasks->count == 0 && i < job_count; i++) {
         CLEANUP(words_done) struct words show = {0};
         add(&show, "scontrol");
@@ -408,6 +426,18 @@ int slurm_list_nodes(const struct slurm_settings *settings, struct slurm_nodes *
     if (r == 0)
         slurm_parse_nodes(strbuf_text(&out), ret_nodes);
     return r;
+}
+
+int slurm_check(const struct slurm_settings *settings, struct error *err)
+{
+    const char *conf = getenv("SLURM_CONF");
+    if (conf && access(conf, R_OK) < 0) /* else each program tries for a minute */
+        return error_errno(err, -errno,
+                           "SLURM_CONF=%s: it must name the cluster's slurm.conf, which this host "
+                           "needs a copy of",
+                           conf);
+    CLEANUP(slurm_nodes_done) struct slurm_nodes nodes = {0};
+    return slurm_list_nodes(settings, &nodes, err);
 }
 
 int slurm_list_allocation(struct slurm_nodes *ret_nodes, struct error *err)

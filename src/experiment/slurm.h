@@ -73,6 +73,8 @@ int slurm_queue(const uint64_t *jobs, size_t job_count, struct slurm_tasks *ret_
 void slurm_history(const uint64_t *jobs, size_t job_count, struct slurm_tasks *ret_tasks);
 /* Ends the arrays' tasks, those that wait and those that run. */
 int slurm_cancel(const uint64_t *jobs, size_t job_count, struct error *err);
+/* Whether there is a cluster that answers; says what to do when not. */
+int slurm_check(const struct slurm_settings *settings, struct error *err);
 /* Of the partition, NULL for the default one. */
 int slurm_list_nodes(const struct slurm_settings *settings, struct slurm_nodes *ret_nodes,
                      struct error *err);
@@ -83,13 +85,14 @@ size_t slurm_array_most(void);
 
 /* ---- what the programs print; for tests ---- */
 
-/* Lines "array|index|STATE|node". */
-void slurm_parse_queue(const char *text, struct slurm_tasks *tasks);
-/* sacct's "array_index|STATE by 0|node". */
-void slurm_parse_accounting(const char *text, struct slurm_tasks *tasks);
+/* Lines "array|index|STATE|node" as squeue is told to print them, with the separator '|'; sacct's
+ * "array_index|STATE by 0|node" with '_'. */
+void slurm_parse_tasks(const char *text, char separator, struct slurm_tasks *tasks);
 /* scontrol show job -o. */
 void slurm_parse_jobs(const char *text, struct slurm_tasks *tasks);
 /* Lines "name|state". */
 void slurm_parse_nodes(const char *text, struct slurm_nodes *nodes);
+/* What to do about what they say when they fail, to be put behind it; "" for nothing known. */
+const char *slurm_remedy(const char *words);
 
 #endif

@@ -235,6 +235,8 @@ static void put_disturbance(struct json *j, const struct run_record *run)
     json_string(j, "reason", disturbance_reason(d, run->wall_ns));
     if (d->has_steal)
         json_u64(j, "steal_ns", d->steal_ns);
+    if (d->has_others)
+        json_u64(j, "others_ns", d->others_ns);
     if (d->has_pressure) {
         json_u64(j, "pressure_cpu_ns", d->pressure_cpu_ns);
         json_u64(j, "pressure_io_ns", d->pressure_io_ns);

@@ -252,8 +252,10 @@ static void put_footer(struct strbuf *out, const struct compare_view *v)
         strbuf_printf(out, "%zu cells of the base and %zu of the new one have no partner.\n",
                       c->unmatched_base, c->unmatched_new);
     if (!c->within)
-        strbuf_puts(out, "Two experiments: what else changed on the machine between them is in "
-                         "these differences.\n");
+        strbuf_printf(out,
+                      "Two experiments: what else changed on the %s between them is in these "
+                      "differences.\n",
+                      c->base->node_count && c->new->node_count ? "nodes" : "machine");
 }
 
 void report_compare_text(struct strbuf *out, const struct compare_view *v)

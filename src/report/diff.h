@@ -11,6 +11,7 @@ struct diff_view {
     const struct diff *d;
     const char *names[SIDE_COUNT]; /* what A and B are */
     const char *label;             /* of the cell, "" for none */
+    const char *emulated;          /* what is to be said of emulated machines; NULL for others */
     bool all;                      /* every row */
     size_t row_limit;              /* 0 for the default */
     bool colour;

@@ -52,6 +52,7 @@ void report_diff_json(struct json *j, const struct diff_view *v)
     json_string(j, "a", v->names[SIDE_A]);
     json_string(j, "b", v->names[SIDE_B]);
     json_string(j, "cell", v->label);
+    json_string(j, "emulated", v->emulated);
     json_string(j, "event", d->event);
     json_string(j, "unit", d->is_time ? "ns" : "events");
     json_string(j, "per", d->work ? d->work : "run");

@@ -14,6 +14,9 @@
 /* Sampling that costs more than this changes what it looks at. */
 #define SLOWDOWN_MOST 1.3
 
+/* An emulated machine's clock goes on with its instructions. */
+#define EMULATED_SAMPLES "; samples fall by instructions there, so that shares hold"
+
 enum { COLUMNS = 6 };
 
 struct line {
@@ -234,6 +237,8 @@ void report_diff_text(struct strbuf *out, const struct diff_view *v)
                       v->colour ? "\033[0m" : "");
     put_side(out, v, SIDE_A);
     put_side(out, v, SIDE_B);
+    if (v->emulated)
+        strbuf_printf(out, "%s%s\n", v->emulated, EMULATED_SAMPLES);
     put_whole(out, d, &unit);
     CLEANUP(lines_done) struct lines lines = {0};
     add_rows(&lines, v, &unit);
@@ -274,4 +279,6 @@ void report_diff_markdown(struct strbuf *out, const struct diff_view *v)
     }
     if (!d->has_interval)
         strbuf_printf(out, "\nNo intervals: %s.\n", d->why_no_interval);
+    if (v->emulated)
+        strbuf_printf(out, "\n%s%s.\n", v->emulated, EMULATED_SAMPLES);
 }

@@ -22,6 +22,9 @@ void report_explain_json(struct json *j, const struct explain_view *v);
 
 /* "memcpy +3.1 ±0.8 ns/op, 72 % of the +4.3 ns/op" */
 void report_reason_line(struct strbuf *out, const struct explain *e, const struct reason *reason);
+/* The reasons that have no line of their own, and what is unattributed. */
+void report_reasons_others(struct strbuf *out, const struct explain *e, size_t count,
+                           double change);
 /* "CPU time and own waits per op: 4.2 → 8.5, +4.3 ±0.1 ns/op" */
 void report_explain_whole(struct strbuf *out, const struct explain *e);
 /* What no reason carries: "+0.1 ns/op, 2 %" */

@@ -110,6 +110,17 @@ static void put_head(struct strbuf *out, const struct explain_view *v)
                                        "explain. --force profiles all the same.\n");
 }
 
+void report_reasons_others(struct strbuf *out, const struct explain *e, size_t count, double change)
+{
+    struct cost_unit unit;
+    choose_unit(e, &unit);
+    strbuf_printf(out, "%zu %s, none of which stands out from the luck of sampling: together ",
+                  count, count < e->reason_count ? "others" : "functions");
+    strbuf_put_cost_change(out, &unit, change);
+    strbuf_printf(out, " %s; unattributed ", unit.text);
+    report_explain_rest(out, e);
+}
+
 static void put_reasons(struct strbuf *out, const struct explain_view *v,
                         const struct cost_unit *unit)
 {

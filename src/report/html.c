@@ -101,7 +101,7 @@ void html_put_plots(struct strbuf *out, const struct page *page)
 
 void html_put_page(struct strbuf *out, const struct page *page)
 {
-    struct html_link links[6];
+    struct html_link links[7];
     size_t count = 0;
     links[count++] = (struct html_link){"#verdict", "Verdict"};
     if (page->row_count)
@@ -110,6 +110,8 @@ void html_put_page(struct strbuf *out, const struct page *page)
         links[count++] = (struct html_link){"#plots", "Plots"};
     if (page->data.flame_count)
         links[count++] = (struct html_link){"#flames", "Flame graphs"};
+    if (html_has_nodes(page))
+        links[count++] = (struct html_link){"#nodes", "Nodes"};
     links[count++] = (struct html_link){"#about", "How it was measured"};
     html_put_head(out, page->title, page->view ? page->view->experiment.question : "", links,
                   count);
@@ -120,6 +122,8 @@ void html_put_page(struct strbuf *out, const struct page *page)
         html_put_plots(out, page);
     if (page->data.flame_count)
         html_put_flames(out, page);
+    if (html_has_nodes(page))
+        html_put_nodes(out, page);
     html_put_about(out, page);
     CLEANUP(strbuf_done) struct strbuf view = {0}, data = {0};
     html_put_rows_json(&view, page);

@@ -31,6 +31,9 @@ void html_put_table(struct strbuf *out, const struct page *page);
 void html_put_rows_json(struct strbuf *out, const struct page *page);
 void html_put_plots(struct strbuf *out, const struct page *page);
 void html_put_flames(struct strbuf *out, const struct page *page);
+/* Of a cluster; a page has them where an experiment ran on one. */
+bool html_has_nodes(const struct page *page);
+void html_put_nodes(struct strbuf *out, const struct page *page);
 void html_put_about(struct strbuf *out, const struct page *page);
 /* A JSON object as lists and tables; false, with nothing put, where the text is none. */
 bool html_put_document(struct strbuf *out, const char *text);

@@ -76,6 +76,7 @@ static void put_set(struct strbuf *out, const struct dataset *d, const struct em
              d->cell_count, d->run_count, (unsigned long long)e->failed_count,
              (unsigned long long)e->disturbed_count);
     put_pair(out, "Losses", text);
+    put_pair(out, "Emulated machines", d->emulated ? d->emulated : "");
     strbuf_puts(out, "</dl>\n");
     put_command(out, e);
     put_text(out, "The spec as it was run", t->spec);
@@ -108,7 +109,12 @@ static void put_method(struct strbuf *out, const struct page *page)
             "disturbs the machine hits all cells of a round alike.</li>\n"
             "<li>Medians stand with exact 95 % intervals (order statistics): they hold for noise "
             "of any shape.</li>\n");
-    if (page->view && page->is_joint)
+    if (page->view && page->is_joint && page->data.sets[0].node_count &&
+        page->data.sets[1].node_count)
+        strbuf_puts(out, "<li>Two experiments that ran on a cluster are compared node by node, the "
+                         "runs of each node in their order, where there are enough; what else "
+                         "changed on the nodes between them is in the differences.</li>\n");
+    else if (page->view && page->is_joint)
         strbuf_puts(out, "<li>Two experiments are compared as two samples (Hodges and Lehmann’s "
                          "shift with Mann and Whitney’s interval); what else changed on the "
                          "machine between them is in the differences.</li>\n");

@@ -186,6 +186,13 @@ void html_put_verdict(struct strbuf *out, const struct page *page)
 {
     strbuf_puts(out, "<section id=\"verdict\" aria-labelledby=\"h-verdict\"><h2 "
                      "id=\"h-verdict\">Verdict</h2>\n");
+    for (size_t i = 0; i < page->data.set_count; i++)
+        if (page->data.sets[i].emulated) {
+            strbuf_puts(out, "<p class=\"note emulated\">");
+            strbuf_put_markup(out, page->data.sets[i].emulated);
+            strbuf_puts(out, "</p>\n");
+            break;
+        }
     size_t last = DATASET_NONE;
     for (size_t i = 0; i < page->row_count; i++)
         if (page->rows[i].headline && page->rows[i].metric != last) {

@@ -8,7 +8,7 @@
 
 /* ---- one experiment ---- */
 
-static void put_outliers(struct strbuf *out, const struct dataset *d, size_t metric)
+void report_node_outliers(struct strbuf *out, const struct dataset *d, size_t metric)
 {
     CLEANUP(nodes_view_done) struct nodes_view v;
     nodes_of_metric(d, metric, &v);
@@ -21,7 +21,7 @@ static void put_outliers(struct strbuf *out, const struct dataset *d, size_t met
                           v.shares[n].p, v.shares[n].count);
 }
 
-static size_t runs_on(const struct dataset *d, size_t node)
+size_t report_node_runs(const struct dataset *d, size_t node)
 {
     size_t count = 0;
     for (size_t i = 0; i < d->run_count; i++)
@@ -40,7 +40,7 @@ void report_nodes_text(struct strbuf *out, const struct dataset *d)
         CLEANUP(memory_freep) char *cpu = nodes_property(d, n, "cpu");
         CLEANUP(memory_freep) char *cpus = nodes_property(d, n, "cpus");
         CLEANUP(memory_freep) char *kernel = nodes_property(d, n, "kernel");
-        strbuf_printf(out, "  %s: %zu runs", d->nodes[n].name, runs_on(d, n));
+        strbuf_printf(out, "  %s: %zu runs", d->nodes[n].name, report_node_runs(d, n));
         if (*cpu)
             strbuf_printf(out, "; %s CPUs, %s, kernel %s", cpus, cpu, kernel);
         strbuf_putc(out, '\n');
@@ -49,7 +49,7 @@ void report_nodes_text(struct strbuf *out, const struct dataset *d)
         strbuf_printf(out, "  and %zu more\n", d->node_count - NODES_LISTED);
     size_t position = 0, metric;
     while ((metric = dataset_headline(d, &position)) != DATASET_NONE)
-        put_outliers(out, d, metric);
+        report_node_outliers(out, d, metric);
 }
 
 static void put_shares(struct json *j, const struct dataset *d, const struct nodes_view *v)
@@ -74,7 +74,7 @@ void report_nodes_json(struct json *j, const struct dataset *d)
     for (size_t n = 0; n < d->node_count; n++) {
         json_object(j, NULL);
         json_string(j, "name", d->nodes[n].name);
-        json_u64(j, "runs_count", runs_on(d, n));
+        json_u64(j, "runs_count", report_node_runs(d, n));
         for (size_t p = 0; node_properties[p]; p++) {
             CLEANUP(memory_freep) char *value = nodes_property(d, n, node_properties[p]);
             json_string(j, node_properties[p], value);
@@ -131,20 +131,33 @@ static void put_by_property(struct strbuf *out, const struct dataset *d, const s
         strbuf_printf(out, "    by %s: %s\n", property, strbuf_text(&line));
 }
 
+void report_row_nodes(const struct compare *c, const struct compare_row *row,
+                      struct nodes_view *ret)
+{
+    const struct compare_pair *pair = &c->pairs[row->pair];
+    struct nodes_sides sides = {.base = c->base,
+                                .new = c->new,
+                                .base_metric = row->base_metric,
+                                .new_metric = row->new_metric,
+                                .base_cell = pair->base_cell,
+                                .new_cell = pair->new_cell};
+    nodes_of_difference(&sides, ret);
+}
+
 static void put_difference(struct strbuf *out, const struct compare *c,
                            const struct compare_row *row)
 {
     const struct dataset *d = c->base;
     const struct compare_pair *pair = &c->pairs[row->pair];
     CLEANUP(nodes_view_done) struct nodes_view v;
-    nodes_of_difference(d, row->base_metric, pair->base_cell, pair->new_cell, &v);
+    report_row_nodes(c, row, &v);
     strbuf_printf(out, "  %s%s%s:", row->name, pair->label[0] ? ", " : "", pair->label);
     size_t shown = 0;
     for (size_t n = 0; n < v.count; n++)
         if (v.shares[n].count && shown < NODES_LISTED)
             strbuf_printf(out, "%s %s %.3f× (n=%zu)", shown++ ? "," : "", d->nodes[n].name,
                           v.shares[n].change, v.shares[n].count);
-    strbuf_putc(out, '\n');
+    strbuf_puts(out, shown ? "\n" : " no node has both\n");
     for (size_t p = 0; node_properties[p]; p++)
         put_by_property(out, d, &v, node_properties[p]);
     for (size_t n = 0; n < v.count; n++)
@@ -153,6 +166,32 @@ static void put_difference(struct strbuf *out, const struct compare *c,
                           "    node %s is an outlier: new / base is %.3f× there, not what the "
                           "other nodes say (p=%.2g)\n",
                           d->nodes[n].name, v.shares[n].change, v.shares[n].p);
+    if (!c->within && !row->comparison.paired)
+        strbuf_printf(out,
+                      "    fewer than %d runs of both on the same nodes: what differs from node to "
+                      "node is part of this difference\n",
+                      COMPARISON_ROUNDS_MIN);
+}
+
+static bool has_node(const struct dataset *d, const char *name)
+{
+    for (size_t n = 0; n < d->node_count; n++)
+        if (str_eq(d->nodes[n].name, name))
+            return true;
+    return false;
+}
+
+/* Their runs have no partner, so the comparison does without. */
+static void put_only_in(struct strbuf *out, const struct dataset *d, const struct dataset *other,
+                        const char *name)
+{
+    size_t count = 0;
+    for (size_t n = 0; n < d->node_count; n++)
+        if (!has_node(other, d->nodes[n].name))
+            strbuf_printf(out, "%s%s",
+                          count++ ? ", " : "nodes that are not compared: ", d->nodes[n].name);
+    if (count)
+        strbuf_printf(out, " (only in %s)\n", name);
 }
 
 void report_compare_nodes_text(struct strbuf *out, const struct compare *c)
@@ -160,25 +199,31 @@ void report_compare_nodes_text(struct strbuf *out, const struct compare *c)
     if (c->base->node_count < 2 && c->new->node_count < 2)
         return;
     bool started = false;
-    for (size_t i = 0; c->within && i < c->row_count; i++) {
+    for (size_t i = 0; c->base->node_count && c->new->node_count &&i < c->row_count; i++) {
         if (!c->rows[i].headline || c->rows[i].comparison.scale != COMPARISON_RATIO)
             continue;
         if (!started)
-            strbuf_puts(out, "\nnew / base on each node, where both ran in the same rounds:\n");
+            strbuf_puts(out, c->within
+                                 ? "\nnew / base on each node, where both ran in the same rounds:\n"
+                                 : "\nnew / base on each node, the runs of both in their order:\n");
         started = true;
         put_difference(out, c, &c->rows[i]);
     }
+    if (started && !c->within) {
+        put_only_in(out, c->base, c->new, "base");
+        put_only_in(out, c->new, c->base, "new");
+    }
     size_t position = 0, metric;
     while ((metric = dataset_headline(c->base, &position)) != DATASET_NONE)
-        put_outliers(out, c->base, metric);
+        report_node_outliers(out, c->base, metric);
     position = 0;
     while (c->new != c->base && (metric = dataset_headline(c->new, &position)) != DATASET_NONE)
-        put_outliers(out, c->new, metric);
+        report_node_outliers(out, c->new, metric);
 }
 
 void report_compare_nodes_json(struct json *j, const struct compare *c)
 {
-    if (!c->within || !c->base->node_count)
+    if (!c->base->node_count || !c->new->node_count)
         return;
     json_array(j, "nodes");
     for (size_t i = 0; i < c->row_count; i++) {
@@ -186,8 +231,7 @@ void report_compare_nodes_json(struct json *j, const struct compare *c)
         if (!row->headline)
             continue;
         CLEANUP(nodes_view_done) struct nodes_view v;
-        nodes_of_difference(c->base, row->base_metric, c->pairs[row->pair].base_cell,
-                            c->pairs[row->pair].new_cell, &v);
+        report_row_nodes(c, row, &v);
         json_object(j, NULL);
         json_string(j, "metric", row->name);
         json_string(j, "cell", c->pairs[row->pair].label);

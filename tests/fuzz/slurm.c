@@ -16,8 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct slurm_nodes nodes = {0};
     struct task_plan plan;
     struct error err;
-    slurm_parse_queue(text, &tasks);
-    slurm_parse_accounting(text, &tasks);
+    slurm_parse_tasks(text, '|', &tasks);
+    slurm_parse_tasks(text, '_', &tasks);
     slurm_parse_jobs(text, &tasks);
     slurm_parse_nodes(text, &nodes);
     slurm_tasks_done(&tasks);

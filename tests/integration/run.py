@@ -440,8 +440,7 @@ budget: 60s
         raise AssertionError(f"no extra rounds: {wild}")
 
 
-@test
-def changed_cells_get_a_profile():
+def prepare_slow():
     prepare("""name: f
 command: ./slow {ms}
 factors: {ms: [30, 90]}
@@ -459,13 +458,47 @@ profile: changed
         "    text = f'assay.metric cost {int(sys.argv[1]) + os.getpid() / 1e7}\\n'\n"
         "    os.write(int(os.environ['ASSAY_METRICS_FD']), text.encode())\n")
     os.chmod("slow", 0o755)
-    result = assay("run", "demo.yaml", check=0)
+
+
+def check_profiles(result):
     if "no profile of" in result.stderr:
         skip("assay record cannot sample here: " + result.stderr)
     files = sorted(p.name for p in pathlib.Path(".assay/profiles").iterdir())
     equal(files, [f"experiment-1-cell-{cell}-run-{run}.data" for cell in (1, 2)
                   for run in range(1, 6)])
     equal(pathlib.Path(".assay/profiles", files[0]).read_bytes()[:8], b"PERFILE2")
+
+
+@test
+def changed_cells_get_a_profile():
+    prepare_slow()
+    check_profiles(assay("run", "demo.yaml", check=0))
+
+
+@test
+def profiles_go_on_where_they_were_stopped():
+    prepare_slow()
+    run = start("run", "demo.yaml")
+    end = time.monotonic() + 120
+    while not list(pathlib.Path(".").glob(".assay/profiles/*")) and run.poll() is None:
+        if time.monotonic() > end:
+            run.kill()
+            raise AssertionError("no profile in two minutes")
+        time.sleep(0.01)
+    run.send_signal(signal.SIGINT)
+    _, words = run.communicate(timeout=120)
+    if "no profile of" in words:
+        skip("assay record cannot sample here: " + words)
+    contains(words, "stopped")
+    recorded = {p.name: p.stat().st_mtime_ns for p in pathlib.Path(".assay/profiles").iterdir()}
+    result = assay("run", "demo.yaml", check=0)
+    check_profiles(result)
+    equal(len(shown()["cells"]), 2)
+    equal(counts(shown()), [8, 8])
+    # What was whole already was not recorded again.
+    again = {p.name: p.stat().st_mtime_ns for p in pathlib.Path(".assay/profiles").iterdir()}
+    if len([n for n in recorded if recorded[n] != again[n]]) > 1:
+        raise AssertionError(f"{recorded}, then {again}")
 
 
 @test

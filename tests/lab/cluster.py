@@ -6,8 +6,8 @@ node; private ports, keys and folders, nothing left behind.
         cluster.environment          for sbatch and its like, and for assay run --on slurm
         cluster.kill("n2")           the node with all that runs on it, as when its power fails
 
-As in server.py, all daemons are children of a keeper process (this file, run as a program), which
-ends them and everything that they started as soon as its standard input ends.
+All daemons are children of a keeper (keeper.py), which is this file, run as a program.  No timeout of
+theirs is short: on a machine that is busy a node must not be taken for dead.
 """
 import ctypes
 import os
@@ -16,11 +16,10 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
-import tempfile
 import time
 
-WAIT_S = 90
+from keeper import WAIT_S, Kept, free_ports, keep
+
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "sinfo", "scontrol")
 
 CONF = """
@@ -47,11 +46,10 @@ SwitchType=switch/none
 SelectType=select/linear
 SlurmdParameters=config_overrides
 ReturnToService=2
-SlurmdTimeout=8
-SlurmctldTimeout=8
-MessageTimeout=8
+SlurmdTimeout=600
+SlurmctldTimeout=600
+MessageTimeout=60
 KillWait=2
-MinJobAge={min_job_age}
 InactiveLimit=0
 SchedulerType=sched/builtin
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=100000
@@ -84,62 +82,22 @@ def why_not():
     return ""
 
 
-def free_ports(count):
-    probes = [socket.socket() for _ in range(count)]
-    for probe in probes:
-        probe.bind(("127.0.0.1", 0))
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
+class Cluster(Kept):
+    program, what = __file__, "cluster"
 
-
-class Cluster:
-    def __init__(self, nodes=3, min_job_age=300):
-        for tries in range(3):
-            try:
-                self._launch(nodes, min_job_age)
-                return
-            except RuntimeError:  # another may have taken a port meanwhile
-                self.close()
-                if tries == 2:
-                    raise
-
-    def _launch(self, nodes, min_job_age):
+    def __init__(self, nodes=3):
         self.nodes = [f"n{i + 1}" for i in range(nodes)]
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-slurm-"))
-        os.chmod(self.folder, 0o755)
+        self.launch("assay-slurm-", lambda: [str(nodes)])
         self.environment = {"SLURM_CONF": str(self.folder / "slurm.conf")}
-        self.keeper = subprocess.Popen(
-            [sys.executable, __file__, str(self.folder), str(nodes), str(min_job_age)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
-        self._expect("ready")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def close(self):
-        self.keeper.stdin.close()
-        self.keeper.wait(WAIT_S)
-
-    def _expect(self, word):
-        line = self.keeper.stdout.readline().strip()
-        if line != word:
-            raise RuntimeError(f"the cluster is not {word}: {line or 'it ended'}")
-
-    def _tell(self, line, answer):
-        self.keeper.stdin.write(line + "\n")
-        self.keeper.stdin.flush()
-        self._expect(answer)
 
     def kill(self, node):
-        self._tell("kill " + node, "killed")
+        """With all that runs there; the controller is told, as by an administrator or a watchdog,
+        because it would take its time to find out."""
+        self.tell("kill " + node, "killed")
+        self.run("scontrol", "update", "NodeName=" + node, "State=DOWN", "Reason=killed")
 
     def start(self, node):
-        self._tell("start " + node, "started")
+        self.tell("start " + node, "started")
 
     def lacks(self, node, what):
         path = self.folder / ("lacks." + node)
@@ -199,7 +157,7 @@ def node_of(pid):
 
 
 class Keeper:
-    def __init__(self, folder, nodes, min_job_age):
+    def __init__(self, folder, nodes):
         self.folder = pathlib.Path(folder)
         self.names = [f"n{i + 1}" for i in range(int(nodes))]
         self.children = {}
@@ -210,7 +168,7 @@ class Keeper:
                  f"RealMemory=64 Feature={name}" for name, p in zip(self.names, ports)]
         self.conf = self.folder / "slurm.conf"
         self.conf.write_text(CONF.format(host=host, port=port, folder=self.folder,
-                                         min_job_age=min_job_age, nodes="\n".join(lines)))
+                                         nodes="\n".join(lines)))
         (self.folder / "state").mkdir()
         prolog = self.folder / "task-prolog"
         prolog.write_text(PROLOG.format(folder=self.folder))
@@ -274,6 +232,15 @@ class Keeper:
                 except ProcessLookupError:
                     pass
 
+    def obey(self, line):
+        word, _, node = line.partition(" ")
+        if word == "kill":
+            self.kill_node(node)
+            return "killed"
+        self.start_node(node)
+        self.until(lambda: self.is_idle([node]), "slurmd." + node)
+        return "started"
+
     def stop(self):
         if "slurmctld" in self.children and self.children["slurmctld"].poll() is None:
             try:
@@ -297,36 +264,5 @@ class Keeper:
             time.sleep(0.05)
 
 
-def main():
-    folder = sys.argv[1]
-    os.chdir("/")
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # the end of the input is what ends it
-    keeper = None
-    try:
-        keeper = Keeper(*sys.argv[1:4])
-        keeper.start()
-        print("ready", flush=True)
-        for line in sys.stdin:
-            word, _, node = line.strip().partition(" ")
-            if word == "kill":
-                keeper.kill_node(node)
-                print("killed", flush=True)
-            elif word == "start":
-                keeper.start_node(node)
-                keeper.until(lambda name=node: keeper.is_idle([name]), "slurmd." + node)
-                print("started", flush=True)
-    except (OSError, RuntimeError, subprocess.SubprocessError) as failure:
-        try:
-            print(" ".join(str(failure).split()), flush=True)
-        except BrokenPipeError:
-            pass
-    finally:
-        if keeper:
-            keeper.stop()
-        shutil.rmtree(folder, ignore_errors=True)
-    os._exit(0)
-
-
 if __name__ == "__main__":
-    main()
+    keep(Keeper)

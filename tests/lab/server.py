@@ -4,23 +4,18 @@
     with Server() as server:
         server.address("store")      postgresql://…/store, a database that is made
 
-The server is the child of a keeper process (this file, run as a program), in a session of its own.
-The keeper stops the server and removes the folder as soon as its standard input ends, that is when
-the test closes it or is gone, however it died.  PostgreSQL refuses to run as root: then it runs as
-the user postgres.
+The server is the child of a keeper (keeper.py), which is this file, run as a program.  PostgreSQL
+refuses to run as root: then it runs as the user postgres.
 """
 import os
 import pathlib
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
-import sys
-import tempfile
 import time
 
-WAIT_S = 60
+from keeper import WAIT_S, Kept, free_ports, keep
 
 SETTINGS = """
 listen_addresses = '127.0.0.1'
@@ -66,60 +61,24 @@ def why_not():
     return ""
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+class Server(Kept):
+    program, what = __file__, "server"
 
-
-class Server:
     def __init__(self, more="", fsync=False):
-        for tries in range(3):
-            try:
-                self._launch(more, fsync)
-                return
-            except RuntimeError:  # another may have taken the port meanwhile
-                self.close()
-                if tries == 2:
-                    raise
+        self.launch("assay-lab-", lambda: self._words(more, fsync))
 
-    def _launch(self, more, fsync):
-        self.port = free_port()
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-lab-"))
-        os.chmod(self.folder, 0o755)
+    def _words(self, more, fsync):
+        self.port = free_ports(1)[0]
         self.log = self.folder / "log"
         self.data = self.folder / "data"
-        self.keeper = subprocess.Popen(
-            [sys.executable, __file__, str(self.folder), str(self.port), "on" if fsync else "off",
-             more], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            start_new_session=True)
-        self._expect("ready")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def close(self):
-        self.keeper.stdin.close()
-        self.keeper.wait(WAIT_S)
-
-    def _expect(self, word):
-        line = self.keeper.stdout.readline().strip()
-        if line != word:
-            raise RuntimeError(f"the server is not {word}: {line or 'it ended'}")
+        return str(self.port), "on" if fsync else "off", more
 
     def stop(self):
         """At once and without a word to its clients, as when its machine fails."""
-        self.keeper.stdin.write("stop\n")
-        self.keeper.stdin.flush()
-        self._expect("stopped")
+        self.tell("stop", "stopped")
 
     def start(self):
-        self.keeper.stdin.write("start\n")
-        self.keeper.stdin.flush()
-        self._expect("ready")
+        self.tell("start", "ready")
 
     def sql(self, text, database="postgres", user="postgres"):
         """Rows as lines of columns that a | separates."""
@@ -150,68 +109,49 @@ def as_server_user():
     return {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
 
 
-def keep(folder, port, fsync, more):
-    folder, bin_folder = pathlib.Path(folder), programs()
-    data, log = folder / "data", open(folder / "log", "ab")
-    os.chmod(folder / "log", 0o666)
-    if os.geteuid() == 0:
-        entry = pwd.getpwnam("postgres")
-        os.chown(folder, entry.pw_uid, entry.pw_gid)
-    subprocess.run([bin_folder / "initdb", "-D", data, "-U", "postgres", "--auth=trust", "--no-sync",
-                    "--encoding=UTF8", "--locale=C.UTF-8"], stdout=log, stderr=log, check=True,
-                   cwd="/", **as_server_user())
-    with open(data / "postgresql.conf", "a", encoding="utf8") as file:
-        file.write(SETTINGS.format(port=port, folder=folder, fsync=fsync, more=more))
-    (data / "pg_hba.conf").write_text(HBA)
+class Keeper:
+    def __init__(self, folder, port, fsync, more):
+        self.folder, self.port, self.server = pathlib.Path(folder), port, None
+        self.programs = programs()
+        self.log = open(self.folder / "log", "ab")
+        os.chmod(self.folder / "log", 0o666)
+        if os.geteuid() == 0:
+            entry = pwd.getpwnam("postgres")
+            os.chown(self.folder, entry.pw_uid, entry.pw_gid)
+        data = self.folder / "data"
+        subprocess.run([self.programs / "initdb", "-D", data, "-U", "postgres", "--auth=trust",
+                        "--no-sync", "--encoding=UTF8", "--locale=C.UTF-8"], stdout=self.log,
+                       stderr=self.log, check=True, cwd="/", **as_server_user())
+        with open(data / "postgresql.conf", "a", encoding="utf8") as file:
+            file.write(SETTINGS.format(port=port, folder=folder, fsync=fsync, more=more))
+        (data / "pg_hba.conf").write_text(HBA)
 
-    def start():
-        server = subprocess.Popen([bin_folder / "postgres", "-D", data], stdin=subprocess.DEVNULL,
-                                  stdout=log, stderr=log, cwd="/", **as_server_user())
+    def start(self):
+        self.server = subprocess.Popen([self.programs / "postgres", "-D", self.folder / "data"],
+                                       stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
+                                       cwd="/", **as_server_user())
         end = time.monotonic() + WAIT_S
-        while time.monotonic() < end and server.poll() is None:
-            answer = subprocess.run([bin_folder / "pg_isready", "-q", "-h", "127.0.0.1", "-p", port],
-                                    check=False)
+        while time.monotonic() < end and self.server.poll() is None:
+            answer = subprocess.run([self.programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p",
+                                     self.port], check=False)
             if answer.returncode == 0:
-                return server
+                return
             time.sleep(0.05)
-        stop(server)
-        raise RuntimeError("it does not start: " + (folder / "log").read_text(errors="replace")[-600:])
+        raise RuntimeError("it does not start: "
+                           + (self.folder / "log").read_text(errors="replace")[-600:])
 
-    def stop(server):
-        if server.poll() is None:
-            server.send_signal(signal.SIGQUIT)
-        server.wait()
+    def obey(self, line):
+        if line == "stop":
+            self.stop()
+            return "stopped"
+        self.start()
+        return "ready"
 
-    server = start()
-    try:
-        print("ready", flush=True)
-        for line in sys.stdin:
-            if line.strip() == "stop":
-                stop(server)
-                print("stopped", flush=True)
-            elif line.strip() == "start":
-                server = start()
-                print("ready", flush=True)
-    finally:
-        stop(server)
-
-
-def main():
-    folder = sys.argv[1]
-    os.chdir("/")  # the test's own folder goes away earlier
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # the end of the input is what ends it
-    try:
-        keep(*sys.argv[1:5])
-    except (OSError, RuntimeError, subprocess.SubprocessError) as failure:
-        try:
-            print(" ".join(str(failure).split()), flush=True)
-        except BrokenPipeError:
-            pass
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    os._exit(0)
+    def stop(self):
+        if self.server and self.server.poll() is None:
+            self.server.send_signal(signal.SIGQUIT)
+            self.server.wait()
 
 
 if __name__ == "__main__":
-    main()
+    keep(Keeper)

@@ -5,9 +5,14 @@ import json
 import os
 import pathlib
 import re
+import signal
+import sqlite3
 import subprocess
 import sys
+import time
+import urllib.request
 
+import large
 from harness import *
 from server import Server, why_not
 
@@ -139,6 +144,57 @@ def a_copy_that_was_stopped_goes_on():
     equal(server.sql("SELECT count(*) FROM run", "stopped"), "30")
 
 
+def counts_of(place):
+    """Whatever a copy could have lost or doubled."""
+    what = ("SELECT (SELECT count(*) FROM experiment), (SELECT count(*) FROM cell), (SELECT count(*)"
+            " FROM run), (SELECT count(*) FROM value), (SELECT count(*) FROM series),"
+            " (SELECT count(*) FROM disturbance), (SELECT count(DISTINCT uuid) FROM experiment),"
+            " (SELECT count(*) FROM experiment e WHERE run_count <> (SELECT count(*) FROM run r WHERE"
+            " r.experiment = e.id))")
+    if place.startswith("postgresql:"):
+        return server.sql(what, place.rpartition("/")[2]).split("|")
+    with sqlite3.connect(f"file:{place}?mode=ro", uri=True) as db:
+        return [str(count) for count in db.execute(what).fetchone()]
+
+
+def copy_killed_half_way(source, target):
+    """Killed when it has copied some, and then done again."""
+    process = subprocess.Popen([ASSAY, "db", "copy", source, target], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    there = 0
+    while there < 3 and process.poll() is None:
+        try:
+            there = int(counts_of(target)[0])
+        except (sqlite3.Error, RuntimeError):  # its tables are not made yet
+            time.sleep(0.005)
+    process.kill()
+    said = process.communicate()[0]
+    equal(process.returncode, -signal.SIGKILL, "it was killed: " + said)
+    between(int(counts_of(target)[0]), 3, COPIED, "experiments that are there")
+    again = assay("db", "copy", source, target, check=0).stdout
+    found = re.search(r"(\d+) experiments copied, (\d+) replaced by longer ones, (\d+) were there", again)
+    equal(sum(map(int, found.groups())), COPIED + 1, again)
+    between(int(found[3]), 2, COPIED, "experiments that were not copied again")
+    equal(counts_of(target), counts_of(source))
+    equal(counts_of(target)[-1], "0", "experiments whose count is wrong")
+
+
+COPIED = 150
+
+
+@test
+def a_copy_that_was_killed_goes_on_either_way():
+    there, other = database("copied"), server.make("copied2")
+    pathlib.Path("small.yaml").write_text(large.SPEC)
+    assay("run", "-q", "small.yaml", "--db", there, check=0)
+    server.sql(large.FILL.format(count=COPIED), "copied")
+    copy_killed_half_way(there, "here.db")
+    copy_killed_half_way("here.db", other)
+    for words in (["list", "--json"], ["show", "7", "--json"], ["compare", "7", "8", "--json"]):
+        equal(assay(*words, "--db", other, check=0).stdout.replace(other, "X"),
+              assay(*words, "--db", there, check=0).stdout.replace(there, "X"), " ".join(words))
+
+
 @test
 def a_role_that_may_only_read_suffices_for_reading():
     owner = database("grants")
@@ -151,9 +207,10 @@ def a_role_that_may_only_read_suffices_for_reading():
     daemon = subprocess.Popen([ASSAY, "serve", "--db", reader, "--port", "0"],
                               stdout=subprocess.PIPE, text=True)
     try:
-        import urllib.request
-        page = urllib.request.urlopen(daemon.stdout.readline().strip(), timeout=60).read().decode()
-        contains(page, "which is larger?")
+        root = daemon.stdout.readline().strip()
+        for page in ("", "?q=shared", "e/1", "e/1/runs", "e/1/report", "history?name=shared"):
+            text = urllib.request.urlopen(root + page, timeout=60).read().decode()
+            contains(text, "shared")
     finally:
         daemon.terminate()
         equal(daemon.wait(60), 0)

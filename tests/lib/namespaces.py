@@ -3,6 +3,15 @@
 import os
 import shutil
 import subprocess
+import sys
+
+# ETHTOOL_STXCSUM by SIOCETHTOOL: not every machine has the program ethtool.
+CHECKSUMS_OFF = """
+import array, fcntl, socket, struct, sys
+value = array.array("B", struct.pack("II", 0x17, 0))
+request = struct.pack("16sQQ", sys.argv[1].encode(), value.buffer_info()[0], 0)
+fcntl.ioctl(socket.socket(socket.AF_INET, socket.SOCK_DGRAM), 0x8946, request)
+"""
 
 
 def possible():
@@ -56,3 +65,20 @@ class Network:
     def command(self, index, *words):
         """The words as a command in the namespace."""
         return ["ip", "netns", "exec", self.names[index], *map(str, words)]
+
+    def output(self, index, *words):
+        return subprocess.run(self.command(index, *words), check=True, capture_output=True, text=True,
+                              timeout=30).stdout
+
+    def datagrams(self, index):
+        """What has happened in the namespace: (datagrams that its sockets sent, that they received, those
+        with a wrong checksum, packets that its device sent)."""
+        lines = [line.split() for line in self.output(index, "cat", "/proc/net/snmp").splitlines()
+                 if line.startswith("Udp:")]
+        udp = dict(zip(lines[0][1:], map(int, lines[1][1:])))
+        device = self.output(index, "cat", "/sys/class/net/net/statistics/tx_packets")
+        return udp["OutDatagrams"], udp["InDatagrams"], udp["InCsumErrors"], int(device)
+
+    def sum_in_software(self, index, device):
+        """Checksums are finished before a packet leaves by the device, and so looked at by who receives it."""
+        self.output(index, sys.executable, "-c", CHECKSUMS_OFF, device)

@@ -25,8 +25,11 @@ static size_t write_plans(struct ledger *l, const struct ledger_batch *batch)
     CLEANUP(strbuf_done) struct strbuf text = {0};
     for (size_t t = 0; t < batch->task_count; t++) {
         strbuf_clear(&text);
-        task_plan_write(&text, l, batch->units + batch->tasks[t].first, batch->tasks[t].count,
-                        "01234567-89ab-cdef-0123-456789abcdef", false);
+        struct task_text what = {.ledger = l,
+                                 .units = batch->units + batch->tasks[t].first,
+                                 .unit_count = batch->tasks[t].count,
+                                 .uuid = "01234567-89ab-cdef-0123-456789abcdef"};
+        task_plan_write(&text, &what);
         bytes += text.length;
     }
     return bytes;

@@ -219,6 +219,15 @@ def kernels_are_a_factor():
     between(row["new"]["median"] / row["base"]["median"], 0.98, 1.02, "ratio")
     between(row["base"]["median"], 3000, 30000, "instructions for each call")
     equal(rows["operations"]["base"]["median"], 2000)
+    for words in ((), ("--markdown",)):
+        contains(assay("diff", "kernel=a", "kernel=b", *words, check=0).stdout, WORDS)
+    contains(assay("diff", "kernel=a", "kernel=b", "--csv", check=0).stderr, WORDS)
+    (found,) = json.loads(assay("diff", "kernel=a", "kernel=b", "--json", check=0).stdout)["diffs"]
+    equal(found["emulated"], WORDS)
+    assay("html", "last", "-o", "page.html", check=0)
+    verdict = pathlib.Path("page.html").read_text().partition('id="table"')[0]
+    contains(verdict, WORDS)
+    contains(assay("compare", "page.html", "page.html", check=0).stdout, WORDS)
     why = assay("explain", "kernel=a", "kernel=b", "--json", check=0)
     contains(why.stderr, "these cells ran in emulated machines")
     (found,) = json.loads(why.stdout)["diffs"]

@@ -126,6 +126,7 @@ struct variant {
     enum role role;
     unsigned transports; /* bits of enum transport */
     struct claim claim;
+    bool plain;    /* calls on the link's own descriptor and on no other */
     bool batches;  /* takes --batch: that many messages per call or submission */
     bool fields;   /* takes --fields */
     bool pieces;   /* takes --pieces: a message is that many buffers of --size bytes */

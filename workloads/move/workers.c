@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 int workers_init(struct workers *w, const struct settings *s, bool sender, struct error *err)
 {
@@ -60,6 +61,17 @@ static void pin(const struct worker *worker)
     sched_setaffinity(0, sizeof(set), &set);
 }
 
+/*
+ * Threads that share a table of descriptors take and drop a reference to the file in every call; a
+ * thread with a table of its own need not, which is some 4 % of a small send.  The socket then
+ * stays open in the other tables, so that its end must be told by shutdown().
+ */
+static bool has_own_descriptors(const struct worker *worker)
+{
+    return worker->all->variant->plain && (worker->link.transport & TRANSPORT_STREAM_SOCKETS) &&
+           unshare(CLONE_FILES) == 0;
+}
+
 /* Tells the controller that the link is open, and waits for its word. */
 static void await_go(struct workers *w)
 {
@@ -79,6 +91,7 @@ static void *work(void *argument)
     const struct variant *v = w->variant;
     worker->tid = gettid();
     pin(worker);
+    bool own = has_own_descriptors(worker);
     worker->code = v->open ? v->open(l, &worker->err) : 0;
     await_go(w);
     if (worker->code == 0)
@@ -92,8 +105,10 @@ static void *work(void *argument)
     if (worker->code == 0 && !atomic_load(&w->expected) && v->role == ROLE_RECEIVE)
         worker->code = error_set(&worker->err, -EPIPE,
                                  "connection %u: the sender closed it before its time", l->index);
-    if (w->sender)
-        fd_closep(&l->fd); /* the receiver's end of file */
+    if (w->sender && own)
+        shutdown(l->fd, SHUT_WR); /* the receiver's end of file */
+    else if (w->sender)
+        fd_closep(&l->fd);
     atomic_fetch_add(&w->ended, 1);
     uint64_t one = 1;
     if (write(w->event_fd, &one, sizeof(one)) < 0)

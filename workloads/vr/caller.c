@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "caller.h"
+#include "planted.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
 
 void vr_caller_init(struct vr_caller *c, uint32_t cluster, uint64_t id)
@@ -11,6 +13,19 @@ void vr_caller_init(struct vr_caller *c, uint32_t cluster, uint64_t id)
     c->message.header = (struct vr_header){
         .type = VR_REQUEST, .replica = VR_TO_CLIENT, .cluster = cluster, .client = id};
     c->message.first = c->body;
+}
+
+int vr_caller_check_size(const struct vr_config *config, uint64_t size, struct error *err)
+{
+    uint64_t most = config->batch_bytes - sizeof(struct vr_request);
+    if (most > VR_CALLER_DATA_MAX)
+        most = VR_CALLER_DATA_MAX;
+    if (size > most)
+        return error_set(err, -E2BIG, "a request of %lu bytes; %lu is the most%s",
+                         (unsigned long)size, (unsigned long)most,
+                         most < VR_CALLER_DATA_MAX ? " that an entry of the log holds (batch-bytes)"
+                                                   : "");
+    return 0;
 }
 
 static void make(struct vr_caller *c, uint32_t opcode, const void *data, uint32_t size)
@@ -46,18 +61,20 @@ enum vr_answer vr_caller_receive(struct vr_caller *c, const struct vr_header *he
                                  const void *body, struct vr_reply *ret_reply,
                                  const void **ret_data)
 {
-    if (header->client != c->id || !c->waiting)
+    bool any = PLANTED(ANY_REPLY);
+    if ((header->client != c->id && !any) || !c->waiting)
         return VR_ANSWER_NONE;
     if (header->type == VR_EVICTION && c->registered && header->op == c->session) {
         c->waiting = c->registered = false;
         return VR_ANSWER_EVICTED;
     }
-    if (header->type != VR_REPLY || header->number != c->number)
+    if (header->type != VR_REPLY || (header->number != c->number && !any))
         return VR_ANSWER_NONE;
     memcpy(ret_reply, body, sizeof(*ret_reply));
     *ret_data = (const unsigned char *)body + sizeof(*ret_reply);
     /* A late answer to an earlier session of the same client is none. */
-    if (c->registered ? ret_reply->session != c->session : ret_reply->size != sizeof(c->session))
+    if (c->registered ? ret_reply->session != c->session && !any
+                      : ret_reply->size != sizeof(c->session))
         return VR_ANSWER_NONE;
     c->primary = header->replica;
     c->waiting = false;

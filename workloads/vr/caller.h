@@ -7,6 +7,7 @@
 #ifndef ASSAY_VR_CALLER_H
 #define ASSAY_VR_CALLER_H
 
+#include "base/error.h"
 #include "packet.h"
 
 #define VR_CALLER_DATA_MAX 8192
@@ -28,6 +29,8 @@ enum vr_answer {
 
 /* id is random and not 0: nobody else's. */
 void vr_caller_init(struct vr_caller *c, uint32_t cluster, uint64_t id);
+/* Whether the cluster takes requests with so much data: each must fit into one entry of the log. */
+int vr_caller_check_size(const struct vr_config *config, uint64_t size, struct error *err);
 void vr_caller_register(struct vr_caller *c);
 void vr_caller_request(struct vr_caller *c, uint32_t opcode, const void *data, uint32_t size);
 /* ret_data points into body. */

@@ -170,9 +170,9 @@ int vr_client_call(struct vr_client *c, uint32_t opcode, const void *data, uint3
     uint64_t deadline_ns = clock_now_ns() + c->timeout_ns;
     struct vr_reply reply;
     const void *answer;
-    if (size > VR_CALLER_DATA_MAX)
-        return error_set(err, -E2BIG, "a request of %u bytes; %u is the most", size,
-                         VR_CALLER_DATA_MAX);
+    int result = vr_caller_check_size(&c->cluster->config, size, err);
+    if (result)
+        return result;
     if (!c->caller.registered) {
         vr_caller_init(&c->caller, c->cluster->config.cluster, vr_client_id());
         vr_caller_register(&c->caller);

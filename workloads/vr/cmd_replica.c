@@ -109,6 +109,8 @@ static void announce(const struct vr_host *h, const struct vr_cluster *c)
     if (h->tc_error.code)
         printf("replica %u: no broadcast in the kernel: %s; packets go one by one\n", h->index,
                h->tc_error.message);
+    if (h->tc.count)
+        printf("replica %u: prepares are copied at the egress of %s\n", h->index, h->tc.device);
     if (h->xdp_error.code)
         printf("replica %u: no acknowledgements at the device: %s; they are made here\n", h->index,
                h->xdp_error.message);

@@ -39,6 +39,14 @@ const char *const vr_planted_names[PLANTED_COUNT] = {
     "one-wish",
     "fragments-in-order",
     "log-never-cut",
+    "loop-copy",
+    "fresh-starts",
+    "memory-trusted",
+    "any-reply",
+    "places-moved",
+    "narrow-counters",
+    "silent-refusal",
+    "checkpoint-missed",
 };
 #ifdef VR_PLANTED
 enum vr_planted vr_planted;

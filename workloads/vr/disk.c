@@ -145,6 +145,17 @@ static void prepare(struct vr_disk *d)
         d->used[i] = true;
 }
 
+/* Where it fails, the copies stay as they were. */
+static void repair_heads(struct vr_disk *d)
+{
+    const struct vr_store *s = &d->store;
+    memcpy(d->heads, s->heads, s->heads_bytes);
+    if (pwrite(d->fd, d->heads, s->heads_bytes, (off_t)s->heads_offset) !=
+            (ssize_t)s->heads_bytes ||
+        fdatasync(d->fd))
+        d->failures++;
+}
+
 int vr_disk_open(struct vr_disk *d, const char *path, const struct vr_config *config,
                  struct vr_loaded *ret_loaded, struct error *err)
 {
@@ -169,6 +180,8 @@ int vr_disk_open(struct vr_disk *d, const char *path, const struct vr_config *co
         return error_wrap(err, result, "%s", path);
     }
     prepare(d);
+    if (ret_loaded->heads_damaged)
+        repair_heads(d);
     return 0;
 }
 
@@ -347,6 +360,7 @@ static void finish(struct vr_disk *d, struct vr_lane *lane, uint64_t now_ns)
     for (uint32_t i = 0; i < ended_count; i++) {
         struct vr_write write = d->items[ended[i]].write;
         d->used[ended[i]] = false;
+        vr_store_ended(&d->store, &write, failed);
         d->written(d->context, &write, failed);
     }
 }

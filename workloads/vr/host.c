@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "planted.h"
 
 #include <errno.h>
 #include <sys/random.h>
@@ -42,7 +43,7 @@ static void remember(struct vr_host *h, const struct vr_header *header,
         return;
     struct vr_place *p = place_of(h, header->client);
     p->seen = ++h->place_turn;
-    if (p->client == header->client && header->number <= p->number)
+    if (p->client == header->client && header->number <= p->number && !PLANTED(PLACES_MOVED))
         return;
     p->client = header->client;
     p->number = header->number;
@@ -51,6 +52,7 @@ static void remember(struct vr_host *h, const struct vr_header *header,
 
 struct destinations {
     struct vr_host *host;
+    bool prepare;
     struct sockaddr_in to[VR_NODES_MAX];
     uint32_t count;
 };
@@ -60,8 +62,9 @@ static void send_datagram(void *context, uint8_t to, uint64_t client, const void
 {
     struct destinations *d = context;
     (void)to, (void)client;
-    bool once = d->count > 1 && vr_tc_covers(&d->host->tc, d->to, d->count);
-    vr_io_send(&d->host->io, 0, once ? &d->host->tc.own : d->to, once ? 1 : d->count, bytes, size);
+    bool once = d->prepare && d->count > 1 && vr_tc_covers(&d->host->tc, d->to, d->count);
+    vr_io_send(&d->host->io, 0, once ? &d->host->tc.group : d->to, once ? 1 : d->count, bytes,
+               size);
 }
 
 /* The host's own figures; the core does not know them. */
@@ -95,7 +98,7 @@ static void act(struct vr_host *h)
     struct vr_update *u = h->update;
     for (uint32_t i = 0; i < u->message_count;) {
         const struct vr_message *m = &u->messages[i];
-        struct destinations d = {.host = h};
+        struct destinations d = {.host = h, .prepare = m->header.type == VR_PREPARE};
         if (m->to != VR_TO_CLIENT && h->silent) {
             i++;
             continue;
@@ -242,7 +245,8 @@ static void open_broadcast(struct vr_host *h)
         if (i != h->index)
             peers[count++] = h->cluster->addresses[i];
     if (h->index < h->cluster->config.replica_count)
-        vr_tc_open(&h->tc, &h->cluster->addresses[h->index], peers, count, &h->tc_error);
+        vr_tc_open(&h->tc, h->socket, &h->cluster->addresses[h->index], peers, count,
+                   h->cluster->datagram_bytes, &h->tc_error);
 }
 
 int vr_host_open(struct vr_host *h, const struct vr_cluster *cluster, uint8_t index,

@@ -9,6 +9,8 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
@@ -144,4 +146,23 @@ char *vr_address_format(const struct sockaddr_in *address, char *text)
 bool vr_address_is_loopback(const struct sockaddr_in *address)
 {
     return ntohl(address->sin_addr.s_addr) >> 24 == 127;
+}
+
+unsigned vr_device_of(const struct sockaddr_in *own, char *name)
+{
+    struct ifaddrs *all;
+    unsigned device = 0;
+    if (getifaddrs(&all))
+        return 0;
+    for (struct ifaddrs *i = all; i && !device; i = i->ifa_next) {
+        const struct sockaddr_in *address = (const struct sockaddr_in *)(void *)i->ifa_addr;
+        if (address && address->sin_family == AF_INET &&
+            (address->sin_addr.s_addr == own->sin_addr.s_addr ||
+             (i->ifa_flags & IFF_LOOPBACK && vr_address_is_loopback(own)))) {
+            device = if_nametoindex(i->ifa_name);
+            snprintf(name, IF_NAMESIZE, "%s", i->ifa_name);
+        }
+    }
+    freeifaddrs(all);
+    return device;
 }

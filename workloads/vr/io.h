@@ -107,5 +107,7 @@ int vr_address_parse(const char *text, struct sockaddr_in *ret_address, struct e
 #define VR_ADDRESS_TEXT_MAX 24
 char *vr_address_format(const struct sockaddr_in *address, char *text);
 bool vr_address_is_loopback(const struct sockaddr_in *address);
+/* The number of the device that has the address, or 0; name has room for IF_NAMESIZE. */
+unsigned vr_device_of(const struct sockaddr_in *own, char *name);
 
 #endif

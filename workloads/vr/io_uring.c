@@ -390,7 +390,7 @@ const struct vr_io_way vr_io_uring = {
 
 const struct vr_io_way vr_io_uring_tc = {
     .name = "uring+tc",
-    .summary = "as uring; what goes to all peers is sent once and copied by eBPF at tc egress",
+    .summary = "as uring; prepares for all peers are sent once and copied by eBPF at tc egress",
     .broadcasts = true,
     .open = open_deferred,
     .close = close_loop,

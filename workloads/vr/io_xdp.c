@@ -11,7 +11,6 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <ifaddrs.h>
 #include <linux/ethtool.h>
 #include <linux/if_link.h>
 #include <linux/sockios.h>
@@ -21,26 +20,6 @@
 #include <unistd.h>
 
 static_assert(VR_XDP_BURST <= VR_XDP_SLOTS, "one opening must not come round");
-
-/* The device that has the address, with its name. */
-static unsigned find_device(const struct sockaddr_in *own, char *name)
-{
-    struct ifaddrs *all;
-    unsigned device = 0;
-    if (getifaddrs(&all))
-        return 0;
-    for (struct ifaddrs *i = all; i && !device; i = i->ifa_next) {
-        const struct sockaddr_in *address = (const struct sockaddr_in *)(void *)i->ifa_addr;
-        if (address && address->sin_family == AF_INET &&
-            (address->sin_addr.s_addr == own->sin_addr.s_addr ||
-             (i->ifa_flags & IFF_LOOPBACK && vr_address_is_loopback(own)))) {
-            device = if_nametoindex(i->ifa_name);
-            snprintf(name, IF_NAMESIZE, "%s", i->ifa_name);
-        }
-    }
-    freeifaddrs(all);
-    return device;
-}
 
 /* On veth a driver's XDP_TX is dropped unless the other end has a program, too; and lo has no
  * driver.  There the kernel's generic way is as good. */
@@ -109,7 +88,7 @@ int vr_xdp_open(struct vr_xdp *x, const struct vr_cluster *cluster, uint8_t inde
     if (!cluster->config.in_memory)
         return error_set(err, -EOPNOTSUPP,
                          "a durable replica acknowledges what is on its disk, and not before");
-    unsigned device = find_device(&cluster->addresses[index], name);
+    unsigned device = vr_device_of(&cluster->addresses[index], name);
     if (!device)
         return error_set(err, -ENODEV, "no device has this replica's address");
     int result = vr_xdp_load(x, err);

@@ -30,7 +30,7 @@ struct load {
     struct worker *workers;
     int *sockets;
     uint32_t registered;
-    bool going, measured;
+    bool going, measured, refused;
     uint64_t issued, wanted; /* in this phase */
     uint64_t answered;
     uint64_t random, next_value;
@@ -146,7 +146,7 @@ static void issue(struct load *l, uint32_t index, uint64_t due_ns)
 
 static bool may_issue(const struct load *l)
 {
-    if (!l->going || l->issued >= l->wanted || (l->s->stop && *l->s->stop))
+    if (!l->going || l->refused || l->issued >= l->wanted || (l->s->stop && *l->s->stop))
         return false;
     return !l->measured || !l->s->time_ns || l->now_ns - l->started_ns < l->s->time_ns;
 }
@@ -201,6 +201,7 @@ static void replied(struct load *l, struct worker *w, const struct vr_reply *rep
         l->r->gap_ns = l->now_ns - l->last_answer_ns;
     l->last_answer_ns = l->now_ns;
     note(l, w, reply, data);
+    l->refused |= reply->status == VR_TOO_LARGE;
     if (reply->status == VR_OK && w->value)
         l->last_value[w->key] = w->value;
     else if (reply->status == VR_OK && w->opcode == VR_OP_DELETE)
@@ -352,6 +353,10 @@ static int run_phase(struct load *l, uint64_t requests, bool measured, struct er
             break;
     }
     l->going = false;
+    if (!result && l->refused)
+        return error_set(err, -E2BIG,
+                         "the replicas refuse requests of this size; they have a smaller "
+                         "batch-bytes than this configuration");
     if (measured)
         l->r->elapsed_ns = l->last_answer_ns - l->started_ns;
     return result;
@@ -400,7 +405,11 @@ int vr_load_run(const struct vr_cluster *cluster, const struct vr_load_settings 
     memset(ret_result, 0, sizeof(*ret_result));
     l.random = settings->seed * 0x9e3779b97f4a7c15 + 1;
     l.next_value = (settings->seed & 0xffff) << 40;
-    int result = open_load(&l, err);
+    int result = vr_caller_check_size(
+        &cluster->config, settings->kind == VR_LOAD_NULL ? settings->payload_bytes : 0, err);
+    if (result)
+        return result;
+    result = open_load(&l, err);
     if (!result)
         result = begin_sessions(&l, err);
     if (!result && settings->warmup)

@@ -64,7 +64,7 @@ void vr_on_request(struct vr_replica *r, const struct vr_header *h, const void *
     if (!vr_leads(r) || request.client == 0)
         return;
     if (h->size > r->config.batch_bytes) {
-        if (request.opcode != VR_OP_REGISTER)
+        if (request.opcode != VR_OP_REGISTER && !PLANTED(SILENT_REFUSAL))
             refuse(r, &request, u);
         return;
     }
@@ -145,6 +145,8 @@ static uint32_t take_batch(struct vr_replica *r, unsigned char *body, uint32_t *
 static void propose(struct vr_replica *r, struct vr_update *u)
 {
     struct vr_entry entry = {.op = r->op + 1, .view = r->view};
+    if (PLANTED(NARROW_COUNTERS))
+        entry.op = (uint32_t)entry.op;
     entry.parent = vr_checksum_at(r, r->op);
     unsigned char *body = vr_body(r, entry.op);
     entry.size = take_batch(r, body, &entry.count);
@@ -290,7 +292,8 @@ void vr_on_get_prepare(struct vr_replica *r, const struct vr_header *h, struct v
     bool joins = h->flags & VR_FLAG_JOIN;
     if ((r->state == VR_RECOVERING || r->uncertain) && !joins)
         return;
-    if (!vr_known(r, h->op) && h->op <= r->newest.op) {
+    /* Also when only the head is left: the checkpoint came before the requests were found. */
+    if (!vr_has_body(r, h->op) && h->op <= r->newest.op) {
         vr_state_send(r, u, h, 0);
         return;
     }

@@ -37,13 +37,21 @@ enum vr_planted {
     PLANTED_CHECKPOINT_EARLY,       /* a checkpoint counts before the superblock names it */
     PLANTED_CHECKSUM_UNCHECKED,     /* damaged packets are obeyed */
     PLANTED_SAFETY_END,
-    /* These break no promise: they stop the service where it could go on.  Scenarios notice them.
-     */
+    /* Other known errors, which stop the service where it could go on, or are not of the core, or
+     * end the program at once.  Scenarios notice them (tests/integration/vr.py). */
     PLANTED_LAST_PREPARE_ONLY = PLANTED_SAFETY_END, /* of what is missing only the last is sent */
     PLANTED_ALWAYS_RECOVERS,    /* a restart asks others, though its log is whole */
     PLANTED_ONE_WISH,           /* one replica's wish ends a view */
     PLANTED_FRAGMENTS_IN_ORDER, /* fragments that come in another order are lost */
     PLANTED_LOG_NEVER_CUT,      /* no checkpoint ever makes room in the log */
+    PLANTED_LOOP_COPY,          /* the chosen log is a copy that the loop has destroyed */
+    PLANTED_FRESH_STARTS,       /* who finds no superblock starts as if it had promised nothing */
+    PLANTED_MEMORY_TRUSTED,     /* who lost its memory takes the empty log for its own */
+    PLANTED_ANY_REPLY,          /* a client takes a reply that is not to its request */
+    PLANTED_PLACES_MOVED,       /* replies go to whoever said the request last */
+    PLANTED_NARROW_COUNTERS,    /* operations are counted in 32 bits */
+    PLANTED_SILENT_REFUSAL,     /* a request that no entry can hold gets no answer */
+    PLANTED_CHECKPOINT_MISSED,  /* a checkpoint that had to wait is not taken later */
     PLANTED_COUNT,
 };
 

@@ -141,14 +141,17 @@ static bool betray(struct sim *s, uint8_t index, const struct sim_write *w)
 static void prepare_phase(struct sim *s, uint8_t index)
 {
     struct sim_replica *r = &s->replicas[index];
+    bool writes = false;
     for (uint32_t i = 0; i < r->group_count; i++) {
         struct sim_write *w = &r->group[i];
         if (!w->phase_bytes)
             w->phase_bytes = memory_alloc(r->store.slot_bytes);
         w->phase_size =
             vr_store_phase(&r->store, &w->write, r->phase, w->phase_bytes, &w->phase_offset);
+        writes |= w->phase_size > 0;
     }
-    r->group_failed = s->now_ns < r->disk_fails_until_ns;
+    /* What is on the disk already has not failed. */
+    r->group_failed = writes && s->now_ns < r->disk_fails_until_ns;
     uint64_t slow = sim_chance(s, 10) ? 40 * NS_PER_MS : sim_below(s, r->disk_slow_ns);
     uint64_t time_ns = 50 * NS_PER_US + sim_below(s, 300 * NS_PER_US) + slow;
     if (!s->healing && sim_chance(s, s->crash_in_write))
@@ -265,6 +268,8 @@ void sim_disk_done(struct sim *s, uint8_t index)
     uint32_t count = r->group_count;
     bool failed = r->group_failed;
     memcpy(done, r->group, count * sizeof(done[0]));
+    for (uint32_t i = 0; i < count; i++)
+        vr_store_ended(&r->store, &done[i].write, failed);
     r->group_count = 0;
     begin_group(s, index);
     for (uint32_t i = 0; i < count; i++) {
@@ -349,6 +354,15 @@ void sim_disk_rot(struct sim *s, uint8_t index)
     s->result->count[SIM_ROTTEN_SECTORS]++;
     sim_trace(s, "%u: the sector at %lu rots", index, offset);
     spoil(s, r, offset);
+}
+
+/* Copies that are damaged with the entry beside them stay so. */
+void sim_disk_repair_heads(struct sim *s, uint8_t index)
+{
+    struct sim_replica *r = &s->replicas[index];
+    memcpy(r->disk + r->store.heads_offset, r->store.heads, r->store.heads_bytes);
+    for (uint32_t i = 0; i < r->store.config.slots; i++)
+        r->head_fault[i] &= r->body_fault[i];
 }
 
 void sim_disk_lose_tail(struct sim *s, uint8_t index, uint64_t first, uint64_t last)

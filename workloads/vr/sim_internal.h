@@ -203,6 +203,7 @@ void sim_disk_done(struct sim *s, uint8_t index);
 void sim_disk_crash(struct sim *s, uint8_t index);
 void sim_disk_lane_done(struct sim *s, uint8_t index, unsigned lane);
 void sim_disk_rot(struct sim *s, uint8_t index);
+void sim_disk_repair_heads(struct sim *s, uint8_t index);
 void sim_disk_rot_entry(struct sim *s, uint8_t index, uint64_t op);
 /* From first to last: the first cannot be read, the others are as if never written. */
 void sim_disk_lose_tail(struct sim *s, uint8_t index, uint64_t first, uint64_t last);

@@ -134,6 +134,8 @@ void sim_replica_start(struct sim *s, uint8_t index)
         sim_fail(s, "replica %u cannot start: %s", index, err.message);
         return;
     }
+    if (loaded.heads_damaged)
+        sim_disk_repair_heads(s, index);
     struct vr_config config = s->config;
     config.index = index;
     config.joins = r->joins;

@@ -33,11 +33,13 @@ void vr_store_init(struct vr_store *s, const struct vr_config *config, uint32_t 
     s->entries_offset = s->heads_offset + s->heads_bytes;
     s->total_bytes = s->entries_offset + config->slots * s->slot_bytes;
     s->heads = memory_zalloc(1, s->heads_bytes);
+    s->head_new = memory_zalloc(config->slots, sizeof(bool));
 }
 
 void vr_store_done(struct vr_store *s)
 {
     free(s->heads);
+    free(s->head_new);
     *s = (struct vr_store){0};
 }
 
@@ -87,11 +89,22 @@ static size_t entry_phase(struct vr_store *s, const struct vr_write *w, unsigned
     }
     if (phase > 1)
         return 0;
+    s->head_new[slot] |= s->heads[slot].checksum != w->entry.checksum;
     s->heads[slot] = w->entry;
     size_t sector = slot * sizeof(struct vr_entry) / s->sector_bytes * s->sector_bytes;
     memcpy(out, (unsigned char *)s->heads + sector, s->sector_bytes);
     *ret_offset = s->heads_offset + sector;
     return s->sector_bytes;
+}
+
+void vr_store_ended(struct vr_store *s, const struct vr_write *w, bool failed)
+{
+    uint64_t slot = w->entry.op % s->config.slots;
+    if (w->kind != VR_WRITE_ENTRY)
+        return;
+    if (failed && s->head_new[slot])
+        s->heads[slot] = (struct vr_entry){0};
+    s->head_new[slot] = false;
 }
 
 size_t vr_store_phase(struct vr_store *s, const struct vr_write *w, unsigned phase,
@@ -162,6 +175,8 @@ static int load_superblock(struct vr_store *s, vr_store_read read, void *context
         if (valid && b.sequence > best.sequence)
             best = b;
     }
+    if (best.sequence == 0 && PLANTED(FRESH_STARTS))
+        return 0;
     if (best.sequence == 0)
         return error_set(err, -EUCLEAN,
                          "no copy of the superblock is whole, so nobody knows what this replica "
@@ -280,6 +295,7 @@ static void load_log(struct vr_store *s, vr_store_read read, void *context, stru
 {
     uint32_t slots = s->config.slots;
     struct slot_found *found = memory_zalloc(slots, sizeof(*found));
+    memset(s->head_new, 0, slots * sizeof(s->head_new[0]));
     if (read(context, s->heads_offset, s->heads, s->heads_bytes))
         memset(s->heads, 0xff, s->heads_bytes);
     for (uint64_t offset = 1; offset <= slots; offset++) {
@@ -295,6 +311,7 @@ static void load_log(struct vr_store *s, vr_store_read read, void *context, stru
             f->entry_found = DAMAGED;
         f->head_found = classify(s, &f->head, NULL, slot);
         l->damaged += (f->entry_found == DAMAGED) + (f->head_found == DAMAGED);
+        l->heads_damaged += f->head_found == DAMAGED;
         memcpy(l->bodies + (offset - 1) * s->config.batch_bytes, buffer + sizeof(f->entry),
                s->config.batch_bytes);
     }
@@ -333,7 +350,7 @@ int vr_store_load(struct vr_store *s, vr_store_read read, void *context,
     l->image.body = loaded_body;
     l->image.context = l;
     if (s->config.in_memory) {
-        l->image.uncertain = !l->image.durable.fresh;
+        l->image.uncertain = !l->image.durable.fresh && !PLANTED(MEMORY_TRUSTED);
         return 0;
     }
     l->bodies = memory_alloc((size_t)s->config.slots * s->config.batch_bytes);

@@ -28,6 +28,7 @@ struct vr_store {
     uint64_t sequence;      /* of the newest superblock */
     uint64_t settled;       /* of the newest of which a copy is on disk */
     struct vr_entry *heads; /* the heads' ring as it is to stand on disk */
+    bool *head_new;         /* the slot's write under way has put its head there */
 };
 
 void vr_store_init(struct vr_store *s, const struct vr_config *config, uint32_t sector_bytes);
@@ -39,6 +40,9 @@ size_t vr_store_phase_bytes_max(const struct vr_store *s);
  * Returns its size, a multiple of the sector; 0 when there is no such phase. */
 size_t vr_store_phase(struct vr_store *s, const struct vr_write *write, unsigned phase,
                       unsigned char *out, uint64_t *ret_offset);
+/* A write has ended.  One that failed takes its head back, lest another's sector carry it to the
+ * disk: a head without its requests is an entry that may have been acknowledged. */
+void vr_store_ended(struct vr_store *s, const struct vr_write *write, bool failed);
 /* The superblock of a new replica; everything else is zero. */
 size_t vr_store_format(struct vr_store *s, unsigned char *out, uint64_t *ret_offset);
 
@@ -50,6 +54,10 @@ struct vr_loaded {
     unsigned char *bodies, *checkpoint;
     uint32_t batch_bytes;
     uint32_t damaged; /* slots and copies that were found damaged */
+    /* Copies of heads among them.  The ring is to be written as the store has it now, before
+     * anything else: else a copy stays damaged until the entry beside it is torn, and nobody knows
+     * whether that one was acknowledged. */
+    uint32_t heads_damaged;
 };
 
 /* Reads what is there.  -EUCLEAN when no superblock is whole: then nothing is known, not even which

@@ -184,6 +184,8 @@ static void choose_log(struct vr_replica *r)
     if (count < vr_quorum(r) - (PLANTED(FEW_LOGS) ? 1 : 0))
         return;
     r->ends[best].commit = commit;
+    if (PLANTED(LOOP_COPY) && best != r->config.index)
+        r->ends[best] = (struct vr_log_end){.there = true}; /* as its destructor leaves it */
     vr_install_begin(r, best, r->view, &r->ends[best]);
 }
 

@@ -39,7 +39,7 @@ TEST(heat_marks_a_run)
     write_count(inner, "core_throttle_count", 8);
     disturbance_read(&meter, &late);
     struct disturbance d = {0};
-    disturbance_between(&meter, &early, &late, &d);
+    disturbance_between(&meter, &early, &late, 0, &d);
     CHECK(d.has_throttles);
     CHECK_INT(d.throttles, 3);
     d.steal_ns = d.pressure_cpu_ns = d.pressure_io_ns = d.pressure_memory_ns = 0;
@@ -61,6 +61,16 @@ TEST(shares_of_the_run_decide)
     CHECK(!disturbance_reason(&d, NS_PER_S));
     d.pressure_cpu_ns = 110 * NS_PER_MS;
     CHECK_STR(disturbance_reason(&d, NS_PER_S), "more wanted to run than there were CPUs");
+    /* Its own processes waited for each other: nobody else ran. */
+    d.has_others = true;
+    d.others_ns = 40 * NS_PER_MS;
+    CHECK(!disturbance_reason(&d, NS_PER_S));
+    d.others_ns = 60 * NS_PER_MS;
+    CHECK_STR(disturbance_reason(&d, NS_PER_S), "more wanted to run than there were CPUs");
+    d = (struct disturbance){.pressure_io_ns = 110 * NS_PER_MS};
+    CHECK_STR(disturbance_reason(&d, NS_PER_S), "storage was waited for");
+    d.no_storage = true;
+    CHECK(!disturbance_reason(&d, NS_PER_S));
     d = (struct disturbance){.has_migrations = true, .migrations = 202};
     CHECK(!disturbance_reason(&d, NS_PER_S));
     d.migrations = 203;

@@ -153,11 +153,15 @@ TEST(a_plan_reads_as_it_was_written)
     start(&x, sizes, NULL);
     want_rounds(&x.ledger, 2);
     ledger_take(&x.ledger, &(struct ledger_limits){.node_count = 1, .tasks_per_node = 1}, &batch);
-    task_plan_write(&text, &x.ledger, batch.units, batch.unit_count,
-                    "01234567-89ab-cdef-0123-456789abcdef", true);
+    struct task_text what = {.ledger = &x.ledger,
+                             .units = batch.units,
+                             .unit_count = batch.unit_count,
+                             .uuid = "01234567-89ab-cdef-0123-456789abcdef",
+                             .mode = TASK_WAIVED};
+    task_plan_write(&text, &what);
     CHECK_INT(task_plan_parse(&plan, "t", strbuf_text(&text), x.matrix.count, &err), 0);
     CHECK_INT(plan.count, 12);
-    CHECK(plan.waived);
+    CHECK_INT(plan.mode, TASK_WAIVED);
     for (size_t u = 0; u < plan.count; u++) {
         CHECK_INT(plan.units[u].round, batch.units[u].round);
         CHECK_INT(plan.units[u].count, 2);
@@ -165,6 +169,18 @@ TEST(a_plan_reads_as_it_was_written)
     }
     task_plan_done(&plan);
     CHECK_INT(task_plan_parse(&plan, "t", strbuf_text(&text), 3, &err), -EINVAL);
+    CLEANUP(memory_freep) bool *only = memory_zalloc(x.matrix.count, sizeof(*only));
+    CLEANUP(strbuf_done) struct strbuf part = {0};
+    for (size_t b = 0; b < x.ledger.block_count; b++) /* the second cell of each block */
+        only[x.ledger.cells[x.ledger.starts[b] + 1]] = true;
+    what.mode = TASK_PROFILES;
+    what.only = only;
+    task_plan_write(&part, &what);
+    CHECK_INT(task_plan_parse(&plan, "t", strbuf_text(&part), x.matrix.count, &err), 0);
+    CHECK_INT(plan.mode, TASK_PROFILES);
+    CHECK_INT(plan.units[0].count, 1);
+    CHECK(only[plan.units[0].cells[0]]);
+    task_plan_done(&plan);
     CHECK_INT(task_plan_parse(&plan, "t", "assay task 1\n", 3, &err), -EINVAL);
     ledger_batch_done(&batch);
     end(&x);

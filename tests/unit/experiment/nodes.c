@@ -135,7 +135,8 @@ TEST(a_slow_node_is_named)
     CHECK_NEAR(v.shares[2].ratio, 1.3, 0.05);
     CHECK_NEAR(v.shares[0].ratio, 1, 0.02);
     nodes_view_done(&v);
-    nodes_of_difference(&d, 0, 0, 1, &v);
+    struct nodes_sides sides = {.base = &d, .new = &d, .new_cell = 1};
+    nodes_of_difference(&sides, &v);
     CHECK_INT(v.outlier_count, 0); /* there everything is slow alike */
     CHECK_NEAR(v.shares[2].change, 1.1, 0.03);
     nodes_view_done(&v);

@@ -6,9 +6,9 @@
 TEST(the_queue)
 {
     struct slurm_tasks t = {0};
-    slurm_parse_queue("12|0|RUNNING|n1\n12|3|PENDING|\n12|4|NODE_FAIL|n2,n3\nrubbish\n"
+    slurm_parse_tasks("12|0|RUNNING|n1\n12|3|PENDING|\n12|4|NODE_FAIL|n2,n3\nrubbish\n"
                       "9|N/A|RUNNING|n1\n12|5|CANCELLED by 0|\n12|6|OUT_OF_MEMORY|n4\n",
-                      &t);
+                      '|', &t);
     CHECK_INT(t.count, 5);
     CHECK_INT(t.items[0].state, SLURM_RUNS);
     CHECK_STR(t.items[0].node, "n1");
@@ -26,9 +26,9 @@ TEST(the_queue)
 TEST(accounting)
 {
     struct slurm_tasks t = {0};
-    slurm_parse_accounting("12_0|COMPLETED|n1\n12_1|CANCELLED by 1000|n2\n13|RUNNING|n1\n"
-                           "12_[2-5]|PENDING|None assigned\n12_7|NODE_FAIL|n3\n",
-                           &t);
+    slurm_parse_tasks("12_0|COMPLETED|n1\n12_1|CANCELLED by 1000|n2\n13|RUNNING|n1\n"
+                      "12_[2-5]|PENDING|None assigned\n12_7|NODE_FAIL|n3\n12_8|FAILED\n",
+                      '_', &t);
     CHECK_INT(t.count, 3);
     CHECK_INT(t.items[0].state, SLURM_COMPLETED);
     CHECK_INT(t.items[1].state, SLURM_CANCELLED);
@@ -61,4 +61,17 @@ TEST(nodes)
     CHECK(n.items[0].usable && n.items[2].usable && n.items[4].usable);
     CHECK(!n.items[1].usable && !n.items[3].usable && !n.items[5].usable);
     slurm_nodes_done(&n);
+}
+
+TEST(what_to_do_about_it)
+{
+    CHECK(strstr(slurm_remedy("slurm_load_node error: Unable to contact slurm controller (connect "
+                              "failure)"),
+                 "scontrol ping"));
+    CHECK(strstr(slurm_remedy("sinfo: error: fetch_config: DNS SRV lookup failed sinfo: fatal: "
+                              "Could not establish a configuration source"),
+                 "SLURM_CONF"));
+    CHECK(strstr(slurm_remedy("error: Munge encode failed: Failed to access \"/run/munge\""),
+                 "munged must run"));
+    CHECK_STR(slurm_remedy("Job violates a limit"), "");
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What replicas and clients are made of: transports, the file with group commit, the histogram, the
- * configuration, and a client's side of the protocol. */
+ * configuration. */
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "caller.h"
 #include "cluster.h"
 #include "disk.h"
 #include "hist.h"
@@ -90,41 +89,6 @@ TEST(a_wrong_configuration_is_named)
     refused("replica 127.0.0.1:1\ntransport pigeon\n", "no transport");
     refused("replica 127.0.0.1:1\nbatch-bytes 4100\n", "multiple of 8");
     refused("replica 127.0.0.1:1\nslots 100\ncheckpoint-every 50\n", "multiple of 64");
-}
-
-TEST(a_caller_understands_answers_to_its_request_only)
-{
-    struct vr_caller c;
-    struct vr_reply reply;
-    const void *data;
-    uint64_t session = 77;
-    unsigned char body[sizeof(reply) + sizeof(session)];
-    vr_caller_init(&c, 1, 5);
-    vr_caller_register(&c);
-    reply = (struct vr_reply){VR_OK, sizeof(session), session};
-    memcpy(body, &reply, sizeof(reply));
-    memcpy(body + sizeof(reply), &session, sizeof(session));
-    struct vr_header h = {.type = VR_REPLY, .client = 6, .replica = 2};
-    CHECK_INT(vr_caller_receive(&c, &h, body, &reply, &data), VR_ANSWER_NONE);
-    h.client = 5;
-    CHECK_INT(vr_caller_receive(&c, &h, body, &reply, &data), VR_ANSWER_REGISTERED);
-    CHECK_INT(c.session, 77);
-    CHECK_INT(c.primary, 2);
-    vr_caller_request(&c, VR_OP_NULL, "abc", 3);
-    CHECK_INT(c.message.first_size, sizeof(struct vr_request) + 8);
-    CHECK_INT(vr_caller_receive(&c, &h, body, &reply, &data), VR_ANSWER_NONE); /* number 0: late */
-    h.number = 1;
-    struct vr_reply other = {VR_OK, sizeof(session), 76}; /* of an earlier session */
-    CHECK_INT(vr_caller_receive(&c, &h, &other, &reply, &data), VR_ANSWER_NONE);
-    CHECK_INT(vr_caller_receive(&c, &h, body, &reply, &data), VR_ANSWER_REPLY);
-    CHECK_INT(vr_caller_receive(&c, &h, body, &reply, &data), VR_ANSWER_NONE); /* twice */
-    vr_caller_request(&c, VR_OP_NULL, NULL, 0);
-    h.type = VR_EVICTION;
-    h.op = 76;
-    CHECK_INT(vr_caller_receive(&c, &h, NULL, &reply, &data), VR_ANSWER_NONE);
-    h.op = 77;
-    CHECK_INT(vr_caller_receive(&c, &h, NULL, &reply, &data), VR_ANSWER_EVICTED);
-    CHECK(!c.registered);
 }
 
 /* The file, with a transport that does what it is told at once or keeps it for later. */

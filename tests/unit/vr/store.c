@@ -109,6 +109,49 @@ TEST(a_torn_entry_without_its_head_was_never_acknowledged)
     done(&d, &l);
 }
 
+/* Found by seed 74015: in a group of one nobody else can say whether it was acknowledged. */
+TEST(a_write_that_failed_leaves_no_head_for_others_to_carry)
+{
+    struct disk d;
+    struct vr_loaded l;
+    setup(&d, 1);
+    unsigned char sector[512];
+    uint64_t offset;
+    struct vr_write fifth = {VR_WRITE_ENTRY, .entry = d.entries[5]};
+    struct vr_write fourth = {VR_WRITE_ENTRY, .entry = d.entries[4]};
+    vr_store_phase(&d.store, &fifth, 1, sector, &offset); /* does not reach the disk */
+    vr_store_ended(&d.store, &fifth, true);
+    size_t size = vr_store_phase(&d.store, &fourth, 1, sector, &offset);
+    memcpy(d.bytes + offset, sector, size);
+    vr_store_ended(&d.store, &fourth, false);
+    spoil_entry(&d, 5, 700);
+    load(&d, &l);
+    CHECK_INT(l.image.count, 4);
+    CHECK(!l.image.uncertain);
+    done(&d, &l);
+}
+
+/* A head that was there before stays: it may have been acknowledged. */
+TEST(a_repair_that_failed_leaves_the_head)
+{
+    struct disk d;
+    struct vr_loaded l;
+    setup(&d, 2);
+    unsigned char sector[512];
+    uint64_t offset;
+    struct vr_write fifth = {VR_WRITE_ENTRY, .entry = d.entries[5]};
+    vr_store_ended(&d.store, &fifth, false);
+    size_t size = vr_store_phase(&d.store, &fifth, 1, sector, &offset);
+    vr_store_ended(&d.store, &fifth, true);
+    size = vr_store_phase(&d.store, &(struct vr_write){VR_WRITE_ENTRY, .entry = d.entries[4]}, 1,
+                          sector, &offset);
+    memcpy(d.bytes + offset, sector, size);
+    spoil_entry(&d, 5, 700);
+    load(&d, &l);
+    CHECK_INT(l.image.count, 5);
+    done(&d, &l);
+}
+
 TEST(a_damaged_entry_with_its_head_is_a_hole)
 {
     struct disk d;
@@ -134,6 +177,9 @@ TEST(a_damaged_head_is_no_loss)
     load(&d, &l);
     CHECK_INT(l.image.count, 5);
     CHECK_INT(l.entries[4].flags, VR_ENTRY_HAS_BODY);
+    /* Seed 552550: it is to be written again at once, before the entry can be damaged, too. */
+    CHECK_INT(l.heads_damaged, 1);
+    CHECK(memcmp(&d.store.heads[5], &d.entries[5], sizeof(d.entries[5])) == 0);
     done(&d, &l);
 }
 
@@ -213,5 +259,23 @@ TEST(without_a_superblock_nothing_starts)
     memset(d.bytes, 0x55, 4 * 512);
     CHECK(vr_store_load(&d.store, read_disk, &d, &l, &err) < 0);
     CHECK_CONTAINS(err.message, "superblock");
+    done(&d, &l);
+}
+
+/* After a restart in memory nobody may take the empty log for all that there was (DISC'17). */
+TEST(a_restart_in_memory_is_a_doubt)
+{
+    struct disk d;
+    struct vr_loaded l;
+    setup(&d, 2);
+    d.store.config.in_memory = true;
+    for (uint32_t fresh = 0; fresh < 2; fresh++) {
+        struct vr_write w = {.kind = VR_WRITE_DURABLE, .durable = {.view = 2, .fresh = fresh}};
+        write_phases(&d, &w, 2);
+        load(&d, &l);
+        CHECK(l.image.uncertain == !fresh);
+        CHECK_INT(l.image.count, 0);
+        vr_loaded_done(&l);
+    }
     done(&d, &l);
 }

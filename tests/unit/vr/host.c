@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* Replies reach who asked, and only who asked is answered: a client's side of the protocol, and a
+ * replica as a process with clients at sockets. */
+#include "host.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "caller.h"
+#include "client.h"
+#include "test.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+TEST(a_caller_understands_answers_to_its_request_only)
+{
+    struct vr_caller c;
+    struct vr_reply reply;
+    const void *data;
+    uint64_t session = 77;
+    unsigned char body[sizeof(reply) + sizeof(session)];
+    vr_caller_init(&c, 1, 5);
+    vr_caller_register(&c);
+    reply = (struct vr_reply){VR_OK, sizeof(session), session};
+    memcpy(body, &reply, sizeof(reply));
+    memcpy(body + sizeof(reply), &session, sizeof(session));
+    struct vr_header h = {.type = VR_REPLY, .client = 6, .replica = 2};
+    CHECK_INT(vr_caller_receive(&c, &h, body, &reply, &data), VR_ANSWER_NONE);
+    h.client = 5;
+    CHECK_INT(vr_caller_receive(&c, &h, body, &reply, &data), VR_ANSWER_REGISTERED);
+    CHECK_INT(c.session, 77);
+    CHECK_INT(c.primary, 2);
+    vr_caller_request(&c, VR_OP_NULL, "abc", 3);
+    CHECK_INT(c.message.first_size, sizeof(struct vr_request) + 8);
+    CHECK_INT(vr_caller_receive(&c, &h, body, &reply, &data), VR_ANSWER_NONE); /* number 0: late */
+    h.number = 1;
+    struct vr_reply other = {VR_OK, sizeof(session), 76}; /* of an earlier session */
+    CHECK_INT(vr_caller_receive(&c, &h, &other, &reply, &data), VR_ANSWER_NONE);
+    CHECK_INT(vr_caller_receive(&c, &h, body, &reply, &data), VR_ANSWER_REPLY);
+    CHECK_INT(vr_caller_receive(&c, &h, body, &reply, &data), VR_ANSWER_NONE); /* twice */
+    vr_caller_request(&c, VR_OP_NULL, NULL, 0);
+    h.type = VR_EVICTION;
+    h.op = 76;
+    CHECK_INT(vr_caller_receive(&c, &h, NULL, &reply, &data), VR_ANSWER_NONE);
+    h.op = 77;
+    CHECK_INT(vr_caller_receive(&c, &h, NULL, &reply, &data), VR_ANSWER_EVICTED);
+    CHECK(!c.registered);
+}
+
+/* One replica in memory, in a thread, and two sockets of which it knows nothing. */
+struct lab {
+    char folder[32];
+    struct vr_cluster cluster;
+    struct vr_host host;
+    volatile sig_atomic_t stop;
+    pthread_t thread;
+    struct vr_packets packets;
+    struct vr_caller caller;
+    int sockets[2], from;
+};
+
+static void *run_host(void *context)
+{
+    struct lab *l = context;
+    struct error err = {0};
+    CHECK_INT(vr_host_run(&l->host, &l->stop, &err), 0);
+    return NULL;
+}
+
+static int bound_socket(struct sockaddr_in *ret_address)
+{
+    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct error err = {0};
+    socklen_t size = sizeof(*ret_address);
+    int fd = vr_socket_open(&any, &err);
+    CHECK(fd >= 0 && getsockname(fd, (struct sockaddr *)ret_address, &size) == 0);
+    return fd;
+}
+
+static void lab_open(struct lab *l)
+{
+    struct sockaddr_in address, other;
+    struct error err = {0};
+    *l = (struct lab){.folder = "/tmp/assay-vr-unit-XXXXXX"};
+    CHECK(mkdtemp(l->folder) != NULL);
+    int fd = bound_socket(&address);
+    CLEANUP(memory_freep)
+    char *text = memory_printf("cluster 9\nreplica 127.0.0.1:%u\nin-memory yes\ndata %s\nslots 64\n"
+                               "checkpoint-every 16\nkeys 8\nsessions 8\nbatch-bytes 4096\n",
+                               ntohs(address.sin_port), l->folder);
+    CHECK_INT(vr_cluster_parse(&l->cluster, text, "lab", &err), 0);
+    CLEANUP(memory_freep) char *file = vr_cluster_file(&l->cluster, 0);
+    CHECK_INT(vr_disk_format(file, &l->cluster.config, &err), 0);
+    CHECK_INT(vr_host_open(&l->host, &l->cluster, 0, vr_io_find("epoll", &err), fd, &err), 0);
+    unlink(file);
+    rmdir(l->folder);
+    l->sockets[0] = bound_socket(&other);
+    l->sockets[1] = bound_socket(&other);
+    struct vr_config config = l->cluster.config;
+    config.index = VR_TO_CLIENT;
+    vr_packets_init(&l->packets, &config, l->cluster.key, l->cluster.datagram_bytes, 1);
+    vr_caller_init(&l->caller, config.cluster, 5);
+    pthread_create(&l->thread, NULL, run_host, l);
+}
+
+static void lab_close(struct lab *l)
+{
+    l->stop = 1;
+    pthread_join(l->thread, NULL);
+    vr_host_close(&l->host);
+    vr_packets_done(&l->packets);
+    close(l->sockets[0]);
+    close(l->sockets[1]);
+    vr_cluster_done(&l->cluster);
+}
+
+static void send_datagram(void *context, uint8_t to, uint64_t client, const void *bytes,
+                          size_t size)
+{
+    struct lab *l = context;
+    const struct sockaddr_in *address = &l->cluster.addresses[0];
+    (void)to, (void)client;
+    CHECK(sendto(l->sockets[l->from], bytes, size, 0, (const struct sockaddr *)address,
+                 sizeof(*address)) > 0);
+}
+
+/* Says the caller's request from one of the sockets until a datagram comes to either; the socket
+ * that it came to, with what the caller makes of it. */
+static int ask(struct lab *l, int from, enum vr_answer *ret_answer)
+{
+    uint64_t end_ns = clock_now_ns() + 20 * NS_PER_S;
+    l->from = from;
+    while (clock_now_ns() < end_ns) {
+        struct pollfd ready[2] = {{l->sockets[0], POLLIN, 0}, {l->sockets[1], POLLIN, 0}};
+        vr_packets_send(&l->packets, &l->caller.message, send_datagram, l);
+        poll(ready, 2, 500);
+        for (int i = 0; i < 2; i++) {
+            unsigned char bytes[2048];
+            struct vr_header header;
+            struct vr_reply reply;
+            const void *body, *data;
+            ssize_t size = recv(l->sockets[i], bytes, sizeof(bytes), MSG_DONTWAIT);
+            if (size <= 0 || !vr_packets_receive(&l->packets, bytes, (size_t)size, &header, &body))
+                continue;
+            *ret_answer = vr_caller_receive(&l->caller, &header, body, &reply, &data);
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* A request that somebody caught is said again from elsewhere: its reply goes to the client. */
+TEST(a_replayed_request_does_not_turn_replies_away)
+{
+    struct lab *l = memory_zalloc(1, sizeof(*l));
+    enum vr_answer answer = VR_ANSWER_NONE;
+    lab_open(l);
+    vr_caller_register(&l->caller);
+    while (answer != VR_ANSWER_REGISTERED && ask(l, 0, &answer) == 0)
+        ;
+    CHECK_INT(answer, VR_ANSWER_REGISTERED);
+    vr_caller_request(&l->caller, VR_OP_NULL, "abc", 3);
+    while (answer != VR_ANSWER_REPLY && ask(l, 0, &answer) == 0)
+        ;
+    CHECK_INT(answer, VR_ANSWER_REPLY);
+    CHECK_INT(ask(l, 1, &answer), 0);
+    lab_close(l);
+    free(l);
+}
+
+/* What no entry of the log can hold is refused by words at once, at the client. */
+TEST(a_request_that_is_too_large_is_refused_before_it_is_sent)
+{
+    static const char data[VR_CALLER_DATA_MAX];
+    struct lab *l = memory_zalloc(1, sizeof(*l));
+    struct vr_client *client;
+    struct error err = {0};
+    enum vr_result outcome = VR_INVALID;
+    lab_open(l);
+    CHECK_INT(vr_client_open_cluster(&client, &l->cluster, &err), 0);
+    vr_client_set_timeout(client, 20 * NS_PER_S);
+    uint32_t most = 4096 - sizeof(struct vr_request);
+    CHECK_INT(vr_client_call(client, VR_OP_NULL, data, most + 1, &outcome, NULL, NULL, &err),
+              -E2BIG);
+    CHECK_CONTAINS(err.message, "batch-bytes");
+    CHECK_INT(vr_client_call(client, VR_OP_NULL, data, most, &outcome, NULL, NULL, &err), 0);
+    CHECK_INT(outcome, VR_OK);
+    vr_client_close(client);
+    lab_close(l);
+    free(l);
+}
