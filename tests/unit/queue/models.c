@@ -634,6 +634,9 @@ static const struct {
     {"reclaim_enter", "load", EXPLORE_acquire},
     {"reclaim_advance", "load", EXPLORE_acquire},
     {"reclaim_advance", "compare-and-swap", EXPLORE_release},
+    /* The load of next: whoever goes only as far as limit, which it read with acquire, sees all
+     * nodes up to there. */
+    {"ms_pop_some", "load", EXPLORE_acquire},
     {NULL, NULL, 0},
 };
 
