@@ -4,7 +4,7 @@
  * spsc) with three operations each, in rings and segments so small that they wrap.  Then each
  * ordering in them is weakened, one at a time, and some scenario must fail.
  *
- * QUEUE_DEEP=1 searches deeper, for some minutes; QUEUE_ONLY=mpmc one queue alone,
+ * QUEUE_DEEP=1 searches deeper, for some minutes; QUEUE_ONLY=spsc,mpmc some queues alone,
  * QUEUE_HOLDS=1 without weakening; QUEUE_VERBOSE=1 shows how each weakened ordering fails.
  */
 #define QUEUE_EXPLORE
@@ -416,6 +416,8 @@ static const struct explore_scenario scenarios[] = {
     {"ms-epoch", 2, 0, setup_ms_epoch_fenced, run_stream, drain, privates_ms, 2, 1},
     {"ms-epoch", 2, 0, setup_ms_epoch_idle, run_turns, drain, privates_ms, 2, 1},
     {"ms-epoch", 2, 0, setup_ms_epoch, run_epochs, drain, privates_ms, 2, 0},
+    {"ms-epoch", 3, 0, setup_ms_epoch_fenced, run_epochs, drain, privates_ms, 1, 0},
+    {"ms-epoch", 2, 0, setup_ms_epoch_fenced, run_epochs, drain, privates_ms, 2, 0},
     {"ms-tagged", 3, 0, setup_ms_tagged, run_three, drain, privates_ms, 2, 1},
     {"ms-tagged", 2, 0, setup_ms_tagged, run_recycle, drain, privates_ms, 2, 1},
     {"ms-tagged", 4, 0, setup_ms_tagged, run_pairs, drain, privates_ms, 1, 0},
@@ -439,7 +441,6 @@ enum { SCENARIOS = sizeof(scenarios) / sizeof(scenarios[0]) };
 #define STATES_MAX 60000000
 #define WEAKENED_MAX (is_deep() ? 3000000 : 60000)
 #define RANDOM_EXECUTIONS (is_deep() ? 1000000 : 20000)
-#define NEEDED_MIN 30
 
 static bool is_deep(void)
 {
@@ -536,11 +537,11 @@ static bool weakened_fails(const char *name, struct explore_site *s, unsigned bi
     return !held;
 }
 
-/* QUEUE_SITE=faa_drop: only the orderings of one function. */
+/* QUEUE_SITE=reclaim_: only the orderings of functions whose names begin so. */
 static bool is_wanted(const struct explore_site *s)
 {
     const char *only = getenv("QUEUE_SITE");
-    return !only || strcmp(only, s->function) == 0;
+    return !only || strncmp(only, s->function, strlen(only)) == 0;
 }
 
 /* Takes each ordering away, one at a time; something must fail then. */
@@ -562,10 +563,20 @@ static void check_needs_all(const char *name)
     }
 }
 
-static void check_model(const char *name)
+/* QUEUE_ONLY holds names with commas between them. */
+static bool is_chosen(const char *name)
 {
     const char *only = getenv("QUEUE_ONLY");
-    if (only && strcmp(only, name) != 0)
+    size_t length = strlen(name);
+    for (const char *at = only; at && *at; at += strcspn(at, ","), at += *at == ',')
+        if (strcspn(at, ",") == length && strncmp(at, name, length) == 0)
+            return true;
+    return !only;
+}
+
+static void check_model(const char *name)
+{
+    if (!is_chosen(name))
         return;
     check_holds(name);
     if (!getenv("QUEUE_HOLDS"))
@@ -604,9 +615,44 @@ TEST(the_unsafe_rule_is_caught)
     CHECK_CONTAINS(r.failure, "use after free");
 }
 
-/* Runs last: what no model was seen to need. */
-TEST(z_enough_orderings_were_seen_to_be_needed)
+/*
+ * Orderings that are needed for reasons of which the explorer knows nothing, or that lie deeper
+ * than it searches; each with the reason.  All others must be shown.
+ */
+static const struct {
+    const char *function, *what;
+    unsigned bit;
+} not_shown[] = {
+    /* A segment that comes round, is linked by one thread, made the tail by a second and used by a
+     * third, where a fourth has read a slot of it in its first life: five interruptions at least.
+     */
+    {"faa_drop", "compare-and-swap", EXPLORE_release},
+    {"faa_extend", "load", EXPLORE_acquire},
+    /* Epochs: memory is released three epochs later, and each of them comes with a fence of whoever
+     * starts it, which makes up for an order that is missing here.  Kept all the same: the argument
+     * in reclaim.h is by these, and they cost nothing. */
+    {"reclaim_enter", "load", EXPLORE_acquire},
+    {"reclaim_advance", "load", EXPLORE_acquire},
+    {"reclaim_advance", "compare-and-swap", EXPLORE_release},
+    /* The load of next: whoever goes only as far as limit, which it read with acquire, sees all
+     * nodes up to there. */
+    {"ms_pop_some", "load", EXPLORE_acquire},
+    {NULL, NULL, 0},
+};
+
+static bool is_listed(const struct explore_site *s, unsigned bit)
 {
+    for (size_t i = 0; not_shown[i].function; i++)
+        if (strcmp(s->function, not_shown[i].function) == 0 &&
+            strcmp(s->what, not_shown[i].what) == 0 && bit == not_shown[i].bit)
+            return true;
+    return false;
+}
+
+/* Runs last: what no model was seen to need. */
+TEST(z_every_ordering_was_seen_to_be_needed)
+{
+    bool all = !getenv("QUEUE_ONLY") && !getenv("QUEUE_HOLDS") && !getenv("QUEUE_SITE");
     unsigned needed = 0, open = 0;
     for (struct explore_site *s = explore_sites(); s; s = s->next) {
         for (unsigned bit = 1; bit <= EXPLORE_seq_cst; bit *= 2) {
@@ -617,12 +663,14 @@ TEST(z_enough_orderings_were_seen_to_be_needed)
                 continue;
             }
             const char *slash = strrchr(s->file, '/');
-            printf("# not shown within the limits: %s of the %s in %s, %s:%d\n", bit_name(bit),
-                   s->what, s->function, slash ? slash + 1 : s->file, s->line);
+            printf("# not shown: %s of the %s in %s, %s:%d\n", bit_name(bit), s->what, s->function,
+                   slash ? slash + 1 : s->file, s->line);
             open++;
+            if (all && !is_listed(s, bit))
+                test_fail(__FILE__, __LINE__, "nothing fails without %s of the %s in %s, %s:%d",
+                          bit_name(bit), s->what, s->function, slash ? slash + 1 : s->file,
+                          s->line);
         }
     }
-    printf("# %u orderings shown to be needed, %u not within the limits\n", needed, open);
-    if (!getenv("QUEUE_ONLY") && !getenv("QUEUE_HOLDS"))
-        CHECK(needed >= NEEDED_MIN);
+    printf("# %u orderings shown to be needed, %u not\n", needed, open);
 }
