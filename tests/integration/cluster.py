@@ -232,7 +232,7 @@ def extra_rounds_until_it_is_precise():
 
 @test
 def extra_rounds_use_up_the_budget():
-    write(SPEC.replace("rounds: 6", "rounds: 2\nbudget: 3s"))
+    write(SPEC.replace("rounds: 6", "rounds: 2\nbudget: 10s"))
     with FakeSlurm() as slurm:
         on_cluster(slurm)
     equal(len(figures()["v=1"]) > 2, True, "more than two rounds")
@@ -240,7 +240,7 @@ def extra_rounds_use_up_the_budget():
 
 @test
 def the_budget_ends_what_is_queued():
-    write(SPEC.replace("rounds: 6", "rounds: 30\nbudget: 2s"),
+    write(SPEC.replace("rounds: 6", "rounds: 30\nbudget: 8s"),
           FIGURES + "[ {round} -lt 4 ] || sleep 300\n")
     with FakeSlurm(nodes=1) as slurm:
         said = on_cluster(slurm)
