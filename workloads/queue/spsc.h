@@ -28,8 +28,10 @@
  *     there, and `head` is stored with release after the item was copied out.
  * (4) A consumer that has taken all items of a cell may write its `tail`: every push that began
  *     there is over, since the consumer learnt of its items from that word; and the next to write
- *     it is the producer, after it saw `head` pass the cell.  What it writes, `head`, is true by
- * (1). Positions have 64 bits and do not wrap within the life of a machine.
+ *     it is the producer, after it saw `head` pass the cell: the ring has one cell more than the
+ *     items need, so that who may push into a cell finds all of it taken.  What the consumer
+ *     writes, `head`, is true by (1).
+ * Positions have 64 bits and do not wrap within the life of a machine.
  */
 #ifndef ASSAY_QUEUE_SPSC_H
 #define ASSAY_QUEUE_SPSC_H
@@ -97,7 +99,7 @@ static inline uint64_t spsc_capacity(uint64_t capacity, size_t item_bytes)
 
 static inline size_t spsc_bytes(uint64_t capacity, size_t item_bytes)
 {
-    uint64_t cells = spsc_capacity(capacity, item_bytes) / spsc_cell_items(item_bytes);
+    uint64_t cells = spsc_capacity(capacity, item_bytes) / spsc_cell_items(item_bytes) + 1;
     return sizeof(struct spsc) + cells * spsc_cell_words(item_bytes) * 8;
 }
 
@@ -110,7 +112,7 @@ static inline struct spsc *spsc_init(void *memory, uint64_t capacity, size_t ite
     q->capacity = spsc_capacity(capacity, item_bytes);
     q->cell_words = spsc_cell_words(item_bytes);
     q->item_end = 1 + items * (item_bytes / 8);
-    q->ring_words = q->capacity / items * q->cell_words;
+    q->ring_words = (q->capacity / items + 1) * q->cell_words; /* one more: see (4) */
     q->item_bytes = item_bytes;
     q->patience = QUEUE_PATIENCE;
     q->claims = q->ring_words * 8 <= SPSC_CLAIM_BYTES;
