@@ -356,13 +356,18 @@ work: ops
 """
 
 
+def with_profiles(slurm):
+    said = on_cluster(slurm)
+    if "no profile of" in said:
+        skip("assay record cannot sample here: " + said)
+    return said
+
+
 @test
 def profiles_are_recorded_on_the_nodes():
     pathlib.Path("lab.yaml").write_text(PROFILED.replace("PLANTED", target("planted")))
     with FakeSlurm() as slurm:
-        said = on_cluster(slurm)
-        if "no profile of" in said:
-            skip("assay record cannot sample here: " + said)
+        said = with_profiles(slurm)
         contains(said, "profiles of cause=base part=1: .assay/profiles/experiment-1-cell-1-*")
         tasks = [t for t in slurm.tasks if t.job == slurm.tasks[-1].job]
         equal([t.state for t in tasks], ["COMPLETED"] * 2, "a task for each block")
@@ -390,9 +395,7 @@ profile: all
 def programs_that_were_profiled_are_kept():
     pathlib.Path("lab.yaml").write_text(BUILT.replace("PLANTED", target("planted")))
     with FakeSlurm() as slurm:
-        said = on_cluster(slurm)
-        if "no profile of" in said:
-            skip("assay record cannot sample here: " + said)
+        with_profiles(slurm)
     found = json.loads(assay("diff", "cause=base", "cause=copy", "--json", check=0).stdout)
     equal(found["diffs"][0]["rows"][0]["function"], "memcpy")
     left = [p.name for p in pathlib.Path(".assay/cluster").glob("*-*-*/*")]
