@@ -21,6 +21,8 @@ enum {
     ARENA_BYTES = 32768,
     DEPTH = 4096,
     TABLE_BITS = 23,
+    TABLE_BITS_SMALL = 18, /* quickly cleared: for searches that end soon */
+    STATES_SMALL = 100000,
     RANDOM_STEPS = 2000,
     DRAIN_STEPS = 5000,
 };
@@ -34,16 +36,23 @@ struct message {
     view view;
 };
 
-enum pending { PENDING_START, PENDING_READ, PENDING_OTHER, PENDING_SLEEP, PENDING_DONE };
+enum pending {
+    PENDING_START,
+    PENDING_READ,
+    PENDING_OTHER,
+    PENDING_SLEEP,
+    PENDING_STAGE,
+    PENDING_DONE,
+};
 
 struct side {
     void *sp;
     enum pending pending;
     uint16_t location;         /* of a read, or what a sleeper looks at */
-    uint64_t compare, history; /* what a sleeper waits for; what was read so far */
+    uint64_t compare, history; /* what a sleeper waits for, or the stage; what was read so far */
     bool yielded;              /* it waits for somebody: going on elsewhere is no interruption */
     bool may_reorder;          /* passed a light fence that was weakened */
-    unsigned operation_count;
+    unsigned operation_count, call_count;
     view current, to_acquire, to_release;
 };
 
@@ -58,7 +67,7 @@ struct state {
     struct linear_operation operations[EXPLORE_OPERATIONS];
     unsigned operation_count, open_operation[SIDES];
     size_t arena_used;
-    unsigned last, preemptions, stale_reads;
+    unsigned last, preemptions, stale_reads, stage;
     size_t log_length;
 };
 
@@ -87,6 +96,7 @@ static struct {
 } blocks[64];
 static struct saved saves[DEPTH];
 static uint64_t *table;
+static unsigned table_bits;
 static const struct explore_scenario *scenario;
 static struct explore_limits limits;
 static struct explore_report *report;
@@ -187,6 +197,7 @@ static void await_turn(enum pending pending, unsigned location)
 
 static void note_site(struct explore_site *site)
 {
+    site->used = true;
     if (site->known)
         return;
     site->known = true;
@@ -490,6 +501,18 @@ void explore_sleep(const uint32_t *p, uint32_t value)
     learn(4);
 }
 
+void explore_reach(unsigned stage)
+{
+    now.stage = now.stage > stage ? now.stage : stage;
+}
+
+void explore_await(unsigned stage)
+{
+    now.sides[running].compare = stage;
+    await_turn(PENDING_STAGE, 0);
+    learn(5);
+}
+
 void explore_private(const void *memory, size_t bytes)
 {
     private_hash = mix_bytes(private_hash, memory, bytes);
@@ -559,10 +582,9 @@ void explore_free_heap(void *memory)
     explore_fail("freed what was never allocated");
 }
 
-void explore_begin(bool is_push, uint64_t value)
+static void begin_operation(bool is_push, uint64_t value)
 {
     struct side *side = &now.sides[running];
-    strong_before();
     if (now.operation_count == EXPLORE_OPERATIONS) {
         fprintf(stderr, "explore: too many operations\n");
         abort();
@@ -572,7 +594,16 @@ void explore_begin(bool is_push, uint64_t value)
     *o = (struct linear_operation){
         .thread = running, .index = side->operation_count, .is_push = is_push, .value = value};
     memcpy(o->before, &side->current[FINISHED], SIDES);
-    side->history = mix(mix(side->operation_count + 1, running), hash_privates());
+    /* The number of calls, too: they may be for several operations, and for fewer than asked. */
+    side->history = mix(mix(side->operation_count + 1, running), side->call_count);
+    side->history = mix(side->history, hash_privates());
+}
+
+void explore_begin(bool is_push, uint64_t value)
+{
+    strong_before();
+    now.sides[running].call_count++;
+    begin_operation(is_push, value);
 }
 
 void explore_end(uint64_t result)
@@ -587,16 +618,23 @@ void explore_end(uint64_t result)
     strong_after();
 }
 
+void explore_also(bool is_push, uint64_t value, uint64_t result)
+{
+    unsigned first = now.open_operation[running];
+    begin_operation(is_push, value);
+    memcpy(now.operations[now.open_operation[running]].before, now.operations[first].before, SIDES);
+    explore_end(result);
+}
+
 struct explore_site *explore_sites(void)
 {
     return sites;
 }
 
-void explore_clear_sites(void)
+void explore_forget_uses(void)
 {
     for (struct explore_site *s = sites; s; s = s->next)
-        s->known = false;
-    sites = NULL;
+        s->used = false;
 }
 
 /* The search. */
@@ -632,7 +670,7 @@ static void start_side(unsigned side)
 
 static uint64_t hash_state(void)
 {
-    uint64_t h = mix(now.last, now.preemptions | now.stale_reads << 8);
+    uint64_t h = mix(now.last, now.preemptions | now.stale_reads << 8 | now.stage << 16);
     for (unsigned i = 0; i < scenario->thread_count; i++) {
         const struct side *s = &now.sides[i];
         h = mix(mix(h, s->history), (uint64_t)s->pending | s->location << 4 | s->yielded << 16 |
@@ -665,9 +703,9 @@ static uint64_t hash_state(void)
 /* True when the state is new. */
 static bool note_state(void)
 {
-    uint64_t h = hash_state(), slot = h >> (64 - TABLE_BITS);
+    uint64_t h = hash_state(), slot = h >> (64 - table_bits);
     for (unsigned probe = 0; probe < 64; probe++) {
-        uint64_t *entry = &table[(slot + probe) & ((1ULL << TABLE_BITS) - 1)];
+        uint64_t *entry = &table[(slot + probe) & ((1ULL << table_bits) - 1)];
         if (*entry == h)
             return false;
         if (!*entry) {
@@ -718,6 +756,8 @@ static bool enabled(unsigned side)
     if (s->pending == PENDING_SLEEP)
         return (uint32_t)value_at(s->location, locations[s->location].count) !=
                (uint32_t)s->compare;
+    if (s->pending == PENDING_STAGE)
+        return now.stage >= s->compare;
     return s->pending != PENDING_DONE;
 }
 
@@ -918,7 +958,8 @@ void explore_run(const struct explore_scenario *s, const struct explore_limits *
 {
     if (!table)
         table = malloc(sizeof(*table) << TABLE_BITS);
-    memset(table, 0, sizeof(*table) << TABLE_BITS);
+    table_bits = l->states_max < STATES_SMALL ? TABLE_BITS_SMALL : TABLE_BITS;
+    memset(table, 0, sizeof(*table) << table_bits);
     begin(s, l, ret_report);
     search(0);
 }
