@@ -49,7 +49,7 @@ struct side {
     void *sp;
     enum pending pending;
     uint16_t location;         /* of a read, or what a sleeper looks at */
-    uint64_t compare, history; /* what a sleeper waits for, or the stage; what was read so far */
+    uint64_t compare, history; /* a sleeper was woken, or the stage; what was read so far */
     bool yielded;              /* it waits for somebody: going on elsewhere is no interruption */
     bool may_reorder;          /* passed a light fence that was weakened */
     unsigned operation_count, call_count;
@@ -494,11 +494,27 @@ void explore_pause(void)
 void explore_sleep(const uint32_t *p, uint32_t value)
 {
     unsigned location = location_of(p);
-    now.sides[running].compare = value;
-    await_turn(PENDING_SLEEP, location);
+    await_turn(PENDING_OTHER, location);
     strong_before();
-    strong_after();
+    if ((uint32_t)value_at(location, locations[location].count) == value) {
+        now.sides[running].compare = 0;
+        await_turn(PENDING_SLEEP, location);
+    }
     learn(4);
+}
+
+void explore_wake(const uint32_t *p, unsigned count)
+{
+    unsigned location = location_of(p);
+    await_turn(PENDING_OTHER, location);
+    for (unsigned i = 0; i < SIDES; i++) {
+        struct side *s = &now.sides[i];
+        if (count == 0 || s->pending != PENDING_SLEEP || s->location != location || s->compare)
+            continue;
+        s->compare = 1;
+        count--;
+    }
+    learn(6);
 }
 
 void explore_reach(unsigned stage)
@@ -673,8 +689,9 @@ static uint64_t hash_state(void)
     uint64_t h = mix(now.last, now.preemptions | now.stale_reads << 8 | now.stage << 16);
     for (unsigned i = 0; i < scenario->thread_count; i++) {
         const struct side *s = &now.sides[i];
-        h = mix(mix(h, s->history), (uint64_t)s->pending | s->location << 4 | s->yielded << 16 |
-                                        (uint64_t)s->may_reorder << 17);
+        h = mix(mix(h, s->history ^ s->compare), (uint64_t)s->pending | s->location << 4 |
+                                                     s->yielded << 16 |
+                                                     (uint64_t)s->may_reorder << 17);
         h = mix_bytes(h, s->current, view_used);
         if (limits.weak) {
             h = mix_bytes(h, s->to_acquire, view_used);
@@ -754,8 +771,7 @@ static bool enabled(unsigned side)
 {
     const struct side *s = &now.sides[side];
     if (s->pending == PENDING_SLEEP)
-        return (uint32_t)value_at(s->location, locations[s->location].count) !=
-               (uint32_t)s->compare;
+        return s->compare > 0;
     if (s->pending == PENDING_STAGE)
         return now.stage >= s->compare;
     return s->pending != PENDING_DONE;

@@ -66,8 +66,9 @@ void *explore_alloc(size_t bytes); /* private or permanent memory */
 /* Memory whose use after its end is an error; full of rubbish unless `zero`. */
 void *explore_alloc_heap(size_t bytes, bool zero);
 void explore_free_heap(void *memory);
-/* Sleeps while *p is `value`, as a futex; wakes are implied by changes. */
+/* As a futex: sleeps until woken if *p is `value`; wakes some of those who sleep there. */
 void explore_sleep(const uint32_t *p, uint32_t value);
+void explore_wake(const uint32_t *p, unsigned count);
 
 #define EXPLORE_SITE(what_, order_)                           \
     static struct explore_site site_ = {.file = __FILE__,     \
