@@ -777,41 +777,6 @@ static bool enabled(unsigned side)
     return s->pending != PENDING_DONE;
 }
 
-static void fail_history(void)
-{
-    char text[400] = "";
-    size_t used = 0;
-    for (unsigned i = 0; i < now.operation_count && used < sizeof(text) - 32; i++) {
-        const struct linear_operation *o = &now.operations[i];
-        used += (size_t)snprintf(text + used, sizeof(text) - used, " %u:%s%s%llu", o->thread,
-                                 o->is_push ? "push" : "pop", o->failed ? "!" : "=",
-                                 (unsigned long long)o->value);
-    }
-    explore_fail("not the history of a queue:%s", text);
-}
-
-/* The history without its failed operations but for one, which may be none. */
-static bool check_with(unsigned kept)
-{
-    struct linear_operation some[EXPLORE_OPERATIONS];
-    unsigned count = 0, skipped[SIDES][EXPLORE_OPERATIONS + 1] = {0};
-    for (unsigned i = 0; i < now.operation_count; i++) {
-        const struct linear_operation *o = &now.operations[i];
-        unsigned *of = skipped[o->thread];
-        of[o->index + 1] = of[o->index] + (o->failed && i != kept);
-    }
-    for (unsigned i = 0; i < now.operation_count; i++) {
-        if (now.operations[i].failed && i != kept)
-            continue;
-        struct linear_operation *o = &some[count++];
-        *o = now.operations[i];
-        o->index -= skipped[o->thread][o->index];
-        for (unsigned t = 0; t < SIDES; t++)
-            o->before[t] = (unsigned char)(o->before[t] - skipped[t][o->before[t]]);
-    }
-    return linear_check(some, count, scenario->capacity);
-}
-
 /*
  * In a strong memory the whole history must be that of a queue.  In a weak one, as on real machines
  * with their store buffers, a pop may find nothing while a push at the same time finds no room, and
@@ -819,16 +784,13 @@ static bool check_with(unsigned kept)
  */
 static void check_history(void)
 {
-    if (!limits.weak) {
-        if (!linear_check(now.operations, now.operation_count, scenario->capacity))
-            fail_history();
-        return;
-    }
-    bool good = check_with(EXPLORE_OPERATIONS);
-    for (unsigned i = 0; good && i < now.operation_count; i++)
-        good = !now.operations[i].failed || check_with(i);
+    bool good = limits.weak
+                    ? linear_check_apart(now.operations, now.operation_count, scenario->capacity)
+                    : linear_check(now.operations, now.operation_count, scenario->capacity);
+    char text[400];
     if (!good)
-        fail_history();
+        explore_fail("not the history of a queue:%s",
+                     linear_describe(now.operations, now.operation_count, text, sizeof(text)));
 }
 
 /* All threads have ended: the rest is popped, and the history must be one of a queue. */
@@ -912,6 +874,8 @@ static void search(unsigned depth)
     }
     if (!any) {
         finish_execution();
+        if (report->failed && is_own_limit())
+            report->complete = false;
         if (!report->failed)
             restore(&saves[depth]);
     }

@@ -687,6 +687,13 @@ static const struct explore_scenario scenarios[] = {
     {"faa", 2, 0, setup_faa_late, run_mixed, drain, privates_faa, 2, 1},
     {"faa", 3, 0, setup_faa, run_relay_directed, drain, privates_faa, 2, 1},
     {"faa", 3, 0, setup_faa, run_relay_pop_directed, drain, privates_faa, 2, 1},
+    {"pairs", 4, 0, setup_ms_hazard, run_pairs, drain, privates_ms, 2, 0},
+    {"pairs", 4, 0, setup_ms_epoch, run_pairs, drain, privates_ms, 2, 0},
+    {"pairs", 4, 0, setup_ms_cache, run_pairs, drain, privates_ms, 2, 0},
+    {"pairs", 4, 0, setup_ms_tagged, run_pairs, drain, privates_ms, 2, 0},
+    {"pairs", 4, 0, setup_faa, run_pairs, drain, privates_faa, 2, 0},
+    {"pairs", 4, 2, setup_mpmc_batch, run_pairs, drain, NULL, 2, 1},
+    {"pairs", 4, 2, setup_mpmc, run_pairs, drain, NULL, 2, 1},
 };
 enum { SCENARIOS = sizeof(scenarios) / sizeof(scenarios[0]) };
 
@@ -705,6 +712,12 @@ MODEL(ms_tagged_holds_and_is_weakened, "ms-tagged")
 MODEL(ms_cache_holds_and_is_weakened, "ms-cache")
 MODEL(ms_batch_holds_and_is_weakened, "ms-batch")
 MODEL(faa_holds_and_is_weakened, "faa")
+
+/* Two producers and two consumers, interrupted twice. */
+TEST(pairs_hold)
+{
+    weaken_check_long(scenarios, SCENARIOS, "pairs");
+}
 
 /* The seed's rule: a node is freed as soon as it was taken out. */
 static void setup_ms_unsafe(void)

@@ -19,5 +19,7 @@
 
 /* The model `name` of the scenarios; the last ones are tried first. */
 void weaken_check(const struct explore_scenario *scenarios, size_t count, const char *name);
+/* Only that it holds, and only when QUEUE_ONLY names it: for what takes minutes. */
+void weaken_check_long(const struct explore_scenario *scenarios, size_t count, const char *name);
 
 #endif
