@@ -21,8 +21,8 @@ enum {
     ARENA_BYTES = 32768,
     DEPTH = 4096,
     TABLE_BITS = 23,
-    TABLE_BITS_SMALL = 18, /* quickly cleared: for searches that end soon */
-    STATES_SMALL = 100000,
+    TABLE_BITS_SMALL = 20, /* quickly cleared: for searches that end soon */
+    STATES_SMALL = 300000,
     RANDOM_STEPS = 2000,
     DRAIN_STEPS = 5000,
 };

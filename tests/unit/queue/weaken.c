@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WEAKENED_MAX (is_deep() ? 3000000 : 60000)
+#define WEAKENED_MAX (is_deep() ? 3000000 : 250000)
 #define RANDOM_EXECUTIONS (is_deep() ? 1000000 : 20000)
 
 struct model {
@@ -117,8 +117,6 @@ static bool weakened_fails(const struct model *m, struct explore_site *s, unsign
             break;
     }
     less = 0;
-    if (held)
-        held = random_all(m, failure, size);
     s->weakened = 0;
     return !held;
 }

@@ -2,9 +2,9 @@
 /*
  * What is done with a model, a group of scenarios of one name: it must hold, in a strong and in a
  * weak memory, and by chance; and each ordering that it uses is taken away, one at a time, to see
- * whether some scenario fails then.  When all models have been run, every ordering that stands in
- * the queues' sources must have been used by one and been seen to be needed.  There are no
- * exceptions.
+ * whether a search of some scenario fails then (chance does not count).  When all models have been
+ * run, every ordering that stands in the queues' sources must have been used by one and been seen
+ * to be needed.  There are no exceptions.
  *
  * QUEUE_DEEP=1 searches deeper, for some minutes; QUEUE_ONLY=spsc,mpmc some models alone,
  * QUEUE_HOLDS=1 without weakening; QUEUE_VERBOSE=1 shows how each weakened ordering fails;
