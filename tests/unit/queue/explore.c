@@ -602,8 +602,9 @@ static void begin_operation(bool is_push, uint64_t value)
 {
     struct side *side = &now.sides[running];
     if (now.operation_count == EXPLORE_OPERATIONS) {
-        fprintf(stderr, "explore: too many operations\n");
-        abort();
+        explore_fail(running == EXPLORE_THREADS ? "there is no end to what is popped"
+                                                : "explorer: too many operations");
+        return;
     }
     struct linear_operation *o = &now.operations[now.operation_count];
     now.open_operation[running] = now.operation_count++;

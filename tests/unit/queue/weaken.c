@@ -10,10 +10,13 @@
 #define WEAKENED_MAX (is_deep() ? 3000000 : 250000)
 #define RANDOM_EXECUTIONS (is_deep() ? 1000000 : 20000)
 
+#define SCENARIOS_MAX 128
+
 struct model {
     const struct explore_scenario *scenarios;
     size_t count;
     const char *name;
+    bool noticed[SCENARIOS_MAX]; /* scenarios that have failed with an ordering weakened */
 };
 
 static bool is_deep(void)
@@ -38,7 +41,7 @@ static bool is_of(const struct model *m, size_t i)
 }
 
 /* Runs the scenarios of a model; true when all of them hold. */
-static bool explore_all(const struct model *m, bool weak, uint64_t states_max, bool must_complete,
+static bool explore_all(struct model *m, bool weak, uint64_t states_max, bool must_complete,
                         uint64_t *states, char *failure, size_t size)
 {
     for (size_t i = m->count; i-- > 0;) {
@@ -53,6 +56,7 @@ static bool explore_all(const struct model *m, bool weak, uint64_t states_max, b
             printf("# %s %u threads weak %d: %llu states\n", m->name, s->thread_count, weak,
                    (unsigned long long)r.states);
         if (r.failed || (!r.complete && must_complete)) {
+            m->noticed[i] = true;
             snprintf(failure, size, "scenario %zu, %u threads: %s", i, s->thread_count,
                      r.failed ? r.failure : "the limit on states was reached");
             return false;
@@ -80,7 +84,7 @@ static bool random_all(const struct model *m, char *failure, size_t size)
 }
 
 /* Every interleaving of a strong memory and of a weak one, within limits. */
-static void check_holds(const struct model *m)
+static void check_holds(struct model *m)
 {
     char failure[600] = "";
     uint64_t states = 0;
@@ -104,8 +108,8 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static bool weakened_fails(const struct model *m, struct explore_site *s, unsigned bit,
-                           char *failure, size_t size)
+static bool weakened_fails(struct model *m, struct explore_site *s, unsigned bit, char *failure,
+                           size_t size)
 {
     uint64_t states = 0;
     bool held = true;
@@ -134,7 +138,7 @@ static bool is_wanted(const struct explore_site *s)
 }
 
 /* Takes each ordering away that the model uses, one at a time; something must fail then. */
-static void check_needs_all(const struct model *m)
+static void check_needs_all(struct model *m)
 {
     char failure[600] = "";
     for (struct explore_site *s = explore_sites(); s; s = s->next) {
@@ -151,6 +155,38 @@ static void check_needs_all(const struct model *m)
     }
 }
 
+/* Whether the scenario fails without one of the orderings that it uses. */
+static bool notices_any(const struct explore_scenario *scenario)
+{
+    for (unsigned weaker = 3; weaker-- > 0;) {
+        less = weaker;
+        struct explore_limits limits = limits_for(scenario, true, WEAKENED_MAX);
+        less = 0;
+        for (struct explore_site *s = explore_sites(); s; s = s->next) {
+            for (unsigned bit = 1; bit <= EXPLORE_seq_cst; bit *= 2) {
+                if (!(s->order & bit) || !is_of_queues(s) || !s->used)
+                    continue;
+                struct explore_report r;
+                s->weakened = bit;
+                explore_run(scenario, &limits, &r);
+                s->weakened = 0;
+                if (r.failed)
+                    return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* A scenario that fails for nothing shows nothing when it holds. */
+static void check_notices(struct model *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (is_of(m, i) && !m->noticed[i] && !notices_any(&m->scenarios[i]))
+            test_fail(__FILE__, __LINE__, "%s: scenario %zu notices no weakened ordering", m->name,
+                      i);
+}
+
 /* QUEUE_ONLY holds names with commas between them. */
 static bool is_chosen(const char *name)
 {
@@ -164,20 +200,24 @@ static bool is_chosen(const char *name)
 
 void weaken_check(const struct explore_scenario *scenarios, size_t count, const char *name)
 {
-    const struct model m = {scenarios, count, name};
+    struct model m = {scenarios, count, name, {false}};
     if (!is_chosen(name))
         return;
     explore_forget_uses();
     check_holds(&m);
-    if (!getenv("QUEUE_HOLDS"))
-        check_needs_all(&m);
+    if (getenv("QUEUE_HOLDS"))
+        return;
+    memset(m.noticed, 0, sizeof(m.noticed));
+    check_needs_all(&m);
+    check_notices(&m);
 }
 
 void weaken_check_long(const struct explore_scenario *scenarios, size_t count, const char *name)
 {
-    const struct model m = {scenarios, count, name};
-    if (getenv("QUEUE_ONLY") && is_chosen(name))
-        check_holds(&m);
+    struct model m = {scenarios, count, name, {false}};
+    if (!getenv("QUEUE_ONLY") || !is_chosen(name))
+        return;
+    check_holds(&m);
 }
 
 /* Whether this is a run of everything. */
