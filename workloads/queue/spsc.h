@@ -61,7 +61,6 @@ struct spsc_place {
 struct spsc {
     uint64_t capacity;   /* in items */
     uint64_t cell_words; /* of a cell with its tail: 8 unless an item is longer than 7 words */
-    uint64_t item_end;   /* the offset behind a cell's last item */
     uint64_t ring_words;
     uint64_t item_bytes;
     uint64_t patience; /* pauses before a second look; may be set after spsc_init */
@@ -111,7 +110,6 @@ static inline struct spsc *spsc_init(void *memory, uint64_t capacity, size_t ite
     uint64_t items = spsc_cell_items(item_bytes);
     q->capacity = spsc_capacity(capacity, item_bytes);
     q->cell_words = spsc_cell_words(item_bytes);
-    q->item_end = 1 + items * (item_bytes / 8);
     q->ring_words = (q->capacity / items + 1) * q->cell_words; /* one more: see (4) */
     q->item_bytes = item_bytes;
     q->patience = QUEUE_PATIENCE;
