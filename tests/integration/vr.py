@@ -38,6 +38,7 @@ PLANTED = {
     "slots-reused": 81,
     "checkpoint-early": 19,
     "checksum-unchecked": 8,
+    "head-later": 21,
 }
 
 
@@ -88,7 +89,7 @@ SCENARIOS = {
 }
 
 # Seeds that found an error of the core, the store or the simulator: docs/VR.md.
-ONCE_FAILED = [15411, 74015, 509665, 535694, 552550, 588146]
+ONCE_FAILED = [15411, 74015, 509665, 535694, 552550, 588146, 748502]
 
 
 def vr(*args, program="assay-vr", check=0):
