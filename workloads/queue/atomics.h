@@ -109,24 +109,48 @@ void queue_barrier_heavy(void);
 #endif /* !QUEUE_EXPLORE */
 
 /*
- * Items are copied by whole words.  `bytes` is a multiple of 8; where the caller passes a constant
- * the loops disappear.
+ * Items are copied by whole words, or several at once; the explorer sees each.  `bytes` is a
+ * multiple of 8.  Where it is not a constant, two copies that overlap in the middle do for up to
+ * seven words, whatever their number: loops of that length are mispredicted.
  */
+QUEUE_INLINE void queue_copy(void *to, const void *from, size_t bytes)
+{
+    if (__builtin_constant_p(bytes) || bytes >= 64) {
+        memcpy(to, from, bytes);
+    } else if (bytes >= 32) {
+        memcpy(to, from, 32);
+        memcpy((char *)to + bytes - 32, (const char *)from + bytes - 32, 32);
+    } else if (bytes >= 16) {
+        memcpy(to, from, 16);
+        memcpy((char *)to + bytes - 16, (const char *)from + bytes - 16, 16);
+    } else {
+        memcpy(to, from, 8);
+    }
+}
+
 QUEUE_INLINE void queue_copy_in(uint64_t *slot, const void *item, size_t bytes)
 {
+#if defined(QUEUE_EXPLORE)
     for (size_t i = 0; i < bytes / 8; i++) {
         uint64_t word;
         memcpy(&word, (const char *)item + i * 8, 8);
         Q_WRITE(&slot[i], word);
     }
+#else
+    queue_copy(slot, item, bytes);
+#endif
 }
 
 QUEUE_INLINE void queue_copy_out(void *item, uint64_t *slot, size_t bytes)
 {
+#if defined(QUEUE_EXPLORE)
     for (size_t i = 0; i < bytes / 8; i++) {
         uint64_t word = Q_READ(&slot[i]);
         memcpy((char *)item + i * 8, &word, 8);
     }
+#else
+    queue_copy(item, slot, bytes);
+#endif
 }
 
 /*

@@ -16,8 +16,6 @@
 #define DRIVER_PASTE(a, b) DRIVER_PASTE_(a, b)
 #define DRIVER_NAME(suffix) DRIVER_PASTE(DRIVER, suffix)
 
-/* Pushes of other threads are looked at every so many items. */
-#define DRIVER_CHUNK 1024
 /* A consumer that found nothing so often tells how far it is. */
 #define DRIVER_IDLE 8
 
@@ -27,29 +25,41 @@ QUEUE_INLINE void driver_fill(uint64_t *item, uint64_t word, size_t bytes)
         item[i] = word;
 }
 
-/* Two items at once, from any place. */
+/* Two items at once, from any place; four pairs in a turn of a loop, each counted on by itself, so
+ * that none waits for the one before. */
 typedef uint64_t driver_pair __attribute__((vector_size(16), aligned(8), may_alias));
+#define DRIVER_PAIR(items, i) (*(driver_pair *)(uintptr_t) & (items)[i])
+#define DRIVER_RUN(w) a = {w, w + 1}, b = a + 2, c = a + 4, d = a + 6
 
 /* Items of one word each: the numbers from `word` on. */
 QUEUE_INLINE void driver_fill_run(uint64_t *items, uint64_t word, size_t count)
 {
-    driver_pair next = {word, word + 1};
+    driver_pair DRIVER_RUN(word);
     size_t i = 0;
-    for (; i + 2 <= count; i += 2, next += 2)
-        *(driver_pair *)&items[i] = next;
-    if (i < count)
-        items[i] = next[0];
+    for (; i + 8 <= count; i += 8, a += 8, b += 8, c += 8, d += 8) {
+        DRIVER_PAIR(items, i) = a;
+        DRIVER_PAIR(items, i + 2) = b;
+        DRIVER_PAIR(items, i + 4) = c;
+        DRIVER_PAIR(items, i + 6) = d;
+    }
+    for (; i < count; i++)
+        items[i] = word + i;
 }
 
 /* Whether they are. */
 QUEUE_INLINE bool driver_is_run(const uint64_t *items, uint64_t word, size_t count)
 {
-    driver_pair next = {word, word + 1}, differs = {0, 0};
+    driver_pair DRIVER_RUN(word), ab = {0, 0}, cd = {0, 0};
     size_t i = 0;
-    for (; i + 2 <= count; i += 2, next += 2)
-        differs |= *(const driver_pair *)&items[i] ^ next;
-    uint64_t last = i < count ? items[i] ^ next[0] : 0;
-    return (differs[0] | differs[1] | last) == 0;
+    for (; i + 8 <= count; i += 8, a += 8, b += 8, c += 8, d += 8) {
+        ab |= (DRIVER_PAIR(items, i) ^ a) | (DRIVER_PAIR(items, i + 2) ^ b);
+        cd |= (DRIVER_PAIR(items, i + 4) ^ c) | (DRIVER_PAIR(items, i + 6) ^ d);
+    }
+    ab |= cd;
+    uint64_t differ = ab[0] | ab[1];
+    for (; i < count; i++)
+        differ |= items[i] ^ (word + i);
+    return differ == 0;
 }
 
 /*
@@ -139,17 +149,21 @@ QUEUE_INLINE int DRIVER_NAME(produce_as)(struct load_worker *w, size_t batch, si
     struct load *load = w->load;
     void *q = w->queue, *t = w->thread;
     uint64_t base = (uint64_t)w->index << LOAD_NUMBER_BITS, sent = 0;
+    /* Batches of words are made a chunk at a time: a queue that copies them with wide loads does
+     * not stall on stores that are still under way, and the making of them costs each queue as
+     * little as it can. */
+    bool ahead = bytes == 8 && !timed && batch > 1;
     uint64_t one[QUEUE_ITEM_BYTES_MAX / 8] = {0}, *items = batch == 1 ? one : w->buffer;
     while (sent < w->count) {
         if (__atomic_load_n(&load->failed, __ATOMIC_RELAXED))
             return 0;
         load_await_backlog(w);
-        uint64_t chunk_end = sent + DRIVER_CHUNK < w->count ? sent + DRIVER_CHUNK : w->count;
+        uint64_t chunk_end = sent + LOAD_CHUNK < w->count ? sent + LOAD_CHUNK : w->count;
+        if (ahead)
+            driver_fill_run(items = w->buffer, base + sent, chunk_end - sent);
         while (sent < chunk_end) {
             size_t count = batch < chunk_end - sent ? batch : chunk_end - sent, done = 0;
-            if (bytes == 8 && !timed)
-                driver_fill_run(items, base + sent, count);
-            for (size_t i = 0; (bytes > 8 || timed) && i < count; i++) {
+            for (size_t i = 0; !ahead && i < count; i++) {
                 driver_fill(&items[i * (bytes / 8)], base + sent + i, bytes);
                 if (timed && ((sent + i) & (load->latency_stride - 1)) == 0)
                     load_sent(w, sent + i);
@@ -175,6 +189,8 @@ QUEUE_INLINE int DRIVER_NAME(produce_as)(struct load_worker *w, size_t batch, si
                     return 0;
             }
             sent += count;
+            if (ahead)
+                items += count;
         }
         __atomic_store_n(&w->progress, sent, __ATOMIC_RELAXED);
     }
@@ -187,24 +203,34 @@ QUEUE_INLINE int DRIVER_NAME(consume_as)(struct load_worker *w, size_t batch, si
     struct load *load = w->load;
     void *q = w->queue, *t = w->thread;
     uint64_t one[QUEUE_ITEM_BYTES_MAX / 8] = {0}, *items = batch == 1 ? one : w->buffer;
-    uint64_t count = 0, known = 0, next_report = DRIVER_CHUNK, total = load->settings.items;
+    uint64_t count = 0, known = 0, next_report = LOAD_CHUNK, total = load->settings.items;
     uint64_t expected = 0;
+    /* Likewise, batches of words are checked a chunk at a time where they come one after the other
+     * from one producer; else at once, since the runs of numbers mostly end with a batch. */
+    bool later = bytes == 8 && !timed && !blocking && batch > 1 && load->worker_count == 2;
+    size_t unchecked = 0;
     unsigned tries = 0;
     int code = 0;
     if (load->settings.consumers == 1 && total < next_report)
         next_report = total;
     for (;;) {
-        size_t found = DRIVER_POP(q, t, items, batch, bytes);
+        size_t found = DRIVER_POP(q, t, &items[unchecked], batch, bytes);
         if (blocking && !found) {
             if (driver_report(w, count, &known))
                 break;
             GATE_WAIT(&load->items, 200,
                       (found = DRIVER_POP(q, t, items, batch, bytes)) || driver_ended(load));
         }
-        code = driver_check(w, items, found, bytes, timed, &expected);
+        count += found;
+        unchecked += found;
+        if (later && Q_LIKELY(found && count < next_report)) {
+            tries = 0;
+            continue;
+        }
+        code = driver_check(w, items, unchecked, bytes, timed, &expected);
         if (Q_UNLIKELY(code < 0))
             break;
-        count += found;
+        unchecked = 0;
         if (blocking && found)
             gate_notify(&load->room, (uint32_t)found);
         if (Q_LIKELY(found && count < next_report)) {
@@ -214,7 +240,7 @@ QUEUE_INLINE int DRIVER_NAME(consume_as)(struct load_worker *w, size_t batch, si
         /* Now and then, and when there is nothing for a while: tell the others, look for the end.
          */
         if (found || tries >= DRIVER_IDLE) {
-            next_report = count + DRIVER_CHUNK;
+            next_report = count + LOAD_CHUNK;
             if (load->settings.consumers == 1 && total < next_report)
                 next_report = total;
             if (driver_report(w, count, &known) || (!found && driver_ended(load)))

@@ -154,7 +154,7 @@ static int place_workers(struct load *load, void *queue, void *answer, struct er
         w->cpu = cpu_count == 0   ? -1
                  : w->is_producer ? cpus[w->index % cpu_count]
                                   : cpus[cpu_count - 1 - w->index % cpu_count];
-        w->buffer = memory_zalloc(s->batch, s->payload_bytes);
+        w->buffer = memory_zalloc(LOAD_CHUNK + s->batch, s->payload_bytes);
         uint64_t share = s->items / s->producers;
         if (w->is_producer)
             w->count = share + (i < s->items % s->producers);

@@ -16,6 +16,8 @@
 #include <pthread.h>
 
 #define LOAD_BATCH_MAX 512
+/* Every so many items a worker looks at what others have done. */
+#define LOAD_CHUNK 1024
 #define LOAD_THREADS_MAX 48 /* of each kind; leaves room in QUEUE_THREADS_MAX for both in tests */
 #define LOAD_NUMBER_BITS 48
 #define LOAD_NUMBER_MASK ((1ULL << LOAD_NUMBER_BITS) - 1)
@@ -80,7 +82,7 @@ struct load_worker {
     int cpu;        /* -1 for any */
     uint64_t count; /* producer: items to push; consumer: items popped */
     struct load_seen *seen;
-    uint64_t *buffer; /* a batch of items */
+    uint64_t *buffer; /* a chunk of items and a batch */
     struct load_latency latency;
     uint64_t cpu_ns, start_ns, end_ns;
     struct error err;

@@ -61,7 +61,6 @@ struct spsc_place {
 struct spsc {
     uint64_t capacity;   /* in items */
     uint64_t cell_words; /* of a cell with its tail: 8 unless an item is longer than 7 words */
-    uint64_t item_end;   /* the offset behind a cell's last item */
     uint64_t ring_words;
     uint64_t item_bytes;
     uint64_t patience; /* pauses before a second look; may be set after spsc_init */
@@ -111,7 +110,6 @@ static inline struct spsc *spsc_init(void *memory, uint64_t capacity, size_t ite
     uint64_t items = spsc_cell_items(item_bytes);
     q->capacity = spsc_capacity(capacity, item_bytes);
     q->cell_words = spsc_cell_words(item_bytes);
-    q->item_end = 1 + items * (item_bytes / 8);
     q->ring_words = (q->capacity / items + 1) * q->cell_words; /* one more: see (4) */
     q->item_bytes = item_bytes;
     q->patience = QUEUE_PATIENCE;
@@ -120,13 +118,16 @@ static inline struct spsc *spsc_init(void *memory, uint64_t capacity, size_t ite
     return q;
 }
 
+/* The offset behind a cell's last item; a constant for items of one size known to the compiler. */
+QUEUE_INLINE uint64_t spsc_cell_end(size_t bytes)
+{
+    return 1 + spsc_cell_items(bytes) * (bytes / 8);
+}
+
 QUEUE_INLINE void spsc_advance(const struct spsc *q, struct spsc_place *at, size_t bytes)
 {
     at->offset += bytes / 8;
-    /* Both are constants for items of one size known to the compiler. */
-    uint64_t end = bytes <= SPSC_CELL_WORDS * 8 ? 1 + SPSC_CELL_WORDS / (bytes / 8) * (bytes / 8)
-                                                : 1 + bytes / 8;
-    if (at->offset == end) {
+    if (at->offset == spsc_cell_end(bytes)) {
         at->offset = 1;
         at->cell += bytes <= SPSC_CELL_WORDS * 8 ? SPSC_CELL : q->cell_words;
         if (Q_UNLIKELY(at->cell == q->ring_words))
@@ -235,9 +236,7 @@ QUEUE_INLINE bool spsc_try_pop(struct spsc *q, void *item, size_t bytes)
 /* How many of `left` items the cell still takes, or gives. */
 QUEUE_INLINE size_t spsc_cell_rest(const struct spsc_place *at, size_t left, size_t bytes)
 {
-    uint64_t end = bytes <= SPSC_CELL_WORDS * 8 ? 1 + SPSC_CELL_WORDS / (bytes / 8) * (bytes / 8)
-                                                : 1 + bytes / 8;
-    uint64_t rest = (end - at->offset) / (bytes / 8);
+    uint64_t rest = (spsc_cell_end(bytes) - at->offset) / (bytes / 8);
     return rest < left ? rest : left;
 }
 
@@ -249,27 +248,34 @@ QUEUE_INLINE void spsc_advance_by(const struct spsc *q, struct spsc_place *at, s
     spsc_advance(q, at, bytes);
 }
 
-/* Pushes the first of `count` items that there is room for; returns how many.  The consumer sees
- * all of them at once. */
+/*
+ * Pushes the first of `count` items that there is room for; returns how many.  The consumer sees
+ * all of them at once.  They fill up the cell where the last push ended, then whole cells, whose
+ * length is a constant, and what is left begins one.
+ */
 QUEUE_INLINE size_t spsc_push_some(struct spsc *q, const void *items, size_t count, size_t bytes)
 {
-    size_t room = spsc_room(q, count);
+    size_t room = spsc_room(q, count), all = spsc_cell_items(bytes), left;
     if (room == 0 && (room = spsc_room_later(q, count)) == 0)
         return 0;
     struct spsc_place at = q->push_at;
     uint64_t first = at.cell;
     const char *from = items;
-    for (size_t left = room, some; left > 0; left -= some, from += some * bytes) {
-        uint64_t *slot = &q->ring[at.cell + at.offset];
-        if (bytes == 8 && left >= SPSC_CELL_WORDS && at.offset == 1) {
-            /* A whole cell: its length is a constant. */
-            some = SPSC_CELL_WORDS;
-            queue_copy_in(slot, from, SPSC_CELL_WORDS * 8);
-        } else {
-            some = spsc_cell_rest(&at, left, bytes);
-            queue_copy_in(slot, from, some * bytes);
-        }
+    left = room;
+    if (at.offset != 1) {
+        size_t some = spsc_cell_rest(&at, left, bytes);
+        queue_copy_in(&q->ring[at.cell + at.offset], from, some * bytes);
         spsc_advance_by(q, &at, some, bytes);
+        from += some * bytes;
+        left -= some;
+    }
+    for (; left >= all; left -= all, from += all * bytes) {
+        queue_copy_in(&q->ring[at.cell + 1], from, all * bytes);
+        spsc_advance_by(q, &at, all, bytes);
+    }
+    if (left > 0) {
+        queue_copy_in(&q->ring[at.cell + 1], from, left * bytes);
+        at.offset += left * (bytes / 8);
     }
     q->push_at = at;
     spsc_publish(q, first, room);
@@ -279,24 +285,31 @@ QUEUE_INLINE size_t spsc_push_some(struct spsc *q, const void *items, size_t cou
 /* Pops up to `count` items; returns how many. */
 QUEUE_INLINE size_t spsc_pop_some(struct spsc *q, void *items, size_t count, size_t bytes)
 {
-    size_t available = spsc_available(q, count);
+    size_t available = spsc_available(q, count), all = spsc_cell_items(bytes), left;
     if (available == 0 && (available = spsc_available_later(q, count)) == 0)
         return 0;
     struct spsc_place at = q->pop_at;
     char *to = items;
-    for (size_t left = available, some; left > 0; left -= some, to += some * bytes) {
-        uint64_t *slot = &q->ring[at.cell + at.offset];
-        if (bytes == 8 && left >= SPSC_CELL_WORDS && at.offset == 1) {
-            some = SPSC_CELL_WORDS;
-            queue_copy_out(to, slot, SPSC_CELL_WORDS * 8);
-        } else {
-            some = spsc_cell_rest(&at, left, bytes);
-            queue_copy_out(to, slot, some * bytes);
-        }
+    left = available;
+    if (at.offset != 1) {
+        size_t some = spsc_cell_rest(&at, left, bytes);
         uint64_t cell = at.cell;
+        queue_copy_out(to, &q->ring[cell + at.offset], some * bytes);
         spsc_advance_by(q, &at, some, bytes);
         if (at.offset == 1)
             spsc_cell_done(q, cell);
+        to += some * bytes;
+        left -= some;
+    }
+    for (; left >= all; left -= all, to += all * bytes) {
+        uint64_t cell = at.cell;
+        queue_copy_out(to, &q->ring[cell + 1], all * bytes);
+        spsc_advance_by(q, &at, all, bytes);
+        spsc_cell_done(q, cell);
+    }
+    if (left > 0) {
+        queue_copy_out(to, &q->ring[at.cell + 1], left * bytes);
+        at.offset += left * (bytes / 8);
     }
     q->pop_at = at;
     spsc_taken(q, available);
