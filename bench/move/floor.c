@@ -3,10 +3,11 @@
  * floor CALL SIZE RECEIVE-SIZE STREAMS SECONDS CC: the bare loop of the calls that assay-move
  * makes.
  *
- * CALL is send, send-late (the receiver is woken when RECEIVE-SIZE bytes are there) or memcpy.  A
- * sender and a receiver process with a thread for each connection do nothing but send() and recv();
- * the receiver's first thread looks at the received bytes after a warm-up and again at the end.
- * Prints Gbit/s.  What assay-move needs more time than this for, it wastes.
+ * CALL is send, send-late (the receiver is woken when RECEIVE-SIZE bytes are there), corked-late
+ * (besides, the sender has set TCP_CORK) or memcpy.  A sender and a receiver process with a thread
+ * for each connection do nothing but send() and recv(); the receiver's first thread looks at the
+ * received bytes after a warm-up and again at the end. Prints Gbit/s.  What assay-move needs more
+ * time than this for, it wastes.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -33,7 +34,7 @@ struct stream {
 };
 
 static struct stream streams[STREAMS_MAX];
-static int is_late;
+static int is_late, is_corked;
 
 static void die(const char *what)
 {
@@ -118,6 +119,9 @@ static void send_all(struct sockaddr_in *to, int count, size_t size, const char 
             die(cc);
         if (connect(streams[i].fd, (struct sockaddr *)to, sizeof(*to)) < 0)
             die("connect");
+        if (is_corked &&
+            setsockopt(streams[i].fd, IPPROTO_TCP, TCP_CORK, &is_corked, sizeof(is_corked)) < 0)
+            die("TCP_CORK");
     }
     start_all(count, size, send_loop);
     for (;;)
@@ -170,7 +174,9 @@ static double measure_memcpy(size_t size, double seconds)
 int main(int argc, char **argv)
 {
     if (argc != 7) {
-        fputs("usage: floor send|send-late|memcpy SIZE RECEIVE-SIZE STREAMS SECONDS CC\n", stderr);
+        fputs(
+            "usage: floor send|send-late|corked-late|memcpy SIZE RECEIVE-SIZE STREAMS SECONDS CC\n",
+            stderr);
         return 2;
     }
     size_t size = (size_t)atol(argv[2]), receive = (size_t)atol(argv[3]);
@@ -178,7 +184,8 @@ int main(int argc, char **argv)
     double seconds = atof(argv[5]);
     if (size < 1 || receive < 1 || count < 1 || count > STREAMS_MAX)
         return 2;
-    is_late = strcmp(argv[1], "send-late") == 0;
+    is_corked = strcmp(argv[1], "corked-late") == 0;
+    is_late = is_corked || strcmp(argv[1], "send-late") == 0;
     double rate = strcmp(argv[1], "memcpy") == 0
                       ? measure_memcpy(size, seconds)
                       : measure_sockets(count, size, receive, seconds, argv[6]);

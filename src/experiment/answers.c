@@ -4,12 +4,15 @@
 #include "base/memory.h"
 #include "base/strings.h"
 #include "experiment/answers_internal.h"
+#include "stats/plan.h"
 #include "stats/summary.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+#define ROUNDS_IN_REACH 1000.0 /* more are no advice */
 
 struct answer *answer_add(struct question *q, const char *kind, const char *where, bool certain,
                           const char *format, ...)
@@ -73,6 +76,22 @@ void each_context(struct question *q, size_t factor, size_t other,
         if (is_first)
             fn(q, c, context);
     }
+}
+
+const char *why_undecided(struct question *q, const struct comparison *c)
+{
+    char text[96];
+    size_t count = c->base_count < c->new_count ? c->base_count : c->new_count;
+    double size = c->scale == COMPARISON_RATIO ? expm1(fabs(log(c->estimate))) : fabs(c->estimate);
+    double rounds = plan_rounds_for_change(c, size, 0.9);
+    if (c->too_few)
+        snprintf(text, sizeof(text), "%zu round%s too few: it takes %d", count,
+                 count == 1 ? " is" : "s are", COMPARISON_ROUNDS_MIN);
+    else if (rounds > (double)count && rounds <= ROUNDS_IN_REACH)
+        snprintf(text, sizeof(text), "n = %zu; some %.0f rounds would tell", count, rounds);
+    else
+        snprintf(text, sizeof(text), "n = %zu", count);
+    return arena_strdup(&q->a->arena, text);
 }
 
 const char *value_text(struct question *q, double value)

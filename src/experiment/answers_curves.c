@@ -41,6 +41,7 @@ static void tell_last_gain(struct question *q, size_t cell, size_t factor, const
 {
     const struct axis *axis = &q->axes[factor];
     size_t last = 0, worse = 0;
+    struct comparison few = {0};
     bool any = false;
     for (size_t k = 1; k < axis->count; k++) {
         size_t a = cell_with(q->d, cell, factor, axis->levels[k - 1]);
@@ -50,6 +51,8 @@ static void tell_last_gain(struct question *q, size_t cell, size_t factor, const
             c.scale != COMPARISON_RATIO)
             continue;
         any = true;
+        if (c.too_few)
+            few = c;
         bool gains = (c.estimate > 1) == (q->better == METRIC_HIGHER);
         if (comparison_differs(&c) && gains)
             last = k;
@@ -58,6 +61,11 @@ static void tell_last_gain(struct question *q, size_t cell, size_t factor, const
     }
     if (!any)
         return;
+    if (few.too_few) {
+        answer_add(q, "saturation", where, false, "how far more %s help cannot be told (%s)",
+                   q->d->factors[factor], why_undecided(q, &few));
+        return;
+    }
     struct answer *answer = answer_add(
         q, "saturation", where, true, "more %s help up to %s%s%s%s", q->d->factors[factor],
         axis->levels[last], last + 1 == axis->count ? ", the most that was measured" : "",

@@ -36,6 +36,9 @@ void each_context(struct question *q, size_t factor, size_t other,
                   void (*fn)(struct question *q, size_t cell, void *context), void *context);
 /* The value in its unit. */
 const char *value_text(struct question *q, double value);
+/* Why a comparison shows nothing: too few rounds, or how many would do if the difference is as
+ * large as it seems. */
+const char *why_undecided(struct question *q, const struct comparison *c);
 /* A place between the levels of a numeric factor: "4,710", "2.5". */
 const char *level_text(struct question *q, double level);
 

@@ -20,6 +20,7 @@ static bool is_better(const struct question *q, double a, double b)
 struct tally {
     size_t wins[64];
     size_t cells, undecided;
+    size_t too_few; /* of the undecided: cells with fewer rounds than it takes */
 };
 
 /* The best and the second best of the variants in one context. */
@@ -52,10 +53,12 @@ static void judge_context(struct question *q, size_t cell, void *context)
     bool certain = comparison_differs(&c);
     const char *name = axis->levels[best_level], *rival = q->d->cells[second].levels[q->variant];
     char *where = where_without(q, cell, q->variant, q->variant);
-    if (certain && best_level < ARRAY_COUNT(tally->wins))
+    if (certain && best_level < ARRAY_COUNT(tally->wins)) {
         tally->wins[best_level]++;
-    else
+    } else {
         tally->undecided++;
+        tally->too_few += c.too_few;
+    }
     double ratio = c.estimate, low = c.low, high = c.high;
     if (c.scale == COMPARISON_RATIO && ratio < 1) {
         ratio = 1 / c.estimate;
@@ -64,9 +67,9 @@ static void judge_context(struct question *q, size_t cell, void *context)
     }
     struct answer *answer;
     if (!certain)
-        answer = answer_add(q, "best", where, false,
-                            "%s and %s cannot be told apart (%s, %s; n = %zu)", name, rival,
-                            value_text(q, best_median), value_text(q, second_median), c.base_count);
+        answer = answer_add(q, "best", where, false, "%s and %s cannot be told apart (%s, %s; %s)",
+                            name, rival, value_text(q, best_median), value_text(q, second_median),
+                            why_undecided(q, &c));
     else if (c.scale == COMPARISON_RATIO)
         answer = answer_add(q, "best", where, true,
                             "%s is best with %s, %.3g× better than %s [%.3g, %.3g] (n = %zu)", name,
@@ -101,6 +104,12 @@ void answer_best(struct question *q)
     if (tally.undecided)
         strbuf_printf(&text, "%s%zu cells cannot be decided", text.length ? "; " : "",
                       tally.undecided);
+    if (tally.too_few)
+        strbuf_printf(&text,
+                      ", %zu of them because there are fewer than %d rounds (assay run with "
+                      "--resume %lld --rounds %d adds some)",
+                      tally.too_few, COMPARISON_ROUNDS_MIN, (long long)q->d->experiment.id,
+                      COMPARISON_ROUNDS_MIN);
     answer_add(q, "best", "", tally.undecided == 0, "%s", strbuf_text(&text));
     /* The summary comes before its cells. */
     struct answer summary = q->a->items[q->a->count - 1];
@@ -117,7 +126,8 @@ struct duel {
 };
 
 static void tell_crossovers(struct question *q, const struct duel *duel, const char *where,
-                            const struct crossovers *found, size_t point_count)
+                            const struct crossovers *found, const struct comparison *first,
+                            size_t point_count)
 {
     const char *sizes = q->d->factors[duel->sizes];
     bool higher = q->better == METRIC_HIGHER;
@@ -143,8 +153,9 @@ static void tell_crossovers(struct question *q, const struct duel *duel, const c
                    axis->levels[0], axis->levels[axis->count - 1], point_count);
     } else if (found->state == CROSSOVER_CANNOT_TELL) {
         answer_add(q, "crossover", where, false,
-                   "%s and %s cannot be told apart at any %s (%zu points)", duel->base, duel->new,
-                   sizes, point_count);
+                   "%s and %s cannot be told apart at any %s (%zu points%s%s)", duel->base,
+                   duel->new, sizes, point_count, first->too_few ? "; " : "",
+                   first->too_few ? why_undecided(q, first) : "");
     }
 }
 
@@ -166,7 +177,8 @@ static void look_for_crossover(struct question *q, size_t cell, void *context)
     }
     struct crossovers found = {0};
     if (count >= 2 && crossovers_find(points, count, &found, NULL) == 0) {
-        tell_crossovers(q, duel, where_without(q, cell, q->variant, duel->sizes), &found, count);
+        tell_crossovers(q, duel, where_without(q, cell, q->variant, duel->sizes), &found,
+                        &points[0].comparison, count);
         crossovers_done(&found);
     }
     free(points);

@@ -313,6 +313,16 @@ static int warm_up(struct session *s, const size_t *cells, size_t count, struct 
     return 0;
 }
 
+/* How many rounds every one of these cells has, those of earlier sessions included. */
+static uint64_t rounds_done(const struct session *s, const size_t *cells, size_t count)
+{
+    uint64_t done = s->spec.rounds;
+    for (size_t i = 0; i < count; i++)
+        if (s->cells[cells[i]].count < done)
+            done = s->cells[cells[i]].count;
+    return done;
+}
+
 static int base_rounds(struct session *s, size_t *cells, size_t count, struct error *err)
 {
     s->phase = SESSION_ROUNDS;
@@ -322,9 +332,11 @@ static int base_rounds(struct session *s, size_t *cells, size_t count, struct er
         int r = run_round(s, round, cells, count, err);
         if (r < 0)
             return r;
-        if (over_budget(s) && round + 1 < s->spec.rounds) {
-            strbuf_printf(&s->notes, "the budget ended after %llu of %llu rounds\n",
-                          (unsigned long long)round + 1, (unsigned long long)s->spec.rounds);
+        uint64_t done = rounds_done(s, cells, count);
+        if (over_budget(s) && done < s->spec.rounds) {
+            strbuf_printf(&s->notes, "the budget ended after %llu of %llu rounds%s\n",
+                          (unsigned long long)done, (unsigned long long)s->spec.rounds,
+                          s->spent_ns ? " (it counts the time of earlier sessions, too)" : "");
             return 0;
         }
     }

@@ -13,8 +13,8 @@ static void put_tools(struct strbuf *out, const char *id, bool pair, bool has_or
 {
     strbuf_printf(out,
                   "<div class=\"tools flame-tools\" data-for=\"%s\" hidden>"
-                  "<label>Search <input type=\"search\" data-act=\"search\" "
-                  "placeholder=\"regular expression\"></label> "
+                  "<label>Search (regular expression) <input type=\"search\" "
+                  "data-act=\"search\"></label> "
                   "<label><input type=\"checkbox\" data-act=\"invert\"> Invert</label> ",
                   id);
     if (has_order)

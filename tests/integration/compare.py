@@ -227,6 +227,33 @@ def a_crossover_is_found_where_it_is():
 
 
 @test
+def too_few_rounds_say_so_and_how_many_it_takes():
+    spec = (MATRIX % ("[64, 4096]", "[1, 4]")).replace("rounds: 8", "rounds: 6")
+    experiment(MATRIX_BODY, spec)
+    answers = json.loads(assay("answers", "--json", check=0).stdout)["answers"]
+    best = [a for a in answers if a["kind"] == "best"]
+    contains(best[0]["text"], "4 cells cannot be decided, 4 of them because there are fewer than 8 rounds")
+    contains(best[0]["text"], "--resume 1 --rounds 8")
+    contains(best[1]["text"], "6 rounds are too few: it takes 8")
+    helping = [a["text"] for a in answers if a["kind"] == "saturation" and "help" in a["text"]]
+    equal(set(helping), {"how far more threads help cannot be told (6 rounds are too few: it takes 8)"})
+    assay("run", "e.yaml", "--seed", "1", "-q", "--resume", "1", "--rounds", "8", check=0)
+    contains(assay("answers", check=0).stdout, "a is best in 2 of 4 cells; b is best in 2 of 4 cells")
+
+
+@test
+def what_is_near_says_how_many_rounds_would_tell():
+    # The sign changes in two of eight rounds: not decided, yet some number of rounds would do.
+    body = "side = 1 if values['variant'] == 'a' else -1\n" \
+        "report('rate', 100 * (1 + side * (-0.004 if int(values['round']) % 4 == 1 else 0.01) + wobble / 1000))"
+    experiment(body, MATRIX % ("[64]", "[1]"))
+    answers = json.loads(assay("answers", "--json", check=0).stdout)["answers"]
+    texts = [a["text"] for a in answers if a["kind"] == "best"]
+    contains(texts[0], "a and b cannot be told apart")
+    contains(texts[0], "rounds would tell")
+
+
+@test
 def the_scalability_law_is_fitted():
     experiment(MATRIX_BODY, MATRIX % ("[1024]", "[1, 2, 4, 8, 16, 32]"))
     answers = json.loads(assay("answers", "--json", check=0).stdout)["answers"]

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BIG_BYTES = 128 << 10, LATE_BYTES = 512 << 10, DATAGRAM_BYTES = 64 << 10 };
+enum { BIG_BYTES = 128 << 10, LATE_BYTES = 2 << 20, DATAGRAM_BYTES = 64 << 10 };
 
 struct receiver {
     char *buffer;
@@ -161,7 +161,7 @@ const struct variant variant_recv_big = {
 
 const struct variant variant_recv_late = {
     .name = "recv-late",
-    .summary = "recv() of 512 KiB, woken when so much is there (SO_RCVLOWAT)",
+    .summary = "recv() of 2 MiB, woken when so much is there (SO_RCVLOWAT)",
     .role = ROLE_RECEIVE,
     .plain = true,
     .transports = TRANSPORT_STREAMS_TCP,

@@ -11,6 +11,8 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -104,6 +106,27 @@ static int close_source(struct link *l, struct error *err)
 static int run_send(struct link *l, struct error *err)
 {
     return run_sends(l, 1, err);
+}
+
+/* TCP sends whole segments only while it is corked: without it a small one goes out whenever
+ * nothing is on its way, and on loopback the answer to the last one is there at once. */
+static int set_cork(struct link *l, int on, struct error *err)
+{
+    if (setsockopt(l->fd, IPPROTO_TCP, TCP_CORK, &on, sizeof(on)) < 0)
+        return link_failed(l, "TCP_CORK", -errno, err);
+    return 0;
+}
+
+static int open_corked(struct link *l, struct error *err)
+{
+    int r = open_packed(l, err);
+    return r ? r : set_cork(l, 1, err);
+}
+
+static int run_corked(struct link *l, struct error *err)
+{
+    int r = run_sends(l, 1, err);
+    return r ? r : set_cork(l, 0, err); /* what is left of a segment goes out now */
 }
 
 static int run_batch_send(struct link *l, struct error *err)
@@ -267,6 +290,18 @@ const struct variant variant_send = {
     .claim = {COPIES_ONE, COPIES_NOT_MY_SIDE, "user to kernel in send()"},
     .open = open_packed,
     .run = run_send,
+    .close = close_source,
+};
+
+const struct variant variant_send_corked = {
+    .name = "send-corked",
+    .summary = "one send() a message; TCP sends whole segments only (TCP_CORK)",
+    .role = ROLE_SEND,
+    .plain = true,
+    .transports = TRANSPORT_STREAMS_TCP,
+    .claim = {COPIES_ONE, COPIES_NOT_MY_SIDE, "user to kernel in send()"},
+    .open = open_corked,
+    .run = run_corked,
     .close = close_source,
 };
 

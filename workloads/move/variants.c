@@ -7,6 +7,7 @@
 const struct variant *const variants[] = {
     /* one message per call */
     &variant_send,
+    &variant_send_corked,
     &variant_send8,
     &variant_copy_send,
     &variant_sendmsg,

@@ -6,8 +6,8 @@
 #include "variant.h"
 
 /* send.c */
-extern const struct variant variant_send, variant_send8, variant_copy_send, variant_sendmsg,
-    variant_batch_send, variant_batch_sendmsg;
+extern const struct variant variant_send, variant_send_corked, variant_send8, variant_copy_send,
+    variant_sendmsg, variant_batch_send, variant_batch_sendmsg;
 /* zerocopy.c */
 extern const struct variant variant_zerocopy, variant_zerocopy_fields;
 /* uring_send.c, uring_zc.c, uring_receive.c: only with liburing */

@@ -35,18 +35,14 @@ int gate_fd(struct gate *g)
 
 void gate_arm(struct gate *g)
 {
-    /* Partner: the exchange in gate_wake. */
-    if (Q_SWAP(&g->armed, 1, acq_rel) == 0)
-        Q_ADD(&g->waiters, 1, relaxed);
+    Q_STORE(&g->armed, 1, relaxed);
     /* Partner: the fence in gate_notify. */
     Q_FENCE(seq_cst);
 }
 
 void gate_disarm(struct gate *g)
 {
-    /* Partner: the exchange in gate_wake. */
-    if (Q_SWAP(&g->armed, 0, acq_rel) == 1)
-        Q_ADD(&g->waiters, (uint32_t)-1, relaxed);
+    Q_STORE(&g->armed, 0, relaxed);
     uint64_t count;
     while (read(g->event_fd, &count, sizeof(count)) > 0 || errno == EINTR)
         ;
@@ -55,8 +51,7 @@ void gate_disarm(struct gate *g)
 uint32_t gate_prepare(struct gate *g)
 {
     Q_ADD(&g->waiters, 1, relaxed);
-    /* Partner: the addition in gate_wake. */
-    uint32_t sequence = Q_LOAD(&g->sequence, acquire);
+    uint32_t sequence = Q_LOAD(&g->sequence, relaxed);
     /* Partner: the fence in gate_notify. */
     Q_FENCE(seq_cst);
     return sequence;
@@ -76,12 +71,10 @@ void gate_sleep(struct gate *g, uint32_t sequence)
 
 void gate_wake(struct gate *g, uint32_t count)
 {
-    /* Partner: the load in gate_prepare, and the comparison in the kernel. */
-    Q_ADD(&g->sequence, 1, release);
+    /* Who has read it before and is not asleep yet does not fall asleep. */
+    Q_ADD(&g->sequence, 1, relaxed);
     futex(g, FUTEX_WAKE, count > INT32_MAX ? INT32_MAX : count);
-    /* Partner: the exchange in gate_arm. */
-    if (Q_LOAD(&g->armed, relaxed) && Q_SWAP(&g->armed, 0, acq_rel)) {
-        Q_ADD(&g->waiters, (uint32_t)-1, relaxed);
+    if (Q_LOAD(&g->armed, relaxed) && Q_SWAP(&g->armed, 0, relaxed)) {
         uint64_t one = 1;
         while (write(g->event_fd, &one, sizeof(one)) < 0 && errno == EINTR)
             ;

@@ -14,7 +14,10 @@
  * Why nobody sleeps for ever: a waiter makes itself known, then fences, then looks at the queue a
  * last time; a notifier changes the queue, then fences, then looks for waiters.  Of the two fences
  * one is first, so either the waiter sees the change or the notifier sees the waiter, and changes
- * `sequence`, on which the futex compares.
+ * `sequence`, on which the futex compares.  The waiter reads it before its fence and the notifier
+ * changes it after its own, so a waiter that has read it changed comes second and sees the queue
+ * changed, too.  A sleeper takes back only what it has counted itself, so none is ever overlooked
+ * because of another.  The fences are all the order there is; the rest is relaxed.
  */
 #ifndef ASSAY_QUEUE_GATE_H
 #define ASSAY_QUEUE_GATE_H
@@ -22,9 +25,9 @@
 #include "atomics.h"
 
 struct gate {
-    QUEUE_ALIGNED uint32_t waiters; /* sleepers, and one for the descriptor while it is armed */
+    QUEUE_ALIGNED uint32_t waiters; /* sleepers */
     uint32_t sequence;              /* changes with each wake-up */
-    uint32_t armed;
+    uint32_t armed;                 /* whether the descriptor is waited for */
     bool shared;
     int event_fd; /* -1 for none */
 };
@@ -36,7 +39,7 @@ void gate_done(struct gate *g);
  * first asked for.  A negative errno when it cannot be had. */
 int gate_fd(struct gate *g);
 /* From now on the next notification makes the descriptor readable, once.  Look at the queue again
- * after this and before polling. */
+ * after this and before polling.  A gate's descriptor is for one thread. */
 void gate_arm(struct gate *g);
 /* Takes the readiness back; the gate is not armed afterwards. */
 void gate_disarm(struct gate *g);
@@ -52,7 +55,7 @@ QUEUE_INLINE void gate_notify(struct gate *g, uint32_t count)
 {
     /* Partner: the fences in gate_prepare and gate_arm. */
     Q_FENCE(seq_cst);
-    if (Q_UNLIKELY(Q_LOAD(&g->waiters, relaxed)))
+    if (Q_UNLIKELY(Q_LOAD(&g->waiters, relaxed) | Q_LOAD(&g->armed, relaxed)))
         gate_wake(g, count);
 }
 

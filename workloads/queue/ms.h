@@ -39,6 +39,15 @@
  *     meanwhile be filled again, so its words are atomic.
  * (5) try_pop returns false only after it saw the next of head's node null and then head still
  *     there: between the two loads the list had no further node.
+ * (6) Who reads tail or limit, with acquire, sees all nodes up to there, their links and items:
+ *     tail is moved, with release, by who made the nodes up to there or has acquired the `next`
+ *     that leads to them, after having acquired tail itself; and limit by who has acquired tail.
+ *     A pop does not go beyond limit, and its limit is not older than its head (who moved head had
+ *     read limit before, and head is acquired), so no load of `next` on its way needs an order.
+ *     Nor does a store to the `next` of a node in a chain that is not linked yet: it is not null,
+ *     and so leads who still holds the node from its last life, with tags, only to a
+ *     compare-and-swap of head or tail, which fails.  (The null that ms_fill stores would be taken
+ *     for the end of the list.)
  *
  * A link is the node's address, or with RECLAIM_TAGGED tag << 32 | unit.
  */
@@ -183,7 +192,7 @@ QUEUE_INLINE void ms_append(struct ms *q, struct ms_thread *t, uint64_t first, u
             Q_CAS(&q->tail, &tail, ms_link(q, next, tail), release);
             continue;
         }
-        /* Partner: the loads of next above and in ms_pop_some, which then see the item. */
+        /* Partner: the loads of next above and in ms_raise_limit, which then see the chain. */
         if (Q_LIKELY(Q_CAS(&node->next, &next, ms_link(q, first, next), release))) {
             /* Partner: the load of tail above.  If it fails, another has
              * moved tail, at least to the first node of the chain. */
@@ -218,8 +227,8 @@ QUEUE_INLINE size_t ms_push_some(struct ms *q, struct ms_thread *t, const void *
             break;
         struct node *node = ms_node(q, last);
         uint64_t old = ms_tagged(q) ? Q_LOAD(&node->next, relaxed) : 0;
-        /* Partner: the loads of next, as for the one in ms_fill. */
-        Q_STORE(&node->next, ms_link(q, link, old), release);
+        /* Seen with whatever leads to the chain, see (6). */
+        Q_STORE(&node->next, ms_link(q, link, old), relaxed);
         last = link;
     }
     ms_append(q, t, first, last);
@@ -275,8 +284,8 @@ QUEUE_INLINE size_t ms_pop_some(struct ms *q, struct ms_thread *t, void *items, 
         while (found < (count < MS_BATCH_MAX ? count : MS_BATCH_MAX)) {
             if (found && ms_same(q, limit, link))
                 break;
-            /* Partner: the compare-and-swap of next in ms_append, which comes after the item. */
-            next = Q_LOAD(&ms_node(q, link)->next, acquire);
+            /* Seen with limit, see (6). */
+            next = Q_LOAD(&ms_node(q, link)->next, relaxed);
             if (ms_is_null(q, next) ||
                 !reclaim_protect(&q->reclaim, t->reclaim, 1 + found % 2, next, &q->head, head))
                 break;

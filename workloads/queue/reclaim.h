@@ -138,17 +138,20 @@ QUEUE_INLINE void reclaim_enter(struct reclaim *r, struct reclaim_thread *t)
 {
     if (r->kind != RECLAIM_EPOCH)
         return;
-    /* Partner: the compare-and-swap in reclaim_advance: what happened before this epoch began is
-     * over. */
-    uint64_t epoch = Q_LOAD(&r->epoch, acquire);
+    /* A guess, which the load below confirms or corrects. */
+    uint64_t epoch = Q_LOAD(&r->epoch, relaxed);
     Q_FOREVER (epoch) {
-        Q_STORE(&t->inside, epoch * 2 + 1, relaxed);
+        /* Partner: the load in reclaim_advance.  Release, as in reclaim_exit: who sees this thread
+         * inside again may not have seen it outside (in C11 the store there would do, as both are
+         * of one thread; in C++20 no longer). */
+        Q_STORE(&t->inside, epoch * 2 + 1, release);
         /* Partner: the heavy fence in reclaim_advance.  Either it sees this thread inside, or this
          * thread sees everything that was taken out before. */
         Q_LIGHT(r->cheap);
         /* The epoch may have gone on before it was noted, by any number.  If it has not, it is at
          * most one ahead from here on: whoever starts the one after sees this thread inside.
-         * reclaim_epoch_list stands on that.  Partner: as above. */
+         * reclaim_epoch_list stands on that.  Partner: the compare-and-swap in reclaim_advance:
+         * what happened before this epoch began is over. */
         uint64_t now = Q_LOAD(&r->epoch, acquire);
         if (Q_LIKELY(now == epoch))
             return;
@@ -252,12 +255,13 @@ QUEUE_INLINE void reclaim_retire(struct reclaim *r, struct reclaim_thread *t, vo
     }
 }
 
-/* Gives the place up.  What cannot be released yet stays for the next thread that takes it. */
+/* Gives the place up, outside of any operation.  What cannot be released yet stays for the next
+ * thread that takes it. */
 static inline void reclaim_leave(struct reclaim *r, struct reclaim_thread *t, void *thread)
 {
+    /* Partner: the load of the slot in reclaim_scan; what was read of the memory named is over. */
     for (unsigned i = 0; i < RECLAIM_HAZARDS; i++)
         Q_STORE(&t->hazards[i], 0, release);
-    Q_STORE(&t->inside, 0, release);
     if (r->kind == RECLAIM_HAZARD && t->lists[0].count)
         reclaim_scan(r, t, thread);
     for (unsigned i = 0; r->kind == RECLAIM_EPOCH && i < 4; i++) {
@@ -266,6 +270,7 @@ static inline void reclaim_leave(struct reclaim *r, struct reclaim_thread *t, vo
         reclaim_exit(r, t);
         reclaim_advance(r);
     }
+    /* Partner: the compare-and-swap in reclaim_join. */
     Q_STORE(&t->used, 0, release);
 }
 

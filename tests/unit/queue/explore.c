@@ -21,6 +21,8 @@ enum {
     ARENA_BYTES = 32768,
     DEPTH = 4096,
     TABLE_BITS = 23,
+    TABLE_BITS_SMALL = 20, /* quickly cleared: for searches that end soon */
+    STATES_SMALL = 300000,
     RANDOM_STEPS = 2000,
     DRAIN_STEPS = 5000,
 };
@@ -34,16 +36,23 @@ struct message {
     view view;
 };
 
-enum pending { PENDING_START, PENDING_READ, PENDING_OTHER, PENDING_SLEEP, PENDING_DONE };
+enum pending {
+    PENDING_START,
+    PENDING_READ,
+    PENDING_OTHER,
+    PENDING_SLEEP,
+    PENDING_STAGE,
+    PENDING_DONE,
+};
 
 struct side {
     void *sp;
     enum pending pending;
     uint16_t location;         /* of a read, or what a sleeper looks at */
-    uint64_t compare, history; /* what a sleeper waits for; what was read so far */
+    uint64_t compare, history; /* a sleeper was woken, or the stage; what was read so far */
     bool yielded;              /* it waits for somebody: going on elsewhere is no interruption */
     bool may_reorder;          /* passed a light fence that was weakened */
-    unsigned operation_count;
+    unsigned operation_count, call_count;
     view current, to_acquire, to_release;
 };
 
@@ -58,7 +67,7 @@ struct state {
     struct linear_operation operations[EXPLORE_OPERATIONS];
     unsigned operation_count, open_operation[SIDES];
     size_t arena_used;
-    unsigned last, preemptions, stale_reads;
+    unsigned last, preemptions, stale_reads, stage;
     size_t log_length;
 };
 
@@ -87,6 +96,7 @@ static struct {
 } blocks[64];
 static struct saved saves[DEPTH];
 static uint64_t *table;
+static unsigned table_bits;
 static const struct explore_scenario *scenario;
 static struct explore_limits limits;
 static struct explore_report *report;
@@ -187,6 +197,7 @@ static void await_turn(enum pending pending, unsigned location)
 
 static void note_site(struct explore_site *site)
 {
+    site->used = true;
     if (site->known)
         return;
     site->known = true;
@@ -483,11 +494,39 @@ void explore_pause(void)
 void explore_sleep(const uint32_t *p, uint32_t value)
 {
     unsigned location = location_of(p);
-    now.sides[running].compare = value;
-    await_turn(PENDING_SLEEP, location);
+    await_turn(PENDING_OTHER, location);
     strong_before();
-    strong_after();
+    if ((uint32_t)value_at(location, locations[location].count) == value) {
+        now.sides[running].compare = 0;
+        await_turn(PENDING_SLEEP, location);
+    }
     learn(4);
+}
+
+void explore_wake(const uint32_t *p, unsigned count)
+{
+    unsigned location = location_of(p);
+    await_turn(PENDING_OTHER, location);
+    for (unsigned i = 0; i < SIDES; i++) {
+        struct side *s = &now.sides[i];
+        if (count == 0 || s->pending != PENDING_SLEEP || s->location != location || s->compare)
+            continue;
+        s->compare = 1;
+        count--;
+    }
+    learn(6);
+}
+
+void explore_reach(unsigned stage)
+{
+    now.stage = now.stage > stage ? now.stage : stage;
+}
+
+void explore_await(unsigned stage)
+{
+    now.sides[running].compare = stage;
+    await_turn(PENDING_STAGE, 0);
+    learn(5);
 }
 
 void explore_private(const void *memory, size_t bytes)
@@ -559,10 +598,9 @@ void explore_free_heap(void *memory)
     explore_fail("freed what was never allocated");
 }
 
-void explore_begin(bool is_push, uint64_t value)
+static void begin_operation(bool is_push, uint64_t value)
 {
     struct side *side = &now.sides[running];
-    strong_before();
     if (now.operation_count == EXPLORE_OPERATIONS) {
         fprintf(stderr, "explore: too many operations\n");
         abort();
@@ -572,7 +610,16 @@ void explore_begin(bool is_push, uint64_t value)
     *o = (struct linear_operation){
         .thread = running, .index = side->operation_count, .is_push = is_push, .value = value};
     memcpy(o->before, &side->current[FINISHED], SIDES);
-    side->history = mix(mix(side->operation_count + 1, running), hash_privates());
+    /* The number of calls, too: they may be for several operations, and for fewer than asked. */
+    side->history = mix(mix(side->operation_count + 1, running), side->call_count);
+    side->history = mix(side->history, hash_privates());
+}
+
+void explore_begin(bool is_push, uint64_t value)
+{
+    strong_before();
+    now.sides[running].call_count++;
+    begin_operation(is_push, value);
 }
 
 void explore_end(uint64_t result)
@@ -587,16 +634,23 @@ void explore_end(uint64_t result)
     strong_after();
 }
 
+void explore_also(bool is_push, uint64_t value, uint64_t result)
+{
+    unsigned first = now.open_operation[running];
+    begin_operation(is_push, value);
+    memcpy(now.operations[now.open_operation[running]].before, now.operations[first].before, SIDES);
+    explore_end(result);
+}
+
 struct explore_site *explore_sites(void)
 {
     return sites;
 }
 
-void explore_clear_sites(void)
+void explore_forget_uses(void)
 {
     for (struct explore_site *s = sites; s; s = s->next)
-        s->known = false;
-    sites = NULL;
+        s->used = false;
 }
 
 /* The search. */
@@ -632,11 +686,12 @@ static void start_side(unsigned side)
 
 static uint64_t hash_state(void)
 {
-    uint64_t h = mix(now.last, now.preemptions | now.stale_reads << 8);
+    uint64_t h = mix(now.last, now.preemptions | now.stale_reads << 8 | now.stage << 16);
     for (unsigned i = 0; i < scenario->thread_count; i++) {
         const struct side *s = &now.sides[i];
-        h = mix(mix(h, s->history), (uint64_t)s->pending | s->location << 4 | s->yielded << 16 |
-                                        (uint64_t)s->may_reorder << 17);
+        h = mix(mix(h, s->history ^ s->compare), (uint64_t)s->pending | s->location << 4 |
+                                                     s->yielded << 16 |
+                                                     (uint64_t)s->may_reorder << 17);
         h = mix_bytes(h, s->current, view_used);
         if (limits.weak) {
             h = mix_bytes(h, s->to_acquire, view_used);
@@ -665,9 +720,9 @@ static uint64_t hash_state(void)
 /* True when the state is new. */
 static bool note_state(void)
 {
-    uint64_t h = hash_state(), slot = h >> (64 - TABLE_BITS);
+    uint64_t h = hash_state(), slot = h >> (64 - table_bits);
     for (unsigned probe = 0; probe < 64; probe++) {
-        uint64_t *entry = &table[(slot + probe) & ((1ULL << TABLE_BITS) - 1)];
+        uint64_t *entry = &table[(slot + probe) & ((1ULL << table_bits) - 1)];
         if (*entry == h)
             return false;
         if (!*entry) {
@@ -716,44 +771,10 @@ static bool enabled(unsigned side)
 {
     const struct side *s = &now.sides[side];
     if (s->pending == PENDING_SLEEP)
-        return (uint32_t)value_at(s->location, locations[s->location].count) !=
-               (uint32_t)s->compare;
+        return s->compare > 0;
+    if (s->pending == PENDING_STAGE)
+        return now.stage >= s->compare;
     return s->pending != PENDING_DONE;
-}
-
-static void fail_history(void)
-{
-    char text[400] = "";
-    size_t used = 0;
-    for (unsigned i = 0; i < now.operation_count && used < sizeof(text) - 32; i++) {
-        const struct linear_operation *o = &now.operations[i];
-        used += (size_t)snprintf(text + used, sizeof(text) - used, " %u:%s%s%llu", o->thread,
-                                 o->is_push ? "push" : "pop", o->failed ? "!" : "=",
-                                 (unsigned long long)o->value);
-    }
-    explore_fail("not the history of a queue:%s", text);
-}
-
-/* The history without its failed operations but for one, which may be none. */
-static bool check_with(unsigned kept)
-{
-    struct linear_operation some[EXPLORE_OPERATIONS];
-    unsigned count = 0, skipped[SIDES][EXPLORE_OPERATIONS + 1] = {0};
-    for (unsigned i = 0; i < now.operation_count; i++) {
-        const struct linear_operation *o = &now.operations[i];
-        unsigned *of = skipped[o->thread];
-        of[o->index + 1] = of[o->index] + (o->failed && i != kept);
-    }
-    for (unsigned i = 0; i < now.operation_count; i++) {
-        if (now.operations[i].failed && i != kept)
-            continue;
-        struct linear_operation *o = &some[count++];
-        *o = now.operations[i];
-        o->index -= skipped[o->thread][o->index];
-        for (unsigned t = 0; t < SIDES; t++)
-            o->before[t] = (unsigned char)(o->before[t] - skipped[t][o->before[t]]);
-    }
-    return linear_check(some, count, scenario->capacity);
 }
 
 /*
@@ -763,16 +784,13 @@ static bool check_with(unsigned kept)
  */
 static void check_history(void)
 {
-    if (!limits.weak) {
-        if (!linear_check(now.operations, now.operation_count, scenario->capacity))
-            fail_history();
-        return;
-    }
-    bool good = check_with(EXPLORE_OPERATIONS);
-    for (unsigned i = 0; good && i < now.operation_count; i++)
-        good = !now.operations[i].failed || check_with(i);
+    bool good = limits.weak
+                    ? linear_check_apart(now.operations, now.operation_count, scenario->capacity)
+                    : linear_check(now.operations, now.operation_count, scenario->capacity);
+    char text[400];
     if (!good)
-        fail_history();
+        explore_fail("not the history of a queue:%s",
+                     linear_describe(now.operations, now.operation_count, text, sizeof(text)));
 }
 
 /* All threads have ended: the rest is popped, and the history must be one of a queue. */
@@ -856,6 +874,8 @@ static void search(unsigned depth)
     }
     if (!any) {
         finish_execution();
+        if (report->failed && is_own_limit())
+            report->complete = false;
         if (!report->failed)
             restore(&saves[depth]);
     }
@@ -918,7 +938,8 @@ void explore_run(const struct explore_scenario *s, const struct explore_limits *
 {
     if (!table)
         table = malloc(sizeof(*table) << TABLE_BITS);
-    memset(table, 0, sizeof(*table) << TABLE_BITS);
+    table_bits = l->states_max < STATES_SMALL ? TABLE_BITS_SMALL : TABLE_BITS;
+    memset(table, 0, sizeof(*table) << table_bits);
     begin(s, l, ret_report);
     search(0);
 }

@@ -44,6 +44,7 @@ struct explore_site {
     unsigned weakened; /* bits taken away */
     unsigned needed;   /* bits without which something failed */
     bool known;
+    bool used; /* since explore_forget_uses */
     struct explore_site *next;
 };
 
@@ -65,8 +66,9 @@ void *explore_alloc(size_t bytes); /* private or permanent memory */
 /* Memory whose use after its end is an error; full of rubbish unless `zero`. */
 void *explore_alloc_heap(size_t bytes, bool zero);
 void explore_free_heap(void *memory);
-/* Sleeps while *p is `value`, as a futex; wakes are implied by changes. */
+/* As a futex: sleeps until woken if *p is `value`; wakes some of those who sleep there. */
 void explore_sleep(const uint32_t *p, uint32_t value);
+void explore_wake(const uint32_t *p, unsigned count);
 
 #define EXPLORE_SITE(what_, order_)                           \
     static struct explore_site site_ = {.file = __FILE__,     \
@@ -139,7 +141,7 @@ void explore_sleep(const uint32_t *p, uint32_t value);
 /* The search. */
 
 #define EXPLORE_THREADS 4
-#define EXPLORE_OPERATIONS 24
+#define EXPLORE_OPERATIONS 36
 #define EXPLORE_EMPTY 0 /* the result of a pop or push that failed */
 
 struct explore_scenario {
@@ -172,6 +174,17 @@ void explore_private(const void *memory, size_t bytes);
  */
 void explore_begin(bool is_push, uint64_t value);
 void explore_end(uint64_t result); /* EXPLORE_EMPTY: full or empty; else the value */
+/* A call for several items is as many operations that begin and end together: this is one more,
+ * after explore_end. */
+void explore_also(bool is_push, uint64_t value, uint64_t result);
+
+/*
+ * Directed schedules, for what lies deep: explore_await stops a thread until the execution has come
+ * to a stage, so that no interruption is used up on the way there.  It orders nothing in memory:
+ * what is left out are schedules, never effects.
+ */
+void explore_reach(unsigned stage);
+void explore_await(unsigned stage);
 
 void explore_run(const struct explore_scenario *s, const struct explore_limits *limits,
                  struct explore_report *ret_report);
@@ -179,9 +192,9 @@ void explore_run(const struct explore_scenario *s, const struct explore_limits *
  * a search can go. */
 void explore_random(const struct explore_scenario *s, const struct explore_limits *limits,
                     unsigned executions, struct explore_report *ret_report);
-/* All sites that were used since the list was last cleared; see explore_site. */
+/* All sites that were ever used, see explore_site; explore_forget_uses clears `used` of each. */
 struct explore_site *explore_sites(void);
-void explore_clear_sites(void);
+void explore_forget_uses(void);
 void explore_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -92,6 +92,52 @@ bool linear_check(const struct linear_operation *operations, size_t count, uint6
     return place(&s);
 }
 
+/* The history without its failed operations but for one, which may be none. */
+static bool check_with(const struct linear_operation *operations, size_t count, uint64_t capacity,
+                       size_t kept)
+{
+    struct linear_operation some[SHORT_MAX];
+    unsigned skipped[LINEAR_THREADS][SHORT_MAX + 1] = {0};
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct linear_operation *o = &operations[i];
+        unsigned *of = skipped[o->thread];
+        of[o->index + 1] = of[o->index] + (o->failed && i != kept);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (operations[i].failed && i != kept)
+            continue;
+        struct linear_operation *o = &some[left++];
+        *o = operations[i];
+        o->index -= skipped[o->thread][o->index];
+        for (unsigned t = 0; t < LINEAR_THREADS; t++)
+            o->before[t] = (unsigned char)(o->before[t] - skipped[t][o->before[t]]);
+    }
+    return linear_check(some, left, capacity);
+}
+
+bool linear_check_apart(const struct linear_operation *operations, size_t count, uint64_t capacity)
+{
+    bool good = check_with(operations, count, capacity, count);
+    for (size_t i = 0; good && i < count; i++)
+        good = !operations[i].failed || check_with(operations, count, capacity, i);
+    return good;
+}
+
+const char *linear_describe(const struct linear_operation *operations, size_t count, char *text,
+                            size_t size)
+{
+    size_t used = 0;
+    text[0] = 0;
+    for (size_t i = 0; i < count && used + 32 < size; i++) {
+        const struct linear_operation *o = &operations[i];
+        used += (size_t)snprintf(text + used, size - used, " %u:%s%s%llu", o->thread,
+                                 o->is_push ? "push" : "pop", o->failed ? "!" : "=",
+                                 (unsigned long long)o->value);
+    }
+    return text;
+}
+
 void linear_order(struct linear_operation *operations, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

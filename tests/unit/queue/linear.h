@@ -32,6 +32,11 @@ struct linear_operation {
 void linear_order(struct linear_operation *operations, size_t count);
 /* capacity 0: unbounded.  At most 64 operations. */
 bool linear_check(const struct linear_operation *operations, size_t count, uint64_t capacity);
+/* The same of those that succeeded with each failed one by itself. */
+bool linear_check_apart(const struct linear_operation *operations, size_t count, uint64_t capacity);
+/* The operations in words, as many as there is room for; returns `text`. */
+const char *linear_describe(const struct linear_operation *operations, size_t count, char *text,
+                            size_t size);
 /* NULL when nothing is wrong, else what, in a static text.  Sorts the operations. */
 const char *linear_check_long(struct linear_operation *operations, size_t count);
 
