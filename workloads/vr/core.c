@@ -34,6 +34,7 @@ const char *const vr_planted_names[PLANTED_COUNT] = {
     "slots-reused",
     "checkpoint-early",
     "checksum-unchecked",
+    "head-later",
     "last-prepare-only",
     "always-recovers",
     "one-wish",

@@ -145,15 +145,15 @@ static void prepare(struct vr_disk *d)
         d->used[i] = true;
 }
 
-/* Where it fails, the copies stay as they were. */
-static void repair_heads(struct vr_disk *d)
+static int repair_heads(struct vr_disk *d, struct error *err)
 {
     const struct vr_store *s = &d->store;
     memcpy(d->heads, s->heads, s->heads_bytes);
-    if (pwrite(d->fd, d->heads, s->heads_bytes, (off_t)s->heads_offset) !=
-            (ssize_t)s->heads_bytes ||
-        fdatasync(d->fd))
-        d->failures++;
+    ssize_t written = pwrite(d->fd, d->heads, s->heads_bytes, (off_t)s->heads_offset);
+    if (written != (ssize_t)s->heads_bytes || fdatasync(d->fd))
+        return error_errno(err, written >= 0 && written != (ssize_t)s->heads_bytes ? -EIO : -errno,
+                           "writing the second copies of the log's heads");
+    return 0;
 }
 
 int vr_disk_open(struct vr_disk *d, const char *path, const struct vr_config *config,
@@ -180,8 +180,12 @@ int vr_disk_open(struct vr_disk *d, const char *path, const struct vr_config *co
         return error_wrap(err, result, "%s", path);
     }
     prepare(d);
-    if (ret_loaded->heads_damaged)
-        repair_heads(d);
+    result = ret_loaded->heads_stale ? repair_heads(d, err) : 0;
+    if (result) {
+        vr_loaded_done(ret_loaded);
+        vr_disk_close(d);
+        return error_wrap(err, result, "%s", path);
+    }
     return 0;
 }
 

@@ -36,6 +36,7 @@ enum vr_planted {
     PLANTED_SLOTS_REUSED,           /* entries are written over before the checkpoint is on disk */
     PLANTED_CHECKPOINT_EARLY,       /* a checkpoint counts before the superblock names it */
     PLANTED_CHECKSUM_UNCHECKED,     /* damaged packets are obeyed */
+    PLANTED_HEAD_LATER,             /* a start leaves an entry without its second copy */
     PLANTED_SAFETY_END,
     /* Other known errors, which stop the service where it could go on, or are not of the core, or
      * end the program at once.  Scenarios notice them (tests/integration/vr.py). */

@@ -136,6 +136,8 @@ enum sim_plot_kind {
     SIM_PLOT_REUSE,
     SIM_PLOT_STATE,
     SIM_PLOT_SUPERBLOCK,
+    SIM_PLOT_DRAWN_END,
+    SIM_PLOT_HALF = SIM_PLOT_DRAWN_END, /* not drawn: in every sixteenth seed */
     SIM_PLOT_KINDS,
 };
 

@@ -56,5 +56,6 @@ void plot_doubt(struct sim *s);
 void plot_reuse(struct sim *s);
 void plot_state(struct sim *s);
 void plot_superblock(struct sim *s);
+void plot_half(struct sim *s);
 
 #endif

@@ -198,3 +198,58 @@ void plot_superblock(struct sim *s)
             plot_finish(s);
     }
 }
+
+/* Whether this replica has an entry on its disk whose second copy is on its way; and which. */
+static bool is_half_written(const struct sim_replica *r, uint64_t *ret_op)
+{
+    if (!r->core || r->core->state != VR_NORMAL || !r->group_count || r->phase != 1)
+        return false;
+    *ret_op = r->group[r->group_count - 1].write.entry.op;
+    return *ret_op == r->core->op;
+}
+
+/* A replica crashes when its newest entry is on disk and the second copy of its head is not.  After
+ * its start it acknowledges that entry, and the entry rots; then it meets only one who never had
+ * it.
+ */
+void plot_half(struct sim *s)
+{
+    struct sim_plot *p = &s->plot;
+    uint32_t members = s->model.group.members, bad = 0;
+    uint8_t leader = plot_find_primary(s);
+    struct sim_replica *second = &s->replicas[p->second];
+    const struct vr_replica *first = plot_core(s, p->primary);
+    switch (p->step) {
+    case 0:
+        for (uint8_t i = 0; i < s->node_count; i++)
+            bad |= s->replicas[i].bad_disk && i != leader ? BIT(i) : 0;
+        if (!plot_all_well(s, leader) || __builtin_popcount(members) != 3 || !(bad & members))
+            return;
+        p->primary = leader;
+        p->second = plot_choose(s, bad & members);
+        p->third = plot_choose(s, members & ~(BIT(leader) | BIT(p->second)));
+        plot_part(s, BIT(p->third));
+        plot_next(s, 300 * NS_PER_MS);
+        return;
+    case 1: /* an entry that the third will never get */
+        if (!is_half_written(second, &p->op) || p->op <= plot_core(s, p->third)->op)
+            return;
+        plot_serve_only(s, 0);
+        plot_restart(s, p->second);
+        plot_next(s, 300 * NS_PER_MS);
+        return;
+    case 2: /* it was acknowledged, and is committed */
+        if (!first || !second->core || first->commit < p->op)
+            return;
+        sim_replica_crash(s, p->second);
+        sim_disk_rot_entry(s, p->second, p->op);
+        s->result->count[SIM_CRASHES]++;
+        sim_replica_start(s, p->second);
+        plot_part(s, BIT(p->primary));
+        plot_next(s, NS_PER_S);
+        return;
+    default:
+        if (plot_waited(s, 500 * NS_PER_MS))
+            plot_finish(s);
+    }
+}

@@ -134,7 +134,7 @@ void sim_replica_start(struct sim *s, uint8_t index)
         sim_fail(s, "replica %u cannot start: %s", index, err.message);
         return;
     }
-    if (loaded.heads_damaged)
+    if (loaded.heads_stale)
         sim_disk_repair_heads(s, index);
     struct vr_config config = s->config;
     config.index = index;

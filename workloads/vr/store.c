@@ -274,9 +274,9 @@ static const void *loaded_body(const struct vr_image *image, uint32_t index)
     return l->bodies + slot * l->batch_bytes;
 }
 
-/* The ring of heads is written by the sector: what stands beside a head must be right, too. */
-static void repair_heads(struct vr_store *s, const struct slot_found *found,
-                         const struct vr_loaded *l)
+/* The ring of heads is written by the sector: what stands beside a head must be right, too.  And an
+ * entry whose second copy was not written before a crash counts from now on, so it needs one. */
+static void repair_heads(struct vr_store *s, const struct slot_found *found, struct vr_loaded *l)
 {
     for (uint32_t i = 0; i < s->config.slots; i++)
         if (found[i].head_found == DAMAGED && found[i].entry_found != DAMAGED)
@@ -288,6 +288,8 @@ static void repair_heads(struct vr_store *s, const struct slot_found *found,
         entry.flags = 0;
         s->heads[entry.op % s->config.slots] = entry;
     }
+    for (uint32_t i = 0; i < s->config.slots && !PLANTED(HEAD_LATER); i++)
+        l->heads_stale += memcmp(&s->heads[i], &found[i].head, sizeof(s->heads[i])) != 0;
 }
 
 static void load_log(struct vr_store *s, vr_store_read read, void *context, struct vr_loaded *l,
@@ -311,7 +313,6 @@ static void load_log(struct vr_store *s, vr_store_read read, void *context, stru
             f->entry_found = DAMAGED;
         f->head_found = classify(s, &f->head, NULL, slot);
         l->damaged += (f->entry_found == DAMAGED) + (f->head_found == DAMAGED);
-        l->heads_damaged += f->head_found == DAMAGED;
         memcpy(l->bodies + (offset - 1) * s->config.batch_bytes, buffer + sizeof(f->entry),
                s->config.batch_bytes);
     }

@@ -54,10 +54,10 @@ struct vr_loaded {
     unsigned char *bodies, *checkpoint;
     uint32_t batch_bytes;
     uint32_t damaged; /* slots and copies that were found damaged */
-    /* Copies of heads among them.  The ring is to be written as the store has it now, before
-     * anything else: else a copy stays damaged until the entry beside it is torn, and nobody knows
-     * whether that one was acknowledged. */
-    uint32_t heads_damaged;
+    /* Second copies of heads that are damaged or older than their entries.  Where there are any,
+     * the ring is to be written as the store has it now, before anything is acknowledged: an entry
+     * with no second copy that is lost later would be taken for one that never was. */
+    uint32_t heads_stale;
 };
 
 /* Reads what is there.  -EUCLEAN when no superblock is whole: then nothing is known, not even which

@@ -178,8 +178,30 @@ TEST(a_damaged_head_is_no_loss)
     CHECK_INT(l.image.count, 5);
     CHECK_INT(l.entries[4].flags, VR_ENTRY_HAS_BODY);
     /* Seed 552550: it is to be written again at once, before the entry can be damaged, too. */
-    CHECK_INT(l.heads_damaged, 1);
+    CHECK_INT(l.heads_stale, 1);
     CHECK(memcmp(&d.store.heads[5], &d.entries[5], sizeof(d.entries[5])) == 0);
+    done(&d, &l);
+}
+
+/* Seed 748502: a crash between the two writes.  The entry counts after the start, so its second
+ * copy is to be written before that is said to anybody; else one bad sector makes the replica
+ * forget it. */
+TEST(a_head_that_was_not_written_yet_is_written_at_the_start)
+{
+    struct disk d;
+    struct vr_loaded l;
+    setup(&d, 1);
+    load(&d, &l);
+    CHECK_INT(l.image.count, 5);
+    CHECK_INT(l.damaged, 0);
+    CHECK_INT(l.heads_stale, 1);
+    memcpy(d.bytes + d.store.heads_offset, d.store.heads, d.store.heads_bytes);
+    vr_loaded_done(&l);
+    spoil_entry(&d, 5, 700);
+    load(&d, &l);
+    CHECK_INT(l.image.count, 5);
+    CHECK_INT(l.entries[4].flags, 0);
+    CHECK_INT(l.heads_stale, 0);
     done(&d, &l);
 }
 
