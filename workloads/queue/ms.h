@@ -173,6 +173,13 @@ QUEUE_INLINE uint64_t ms_fill(struct ms *q, struct ms_thread *t, const void *ite
     return ms_name(q, node);
 }
 
+/* Another thread of this side was faster; left alone for a moment, it gets some items ahead without
+ * the lines of head or tail going to and fro. */
+QUEUE_INLINE void ms_lost(void)
+{
+    queue_wait(QUEUE_PATIENCE);
+}
+
 /* Puts the chain from `first` to `last` behind the last node. */
 QUEUE_INLINE void ms_append(struct ms *q, struct ms_thread *t, uint64_t first, uint64_t last)
 {
@@ -199,6 +206,7 @@ QUEUE_INLINE void ms_append(struct ms *q, struct ms_thread *t, uint64_t first, u
             Q_CAS(&q->tail, &tail, ms_link(q, last, tail), release);
             break;
         }
+        ms_lost();
     }
     reclaim_exit(&q->reclaim, t->reclaim);
 }
@@ -302,6 +310,8 @@ QUEUE_INLINE size_t ms_pop_some(struct ms *q, struct ms_thread *t, void *items, 
         /* Partner: the load of head above: who sees the new head sees its next, too. */
         if (found && Q_LIKELY(Q_CAS(&q->head, &head, ms_link(q, link, head), release)))
             break;
+        if (found)
+            ms_lost();
     }
     for (size_t i = 0; i < found; i++)
         reclaim_retire(&q->reclaim, t->reclaim, t, taken[i]);
