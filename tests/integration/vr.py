@@ -18,7 +18,7 @@ PLANTED = {
     "small-quorum": 2,
     "primary-resumes": 1,
     "log-view-early": 7,
-    "tail-kept": 9,
+    "tail-kept": 121,
     "headers-ignored": 7,
     "any-start-view": 788,
     "drop-before-state": 7,
