@@ -45,7 +45,8 @@ static const struct option options[] = {
     {0, "pin", OPTION_STRING, offsetof(struct arguments, s.pin), "CPUS",
      "producers on these CPUs from the first on, consumers from the last on", NULL},
     {0, "patience", OPTION_U64, offsetof(struct arguments, s.patience), "N",
-     "spsc, mpmc, faa: pauses before a second look (default 128; 0 with --latency, --round-trip)",
+     "spsc, mpmc, faa: pauses before a second look (default 128, faa 256; 0 with --latency, "
+     "--round-trip)",
      NULL},
     {0, "burst", OPTION_FLAG, offsetof(struct arguments, s.burst), NULL,
      "unbounded queues: all items are pushed before the first is popped", NULL},

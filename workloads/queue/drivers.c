@@ -27,11 +27,11 @@ static void *get_memory(size_t bytes, struct error *err)
 }
 
 /* Who asks how long items are on their way does not want them to be waited for. */
-static uint64_t load_patience(const struct load_settings *s)
+static uint64_t load_patience(const struct load_settings *s, uint64_t usual)
 {
     if (s->patience != LOAD_PATIENCE_AUTO)
         return s->patience;
-    return s->round_trip || s->latency ? 0 : QUEUE_PATIENCE;
+    return s->round_trip || s->latency ? 0 : usual;
 }
 
 static int refuse_nodes(const struct load_settings *s, struct error *err)
@@ -58,7 +58,7 @@ static int spsc_create(struct load *load, void **ret_queue, struct error *err)
     if (!memory)
         return err->code;
     struct spsc *q = *ret_queue = spsc_init(memory, s->capacity, s->payload_bytes);
-    q->patience = load_patience(s);
+    q->patience = load_patience(s, QUEUE_PATIENCE);
     return 0;
 }
 
@@ -91,7 +91,7 @@ static int mpmc_create(struct load *load, void **ret_queue, struct error *err)
     if (!memory)
         return err->code;
     struct mpmc *q = *ret_queue = mpmc_init(memory, s->capacity, s->payload_bytes);
-    q->patience = load_patience(s);
+    q->patience = load_patience(s, QUEUE_PATIENCE);
     return 0;
 }
 
@@ -122,7 +122,7 @@ static int faa_create(struct load *load, void **ret_queue, struct error *err)
         free(q);
         return error_set(err, -ENOMEM, "no memory for the queue");
     }
-    q->patience = load_patience(&load->settings);
+    q->patience = load_patience(&load->settings, FAA_PATIENCE);
     *ret_queue = q;
     return 0;
 }

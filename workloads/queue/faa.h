@@ -64,6 +64,9 @@ struct faa_segment {
     QUEUE_ALIGNED uint64_t slots[]; /* state and item, FAA_SLOTS times */
 };
 
+/* Twice what the rings have: one and one then move 1.9 times as much (docs/QUEUES.md). */
+#define FAA_PATIENCE (2 * QUEUE_PATIENCE)
+
 struct faa {
     size_t item_bytes;
     size_t spare_count; /* of spares that are kept */
@@ -137,7 +140,7 @@ static inline bool faa_init(struct faa *q, size_t item_bytes)
     memset(q, 0, sizeof(*q));
     q->item_bytes = item_bytes;
     q->spare_count = FAA_SPARES;
-    q->patience = QUEUE_PATIENCE;
+    q->patience = FAA_PATIENCE;
     /* Fences are rare here, one for each segment, so they need not be cheap. */
     reclaim_init(&q->reclaim, RECLAIM_HAZARD, false, FAA_RETIRED_MAX, faa_release, q);
     struct faa_segment *first = faa_memory_get(faa_segment_bytes(item_bytes));
