@@ -2,24 +2,33 @@
 /* Plots of disks: promises that rest on what was written. */
 #include "sim_plots.h"
 
+/* Three members, all of them well: the primary, one with a disk that may fail, and the third. */
+static bool cast_bad_disk(struct sim *s)
+{
+    struct sim_plot *p = &s->plot;
+    uint32_t members = s->model.group.members, bad = 0;
+    uint8_t leader = plot_find_primary(s);
+    for (uint8_t i = 0; i < s->node_count; i++)
+        bad |= s->replicas[i].bad_disk && i != leader ? BIT(i) : 0;
+    if (!plot_all_well(s, leader) || __builtin_popcount(members) != 3 || !(bad & members))
+        return false;
+    p->primary = leader;
+    p->second = plot_choose(s, bad & members);
+    p->third = plot_choose(s, members & ~(BIT(leader) | BIT(p->second)));
+    return true;
+}
+
 /* A disk loses the end of the log.  Half of it has come back when the replica crashes once more,
  * and then it meets only one who never had the rest. */
 void plot_doubt(struct sim *s)
 {
     struct sim_plot *p = &s->plot;
-    uint32_t members = s->model.group.members, bad = 0;
-    uint8_t leader = plot_find_primary(s);
     struct sim_replica *second = &s->replicas[p->second];
     const struct vr_replica *r = second->core;
     switch (p->step) {
     case 0:
-        for (uint8_t i = 0; i < s->node_count; i++)
-            bad |= s->replicas[i].bad_disk && i != leader ? BIT(i) : 0;
-        if (!plot_all_well(s, leader) || __builtin_popcount(members) != 3 || !(bad & members))
+        if (!cast_bad_disk(s))
             return;
-        p->primary = leader;
-        p->second = plot_choose(s, bad & members);
-        p->third = plot_choose(s, members & ~(BIT(leader) | BIT(p->second)));
         plot_part(s, BIT(p->third));
         plot_next(s, 300 * NS_PER_MS);
         return;
@@ -106,18 +115,11 @@ void plot_reuse(struct sim *s)
 void plot_state(struct sim *s)
 {
     struct sim_plot *p = &s->plot;
-    uint32_t members = s->model.group.members, bad = 0;
-    uint8_t leader = plot_find_primary(s);
     struct sim_replica *second = &s->replicas[p->second];
     switch (p->step) {
     case 0:
-        for (uint8_t i = 0; i < s->node_count; i++)
-            bad |= s->replicas[i].bad_disk && i != leader ? BIT(i) : 0;
-        if (!plot_all_well(s, leader) || __builtin_popcount(members) != 3 || !(bad & members))
+        if (!cast_bad_disk(s))
             return;
-        p->primary = leader;
-        p->second = plot_choose(s, bad & members);
-        p->third = plot_choose(s, members & ~(BIT(leader) | BIT(p->second)));
         s->replicas[p->second].slow_ns[SIM_LANE_CHECKPOINT] = 600 * NS_PER_MS;
         plot_part(s, BIT(p->third));
         plot_next(s, 500 * NS_PER_MS);
@@ -215,19 +217,12 @@ static bool is_half_written(const struct sim_replica *r, uint64_t *ret_op)
 void plot_half(struct sim *s)
 {
     struct sim_plot *p = &s->plot;
-    uint32_t members = s->model.group.members, bad = 0;
-    uint8_t leader = plot_find_primary(s);
     struct sim_replica *second = &s->replicas[p->second];
     const struct vr_replica *first = plot_core(s, p->primary);
     switch (p->step) {
     case 0:
-        for (uint8_t i = 0; i < s->node_count; i++)
-            bad |= s->replicas[i].bad_disk && i != leader ? BIT(i) : 0;
-        if (!plot_all_well(s, leader) || __builtin_popcount(members) != 3 || !(bad & members))
+        if (!cast_bad_disk(s))
             return;
-        p->primary = leader;
-        p->second = plot_choose(s, bad & members);
-        p->third = plot_choose(s, members & ~(BIT(leader) | BIT(p->second)));
         plot_part(s, BIT(p->third));
         plot_next(s, 300 * NS_PER_MS);
         return;
