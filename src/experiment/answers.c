@@ -87,7 +87,9 @@ const char *why_undecided(struct question *q, const struct comparison *c)
     if (c->too_few)
         snprintf(text, sizeof(text), "%zu round%s too few: it takes %d", count,
                  count == 1 ? " is" : "s are", COMPARISON_ROUNDS_MIN);
-    else if (rounds > (double)count && rounds <= ROUNDS_IN_REACH)
+    else if (rounds <= (double)count) /* it should have been seen: an unlucky round or two */
+        snprintf(text, sizeof(text), "n = %zu; a few more rounds would tell", count);
+    else if (rounds <= ROUNDS_IN_REACH)
         snprintf(text, sizeof(text), "n = %zu; some %.0f rounds would tell", count, rounds);
     else
         snprintf(text, sizeof(text), "n = %zu", count);

@@ -99,7 +99,7 @@ void report_answers_text(struct strbuf *out, const struct answers *a, bool all, 
     }
     if (a->count == 0)
         strbuf_puts(out, "\nThere is nothing to compare: the experiment has one cell, or no factor "
-                         "with several values.\n");
+                         "whose values are names; --variant FACTOR takes any.\n");
 }
 
 void report_answers_json(struct strbuf *out, const struct answers *a)
