@@ -324,11 +324,8 @@ static void setup_ms(enum nodes_kind nodes, enum reclaim_kind kind)
     ms_init(ms_q, kind, true, 1);
     for (unsigned t = 0; t < 4; t++) {
         ms_join(ms_q, &ms_threads[t]);
-        for (unsigned i = 0; kind != RECLAIM_TAGGED && i < 3; i++) {
-            struct reclaim_list *list = &ms_threads[t].reclaim->lists[i];
-            list->capacity = 8;
-            list->words = explore_alloc(list->capacity * 8);
-        }
+        if (kind != RECLAIM_TAGGED)
+            make_lists(ms_threads[t].reclaim);
     }
 }
 

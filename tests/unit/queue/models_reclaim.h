@@ -59,18 +59,23 @@ static void release_block(void *owner, void *thread, uint64_t word)
     explore_free_heap((void *)(uintptr_t)word);
 }
 
+/* Room for what a thread has retired, where the explorer sees it. */
+static void make_lists(struct reclaim_thread *t)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        struct reclaim_list *list = &t->lists[i];
+        list->capacity = 8;
+        list->words = explore_alloc(list->capacity * 8);
+    }
+}
+
 static void shelf_setup(enum reclaim_kind kind, bool cheap)
 {
     shelf = explore_alloc(sizeof(*shelf));
     reclaim_init(&shelf->reclaim, kind, cheap, 1, release_block, shelf);
     shelf->block = new_block();
-    for (unsigned t = 0; t < QUEUE_THREADS_MAX; t++) {
-        for (unsigned i = 0; i < 3; i++) {
-            struct reclaim_list *list = &shelf->reclaim.threads[t].lists[i];
-            list->capacity = 8;
-            list->words = explore_alloc(list->capacity * 8);
-        }
-    }
+    for (unsigned t = 0; t < QUEUE_THREADS_MAX; t++)
+        make_lists(&shelf->reclaim.threads[t]);
 }
 
 static void setup_shelf_epoch(void)
