@@ -325,6 +325,42 @@ def damage_on_a_disk_is_repaired_from_the_others():
 
 
 @test
+def second_copies_of_heads_are_written_at_the_start_or_nothing_starts():
+    slots, slot, heads = 256, 36864, 256 * 64
+    with Cluster() as cluster:
+        finish(cluster.load("--requests", 100))
+        cluster.all_equal()
+        backup = next(s["replica"] for s in cluster.status() if s["state"] == "backup")
+        cluster.kill(backup)
+        name = f"replica-{backup}.vr"
+        place = os.path.getsize(name) - slots * slot - heads
+        with open(name, "r+b") as file:
+            file.seek(place)
+            before = file.read(heads)
+            file.seek(place)
+            file.write(bytes(heads))
+        if before == bytes(heads):
+            raise AssertionError("the heads are elsewhere")
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (16384, resource.RLIM_INFINITY))
+        result = subprocess.run([PROGRAM, "replica", "--config", "cluster.conf", "--index",
+                                 str(backup)], preexec_fn=limit, text=True, capture_output=True,
+                                timeout=60)
+        equal(result.returncode, 1)
+        contains(result.stderr, "second copies of the log's heads")
+        contains(result.stderr, name)
+        cluster.start(backup)
+        cluster.all_equal()
+        cluster.kill(backup)
+        with open(name, "rb") as file:
+            file.seek(place)
+            equal(file.read(heads), before)
+        cluster.start(backup)
+        cluster.all_equal()
+        check_history(cluster)
+
+
+@test
 def who_has_no_key_is_not_obeyed():
     with open("secret", "wb") as file:
         file.write(b"0123456789abcdef0123456789abcdef")

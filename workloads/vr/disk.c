@@ -152,7 +152,8 @@ static int repair_heads(struct vr_disk *d, struct error *err)
     ssize_t written = pwrite(d->fd, d->heads, s->heads_bytes, (off_t)s->heads_offset);
     if (written != (ssize_t)s->heads_bytes || fdatasync(d->fd))
         return error_errno(err, written >= 0 && written != (ssize_t)s->heads_bytes ? -EIO : -errno,
-                           "writing the second copies of the log's heads");
+                           "the second copies of the log's heads cannot be written, and without "
+                           "them nothing may be acknowledged; see to the disk, then start again");
     return 0;
 }
 
