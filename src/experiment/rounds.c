@@ -115,7 +115,9 @@ static void keep_failure(struct sitting *s, const char *what, const char *text,
     strbuf_append(&f->output_stdout, strbuf_text(&result->kept_stdout), result->kept_stdout.length);
     strbuf_append(&f->output_stderr, strbuf_text(&result->kept_stderr), result->kept_stderr.length);
     f->stdout_was_discarded = stdout_was_discarded;
-    f->exit_code = result->timed_out ? 124 : process_exit_code(result->status);
+    f->exit_code = result->timed_out                          ? 124
+                   : result->not_preloaded && !result->status ? 126
+                                                              : process_exit_code(result->status);
     s->r->end = ROUNDS_FAILURE;
 }
 

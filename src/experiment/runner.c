@@ -404,6 +404,14 @@ static int clear_up(struct run *run, struct error *err)
     return runner_renew(run->r, err);
 }
 
+/* The loader goes on without a library that LD_PRELOAD names; what was measured then is not what
+ * was asked for. */
+static bool is_without_preload(const struct strbuf *words)
+{
+    static const char said[] = "from LD_PRELOAD cannot be preloaded (cannot open shared object";
+    return words->length && memmem(words->data, words->length, said, sizeof(said) - 1);
+}
+
 static void read_streams(struct run *run)
 {
     const struct run_spec *spec = run->spec;
@@ -415,6 +423,7 @@ static void read_streams(struct run *run)
         memfile_read_tail(run->r->stdout_fd, keep_bytes(spec), &result->kept_stdout);
     if (spec->stderr_to == RUN_KEEP)
         memfile_read_tail(run->r->stderr_fd, keep_bytes(spec), &result->kept_stderr);
+    result->not_preloaded = is_without_preload(&result->kept_stderr);
 }
 
 static void clear_result(const struct runner *r, struct run_result *result)
@@ -511,7 +520,7 @@ int runner_run(struct runner *r, const struct run_spec *spec, struct run_result 
 
 bool run_failed(const struct run_result *result)
 {
-    return result->status != 0 || result->timed_out || result->signal;
+    return result->status != 0 || result->timed_out || result->signal || result->not_preloaded;
 }
 
 void run_describe_end(const struct run_result *result, struct strbuf *out)
@@ -521,6 +530,9 @@ void run_describe_end(const struct run_result *result, struct strbuf *out)
     else if (WIFSIGNALED(result->status))
         strbuf_printf(out, "signal %d (%s)", WTERMSIG(result->status),
                       strsignal(WTERMSIG(result->status)));
+    else if (result->not_preloaded)
+        strbuf_puts(out, "it ran without what LD_PRELOAD names, which the loader does not find; "
+                         "install it or give its whole path");
     else
         strbuf_printf(out, "exit code %d", WEXITSTATUS(result->status));
 }

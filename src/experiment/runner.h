@@ -75,6 +75,7 @@ struct run_result {
     uint64_t rss_bytes_floor; /* a peak RSS that is not above this is assay's own: not known */
     int signal;               /* assay got this signal and ended the command; 0 for none */
     bool timed_out;
+    bool not_preloaded;           /* the loader did not find what LD_PRELOAD names (RUN_KEEP) */
     bool left_behind;             /* processes of the command were still there at its end */
     struct counter_value *values; /* one per event, in the list's order */
     size_t value_count;

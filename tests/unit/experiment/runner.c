@@ -160,6 +160,23 @@ TEST(the_environment_is_added_to_and_padded)
     unsetenv("ASSAY_PADDING");
 }
 
+TEST(a_run_without_what_it_was_to_preload_has_failed)
+{
+    CLEANUP(fixture_done) struct fixture f;
+    fixture_init(&f, NULL);
+    CLEANUP(strbuf_done) struct strbuf words = {0};
+    char *environment[] = {"LD_PRELOAD=libassay-is-not-there.so.9", NULL};
+    struct run_spec spec = {.environment_added = environment, .stderr_to = RUN_KEEP};
+    CHECK_INT(run_shell(&f, "exit 0", spec), 0);
+    CHECK_INT(f.result.status, 0);
+    CHECK(run_failed(&f.result));
+    run_describe_end(&f.result, &words);
+    CHECK(strstr(strbuf_text(&words), "LD_PRELOAD"));
+    environment[0] = "LD_PRELOAD=libm.so.6";
+    CHECK_INT(run_shell(&f, "exit 0", spec), 0);
+    CHECK(!run_failed(&f.result));
+}
+
 TEST(a_time_limit_ends_the_whole_group)
 {
     CLEANUP(fixture_done) struct fixture f;
