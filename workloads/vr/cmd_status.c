@@ -33,6 +33,14 @@ static const char *state_name(const struct vr_status *s)
     return s->state <= VR_RETIRED ? names[s->state] : "?";
 }
 
+static uint64_t dropped(const struct vr_status *s)
+{
+    uint64_t sum = s->strangers;
+    for (unsigned i = 0; i < VR_DROP_COUNT; i++)
+        sum += s->dropped[i];
+    return sum;
+}
+
 static void put_text(const struct vr_cluster *c, const struct vr_status *s, const bool *there,
                      uint64_t newest, struct strbuf *out)
 {
@@ -44,7 +52,7 @@ static void put_text(const struct vr_cluster *c, const struct vr_status *s, cons
         if (there[i])
             strbuf_printf(out, "%-12s%6lu%8lu%12lu%12lu%10lu%12lu%10lu\n", state_name(&s[i]),
                           vr_epoch_of(s[i].view), vr_number_of(s[i].view), s[i].op, s[i].commit,
-                          newest - s[i].commit, s[i].checkpoint_op, s[i].dropped);
+                          newest - s[i].commit, s[i].checkpoint_op, dropped(&s[i]));
         else
             strbuf_puts(out, "no answer\n");
     }
@@ -72,7 +80,12 @@ static void put_json(const struct vr_cluster *c, const struct vr_status *s, cons
             json_u64(&j, "lag", newest - s[i].commit);
             json_u64(&j, "checkpoint_op", s[i].checkpoint_op);
             json_u64(&j, "executed", s[i].executed);
-            json_u64(&j, "dropped", s[i].dropped);
+            json_u64(&j, "dropped", dropped(&s[i]));
+            json_object(&j, "dropped_because");
+            for (unsigned why = VR_DROP_NONE + 1; why < VR_DROP_COUNT; why++)
+                json_u64(&j, vr_drop_names[why], s[i].dropped[why]);
+            json_u64(&j, "stranger", s[i].strangers);
+            json_end(&j);
             json_u64(&j, "packets_sent", s[i].packets_sent);
             json_u64(&j, "packets_received", s[i].packets_received);
             json_u64(&j, "waits", s[i].waits);

@@ -240,8 +240,7 @@ void vr_status_fill(const struct vr_replica *r, struct vr_status *status)
                                  .replica = r->config.index,
                                  .members = r->group.members,
                                  .started = r->started};
-    for (unsigned i = 0; i < VR_DROP_COUNT; i++)
-        status->dropped += r->counters.dropped[i];
+    memcpy(status->dropped, r->counters.dropped, sizeof(status->dropped));
 }
 
 static void on_status(struct vr_replica *r, const struct vr_header *h, struct vr_update *u)
@@ -364,9 +363,10 @@ static void on_message(struct vr_replica *r, const struct vr_header *h, const vo
         vr_drop(r, VR_DROP_SENDER);
         return;
     }
-    if (epoch < present)
+    if (epoch < present) {
+        vr_drop(r, VR_DROP_STALE);
         vr_send_epoch(r, u, h->replica);
-    else if (h->type == VR_EPOCH)
+    } else if (h->type == VR_EPOCH)
         vr_on_epoch(r, h, body, u);
     else if (epoch > present)
         vr_ask_view(r, u, h->replica);

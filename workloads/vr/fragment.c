@@ -77,8 +77,10 @@ const void *vr_reassembly_add(struct vr_reassembly *r, const struct vr_header *h
     if (PLANTED(FRAGMENTS_IN_ORDER) && index != p->got)
         return NULL;
     uint64_t bit = 1ULL << index % 64;
-    if (p->seen[index / 64] & bit)
+    if (p->seen[index / 64] & bit) {
+        *ret_drop = VR_DROP_REPLAYED;
         return NULL;
+    }
     p->seen[index / 64] |= bit;
     memcpy(p->bytes + offset, body, size);
     if (++p->got < p->count)

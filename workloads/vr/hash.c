@@ -89,3 +89,11 @@ struct vr_key vr_key_secret(uint32_t cluster, const void *secret, size_t size)
     return (struct vr_key){
         {vr_hash_keyed(&first, secret, size), vr_hash_keyed(&second, secret, size)}, 2, 4};
 }
+
+struct vr_key vr_key_of_bodies(const struct vr_key *key)
+{
+    struct vr_key own = *key;
+    if (key->rounds == 2)
+        own.word[0] ^= VR_KEY_BODIES;
+    return own;
+}

@@ -22,5 +22,9 @@ uint64_t vr_hash(const void *bytes, size_t size);
 struct vr_key vr_key_public(uint32_t cluster);
 /* The key of a cluster whose members share a secret; derived from all of its bytes. */
 struct vr_key vr_key_secret(uint32_t cluster, const void *secret, size_t size);
+/* The key for bodies.  Their sums stand in packets for all to see, and bodies are what clients
+ * please: with a secret they have a key of their own, so that no body's sum seals a header. */
+struct vr_key vr_key_of_bodies(const struct vr_key *key);
+#define VR_KEY_BODIES 0x7365696d6f62ULL /* by which its first word differs */
 
 #endif

@@ -73,8 +73,8 @@ static void complete_status(struct vr_host *h, const struct vr_message *m)
     struct vr_status *status = (struct vr_status *)(uintptr_t)m->first;
     const struct vr_io_counters *c = &h->io.counters;
     for (unsigned i = 1; i < VR_DROP_COUNT; i++)
-        status->dropped += h->packets.dropped[i];
-    status->dropped += h->strangers;
+        status->dropped[i] += h->packets.dropped[i];
+    status->strangers = h->strangers;
     status->packets_sent = c->sent;
     status->packets_received = c->received;
     status->waits = c->waits;

@@ -130,6 +130,7 @@ void vr_xdp_open_gate(struct vr_xdp *x, const struct vr_cluster *cluster, uint8_
     g->body_max = cluster->config.batch_bytes;
     g->key[0] = cluster->key.word[0];
     g->key[1] = cluster->key.word[1];
+    g->body_key = vr_key_of_bodies(&cluster->key).word[0];
     g->two_rounds = cluster->key.rounds == 2;
     g->own = index;
     g->primary = e->primary;

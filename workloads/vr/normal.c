@@ -86,7 +86,9 @@ void vr_on_request(struct vr_replica *r, const struct vr_header *h, const void *
     }
     if (request.number == s->number)
         vr_reply_stored(r, u, s);
-    else if (request.number > s->number && request.number != s->in_flight && enqueue(r, h, body))
+    else if (request.number < s->number || request.number == s->in_flight)
+        vr_drop(r, VR_DROP_REPLAYED);
+    else if (enqueue(r, h, body))
         s->in_flight = request.number;
 }
 
@@ -235,7 +237,11 @@ void vr_on_prepare(struct vr_replica *r, const struct vr_header *h, const void *
     primary_heard(r, h);
     r->ok_owed = true;
     if (entry.op <= r->op) {
-        if (vr_known(r, entry.op) && vr_slot(r, entry.op)->entry.checksum == entry.checksum)
+        if (!vr_known(r, entry.op) || vr_slot(r, entry.op)->entry.checksum != entry.checksum)
+            vr_drop(r, VR_DROP_STALE);
+        else if (vr_has_body(r, entry.op))
+            vr_drop(r, VR_DROP_REPLAYED);
+        else
             vr_log_put(r, u, &entry, requests);
         return;
     }
@@ -250,8 +256,10 @@ void vr_on_prepare(struct vr_replica *r, const struct vr_header *h, const void *
 
 void vr_on_commit(struct vr_replica *r, const struct vr_header *h)
 {
-    if (h->replica != vr_primary_of(r, r->view) || r->state != VR_NORMAL)
+    if (h->replica != vr_primary_of(r, r->view) || r->state != VR_NORMAL) {
+        vr_drop(r, VR_DROP_STALE);
         return;
+    }
     primary_heard(r, h);
     r->ok_owed = true;
     /* The primary's log is longer: the prepares are lost or late. */

@@ -24,7 +24,7 @@
 /* What happened, so that a test can say that it did happen. */
 enum sim_count {
     SIM_OPERATIONS,
-    SIM_VIEWS, /* that began: a primary became normal in them */
+    SIM_VIEWS, /* that began by a view change: a primary became normal in them */
     SIM_EPOCHS,
     SIM_JOINED, /* replicas that came into the group */
     SIM_WIPED,  /* that had left it, and were given an empty disk */

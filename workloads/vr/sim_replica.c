@@ -76,7 +76,8 @@ static void changed(struct sim *s, uint8_t index)
     const struct vr_replica *core = r->core;
     if (vr_is_primary(core) && core->view > s->newest_view) {
         s->newest_view = core->view;
-        s->result->count[SIM_VIEWS]++;
+        /* An epoch begins without votes: that is no view change. */
+        s->result->count[SIM_VIEWS] += core->view != core->group.first_view;
     }
     if (!s->healing && !s->plot.step && sim_chance(s, s->danger))
         sim_danger(s, index);

@@ -150,13 +150,14 @@ static void read_end(struct vr_log_end *end, const struct vr_header *h, const vo
 
 void vr_on_do_view_change(struct vr_replica *r, const struct vr_header *h, const void *body)
 {
-    if (abstains(r) || vr_primary_of(r, h->view) != r->config.index)
-        return;
-    if (h->view > r->view)
+    bool leads = !abstains(r) && vr_primary_of(r, h->view) == r->config.index;
+    if (leads && h->view > r->view)
         vr_view_enter(r, h->view);
     /* Rule 5: a primary that restarted is in no position to begin its old view again. */
-    if (r->state != VR_VIEW_CHANGE || r->log_view == r->view)
+    if (!leads || r->state != VR_VIEW_CHANGE || r->log_view == r->view) {
+        vr_drop(r, VR_DROP_STALE);
         return;
+    }
     read_end(&r->ends[h->replica], h, body);
 }
 

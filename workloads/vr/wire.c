@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-const char *const vr_drop_names[VR_DROP_COUNT] = {"none",   "short",   "magic", "version",
-                                                  "type",   "cluster", "size",  "checksum",
-                                                  "sender", "body",    "stale", "fragment"};
+const char *const vr_drop_names[VR_DROP_COUNT] = {
+    "none",     "short",  "magic", "version", "type",     "cluster", "size",
+    "checksum", "sender", "body",  "stale",   "fragment", "replayed"};
 
 const char *const vr_type_names[VR_TYPE_END] = {
     "?",           "request",  "reply",    "prepare",  "prepare_ok",   "commit",
@@ -32,16 +32,21 @@ static uint64_t header_checksum(const struct vr_header *header, const struct vr_
     return vr_hash_keyed(key, &copy, sizeof(copy));
 }
 
+static uint64_t body_sum(const struct vr_key *key, const void *first, size_t first_size,
+                         const void *second, size_t second_size)
+{
+    struct vr_key own = vr_key_of_bodies(key);
+    uint64_t sum = first_size ? vr_hash_keyed(&own, first, first_size) : 0;
+    return second_size ? sum * 3 + vr_hash_keyed(&own, second, second_size) : sum;
+}
+
 void vr_seal(struct vr_header *header, const struct vr_key *key, const void *first,
              size_t first_size, const void *second, size_t second_size)
 {
     header->magic = VR_MAGIC;
     header->version = VR_VERSION;
     header->size = (uint32_t)(first_size + second_size);
-    uint64_t sum = first_size ? vr_hash_keyed(key, first, first_size) : 0;
-    if (second_size)
-        sum = sum * 3 + vr_hash_keyed(key, second, second_size);
-    header->body_checksum = sum;
+    header->body_checksum = body_sum(key, first, first_size, second, second_size);
     header->checksum = header_checksum(header, key);
 }
 
@@ -71,8 +76,7 @@ static uint64_t body_checksum(const struct vr_header *header, const struct vr_ke
     size_t first = first_piece(header), size = header->size;
     if (first > size)
         first = size;
-    uint64_t sum = first ? vr_hash_keyed(key, body, first) : 0;
-    return size > first ? sum * 3 + vr_hash_keyed(key, body + first, size - first) : sum;
+    return body_sum(key, body, first, body + first, size - first);
 }
 
 enum vr_drop vr_open_packet(const void *packet, size_t size, const struct vr_key *key,

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define VR_MAGIC 0x5256
-#define VR_VERSION 1
+#define VR_VERSION 2
 #define VR_REPLICAS_MAX 7 /* in one group */
 #define VR_NODES_MAX 16   /* numbers of replicas that were, are or will be in the group */
 
@@ -135,16 +135,6 @@ struct vr_state_head {
     uint64_t view; /* of the sender: what the state holds was committed in it or before */
 };
 
-struct vr_status {
-    uint32_t members, started; /* of the group; who is known to have begun its epoch */
-    uint64_t view, log_view, op, durable_op, commit, commit_max, checkpoint_op;
-    uint64_t dropped, executed;
-    uint32_t state, replica;
-    /* Of the host, not of the core. */
-    uint64_t packets_sent, packets_received, waits, waits_empty, disk_cycles, disk_failures,
-        early_acks;
-};
-
 /* Why a packet was dropped. */
 enum vr_drop {
     VR_DROP_NONE,
@@ -157,12 +147,23 @@ enum vr_drop {
     VR_DROP_CHECKSUM,
     VR_DROP_SENDER,
     VR_DROP_BODY,  /* the content contradicts the header */
-    VR_DROP_STALE, /* an older view, a replay */
+    VR_DROP_STALE, /* of another view or epoch, or too late for what it is about */
     VR_DROP_FRAGMENT,
+    VR_DROP_REPLAYED, /* what it says is known already */
     VR_DROP_COUNT,
 };
 extern const char *const vr_drop_names[VR_DROP_COUNT];
 extern const char *const vr_type_names[VR_TYPE_END];
+
+struct vr_status {
+    uint32_t members, started; /* of the group; who is known to have begun its epoch */
+    uint64_t view, log_view, op, durable_op, commit, commit_max, checkpoint_op;
+    uint64_t dropped[VR_DROP_COUNT], executed;
+    uint32_t state, replica;
+    /* Of the host, not of the core. */
+    uint64_t packets_sent, packets_received, waits, waits_empty, disk_cycles, disk_failures,
+        early_acks, strangers; /* strangers: packets from where no replica is */
+};
 
 /* Fills magic, version, size and checksums; the body may stand in two pieces. */
 void vr_seal(struct vr_header *header, const struct vr_key *key, const void *first,

@@ -20,7 +20,7 @@
 #define PAYLOAD_LEAST (2 * HEADER + 32)
 #define WORDS (VR_XDP_BYTES / 8)
 
-#define MAGIC_AND_VERSION 0x015256
+#define MAGIC_AND_VERSION 0x025256
 #define TYPE_PREPARE 3
 #define TYPE_PREPARE_OK 4
 
@@ -87,11 +87,11 @@ static long absorb_next(__u32 index, void *context)
 }
 
 /* hash.c's vr_hash_keyed of count words. */
-static __always_inline __u64 sum_of(struct scratch *from, __u32 at, __u32 count)
+static __always_inline __u64 sum_of(struct scratch *from, __u32 at, __u32 count, __u64 first_key)
 {
-    struct sum s = {area.gate.key[0] ^ 0x736f6d6570736575,
+    struct sum s = {first_key ^ 0x736f6d6570736575,
                     area.gate.key[1] ^ 0x646f72616e646f6d,
-                    area.gate.key[0] ^ 0x6c7967656e657261,
+                    first_key ^ 0x6c7967656e657261,
                     area.gate.key[1] ^ 0x7465646279746573,
                     from,
                     at};
@@ -111,9 +111,10 @@ static __always_inline int is_whole(struct scratch *p, __u32 payload)
 {
     __u64 checksum = p->words[AT_CHECKSUM];
     p->words[AT_CHECKSUM] = 0;
-    if (sum_of(p, 0, 8) != checksum)
+    if (sum_of(p, 0, 8, area.gate.key[0]) != checksum)
         return 0;
-    __u64 body = sum_of(p, 8, 8) * 3 + sum_of(p, 16, (payload - 2 * HEADER) / 8);
+    __u64 key = area.gate.body_key;
+    __u64 body = sum_of(p, 8, 8, key) * 3 + sum_of(p, 16, (payload - 2 * HEADER) / 8, key);
     return body == p->words[AT_BODY_CHECKSUM];
 }
 
@@ -144,7 +145,7 @@ static __always_inline void seal_answer(struct scratch *p, __u64 op)
     p->words[AT_OP] = op;
     p->words[AT_COMMIT] = g->commit;
     p->words[AT_PARENT] = 0;
-    p->words[AT_CHECKSUM] = sum_of(p, 0, 8);
+    p->words[AT_CHECKSUM] = sum_of(p, 0, 8, area.gate.key[0]);
 }
 
 /* The same way back.  UDP goes without a checksum: the packet has its own. */

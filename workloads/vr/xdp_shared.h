@@ -25,8 +25,8 @@ struct vr_xdp_gate {
     unsigned long long parent;  /* checksum of the entry before it */
     unsigned long long last_op; /* none beyond this one */
     unsigned long long view, commit;
-    unsigned long long key[2];
-    unsigned int two_rounds; /* SipHash-2-4, not 1-3 */
+    unsigned long long key[2], body_key; /* the latter instead of key[0] for bodies */
+    unsigned int two_rounds;             /* SipHash-2-4, not 1-3 */
     unsigned int cluster, body_max;
     unsigned int own_address, primary_address; /* as they stand in packets */
     unsigned short own_port, primary_port;
