@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#define HEARTBEAT_MOST_NS (45 * NS_PER_MS)
 #define WRITE_MAX ((size_t)0x7ffff000) /* bytes that Linux takes at once */
 
 struct setting {
@@ -134,9 +135,15 @@ static char *trim(char *text)
     return text;
 }
 
-/* On loopback nothing is gained by small packets. */
-static void choose_datagram(struct vr_cluster *c)
+/* What was not set.  On loopback nothing is gained by small packets; an idle replica wakes up as
+ * rarely as it can, and one heartbeat may be lost. */
+static void complete(struct vr_cluster *c)
 {
+    if (c->config.heartbeat_ns == 0) {
+        c->config.heartbeat_ns = c->config.timeout_ns * 45 / 100;
+        if (c->config.heartbeat_ns > HEARTBEAT_MOST_NS)
+            c->config.heartbeat_ns = HEARTBEAT_MOST_NS;
+    }
     bool local = true;
     for (uint8_t i = 0; i < c->node_count; i++)
         local = local && vr_address_is_loopback(&c->addresses[i]);
@@ -180,7 +187,7 @@ int vr_cluster_parse(struct vr_cluster *c, const char *text, const char *path, s
     *c = (struct vr_cluster){0};
     vr_config_default(&c->config);
     c->config.replica_count = 0;
-    c->config.heartbeat_ns = 30 * NS_PER_MS; /* an idle replica wakes up as rarely as it can */
+    c->config.heartbeat_ns = 0;
     CLEANUP(memory_freep) char *copy = memory_strdup(text);
     const char *key_file = NULL;
     int result = 0;
@@ -199,7 +206,7 @@ int vr_cluster_parse(struct vr_cluster *c, const char *text, const char *path, s
         if (result)
             error_wrap(err, result, "%s, line %u", path, number);
     }
-    choose_datagram(c);
+    complete(c);
     if (!result && (result = check(c, err)) != 0)
         error_wrap(err, result, "%s", path);
     c->key = vr_key_public(c->config.cluster);

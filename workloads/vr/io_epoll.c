@@ -30,6 +30,7 @@
 #define SINGLES_LEAST 16 /* so many turns in a row brought one packet: the next will, too */
 #define LOOK_EVERY 8
 #define LULL_NS NS_PER_MS /* so long nothing comes: the socket is quiet */
+#define STREAK_LEAST 4
 
 struct loop {
     int epoll_fd;
@@ -48,6 +49,7 @@ struct loop {
     /* The last wait: when it began, and whether something came. */
     uint64_t waited_ns;
     unsigned came;
+    unsigned streak;  /* waits in a row that something ended soon */
     unsigned singles; /* turns in a row that brought one packet */
 };
 
@@ -230,7 +232,9 @@ static void wait_in_receive(struct vr_io *io, struct loop *l)
 static bool packets_flow(const struct vr_io *io, struct loop *l, uint64_t now_ns,
                          uint64_t deadline_ns)
 {
-    bool flow = l->came && now_ns - l->waited_ns < LULL_NS && io->socket_count == 1 &&
+    /* A few at a time are no flow: that wait would end by its limit, for nothing. */
+    l->streak = l->came && now_ns - l->waited_ns < LULL_NS ? l->streak + 1 : 0;
+    bool flow = l->streak >= STREAK_LEAST && io->socket_count == 1 &&
                 deadline_ns >= now_ns + 2 * LULL_NS && !l->done_count &&
                 !(l->ring && vr_disk_ring_busy(l->ring));
     l->waited_ns = now_ns;
