@@ -1,48 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The corpus of the fuzzers vr-log and vr-packet: made here, and looked at here, so that it cannot
- * become stale: each file must still be what its name says.  When the format has changed,
- *
- *     VR_CORPUS_WRITE=1 build/tests/unit-vr-corpus
- *
- * writes the files anew.
- */
+/* The corpus of the fuzzer vr-log: disks as a replica leaves them, whole and damaged. */
 #include "../../fuzz/vr-disk.h"
-#include "test.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#define AGAIN "; run VR_CORPUS_WRITE=1 build/tests/unit-vr-corpus to make the corpus again"
-
-/* Only when it is asked for. */
-static void write_file(const char *target, const char *name, const void *bytes, size_t size)
-{
-    char path[512];
-    if (!getenv("VR_CORPUS_WRITE"))
-        return;
-    snprintf(path, sizeof(path), "%s/%s/%s", VR_CORPUS, target, name);
-    FILE *f = fopen(path, "wb");
-    if (!f || fwrite(bytes, 1, size, f) != size || fclose(f))
-        test_fail(__FILE__, __LINE__, "%s: %s", path, strerror(errno));
-}
-
-static size_t read_file(const char *target, const char *name, unsigned char *bytes, size_t most)
-{
-    char path[512];
-    snprintf(path, sizeof(path), "%s/%s/%s", VR_CORPUS, target, name);
-    FILE *f = fopen(path, "rb");
-    if (!f) {
-        test_fail(__FILE__, __LINE__, "%s: %s", path, strerror(errno));
-        return 0;
-    }
-    size_t size = fread(bytes, 1, most, f);
-    fclose(f);
-    return size;
-}
-
-/* ---- disks */
+#include "corpus.h"
 
 /* A first primary, whose writes reach its disk at once, and the backup that acknowledges. */
 struct writer {
