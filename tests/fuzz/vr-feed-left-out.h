@@ -67,6 +67,15 @@ static inline bool feed_lacks_committed(const struct feed *f, const struct vr_he
     return h->op < (r->pending_there && r->pending_adopt ? r->pending.op : r->commit);
 }
 
+/* Another group of an epoch than the one that the replica has been told of. */
+static inline bool feed_is_other_group(const struct feed *f, const struct vr_header *h,
+                                       const void *body)
+{
+    const struct vr_group *own = &f->r->group;
+    return vr_epoch_of(h->view) == vr_epoch_of(own->first_view) &&
+           memcmp(body, own, sizeof(*own)) != 0;
+}
+
 static inline bool feed_left_out(const struct feed *f, const struct vr_header *h, const void *body)
 {
     bool endless = h->op >> 48;
@@ -76,8 +85,9 @@ static inline bool feed_left_out(const struct feed *f, const struct vr_header *h
     case VR_DO_VIEW_CHANGE:
         return endless || feed_lacks_committed(f, h);
     case VR_START_VIEW:
-    case VR_EPOCH:
         return endless;
+    case VR_EPOCH:
+        return endless || feed_is_other_group(f, h, body);
     case VR_STATE_CHUNK:
         return endless || feed_completes_no_state(f, h, body);
     default:
