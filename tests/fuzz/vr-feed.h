@@ -46,6 +46,7 @@ enum feed_command {
 
 #define FEED_DATAGRAM 512u
 #define FEED_CLUSTER 1u
+#define FEED_COMMANDS_MAX 512u
 
 struct feed {
     struct vr_config config;
@@ -144,6 +145,11 @@ static inline void feed_step(struct feed *f, struct vr_event event)
     const struct vr_replica *r = f->r;
     assert(r->commit <= r->op && r->durable_op <= r->op && r->log_view <= r->view);
     assert(r->queue_size <= 4 * r->config.batch_bytes && r->newest.op <= r->commit);
+    /* What a host asks behind every step. */
+    struct vr_expected expected;
+    vr_deadline_ns(r);
+    if (vr_expects(r, &expected))
+        assert(expected.op == r->op + 1 && expected.last_op <= vr_log_limit(r));
 }
 
 /* Writes end, and those that these bring forth. */
@@ -437,10 +443,10 @@ static inline void feed_packet(struct feed *f, unsigned command, const uint8_t *
         feed_writes_end(f, false);
 }
 
-/* All of an input but its first byte. */
+/* All of an input but its first byte; so many commands at most, lest one input take long. */
 static inline void feed_input(struct feed *f, const uint8_t *data, size_t size)
 {
-    while (size > 0) {
+    for (unsigned i = 0; i < FEED_COMMANDS_MAX && size > 0; i++) {
         unsigned command = *data++;
         size--;
         if ((command & FEED_KIND) == FEED_TIME) {

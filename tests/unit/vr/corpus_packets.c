@@ -77,13 +77,35 @@ static void put_requests(struct input *in)
     }
 }
 
+/* Every operation of the key-value store. */
+static void put_operations(struct input *in)
+{
+    struct wish w;
+    put_requests(in);
+    static const struct {
+        uint32_t opcode;
+        const char *expect, *value;
+    } operations[] = {{VR_OP_GET, "", ""},
+                      {VR_OP_CAS, "", "other"},
+                      {VR_OP_CAS, "\0\0\0\0\0\0\0", "new"},
+                      {VR_OP_SCAN, "", ""},
+                      {VR_OP_DELETE, "", ""}};
+    for (uint64_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
+        wish_of(&w, i + 2, 0);
+        w.request.opcode = operations[i].opcode;
+        w.request.size = vr_kv_encode(w.data, "key", 3, operations[i].expect, i == 2 ? 7 : 0,
+                                      operations[i].value, strlen(operations[i].value));
+        put_request(in, &w);
+    }
+}
+
 static void put_prepare(struct input *in, unsigned command, struct vr_header h, uint64_t number,
                         size_t value_bytes)
 {
     struct {
         struct vr_entry entry;
         struct wish wish;
-    } body = {.entry = {.count = 1}};
+    } body = {.entry = {.count = 1, .parent = h.parent}};
     h.type = VR_PREPARE;
     size_t size = wish_of(&body.wish, number, value_bytes);
     put_packet(in, command, h, &body, sizeof(body.entry) + size);
@@ -136,6 +158,26 @@ static void put_do_view_change(struct input *in)
 static void put_start_view(struct input *in)
 {
     put_view(in, VR_START_VIEW, 1);
+}
+
+/* The view's log has another entry where the replica has one that was not committed. */
+static void put_other_entry(struct input *in)
+{
+    struct {
+        struct vr_view_head head;
+        struct vr_entry entry;
+    } end = {.head = {.count = 1}};
+    struct vr_header h = {.replica = 1, .op = 1, .flags = VR_FLAG_REPAIR};
+    h.parent = vr_genesis_checksum(FEED_CLUSTER);
+    put_prepare(in, FOLLOWING, (struct vr_header){.commit = 0}, 0, 0);
+    put_packet(in, FEED_PRESENT | FEED_BODY,
+               (struct vr_header){.type = VR_START_VIEW, .replica = 1, .view = 1, .op = 1}, &end,
+               sizeof(end));
+    /* Once to have it closed on disk, and once to have it replaced. */
+    for (unsigned i = 0; i < 2; i++) {
+        put_prepare(in, FEED_PRESENT | FEED_BODY, h, 1, 7);
+        put_time(in, 3);
+    }
 }
 
 static void put_get_view(struct input *in)
@@ -370,6 +412,7 @@ static const struct packet_file {
     {"request", VR_REQUEST, FEED_FRESH, put_requests, VR_REPLY, 2, 2, 0, 0, VR_NORMAL, 0},
     {"request-in-memory", VR_REQUEST, FEED_FRESH | FEED_IN_MEMORY | FEED_SECRET, put_requests,
      VR_REPLY, 2, 2, 0, 0, VR_NORMAL, 0},
+    {"operations", VR_REQUEST, FEED_FRESH, put_operations, VR_REPLY, 7, 7, 0, 0, VR_NORMAL, 0},
     {"reply", VR_REPLY, 1, put_reply, 0, 0, 0, 0, 0, VR_NORMAL, 0},
     {"prepare", VR_PREPARE, 1, put_prepares, VR_PREPARE_OK, 5, 4, 0, 0, VR_NORMAL, 0},
     {"prepare-ok", VR_PREPARE_OK, FEED_FRESH, put_requests, VR_PREPARE, 2, 2, 0, 0, VR_NORMAL, 0},
@@ -379,6 +422,8 @@ static const struct packet_file {
     {"do-view-change", VR_DO_VIEW_CHANGE, 1, put_do_view_change, VR_START_VIEW, 2, 0, 1, 0,
      VR_NORMAL, 0},
     {"start-view", VR_START_VIEW, 2, put_start_view, VR_PREPARE_OK, 2, 0, 1, 0, VR_NORMAL, 0},
+    {"start-view-replacing", VR_START_VIEW, 2, put_other_entry, VR_PREPARE_OK, 1, 0, 1, 0,
+     VR_NORMAL, 0},
     {"start-view-recovering", VR_START_VIEW, 2 | FEED_UNCERTAIN, put_start_view, VR_GET_PREPARE, 1,
      0, 1, 0, VR_VIEW_CHANGE, 0},
     {"get-view", VR_GET_VIEW, FEED_FRESH, put_get_view, VR_START_VIEW, 0, 0, 0, 0, VR_NORMAL, 0},
