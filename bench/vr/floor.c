@@ -255,7 +255,7 @@ static int writer(const char *folder, int number, int rounds, double *times)
 static int sync_floor(char **argv)
 {
     int writers = atoi(argv[3]), rounds = atoi(argv[4]);
-    double *times = malloc((size_t)rounds * sizeof(*times));
+    double *times = malloc((size_t)(rounds + rounds / 4) * sizeof(*times));
     pid_t others[16] = {0};
     for (int i = 1; i < writers && i < 16; i++) {
         others[i] = fork();

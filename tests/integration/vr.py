@@ -14,7 +14,7 @@ PLANTED = {
     "entry-view-as-log-view": 28,
     "longest-log": 28,
     "view-not-kept": 3,
-    "ack-early": 10,
+    "ack-early": 41,
     "small-quorum": 2,
     "primary-resumes": 1,
     "log-view-early": 7,
@@ -77,6 +77,7 @@ SCENARIOS = {
     "no-fence": "epoch nothing_follows_the_entry_that_ends_an_epoch",
     "joiner-votes": "epoch who_is_added_has_no_vote_before_it_has_the_log",
     "leave-early": "epoch who_is_removed_stays_until_a_quorum_of_the_new_group_has_the_log",
+    "closed-early": "scenario a_log_is_closed_where_it_is_on_disk",
     "ack-early": "scenario an_entry_counts_when_a_quorum_has_it_on_disk",
     "small-quorum": "scenario acknowledgements_of_an_older_view_do_not_count",
     "execute-early": "scenario an_entry_counts_when_a_quorum_has_it_on_disk",
@@ -88,7 +89,7 @@ SCENARIOS = {
 }
 
 # Seeds that found an error of the core, the store or the simulator: docs/VR.md.
-ONCE_FAILED = [15411, 74015, 509665, 535694, 552550, 588146, 748502]
+ONCE_FAILED = [15411, 74015, 509665, 535694, 552550, 588146, 748502, 973361]
 
 
 def vr(*args, program="assay-vr", check=0):
@@ -107,7 +108,7 @@ def seeds_run_without_an_error():
     result = json.loads(vr("sim", "--seeds", 1000000, "--jobs", 2, "--time", SEEDS_TIME,
                            "--json").stdout)
     equal(result["failed"], False)
-    between(result["seeds"], 1, 1000000, "seeds")
+    between(result["seeds"], 100, 1000000, "seeds")
     if result["operations"] < 1000 * result["seeds"] or result["views"] < 3 * result["seeds"]:
         raise AssertionError(result)
     print("#", result["seeds"], "seeds,", result["operations"], "operations")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """assay-vr with real processes, sockets and disks: killed, stopped, cut off, with a full and with a
 damaged disk, under load.  What was acknowledged is there, and histories are linearizable."""
+import fcntl
 import json
 import os
 import random
@@ -121,9 +122,9 @@ class Cluster:
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def finish(load):
+def finish(load, code=0):
     out, words = load.communicate(timeout=150)
-    if load.returncode:
+    if load.returncode != code:
         raise AssertionError(f"client: exit {load.returncode}: {words}")
     return json.loads(out)
 
@@ -184,6 +185,11 @@ def people_can_use_the_store():
         for i in range(12):
             kv("put", f"long-{i:02}", "x" * 400)
         equal(len(json.loads(kv("scan", "--json", "long").stdout)), 13)
+        # An answer has room for one of these.
+        for name in "xyz":
+            kv("put", f"wide-{name}", name * 512)
+        equal([pair["key"] for pair in json.loads(kv("scan", "--json", "wide").stdout)],
+              ["wide-x", "wide-y", "wide-z"])
         contains(vr("status", "--config", "cluster.conf", "--timeout", "30").stdout, "primary")
         contains(kv("shove", check=2).stderr, "get, put")
         contains(kv("put", "k" * 65, "v", check=3).stderr, "64")
@@ -364,17 +370,19 @@ def second_copies_of_heads_are_written_at_the_start_or_nothing_starts():
 def who_has_no_key_is_not_obeyed():
     with open("secret", "wb") as file:
         file.write(b"0123456789abcdef0123456789abcdef")
+    def forged():
+        return [s["dropped_because"]["checksum"] for s in json.loads(
+            vr("status", "--config", "cluster.conf", "--json", "--timeout", "30").stdout)]
     with Cluster(more="key-file secret\n"):
         vr("kv", "--config", "cluster.conf", "--timeout", "30", "put", "a", "b")
         text = open("cluster.conf").read()
         with open("stranger.conf", "w") as file:
             file.write(text.replace("key-file secret", ""))
+        equal(forged(), [0, 0, 0])
         vr("kv", "--config", "stranger.conf", "--timeout", "0.5", "get", "a", check=3)
         equal(vr("kv", "--config", "cluster.conf", "--timeout", "30", "get", "a").stdout, "b\n")
-        status = json.loads(vr("status", "--config", "cluster.conf", "--json", "--timeout",
-                               "30").stdout)
-        if not any(s.get("dropped") for s in status):
-            raise AssertionError("nothing was counted as dropped")
+        if not all(forged()):
+            raise AssertionError(f"what a stranger sent was not counted: {forged()}")
 
 
 @test
@@ -506,7 +514,7 @@ class Hosts:
 
 def end(load):
     load.terminate()
-    return finish(load)
+    return finish(load, 128 + signal.SIGTERM)
 
 
 @test
@@ -705,7 +713,8 @@ def durable_replicas_are_not_answered_for():
         cluster.leader()
         cluster.errors.flush()
         with open("replicas.log") as file:
-            contains(file.read(), "no acknowledgements at the device")
+            text = file.read()
+        equal(text.count("no acknowledgements at the device: a durable replica acknowledges"), 3)
 
 
 @test
@@ -730,6 +739,12 @@ def wrong_settings_get_an_answer():
     contains(vr("bench", "--transport", "pigeon", check=2).stderr, "epoll")
     contains(vr("bench", "--replicas", 4, check=2).stderr, "1, 3, 5 or 7")
     contains(vr("client", "--op", "dance", check=2).stderr, "mixed")
+    contains(vr("bench", "--set", "data=.", check=2).stderr, "--dir")
+    contains(vr("status", "other.conf", check=2).stderr, "'other.conf' is too much")
+    conf("replica 127.0.0.1:4701\ndatagram 576\nbatch-bytes 262144\n")
+    refused("raise datagram")
+    conf("replica 127.0.0.1:4701\nkeys 4194304\n")
+    refused("lower keys")
     contains(vr("bench", "--in-memory", "--payload", 8000, "--set", "batch-bytes=4096", check=1).stderr,
              "batch-bytes")
 
@@ -791,6 +806,82 @@ def metrics_go_to_the_experiment():
                  "packets_sent_per_op"):
         if name not in names:
             raise AssertionError(f"{name} not in {names}")
+
+
+@test
+def an_open_loop_counts_from_when_requests_were_due():
+    result = json.loads(vr("bench", "--in-memory", "--clients", 4, "--requests", 100000, "--rate",
+                           500, "--time", 1, "--kill-leader", "700ms", "--json").stdout)
+    # All that were due before the end, answered after it or not.
+    between(result["requests"], 499, 501, "requests")
+    equal(result["unanswered"], 0)
+    # While nobody answered, four requests were under way and many more were due.
+    gap_us = result["longest_gap"] * 1000
+    if gap_us < 20000 or result["p99"] < gap_us / 3:
+        raise AssertionError(result)
+    if not all(result[f"cpu_per_op_{i}"] > 0 for i in range(3)):
+        raise AssertionError(f"the dead one cost nothing: {result}")
+
+
+def start_bench(*words):
+    os.mkdir("files")
+    process = subprocess.Popen([PROGRAM, "bench", "--in-memory", "--clients", "2", "--time", "100",
+                                "--requests", "1000000000", "--dir", "files", *words], text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    def replicas():
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/stat") as stat, open(f"/proc/{pid}/cmdline") as line:
+                    parent = int(stat.read().rsplit(")", 1)[1].split()[1])
+                    if parent == process.pid and "\0replica\0" in line.read():
+                        found.append(int(pid))
+            except OSError:
+                pass
+        return sorted(found) if len(found) == 3 else None
+    pids = until(replicas, "three replicas")
+    def works():
+        with open(f"/proc/{pids[0]}/stat") as file:
+            return sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13])) > 5
+    until(works, "they work")
+    return process, pids
+
+
+@test
+def a_bench_that_is_interrupted_ends_at_once_and_leaves_nothing():
+    process, pids = start_bench("--pin", "0")
+    for pid in pids:
+        equal(os.sched_getaffinity(pid), {0})
+    process.send_signal(signal.SIGINT)
+    out, words = process.communicate(timeout=LIMIT)
+    equal(process.returncode, 130)
+    contains(words, "interrupted")
+    contains(out, "throughput")
+    equal(os.listdir("files"), [])
+    equal([pid for pid in pids if os.path.exists(f"/proc/{pid}")], [])
+
+
+@test
+def a_replica_that_dies_is_noticed():
+    process, pids = start_bench("--set", "timeout=100ms")
+    os.kill(pids[1], signal.SIGKILL)
+    _, words = process.communicate(timeout=LIMIT)
+    equal(process.returncode, 1)
+    contains(words, "replica 1 has ended by itself (signal 9)")
+    equal(os.listdir("files"), [])
+
+
+@test
+def a_file_that_another_makes_is_left_alone():
+    with Cluster():
+        pass
+    os.mkdir("other")
+    with open("other/replica-0.vr.new", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        contains(vr("replica", "--config", "cluster.conf", "--index", 0, "--data", "other",
+                    "--format", check=1).stderr, "another process makes this file")
+    contains(vr("status", "--config", "cluster.conf", "--timeout", "0.2", check=1).stdout,
+             "no answer")
 
 
 @test

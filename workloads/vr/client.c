@@ -267,8 +267,9 @@ int vr_client_scan(struct vr_client *c, const void *key, size_t key_size,
     for (uint32_t at = 0; at + 4 <= size;) {
         uint16_t sizes[2];
         memcpy(sizes, out + at, sizeof(sizes));
-        if (at + 4u + sizes[0] + sizes[1] > size)
-            return error_set(err, -EBADMSG, "the answer to scan is cut");
+        if (sizes[0] > VR_KEY_BYTES_MAX || sizes[1] > VR_VALUE_BYTES_MAX ||
+            at + 4u + sizes[0] + sizes[1] > size)
+            return error_set(err, -EBADMSG, "the answer to scan is cut or damaged");
         pair(context, out + at + 4, sizes[0], out + at + 4 + sizes[0], sizes[1]);
         at += 4u + sizes[0] + sizes[1];
         count++;

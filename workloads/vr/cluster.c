@@ -3,8 +3,12 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "fragment.h"
+#include "packet.h"
 
 #include <errno.h>
+
+#define WRITE_MAX ((size_t)0x7ffff000) /* bytes that Linux takes at once */
 
 struct setting {
     const char *name;
@@ -130,6 +134,16 @@ static char *trim(char *text)
     return text;
 }
 
+/* On loopback nothing is gained by small packets. */
+static void choose_datagram(struct vr_cluster *c)
+{
+    bool local = true;
+    for (uint8_t i = 0; i < c->node_count; i++)
+        local = local && vr_address_is_loopback(&c->addresses[i]);
+    if (c->datagram_bytes == 0)
+        c->datagram_bytes = local ? 16384 : 1400;
+}
+
 static int check(const struct vr_cluster *c, struct error *err)
 {
     const struct vr_config *v = &c->config;
@@ -146,17 +160,19 @@ static int check(const struct vr_cluster *c, struct error *err)
         return error_set(err, -EINVAL, "timeout must be at least twice the heartbeat");
     if (v->slots % 64)
         return error_set(err, -EINVAL, "slots must be a multiple of 64");
+    uint32_t pieces =
+        vr_fragment_count(vr_message_bytes_max(v), c->datagram_bytes - sizeof(struct vr_header));
+    if (pieces > VR_FRAGMENTS_MAX)
+        return error_set(err, -EINVAL,
+                         "batch-bytes %u takes %u datagrams of %lu bytes, %u are the most: lower "
+                         "batch-bytes or raise datagram",
+                         v->batch_bytes, pieces, c->datagram_bytes, VR_FRAGMENTS_MAX);
+    if (vr_checkpoint_bytes_max(v) > WRITE_MAX)
+        return error_set(err, -EINVAL,
+                         "a checkpoint of so many keys and sessions takes %zu MiB, which no single "
+                         "write can: lower keys or sessions",
+                         vr_checkpoint_bytes_max(v) >> 20);
     return 0;
-}
-
-/* On loopback nothing is gained by small packets. */
-static void choose_datagram(struct vr_cluster *c)
-{
-    bool local = true;
-    for (uint8_t i = 0; i < c->node_count; i++)
-        local = local && vr_address_is_loopback(&c->addresses[i]);
-    if (c->datagram_bytes == 0)
-        c->datagram_bytes = local ? 16384 : 1400;
 }
 
 int vr_cluster_parse(struct vr_cluster *c, const char *text, const char *path, struct error *err)
@@ -183,12 +199,12 @@ int vr_cluster_parse(struct vr_cluster *c, const char *text, const char *path, s
         if (result)
             error_wrap(err, result, "%s, line %u", path, number);
     }
+    choose_datagram(c);
     if (!result && (result = check(c, err)) != 0)
         error_wrap(err, result, "%s", path);
     c->key = vr_key_public(c->config.cluster);
     if (!result && key_file)
         result = read_key(c, path, key_file, err);
-    choose_datagram(c);
     if (!c->data)
         c->data = beside(path, ".");
     if (!c->transport)

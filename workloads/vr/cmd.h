@@ -11,7 +11,8 @@ extern const struct verb vr_verb_bench, vr_verb_client, vr_verb_kv, vr_verb_reco
 /* "assay-vr NAME: message" on standard error; returns code. */
 int vr_fail(const struct verb *verb, const struct error *err, int code);
 
-/* Parses; returns true when the verb goes on, else *ret_code is what it returns. */
+/* Parses; returns true when the verb goes on, else *ret_code is what it returns.  Words that are no
+ * options are refused where ret_first is NULL. */
 bool vr_options(const struct verb *verb, void *target, int argc, char **argv, int *ret_first,
                 int *ret_code);
 

@@ -65,8 +65,7 @@ static volatile sig_atomic_t stop;
 
 static void on_stop(int signal)
 {
-    (void)signal;
-    stop = 1;
+    stop = signal;
 }
 
 static void ask_status(struct bench *b, struct vr_status *statuses, bool *there)
@@ -103,6 +102,12 @@ static void ends(void *context)
     ask_status(b, b->after, b->there_after);
 }
 
+static int check_replicas(void *context, struct error *err)
+{
+    struct bench *b = context;
+    return vr_local_check(&b->local, err);
+}
+
 /* "20,000,000 ops: 190,211 ops/s, 8.1 us CPU/op, 7.02 7.01 7.01 MiB" */
 static void tell(struct bench *b, uint64_t elapsed_ns)
 {
@@ -129,11 +134,10 @@ static void tick(void *context, uint64_t elapsed_ns)
     tell(b, elapsed_ns);
     if (!b->kill_after_ns || b->killed || elapsed_ns < b->kill_after_ns)
         return;
-    b->killed = true;
-    for (uint32_t i = 0; i < b->local.count; i++)
+    for (uint32_t i = 0; i < b->local.count && !b->killed; i++)
         if (b->there_before[i] && vr_status_primary(&b->before[i]) == i) {
             vr_local_kill(&b->local, i);
-            return;
+            b->killed = true;
         }
 }
 
@@ -167,20 +171,30 @@ static int pin_clients(const int *cpus, size_t count, uint32_t replicas, struct 
 static void add_costs(struct vr_figures *f, const struct bench *b, uint64_t done)
 {
     double ops = done ? (double)done : 1;
-    uint64_t cpu_ns = 0, sent = 0, received = 0, cycles = 0;
+    static const char *const each[VR_REPLICAS_MAX] = {
+        "CPU per op, replica 0", "CPU per op, replica 1", "CPU per op, replica 2",
+        "CPU per op, replica 3", "CPU per op, replica 4", "CPU per op, replica 5",
+        "CPU per op, replica 6"};
+    uint64_t cpu_ns = 0, most_ns = 0, sent = 0, received = 0, cycles = 0, fell_back = 0;
     bool all = true;
     for (uint32_t i = 0; i < b->local.count; i++) {
         char name[40];
         cpu_ns += b->cpu_ns[i];
+        most_ns = b->cpu_ns[i] > most_ns ? b->cpu_ns[i] : most_ns;
+        fell_back += b->there_before[i] && b->before[i].fell_back;
         all = all && b->there_before[i] && b->there_after[i];
         snprintf(name, sizeof(name), "cpu_per_op_%u", i);
         if (done)
-            vr_figures_add(f, name, "us", NULL, (double)b->cpu_ns[i] / 1e3 / ops);
+            vr_figures_add(f, name, "us", each[i], (double)b->cpu_ns[i] / 1e3 / ops);
     }
     if (done)
         vr_figures_add(f, "cpu_per_op", "us", "replicas' CPU per op", (double)cpu_ns / 1e3 / ops);
     vr_figures_add(f, "cpu_share", "%", "replicas' CPU each",
                    100.0 * (double)cpu_ns / (double)b->elapsed_ns / b->local.count);
+    vr_figures_add(f, "cpu_share_max", "%", done ? NULL : "of the busiest",
+                   100.0 * (double)most_ns / (double)b->elapsed_ns);
+    vr_figures_add(f, "fell_back", "replicas", fell_back ? "not by this transport" : NULL,
+                   (double)fell_back);
     for (uint32_t i = 0; i < b->local.count && all; i++) {
         sent += b->after[i].packets_sent - b->before[i].packets_sent;
         received += b->after[i].packets_received - b->before[i].packets_received;
@@ -227,11 +241,14 @@ static int measure(const struct settings *o, struct vr_load_settings *s,
         s->begins = o->idle_ns ? NULL : begins;
         s->ends = o->idle_ns ? NULL : ends;
         s->tick = tick;
+        s->check = check_replicas;
         s->context = b;
         s->stop = &stop;
         result =
             o->idle_ns ? idle(b, o->idle_ns, s, r, err) : vr_load_run(&b->local.cluster, s, r, err);
     }
+    if (!result && o->kill_after_ns && !b->killed && !stop)
+        result = error_set(err, -ESRCH, "no leader was found to be killed within the measurement");
     if (!result) {
         if (!o->idle_ns)
             vr_figures_load(&figures, s, r);
@@ -264,8 +281,17 @@ static int check(const struct settings *o, struct vr_local_settings *local, stru
         strbuf_printf(lines, "sessions %lu\n", o->load.clients * 2);
     for (size_t i = 0; i < o->set.count; i++) {
         const char *equals = strchr(o->set.items[i], '=');
+        static const char *const own[] = {"data",      "replica",   "spare",
+                                          "transport", "in-memory", "cluster"};
         if (!equals)
             return error_set(err, -EINVAL, "--set '%s': write NAME=VALUE", o->set.items[i]);
+        for (size_t k = 0; k < ARRAY_COUNT(own); k++)
+            if (strlen(own[k]) == (size_t)(equals - o->set.items[i]) &&
+                str_has_prefix(o->set.items[i], own[k]))
+                return error_set(err, -EINVAL,
+                                 "--set %s: bench makes a cluster of its own; see --dir, "
+                                 "--replicas, --transport and --in-memory",
+                                 own[k]);
         strbuf_printf(lines, "%.*s %s\n", (int)(equals - o->set.items[i]), o->set.items[i],
                       equals + 1);
     }
@@ -284,8 +310,8 @@ static int run(int argc, char **argv)
     struct vr_local_settings local;
     struct vr_load_settings s;
     struct error err = {0};
-    int cpus[VR_REPLICAS_MAX + 1], first, code;
-    if (!vr_options(&vr_verb_bench, &o, argc, argv, &first, &code))
+    int cpus[VR_REPLICAS_MAX + 1], code;
+    if (!vr_options(&vr_verb_bench, &o, argc, argv, NULL, &code))
         return code;
     int result = check(&o, &local, &lines, &err);
     if (!result)
@@ -301,11 +327,11 @@ static int run(int argc, char **argv)
     struct sigaction action = {.sa_handler = on_stop};
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
     result = measure(&o, &s, &local, &err);
     free(o.set.items);
-    if (s.history)
-        fclose(s.history);
-    return result ? vr_fail(&vr_verb_bench, &err, 1) : 0;
+    return vr_load_end(&vr_verb_bench, &o.load, &s, result, stop, &err);
 }
 
 const struct verb vr_verb_bench = {

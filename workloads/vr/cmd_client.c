@@ -26,8 +26,7 @@ static volatile sig_atomic_t stop;
 
 static void on_stop(int signal)
 {
-    (void)signal;
-    stop = 1;
+    stop = signal;
 }
 
 static int run(int argc, char **argv)
@@ -36,8 +35,8 @@ static int run(int argc, char **argv)
     struct vr_cluster cluster;
     struct vr_load_settings s;
     struct error err = {0};
-    int first, code;
-    if (!vr_options(&vr_verb_client, &o, argc, argv, &first, &code))
+    int code;
+    if (!vr_options(&vr_verb_client, &o, argc, argv, NULL, &code))
         return code;
     if (vr_load_options_check(&o.load, &s, &err) || vr_cluster_read(&cluster, o.config, &err))
         return vr_fail(&vr_verb_client, &err, 2);
@@ -54,11 +53,9 @@ static int run(int argc, char **argv)
         vr_figures_load(&figures, &s, r);
         result = vr_figures_print(&figures, head, o.load.json, &err);
     }
-    if (s.history && fclose(s.history) && !result)
-        result = error_errno(&err, -errno, "%s", o.load.history);
     free(r);
     vr_cluster_done(&cluster);
-    return result ? vr_fail(&vr_verb_client, &err, 1) : 0;
+    return vr_load_end(&vr_verb_client, &o.load, &s, result, stop, &err);
 }
 
 const struct verb vr_verb_client = {

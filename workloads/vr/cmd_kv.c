@@ -37,18 +37,14 @@ static const struct {
 struct pairs {
     struct strbuf *out;
     struct json *json; /* NULL: text */
-    char last[VR_KEY_BYTES_MAX + 1];
+    unsigned char last[VR_KEY_BYTES_MAX];
     size_t last_size;
-    bool skip_first;
 };
 
 static void print_pair(void *context, const void *key, size_t key_size, const void *value,
                        size_t value_size)
 {
     struct pairs *p = context;
-    /* The next part of a long scan begins with the key that ended the last. */
-    if (p->skip_first && key_size == p->last_size && memcmp(key, p->last, key_size) == 0)
-        return;
     memcpy(p->last, key, key_size);
     p->last_size = key_size;
     if (p->json) {
@@ -64,6 +60,21 @@ static void print_pair(void *context, const void *key, size_t key_size, const vo
     strbuf_putc(p->out, '\n');
 }
 
+/* The least key behind the last one; false when there is none. */
+static bool move_behind(struct pairs *p)
+{
+    if (p->last_size < sizeof(p->last)) {
+        p->last[p->last_size++] = 0;
+        return true;
+    }
+    while (p->last_size && p->last[p->last_size - 1] == 0xff)
+        p->last_size--;
+    if (!p->last_size)
+        return false;
+    p->last[p->last_size - 1]++;
+    return true;
+}
+
 static int scan(struct vr_client *c, const char *from, bool as_json, struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf out = {0};
@@ -73,16 +84,16 @@ static int scan(struct vr_client *c, const char *from, bool as_json, struct erro
     if (as_json)
         json_array(&json, NULL);
     int result = vr_client_scan(c, from, strlen(from), print_pair, &pairs, &count, err);
-    pairs.skip_first = true;
-    while (!result && count > 1)
+    while (!result && count && move_behind(&pairs))
         result = vr_client_scan(c, pairs.last, pairs.last_size, print_pair, &pairs, &count, err);
     if (as_json) {
         json_end(&json);
         strbuf_putc(&out, '\n');
     }
-    if (!result)
-        fd_write_all(STDOUT_FILENO, strbuf_text(&out), out.length);
-    return result;
+    if (result)
+        return result;
+    result = fd_write_all(STDOUT_FILENO, strbuf_text(&out), out.length);
+    return result < 0 ? error_errno(err, result, "standard output") : 0;
 }
 
 static int call(struct vr_client *c, char **words, enum vr_result *outcome, char *value,
@@ -119,7 +130,11 @@ static int say(enum vr_result outcome, const char *value, uint32_t size, bool as
     }
     if (out.length)
         strbuf_putc(&out, '\n');
-    fd_write_all(STDOUT_FILENO, strbuf_text(&out), out.length);
+    int written = fd_write_all(STDOUT_FILENO, strbuf_text(&out), out.length);
+    if (written < 0) {
+        fprintf(stderr, "assay-vr kv: standard output: %s\n", strerror(-written));
+        return 3;
+    }
     if (outcome == VR_OK)
         return 0;
     if (!as_json)

@@ -96,8 +96,8 @@ static int run(int argc, char **argv)
     struct settings o = {.config = "cluster.conf", .timeout_ns = 5 * NS_PER_S};
     struct vr_cluster cluster;
     struct error err = {0};
-    int first, code;
-    if (!vr_options(&vr_verb_reconfigure, &o, argc, argv, &first, &code))
+    int code;
+    if (!vr_options(&vr_verb_reconfigure, &o, argc, argv, NULL, &code))
         return code;
     if (!o.members) {
         error_set(&err, -EINVAL, "--members is missing");

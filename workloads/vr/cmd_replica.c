@@ -16,6 +16,7 @@ struct settings {
 };
 
 #define NONE UINT64_MAX
+#define EPOCHS (1ULL << (64 - VR_EPOCH_SHIFT)) /* as many as a view's number has room for */
 
 static const struct option options[] = {
     {'c', "config", OPTION_STRING, offsetof(struct settings, config), "FILE",
@@ -44,7 +45,8 @@ static const struct option options[] = {
      "without a key, serve on other addresses than loopback all the same", NULL},
     {0, "socket", OPTION_U64, offsetof(struct settings, socket), "FD",
      "a bound UDP socket that was handed over; ends with who did", NULL},
-    {'q', "quiet", OPTION_FLAG, offsetof(struct settings, quiet), NULL, "print nothing", NULL},
+    {'q', "quiet", OPTION_FLAG, offsetof(struct settings, quiet), NULL,
+     "print nothing but what is not as it was asked for", NULL},
     {0},
 };
 
@@ -79,7 +81,7 @@ static int check(const struct settings *o, const struct vr_cluster *c, struct er
             "who can send a packet could change what is stored; make a key (head -c 32 "
             "/dev/urandom > FILE) or say --insecure",
             vr_address_format(own, text));
-    if (o->joins_after != NONE && (!o->format || o->joins_after >= UINT32_MAX))
+    if (o->joins_after != NONE && (!o->format || o->joins_after >= EPOCHS))
         return error_set(err, -EINVAL, "--joins-after takes an epoch, and goes with --format");
     if (o->durable && o->in_memory)
         return error_set(err, -EINVAL, "--durable and --in-memory exclude each other");
@@ -96,6 +98,21 @@ static int pin(uint64_t cpu, struct error *err)
     return 0;
 }
 
+/* What is not as it was asked for; said also to who wants to hear nothing else. */
+static void tell_missing(const struct vr_host *h, FILE *out)
+{
+    if (h->tc_error.code)
+        fprintf(out, "replica %u: no broadcast in the kernel: %s; packets go one by one\n",
+                h->index, h->tc_error.message);
+    if (h->xdp_error.code)
+        fprintf(out, "replica %u: no acknowledgements at the device: %s; they are made here\n",
+                h->index, h->xdp_error.message);
+    if (h->damaged)
+        fprintf(out, "replica %u: %u places of its file are damaged; the others are asked\n",
+                h->index, h->damaged);
+    fflush(out);
+}
+
 static void announce(const struct vr_host *h, const struct vr_cluster *c)
 {
     char text[VR_ADDRESS_TEXT_MAX];
@@ -106,21 +123,11 @@ static void announce(const struct vr_host *h, const struct vr_cluster *c)
            : h->disk.direct    ? "durable, O_DIRECT"
                                : "durable, through the page cache",
            c->secret ? ", with a key" : "");
-    if (h->tc_error.code)
-        printf("replica %u: no broadcast in the kernel: %s; packets go one by one\n", h->index,
-               h->tc_error.message);
     if (h->tc.count)
         printf("replica %u: prepares are copied at the egress of %s\n", h->index, h->tc.device);
-    if (h->xdp_error.code)
-        printf("replica %u: no acknowledgements at the device: %s; they are made here\n", h->index,
-               h->xdp_error.message);
     if (h->xdp.program)
         printf("replica %u: acknowledges at the device (XDP, %s)\n", h->index,
                h->xdp.generic ? "the kernel's generic way" : "in its driver");
-    if (h->damaged)
-        printf("replica %u: %u places of its file are damaged; the others are asked\n", h->index,
-               h->damaged);
-    fflush(stdout);
 }
 
 static int serve(const struct settings *o, struct vr_cluster *c, struct error *err)
@@ -151,6 +158,7 @@ static int serve(const struct settings *o, struct vr_cluster *c, struct error *e
     if (!result) {
         if (!o->quiet)
             announce(h, c);
+        tell_missing(h, o->quiet ? stderr : stdout);
         result = vr_host_run(h, &stop, err);
         vr_host_close(h);
     }
@@ -163,12 +171,11 @@ static int run(int argc, char **argv)
     struct settings o = {.index = NONE, .socket = NONE, .pin = NONE, .joins_after = NONE};
     struct vr_cluster cluster;
     struct error err = {0};
-    int first, code;
-    if (!vr_options(&vr_verb_replica, &o, argc, argv, &first, &code))
+    int code;
+    if (!vr_options(&vr_verb_replica, &o, argc, argv, NULL, &code))
         return code;
-    if (first < argc || !o.config) {
-        error_set(&err, -EINVAL, first < argc ? "'%s' is too much" : "%s is missing",
-                  first < argc ? argv[first] : "--config FILE");
+    if (!o.config) {
+        error_set(&err, -EINVAL, "--config FILE is missing");
         return vr_fail(&vr_verb_replica, &err, 2);
     }
     int result = vr_cluster_read(&cluster, o.config, &err);

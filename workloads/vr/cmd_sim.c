@@ -125,8 +125,8 @@ static int run(int argc, char **argv)
 {
     struct settings o = {.seed = 1, .operations = 1000, .view_changes = 3, .jobs = 1};
     struct error err = {0};
-    int first, code;
-    if (!vr_options(&vr_verb_sim, &o, argc, argv, &first, &code))
+    int code;
+    if (!vr_options(&vr_verb_sim, &o, argc, argv, NULL, &code))
         return code;
 #ifdef VR_PLANTED
     if (o.planted && plant(o.planted))
@@ -140,6 +140,10 @@ static int run(int argc, char **argv)
         .resume = o.resume};
     if (!parse_seeds(&o, &jobs.sum.first, &jobs.end)) {
         error_set(&err, -EINVAL, "--seeds takes a number or A..B, not '%s'", o.seeds);
+        return vr_fail(&vr_verb_sim, &err, 2);
+    }
+    if (o.jobs > 1024) {
+        error_set(&err, -EINVAL, "--jobs %lu: 1024 is the most", o.jobs);
         return vr_fail(&vr_verb_sim, &err, 2);
     }
     jobs.until_ns = o.time_ns ? clock_now_ns() + o.time_ns : 0;

@@ -88,11 +88,14 @@ static void put_json(const struct vr_cluster *c, const struct vr_status *s, cons
             json_end(&j);
             json_u64(&j, "packets_sent", s[i].packets_sent);
             json_u64(&j, "packets_received", s[i].packets_received);
+            json_u64(&j, "send_failures", s[i].send_failures);
             json_u64(&j, "waits", s[i].waits);
             json_u64(&j, "waits_empty", s[i].waits_empty);
             json_u64(&j, "disk_cycles", s[i].disk_cycles);
             json_u64(&j, "disk_failures", s[i].disk_failures);
             json_u64(&j, "early_acks", s[i].early_acks);
+            json_bool(&j, "fell_back", s[i].fell_back);
+            json_bool(&j, "direct", s[i].direct);
         }
         json_end(&j);
     }
@@ -108,8 +111,8 @@ static int run(int argc, char **argv)
     struct vr_status statuses[VR_NODES_MAX];
     bool there[VR_NODES_MAX];
     struct error err = {0};
-    int first, code;
-    if (!vr_options(&vr_verb_status, &o, argc, argv, &first, &code))
+    int code;
+    if (!vr_options(&vr_verb_status, &o, argc, argv, NULL, &code))
         return code;
     if (vr_cluster_read(&cluster, o.config, &err))
         return vr_fail(&vr_verb_status, &err, 2);
@@ -126,7 +129,9 @@ static int run(int argc, char **argv)
                 newest = statuses[i].commit;
         }
         (o.json ? put_json : put_text)(&cluster, statuses, there, newest, &out);
-        fd_write_all(STDOUT_FILENO, strbuf_text(&out), out.length);
+        int written = fd_write_all(STDOUT_FILENO, strbuf_text(&out), out.length);
+        if (written < 0)
+            result = error_errno(&err, written, "standard output");
         vr_client_close(client);
         code = found || leaders == 0 ? 1 : 0;
     }

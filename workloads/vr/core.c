@@ -48,6 +48,7 @@ const char *const vr_planted_names[PLANTED_COUNT] = {
     "narrow-counters",
     "silent-refusal",
     "checkpoint-missed",
+    "closed-early",
 };
 #ifdef VR_PLANTED
 enum vr_planted vr_planted;

@@ -70,6 +70,14 @@ static int write_new(int fd, const char *path, const struct vr_config *config, s
     return result;
 }
 
+/* Whether this name is still the open file's: who was first may have finished it meanwhile. */
+static bool is_still(int fd, const char *path)
+{
+    struct stat open_one, named;
+    return fstat(fd, &open_one) == 0 && stat(path, &named) == 0 &&
+           open_one.st_ino == named.st_ino && open_one.st_dev == named.st_dev;
+}
+
 int vr_disk_format(const char *path, const struct vr_config *config, struct error *err)
 {
     CLEANUP(memory_freep) char *temporary = memory_printf("%s.new", path);
@@ -78,9 +86,11 @@ int vr_disk_format(const char *path, const struct vr_config *config, struct erro
                          "%s is there already; a replica that forgets what it promised can lose "
                          "what was acknowledged, so remove it only if its cluster is given up",
                          path);
-    CLEANUP(fd_closep) int fd = open(temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    CLEANUP(fd_closep) int fd = open(temporary, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return error_errno(err, -errno, "%s", temporary);
+    if (flock(fd, LOCK_EX | LOCK_NB) || !is_still(fd, temporary) || ftruncate(fd, 0))
+        return error_set(err, -EBUSY, "%s: another process makes this file just now", path);
     int result = write_new(fd, temporary, config, err);
     if (!result && link(temporary, path))
         result = error_errno(err, -errno, "%s", path);
@@ -116,14 +126,37 @@ static int open_file(const char *path, int flags, struct error *err)
 }
 
 /* After a crash the kernel may take a moment to let go of what a ring still held. */
-static int lock(int fd)
+static int lock(int fd, const char *path, struct error *err)
 {
     uint64_t end_ns = clock_now_ns() + PATIENCE_NS;
     struct timespec rest = {.tv_nsec = 10 * (long)NS_PER_MS};
     while (flock(fd, LOCK_EX | LOCK_NB)) {
-        if (errno != EWOULDBLOCK || clock_now_ns() > end_ns)
-            return -errno;
+        if (errno != EWOULDBLOCK)
+            return error_errno(err, -errno, "locking %s", path);
+        if (clock_now_ns() > end_ns)
+            return error_set(err, -EBUSY, "%s is in use by another replica", path);
         nanosleep(&rest, NULL);
+    }
+    return 0;
+}
+
+static void close_lanes(struct vr_disk *d)
+{
+    fd_closep(&d->fds[LANE_ENTRIES]);
+    fd_closep(&d->fds[LANE_CHECKPOINT]);
+}
+
+static int open_lanes(struct vr_disk *d, const char *path, struct error *err)
+{
+    *d = (struct vr_disk){.fds = {-1, -1}, .direct = true};
+    for (unsigned i = 0; i < 2; i++) {
+        d->fds[i] = d->direct ? open(path, O_RDWR | O_CLOEXEC | O_DIRECT) : -1;
+        if (d->fds[i] < 0) {
+            d->direct = false;
+            d->fds[i] = open_file(path, O_RDWR, err);
+        }
+        if (d->fds[i] < 0)
+            return d->fds[i];
     }
     return 0;
 }
@@ -149,8 +182,9 @@ static int repair_heads(struct vr_disk *d, struct error *err)
 {
     const struct vr_store *s = &d->store;
     memcpy(d->heads, s->heads, s->heads_bytes);
-    ssize_t written = pwrite(d->fd, d->heads, s->heads_bytes, (off_t)s->heads_offset);
-    if (written != (ssize_t)s->heads_bytes || fdatasync(d->fd))
+    ssize_t written =
+        pwrite(d->fds[LANE_ENTRIES], d->heads, s->heads_bytes, (off_t)s->heads_offset);
+    if (written != (ssize_t)s->heads_bytes || fdatasync(d->fds[LANE_ENTRIES]))
         return error_errno(err, written >= 0 && written != (ssize_t)s->heads_bytes ? -EIO : -errno,
                            "the second copies of the log's heads cannot be written, and without "
                            "them nothing may be acknowledged; see to the disk, then start again");
@@ -163,21 +197,18 @@ int vr_disk_open(struct vr_disk *d, const char *path, const struct vr_config *co
     CLEANUP(fd_closep) int read_fd = open_file(path, O_RDONLY, err);
     if (read_fd < 0)
         return read_fd;
-    *d = (struct vr_disk){.fd = open(path, O_RDWR | O_CLOEXEC | O_DIRECT)};
-    d->direct = d->fd >= 0;
-    if (d->fd < 0)
-        d->fd = open_file(path, O_RDWR, err);
-    if (d->fd < 0)
-        return d->fd;
-    if (lock(d->fd)) {
-        close(d->fd);
-        return error_set(err, -EBUSY, "%s is in use by another replica", path);
+    int result = open_lanes(d, path, err);
+    if (!result)
+        result = lock(d->fds[LANE_ENTRIES], path, err);
+    if (result) {
+        close_lanes(d);
+        return result;
     }
     vr_store_init(&d->store, config, VR_DISK_SECTOR);
-    int result = vr_store_load(&d->store, read_file_at, &read_fd, ret_loaded, err);
+    result = vr_store_load(&d->store, read_file_at, &read_fd, ret_loaded, err);
     if (result) {
         vr_store_done(&d->store);
-        close(d->fd);
+        close_lanes(d);
         return error_wrap(err, result, "%s", path);
     }
     prepare(d);
@@ -192,9 +223,7 @@ int vr_disk_open(struct vr_disk *d, const char *path, const struct vr_config *co
 
 void vr_disk_close(struct vr_disk *d)
 {
-    if (d->fd >= 0)
-        close(d->fd);
-    d->fd = -1;
+    close_lanes(d);
     free(d->buffers);
     free(d->checkpoint_buffer);
     free(d->heads);
@@ -246,7 +275,8 @@ static void queue_write(struct vr_disk *d, uint32_t lane, const void *bytes, siz
                         uint64_t offset, uint32_t index)
 {
     d->lanes[lane].outstanding++;
-    d->io->way->write(d->io, d->fd, bytes, size, offset, d->lanes[lane].dsync, lane << 16 | index);
+    d->io->way->write(d->io, d->fds[lane], bytes, size, offset, d->lanes[lane].dsync,
+                      lane << 16 | index);
 }
 
 /* The second phase of entries: several heads share a sector, which is written once. */
@@ -346,7 +376,8 @@ static void finish(struct vr_disk *d, struct vr_lane *lane, uint64_t now_ns)
     for (uint32_t i = 0; i < lane->active_count; i++) {
         struct vr_disk_item *item = &d->items[lane->active[i]];
         item->phase++;
-        if (!lane->failed && item->write.kind != VR_WRITE_DURABLE)
+        /* Superblocks tell nothing about the room for entries, where there are entries. */
+        if (!lane->failed && (item->write.kind != VR_WRITE_DURABLE || d->store.config.in_memory))
             lane->failing_since_ns = 0;
         if (lane->failed || item->phase == phases_of(&item->write))
             ended[ended_count++] = lane->active[i];
@@ -386,7 +417,7 @@ void vr_disk_ended(struct vr_disk *d, uint32_t tag, int result, uint64_t now_ns)
     if (!lane->syncing && !lane->dsync && !lane->failed) {
         lane->syncing = true;
         lane->outstanding = 1;
-        d->io->way->sync(d->io, d->fd, number << 16 | SYNC_TAG);
+        d->io->way->sync(d->io, d->fds[number], number << 16 | SYNC_TAG);
         return;
     }
     finish(d, lane, now_ns);

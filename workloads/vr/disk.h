@@ -37,9 +37,11 @@ struct vr_lane {
 struct vr_disk {
     struct vr_store store;
     struct vr_io *io;
-    int fd;
+    /* One for each lane, opened apart: the kernel tells an error of writing back once to each open
+     * file, and a sync of the other lane must not take it away. */
+    int fds[2];
     bool direct;
-    struct vr_disk_item items[VR_DISK_WRITES_MAX]; /* the last ones are for checkpoint and view */
+    struct vr_disk_item items[VR_DISK_WRITES_MAX];
     bool used[VR_DISK_WRITES_MAX];
     uint32_t next_free;
     struct vr_lane lanes[2];

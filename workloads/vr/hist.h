@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A histogram of times as HdrHistogram's: buckets that grow with the value, within 0.8 % of it,
- * from a nanosecond to eighteen minutes; all memory at the start, one addition for each record.
+ * from a nanosecond to half an hour; all memory at the start, one addition for each record.
  */
 #ifndef ASSAY_VR_HIST_H
 #define ASSAY_VR_HIST_H

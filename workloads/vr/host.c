@@ -11,6 +11,7 @@
 #define PATIENCE_NS (3 * NS_PER_S)
 #define PROBES 8
 #define LEAST_WAIT_NS (50 * NS_PER_US)
+#define LONGEST_WAIT_NS NS_PER_S
 
 static uint64_t random_word(void)
 {
@@ -34,8 +35,14 @@ static struct vr_place *place_of(struct vr_host *h, uint64_t client)
     return oldest;
 }
 
+static bool same_address(const struct sockaddr_in *a, const struct sockaddr_in *b)
+{
+    return a->sin_port == b->sin_port && a->sin_addr.s_addr == b->sin_addr.s_addr;
+}
+
 /* Only a newer request moves a client: one that was caught and sent again from elsewhere does not
- * turn its replies away. */
+ * turn its replies away.  Which of two that sent the same is the client nobody knows, if the other
+ * was first: both are answered. */
 static void remember(struct vr_host *h, const struct vr_header *header,
                      const struct sockaddr_in *from)
 {
@@ -43,11 +50,17 @@ static void remember(struct vr_host *h, const struct vr_header *header,
         return;
     struct vr_place *p = place_of(h, header->client);
     p->seen = ++h->place_turn;
-    if (p->client == header->client && header->number <= p->number && !PLANTED(PLACES_MOVED))
+    if (p->client == header->client && header->number <= p->number && !PLANTED(PLACES_MOVED)) {
+        if (header->number == p->number && !same_address(from, &p->address)) {
+            p->other = *from;
+            p->has_other = true;
+        }
         return;
+    }
     p->client = header->client;
     p->number = header->number;
     p->address = *from;
+    p->has_other = false;
 }
 
 struct destinations {
@@ -77,11 +90,14 @@ static void complete_status(struct vr_host *h, const struct vr_message *m)
     status->strangers = h->strangers;
     status->packets_sent = c->sent;
     status->packets_received = c->received;
+    status->send_failures = c->send_failures;
     status->waits = c->waits;
     status->waits_empty = c->waits_empty;
     status->disk_cycles = h->disk.cycles;
     status->disk_failures = h->disk.failures;
     status->early_acks = vr_xdp_acknowledged(&h->xdp);
+    status->fell_back = h->tc_error.code || h->xdp_error.code;
+    status->direct = h->disk.direct && !h->cluster->config.in_memory;
 }
 
 static bool same_content(const struct vr_message *a, const struct vr_message *b)
@@ -111,6 +127,8 @@ static void act(struct vr_host *h)
             if (m->header.type == VR_STATUS_REPLY)
                 complete_status(h, m);
             d.to[d.count++] = p->address;
+            if (p->has_other)
+                d.to[d.count++] = p->other;
         } else {
             uint32_t first = i;
             for (; i < u->message_count && d.count < VR_NODES_MAX &&
@@ -152,8 +170,7 @@ static void take_packet(struct vr_host *h, const struct sockaddr_in *from, const
     if (header.type == VR_REQUEST || header.type == VR_STATUS) {
         remember(h, &header, from);
     } else if (!h->cluster->secret && header.replica < h->cluster->node_count) {
-        const struct sockaddr_in *known = &h->cluster->addresses[header.replica];
-        if (from->sin_port != known->sin_port || from->sin_addr.s_addr != known->sin_addr.s_addr) {
+        if (!same_address(from, &h->cluster->addresses[header.replica])) {
             h->strangers++;
             return;
         }
@@ -256,8 +273,7 @@ int vr_host_open(struct vr_host *h, const struct vr_cluster *cluster, uint8_t in
         .cluster = cluster, .index = index, .socket = socket, .xdp = {.link_fd = -1}};
     struct vr_config config = cluster->config;
     config.index = index;
-    config.joins = index >= config.replica_count;
-    h->disk.fd = -1;
+    h->disk.fds[0] = h->disk.fds[1] = -1;
     int result = open_core(h, &config, err);
     if (result)
         return result;
@@ -305,6 +321,9 @@ int vr_host_run(struct vr_host *h, const volatile sig_atomic_t *stop, struct err
         /* A time that has passed already is no reason to go round without end. */
         if (deadline_ns < h->now_ns + LEAST_WAIT_NS)
             deadline_ns = h->now_ns + LEAST_WAIT_NS;
+        /* A signal that comes just before the wait is noticed after it. */
+        if (deadline_ns > h->now_ns + LONGEST_WAIT_NS)
+            deadline_ns = h->now_ns + LONGEST_WAIT_NS;
         h->now_ns = 0;
         if (h->xdp.program && vr_expects(h->core, &expected))
             vr_xdp_open_gate(&h->xdp, h->cluster, h->index, &expected);

@@ -14,7 +14,8 @@
 /* Where clients are: learned from their requests, forgotten when their place is needed. */
 struct vr_place {
     uint64_t client, number, seen;
-    struct sockaddr_in address;
+    struct sockaddr_in address, other; /* other: of a later packet with the same number */
+    bool has_other;
 };
 
 struct vr_host {

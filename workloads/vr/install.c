@@ -50,13 +50,16 @@ uint64_t vr_install_need(const struct vr_replica *r)
 
 /* An entry that differs ends this replica's old log there.  That it ends there, also for entries
  * of its own view, must be on disk before the slot is written over, or a restart would find a log
- * that breaks off where it may not. */
+ * that breaks off where it may not.  And not before all up to there is on disk, for the same
+ * reason. */
 static bool may_replace(struct vr_replica *r, uint64_t op)
 {
     if (r->config.in_memory)
         return true;
     if (r->closed && r->view_op < op)
         return r->durable.closed && r->durable.view_op < op;
+    if (r->durable_op < op - 1 && !PLANTED(CLOSED_EARLY))
+        return false;
     r->closed = true;
     r->view_op = op - 1;
     r->view_checksum = vr_checksum_at(r, op - 1);

@@ -85,7 +85,6 @@ void vr_io_send(struct vr_io *io, uint32_t socket, const struct sockaddr_in *to,
         *out = (struct vr_io_out){.socket = socket, .size = (uint32_t)size, .bytes = place};
         if (to)
             out->to = to[i];
-        io->counters.sent_bytes += size;
     }
     io->counters.sent += count;
 }
@@ -93,7 +92,12 @@ void vr_io_send(struct vr_io *io, uint32_t socket, const struct sockaddr_in *to,
 int vr_io_turn(struct vr_io *io, uint64_t deadline_ns, struct error *err)
 {
     io->counters.waits++;
-    return io->way->wait(io, deadline_ns, err);
+    int result = io->way->wait(io, deadline_ns, err);
+    return !result && io->receive_error
+               ? error_errno(err, io->receive_error,
+                             "receiving by %s (it takes Linux 6.0; epoll works everywhere)",
+                             io->way->name)
+               : result;
 }
 
 int vr_socket_open(const struct sockaddr_in *address, struct error *err)

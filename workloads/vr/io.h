@@ -30,7 +30,6 @@ struct vr_io_handler {
 
 struct vr_io_way {
     const char *name, *summary;
-    bool spins;      /* never sleeps while it waits */
     bool broadcasts; /* what goes to all peers is sent once and copied in the kernel (io_tc.h) */
     bool answers;    /* prepares are acknowledged at the device (io_xdp.h) */
     int (*open)(struct vr_io *io, struct error *err);
@@ -50,8 +49,7 @@ struct vr_io_out {
 };
 
 struct vr_io_counters {
-    uint64_t sent, received, sent_bytes, received_bytes, send_failures, waits, waits_empty, writes,
-        syncs;
+    uint64_t sent, received, send_failures, waits, waits_empty;
 };
 
 #define VR_IO_OUT_MAX 512
@@ -70,7 +68,8 @@ struct vr_io {
     unsigned char *arena;
     size_t arena_used;
     struct vr_io_counters counters;
-    void *state; /* the way's own */
+    int receive_error; /* negative: this machine does not receive this way */
+    void *state;       /* the way's own */
 };
 
 extern const struct vr_io_way *const vr_io_ways[]; /* NULL at the end */
@@ -97,7 +96,6 @@ static inline void vr_io_deliver(struct vr_io *io, uint32_t socket, const struct
                                  const void *bytes, size_t size)
 {
     io->counters.received++;
-    io->counters.received_bytes += size;
     io->handler.packet(io->handler.context, socket, from, bytes, size);
 }
 

@@ -292,7 +292,6 @@ static void write_loop(struct vr_io *io, int fd, const void *bytes, size_t size,
                        bool dsync, uint32_t tag)
 {
     struct loop *l = io->state;
-    io->counters.writes++;
     if (l->ring) {
         vr_disk_ring_write(l->ring, fd, bytes, size, offset, dsync, tag);
         return;
@@ -305,7 +304,6 @@ static void write_loop(struct vr_io *io, int fd, const void *bytes, size_t size,
 static void sync_loop(struct vr_io *io, int fd, uint32_t tag)
 {
     struct loop *l = io->state;
-    io->counters.syncs++;
     if (l->ring) {
         vr_disk_ring_sync(l->ring, fd, tag);
         return;
@@ -329,7 +327,6 @@ const struct vr_io_way vr_io_epoll = {
 const struct vr_io_way vr_io_spin = {
     .name = "spin",
     .summary = "as epoll, but never sleeps",
-    .spins = true,
     .open = open_loop,
     .close = close_loop,
     .flush = flush_loop,

@@ -240,7 +240,9 @@ static void received(struct vr_io *io, struct loop *l, const struct io_uring_cqe
                               (unsigned short)index, io_uring_buf_ring_mask(BUFFERS), 0);
         io_uring_buf_ring_advance(l->buffer_ring, 1);
     }
-    if (!(done->flags & IORING_CQE_F_MORE))
+    if (done->res == -EINVAL || done->res == -EBADF || done->res == -EOPNOTSUPP)
+        io->receive_error = done->res; /* it would end so for ever */
+    else if (!(done->flags & IORING_CQE_F_MORE))
         arm_receive(l, socket);
 }
 
@@ -365,7 +367,6 @@ static void write_loop(struct vr_io *io, int fd, const void *bytes, size_t size,
     io_uring_prep_write(e, fd, bytes, (unsigned)size, offset);
     e->rw_flags = dsync ? RWF_DSYNC : 0;
     e->user_data = (uint64_t)KIND_DISK << 32 | tag;
-    io->counters.writes++;
 }
 
 static void sync_loop(struct vr_io *io, int fd, uint32_t tag)
@@ -374,7 +375,6 @@ static void sync_loop(struct vr_io *io, int fd, uint32_t tag)
     struct io_uring_sqe *e = entry(l);
     io_uring_prep_fsync(e, fd, IORING_FSYNC_DATASYNC);
     e->user_data = (uint64_t)KIND_DISK << 32 | tag;
-    io->counters.syncs++;
 }
 
 const struct vr_io_way vr_io_uring = {
@@ -416,7 +416,6 @@ const struct vr_io_way vr_io_uring_xdp = {
 const struct vr_io_way vr_io_uring_spin = {
     .name = "uring-spin",
     .summary = "as uring, but never sleeps",
-    .spins = true,
     .open = open_deferred,
     .close = close_loop,
     .flush = flush_now,
@@ -439,7 +438,6 @@ const struct vr_io_way vr_io_uring_eventfd = {
 const struct vr_io_way vr_io_uring_eventfd_unread = {
     .name = "uring-eventfd-unread",
     .summary = "the same with a known mistake: the eventfd is never read, epoll_wait never waits",
-    .spins = true,
     .open = open_eventfd,
     .close = close_loop,
     .flush = flush_now,

@@ -144,23 +144,34 @@ static void issue(struct load *l, uint32_t index, uint64_t due_ns)
     transmit(l, index, false);
 }
 
-static bool may_issue(const struct load *l)
+static bool stopped(const struct load *l)
 {
-    if (!l->going || l->refused || l->issued >= l->wanted || (l->s->stop && *l->s->stop))
-        return false;
-    return !l->measured || !l->s->time_ns || l->now_ns - l->started_ns < l->s->time_ns;
+    return l->s->stop && *l->s->stop;
+}
+
+static bool open_loop(const struct load *l)
+{
+    return l->measured && l->s->rate > 0;
+}
+
+/* Whether there are further requests to come.  Those of an open loop that were due before its end
+ * are still sent after it: they are the slowest, and to leave them out would hide that. */
+static bool goes_on(const struct load *l)
+{
+    uint64_t come = open_loop(l) ? l->arrivals : l->issued;
+    return l->going && !l->refused && !stopped(l) && come < l->wanted &&
+           (!l->measured || !l->s->time_ns || l->now_ns - l->started_ns < l->s->time_ns);
 }
 
 static void next(struct load *l, uint32_t index)
 {
     struct worker *w = &l->workers[index];
-    if (!may_issue(l))
-        return;
-    if (!l->measured || l->s->rate <= 0) {
-        issue(l, index, l->now_ns);
+    if (!open_loop(l)) {
+        if (goes_on(l))
+            issue(l, index, l->now_ns);
         return;
     }
-    if (!w->backlog)
+    if (!w->backlog || l->refused || stopped(l))
         return;
     w->backlog--;
     uint64_t due_ns = w->backlog_due_ns;
@@ -274,7 +285,7 @@ static void resend(struct load *l)
 /* Open loop: requests that are due by now, each its client's. */
 static void arrive(struct load *l)
 {
-    while (may_issue(l) && l->arrivals < l->wanted) {
+    while (goes_on(l)) {
         uint64_t due_ns = l->started_ns + (uint64_t)((double)l->arrivals * 1e9 / l->s->rate);
         if (due_ns > l->now_ns)
             return;
@@ -290,7 +301,7 @@ static void arrive(struct load *l)
 static uint64_t deadline(const struct load *l)
 {
     uint64_t at = l->look_ns;
-    if (l->measured && l->s->rate > 0 && l->arrivals < l->wanted) {
+    if (open_loop(l) && goes_on(l)) {
         uint64_t due_ns = l->started_ns + (uint64_t)((double)l->arrivals * 1e9 / l->s->rate);
         at = due_ns < at ? due_ns : at;
     }
@@ -301,12 +312,14 @@ static int turn(struct load *l, struct error *err)
 {
     int result = vr_io_turn(&l->io, deadline(l), err);
     l->now_ns = clock_now_ns();
-    if (l->measured && l->s->rate > 0)
+    if (open_loop(l))
         arrive(l);
     if (l->now_ns >= l->look_ns) {
         resend(l);
         if (l->s->tick && l->measured)
             l->s->tick(l->s->context, l->now_ns - l->started_ns);
+        if (l->s->check && !result)
+            result = l->s->check(l->s->context, err);
     }
     return result;
 }
@@ -321,7 +334,7 @@ static int begin_sessions(struct load *l, struct error *err)
         int result = turn(l, err);
         if (result)
             return result;
-        if (l->s->stop && *l->s->stop)
+        if (stopped(l))
             return error_set(err, -EINTR, "interrupted");
         if (l->now_ns > end_ns)
             return error_set(err, -ETIMEDOUT,
@@ -332,6 +345,18 @@ static int begin_sessions(struct load *l, struct error *err)
     return 0;
 }
 
+/* A silence that has not ended is one, too. */
+static void conclude(struct load *l)
+{
+    struct vr_load_result *r = l->r;
+    bool all = l->answered == l->issued && l->issued >= l->arrivals;
+    r->elapsed_ns = (all ? l->last_answer_ns : l->now_ns) - l->started_ns;
+    if (!all && l->now_ns - l->last_answer_ns > r->gap_ns)
+        r->gap_ns = l->now_ns - l->last_answer_ns;
+    if (l->arrivals > l->issued)
+        r->unanswered += l->arrivals - l->issued; /* due, and never sent */
+}
+
 static int run_phase(struct load *l, uint64_t requests, bool measured, struct error *err)
 {
     l->measured = measured;
@@ -339,26 +364,29 @@ static int run_phase(struct load *l, uint64_t requests, bool measured, struct er
     l->wanted = requests;
     l->going = true;
     l->now_ns = l->started_ns = l->last_answer_ns = clock_now_ns();
-    for (uint32_t i = 0; i < l->s->clients && !(measured && l->s->rate > 0); i++)
+    for (uint32_t i = 0; i < l->s->clients && !open_loop(l); i++)
         if (!l->workers[i].caller.waiting)
             next(l, i);
     int result = 0;
     uint64_t end_ns = 0;
-    while (!result && (l->answered < l->issued || may_issue(l))) {
+    while (!result && !stopped(l) &&
+           (l->answered < l->issued || l->issued < l->arrivals || goes_on(l))) {
         result = turn(l, err);
         /* After the last request the rest gets its time, and then is left. */
-        if (!may_issue(l) && !end_ns)
+        if (!goes_on(l) && !end_ns)
             end_ns = l->now_ns + START_NS;
         if (end_ns && l->now_ns > end_ns)
             break;
     }
     l->going = false;
+    if (!result && !measured && stopped(l))
+        return error_set(err, -EINTR, "interrupted");
     if (!result && l->refused)
         return error_set(err, -E2BIG,
                          "the replicas refuse requests of this size; they have a smaller "
                          "batch-bytes than this configuration");
     if (measured)
-        l->r->elapsed_ns = l->last_answer_ns - l->started_ns;
+        conclude(l);
     return result;
 }
 
@@ -415,7 +443,7 @@ int vr_load_run(const struct vr_cluster *cluster, const struct vr_load_settings 
     if (!result && settings->warmup)
         result = run_phase(&l, settings->warmup, false, err);
     if (!result) {
-        ret_result->resends = 0;
+        ret_result->resends = ret_result->evictions = 0;
         if (settings->begins)
             settings->begins(settings->context);
         result = run_phase(&l, settings->requests, true, err);

@@ -28,6 +28,8 @@ struct vr_load_settings {
     void (*ends)(void *context);
     /* Called now and then while it runs. */
     void (*tick)(void *context, uint64_t elapsed_ns);
+    /* The same, from the start on: an error ends it.  NULL for none. */
+    int (*check)(void *context, struct error *err);
     void *context;
     const volatile sig_atomic_t *stop;
 };

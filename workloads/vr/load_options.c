@@ -2,6 +2,7 @@
 #include "load_options.h"
 #include "base/memory.h"
 #include "caller.h"
+#include "cmd.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -62,4 +63,20 @@ int vr_load_options_check(const struct vr_load_options *o, struct vr_load_settin
         return error_errno(err, -errno, "%s", o->history);
     *ret_settings = s;
     return 0;
+}
+
+int vr_load_end(const struct verb *verb, const struct vr_load_options *o,
+                struct vr_load_settings *s, int result, int signal, struct error *err)
+{
+    if (s->history) {
+        bool cut = ferror(s->history);
+        if ((fclose(s->history) || cut) && !result)
+            result = error_errno(err, errno ? -errno : -EIO, "%s", o->history);
+        s->history = NULL;
+    }
+    if (result)
+        return vr_fail(verb, err, result == -EINTR ? 128 + signal : 1);
+    if (signal)
+        fprintf(stderr, "assay-vr %s: interrupted; these are the figures up to then\n", verb->name);
+    return signal ? 128 + signal : 0;
 }

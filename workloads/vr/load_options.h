@@ -90,5 +90,9 @@ struct vr_load_options {
 /* Checks, and makes the settings; opens the history, which the caller closes. */
 int vr_load_options_check(const struct vr_load_options *o, struct vr_load_settings *ret_settings,
                           struct error *err);
+/* Closes the history, says what went wrong, and returns the exit code: 128 and the signal that
+ * ended it, where one did. */
+int vr_load_end(const struct verb *verb, const struct vr_load_options *o,
+                struct vr_load_settings *s, int result, int signal, struct error *err);
 
 #endif

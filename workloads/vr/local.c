@@ -55,16 +55,21 @@ static int spawn(struct vr_local *l, const struct vr_local_settings *s, uint32_t
                                 .stderr_fd = -1,
                                 .program = program,
                                 .fds = &fds,
-                                .fd_count = 1};
+                                .fd_count = 1,
+                                .own_group = true}; /* Ctrl-C is for who started them */
     return process_spawn(&spec, &l->pids[index], err);
 }
 
 static int make_folder(struct vr_local *l, const char *parent, struct error *err)
 {
     const char *temporary = getenv("TMPDIR");
-    l->folder = memory_printf("%s/assay-vr-XXXXXX", parent      ? parent
-                                                    : temporary ? temporary
-                                                                : "/tmp");
+    if (!parent)
+        parent = temporary ? temporary : "/tmp";
+    /* Whole: in a configuration, paths are from its own folder on. */
+    CLEANUP(memory_freep) char *whole = realpath(parent, NULL);
+    if (!whole)
+        return error_errno(err, -errno, "%s", parent);
+    l->folder = memory_printf("%s/assay-vr-XXXXXX", whole);
     if (mkdtemp(l->folder))
         return 0;
     int result = error_errno(err, -errno, "making a folder like %s", l->folder);
@@ -106,16 +111,36 @@ void vr_local_kill(struct vr_local *l, uint32_t index)
 {
     if (!l->pids[index])
         return;
+    l->ended_cpu_ns[index] = vr_local_cpu_ns(l, index);
     kill(l->pids[index], SIGKILL);
-    waitpid(l->pids[index], NULL, 0);
+    while (waitpid(l->pids[index], NULL, 0) < 0 && errno == EINTR)
+        ;
     l->pids[index] = 0;
+}
+
+int vr_local_check(struct vr_local *l, struct error *err)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        int status;
+        if (!l->pids[i] || waitpid(l->pids[i], &status, WNOHANG) != l->pids[i])
+            continue;
+        l->pids[i] = 0;
+        return error_set(err, -ECHILD,
+                         "replica %u has ended by itself (%s %d): what the others did without it "
+                         "is no measurement of %u replicas",
+                         i, WIFSIGNALED(status) ? "signal" : "exit code",
+                         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), l->count);
+    }
+    return 0;
 }
 
 void vr_local_stop(struct vr_local *l)
 {
     for (uint32_t i = 0; i < l->count; i++)
         vr_local_kill(l, i);
-    for (uint32_t i = 0; i < l->count && l->cluster.data; i++) {
+    /* Only what was made here: never the files of a cluster that is in use. */
+    bool own = l->cluster.data && str_eq(l->cluster.data, l->folder);
+    for (uint32_t i = 0; i < l->count && own; i++) {
         CLEANUP(memory_freep) char *path = vr_cluster_file(&l->cluster, i);
         CLEANUP(memory_freep) char *unfinished = memory_printf("%s.new", path);
         unlink(path);
@@ -135,7 +160,7 @@ uint64_t vr_local_cpu_ns(const struct vr_local *l, uint32_t index)
 {
     clockid_t clock;
     if (!l->pids[index] || clock_getcpuclockid(l->pids[index], &clock))
-        return 0;
+        return l->ended_cpu_ns[index];
     return clock_read_ns(clock);
 }
 

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "cmd.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 static const struct verb *const verbs[] = {
@@ -42,7 +43,13 @@ bool vr_options(const struct verb *verb, void *target, int argc, char **argv, in
         fprintf(stderr, "try 'assay-vr %s --help'\n", verb->name);
         return false;
     }
-    *ret_first = first;
+    if (ret_first) {
+        *ret_first = first;
+    } else if (first < argc) {
+        error_set(&err, -EINVAL, "'%s' is too much", argv[first]);
+        *ret_code = vr_fail(verb, &err, 2);
+        return false;
+    }
     return true;
 }
 

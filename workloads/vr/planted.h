@@ -53,6 +53,7 @@ enum vr_planted {
     PLANTED_NARROW_COUNTERS,    /* operations are counted in 32 bits */
     PLANTED_SILENT_REFUSAL,     /* a request that no entry can hold gets no answer */
     PLANTED_CHECKPOINT_MISSED,  /* a checkpoint that had to wait is not taken later */
+    PLANTED_CLOSED_EARLY,       /* a log is closed on disk before it is there */
     PLANTED_COUNT,
 };
 

@@ -20,13 +20,13 @@ void vr_figures_load(struct vr_figures *f, const struct vr_load_settings *s,
                      const struct vr_load_result *r)
 {
     static const struct {
-        const char *name, *corrected, *words;
+        const char *name, *corrected, *words, *corrected_words;
         double share;
-    } points[] = {{"p50", "corrected_p50", "p50", 0.5},
-                  {"p90", "corrected_p90", "p90", 0.9},
-                  {"p99", "corrected_p99", "p99", 0.99},
-                  {"p999", "corrected_p999", "p99.9", 0.999},
-                  {"p9999", "corrected_p9999", "p99.99", 0.9999}};
+    } points[] = {{"p50", "corrected_p50", "p50", NULL, 0.5},
+                  {"p90", "corrected_p90", "p90", NULL, 0.9},
+                  {"p99", "corrected_p99", "p99", "p99 without waiting", 0.99},
+                  {"p999", "corrected_p999", "p99.9", "p99.9 without waiting", 0.999},
+                  {"p9999", "corrected_p9999", "p99.99", "p99.99 without waiting", 0.9999}};
     double seconds = (double)r->elapsed_ns / 1e9;
     vr_figures_add(f, "throughput", "ops/s", "throughput",
                    seconds > 0 ? (double)r->done / seconds : 0);
@@ -39,7 +39,7 @@ void vr_figures_load(struct vr_figures *f, const struct vr_load_settings *s,
         struct vr_hist *corrected = memory_alloc(sizeof(*corrected));
         vr_hist_correct(&r->hist, r->elapsed_ns / (r->done / s->clients + 1), corrected);
         for (size_t i = 0; i < ARRAY_COUNT(points); i++)
-            vr_figures_add(f, points[i].corrected, "us", i == 2 ? "p99 without waiting" : NULL,
+            vr_figures_add(f, points[i].corrected, "us", points[i].corrected_words,
                            (double)vr_hist_at(corrected, points[i].share) / 1e3);
         free(corrected);
     }
@@ -77,7 +77,7 @@ static void put_table(const struct vr_figures *f, const char *head, struct strbu
             format_thousands((uint64_t)item->value, number, sizeof(number));
         else
             snprintf(number, sizeof(number), "%.*f", item->value < 100 ? 2 : 0, item->value);
-        strbuf_printf(out, "  %-22s%14s %s\n", item->words, number,
+        strbuf_printf(out, "  %-23s%14s %s\n", item->words, number,
                       str_eq(item->unit, "us") ? "µs" : item->unit);
     }
 }
@@ -89,12 +89,13 @@ int vr_figures_print(const struct vr_figures *f, const char *head, bool json, st
     for (size_t i = 0; i < f->count; i++)
         strbuf_printf(&lines, "assay.metric %s %.9g %s\n", f->items[i].name, f->items[i].value,
                       f->items[i].unit);
-    if (number)
-        fd_write_all(atoi(number), strbuf_text(&lines), lines.length);
+    int code = number ? fd_write_all(atoi(number), strbuf_text(&lines), lines.length) : 0;
+    if (code < 0)
+        return error_errno(err, code, "the metrics' descriptor (ASSAY_METRICS_FD=%s)", number);
     if (json)
         put_json(f, &out);
     else
         put_table(f, head, &out);
-    int code = fd_write_all(STDOUT_FILENO, strbuf_text(&out), out.length);
+    code = fd_write_all(STDOUT_FILENO, strbuf_text(&out), out.length);
     return code < 0 ? error_errno(err, code, "standard output") : 0;
 }

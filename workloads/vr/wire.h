@@ -161,8 +161,9 @@ struct vr_status {
     uint64_t dropped[VR_DROP_COUNT], executed;
     uint32_t state, replica;
     /* Of the host, not of the core. */
-    uint64_t packets_sent, packets_received, waits, waits_empty, disk_cycles, disk_failures,
-        early_acks, strangers; /* strangers: packets from where no replica is */
+    uint64_t packets_sent, packets_received, send_failures, waits, waits_empty, disk_cycles,
+        disk_failures, early_acks, strangers; /* strangers: packets from where no replica is */
+    uint32_t fell_back, direct; /* not by the transport that was asked for; O_DIRECT */
 };
 
 /* Fills magic, version, size and checksums; the body may stand in two pieces. */

@@ -133,15 +133,16 @@ static __always_inline int is_next(const struct scratch *p, __u32 payload, __u64
            (__u32)p->words[ENTRY_SIZE] == body && body <= g->body_max;
 }
 
+/* View and epoch stay the packet's, which were the gate's when the promise was made: by now the
+ * gate may have been opened for another view. */
 static __always_inline void seal_answer(struct scratch *p, __u64 op)
 {
     const struct vr_xdp_gate *g = &area.gate;
     p->words[AT_TYPE] = MAGIC_AND_VERSION | (__u64)TYPE_PREPARE_OK << 24 | (__u64)g->own << 40 |
-                        (__u64)g->epoch << 48;
+                        (p->words[AT_TYPE] & 0xffffULL << 48);
     p->words[AT_CHECKSUM] = 0;
     p->words[AT_BODY_CHECKSUM] = 0;
     p->words[AT_CLUSTER] = g->cluster;
-    p->words[AT_VIEW] = g->view;
     p->words[AT_OP] = op;
     p->words[AT_COMMIT] = g->commit;
     p->words[AT_PARENT] = 0;

@@ -172,6 +172,26 @@ TEST(a_replayed_request_does_not_turn_replies_away)
     free(l);
 }
 
+/* Who caught it may also be the first: then the client gets its reply all the same. */
+TEST(a_replay_that_comes_first_does_not_turn_replies_away)
+{
+    struct lab *l = memory_zalloc(1, sizeof(*l));
+    enum vr_answer answer = VR_ANSWER_NONE;
+    lab_open(l);
+    vr_caller_register(&l->caller);
+    while (answer != VR_ANSWER_REGISTERED && ask(l, 0, &answer) == 0)
+        ;
+    CHECK_INT(answer, VR_ANSWER_REGISTERED);
+    vr_caller_request(&l->caller, VR_OP_NULL, "abc", 3);
+    CHECK_INT(ask(l, 1, &answer), 1);
+    bool came = false;
+    for (int i = 0; i < 20 && !came; i++)
+        came = ask(l, 0, &answer) == 0;
+    CHECK(came);
+    lab_close(l);
+    free(l);
+}
+
 /* What no entry of the log can hold is refused by words at once, at the client. */
 TEST(a_request_that_is_too_large_is_refused_before_it_is_sent)
 {

@@ -98,7 +98,7 @@ static inline bool sent(const struct lab *lab, enum vr_type type)
 
 struct log_end {
     struct vr_view_head head;
-    struct vr_entry heads[2];
+    struct vr_entry heads[3];
 };
 
 static inline struct vr_header view_message(enum vr_type type, uint8_t from, uint64_t view,

@@ -152,6 +152,43 @@ TEST(nothing_is_cut_before_the_new_log_is_there)
     finish(&lab);
 }
 
+/* Seed 973361: the end of the old log was on disk before the log up to there was, and a crash in
+ * between left a replica in doubt that had lost nothing. */
+TEST(a_log_is_closed_where_it_is_on_disk)
+{
+    struct lab lab = {.durable = {.view_checksum = vr_genesis_checksum(1)}, .count = 1};
+    lab.entries[0] = make_entry(1, 0, vr_genesis_checksum(1));
+    struct vr_entry second = make_entry(2, 0, lab.entries[0].checksum);
+    struct vr_entry third = make_entry(3, 0, second.checksum);
+    start(&lab, 1);
+    receive_prepare(&lab, 0, 0, &second);
+    struct vr_write late[VR_UPDATE_WRITES];
+    uint32_t late_count = lab.u->write_count;
+    memcpy(late, lab.u->writes, late_count * sizeof(late[0]));
+    CHECK_INT(late_count, 1);
+    receive_prepare(&lab, 0, 0, &third);
+    CHECK_INT(lab.r->op, 3);
+    /* The next view has another third entry; the second is not on disk yet. */
+    struct vr_entry other = make_entry(3, 2, second.checksum);
+    struct log_end end = {.head = {.log_view = 2, .count = 3}};
+    end.heads[0] = lab.entries[0];
+    end.heads[1] = second;
+    end.heads[2] = other;
+    end.head.head_checksum = other.checksum;
+    receive(&lab, view_message(VR_START_VIEW, 2, 2, &end), &end);
+    CHECK(lab.r->install.active);
+    receive_prepare(&lab, 2, 2, &other);
+    CHECK(!lab.r->closed);
+    CHECK_INT(lab.r->op, 3);
+    for (uint32_t i = 0; i < late_count; i++)
+        step(&lab, (struct vr_event){.kind = VR_EVENT_WRITTEN, .write = &late[i]});
+    CHECK_INT(lab.r->durable_op, 2);
+    receive_prepare(&lab, 2, 2, &other);
+    CHECK(lab.r->closed);
+    CHECK_INT(lab.r->view_op, 2);
+    finish(&lab);
+}
+
 /* A primary that restarts may have sent entries that it never wrote: others may have committed
  * them, and it would give their numbers away again. */
 TEST(a_restarted_primary_does_not_go_on)
