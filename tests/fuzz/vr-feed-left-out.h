@@ -78,18 +78,15 @@ static inline bool feed_is_other_group(const struct feed *f, const struct vr_hea
 
 static inline bool feed_left_out(const struct feed *f, const struct vr_header *h, const void *body)
 {
-    bool endless = h->op >> 48;
     switch (h->type) {
     case VR_PREPARE:
         return feed_breaks_fence(f, h, body);
     case VR_DO_VIEW_CHANGE:
-        return endless || feed_lacks_committed(f, h);
-    case VR_START_VIEW:
-        return endless;
+        return feed_lacks_committed(f, h);
     case VR_EPOCH:
-        return endless || feed_is_other_group(f, h, body);
+        return feed_is_other_group(f, h, body);
     case VR_STATE_CHUNK:
-        return endless || feed_completes_no_state(f, h, body);
+        return feed_completes_no_state(f, h, body);
     default:
         return false;
     }

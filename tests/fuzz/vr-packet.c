@@ -12,8 +12,7 @@
  *   - do_view_change of a later log view whose log is shorter than what is committed;
  *   - an entry behind a reconfiguration that has not run, or one that holds it beside others;
  *   - a state whose sum is right and which cannot be loaded, or whose group has nobody in it;
- *   - two groups for one epoch;
- *   - a log's end, a state or an epoch at an op of 2^48 or more.
+ *   - two groups for one epoch.
  *
  * With VR_FUZZ_COUNT set, the last line says what was obeyed, dropped and sent.
  */

@@ -150,10 +150,40 @@ static bool heads_valid(const struct vr_header *header, const void *body)
     return true;
 }
 
+static bool epoch_valid(const struct vr_header *header, const void *body)
+{
+    struct vr_group group;
+    if (header->size != sizeof(group))
+        return false;
+    memcpy(&group, body, sizeof(group));
+    return group.op <= VR_OP_MAX;
+}
+
+/* Numbers of operations are added to: none is so large that it comes round. */
+static bool op_valid(const struct vr_header *header)
+{
+    switch (header->type) {
+    case VR_PREPARE:
+    case VR_PREPARE_OK:
+    case VR_COMMIT:
+    case VR_DO_VIEW_CHANGE:
+    case VR_START_VIEW:
+    case VR_GET_PREPARE:
+    case VR_GET_STATE:
+    case VR_STATE_CHUNK:
+    case VR_EPOCH:
+        return header->op <= VR_OP_MAX;
+    default:
+        return true;
+    }
+}
+
 bool vr_body_valid(const struct vr_header *header, const void *body)
 {
     struct vr_request request;
     struct vr_reply reply;
+    if (!op_valid(header))
+        return false;
     switch (header->type) {
     case VR_REQUEST:
         if (header->size < sizeof(request))
@@ -174,7 +204,7 @@ bool vr_body_valid(const struct vr_header *header, const void *body)
     case VR_STATE_CHUNK:
         return header->size >= sizeof(struct vr_state_head);
     case VR_EPOCH:
-        return header->size == sizeof(struct vr_group);
+        return epoch_valid(header, body);
     case VR_STATUS_REPLY:
         return header->size == sizeof(struct vr_status);
     case VR_FRAGMENT:

@@ -19,8 +19,9 @@
 
 #define VR_MAGIC 0x5256
 #define VR_VERSION 2
-#define VR_REPLICAS_MAX 7 /* in one group */
-#define VR_NODES_MAX 16   /* numbers of replicas that were, are or will be in the group */
+#define VR_REPLICAS_MAX 7            /* in one group */
+#define VR_OP_MAX ((1ULL << 48) - 1) /* nine years at a million a second */
+#define VR_NODES_MAX 16 /* numbers of replicas that were, are or will be in the group */
 
 /* A view's number holds the epoch in its upper bits: a later epoch is a later view. */
 #define VR_EPOCH_SHIFT 40

@@ -444,8 +444,8 @@ static const struct packet_file {
     {"left-out-behind-fence", VR_PREPARE, 1, put_behind_fence, 0, 2, 1, 0, 0, VR_NORMAL, 1},
     {"left-out-other-state", 0, 2, put_other_state, 0, 0, 0, 0, 0, VR_NORMAL, 1},
     {"left-out-state-of-nobody", VR_PREPARE, 2, put_state_of_nobody, 0, 1, 1, 0, 0, VR_NORMAL, 1},
-    {"left-out-last-state", 0, 2, put_last_state, 0, 0, 0, 0, 0, VR_NORMAL, 1},
-    {"left-out-last-end", VR_PREPARE, 2, put_last_end, 0, 1001, 1000, 0, 0, VR_NORMAL, 1},
+    {"last-state", 0, 2, put_last_state, 0, 0, 0, 0, 0, VR_NORMAL, 0},
+    {"last-end", VR_PREPARE, 2, put_last_end, 0, 1001, 1000, 0, 0, VR_NORMAL, 0},
 };
 #define EACH_PACKET_FILE(p)                          \
     for (const struct packet_file *p = packet_files; \
