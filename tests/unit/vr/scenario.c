@@ -4,6 +4,7 @@
  * run of one replica in which the faulty rule does harm.  docs/VR.md tells where each comes from;
  * the same rules are broken on purpose in assay-vr-planted, which the simulator must catch.
  */
+#include "core_internal.h"
 #include "lab.h"
 
 /* specpaxos sends the view of its last entry as its last normal view.  Here (Raft's figure 8)
@@ -294,6 +295,51 @@ TEST(an_entry_counts_when_a_quorum_has_it_on_disk)
     step(&lab, (struct vr_event){.kind = VR_EVENT_WRITTEN, .write = &write});
     CHECK_INT(lab.r->commit, 1);
     CHECK(sent(&lab, VR_REPLY));
+    finish(&lab);
+}
+
+static void three_at_once(struct vr_config *config)
+{
+    config->pipeline = 3;
+}
+
+static void ask_and_turn(struct lab *lab, uint64_t client)
+{
+    struct vr_request request = {.client = client, .opcode = VR_OP_REGISTER};
+    receive(lab, (struct vr_header){.type = VR_REQUEST, .client = client, .size = sizeof(request)},
+            &request);
+    step(lab, (struct vr_event){.kind = VR_EVENT_TURN});
+}
+
+/* Batches leave while earlier ones are under way, as many as the pipeline holds; what came
+ * meanwhile is one batch. */
+TEST(several_batches_are_under_way_at_once)
+{
+    struct lab lab = {.durable = {.view = 3, .log_view = 3}, .config = three_at_once};
+    start(&lab, 0);
+    lab.r->state = VR_NORMAL;
+    lab.r->view_checksum = lab.r->durable.view_checksum;
+    struct vr_write first = {0};
+    for (uint64_t client = 1; client <= 3; client++) {
+        ask_and_turn(&lab, client);
+        CHECK(sent(&lab, VR_PREPARE));
+        CHECK_INT(lab.r->op, client);
+        CHECK_INT(lab.u->write_count, 1);
+        if (client == 1)
+            first = lab.u->writes[0];
+    }
+    ask_and_turn(&lab, 4);
+    ask_and_turn(&lab, 5);
+    CHECK(!sent(&lab, VR_PREPARE));
+    CHECK_INT(lab.r->op, 3);
+    CHECK_INT(lab.r->commit, 0);
+    step(&lab, (struct vr_event){.kind = VR_EVENT_WRITTEN, .write = &first});
+    receive(&lab, (struct vr_header){.type = VR_PREPARE_OK, .replica = 1, .view = 3, .op = 1},
+            NULL);
+    CHECK_INT(lab.r->commit, 1);
+    step(&lab, (struct vr_event){.kind = VR_EVENT_TURN});
+    CHECK_INT(lab.r->op, 4);
+    CHECK_INT(vr_slot(lab.r, 4)->entry.count, 2);
     finish(&lab);
 }
 
