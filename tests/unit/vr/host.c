@@ -153,8 +153,8 @@ static int ask(struct lab *l, int from, enum vr_answer *ret_answer)
     return -1;
 }
 
-/* A request that somebody caught is said again from elsewhere: its reply goes to the client. */
-TEST(a_replayed_request_does_not_turn_replies_away)
+/* A client at the first socket that has a session, and a request to say. */
+static struct lab *open_with_request(void)
 {
     struct lab *l = memory_zalloc(1, sizeof(*l));
     enum vr_answer answer = VR_ANSWER_NONE;
@@ -164,6 +164,14 @@ TEST(a_replayed_request_does_not_turn_replies_away)
         ;
     CHECK_INT(answer, VR_ANSWER_REGISTERED);
     vr_caller_request(&l->caller, VR_OP_NULL, "abc", 3);
+    return l;
+}
+
+/* A request that somebody caught is said again from elsewhere: its reply goes to the client. */
+TEST(a_replayed_request_does_not_turn_replies_away)
+{
+    struct lab *l = open_with_request();
+    enum vr_answer answer = VR_ANSWER_NONE;
     while (answer != VR_ANSWER_REPLY && ask(l, 0, &answer) == 0)
         ;
     CHECK_INT(answer, VR_ANSWER_REPLY);
@@ -175,14 +183,8 @@ TEST(a_replayed_request_does_not_turn_replies_away)
 /* Who caught it may also be the first: then the client gets its reply all the same. */
 TEST(a_replay_that_comes_first_does_not_turn_replies_away)
 {
-    struct lab *l = memory_zalloc(1, sizeof(*l));
+    struct lab *l = open_with_request();
     enum vr_answer answer = VR_ANSWER_NONE;
-    lab_open(l);
-    vr_caller_register(&l->caller);
-    while (answer != VR_ANSWER_REGISTERED && ask(l, 0, &answer) == 0)
-        ;
-    CHECK_INT(answer, VR_ANSWER_REGISTERED);
-    vr_caller_request(&l->caller, VR_OP_NULL, "abc", 3);
     CHECK_INT(ask(l, 1, &answer), 1);
     bool came = false;
     for (int i = 0; i < 20 && !came; i++)
