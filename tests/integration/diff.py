@@ -47,7 +47,10 @@ def an_extra_copy_is_found():
     record("copy", target("planted"), "copy", 30000)
     (d,) = diff("base-*.data", "copy-*.data")
     equal(d["rows"][0]["function"], "memcpy")
-    equal(d["rows"][0]["match"], "only B")
+    # The loader copies, too: a sample of that may be in either.
+    copies = d["rows"][0]["self"]
+    if d["rows"][0]["match"] != "only B" and copies["a"] > copies["b"] / 20:
+        raise AssertionError(d["rows"][0])
     equal((d["unit"], d["per"]), ("ns", "run"))
     between(d["rows"][0]["self"]["share"], 0.5, 1.5, "share of memcpy")
     between(abs(d["unattributed"]["share"]), 0, 0.15, "unattributed share")
