@@ -215,14 +215,35 @@ static int explain_store(const struct explain_cli *cli, const struct explain_set
     return r;
 }
 
-/* Whether both words are something in the store; a store that is not there has nothing. */
-static bool are_in_store(const struct explain_cli *cli, char *const words[SIDE_COUNT])
+/* factor=value and nothing else: a shell would set a variable and end. */
+static bool runs_nothing(const char *word)
+{
+    return strchr(word, '=') && strcspn(word, " \t/") == strlen(word);
+}
+
+/* Whether both words are something in the store.  A store that is not there has nothing, which is
+ * an error where the words can mean nothing else. */
+static int look_in_store(const struct explain_cli *cli, char *const words[SIDE_COUNT],
+                         bool *ret_in_store, struct error *err)
 {
     CLEANUP(store_closep) struct store *store = NULL;
-    struct error ignored;
-    if (cli->commands || store_open(&store, store_place(cli->db), SQL_READ, &ignored) < 0)
-        return false;
-    return cell_word_is_known(store, words[SIDE_A]) && cell_word_is_known(store, words[SIDE_B]);
+    struct error missing;
+    *ret_in_store = false;
+    if (cli->commands)
+        return 0;
+    const char *place = store_place(cli->db);
+    int r = store_open(&store, place, SQL_READ, &missing);
+    *ret_in_store = r == 0 && cell_word_is_known(store, words[SIDE_A]) &&
+                    cell_word_is_known(store, words[SIDE_B]);
+    if (*ret_in_store || !runs_nothing(words[SIDE_A]) || !runs_nothing(words[SIDE_B]))
+        return 0;
+    if (r < 0)
+        *err = missing;
+    return r < 0 ? r
+                 : error_set(err, -ENOENT,
+                             "%s has no experiment with '%s' and '%s' ('assay list' shows what "
+                             "is there, --db names another store)",
+                             place, words[SIDE_A], words[SIDE_B]);
 }
 
 /*
@@ -305,13 +326,13 @@ static int explain(const struct explain_cli *cli, char **words)
     p.json.out = &p.out;
     if (fill_settings(cli, &settings, &err) < 0)
         return cmd_usage(&verb_explain, &err);
-    bool in_store = are_in_store(cli, words), emulated = false;
-    int r = in_store
-                ? explain_cells_are_emulated(
-                      &(struct explain_cells){
-                          .db = cli->db, .in = cli->in, .words = {words[SIDE_A], words[SIDE_B]}},
-                      &emulated, &err)
-                : 0;
+    bool in_store, emulated = false;
+    int r = look_in_store(cli, words, &in_store, &err);
+    if (r == 0 && in_store)
+        r = explain_cells_are_emulated(
+            &(struct explain_cells){
+                .db = cli->db, .in = cli->in, .words = {words[SIDE_A], words[SIDE_B]}},
+            &emulated, &err);
     if (r == 0 && emulated)
         return explain_emulated(cli, words);
     if (r == 0)

@@ -305,6 +305,8 @@ def wrong_words_are_explained():
     contains(assay("explain", "--work", "nothing", "true", "true", check=1).stderr,
              "reports no metric 'nothing'")
     contains(assay("explain", "--help", check=0).stdout, "usage: assay explain")
+    # Cells of a store that is not there are no commands.
+    contains(assay("explain", "way=write", "way=writev", check=1).stderr, "no store")
     equal([p.name for p in pathlib.Path(".").iterdir()], [])
 
 
