@@ -8,7 +8,7 @@
 #define ASSAY_FUZZ_VR_DISK_H
 
 #include "base/memory.h"
-#include "store.h"
+#include "vr/disk/store.h"
 
 #include <string.h>
 

@@ -14,8 +14,8 @@
 #define ASSAY_FUZZ_VR_FEED_H
 
 #include "base/memory.h"
-#include "core_internal.h"
-#include "packet.h"
+#include "vr/core/core_internal.h"
+#include "vr/core/packet.h"
 
 enum feed_setup {
     FEED_INDEX = 3, /* 0 to 2 */

@@ -39,6 +39,31 @@ def workloads_use_base_only():
                 raise AssertionError(f"{path} includes {name}/")
 
 
+# The rooms of workloads/vr, and which of the others each may use.
+VR_ROOMS = {"core": set(), "net": {"core"}, "disk": {"core", "net"}, "host": {"core", "net", "disk"},
+            "client": {"core", "net"}, "load": {"core", "net", "client"},
+            "sim": {"core", "disk"},
+            "cmd": {"core", "net", "disk", "host", "client", "load", "sim"}}
+# What is made during the build, or read by another compiler from its own folder.
+VR_BARE = {"config.h", "tc_shared.h", "xdp_shared.h", "tc_broadcast.skel.h", "xdp_ack.skel.h"}
+
+
+@test
+def rooms_of_vr_keep_their_order():
+    """Each include names its folder, and a room uses only those that it may."""
+    top = ROOT / "workloads/vr"
+    for path in tracked("workloads/vr/*.c", "workloads/vr/*.h"):
+        room, *rest = path.relative_to(top).parts
+        if not rest:
+            raise AssertionError(f"{path.name} is in none of the rooms of workloads/vr")
+        for name in re.findall(r'#include "([^"]+)"', path.read_text()):
+            parts = name.split("/")
+            if parts[0] == "vr" and parts[1] != room and parts[1] not in VR_ROOMS[room]:
+                raise AssertionError(f"{path.name} in vr/{room}/ includes {name}")
+            if parts[0] not in ("vr", "base") and name not in VR_BARE:
+                raise AssertionError(f"{path.name} in vr/{room}/ includes {name}: name its folder")
+
+
 @test
 def every_file_names_its_licence():
     for path in tracked("*.c", "*.h", "*.py", "*.mjs", "dev", ".ci/run"):

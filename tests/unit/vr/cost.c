@@ -5,8 +5,8 @@
  * same at the beginning and a hundred thousand operations later.  Counted, not timed.
  */
 #include "base/memory.h"
-#include "core.h"
 #include "test.h"
+#include "vr/core/core.h"
 
 #include <malloc.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * must count once, under its own name, and change nothing.
  */
 #include "lab.h"
-#include "packet.h"
+#include "vr/core/packet.h"
 
 #define SECOND_EPOCH (1ULL << VR_EPOCH_SHIFT)
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Replies reach who asked, and only who asked is answered: a client's side of the protocol, and a
  * replica as a process with clients at sockets. */
-#include "host.h"
+#include "vr/host/host.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "caller.h"
-#include "client.h"
 #include "test.h"
+#include "vr/client/caller.h"
+#include "vr/client/client.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -4,10 +4,10 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "cluster.h"
-#include "disk.h"
-#include "hist.h"
 #include "test.h"
+#include "vr/disk/disk.h"
+#include "vr/load/hist.h"
+#include "vr/net/cluster.h"
 
 #include <errno.h>
 #include <stdio.h>

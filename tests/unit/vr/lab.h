@@ -4,9 +4,9 @@
 #define ASSAY_TEST_VR_LAB_H
 
 #include "base/memory.h"
-#include "core.h"
-#include "planted.h"
 #include "test.h"
+#include "vr/core/core.h"
+#include "vr/core/planted.h"
 
 #include <stdlib.h>
 

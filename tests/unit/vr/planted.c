@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Beside a unit test that is built with the planted bugs: VR_BUG names the one to run with. */
-#include "planted.h"
+#include "vr/core/planted.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * run of one replica in which the faulty rule does harm.  docs/VR.md tells where each comes from;
  * the same rules are broken on purpose in assay-vr-planted, which the simulator must catch.
  */
-#include "core_internal.h"
 #include "lab.h"
+#include "vr/core/core_internal.h"
 
 /* specpaxos sends the view of its last entry as its last normal view.  Here (Raft's figure 8)
  * replica 0 committed an entry of view 0 in view 3, and replica 1, which leads view 4, has another

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The key-value store and the client table: what they answer, and that saving loses nothing. */
-#include "service.h"
-#include "sessions.h"
+#include "vr/core/service.h"
 #include "test.h"
+#include "vr/core/sessions.h"
 
 #include <stdio.h>
 #include <stdlib.h>

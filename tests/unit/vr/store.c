@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a replica makes of its disk after a crash: damage is a hole or a doubt, never a shorter log.
  */
-#include "store.h"
+#include "vr/disk/store.h"
 #include "test.h"
 
 #include <stdlib.h>

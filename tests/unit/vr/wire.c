@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Packets: what is let in, what is dropped and why, fragments in any order. */
-#include "packet.h"
 #include "test.h"
+#include "vr/core/packet.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The program that acknowledges at the device, run by the kernel on packets made here. */
 #include "config.h"
-#include "io_xdp.h"
-#include "packet.h"
 #include "test.h"
+#include "vr/core/packet.h"
+#include "vr/net/io_xdp.h"
 
 #if HAVE_VR_XDP
 

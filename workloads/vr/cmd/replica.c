@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* assay-vr replica: one member of a cluster. */
+#include "base/memory.h"
+#include "vr/cmd/cmd.h"
+#include "vr/host/host.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+
+struct settings {
+    const char *config, *transport, *data;
+    uint64_t index, socket, pin, joins_after;
+    bool format, in_memory, durable, insecure, quiet;
+};
+
+#define NONE UINT64_MAX
+#define EPOCHS (1ULL << (64 - VR_EPOCH_SHIFT)) /* as many as a view's number has room for */
+
+static const struct option options[] = {
+    {'c', "config", OPTION_STRING, offsetof(struct settings, config), "FILE",
+     "the cluster's configuration", "file"},
+    {'i', "index", OPTION_U64, offsetof(struct settings, index), "N",
+     "which of its replicas this is, from 0", NULL},
+    {0, "format", OPTION_FLAG, offsetof(struct settings, format), NULL,
+     "first start: make the replica's file; one that is there is refused", NULL},
+    {0, "joins-after", OPTION_U64, offsetof(struct settings, joins_after), "EPOCH",
+     "with --format: this number was in the group before, up to this epoch, on another disk; it "
+     "takes part in later ones only",
+     NULL},
+    {'t', "transport", OPTION_STRING, offsetof(struct settings, transport), "T",
+     "epoll, spin, uring, uring+tc, uring+xdp, uring-spin, uring-eventfd, uring-eventfd-unread "
+     "(the "
+     "configuration's)",
+     "epoll spin uring uring+tc uring+xdp uring-spin uring-eventfd uring-eventfd-unread"},
+    {0, "durable", OPTION_FLAG, offsetof(struct settings, durable), NULL,
+     "write the log to disk before anything is acknowledged (default)", NULL},
+    {0, "in-memory", OPTION_FLAG, offsetof(struct settings, in_memory), NULL,
+     "keep the log in memory: it is lost when a majority stops at once", NULL},
+    {0, "data", OPTION_STRING, offsetof(struct settings, data), "DIR",
+     "folder of the replica's file (the configuration's)", "file"},
+    {0, "pin", OPTION_U64, offsetof(struct settings, pin), "CPU", "stay on this CPU", NULL},
+    {0, "insecure", OPTION_FLAG, offsetof(struct settings, insecure), NULL,
+     "without a key, serve on other addresses than loopback all the same", NULL},
+    {0, "socket", OPTION_U64, offsetof(struct settings, socket), "FD",
+     "a bound UDP socket that was handed over; ends with who did", NULL},
+    {'q', "quiet", OPTION_FLAG, offsetof(struct settings, quiet), NULL,
+     "print nothing but what is not as it was asked for", NULL},
+    {0},
+};
+
+static volatile sig_atomic_t stop;
+
+static void on_stop(int signal)
+{
+    (void)signal;
+    stop = 1;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_stop};
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    /* A limit on files is a full disk: an error of the write, not the end. */
+    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static int check(const struct settings *o, const struct vr_cluster *c, struct error *err)
+{
+    char text[VR_ADDRESS_TEXT_MAX];
+    if (o->index == NONE || o->index >= c->node_count)
+        return error_set(err, -EINVAL, "--index must be from 0 to %u", c->node_count - 1);
+    const struct sockaddr_in *own = &c->addresses[o->index];
+    if (!c->secret && !o->insecure && !vr_address_is_loopback(own))
+        return error_set(
+            err, -EPERM,
+            "%s is no loopback address and the configuration has no key-file: anybody "
+            "who can send a packet could change what is stored; make a key (head -c 32 "
+            "/dev/urandom > FILE) or say --insecure",
+            vr_address_format(own, text));
+    if (o->joins_after != NONE && (!o->format || o->joins_after >= EPOCHS))
+        return error_set(err, -EINVAL, "--joins-after takes an epoch, and goes with --format");
+    if (o->durable && o->in_memory)
+        return error_set(err, -EINVAL, "--durable and --in-memory exclude each other");
+    return 0;
+}
+
+static int pin(uint64_t cpu, struct error *err)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    if (sched_setaffinity(0, sizeof(set), &set))
+        return error_errno(err, -errno, "--pin %lu", cpu);
+    return 0;
+}
+
+/* What is not as it was asked for; said also to who wants to hear nothing else. */
+static void tell_missing(const struct vr_host *h, FILE *out)
+{
+    if (h->tc_error.code)
+        fprintf(out, "replica %u: no broadcast in the kernel: %s; packets go one by one\n",
+                h->index, h->tc_error.message);
+    if (h->xdp_error.code)
+        fprintf(out, "replica %u: no acknowledgements at the device: %s; they are made here\n",
+                h->index, h->xdp_error.message);
+    if (h->damaged)
+        fprintf(out, "replica %u: %u places of its file are damaged; the others are asked\n",
+                h->index, h->damaged);
+    fflush(out);
+}
+
+static void announce(const struct vr_host *h, const struct vr_cluster *c)
+{
+    char text[VR_ADDRESS_TEXT_MAX];
+    printf("replica %u%s on %s: %s, %s%s\n", h->index,
+           h->index >= c->config.replica_count ? " (spare)" : "",
+           vr_address_format(&c->addresses[h->index], text), h->io.way->name,
+           c->config.in_memory ? "in memory: what a majority had is lost if it stops at once"
+           : h->disk.direct    ? "durable, O_DIRECT"
+                               : "durable, through the page cache",
+           c->secret ? ", with a key" : "");
+    if (h->tc.count)
+        printf("replica %u: prepares are copied at the egress of %s\n", h->index, h->tc.device);
+    if (h->xdp.program)
+        printf("replica %u: acknowledges at the device (XDP, %s)\n", h->index,
+               h->xdp.generic ? "the kernel's generic way" : "in its driver");
+}
+
+static int serve(const struct settings *o, struct vr_cluster *c, struct error *err)
+{
+    uint8_t index = (uint8_t)o->index;
+    if (o->in_memory || o->durable)
+        c->config.in_memory = o->in_memory;
+    if (o->data) {
+        free(c->data);
+        c->data = memory_strdup(o->data);
+    }
+    const struct vr_io_way *way = vr_io_find(o->transport ? o->transport : c->transport, err);
+    if (!way)
+        return -EINVAL;
+    int result = o->pin == NONE ? 0 : pin(o->pin, err);
+    if (!result && o->format) {
+        CLEANUP(memory_freep) char *path = vr_cluster_file(c, index);
+        struct vr_config config = c->config;
+        config.index = index;
+        config.joins = index >= config.replica_count || o->joins_after != NONE;
+        config.joins_after = o->joins_after != NONE ? (uint32_t)o->joins_after : 0;
+        result = vr_disk_format(path, &config, err);
+    }
+    if (result)
+        return result;
+    struct vr_host *h = memory_zalloc(1, sizeof(*h));
+    result = vr_host_open(h, c, index, way, o->socket == NONE ? -1 : (int)o->socket, err);
+    if (!result) {
+        if (!o->quiet)
+            announce(h, c);
+        tell_missing(h, o->quiet ? stderr : stdout);
+        result = vr_host_run(h, &stop, err);
+        vr_host_close(h);
+    }
+    free(h);
+    return result;
+}
+
+static int run(int argc, char **argv)
+{
+    struct settings o = {.index = NONE, .socket = NONE, .pin = NONE, .joins_after = NONE};
+    struct vr_cluster cluster;
+    struct error err = {0};
+    int code;
+    if (!vr_options(&vr_verb_replica, &o, argc, argv, NULL, &code))
+        return code;
+    if (!o.config) {
+        error_set(&err, -EINVAL, "--config FILE is missing");
+        return vr_fail(&vr_verb_replica, &err, 2);
+    }
+    int result = vr_cluster_read(&cluster, o.config, &err);
+    if (result)
+        return vr_fail(&vr_verb_replica, &err, 2);
+    result = check(&o, &cluster, &err);
+    if (result) {
+        vr_cluster_done(&cluster);
+        return vr_fail(&vr_verb_replica, &err, 2);
+    }
+    catch_signals();
+    /* Who was handed a socket belongs to who handed it over. */
+    if (o.socket != NONE)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    result = serve(&o, &cluster, &err);
+    vr_cluster_done(&cluster);
+    return result ? vr_fail(&vr_verb_replica, &err, 1) : 0;
+}
+
+const struct verb vr_verb_replica = {
+    "replica",
+    "run one replica of a cluster",
+    "--config FILE --index N [--format]",
+    "  assay-vr replica --config cluster.conf --index 0 --format   the first start\n"
+    "  assay-vr replica --config cluster.conf --index 0            every later one\n",
+    options,
+    run};

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+#include "vr/net/cluster.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "vr/core/fragment.h"
+#include "vr/core/packet.h"
+
+#include <errno.h>
+
+#define HEARTBEAT_MOST_NS (45 * NS_PER_MS)
+#define WRITE_MAX ((size_t)0x7ffff000) /* bytes that Linux takes at once */
+
+struct setting {
+    const char *name;
+    size_t offset; /* in vr_cluster */
+    uint64_t least, most;
+    bool is_time, is_wide; /* in nanoseconds; of 64 bits */
+};
+
+#define U32(name, field, least, most)                                              \
+    {                                                                              \
+        name, offsetof(struct vr_cluster, config.field), least, most, false, false \
+    }
+
+static const struct setting settings[] = {
+    U32("cluster", cluster, 1, UINT32_MAX),
+    U32("slots", slots, 64, 65536),
+    U32("checkpoint-every", checkpoint_every, 16, 32768),
+    U32("pipeline", pipeline, 1, VR_HEADS_MAX - 1),
+    U32("batch-bytes", batch_bytes, 4096, 1 << 18),
+    U32("sessions", sessions, 1, 65536),
+    U32("keys", kv_capacity, 0, 1 << 22),
+    {"heartbeat", offsetof(struct vr_cluster, config.heartbeat_ns), NS_PER_MS, 60 * NS_PER_S, true,
+     true},
+    {"timeout", offsetof(struct vr_cluster, config.timeout_ns), 5 * NS_PER_MS, 600 * NS_PER_S, true,
+     true},
+    {"datagram", offsetof(struct vr_cluster, datagram_bytes), 576, 65507, false, true},
+};
+
+static int set_number(struct vr_cluster *c, const struct setting *s, const char *value,
+                      struct error *err)
+{
+    uint64_t number;
+    int result = s->is_time ? parse_duration_ns(value, NS_PER_MS, &number, err)
+                            : parse_size_bytes(value, &number, err);
+    if (result)
+        return result;
+    if (number < s->least || number > s->most)
+        return error_set(err, -ERANGE, "%s must be from %lu to %lu%s", s->name,
+                         (unsigned long)(s->is_time ? s->least / NS_PER_MS : s->least),
+                         (unsigned long)(s->is_time ? s->most / NS_PER_MS : s->most),
+                         s->is_time ? " ms" : "");
+    if (s->is_wide)
+        memcpy((char *)c + s->offset, &number, sizeof(number));
+    else
+        memcpy((char *)c + s->offset, &(uint32_t){(uint32_t)number}, sizeof(uint32_t));
+    return 0;
+}
+
+/* A name in the file is meant from the folder of the file. */
+static char *beside(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+    if (name[0] == '/' || !slash)
+        return memory_strdup(name);
+    return memory_printf("%.*s/%s", (int)(slash - path), path, name);
+}
+
+static int read_key(struct vr_cluster *c, const char *path, const char *name, struct error *err)
+{
+    CLEANUP(memory_freep) char *file = beside(path, name);
+    CLEANUP(strbuf_done) struct strbuf secret = {0};
+    int result = file_read(file, &secret, err);
+    if (result)
+        return result;
+    if (secret.length < 16)
+        return error_set(err, -EINVAL, "%s holds %zu bytes; a key takes 16 at least", file,
+                         secret.length);
+    c->secret = true;
+    c->key = vr_key_secret(c->config.cluster, secret.data, secret.length);
+    return 0;
+}
+
+static int set(struct vr_cluster *c, const char *path, const char *name, const char *value,
+               const char **key_file, struct error *err)
+{
+    if (str_eq(name, "replica") || str_eq(name, "spare")) {
+        bool spare = str_eq(name, "spare");
+        if (!spare && c->config.replica_count == VR_REPLICAS_MAX)
+            return error_set(err, -EINVAL, "more than %u replicas", VR_REPLICAS_MAX);
+        if (!spare && c->node_count > c->config.replica_count)
+            return error_set(err, -EINVAL, "spares stand behind all replicas");
+        if (c->node_count == VR_NODES_MAX)
+            return error_set(err, -EINVAL, "more than %u replicas and spares", VR_NODES_MAX);
+        c->config.replica_count += !spare;
+        return vr_address_parse(value, &c->addresses[c->node_count++], err);
+    }
+    if (str_eq(name, "data")) {
+        free(c->data);
+        c->data = beside(path, value);
+        return 0;
+    }
+    if (str_eq(name, "transport")) {
+        free(c->transport);
+        c->transport = memory_strdup(value);
+        return vr_io_find(value, err) ? 0 : -EINVAL;
+    }
+    if (str_eq(name, "key-file")) {
+        *key_file = value;
+        return 0;
+    }
+    if (str_eq(name, "in-memory") && (str_eq(value, "yes") || str_eq(value, "no"))) {
+        c->config.in_memory = str_eq(value, "yes");
+        return 0;
+    }
+    for (size_t i = 0; i < ARRAY_COUNT(settings); i++)
+        if (str_eq(name, settings[i].name))
+            return set_number(c, &settings[i], value, err);
+    return error_set(
+        err, -EINVAL,
+        "'%s' is no setting; there are cluster, replica, spare, data, transport, key-file, "
+        "in-memory (yes or no), heartbeat, timeout, datagram, slots, "
+        "checkpoint-every, pipeline, batch-bytes, sessions, keys",
+        name);
+}
+
+static char *trim(char *text)
+{
+    while (*text == ' ' || *text == '\t')
+        text++;
+    char *end = text + strlen(text);
+    while (end > text && strchr(" \t\r", end[-1]))
+        *--end = '\0';
+    return text;
+}
+
+/* What was not set.  On loopback nothing is gained by small packets; an idle replica wakes up as
+ * rarely as it can, and one heartbeat may be lost. */
+static void complete(struct vr_cluster *c)
+{
+    if (c->config.heartbeat_ns == 0) {
+        c->config.heartbeat_ns = c->config.timeout_ns * 45 / 100;
+        if (c->config.heartbeat_ns > HEARTBEAT_MOST_NS)
+            c->config.heartbeat_ns = HEARTBEAT_MOST_NS;
+    }
+    bool local = true;
+    for (uint8_t i = 0; i < c->node_count; i++)
+        local = local && vr_address_is_loopback(&c->addresses[i]);
+    if (c->datagram_bytes == 0)
+        c->datagram_bytes = local ? 16384 : 1400;
+}
+
+static int check(const struct vr_cluster *c, struct error *err)
+{
+    const struct vr_config *v = &c->config;
+    if (v->replica_count == 0)
+        return error_set(err, -EINVAL, "it names no replica");
+    if (v->replica_count % 2 == 0)
+        return error_set(err, -EINVAL, "%u replicas: take an odd number, one more helps nobody",
+                         v->replica_count);
+    if (v->batch_bytes % 8)
+        return error_set(err, -EINVAL, "batch-bytes must be a multiple of 8");
+    if (v->checkpoint_every * 2 > v->slots)
+        return error_set(err, -EINVAL, "checkpoint-every must be at most half of slots");
+    if (v->timeout_ns < 2 * v->heartbeat_ns)
+        return error_set(err, -EINVAL, "timeout must be at least twice the heartbeat");
+    if (v->slots % 64)
+        return error_set(err, -EINVAL, "slots must be a multiple of 64");
+    uint32_t pieces =
+        vr_fragment_count(vr_message_bytes_max(v), c->datagram_bytes - sizeof(struct vr_header));
+    if (pieces > VR_FRAGMENTS_MAX)
+        return error_set(err, -EINVAL,
+                         "batch-bytes %u takes %u datagrams of %lu bytes, %u are the most: lower "
+                         "batch-bytes or raise datagram",
+                         v->batch_bytes, pieces, c->datagram_bytes, VR_FRAGMENTS_MAX);
+    if (vr_checkpoint_bytes_max(v) > WRITE_MAX)
+        return error_set(err, -EINVAL,
+                         "a checkpoint of so many keys and sessions takes %zu MiB, which no single "
+                         "write can: lower keys or sessions",
+                         vr_checkpoint_bytes_max(v) >> 20);
+    return 0;
+}
+
+int vr_cluster_parse(struct vr_cluster *c, const char *text, const char *path, struct error *err)
+{
+    *c = (struct vr_cluster){0};
+    vr_config_default(&c->config);
+    c->config.replica_count = 0;
+    c->config.heartbeat_ns = 0;
+    CLEANUP(memory_freep) char *copy = memory_strdup(text);
+    const char *key_file = NULL;
+    int result = 0;
+    unsigned number = 0;
+    for (char *rest = copy, *line; !result && (line = strsep(&rest, "\n")) != NULL;) {
+        number++;
+        line[strcspn(line, "#")] = '\0';
+        char *name = trim(line), *value = name + strcspn(name, " \t");
+        if (!*name)
+            continue;
+        if (*value)
+            *value++ = '\0';
+        value = trim(value);
+        result = *value ? set(c, path, name, value, &key_file, err)
+                        : error_set(err, -EINVAL, "'%s' has no value", name);
+        if (result)
+            error_wrap(err, result, "%s, line %u", path, number);
+    }
+    complete(c);
+    if (!result && (result = check(c, err)) != 0)
+        error_wrap(err, result, "%s", path);
+    c->key = vr_key_public(c->config.cluster);
+    if (!result && key_file)
+        result = read_key(c, path, key_file, err);
+    if (!c->data)
+        c->data = beside(path, ".");
+    if (!c->transport)
+        c->transport = memory_strdup("epoll");
+    if (result)
+        vr_cluster_done(c);
+    return result;
+}
+
+int vr_cluster_read(struct vr_cluster *c, const char *path, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    int result = file_read(path, &text, err);
+    return result ? result : vr_cluster_parse(c, strbuf_text(&text), path, err);
+}
+
+void vr_cluster_done(struct vr_cluster *c)
+{
+    free(c->data);
+    free(c->transport);
+    *c = (struct vr_cluster){0};
+}
+
+char *vr_cluster_file(const struct vr_cluster *c, uint32_t index)
+{
+    return memory_printf("%s/replica-%u.vr", c->data, index);
+}
