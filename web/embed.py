@@ -58,6 +58,6 @@ script = "(() => {\n'use strict';\n" + "\n".join(shrink_script(path.read_text())
 if "</script" in script or "</style" in style.read_text():
     sys.exit("embed.py: the script or style would end its element")
 output.write_text("/* SPDX-License-Identifier: MIT */\n/* Made by web/embed.py. */\n"
-                  "#include \"report/html.h\"\n\n"
+                  "#include \"report/html/html.h\"\n\n"
                   + literal("web_style", shrink_style(style.read_text()))
                   + literal("web_script", script))

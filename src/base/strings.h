@@ -39,6 +39,17 @@ static inline bool str_has_prefix(const char *string, const char *prefix)
 
 bool str_has_suffix(const char *string, const char *suffix);
 
+/* Names with their values, and the line of a file where each stands. */
+struct text_pair {
+    const char *name, *value;
+    size_t line;
+};
+
+struct text_pairs {
+    struct text_pair *items;
+    size_t count;
+};
+
 /* Whole-string parsers: "12x", "" and overflow are errors that name the text.  They leave the
  * output untouched when they fail.  parse_u64 takes decimal and 0x hexadecimal. */
 int parse_u64(const char *text, uint64_t *ret_value, struct error *err);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* `assay ab`: which of some commands is faster, by how much, and can that be told? */
 #include "cmd/ab.h"
+#include "analysis/hyperfine.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "cmd/cmd.h"
-#include "experiment/hyperfine.h"
-#include "report/ab.h"
+#include "report/text/ab.h"
 #include "stats/sort.h"
 
 #include <errno.h>

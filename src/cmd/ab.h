@@ -3,11 +3,11 @@
 #ifndef ASSAY_CMD_AB_H
 #define ASSAY_CMD_AB_H
 
+#include "analysis/outcome.h"
 #include "base/options.h"
 #include "base/term.h"
-#include "experiment/outcome.h"
-#include "experiment/parameters.h"
-#include "experiment/rounds.h"
+#include "run/rounds.h"
+#include "spec/parameters.h"
 
 struct ab_options {
     struct option_list names, lists, scans, setups, prepares, cleanups, events, imports;

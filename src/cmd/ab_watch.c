@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "cmd/ab.h"
-#include "report/ab.h"
+#include "report/text/ab.h"
 #include "stats/plan.h"
 
 #include <math.h>

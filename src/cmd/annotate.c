@@ -4,7 +4,7 @@
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "cmd/profile_options.h"
-#include "report/annotate_report.h"
+#include "report/profile/annotate_report.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* `assay answers`: what a matrix says, in sentences. */
-#include "report/answers.h"
+#include "report/text/answers.h"
 #include "base/memory.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
-#include "experiment/spec.h"
+#include "spec/spec.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -3,14 +3,14 @@
  * `assay bisect`: which commit made it slower (or faster)?  Builds and measures until it is sure,
  * and writes the mail.
  */
-#include "report/bisect.h"
+#include "report/text/bisect.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
-#include "report/explain.h"
+#include "report/text/explain.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* `assay compare BASE NEW`: two experiments, two commits, or two values of a factor. */
-#include "experiment/compare.h"
+#include "analysis/compare.h"
+#include "analysis/sparse.h"
 #include "base/memory.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
-#include "experiment/embedded.h"
-#include "experiment/sparse.h"
-#include "report/compare.h"
+#include "report/page/embedded.h"
+#include "report/text/compare.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
-#include "experiment/store_copy.h"
+#include "store/store_copy.h"
 
 #include <errno.h>
 #include <stddef.h>

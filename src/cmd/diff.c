@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* `assay diff A B`: two profiles, or two sets of profiled runs, function by function. */
-#include "report/diff.h"
+#include "report/profile/diff.h"
+#include "analysis/profiles.h"
 #include "base/memory.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
-#include "experiment/profiles.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* `assay explain BASE NEW`: why is the new one slower or faster? */
-#include "experiment/explain.h"
+#include "why/explain.h"
+#include "analysis/cellpairs.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
-#include "experiment/cellpairs.h"
-#include "experiment/command.h"
-#include "experiment/explain_cells.h"
-#include "experiment/explanation.h"
-#include "report/explain.h"
+#include "report/text/explain.h"
+#include "run/command.h"
+#include "why/explain_cells.h"
+#include "why/explanation.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -104,7 +104,7 @@ static int run_command(void *context, unsigned side, struct runner *runner, char
 {
     struct two_commands *t = context;
     const struct command *c = &t->commands[side];
-    char **words = explain_words(before, c->argv);
+    char **words = command_join_words(before, c->argv);
     struct run_spec spec = {.argv = words,
                             .program = before ? "/proc/self/exe" : c->program,
                             .stdout_to = RUN_DISCARD,
@@ -112,7 +112,7 @@ static int run_command(void *context, unsigned side, struct runner *runner, char
                             .timeout_ns = t->timeout_ns};
     int r = runner_run(runner, &spec, result, err);
     free(words);
-    return r < 0 ? r : explain_check_run(result, c->text, err);
+    return r < 0 ? r : run_check(result, c->text, err);
 }
 
 static char *const *command_argv(void *context, unsigned side)

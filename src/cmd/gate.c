@@ -11,8 +11,8 @@
 #include "base/process.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
-#include "experiment/git.h"
-#include "experiment/session.h"
+#include "session/git.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -209,7 +209,7 @@ static int gate_in_trees(const struct gate_options *o, struct trees *t, double m
         slash ? memory_strndup(words[0], (size_t)(slash - words[0])) : memory_strdup(".");
     CLEANUP(memory_freep) char *base = memory_printf("%s/%s", t->base, inside);
     CLEANUP(memory_freep) char *new = memory_printf("%s/%s", t->new, inside);
-    struct spec_pair names[] = {{.name = "ASSAY_SIDE", .value = "base"},
+    struct text_pair names[] = {{.name = "ASSAY_SIDE", .value = "base"},
                                 {.name = "ASSAY_SIDE", .value = "control"},
                                 {.name = "ASSAY_SIDE", .value = "new"}};
     struct spec_level sides[] = {{.name = "base", .folder = base},
@@ -218,7 +218,7 @@ static int gate_in_trees(const struct gate_options *o, struct trees *t, double m
     CLEANUP(memory_freep)
     char *db = o->db ? memory_strdup(o->db) : memory_printf("%s.db", t->base_top);
     for (size_t i = 0; i < ARRAY_COUNT(sides); i++)
-        sides[i].environment = (struct spec_pairs){.items = &names[i], .count = 1};
+        sides[i].environment = (struct text_pairs){.items = &names[i], .count = 1};
     struct progress progress;
     progress_start(&progress);
     struct session_options so = {.spec_path = has_spec ? words[0] : "gate.yaml",

@@ -3,8 +3,8 @@
 #ifndef ASSAY_CMD_GATE_H
 #define ASSAY_CMD_GATE_H
 
+#include "analysis/dataset.h"
 #include "base/strings.h"
-#include "experiment/dataset.h"
 #include "stats/comparison.h"
 #include "stats/verdict.h"
 

@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "cmd/gate.h"
-#include "report/experiment.h"
+#include "report/text/experiment.h"
 #include "stats/summary.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* `assay history METRIC`: how it went from experiment to experiment, and where it changed. */
-#include "report/history.h"
+#include "report/text/history.h"
 #include "base/memory.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
-#include "experiment/git.h"
+#include "session/git.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `assay html`: a run, a comparison or a profile as one file to look at and to send. */
-#include "report/html.h"
+#include "report/html/html.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "cmd/cmd.h"

@@ -4,7 +4,7 @@
 #ifndef ASSAY_CMD_PAGE_SOURCES_H
 #define ASSAY_CMD_PAGE_SOURCES_H
 
-#include "report/page.h"
+#include "report/page/page.h"
 
 /* Loads all that the words name (none: the newest experiment) and prepares the page.  -EINVAL when
  * the words do not fit together. */

@@ -5,7 +5,7 @@
 #include "base/process.h"
 #include "cmd/cmd.h"
 #include "cmd/page_sources.h"
-#include "report/html.h"
+#include "report/html/html.h"
 
 #include <errno.h>
 #include <fcntl.h>

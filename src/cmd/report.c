@@ -5,7 +5,7 @@
 #include "cmd/cmd.h"
 #include "cmd/profile_options.h"
 #include "config.h"
-#include "report/browser.h"
+#include "report/browser/browser.h"
 
 #include <errno.h>
 #include <stddef.h>

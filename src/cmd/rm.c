@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
-#include "report/experiment.h"
+#include "report/text/experiment.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "cmd/run_elsewhere.h"
-#include "experiment/session.h"
-#include "report/experiment.h"
+#include "report/text/experiment.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <math.h>

@@ -6,9 +6,9 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/term.h"
+#include "cluster/cluster.h"
 #include "cmd/cmd.h"
-#include "experiment/cluster.h"
-#include "experiment/command.h"
+#include "run/command.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -3,7 +3,7 @@
 #ifndef ASSAY_CMD_RUN_ELSEWHERE_H
 #define ASSAY_CMD_RUN_ELSEWHERE_H
 
-#include "experiment/session.h"
+#include "session/session.h"
 
 struct elsewhere_options {
     const char *on, *partition, *constraint, *slurm_args, *together, *spool;

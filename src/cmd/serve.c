@@ -9,7 +9,7 @@
 #include "base/process.h"
 #include "cmd/cmd.h"
 #include "config.h"
-#include "report/serve_store.h"
+#include "report/serve/serve_store.h"
 
 #include <errno.h>
 #include <signal.h>

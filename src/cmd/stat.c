@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `assay stat`: counts events for a command, a process, CPUs or a cgroup, as perf stat does. */
-#include "report/stat.h"
+#include "report/text/stat.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/process.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzzes the splitting of command lines and the substitution of parameters. */
-#include "experiment/command.h"
+#include "run/command.h"
 #include "base/memory.h"
-#include "experiment/parameters.h"
+#include "spec/parameters.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzzes the reader of a report's data: as a page, as the JSON within one, and as assay ab's. */
-#include "experiment/embedded.h"
+#include "report/page/embedded.h"
 #include "base/memory.h"
-#include "report/html.h"
+#include "report/html/html.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

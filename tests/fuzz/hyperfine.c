@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzzes the reader of hyperfine's JSON. */
-#include "experiment/hyperfine.h"
+#include "analysis/hyperfine.h"
 #include "base/fd.h"
 #include "base/memory.h"
 

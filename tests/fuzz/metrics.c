@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzzes what programs may write to ASSAY_METRICS_FD. */
-#include "experiment/metrics.h"
+#include "run/metrics.h"
 #include "base/memory.h"
 #include "base/strings.h"
 

@@ -4,8 +4,8 @@
 #include "base/memory.h"
 #include "profile/annotate.h"
 #include "profile/export.h"
-#include "report/annotate_report.h"
-#include "report/browser.h"
+#include "report/browser/browser.h"
+#include "report/profile/annotate_report.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What Slurm's programs print, and a task's plan. */
-#include "experiment/slurm.h"
+#include "cluster/slurm.h"
 #include "base/memory.h"
-#include "experiment/cluster_files.h"
-#include "experiment/cluster_node.h"
+#include "session/cluster_files.h"
+#include "session/cluster_node.h"
 
 #include <stdint.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzzes the reader of specs, and what follows from one: cells, selections, filled commands. */
-#include "experiment/spec.h"
+#include "spec/spec.h"
 #include "base/memory.h"
 #include "base/strings.h"
-#include "experiment/command.h"
-#include "experiment/holes.h"
-#include "experiment/matrix.h"
+#include "run/command.h"
+#include "spec/holes.h"
+#include "spec/matrix.h"
 
 #include <stddef.h>
 #include <stdint.h>

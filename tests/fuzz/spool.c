@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzzes a spool's content: records behind their checksums, and one whose checksum would be right.
  */
-#include "experiment/spool.h"
+#include "store/spool.h"
 #include "base/memory.h"
 
 #include <assert.h>

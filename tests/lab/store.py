@@ -66,7 +66,7 @@ def passed(command, **environment):
 @test
 def the_unit_tests_of_the_store():
     address = database("units")
-    program = pathlib.Path(os.environ["BUILD"]) / "tests/unit-experiment-store"
+    program = pathlib.Path(os.environ["BUILD"]) / "tests/unit-store-store"
     between(passed([program], ASSAY_TEST_PG=address), 8, 1000, "tests that passed")
 
 

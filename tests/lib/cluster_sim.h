@@ -6,7 +6,7 @@
 #ifndef ASSAY_TESTS_LIB_CLUSTER_SIM_H
 #define ASSAY_TESTS_LIB_CLUSTER_SIM_H
 
-#include "experiment/ledger.h"
+#include "cluster/ledger.h"
 
 struct cluster_sim {
     size_t node_count;

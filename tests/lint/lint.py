@@ -8,9 +8,37 @@ import subprocess
 
 from harness import *
 
-# A folder may use only the folders before it.
-LAYERS = ["base", "stats", "machine", "counters", "sampler", "symbols", "profile", "vm",
-          "experiment", "report", "cmd"]
+# What each room of src/ may use beside itself and base/; docs/ARCHITECTURE.md says what lives there.
+# A room stands below everything that it uses, so the table has no circle.
+MEASURE = "stats machine counters"
+SAMPLES = f"{MEASURE} sampler symbols profile"
+ROOMS = {
+    "base": "",
+    "stats": "",
+    "machine": "",
+    "counters": "stats machine",
+    "sampler": MEASURE,
+    "symbols": MEASURE,
+    "profile": "stats sampler symbols",
+    "vm": MEASURE,
+    "run": "stats counters",
+    "monitors": f"{SAMPLES} run",
+    "spec": "stats run monitors vm",
+    "store": "stats",
+    "analysis": "stats counters profile run spec store",
+    "session": f"{SAMPLES} vm run monitors spec store analysis",
+    "cluster": "stats machine run spec store session",
+    "why": f"{SAMPLES} run store analysis session",
+    "bisect": "stats run analysis session why",
+    "report/profile": "stats profile",
+    "report/text": "stats machine counters store analysis why bisect report/profile",
+    "report/browser": "profile report/profile",
+    "report/draw": "stats report/text",
+    "report/page": "stats profile spec store analysis why report/profile report/text report/draw",
+    "report/html": "stats profile analysis report/text report/draw report/page",
+    "report/serve": "store analysis report/text report/html",
+}
+ROOM_FILES_MAX = 40
 
 
 def tracked(*patterns):
@@ -22,20 +50,46 @@ def tracked(*patterns):
     return [ROOT / name for name in result.stdout.splitlines() if (ROOT / name).exists()]
 
 
+def room_of(path):
+    parts = path.relative_to(ROOT / "src").parts
+    return "/".join(parts[:2] if parts[0] == "report" else parts[:1])
+
+
 @test
-def includes_respect_the_layers():
+def includes_respect_the_order_of_rooms():
+    names = list(ROOMS)
+    for room, used in ROOMS.items():
+        for other in used.split():
+            if names.index(other) >= names.index(room):
+                raise AssertionError(f"{room} stands before {other}, which it uses")
     for path in tracked("src/*.c", "src/*.h"):
-        layer = path.relative_to(ROOT / "src").parts[0]
-        for name in re.findall(r'#include "([a-z_]+)/', path.read_text()):
-            if name not in LAYERS or LAYERS.index(name) > LAYERS.index(layer):
-                raise AssertionError(f"{path.name} in {layer}/ includes {name}/")
+        room = room_of(path)
+        if room == "cmd":
+            continue
+        if room not in ROOMS:
+            raise AssertionError(f"{path.relative_to(ROOT)} is in no room that lint.py knows")
+        for include in re.findall(r'#include "([a-z_]+/[a-z_/]+)\.h"', path.read_text()):
+            used = "/".join(include.split("/")[: 2 if include.startswith("report/") else 1])
+            if used not in ["base", room, *ROOMS[room].split()]:
+                raise AssertionError(f"{path.relative_to(ROOT)} includes {include}.h: "
+                                     f"{room} may use {ROOMS[room] or 'base only'}")
+
+
+@test
+def rooms_stay_small():
+    counts = {}
+    for path in tracked("src/*.c", "src/*.h"):
+        counts.setdefault(path.parent, []).append(path)
+    for folder, files in counts.items():
+        if len(files) > ROOM_FILES_MAX and folder.name not in ("cmd", "symbols"):
+            raise AssertionError(f"{folder.relative_to(ROOT)} has {len(files)} files")
 
 
 @test
 def workloads_use_base_only():
     for path in tracked("workloads/*.c", "workloads/*.h"):
         for name in re.findall(r'#include "([a-z_]+)/', path.read_text()):
-            if name in LAYERS and name != "base":
+            if (name in ROOMS or name in ("report", "cmd")) and name != "base":
                 raise AssertionError(f"{path} includes {name}/")
 
 

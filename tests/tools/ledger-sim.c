@@ -3,8 +3,8 @@
  * long each part took, the peak of memory, and what came of it. */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "cluster/task_text.h"
 #include "cluster_sim.h"
-#include "experiment/cluster_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>

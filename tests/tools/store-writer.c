@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/strings.h"
-#include "experiment/store.h"
+#include "store/store.h"
 
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Pages and flame graphs: what is written is inert, whole, and read back as it was. */
-#include "report/page.h"
+#include "report/page/page.h"
 #include "base/memory.h"
-#include "report/html.h"
+#include "report/html/html.h"
 #include "test.h"
 
 #include <stdio.h>

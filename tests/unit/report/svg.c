@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Scales, ticks, escaping and whole plots as SVG. */
-#include "report/svg.h"
+#include "report/draw/svg.h"
 #include "base/memory.h"
 #include "test.h"
 

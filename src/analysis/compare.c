@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/* See compare.h. */
+#include "analysis/compare.h"
+#include "analysis/nodes.h"
+#include "base/memory.h"
+#include "base/strings.h"
+#include "stats/fdr.h"
+#include "stats/verdict.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+
+/* Two metrics say the same when their values keep the same ratio within the tolerance, and vary
+ * enough for that to be no accident; or exactly. */
+#define SAME_TOLERANCE 0.002
+#define SAME_EXACTLY 1e-9
+#define VARIES_ENOUGH (10 * SAME_TOLERANCE)
+
+static bool is_same_metric(const struct store_metric *a, const struct store_metric *b)
+{
+    return str_eq(a->name, b->name) && str_eq(a->unit, b->unit);
+}
+
+/* By name: ids of two stores, or of two pages, have nothing to do with each other. */
+static size_t find_metric(const struct dataset *d, const struct store_metric *like, size_t guess)
+{
+    if (guess < d->metric_count && is_same_metric(&d->metrics[guess], like))
+        return guess;
+    for (size_t m = 0; m < d->metric_count; m++)
+        if (is_same_metric(&d->metrics[m], like))
+            return m;
+    return DATASET_NONE;
+}
+
+/* "interrupts.CPU3.LOC:…", "schedstat.cpu0.…": a part of what another metric says in all. */
+static bool is_detail(const char *name)
+{
+    for (const char *p = name; (p = strchr(p, '.')); p++)
+        if ((str_has_prefix(p + 1, "CPU") || str_has_prefix(p + 1, "cpu")) &&
+            isdigit((unsigned char)p[4]))
+            return true;
+    return false;
+}
+
+/*
+ * A watched run shows hundreds of functions and call chains that are hardly there.  Each test of
+ * one costs the others power, so these are not tested: what decides is how much there is on both
+ * sides together, which says nothing of the difference, so that the rate of false discoveries stays
+ * what it is (Bourgon, Gentleman and Huber, PNAS 2010).
+ */
+static bool is_negligible(const struct compare_row *row, size_t base_runs, size_t new_runs)
+{
+    static const struct {
+        const char *prefix;
+        double least; /* of both means together */
+    } shares[] = {{"perf-profile.calltrace.", 2},     {"perf-profile.children.", 1},
+                  {"perf-profile.self.", 0.5},        {"perf-sched.wait_and_delay.count.", 2},
+                  {"perf-sched.sch_delay.count.", 2}, {"lock-contention.count.", 2}};
+    for (size_t i = 0; i < ARRAY_COUNT(shares); i++)
+        if (str_has_prefix(row->name, shares[i].prefix))
+            return row->base.mean + row->new.mean < shares[i].least;
+    /* Of other figures of a chain: one that is not seen in most runs. */
+    bool of_chain =
+        str_has_prefix(row->name, "perf-sched.") || str_has_prefix(row->name, "lock-contention.");
+    return of_chain && (row->base.count + row->new.count) * 4 < (base_runs + new_runs) * 3;
+}
+
+static bool nothing_varies(const struct compare_row *row)
+{
+    return row->base.min == row->base.max && row->new.min == row->new.max &&
+           row->base.min == row->new.min;
+}
+
+static int compare_columns(const struct compare *c, const struct dataset_column *base,
+                           const struct dataset_column *new, double *scratch,
+                           struct compare_row *row)
+{
+    if (stats_summarise(base->values, base->count, &row->base, NULL) < 0 ||
+        stats_summarise(new->values, new->count, &row->new, NULL) < 0)
+        return -EINVAL;
+    size_t by_nodes =
+        c->within ? 0
+                  : nodes_pair(c->base, base, c->new, new, scratch, scratch + base->count, NULL);
+    if (by_nodes >= COMPARISON_ROUNDS_MIN)
+        return stats_compare_paired(scratch, scratch + base->count, by_nodes, 0.95,
+                                    &row->comparison, NULL);
+    if (!c->within)
+        return stats_compare_unpaired(base->values, base->count, new->values, new->count, 0.95,
+                                      &row->comparison, NULL);
+    size_t count = dataset_pair(base, new, scratch, scratch + base->count);
+    if (count == 0)
+        return -ENODATA;
+    return stats_compare_paired(scratch, scratch + base->count, count, 0.95, &row->comparison,
+                                NULL);
+}
+
+static void judge(struct compare_row *row)
+{
+    struct verdict_options options = {.better = row->better,
+                                      .speed =
+                                          row->better == METRIC_HIGHER ||
+                                          (str_eq(row->unit, "ns") && row->better == METRIC_LOWER)};
+    verdict_judge(&row->comparison, &options, &row->verdict);
+}
+
+static void add_row(struct compare *c, size_t pair, size_t base_metric, size_t new_metric,
+                    bool headline)
+{
+    const struct compare_pair *p = &c->pairs[pair];
+    const struct store_metric *m = &c->base->metrics[base_metric];
+    struct dataset_column base = dataset_column(c->base, base_metric, p->base_cell);
+    struct dataset_column new = dataset_column(c->new, new_metric, p->new_cell);
+    if (base.count == 0 || new.count == 0)
+        return;
+    struct compare_row row = {.pair = pair,
+                              .base_metric = base_metric,
+                              .new_metric = new_metric,
+                              .name = m->name,
+                              .unit = m->unit,
+                              .kind = m->kind,
+                              .better = m->better,
+                              .headline = headline,
+                              .is_detail = is_detail(m->name),
+                              .folded_into = COMPARE_NONE,
+                              .p_adjusted = NAN};
+    CLEANUP(memory_freep)
+    double *scratch = memory_zalloc(base.count * 2 + new.count + 1, sizeof(double));
+    if (compare_columns(c, &base, &new, scratch, &row) < 0)
+        return;
+    row.is_negligible = is_negligible(&row, c->base->cells[p->base_cell].run_count,
+                                      c->new->cells[p->new_cell].run_count);
+    row.tested =
+        !nothing_varies(&row) && !row.comparison.too_few && !row.is_detail && !row.is_negligible;
+    judge(&row);
+    ARRAY_PUSH(c->rows, c->row_count, c->row_capacity) = row;
+}
+
+static void add_rows(struct compare *c)
+{
+    CLEANUP(memory_freep)
+    bool *is_headline = memory_zalloc(c->base->metric_count + 1, sizeof(bool));
+    size_t position = 0, metric;
+    while ((metric = dataset_headline(c->base, &position)) != DATASET_NONE) {
+        size_t other = find_metric(c->new, &c->base->metrics[metric], metric);
+        if (is_headline[metric] || other == DATASET_NONE)
+            continue;
+        is_headline[metric] = true;
+        for (size_t p = 0; p < c->pair_count; p++)
+            add_row(c, p, metric, other, true);
+    }
+    for (size_t m = 0; m < c->base->metric_count; m++) {
+        size_t other = is_headline[m] ? DATASET_NONE : find_metric(c->new, &c->base->metrics[m], m);
+        for (size_t p = 0; other != DATASET_NONE && p < c->pair_count; p++)
+            add_row(c, p, m, other, false);
+    }
+}
+
+static void control_discoveries(struct compare *c)
+{
+    CLEANUP(memory_freep) double *p = memory_zalloc(c->row_count + 1, sizeof(double));
+    for (size_t i = 0; i < c->row_count; i++)
+        p[i] = c->rows[i].tested && !c->rows[i].headline ? c->rows[i].comparison.p : NAN;
+    c->test_count = fdr_adjust(p, c->row_count, p);
+    for (size_t i = 0; i < c->row_count; i++) {
+        struct compare_row *row = &c->rows[i];
+        row->p_adjusted = row->headline && row->tested ? row->comparison.p : p[i];
+        row->changed =
+            row->tested && comparison_differs(&row->comparison) && row->p_adjusted <= COMPARE_RATE;
+        c->changed_count += row->changed && !row->headline;
+    }
+}
+
+/* The largest deviation of one column from a fixed multiple of the other; infinity when they have
+ * not the same rounds or zeros. */
+static double deviation(const struct dataset_column *a, const struct dataset_column *b,
+                        double *factor)
+{
+    double worst = 0;
+    if (a->count != b->count)
+        return INFINITY;
+    for (size_t i = 0; i < a->count; i++) {
+        if (a->rounds[i] != b->rounds[i] || (a->values[i] == 0) != (b->values[i] == 0))
+            return INFINITY;
+        if (a->values[i] == 0)
+            continue;
+        double ratio = b->values[i] / a->values[i];
+        if (isnan(*factor))
+            *factor = ratio;
+        worst = fmax(worst, fabs(ratio / *factor - 1));
+    }
+    return worst;
+}
+
+static double variation(const struct summary *s)
+{
+    return s->median != 0 ? fabs((s->max - s->min) / s->median) : 0;
+}
+
+/* "proc-vmstat.numa_hit" and "numa-vmstat.node0.numa_hit". */
+static bool same_last_part(const char *a, const char *b)
+{
+    const char *x = strrchr(a, '.'), *y = strrchr(b, '.');
+    return x && y && str_eq(x, y);
+}
+
+static bool same_fact(const struct compare *c, const struct compare_row *a,
+                      const struct compare_row *b)
+{
+    const struct compare_pair *p = &c->pairs[a->pair];
+    if (a->pair != b->pair || a->comparison.scale != b->comparison.scale)
+        return false;
+    struct dataset_column base_a = dataset_column(c->base, a->base_metric, p->base_cell);
+    struct dataset_column base_b = dataset_column(c->base, b->base_metric, p->base_cell);
+    struct dataset_column new_a = dataset_column(c->new, a->new_metric, p->new_cell);
+    struct dataset_column new_b = dataset_column(c->new, b->new_metric, p->new_cell);
+    double factor = NAN, worst = deviation(&base_a, &base_b, &factor);
+    worst = fmax(worst, deviation(&new_a, &new_b, &factor));
+    bool telling = same_last_part(a->name, b->name) ||
+                   variation(&a->base) + variation(&a->new) >= VARIES_ENOUGH;
+    return worst <= (telling ? SAME_TOLERANCE : SAME_EXACTLY);
+}
+
+/* Only what changed is looked at: there are few. */
+static void fold(struct compare *c)
+{
+    for (size_t i = 0; i < c->row_count; i++) {
+        struct compare_row *row = &c->rows[i];
+        for (size_t k = 0; k < i && row->changed && row->folded_into == COMPARE_NONE; k++) {
+            struct compare_row *earlier = &c->rows[k];
+            if (earlier->changed && earlier->folded_into == COMPARE_NONE && !row->headline &&
+                same_fact(c, earlier, row)) {
+                row->folded_into = k;
+                earlier->folded_count++;
+            }
+        }
+    }
+}
+
+static int finish(struct compare *c, struct error *err)
+{
+    if (c->pair_count == 0)
+        return error_set(err, -ENOENT, "no cell of %s has a partner in %s", c->base_name,
+                         c->new_name);
+    add_rows(c);
+    if (c->row_count == 0)
+        return error_set(err, -ENODATA, "%s and %s have no metric with values in common",
+                         c->base_name, c->new_name);
+    control_discoveries(c);
+    fold(c);
+    return 0;
+}
+
+static char *name_of(const struct dataset *d)
+{
+    const char *commit = d->experiment.git_commit;
+    return memory_printf("%lld (%s%s%.9s)", (long long)d->experiment.id, d->experiment.name,
+                         *commit ? ", " : "", commit);
+}
+
+int compare_experiments(struct compare *c, const struct dataset *base, const struct dataset *new,
+                        struct error *err)
+{
+    *c = (struct compare){
+        .base = base, .new = new, .base_name = name_of(base), .new_name = name_of(new)};
+    for (size_t b = 0; b < base->cell_count; b++) {
+        size_t n = dataset_cell(new, base->cells[b].label);
+        if (n == DATASET_NONE) {
+            c->unmatched_base++;
+            continue;
+        }
+        bool only = base->cell_count == 1 && new->cell_count == 1;
+        ARRAY_PUSH(c->pairs, c->pair_count, c->pair_capacity) =
+            (struct compare_pair){.base_cell = b,
+                                  .new_cell = n,
+                                  .label = memory_strdup(only ? "" : base->cells[b].label)};
+    }
+    c->unmatched_new = new->cell_count - c->pair_count;
+    return finish(c, err);
+}
+
+/* "a=1,b=2" as wanted levels, one per factor; NULL where a factor is not named. */
+static int parse_levels(const struct dataset *d, char *text, const char **levels, struct error *err)
+{
+    char *save = NULL;
+    for (char *word = strtok_r(text, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+        char *equals = strchr(word, '=');
+        if (!equals)
+            return error_set(err, -EINVAL, "'%s' is not factor=value", word);
+        *equals = '\0';
+        size_t factor = dataset_factor(d, word);
+        if (factor == DATASET_NONE)
+            return error_set(err, -ENOENT, "experiment %lld has no factor '%s'",
+                             (long long)d->experiment.id, word);
+        levels[factor] = equals + 1;
+    }
+    return 0;
+}
+
+/* The cell with the new levels where the base's are named, and all else as in `cell`. */
+static size_t find_partner(const struct dataset *d, size_t cell, const char *const *base_levels,
+                           const char *const *new_levels)
+{
+    for (size_t n = 0; n < d->cell_count; n++) {
+        bool matches = true;
+        for (size_t f = 0; matches && f < d->factor_count; f++) {
+            const char *wanted = new_levels[f] ? new_levels[f] : d->cells[cell].levels[f];
+            if (base_levels[f] && !new_levels[f])
+                continue; /* the base fixes it, the new one may have any */
+            matches = str_eq(d->cells[n].levels[f], wanted);
+        }
+        if (matches)
+            return n;
+    }
+    return DATASET_NONE;
+}
+
+static char *common_label(const struct dataset *d, size_t cell, const char *const *base_levels,
+                          const char *const *new_levels)
+{
+    struct strbuf label = {0};
+    for (size_t f = 0; f < d->factor_count; f++)
+        if (!base_levels[f] && !new_levels[f])
+            strbuf_printf(&label, "%s%s=%s", label.length ? " " : "", d->factors[f],
+                          d->cells[cell].levels[f]);
+    return label.data ? label.data : memory_strdup("");
+}
+
+int compare_levels(struct compare *c, const struct dataset *d, const char *base_text,
+                   const char *new_text, struct error *err)
+{
+    *c = (struct compare){.base = d,
+                          .new = d,
+                          .within = true,
+                          .base_name = memory_strdup(base_text),
+                          .new_name = memory_strdup(new_text)};
+    CLEANUP(memory_freep) char *base_copy = memory_strdup(base_text);
+    CLEANUP(memory_freep) char *new_copy = memory_strdup(new_text);
+    CLEANUP(memory_freep)
+    const char **base_levels = memory_zalloc(d->factor_count + 1, sizeof(*base_levels));
+    CLEANUP(memory_freep)
+    const char **new_levels = memory_zalloc(d->factor_count + 1, sizeof(*new_levels));
+    int r = parse_levels(d, base_copy, base_levels, err);
+    if (r == 0)
+        r = parse_levels(d, new_copy, new_levels, err);
+    for (size_t cell = 0; r == 0 && cell < d->cell_count; cell++) {
+        bool is_base = true;
+        for (size_t f = 0; is_base && f < d->factor_count; f++)
+            is_base = !base_levels[f] || str_eq(d->cells[cell].levels[f], base_levels[f]);
+        if (!is_base)
+            continue;
+        size_t partner = find_partner(d, cell, base_levels, new_levels);
+        if (partner == DATASET_NONE || partner == cell) {
+            c->unmatched_base++;
+            continue;
+        }
+        ARRAY_PUSH(c->pairs, c->pair_count, c->pair_capacity) =
+            (struct compare_pair){.base_cell = cell,
+                                  .new_cell = partner,
+                                  .label = common_label(d, cell, base_levels, new_levels)};
+    }
+    return r < 0 ? r : finish(c, err);
+}
+
+void compare_done(struct compare *c)
+{
+    for (size_t p = 0; p < c->pair_count; p++)
+        free(c->pairs[p].label);
+    free(c->pairs);
+    free(c->rows);
+    free(c->base_name);
+    free(c->new_name);
+    *c = (struct compare){0};
+}
+
+double compare_change(const struct compare_row *row)
+{
+    return row->comparison.scale == COMPARISON_RATIO ? row->comparison.estimate - 1 : NAN;
+}

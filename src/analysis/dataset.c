@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Loading: values come in the order of the runs and are dealt into their columns by counting, so
+ * that a million of them take about a second, most of it in the database.
+ */
+#include "analysis/dataset.h"
+#include "analysis/sparse.h"
+#include "base/memory.h"
+#include "base/strings.h"
+#include "stats/summary.h"
+
+#include <errno.h>
+
+struct loose_value {
+    double value;
+    uint32_t metric, cell, round, node;
+};
+
+struct loader {
+    struct dataset *d;
+    struct loose_value *values;
+    size_t count, capacity;
+    uint32_t *metric_of_id; /* index + 1 of the metric with that id, 0 for none */
+    size_t metric_id_count;
+};
+
+static int load_factors(struct dataset *d, struct sql *sql, struct error *err)
+{
+    struct sql_rows *rows;
+    size_t capacity = 0;
+    int r =
+        sql_query(sql, &rows, err, "SELECT name FROM factor WHERE experiment = ? ORDER BY ordinal",
+                  "i", d->experiment.id);
+    if (r < 0)
+        return r;
+    while ((r = sql_next(rows, err)) > 0)
+        ARRAY_PUSH(d->factors, d->factor_count, capacity) = memory_strdup(sql_text(rows, 0));
+    sql_rows_done(rows);
+    return r;
+}
+
+static int load_cells(struct dataset *d, struct sql *sql, struct error *err)
+{
+    struct sql_rows *rows;
+    int r = sql_query(sql, &rows, err,
+                      "SELECT id, label, command, build_id FROM cell WHERE experiment = ?"
+                      " ORDER BY ordinal",
+                      "i", d->experiment.id);
+    if (r < 0)
+        return r;
+    while ((r = sql_next(rows, err)) > 0)
+        ARRAY_PUSH(d->cells, d->cell_count, d->cell_capacity) = (struct dataset_cell){
+            .id = sql_i64(rows, 0),
+            .label = memory_strdup(sql_text(rows, 1)),
+            .command = memory_strdup(sql_text(rows, 2)),
+            .build_id = memory_strdup(sql_text(rows, 3)),
+            .levels = memory_zalloc(d->factor_count + 1, sizeof(char *)),
+        };
+    sql_rows_done(rows);
+    return r;
+}
+
+static size_t cell_of_id(const struct dataset *d, int64_t id)
+{
+    size_t low = 0, high = d->cell_count; /* ids ascend with the ordinals */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (d->cells[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < d->cell_count && d->cells[low].id == id ? low : DATASET_NONE;
+}
+
+static int compare_labels(const void *a, const void *b, void *context)
+{
+    const struct dataset *d = context;
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    int order = strcmp(d->cells[x].label, d->cells[y].label);
+    return order ? order : (x > y) - (x < y);
+}
+
+void dataset_index(struct dataset *d)
+{
+    d->by_label = memory_zalloc(d->cell_count + 1, sizeof(*d->by_label));
+    for (size_t c = 0; c < d->cell_count; c++)
+        d->by_label[c] = c;
+    qsort_r(d->by_label, d->cell_count, sizeof(*d->by_label), compare_labels, d);
+}
+
+static int load_levels(struct dataset *d, struct sql *sql, struct error *err)
+{
+    struct sql_rows *rows;
+    int r = sql_query(sql, &rows, err,
+                      "SELECT l.cell, l.ordinal, l.value FROM cell c JOIN level l ON l.cell = c.id"
+                      " WHERE c.experiment = ?",
+                      "i", d->experiment.id);
+    if (r < 0)
+        return r;
+    while ((r = sql_next(rows, err)) > 0) {
+        size_t cell = cell_of_id(d, sql_i64(rows, 0));
+        int64_t ordinal = sql_i64(rows, 1);
+        if (cell != DATASET_NONE && ordinal >= 0 && (size_t)ordinal < d->factor_count &&
+            !d->cells[cell].levels[ordinal])
+            d->cells[cell].levels[ordinal] = memory_strdup(sql_text(rows, 2));
+    }
+    sql_rows_done(rows);
+    for (size_t c = 0; c < d->cell_count; c++)
+        for (size_t f = 0; f < d->factor_count; f++)
+            if (!d->cells[c].levels[f])
+                d->cells[c].levels[f] = memory_strdup("");
+    return r;
+}
+
+/* "node=NAME" among the words of a run's layout. */
+static uint32_t node_of_layout(struct dataset *d, const char *layout)
+{
+    static const char key[] = "node=";
+    const char *found = str_has_prefix(layout, key) ? layout : NULL;
+    if (!found)
+        return DATASET_NO_NODE;
+    const char *name = found + sizeof(key) - 1;
+    size_t length = strcspn(name, " ");
+    for (size_t n = d->node_count; n-- > 0;)
+        if (strlen(d->nodes[n].name) == length && memcmp(d->nodes[n].name, name, length) == 0)
+            return (uint32_t)n;
+    ARRAY_PUSH(d->nodes, d->node_count, d->node_capacity) =
+        (struct dataset_node){.name = memory_strndup(name, length)};
+    return (uint32_t)d->node_count - 1;
+}
+
+static int load_runs(struct dataset *d, struct sql *sql, struct error *err)
+{
+    struct sql_rows *rows;
+    int r = sql_query(sql, &rows, err,
+                      "SELECT id, cell, round, attempt, position, started_at_ns, wall_ns, status,"
+                      " disturbed, layout FROM run WHERE experiment = ? ORDER BY id",
+                      "i", d->experiment.id);
+    if (r < 0)
+        return r;
+    while ((r = sql_next(rows, err)) > 0) {
+        size_t cell = cell_of_id(d, sql_i64(rows, 1));
+        if (cell == DATASET_NONE)
+            continue;
+        struct dataset_run *run = &ARRAY_PUSH(d->runs, d->run_count, d->run_capacity);
+        *run = (struct dataset_run){
+            .id = sql_i64(rows, 0),
+            .cell = cell,
+            .round = (uint64_t)sql_i64(rows, 2),
+            .attempt = (uint64_t)sql_i64(rows, 3),
+            .position = (uint64_t)sql_i64(rows, 4),
+            .started_at_ns = (uint64_t)sql_i64(rows, 5),
+            .wall_ns = (uint64_t)sql_i64(rows, 6),
+            .status = (int)sql_i64(rows, 7),
+            .disturbed = sql_i64(rows, 8) != 0,
+            .node = node_of_layout(d, sql_text(rows, 9)),
+        };
+        d->cells[cell].run_count++;
+        d->cells[cell].failed_count += run->status != 0;
+        d->cells[cell].disturbed_count += run->disturbed;
+    }
+    sql_rows_done(rows);
+    return r;
+}
+
+/* The metric's index, loading it at its first use. */
+static int metric_index(struct loader *l, struct sql *sql, int64_t id, uint32_t *ret_index,
+                        struct error *err)
+{
+    struct dataset *d = l->d;
+    if (id > 0 && (size_t)id < l->metric_id_count && l->metric_of_id[id]) {
+        *ret_index = l->metric_of_id[id] - 1;
+        return 0;
+    }
+    if (id <= 0 || id > 100000000)
+        return error_set(err, -EINVAL, "the store is damaged: metric %lld", (long long)id);
+    struct sql_rows *rows;
+    int r = sql_query(sql, &rows, err, "SELECT name, unit, better, kind FROM metric WHERE id = ?",
+                      "i", id);
+    if (r < 0)
+        return r;
+    r = sql_next(rows, err);
+    if (r > 0)
+        ARRAY_PUSH(d->metrics, d->metric_count, d->metric_capacity) = (struct store_metric){
+            .id = id,
+            .name = memory_strdup(sql_text(rows, 0)),
+            .unit = memory_strdup(sql_text(rows, 1)),
+            .better = (enum metric_better)sql_i64(rows, 2),
+            .kind = memory_strdup(sql_text(rows, 3)),
+        };
+    sql_rows_done(rows);
+    if (r <= 0)
+        return r < 0
+                   ? r
+                   : error_set(err, -EINVAL, "the store is damaged: no metric %lld", (long long)id);
+    if ((size_t)id >= l->metric_id_count) {
+        size_t count = (size_t)id * 2 + 16;
+        l->metric_of_id = memory_resize(l->metric_of_id, count, sizeof(*l->metric_of_id));
+        memset(l->metric_of_id + l->metric_id_count, 0,
+               (count - l->metric_id_count) * sizeof(*l->metric_of_id));
+        l->metric_id_count = count;
+    }
+    l->metric_of_id[id] = (uint32_t)d->metric_count;
+    *ret_index = (uint32_t)d->metric_count - 1;
+    return 0;
+}
+
+static int load_values(struct loader *l, struct sql *sql, struct error *err)
+{
+    struct sql_rows *rows;
+    int r = sql_query(sql, &rows, err,
+                      "SELECT r.cell, r.round, v.metric, v.value, r.id FROM run r"
+                      " JOIN value v ON v.run = r.id"
+                      " WHERE r.experiment = ? AND r.status = 0 AND v.value IS NOT NULL"
+                      " ORDER BY r.id, v.metric",
+                      "i", l->d->experiment.id);
+    if (r < 0)
+        return r;
+    size_t run = 0; /* both come in the order of the runs' ids */
+    while ((r = sql_next(rows, err)) > 0) {
+        size_t cell = cell_of_id(l->d, sql_i64(rows, 0));
+        uint32_t metric = 0;
+        if (cell == DATASET_NONE)
+            continue;
+        while (run + 1 < l->d->run_count && l->d->runs[run].id < sql_i64(rows, 4))
+            run++;
+        r = metric_index(l, sql, sql_i64(rows, 2), &metric, err);
+        if (r < 0)
+            break;
+        ARRAY_PUSH(l->values, l->count, l->capacity) =
+            (struct loose_value){.value = sql_double(rows, 3),
+                                 .metric = metric,
+                                 .cell = (uint32_t)cell,
+                                 .node = l->d->runs[run].node,
+                                 .round = (uint32_t)sql_i64(rows, 1)};
+    }
+    sql_rows_done(rows);
+    return r;
+}
+
+/* The sparse metrics that a watched run does not have are zeros; see sparse.h.  Values come run by
+ * run. */
+static void add_zeros(struct loader *l)
+{
+    const struct dataset *d = l->d;
+    CLEANUP(memory_freep) uint32_t *sparse = memory_zalloc(d->metric_count + 1, sizeof(*sparse));
+    CLEANUP(memory_freep) size_t *markers = memory_zalloc(d->metric_count + 1, sizeof(*markers));
+    CLEANUP(memory_freep) size_t *seen = memory_zalloc(d->metric_count + 1, sizeof(*seen));
+    size_t sparse_count = 0, count = l->count;
+    for (size_t m = 0; m < d->metric_count; m++) {
+        const char *name = sparse_marker(d->metrics[m].name);
+        size_t marker = name ? dataset_metric(d, name) : DATASET_NONE;
+        if (marker == DATASET_NONE)
+            continue;
+        markers[sparse_count] = marker;
+        sparse[sparse_count++] = (uint32_t)m;
+    }
+    for (size_t first = 0, end; sparse_count && first < count; first = end) {
+        const struct loose_value run = l->values[first];
+        for (end = first;
+             end < count && l->values[end].cell == run.cell && l->values[end].round == run.round;
+             end++)
+            seen[l->values[end].metric] = end + 1;
+        for (size_t i = 0; i < sparse_count; i++)
+            if (seen[markers[i]] > first && seen[sparse[i]] <= first)
+                ARRAY_PUSH(l->values, l->count, l->capacity) = (struct loose_value){
+                    .metric = sparse[i], .cell = run.cell, .round = run.round, .node = run.node};
+    }
+}
+
+/* Within a column the rounds ascend but for runs that were repeated: nearly sorted. */
+static void order_column(double *values, uint32_t *rounds, uint32_t *nodes, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        double value = values[i];
+        uint32_t round = rounds[i], node = nodes ? nodes[i] : 0;
+        size_t k = i;
+        for (; k > 0 && rounds[k - 1] > round; k--) {
+            values[k] = values[k - 1];
+            rounds[k] = rounds[k - 1];
+            if (nodes)
+                nodes[k] = nodes[k - 1];
+        }
+        values[k] = value;
+        rounds[k] = round;
+        if (nodes)
+            nodes[k] = node;
+    }
+}
+
+static void deal(struct loader *l)
+{
+    struct dataset *d = l->d;
+    size_t columns = d->metric_count * d->cell_count;
+    d->starts = memory_zalloc(columns + 2, sizeof(*d->starts));
+    d->values = memory_zalloc(l->count + 1, sizeof(*d->values));
+    d->rounds = memory_zalloc(l->count + 1, sizeof(*d->rounds));
+    if (d->node_count)
+        d->value_nodes = memory_zalloc(l->count + 1, sizeof(*d->value_nodes));
+    for (size_t i = 0; i < l->count; i++)
+        d->starts[l->values[i].metric * d->cell_count + l->values[i].cell + 2]++;
+    for (size_t c = 2; c < columns + 2; c++)
+        d->starts[c] += d->starts[c - 1];
+    for (size_t i = 0; i < l->count; i++) {
+        const struct loose_value *v = &l->values[i];
+        size_t place = d->starts[v->metric * d->cell_count + v->cell + 1]++;
+        d->values[place] = v->value;
+        d->rounds[place] = v->round;
+        if (d->value_nodes)
+            d->value_nodes[place] = v->node;
+    }
+    for (size_t c = 0; c < columns; c++)
+        order_column(d->values + d->starts[c], d->rounds + d->starts[c],
+                     d->value_nodes ? d->value_nodes + d->starts[c] : NULL,
+                     d->starts[c + 1] - d->starts[c]);
+}
+
+void dataset_take_environment(struct dataset *d, const char *json)
+{
+    static const char key[] = "\"emulated\":";
+    const char *found = strstr(json, key);
+    const char *text = found ? strchr(found + sizeof(key) - 1, '"') : NULL;
+    if (text)
+        d->emulated = memory_strndup(text + 1, strcspn(text + 1, "\""));
+}
+
+int dataset_load(struct dataset *d, struct store *store, int64_t experiment, struct error *err)
+{
+    *d = (struct dataset){0};
+    struct sql *sql = store_sql(store);
+    struct loader l = {.d = d};
+    int r = store_experiment(store, experiment, &d->experiment, err);
+    if (r == 0)
+        r = load_factors(d, sql, err);
+    if (r == 0)
+        r = load_cells(d, sql, err);
+    if (r == 0)
+        dataset_index(d);
+    if (r == 0)
+        r = load_levels(d, sql, err);
+    if (r == 0)
+        r = load_runs(d, sql, err);
+    if (r == 0)
+        r = load_values(&l, sql, err);
+    if (r == 0)
+        store_document(store, experiment, "subject", &d->subject, NULL);
+    CLEANUP(memory_freep) char *environment = NULL;
+    if (r == 0 && store_document(store, experiment, "environment", &environment, NULL) == 0)
+        dataset_take_environment(d, environment);
+    for (size_t n = 0; r == 0 && n < d->node_count; n++) {
+        CLEANUP(memory_freep) char *kind = memory_printf("node:%s", d->nodes[n].name);
+        store_document(store, experiment, kind, &d->nodes[n].text, NULL);
+    }
+    if (r == 0) {
+        add_zeros(&l);
+        deal(&l);
+    }
+    free(l.values);
+    free(l.metric_of_id);
+    if (r < 0)
+        dataset_done(d);
+    return r;
+}
+
+void dataset_done(struct dataset *d)
+{
+    store_experiment_done(&d->experiment);
+    free(d->subject);
+    free(d->emulated);
+    free(d->by_label);
+    for (size_t c = 0; c < d->cell_count; c++) {
+        free(d->cells[c].label);
+        free(d->cells[c].command);
+        free(d->cells[c].build_id);
+        for (size_t f = 0; f < d->factor_count; f++)
+            free(d->cells[c].levels[f]);
+        free(d->cells[c].levels);
+    }
+    for (size_t f = 0; f < d->factor_count; f++)
+        free(d->factors[f]);
+    for (size_t m = 0; m < d->metric_count; m++) {
+        free(d->metrics[m].name);
+        free(d->metrics[m].unit);
+        free(d->metrics[m].kind);
+    }
+    for (size_t n = 0; n < d->node_count; n++) {
+        free(d->nodes[n].name);
+        free(d->nodes[n].text);
+    }
+    free(d->nodes);
+    free(d->value_nodes);
+    free(d->cells);
+    free(d->factors);
+    free(d->metrics);
+    free(d->runs);
+    free(d->values);
+    free(d->rounds);
+    free(d->starts);
+    *d = (struct dataset){0};
+}
+
+struct dataset_column dataset_column(const struct dataset *d, size_t metric, size_t cell)
+{
+    size_t c = metric * d->cell_count + cell;
+    return (struct dataset_column){.values = d->values + d->starts[c],
+                                   .rounds = d->rounds + d->starts[c],
+                                   .nodes = d->value_nodes ? d->value_nodes + d->starts[c] : NULL,
+                                   .count = d->starts[c + 1] - d->starts[c]};
+}
+
+size_t dataset_pair(const struct dataset_column *a, const struct dataset_column *b, double *first,
+                    double *second)
+{
+    size_t i = 0, k = 0, count = 0;
+    while (i < a->count && k < b->count) {
+        bool same_node = !a->nodes || !b->nodes || a->nodes[i] == b->nodes[k];
+        if (a->rounds[i] == b->rounds[k] && !same_node) {
+            i++;
+            k++;
+        } else if (a->rounds[i] == b->rounds[k]) {
+            first[count] = a->values[i++];
+            second[count++] = b->values[k++];
+        } else if (a->rounds[i] < b->rounds[k]) {
+            i++;
+        } else {
+            k++;
+        }
+    }
+    return count;
+}
+
+bool dataset_compare(const struct dataset *d, size_t metric, size_t base, size_t new,
+                     struct comparison *ret_comparison)
+{
+    if (base == DATASET_NONE || new == DATASET_NONE)
+        return false;
+    struct dataset_column a = dataset_column(d, metric, base), b = dataset_column(d, metric, new);
+    CLEANUP(memory_freep) double *first = memory_zalloc(a.count + 1, sizeof(double));
+    CLEANUP(memory_freep) double *second = memory_zalloc(a.count + 1, sizeof(double));
+    size_t count = dataset_pair(&a, &b, first, second);
+    return count && stats_compare_paired(first, second, count, 0.95, ret_comparison, NULL) == 0;
+}
+
+double dataset_median(const struct dataset *d, size_t metric, size_t cell)
+{
+    struct dataset_column column = dataset_column(d, metric, cell);
+    CLEANUP(memory_freep) double *scratch = memory_zalloc(column.count + 1, sizeof(double));
+    return stats_median(column.values, column.count, scratch);
+}
+
+size_t dataset_metric(const struct dataset *d, const char *name)
+{
+    for (size_t m = 0; m < d->metric_count; m++)
+        if (str_eq(d->metrics[m].name, name))
+            return m;
+    return DATASET_NONE;
+}
+
+size_t dataset_factor(const struct dataset *d, const char *name)
+{
+    for (size_t f = 0; f < d->factor_count; f++)
+        if (str_eq(d->factors[f], name))
+            return f;
+    return DATASET_NONE;
+}
+
+size_t dataset_cell(const struct dataset *d, const char *label)
+{
+    for (size_t c = 0; !d->by_label && c < d->cell_count; c++)
+        if (str_eq(d->cells[c].label, label))
+            return c;
+    size_t low = 0, high = d->by_label ? d->cell_count : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(d->cells[d->by_label[middle]].label, label) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return d->by_label && low < d->cell_count && str_eq(d->cells[d->by_label[low]].label, label)
+               ? d->by_label[low]
+               : DATASET_NONE;
+}
+
+size_t dataset_headline(const struct dataset *d, size_t *position)
+{
+    const char *list = d->experiment.headline;
+    while (list[*position]) {
+        const char *name = list + *position;
+        size_t length = strcspn(name, "\n");
+        *position += length + (name[length] == '\n');
+        for (size_t m = 0; m < d->metric_count; m++)
+            if (strlen(d->metrics[m].name) == length &&
+                memcmp(d->metrics[m].name, name, length) == 0)
+                return m;
+    }
+    return DATASET_NONE;
+}

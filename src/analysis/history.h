@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How a metric went from experiment to experiment: for each cell one history, whose points are the
+ * medians of the cell's runs in each experiment.  Runs of one experiment resemble each other more
+ * than runs of different days, so only their median counts as one value when change points are
+ * looked for.
+ */
+#ifndef ASSAY_ANALYSIS_HISTORY_H
+#define ASSAY_ANALYSIS_HISTORY_H
+
+#include "stats/changepoint.h"
+#include "store/store.h"
+
+struct history_point {
+    int64_t experiment;
+    char *commit; /* "" when not known; may end in "-dirty" */
+    char *subject;
+    uint64_t started_at_ns;
+    double median, q1, q3;
+    size_t run_count;
+};
+
+struct history {
+    char *name, *cell, *metric, *unit; /* name: of the experiments */
+    bool quick;                        /* of the specs' quick sections */
+    enum metric_better better;
+    struct history_point *points; /* in order */
+    size_t count, capacity;
+    struct change_points changes; /* index: of the first point of the new level */
+    size_t dropped;               /* oldest points that are too many to be looked at */
+};
+
+struct histories {
+    struct history *items;
+    size_t count, capacity;
+};
+
+struct history_options {
+    const char *metric;
+    const char *name; /* of the experiments; NULL for all */
+    const char *cell; /* a part of the cell's label; NULL for all */
+    double chance;    /* of a change in a history that has none: 0.05 */
+    uint64_t seed;
+    /* The order of the points: commits from the oldest on; without, by time.  Points of commits
+     * that are not among them come by time, after the point that ran before them. */
+    char *const *commits;
+    size_t commit_count;
+};
+
+/* -ENOENT with the nearest names when there is no such metric. */
+int histories_load(struct histories *h, struct store *store, const struct history_options *o,
+                   struct error *err);
+void histories_done(struct histories *h);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Why a commit that was found is slower or faster: it and the one before it run some more times,
+ * under the sampler (see explain.h).  What the confirmation measured is what is taken apart.
+ */
+#include "base/memory.h"
+#include "bisect/bisect_internal.h"
+#include "why/explain.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+/* Both sides as explain wants them. */
+struct two_trees {
+    struct bisect *b;
+    struct command command;
+    char *folders[SIDE_COUNT];
+};
+
+static int run_side(void *context, unsigned side, struct runner *runner, char *const *before,
+                    struct run_result *result, struct error *err)
+{
+    struct two_trees *t = context;
+    char **words = command_join_words(before, t->command.argv);
+    struct run_spec spec = {.argv = words,
+                            .program = before ? "/proc/self/exe" : t->command.program,
+                            .working_dir = t->folders[side],
+                            .stdout_to = RUN_DISCARD,
+                            .stderr_to = RUN_KEEP,
+                            .cpus = t->b->cpu_list,
+                            .cpu_count = t->b->cpu_count,
+                            .timeout_ns = t->b->settings.timeout_ns};
+    int r = runner_run(runner, &spec, result, err);
+    free(words);
+    return r < 0 ? r : run_check(result, t->command.text, err);
+}
+
+static char *const *no_argv(void *context, unsigned side)
+{
+    (void)context;
+    (void)side;
+    return NULL; /* nothing is simulated */
+}
+
+static void show_phase(void *context, enum explain_phase phase, uint64_t round, uint64_t count)
+{
+    const struct two_trees *t = context;
+    static const char *const phases[] = {"measuring", "profiling", "counting", "simulating"};
+    if (!t->b->on_progress)
+        return;
+    CLEANUP(memory_freep)
+    char *what = memory_printf("why? %s, round %llu of %llu", phases[phase],
+                               (unsigned long long)round + 1, (unsigned long long)count);
+    t->b->on_progress(t->b, what, t->b->context);
+}
+
+static const struct bisect_row *find_row(const struct bisect_table *table, const char *name)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (str_eq(table->rows[i].name, name))
+            return &table->rows[i];
+    return NULL;
+}
+
+/* Wall and CPU time of the confirmation's rounds. */
+static bool take_measured(struct explain_measured *m, const struct bisect_table *table)
+{
+    const struct bisect_row *wall = table ? find_row(table, "wall") : NULL;
+    const struct bisect_row *user = table ? find_row(table, "user") : NULL;
+    const struct bisect_row *sys = table ? find_row(table, "sys") : NULL;
+    if (!wall || !user || !sys || user->count != wall->count || sys->count != wall->count)
+        return false;
+    for (unsigned side = 0; side < SIDE_COUNT; side++) {
+        m->wall[side] = memory_zalloc(wall->count, sizeof(double));
+        m->cpu[side] = memory_zalloc(wall->count, sizeof(double));
+        for (size_t i = 0; i < wall->count; i++) {
+            m->wall[side][i] = wall->values[side][i];
+            m->cpu[side][i] = user->values[side][i] + sys->values[side][i];
+        }
+        m->counts[side] = wall->count;
+    }
+    m->paired = true;
+    return true;
+}
+
+int bisect_explain(struct bisect *b, const struct bisection_change *change, struct explain *e,
+                   struct error *err)
+{
+    const size_t commits[SIDE_COUNT] = {change->lo, change->hi};
+    struct two_trees t = {.b = b};
+    bool shell = false, ok = true;
+    CLEANUP(memory_freep) char *recordings = memory_printf("%s/recordings", b->folder);
+    *e = (struct explain){.label = memory_strdup("")};
+    int r = mkdir(recordings, 0777) < 0 && errno != EEXIST
+                ? error_errno(err, -errno, "%s", recordings)
+                : command_needs_shell(b->settings.run, &shell, err);
+    if (r == 0)
+        r = command_init(&t.command, b->settings.run, shell ? "/bin/sh" : NULL, err);
+    for (unsigned side = 0; side < SIDE_COUNT && r == 0; side++) {
+        e->names[side] = memory_printf("%.12s", b->commits[commits[side]].hash);
+        t.folders[side] = bisect_tree_folder(b, commits[side]);
+        r = bisect_tree_make(b, commits[side], &ok, err);
+        if (r == 0 && !ok)
+            r = error_set(err, -ECANCELED, "%s cannot be built again", e->names[side]);
+    }
+    if (r == 0 && !take_measured(&e->measured, bisect_table(b, change->step)))
+        r = error_set(err, -ENODATA, "the journal has no times of the confirmation");
+    struct explain_runs runs = {
+        .run = run_side, .argv = no_argv, .progress = show_phase, .context = &t};
+    struct explain_settings settings = {
+        .seed = b->settings.seed, .simulate = EXPLAIN_SIM_NEVER, .folder = recordings};
+    if (r == 0)
+        r = explain_run(e, &settings, &runs, err);
+    command_done(&t.command);
+    free(t.folders[SIDE_A]);
+    free(t.folders[SIDE_B]);
+    return r;
+}
+
+int bisect_set_reasons(struct bisect *b, size_t commit, const char *text, struct error *err)
+{
+    free(b->commits[commit].reasons);
+    b->commits[commit].reasons = memory_strdup(text);
+    return bisect_journal_reasons(b, commit, err);
+}

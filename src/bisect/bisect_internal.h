@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the bisect share. */
+#ifndef ASSAY_BISECT_BISECT_INTERNAL_H
+#define ASSAY_BISECT_BISECT_INTERNAL_H
+
+#include "bisect/bisect.h"
+
+/* One number or text of the settings, as the journal names it. */
+struct bisect_setting {
+    const char *name;
+    enum { SETTING_TEXT, SETTING_COUNT, SETTING_SHARE } kind;
+    size_t offset;
+};
+extern const struct bisect_setting bisect_setting_table[]; /* ends with {0} */
+
+/* The values of one round: a metric for each of the action's commits. */
+struct bisect_round {
+    double values[3]; /* of the metric that is searched for */
+    size_t count;
+    const struct series_set *all; /* of a confirmation, else NULL */
+};
+
+/* The journal: written as it goes, read back by bisect_journal_read. */
+int bisect_journal_create(struct bisect *b, struct error *err);
+/* init_search is called when the settings and the commits are known. */
+int bisect_journal_read(struct bisect *b, void (*init_search)(struct bisect *b), struct error *err);
+int bisect_journal_reasons(struct bisect *b, size_t commit, struct error *err);
+int bisect_journal_unit(struct bisect *b, const struct series *s, struct error *err);
+int bisect_journal_stolen(struct bisect *b, struct error *err);
+int bisect_journal_build(struct bisect *b, size_t commit, const char *how, struct error *err);
+int bisect_journal_round(struct bisect *b, const struct bisect_round *round, struct error *err);
+
+void bisect_set_unit(struct bisect *b, const char *unit, enum series_kind kind,
+                     enum metric_better better);
+/* Adds a round's metrics to the table of the step that is open. */
+void bisect_keep_row(struct bisect *b, size_t step, const struct bisect_row *like, double before,
+                     double after);
+
+/* Metrics: adds cpu, the sum of user and sys. */
+void bisect_add_cpu(struct series_set *set);
+/* Runs some rounds of both ends, as the spec says but for their number, and chooses. */
+int bisect_choose_metric(struct bisect *b, const struct rounds_spec *like, struct error *err);
+/* Whether the host took time from one of the runs, or the machine stood still. */
+bool bisect_was_stolen(const struct rounds *r);
+
+/* Trees: a worktree for each commit.  *ret_ok is false when the commit cannot be built. */
+char *bisect_tree_path(const struct bisect *b, size_t commit);
+char *bisect_tree_folder(const struct bisect *b, size_t commit); /* where its commands run */
+int bisect_tree_make(struct bisect *b, size_t commit, bool *ret_ok, struct error *err);
+void bisect_trees_remove(const struct bisect *b);
+
+#endif

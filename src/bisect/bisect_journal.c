@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The journal of a bisect: lines of fields, separated by tabs.  First what was asked for (set) and
+ * the commits, then what happened, each as one write, so that whatever kills assay cuts off the
+ * last record only, which is dropped when the journal is read:
+ *
+ *   assay-bisect  1
+ *   set           NAME     TEXT
+ *   commit        HASH     MERGE AUTHOR SUBJECT
+ *   search
+ *   built | failed | unusable   NUMBER
+ *   unit          UNIT     KIND  BETTER METRIC      of the metric, before the first round
+ *   round         VALUE…            of the commits that the search had asked for
+ *   metric        NAME UNIT KIND BETTER SOURCE BOUND BOUND VALUE VALUE      of a confirmation
+ *   end                                                             of the round
+ *   stolen                          a round that does not count
+ *   reasons       NUMBER   LINES    of a commit that was found
+ */
+#include "base/fd.h"
+#include "base/memory.h"
+#include "bisect/bisect_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+enum { FIELDS_MAX = 12 };
+
+#define S(field) offsetof(struct bisect_settings, field)
+const struct bisect_setting bisect_setting_table[] = {
+    {"good", SETTING_TEXT, S(good)},
+    {"bad", SETTING_TEXT, S(bad)},
+    {"build", SETTING_TEXT, S(build)},
+    {"run", SETTING_TEXT, S(run)},
+    {"metric", SETTING_TEXT, S(metric)},
+    {"events", SETTING_TEXT, S(events)},
+    {"cpus", SETTING_TEXT, S(cpus)},
+    {"better", SETTING_TEXT, S(better)},
+    {"prefix", SETTING_TEXT, S(prefix)},
+    {"seed", SETTING_COUNT, S(seed)},
+    {"timeout_ns", SETTING_COUNT, S(timeout_ns)},
+    {"warmup", SETTING_COUNT, S(warmup)},
+    {"error", SETTING_SHARE, S(error)},
+    {"min_change", SETTING_SHARE, S(min_change)},
+    {"rounds_first", SETTING_COUNT, S(rounds_first)},
+    {"rounds_max", SETTING_COUNT, S(rounds_max)},
+    {"stride", SETTING_COUNT, S(stride)},
+    {"all", SETTING_COUNT, S(all)},
+    {"keep", SETTING_COUNT, S(keep)},
+    {"explain", SETTING_COUNT, S(explain)},
+    {0},
+};
+
+static char *journal_path(const struct bisect *b)
+{
+    return memory_printf("%s/journal", b->folder);
+}
+
+/* A field: tabs, line ends and backslashes are written as \t, \n and \\. */
+static void put_field(struct strbuf *out, const char *text)
+{
+    strbuf_putc(out, '\t');
+    for (; *text; text++) {
+        if (*text == '\t' || *text == '\n' || *text == '\\')
+            strbuf_putc(out, '\\');
+        strbuf_putc(out, *text == '\t' ? 't' : *text == '\n' ? 'n' : *text);
+    }
+}
+
+static void unescape(char *field)
+{
+    char *to = field;
+    for (; *field; field++, to++) {
+        bool escaped = *field == '\\' && field[1];
+        field += escaped;
+        *to = !escaped ? *field : *field == 't' ? '\t' : *field == 'n' ? '\n' : *field;
+    }
+    *to = '\0';
+}
+
+static int append(struct bisect *b, const struct strbuf *text, struct error *err)
+{
+    int r = fd_write_all(b->journal_fd, text->data, text->length);
+    return r < 0 ? error_errno(err, r, "writing %s/journal", b->folder) : 0;
+}
+
+int bisect_journal_create(struct bisect *b, struct error *err)
+{
+    CLEANUP(memory_freep) char *path = journal_path(b);
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    strbuf_puts(&text, "assay-bisect\t1\n");
+    for (const struct bisect_setting *s = bisect_setting_table; s->name; s++) {
+        const char *at = (const char *)&b->settings + s->offset;
+        strbuf_printf(&text, "set\t%s", s->name);
+        if (s->kind == SETTING_TEXT)
+            put_field(&text, *(char *const *)at);
+        else if (s->kind == SETTING_COUNT)
+            strbuf_printf(&text, "\t%llu", (unsigned long long)*(const uint64_t *)at);
+        else
+            strbuf_printf(&text, "\t%.17g", *(const double *)at);
+        strbuf_putc(&text, '\n');
+    }
+    for (size_t i = 0; i < b->commit_count; i++) {
+        strbuf_printf(&text, "commit\t%s\t%d", b->commits[i].hash, b->commits[i].is_merge);
+        put_field(&text, b->commits[i].author);
+        put_field(&text, b->commits[i].subject);
+        strbuf_putc(&text, '\n');
+    }
+    strbuf_puts(&text, "search\n");
+    int r = file_write(path, text.data, text.length, err);
+    if (r < 0)
+        return r;
+    b->journal_fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    return b->journal_fd < 0 ? error_errno(err, -errno, "%s", path) : 0;
+}
+
+int bisect_journal_build(struct bisect *b, size_t commit, const char *how, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    strbuf_printf(&text, "%s\t%zu\n", how, commit);
+    return append(b, &text, err);
+}
+
+int bisect_journal_reasons(struct bisect *b, size_t commit, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    strbuf_printf(&text, "reasons\t%zu", commit);
+    put_field(&text, b->commits[commit].reasons);
+    strbuf_putc(&text, '\n');
+    return append(b, &text, err);
+}
+
+int bisect_journal_unit(struct bisect *b, const struct series *s, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    strbuf_puts(&text, "unit");
+    put_field(&text, s->unit);
+    strbuf_printf(&text, "\t%d\t%d", (int)s->kind, (int)s->better);
+    put_field(&text, s->name);
+    strbuf_putc(&text, '\n');
+    return append(b, &text, err);
+}
+
+int bisect_journal_stolen(struct bisect *b, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    strbuf_puts(&text, "stolen\n");
+    return append(b, &text, err);
+}
+
+int bisect_journal_round(struct bisect *b, const struct bisect_round *round, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    strbuf_puts(&text, "round");
+    for (size_t i = 0; i < round->count; i++)
+        strbuf_printf(&text, "\t%.17g", round->values[i]);
+    strbuf_putc(&text, '\n');
+    for (size_t i = 0; round->all && i < round->all->count; i++) {
+        const struct series *s = &round->all->items[i];
+        strbuf_puts(&text, "metric");
+        put_field(&text, s->name);
+        put_field(&text, s->unit);
+        strbuf_printf(&text, "\t%d\t%d\t%d\t%d\t%d\t%.17g\t%.17g\n", (int)s->kind, (int)s->better,
+                      (int)s->source, s->is_bound[0], s->is_bound[1], s->values[0][0],
+                      s->values[1][0]);
+    }
+    strbuf_puts(&text, "end\n");
+    return append(b, &text, err);
+}
+
+/* A journal being read. */
+struct reading {
+    struct bisect *b;
+    char *at, *end;
+    size_t line;
+    char *fields[FIELDS_MAX];
+    size_t count;
+};
+
+/* The next line's fields; false at the end or where the last line is not whole. */
+static bool next_line(struct reading *r)
+{
+    char *stop = memchr(r->at, '\n', (size_t)(r->end - r->at));
+    if (!stop)
+        return false;
+    *stop = '\0';
+    r->count = 0;
+    for (char *field = r->at; field && r->count < FIELDS_MAX;) {
+        char *tab = strchr(field, '\t');
+        if (tab)
+            *tab = '\0';
+        unescape(field);
+        r->fields[r->count++] = field;
+        field = tab ? tab + 1 : NULL;
+    }
+    r->at = stop + 1;
+    r->line++;
+    return true;
+}
+
+static int bad_line(const struct reading *r, struct error *err)
+{
+    return error_set(err, -EINVAL,
+                     "%s/journal, line %zu: not what assay writes; assay bisect --abort removes it",
+                     r->b->folder, r->line);
+}
+
+static int read_setting(struct reading *r, struct error *err)
+{
+    for (const struct bisect_setting *s = bisect_setting_table; s->name; s++) {
+        char *at = (char *)&r->b->settings + s->offset;
+        if (r->count < 3 || !str_eq(s->name, r->fields[1]))
+            continue;
+        if (s->kind == SETTING_COUNT)
+            return parse_u64(r->fields[2], (uint64_t *)at, err) < 0 ? bad_line(r, err) : 0;
+        if (s->kind == SETTING_SHARE)
+            return parse_double(r->fields[2], (double *)at, err) < 0 ? bad_line(r, err) : 0;
+        free(*(char **)at);
+        *(char **)at = memory_strdup(r->fields[2]);
+        return 0;
+    }
+    return bad_line(r, err);
+}
+
+static int read_head(struct reading *r, struct error *err)
+{
+    struct bisect *b = r->b;
+    if (!next_line(r) || r->count != 2 || !str_eq(r->fields[0], "assay-bisect") ||
+        !str_eq(r->fields[1], "1"))
+        return error_set(err, -EINVAL, "%s/journal is not a journal of this assay's bisect",
+                         b->folder);
+    while (next_line(r)) {
+        int res = 0;
+        if (str_eq(r->fields[0], "search"))
+            return b->commit_count >= 2 ? 0 : bad_line(r, err);
+        if (str_eq(r->fields[0], "set"))
+            res = read_setting(r, err);
+        else if (str_eq(r->fields[0], "commit") && r->count == 5 && strlen(r->fields[1]) >= 40)
+            ARRAY_PUSH(b->commits, b->commit_count, b->commit_capacity) =
+                (struct bisect_commit){.hash = memory_strdup(r->fields[1]),
+                                       .is_merge = str_eq(r->fields[2], "1"),
+                                       .author = memory_strdup(r->fields[3]),
+                                       .subject = memory_strdup(r->fields[4])};
+        else
+            res = bad_line(r, err);
+        if (res < 0)
+            return res;
+    }
+    return bad_line(r, err);
+}
+
+static int read_build(struct reading *r, struct error *err)
+{
+    struct bisection_action action;
+    uint64_t commit;
+    bool unusable = str_eq(r->fields[0], "unusable");
+    if (r->count != 2 || parse_u64(r->fields[1], &commit, err) < 0)
+        return bad_line(r, err);
+    bisection_next(&r->b->search, &action);
+    bool fits = action.kind == (unusable ? BISECTION_MEASURE : BISECTION_BUILD);
+    bool asked = false;
+    for (size_t i = 0; fits && i < action.commit_count; i++)
+        asked |= action.commits[i] == commit;
+    if (!asked)
+        return bad_line(r, err);
+    if (unusable)
+        bisection_unusable(&r->b->search, commit);
+    else
+        bisection_built(&r->b->search, commit, str_eq(r->fields[0], "built"));
+    return 0;
+}
+
+static int read_unit(struct reading *r, struct error *err)
+{
+    uint64_t kind, better;
+    if (r->count != 5 || parse_u64(r->fields[2], &kind, err) < 0 || kind > SERIES_VALUE ||
+        parse_u64(r->fields[3], &better, err) < 0 || better > METRIC_NEITHER)
+        return bad_line(r, err);
+    bisect_set_unit(r->b, r->fields[1], (enum series_kind)kind, (enum metric_better)better);
+    if (!*r->b->settings.metric) {
+        free(r->b->settings.metric);
+        r->b->settings.metric = memory_strdup(r->fields[4]);
+        r->b->metric_chosen = true;
+    }
+    return 0;
+}
+
+static int read_reasons(struct reading *r, struct error *err)
+{
+    uint64_t commit;
+    if (r->count != 3 || parse_u64(r->fields[1], &commit, err) < 0 || commit >= r->b->commit_count)
+        return bad_line(r, err);
+    free(r->b->commits[commit].reasons);
+    r->b->commits[commit].reasons = memory_strdup(r->fields[2]);
+    return 0;
+}
+
+/* One line of a round's table. */
+static int read_metric(struct reading *r, size_t step, struct error *err)
+{
+    uint64_t numbers[5];
+    double values[2];
+    if (r->count != 10)
+        return bad_line(r, err);
+    for (size_t i = 0; i < 5; i++)
+        if (parse_u64(r->fields[3 + i], &numbers[i], err) < 0)
+            return bad_line(r, err);
+    if (numbers[0] > SERIES_VALUE || numbers[1] > METRIC_NEITHER || numbers[2] > SERIES_PROGRAM)
+        return bad_line(r, err);
+    for (size_t i = 0; i < 2; i++)
+        values[i] = strtod(r->fields[8 + i], NULL); /* may be nan */
+    struct bisect_row like = {.name = r->fields[1],
+                              .unit = r->fields[2],
+                              .kind = (enum series_kind)numbers[0],
+                              .better = (enum metric_better)numbers[1],
+                              .source = (enum series_source)numbers[2],
+                              .is_bound = {numbers[3] != 0, numbers[4] != 0}};
+    bisect_keep_row(r->b, step, &like, values[0], values[1]);
+    return 0;
+}
+
+static int read_round(struct reading *r, struct error *err)
+{
+    struct bisection_action action;
+    double values[3];
+    bisection_next(&r->b->search, &action);
+    size_t count = r->count - 1, step = r->b->search.step_count - 1;
+    if (action.kind != BISECTION_MEASURE || count != action.commit_count)
+        return bad_line(r, err);
+    for (size_t i = 0; i < count; i++)
+        if (parse_double(r->fields[1 + i], &values[i], err) < 0 || !isfinite(values[i]))
+            return bad_line(r, err);
+    while (next_line(r) && str_eq(r->fields[0], "metric")) {
+        int res = read_metric(r, step, err);
+        if (res < 0)
+            return res;
+    }
+    if (!str_eq(r->fields[0], "end"))
+        return bad_line(r, err);
+    bisection_round(&r->b->search, values);
+    r->b->run_count += count;
+    return 0;
+}
+
+/* Where the last whole record ends: a round without its end is none. */
+static size_t whole_length(const char *text, size_t length)
+{
+    while (length && text[length - 1] != '\n')
+        length--;
+    for (size_t at = length; at;) {
+        size_t start = at - 1;
+        while (start && text[start - 1] != '\n')
+            start--;
+        if (!str_has_prefix(text + start, "round\t") && !str_has_prefix(text + start, "metric\t"))
+            return at;
+        at = start;
+    }
+    return 0;
+}
+
+int bisect_journal_read(struct bisect *b, void (*init_search)(struct bisect *b), struct error *err)
+{
+    CLEANUP(memory_freep) char *path = journal_path(b);
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    int r = file_read(path, &text, err);
+    if (r == -ENOENT)
+        return error_set(err, r, "there is no bisect to go on with: no %s", path);
+    if (r < 0)
+        return r;
+    size_t length = whole_length(strbuf_text(&text), text.length);
+    struct reading reading = {.b = b, .at = text.data, .end = text.data + length};
+    if (!length)
+        return bad_line(&reading, err);
+    r = read_head(&reading, err);
+    if (r < 0)
+        return r;
+    init_search(b);
+    while (r == 0 && next_line(&reading)) {
+        const char *what = reading.fields[0];
+        if (str_eq(what, "built") || str_eq(what, "failed") || str_eq(what, "unusable"))
+            r = read_build(&reading, err);
+        else if (str_eq(what, "unit"))
+            r = read_unit(&reading, err);
+        else if (str_eq(what, "reasons"))
+            r = read_reasons(&reading, err);
+        else if (str_eq(what, "stolen"))
+            b->stolen_count++;
+        else
+            r = str_eq(what, "round") ? read_round(&reading, err) : bad_line(&reading, err);
+    }
+    if (r < 0)
+        return r;
+    b->journal_fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (b->journal_fd < 0 || ftruncate(b->journal_fd, (off_t)length) < 0)
+        return error_errno(err, -errno, "%s", path);
+    return 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A page as one self-contained HTML file.  Everything is there without scripts; scripts (web/) add
+ * sorting, filters, zoom and search.  A content-security policy allows exactly the page's own style
+ * and script, by their hashes, and no request to anywhere.
+ */
+#ifndef ASSAY_REPORT_HTML_HTML_H
+#define ASSAY_REPORT_HTML_HTML_H
+
+#include "report/page/page.h"
+
+void html_put_page(struct strbuf *out, const struct page *page);
+
+/* What pages share, the views of `assay serve` included. */
+struct html_link {
+    const char *href, *text;
+};
+/* Up to <main>; links are the navigation. */
+void html_put_head(struct strbuf *out, const char *title, const char *subtitle,
+                   const struct html_link *links, size_t link_count);
+/* From </main> on; `data` is embedded_put_json's text, or NULL. */
+void html_put_foot(struct strbuf *out, const struct strbuf *data);
+
+void html_put_verdict(struct strbuf *out, const struct page *page);
+/* What `assay explain` found: the reasons in order. */
+void html_put_explanations(struct strbuf *out, const struct page *page);
+/* Which functions make the difference. */
+void html_put_why(struct strbuf *out, const struct page *page);
+void html_put_table(struct strbuf *out, const struct page *page);
+/* The rows for the page's scripts, as JSON. */
+void html_put_rows_json(struct strbuf *out, const struct page *page);
+void html_put_plots(struct strbuf *out, const struct page *page);
+void html_put_flames(struct strbuf *out, const struct page *page);
+/* Of a cluster; a page has them where an experiment ran on one. */
+bool html_has_nodes(const struct page *page);
+void html_put_nodes(struct strbuf *out, const struct page *page);
+void html_put_about(struct strbuf *out, const struct page *page);
+/* A JSON object as lists and tables; false, with nothing put, where the text is none. */
+bool html_put_document(struct strbuf *out, const char *text);
+
+/* One flame graph, or the difference of two, as SVG; coarser when it only stands beside that. */
+void flame_put_svg(const struct flame *flame, const char *id, bool alone, bool beside,
+                   struct strbuf *out);
+void flame_pair_put_svg(const struct flame_pair *pair, const char *id, bool alone,
+                        struct strbuf *out);
+
+/* web/report.css and web/report.js, put into the program when it is built. */
+extern const char web_style[];
+extern const char web_script[];
+
+#endif

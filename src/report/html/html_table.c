@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/* The verdict in words and the table behind it. */
+#include "base/json.h"
+#include "base/memory.h"
+#include "report/html/html.h"
+#include "report/text/experiment.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { ROWS_MAX = 240, ANSWERS_SHOWN = 8, ANSWERS_MAX = 24, LINES_SHOWN = 6 };
+
+static const struct {
+    const char *class, *sign, *word;
+} kinds[] = {
+    [VERDICT_BETTER] = {"better", "▲", "better"},
+    [VERDICT_WORSE] = {"worse", "▼", "worse"},
+    [VERDICT_DIFFERENT] = {"different", "◆", "different"},
+    [VERDICT_SAME] = {"same", "=", "same"},
+    [VERDICT_CANNOT_TELL] = {"unsure", "?", "cannot tell"},
+};
+
+static void put_measured(struct strbuf *out, double value, const char *unit)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    strbuf_put_measured(&text, value, unit);
+    strbuf_put_markup(out, strbuf_text(&text));
+}
+
+static void put_ratio(struct strbuf *out, const struct page_row *r, const char *unit)
+{
+    const struct comparison *c = &r->comparison;
+    bool interval = isfinite(c->low) && isfinite(c->high) && !c->too_few;
+    if (c->scale == COMPARISON_RATIO) {
+        int decimals = c->estimate >= 100 ? 0 : c->estimate >= 10 ? 2 : 3;
+        strbuf_printf(out, "%.*f×", decimals, c->estimate);
+        if (interval)
+            strbuf_printf(out, " [%.*f, %.*f]", decimals, c->low, decimals, c->high);
+        return;
+    }
+    strbuf_puts(out, c->estimate >= 0 ? "+" : "");
+    put_measured(out, c->estimate, unit);
+    if (interval) {
+        strbuf_puts(out, " [");
+        put_measured(out, c->low, unit);
+        strbuf_puts(out, ", ");
+        put_measured(out, c->high, unit);
+        strbuf_puts(out, "]");
+    }
+}
+
+/* ---- the verdict ---- */
+
+static void put_item(struct strbuf *out, enum verdict_kind kind, const char *head, const char *text)
+{
+    strbuf_printf(out,
+                  "<li class=\"%s\"><span class=\"sign\">%s <span class=\"sr\">%s</span></span> ",
+                  kinds[kind].class, kinds[kind].sign, kinds[kind].word);
+    if (*head) {
+        strbuf_puts(out, "<b>");
+        strbuf_put_markup(out, head);
+        strbuf_puts(out, "</b>: ");
+    }
+    strbuf_put_markup(out, text);
+    strbuf_puts(out, "</li>\n");
+}
+
+/* How strong a change is, for the order of the lines. */
+static double strength(const struct page_row *r)
+{
+    const struct comparison *c = &r->comparison;
+    return c->scale == COMPARISON_RATIO && c->estimate > 0 ? fabs(log(c->estimate)) : 0;
+}
+
+static void put_row_line(struct strbuf *out, const struct page *page, const struct page_row *r)
+{
+    const struct store_metric *m = &page->view->metrics[r->metric];
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    CLEANUP(memory_freep) char *head = memory_printf("%s, %s", m->name, r->label);
+    strbuf_printf(&text, "%s (", r->verdict.text);
+    strbuf_put_measured(&text, r->base.median, m->unit);
+    strbuf_puts(&text, " → ");
+    strbuf_put_measured(&text, r->new.median, m->unit);
+    strbuf_printf(&text, ", n = %zu", r->new.count);
+    strbuf_putc(&text, ')');
+    put_item(out, r->verdict.kind, head, strbuf_text(&text));
+}
+
+/* One metric's headline rows: how many cells went which way. */
+static void put_tally(struct strbuf *out, const struct page *page, size_t metric)
+{
+    size_t counts[ARRAY_COUNT(kinds)] = {0}, all = 0;
+    for (size_t i = 0; i < page->row_count; i++) {
+        const struct page_row *r = &page->rows[i];
+        if (r->metric != metric || !r->headline || !r->compared)
+            continue;
+        counts[r->verdict.kind]++;
+        all++;
+    }
+    if (all < 2)
+        return;
+    strbuf_puts(out, "<p class=\"lead\"><b>");
+    strbuf_put_markup(out, page->view->metrics[metric].name);
+    strbuf_puts(out, "</b>: ");
+    bool any = false;
+    for (size_t k = 0; k < ARRAY_COUNT(kinds); k++)
+        if (counts[k]) {
+            strbuf_printf(
+                out, "%s<span class=\"%s\"><span aria-hidden=\"true\">%s</span> %s in %zu</span>",
+                any ? ", " : "", kinds[k].class, kinds[k].sign, kinds[k].word, counts[k]);
+            any = true;
+        }
+    strbuf_printf(out, " of %zu cells.</p>\n", all);
+}
+
+static void put_strongest(struct strbuf *out, const struct page *page)
+{
+    const struct page_row *shown[LINES_SHOWN];
+    size_t count = 0;
+    for (size_t i = 0; i < page->row_count; i++) {
+        const struct page_row *r = &page->rows[i];
+        if (!r->headline || !r->compared)
+            continue;
+        size_t at = count < LINES_SHOWN ? count++ : LINES_SHOWN;
+        while (at > 0 &&
+               (r->changed > shown[at - 1]->changed ||
+                (r->changed == shown[at - 1]->changed && strength(r) > strength(shown[at - 1])))) {
+            if (at < LINES_SHOWN)
+                shown[at] = shown[at - 1];
+            at--;
+        }
+        if (at < LINES_SHOWN)
+            shown[at] = r;
+    }
+    if (!count)
+        return;
+    strbuf_puts(out, "<ul class=\"verdicts\">\n");
+    for (size_t i = 0; i < count; i++)
+        put_row_line(out, page, shown[i]);
+    strbuf_puts(out, "</ul>\n");
+}
+
+static void put_answers(struct strbuf *out, const struct answers *a)
+{
+    size_t shown = 0, count = a->count < ANSWERS_MAX ? a->count : ANSWERS_MAX;
+    strbuf_puts(out, "<h3>Answers</h3>\n<ul class=\"answers\">\n");
+    for (size_t i = 0; i < count; i++) {
+        const struct answer *item = &a->items[i];
+        if (shown++ == ANSWERS_SHOWN)
+            strbuf_printf(out,
+                          "</ul>\n<details><summary>%zu more</summary>\n<ul class=\"answers\">\n",
+                          count - ANSWERS_SHOWN);
+        strbuf_printf(out, "<li><span class=\"kind\">%s</span> ", item->kind);
+        if (*item->where) {
+            strbuf_puts(out, "<b>");
+            strbuf_put_markup(out, item->where);
+            strbuf_puts(out, "</b>: ");
+        }
+        strbuf_put_markup(out, item->text);
+        strbuf_puts(out, item->certain ? "</li>\n" : " <i>(not certain)</i></li>\n");
+    }
+    strbuf_puts(out, shown > ANSWERS_SHOWN ? "</ul></details>\n" : "</ul>\n");
+    if (count < a->count)
+        strbuf_printf(out, "<p class=\"note\">%zu more: <code>assay answers</code></p>\n",
+                      a->count - count);
+}
+
+static void put_profile_lead(struct strbuf *out, const struct page *page)
+{
+    const struct embedded *d = &page->data;
+    for (size_t i = 0; i < d->flame_count; i++) {
+        const struct flame *f = &d->flames[i];
+        CLEANUP(strbuf_done) struct strbuf whole = {0};
+        if (f->is_time)
+            strbuf_put_measured(&whole, (double)f->weight, "ns");
+        strbuf_puts(out, "<p class=\"lead\"><b>");
+        strbuf_put_markup(out, f->label);
+        strbuf_printf(out, "</b>: %llu samples of ", (unsigned long long)f->samples);
+        strbuf_put_markup(out, f->event);
+        strbuf_printf(out, "%s%s%s.</p>\n", whole.length ? ", " : "", strbuf_text(&whole),
+                      whole.length ? " in all" : "");
+    }
+}
+
+void html_put_verdict(struct strbuf *out, const struct page *page)
+{
+    strbuf_puts(out, "<section id=\"verdict\" aria-labelledby=\"h-verdict\"><h2 "
+                     "id=\"h-verdict\">Verdict</h2>\n");
+    for (size_t i = 0; i < page->data.set_count; i++)
+        if (page->data.sets[i].emulated) {
+            strbuf_puts(out, "<p class=\"note emulated\">");
+            strbuf_put_markup(out, page->data.sets[i].emulated);
+            strbuf_puts(out, "</p>\n");
+            break;
+        }
+    size_t last = DATASET_NONE;
+    for (size_t i = 0; i < page->row_count; i++)
+        if (page->rows[i].headline && page->rows[i].metric != last) {
+            last = page->rows[i].metric;
+            put_tally(out, page, last);
+        }
+    put_strongest(out, page);
+    html_put_explanations(out, page);
+    if (page->has_answers && page->answers.count)
+        put_answers(out, &page->answers);
+    if (!page->view)
+        put_profile_lead(out, page);
+    html_put_why(out, page);
+    strbuf_puts(out, "</section>\n");
+}
+
+/* ---- the table ---- */
+
+static void put_number_cell(struct strbuf *out, double value, const char *unit)
+{
+    if (isfinite(value))
+        strbuf_printf(out, "<td data-v=\"%.6g\">", value);
+    else
+        strbuf_puts(out, "<td>");
+    put_measured(out, value, unit);
+    strbuf_puts(out, "</td>");
+}
+
+static void put_row(struct strbuf *out, const struct page *page, size_t index)
+{
+    const struct page_row *r = &page->rows[index];
+    const struct store_metric *m = &page->view->metrics[r->metric];
+    strbuf_printf(out, "<tr data-r=\"%zu\"><th scope=\"row\">", index);
+    strbuf_put_markup(out, r->label);
+    strbuf_puts(out, "</th><td>");
+    strbuf_put_markup(out, m->name);
+    strbuf_puts(out, "</td>");
+    if (r->compared)
+        put_number_cell(out, r->base.median, m->unit);
+    else
+        strbuf_puts(out, "<td></td>");
+    put_number_cell(out, r->new.median, m->unit);
+    strbuf_puts(out, "<td>[");
+    put_measured(out, r->interval.low, m->unit);
+    strbuf_puts(out, ", ");
+    put_measured(out, r->interval.high, m->unit);
+    strbuf_printf(out, "]</td><td>%zu</td>", r->new.count);
+    if (!r->compared) {
+        strbuf_puts(out, "<td></td><td>–</td></tr>\n");
+        return;
+    }
+    strbuf_printf(out, "<td data-v=\"%.6g\">", r->comparison.estimate);
+    put_ratio(out, r, m->unit);
+    strbuf_printf(out, "</td><td class=\"%s\">%s ", kinds[r->verdict.kind].class,
+                  kinds[r->verdict.kind].sign);
+    strbuf_put_markup(out, r->verdict.text);
+    strbuf_puts(out, "</td></tr>\n");
+}
+
+void html_put_table(struct strbuf *out, const struct page *page)
+{
+    size_t noise = 0, shown = 0, over = 0;
+    for (size_t i = 0; i < page->row_count; i++)
+        noise += page->rows[i].is_noise;
+    strbuf_puts(out, "<section id=\"table\" aria-labelledby=\"h-table\"><h2 "
+                     "id=\"h-table\">Table</h2>\n<div class=\"tools\" id=\"table-tools\" hidden>"
+                     "<label>Filter <input type=\"search\" id=\"filter\"></label> "
+                     "<label><input type=\"checkbox\" id=\"noise\" checked> Hide noise</label> "
+                     "<span id=\"table-count\" role=\"status\"></span></div>\n"
+                     "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+                     "aria-label=\"Rows\"><table id=\"rows\"><thead><tr>"
+                     "<th scope=\"col\">Cell</th><th scope=\"col\">Metric</th>"
+                     "<th scope=\"col\">Base</th><th scope=\"col\">Median</th>"
+                     "<th scope=\"col\">95 % interval</th><th scope=\"col\">Runs</th>"
+                     "<th scope=\"col\">New / base</th><th scope=\"col\">Verdict</th>"
+                     "</tr></thead><tbody>\n");
+    for (size_t i = 0; i < page->row_count; i++) {
+        if (page->rows[i].is_noise)
+            continue;
+        if (shown < ROWS_MAX) {
+            put_row(out, page, i);
+            shown++;
+        } else {
+            over++;
+        }
+    }
+    strbuf_puts(out, "</tbody></table></div>\n<p class=\"note\">");
+    if (noise || over)
+        strbuf_printf(out,
+                      "%zu more rows (other metrics that did not change beyond chance%s) are in "
+                      "the data; unticking “Hide noise” shows them. ",
+                      noise + over, over ? ", and what was too much to print here" : "");
+    strbuf_puts(out, "Of metrics that are no headlines, a change counts only after "
+                     "Benjamini and Hochberg’s correction at 5 %.</p>\n</section>\n");
+}
+
+/* Four digits: what is shown, not the data. */
+static void put_short(struct json *j, double value)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%.4g", value);
+    json_double(j, NULL, isfinite(value) ? strtod(text, NULL) : NAN);
+}
+
+void html_put_rows_json(struct strbuf *out, const struct page *page)
+{
+    struct json j = {.out = out, .compact = true};
+    json_object(&j, NULL);
+    json_bool(&j, "joint", page->is_joint);
+    json_array(&j, "rows");
+    for (size_t i = 0; i < page->row_count; i++) {
+        const struct page_row *r = &page->rows[i];
+        json_array(&j, NULL);
+        json_u64(&j, NULL, r->metric);
+        json_u64(&j, NULL, r->cell);
+        json_i64(&j, NULL, r->base_cell == DATASET_NONE ? -1 : (int64_t)r->base_cell);
+        json_u64(&j, NULL, r->is_noise);
+        if (r->is_noise) { /* the others stand in the page itself */
+            const struct comparison *c = &r->comparison;
+            json_i64(&j, NULL, r->compared ? (int64_t)r->verdict.kind : -1);
+            if (r->compared) {
+                json_u64(&j, NULL, c->scale == COMPARISON_RATIO);
+                put_short(&j, c->estimate);
+                put_short(&j, c->too_few ? NAN : c->low);
+                put_short(&j, c->too_few ? NAN : c->high);
+            }
+        }
+        json_end(&j);
+    }
+    json_end(&j);
+    json_array(&j, "metrics");
+    for (size_t m = 0; page->view && m < page->view->metric_count; m++) {
+        json_array(&j, NULL);
+        json_string(&j, NULL, page->view->metrics[m].name);
+        json_string(&j, NULL, page->view->metrics[m].unit);
+        json_end(&j);
+    }
+    json_end(&j);
+    json_end(&j);
+}

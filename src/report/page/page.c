@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/* The page's data becomes what is shown: two experiments are joined, cells compared, rows made. */
+#include "report/page/page.h"
+#include "analysis/sparse.h"
+#include "base/memory.h"
+#include "report/text/experiment.h"
+#include "spec/spec.h"
+#include "stats/fdr.h"
+#include "stats/sort.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+void page_done(struct page *page)
+{
+    if (page->is_compared)
+        compare_done(&page->compare);
+    if (page->has_answers)
+        answers_done(&page->answers);
+    if (page->has_pair)
+        flame_pair_done(&page->pair);
+    for (size_t i = 0; i < page->plot_count; i++)
+        plot_done(&page->plots[i]);
+    for (size_t i = 0; i < page->why_count; i++)
+        page_why_done(&page->whys[i]);
+    free(page->whys);
+    free(page->plots);
+    free(page->rows);
+    free(page->view_baseline);
+    free(page->title);
+    strbuf_done(&page->notes);
+    if (page->is_joint)
+        dataset_done(&page->joint);
+    embedded_done(&page->data);
+    *page = (struct page){0};
+}
+
+/* ---- two experiments as one ---- */
+
+static size_t joint_metric(struct dataset *to, const struct store_metric *m)
+{
+    size_t at = 0;
+    while (at < to->metric_count && !str_eq(to->metrics[at].name, m->name))
+        at++;
+    if (at == to->metric_count)
+        ARRAY_PUSH(to->metrics, to->metric_count, to->metric_capacity) =
+            (struct store_metric){.id = (int64_t)at + 1,
+                                  .name = memory_strdup(m->name),
+                                  .unit = memory_strdup(m->unit),
+                                  .better = m->better,
+                                  .kind = memory_strdup(m->kind)};
+    return at;
+}
+
+static void join_cell(struct dataset *to, const struct dataset *from, size_t cell, const char *side)
+{
+    const struct dataset_cell *c = &from->cells[cell];
+    struct dataset_cell *into = &ARRAY_PUSH(to->cells, to->cell_count, to->cell_capacity);
+    *into = *c;
+    into->label = memory_printf("%s: %s", side, c->label);
+    into->command = memory_strdup(c->command);
+    into->build_id = memory_strdup(c->build_id);
+    into->levels = memory_zalloc(to->factor_count + 1, sizeof(char *));
+    into->levels[0] = memory_strdup(side);
+    for (size_t f = 1; f < to->factor_count; f++) {
+        size_t same = dataset_factor(from, to->factors[f]);
+        into->levels[f] = memory_strdup(same == DATASET_NONE ? "" : c->levels[same]);
+    }
+}
+
+static void join(struct page *page)
+{
+    struct dataset *to = &page->joint;
+    const struct dataset *sets = page->data.sets;
+    size_t capacity = 0, count = 0, value_capacity = 0;
+    struct dataset_value *values = NULL;
+    page->is_joint = true;
+    const struct store_experiment *e = &sets[1].experiment;
+    to->experiment = (struct store_experiment){
+        .uuid = memory_strdup(""),
+        .name = memory_strdup(e->name),
+        .question = memory_strdup(e->question),
+        .state = memory_strdup(e->state),
+        .git_commit = memory_strdup(""),
+        .selection = memory_strdup(e->selection),
+        .baseline = memory_strdup("side=base"),
+        .headline = memory_strdup(e->headline),
+        .spec_path = memory_strdup(""),
+        .spec_hash = memory_strdup(""),
+        .seed = e->seed,
+    };
+    ARRAY_PUSH(to->factors, to->factor_count, capacity) = memory_strdup("side");
+    for (size_t f = 0; f < sets[0].factor_count; f++)
+        ARRAY_PUSH(to->factors, to->factor_count, capacity) = memory_strdup(sets[0].factors[f]);
+    for (size_t s = 0; s < 2; s++) {
+        const struct dataset *d = &sets[s];
+        size_t first = to->cell_count;
+        for (size_t c = 0; c < d->cell_count; c++)
+            join_cell(to, d, c, s ? "new" : "base");
+        for (size_t m = 0; m < d->metric_count; m++) {
+            size_t metric = joint_metric(to, &d->metrics[m]);
+            for (size_t c = 0; c < d->cell_count; c++) {
+                struct dataset_column column = dataset_column(d, m, c);
+                for (size_t i = 0; i < column.count; i++)
+                    ARRAY_PUSH(values, count, value_capacity) =
+                        (struct dataset_value){.value = column.values[i],
+                                               .metric = (uint32_t)metric,
+                                               .cell = (uint32_t)(first + c),
+                                               .round = column.rounds[i]};
+            }
+        }
+    }
+    dataset_deal(to, values, count);
+    free(values);
+    page->view = to;
+}
+
+/* ---- rows ---- */
+
+static bool row_values(const struct dataset *d, size_t metric, size_t cell, struct summary *ret)
+{
+    struct dataset_column column = dataset_column(d, metric, cell);
+    return column.count && stats_summarise(column.values, column.count, ret, NULL) == 0;
+}
+
+static bool is_headline(const struct dataset *d, size_t metric)
+{
+    size_t position = 0, m;
+    while ((m = dataset_headline(d, &position)) != DATASET_NONE)
+        if (m == metric)
+            return true;
+    return false;
+}
+
+static void judge_row(struct page_row *row, const struct store_metric *m)
+{
+    struct verdict_options options = {.better = m->better,
+                                      .speed = str_eq(m->unit, "ns") || m->better == METRIC_HIGHER};
+    verdict_judge(&row->comparison, &options, &row->verdict);
+}
+
+/* Rows of one experiment: each cell beside its baseline. */
+static void add_cell_rows(struct page *page, size_t metric, bool headline)
+{
+    const struct dataset *d = page->view;
+    for (size_t c = 0; c < d->cell_count; c++) {
+        struct page_row row = {.metric = metric,
+                               .cell = c,
+                               .base_cell = report_baseline_of(d, c),
+                               .label = d->cells[c].label,
+                               .headline = headline,
+                               .p_adjusted = NAN};
+        if (!row_values(d, metric, c, &row.new) || !page_median(d, metric, c, &row.interval))
+            continue;
+        if (row.base_cell != DATASET_NONE && row_values(d, metric, row.base_cell, &row.base) &&
+            page_compare(page, metric, row.base_cell, c, &row.comparison)) {
+            row.compared = true;
+            judge_row(&row, &d->metrics[metric]);
+        }
+        ARRAY_PUSH(page->rows, page->row_count, page->row_capacity) = row;
+    }
+}
+
+/* Benjamini & Hochberg over all but the headlines. */
+static void adjust(struct page *page)
+{
+    CLEANUP(memory_freep) double *p = memory_zalloc(page->row_count + 1, sizeof(double));
+    for (size_t i = 0; i < page->row_count; i++) {
+        const struct page_row *r = &page->rows[i];
+        p[i] = r->compared && !r->headline && !r->comparison.too_few ? r->comparison.p : NAN;
+    }
+    fdr_adjust(p, page->row_count, p);
+    for (size_t i = 0; i < page->row_count; i++) {
+        struct page_row *r = &page->rows[i];
+        r->p_adjusted = r->headline && r->compared ? r->comparison.p : p[i];
+        r->changed = r->compared && !r->comparison.too_few &&
+                     (r->headline ? comparison_differs(&r->comparison) : p[i] <= COMPARE_RATE);
+        r->is_noise = !r->headline && !r->changed;
+    }
+}
+
+static void make_cell_rows(struct page *page)
+{
+    const struct dataset *d = page->view;
+    size_t position = 0, m;
+    while ((m = dataset_headline(d, &position)) != DATASET_NONE)
+        add_cell_rows(page, m, true);
+    for (m = 0; m < d->metric_count; m++)
+        if (!is_headline(d, m))
+            add_cell_rows(page, m, false);
+    adjust(page);
+}
+
+static size_t view_cell(const struct page *page, size_t set, size_t cell)
+{
+    return set && page->is_joint ? page->data.sets[0].cell_count + cell : cell;
+}
+
+static void make_compare_rows(struct page *page)
+{
+    const struct compare *c = &page->compare;
+    for (size_t i = 0; i < c->row_count; i++) {
+        const struct compare_row *from = &c->rows[i];
+        const struct compare_pair *pair = &c->pairs[from->pair];
+        struct page_row row = {.metric = dataset_metric(page->view, from->name),
+                               .cell = view_cell(page, 1, pair->new_cell),
+                               .base_cell = pair->base_cell,
+                               .label = pair->label[0] ? pair->label : "everything",
+                               .headline = from->headline,
+                               .changed = from->changed,
+                               .is_noise = !from->headline &&
+                                           (!from->changed || from->folded_into != COMPARE_NONE ||
+                                            from->is_detail || from->is_negligible),
+                               .base = from->base,
+                               .new = from->new,
+                               .comparison = from->comparison,
+                               .verdict = from->verdict,
+                               .p_adjusted = from->p_adjusted,
+                               .compared = true};
+        if (row.metric == DATASET_NONE ||
+            !page_median(page->view, row.metric, row.cell, &row.interval))
+            continue;
+        ARRAY_PUSH(page->rows, page->row_count, page->row_capacity) = row;
+    }
+}
+
+/* ---- all of it ---- */
+
+static void choose_variant(struct page *page)
+{
+    const struct dataset *d = page->view;
+    page->variant = DATASET_NONE;
+    for (size_t f = 0; f < d->factor_count && page->variant == DATASET_NONE; f++) {
+        CLEANUP(memory_freep) char *head = memory_printf("%s=", d->factors[f]);
+        const char *found = strstr(d->experiment.baseline, head);
+        if (found && (found == d->experiment.baseline || found[-1] == ' '))
+            page->variant = f;
+    }
+    for (size_t f = 0; f < d->factor_count && page->variant == DATASET_NONE; f++) {
+        struct page_axis axis;
+        page_axis_init(&axis, d, f);
+        if (!axis.numbers && axis.count > 1)
+            page->variant = f;
+        page_axis_done(&axis);
+    }
+}
+
+static void find_answers(struct page *page, const char *spec_text)
+{
+    struct spec spec;
+    bool has_spec =
+        *spec_text && spec_parse(&spec, "spec", spec_text, strlen(spec_text), false, NULL) == 0;
+    page->has_answers =
+        answers_find(&page->answers, page->view, has_spec ? &spec : NULL, NULL, NULL, NULL) == 0;
+    if (!page->has_answers)
+        answers_done(&page->answers);
+    if (has_spec)
+        spec_done(&spec);
+}
+
+static int compare_sets(struct page *page, struct error *err)
+{
+    struct embedded *data = &page->data;
+    if (data->set_count > 1) {
+        sparse_join(&data->sets[0], &data->sets[1]);
+        int r = compare_experiments(&page->compare, &data->sets[0], &data->sets[1], err);
+        page->is_compared = true; /* compare_done is right after a failure as well */
+        if (r < 0)
+            return r;
+        join(page);
+        return 0;
+    }
+    if (!data->base)
+        return 0;
+    int r = compare_levels(&page->compare, &data->sets[0], data->base, data->new, err);
+    page->is_compared = true;
+    if (r == 0) {
+        free(data->sets[0].experiment.baseline);
+        data->sets[0].experiment.baseline = memory_strdup(data->base);
+    }
+    return r;
+}
+
+static void make_title(struct page *page)
+{
+    const struct embedded *data = &page->data;
+    if (page->title)
+        return;
+    if (page->is_compared)
+        page->title =
+            memory_printf("%s against %s", page->compare.new_name, page->compare.base_name);
+    else if (data->set_count)
+        page->title = memory_strdup(data->sets[0].experiment.name);
+    else if (data->flame_count)
+        page->title =
+            memory_printf(data->flame_count > 1 ? "%s against %s" : "%s",
+                          data->flames[data->flame_count > 1].label, data->flames[0].label);
+    else if (data->explanations.count)
+        page->title = memory_printf("%s against %s", data->explanations.items[0].names[SIDE_B],
+                                    data->explanations.items[0].names[SIDE_A]);
+    else
+        page->title = memory_strdup("nothing");
+}
+
+int page_prepare(struct page *page, struct error *err)
+{
+    struct embedded *data = &page->data;
+    page->variant = DATASET_NONE;
+    if (data->set_count > 2)
+        return error_set(err, -EINVAL, "a report compares at most two experiments");
+    if (data->set_count) {
+        page->view = &data->sets[0];
+        int r = compare_sets(page, err);
+        if (r < 0)
+            return r;
+        choose_variant(page);
+        if (page->is_compared)
+            make_compare_rows(page);
+        else
+            make_cell_rows(page);
+        if (!page->is_joint && page->view->metric_count)
+            find_answers(page, data->documents[0].spec);
+    }
+    if (data->flame_count == 2) {
+        flame_align_commands(&data->flames[0], &data->flames[1]);
+        if (!(data->flames[0].cost > 0 && data->flames[1].cost > 0))
+            flame_judge(&data->flames[0], &data->flames[1]);
+        flame_pair_init(&page->pair, &data->flames[0], &data->flames[1]);
+        page->has_pair = true;
+    }
+    make_title(page);
+    return 0;
+}
+
+struct plot *page_add_plot(struct page *page, const char *kind, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    size_t same = 1;
+    for (size_t i = 0; i < page->plot_count; i++)
+        same += str_eq(page->plots[i].kind, kind);
+    struct plot *p = &ARRAY_PUSH(page->plots, page->plot_count, page->plot_capacity);
+    *p = (struct plot){.kind = kind};
+    p->id = plot_text(p, same > 1 ? "%s-%zu" : "%s", kind, same);
+    p->title = arena_strdup(&p->arena, text);
+    p->x.unit = p->y.unit = "";
+    p->x.label = p->y.label = "";
+    return p;
+}
+
+void page_plot(struct page *page)
+{
+    enum { HEADLINES_MAX = 3 };
+    const struct dataset *d = page->view;
+    size_t position = 0, metric, count = 0;
+    while (d && count < HEADLINES_MAX &&
+           (metric = dataset_headline(d, &position)) != DATASET_NONE) {
+        page_plot_curves(page, metric);
+        if (count == 0)
+            page_plot_efficiency(page, metric);
+        if (page->is_compared)
+            page_plot_pairs(page, metric);
+        page_plot_runs(page, metric);
+        count++;
+    }
+    if (d)
+        page_plot_percentiles(page);
+    page_plot_time(page);
+}

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: MIT */
+/* Plots along a numeric factor: the metric, its ratio to the baseline with the crossover, how it
+ * scales with workers, and what a unit of work costs. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "report/page/page.h"
+#include "report/text/experiment.h"
+#include "stats/crossover.h"
+#include "stats/scaling.h"
+#include "stats/summary.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { CONTEXTS_MAX = 2, VARIANTS_MAX = 8 };
+
+static const char *axis_unit(const char *factor)
+{
+    return strcasestr(factor, "size") || strcasestr(factor, "byte") ? "bytes" : "";
+}
+
+static const char *label_of_metric(struct plot *p, const struct store_metric *m)
+{
+    const char *unit = str_eq(m->unit, "ns") ? "time" : m->unit;
+    return plot_text(p, *unit ? "%s (%s)" : "%s", m->name, unit);
+}
+
+/* One curve of the cells along an axis, all else as in `like`. */
+static void add_curve(struct plot *p, const struct dataset *d, size_t metric, size_t like,
+                      const struct page_axis *axis, const char *name, size_t look)
+{
+    struct plot_series *s = plot_add_series(p, name, PLOT_LINE | PLOT_MARKS | PLOT_BARS, look);
+    for (size_t k = 0; k < axis->count; k++) {
+        size_t c = page_cell_with(d, like, axis->factor, axis->levels[k]);
+        struct median_interval m;
+        if (c != DATASET_NONE && page_median(d, metric, c, &m))
+            plot_add_point(s, axis->numbers[k], m.median, m.low, m.high);
+    }
+}
+
+struct sweep {
+    struct page *page;
+    size_t metric;
+    struct page_axis axis, variants; /* variants.count 0 for none */
+    size_t cell;                     /* the context's first */
+    char *where;
+};
+
+static const char *title_where(const struct sweep *s)
+{
+    return s->where;
+}
+
+static size_t variant_cell(const struct sweep *s, size_t k)
+{
+    return s->variants.count
+               ? page_cell_with(s->page->view, s->cell, s->page->variant, s->variants.levels[k])
+               : s->cell;
+}
+
+/* The variant's cell anywhere along the axis: the context's own level may be excluded. */
+static size_t variant_anywhere(const struct sweep *s, size_t k)
+{
+    size_t found = variant_cell(s, k);
+    for (size_t i = 0; found == DATASET_NONE && i < s->axis.count; i++) {
+        size_t at = page_cell_with(s->page->view, s->cell, s->axis.factor, s->axis.levels[i]);
+        if (at != DATASET_NONE)
+            found = page_cell_with(s->page->view, at, s->page->variant, s->variants.levels[k]);
+    }
+    return found;
+}
+
+static void set_x(struct plot *p, const struct sweep *s)
+{
+    const char *factor = s->page->view->factors[s->axis.factor];
+    p->x = (struct plot_axis){.label = plot_text(p, "%s", factor),
+                              .unit = axis_unit(factor),
+                              .log = true,
+                              .at_values = true};
+}
+
+static struct plot *start_plot(const struct sweep *s, const char *kind, const char *what)
+{
+    const struct dataset *d = s->page->view;
+    struct plot *p = page_add_plot(s->page, kind, "%s v %s%s%s", what, d->factors[s->axis.factor],
+                                   *s->where ? ", " : "", title_where(s));
+    set_x(p, s);
+    return p;
+}
+
+static void plot_metric(const struct sweep *s)
+{
+    const struct dataset *d = s->page->view;
+    const struct store_metric *m = &d->metrics[s->metric];
+    struct plot *p = start_plot(s, "curve", m->name);
+    p->y = (struct plot_axis){.label = label_of_metric(p, m), .unit = m->unit, .log = true};
+    size_t count = s->variants.count ? s->variants.count : 1;
+    for (size_t k = 0; k < count && k < VARIANTS_MAX; k++) {
+        size_t like = variant_anywhere(s, k);
+        if (like != DATASET_NONE)
+            add_curve(p, d, s->metric, like, &s->axis,
+                      s->variants.count ? s->variants.levels[k] : NULL, k);
+    }
+    p->description = plot_text(
+        p, "The median of %s at each %s, with 95 %% intervals; both axes are logarithmic.", m->name,
+        d->factors[s->axis.factor]);
+    if (count > VARIANTS_MAX)
+        p->note =
+            plot_text(p, "The first %d of %zu are drawn; the table has all.", VARIANTS_MAX, count);
+}
+
+/* Ratios of one variant to the baseline along the axis; fills points for the crossover. */
+static size_t add_ratios(const struct sweep *s, struct plot *p, size_t base_level, size_t k,
+                         struct crossover_point *points)
+{
+    const struct dataset *d = s->page->view;
+    struct plot_series *series =
+        plot_add_series(p, s->variants.levels[k], PLOT_LINE | PLOT_MARKS | PLOT_BAND, k);
+    size_t count = 0;
+    for (size_t i = 0; i < s->axis.count; i++) {
+        size_t base = variant_anywhere(s, base_level), new = variant_anywhere(s, k);
+        base = base == DATASET_NONE ? base
+                                    : page_cell_with(d, base, s->axis.factor, s->axis.levels[i]);
+        new = new == DATASET_NONE ? new : page_cell_with(d, new, s->axis.factor, s->axis.levels[i]);
+        struct comparison c;
+        if (base == DATASET_NONE || new == DATASET_NONE ||
+            !page_compare(s->page, s->metric, base, new, &c) || c.scale != COMPARISON_RATIO)
+            continue;
+        bool sure = isfinite(c.low) && isfinite(c.high) && !c.too_few;
+        plot_add_point(series, s->axis.numbers[i], c.estimate, sure ? c.low : NAN,
+                       sure ? c.high : NAN);
+        if (isfinite(c.low) && isfinite(c.high) && s->axis.numbers[i] > 0)
+            points[count++] = (struct crossover_point){s->axis.numbers[i], c};
+    }
+    return count;
+}
+
+static void mark_crossovers(struct plot *p, const char *name, const struct crossover_point *points,
+                            size_t count)
+{
+    struct crossovers found = {0};
+    if (count < 2 || crossovers_find(points, count, &found, NULL) < 0)
+        return;
+    for (size_t i = 0; found.state == CROSSOVER_FOUND && i < found.count; i++) {
+        const struct crossover *x = &found.items[i];
+        char label[160];
+        snprintf(label, sizeof(label), "%s crosses at %.0f [%.0f, %.0f]", name, x->size, x->low,
+                 x->high);
+        if (x->size < 100)
+            snprintf(label, sizeof(label), "%s crosses at %.3g [%.3g, %.3g]", name, x->size, x->low,
+                     x->high);
+        plot_add_mark(p, true, x->size, x->low, x->high, label);
+    }
+    crossovers_done(&found);
+}
+
+static void plot_ratio(const struct sweep *s)
+{
+    const struct dataset *d = s->page->view;
+    size_t base_level = DATASET_NONE;
+    for (size_t k = 0; k < s->variants.count; k++) {
+        size_t c = variant_anywhere(s, k);
+        if (c != DATASET_NONE && report_baseline_of(d, c) == DATASET_NONE)
+            base_level = k;
+    }
+    if (!*d->experiment.baseline || base_level == DATASET_NONE)
+        return;
+    const struct store_metric *m = &d->metrics[s->metric];
+    CLEANUP(memory_freep)
+    char *what = memory_printf("ratio to %s: %s", s->variants.levels[base_level], m->name);
+    struct plot *p = start_plot(s, "ratio", what);
+    p->y = (struct plot_axis){
+        .label = plot_text(p, "%s / %s's", m->name, s->variants.levels[base_level]),
+        .unit = "",
+        .log = true};
+    CLEANUP(memory_freep)
+    struct crossover_point *points = memory_zalloc(s->axis.count + 1, sizeof(*points));
+    for (size_t k = 0; k < s->variants.count && k < VARIANTS_MAX; k++) {
+        if (k == base_level)
+            continue;
+        size_t count = add_ratios(s, p, base_level, k, points);
+        mark_crossovers(p, s->variants.levels[k], points, count);
+    }
+    plot_add_mark(p, false, 1, NAN, NAN, "1: no difference");
+    p->description = plot_text(
+        p,
+        "How many times the baseline's %s each has at each %s. The bands are 95 %% intervals; "
+        "where one passes 1, a grey stripe is the interval of the crossover.",
+        m->name, d->factors[s->axis.factor]);
+    p->note = !plot_has_points(p)          ? NULL /* the baseline has no such cells */
+              : m->better == METRIC_LOWER  ? "Below 1 is better."
+              : m->better == METRIC_HIGHER ? "Above 1 is better."
+                                           : NULL;
+}
+
+/* ---- workers ---- */
+
+static double throughput(const struct store_metric *m, double value)
+{
+    return m->better == METRIC_HIGHER ? value : NS_PER_S / value;
+}
+
+static void add_fit(struct plot *p, const struct sweep *s, size_t like, const char *name,
+                    size_t look, struct strbuf *note)
+{
+    const struct dataset *d = s->page->view;
+    const struct store_metric *m = &d->metrics[s->metric];
+    double *threads = NULL, *values = NULL;
+    size_t count = 0, capacity = 0, value_count = 0, value_capacity = 0;
+    for (size_t k = 0; k < s->axis.count; k++) {
+        size_t c = page_cell_with(d, like, s->axis.factor, s->axis.levels[k]);
+        struct dataset_column column = {0};
+        if (c != DATASET_NONE)
+            column = dataset_column(d, s->metric, c);
+        for (size_t i = 0; i < column.count; i++) {
+            ARRAY_PUSH(threads, count, capacity) = s->axis.numbers[k];
+            ARRAY_PUSH(values, value_count, value_capacity) = throughput(m, column.values[i]);
+        }
+    }
+    struct scaling fit;
+    struct error err = {0};
+    if (count && scaling_fit(threads, values, count, d->experiment.seed, &fit, &err) == 0) {
+        char label[96];
+        snprintf(label, sizeof(label), "%s: fitted law", name);
+        struct plot_series *line = plot_add_series(p, label, PLOT_GUIDE, look);
+        double low = s->axis.numbers[0], high = s->axis.numbers[s->axis.count - 1];
+        for (int i = 0; i <= 40; i++) {
+            double x = low * pow(high / low, i / 40.0);
+            plot_add_point(line, x, scaling_throughput(&fit, x), NAN, NAN);
+        }
+        strbuf_printf(
+            note, "%s%s: contention %.2g %% [%.2g, %.2g], coherence %.2g %% [%.2g, %.2g].",
+            note->length ? " " : "", name, 100 * fit.sigma.value, 100 * fit.sigma.low,
+            100 * fit.sigma.high, 100 * fit.kappa.value, 100 * fit.kappa.low, 100 * fit.kappa.high);
+    } else if (!note->length) {
+        strbuf_printf(note, "No law is fitted: %s.", count ? err.message : "there are no values");
+    }
+    free(threads);
+    free(values);
+}
+
+static void plot_scaling(const struct sweep *s)
+{
+    const struct dataset *d = s->page->view;
+    const struct store_metric *m = &d->metrics[s->metric];
+    CLEANUP(memory_freep)
+    char *what =
+        memory_printf("scaling: %s", m->better == METRIC_HIGHER ? m->name : "runs a second");
+    struct plot *p = start_plot(s, "scaling", what);
+    p->y = (struct plot_axis){.label = plot_text(p, "%s", what + strlen("scaling: ")),
+                              .unit = m->better == METRIC_HIGHER ? m->unit : "/s",
+                              .log = true};
+    CLEANUP(strbuf_done) struct strbuf note = {0};
+    double best = 0;
+    size_t count = s->variants.count ? s->variants.count : 1;
+    for (size_t k = 0; k < count && k < VARIANTS_MAX; k++) {
+        size_t like = variant_anywhere(s, k);
+        if (like == DATASET_NONE)
+            continue;
+        const char *name = s->variants.count ? s->variants.levels[k] : m->name;
+        struct plot_series *series =
+            plot_add_series(p, name, PLOT_LINE | PLOT_MARKS | PLOT_BARS, k);
+        for (size_t i = 0; i < s->axis.count; i++) {
+            size_t c = page_cell_with(d, like, s->axis.factor, s->axis.levels[i]);
+            struct median_interval v;
+            if (c == DATASET_NONE || !page_median(d, s->metric, c, &v) || v.median <= 0)
+                continue;
+            double low = throughput(m, v.low), high = throughput(m, v.high);
+            plot_add_point(series, s->axis.numbers[i], throughput(m, v.median),
+                           low < high ? low : high, low < high ? high : low);
+        }
+        if (series->count && series->points[0].x == s->axis.numbers[0])
+            best = fmax(best, series->points[0].y);
+        add_fit(p, s, like, name, k, &note);
+    }
+    if (best > 0) {
+        struct plot_series *ideal =
+            plot_add_series(p, "ideal: twice the workers, twice as much", PLOT_GUIDE, 7);
+        for (size_t i = 0; i < s->axis.count; i++)
+            plot_add_point(ideal, s->axis.numbers[i],
+                           best * s->axis.numbers[i] / s->axis.numbers[0], NAN, NAN);
+    }
+    p->description = plot_text(p,
+                               "Throughput against the number of %s, with the line of ideal "
+                               "scaling and, from six points on, the universal scalability law.",
+                               d->factors[s->axis.factor]);
+    p->note = plot_text(p, "%s", strbuf_text(&note));
+}
+
+/* Says what is not drawn: of many combinations of the other factors the first and the last are. */
+static void note_others(struct page *page, size_t factor, size_t count)
+{
+    CLEANUP(memory_freep)
+    char *note = memory_printf("Plots against %s are drawn for the first and the last of %zu "
+                               "combinations of the other factors; the table has all.\n",
+                               page->view->factors[factor], count);
+    if (!strstr(strbuf_text(&page->notes), note)) /* another metric's were the same */
+        strbuf_puts(&page->notes, note);
+}
+
+static void each_sweep(struct page *page, size_t metric, bool only_first,
+                       void (*fn)(const struct sweep *s))
+{
+    const struct dataset *d = page->view;
+    for (size_t f = 0; f < d->factor_count; f++) {
+        struct sweep s = {.page = page, .metric = metric};
+        page_axis_init(&s.axis, d, f);
+        bool usable =
+            f != page->variant && s.axis.numbers && s.axis.count > 1 && s.axis.numbers[0] > 0;
+        if (usable && page->variant != DATASET_NONE)
+            page_axis_init(&s.variants, d, page->variant);
+        size_t contexts = 0, at = 0;
+        for (size_t c = 0; usable && c < d->cell_count; c++)
+            contexts += page_is_first(d, c, f, page->variant);
+        if (contexts > CONTEXTS_MAX && !only_first)
+            note_others(page, f, contexts);
+        for (size_t c = 0; usable && c < d->cell_count; c++) {
+            if (!page_is_first(d, c, f, page->variant))
+                continue;
+            bool wanted = at == 0 || (!only_first && at + 1 == contexts);
+            at++;
+            if (!wanted)
+                continue;
+            s.cell = c;
+            s.where = page_where(d, c, f, page->variant);
+            fn(&s);
+            free(s.where);
+        }
+        page_axis_done(&s.axis);
+        page_axis_done(&s.variants);
+        if (usable && only_first)
+            return;
+    }
+}
+
+static bool scales(const struct sweep *s)
+{
+    const struct dataset *d = s->page->view;
+    return d->metrics[s->metric].better != METRIC_NEITHER &&
+           page_counts_workers(d->factors[s->axis.factor]);
+}
+
+/* Where workers are counted, the curve of scaling shows all that a plain one would. */
+static void plot_three(const struct sweep *s)
+{
+    if (!scales(s))
+        plot_metric(s);
+    if (s->variants.count > 1)
+        plot_ratio(s);
+    if (scales(s))
+        plot_scaling(s);
+}
+
+void page_plot_curves(struct page *page, size_t metric)
+{
+    each_sweep(page, metric, false, plot_three);
+}
+
+/* ---- cost of a unit of work ---- */
+
+struct cost {
+    const char *name, *words;
+    size_t metrics[2];
+    size_t count;
+};
+
+/* The median over the runs of cost for a unit of work; what was done is the rate times the time.
+ */
+static bool cost_of(const struct dataset *d, const struct cost *cost, size_t rate, size_t wall,
+                    size_t cell, struct median_interval *ret)
+{
+    struct dataset_column r = dataset_column(d, rate, cell), w = dataset_column(d, wall, cell);
+    CLEANUP(memory_freep) double *values = memory_zalloc(r.count + 1, sizeof(double));
+    size_t count = 0;
+    for (size_t i = 0; i < r.count; i++) {
+        double sum = 0, seconds = NAN;
+        for (size_t k = 0; k < w.count; k++)
+            if (w.rounds[k] == r.rounds[i])
+                seconds = w.values[k] / NS_PER_S;
+        for (size_t n = 0; n < cost->count; n++) {
+            struct dataset_column c = dataset_column(d, cost->metrics[n], cell);
+            double value = NAN;
+            for (size_t k = 0; k < c.count; k++)
+                if (c.rounds[k] == r.rounds[i])
+                    value = c.values[k];
+            sum += value;
+        }
+        double unit = sum / (r.values[i] * seconds);
+        if (isfinite(unit) && unit > 0)
+            values[count++] = unit;
+    }
+    if (!count)
+        return false;
+    for (size_t i = 1; i < count; i++)
+        for (size_t k = i; k > 0 && values[k - 1] > values[k]; k--) {
+            double swap = values[k];
+            values[k] = values[k - 1];
+            values[k - 1] = swap;
+        }
+    median_interval(values, count, 0.95, ret);
+    return true;
+}
+
+static void plot_cost(const struct sweep *s, const struct cost *cost, size_t wall, const char *unit,
+                      const char *kind, const char *note)
+{
+    const struct dataset *d = s->page->view;
+    CLEANUP(memory_freep) char *what = memory_printf("%s per %s", cost->words, unit);
+    struct plot *p = start_plot(s, kind, what);
+    p->y = (struct plot_axis){.label = plot_text(p, "%s", what),
+                              .unit = str_eq(cost->name, "cpu") ? "ns" : "",
+                              .log = true};
+    size_t count = s->variants.count ? s->variants.count : 1;
+    for (size_t k = 0; k < count && k < VARIANTS_MAX; k++) {
+        size_t like = variant_anywhere(s, k);
+        if (like == DATASET_NONE)
+            continue;
+        struct plot_series *series =
+            plot_add_series(p, s->variants.count ? s->variants.levels[k] : NULL,
+                            PLOT_LINE | PLOT_MARKS | PLOT_BARS, k);
+        for (size_t i = 0; i < s->axis.count; i++) {
+            size_t c = page_cell_with(d, like, s->axis.factor, s->axis.levels[i]);
+            struct median_interval m;
+            if (c != DATASET_NONE && cost_of(d, cost, s->metric, wall, c, &m))
+                plot_add_point(series, s->axis.numbers[i], m.median, m.low, m.high);
+        }
+    }
+    p->description = plot_text(p, "%s for each %s done, at each %s.", cost->words, unit,
+                               d->factors[s->axis.factor]);
+    p->note = note ? plot_text(p, "%s", note) : NULL;
+}
+
+static void plot_costs(const struct sweep *s)
+{
+    const struct dataset *d = s->page->view;
+    const struct store_metric *m = &d->metrics[s->metric];
+    char unit[32];
+    snprintf(unit, sizeof(unit), "%.*s", (int)(strlen(m->unit) - 2), m->unit);
+    size_t wall = dataset_metric(d, "wall"), user = dataset_metric(d, "user");
+    size_t sys = dataset_metric(d, "sys"), cycles = dataset_metric(d, "cycles");
+    size_t misses = dataset_metric(d, "cache-misses");
+    if (wall == DATASET_NONE)
+        return;
+    static const char none[] = "are not there: no hardware PMU could be counted on that machine "
+                               "(see the capability record)";
+    char note[256];
+    if (cycles != DATASET_NONE) {
+        struct cost cost = {"cycles", "cycles", {cycles}, 1};
+        plot_cost(s, &cost, wall, unit, "efficiency", NULL);
+    } else if (user != DATASET_NONE && sys != DATASET_NONE) {
+        struct cost cost = {"cpu", "CPU time", {user, sys}, 2};
+        snprintf(note, sizeof(note), "Cycles %s. This is the CPU time instead.", none);
+        plot_cost(s, &cost, wall, unit, "efficiency", note);
+    }
+    if (misses != DATASET_NONE) {
+        struct cost cost = {"misses", "cache misses", {misses}, 1};
+        plot_cost(s, &cost, wall, unit, "misses", NULL);
+    } else {
+        struct plot *p = start_plot(s, "misses", "cache misses");
+        p->note = plot_text(p, "Cache misses %s. 'assay stat --sim=full' models them.", none);
+    }
+}
+
+void page_plot_efficiency(struct page *page, size_t metric)
+{
+    const char *unit = page->view->metrics[metric].unit;
+    if (page->view->metrics[metric].better == METRIC_HIGHER && str_has_suffix(unit, "/s") &&
+        strlen(unit) > 2 && strlen(unit) < 30)
+        each_sweep(page, metric, true, plot_costs);
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/* The store as pages: lists are read a page at a time, so that 10^5 runs cost what 100 cost. */
+#include "report/serve/serve.h"
+#include "base/memory.h"
+#include "report/html/html.h"
+#include "report/text/experiment.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+static const struct html_link home[] = {{"./", "Experiments"}};
+
+/* Links are relative, so that the token stays out of the pages: "../" for each level below it. */
+static void put_start(struct strbuf *out, const char *title, const char *subtitle, int depth)
+{
+    static const char *const ups[] = {"./", "../", "../../"};
+    struct html_link links[] = {{ups[depth], home[0].text}};
+    html_put_head(out, title, subtitle, links, 1);
+}
+
+static int fail(struct strbuf *out, int status, const char *title, const char *words, int depth)
+{
+    strbuf_clear(out);
+    put_start(out, title, "", depth);
+    strbuf_puts(out, "<p>");
+    strbuf_put_markup(out, words);
+    strbuf_puts(out, "</p>\n");
+    html_put_foot(out, NULL);
+    return status;
+}
+
+static int trouble(struct strbuf *out, const struct error *err, int code, int depth)
+{
+    return fail(out,
+                code == -ENOENT   ? 404
+                : code == -EINVAL ? 400
+                                  : 500,
+                code == -ENOENT ? "Not found" : "That did not work", err->message, depth);
+}
+
+static bool page_number(const char *text, uint64_t *ret_page)
+{
+    *ret_page = 1;
+    return !text || (parse_u64(text, ret_page, NULL) == 0 && *ret_page >= 1 && *ret_page < 1000000);
+}
+
+static void put_pager(struct strbuf *out, uint64_t page, uint64_t pages, const char *extra)
+{
+    strbuf_printf(out, "<nav aria-label=\"Pages\"><p>Page %llu of %llu", (unsigned long long)page,
+                  (unsigned long long)(pages ? pages : 1));
+    if (page > 1)
+        strbuf_printf(out, " <a href=\"?page=%llu%s\" rel=\"prev\">Previous</a>",
+                      (unsigned long long)page - 1, extra);
+    if (page < pages)
+        strbuf_printf(out, " <a href=\"?page=%llu%s\" rel=\"next\">Next</a>",
+                      (unsigned long long)page + 1, extra);
+    strbuf_puts(out, "</p></nav>\n");
+}
+
+/* For a query in a link. */
+static void put_escaped(struct strbuf *out, const char *text)
+{
+    for (; *text; text++)
+        if ((*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
+            (*text >= '0' && *text <= '9') || strchr("-_.", *text))
+            strbuf_putc(out, *text);
+        else
+            strbuf_printf(out, "%%%02X", (unsigned char)*text);
+}
+
+/* ---- experiments ---- */
+
+static void put_search(struct strbuf *out, const char *query)
+{
+    strbuf_puts(out,
+                "<form method=\"get\" action=\"./\" role=\"search\" class=\"tools\"><label>Search "
+                "names, questions and commits <input type=\"search\" name=\"q\" value=\"");
+    strbuf_put_markup(out, query);
+    strbuf_puts(out, "\"></label> <button type=\"submit\">Search</button></form>\n"
+                     "<form method=\"get\" action=\"compare\" class=\"tools\"><label>Compare base "
+                     "<input name=\"base\" size=\"8\" required></label> <label>with new <input "
+                     "name=\"new\" size=\"8\" required></label> <button "
+                     "type=\"submit\">Compare</button></form>\n");
+}
+
+static void put_experiment_row(struct strbuf *out, const struct sql_rows *rows)
+{
+    char moment[32];
+    long long id = (long long)sql_i64(rows, 0);
+    strbuf_printf(out, "<tr><th scope=\"row\"><a href=\"e/%lld\">%lld</a></th><td>", id, id);
+    strbuf_put_markup(out, sql_text(rows, 1));
+    strbuf_puts(out, "</td><td>");
+    strbuf_put_markup(out, sql_text(rows, 2));
+    strbuf_printf(out, "</td><td>%s</td><td>%s</td><td>%lld</td><td>%lld</td><td>%lld</td><td>",
+                  format_moment((uint64_t)sql_i64(rows, 3), moment, sizeof(moment)),
+                  sql_text(rows, 4), (long long)sql_i64(rows, 5), (long long)sql_i64(rows, 6),
+                  (long long)sql_i64(rows, 7));
+    strbuf_put_markup_n(out, sql_text(rows, 8), strnlen(sql_text(rows, 8), 12));
+    strbuf_puts(out, "</td><td><a href=\"history?name=");
+    put_escaped(out, sql_text(rows, 1));
+    strbuf_printf(out, "\">history<span class=\"sr\"> of %lld</span></a></td></tr>\n", id);
+}
+
+/* replace() takes the text as it is: nothing in it means anything special. */
+#define MATCHES                                                                            \
+    " FROM experiment WHERE ?1 = '' OR replace(lower(name), lower(?1), '') <> lower(name)" \
+    " OR replace(lower(question), lower(?1), '') <> lower(question)"                       \
+    " OR substr(git_commit, 1, length(?1)) = ?1"
+
+static int list_page(struct store *store, const struct serve_request *q, struct strbuf *out)
+{
+    struct error err = {0};
+    struct sql *sql = store_sql(store);
+    const char *query = q->query ? q->query : "";
+    uint64_t page;
+    if (!page_number(q->page, &page))
+        return fail(out, 400, "Not a page", "The page's number is wrong.", 0);
+    struct sql_rows *rows;
+    int r = sql_query(sql, &rows, &err, "SELECT count(*)" MATCHES, "t", query);
+    if (r < 0)
+        return trouble(out, &err, r, 0);
+    r = sql_next(rows, &err);
+    uint64_t count = r > 0 ? (uint64_t)sql_i64(rows, 0) : 0;
+    sql_rows_done(rows);
+    put_start(out, "Experiments", "", 0);
+    put_search(out, query);
+    strbuf_puts(out,
+                "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Experiments\">"
+                "<table><thead><tr><th scope=\"col\">Id</th><th scope=\"col\">Name</th>"
+                "<th scope=\"col\">Question</th><th scope=\"col\">Started</th>"
+                "<th scope=\"col\">State</th><th scope=\"col\">Cells</th><th "
+                "scope=\"col\">Runs</th><th scope=\"col\">Failed</th><th "
+                "scope=\"col\">Commit</th><th scope=\"col\">History</th></tr></thead><tbody>\n");
+    r = sql_query(sql, &rows, &err,
+                  "SELECT id, name, question, started_at_ns, state, cell_count, run_count,"
+                  " failed_count, git_commit" MATCHES " ORDER BY id DESC LIMIT ?2 OFFSET ?3",
+                  "tii", query, (int64_t)SERVE_EXPERIMENTS,
+                  (int64_t)((page - 1) * SERVE_EXPERIMENTS));
+    if (r < 0)
+        return trouble(out, &err, r, 0);
+    while ((r = sql_next(rows, &err)) > 0)
+        put_experiment_row(out, rows);
+    sql_rows_done(rows);
+    strbuf_puts(out, "</tbody></table></div>\n");
+    CLEANUP(strbuf_done) struct strbuf extra = {0};
+    if (*query) {
+        strbuf_puts(&extra, "&amp;q=");
+        put_escaped(&extra, query);
+    }
+    put_pager(out, page, (count + SERVE_EXPERIMENTS - 1) / SERVE_EXPERIMENTS, strbuf_text(&extra));
+    html_put_foot(out, NULL);
+    return r < 0 ? trouble(out, &err, r, 0) : 200;
+}
+
+/* ---- one experiment ---- */
+
+static void put_fact(struct strbuf *out, const char *name, const char *value)
+{
+    if (!*value)
+        return;
+    strbuf_printf(out, "<dt>%s</dt><dd>", name);
+    strbuf_put_markup(out, value);
+    strbuf_puts(out, "</dd>\n");
+}
+
+static int experiment_page(struct store *store, int64_t id, struct strbuf *out)
+{
+    struct error err = {0};
+    CLEANUP(store_experiment_done) struct store_experiment e = {0};
+    int r = store_experiment(store, id, &e, &err);
+    if (r < 0)
+        return trouble(out, &err, r, 1);
+    char moment[32], text[160];
+    CLEANUP(memory_freep) char *title = memory_printf("%lld: %s", (long long)id, e.name);
+    put_start(out, title, e.question, 1);
+    strbuf_puts(out, "<dl>\n");
+    put_fact(out, "State", e.state);
+    put_fact(out, "Started", format_moment(e.started_at_ns, moment, sizeof(moment)));
+    put_fact(out, "Commit", e.git_commit);
+    put_fact(out, "Spec", e.spec_path);
+    put_fact(out, "Baseline", e.baseline);
+    snprintf(text, sizeof(text), "%llu cells, %llu runs; %llu failed, %llu disturbed",
+             (unsigned long long)e.cell_count, (unsigned long long)e.run_count,
+             (unsigned long long)e.failed_count, (unsigned long long)e.disturbed_count);
+    put_fact(out, "Runs", text);
+    strbuf_printf(out,
+                  "</dl>\n<ul><li><a href=\"%lld/report\">Report</a></li><li><a "
+                  "href=\"%lld/runs\">Every run</a></li><li><a href=\"../history?name=",
+                  (long long)id, (long long)id);
+    put_escaped(out, e.name);
+    strbuf_puts(out, "\">History</a></li></ul>\n");
+    html_put_foot(out, NULL);
+    return 200;
+}
+
+static void put_run_row(struct strbuf *out, const struct sql_rows *rows)
+{
+    char moment[32];
+    int status = (int)sql_i64(rows, 5);
+    strbuf_printf(out, "<tr><th scope=\"row\">%lld</th><td>", (long long)sql_i64(rows, 0));
+    strbuf_put_markup(out, sql_text(rows, 1));
+    strbuf_printf(out, "</td><td>%lld</td><td>%s</td><td>", (long long)sql_i64(rows, 2),
+                  format_moment((uint64_t)sql_i64(rows, 3), moment, sizeof(moment)));
+    strbuf_put_measured(out, sql_double(rows, 4), "ns");
+    strbuf_puts(out, "</td><td>");
+    if (status == 0)
+        strbuf_puts(out, "done");
+    else if (WIFSIGNALED(status))
+        strbuf_printf(out, "signal %d", WTERMSIG(status));
+    else
+        strbuf_printf(out, "exit code %d", WEXITSTATUS(status));
+    strbuf_printf(out, "</td><td>%s</td><td>", sql_i64(rows, 6) ? "yes" : "");
+    if (!sql_is_null(rows, 7))
+        strbuf_put_measured(out, sql_double(rows, 7), "");
+    strbuf_puts(out, "</td></tr>\n");
+}
+
+static int runs_page(struct store *store, const struct serve_request *q, int64_t id,
+                     struct strbuf *out)
+{
+    struct error err = {0};
+    CLEANUP(store_experiment_done) struct store_experiment e = {0};
+    uint64_t page;
+    if (!page_number(q->page, &page))
+        return fail(out, 400, "Not a page", "The page's number is wrong.", 2);
+    int r = store_experiment(store, id, &e, &err);
+    if (r < 0)
+        return trouble(out, &err, r, 2);
+    CLEANUP(memory_freep) char *headline = memory_strndup(e.headline, strcspn(e.headline, "\n"));
+    CLEANUP(memory_freep) char *title = memory_printf("Runs of %lld: %s", (long long)id, e.name);
+    put_start(out, title, "", 2);
+    strbuf_puts(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Runs\">"
+                     "<table><thead><tr><th scope=\"col\">Run</th><th scope=\"col\">Cell</th><th "
+                     "scope=\"col\">Round</th><th scope=\"col\">Started</th><th "
+                     "scope=\"col\">Wall</th><th scope=\"col\">End</th><th "
+                     "scope=\"col\">Disturbed</th><th scope=\"col\">");
+    strbuf_put_markup(out, *headline ? headline : "Value");
+    strbuf_puts(out, "</th></tr></thead><tbody>\n");
+    struct sql_rows *rows;
+    r = sql_query(
+        store_sql(store), &rows, &err,
+        "SELECT r.id, c.label, r.round, r.started_at_ns, r.wall_ns, r.status, r.disturbed,"
+        " (SELECT v.value FROM value v JOIN metric m ON m.id = v.metric"
+        "  WHERE v.run = r.id AND m.name = ?2)"
+        " FROM run r JOIN cell c ON c.id = r.cell"
+        " WHERE r.experiment = ?1 ORDER BY r.id LIMIT ?3 OFFSET ?4",
+        "itii", id, headline, (int64_t)SERVE_RUNS, (int64_t)((page - 1) * SERVE_RUNS));
+    if (r < 0)
+        return trouble(out, &err, r, 2);
+    while ((r = sql_next(rows, &err)) > 0)
+        put_run_row(out, rows);
+    sql_rows_done(rows);
+    strbuf_puts(out, "</tbody></table></div>\n");
+    put_pager(out, page, (e.run_count + SERVE_RUNS - 1) / SERVE_RUNS, "");
+    html_put_foot(out, NULL);
+    return r < 0 ? trouble(out, &err, r, 2) : 200;
+}
+
+/* ---- reports ---- */
+
+static int finish_report(struct page *page, struct strbuf *out, int depth)
+{
+    struct error err = {0};
+    int r = page_prepare(page, &err);
+    if (r < 0)
+        return trouble(out, &err, r, depth);
+    page_plot(page);
+    html_put_page(out, page);
+    return 200;
+}
+
+static int report_page(struct store *store, int64_t id, struct strbuf *out)
+{
+    struct error err = {0};
+    CLEANUP(page_done) struct page page = {0};
+    int r = page_add_experiment(&page, store, id, &err);
+    if (r == 0)
+        r = page_add_monitors(&page, store, id, &err);
+    if (r == 0)
+        r = page_add_history(&page, store, id, &err);
+    if (r == 0)
+        r = page_add_explanations(&page, store, &err);
+    if (r == 0)
+        page_add_profiles(&page, store, id);
+    return r < 0 ? trouble(out, &err, r, 2) : finish_report(&page, out, 2);
+}
+
+static int compare_page(struct store *store, const struct serve_request *q, struct strbuf *out)
+{
+    struct error err = {0};
+    CLEANUP(page_done) struct page page = {0};
+    int64_t ids[2];
+    const char *words[2] = {q->base ? q->base : "", q->new ? q->new : ""};
+    int r = 0;
+    for (size_t i = 0; i < 2 && r == 0; i++) {
+        r = *words[i] ? store_find(store, words[i], &ids[i], &err)
+                      : error_set(&err, -EINVAL, "name two experiments to compare");
+        if (r == 0)
+            r = page_add_experiment(&page, store, ids[i], &err);
+    }
+    if (r == 0 && ids[0] == ids[1])
+        r = error_set(&err, -EINVAL, "these are the same experiment");
+    if (r == 0)
+        r = page_add_explanations(&page, store, &err);
+    return r < 0 ? trouble(out, &err, r, 0) : finish_report(&page, out, 0);
+}
+
+static int history_page(struct store *store, const struct serve_request *q, struct strbuf *out)
+{
+    struct error err = {0};
+    CLEANUP(page_done) struct page page = {0};
+    int64_t id;
+    int r = q->name && *q->name ? store_find(store, q->name, &id, &err)
+                                : error_set(&err, -EINVAL, "name an experiment");
+    if (r == 0)
+        r = page_add_experiment(&page, store, id, &err);
+    if (r == 0)
+        r = page_add_history(&page, store, id, &err);
+    if (r < 0)
+        return trouble(out, &err, r, 0);
+    page.view = &page.data.sets[0];
+    page_plot_time(&page);
+    CLEANUP(memory_freep)
+    char *title = memory_printf("History of %s", page.view->experiment.name);
+    put_start(out, title, page.view->experiment.question, 0);
+    if (page.plot_count)
+        html_put_plots(out, &page);
+    else
+        strbuf_puts(out, "<p>There are too few experiments of this name: a history starts with "
+                         "three.</p>\n");
+    html_put_foot(out, NULL);
+    return 200;
+}
+
+int serve_page(struct store *store, const struct serve_request *q, struct strbuf *out)
+{
+    long long id;
+    int end = 0;
+    if (str_eq(q->path, "/"))
+        return list_page(store, q, out);
+    if (str_eq(q->path, "/compare"))
+        return compare_page(store, q, out);
+    if (str_eq(q->path, "/history"))
+        return history_page(store, q, out);
+    if (sscanf(q->path, "/e/%lld%n", &id, &end) == 1 && id > 0) {
+        const char *rest = q->path + end;
+        if (!*rest)
+            return experiment_page(store, id, out);
+        if (str_eq(rest, "/runs"))
+            return runs_page(store, q, id, out);
+        if (str_eq(rest, "/report"))
+            return report_page(store, id, out);
+    }
+    return fail(out, 404, "Not found", "There is no such page.", 0);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* What `assay ab` found, as text for people, and as JSON, CSV, Markdown and the formats of other
+ * tools for programs. */
+#ifndef ASSAY_REPORT_TEXT_AB_H
+#define ASSAY_REPORT_TEXT_AB_H
+
+#include "analysis/outcome.h"
+#include "base/strings.h"
+#include "counters/doubts.h"
+#include "machine/machine.h"
+
+#include <time.h>
+
+struct ab_view {
+    const struct outcome *outcome;
+    const struct doubt_list *notes;
+    bool all; /* nothing is folded */
+    bool colour;
+    size_t columns; /* of the text */
+    /* What was run here; NULL for values that were read from files. */
+    const struct rounds *rounds;
+    const struct rounds_spec *spec;
+    const struct machine *machine; /* for JSON and the like; may be NULL for text */
+    time_t started;
+    const char *shell;         /* that ran the commands, NULL for none */
+    uint64_t shell_startup_ns; /* 0 when unknown */
+};
+
+void report_ab_text(struct strbuf *out, const struct ab_view *v);
+void report_ab_json(struct strbuf *out, const struct ab_view *v);
+void report_ab_csv(struct strbuf *out, const struct ab_view *v);
+void report_ab_markdown(struct strbuf *out, const struct ab_view *v);
+/* As hyperfine --export-json writes it, for its scripts; says besides that it is paired. */
+void report_ab_hyperfine(struct strbuf *out, const struct ab_view *v);
+/* As google-benchmark's --benchmark_out writes it, for its compare.py. */
+void report_ab_google(struct strbuf *out, const struct ab_view *v);
+
+/* What the result's reader must know: losses, disturbances, and what cannot be believed. */
+void report_ab_notes(struct doubt_list *notes, const struct ab_view *v);
+/* Adds one. */
+void report_note(struct doubt_list *notes, const char *id, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Whether the metric gets a table of its own: the headline, what programs print, and what differs.
+ */
+bool report_ab_is_shown(const struct ab_view *v, size_t series);
+/* Appends "no difference: a (± 0.8 %), b" or "cannot tell: …" of the metrics without a table. */
+void report_ab_folded(struct strbuf *out, const struct ab_view *v, bool same);
+
+/* A value in its series' unit: "12.34 ms", "1,234", "5.60 MiB", "12.5 op/s". */
+void strbuf_put_value(struct strbuf *out, const struct series *s, double value);
+/* "± 1.2 %" of the median, "± 3" where the median is about zero. */
+void strbuf_put_deviation(struct strbuf *out, const struct series *s, const struct summary *sum);
+/* "0.746 [0.730, 0.763]", or a difference in the series' unit. */
+void strbuf_put_ratio(struct strbuf *out, const struct series *s, const struct comparison *c);
+/* The verdict in words; where it holds amounts, in the series' unit. */
+void strbuf_put_verdict(struct strbuf *out, const struct series *s,
+                        const struct outcome_cell *cell);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* What the reader of a comparison must know before believing it: see ab.h. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "report/text/ab.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* Shorter than this, starting the process is most of what elapsed. */
+#define SHORT_RUN_NS (2 * NS_PER_MS)
+/* From this share of disturbed runs on, it is worth a word. */
+#define DISTURBED_SHARE 0.1
+
+void report_note(struct doubt_list *notes, const char *id, const char *format, ...)
+{
+    va_list args;
+    char *text = NULL;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0)
+        text = memory_strdup("");
+    va_end(args);
+    ARRAY_PUSH(notes->items, notes->count, notes->capacity) =
+        (struct doubt){.id = id, .text = text};
+}
+
+/* One sentence for all events that are missing for the same reason. */
+static void missing_events(struct doubt_list *notes, const struct ab_view *v)
+{
+    const struct rounds *r = v->rounds;
+    for (size_t i = 0; i < r->event_count; i++) {
+        bool seen = !r->why[i];
+        for (size_t j = 0; j < i && !seen; j++)
+            seen = r->why[j] && str_eq(r->why[i], r->why[j]);
+        if (seen)
+            continue;
+        CLEANUP(strbuf_done) struct strbuf names = {0};
+        for (size_t j = i; j < r->event_count; j++)
+            if (r->why[j] && str_eq(r->why[i], r->why[j]))
+                strbuf_printf(&names, "%s%s", names.length ? ", " : "",
+                              v->spec->events->items[j].name);
+        report_note(notes, "not-supported", "not supported: %s: %s.", strbuf_text(&names),
+                    r->why[i]);
+    }
+}
+
+static void partial_events(struct doubt_list *notes, const struct ab_view *v)
+{
+    CLEANUP(strbuf_done) struct strbuf names = {0};
+    for (size_t i = 0; i < v->rounds->event_count; i++)
+        if (v->rounds->user_only[i])
+            strbuf_printf(&names, "%s%s", names.length ? ", " : "", v->spec->events->items[i].name);
+    if (names.length)
+        report_note(notes, "user-only",
+                    "%s: counted in user mode only, the kernel's part is missing; root or "
+                    "kernel.perf_event_paranoid=1 adds it.",
+                    strbuf_text(&names));
+}
+
+/* Opening an event is no proof that it counts: virtual machines offer counters that stand still. */
+static void standing_counters(struct doubt_list *notes, const struct ab_view *v)
+{
+    const struct rounds *r = v->rounds;
+    for (size_t i = 0; i < r->event_count; i++) {
+        const struct event *e = &v->spec->events->items[i];
+        uint64_t sum = 0, running_ns = 0;
+        if (r->why[i] || e->attr.type != PERF_TYPE_HARDWARE ||
+            e->attr.config > PERF_COUNT_HW_INSTRUCTIONS)
+            continue;
+        for (size_t j = 0; j < r->count; j++)
+            for (size_t k = 0; k < r->contestant_count; k++) {
+                sum += r->items[j].runs[k].values[i].raw;
+                running_ns += r->items[j].runs[k].values[i].running_ns;
+            }
+        if (!sum && running_ns > NS_PER_MS)
+            report_note(notes, "standing-counter",
+                        "%s: the counter ran and stayed at 0: this machine's PMU does not count "
+                        "it.",
+                        e->name);
+    }
+}
+
+/* Events that took turns on the counters are estimates. */
+static void scaled_events(struct doubt_list *notes, const struct ab_view *v)
+{
+    const struct rounds *r = v->rounds;
+    CLEANUP(strbuf_done) struct strbuf names = {0};
+    for (size_t i = 0; i < r->event_count; i++) {
+        bool scaled = false;
+        for (size_t j = 0; j < r->count; j++)
+            for (size_t k = 0; k < r->contestant_count; k++) {
+                const struct counter_value *value = &r->items[j].runs[k].values[i];
+                scaled |= (double)value->running_ns < 0.999 * (double)value->enabled_ns;
+            }
+        if (scaled && !r->why[i])
+            strbuf_printf(&names, "%s%s", names.length ? ", " : "", v->spec->events->items[i].name);
+    }
+    if (names.length)
+        report_note(notes, "scaled",
+                    "%s: took turns with others on the counters, and is scaled; fewer events at a "
+                    "time (-e) are exact.",
+                    strbuf_text(&names));
+}
+
+static void ending(struct doubt_list *notes, const struct ab_view *v)
+{
+    const struct rounds *r = v->rounds;
+    if (r->end == ROUNDS_SIGNAL)
+        report_note(notes, "interrupted",
+                    "interrupted by signal %d (%s): the %zu finished rounds stand, %zu runs of the "
+                    "round under way were dropped.",
+                    r->signal, strsignal(r->signal), r->count, r->unfinished_runs);
+    if (r->failed_runs)
+        report_note(notes, "failed-runs",
+                    "%zu of %zu runs failed and count all the same (--ignore-failure).",
+                    r->failed_runs, r->count * r->contestant_count);
+}
+
+static void shell(struct doubt_list *notes, const struct ab_view *v)
+{
+    char time[32];
+    if (!v->shell)
+        return;
+    CLEANUP(strbuf_done) struct strbuf safe = {0};
+    strbuf_put_safe(&safe, v->shell, strlen(v->shell), 60);
+    if (v->shell_startup_ns)
+        report_note(notes, "shell",
+                    "all commands ran through %s -c; starting it takes about %s of every run, "
+                    "which is included in all values.",
+                    strbuf_text(&safe),
+                    format_duration((double)v->shell_startup_ns, time, sizeof(time)));
+    else
+        report_note(notes, "shell",
+                    "all commands ran through %s -c; its own start is included in all values.",
+                    strbuf_text(&safe));
+}
+
+static void disturbances(struct doubt_list *notes, const struct ab_view *v)
+{
+    const struct rounds *r = v->rounds;
+    size_t disturbed = 0, left = 0, total = r->count * r->contestant_count;
+    uint64_t steal_ns = 0, stalled = 0;
+    const char *reasons[8] = {0};
+    size_t counts[8] = {0}, most = 0;
+    for (size_t i = 0; i < r->count; i++)
+        for (size_t j = 0; j < r->contestant_count; j++) {
+            const struct run_record *run = &r->items[i].runs[j];
+            const char *why = disturbance_reason(&run->disturbance, run->wall_ns);
+            disturbed += why != NULL;
+            for (size_t at = 0; why && at < ARRAY_COUNT(reasons); at++)
+                if (!reasons[at] || reasons[at] == why) {
+                    reasons[at] = why;
+                    counts[at]++;
+                    most = counts[at] > counts[most] ? at : most;
+                    break;
+                }
+            left += run->left_behind;
+            steal_ns += run->disturbance.steal_ns;
+            stalled += run->disturbance.stalled_ns > 0;
+        }
+    if (total && (double)disturbed >= DISTURBED_SHARE * (double)total)
+        report_note(notes, "disturbed",
+                    "%zu of %zu runs were disturbed (%s%s); they count, and --json marks each. "
+                    "'assay doctor' tells how noisy this machine is.",
+                    disturbed, total, counts[most] < disturbed ? "mostly: " : "", reasons[most]);
+    else if (stalled)
+        report_note(notes, "stalled", "assay stood still during %zu runs.", (size_t)stalled);
+    if (steal_ns > r->elapsed_ns / 50 && steal_ns > NS_PER_S / 10)
+        report_note(notes, "steal", "the host took %.1f s of CPU time away meanwhile (steal).",
+                    (double)steal_ns / 1e9);
+    if (left)
+        report_note(notes, "left-behind",
+                    "%zu of %zu runs left processes behind; those of the command's own process "
+                    "group were ended.",
+                    left, total);
+}
+
+static void metrics(struct doubt_list *notes, const struct ab_view *v)
+{
+    const struct rounds *r = v->rounds;
+    if (r->bad_metric_lines)
+        report_note(notes, "metric-lines", "%zu line%s on ASSAY_METRICS_FD said nothing: '%s': %s.",
+                    r->bad_metric_lines, r->bad_metric_lines == 1 ? "" : "s", r->bad_metric_line,
+                    r->bad_metric_is);
+    if (r->truncated_metrics)
+        report_note(notes, "metrics-lost",
+                    "%zu runs wrote more than %d bytes of metrics; the rest is lost.",
+                    r->truncated_metrics, METRICS_BYTES_MAX);
+}
+
+/* What the values themselves show. */
+static void values(struct doubt_list *notes, const struct ab_view *v)
+{
+    const struct outcome *o = v->outcome;
+    bool autocorrelated = false, bound = false;
+    for (size_t i = 0; i < o->set->count; i++)
+        for (size_t j = 0; j < o->set->contestant_count; j++) {
+            const struct outcome_cell *cell = outcome_cell(o, i, j);
+            autocorrelated |=
+                i == o->headline && cell->is_compared && cell->comparison.autocorrelated;
+            bound |= cell->summary.count && o->set->items[i].is_bound[j];
+        }
+    if (autocorrelated)
+        report_note(notes, "autocorrelated",
+                    "rounds depend on the rounds before them; the intervals are widened for it.");
+    if (bound)
+        report_note(notes, "rss-bound",
+                    "peak-rss: a program that needs less memory than assay itself has assay's; "
+                    "then it is an upper bound and not compared.");
+    const struct series *wall = series_find(o->set, "wall");
+    if (!wall || !v->rounds)
+        return;
+    for (size_t j = 0; j < o->set->contestant_count; j++) {
+        const struct outcome_cell *cell = outcome_cell(o, (size_t)(wall - o->set->items), j);
+        if (cell->summary.count && cell->summary.median < (double)SHORT_RUN_NS) {
+            report_note(notes, "short",
+                        "runs of under 2 ms are mostly the start of a process; let the program "
+                        "repeat its work.");
+            return;
+        }
+    }
+}
+
+void report_ab_notes(struct doubt_list *notes, const struct ab_view *v)
+{
+    const struct outcome *o = v->outcome;
+    if (v->rounds) {
+        ending(notes, v);
+        shell(notes, v);
+        if (v->rounds->duet_shares_core)
+            report_note(notes, "duet-core",
+                        "both CPUs of the duet are threads of one core and slow each other down; "
+                        "ratios hold, single times do not.");
+        metrics(notes, v);
+        disturbances(notes, v);
+    }
+    values(notes, v);
+    if (!v->rounds && !o->set->paired)
+        report_note(notes, "unpaired",
+                    "hyperfine runs one command after the other: what drifted between them looks "
+                    "like a difference. 'assay ab' interleaves.");
+    if (v->rounds) {
+        standing_counters(notes, v);
+        scaled_events(notes, v);
+        missing_events(notes, v);
+        partial_events(notes, v);
+    }
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* What the mail and the JSON of a bisect share. */
+#ifndef ASSAY_REPORT_TEXT_BISECT_INTERNAL_H
+#define ASSAY_REPORT_TEXT_BISECT_INTERNAL_H
+
+#include "analysis/outcome.h"
+#include "report/text/bisect.h"
+
+/* The metrics of one confirmation, judged.  Does not move. */
+struct bisect_metrics {
+    struct series_set set;
+    struct participant participants[2];
+    struct outcome outcome;
+};
+
+void bisect_metrics_init(struct bisect_metrics *m, const struct bisect *b, size_t step);
+void bisect_metrics_done(struct bisect_metrics *m);
+
+/* A series that has the unit of the metric that was searched for. */
+struct series bisect_unit(const struct bisect *b);
+/* Whether more than one commit may be the one, because those between cannot be built. */
+bool bisect_is_range(const struct bisection_change *c);
+/* The command that measures the change again. */
+void bisect_put_reproduce(struct strbuf *out, const struct bisect *b, size_t lo, size_t hi);
+/* One sentence for each case: what came out where no commit did. */
+void bisect_put_verdict(struct strbuf *out, const struct bisect *b);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Parts of the report of a bisect: see bisect_internal.h. */
+#include "base/memory.h"
+#include "report/text/ab.h"
+#include "report/text/bisect_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+
+void bisect_metrics_init(struct bisect_metrics *m, const struct bisect *b, size_t step)
+{
+    const struct bisect_table *table = bisect_table(b, step);
+    *m = (struct bisect_metrics){.set = {.contestant_count = 2, .paired = true}};
+    m->participants[0] = (struct participant){
+        .name = (char *)"before", .command = (char *)"", .parameters = (char *)""};
+    m->participants[1] = m->participants[0];
+    m->participants[0].is_reference = true;
+    m->participants[1].name = (char *)"after";
+    for (size_t i = 0; table && i < table->count; i++) {
+        const struct bisect_row *row = &table->rows[i];
+        struct series *s = series_add(&m->set, row->name, row->unit, row->kind, row->count);
+        bool is_headline = str_eq(row->name, b->settings.metric);
+        s->better = is_headline ? b->better : row->better;
+        s->source = row->source;
+        for (size_t k = 0; k < 2; k++) {
+            s->is_bound[k] = row->is_bound[k];
+            s->counts[k] = row->count;
+            memcpy(s->values[k], row->values[k], row->count * sizeof(double));
+        }
+    }
+    struct error ignored;
+    if (outcome_judge(&m->outcome, &m->set, m->participants, b->settings.metric, 0, &ignored) < 0)
+        m->set.count = 0;
+}
+
+void bisect_metrics_done(struct bisect_metrics *m)
+{
+    outcome_done(&m->outcome);
+    series_set_done(&m->set);
+}
+
+struct series bisect_unit(const struct bisect *b)
+{
+    return (struct series){.name = b->settings.metric,
+                           .unit = b->unit ? b->unit : (char *)"",
+                           .kind = b->unit ? b->kind : SERIES_VALUE,
+                           .better = b->better};
+}
+
+bool bisect_is_range(const struct bisection_change *c)
+{
+    return c->hi != c->lo + 1;
+}
+
+const char *report_change_kind(const struct comparison *c, enum metric_better better)
+{
+    double same = c->scale == COMPARISON_RATIO ? 1 : 0;
+    if (better == METRIC_NEITHER)
+        return "change";
+    return (c->estimate > same) == (better == METRIC_LOWER) ? "regression" : "improvement";
+}
+
+static void put_signed(struct strbuf *out, double value, int decimals)
+{
+    double least = 0.5 * pow(10, -decimals);
+    strbuf_puts(out, fabs(value) < least ? "" : value < 0 ? "−" : "+");
+    strbuf_printf(out, "%.*f", decimals, fabs(value));
+}
+
+void strbuf_put_change(struct strbuf *out, const struct comparison *c, const struct series *unit)
+{
+    if (c->scale == COMPARISON_DIFFERENCE) {
+        strbuf_put_ratio(out, unit, c);
+        return;
+    }
+    double percent = 100 * (c->estimate - 1), low = 100 * (c->low - 1), high = 100 * (c->high - 1);
+    double width = high - low;
+    int decimals = width > 0 ? (int)ceil(-log10(width)) + 1 : 3;
+    decimals = decimals < 1 ? 1 : decimals > 4 ? 4 : decimals;
+    put_signed(out, percent, decimals);
+    strbuf_puts(out, " %");
+    if (!isfinite(width))
+        return;
+    strbuf_puts(out, " [");
+    put_signed(out, low, decimals);
+    strbuf_puts(out, ", ");
+    put_signed(out, high, decimals);
+    strbuf_puts(out, "]");
+}
+
+void bisect_put_reproduce(struct strbuf *out, const struct bisect *b, size_t lo, size_t hi)
+{
+    const struct bisect_settings *s = &b->settings;
+    char good[16], bad[16];
+    snprintf(good, sizeof(good), "%.12s", b->commits[lo].hash);
+    snprintf(bad, sizeof(bad), "%.12s", b->commits[hi].hash);
+    const char *argv[24] = {"assay", "bisect", "--good", good, "--bad", bad};
+    size_t count = 6;
+    const struct {
+        const char *option, *value;
+    } more[] = {{"--build", s->build},   {"--run", s->run},   {"--metric", s->metric},
+                {"--better", s->better}, {"--cpus", s->cpus}, {"--event", s->events}};
+    for (size_t i = 0; i < ARRAY_COUNT(more); i++)
+        if (*more[i].value) {
+            argv[count++] = more[i].option;
+            argv[count++] = more[i].value;
+        }
+    argv[count] = NULL;
+    strbuf_put_command(out, (char *const *)argv);
+}
+
+void bisect_put_verdict(struct strbuf *out, const struct bisect *b)
+{
+    const struct bisection *s = &b->search;
+    const struct bisection_step *ends = bisection_ends(s);
+    struct series unit = bisect_unit(b);
+    switch (s->verdict) {
+    case BISECTION_NO_CHANGE:
+        strbuf_printf(out, "No change of %s by %.3g %% or more was found", b->settings.metric,
+                      100 * s->options.min_change);
+        break;
+    case BISECTION_BAD_END:
+        strbuf_printf(out, "%.12s (", b->commits[s->lo].hash);
+        strbuf_put_safe(out, b->commits[s->lo].subject, strlen(b->commits[s->lo].subject), 200);
+        strbuf_puts(out, ") cannot be built, and a search needs both of its ends.\n");
+        return;
+    case BISECTION_CANNOT_TELL:
+        strbuf_printf(out, "Cannot tell %s: %s is too noisy for %zu rounds. ",
+                      s->options.all ? "whether a commit changed it" : "which commit it is",
+                      b->settings.metric, s->options.rounds_max);
+        if (s->lo == 0 && s->hi == s->count - 1)
+            strbuf_puts(out, "Nothing could be ruled out");
+        else
+            strbuf_printf(out, "It is one of the %zu commits after %.12s up to %.12s",
+                          s->hi - s->lo, b->commits[s->lo].hash, b->commits[s->hi].hash);
+        break;
+    case BISECTION_FOUND:
+    case BISECTION_SEARCHING:
+        return;
+    }
+    if (ends) {
+        strbuf_puts(out, "; bad to good: ");
+        strbuf_put_change(out, &ends->whole, &unit);
+    }
+    strbuf_puts(out, s->verdict == BISECTION_CANNOT_TELL
+                         ? ". --max-rounds allows more, --cpus and a quieter machine help.\n"
+                         : ".\n");
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/* A short, honest table: headlines first, then what changed, grouped, each fact once. */
+#include "base/memory.h"
+#include "report/text/compare.h"
+#include "report/text/experiment.h"
+#include "report/text/nodes.h"
+#include "report/text/stat.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Of what only watched the machine, smaller changes are not worth a line; of shares of a profile
+ * these points. */
+#define SMALL_CHANGE 0.02
+#define SMALL_POINTS 0.5
+
+enum { NAME_BYTES = 2000, ALSO_BYTES = 60 };
+
+static const char bold[] = "\033[1m", plain[] = "\033[0m";
+
+static bool is_small(const struct compare_row *row)
+{
+    double change = compare_change(row);
+    if (str_has_prefix(row->name, "perf-profile.") && str_eq(row->unit, "%"))
+        return fabs(row->new.median - row->base.median) < SMALL_POINTS;
+    return str_eq(row->kind, "monitor") && fabs(change) < SMALL_CHANGE;
+}
+
+const char *report_compare_emulated(const struct compare *c)
+{
+    if (c->base->emulated && c->new->emulated)
+        return c->base->emulated;
+    return c->base->emulated || c->new->emulated
+               ? "one side was emulated, the other was not: only counts of the same kind compare"
+               : NULL;
+}
+
+bool report_compare_shows(const struct compare_view *v, const struct compare_row *row)
+{
+    if (v->only && !strstr(row->name, v->only))
+        return false;
+    if (v->all || v->only || row->headline)
+        return true;
+    return row->changed && row->folded_into == COMPARE_NONE && !is_small(row);
+}
+
+/* "1.34 [1.31, 1.37]": the ratio, or the difference where there is no ratio. */
+static void put_ratio(struct strbuf *out, const struct compare_row *row)
+{
+    const struct comparison *c = &row->comparison;
+    CLEANUP(strbuf_done) struct strbuf estimate = {0}, low = {0}, high = {0};
+    if (c->scale == COMPARISON_RATIO) {
+        int decimals = c->estimate >= 100 ? 0 : c->estimate >= 10 ? 2 : 3;
+        strbuf_printf(out, "%.*f×", decimals, c->estimate);
+        if (isfinite(c->low) && isfinite(c->high) && !c->too_few)
+            strbuf_printf(out, " [%.*f, %.*f]", decimals, c->low, decimals, c->high);
+        return;
+    }
+    strbuf_put_measured(&estimate, c->estimate, row->unit);
+    strbuf_printf(out, "%s%s", c->estimate >= 0 ? "+" : "", strbuf_text(&estimate));
+    if (isfinite(c->low) && isfinite(c->high) && !c->too_few) {
+        strbuf_put_measured(&low, c->low, row->unit);
+        strbuf_put_measured(&high, c->high, row->unit);
+        strbuf_printf(out, " [%s, %s]", strbuf_text(&low), strbuf_text(&high));
+    }
+}
+
+/* How sure: in words for few, else the (adjusted) probability of chance. */
+static void put_sure(struct strbuf *out, const struct compare_row *row)
+{
+    if (row->comparison.too_few)
+        strbuf_puts(out, "too few");
+    else if (isnan(row->p_adjusted))
+        strbuf_puts(out, row->tested ? "-" : row->is_negligible ? "untested" : "same");
+    else if (row->p_adjusted < 0.001)
+        strbuf_puts(out, "p<0.001");
+    else
+        strbuf_printf(out, "p=%.2g", row->p_adjusted);
+}
+
+static void put_count(struct strbuf *out, const struct compare_row *row)
+{
+    const struct comparison *c = &row->comparison;
+    if (c->paired)
+        strbuf_printf(out, "%zu", c->base_count);
+    else
+        strbuf_printf(out, "%zu+%zu", c->base_count, c->new_count);
+}
+
+enum { COLUMNS = 7 };
+
+/* A table whose columns are as wide as what stands in them. */
+struct table {
+    char **cells; /* COLUMNS per row; NULL in the first marks a heading in the second */
+    size_t count, capacity;
+};
+
+static void add_cell(struct table *t, const char *text)
+{
+    ARRAY_PUSH(t->cells, t->count, t->capacity) = text ? memory_strdup(text) : NULL;
+}
+
+static void add_heading(struct table *t, const char *text)
+{
+    add_cell(t, NULL);
+    add_cell(t, text);
+    for (size_t i = 2; i < COLUMNS; i++)
+        add_cell(t, "");
+}
+
+static void table_done(struct table *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        free(t->cells[i]);
+    free(t->cells);
+}
+
+static void put_folded(struct strbuf *name, const struct compare *c, size_t index)
+{
+    size_t shown = 0, more = c->rows[index].folded_count;
+    for (size_t i = 0; i < c->row_count && shown < 3; i++)
+        if (c->rows[i].folded_into == index && strlen(c->rows[i].name) <= ALSO_BYTES)
+            strbuf_printf(name, "%s%s", shown++ ? ", " : " (also ", c->rows[i].name);
+    if (shown)
+        strbuf_printf(name, "%s)", more > shown ? ", …" : "");
+    else if (more) /* call chains */
+        strbuf_printf(name, " (and %zu more that changed alike)", more);
+}
+
+static void add_row(struct table *t, const struct compare *c, size_t index)
+{
+    const struct compare_row *row = &c->rows[index];
+    struct strbuf texts[COLUMNS] = {0};
+    strbuf_put_measured(&texts[0], row->base.median, row->unit);
+    strbuf_put_measured(&texts[1], row->new.median, row->unit);
+    put_ratio(&texts[2], row);
+    put_count(&texts[3], row);
+    put_sure(&texts[4], row);
+    strbuf_put_safe(&texts[5], row->name, strlen(row->name), NAME_BYTES);
+    put_folded(&texts[5], c, index);
+    if (row->headline)
+        strbuf_put_safe(&texts[6], row->verdict.text, strlen(row->verdict.text), 200);
+    for (size_t i = 0; i < COLUMNS; i++) {
+        add_cell(t, strbuf_text(&texts[i]));
+        strbuf_done(&texts[i]);
+    }
+}
+
+static void put_table(struct strbuf *out, const struct table *t, bool colour)
+{
+    static const char *const heads[COLUMNS] = {"base",   "new", "new / base", "n", "chance",
+                                               "metric", ""};
+    size_t widths[COLUMNS] = {0};
+    for (size_t i = 0; i < COLUMNS; i++)
+        widths[i] = strlen(heads[i]);
+    for (size_t i = 0; i < t->count; i++) {
+        bool heading = !t->cells[i - i % COLUMNS];
+        size_t columns = !heading && t->cells[i] ? str_columns(t->cells[i]) : 0;
+        widths[i % COLUMNS] = columns > widths[i % COLUMNS] ? columns : widths[i % COLUMNS];
+    }
+    for (size_t i = 0; i < 6; i++) {
+        strbuf_pad(out, ' ', (i < 4 ? widths[i] - strlen(heads[i]) : 0) + (i ? 2 : 0));
+        strbuf_puts(out, heads[i]);
+        if (i == 4)
+            strbuf_pad(out, ' ', widths[4] - strlen(heads[4]));
+    }
+    strbuf_putc(out, '\n');
+    for (size_t row = 0; row < t->count; row += COLUMNS) {
+        if (!t->cells[row]) {
+            strbuf_printf(out, "%s%s%s\n", colour ? bold : "", t->cells[row + 1],
+                          colour ? plain : "");
+            continue;
+        }
+        for (size_t i = 0; i < COLUMNS; i++) {
+            const char *text = t->cells[row + i];
+            size_t gap = widths[i] - str_columns(text);
+            if (i == 6 && !*text)
+                break;
+            strbuf_pad(out, ' ', (i ? 2 : 0) + (i < 4 ? gap : 0));
+            strbuf_puts(out, text);
+            if (i >= 4 && i < 5)
+                strbuf_pad(out, ' ', gap);
+        }
+        strbuf_putc(out, '\n');
+    }
+}
+
+/* The monitor or kind that the metric belongs to. */
+static void group_of(const struct compare_row *row, char *group, size_t size)
+{
+    if (str_eq(row->kind, "monitor"))
+        snprintf(group, size, "%.*s", (int)strcspn(row->name, "."), row->name);
+    else
+        snprintf(group, size, "%s",
+                 str_eq(row->kind, "metric")    ? "the program's own"
+                 : str_eq(row->kind, "counter") ? "counters"
+                                                : "time and memory");
+}
+
+static bool is_listed(const struct compare_view *v, size_t index, size_t pair)
+{
+    const struct compare_row *row = &v->c->rows[index];
+    return row->pair == pair && !row->headline && report_compare_shows(v, row);
+}
+
+static void add_pair_rows(struct table *t, const struct compare_view *v, size_t pair)
+{
+    size_t count = v->c->row_count;
+    CLEANUP(memory_freep) bool *done = memory_zalloc(count + 1, sizeof(*done));
+    for (size_t i = 0; i < count; i++) {
+        if (done[i] || !is_listed(v, i, pair))
+            continue;
+        char group[64], other[64];
+        group_of(&v->c->rows[i], group, sizeof(group));
+        CLEANUP(memory_freep)
+        char *heading = memory_printf("%s%s%s", group, v->c->pairs[pair].label[0] ? ", " : "",
+                                      v->c->pairs[pair].label);
+        add_heading(t, heading);
+        for (size_t k = i; k < count; k++) { /* what was first seen later comes along */
+            group_of(&v->c->rows[k], other, sizeof(other));
+            if (done[k] || !str_eq(group, other) || !is_listed(v, k, pair))
+                continue;
+            add_row(t, v->c, k);
+            done[k] = true;
+        }
+    }
+}
+
+static void put_footer(struct strbuf *out, const struct compare_view *v)
+{
+    const struct compare *c = v->c;
+    size_t small = 0, folded = 0, few = 0;
+    for (size_t i = 0; i < c->row_count; i++) {
+        const struct compare_row *row = &c->rows[i];
+        small += row->changed && !row->headline && is_small(row);
+        folded += row->folded_into != COMPARE_NONE;
+        few += row->comparison.too_few;
+    }
+    strbuf_printf(out,
+                  "\n%zu of %zu metrics tested changed; of these at most 5 %% are expected to be "
+                  "chance (Benjamini-Hochberg).\n",
+                  c->changed_count, c->test_count);
+    if (small || folded)
+        strbuf_printf(out,
+                      "Not shown: %zu that say the same as another, %zu changes of the "
+                      "machine's figures below 2 %% (--all).\n",
+                      folded, small);
+    if (few == c->row_count)
+        strbuf_puts(out,
+                    "There are too few runs for any 95 % interval: nothing can be told yet.\n");
+    if (c->unmatched_base || c->unmatched_new)
+        strbuf_printf(out, "%zu cells of the base and %zu of the new one have no partner.\n",
+                      c->unmatched_base, c->unmatched_new);
+    if (!c->within)
+        strbuf_printf(out,
+                      "Two experiments: what else changed on the %s between them is in these "
+                      "differences.\n",
+                      c->base->node_count && c->new->node_count ? "nodes" : "machine");
+}
+
+void report_compare_text(struct strbuf *out, const struct compare_view *v)
+{
+    const struct compare *c = v->c;
+    strbuf_puts(out, "base: ");
+    strbuf_put_safe(out, c->base_name, strlen(c->base_name), 200);
+    strbuf_puts(out, "\nnew:  ");
+    strbuf_put_safe(out, c->new_name, strlen(c->new_name), 200);
+    strbuf_puts(out, "\n\n");
+    CLEANUP(table_done) struct table t = {0};
+    size_t last = COMPARE_NONE;
+    for (size_t i = 0; i < c->row_count; i++) {
+        const struct compare_row *row = &c->rows[i];
+        if (!row->headline || !report_compare_shows(v, row))
+            continue;
+        if (row->pair != last && c->pairs[row->pair].label[0])
+            add_heading(&t, c->pairs[row->pair].label);
+        last = row->pair;
+        add_row(&t, c, i);
+    }
+    for (size_t p = 0; p < c->pair_count; p++)
+        add_pair_rows(&t, v, p);
+    put_table(out, &t, v->colour);
+    put_footer(out, v);
+    report_compare_nodes_text(out, c);
+    if (report_compare_emulated(c))
+        strbuf_printf(out, "%s\n", report_compare_emulated(c));
+}
+
+void report_compare_markdown(struct strbuf *out, const struct compare_view *v)
+{
+    const struct compare *c = v->c;
+    strbuf_puts(out, "| base | new | new / base | n | chance | metric | |\n"
+                     "|---:|---:|---:|---:|---|---|---|\n");
+    for (size_t i = 0; i < c->row_count; i++) {
+        const struct compare_row *row = &c->rows[i];
+        if (!report_compare_shows(v, row))
+            continue;
+        strbuf_puts(out, "| ");
+        strbuf_put_measured(out, row->base.median, row->unit);
+        strbuf_puts(out, " | ");
+        strbuf_put_measured(out, row->new.median, row->unit);
+        strbuf_puts(out, " | ");
+        put_ratio(out, row);
+        strbuf_puts(out, " | ");
+        put_count(out, row);
+        strbuf_puts(out, " | ");
+        put_sure(out, row);
+        strbuf_printf(out, " | %s%s%s | %s |\n", row->name,
+                      c->pairs[row->pair].label[0] ? ", " : "", c->pairs[row->pair].label,
+                      row->headline ? row->verdict.text : "");
+    }
+    if (report_compare_emulated(c))
+        strbuf_printf(out, "\n%s\n", report_compare_emulated(c));
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* Lists of experiments, and one experiment in tables. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "report/text/experiment.h"
+#include "report/text/nodes.h"
+#include "stats/comparison.h"
+#include "stats/summary.h"
+#include "stats/verdict.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const char bold[] = "\033[1m", dim[] = "\033[2m", plain[] = "\033[0m";
+
+static void put_styled(struct strbuf *out, const char *style, const char *text, bool colour)
+{
+    strbuf_printf(out, "%s%s%s", colour ? style : "", text, colour ? plain : "");
+}
+
+void strbuf_put_measured(struct strbuf *out, double value, const char *unit)
+{
+    char text[64];
+    if (!isfinite(value))
+        strbuf_puts(out, "-");
+    else if (str_eq(unit, "ns"))
+        strbuf_puts(out, format_duration(value, text, sizeof(text)));
+    else if (str_eq(unit, "bytes"))
+        strbuf_puts(out, format_bytes(value, text, sizeof(text)));
+    else if ((value == rint(value) || fabs(value) >= 9999.5) && fabs(value) < 1e15)
+        strbuf_printf(out, "%s%s%s%s", value < 0 ? "-" : "",
+                      format_thousands((uint64_t)rint(fabs(value)), text, sizeof(text)),
+                      *unit ? " " : "", unit);
+    else
+        strbuf_printf(out, "%.4g%s%s", value, *unit ? " " : "", unit);
+}
+
+char *format_moment(uint64_t at_ns, char *buffer, size_t size)
+{
+    time_t seconds = (time_t)(at_ns / NS_PER_S);
+    struct tm tm;
+    buffer[0] = '\0';
+    if (at_ns && localtime_r(&seconds, &tm))
+        strftime(buffer, size, "%Y-%m-%d %H:%M", &tm);
+    return buffer;
+}
+
+static const char *state_of(const struct store_experiment *e)
+{
+    return str_eq(e->state, "running") && !e->alive ? "killed" : e->state;
+}
+
+void report_list_text(struct strbuf *out, const struct store_list *list, bool colour)
+{
+    if (list->count == 0) {
+        strbuf_puts(out, "The store holds no experiments.\n");
+        return;
+    }
+    char line[256];
+    snprintf(line, sizeof(line), "%5s  %-16s  %-8s %6s %7s  %-10s  %s\n", "id", "started", "state",
+             "cells", "runs", "commit", "name");
+    put_styled(out, bold, line, colour);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct store_experiment *e = &list->items[i];
+        char moment[32], commit[12];
+        bool dirty = str_has_suffix(e->git_commit, "-dirty");
+        snprintf(commit, sizeof(commit), "%.9s%s", e->git_commit, dirty ? "*" : "");
+        strbuf_printf(out, "%5lld  %-16s  %-8s %6llu %7llu  %-10s  ", (long long)e->id,
+                      format_moment(e->started_at_ns, moment, sizeof(moment)), state_of(e),
+                      (unsigned long long)e->cell_count, (unsigned long long)e->run_count, commit);
+        strbuf_put_safe(out, e->name, strlen(e->name), 80);
+        if (e->selection[0]) {
+            strbuf_puts(out, " (");
+            strbuf_put_safe(out, e->selection, strlen(e->selection), 60);
+            strbuf_puts(out, ")");
+        }
+        if (e->failed_count)
+            strbuf_printf(out, ", %llu failed", (unsigned long long)e->failed_count);
+        if (e->disturbed_count)
+            strbuf_printf(out, ", %llu disturbed", (unsigned long long)e->disturbed_count);
+        strbuf_putc(out, '\n');
+    }
+}
+
+static void put_line(struct strbuf *out, const char *name, const char *text, bool colour)
+{
+    if (!*text)
+        return;
+    char head[32];
+    snprintf(head, sizeof(head), "%-10s ", name);
+    put_styled(out, dim, head, colour);
+    strbuf_put_safe(out, text, strlen(text), 400);
+    strbuf_putc(out, '\n');
+}
+
+void report_head_text(struct strbuf *out, const struct dataset *d, bool colour)
+{
+    const struct store_experiment *e = &d->experiment;
+    char moment[32], text[160];
+    strbuf_puts(out, colour ? bold : "");
+    strbuf_printf(out, "experiment %lld: ", (long long)e->id);
+    strbuf_put_safe(out, e->name, strlen(e->name), 200);
+    strbuf_printf(out, "%s\n", colour ? plain : "");
+    put_line(out, "question", e->question, colour);
+    snprintf(text, sizeof(text), "%s, started %s, %llu cells, %llu runs%s", state_of(e),
+             format_moment(e->started_at_ns, moment, sizeof(moment)),
+             (unsigned long long)e->cell_count, (unsigned long long)e->run_count,
+             str_eq(e->state, "done") || e->alive ? "" : " (assay run takes it up again)");
+    put_line(out, "state", text, colour);
+    put_line(out, "commit", e->git_commit, colour);
+    put_line(out, "spec", e->spec_path, colour);
+    put_line(out, "selection", e->selection, colour);
+    put_line(out, "baseline", e->baseline, colour);
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)e->seed);
+    put_line(out, "seed", text, colour);
+    if (d->emulated)
+        put_line(out, "note", d->emulated, colour);
+    if (e->failed_count || e->disturbed_count) {
+        snprintf(text, sizeof(text), "%llu runs failed, %llu were disturbed (kept and counted)",
+                 (unsigned long long)e->failed_count, (unsigned long long)e->disturbed_count);
+        put_line(out, "doubts", text, colour);
+    }
+}
+
+/* The value that the baseline gives a factor: its name, '=' and the value, separated by blanks. */
+static bool baseline_level(const char *baseline, const char *factor, const char *level)
+{
+    CLEANUP(memory_freep) char *pair = memory_printf("%s=%s", factor, level);
+    size_t length = strlen(pair);
+    for (const char *p = baseline; (p = strstr(p, pair)); p++)
+        if ((p == baseline || p[-1] == ' ') && (p[length] == ' ' || p[length] == '\0'))
+            return true;
+    return false;
+}
+
+static bool baseline_names(const char *baseline, const char *factor)
+{
+    CLEANUP(memory_freep) char *head = memory_printf("%s=", factor);
+    for (const char *p = baseline; (p = strstr(p, head)); p++)
+        if (p == baseline || p[-1] == ' ')
+            return true;
+    return false;
+}
+
+size_t report_baseline_of(const struct dataset *d, size_t cell)
+{
+    const char *baseline = d->experiment.baseline;
+    if (!baseline[0])
+        return DATASET_NONE;
+    for (size_t c = 0; c < d->cell_count; c++) {
+        bool matches = true;
+        for (size_t f = 0; matches && f < d->factor_count; f++)
+            matches = baseline_names(baseline, d->factors[f])
+                          ? baseline_level(baseline, d->factors[f], d->cells[c].levels[f])
+                          : str_eq(d->cells[c].levels[f], d->cells[cell].levels[f]);
+        if (matches)
+            return c == cell ? DATASET_NONE : c;
+    }
+    return DATASET_NONE;
+}
+
+static void put_verdict(struct strbuf *out, const struct dataset *d, size_t metric, size_t cell,
+                        size_t base)
+{
+    struct dataset_column a = dataset_column(d, metric, base), b = dataset_column(d, metric, cell);
+    CLEANUP(memory_freep) double *first = memory_zalloc(a.count + 1, sizeof(double));
+    CLEANUP(memory_freep) double *second = memory_zalloc(a.count + 1, sizeof(double));
+    size_t count = dataset_pair(&a, &b, first, second);
+    struct comparison comparison;
+    if (count == 0 || stats_compare_paired(first, second, count, 0.95, &comparison, NULL) < 0)
+        return;
+    const struct store_metric *m = &d->metrics[metric];
+    struct verdict_options options = {.better = m->better,
+                                      .speed = str_eq(m->unit, "ns") || m->better == METRIC_HIGHER};
+    struct verdict verdict;
+    verdict_judge(&comparison, &options, &verdict);
+    strbuf_printf(out, "  %s", verdict.text);
+}
+
+static size_t label_width(const struct dataset *d)
+{
+    size_t width = 4;
+    for (size_t c = 0; c < d->cell_count; c++) {
+        size_t columns = str_columns(d->cells[c].label);
+        width = columns > width ? columns : width;
+    }
+    return width < 60 ? width : 60;
+}
+
+static void put_padded(struct strbuf *out, const char *text, size_t width, bool right)
+{
+    size_t columns = str_columns(text), gap = columns < width ? width - columns : 0;
+    if (right)
+        strbuf_pad(out, ' ', gap);
+    strbuf_put_safe(out, text, strlen(text), 200);
+    if (!right)
+        strbuf_pad(out, ' ', gap);
+}
+
+static void put_cell(struct strbuf *out, const struct dataset *d, size_t metric, size_t cell,
+                     size_t width)
+{
+    struct dataset_column column = dataset_column(d, metric, cell);
+    struct summary summary;
+    CLEANUP(strbuf_done) struct strbuf value = {0};
+    put_padded(out, d->cells[cell].label, width, false);
+    if (column.count == 0 || stats_summarise(column.values, column.count, &summary, NULL) < 0) {
+        strbuf_puts(out, "             -\n");
+        return;
+    }
+    strbuf_put_measured(&value, summary.median, d->metrics[metric].unit);
+    put_padded(out, strbuf_text(&value), 16, true);
+    if (summary.median != 0 && column.count > 1)
+        strbuf_printf(out, "  ±%5.1f %%", 100 * fabs(summary.mad / summary.median));
+    else
+        strbuf_puts(out, "          ");
+    strbuf_printf(out, "  n=%-4zu", column.count);
+    size_t base = report_baseline_of(d, cell);
+    if (base != DATASET_NONE)
+        put_verdict(out, d, metric, cell, base);
+    if (d->cells[cell].disturbed_count)
+        strbuf_printf(out, "  (%zu disturbed)", d->cells[cell].disturbed_count);
+    strbuf_putc(out, '\n');
+}
+
+static void put_metric(struct strbuf *out, const struct dataset *d, size_t metric, bool colour)
+{
+    const struct store_metric *m = &d->metrics[metric];
+    size_t width = label_width(d);
+    CLEANUP(strbuf_done) struct strbuf head = {0};
+    strbuf_put_safe(&head, m->name, strlen(m->name), 100);
+    if (m->better != METRIC_NEITHER)
+        strbuf_puts(&head,
+                    m->better == METRIC_HIGHER ? " (higher is better)" : " (lower is better)");
+    strbuf_putc(out, '\n');
+    put_styled(out, bold, strbuf_text(&head), colour);
+    strbuf_puts(out, ": median ± spread\n");
+    for (size_t c = 0; c < d->cell_count; c++)
+        put_cell(out, d, metric, c, width);
+}
+
+void report_cells_text(struct strbuf *out, const struct dataset *d, bool all, bool colour)
+{
+    if (d->metric_count == 0) {
+        strbuf_puts(out, "\nNo run has ended well yet.\n");
+        return;
+    }
+    CLEANUP(memory_freep) bool *shown = memory_zalloc(d->metric_count, sizeof(bool));
+    size_t position = 0, metric;
+    while ((metric = dataset_headline(d, &position)) != DATASET_NONE)
+        if (!shown[metric]) {
+            put_metric(out, d, metric, colour);
+            shown[metric] = true;
+        }
+    for (size_t m = 0; all && m < d->metric_count; m++)
+        if (!shown[m])
+            put_metric(out, d, m, colour);
+    report_nodes_text(out, d);
+    if (!all)
+        strbuf_printf(out, "\n%zu metrics were kept; --all shows them.\n", d->metric_count);
+}

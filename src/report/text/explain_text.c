@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* Reasons for people: what moved, then why, the largest reason first. */
+#include "base/memory.h"
+#include "report/profile/cost.h"
+#include "report/text/explain.h"
+
+#include <math.h>
+
+/* Reasons that carry less of the change than this are added up in one line. */
+#define SMALL_SHARE 0.02
+#define REASONS_MOST 10
+
+static void choose_unit(const struct explain *e, struct cost_unit *unit)
+{
+    cost_unit_choose(unit, fmax(fabs(e->whole.a), fabs(e->whole.b)), true, e->unit);
+}
+
+static bool matters(const struct explain_view *v, size_t index)
+{
+    const struct reason *r = &v->e->reasons[index];
+    if (v->all || index == 0)
+        return true;
+    return index < REASONS_MOST && fabs(r->cost.share) >= SMALL_SHARE && !r->cost.below_resolution;
+}
+
+void report_reason_line(struct strbuf *out, const struct explain *e, const struct reason *reason)
+{
+    struct cost_unit unit;
+    choose_unit(e, &unit);
+    strbuf_put_safe(out, reason->name, strlen(reason->name), 160);
+    strbuf_putc(out, ' ');
+    strbuf_put_attributed(out, &unit, &reason->cost);
+    if (isfinite(reason->cost.share)) {
+        strbuf_puts(out, ", ");
+        strbuf_put_share(out, reason->cost.share);
+        strbuf_puts(out, " of the ");
+        strbuf_put_cost_change(out, &unit, e->whole.change);
+        strbuf_printf(out, " %s", unit.text);
+    }
+    if (reason->cost.below_resolution)
+        strbuf_puts(out, "  ~ below the resolution of sampling");
+    else if (isfinite(reason->cost.half_width) && !reason->cost.significant)
+        strbuf_puts(out, "  ~ could be chance");
+}
+
+void report_explain_whole(struct strbuf *out, const struct explain *e)
+{
+    struct cost_unit unit;
+    choose_unit(e, &unit);
+    strbuf_printf(out, "CPU time and own waits per %s: ", e->unit ? e->unit : "run");
+    strbuf_put_cost(out, &unit, e->whole.a);
+    strbuf_puts(out, " → ");
+    strbuf_put_cost(out, &unit, e->whole.b);
+    strbuf_puts(out, ", ");
+    strbuf_put_attributed(out, &unit, &e->whole);
+}
+
+void report_explain_rest(struct strbuf *out, const struct explain *e)
+{
+    struct cost_unit unit;
+    choose_unit(e, &unit);
+    strbuf_put_cost_change(out, &unit, e->unattributed.change);
+    strbuf_printf(out, " %s, ", unit.text);
+    strbuf_put_share(out, e->unattributed.share);
+}
+
+static void put_lines(struct strbuf *out, const char *indent, const char *text)
+{
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        strbuf_puts(out, indent);
+        strbuf_put_safe(out, text, length, 200);
+        strbuf_putc(out, '\n');
+        text += length + (text[length] == '\n');
+    }
+}
+
+static void put_time(struct strbuf *out, const struct explain *e, const char *what,
+                     const struct comparison *c, const struct verdict *verdict)
+{
+    struct cost_unit unit;
+    cost_unit_choose(&unit, fmax(c->base_median, c->new_median), true, e->unit);
+    strbuf_printf(out, "%s per %s: ", what, e->unit ? e->unit : "run");
+    strbuf_put_cost(out, &unit, c->base_median);
+    strbuf_puts(out, " → ");
+    strbuf_put_cost(out, &unit, c->new_median);
+    strbuf_printf(out, " %s, %s\n", unit.text, verdict->text);
+}
+
+static void put_head(struct strbuf *out, const struct explain_view *v)
+{
+    const struct explain *e = v->e;
+    const char *bold = v->colour ? "\033[1m" : "", *plain = v->colour ? "\033[0m" : "";
+    if (e->label[0])
+        strbuf_printf(out, "%s%s%s\n", bold, e->label, plain);
+    for (unsigned s = 0; s < SIDE_COUNT; s++) {
+        strbuf_puts(out, s ? "new:  " : "base: ");
+        strbuf_put_safe(out, e->names[s], strlen(e->names[s]), 200);
+        strbuf_putc(out, '\n');
+    }
+    const struct explain_measured *m = &e->measured;
+    strbuf_printf(out, "%zu runs each, measured without a profiler%s\n", m->counts[SIDE_B],
+                  m->paired ? ", interleaved" : "");
+    if (m->wall[SIDE_A])
+        put_time(out, e, "wall time", &m->wall_comparison, &m->wall_verdict);
+    put_time(out, e, "CPU time", &m->cpu_comparison, &m->cpu_verdict);
+    if (!m->moved)
+        strbuf_puts(out, e->profiled ? "Nothing moved beyond noise; --force was given.\n"
+                                     : "Nothing moved beyond noise, so there is nothing to "
+                                       "explain. --force profiles all the same.\n");
+}
+
+void report_reasons_others(struct strbuf *out, const struct explain *e, size_t count, double change)
+{
+    struct cost_unit unit;
+    choose_unit(e, &unit);
+    strbuf_printf(out, "%zu %s, none of which stands out from the luck of sampling: together ",
+                  count, count < e->reason_count ? "others" : "functions");
+    strbuf_put_cost_change(out, &unit, change);
+    strbuf_printf(out, " %s; unattributed ", unit.text);
+    report_explain_rest(out, e);
+}
+
+static void put_reasons(struct strbuf *out, const struct explain_view *v,
+                        const struct cost_unit *unit)
+{
+    const struct explain *e = v->e;
+    double rest = 0;
+    size_t rest_count = 0, number = 0;
+    for (size_t i = 0; i < e->reason_count; i++) {
+        const struct reason *r = &e->reasons[i];
+        if (!matters(v, i)) {
+            rest += r->cost.change;
+            rest_count++;
+            continue;
+        }
+        bool grey = v->colour && !attributed_is_told(&r->cost);
+        strbuf_printf(out, "%s%3zu. ",
+                      grey              ? "\033[90m"
+                      : v->colour && !i ? "\033[1m"
+                                        : "",
+                      ++number);
+        report_reason_line(out, e, r);
+        strbuf_puts(out, v->colour && (grey || !i) ? "\033[0m\n" : "\n");
+        put_lines(out, "       ", r->evidence);
+    }
+    if (rest_count) {
+        strbuf_printf(out, "     %zu smaller ones, together ", rest_count);
+        strbuf_put_cost_change(out, unit, rest);
+        strbuf_printf(out, " %s\n", unit->text);
+    }
+    strbuf_puts(out, "     unattributed ");
+    report_explain_rest(out, e);
+    strbuf_putc(out, '\n');
+}
+
+static void put_number(struct strbuf *out, double value)
+{
+    strbuf_printf(out, fabs(value) >= 1000 ? "%.0f" : "%.3g", value);
+}
+
+static void put_facts(struct strbuf *out, const struct explain *e)
+{
+    bool any = false;
+    for (size_t i = 0; i < e->fact_count; i++) {
+        const struct explain_fact *f = &e->facts[i];
+        double larger = fmax(fabs(f->values[0]), fabs(f->values[1]));
+        if (!f->changed || fabs(f->values[1] - f->values[0]) < 0.01 * larger)
+            continue;
+        if (!any)
+            strbuf_printf(out, "\nAlso changed, per %s (their time is in the reasons above):\n",
+                          e->unit ? e->unit : "run");
+        any = true;
+        strbuf_printf(out, "     %-26s ", f->name);
+        put_number(out, f->values[SIDE_A]);
+        strbuf_puts(out, " → ");
+        put_number(out, f->values[SIDE_B]);
+        strbuf_puts(out, f->simulated ? "  (simulated)\n" : "\n");
+    }
+}
+
+static void put_notes(struct strbuf *out, const struct explain *e, const struct cost_unit *unit)
+{
+    strbuf_putc(out, '\n');
+    if (fabs(e->others.change) > 0.05 * fabs(e->whole.change) && e->has_waits) {
+        strbuf_puts(out, "  * Beside it, ready to run while others had the CPU: ");
+        strbuf_put_attributed(out, unit, &e->others);
+        strbuf_puts(out, ". That is the machine, and not counted.\n");
+    }
+    if (fabs(e->own_peers.change) > 0.05 * fabs(e->whole.change) && e->has_waits) {
+        strbuf_puts(out, "  * Beside it, waiting for other threads or processes of the command: ");
+        strbuf_put_attributed(out, unit, &e->own_peers);
+        strbuf_puts(out, ". What those did is counted.\n");
+    }
+    if (e->simulator[0])
+        strbuf_printf(out,
+                      "  * Caches and branches are simulated by %s: a model, not this machine.\n",
+                      e->simulator);
+    put_lines(out, "  * ", strbuf_text(&e->notes));
+}
+
+void report_explain_text(struct strbuf *out, const struct explain_view *v)
+{
+    const struct explain *e = v->e;
+    struct cost_unit unit;
+    put_head(out, v);
+    if (!e->profiled)
+        return;
+    choose_unit(e, &unit);
+    strbuf_putc(out, '\n');
+    report_explain_whole(out, e);
+    strbuf_puts(out, ". Why:\n\n");
+    put_reasons(out, v, &unit);
+    put_facts(out, e);
+    put_notes(out, e, &unit);
+}
+
+void report_explain_markdown(struct strbuf *out, const struct explain_view *v)
+{
+    const struct explain *e = v->e;
+    if (e->label[0])
+        strbuf_printf(out, "**%s**\n\n", e->label);
+    if (!e->profiled) {
+        strbuf_puts(out, "Nothing moved beyond noise.\n");
+        return;
+    }
+    for (size_t i = 0, number = 0; i < e->reason_count; i++) {
+        if (!matters(v, i))
+            continue;
+        CLEANUP(strbuf_done) struct strbuf line = {0};
+        report_reason_line(&line, e, &e->reasons[i]);
+        strbuf_printf(out, "%zu. ", ++number);
+        for (const char *c = strbuf_text(&line); *c; c++) {
+            if (strchr("|*_`<>[]\\", *c))
+                strbuf_putc(out, '\\');
+            strbuf_putc(out, *c);
+        }
+        strbuf_putc(out, '\n');
+    }
+    strbuf_puts(out, "\nUnattributed: ");
+    strbuf_put_share(out, e->unattributed.share);
+    strbuf_putc(out, '\n');
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* The pieces that the tables of `assay stat` share: see stat.h. */
+#include "base/memory.h"
+#include "report/text/stat.h"
+#include "stats/summary.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define NOTE_COLUMNS 96
+
+struct spread spread_of(const double *values, size_t count)
+{
+    struct running r = {0};
+    for (size_t i = 0; i < count; i++)
+        running_add(&r, values[i]);
+    return (struct spread){.count = count,
+                           .mean = r.mean,
+                           .stddev = count > 1 ? running_stddev(&r) : 0,
+                           .min = r.min,
+                           .max = r.max};
+}
+
+void strbuf_put_grouped(struct strbuf *out, double value, int decimals, int width)
+{
+    char digits[64], grouped[80];
+    snprintf(digits, sizeof(digits), "%.*f", decimals, value);
+    size_t length = strlen(digits), whole = strcspn(digits, "."), used = 0;
+    size_t sign = digits[0] == '-';
+    for (size_t i = 0; i < length && used + 2 < sizeof(grouped); i++) {
+        if (i > sign && i < whole && (whole - i) % 3 == 0)
+            grouped[used++] = ',';
+        grouped[used++] = digits[i];
+    }
+    grouped[used] = '\0';
+    strbuf_printf(out, "%*s", width, grouped);
+}
+
+void strbuf_put_spread(struct strbuf *out, const struct spread *s, double divisor, int decimals)
+{
+    double share = s->mean != 0 ? 100 * s->stddev / fabs(s->mean) : 0;
+    strbuf_printf(out, "  ±%6.2f%%  [", share);
+    strbuf_put_grouped(out, s->min / divisor, decimals, 0);
+    strbuf_puts(out, " … ");
+    strbuf_put_grouped(out, s->max / divisor, decimals, 0);
+    strbuf_puts(out, "]");
+}
+
+void strbuf_put_note(struct strbuf *out, const char *text, bool colour)
+{
+    strbuf_puts(out, colour ? "\033[33m" : "");
+    strbuf_puts(out, "  * ");
+    size_t column = 4;
+    for (const char *word = text; *word;) {
+        size_t length = strcspn(word, " ");
+        CLEANUP(memory_freep) char *one = memory_strndup(word, length);
+        size_t columns = str_columns(one);
+        if (column > 4 && column + 1 + columns > NOTE_COLUMNS) {
+            strbuf_puts(out, "\n    ");
+            column = 4;
+        } else if (column > 4) {
+            strbuf_putc(out, ' ');
+            column++;
+        }
+        strbuf_append(out, word, length);
+        column += columns;
+        word += length + (word[length] == ' ');
+    }
+    strbuf_puts(out, colour ? "\033[0m\n" : "\n");
+}
+
+void strbuf_put_notes(struct strbuf *out, const struct doubt_list *doubts, bool colour)
+{
+    for (size_t i = 0; i < doubts->count; i++)
+        strbuf_put_note(out, doubts->items[i].text, colour);
+    if (doubts->count)
+        strbuf_putc(out, '\n');
+}

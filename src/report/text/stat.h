@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* A measurement of `assay stat` as text for people, JSON or CSV for programs. */
+#ifndef ASSAY_REPORT_TEXT_STAT_H
+#define ASSAY_REPORT_TEXT_STAT_H
+
+#include "base/strings.h"
+#include "counters/doubts.h"
+#include "counters/measure.h"
+#include "counters/simulated.h"
+#include "machine/machine.h"
+
+struct stat_view {
+    const struct event_list *events;
+    const struct measurement *m;
+    const struct doubt_list *doubts;
+    char *const *argv;  /* the command, NULL for none */
+    const char *target; /* in words: "'./a'", "process id 12", "system wide" */
+    const char *kind;   /* for programs: "command", "pid", "cpus", "cgroup" */
+    bool has_usage;     /* user and system time are the command's own */
+    uint64_t requested_runs;
+    const struct machine *machine; /* for JSON and CSV */
+    bool colour;
+};
+
+void report_stat_text(struct strbuf *out, const struct stat_view *v);
+void report_stat_json(struct strbuf *out, const struct stat_view *v);
+void report_stat_csv(struct strbuf *out, const struct stat_view *v);
+
+/* The newest interval of the measurement, with a head before the first. */
+void report_stat_interval(struct strbuf *out, const struct stat_view *v);
+
+struct simulation_view {
+    const struct simulation *s;
+    char *const *argv;
+    const struct machine *machine;
+    uint64_t requested_runs;
+    bool colour;
+};
+
+void report_simulation_text(struct strbuf *out, const struct simulation_view *v);
+void report_simulation_json(struct strbuf *out, const struct simulation_view *v);
+void report_simulation_csv(struct strbuf *out, const struct simulation_view *v);
+
+/* Mean, spread and range of some values. */
+struct spread {
+    size_t count;
+    double mean, stddev, min, max; /* stddev of the sample, 0 below two values */
+};
+struct spread spread_of(const double *values, size_t count);
+/* "  ± 1.20%  [0.75 … 0.79]" in the given decimals, with the values divided by the divisor. */
+void strbuf_put_spread(struct strbuf *out, const struct spread *s, double divisor, int decimals);
+/* 24003.39 -> "24,003.39". */
+void strbuf_put_grouped(struct strbuf *out, double value, int decimals, int width);
+/* Notes under a table, wrapped. */
+void strbuf_put_note(struct strbuf *out, const char *text, bool colour);
+void strbuf_put_notes(struct strbuf *out, const struct doubt_list *doubts, bool colour);
+
+#endif

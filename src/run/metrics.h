@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Figures that a measured program reports itself, as lines on the descriptor that the environment
+ * variable ASSAY_METRICS_FD names:
+ *
+ *   assay.metric NAME VALUE [UNIT]
+ *
+ * NAME is made of letters, digits and _ - . : / % + (at most 63), VALUE is a finite number, UNIT at
+ * most 15 printable bytes without blanks.  When a name comes twice in one run the last value
+ * counts.  Lines of another kind are not an error of the run: they are counted and the first is
+ * kept for a word to the user.  What the program writes is foreign input: it is bounded, and
+ * nothing of it reaches a terminal unchecked.
+ */
+#ifndef ASSAY_RUN_METRICS_H
+#define ASSAY_RUN_METRICS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+    METRIC_NAME_MAX = 64, /* with the terminating zero */
+    METRIC_UNIT_MAX = 16,
+    METRICS_MAX = 256,           /* different names in one run */
+    METRICS_BYTES_MAX = 1 << 20, /* of one run's lines; what comes behind is lost, and said so */
+};
+
+struct metric {
+    char name[METRIC_NAME_MAX];
+    char unit[METRIC_UNIT_MAX]; /* "" for none */
+    double value;
+};
+
+struct metric_list {
+    struct metric *items;
+    size_t count, capacity;
+    size_t bad_line_count;   /* lines that are none of the above */
+    char bad_line[96];       /* the first of them, made safe to print */
+    const char *bad_line_is; /* what is wrong with it */
+    bool truncated;          /* more was written than is kept */
+};
+
+/* Adds the metrics of a text of any bytes. */
+void metrics_parse(struct metric_list *list, const char *text, size_t length);
+/* Sets one; false when there are METRICS_MAX others already or the name or unit is not allowed. */
+bool metrics_set(struct metric_list *list, const char *name, double value, const char *unit);
+const struct metric *metrics_find(const struct metric_list *list, const char *name);
+void metrics_clear(struct metric_list *list);
+void metrics_done(struct metric_list *list);
+
+/* Whether more is better, judged by name and unit: rates are, all else is not. */
+bool metric_is_rate(const char *name, const char *unit);
+
+#endif

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: MIT */
+/* Rounds in which every command runs once: see rounds.h. */
+#include "run/rounds.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "run/duet.h"
+#include "run/hooks.h"
+#include "stats/random.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Rounds under way. */
+struct sitting {
+    const struct rounds_spec *spec;
+    struct rounds *r;
+    struct rng rng;
+    struct hooks hooks;
+    struct runner runner;
+    struct duet duet;
+    bool hooks_opened, runner_opened, duet_opened;
+    struct run_result results[2]; /* the second for duets */
+    size_t *order;                /* of contestants, or of groups in a duet */
+    size_t order_count;
+    uint64_t start_ns;
+    size_t running; /* the contestant that runs */
+};
+
+static void round_done(struct round *round, size_t run_count)
+{
+    for (size_t i = 0; i < run_count; i++) {
+        free(round->runs[i].values);
+        free(round->runs[i].metrics);
+    }
+    free(round->runs);
+    round->runs = NULL;
+}
+
+void rounds_done(struct rounds *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        round_done(&r->items[i], r->contestant_count);
+    for (size_t i = 0; i < r->event_count; i++)
+        free(r->why[i]);
+    free(r->items);
+    free(r->why);
+    free(r->user_only);
+    free(r->failure.what);
+    free(r->failure.text);
+    strbuf_done(&r->failure.end);
+    strbuf_done(&r->failure.output_stdout);
+    strbuf_done(&r->failure.output_stderr);
+    *r = (struct rounds){0};
+}
+
+static void remember_states(struct sitting *s)
+{
+    const struct counters *c =
+        s->spec->duet ? &s->duet.sides[0].runner.counters : &s->runner.counters;
+    for (size_t i = 0; i < s->r->event_count; i++) {
+        if (c->items[i].why)
+            s->r->why[i] = memory_strdup(c->items[i].why);
+        s->r->user_only[i] = c->items[i].user_only;
+    }
+}
+
+/* Hooks first: their thread must be there before the events are. */
+static int sitting_open(struct sitting *s, struct error *err)
+{
+    const struct rounds_spec *spec = s->spec;
+    int r = hooks_open(&s->hooks, spec->hook_shell, spec->working_dir, err);
+    s->hooks_opened = r == 0;
+    if (r < 0)
+        return r;
+    if (spec->duet) {
+        if (spec->cpu_count >= 2) {
+            s->r->duet_cpus[0] = spec->cpus[0];
+            s->r->duet_cpus[1] = spec->cpus[1];
+        } else {
+            r = duet_choose_cpus(s->r->duet_cpus, &s->r->duet_shares_core, err);
+        }
+        if (r == 0)
+            r = duet_open(&s->duet, spec->events, s->r->duet_cpus, err);
+        s->duet_opened = r == 0;
+    } else {
+        r = runner_open(&s->runner, spec->events, err);
+        s->runner_opened = r == 0;
+    }
+    if (r == 0)
+        remember_states(s);
+    return r;
+}
+
+static void sitting_done(struct sitting *s)
+{
+    if (s->duet_opened)
+        duet_done(&s->duet);
+    if (s->runner_opened)
+        runner_done(&s->runner);
+    if (s->hooks_opened)
+        hooks_done(&s->hooks);
+    run_result_done(&s->results[0]);
+    run_result_done(&s->results[1]);
+    free(s->order);
+}
+
+static void keep_failure(struct sitting *s, const char *what, const char *text,
+                         const struct run_result *result, bool stdout_was_discarded)
+{
+    struct rounds_failure *f = &s->r->failure;
+    f->what = memory_strdup(what);
+    f->text = memory_strdup(text);
+    run_describe_end(result, &f->end);
+    strbuf_append(&f->output_stdout, strbuf_text(&result->kept_stdout), result->kept_stdout.length);
+    strbuf_append(&f->output_stderr, strbuf_text(&result->kept_stderr), result->kept_stderr.length);
+    f->stdout_was_discarded = stdout_was_discarded;
+    f->exit_code = result->timed_out                          ? 124
+                   : result->not_preloaded && !result->status ? 126
+                                                              : process_exit_code(result->status);
+    s->r->end = ROUNDS_FAILURE;
+}
+
+/* Runs a hook; false when the rounds cannot go on, with s->r or err saying why. */
+static int run_hook(struct sitting *s, const char *what, const char *text, bool *ret_go_on,
+                    struct error *err)
+{
+    *ret_go_on = true;
+    if (!text)
+        return 0;
+    int r = hooks_run(&s->hooks, text, err);
+    if (r < 0)
+        return error_wrap(err, r, "%s", what);
+    if (s->hooks.result.signal) {
+        *ret_go_on = false;
+    } else if (run_failed(&s->hooks.result)) {
+        keep_failure(s, what, text, &s->hooks.result, false);
+        *ret_go_on = false;
+    }
+    return 0;
+}
+
+static struct run_record make_record(const struct sitting *s, const struct run_result *result,
+                                     size_t position)
+{
+    const struct rusage *u = &result->usage;
+    struct run_record record = {
+        .start_ns = result->start_ns - s->start_ns,
+        .wall_ns = result->wall_ns,
+        .user_ns = timeval_ns(u->ru_utime),
+        .sys_ns = timeval_ns(u->ru_stime),
+        .rss_bytes_max = (uint64_t)u->ru_maxrss * 1024,
+        .minor_faults = (uint64_t)u->ru_minflt,
+        .major_faults = (uint64_t)u->ru_majflt,
+        .voluntary_switches = (uint64_t)u->ru_nvcsw,
+        .involuntary_switches = (uint64_t)u->ru_nivcsw,
+        .blocks_read = (uint64_t)u->ru_inblock,
+        .blocks_written = (uint64_t)u->ru_oublock,
+        .status = result->status,
+        .timed_out = result->timed_out,
+        .left_behind = result->left_behind,
+        .position = position,
+        .disturbance = result->disturbance,
+        .metric_count = result->metrics.count,
+    };
+    record.rss_is_bound = record.rss_bytes_max <= result->rss_bytes_floor;
+    record.values = memory_zalloc(s->r->event_count + 1, sizeof(*record.values));
+    if (s->r->event_count)
+        memcpy(record.values, result->values, s->r->event_count * sizeof(*record.values));
+    record.metrics = memory_zalloc(record.metric_count + 1, sizeof(*record.metrics));
+    if (record.metric_count)
+        memcpy(record.metrics, result->metrics.items,
+               record.metric_count * sizeof(*record.metrics));
+    return record;
+}
+
+static void note_metric_lines(struct rounds *r, const struct metric_list *metrics)
+{
+    if (metrics->bad_line_count && !r->bad_metric_lines) {
+        memcpy(r->bad_metric_line, metrics->bad_line, sizeof(r->bad_metric_line));
+        r->bad_metric_is = metrics->bad_line_is;
+    }
+    r->bad_metric_lines += metrics->bad_line_count;
+    r->truncated_metrics += metrics->truncated;
+}
+
+static void tick(void *context)
+{
+    const struct sitting *s = context;
+    hooks_trim(&s->hooks);
+    if (s->spec->on_tick)
+        s->spec->on_tick(s->r, s->spec, s->running, s->spec->context);
+}
+
+/* The round being made; NULL records for a warm-up. */
+struct making {
+    struct round *round;
+    bool is_warmup;
+    size_t padding_bytes;
+};
+
+static struct run_spec make_spec(const struct sitting *s, const struct making *making,
+                                 size_t contestant)
+{
+    const struct rounds_spec *spec = s->spec;
+    const struct command *command = &spec->contestants[contestant].command;
+    const char *own_dir = spec->contestants[contestant].working_dir;
+    bool shown = spec->stdout_to == RUN_SHOW;
+    /* A warm-up's output costs nothing that counts, so it is kept to be shown on failure. */
+    bool kept = making->is_warmup && spec->stdout_to == RUN_DISCARD;
+    return (struct run_spec){.argv = command->argv,
+                             .program = command->program,
+                             .working_dir = own_dir ? own_dir : spec->working_dir,
+                             .input_path = spec->input_path,
+                             .stdout_to = kept ? RUN_KEEP : spec->stdout_to,
+                             .stderr_to = shown ? RUN_SHOW : RUN_KEEP,
+                             .output_path = spec->output_path,
+                             .cpus = spec->cpus,
+                             .cpu_count = spec->cpu_count,
+                             .timeout_ns = spec->timeout_ns,
+                             .padding_bytes = making->padding_bytes};
+}
+
+/* Looks at a finished run and keeps it; false when the rounds cannot go on. */
+static bool keep_run(struct sitting *s, const struct making *making, size_t contestant,
+                     size_t position, const struct run_result *result)
+{
+    struct rounds *r = s->r;
+    if (result->signal)
+        return false;
+    if (run_failed(result) && !s->spec->ignore_failures) {
+        bool discarded = s->spec->stdout_to != RUN_SHOW && !making->is_warmup;
+        keep_failure(s, "the command", s->spec->contestants[contestant].command.text, result,
+                     discarded);
+        return false;
+    }
+    if (making->is_warmup)
+        return true;
+    r->failed_runs += run_failed(result);
+    note_metric_lines(r, &result->metrics);
+    making->round->runs[contestant] = make_record(s, result, position);
+    return true;
+}
+
+static int run_alone(struct sitting *s, const struct making *making, size_t contestant,
+                     size_t position, bool *ret_go_on, struct error *err)
+{
+    int r = run_hook(s, "the prepare command", s->spec->contestants[contestant].prepare, ret_go_on,
+                     err);
+    if (r < 0 || !*ret_go_on)
+        return r;
+    struct run_spec spec = make_spec(s, making, contestant);
+    s->running = s->r->last_started = contestant;
+    spec.on_tick = tick;
+    spec.tick_context = s;
+    r = runner_run(&s->runner, &spec, &s->results[0], err);
+    s->r->start_code = s->results[0].start_code;
+    if (r < 0)
+        return r;
+    *ret_go_on = keep_run(s, making, contestant, position, &s->results[0]);
+    return 0;
+}
+
+/* The two contestants of a group, the reference's side told by the round's number. */
+static int run_duet(struct sitting *s, const struct making *making, size_t group, size_t swap,
+                    bool *ret_go_on, struct error *err)
+{
+    const struct rounds_spec *spec = s->spec;
+    size_t pair[2], found = 0;
+    for (size_t i = 0; i < spec->contestant_count && found < 2; i++)
+        if (spec->contestants[i].group == group)
+            pair[found++] = i;
+    if (swap) {
+        size_t first = pair[0];
+        pair[0] = pair[1];
+        pair[1] = first;
+    }
+    for (size_t side = 0; side < 2; side++) {
+        int r = run_hook(s, "the prepare command", spec->contestants[pair[side]].prepare, ret_go_on,
+                         err);
+        if (r < 0 || !*ret_go_on)
+            return r;
+    }
+    struct run_spec specs[2] = {make_spec(s, making, pair[0]), make_spec(s, making, pair[1])};
+    s->running = pair[0];
+    specs[0].on_tick = tick;
+    specs[0].tick_context = s;
+    const struct run_spec *const spec_of[2] = {&specs[0], &specs[1]};
+    struct run_result *const result_of[2] = {&s->results[0], &s->results[1]};
+    int r = duet_run(&s->duet, spec_of, result_of, err);
+    s->r->start_code =
+        s->results[0].start_code ? s->results[0].start_code : s->results[1].start_code;
+    if (r < 0)
+        return r;
+    for (size_t side = 0; side < 2 && *ret_go_on; side++)
+        *ret_go_on = keep_run(s, making, pair[side], side, &s->results[side]);
+    return 0;
+}
+
+static int run_entry(struct sitting *s, const struct making *making, size_t position,
+                     bool *ret_go_on, struct error *err)
+{
+    int r;
+    size_t round_number = making->is_warmup ? s->r->warmup_done : s->r->count;
+    *ret_go_on = true;
+    if (s->spec->duet)
+        r = run_duet(s, making, s->order[position], round_number % 2, ret_go_on, err);
+    else
+        r = run_alone(s, making, s->order[position], position, ret_go_on, err);
+    hooks_trim(&s->hooks);
+    if (r == 0 && *ret_go_on && s->spec->on_run)
+        s->spec->on_run(s->r, s->spec, s->spec->context);
+    return r;
+}
+
+/* One round.  *ret_whole says that it was finished; then it is in r->items unless it was a
+ * warm-up. */
+static int run_round(struct sitting *s, bool is_warmup, bool *ret_whole, struct error *err)
+{
+    struct rounds *r = s->r;
+    struct round round = {0};
+    if (!is_warmup)
+        round.runs = memory_zalloc(r->contestant_count, sizeof(*round.runs));
+    struct making making = {.round = &round, .is_warmup = is_warmup};
+    rng_shuffle(&s->rng, s->order, s->order_count);
+    uint64_t padding = rng_below(&s->rng, RUN_PADDING_MAX);
+    making.padding_bytes = round.padding_bytes = s->spec->no_padding ? 0 : padding;
+    int res = 0;
+    bool go_on = true;
+    size_t done = 0;
+    for (; done < s->order_count && res == 0 && go_on; done += go_on && res == 0)
+        res = run_entry(s, &making, done, &go_on, err);
+    *ret_whole = res == 0 && go_on;
+    if (!is_warmup && *ret_whole) {
+        ARRAY_PUSH(r->items, r->count, r->capacity) = round;
+    } else if (!is_warmup) {
+        r->unfinished_runs = done;
+        round_done(&round, r->contestant_count);
+    }
+    return res;
+}
+
+/* Whether one more round is wanted; sets why not. */
+static bool wants_more(struct sitting *s)
+{
+    const struct rounds_spec *spec = s->spec;
+    struct rounds *r = s->r;
+    uint64_t round_ns = r->count ? r->elapsed_ns / r->count : 0;
+    r->end = ROUNDS_DONE;
+    if (spec->rounds_max && r->count >= spec->rounds_max)
+        return false;
+    if (spec->time_max_ns && r->count && r->elapsed_ns + round_ns / 2 >= spec->time_max_ns) {
+        r->end = ROUNDS_TIME;
+        return false;
+    }
+    if (r->count < spec->rounds_min)
+        return true;
+    if (spec->is_precise) {
+        if (!spec->is_precise(r, spec, spec->context))
+            return true;
+        r->end = ROUNDS_PRECISE;
+        return false;
+    }
+    return r->elapsed_ns < spec->time_min_ns;
+}
+
+static int run_warmups(struct sitting *s, bool *ret_go_on, struct error *err)
+{
+    *ret_go_on = true;
+    while (s->r->warmup_done < s->spec->warmup_count && *ret_go_on) {
+        int r = run_round(s, true, ret_go_on, err);
+        if (r < 0)
+            return r;
+        s->r->warmup_done += *ret_go_on;
+    }
+    return 0;
+}
+
+static int run_all(struct sitting *s, struct error *err)
+{
+    bool go_on = true;
+    int r = run_warmups(s, &go_on, err);
+    s->start_ns = clock_now_ns();
+    while (r == 0 && go_on && !process_signals_caught() && wants_more(s)) {
+        r = run_round(s, false, &go_on, err);
+        if (go_on)
+            s->r->elapsed_ns = clock_now_ns() - s->start_ns;
+    }
+    return r;
+}
+
+/* Each setup and cleanup once, also when several contestants share its text. */
+static bool came_before(const struct rounds_spec *spec, size_t index, bool is_setup)
+{
+    const struct contestant *c = &spec->contestants[index];
+    const char *text = is_setup ? c->setup : c->cleanup;
+    for (size_t i = 0; i < index; i++) {
+        const char *other = is_setup ? spec->contestants[i].setup : spec->contestants[i].cleanup;
+        if (other && str_eq(other, text))
+            return true;
+    }
+    return false;
+}
+
+static int run_setups(struct sitting *s, bool *ret_go_on, struct error *err)
+{
+    int r = 0;
+    *ret_go_on = true;
+    for (size_t i = 0; i < s->spec->contestant_count && r == 0 && *ret_go_on; i++)
+        if (s->spec->contestants[i].setup && !came_before(s->spec, i, true))
+            r = run_hook(s, "the setup command", s->spec->contestants[i].setup, ret_go_on, err);
+    return r;
+}
+
+/* Cleanups run whatever came before; the first failure is the one that is told. */
+static int run_cleanups(struct sitting *s, struct error *err)
+{
+    int first = 0;
+    for (size_t i = 0; i < s->spec->contestant_count; i++) {
+        const char *text = s->spec->contestants[i].cleanup;
+        if (!text || came_before(s->spec, i, false))
+            continue;
+        int r = hooks_run(&s->hooks, text, first ? NULL : err);
+        if (r < 0)
+            first = first ? first : error_wrap(err, r, "the cleanup command");
+        else if (run_failed(&s->hooks.result) && s->r->end != ROUNDS_FAILURE)
+            keep_failure(s, "the cleanup command", text, &s->hooks.result, false);
+    }
+    return first;
+}
+
+static void make_order(struct sitting *s)
+{
+    const struct rounds_spec *spec = s->spec;
+    s->order = memory_zalloc(spec->contestant_count + 1, sizeof(*s->order));
+    for (size_t i = 0; i < spec->contestant_count; i++) {
+        if (!spec->duet)
+            s->order[s->order_count++] = i;
+        else if (spec->contestants[i].is_reference)
+            s->order[s->order_count++] = spec->contestants[i].group;
+    }
+}
+
+int rounds_run(const struct rounds_spec *spec, struct rounds *r, struct error *err)
+{
+    *r = (struct rounds){.contestant_count = spec->contestant_count,
+                         .event_count = spec->events->count};
+    r->why = memory_zalloc(r->event_count + 1, sizeof(*r->why));
+    r->user_only = memory_zalloc(r->event_count + 1, sizeof(*r->user_only));
+    CLEANUP(sitting_done) struct sitting s = {.spec = spec, .r = r};
+    rng_seed(&s.rng, spec->seed);
+    make_order(&s);
+    process_signals_catch();
+    process_adopt_orphans();
+    int res = sitting_open(&s, err);
+    bool go_on = false;
+    if (res == 0)
+        res = run_setups(&s, &go_on, err);
+    if (res == 0 && go_on)
+        res = run_all(&s, err);
+    r->signal = process_signals_caught();
+    if (r->signal && r->end != ROUNDS_FAILURE)
+        r->end = ROUNDS_SIGNAL;
+    if (r->signal)
+        process_kill_orphans();
+    /* From here on a second signal ends what is still to be done. */
+    process_signals_clear();
+    if (s.hooks_opened) {
+        struct error later = {0};
+        int cleaned = run_cleanups(&s, &later);
+        if (res == 0 && cleaned < 0) {
+            *err = later;
+            res = cleaned;
+        }
+    }
+    process_signals_restore();
+    return res;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rounds: in each, every command runs once, in an order that is shuffled anew.  What drifts or
+ * disturbs the machine hits all commands of a round alike, so that differences are taken within
+ * rounds.  The environment's size changes from round to round: one lucky memory layout cannot
+ * decide (Mytkowicz et al., "Producing Wrong Data Without Doing Anything Obviously Wrong!", 2009).
+ */
+#ifndef ASSAY_RUN_ROUNDS_H
+#define ASSAY_RUN_ROUNDS_H
+
+#include "run/command.h"
+#include "run/runner.h"
+
+/* A command that takes part. */
+struct contestant {
+    struct command command;
+    char *name;
+    size_t group;                    /* compared with the reference of the same group */
+    bool is_reference;               /* one in each group */
+    size_t combination;              /* of the parameters */
+    size_t source_index;             /* of the command as it was given, before parameters */
+    char *setup, *prepare, *cleanup; /* command lines for a shell, or NULL */
+    const char *working_dir;         /* NULL for that of the spec */
+};
+
+struct run_record {
+    uint64_t start_ns; /* since the first round began */
+    uint64_t wall_ns, user_ns, sys_ns;
+    uint64_t rss_bytes_max;
+    bool rss_is_bound; /* the peak was not above assay's own: "at most" */
+    uint64_t minor_faults, major_faults, voluntary_switches, involuntary_switches;
+    uint64_t blocks_read, blocks_written;
+    int status;
+    bool timed_out, left_behind;
+    size_t position; /* in its round; in a duet the side */
+    struct counter_value *values;
+    struct metric *metrics;
+    size_t metric_count;
+    struct disturbance disturbance;
+};
+
+struct round {
+    struct run_record *runs; /* one per contestant */
+    size_t padding_bytes;
+};
+
+enum rounds_end {
+    ROUNDS_DONE,    /* as many as were asked for */
+    ROUNDS_TIME,    /* the time was over */
+    ROUNDS_PRECISE, /* the interval is as narrow as was asked for */
+    ROUNDS_SIGNAL,  /* interrupted: the finished rounds stand */
+    ROUNDS_FAILURE, /* a command failed */
+};
+
+/* How a command failed. */
+struct rounds_failure {
+    char *what; /* "the command", "the setup command" */
+    char *text; /* its command line */
+    struct strbuf end;
+    struct strbuf output_stdout, output_stderr;
+    bool stdout_was_discarded;
+    int exit_code; /* for assay's own exit */
+};
+
+struct rounds {
+    size_t contestant_count, event_count;
+    struct round *items;
+    size_t count, capacity;
+    char **why;      /* per event: not NULL when it is not supported, and why */
+    bool *user_only; /* per event */
+    enum rounds_end end;
+    int signal;
+    struct rounds_failure failure;
+    uint64_t elapsed_ns;    /* of the measured rounds, with what is between the runs */
+    size_t unfinished_runs; /* of the round that was interrupted: not kept */
+    size_t warmup_done;
+    size_t failed_runs;                         /* that were allowed to */
+    size_t bad_metric_lines, truncated_metrics; /* lines; runs */
+    char bad_metric_line[96];
+    const char *bad_metric_is;
+    int duet_cpus[2];
+    bool duet_shares_core;
+    int start_code;      /* negative: a command could not be started, as its exec said */
+    size_t last_started; /* the contestant whose command was started last, or could not be */
+};
+
+struct rounds_spec {
+    const struct contestant *contestants;
+    size_t contestant_count;
+    const struct event_list *events;
+    uint64_t warmup_count;
+    uint64_t rounds_min, rounds_max;   /* max 0 for none */
+    uint64_t time_min_ns, time_max_ns; /* 0 for none */
+    uint64_t seed;
+    uint64_t timeout_ns;
+    const char *input_path, *working_dir, *output_path;
+    enum run_output stdout_to; /* stderr is kept unless all is shown */
+    const int *cpus;
+    size_t cpu_count;
+    const char *hook_shell;
+    bool duet; /* each group has two contestants */
+    bool ignore_failures;
+    bool no_padding;
+    /* Called while a long run lasts, with the number of its contestant; may be NULL.  In a duet by
+     * the thread of one side. */
+    void (*on_tick)(const struct rounds *r, const struct rounds_spec *spec, size_t contestant,
+                    void *context);
+    /* Called after each run, warm-ups included; may be NULL. */
+    void (*on_run)(const struct rounds *r, const struct rounds_spec *spec, void *context);
+    /* Called after each round once the minimum is reached: true ends the rounds as precise. */
+    bool (*is_precise)(const struct rounds *r, const struct rounds_spec *spec, void *context);
+    void *context;
+};
+
+/* Runs.  r is filled as far as it went, also on failure, and must be given to rounds_done.  Leaves
+ * no process behind but those that the hooks started. */
+int rounds_run(const struct rounds_spec *spec, struct rounds *r, struct error *err);
+void rounds_done(struct rounds *r);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* What the session's files share. */
+#ifndef ASSAY_SESSION_SESSION_INTERNAL_H
+#define ASSAY_SESSION_SESSION_INTERNAL_H
+
+#include "machine/machine.h"
+#include "session/session.h"
+
+/* Writes the experiment, or takes an earlier one up. */
+int session_enter(struct session *s, struct error *err);
+
+/* A task of a cluster: reads what is to be done and whether this node can (-ENOTSUP when not). */
+int session_read_task(struct session *s, struct error *err);
+/* -ENOTSUP when a cell needs what this machine has not. */
+int session_check_needs(struct session *s, const struct machine *machine, struct error *err);
+/* Events that the node is declared to lack: -ENOTSUP where the spec names them, else left out. */
+int session_drop_events(struct session *s, struct error *err);
+int session_enter_task(struct session *s, struct error *err);
+int session_run_task(struct session *s, struct error *err);
+/* The folders for its builds. */
+int session_make_task_builds(struct session *s,
+                             void (*on_build)(const char *, size_t, size_t, void *),
+                             struct error *err);
+/* What the store has of the experiment by now. */
+int session_take_over(struct session *s, struct error *err);
+/* Puts the cells of a round into the order that follows from the seed. */
+void session_shuffle(const struct session *s, uint64_t round, size_t *cells, size_t count);
+
+/* Runs one cell once.  `keep` puts it into the store; a warm-up is not kept. */
+int session_run_cell(struct session *s, size_t cell, uint64_t round, uint64_t position, bool keep,
+                     struct error *err);
+
+/* Notes a good run's headline value. */
+void session_note_value(struct session_cell *cell, uint32_t round, double value);
+bool session_has_round(const struct session_cell *cell, uint64_t round);
+
+/* Computes every cell's interval; sets s->widest. */
+void session_measure_widths(struct session *s);
+/* Whether there are extra rounds at all, by the spec and the options. */
+bool session_wants_extra(const struct session *s);
+/* The cells of the next extra round; returns how many, 0 when it is precise enough. */
+size_t session_choose_extra(struct session *s, size_t *ret_cells);
+
+/* Whether the cell differs from its baseline. */
+bool session_cell_changed(const struct session *s, size_t cell);
+/* How a cell is run once more. */
+struct session_again {
+    char *const *before;             /* words before its command, NULL for none */
+    void (*on_ready)(void *context); /* just before the start; may be NULL */
+    void *context;
+};
+/* Runs a cell once more, outside of the rounds, on a runner of the caller's: nothing is kept.  A
+ * failed command is an error.  The result has the metrics that the spec finds in the output as
+ * well. */
+int session_run_again(struct session *s, size_t cell, uint64_t round, struct runner *runner,
+                      const struct session_again *again, struct run_result *result,
+                      struct error *err);
+/* Records profiles of the cells that the spec asks for, as far as they are missing; -EINTR when it
+ * was interrupted, with what there is kept. */
+int session_profile(struct session *s);
+bool session_profiles_left(const struct session *s);
+/* Whether the spec asks for the cell's, by what has been measured. */
+bool session_profile_wanted(const struct session *s, size_t cell);
+/* A task that records those of its cells, into files beside it that T.profiles lists. */
+int session_profile_task(struct session *s, struct error *err);
+/* "FOLDER/.assay/profiles/experiment-E-cell-C-run-R.data" in a folder that is made; the caller
+ * frees it.  NULL, with errno, when it cannot be made. */
+char *session_profile_path(const struct session *s, size_t cell, size_t run);
+/* Keeps the lines "WORK PATH" as the cell's profiles. */
+void session_keep_profiles(struct session *s, size_t cell, const struct strbuf *list);
+
+/* Where values go that come from elsewhere than the measured run. */
+typedef void session_value_fn(void *context, const char *name, const char *unit, double value);
+
+/* Cells that run in emulated machines: see guests.h. */
+int session_open_guests(struct session *s, struct error *err);
+void session_close_guests(struct session *s);
+/* How a cell is run there. */
+struct guest_again {
+    char *const *before;             /* words before its command, NULL for none */
+    const struct event_list *events; /* to be counted instead of the spec's; NULL for those */
+    size_t padding_bytes;
+};
+/* Runs a cell's command in the machine of its kernel. */
+int session_run_in_guest(struct session *s, size_t cell, const struct hole_values *values,
+                         const struct guest_again *how, struct run_result *result,
+                         struct error *err);
+/* What the last run there counted. */
+void session_give_counts(struct session *s, size_t cell, session_value_fn *put, void *context);
+/* Whether a metric is a time of an emulated machine: then it is noted and not kept. */
+bool session_drops_unit(const struct session *s, size_t cell, const char *name, const char *unit);
+void session_note_left_out(struct session *s);
+/* The metric that decides where the spec names none. */
+const char *session_default_headline(const struct spec *spec);
+
+/* Monitors that need runs of their own. */
+int session_open_watchers(struct session *s, struct error *err);
+void session_close_watchers(struct session *s);
+bool session_watches(const struct session *s);
+/* After a measured run: runs its cell again as often as the monitors need. */
+void session_watch(struct session *s, size_t cell, uint64_t round, session_value_fn *put,
+                   void *context);
+
+/* Texts that are kept with an experiment. */
+char *session_environment_json(const struct session *s);
+char *session_machine_json(void);
+/* "" outside of a repository; with "-dirty" when there are changes. */
+char *session_git_commit(const char *folder);
+char *session_git_subject(const char *folder, const char *commit);
+
+/* Priority and control group of all that is run. */
+int session_apply_limits(struct session *s, struct error *err);
+void session_lift_limits(struct session *s);
+
+#endif

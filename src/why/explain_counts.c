@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* What is counted for an explanation, and what cachegrind says where nothing can be counted. */
+#include "base/memory.h"
+#include "base/process.h"
+#include "counters/simulated.h"
+#include "stats/summary.h"
+#include "why/explain_internal.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+
+enum { SYSCALLS_MOST = 24 };
+
+/* An event that this machine does not know is left out. */
+static void want(struct explain_counts *c, const char *text)
+{
+    struct error ignored;
+    event_list_parse(&c->events, text, &ignored);
+}
+
+void explain_choose_counts(struct explain_counts *c, const struct parts *parts)
+{
+    static const char *const always[] = {
+        "page-faults",    "major-faults",           "context-switches",
+        "cpu-migrations", "raw_syscalls:sys_enter", "instructions",
+        "cache-misses",   "branch-misses"};
+    for (size_t i = 0; i < ARRAY_COUNT(always); i++)
+        want(c, always[i]);
+    size_t calls = 0;
+    for (size_t i = 0; i < parts->count && calls < SYSCALLS_MOST; i++) {
+        const struct part *part = &parts->items[i];
+        if (part->kind != PART_SYSCALL || strchr(part->name, '.'))
+            continue;
+        CLEANUP(memory_freep) char *event = memory_printf("syscalls:sys_enter_%s", part->name);
+        want(c, event);
+        calls++;
+    }
+}
+
+void explain_counts_done(struct explain_counts *c)
+{
+    event_list_done(&c->events);
+    free(c->values[SIDE_A]);
+    free(c->values[SIDE_B]);
+    for (size_t i = 0; i < c->miss_count; i++)
+        free(c->misses[i].function);
+    free(c->misses);
+    *c = (struct explain_counts){0};
+}
+
+double explain_count(const struct explain_counts *c, const char *event, unsigned side)
+{
+    for (size_t i = 0; i < c->events.count; i++) {
+        if (!str_eq(c->events.items[i].name, event))
+            continue;
+        const double *values = c->values[side] + i * c->rounds;
+        CLEANUP(memory_freep) double *scratch = memory_zalloc(c->rounds + 1, sizeof(*scratch));
+        for (size_t k = 0; k < c->rounds; k++)
+            if (!isfinite(values[k]))
+                return NAN;
+        return stats_median(values, c->rounds, scratch);
+    }
+    return NAN;
+}
+
+/* Takes the last-level misses of each function from cachegrind's text. */
+struct miss_reader {
+    struct explain_counts *counts;
+    unsigned side;
+};
+
+static struct explain_misses *find_function(struct explain_counts *c, const char *name,
+                                            size_t length)
+{
+    for (size_t i = 0; i < c->miss_count; i++)
+        if (strlen(c->misses[i].function) == length &&
+            strncmp(c->misses[i].function, name, length) == 0)
+            return &c->misses[i];
+    ARRAY_PUSH(c->misses, c->miss_count, c->miss_capacity) =
+        (struct explain_misses){.function = memory_strndup(name, length)};
+    return &c->misses[c->miss_count - 1];
+}
+
+static void read_misses(const char *function, size_t length, const struct simulated_misses *misses,
+                        void *context)
+{
+    struct miss_reader *r = context;
+    CLEANUP(memory_freep) char *linkage = memory_strndup(function, length);
+    CLEANUP(strbuf_done) struct strbuf name = {0};
+    bool is_alias;
+    match_name(linkage, false, &name, &is_alias);
+    struct simulated_misses *sum =
+        &find_function(r->counts, strbuf_text(&name), name.length)->values[r->side];
+    sum->first_level += misses->first_level;
+    sum->last_level += misses->last_level;
+}
+
+static void add_fact(struct explain *e, const char *name, double a, double b)
+{
+    ARRAY_PUSH(e->facts, e->fact_count, e->fact_capacity) = (struct explain_fact){
+        .name = memory_strdup(name), .values = {a, b}, .changed = a != b, .simulated = true};
+}
+
+void explain_simulate(struct explain *e, const struct explain_runs *runs, struct explain_counts *c,
+                      uint64_t timeout_ns)
+{
+    static const char *const wanted[] = {"sim:instructions", "sim:branch-misses",
+                                         "sim:L1-dcache-load-misses", "sim:LLC-misses"};
+    struct simulation s[SIDE_COUNT] = {0};
+    struct error err = {0};
+    int r = 0, start_code;
+    if (isfinite(explain_count(c, "cache-misses", SIDE_A)))
+        return; /* counted ones are better */
+    for (unsigned side = 0; side < SIDE_COUNT && r == 0; side++) {
+        char *const *argv = runs->argv ? runs->argv(runs->context, side) : NULL;
+        if (!argv) {
+            strbuf_puts(&e->notes, "caches were not simulated: a cell with steps of its own cannot "
+                                   "be run under cachegrind\n");
+            simulation_done(&s[SIDE_A]);
+            return;
+        }
+        runs->progress(runs->context, EXPLAIN_SIMULATE, side, SIDE_COUNT);
+        struct miss_reader reader = {c, side};
+        r = simulate(&(struct simulate_spec){.argv = argv,
+                                             .full = true,
+                                             .repeat_count = 1,
+                                             .discard_output = true,
+                                             .timeout_ns = timeout_ns,
+                                             .on_function = read_misses,
+                                             .context = &reader},
+                     &s[side], &start_code, &err);
+        if (r == 0 && !s[side].run_count)
+            r = error_set(&err, -1, "it was interrupted");
+    }
+    if (r < 0)
+        strbuf_printf(&e->notes, "caches were not simulated: %s%s\n", err.message,
+                      r == -ETIMEDOUT ? "; --sim waits for it" : "");
+    else
+        snprintf(e->simulator, sizeof(e->simulator), "%s", s[SIDE_A].tool);
+    for (size_t i = 0; r == 0 && i < s[SIDE_A].event_count; i++)
+        for (size_t w = 0; w < ARRAY_COUNT(wanted); w++)
+            if (str_eq(simulated_event(i)->name, wanted[w]))
+                add_fact(e, wanted[w], (double)s[SIDE_A].runs[0].values[i] / c->work[SIDE_A],
+                         (double)s[SIDE_B].runs[0].values[i] / c->work[SIDE_B]);
+    simulation_done(&s[SIDE_A]);
+    simulation_done(&s[SIDE_B]);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of explain share. */
+#ifndef ASSAY_WHY_EXPLAIN_INTERNAL_H
+#define ASSAY_WHY_EXPLAIN_INTERNAL_H
+
+#include "counters/event.h"
+#include "counters/simulated.h"
+#include "why/explain.h"
+#include "why/explain_parts.h"
+
+/* Events counted in some runs of both sides. */
+struct explain_counts {
+    struct event_list events;
+    size_t rounds;
+    double *values[SIDE_COUNT]; /* [event × rounds + round], per unit of work; NAN: not counted */
+    double work[SIDE_COUNT];    /* of a run */
+    /* Simulated misses of functions, per run. */
+    struct explain_misses {
+        char *function;
+        struct simulated_misses values[SIDE_COUNT];
+    } * misses;
+    size_t miss_count, miss_capacity;
+};
+
+/* Faults, migrations, hardware events, and the system calls that the profiles show. */
+void explain_choose_counts(struct explain_counts *c, const struct parts *parts);
+void explain_counts_done(struct explain_counts *c);
+/* The median of an event's counts on a side; NAN when it was not counted. */
+double explain_count(const struct explain_counts *c, const char *event, unsigned side);
+
+/* Caches and branches by cachegrind, unless the machine counts them; adds facts. */
+void explain_simulate(struct explain *e, const struct explain_runs *runs, struct explain_counts *c,
+                      uint64_t timeout_ns);
+
+/* Reasons and facts from all that is known. */
+void explain_conclude(struct explain *e, struct parts *parts, const struct explain_counts *counts);
+
+#endif

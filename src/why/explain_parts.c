@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Samples sorted into causes.  The kernel's part of a stack is exact, and its entry points have
+ * well-known names: the innermost one says whether the kernel works for a system call, for a page
+ * fault or for an interrupt.
+ */
+#include "why/explain_parts.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+static bool has_any(const char *name, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strstr(name, list[i]))
+            return true;
+    return false;
+}
+
+#define HAS_ANY(name, ...)                              \
+    has_any((name), (const char *const[]){__VA_ARGS__}, \
+            ARRAY_COUNT(((const char *const[]){__VA_ARGS__})))
+
+/* A compiler turns the last call of __x64_sys_write into a jump: then what it jumps to is all that
+ * is left of it on the stack. */
+const char *part_syscall_name(const char *name)
+{
+    static const char *const prefixes[] = {"__x64_sys_",   "__arm64_sys_", "__riscv_sys_",
+                                           "__s390x_sys_", "__se_sys_",    "__do_sys_",
+                                           "ksys_",        "__sys_"};
+    static const struct {
+        const char *function, *call;
+    } others[] = {{"do_writev", "writev"},         {"do_readv", "readv"},
+                  {"do_pwritev", "pwritev"},       {"do_preadv", "preadv"},
+                  {"do_sys_poll", "poll"},         {"do_sys_openat2", "openat"},
+                  {"do_epoll_wait", "epoll_wait"}, {"do_futex", "futex"},
+                  {"do_group_exit", "exit_group"}, {"do_execveat_common", "execve"},
+                  {"kernel_clone", "clone"},       {"kernel_wait4", "wait4"},
+                  {"vm_mmap_pgoff", "mmap"},       {"do_mprotect_pkey", "mprotect"}};
+    for (size_t i = 0; i < ARRAY_COUNT(prefixes); i++)
+        if (str_has_prefix(name, prefixes[i]))
+            return name + strlen(prefixes[i]);
+    size_t length = name_fold(name, strlen(name));
+    for (size_t i = 0; i < ARRAY_COUNT(others); i++)
+        if (strlen(others[i].function) == length && strncmp(name, others[i].function, length) == 0)
+            return others[i].call;
+    return NULL;
+}
+
+/* Functions of the C library that do nothing but make the call of the same name. */
+static const char *wrapped_call(const char *name)
+{
+    static const char *const calls[] = {"read",      "write",     "readv",
+                                        "writev",    "pread64",   "pwrite64",
+                                        "sendto",    "recvfrom",  "sendmsg",
+                                        "recvmsg",   "sendmmsg",  "recvmmsg",
+                                        "sendfile",  "splice",    "open",
+                                        "openat",    "close",     "stat",
+                                        "fstat",     "lseek",     "mmap",
+                                        "munmap",    "mprotect",  "madvise",
+                                        "brk",       "ioctl",     "fcntl",
+                                        "poll",      "select",    "epoll_wait",
+                                        "epoll_ctl", "nanosleep", "clock_nanosleep",
+                                        "fsync",     "fdatasync", "getppid",
+                                        "getpid",    "gettid",    "sched_yield",
+                                        "kill",      "accept4",   "connect",
+                                        "socket",    "shutdown",  "io_uring_enter",
+                                        "ftruncate", "unlink",    "rename"};
+    if (name && str_has_prefix(name, "__")) /* "__sched_yield" */
+        name += 2;
+    for (size_t i = 0; name && i < ARRAY_COUNT(calls); i++)
+        if (str_eq(name, calls[i]))
+            return calls[i];
+    return NULL;
+}
+
+/* What a stack says, read from its leaf outwards. */
+struct reading {
+    const struct calls *calls;
+    const char *syscall;          /* the innermost system call */
+    bool in_kernel;               /* the leaf is */
+    bool fault, interrupt, entry; /* the innermost mark */
+    bool marked;
+    bool storage, peer, sleep;     /* waits: by what the kernel does */
+    bool worker;                   /* a thread that the kernel added, as io_uring's */
+    bool lock, join;               /* by what the library does */
+    uint32_t user_leaf, user_next; /* symbols; IDTABLE_NONE for none */
+    uint32_t program; /* the first user function beyond the library's waiting functions */
+};
+
+static void read_kernel_frame(struct reading *r, const char *name)
+{
+    const char *syscall = part_syscall_name(name);
+    if (syscall) /* the outermost has the name that programs use */
+        r->syscall = syscall;
+    r->storage |= HAS_ANY(name, "io_schedule", "folio_wait", "blk_", "submit_bio", "jbd2",
+                          "filemap_fault", "wait_on_page", "fsync", "writeback");
+    r->peer |= HAS_ANY(name, "pipe_read", "pipe_write", "unix_stream", "unix_dgram", "unix_wait",
+                       "tcp_recv", "tcp_send", "sk_wait", "skb_wait", "skb_recv", "sock_alloc_send",
+                       "ep_poll", "do_poll", "do_sys_poll", "poll_schedule", "do_select",
+                       "eventfd_", "do_wait", "inet_csk_accept", "io_cqring_wait",
+                       "wait_for_completion", "n_tty_read");
+    r->sleep |= HAS_ANY(name, "nanosleep", "hrtimer_nanosleep");
+    r->worker |= HAS_ANY(name, "io_wq_worker", "io_sq_thread");
+    if (r->marked)
+        return;
+    r->fault = HAS_ANY(name, "exc_page_fault", "do_user_addr_fault", "handle_mm_fault",
+                       "do_page_fault", "do_mem_abort", "do_translation_fault");
+    r->interrupt = HAS_ANY(name, "asm_sysvec", "sysvec_", "common_interrupt", "irq_exit", "softirq",
+                           "el1_interrupt", "el0_interrupt");
+    r->entry = !syscall && HAS_ANY(name, "entry_SYSCALL", "do_syscall", "x64_sys_call",
+                                   "syscall_exit", "syscall_enter", "el0_svc", "syscall_return");
+    r->marked = syscall || r->fault || r->interrupt || r->entry;
+}
+
+static void read_user_frame(struct reading *r, uint32_t symbol, const char *name)
+{
+    bool waiting =
+        name && HAS_ANY(name, "futex", "lll_lock", "mutex_lock", "rwlock", "sem_wait", "sem_timed",
+                        "cond_wait", "cond_timed", "barrier_wait", "nanosleep", "pthread_", "mtx_",
+                        "syscall", "clone", "poll", "select");
+    if (r->user_leaf == IDTABLE_NONE)
+        r->user_leaf = symbol;
+    else if (r->user_next == IDTABLE_NONE)
+        r->user_next = symbol;
+    if (name) {
+        r->lock |= HAS_ANY(name, "lll_lock", "mutex_lock", "rwlock", "sem_wait", "sem_timed",
+                           "spin_lock", "mtx_lock");
+        r->join |= HAS_ANY(name, "pthread_join", "clockjoin", "thrd_join", "cond_wait",
+                           "cond_timed", "barrier_wait", "cnd_wait");
+    }
+    if (r->program == IDTABLE_NONE && name && !waiting && symbol != r->user_leaf)
+        r->program = symbol;
+}
+
+static struct reading read_stack(const struct calls *calls, uint32_t leaf)
+{
+    struct reading r = {.calls = calls,
+                        .user_leaf = IDTABLE_NONE,
+                        .user_next = IDTABLE_NONE,
+                        .program = IDTABLE_NONE};
+    r.in_kernel = leaf && calls_symbol(calls, calls->nodes[leaf].frame)->is_kernel;
+    for (uint32_t node = leaf; node; node = calls->nodes[node].parent) {
+        uint32_t symbol = calls->frames[calls->nodes[node].frame].symbol;
+        const struct profile_symbol *s = &calls->symbols[symbol];
+        if (!s->is_kernel)
+            read_user_frame(&r, symbol, s->name);
+        else if (s->name && r.user_leaf == IDTABLE_NONE)
+            read_kernel_frame(&r, s->name);
+    }
+    return r;
+}
+
+static struct part *find_part(struct parts *p, enum part_kind kind, const char *name, bool is_wait)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (p->items[i].kind == kind && p->items[i].is_wait == is_wait &&
+            str_eq(p->items[i].name, name))
+            return &p->items[i];
+    struct part part = {.kind = kind, .name = memory_strdup(name), .is_wait = is_wait};
+    for (unsigned s = 0; s < SIDE_COUNT; s++) {
+        part.weights[s] = memory_zalloc(p->run_counts[s] + 1, sizeof(double));
+        part.samples[s] = memory_zalloc(p->run_counts[s] + 1, sizeof(double));
+    }
+    ARRAY_PUSH(p->items, p->count, p->capacity) = part;
+    return &p->items[p->count - 1];
+}
+
+static void add_via(struct part *part, const char *name, double weight)
+{
+    if (!name)
+        return;
+    for (size_t i = 0; i < part->via_count; i++)
+        if (str_eq(part->via[i].name, name)) {
+            part->via[i].weight += weight;
+            return;
+        }
+    if (part->via_count < 64)
+        ARRAY_PUSH(part->via, part->via_count, part->via_capacity) =
+            (struct part_via){name, weight};
+}
+
+/* A user function by the name that both sides' share. */
+static const char *shared_name(const struct diff *diff, unsigned side, size_t run, uint32_t symbol)
+{
+    uint32_t item = symbol == IDTABLE_NONE ? MATCH_NONE : diff->match.rows[side][run][symbol];
+    return item == MATCH_NONE ? NULL : diff->match.items[item].name;
+}
+
+struct place {
+    struct parts *parts;
+    const struct diff *diff;
+    unsigned side;
+    size_t run;
+    bool has_peers; /* the command has several threads or processes */
+};
+
+static struct part *cpu_part(const struct place *at, const struct reading *r)
+{
+    const char *name, *call;
+    if (!r->in_kernel) {
+        name = shared_name(at->diff, at->side, at->run, r->user_leaf);
+        return name ? find_part(at->parts, PART_FUNCTION, name, false) : NULL;
+    }
+    if (r->fault)
+        return find_part(at->parts, PART_FAULTS, "page faults", false);
+    if (r->interrupt)
+        return find_part(at->parts, PART_INTERRUPTS, "interrupts", false);
+    if (r->syscall)
+        return find_part(at->parts, PART_SYSCALL, r->syscall, false);
+    call = wrapped_call(shared_name(at->diff, at->side, at->run, r->user_leaf));
+    if (r->entry && call)
+        return find_part(at->parts, PART_SYSCALL, call, false);
+    if (r->entry)
+        return find_part(at->parts, PART_ENTRY, "entry", false);
+    return find_part(at->parts, PART_KERNEL, "other work of the kernel", false);
+}
+
+static struct part *wait_part(const struct place *at, const struct reading *r)
+{
+    const char *syscall = r->syscall ? r->syscall : r->fault ? "page fault" : "kernel";
+    bool futex = r->syscall && HAS_ANY(syscall, "futex");
+    if (r->worker && !r->storage) /* it has nothing to do; nobody waits */
+        return NULL;
+    if (r->storage)
+        return find_part(at->parts, PART_STORAGE, syscall, true);
+    if (futex && r->lock)
+        return find_part(at->parts, PART_LOCK, syscall, true);
+    if (at->has_peers && (r->join || r->peer))
+        return find_part(at->parts, PART_PEERS, syscall, true);
+    if (futex) /* no name of the library says for what: a program's own lock */
+        return find_part(at->parts, PART_LOCK, syscall, true);
+    if (r->sleep)
+        return find_part(at->parts, PART_SLEEP, syscall, true);
+    return find_part(at->parts, PART_WAIT, syscall, true);
+}
+
+static void add_cell(const struct place *at, const struct diff_run *run,
+                     const struct call_cell *cell)
+{
+    const struct profile *p = run->profile;
+    const struct profile_event *event = &p->events[cell->event];
+    if (!event->is_off_cpu && cell->event != run->event)
+        return;
+    struct reading r = read_stack(&p->calls, cell->node);
+    double weight = (double)cell->weight, samples = (double)cell->samples;
+    struct part *part;
+    if (!event->is_off_cpu) {
+        at->parts->cpu_weights[at->side][at->run] += weight;
+        at->parts->cpu_samples[at->side][at->run] += samples;
+        part = cpu_part(at, &r);
+    } else if (strstr(event->name, ":preempted")) {
+        part = find_part(at->parts, PART_OTHERS, "others", true);
+    } else {
+        part = wait_part(at, &r);
+    }
+    if (!part)
+        return;
+    part->weights[at->side][at->run] += weight;
+    part->samples[at->side][at->run] += samples;
+    uint32_t via = part->kind == PART_FUNCTION                  ? r.user_next
+                   : part->is_wait && r.program != IDTABLE_NONE ? r.program
+                   : r.program != IDTABLE_NONE                  ? r.program
+                                                                : r.user_leaf;
+    add_via(part, shared_name(at->diff, at->side, at->run, via), weight);
+}
+
+static bool has_several_tasks(const struct profile *p)
+{
+    for (size_t i = 1; i < p->tasks.count; i++)
+        if (p->tasks.items[i].tid != p->tasks.items[0].tid)
+            return true;
+    return false;
+}
+
+static int compare_via(const void *left, const void *right)
+{
+    const struct part_via *a = left, *b = right;
+    return a->weight < b->weight ? 1 : a->weight > b->weight ? -1 : 0;
+}
+
+/* A library's function that does nothing but make the call is part of the call. */
+static void fold_wrappers(struct parts *p)
+{
+    for (size_t f = 0; f < p->count; f++) {
+        struct part *wrapper = &p->items[f];
+        if (wrapper->kind != PART_FUNCTION)
+            continue;
+        for (size_t i = 0; i < p->count; i++) {
+            struct part *call = &p->items[i];
+            size_t length = strlen(call->name);
+            bool plain = str_eq(call->name, wrapper->name);
+            bool newer =
+                strncmp(call->name, "new", 3) == 0 && str_eq(call->name + 3, wrapper->name);
+            bool wide = length > 2 && str_has_suffix(call->name, "64") &&
+                        strlen(wrapper->name) == length - 2 &&
+                        strncmp(call->name, wrapper->name, length - 2) == 0;
+            if (call->kind != PART_SYSCALL || !(plain || newer || wide))
+                continue;
+            for (unsigned s = 0; s < SIDE_COUNT; s++)
+                for (size_t run = 0; run < p->run_counts[s]; run++) {
+                    call->weights[s][run] += wrapper->weights[s][run];
+                    call->samples[s][run] += wrapper->samples[s][run];
+                    wrapper->weights[s][run] = wrapper->samples[s][run] = 0;
+                }
+        }
+    }
+}
+
+void parts_build(struct parts *p, const struct profile_loads *loads, const struct diff *diff)
+{
+    *p = (struct parts){0};
+    for (unsigned s = 0; s < SIDE_COUNT; s++) {
+        p->run_counts[s] = loads->counts[s];
+        p->cpu_weights[s] = memory_zalloc(loads->counts[s] + 1, sizeof(double));
+        p->cpu_samples[s] = memory_zalloc(loads->counts[s] + 1, sizeof(double));
+    }
+    for (unsigned s = 0; s < SIDE_COUNT; s++)
+        for (size_t run = 0; run < loads->counts[s]; run++) {
+            const struct profile *profile = loads->profiles[s][run];
+            struct place at = {.parts = p,
+                               .diff = diff,
+                               .side = s,
+                               .run = run,
+                               .has_peers = has_several_tasks(profile)};
+            for (size_t i = 0; i < profile->calls.cell_count; i++)
+                add_cell(&at, &loads->runs[s][run], &profile->calls.cells[i]);
+        }
+    for (size_t i = 0; i < p->count; i++)
+        if (p->items[i].via_count)
+            qsort(p->items[i].via, p->items[i].via_count, sizeof(*p->items[i].via), compare_via);
+    fold_wrappers(p);
+}
+
+static double sum_weights(const struct parts *p, const struct part *part, unsigned side)
+{
+    double sum = 0;
+    for (size_t run = 0; run < p->run_counts[side]; run++)
+        sum += part->weights[side][run];
+    return sum;
+}
+
+/* How much of the entries belongs to each system call of a side; the sum is at most 1.  Calls that
+ * no stack names keep their part of it. */
+static double find_claims(const struct parts *p, unsigned side, const struct syscall_count *counts,
+                          size_t count, double *claims)
+{
+    double all = 0, unnamed = 0;
+    for (size_t k = 0; k < count; k++)
+        if (!*counts[k].name)
+            unnamed = counts[k].values[side];
+    for (int by_time = 0; by_time < 2 && all <= 0; by_time++)
+        for (size_t i = 0; i < p->count; i++) {
+            claims[i] = 0;
+            if (p->items[i].kind != PART_SYSCALL)
+                continue;
+            for (size_t k = 0; k < count && !by_time; k++)
+                if (str_eq(counts[k].name, p->items[i].name))
+                    claims[i] = counts[k].values[side];
+            if (by_time)
+                claims[i] = sum_weights(p, &p->items[i], side);
+            all += claims[i];
+        }
+    for (size_t i = 0; i < p->count && all > 0; i++)
+        claims[i] /= all + unnamed;
+    return all > 0 ? all / (all + unnamed) : 0;
+}
+
+void parts_share_entries(struct parts *p, const struct syscall_count *counts, size_t count)
+{
+    CLEANUP(memory_freep) double *claims = memory_zalloc(p->count + 1, sizeof(*claims));
+    for (size_t e = 0; e < p->count; e++) {
+        struct part *entry = &p->items[e];
+        if (entry->kind != PART_ENTRY)
+            continue;
+        for (unsigned s = 0; s < SIDE_COUNT; s++) {
+            double claimed = find_claims(p, s, counts, count, claims);
+            if (claimed <= 0)
+                continue;
+            for (size_t run = 0; run < p->run_counts[s]; run++) {
+                for (size_t i = 0; i < p->count; i++) {
+                    if (claims[i] <= 0 || p->items[i].kind != PART_SYSCALL)
+                        continue;
+                    p->items[i].weights[s][run] += claims[i] * entry->weights[s][run];
+                    p->items[i].samples[s][run] += claims[i] * entry->samples[s][run];
+                }
+                entry->weights[s][run] *= 1 - claimed;
+                entry->samples[s][run] *= 1 - claimed;
+            }
+        }
+    }
+}
+
+void parts_done(struct parts *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        for (unsigned s = 0; s < SIDE_COUNT; s++) {
+            free(p->items[i].weights[s]);
+            free(p->items[i].samples[s]);
+        }
+        free(p->items[i].name);
+        free(p->items[i].via);
+    }
+    free(p->items);
+    for (unsigned s = 0; s < SIDE_COUNT; s++) {
+        free(p->cpu_weights[s]);
+        free(p->cpu_samples[s]);
+    }
+    *p = (struct parts){0};
+}

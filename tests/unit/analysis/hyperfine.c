@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* hyperfine's JSON: what is read, and what is refused. */
+#include "analysis/hyperfine.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "config.h"
+#include "test.h"
+
+#include <errno.h>
+
+static char path[64];
+
+/* Writes the text to a file and imports it. */
+static int import(const char *text, struct imported *imported, struct error *err)
+{
+    strcpy(path, "/tmp/assay-hyperfine-XXXXXX");
+    CLEANUP(fd_closep) int fd = mkstemp(path);
+    CHECK_INT(fd_write_all(fd, text, strlen(text)), 0);
+    const char *paths[] = {path};
+    int r = hyperfine_import(paths, 1, imported, err);
+    unlink(path);
+    return r;
+}
+
+/* Whether JSON can be read; where it cannot, checks that this is said. */
+static bool can_read(void)
+{
+    struct error err = {0};
+    struct imported imported;
+    if (HAVE_JANSSON)
+        return true;
+    CHECK_INT(import("{}", &imported, &err), -ENOTSUP);
+    CHECK_CONTAINS(err.message, "libjansson-dev");
+    return false;
+}
+
+TEST(results_become_series)
+{
+    struct error err = {0};
+    CLEANUP(imported_done) struct imported i = {0};
+    if (!can_read())
+        return;
+    const char *text = "{\"results\": [{\"command\": \"a\", \"times\": [1, 2.5, 1],"
+                       " \"exit_codes\": [0, 1, null], \"parameters\": {\"n\": \"1\"}},"
+                       "{\"command\": \"b\", \"times\": [0.5]}, {\"command\": \"b\","
+                       " \"times\": [0.25, 3], \"memory_usage_byte\": [1, 2]}]}";
+    if (import(text, &i, &err) < 0)
+        test_fail(__FILE__, __LINE__, "%s", err.message);
+    CHECK_INT(i.count, 3);
+    CHECK_STR(i.results[0].name, "a");
+    CHECK_STR(i.results[0].parameters, "n=1");
+    CHECK_INT(i.results[0].failed_runs, 2);
+    CHECK_STR(i.results[1].name, "b #1");
+    CHECK_STR(i.results[2].name, "b #2");
+    CHECK_INT(i.series.count, 1);
+    CHECK(!i.series.paired);
+    CHECK_INT(i.series.items[0].counts[0], 3);
+    CHECK_NEAR(i.series.items[0].values[0][1], 2.5e9, 1);
+    CHECK_NEAR(i.series.items[0].values[2][0], 0.25e9, 1);
+}
+
+TEST(a_file_that_says_so_is_paired)
+{
+    CLEANUP(imported_done) struct imported i = {0};
+    if (!can_read())
+        return;
+    const char *text = "{\"results\": [{\"command\": \"a\", \"times\": [1, 2]},"
+                       "{\"command\": \"b\", \"times\": [1, 2]}], \"assay\": {\"paired\": true}}";
+    CHECK_INT(import(text, &i, NULL), 0);
+    CHECK(i.series.paired);
+}
+
+TEST(what_is_wrong_is_named_with_its_place)
+{
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
+        {"", "not JSON"},
+        {"[1, 2", "not JSON"},
+        {"[]", "'results'"},
+        {"{\"results\": {}}", "'results'"},
+        {"{\"results\": []}", "'results'"},
+        {"{\"results\": [{\"command\": \"a\\u0000\", \"times\": [1]}]}", "not JSON"},
+        {"{\"results\": [1]}", "results[0]: there is no 'command'"},
+        {"{\"results\": [{\"command\": \"a\"}]}", "there are no 'times'"},
+        {"{\"results\": [{\"command\": \"a\", \"times\": [1, \"x\"]}]}", "results[0].times[1]"},
+        {"{\"results\": [{\"command\": \"a\", \"times\": [1, -1]}]}", "results[0].times[1]"},
+        {"{\"results\": [{\"command\": \"a\", \"times\": [1e999]}]}", "not JSON"},
+        {"{\"results\": [{\"command\": \"a\", \"times\": [1], \"memory_usage_byte\": [null]}]}",
+         "memory_usage_byte[0]"},
+    };
+    if (!can_read())
+        return;
+    for (size_t at = 0; at < ARRAY_COUNT(cases); at++) {
+        struct error err = {0};
+        struct imported i = {0};
+        CHECK_INT(import(cases[at].text, &i, &err), -EINVAL);
+        CHECK_CONTAINS(err.message, cases[at].words);
+        CHECK_CONTAINS(err.message, path);
+    }
+    struct error err = {0};
+    struct imported i = {0};
+    const char *missing[] = {"/nonexistent.json"};
+    CHECK(hyperfine_import(missing, 1, &i, &err) < 0);
+    CHECK_CONTAINS(err.message, "/nonexistent.json");
+}

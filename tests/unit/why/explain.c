@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples sorted into causes, on stacks made by hand. */
+#include "base/memory.h"
+#include "test.h"
+#include "why/explain_parts.h"
+
+#include <stdlib.h>
+
+enum { CPU, OFF_CPU, PREEMPTED };
+
+/* A run of each side with the same functions. */
+struct made {
+    struct profile profile;
+    struct profile_event events[3];
+};
+
+static void made_init(struct made *m, bool has_threads)
+{
+    *m = (struct made){.events = {{.name = "cpu-clock", .is_time = true, .has_callers = true},
+                                  {.name = "off-cpu", .is_time = true, .is_off_cpu = true},
+                                  {.name = "off-cpu:preempted", .is_off_cpu = true}}};
+    calls_init(&m->profile.calls);
+    tasks_init(&m->profile.tasks);
+    tasks_current(&m->profile.tasks, 1, 1);
+    if (has_threads)
+        tasks_current(&m->profile.tasks, 1, 2);
+    m->profile.path = "made.data";
+    m->profile.events = m->events;
+    m->profile.event_count = 3;
+}
+
+static void made_done(struct made *m)
+{
+    calls_done(&m->profile.calls);
+    tasks_done(&m->profile.tasks);
+}
+
+static uint32_t symbol_of(struct calls *c, const char *name, bool is_kernel)
+{
+    for (uint32_t i = 0; i < c->symbol_count; i++)
+        if (str_eq(c->symbols[i].name, name) && c->symbols[i].is_kernel == is_kernel)
+            return i;
+    ARRAY_PUSH(c->symbols, c->symbol_count, c->symbol_capacity) = (struct profile_symbol){
+        .name = arena_strdup(&c->arena, name),
+        .dso = names_add(&c->dsos, &c->arena, is_kernel ? "[kernel]" : "prog"),
+        .is_kernel = is_kernel};
+    return (uint32_t)c->symbol_count - 1;
+}
+
+/* "main;read|__x64_sys_read;vfs_read": user frames, then the kernel's. */
+static void add(struct made *m, uint32_t event, const char *stack, uint64_t samples)
+{
+    struct calls *c = &m->profile.calls;
+    CLEANUP(memory_freep) char *text = memory_strdup(stack);
+    char *kernel = strchr(text, '|'), *save = NULL;
+    const char *end = kernel ? kernel : text + strlen(text);
+    uint32_t node = 0;
+    for (char *name = strtok_r(text, ";|", &save); name; name = strtok_r(NULL, ";|", &save))
+        node = calls_push(c, node, calls_frame(c, symbol_of(c, name, name > end), 0, false));
+    calls_add(c, node, 0, event, 0, samples, samples * 1000);
+    m->events[event].samples += samples;
+}
+
+struct sorted {
+    struct made sides[SIDE_COUNT];
+    struct diff_run runs[SIDE_COUNT];
+    struct profile *profiles[SIDE_COUNT];
+    struct profile_loads loads;
+    struct diff diff;
+    struct parts parts;
+};
+
+static void sort_all(struct sorted *s)
+{
+    struct error err;
+    for (unsigned i = 0; i < SIDE_COUNT; i++) {
+        s->profiles[i] = &s->sides[i].profile;
+        s->runs[i] = (struct diff_run){&s->sides[i].profile, CPU, 1};
+        s->loads.profiles[i] = &s->profiles[i];
+        s->loads.runs[i] = &s->runs[i];
+        s->loads.counts[i] = 1;
+        s->loads.options.sides[i] = (struct diff_input){.runs = &s->runs[i], .run_count = 1};
+    }
+    CHECK_INT(diff_build(&s->diff, &s->loads.options, &err), 0);
+    parts_build(&s->parts, &s->loads, &s->diff);
+}
+
+static void sorted_done(struct sorted *s)
+{
+    parts_done(&s->parts);
+    diff_done(&s->diff);
+    made_done(&s->sides[SIDE_A]);
+    made_done(&s->sides[SIDE_B]);
+}
+
+/* The weight of a part on side B, in samples; -1 when there is no such part. */
+static double found(const struct sorted *s, enum part_kind kind, const char *name)
+{
+    for (size_t i = 0; i < s->parts.count; i++)
+        if (s->parts.items[i].kind == kind && str_eq(s->parts.items[i].name, name))
+            return s->parts.items[i].weights[SIDE_B][0] / 1000;
+    return -1;
+}
+
+static void start(struct sorted *s, bool has_threads)
+{
+    *s = (struct sorted){0};
+    made_init(&s->sides[SIDE_A], has_threads);
+    made_init(&s->sides[SIDE_B], has_threads);
+    add(&s->sides[SIDE_A], CPU, "main;work", 100);
+}
+
+TEST(system_calls_have_names)
+{
+    CHECK_STR(part_syscall_name("__x64_sys_pread64"), "pread64");
+    CHECK_STR(part_syscall_name("__arm64_sys_read"), "read");
+    CHECK_STR(part_syscall_name("__do_sys_getppid"), "getppid");
+    CHECK(!part_syscall_name("vfs_read"));
+}
+
+TEST(the_kernels_work_goes_to_its_cause)
+{
+    struct sorted s;
+    start(&s, false);
+    struct made *b = &s.sides[SIDE_B];
+    add(b, CPU, "main;work", 100);
+    add(b, CPU, "main;read|entry_SYSCALL_64;do_syscall_64;__x64_sys_read;vfs_read", 40);
+    add(b, CPU,
+        "main;read|entry_SYSCALL_64;do_syscall_64;__x64_sys_read;vfs_read;asm_exc_page_fault;"
+        "exc_page_fault;handle_mm_fault",
+        7);
+    add(b, CPU, "main;read|entry_SYSCALL_64;do_syscall_64;__x64_sys_read;asm_sysvec_apic_timer", 3);
+    add(b, CPU, "main;work|asm_exc_page_fault;exc_page_fault;do_user_addr_fault", 11);
+    add(b, CPU, "main;work|ret_from_fork;schedule_tail", 2);
+    sort_all(&s);
+    CHECK_NEAR(found(&s, PART_FUNCTION, "work"), 100, 0);
+    CHECK_NEAR(found(&s, PART_SYSCALL, "read"), 40, 0);
+    CHECK_NEAR(found(&s, PART_FAULTS, "page faults"), 18, 0);
+    CHECK_NEAR(found(&s, PART_INTERRUPTS, "interrupts"), 3, 0);
+    CHECK_NEAR(found(&s, PART_KERNEL, "other work of the kernel"), 2, 0);
+    sorted_done(&s);
+}
+
+TEST(the_way_into_the_kernel_is_shared_out_by_calls)
+{
+    struct sorted s;
+    start(&s, false);
+    struct made *b = &s.sides[SIDE_B];
+    add(b, CPU, "main;x|entry_SYSCALL_64;do_syscall_64", 40);
+    add(b, CPU, "main;x|entry_SYSCALL_64;do_syscall_64;__x64_sys_getppid", 2);
+    add(b, CPU, "main;x|entry_SYSCALL_64;do_syscall_64;__x64_sys_write", 50);
+    sort_all(&s);
+    struct syscall_count counts[] = {{"getppid", {0, 300}}, {"write", {0, 100}}};
+    parts_share_entries(&s.parts, counts, 2);
+    CHECK_NEAR(found(&s, PART_SYSCALL, "getppid"), 32, 1e-9);
+    CHECK_NEAR(found(&s, PART_SYSCALL, "write"), 60, 1e-9);
+    CHECK_NEAR(found(&s, PART_ENTRY, "entry"), 0, 1e-9);
+    sorted_done(&s);
+}
+
+TEST(without_counts_it_is_shared_out_by_time)
+{
+    struct sorted s;
+    start(&s, false);
+    struct made *b = &s.sides[SIDE_B];
+    add(b, CPU, "main;x|do_syscall_64", 10);
+    add(b, CPU, "main;x|do_syscall_64;__x64_sys_read", 30);
+    add(b, CPU, "main;x|do_syscall_64;__x64_sys_write", 10);
+    sort_all(&s);
+    parts_share_entries(&s.parts, NULL, 0);
+    CHECK_NEAR(found(&s, PART_SYSCALL, "read"), 37.5, 1e-9);
+    CHECK_NEAR(found(&s, PART_SYSCALL, "write"), 12.5, 1e-9);
+    sorted_done(&s);
+}
+
+TEST(the_librarys_wrapper_is_part_of_the_call)
+{
+    struct sorted s;
+    start(&s, false);
+    struct made *b = &s.sides[SIDE_B];
+    add(b, CPU, "main;__GI___libc_pread64", 9);
+    add(b, CPU, "main;__GI___libc_pread64|do_syscall_64;__x64_sys_pread64", 30);
+    sort_all(&s);
+    CHECK_NEAR(found(&s, PART_SYSCALL, "pread64"), 39, 0);
+    sorted_done(&s);
+}
+
+TEST(waits_are_told_apart)
+{
+    struct sorted s;
+    start(&s, true);
+    struct made *b = &s.sides[SIDE_B];
+    add(b, CPU, "main;work", 10);
+    add(b, OFF_CPU,
+        "main;step;___pthread_mutex_lock;__lll_lock_wait|do_syscall_64;__x64_sys_futex;schedule",
+        50);
+    add(b, OFF_CPU, "main;__pthread_clockjoin_ex;futex|do_syscall_64;__x64_sys_futex;schedule", 70);
+    add(b, OFF_CPU, "main;take;__pthread_cond_wait;futex|do_syscall_64;__x64_sys_futex;schedule",
+        5);
+    add(b, OFF_CPU, "main;nap;clock_nanosleep|__x64_sys_clock_nanosleep;hrtimer_nanosleep", 20);
+    add(b, OFF_CPU, "main;get;read|__x64_sys_read;vfs_read;pipe_read;schedule", 30);
+    add(b, OFF_CPU, "main;get;read|__x64_sys_read;vfs_read;filemap_read;folio_wait_bit;io_schedule",
+        8);
+    add(b, PREEMPTED, "main;work|asm_sysvec;schedule", 99);
+    sort_all(&s);
+    CHECK_NEAR(found(&s, PART_LOCK, "futex"), 50, 0);
+    CHECK_NEAR(found(&s, PART_PEERS, "futex"), 75, 0);
+    CHECK_NEAR(found(&s, PART_PEERS, "read"), 30, 0);
+    CHECK_NEAR(found(&s, PART_SLEEP, "clock_nanosleep"), 20, 0);
+    CHECK_NEAR(found(&s, PART_STORAGE, "read"), 8, 0);
+    CHECK_NEAR(found(&s, PART_OTHERS, "others"), 99, 0);
+    for (size_t i = 0; i < s.parts.count; i++)
+        if (s.parts.items[i].kind == PART_LOCK)
+            CHECK_STR(s.parts.items[i].via[0].name, "step");
+    sorted_done(&s);
+}
+
+TEST(a_lonely_program_waits_for_the_outside)
+{
+    struct sorted s;
+    start(&s, false);
+    struct made *b = &s.sides[SIDE_B];
+    add(b, CPU, "main;work", 10);
+    add(b, OFF_CPU, "main;get;read|__x64_sys_read;vfs_read;pipe_read;schedule", 30);
+    sort_all(&s);
+    CHECK_NEAR(found(&s, PART_WAIT, "read"), 30, 0);
+    sorted_done(&s);
+}
