@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Settings of the kernel that change what a measurement says: clocks, memory layout, memory
- * pages, nodes, pressure, mitigations. */
+ * pages, nodes, pressure, congestion control, mitigations. */
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
@@ -9,8 +9,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <sys/personality.h>
+#include <sys/socket.h>
 
 /* The cost of one reading of the clock: the least of some batches. */
 static double clock_cost_ns(void)
@@ -124,6 +127,33 @@ static void probe_psi(struct machine *m)
         finding_remedy(m, f, "others are using this machine now: measure when it is idle");
 }
 
+/* Which of TCP's congestion controls this user may choose, by choosing each. */
+static void probe_congestion_control(struct machine *m)
+{
+    char all[256], own[16] = "", *rest = all;
+    socklen_t length = sizeof(own);
+    CLEANUP(strbuf_done) struct strbuf allowed = {0};
+    CLEANUP(fd_closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, own, &length) < 0 ||
+        !file_read_line("/proc/sys/net/ipv4/tcp_available_congestion_control", all, sizeof(all))) {
+        finding_add(m, "tcp-congestion", "TCP congestion control", FINDING_UNKNOWN, "%s",
+                    strerror(errno));
+        return;
+    }
+    bool any_refused = false;
+    for (char *word; (word = strsep(&rest, " "));) {
+        if (!*word)
+            continue;
+        bool may = setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, word, (socklen_t)strlen(word)) == 0;
+        any_refused |= !may;
+        if (may)
+            strbuf_printf(&allowed, "%s%s", allowed.length ? ", " : "", word);
+    }
+    finding_add(m, "tcp-congestion", "TCP congestion control",
+                any_refused ? FINDING_LIMITED : FINDING_YES, "%.15s; you may choose %s", own,
+                allowed.length ? strbuf_text(&allowed) : "none");
+}
+
 static void probe_mitigations(struct machine *m)
 {
     DIR *folder = opendir("/sys/devices/system/cpu/vulnerabilities");
@@ -157,5 +187,6 @@ void probe_kernel(struct machine *m, enum machine_depth depth)
     probe_thp(m);
     probe_numa(m);
     probe_psi(m);
+    probe_congestion_control(m);
     probe_mitigations(m);
 }

@@ -386,6 +386,9 @@ int session_run_cell(struct session *s, size_t cell, uint64_t round, uint64_t po
         bool last = s->retried_count + 1 >= s->spec.attempts;
         if (r != -ECANCELED || (last && !s->spec.allow_failures))
             return r;
+        bool first = s->cells[cell].failed_count == s->retried_count;
+        if (last && first) /* of its rounds; as it would be told if it ended the session */
+            strbuf_printf(&s->notes, "goes on without: %s\n", err->message);
         s->cells[cell].failed_count++;
         s->failed_count++;
         if (last)

@@ -459,15 +459,106 @@ def every_option_stands_in_the_manual_page():
     contains(move("--help").stdout, "usage: assay-move")
 
 
+def in_child(function, uid=None):
+    """What the function returns in a process of its own, there as that user."""
+    ours, theirs = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        if uid is not None:
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+        os.write(theirs, json.dumps(function()).encode())
+        os._exit(0)
+    os.close(theirs)
+    with os.fdopen(ours) as answer:
+        text = answer.read()
+    os.waitpid(pid, 0)
+    return json.loads(text)
+
+
+def congestion_control_of_a_socket():
+    """What a socket has that would rather have cubic."""
+    one = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+    except OSError:
+        pass
+    return one.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
+
+
+def other_user():
+    """The number of an ordinary user who can run the copy that is made here; None for ourselves."""
+    if not ROOT_USER:
+        return None
+    shutil.copy(MOVE, "assay-move")
+    os.chmod(".", 0o755)
+    return 65534 if in_child(lambda: os.access("assay-move", os.X_OK), 65534) else None
+
+
+def run_as(uid, *args):
+    """A run as that user: its exit code, output and errors."""
+    def go():
+        done = subprocess.run([MOVE if uid is None else "./assay-move", *args, *SHORT],
+                              capture_output=True, text=True)
+        return [done.returncode, done.stdout, done.stderr]
+    return in_child(go, uid)
+
+
+@test
+def the_fair_congestion_control_is_what_the_user_may_have():
+    for uid in {None, other_user()}:
+        expected = in_child(congestion_control_of_a_socket, uid)
+        code, out, err = run_as(uid, "--cc", "fair", "--json")
+        equal(code, 0, err)
+        document = json.loads(out)
+        equal(document["congestion_control"], expected, f"congestion control of user {uid}")
+        equal(document["metrics"]["fair_cc_is_cubic"], 100 * (expected == "cubic"))
+    own = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+    document = json.loads(move("--json", *SHORT, check=0).stdout)
+    equal(document["congestion_control"], own)
+    lacks(document["metrics"], "fair_cc_is_cubic")
+    equal(json.loads(move("--transport", "pipe", "--json", *SHORT, check=0).stdout)
+          ["congestion_control"], None)
+
+
+@test
+def a_way_that_cannot_be_had_does_not_end_the_experiment():
+    spec = (ROOT / "experiments/data-movement.yaml").read_text()
+    spec = spec.replace("../build/workloads/move/assay-move", MOVE + " --no-trace")
+    spec = spec.replace("way: sendmsg,", "way: magic,")
+    pathlib.Path("spec.yaml").write_text(spec)
+    done = assay("run", "spec.yaml", "--quick", "--rounds", "2", "--cells",
+                 "variant=send8,variant=sendmsg,threads=1,size=4096", "--db", "store.db", check=0,
+                 timeout=300)
+    equal(done.stderr.count("goes on without: cell"), 1, done.stderr)
+    contains(done.stderr, "magic")
+    contains(done.stdout, "2 runs failed")
+    assay("answers", "--db", "store.db", check=0)
+    assay("html", "--db", "store.db", "last", "-o", "report.html", check=0)
+
+
+@test
+def many_zero_copy_connections_share_the_limit_of_locked_memory():
+    user, before = other_user(), resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (1 << 20, before[1]))
+    try:
+        code, _, said = run_as(user, "--variant", "zerocopy", "--threads", "4", "--size", "65536",
+                               "--verify")
+    finally:
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, before)
+    equal(code, 0, said)
+
+
 @test
 def the_experiments_run_and_answer():
     # Counted by the loop: whether tracing can be switched on in time depends on the machine's load.
     spec = (ROOT / "experiments/data-movement.yaml").read_text()
     spec = spec.replace("../build/workloads/move/assay-move", MOVE + " --no-trace")
     pathlib.Path("spec.yaml").write_text(spec)
-    assay("run", "spec.yaml", "--quick", "--rounds", "1", "--cells",
-          "variant=send8,variant=sendmsg,variant=zerocopy-fields,threads=1", "--db", "store.db",
-          check=0, timeout=300)
+    done = assay("run", "spec.yaml", "--quick", "--rounds", "1", "--cells",
+                 "variant=send8,variant=sendmsg,variant=zerocopy-fields,threads=1", "--db",
+                 "store.db", check=0, timeout=300)
     answers = json.loads(assay("answers", "--json", "--db", "store.db", check=0).stdout)["answers"]
     constants = {answer["metric"]: answer["text"] for answer in answers
                  if answer["kind"] == "constant"}
@@ -475,6 +566,7 @@ def the_experiments_run_and_answer():
     contains(constants["send_calls_per_message"], "1 calls for sendmsg")
     if "zerocopy_granted_share" not in constants:
         print("# here zero-copy is granted now and then")
+    equal("goes on without" in done.stderr, False, done.stderr)
     for name in ("data-movement.yaml", "data-movement-veth.yaml"):
         for quick in ([], ["--quick"]):
             assay("run", ROOT / "experiments" / name, "--dry-run", *quick, "--db", "store.db",

@@ -121,8 +121,15 @@ int link_apply(const struct settings *s, int fd, struct error *err)
 {
     if (s->cc && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, s->cc, (socklen_t)strlen(s->cc)) < 0) {
         char there[256] = "";
-        file_read_line("/proc/sys/net/ipv4/tcp_available_congestion_control", there, sizeof(there));
-        return error_errno(err, -errno, "--cc %s (there are: %s)", s->cc, there);
+        int code = -errno;
+        bool refused = code == -EPERM;
+        file_read_line(refused ? "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
+                               : "/proc/sys/net/ipv4/tcp_available_congestion_control",
+                       there, sizeof(there));
+        return error_errno(err, code,
+                           refused ? "--cc %s (you may choose: %s; or --cc fair)"
+                                   : "--cc %s (there are: %s)",
+                           s->cc, there);
     }
     int bytes = (int)s->buffer_bytes;
     if (bytes && (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)) < 0 ||

@@ -3,6 +3,7 @@
 #include "report.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "cc.h"
 
 #include <assert.h>
 #include <math.h>
@@ -119,6 +120,9 @@ void figures_from(const struct settings *s, const struct run_result *r, struct f
     if (s->transport == TRANSPORT_UDP && !alone)
         add(f, "delivered", 100 * (double)got->end.messages / (double)sent->end.messages, "%",
             "datagrams that arrived");
+    if (s->cc_fair)
+        add(f, "fair_cc_is_cubic", s->cc ? 100 : 0, "%",
+            "of connections have cubic, as --cc fair wishes");
     if (s->verify)
         add(f, "verified", (double)got->verified, "messages", "messages verified");
 }
@@ -126,6 +130,17 @@ void figures_from(const struct settings *s, const struct run_result *r, struct f
 static const char *calls_how(const struct side_result *r)
 {
     return r->calls_traced ? "the raw_syscalls tracepoint" : "the loop's own count";
+}
+
+static void put_congestion_control(const struct settings *s, struct strbuf *out)
+{
+    char name[CC_NAME_BYTES];
+    if (!(s->transport & TRANSPORT_STREAMS_TCP) || !*cc_in_force(s, name))
+        return;
+    strbuf_printf(out, "congestion control: %s%s\n", name,
+                  s->cc        ? ""
+                  : s->cc_fair ? ", the system's own: you may not choose " CC_FAIR
+                               : ", the system's own");
 }
 
 static void put_notes(const struct settings *s, const struct run_result *r, const struct figures *f,
@@ -138,6 +153,7 @@ static void put_notes(const struct settings *s, const struct run_result *r, cons
     strbuf_putc(out, '\n');
     strbuf_printf(out, "system calls: by %s%s\n", calls_how(&r->send),
                   s->no_trace ? "" : ", in a window of their own behind the measured one");
+    put_congestion_control(s, out);
     if (!alone && !s->no_trace && !r->receive.copies_traced &&
         s->transport & TRANSPORT_STREAM_SOCKETS)
         strbuf_puts(out, "copied bytes: not counted (BPF on tracepoints needs root); --prove shows "
@@ -182,6 +198,9 @@ void report_json(const struct settings *s, const struct run_result *r, const str
     json_string(&j, "variant", s->send->name);
     json_string(&j, "receive", s->receive ? s->receive->name : NULL);
     json_string(&j, "transport", transport_text(s->transport));
+    char cc[CC_NAME_BYTES];
+    json_string(&j, "congestion_control",
+                s->transport & TRANSPORT_STREAMS_TCP && *cc_in_force(s, cc) ? cc : NULL);
     json_u64(&j, "size", s->size);
     json_u64(&j, "threads", s->threads);
     json_u64(&j, "fields", s->fields);

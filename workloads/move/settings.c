@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/strings.h"
+#include "cc.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -284,8 +285,6 @@ int settings_check(struct settings *s, struct error *err)
 {
     int r = split_name(s, err);
     r = r ? r : find_variants(s, err);
-    if (s->cc && str_eq(s->cc, "system"))
-        s->cc = NULL;
     r = r ? r : find_transport(s, err);
     r = r ? r : check_takes(s->send, s->transport, err);
     if (!r && s->receive)
@@ -295,9 +294,11 @@ int settings_check(struct settings *s, struct error *err)
     if (!r && s->connect_address && !(s->transport & (TRANSPORT_TCP | TRANSPORT_UDP)))
         r = error_set(err, -EINVAL, "--connect goes over tcp or udp, not over %s",
                       transport_text(s->transport));
-    if (!r && s->cc && !(s->transport & TRANSPORT_STREAMS_TCP))
+    if (!r && s->cc && !str_eq(s->cc, "system") && !(s->transport & TRANSPORT_STREAMS_TCP))
         r = error_set(err, -EINVAL, "--cc is of TCP; %s has no congestion control",
                       transport_text(s->transport));
+    if (!r)
+        cc_resolve(s);
     if (!r && s->verify && s->send->role == ROLE_ALONE)
         r = error_set(err, -EINVAL, "--verify: %s has no receiver that could check", s->send->name);
     return r ? r : resolve_pin(s, err);

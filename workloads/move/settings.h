@@ -25,6 +25,7 @@ struct settings {
     const struct variant *send, *receive; /* receive is NULL when send is alone */
     enum transport transport;
     char *split_name;              /* where variant_name points when it was "SEND/RECEIVE" */
+    bool cc_fair;                  /* --cc fair: cc is what that means here */
     int *send_cpus, *receive_cpus; /* -1 terminated; NULL: not pinned */
 };
 

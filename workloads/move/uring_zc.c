@@ -28,7 +28,7 @@ static int open_zc(struct link *l, bool fixed, struct error *err)
 {
     struct uring_zc *u = memory_zalloc(1, sizeof(*u));
     const size_t batch = l->settings->batch;
-    size_t slots = zerocopy_slots(l->message_bytes);
+    size_t slots = zerocopy_slots(l);
     l->state = u;
     u->fixed = fixed;
     if (slots < 2 * batch)

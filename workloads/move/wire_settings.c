@@ -25,7 +25,7 @@ int wire_settings_send(int fd, const struct settings *s, struct error *err)
         w.numbers[i] = htole64(numbers[i]);
     snprintf(w.names.send, sizeof(w.names.send), "%s", s->send->name);
     snprintf(w.names.receive, sizeof(w.names.receive), "%s", s->receive->name);
-    snprintf(w.names.cc, sizeof(w.names.cc), "%s", s->cc ? s->cc : "");
+    snprintf(w.names.cc, sizeof(w.names.cc), "%s", s->cc_fair ? "fair" : s->cc ? s->cc : "");
     return control_send(fd, CONTROL_SETTINGS, &w, sizeof(w), err);
 }
 

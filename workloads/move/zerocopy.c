@@ -19,7 +19,9 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #ifndef SO_EE_CODE_ZEROCOPY_COPIED
 #define SO_EE_CODE_ZEROCOPY_COPIED 1
@@ -36,12 +38,23 @@ struct zerocopy {
     uint32_t *slot_of;  /* by id & id_mask */
     uint32_t *pending;  /* ids under way, by slot */
     struct iovec *rest; /* what is left of a message that went in part */
+    int waited_ms;      /* for room that other connections have */
 };
 
-size_t zerocopy_slots(size_t stride_bytes)
+/* The connections of an ordinary user share the limit of locked memory. */
+static size_t pinned_bytes_max(const struct link *l)
 {
-    size_t pinned = stride_bytes + 2 * 4096; /* as the kernel accounts for a send */
-    size_t slots = PINNED_BYTES_MAX / pinned;
+    struct rlimit limit;
+    if (geteuid() == 0 || getrlimit(RLIMIT_MEMLOCK, &limit) < 0)
+        return PINNED_BYTES_MAX;
+    rlim_t share = limit.rlim_cur / 4 * 3 / l->settings->threads;
+    return share < PINNED_BYTES_MAX ? (size_t)share : PINNED_BYTES_MAX;
+}
+
+size_t zerocopy_slots(const struct link *l)
+{
+    size_t pinned = l->message_bytes + 2 * 4096; /* as the kernel accounts for a send */
+    size_t slots = pinned_bytes_max(l) / pinned;
     return slots < SLOTS_MIN ? SLOTS_MIN : slots > SLOTS_MAX ? SLOTS_MAX : slots;
 }
 
@@ -52,7 +65,7 @@ int zerocopy_open(struct link *l, enum source_layout layout, struct error *err)
     l->state = z;
     if (setsockopt(l->fd, SOL_SOCKET, SO_ZEROCOPY, &yes, sizeof(yes)) < 0)
         return error_errno(err, -errno, "SO_ZEROCOPY is refused for this socket");
-    size_t slots = zerocopy_slots(l->message_bytes);
+    size_t slots = zerocopy_slots(l);
     int r = source_open(l, layout, slots, false, err);
     if (r < 0)
         return r;
@@ -134,12 +147,17 @@ static ssize_t send_pieces(struct link *l, struct iovec *pieces, size_t count, s
     return r;
 }
 
-/* No room for another notification: completions make some. */
+/* No room for another notification: completions make some, this connection's or another's. */
 static int make_room(struct link *l, struct error *err)
 {
     struct zerocopy *z = l->state;
-    if (!z->outstanding)
-        return link_failed(l, "sendmsg with MSG_ZEROCOPY", -ENOBUFS, err);
+    if (!z->outstanding) {
+        if (l->settings->threads == 1 || z->waited_ms++ == COMPLETION_MS)
+            return link_failed(l, "sendmsg with MSG_ZEROCOPY", -ENOBUFS, err);
+        usleep(1000);
+        return 0;
+    }
+    z->waited_ms = 0;
     count_add(&l->counts->waits, 1);
     return wait_completion(l, COMPLETION_MS, err);
 }

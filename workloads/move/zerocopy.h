@@ -12,6 +12,6 @@ int zerocopy_run(struct link *l, struct error *err);
 int zerocopy_close(struct link *l, struct error *err);
 
 /* How many slots of this size keep the pinned pages below the usual limit of locked memory. */
-size_t zerocopy_slots(size_t stride_bytes);
+size_t zerocopy_slots(const struct link *l);
 
 #endif
