@@ -28,8 +28,8 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-/* Linux 6.6; Debian 12's headers are older. */
-enum { TCX_INGRESS = 46, TCX_DROP = 2, DATAGRAM_BYTES_MAX = 65507, DISCARD_PORT = 9 };
+/* BPF_TCX_INGRESS and TCX_DROP of Linux 6.6, under names of our own: some headers have them. */
+enum { HOOK_INGRESS = 46, VERDICT_DROP = 2, DATAGRAM_BYTES_MAX = 65507, DISCARD_PORT = 9 };
 
 static int bpf_call(enum bpf_cmd command, union bpf_attr *attr)
 {
@@ -37,15 +37,15 @@ static int bpf_call(enum bpf_cmd command, union bpf_attr *attr)
     return r < 0 ? -errno : (int)r;
 }
 
-/* return TCX_DROP; */
+/* return VERDICT_DROP; */
 static int load_drop(void)
 {
     const struct bpf_insn code[] = {
-        {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = TCX_DROP},
+        {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = VERDICT_DROP},
         {.code = BPF_JMP | BPF_EXIT},
     };
     union bpf_attr attr = {.prog_type = BPF_PROG_TYPE_SCHED_CLS,
-                           .expected_attach_type = (enum bpf_attach_type)TCX_INGRESS,
+                           .expected_attach_type = (enum bpf_attach_type)HOOK_INGRESS,
                            .insns = (uint64_t)(uintptr_t)code,
                            .insn_cnt = ARRAY_COUNT(code),
                            .license = (uint64_t)(uintptr_t) "Dual MIT/GPL"};
@@ -60,7 +60,7 @@ static int drop_all(unsigned interface, struct error *err)
         return error_errno(err, program_fd, "loading a BPF program that drops (it needs root)");
     union bpf_attr attr = {.target_fd = interface, /* which this field is for TCX */
                            .attach_bpf_fd = (uint32_t)program_fd,
-                           .attach_type = TCX_INGRESS};
+                           .attach_type = HOOK_INGRESS};
     int r = bpf_call(BPF_PROG_ATTACH, &attr);
     return r < 0 ? error_errno(err, r, "attaching a BPF program that drops (it needs Linux 6.6)")
                  : 0;

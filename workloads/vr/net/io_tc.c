@@ -19,7 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
-#define TCX_EGRESS 47            /* BPF_TCX_EGRESS: newer than the headers of Debian 12 */
+#define HOOK_EGRESS 47           /* BPF_TCX_EGRESS of Linux 6.6, which not all headers have */
 #define GROUP_ADDRESS 0xefff5652 /* 239.255.86.82, of those for private use */
 #define GROUP_PORT 9             /* discard */
 #define GROUP_HOPS 64
@@ -114,7 +114,7 @@ static int attach(struct vr_tc *tc, unsigned device, struct error *err)
     union bpf_attr attr = {0};
     attr.link_create.prog_fd = (__u32)bpf_program__fd(tc->program->progs.vr_broadcast);
     attr.link_create.target_ifindex = device;
-    attr.link_create.attach_type = TCX_EGRESS;
+    attr.link_create.attach_type = HOOK_EGRESS;
     tc->link_fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
     if (tc->link_fd >= 0)
         return 0;
