@@ -52,6 +52,8 @@ extern const struct verb *const verbs[];
 int cmd_fail(const struct verb *verb, const struct error *err, int code);
 /* The same for a wrong command line, with a pointer to --help; returns EXIT_USAGE. */
 int cmd_usage(const struct verb *verb, const struct error *err);
+/* The version, the commit and what was compiled in. */
+void cmd_version(FILE *stream);
 /* Prints the verb's help; returns EXIT_DONE. */
 int cmd_help(const struct verb *verb);
 

@@ -2,7 +2,6 @@
 /* assay: which version is faster, by how much, and why?  Finds the verb and runs it. */
 #include "base/memory.h"
 #include "cmd/cmd.h"
-#include "config.h"
 #include "vm/guest.h"
 
 #include <errno.h>
@@ -150,7 +149,7 @@ int main(int argc, char **argv)
         return print_help(stderr);
     const char *name = argv[1];
     if (str_eq(name, "--version") || str_eq(name, "version")) {
-        printf("assay %s\n", ASSAY_VERSION);
+        cmd_version(stdout);
         return close_output(EXIT_DONE);
     }
     if (str_eq(name, "--help") || str_eq(name, "-h"))

@@ -43,8 +43,9 @@ static int check(const struct serve_options *o, struct error *err)
 }
 
 #if HAVE_MICROHTTPD
+#include "cmd/libmicrohttpd.h"
+
 #include <arpa/inet.h>
-#include <microhttpd.h>
 #include <netinet/in.h>
 
 enum { CONNECTIONS_MAX = 800, TIMEOUT_S = 15, MEMORY_BYTES = 32 * 1024, STACK_BYTES = 1 << 20 };
@@ -188,7 +189,10 @@ static struct MHD_Daemon *start(struct server *s, uint64_t port, struct error *e
 static int serve(const struct serve_options *o, struct error *err)
 {
     struct server s = {0};
-    int r = serve_store_new(&s.store, store_place(o->db), err); /* a wrong place is told now */
+    int r = library_load(&mhd_library, err);
+    if (r < 0)
+        return r;
+    r = serve_store_new(&s.store, store_place(o->db), err); /* a wrong place is told now */
     if (r < 0)
         return r;
     make_token(&s, o->token);

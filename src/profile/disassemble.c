@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #if HAVE_CAPSTONE
-#include <capstone/capstone.h>
+#include "profile/libcapstone.h"
 #endif
 
 #if HAVE_CAPSTONE
@@ -67,6 +67,12 @@ void disassemble(struct annotation *a, struct profile *p, struct module *module,
                  const uint8_t *code, size_t size, uint64_t address, uint64_t shift)
 {
     csh handle;
+    struct error err;
+    if (library_load(&capstone_library, &err) < 0) {
+        snprintf(a->missing_text, sizeof(a->missing_text), "%.500s.", err.message);
+        a->missing = a->missing_text;
+        return;
+    }
     if (!open_machine(p->arch, &handle)) {
         snprintf(a->missing_text, sizeof(a->missing_text),
                  "There is no disassembler for '%.40s' here.", p->arch ? p->arch : "");

@@ -16,12 +16,12 @@
  */
 #include "base/memory.h"
 #include "base/strings.h"
+#include "store/libpq.h"
 #include "store/sql_engine.h"
 
 #include <assert.h>
 #include <endian.h>
 #include <errno.h>
-#include <libpq-fe.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -213,11 +213,14 @@ static void close_connection(struct sql *base)
 static int open_connection(struct sql **ret_db, const char *place, enum sql_mode mode,
                            struct error *err)
 {
+    int r = library_load(&pq_library, err);
+    if (r < 0)
+        return r;
     struct pg *db = memory_zalloc(1, sizeof(*db));
     db->base.engine = &sql_postgres;
     db->place = memory_strdup(place);
     db->mode = mode;
-    int r = reconnect(&db->base, err);
+    r = reconnect(&db->base, err);
     if (r < 0) {
         close_connection(&db->base);
         return r;

@@ -9,7 +9,7 @@
 #include <elf.h>
 #include <sys/mman.h>
 #if HAVE_LIBDW
-#include <elfutils/libdwelf.h>
+#include "symbols/libdw.h"
 #endif
 
 #define DEBUGDATA_BYTES_MAX (16u << 20)
@@ -156,7 +156,8 @@ bool elfsyms_has_symtab(const struct image *image)
 #if HAVE_LIBDW
 /* A whole small ELF file, packed with xz, whose .symtab has what .dynsym lacks.  libdw unpacks
  * files, so it gets one that lives in memory. */
-static void add_debugdata(struct symtab_builder *builder, const struct image *code)
+static void add_debugdata(struct symtab_builder *builder, const struct image *code,
+                          struct error *err)
 {
     const struct image_section *section = image_find(code, ".gnu_debugdata");
     CLEANUP(memory_freep) uint8_t *bytes = NULL;
@@ -167,7 +168,7 @@ static void add_debugdata(struct symtab_builder *builder, const struct image *co
     CLEANUP(fd_closep) int fd = memfd_create("gnu_debugdata", MFD_CLOEXEC);
     if (fd < 0 || fd_write_all(fd, bytes, size) < 0 || elf_version(EV_CURRENT) == EV_NONE)
         return;
-    Elf *elf = dwelf_elf_begin(fd);
+    Elf *elf = library_load(&dw_library, err) == 0 ? dwelf_elf_begin(fd) : NULL;
     size_t unpacked_size = 0;
     char *unpacked = elf ? elf_rawfile(elf, &unpacked_size) : NULL;
     struct image inner;
@@ -180,9 +181,10 @@ static void add_debugdata(struct symtab_builder *builder, const struct image *co
     elf_end(elf);
 }
 #else
-static void add_debugdata(struct symtab_builder *builder, const struct image *code)
+static void add_debugdata(struct symtab_builder *builder, const struct image *code,
+                          struct error *err)
 {
-    (void)builder, (void)code;
+    (void)builder, (void)code, (void)err;
 }
 #endif
 
@@ -206,8 +208,10 @@ static void guess_segments(struct symtab_builder *builder, const struct image *d
         symtab_add_segment(builder, 0, debug->segments[0].address & ~4095ull, UINT64_MAX);
 }
 
-void elfsyms_load(const struct image *code, const struct image *debug, struct symtab *ret_table)
+void elfsyms_load(const struct image *code, const struct image *debug, struct symtab *ret_table,
+                  struct error *err)
 {
+    err->code = 0;
     struct symtab_builder builder = {0};
     const struct image *with_symtab = code && elfsyms_has_symtab(code)     ? code
                                       : debug && elfsyms_has_symtab(debug) ? debug
@@ -218,7 +222,7 @@ void elfsyms_load(const struct image *code, const struct image *debug, struct sy
         const struct image_section *exported = image_find_type(code, SHT_DYNSYM);
         if (exported)
             add_table(&builder, code, exported);
-        add_debugdata(&builder, code);
+        add_debugdata(&builder, code, err);
     }
     if (code) {
         elfsyms_add_plt(&builder, code);

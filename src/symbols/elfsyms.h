@@ -10,8 +10,10 @@
 bool elfsyms_has_symtab(const struct image *image);
 
 /* Makes the table from the file with the code and its separate debug file; either may be NULL.
- * Addresses are the file's own.  A table without symbols is a result, not an error. */
-void elfsyms_load(const struct image *code, const struct image *debug, struct symtab *ret_table);
+ * Addresses are the file's own.  A table without symbols is a result, not an error; words in err
+ * (its code else 0) say why packed symbols could not be had. */
+void elfsyms_load(const struct image *code, const struct image *debug, struct symtab *ret_table,
+                  struct error *err);
 
 /* The value of a symbol in .symtab; 0 when it is not there. */
 uint64_t elfsyms_address_of(const struct image *image, const char *name);

@@ -22,8 +22,7 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #if HAVE_DEBUGINFOD
-#include <dlfcn.h>
-#include <elfutils/debuginfod.h>
+#include "symbols/libdebuginfod.h"
 #endif
 
 #define DELETED " (deleted)"
@@ -172,27 +171,6 @@ static bool try_perf_cache(struct search *s, const char *name, struct image *ret
 }
 
 #if HAVE_DEBUGINFOD
-/* Loaded when it is needed: it brings an HTTP client with thirty libraries along. */
-struct debuginfod_library {
-    void *handle;
-    __typeof__(debuginfod_begin) *begin;
-    __typeof__(debuginfod_end) *end;
-    __typeof__(debuginfod_find_debuginfo) *find_debuginfo;
-    __typeof__(debuginfod_find_executable) *find_executable;
-};
-
-static bool load_library(struct debuginfod_library *l)
-{
-    l->handle = dlopen("libdebuginfod.so.1", RTLD_NOW);
-    if (!l->handle)
-        return false;
-    *(void **)&l->begin = dlsym(l->handle, "debuginfod_begin");
-    *(void **)&l->end = dlsym(l->handle, "debuginfod_end");
-    *(void **)&l->find_debuginfo = dlsym(l->handle, "debuginfod_find_debuginfo");
-    *(void **)&l->find_executable = dlsym(l->handle, "debuginfod_find_executable");
-    return l->begin && l->end && l->find_debuginfo && l->find_executable;
-}
-
 /* Asks the servers that DEBUGINFOD_URLS names; the caller frees the path. */
 static char *fetch(struct module *module, const struct build_id *id, bool executable)
 {
@@ -206,14 +184,19 @@ static char *fetch(struct module *module, const struct build_id *id, bool execut
                                    executable ? "the code" : "debug data", module->name);
         options->waiting(options->waiting_context, what);
     }
-    struct debuginfod_library library = {0};
-    debuginfod_client *client = load_library(&library) ? library.begin() : NULL;
+    struct error err;
+    if (library_load(&debuginfod_library, &err) < 0) {
+        symbols_diagnose(module->symbols, module, DIAGNOSTIC_DEBUGINFOD, "%s: %s", module->name,
+                         err.message);
+        return NULL;
+    }
+    debuginfod_client *client = debuginfod_begin();
     char *path = NULL;
     int fd = -ENOSYS;
     if (client) {
-        fd = executable ? library.find_executable(client, id->bytes, id->size, &path)
-                        : library.find_debuginfo(client, id->bytes, id->size, &path);
-        library.end(client);
+        fd = executable ? debuginfod_find_executable(client, id->bytes, id->size, &path)
+                        : debuginfod_find_debuginfo(client, id->bytes, id->size, &path);
+        debuginfod_end(client);
     }
     if (fd < 0) {
         free(path);

@@ -38,8 +38,11 @@ static void load_file_table(struct module *m)
                   cache_load(folder, &m->build_id, nothing ? NULL : strbuf_text(&source), &m->table,
                              NULL) == 0;
     if (!cached) {
-        elfsyms_load(has_code ? &m->image : NULL, has_debug ? &debug : NULL, &m->table);
-        if (folder && m->build_id.size && !nothing && m->kind == MODULE_FILE)
+        struct error err;
+        elfsyms_load(has_code ? &m->image : NULL, has_debug ? &debug : NULL, &m->table, &err);
+        if (err.code < 0)
+            symbols_diagnose(m->symbols, m, DIAGNOSTIC_NO_SYMBOLS, "%s: %s", m->path, err.message);
+        else if (folder && m->build_id.size && !nothing && m->kind == MODULE_FILE)
             cache_store(folder, &m->build_id, strbuf_text(&source), &m->table, NULL);
     }
     if (has_debug)

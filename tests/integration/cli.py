@@ -2,6 +2,7 @@
 """The command line itself: help, versions, wrong verbs, completion scripts."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -33,6 +34,26 @@ def a_full_disk_on_stdout_is_an_error():
         result = subprocess.run([ASSAY, "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
     equal(result.returncode, 1)
     contains(result.stderr, "standard output")
+
+
+@test
+def the_version_names_commit_and_libraries():
+    lines = assay("--version", check=0).stdout.splitlines()
+    assert re.fullmatch(r"assay \d+\.\d+\.\d+( \(commit [0-9a-f]{12}(-dirty)?\))?", lines[0]), lines
+    assert re.match(r"with [a-z]", lines[1]), lines
+
+
+@test
+def few_libraries_are_needed_to_start():
+    """What few verbs need is loaded by them: a start must not wait for LDAP."""
+    if not shutil.which("ldd"):
+        skip("there is no ldd")
+    if "libasan" in (names := subprocess.run(["ldd", ASSAY], text=True, capture_output=True).stdout):
+        skip("a build with sanitizers has their libraries, too")
+    libraries = [line.split()[0] for line in names.splitlines() if "=>" in line]
+    assert len(libraries) <= 12, libraries
+    for name in "libpq", "libmicrohttpd", "libncurses", "libcapstone", "libdw", "libdebuginfod":
+        assert not any(l.startswith(name) for l in libraries), f"{name} is linked"
 
 
 @test

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #if HAVE_NCURSES
-#include <ncurses.h>
+#include "report/browser/libncurses.h"
 #endif
 
 #if HAVE_NCURSES
@@ -81,7 +81,7 @@ static void draw(struct screen *s)
         browser_put_line(b, line, (size_t)COLS, &text);
         int look = share >= 5     ? COLOR_PAIR(COLOUR_HOT)
                    : share >= 0.5 ? COLOR_PAIR(COLOUR_WARM)
-                                  : A_NORMAL;
+                                  : (int)A_NORMAL;
         attrset((line == b->selected ? (int)A_REVERSE : 0) | look);
         mvaddnstr((int)i + 1, 0, strbuf_text(&text), -1);
         if (line == b->selected)
@@ -330,6 +330,9 @@ int browser_run(struct profile *profile, const struct profile_view *view, struct
 {
     const char *terminal = getenv("TERM");
     struct screen s = {0};
+    int r = library_load(&curses_library, err);
+    if (r < 0)
+        return r;
     setlocale(LC_CTYPE, "");
     set_escdelay(50);
     SCREEN *screen = newterm(NULL, stdout, stdin);
