@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/strings.h"
 #include "spec/spec.h"
+#include "store/store_rows.h"
 
 #include <errno.h>
 #include <math.h>
@@ -34,15 +35,7 @@ static int find_with_factor(struct store *store, const char *levels, int64_t *re
                             struct error *err)
 {
     CLEANUP(memory_freep) char *factor = memory_strndup(levels, strcspn(levels, "="));
-    struct sql_rows *rows;
-    int r = sql_query(store_sql(store), &rows, err,
-                      "SELECT max(experiment) FROM factor WHERE name = ?", "t", factor);
-    if (r < 0)
-        return r;
-    r = sql_next(rows, err);
-    *ret_id = r > 0 && !sql_is_null(rows, 0) ? sql_i64(rows, 0) : 0;
-    sql_rows_done(rows);
-    return r < 0 ? r : 0;
+    return store_newest_with_factor(store, factor, ret_id, err);
 }
 
 bool cell_word_is_known(struct store *store, const char *word)

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/strings.h"
 #include "stats/summary.h"
+#include "store/store_rows.h"
 
 #include <errno.h>
 
@@ -24,39 +25,34 @@ struct loader {
     size_t metric_id_count;
 };
 
-static int load_factors(struct dataset *d, struct sql *sql, struct error *err)
+static int load_factors(struct dataset *d, struct store *store, struct error *err)
 {
-    struct sql_rows *rows;
+    CLEANUP(store_cursor_done) struct store_cursor rows = {0};
     size_t capacity = 0;
-    int r =
-        sql_query(sql, &rows, err, "SELECT name FROM factor WHERE experiment = ? ORDER BY ordinal",
-                  "i", d->experiment.id);
+    const char *name;
+    int r = store_factors(store, d->experiment.id, &rows, err);
     if (r < 0)
         return r;
-    while ((r = sql_next(rows, err)) > 0)
-        ARRAY_PUSH(d->factors, d->factor_count, capacity) = memory_strdup(sql_text(rows, 0));
-    sql_rows_done(rows);
+    while ((r = store_next_text(&rows, &name, err)) > 0)
+        ARRAY_PUSH(d->factors, d->factor_count, capacity) = memory_strdup(name);
     return r;
 }
 
-static int load_cells(struct dataset *d, struct sql *sql, struct error *err)
+static int load_cells(struct dataset *d, struct store *store, struct error *err)
 {
-    struct sql_rows *rows;
-    int r = sql_query(sql, &rows, err,
-                      "SELECT id, label, command, build_id FROM cell WHERE experiment = ?"
-                      " ORDER BY ordinal",
-                      "i", d->experiment.id);
+    CLEANUP(store_cursor_done) struct store_cursor rows = {0};
+    struct store_cell_row row;
+    int r = store_cells(store, d->experiment.id, &rows, err);
     if (r < 0)
         return r;
-    while ((r = sql_next(rows, err)) > 0)
+    while ((r = store_next_cell(&rows, &row, err)) > 0)
         ARRAY_PUSH(d->cells, d->cell_count, d->cell_capacity) = (struct dataset_cell){
-            .id = sql_i64(rows, 0),
-            .label = memory_strdup(sql_text(rows, 1)),
-            .command = memory_strdup(sql_text(rows, 2)),
-            .build_id = memory_strdup(sql_text(rows, 3)),
+            .id = row.id,
+            .label = memory_strdup(row.label),
+            .command = memory_strdup(row.command),
+            .build_id = memory_strdup(row.build_id),
             .levels = memory_zalloc(d->factor_count + 1, sizeof(char *)),
         };
-    sql_rows_done(rows);
     return r;
 }
 
@@ -89,23 +85,19 @@ void dataset_index(struct dataset *d)
     qsort_r(d->by_label, d->cell_count, sizeof(*d->by_label), compare_labels, d);
 }
 
-static int load_levels(struct dataset *d, struct sql *sql, struct error *err)
+static int load_levels(struct dataset *d, struct store *store, struct error *err)
 {
-    struct sql_rows *rows;
-    int r = sql_query(sql, &rows, err,
-                      "SELECT l.cell, l.ordinal, l.value FROM cell c JOIN level l ON l.cell = c.id"
-                      " WHERE c.experiment = ?",
-                      "i", d->experiment.id);
+    CLEANUP(store_cursor_done) struct store_cursor rows = {0};
+    struct store_level_row row;
+    int r = store_levels(store, d->experiment.id, &rows, err);
     if (r < 0)
         return r;
-    while ((r = sql_next(rows, err)) > 0) {
-        size_t cell = cell_of_id(d, sql_i64(rows, 0));
-        int64_t ordinal = sql_i64(rows, 1);
-        if (cell != DATASET_NONE && ordinal >= 0 && (size_t)ordinal < d->factor_count &&
-            !d->cells[cell].levels[ordinal])
-            d->cells[cell].levels[ordinal] = memory_strdup(sql_text(rows, 2));
+    while ((r = store_next_level(&rows, &row, err)) > 0) {
+        size_t cell = cell_of_id(d, row.cell);
+        if (cell != DATASET_NONE && row.factor >= 0 && (size_t)row.factor < d->factor_count &&
+            !d->cells[cell].levels[row.factor])
+            d->cells[cell].levels[row.factor] = memory_strdup(row.value);
     }
-    sql_rows_done(rows);
     for (size_t c = 0; c < d->cell_count; c++)
         for (size_t f = 0; f < d->factor_count; f++)
             if (!d->cells[c].levels[f])
@@ -130,42 +122,39 @@ static uint32_t node_of_layout(struct dataset *d, const char *layout)
     return (uint32_t)d->node_count - 1;
 }
 
-static int load_runs(struct dataset *d, struct sql *sql, struct error *err)
+static int load_runs(struct dataset *d, struct store *store, struct error *err)
 {
-    struct sql_rows *rows;
-    int r = sql_query(sql, &rows, err,
-                      "SELECT id, cell, round, attempt, position, started_at_ns, wall_ns, status,"
-                      " disturbed, layout FROM run WHERE experiment = ? ORDER BY id",
-                      "i", d->experiment.id);
+    CLEANUP(store_cursor_done) struct store_cursor rows = {0};
+    struct store_run_row row;
+    int r = store_runs(store, d->experiment.id, &rows, err);
     if (r < 0)
         return r;
-    while ((r = sql_next(rows, err)) > 0) {
-        size_t cell = cell_of_id(d, sql_i64(rows, 1));
+    while ((r = store_next_run(&rows, &row, err)) > 0) {
+        size_t cell = cell_of_id(d, row.cell);
         if (cell == DATASET_NONE)
             continue;
         struct dataset_run *run = &ARRAY_PUSH(d->runs, d->run_count, d->run_capacity);
         *run = (struct dataset_run){
-            .id = sql_i64(rows, 0),
+            .id = row.id,
             .cell = cell,
-            .round = (uint64_t)sql_i64(rows, 2),
-            .attempt = (uint64_t)sql_i64(rows, 3),
-            .position = (uint64_t)sql_i64(rows, 4),
-            .started_at_ns = (uint64_t)sql_i64(rows, 5),
-            .wall_ns = (uint64_t)sql_i64(rows, 6),
-            .status = (int)sql_i64(rows, 7),
-            .disturbed = sql_i64(rows, 8) != 0,
-            .node = node_of_layout(d, sql_text(rows, 9)),
+            .round = row.round,
+            .attempt = row.attempt,
+            .position = row.position,
+            .started_at_ns = row.started_at_ns,
+            .wall_ns = row.wall_ns,
+            .status = row.status,
+            .disturbed = row.disturbed,
+            .node = node_of_layout(d, row.layout),
         };
         d->cells[cell].run_count++;
         d->cells[cell].failed_count += run->status != 0;
         d->cells[cell].disturbed_count += run->disturbed;
     }
-    sql_rows_done(rows);
     return r;
 }
 
 /* The metric's index, loading it at its first use. */
-static int metric_index(struct loader *l, struct sql *sql, int64_t id, uint32_t *ret_index,
+static int metric_index(struct loader *l, struct store *store, int64_t id, uint32_t *ret_index,
                         struct error *err)
 {
     struct dataset *d = l->d;
@@ -175,25 +164,11 @@ static int metric_index(struct loader *l, struct sql *sql, int64_t id, uint32_t 
     }
     if (id <= 0 || id > 100000000)
         return error_set(err, -EINVAL, "the store is damaged: metric %lld", (long long)id);
-    struct sql_rows *rows;
-    int r = sql_query(sql, &rows, err, "SELECT name, unit, better, kind FROM metric WHERE id = ?",
-                      "i", id);
+    struct store_metric metric;
+    int r = store_read_metric(store, id, &metric, err);
     if (r < 0)
         return r;
-    r = sql_next(rows, err);
-    if (r > 0)
-        ARRAY_PUSH(d->metrics, d->metric_count, d->metric_capacity) = (struct store_metric){
-            .id = id,
-            .name = memory_strdup(sql_text(rows, 0)),
-            .unit = memory_strdup(sql_text(rows, 1)),
-            .better = (enum metric_better)sql_i64(rows, 2),
-            .kind = memory_strdup(sql_text(rows, 3)),
-        };
-    sql_rows_done(rows);
-    if (r <= 0)
-        return r < 0
-                   ? r
-                   : error_set(err, -EINVAL, "the store is damaged: no metric %lld", (long long)id);
+    ARRAY_PUSH(d->metrics, d->metric_count, d->metric_capacity) = metric;
     if ((size_t)id >= l->metric_id_count) {
         size_t count = (size_t)id * 2 + 16;
         l->metric_of_id = memory_resize(l->metric_of_id, count, sizeof(*l->metric_of_id));
@@ -206,36 +181,31 @@ static int metric_index(struct loader *l, struct sql *sql, int64_t id, uint32_t 
     return 0;
 }
 
-static int load_values(struct loader *l, struct sql *sql, struct error *err)
+static int load_values(struct loader *l, struct store *store, struct error *err)
 {
-    struct sql_rows *rows;
-    int r = sql_query(sql, &rows, err,
-                      "SELECT r.cell, r.round, v.metric, v.value, r.id FROM run r"
-                      " JOIN value v ON v.run = r.id"
-                      " WHERE r.experiment = ? AND r.status = 0 AND v.value IS NOT NULL"
-                      " ORDER BY r.id, v.metric",
-                      "i", l->d->experiment.id);
+    CLEANUP(store_cursor_done) struct store_cursor rows = {0};
+    struct store_value_row row;
+    int r = store_values(store, l->d->experiment.id, &rows, err);
     if (r < 0)
         return r;
     size_t run = 0; /* both come in the order of the runs' ids */
-    while ((r = sql_next(rows, err)) > 0) {
-        size_t cell = cell_of_id(l->d, sql_i64(rows, 0));
+    while ((r = store_next_value(&rows, &row, err)) > 0) {
+        size_t cell = cell_of_id(l->d, row.cell);
         uint32_t metric = 0;
         if (cell == DATASET_NONE)
             continue;
-        while (run + 1 < l->d->run_count && l->d->runs[run].id < sql_i64(rows, 4))
+        while (run + 1 < l->d->run_count && l->d->runs[run].id < row.run)
             run++;
-        r = metric_index(l, sql, sql_i64(rows, 2), &metric, err);
+        r = metric_index(l, store, row.metric, &metric, err);
         if (r < 0)
             break;
         ARRAY_PUSH(l->values, l->count, l->capacity) =
-            (struct loose_value){.value = sql_double(rows, 3),
+            (struct loose_value){.value = row.value,
                                  .metric = metric,
                                  .cell = (uint32_t)cell,
                                  .node = l->d->runs[run].node,
-                                 .round = (uint32_t)sql_i64(rows, 1)};
+                                 .round = (uint32_t)row.round};
     }
-    sql_rows_done(rows);
     return r;
 }
 
@@ -328,21 +298,20 @@ void dataset_take_environment(struct dataset *d, const char *json)
 int dataset_load(struct dataset *d, struct store *store, int64_t experiment, struct error *err)
 {
     *d = (struct dataset){0};
-    struct sql *sql = store_sql(store);
     struct loader l = {.d = d};
     int r = store_experiment(store, experiment, &d->experiment, err);
     if (r == 0)
-        r = load_factors(d, sql, err);
+        r = load_factors(d, store, err);
     if (r == 0)
-        r = load_cells(d, sql, err);
+        r = load_cells(d, store, err);
     if (r == 0)
         dataset_index(d);
     if (r == 0)
-        r = load_levels(d, sql, err);
+        r = load_levels(d, store, err);
     if (r == 0)
-        r = load_runs(d, sql, err);
+        r = load_runs(d, store, err);
     if (r == 0)
-        r = load_values(&l, sql, err);
+        r = load_values(&l, store, err);
     if (r == 0)
         store_document(store, experiment, "subject", &d->subject, NULL);
     CLEANUP(memory_freep) char *environment = NULL;

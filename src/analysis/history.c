@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "stats/sort.h"
 #include "stats/summary.h"
+#include "store/store_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -28,19 +29,6 @@ void histories_done(struct histories *h)
     *h = (struct histories){0};
 }
 
-/* With a name of its own statement: a condition that may be empty would hide the index. */
-#define HISTORY(OF_NAME)                                                                       \
-    "SELECT e.id, e.name, e.selection LIKE 'quick%', c.label, m.unit, m.better, e.git_commit," \
-    " e.started_at_ns, v.value, (SELECT d.text FROM attachment a JOIN document d"              \
-    "  ON d.hash = a.hash WHERE a.experiment = e.id AND a.kind = 'subject')"                   \
-    " FROM run r JOIN experiment e ON e.id = r.experiment JOIN cell c ON c.id = r.cell"        \
-    " JOIN metric m ON m.name = ?1 JOIN value v ON v.run = r.id AND v.metric = m.id"           \
-    " WHERE r.status = 0 AND v.value IS NOT NULL"                                              \
-    " AND (?2 = '' OR replace(c.label, ?2, '') <> c.label)" OF_NAME                            \
-    " ORDER BY e.name, 3, c.label, m.unit, e.started_at_ns, e.id"
-
-enum { ID, NAME, QUICK, CELL, UNIT, BETTER, COMMIT, STARTED, VALUE, SUBJECT };
-
 /* The runs of the point that is being read. */
 struct gathering {
     double *values;
@@ -60,58 +48,51 @@ static void finish_point(struct history *one, struct gathering *g)
     g->count = 0;
 }
 
-static bool is_of(const struct history *one, const struct sql_rows *rows)
+static bool is_of(const struct history *one, const struct store_history_row *row)
 {
-    return str_eq(one->name, sql_text(rows, NAME)) && str_eq(one->cell, sql_text(rows, CELL)) &&
-           str_eq(one->unit, sql_text(rows, UNIT)) && one->quick == (sql_i64(rows, QUICK) != 0);
+    return str_eq(one->name, row->name) && str_eq(one->cell, row->cell) &&
+           str_eq(one->unit, row->unit) && one->quick == row->quick;
 }
 
-static void add_row(struct histories *h, const struct sql_rows *rows, const char *metric,
+static void add_row(struct histories *h, const struct store_history_row *row, const char *metric,
                     struct gathering *g)
 {
     struct history *one = h->count ? &h->items[h->count - 1] : NULL;
-    if (!one || !is_of(one, rows)) {
+    if (!one || !is_of(one, row)) {
         if (one)
             finish_point(one, g);
-        int64_t better = sql_i64(rows, BETTER);
         one = &ARRAY_PUSH(h->items, h->count, h->capacity);
-        *one = (struct history){.name = memory_strdup(sql_text(rows, NAME)),
-                                .cell = memory_strdup(sql_text(rows, CELL)),
+        *one = (struct history){.name = memory_strdup(row->name),
+                                .cell = memory_strdup(row->cell),
                                 .metric = memory_strdup(metric),
-                                .unit = memory_strdup(sql_text(rows, UNIT)),
-                                .quick = sql_i64(rows, QUICK) != 0,
-                                .better = better == METRIC_LOWER || better == METRIC_HIGHER
-                                              ? (enum metric_better)better
-                                              : METRIC_NEITHER};
+                                .unit = memory_strdup(row->unit),
+                                .quick = row->quick,
+                                .better = row->better};
     }
-    if (!one->count || one->points[one->count - 1].experiment != sql_i64(rows, ID)) {
+    if (!one->count || one->points[one->count - 1].experiment != row->experiment) {
         finish_point(one, g);
         ARRAY_PUSH(one->points, one->count, one->capacity) =
-            (struct history_point){.experiment = sql_i64(rows, ID),
-                                   .commit = memory_strdup(sql_text(rows, COMMIT)),
-                                   .subject = memory_strdup(sql_text(rows, SUBJECT)),
-                                   .started_at_ns = (uint64_t)sql_i64(rows, STARTED)};
+            (struct history_point){.experiment = row->experiment,
+                                   .commit = memory_strdup(row->commit),
+                                   .subject = memory_strdup(row->subject),
+                                   .started_at_ns = row->started_at_ns};
     }
-    ARRAY_PUSH(g->values, g->count, g->capacity) = sql_double(rows, VALUE);
+    ARRAY_PUSH(g->values, g->count, g->capacity) = row->value;
 }
 
 static int read_rows(struct histories *h, struct store *store, const struct history_options *o,
                      struct error *err)
 {
-    struct sql_rows *rows;
-    const char *cell = o->cell ? o->cell : "";
-    int r = o->name && *o->name
-                ? sql_query(store_sql(store), &rows, err, HISTORY(" AND e.name = ?3"), "ttt",
-                            o->metric, cell, o->name)
-                : sql_query(store_sql(store), &rows, err, HISTORY(""), "tt", o->metric, cell);
+    CLEANUP(store_cursor_done) struct store_cursor rows = {0};
+    struct store_history_row row;
+    int r = store_history(store, o->metric, o->cell, o->name, &rows, err);
     if (r < 0)
         return r;
     struct gathering g = {0};
-    while ((r = sql_next(rows, err)) > 0)
-        add_row(h, rows, o->metric, &g);
+    while ((r = store_next_history(&rows, &row, err)) > 0)
+        add_row(h, &row, o->metric, &g);
     if (h->count)
         finish_point(&h->items[h->count - 1], &g);
-    sql_rows_done(rows);
     free(g.values);
     return r;
 }
@@ -119,18 +100,17 @@ static int read_rows(struct histories *h, struct store *store, const struct hist
 /* What a person may have meant. */
 static int no_such_metric(struct store *store, const struct history_options *o, struct error *err)
 {
-    struct sql_rows *rows;
-    const char **names = NULL;
+    CLEANUP(store_cursor_done) struct store_cursor rows = {0};
+    const char **names = NULL, *name;
     size_t count = 0, capacity = 0;
     bool known = false;
-    int r = sql_query(store_sql(store), &rows, err, "SELECT DISTINCT name FROM metric", NULL);
+    int r = store_metric_names(store, &rows, err);
     if (r < 0)
         return r;
-    while ((r = sql_next(rows, err)) > 0) {
-        known |= str_eq(sql_text(rows, 0), o->metric);
-        ARRAY_PUSH(names, count, capacity) = memory_strdup(sql_text(rows, 0));
+    while ((r = store_next_text(&rows, &name, err)) > 0) {
+        known |= str_eq(name, o->metric);
+        ARRAY_PUSH(names, count, capacity) = memory_strdup(name);
     }
-    sql_rows_done(rows);
     CLEANUP(strbuf_done) struct strbuf near = {0};
     bool any = !known && str_nearest(o->metric, names, count, 3, &near) > 0;
     for (size_t i = 0; i < count; i++)

@@ -110,7 +110,7 @@ static int find_cells(struct profile_pairs *pairs, const char *a, const char *b,
 {
     CLEANUP(store_closep) struct store *store = NULL;
     struct cell_pairs cells = {0};
-    int r = store_open(&store, store_place(db), SQL_READ, err);
+    int r = store_open(&store, store_place(db), STORE_READ, err);
     if (r < 0)
         return r;
     r = cell_pairs_find(&cells, store, a, b, in, err);

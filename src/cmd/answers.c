@@ -31,7 +31,7 @@ static int answer(const struct answers_options *o, const char *word, struct erro
     CLEANUP(store_closep) struct store *store = NULL;
     int64_t id;
     struct dataset d;
-    int r = store_open(&store, store_place(o->db), SQL_READ, err);
+    int r = store_open(&store, store_place(o->db), STORE_READ, err);
     if (r == 0)
         r = store_find(store, word, &id, err);
     if (r == 0)

@@ -7,6 +7,7 @@
 #include "cmd/cmd.h"
 #include "report/page/embedded.h"
 #include "report/text/compare.h"
+#include "store/store_rows.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -58,20 +59,10 @@ static int find_with_factor(struct store *store, const char *in, const char *wor
     if (in)
         return store_find(store, in, ret_id, err);
     CLEANUP(memory_freep) char *factor = memory_strndup(word, strcspn(word, "="));
-    struct sql_rows *rows;
-    int r = sql_query(store_sql(store), &rows, err,
-                      "SELECT max(experiment) FROM factor WHERE name = ?", "t", factor);
-    if (r < 0)
-        return r;
-    r = sql_next(rows, err);
-    bool found = r > 0 && !sql_is_null(rows, 0);
-    if (found)
-        *ret_id = sql_i64(rows, 0);
-    sql_rows_done(rows);
-    if (r < 0)
-        return r;
-    return found ? 0
-                 : error_set(err, -ENOENT, "no experiment in the store has a factor '%s'", factor);
+    int r = store_newest_with_factor(store, factor, ret_id, err);
+    if (r == 0 && !*ret_id)
+        r = error_set(err, -ENOENT, "no experiment in the store has a factor '%s'", factor);
+    return r;
 }
 
 static int compare_values(const struct compare_options *o, struct store *store, const char *base,
@@ -180,7 +171,7 @@ static int run(int argc, char **argv)
         return cmd_usage(&verb_compare, &err);
     CLEANUP(store_closep) struct store *store = NULL;
     int r = files ? compare_files(&o, argv[first], argv[first + 1], &err)
-                  : store_open(&store, store_place(o.db), SQL_READ, &err);
+                  : store_open(&store, store_place(o.db), STORE_READ, &err);
     if (r == 0 && !files)
         r = values ? compare_values(&o, store, argv[first], argv[first + 1], &err)
                    : compare_runs(&o, store, argv[first], argv[first + 1], &err);

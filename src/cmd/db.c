@@ -72,18 +72,18 @@ static int copy_named(struct store *from, struct store *to, char **words, struct
 }
 
 /* words name experiments of `from_place`; none means all. */
-static int transfer(const char *from_place, const char *to_place, enum sql_mode to_mode,
+static int transfer(const char *from_place, const char *to_place, enum store_mode to_mode,
                     char **words, struct error *err)
 {
     struct stat a, b;
-    if (str_eq(from_place, to_place) && sql_is_address(from_place))
+    if (str_eq(from_place, to_place) && store_is_address(from_place))
         return error_set(err, -EINVAL, "both are the same store");
     if (stat(from_place, &a) == 0 && stat(to_place, &b) == 0 && a.st_dev == b.st_dev &&
         a.st_ino == b.st_ino)
         return error_set(err, -EINVAL, "%s and %s are the same store", from_place, to_place);
     CLEANUP(store_closep) struct store *from = NULL, *to = NULL;
     struct tally tally = {0};
-    int r = store_open(&from, from_place, SQL_READ, err);
+    int r = store_open(&from, from_place, STORE_READ, err);
     if (r == 0)
         r = store_open(&to, to_place, to_mode, err);
     if (r == 0)
@@ -98,7 +98,7 @@ static int transfer(const char *from_place, const char *to_place, enum sql_mode 
 static int upgrade(const char *place, struct error *err)
 {
     struct store *store = NULL;
-    int r = store_open(&store, place, SQL_WRITE, err);
+    int r = store_open(&store, place, STORE_WRITE, err);
     store_close(store);
     if (r == 0)
         printf("%s is up to date\n", place);
@@ -110,7 +110,7 @@ static int deliver(const char *place, struct error *err)
 {
     CLEANUP(store_closep) struct store *store = NULL;
     struct store_delivery tally = {0};
-    int r = store_open(&store, place, SQL_WRITE, err);
+    int r = store_open(&store, place, STORE_WRITE, err);
     if (r == 0)
         r = store_deliver(store, &tally, err);
     if (store)
@@ -135,11 +135,11 @@ static int run(int argc, char **argv)
     if (first < 0)
         return cmd_usage(&verb_db, &err);
     if (str_eq(action, "export") && count >= 2)
-        r = transfer(own, words[0], SQL_EXPORT, words + 1, &err);
+        r = transfer(own, words[0], STORE_EXPORT, words + 1, &err);
     else if (str_eq(action, "import") && count >= 2)
-        r = transfer(words[0], own, SQL_CREATE, words + 1, &err);
+        r = transfer(words[0], own, STORE_CREATE, words + 1, &err);
     else if (str_eq(action, "copy") && count == 3)
-        r = transfer(words[0], words[1], SQL_CREATE, NULL, &err);
+        r = transfer(words[0], words[1], STORE_CREATE, NULL, &err);
     else if (str_eq(action, "upgrade") && count == 1)
         r = upgrade(own, &err);
     else if (str_eq(action, "deliver") && count == 1)

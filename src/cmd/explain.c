@@ -178,7 +178,7 @@ static int keep(const struct explain_cli *cli, const struct explain *e, struct e
     report_explain_json(&j, &(struct explain_view){.e = e});
     json_end(&j);
     json_end(&j);
-    int r = store_open(&store, store_place(cli->db), SQL_WRITE, err);
+    int r = store_open(&store, store_place(cli->db), STORE_WRITE, err);
     return r < 0 ? r
                  : explanation_keep(store, e->experiments[SIDE_B], e->uuids[SIDE_A],
                                     e->cells[SIDE_A], e->cells[SIDE_B], strbuf_text(&text), err);
@@ -232,7 +232,7 @@ static int look_in_store(const struct explain_cli *cli, char *const words[SIDE_C
     if (cli->commands)
         return 0;
     const char *place = store_place(cli->db);
-    int r = store_open(&store, place, SQL_READ, &missing);
+    int r = store_open(&store, place, STORE_READ, &missing);
     *ret_in_store = r == 0 && cell_word_is_known(store, words[SIDE_A]) &&
                     cell_word_is_known(store, words[SIDE_B]);
     if (*ret_in_store || !runs_nothing(words[SIDE_A]) || !runs_nothing(words[SIDE_B]))

@@ -76,7 +76,7 @@ static int show(const struct history_verb_options *o, const char *metric, struct
     CLEANUP(memory_freep) char **commits = NULL;
     CLEANUP(histories_done) struct histories h = {0};
     size_t commit_count = 0;
-    int r = store_open(&store, store_place(o->db), SQL_READ, err);
+    int r = store_open(&store, store_place(o->db), STORE_READ, err);
     if (r == 0 && o->by_commit)
         r = list_commits(&text, &commits, &commit_count, err);
     struct history_options ho = {.metric = metric,

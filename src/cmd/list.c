@@ -29,7 +29,7 @@ static const struct option options[] = {
 static int list_with(const struct list_options *o, struct error *err)
 {
     CLEANUP(store_closep) struct store *store = NULL;
-    int r = store_open(&store, store_place(o->db), SQL_READ, err);
+    int r = store_open(&store, store_place(o->db), STORE_READ, err);
     if (r < 0)
         return cmd_fail(&verb_list, err, EXIT_TROUBLE);
     struct store_filter filter = {.name = o->name, .most = o->all ? 0 : o->most};

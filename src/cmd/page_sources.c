@@ -44,7 +44,7 @@ struct loader {
 
 static int open_store(struct loader *l, struct error *err)
 {
-    return l->store ? 0 : store_open(&l->store, store_place(l->db), SQL_READ, err);
+    return l->store ? 0 : store_open(&l->store, store_place(l->db), STORE_READ, err);
 }
 
 static int add_experiment(struct loader *l, const char *word, struct error *err)

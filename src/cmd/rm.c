@@ -47,7 +47,7 @@ static int run(int argc, char **argv)
     if (first < 0)
         return cmd_usage(&verb_rm, &err);
     CLEANUP(store_closep) struct store *store = NULL;
-    int r = store_open(&store, store_place(o.db), SQL_WRITE, &err);
+    int r = store_open(&store, store_place(o.db), STORE_WRITE, &err);
     for (int i = first; r == 0 && i < argc; i++)
         r = remove_one(store, argv[i], &err);
     return r < 0 ? cmd_fail(&verb_rm, &err, EXIT_TROUBLE) : EXIT_DONE;

@@ -43,7 +43,7 @@ static int show_with(const struct show_options *o, const char *word, struct erro
 {
     CLEANUP(store_closep) struct store *store = NULL;
     int64_t id;
-    int r = store_open(&store, store_place(o->db), SQL_READ, err);
+    int r = store_open(&store, store_place(o->db), STORE_READ, err);
     if (r == 0)
         r = store_find(store, word, &id, err);
     if (r < 0)

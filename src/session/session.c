@@ -205,7 +205,7 @@ static int make_builds(struct session *s, struct error *err)
 static int open_place(struct session *s, struct error *err)
 {
     if (!s->options->task)
-        return store_open(&s->store, store_place(s->options->db), SQL_CREATE, err);
+        return store_open(&s->store, store_place(s->options->db), STORE_CREATE, err);
     CLEANUP(memory_freep) char *path = memory_printf("%s.spool", s->options->task);
     return store_open_task(&s->store, path, s->plan.uuid, err);
 }

@@ -2,6 +2,7 @@
 /* A new experiment, or one that was not finished: which of the two, and what it has already. */
 #include "base/memory.h"
 #include "session/session_internal.h"
+#include "store/store_rows.h"
 
 #include <errno.h>
 #include <math.h>
@@ -251,18 +252,10 @@ uint64_t session_guess_run_ns(struct session *s)
 {
     struct error ignored;
     struct store *store;
-    if (store_open(&store, store_place(s->options->db), SQL_READ, &ignored) < 0)
+    if (store_open(&store, store_place(s->options->db), STORE_READ, &ignored) < 0)
         return 0;
     uint64_t guess = 0;
-    struct sql_rows *rows;
-    if (sql_query(store_sql(store), &rows, &ignored,
-                  "SELECT avg(CAST(wall_ns AS DOUBLE PRECISION)) FROM run WHERE experiment ="
-                  " (SELECT max(id) FROM experiment WHERE name = ?)",
-                  "t", s->spec.name) == 0) {
-        if (sql_next(rows, &ignored) > 0 && !sql_is_null(rows, 0))
-            guess = (uint64_t)sql_double(rows, 0);
-        sql_rows_done(rows);
-    }
+    store_mean_run_ns(store, s->spec.name, &guess, &ignored);
     store_close(store);
     return guess;
 }

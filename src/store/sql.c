@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which database a place means, and the calls of sql.h, handed on to it. */
 #include "store/sql.h"
-#include "base/strings.h"
 #include "config.h"
 #include "store/sql_engine.h"
 
@@ -9,32 +8,28 @@
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
-
-bool sql_is_address(const char *place)
-{
-    return str_has_prefix(place, "postgresql://") || str_has_prefix(place, "postgres://");
-}
+#include <string.h>
 
 static const struct sql_engine *engine_of(const char *place)
 {
 #if HAVE_LIBPQ
-    if (sql_is_address(place))
+    if (store_is_address(place))
         return &sql_postgres;
 #endif
 #if HAVE_SQLITE
-    if (!sql_is_address(place))
+    if (!store_is_address(place))
         return &sql_sqlite;
 #endif
     (void)place;
     return NULL;
 }
 
-int sql_open(struct sql **ret_db, const char *place, enum sql_mode mode, struct error *err)
+int sql_open(struct sql **ret_db, const char *place, enum store_mode mode, struct error *err)
 {
     const struct sql_engine *engine = engine_of(place);
     if (engine)
         return engine->open(ret_db, place, mode, err);
-    if (sql_is_address(place)) /* which may hold a password: it is not shown */
+    if (store_is_address(place)) /* which may hold a password: it is not shown */
         return error_set(err, -ENOTSUP,
                          "a store on PostgreSQL: this assay was built without libpq; install "
                          "libpq-dev and build it again");

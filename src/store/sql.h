@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * Only for src/store: nothing outside says SQL; what others ask is in store.h and store_rows.h.
+ *
  * The database behind the store, as small as the store needs it: statements with typed parameters,
  * rows read one by one, transactions.  There are two: SQLite (sql_sqlite.c) for a path, PostgreSQL
  * (sql_postgres.c) for an address that begins with postgresql://.  Everything that knows which of
@@ -20,6 +22,7 @@
 #define ASSAY_STORE_SQL_H
 
 #include "base/error.h"
+#include "store/store_place.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,17 +31,7 @@
 struct sql;
 struct sql_rows;
 
-enum sql_mode {
-    SQL_READ,   /* must exist; nothing is changed */
-    SQL_WRITE,  /* must exist */
-    SQL_CREATE, /* made when it is not there */
-    SQL_EXPORT, /* as SQL_CREATE, but one single file when closed: no write-ahead log beside it */
-};
-
-/* Whether the place is an address of a server, no path. */
-bool sql_is_address(const char *place);
-
-int sql_open(struct sql **ret_db, const char *place, enum sql_mode mode, struct error *err);
+int sql_open(struct sql **ret_db, const char *place, enum store_mode mode, struct error *err);
 void sql_close(struct sql *db);
 static inline void sql_closep(struct sql **db)
 {

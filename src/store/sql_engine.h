@@ -18,7 +18,7 @@ struct sql_value {
 };
 
 struct sql_engine {
-    int (*open)(struct sql **ret_db, const char *place, enum sql_mode mode, struct error *err);
+    int (*open)(struct sql **ret_db, const char *place, enum store_mode mode, struct error *err);
     void (*close)(struct sql *db);
     int (*reconnect)(struct sql *db, struct error *err);
     int (*script)(struct sql *db, const char *text, struct error *err);

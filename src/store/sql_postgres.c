@@ -48,7 +48,7 @@ struct pg {
     struct sql base;
     PGconn *connection;
     char *place;
-    enum sql_mode mode;
+    enum store_mode mode;
     const char *statements[STATEMENTS_MAX]; /* the texts; number i is prepared as "s<i>" */
     size_t statement_count;
     struct pg_rows rows[ROWS_MAX];
@@ -196,7 +196,8 @@ static int reconnect(struct sql *base, struct error *err)
     if (r < 0)
         return r;
     PQsetNoticeReceiver(db->connection, ignore_notice, NULL);
-    return db->mode == SQL_READ ? exec_plain(db, "SET default_transaction_read_only = on", err) : 0;
+    return db->mode == STORE_READ ? exec_plain(db, "SET default_transaction_read_only = on", err)
+                                  : 0;
 }
 
 static void close_connection(struct sql *base)
@@ -210,7 +211,7 @@ static void close_connection(struct sql *base)
     free(db);
 }
 
-static int open_connection(struct sql **ret_db, const char *place, enum sql_mode mode,
+static int open_connection(struct sql **ret_db, const char *place, enum store_mode mode,
                            struct error *err)
 {
     int r = library_load(&pq_library, err);

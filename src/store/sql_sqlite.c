@@ -75,14 +75,14 @@ static int script(struct sql *base, const char *text, struct error *err)
     return code == SQLITE_OK ? 0 : explain(db, code, err);
 }
 
-static int set_up(struct lite *db, enum sql_mode mode, struct error *err)
+static int set_up(struct lite *db, enum store_mode mode, struct error *err)
 {
     sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
     sqlite3_extended_result_codes(db->handle, 1);
     int r = script(&db->base, "PRAGMA foreign_keys = ON; PRAGMA cache_size = -16384", err);
-    if (r == 0 && mode == SQL_CREATE)
+    if (r == 0 && mode == STORE_CREATE)
         r = script(&db->base, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL", err);
-    if (r == 0 && mode == SQL_WRITE)
+    if (r == 0 && mode == STORE_WRITE)
         r = script(&db->base, "PRAGMA synchronous = FULL", err);
     return r;
 }
@@ -97,16 +97,17 @@ static void close_file(struct sql *base)
     free(db);
 }
 
-static int open_file(struct sql **ret_db, const char *place, enum sql_mode mode, struct error *err)
+static int open_file(struct sql **ret_db, const char *place, enum store_mode mode,
+                     struct error *err)
 {
-    if ((mode == SQL_READ || mode == SQL_WRITE) && access(place, F_OK) < 0)
+    if ((mode == STORE_READ || mode == STORE_WRITE) && access(place, F_OK) < 0)
         return error_errno(err, -errno, "%s", place);
     struct lite *db = memory_zalloc(1, sizeof(*db));
     db->base.engine = &sql_sqlite;
     db->place = memory_strdup(place);
-    int flags = mode == SQL_READ    ? SQLITE_OPEN_READONLY
-                : mode == SQL_WRITE ? SQLITE_OPEN_READWRITE
-                                    : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    int flags = mode == STORE_READ    ? SQLITE_OPEN_READONLY
+                : mode == STORE_WRITE ? SQLITE_OPEN_READWRITE
+                                      : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     int code = sqlite3_open_v2(place, &db->handle, flags, NULL);
     int r = code == SQLITE_OK ? set_up(db, mode, err) : explain(db, code, err);
     if (r < 0) {

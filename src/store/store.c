@@ -14,18 +14,23 @@ const char *store_place(const char *option)
     return place && *place ? place : STORE_DEFAULT;
 }
 
-int store_open(struct store **ret_store, const char *place, enum sql_mode mode, struct error *err)
+bool store_is_address(const char *place)
+{
+    return str_has_prefix(place, "postgresql://") || str_has_prefix(place, "postgres://");
+}
+
+int store_open(struct store **ret_store, const char *place, enum store_mode mode, struct error *err)
 {
     struct sql *sql = NULL;
     int r = sql_open(&sql, place, mode, err);
-    if (r == -ENOENT && mode != SQL_CREATE && mode != SQL_EXPORT)
+    if (r == -ENOENT && mode != STORE_CREATE && mode != STORE_EXPORT)
         return error_set(err, r,
                          "there is no store %s; 'assay run' makes one, --db PATH or ASSAY_DB names "
                          "another",
                          place);
     if (r < 0)
         return r;
-    r = store_migrate(sql, mode != SQL_READ, err);
+    r = store_migrate(sql, mode != STORE_READ, err);
     if (r < 0) {
         sql_close(sql);
         return str_has_prefix(err ? err->message : place, place) ? r
@@ -36,7 +41,7 @@ int store_open(struct store **ret_store, const char *place, enum sql_mode mode, 
     store->place = memory_strdup(place);
     *ret_store = store;
     struct store_delivery ignored; /* what cannot be delivered now stays where it is */
-    if (mode == SQL_CREATE)
+    if (mode == STORE_CREATE)
         store_deliver(store, &ignored, NULL);
     return 0;
 }
@@ -56,11 +61,6 @@ void store_close(struct store *store)
     free(store->place);
     sql_close(store->sql);
     free(store);
-}
-
-struct sql *store_sql(struct store *store)
-{
-    return store->sql;
 }
 
 void store_hash(const char *text, char ret_hash[static 65])

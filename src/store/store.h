@@ -18,27 +18,22 @@
 
 #include "base/error.h"
 #include "stats/verdict.h" /* enum metric_better; in the store 0, 1, 2 */
-#include "store/sql.h"
+#include "store/store_place.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define STORE_DEFAULT "assay.db"
-
 struct store;
 
-/* What --db gave (may be NULL), else ASSAY_DB, else assay.db in the current folder. */
-const char *store_place(const char *option);
-
 /* Opens and, unless it is for reading, brings the schema up to date. */
-int store_open(struct store **ret_store, const char *place, enum sql_mode mode, struct error *err);
+int store_open(struct store **ret_store, const char *place, enum store_mode mode,
+               struct error *err);
 void store_close(struct store *store);
 static inline void store_closep(struct store **store)
 {
     store_close(*store);
 }
-struct sql *store_sql(struct store *store);
 
 struct store_metric {
     int64_t id;

@@ -4,6 +4,7 @@
 #include "store/store_copy.h"
 #include "base/memory.h"
 #include "base/strings.h"
+#include "store/store_internal.h"
 
 #include <errno.h>
 
@@ -253,11 +254,8 @@ static int copy_in_transactions(struct copier *c, int64_t twin, struct error *er
 int store_copy(struct store *from, struct store *to, int64_t experiment, int64_t *ret_id,
                enum copy_outcome *ret_outcome, struct error *err)
 {
-    struct copier c = {.from_store = from,
-                       .to_store = to,
-                       .from = store_sql(from),
-                       .to = store_sql(to),
-                       .old_id = experiment};
+    struct copier c = {
+        .from_store = from, .to_store = to, .from = from->sql, .to = to->sql, .old_id = experiment};
     CLEANUP(store_experiment_done) struct store_experiment e = {0};
     int64_t twin = 0;
     uint64_t twin_runs = 0;

@@ -4,6 +4,7 @@
 #define ASSAY_STORE_STORE_INTERNAL_H
 
 #include "store/spool.h"
+#include "store/sql.h"
 #include "store/store.h"
 
 /* Transactions that were in each other's way are tried again so often. */
@@ -34,6 +35,12 @@ int store_metric_number(struct store *store, const char *name, const char *unit,
                         struct error *err);
 int store_document_now(struct store *store, int64_t experiment, const char *kind, const char *text,
                        struct error *err);
+/* The columns of an experiment that store_read_list reads; it is done with the rows. */
+#define STORE_EXPERIMENT_COLUMNS                                                              \
+    "id, uuid, name, question, state, git_commit, selection, baseline, headline, spec_path, " \
+    "spec_hash, seed, started_at_ns, ended_at_ns, cell_count, run_count, failed_count, "      \
+    "disturbed_count, owner, updated_at_ns"
+int store_read_list(struct sql_rows *rows, struct store_list *ret_list, struct error *err);
 /* Adds a run unless it is there already. */
 int store_add_run_once(struct store *store, int64_t experiment, const struct store_new_run *run,
                        bool *ret_added, struct error *err);

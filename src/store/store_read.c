@@ -7,11 +7,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define COLUMNS                                                                               \
-    "id, uuid, name, question, state, git_commit, selection, baseline, headline, spec_path, " \
-    "spec_hash, seed, started_at_ns, ended_at_ns, cell_count, run_count, failed_count, "      \
-    "disturbed_count, owner, updated_at_ns"
-
 static void read_experiment(const struct sql_rows *rows, struct store_experiment *e)
 {
     *e = (struct store_experiment){
@@ -68,37 +63,35 @@ static int query_list(struct store *store, const struct store_filter *f, struct 
     int64_t most = f->most && f->most < INT64_MAX ? (int64_t)f->most : INT64_MAX;
     if (f->id)
         return sql_query(store->sql, ret_rows, err,
-                         "SELECT " COLUMNS " FROM experiment WHERE id = ?", "i", f->id);
+                         "SELECT " STORE_EXPERIMENT_COLUMNS " FROM experiment WHERE id = ?", "i",
+                         f->id);
     if (f->spec_hash)
         return sql_query(store->sql, ret_rows, err,
-                         "SELECT " COLUMNS
+                         "SELECT " STORE_EXPERIMENT_COLUMNS
                          " FROM experiment WHERE spec_hash = ? ORDER BY id DESC LIMIT ?",
                          "ti", f->spec_hash, most);
     if (f->name)
         return sql_query(store->sql, ret_rows, err,
-                         "SELECT " COLUMNS
+                         "SELECT " STORE_EXPERIMENT_COLUMNS
                          " FROM experiment WHERE name = ? ORDER BY id DESC LIMIT ?",
                          "ti", f->name, most);
     if (f->git) {
         CLEANUP(memory_freep) char *end = prefix_end(f->git);
         return sql_query(store->sql, ret_rows, err,
-                         "SELECT " COLUMNS
+                         "SELECT " STORE_EXPERIMENT_COLUMNS
                          " FROM experiment WHERE git_commit >= ? AND git_commit < ?"
                          " ORDER BY id DESC LIMIT ?",
                          "tti", f->git, end, most);
     }
     return sql_query(store->sql, ret_rows, err,
-                     "SELECT " COLUMNS " FROM experiment ORDER BY id DESC LIMIT ?", "i", most);
+                     "SELECT " STORE_EXPERIMENT_COLUMNS " FROM experiment ORDER BY id DESC LIMIT ?",
+                     "i", most);
 }
 
-int store_list(struct store *store, const struct store_filter *filter, struct store_list *ret_list,
-               struct error *err)
+int store_read_list(struct sql_rows *rows, struct store_list *ret_list, struct error *err)
 {
-    struct sql_rows *rows;
-    int r = query_list(store, filter, &rows, err);
-    if (r < 0)
-        return r;
     struct store_list list = {0};
+    int r;
     while ((r = sql_next(rows, err)) > 0)
         read_experiment(rows, &ARRAY_PUSH(list.items, list.count, list.capacity));
     sql_rows_done(rows);
@@ -107,6 +100,14 @@ int store_list(struct store *store, const struct store_filter *filter, struct st
     else
         *ret_list = list;
     return r;
+}
+
+int store_list(struct store *store, const struct store_filter *filter, struct store_list *ret_list,
+               struct error *err)
+{
+    struct sql_rows *rows;
+    int r = query_list(store, filter, &rows, err);
+    return r < 0 ? r : store_read_list(rows, ret_list, err);
 }
 
 int store_experiment(struct store *store, int64_t id, struct store_experiment *ret,

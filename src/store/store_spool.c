@@ -310,7 +310,7 @@ int store_deliver(struct store *store, struct store_delivery *ret_tally, struct 
     char **paths = NULL;
     size_t count = 0;
     *ret_tally = (struct store_delivery){0};
-    int r = sql_is_address(store->place) ? spool_list(store->place, &paths, &count, err) : 0;
+    int r = store_is_address(store->place) ? spool_list(store->place, &paths, &count, err) : 0;
     for (size_t i = 0; i < count; i++) {
         struct spool spool;
         struct error why;
@@ -341,7 +341,7 @@ int store_deliver(struct store *store, struct store_delivery *ret_tally, struct 
 bool store_lost(struct store *store, int code)
 {
     return code == -ENOTCONN && store->uuid[0] &&
-           (store->only_spools || sql_is_address(store->place));
+           (store->only_spools || store_is_address(store->place));
 }
 
 int store_spool_start(struct store *store, struct error *err)

@@ -163,7 +163,7 @@ int explain_cells_are_emulated(const struct explain_cells *c, bool *ret, struct 
     CLEANUP(store_closep) struct store *store = NULL;
     struct cell_pairs pairs = {0};
     *ret = false;
-    int r = store_open(&store, store_place(c->db), SQL_READ, err);
+    int r = store_open(&store, store_place(c->db), STORE_READ, err);
     if (r == 0)
         r = cell_pairs_find(&pairs, store, c->words[SIDE_A], c->words[SIDE_B], c->in, err);
     if (r == 0)
@@ -177,7 +177,7 @@ int explain_cells_run(const struct explain_cells *c, struct error *err)
     CLEANUP(store_closep) struct store *store = NULL;
     struct cell_pairs pairs = {0};
     struct visits v = {.how = c, .pairs = &pairs};
-    int r = store_open(&store, store_place(c->db), SQL_READ, err);
+    int r = store_open(&store, store_place(c->db), STORE_READ, err);
     if (r == 0)
         r = cell_pairs_find(&pairs, store, c->words[SIDE_A], c->words[SIDE_B], c->in, err);
     for (v.pair = 0; r == 0 && v.pair < pairs.count; v.pair++)

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/strings.h"
 #include "config.h"
+#include "store/store_rows.h"
 
 #include <errno.h>
 #include <math.h>
@@ -60,21 +61,16 @@ int explanation_keep(struct store *store, int64_t experiment, const char *base_u
 int explanations_load(struct explanations *list, struct store *store, int64_t experiment,
                       struct error *err)
 {
-    struct sql_rows *rows;
-    int r = sql_query(store_sql(store), &rows, err,
-                      "SELECT d.text FROM attachment a JOIN document d ON d.hash = a.hash"
-                      " WHERE a.experiment = ? AND substr(a.kind, 1, 12) = '" KIND "'"
-                      " ORDER BY a.kind",
-                      "i", experiment);
+    CLEANUP(store_cursor_done) struct store_cursor rows = {0};
+    const char *text;
+    int r = store_documents(store, experiment, KIND, &rows, err);
     if (r < 0)
         return r;
-    while ((r = sql_next(rows, err)) > 0) {
-        const char *text = sql_text(rows, 0);
+    while ((r = store_next_text(&rows, &text, err)) > 0) {
         r = explanations_read(list, text, strlen(text), err);
         if (r < 0)
             break;
     }
-    sql_rows_done(rows);
     return r;
 }
 

@@ -86,6 +86,17 @@ def rooms_stay_small():
 
 
 @test
+def sql_stands_in_the_store_only():
+    """Statements, and the calls of sql.h: what others ask is in store.h and store_rows.h."""
+    sql = re.compile(r'"[^"\n]*\b(?:SELECT [^"\n]+|INSERT INTO|DELETE FROM|UPDATE \w+ SET|'
+                     r'CREATE (?:TABLE|INDEX)|PRAGMA) |\bsql_\w+\(|"store/(?:sql|store_internal)')
+    for path in tracked("src/*.c", "src/*.h"):
+        found = sql.search(path.read_text())
+        if found and room_of(path) != "store":
+            raise AssertionError(f"{path.relative_to(ROOT)} has SQL: {found.group()}")
+
+
+@test
 def workloads_use_base_only():
     for path in tracked("workloads/*.c", "workloads/*.h"):
         for name in re.findall(r'#include "([a-z_]+)/', path.read_text()):

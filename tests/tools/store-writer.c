@@ -98,7 +98,7 @@ int main(int argc, char **argv)
         return 2;
     }
     CLEANUP(store_closep) struct store *store = NULL;
-    if (store_open(&store, argv[1], SQL_CREATE, &err) < 0 ||
+    if (store_open(&store, argv[1], STORE_CREATE, &err) < 0 ||
         write_runs(store, argv[2], count, &err) < 0) {
         fprintf(stderr, "store-writer: %s\n", err.message);
         return 1;

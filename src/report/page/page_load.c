@@ -6,6 +6,7 @@
 #include "report/page/page.h"
 #include "report/profile/profile_report.h"
 #include "stats/summary.h"
+#include "store/store_rows.h"
 
 #include <errno.h>
 #include <math.h>
@@ -121,18 +122,17 @@ struct readings {
     size_t count;
 };
 
-static struct readings read_points(const void *ticks, size_t tick_bytes, const void *points,
-                                   size_t point_bytes)
+static struct readings read_points(const struct store_series_row *row)
 {
-    size_t count = tick_bytes / 8 < point_bytes / 8 ? tick_bytes / 8 : point_bytes / 8;
+    size_t count = row->tick_count < row->point_count ? row->tick_count : row->point_count;
     struct readings r = {.seconds = memory_zalloc(count + 1, sizeof(double)),
                          .values = memory_zalloc(count + 1, sizeof(double)),
                          .count = count};
     if (count)
-        memcpy(r.values, points, count * sizeof(double));
+        memcpy(r.values, row->points, count * sizeof(double));
     for (size_t i = 0; i < count; i++) {
         uint64_t ns;
-        memcpy(&ns, (const char *)ticks + 8 * i, 8);
+        memcpy(&ns, (const char *)row->ticks + sizeof(ns) * i, sizeof(ns));
         r.seconds[i] = (double)ns / NS_PER_S;
     }
     return r;
@@ -192,39 +192,29 @@ static bool wanted_monitor(const char *name)
     return false;
 }
 
-static int read_series(struct embedded *e, struct sql *sql, int64_t run, size_t cell,
+static int read_series(struct embedded *e, struct store *store, int64_t run, size_t cell,
                        bool only_known, struct error *err)
 {
-    struct sql_rows *rows;
-    int r = sql_query(sql, &rows, err,
-                      "SELECT m.name, m.unit, s.points, r.ticks,"
-                      " (SELECT v.value FROM value v WHERE v.run = s.run AND v.metric = s.metric)"
-                      " FROM series s"
-                      " JOIN metric m ON m.id = s.metric JOIN run r ON r.id = s.run"
-                      " WHERE s.run = ? ORDER BY m.id",
-                      "i", run);
+    CLEANUP(store_cursor_done) struct store_cursor rows = {0};
+    struct store_series_row row;
+    int r = store_series(store, run, &rows, err);
     if (r < 0)
         return r;
-    while ((r = sql_next(rows, err)) > 0) {
-        size_t point_bytes, tick_bytes;
-        const void *points = sql_bytes(rows, 2, &point_bytes);
-        const void *ticks = sql_bytes(rows, 3, &tick_bytes);
-        if (!points || !ticks)
+    while ((r = store_next_series(&rows, &row, err)) > 0) {
+        if (!row.points || !row.ticks)
             continue;
-        const char *name = sql_text(rows, 0);
-        struct readings readings = read_points(ticks, tick_bytes, points, point_bytes);
-        bool rate = is_count(&readings, sql_double(rows, 4));
+        struct readings readings = read_points(&row);
+        bool rate = is_count(&readings, row.value);
         if (rate)
             make_rates(&readings);
-        if (only_known == wanted_monitor(name) &&
+        if (only_known == wanted_monitor(row.metric) &&
             (only_known || liveliness(readings.values, readings.count) >= 0.05)) {
-            CLEANUP(memory_freep) char *title = memory_printf("%s%s", name, rate ? "/s" : "");
-            add_trace(monitor_named(e, title, rate ? "/s" : sql_text(rows, 1)), cell, &readings);
+            CLEANUP(memory_freep) char *title = memory_printf("%s%s", row.metric, rate ? "/s" : "");
+            add_trace(monitor_named(e, title, rate ? "/s" : row.unit), cell, &readings);
         }
         free(readings.seconds);
         free(readings.values);
     }
-    sql_rows_done(rows);
     return r;
 }
 
@@ -232,14 +222,13 @@ int page_add_monitors(struct page *page, struct store *store, int64_t id, struct
 {
     struct embedded *e = &page->data;
     const struct dataset *d = &e->sets[0];
-    struct sql *sql = store_sql(store);
     (void)id;
     for (int pass = 0; pass < 2 && e->monitor_count < MONITORS_SHOWN; pass++) {
         size_t seen = 0;
         for (size_t c = 0; c < d->cell_count && seen < TRACES_MAX; c++)
             for (size_t i = d->run_count; i-- > 0;)
                 if (d->runs[i].cell == c && d->runs[i].status == 0) {
-                    int r = read_series(e, sql, d->runs[i].id, c, pass == 0, err);
+                    int r = read_series(e, store, d->runs[i].id, c, pass == 0, err);
                     if (r < 0)
                         return r;
                     seen++;

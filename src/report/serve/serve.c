@@ -4,8 +4,10 @@
 #include "base/memory.h"
 #include "report/html/html.h"
 #include "report/text/experiment.h"
+#include "store/store_rows.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <sys/wait.h>
 
@@ -84,45 +86,36 @@ static void put_search(struct strbuf *out, const char *query)
                      "type=\"submit\">Compare</button></form>\n");
 }
 
-static void put_experiment_row(struct strbuf *out, const struct sql_rows *rows)
+static void put_experiment_row(struct strbuf *out, const struct store_experiment *e)
 {
     char moment[32];
-    long long id = (long long)sql_i64(rows, 0);
+    long long id = e->id;
     strbuf_printf(out, "<tr><th scope=\"row\"><a href=\"e/%lld\">%lld</a></th><td>", id, id);
-    strbuf_put_markup(out, sql_text(rows, 1));
+    strbuf_put_markup(out, e->name);
     strbuf_puts(out, "</td><td>");
-    strbuf_put_markup(out, sql_text(rows, 2));
-    strbuf_printf(out, "</td><td>%s</td><td>%s</td><td>%lld</td><td>%lld</td><td>%lld</td><td>",
-                  format_moment((uint64_t)sql_i64(rows, 3), moment, sizeof(moment)),
-                  sql_text(rows, 4), (long long)sql_i64(rows, 5), (long long)sql_i64(rows, 6),
-                  (long long)sql_i64(rows, 7));
-    strbuf_put_markup_n(out, sql_text(rows, 8), strnlen(sql_text(rows, 8), 12));
+    strbuf_put_markup(out, e->question);
+    strbuf_printf(out, "</td><td>%s</td><td>%s</td><td>%llu</td><td>%llu</td><td>%llu</td><td>",
+                  format_moment(e->started_at_ns, moment, sizeof(moment)), e->state,
+                  (unsigned long long)e->cell_count, (unsigned long long)e->run_count,
+                  (unsigned long long)e->failed_count);
+    strbuf_put_markup_n(out, e->git_commit, strnlen(e->git_commit, 12));
     strbuf_puts(out, "</td><td><a href=\"history?name=");
-    put_escaped(out, sql_text(rows, 1));
+    put_escaped(out, e->name);
     strbuf_printf(out, "\">history<span class=\"sr\"> of %lld</span></a></td></tr>\n", id);
 }
-
-/* replace() takes the text as it is: nothing in it means anything special. */
-#define MATCHES                                                                            \
-    " FROM experiment WHERE ?1 = '' OR replace(lower(name), lower(?1), '') <> lower(name)" \
-    " OR replace(lower(question), lower(?1), '') <> lower(question)"                       \
-    " OR substr(git_commit, 1, length(?1)) = ?1"
 
 static int list_page(struct store *store, const struct serve_request *q, struct strbuf *out)
 {
     struct error err = {0};
-    struct sql *sql = store_sql(store);
     const char *query = q->query ? q->query : "";
-    uint64_t page;
+    uint64_t page, count = 0;
     if (!page_number(q->page, &page))
         return fail(out, 400, "Not a page", "The page's number is wrong.", 0);
-    struct sql_rows *rows;
-    int r = sql_query(sql, &rows, &err, "SELECT count(*)" MATCHES, "t", query);
+    CLEANUP(store_list_done) struct store_list list = {0};
+    int r = store_search(store, query, (page - 1) * SERVE_EXPERIMENTS, SERVE_EXPERIMENTS, &list,
+                         &count, &err);
     if (r < 0)
         return trouble(out, &err, r, 0);
-    r = sql_next(rows, &err);
-    uint64_t count = r > 0 ? (uint64_t)sql_i64(rows, 0) : 0;
-    sql_rows_done(rows);
     put_start(out, "Experiments", "", 0);
     put_search(out, query);
     strbuf_puts(out,
@@ -132,16 +125,8 @@ static int list_page(struct store *store, const struct serve_request *q, struct 
                 "<th scope=\"col\">State</th><th scope=\"col\">Cells</th><th "
                 "scope=\"col\">Runs</th><th scope=\"col\">Failed</th><th "
                 "scope=\"col\">Commit</th><th scope=\"col\">History</th></tr></thead><tbody>\n");
-    r = sql_query(sql, &rows, &err,
-                  "SELECT id, name, question, started_at_ns, state, cell_count, run_count,"
-                  " failed_count, git_commit" MATCHES " ORDER BY id DESC LIMIT ?2 OFFSET ?3",
-                  "tii", query, (int64_t)SERVE_EXPERIMENTS,
-                  (int64_t)((page - 1) * SERVE_EXPERIMENTS));
-    if (r < 0)
-        return trouble(out, &err, r, 0);
-    while ((r = sql_next(rows, &err)) > 0)
-        put_experiment_row(out, rows);
-    sql_rows_done(rows);
+    for (size_t i = 0; i < list.count; i++)
+        put_experiment_row(out, &list.items[i]);
     strbuf_puts(out, "</tbody></table></div>\n");
     CLEANUP(strbuf_done) struct strbuf extra = {0};
     if (*query) {
@@ -150,7 +135,7 @@ static int list_page(struct store *store, const struct serve_request *q, struct 
     }
     put_pager(out, page, (count + SERVE_EXPERIMENTS - 1) / SERVE_EXPERIMENTS, strbuf_text(&extra));
     html_put_foot(out, NULL);
-    return r < 0 ? trouble(out, &err, r, 0) : 200;
+    return 200;
 }
 
 /* ---- one experiment ---- */
@@ -194,15 +179,15 @@ static int experiment_page(struct store *store, int64_t id, struct strbuf *out)
     return 200;
 }
 
-static void put_run_row(struct strbuf *out, const struct sql_rows *rows)
+static void put_run_row(struct strbuf *out, const struct store_run_line *run)
 {
     char moment[32];
-    int status = (int)sql_i64(rows, 5);
-    strbuf_printf(out, "<tr><th scope=\"row\">%lld</th><td>", (long long)sql_i64(rows, 0));
-    strbuf_put_markup(out, sql_text(rows, 1));
-    strbuf_printf(out, "</td><td>%lld</td><td>%s</td><td>", (long long)sql_i64(rows, 2),
-                  format_moment((uint64_t)sql_i64(rows, 3), moment, sizeof(moment)));
-    strbuf_put_measured(out, sql_double(rows, 4), "ns");
+    int status = run->status;
+    strbuf_printf(out, "<tr><th scope=\"row\">%lld</th><td>", (long long)run->id);
+    strbuf_put_markup(out, run->cell);
+    strbuf_printf(out, "</td><td>%llu</td><td>%s</td><td>", (unsigned long long)run->round,
+                  format_moment(run->started_at_ns, moment, sizeof(moment)));
+    strbuf_put_measured(out, (double)run->wall_ns, "ns");
     strbuf_puts(out, "</td><td>");
     if (status == 0)
         strbuf_puts(out, "done");
@@ -210,9 +195,9 @@ static void put_run_row(struct strbuf *out, const struct sql_rows *rows)
         strbuf_printf(out, "signal %d", WTERMSIG(status));
     else
         strbuf_printf(out, "exit code %d", WEXITSTATUS(status));
-    strbuf_printf(out, "</td><td>%s</td><td>", sql_i64(rows, 6) ? "yes" : "");
-    if (!sql_is_null(rows, 7))
-        strbuf_put_measured(out, sql_double(rows, 7), "");
+    strbuf_printf(out, "</td><td>%s</td><td>", run->disturbed ? "yes" : "");
+    if (!isnan(run->value))
+        strbuf_put_measured(out, run->value, "");
     strbuf_puts(out, "</td></tr>\n");
 }
 
@@ -237,20 +222,13 @@ static int runs_page(struct store *store, const struct serve_request *q, int64_t
                      "scope=\"col\">Disturbed</th><th scope=\"col\">");
     strbuf_put_markup(out, *headline ? headline : "Value");
     strbuf_puts(out, "</th></tr></thead><tbody>\n");
-    struct sql_rows *rows;
-    r = sql_query(
-        store_sql(store), &rows, &err,
-        "SELECT r.id, c.label, r.round, r.started_at_ns, r.wall_ns, r.status, r.disturbed,"
-        " (SELECT v.value FROM value v JOIN metric m ON m.id = v.metric"
-        "  WHERE v.run = r.id AND m.name = ?2)"
-        " FROM run r JOIN cell c ON c.id = r.cell"
-        " WHERE r.experiment = ?1 ORDER BY r.id LIMIT ?3 OFFSET ?4",
-        "itii", id, headline, (int64_t)SERVE_RUNS, (int64_t)((page - 1) * SERVE_RUNS));
+    CLEANUP(store_cursor_done) struct store_cursor rows = {0};
+    struct store_run_line run;
+    r = store_run_lines(store, id, headline, (page - 1) * SERVE_RUNS, SERVE_RUNS, &rows, &err);
     if (r < 0)
         return trouble(out, &err, r, 2);
-    while ((r = sql_next(rows, &err)) > 0)
-        put_run_row(out, rows);
-    sql_rows_done(rows);
+    while ((r = store_next_run_line(&rows, &run, &err)) > 0)
+        put_run_row(out, &run);
     strbuf_puts(out, "</tbody></table></div>\n");
     put_pager(out, page, (e.run_count + SERVE_RUNS - 1) / SERVE_RUNS, "");
     html_put_foot(out, NULL);

@@ -2,6 +2,7 @@
 /* Connections, kept pages, and turns: see serve_store.h. */
 #include "report/serve/serve_store.h"
 #include "base/memory.h"
+#include "store/store_rows.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -80,38 +81,22 @@ static void drop_connections(struct serve_store *s)
     s->watch = NULL;
 }
 
-/* SQLite's counter of other connections' commits; -1 of a server, which has none: pages of that are
- * not kept. */
-static int64_t read_version(const char *place, struct store *store)
-{
-    struct error ignored;
-    struct sql_rows *rows;
-    int64_t version = -1;
-    if (sql_is_address(place) ||
-        sql_query(store_sql(store), &rows, &ignored, "PRAGMA data_version", NULL) < 0)
-        return version;
-    if (sql_next(rows, &ignored) > 0)
-        version = sql_i64(rows, 0);
-    sql_rows_done(rows);
-    return version;
-}
-
 /* Forgets pages when the store was written to, and connections when it is another file. */
 static void look_for_changes(struct serve_store *s)
 {
     struct stat now = {0};
     struct error ignored;
     bool is_same =
-        sql_is_address(s->place) ||
+        store_is_address(s->place) ||
         (stat(s->place, &now) == 0 && now.st_ino == s->file.st_ino && now.st_dev == s->file.st_dev);
     if (!is_same || !s->watch) {
         drop_connections(s);
         s->file = now;
         s->version = -1;
-        if (store_open(&s->watch, s->place, SQL_READ, &ignored) < 0)
+        if (store_open(&s->watch, s->place, STORE_READ, &ignored) < 0)
             s->watch = NULL;
     }
-    int64_t version = s->watch ? read_version(s->place, s->watch) : -1;
+    int64_t version = s->watch ? store_version(s->watch) : -1; /* of a server: none kept */
     if (version >= 0 && version == s->version)
         return;
     s->version = version;
@@ -156,13 +141,13 @@ int serve_store_new(struct serve_store **ret_store, const char *place, struct er
     s->place = memory_strdup(place);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->is_free, NULL);
-    int r = store_open(&s->watch, place, SQL_READ, err);
+    int r = store_open(&s->watch, place, STORE_READ, err);
     if (r < 0) {
         serve_store_free(s);
         return r;
     }
     stat(place, &s->file);
-    s->version = read_version(s->place, s->watch);
+    s->version = store_version(s->watch);
     *ret_store = s;
     return 0;
 }
@@ -207,7 +192,7 @@ static struct serve_body *make_page(struct serve_store *s, const struct serve_re
 {
     struct error err = {0};
     struct strbuf text = {0};
-    if (!store && store_open(&store, s->place, SQL_READ, &err) < 0)
+    if (!store && store_open(&store, s->place, STORE_READ, &err) < 0)
         return refuse(s, 500, "The store cannot be opened any more.");
     int status = serve_page(store, request, &text);
     struct serve_body *body = body_new(s, status, &text);

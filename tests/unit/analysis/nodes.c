@@ -57,7 +57,7 @@ static struct made make(size_t rounds, size_t nodes, double slow, double other)
     rng_seed(&rng, 4);
     snprintf(made.path, sizeof(made.path), "/tmp/assay-nodes-%d.db", (int)getpid());
     unlink(made.path);
-    if (store_open(&made.store, made.path, SQL_CREATE, &err) < 0 ||
+    if (store_open(&made.store, made.path, STORE_CREATE, &err) < 0 ||
         store_begin(made.store, &new, &made.id, ids, &err) < 0 ||
         store_metric_id(made.store, "m", "B", METRIC_LOWER, "metric", &metric, &err) < 0)
         test_fail(__FILE__, __LINE__, "%s", err.message);

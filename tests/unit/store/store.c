@@ -3,7 +3,9 @@
 #include "analysis/dataset.h"
 #include "base/memory.h"
 #include "base/strings.h"
+#include "store/sql.h"
 #include "store/store_copy.h"
+#include "store/store_internal.h"
 #include "test.h"
 
 #include <errno.h>
@@ -30,7 +32,7 @@ static const char *fresh_schema(const char *name)
     struct error err = {0};
     CLEANUP(sql_closep) struct sql *sql = NULL;
     snprintf(text, sizeof(text), "CREATE SCHEMA IF NOT EXISTS \"%s\"", name);
-    if (sql_open(&sql, address(), SQL_CREATE, &err) < 0 || sql_script(sql, text, &err) < 0)
+    if (sql_open(&sql, address(), STORE_CREATE, &err) < 0 || sql_script(sql, text, &err) < 0)
         test_fail(__FILE__, __LINE__, "%s", err.message);
     snprintf(place, sizeof(place), "%s?options=-csearch_path%%3D%s", address(), name);
     return place;
@@ -62,7 +64,7 @@ static struct store *open_new(const char *name)
 {
     struct error err = {0};
     struct store *store = NULL;
-    if (store_open(&store, fresh_place(name), SQL_CREATE, &err) < 0)
+    if (store_open(&store, fresh_place(name), STORE_CREATE, &err) < 0)
         test_fail(__FILE__, __LINE__, "%s", err.message);
     return store;
 }
@@ -205,7 +207,7 @@ TEST(removal_takes_everything_along)
         "SELECT count(*) FROM disturbance", "SELECT count(*) FROM factor"};
     for (size_t i = 0; i < ARRAY_COUNT(queries); i++) {
         struct sql_rows *rows;
-        CHECK_INT(sql_query(store_sql(store), &rows, &err, queries[i], NULL), 0);
+        CHECK_INT(sql_query(store->sql, &rows, &err, queries[i], NULL), 0);
         CHECK_INT(sql_next(rows, &err), 1);
         CHECK_INT(sql_i64(rows, 0), 0);
         sql_rows_done(rows);
@@ -255,12 +257,12 @@ TEST(a_newer_schema_is_refused)
     char place[256];
     strcpy(place, fresh_place("newer"));
     struct store *store = open_new("newer");
-    CHECK_INT(sql_script(store_sql(store), "UPDATE store SET version = 999", &err), 0);
+    CHECK_INT(sql_script(store->sql, "UPDATE store SET version = 999", &err), 0);
     store_close(store);
     store = NULL;
-    CHECK_INT(store_open(&store, place, SQL_READ, &err), -EPROTO);
+    CHECK_INT(store_open(&store, place, STORE_READ, &err), -EPROTO);
     CHECK_CONTAINS(err.message, "newer assay");
-    CHECK_INT(store_open(&store, place, SQL_CREATE, &err), -EPROTO);
+    CHECK_INT(store_open(&store, place, STORE_CREATE, &err), -EPROTO);
 }
 
 TEST(what_is_no_store_says_so)
@@ -268,21 +270,21 @@ TEST(what_is_no_store_says_so)
     struct error err = {0};
     struct store *store = NULL;
     if (address()) {
-        CHECK_INT(store_open(&store, fresh_place("absent"), SQL_READ, &err), -EPROTO);
+        CHECK_INT(store_open(&store, fresh_place("absent"), STORE_READ, &err), -EPROTO);
         CHECK_CONTAINS(err.message, "not an assay store");
         return;
     }
-    CHECK_INT(store_open(&store, fresh_place("absent"), SQL_READ, &err), -ENOENT);
+    CHECK_INT(store_open(&store, fresh_place("absent"), STORE_READ, &err), -ENOENT);
     CHECK_CONTAINS(err.message, "--db");
     FILE *file = fopen(fresh_place("text"), "w");
     for (int i = 0; i < 1000; i++)
         fputs("this is not a database\n", file);
     fclose(file);
-    CHECK_INT(store_open(&store, fresh_place("text"), SQL_READ, &err), -EINVAL);
+    CHECK_INT(store_open(&store, fresh_place("text"), STORE_READ, &err), -EINVAL);
     CHECK_CONTAINS(err.message, "not an assay store");
     file = fopen(fresh_place("empty"), "w");
     fclose(file);
-    CHECK_INT(store_open(&store, fresh_place("empty"), SQL_READ, &err), -EPROTO);
+    CHECK_INT(store_open(&store, fresh_place("empty"), STORE_READ, &err), -EPROTO);
 }
 
 /* An experiment whose process is gone can be taken over; a living one not. */
@@ -298,7 +300,7 @@ TEST(only_the_dead_are_taken_over)
     pid_t pid = fork();
     if (pid == 0) {
         struct store *own = NULL;
-        if (store_open(&own, place, SQL_CREATE, NULL) < 0)
+        if (store_open(&own, place, STORE_CREATE, NULL) < 0)
             _exit(1);
         begin(own, "theirs", cells);
         _exit(0); /* without closing, as if killed */
@@ -307,7 +309,7 @@ TEST(only_the_dead_are_taken_over)
     waitpid(pid, &status, 0);
     CHECK_INT(status, 0);
     store = NULL;
-    CHECK_INT(store_open(&store, place, SQL_WRITE, &err), 0);
+    CHECK_INT(store_open(&store, place, STORE_WRITE, &err), 0);
     int64_t theirs = 0;
     CHECK_INT(store_find(store, "theirs", &theirs, &err), 0);
     CHECK_INT(store_claim(store, theirs, &err), 0);
@@ -331,7 +333,7 @@ TEST(writers_take_turns)
         if (pids[w] == 0) {
             struct store *own = NULL;
             int64_t cells[2];
-            if (store_open(&own, place, SQL_CREATE, NULL) < 0)
+            if (store_open(&own, place, STORE_CREATE, NULL) < 0)
                 _exit(1);
             int64_t id = begin(own, "writer", cells);
             for (int i = 0; i < RUNS; i++)
@@ -348,7 +350,7 @@ TEST(writers_take_turns)
     }
     struct error err = {0};
     CLEANUP(store_closep) struct store *store = NULL;
-    CHECK_INT(store_open(&store, place, SQL_READ, &err), 0);
+    CHECK_INT(store_open(&store, place, STORE_READ, &err), 0);
     CLEANUP(store_list_done) struct store_list list = {0};
     CHECK_INT(store_list(store, &(struct store_filter){0}, &list, &err), 0);
     CHECK_INT(list.count, WRITERS);
