@@ -166,6 +166,13 @@ int process_exit_code(int status)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+void process_await_end(pid_t pid)
+{
+    siginfo_t info;
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+        ;
+}
+
 int process_wait(pid_t pid, struct process_result *ret_result, struct error *err)
 {
     while (wait4(pid, &ret_result->status, 0, &ret_result->usage) < 0)

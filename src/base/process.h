@@ -61,6 +61,8 @@ int process_exit_code_for(int code); /* of a command that could not be started: 
 int process_exit_code(int status);   /* of one that ended: its own, or 128 + signal */
 
 /* Waits without a limit.  Fills status and usage. */
+/* Waits until it has ended and leaves it to be reaped by process_wait. */
+void process_await_end(pid_t pid);
 int process_wait(pid_t pid, struct process_result *ret_result, struct error *err);
 
 /* Waits until the process has ended (then true) or until the clock of clock_now_ns passes

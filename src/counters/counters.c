@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/strings.h"
+#include "counters/accounting.h"
 #include "counters/explain.h"
 
 #include <errno.h>
@@ -92,24 +93,20 @@ static struct perf_event_attr make_attr(const struct counter *item,
     return attr;
 }
 
-/* The descriptor of the group's leader for this entity, -1 when the event starts one itself. */
-static int leader_fd(const struct counters *c, size_t index, size_t entity)
+static bool is_opened(const struct counter *item)
 {
-    unsigned group = c->items[index].event->group;
-    for (size_t i = 0; group && i < index; i++)
-        if (c->items[i].event->group == group && !c->items[i].why)
-            return c->items[i].fds[entity];
-    return -1;
+    return !item->why && !item->accounted;
 }
 
-/* Whether an earlier event of the group is counted. */
-static bool has_leader(const struct counters *c, size_t index)
+/* The index of the group's leader, the first of its events that is counted; the event's own where
+ * it is that, or in no group. */
+static size_t leader_of(const struct counters *c, size_t index)
 {
     unsigned group = c->items[index].event->group;
     for (size_t i = 0; group && i < index; i++)
-        if (c->items[i].event->group == group && !c->items[i].why)
-            return true;
-    return false;
+        if (c->items[i].event->group == group && is_opened(&c->items[i]))
+            return i;
+    return index;
 }
 
 /* Opens one event for one entity; *ret_gone says that the entity is not there any more. */
@@ -117,8 +114,9 @@ static int open_one(struct counters *c, size_t index, size_t entity,
                     const struct counter_target *target, bool *ret_gone, struct error *err)
 {
     struct counter *item = &c->items[index];
-    bool grouped = has_leader(c, index);
-    int group_fd = leader_fd(c, index, entity), cpu = -1, fd;
+    size_t leader = leader_of(c, index);
+    bool grouped = leader != index;
+    int group_fd = grouped ? c->items[leader].fds[entity] : -1, cpu = -1, fd;
     pid_t pid = 0;
     unsigned long flags = 0;
     *ret_gone = grouped && group_fd < 0;
@@ -145,6 +143,10 @@ static int open_one(struct counters *c, size_t index, size_t entity,
     explain_perf_open(&why, item->event, &context, fd);
     *ret_gone = refusal == REFUSAL_GONE;
     if (*ret_gone)
+        return 0;
+    item->accounted =
+        refusal == REFUSAL_PERMISSION && target->may_account && accounting_has(item->event);
+    if (item->accounted)
         return 0;
     bool skip = refusal == REFUSAL_NOT_SUPPORTED ||
                 (refusal == REFUSAL_PERMISSION && lives_in_kernel(item->event) &&
@@ -175,7 +177,7 @@ static int open_event(struct counters *c, size_t index, const struct counter_tar
         r = open_one(c, index, entity, target, &gone, err);
         if (r < 0)
             return r;
-        if (item->why) {
+        if (!is_opened(item)) {
             close_item(item, c->entity_count);
             return 0;
         }
@@ -218,7 +220,7 @@ static int open_guards(struct counters *c, const struct counter_target *target, 
                                     .exclude_hv = 1};
     int r = open_guard(dummy, &c->guard_fds[0], err);
     for (size_t i = 0; i < c->count && r == 0; i++)
-        if (!c->items[i].why && lives_in_pmu(c->items[i].event))
+        if (is_opened(&c->items[i]) && lives_in_pmu(c->items[i].event))
             return open_guard(make_attr(&c->items[i], target, true), &c->guard_fds[1], err);
     return r;
 }
@@ -242,7 +244,7 @@ int counters_open(struct counters *c, const struct event_list *list,
     size_t opened = 0, supported = 0;
     for (size_t i = 0; i < c->count && r == 0; i++) {
         r = open_event(c, i, target, &opened, err);
-        supported += !c->items[i].why;
+        supported += is_opened(&c->items[i]);
     }
     if (r == 0 && target->kind == TARGET_CHILDREN && supported)
         r = open_guards(c, target, err);
@@ -291,32 +293,50 @@ static int read_one(const struct counter *item, int fd, struct counter_value *v,
     return 0;
 }
 
+/* Adds what one event counted for one entity.  Its group's times are the leader's, which was read
+ * before: `times` has them. */
+static int add_value(const struct counters *c, size_t index, size_t entity,
+                     struct counter_value *times, struct counter_value *sum, struct error *err)
+{
+    const struct counter *item = &c->items[index];
+    size_t leader = leader_of(c, index);
+    struct counter_value one = {0};
+    int r = item->fds[entity] < 0 ? 0 : read_one(item, item->fds[entity], &one, err);
+    if (r < 0 || item->fds[entity] < 0)
+        return r;
+    if (leader == index)
+        times[index] = one;
+    sum->raw += one.raw;
+    sum->enabled_ns += times[leader].enabled_ns;
+    sum->running_ns += times[leader].running_ns;
+    sum->failed |= one.failed || times[leader].failed;
+    return 0;
+}
+
+static int read_entities(const struct counters *c, size_t first, size_t end,
+                         struct counter_value *values, struct error *err)
+{
+    CLEANUP(memory_freep)
+    struct counter_value *times = memory_zalloc(c->count + 1, sizeof(*times));
+    memset(values, 0, c->count * sizeof(*values));
+    for (size_t entity = first; entity < end; entity++)
+        for (size_t i = 0; i < c->count; i++) {
+            int r = add_value(c, i, entity, times, &values[i], err);
+            if (r < 0)
+                return r;
+        }
+    return 0;
+}
+
 int counters_read_entity(const struct counters *c, size_t entity, struct counter_value *values,
                          struct error *err)
 {
-    for (size_t i = 0; i < c->count; i++) {
-        values[i] = (struct counter_value){0};
-        if (c->items[i].fds[entity] < 0)
-            continue;
-        int r = read_one(&c->items[i], c->items[i].fds[entity], &values[i], err);
-        if (r < 0)
-            return r;
-    }
-    return 0;
+    return read_entities(c, entity, entity + 1, values, err);
 }
 
 int counters_read(const struct counters *c, struct counter_value *values, struct error *err)
 {
-    for (size_t i = 0; i < c->count; i++) {
-        values[i] = (struct counter_value){0};
-        for (size_t entity = 0; entity < c->entity_count; entity++) {
-            int fd = c->items[i].fds[entity];
-            int r = fd < 0 ? 0 : read_one(&c->items[i], fd, &values[i], err);
-            if (r < 0)
-                return r;
-        }
-    }
-    return 0;
+    return read_entities(c, 0, c->entity_count, values, err);
 }
 
 void counters_done(struct counters *c)

@@ -11,7 +11,9 @@
  * sets, hardware and others: then there are two such events.)
  *
  * One thread opens, reads and closes.  Reading gives totals since the opening; a run's own counts
- * are differences.
+ * are differences.  The events of a group ran together, and have one pair of times, its leader's:
+ * the kernel keeps a pair for each, which may differ by a timer's tick, and ratios within a group
+ * must not depend on that.
  */
 #ifndef ASSAY_COUNTERS_COUNTERS_H
 #define ASSAY_COUNTERS_COUNTERS_H
@@ -41,6 +43,7 @@ struct counter_target {
     bool start_paused;  /* counts only from counters_enable on; not for TARGET_CHILDREN */
     bool start_on_exec; /* TARGET_TASKS: from the task's next exec on */
     bool no_inherit;    /* TARGET_TASKS: these threads alone */
+    bool may_account;   /* TARGET_CHILDREN: the caller fills in what accounting.h knows */
 };
 
 struct counter_value {
@@ -57,6 +60,7 @@ struct counter {
     char *why;                    /* not NULL: not supported here, and why */
     bool user_only;               /* the kernel's part was left out for lack of permission */
     bool restricted; /* opened for user mode only; a clock counts the kernel's time all the same */
+    bool accounted;  /* not permitted, and known from the kernel's accounting: accounting.h */
     int *fds;        /* one per entity; -1 where it was gone */
 };
 

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/strings.h"
+#include "counters/accounting.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -73,6 +74,18 @@ static void partial_events(struct doubt_list *list, const struct doubt_context *
             "%s: counted in user mode only, the kernel's part is missing; root or "
             "kernel.perf_event_paranoid=1 adds it.",
             strbuf_text(&names));
+}
+
+static void accounted_events(struct doubt_list *list, const struct doubt_context *c)
+{
+    CLEANUP(strbuf_done) struct strbuf names = {0}, text = {0};
+    for (size_t i = 0; i < c->m->event_count; i++)
+        if (c->m->accounted[i])
+            strbuf_printf(&names, "%s%s", names.length ? ", " : "", c->events->items[i].name);
+    if (!names.length)
+        return;
+    accounting_explain(&text, strbuf_text(&names));
+    add(list, "accounted", "%s.", strbuf_text(&text));
 }
 
 /* Opening an event is no proof that it counts: virtual machines offer counters that stand still. */
@@ -223,6 +236,7 @@ void doubts_find(struct doubt_list *list, const struct doubt_context *context)
 {
     missing_events(list, context);
     partial_events(list, context);
+    accounted_events(list, context);
     if (!context->m->run_count)
         return;
     nothing_counted(list, context);

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "counters/accounting.h"
 #include "counters/online.h"
 #include "counters/threads.h"
 #include "machine/machine.h"
@@ -22,6 +23,7 @@ struct session {
     const struct measure_spec *spec;
     struct measurement *m;
     struct counters counters;
+    struct accounting accounting;
     struct thread_counters threads;
     bool threads_open;
     struct counter_value *last;     /* totals at the last reading, where counters stay open */
@@ -44,6 +46,7 @@ static void remember_states(struct session *s)
     for (size_t i = 0; i < s->m->event_count; i++) {
         if (!s->m->why[i] && s->counters.items[i].why)
             s->m->why[i] = memory_strdup(s->counters.items[i].why);
+        s->m->accounted[i] |= s->counters.items[i].accounted;
         s->m->user_only[i] |= s->counters.items[i].user_only;
         s->m->restricted[i] |= s->counters.items[i].restricted;
     }
@@ -62,7 +65,8 @@ static int open_counters(struct session *s, const struct counter_target *target,
 /* Events on the commands that this thread starts; they stay open from run to run. */
 static int open_on_children(struct session *s, struct error *err)
 {
-    struct counter_target target = {.kind = TARGET_CHILDREN};
+    struct counter_target target = {.kind = TARGET_CHILDREN,
+                                    .may_account = !s->spec->per_thread && !s->spec->interval_ns};
     int r = open_counters(s, &target, err);
     if (r == 0 && s->spec->per_thread) {
         r = thread_counters_open(&s->threads, &s->counters, s->m, err);
@@ -285,6 +289,8 @@ static int take_counts(struct session *s, struct measured_run *run, struct error
         return r;
     for (size_t i = 0; i < s->m->event_count; i++)
         run->values[i] = counter_difference(&now[i], &s->last[i]);
+    if (run->has_command)
+        accounting_fill(&s->counters, &s->accounting, &run->usage, run->wall_ns, run->values);
     /* What came after the last full interval is an interval, too. */
     if (s->spec->interval_ns)
         keep_interval(s, now);
@@ -302,8 +308,10 @@ static int finish_command(struct session *s, pid_t pid, struct measured_run *run
         process_wait(pid, &result, NULL);
         return r;
     }
-    r = process_wait(pid, &result, err);
+    process_await_end(pid);
     run->wall_ns = clock_now_ns() - s->start_ns;
+    accounting_read(&s->counters, pid, &s->accounting);
+    r = process_wait(pid, &result, err);
     process_signals_target(0);
     run->has_command = true;
     run->status = result.status;
@@ -515,6 +523,7 @@ int measure(const struct measure_spec *spec, struct measurement *m, int *ret_sta
     *m = (struct measurement){.event_count = spec->events->count};
     m->why = memory_zalloc(m->event_count, sizeof(*m->why));
     m->user_only = memory_zalloc(m->event_count, sizeof(*m->user_only));
+    m->accounted = memory_zalloc(m->event_count, sizeof(*m->accounted));
     m->restricted = memory_zalloc(m->event_count, sizeof(*m->restricted));
     CLEANUP(session_done)
     struct session s = {.spec = spec, .m = m, .cgroup_fd = -1, .counters.guard_fds = {-1, -1}};
@@ -561,6 +570,7 @@ void measurement_done(struct measurement *m)
     free(m->threads);
     free(m->why);
     free(m->user_only);
+    free(m->accounted);
     free(m->restricted);
     *m = (struct measurement){0};
 }

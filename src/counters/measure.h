@@ -39,6 +39,7 @@ struct measurement {
     size_t event_count;
     char **why;       /* per event: not NULL when it is not supported, and why */
     bool *user_only;  /* per event: the kernel's part is missing for lack of permission */
+    bool *accounted;  /* per event: from the kernel's accounting (accounting.h) */
     bool *restricted; /* per event: had to be opened for user mode only */
     struct measured_run *runs;
     size_t run_count, run_capacity;

@@ -46,6 +46,7 @@ void rounds_done(struct rounds *r)
     free(r->items);
     free(r->why);
     free(r->user_only);
+    free(r->accounted);
     free(r->failure.what);
     free(r->failure.text);
     strbuf_done(&r->failure.end);
@@ -62,6 +63,7 @@ static void remember_states(struct sitting *s)
         if (c->items[i].why)
             s->r->why[i] = memory_strdup(c->items[i].why);
         s->r->user_only[i] = c->items[i].user_only;
+        s->r->accounted[i] = c->items[i].accounted;
     }
 }
 
@@ -447,6 +449,7 @@ int rounds_run(const struct rounds_spec *spec, struct rounds *r, struct error *e
                          .event_count = spec->events->count};
     r->why = memory_zalloc(r->event_count + 1, sizeof(*r->why));
     r->user_only = memory_zalloc(r->event_count + 1, sizeof(*r->user_only));
+    r->accounted = memory_zalloc(r->event_count + 1, sizeof(*r->accounted));
     CLEANUP(sitting_done) struct sitting s = {.spec = spec, .r = r};
     rng_seed(&s.rng, spec->seed);
     make_order(&s);

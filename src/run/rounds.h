@@ -68,6 +68,7 @@ struct rounds {
     size_t count, capacity;
     char **why;      /* per event: not NULL when it is not supported, and why */
     bool *user_only; /* per event */
+    bool *accounted; /* per event: counters/accounting.h */
     enum rounds_end end;
     int signal;
     struct rounds_failure failure;

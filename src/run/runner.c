@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "counters/accounting.h"
 #include "run/memfile.h"
 
 #include <errno.h>
@@ -60,10 +61,11 @@ static int open_memfiles(struct runner *r, struct error *err)
 
 static int open_counters(struct runner *r, struct error *err)
 {
-    const struct counter_target target = {.kind = TARGET_CHILDREN};
+    const struct counter_target moves = {.kind = TARGET_CHILDREN};
+    const struct counter_target target = {.kind = TARGET_CHILDREN, .may_account = true};
     int res = counters_open(&r->counters, r->events, &target, err);
     if (res == 0)
-        res = counters_open(&r->moves, &r->move_events, &target, err);
+        res = counters_open(&r->moves, &r->move_events, &moves, err);
     memset(r->last, 0, r->events->count * sizeof(*r->last));
     r->last_moves = 0;
     return res;
@@ -502,9 +504,13 @@ int runner_run(struct runner *r, const struct run_spec *spec, struct run_result 
         return res;
     await_end(&run);
     struct process_result ended = {0};
+    struct accounting accounting;
+    accounting_read(&r->counters, run.pid, &accounting);
     res = process_wait(run.pid, &ended, err);
     if (res == 0)
         res = take_counts(&run, err);
+    if (res == 0)
+        accounting_fill(&r->counters, &accounting, &ended.usage, result->wall_ns, result->values);
     disturbance_read(&r->meter, &late);
     uint64_t own_ns = timeval_ns(ended.usage.ru_utime) + timeval_ns(ended.usage.ru_stime);
     disturbance_between(&r->meter, &early, &late, own_ns, &result->disturbance);

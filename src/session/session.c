@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "counters/accounting.h"
 #include "run/command.h"
 #include "session/hosts.h"
 #include "session/session_internal.h"
@@ -126,6 +127,18 @@ static int read_plan(struct session *s, struct error *err)
     return r;
 }
 
+static void note_accounted(struct session *s)
+{
+    CLEANUP(strbuf_done) struct strbuf names = {0};
+    for (size_t i = 0; i < s->events.count; i++)
+        if (s->runner.counters.items[i].accounted)
+            strbuf_printf(&names, "%s%s", names.length ? ", " : "", s->events.items[i].name);
+    if (!names.length)
+        return;
+    accounting_explain(&s->notes, strbuf_text(&names));
+    strbuf_putc(&s->notes, '\n');
+}
+
 /* Threads and workers first: events that are opened later must not count them. */
 static int open_instruments(struct session *s, struct error *err)
 {
@@ -159,6 +172,8 @@ static int open_instruments(struct session *s, struct error *err)
         if (s->runner.counters.items[i].why)
             strbuf_printf(&s->notes, "not counted: %s: %s\n", s->events.items[i].name,
                           s->runner.counters.items[i].why);
+    if (r == 0)
+        note_accounted(s);
     return r;
 }
 

@@ -124,6 +124,11 @@ char *session_environment_json(const struct session *s)
             json_end(&j);
         }
     json_end(&j);
+    json_array(&j, "counters_accounted");
+    for (size_t i = 0; i < s->events.count; i++)
+        if (s->runner.counters.items[i].accounted)
+            json_string(&j, NULL, s->events.items[i].name);
+    json_end(&j);
     json_end(&j);
     return out.data;
 }
@@ -143,7 +148,8 @@ int session_apply_limits(struct session *s, struct error *err)
 {
     int nice = s->options->has_nice ? s->options->nice : s->spec.nice;
     if (nice && setpriority(PRIO_PROCESS, 0, nice) < 0)
-        return error_errno(err, -errno, "nice %d (below 0 needs root or CAP_SYS_NICE)", nice);
+        return error_errno(err, -errno, "nice %d (less than %d, the present one, needs root)", nice,
+                           getpriority(PRIO_PROCESS, 0));
     return s->spec.cgroup.count ? cgroup_enter(&s->cgroups, &s->spec.cgroup, err) : 0;
 }
 

@@ -4,7 +4,9 @@ import dataclasses
 import os
 import pathlib
 
-DEFAULT_PACKAGE = "linux-image-arm64"
+# Which of Debian's kernels the tests run under: the newest that the host's sources have, or another
+# one that was fetched (linux-image-6.1.0-50-arm64 is the one without the security archive).
+DEFAULT_PACKAGE = os.environ.get("ASSAY_TEST_KERNEL") or "linux-image-arm64"
 
 
 @dataclasses.dataclass

@@ -294,6 +294,7 @@ static void put_events(struct json *j, const struct ab_view *v)
         json_bool(j, "supported", !v->rounds->why[i]);
         json_string(j, "why", v->rounds->why[i]);
         json_bool(j, "user_only", v->rounds->user_only[i]);
+        json_bool(j, "accounted", v->rounds->accounted[i]);
         json_end(j);
     }
     json_end(j);

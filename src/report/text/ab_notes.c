@@ -2,6 +2,7 @@
 /* What the reader of a comparison must know before believing it: see ab.h. */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "counters/accounting.h"
 #include "report/text/ab.h"
 
 #include <math.h>
@@ -57,6 +58,18 @@ static void partial_events(struct doubt_list *notes, const struct ab_view *v)
                     "%s: counted in user mode only, the kernel's part is missing; root or "
                     "kernel.perf_event_paranoid=1 adds it.",
                     strbuf_text(&names));
+}
+
+static void accounted_events(struct doubt_list *notes, const struct ab_view *v)
+{
+    CLEANUP(strbuf_done) struct strbuf names = {0}, text = {0};
+    for (size_t i = 0; i < v->rounds->event_count; i++)
+        if (v->rounds->accounted[i])
+            strbuf_printf(&names, "%s%s", names.length ? ", " : "", v->spec->events->items[i].name);
+    if (!names.length)
+        return;
+    accounting_explain(&text, strbuf_text(&names));
+    report_note(notes, "accounted", "%s.", strbuf_text(&text));
 }
 
 /* Opening an event is no proof that it counts: virtual machines offer counters that stand still. */
@@ -246,5 +259,6 @@ void report_ab_notes(struct doubt_list *notes, const struct ab_view *v)
         scaled_events(notes, v);
         missing_events(notes, v);
         partial_events(notes, v);
+        accounted_events(notes, v);
     }
 }

@@ -117,6 +117,7 @@ static void put_events(struct json *j, const struct stat_view *v)
         if (v->m->why[i])
             json_string(j, "why", v->m->why[i]);
         json_bool(j, "user_only", v->m->user_only[i]);
+        json_bool(j, "accounted", v->m->accounted[i]);
         if (e->group)
             json_u64(j, "group", e->group);
         json_end(j);
