@@ -229,7 +229,7 @@ int answers_find(struct answers *a, const struct dataset *d, const struct spec *
     int r = find_variant(&q, variant, err);
     size_t position = 0, asked = 0;
     while (r == 0 && (q.metric = dataset_headline(d, &position)) != DATASET_NONE) {
-        q.better = d->metrics[q.metric].better;
+        q.better = d->metrics[q.metric].facts.better;
         answer_all(&q, work);
         asked++;
     }

@@ -119,7 +119,7 @@ static void add_row(struct compare *c, size_t pair, size_t base_metric, size_t n
                               .name = m->name,
                               .unit = m->unit,
                               .kind = m->kind,
-                              .better = m->better,
+                              .better = m->facts.better,
                               .headline = headline,
                               .is_detail = is_detail(m->name),
                               .folded_into = COMPARE_NONE,

@@ -14,6 +14,7 @@
 #include "analysis/dataset.h"
 #include "stats/comparison.h"
 #include "stats/summary.h"
+#include "stats/verdict.h"
 
 #define COMPARE_RATE 0.05 /* of false discoveries */
 #define COMPARE_NONE ((size_t)-1)

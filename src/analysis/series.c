@@ -158,29 +158,14 @@ static void add_events(struct series_set *set, const struct rounds *r,
     add_figure(set, r, "involuntary-switches", "", SERIES_COUNT, SERIES_USAGE, involuntary_of);
 }
 
-/* Times that programs report are kept in nanoseconds as all others. */
-static double ns_per_unit(const char *unit)
-{
-    static const struct {
-        const char *name;
-        double ns;
-    } units[] = {{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-    for (size_t i = 0; i < ARRAY_COUNT(units); i++)
-        if (str_eq(unit, units[i].name))
-            return units[i].ns;
-    return 0;
-}
-
 static struct series *add_metric(struct series_set *set, const struct rounds *r,
                                  const struct metric *m, const char *name)
 {
-    bool is_time = ns_per_unit(m->unit) > 0;
+    bool is_time = metric_unit_ns(m->unit) > 0;
     struct series *s =
         add_rounds(set, r, name, is_time ? "ns" : m->unit, is_time ? SERIES_TIME : SERIES_VALUE);
     s->source = SERIES_PROGRAM;
-    s->better = metric_is_rate(m->name, m->unit)                              ? METRIC_HIGHER
-                : is_time || str_eq(m->unit, "bytes") || str_eq(m->unit, "B") ? METRIC_LOWER
-                                                                              : METRIC_NEITHER;
+    s->better = metric_facts_of(m->name, m->unit).better;
     return s;
 }
 
@@ -203,7 +188,7 @@ static void add_metrics(struct series_set *set, const struct rounds *r)
                 struct series *s = (struct series *)series_find(set, name);
                 if (!s)
                     s = add_metric(set, r, m, name);
-                double ns = ns_per_unit(m->unit);
+                double ns = metric_unit_ns(m->unit);
                 s->values[i][j] = m->value * (s->kind == SERIES_TIME && ns > 0 ? ns : 1);
             }
         }

@@ -45,7 +45,7 @@ static void add_zeros(struct dataset *d, const struct store_metric *like, size_t
         (struct store_metric){.id = like->id,
                               .name = memory_strdup(like->name),
                               .unit = memory_strdup(like->unit),
-                              .better = like->better,
+                              .facts = like->facts,
                               .kind = memory_strdup(like->kind)};
     d->starts = memory_resize(d->starts, columns + 2, sizeof(*d->starts));
     d->values = memory_resize(d->values, total + count + 1, sizeof(*d->values));

@@ -54,7 +54,7 @@ static void judge_cell(struct gate_result_set *set, const struct dataset *d, siz
     row.cell = cell_name(d, cell, side);
     row.base_median = dataset_median(d, metric, cell);
     row.new_median = dataset_median(d, metric, new);
-    row.result = verdict_gate(&row.change, m->better, set->max_regression);
+    row.result = verdict_gate(&row.change, m->facts.better, set->max_regression);
     row.control_failed = control_fails(&row.control, set->max_regression);
     set->control_failed |= row.control_failed;
     if (row.result == GATE_REGRESSION ||
@@ -68,7 +68,8 @@ int gate_judge(struct gate_result_set *set, const struct dataset *d, struct erro
     size_t side = dataset_factor(d, "side"), position = 0, metric;
     set->result = GATE_PASS;
     while ((metric = dataset_headline(d, &position)) != DATASET_NONE)
-        for (size_t c = 0; c < d->cell_count && d->metrics[metric].better != METRIC_NEITHER; c++)
+        for (size_t c = 0; c < d->cell_count && d->metrics[metric].facts.better != METRIC_NEITHER;
+             c++)
             if (str_eq(d->cells[c].levels[side], "base"))
                 judge_cell(set, d, metric, c, side);
     return set->count ? 0

@@ -18,6 +18,7 @@
 #define ASSAY_COUNTERS_EVENT_H
 
 #include "base/error.h"
+#include "stats/metric.h"
 
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -35,6 +36,12 @@ struct event {
     double scale;  /* value × scale is in unit */
     char unit[32]; /* "" for plain counts */
 };
+
+/* Events are costs: fewer are better. */
+static inline struct metric_facts event_facts(const struct event *e)
+{
+    return (struct metric_facts){.better = METRIC_LOWER, .is_count = !e->in_ns && !*e->unit};
+}
 
 struct event_list {
     struct event *items;

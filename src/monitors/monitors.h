@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "stats/metric.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -57,6 +58,14 @@ struct monitor_column {
     size_t capacity;
     double value; /* of the run; NAN when it is not known */
 };
+
+static inline struct metric_facts monitor_facts(const struct monitor_column *column)
+{
+    return (struct metric_facts){.better = METRIC_NEITHER,
+                                 .is_count = column->mode == COLUMN_DELTA && !*column->unit,
+                                 .is_total =
+                                     column->mode == COLUMN_DELTA || column->mode == COLUMN_RATE};
+}
 
 struct monitor_instance;
 

@@ -145,7 +145,7 @@ void metrics_done(struct metric_list *list)
     *list = (struct metric_list){0};
 }
 
-bool metric_is_rate(const char *name, const char *unit)
+static bool is_rate(const char *name, const char *unit)
 {
     static const char *const parts[] = {"per_second", "per_sec", "throughput", "bandwidth", "ops"};
     static const char *const units[] = {"ops", "op/s", "rps", "qps", "hz", "Hz", "fps", "IOPS"};
@@ -158,4 +158,26 @@ bool metric_is_rate(const char *name, const char *unit)
         if (str_has_suffix(name, parts[i]) && !*unit)
             return true;
     return false;
+}
+
+double metric_unit_ns(const char *unit)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    for (size_t i = 0; i < ARRAY_COUNT(units); i++)
+        if (str_eq(unit, units[i].name))
+            return units[i].ns;
+    return 0;
+}
+
+struct metric_facts metric_facts_of(const char *name, const char *unit)
+{
+    bool rate = is_rate(name, unit), is_time = metric_unit_ns(unit) > 0;
+    bool is_memory = str_eq(unit, "bytes") || str_eq(unit, "B");
+    return (struct metric_facts){.better = rate                   ? METRIC_HIGHER
+                                           : is_time || is_memory ? METRIC_LOWER
+                                                                  : METRIC_NEITHER,
+                                 .is_speed = rate || is_time};
 }

@@ -14,6 +14,8 @@
 #ifndef ASSAY_RUN_METRICS_H
 #define ASSAY_RUN_METRICS_H
 
+#include "stats/metric.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -47,7 +49,11 @@ const struct metric *metrics_find(const struct metric_list *list, const char *na
 void metrics_clear(struct metric_list *list);
 void metrics_done(struct metric_list *list);
 
-/* Whether more is better, judged by name and unit: rates are, all else is not. */
-bool metric_is_rate(const char *name, const char *unit);
+/* What a program's own figure is, told by the name and unit that the program gave it: a rate is
+ * better when it is higher, a time and an amount of memory when lower; nothing is known of others.
+ */
+struct metric_facts metric_facts_of(const char *name, const char *unit);
+/* How many nanoseconds the unit of time has, 0 when it is not one. */
+double metric_unit_ns(const char *unit);
 
 #endif

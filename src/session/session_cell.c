@@ -27,11 +27,11 @@ struct collector {
 };
 
 static int collect(struct collector *c, const char *name, const char *unit,
-                   enum metric_better better, const char *kind, const struct store_value *value,
+                   struct metric_facts facts, const char *kind, const struct store_value *value,
                    struct error *err)
 {
     int64_t id;
-    int r = store_metric_id(c->s->store, name, unit, better, kind, &id, err);
+    int r = store_metric_id(c->s->store, name, unit, facts, kind, &id, err);
     if (r < 0)
         return r;
     for (size_t i = 0; i < c->count; i++)
@@ -46,17 +46,24 @@ static int collect(struct collector *c, const char *name, const char *unit,
 }
 
 static int collect_plain(struct collector *c, const char *name, const char *unit,
-                         enum metric_better better, const char *kind, double value,
+                         struct metric_facts facts, const char *kind, double value,
                          struct error *err)
 {
     if (!isfinite(value) || session_drops_unit(c->s, c->cell, name, unit))
         return 0;
-    return collect(c, name, unit, better, kind, &(struct store_value){.value = value}, err);
+    return collect(c, name, unit, facts, kind, &(struct store_value){.value = value}, err);
 }
 
-static enum metric_better better_of(const char *name, const char *unit)
+/* A metric that the spec names is better when lower unless the spec, or its unit, says otherwise.
+ */
+static struct metric_facts facts_of_spec(const struct spec_metric *m, const char *unit)
 {
-    return metric_is_rate(name, unit) ? METRIC_HIGHER : METRIC_LOWER;
+    struct metric_facts facts = metric_facts_of(m->name, unit);
+    if (m->better_given)
+        facts.better = m->better;
+    else if (facts.better == METRIC_NEITHER)
+        facts.better = METRIC_LOWER;
+    return facts;
 }
 
 /* A value that came from elsewhere.  A store that fails now fails again with the run. */
@@ -64,8 +71,9 @@ static void collect_given(void *context, const char *name, const char *unit, dou
 {
     struct error ignored;
     bool is_headline = str_eq(name, ((struct collector *)context)->s->headline);
-    collect_plain(context, name, unit, is_headline ? METRIC_LOWER : METRIC_NEITHER, "monitor",
-                  value, &ignored);
+    struct metric_facts facts = {.better = is_headline ? METRIC_LOWER : METRIC_NEITHER,
+                                 .is_count = !*unit};
+    collect_plain(context, name, unit, facts, "monitor", value, &ignored);
 }
 
 /* What the program reported and what the spec looks for. */
@@ -83,9 +91,7 @@ static int collect_metrics(struct collector *c, const struct hole_values *values
         if (r < 0 && m->optional)
             continue;
         if (r == 0)
-            r = collect_plain(c, m->name, unit,
-                              m->better_given ? m->better : better_of(m->name, unit), "metric",
-                              value, err);
+            r = collect_plain(c, m->name, unit, facts_of_spec(m, unit), "metric", value, err);
         if (r < 0)
             return r;
     }
@@ -95,13 +101,18 @@ static int collect_metrics(struct collector *c, const struct hole_values *values
         for (size_t k = 0; k < s->spec.metric_count && !known; k++)
             known = str_eq(s->spec.metrics[k].name, m->name);
         int r = known ? 0
-                      : collect_plain(c, m->name, m->unit, better_of(m->name, m->unit), "metric",
-                                      m->value, err);
+                      : collect_plain(c, m->name, m->unit, metric_facts_of(m->name, m->unit),
+                                      "metric", m->value, err);
         if (r < 0)
             return r;
     }
     return 0;
 }
+
+#define COUNTED                                    \
+    {                                              \
+        .better = METRIC_NEITHER, .is_count = true \
+    }
 
 static int collect_usage(struct collector *c, struct error *err)
 {
@@ -111,23 +122,25 @@ static int collect_usage(struct collector *c, struct error *err)
     const struct {
         const char *name, *unit;
         double value;
-        enum metric_better better;
+        struct metric_facts facts;
     } figures[] = {
-        {"wall", "ns", (double)result->wall_ns, METRIC_LOWER},
-        {"user", "ns", (double)timeval_ns(u->ru_utime), METRIC_LOWER},
-        {"sys", "ns", (double)timeval_ns(u->ru_stime), METRIC_LOWER},
-        {"peak-rss", "bytes", rss_bytes > result->rss_bytes_floor ? (double)rss_bytes : NAN,
-         METRIC_LOWER},
-        {"minor-faults", "", (double)u->ru_minflt, METRIC_NEITHER},
-        {"major-faults", "", (double)u->ru_majflt, METRIC_NEITHER},
-        {"voluntary-switches", "", (double)u->ru_nvcsw, METRIC_NEITHER},
-        {"involuntary-switches", "", (double)u->ru_nivcsw, METRIC_NEITHER},
-        {"blocks-read", "", (double)u->ru_inblock, METRIC_NEITHER},
-        {"blocks-written", "", (double)u->ru_oublock, METRIC_NEITHER},
+        {"wall", "ns", (double)result->wall_ns, {.better = METRIC_LOWER, .is_speed = true}},
+        {"user", "ns", (double)timeval_ns(u->ru_utime), {.better = METRIC_LOWER}},
+        {"sys", "ns", (double)timeval_ns(u->ru_stime), {.better = METRIC_LOWER}},
+        {"peak-rss",
+         "bytes",
+         rss_bytes > result->rss_bytes_floor ? (double)rss_bytes : NAN,
+         {.better = METRIC_LOWER}},
+        {"minor-faults", "", (double)u->ru_minflt, COUNTED},
+        {"major-faults", "", (double)u->ru_majflt, COUNTED},
+        {"voluntary-switches", "", (double)u->ru_nvcsw, COUNTED},
+        {"involuntary-switches", "", (double)u->ru_nivcsw, COUNTED},
+        {"blocks-read", "", (double)u->ru_inblock, COUNTED},
+        {"blocks-written", "", (double)u->ru_oublock, COUNTED},
     };
     int r = 0;
     for (size_t i = 0; r == 0 && i < ARRAY_COUNT(figures); i++)
-        r = collect_plain(c, figures[i].name, figures[i].unit, figures[i].better, "time",
+        r = collect_plain(c, figures[i].name, figures[i].unit, figures[i].facts, "time",
                           figures[i].value, err);
     return r;
 }
@@ -144,7 +157,7 @@ static int collect_counters(struct collector *c, struct error *err)
         struct store_value value = {.value = counter_scaled(v) * (e->scale != 0 ? e->scale : 1),
                                     .enabled_ns = v->enabled_ns,
                                     .running_ns = v->running_ns};
-        r = collect(c, e->name, e->in_ns ? "ns" : e->unit, METRIC_NEITHER, "counter", &value, err);
+        r = collect(c, e->name, e->in_ns ? "ns" : e->unit, event_facts(e), "counter", &value, err);
     }
     return r;
 }
@@ -157,15 +170,16 @@ static int collect_monitors(struct collector *c, struct error *err)
         const struct monitor_column *column = &m->columns[i];
         if (!isfinite(column->value))
             continue;
-        r = collect_plain(c, column->name, column->unit, METRIC_NEITHER, "monitor", column->value,
-                          err);
+        r = collect_plain(c, column->name, column->unit, monitor_facts(column), "monitor",
+                          column->value, err);
         /* Two readings give one number, which is kept already. */
         if (r == 0 && m->tick_count > 2 && column->capacity >= m->tick_count)
             ARRAY_PUSH(c->series, c->series_count, c->series_capacity) = (struct store_series){
                 .metric = c->values[c->count - 1].metric, .values = column->values};
     }
     if (r == 0 && m->instance_count)
-        r = collect_plain(c, "assay.monitors.cpu", "ns", METRIC_NEITHER, "monitor",
+        r = collect_plain(c, "assay.monitors.cpu", "ns",
+                          (struct metric_facts){.better = METRIC_NEITHER}, "monitor",
                           (double)m->cpu_ns, err);
     return r;
 }

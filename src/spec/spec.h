@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/strings.h"
-#include "stats/verdict.h"
+#include "stats/metric.h"
 #include "vm/machine.h"
 
 #include <regex.h>

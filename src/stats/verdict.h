@@ -7,8 +7,7 @@
 #define ASSAY_STATS_VERDICT_H
 
 #include "stats/comparison.h"
-
-enum metric_better { METRIC_LOWER, METRIC_HIGHER, METRIC_NEITHER };
+#include "stats/metric.h"
 
 enum verdict_kind {
     VERDICT_BETTER,

@@ -71,9 +71,41 @@ void store_hash(const char *text, char ret_hash[static 65])
     sha256_end(&h, ret_hash);
 }
 
+enum { TRAIT_SPEED = 1, TRAIT_COUNT = 2, TRAIT_TOTAL = 4 };
+
+int64_t store_traits_number(struct metric_facts facts)
+{
+    return (facts.is_speed ? TRAIT_SPEED : 0) | (facts.is_count ? TRAIT_COUNT : 0) |
+           (facts.is_total ? TRAIT_TOTAL : 0);
+}
+
+struct metric_facts store_facts_of(int64_t better, int64_t traits)
+{
+    return (struct metric_facts){.better = better == METRIC_LOWER || better == METRIC_HIGHER
+                                               ? (enum metric_better)better
+                                               : METRIC_NEITHER,
+                                 .is_speed = traits & TRAIT_SPEED,
+                                 .is_count = traits & TRAIT_COUNT,
+                                 .is_total = traits & TRAIT_TOTAL};
+}
+
+struct metric_facts store_facts_before_traits(const char *name, const char *unit,
+                                              enum metric_better better, const char *kind)
+{
+    bool is_time = str_eq(kind, "time"), is_own = str_eq(kind, "metric");
+    bool speed =
+        (is_time && str_eq(name, "wall")) ||
+        (is_own && (better == METRIC_HIGHER || (better == METRIC_LOWER && str_eq(unit, "ns"))));
+    return (struct metric_facts){
+        .better = better,
+        .is_speed = speed,
+        .is_count = unit[0] == '\0' && (is_time || str_eq(kind, "counter")),
+    };
+}
+
 /* Where the metric stands in the sorted list, or would stand. */
 static size_t metric_place(const struct store *store, const char *name, const char *unit,
-                           enum metric_better better, const char *kind, bool *ret_found)
+                           struct metric_facts facts, const char *kind, bool *ret_found)
 {
     size_t low = 0, high = store->metric_count;
     *ret_found = false;
@@ -82,7 +114,7 @@ static size_t metric_place(const struct store *store, const char *name, const ch
         const struct store_metric *m = &store->metrics[middle];
         int order = strcmp(m->name, name);
         order = order ? order : strcmp(m->unit, unit);
-        order = order ? order : (int)m->better - (int)better;
+        order = order ? order : (int)m->facts.better - (int)facts.better;
         order = order ? order : strcmp(m->kind, kind);
         if (order == 0) {
             *ret_found = true;
@@ -97,14 +129,14 @@ static size_t metric_place(const struct store *store, const char *name, const ch
 }
 
 static int find_metric(struct store *store, const char *name, const char *unit,
-                       enum metric_better better, const char *kind, int64_t *ret_id,
+                       struct metric_facts facts, const char *kind, int64_t *ret_id,
                        struct error *err)
 {
     struct sql_rows *rows;
     int r = sql_query(store->sql, &rows, err,
                       "SELECT id FROM metric WHERE name = ? AND unit = ? AND better = ?"
                       " AND kind = ?",
-                      "ttit", name, unit, (int64_t)better, kind);
+                      "ttit", name, unit, (int64_t)facts.better, kind);
     if (r < 0)
         return r;
     r = sql_next(rows, err);
@@ -116,23 +148,23 @@ static int find_metric(struct store *store, const char *name, const char *unit,
 
 /* Looked for first: an INSERT that finds its row there uses a number up in PostgreSQL. */
 static int find_or_make(struct store *store, const char *name, const char *unit,
-                        enum metric_better better, const char *kind, int64_t *ret_id,
+                        struct metric_facts facts, const char *kind, int64_t *ret_id,
                         struct error *err)
 {
-    int r = find_metric(store, name, unit, better, kind, ret_id, err);
+    int r = find_metric(store, name, unit, facts, kind, ret_id, err);
     if (r == 0)
         r = sql_run(store->sql, err,
-                    "INSERT INTO metric (name, unit, better, kind) VALUES (?, ?, ?, ?)"
+                    "INSERT INTO metric (name, unit, better, kind, traits) VALUES (?, ?, ?, ?, ?)"
                     " ON CONFLICT DO NOTHING",
-                    "ttit", name, unit, (int64_t)better, kind);
+                    "ttiti", name, unit, (int64_t)facts.better, kind, store_traits_number(facts));
     if (r == 0)
-        r = find_metric(store, name, unit, better, kind, ret_id, err);
+        r = find_metric(store, name, unit, facts, kind, ret_id, err);
     return r > 0 ? 0 : r < 0 ? r : error_set(err, -EIO, "metric %s could not be kept", name);
 }
 
 /* Keeps an id that belongs at that place of the sorted list. */
 static void remember_metric(struct store *store, size_t place, const char *name, const char *unit,
-                            enum metric_better better, const char *kind, int64_t id)
+                            struct metric_facts facts, const char *kind, int64_t id)
 {
     store->metrics = memory_grow(store->metrics, &store->metric_capacity, store->metric_count + 1,
                                  sizeof(*store->metrics));
@@ -141,35 +173,35 @@ static void remember_metric(struct store *store, size_t place, const char *name,
     store->metrics[place] = (struct store_metric){.id = id,
                                                   .name = memory_strdup(name),
                                                   .unit = memory_strdup(unit),
-                                                  .better = better,
+                                                  .facts = facts,
                                                   .kind = memory_strdup(kind)};
     store->metric_count++;
 }
 
 int store_metric_number(struct store *store, const char *name, const char *unit,
-                        enum metric_better better, const char *kind, int64_t *ret_id,
+                        struct metric_facts facts, const char *kind, int64_t *ret_id,
                         struct error *err)
 {
     bool found;
-    size_t place = metric_place(store, name, unit, better, kind, &found);
+    size_t place = metric_place(store, name, unit, facts, kind, &found);
     if (found) {
         *ret_id = store->metrics[place].id;
         return 0;
     }
     int64_t id = 0;
-    int r = find_or_make(store, name, unit, better, kind, &id, err);
+    int r = find_or_make(store, name, unit, facts, kind, &id, err);
     if (r < 0)
         return r;
-    remember_metric(store, place, name, unit, better, kind, id);
+    remember_metric(store, place, name, unit, facts, kind, id);
     *ret_id = id;
     return 0;
 }
 
 int store_metric_id(struct store *store, const char *name, const char *unit,
-                    enum metric_better better, const char *kind, int64_t *ret_id, struct error *err)
+                    struct metric_facts facts, const char *kind, int64_t *ret_id, struct error *err)
 {
     if (!store->has_spool) {
-        int r = store_metric_number(store, name, unit, better, kind, ret_id, err);
+        int r = store_metric_number(store, name, unit, facts, kind, ret_id, err);
         if (!store_lost(store, r))
             return r;
         r = store_spool_start(store, err);
@@ -177,9 +209,9 @@ int store_metric_id(struct store *store, const char *name, const char *unit,
             return r;
     }
     bool found;
-    size_t place = metric_place(store, name, unit, better, kind, &found);
+    size_t place = metric_place(store, name, unit, facts, kind, &found);
     if (!found)
-        remember_metric(store, place, name, unit, better, kind, -1 - (int64_t)store->metric_count);
+        remember_metric(store, place, name, unit, facts, kind, -1 - (int64_t)store->metric_count);
     *ret_id = store->metrics[place].id;
     return 0;
 }

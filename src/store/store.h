@@ -17,7 +17,7 @@
 #define ASSAY_STORE_STORE_H
 
 #include "base/error.h"
-#include "stats/verdict.h" /* enum metric_better; in the store 0, 1, 2 */
+#include "stats/metric.h"
 #include "store/store_place.h"
 
 #include <stdbool.h>
@@ -38,15 +38,22 @@ static inline void store_closep(struct store **store)
 struct store_metric {
     int64_t id;
     char *name, *unit;
-    enum metric_better better;
     char *kind; /* "time", "counter", "metric" (the program's own), "monitor" */
+    struct metric_facts facts;
 };
 
 /* The metric's id, made at its first use.  It is good until the next run was added: without a
  * connection it is provisional. */
 int store_metric_id(struct store *store, const char *name, const char *unit,
-                    enum metric_better better, const char *kind, int64_t *ret_id,
+                    struct metric_facts facts, const char *kind, int64_t *ret_id,
                     struct error *err);
+
+/* How the table `metric` has them: better as 0, 1, 2; the traits as bits. */
+int64_t store_traits_number(struct metric_facts facts);
+struct metric_facts store_facts_of(int64_t better, int64_t traits);
+/* Of a metric that version 0.1 wrote, which kept no traits; the third schema does the same. */
+struct metric_facts store_facts_before_traits(const char *name, const char *unit,
+                                              enum metric_better better, const char *kind);
 
 struct store_factor {
     const char *name;

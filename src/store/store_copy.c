@@ -115,7 +115,8 @@ static int copy_metric(struct copier *c, const struct sql_rows *rows, struct err
 {
     int64_t id = 0;
     int r = store_metric_id(c->to_store, sql_text(rows, 1), sql_text(rows, 2),
-                            (enum metric_better)sql_i64(rows, 3), sql_text(rows, 4), &id, err);
+                            store_facts_of(sql_i64(rows, 3), sql_i64(rows, 5)), sql_text(rows, 4),
+                            &id, err);
     if (r == 0)
         add_pair(&c->metrics, sql_i64(rows, 0), id);
     return r;
@@ -199,7 +200,7 @@ static const struct {
 };
 
 static const char metrics_query[] =
-    "SELECT id, name, unit, better, kind FROM metric WHERE id IN"
+    "SELECT id, name, unit, better, kind, traits FROM metric WHERE id IN"
     " (SELECT v.metric FROM run r JOIN value v ON v.run = r.id WHERE r.experiment = ?1"
     "  UNION SELECT s.metric FROM run r JOIN series s ON s.run = r.id WHERE r.experiment = ?1)"
     " ORDER BY id";

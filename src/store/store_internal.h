@@ -31,7 +31,7 @@ int store_migrate(struct sql *sql, bool may_write, struct error *err);
 
 /* As store_metric_id, but the store is asked, spool or not. */
 int store_metric_number(struct store *store, const char *name, const char *unit,
-                        enum metric_better better, const char *kind, int64_t *ret_id,
+                        struct metric_facts facts, const char *kind, int64_t *ret_id,
                         struct error *err);
 int store_document_now(struct store *store, int64_t experiment, const char *kind, const char *text,
                        struct error *err);

@@ -138,9 +138,7 @@ int store_documents(struct store *store, int64_t experiment, const char *prefix,
 int store_series(struct store *store, int64_t run, struct store_cursor *cursor, struct error *err)
 {
     return sql_query(store->sql, &cursor->rows, err,
-                     "SELECT m.name, m.unit, s.points, r.ticks,"
-                     " (SELECT v.value FROM value v WHERE v.run = s.run AND v.metric = s.metric)"
-                     " FROM series s"
+                     "SELECT m.name, m.unit, s.points, r.ticks, m.traits FROM series s"
                      " JOIN metric m ON m.id = s.metric JOIN run r ON r.id = s.run"
                      " WHERE s.run = ? ORDER BY m.id",
                      "i", run);
@@ -154,11 +152,12 @@ int store_next_series(struct store_cursor *cursor, struct store_series_row *ret_
     if (r <= 0)
         return r;
     size_t point_bytes = 0, tick_bytes = 0;
-    *ret_row = (struct store_series_row){.metric = sql_text(rows, 0),
-                                         .unit = sql_text(rows, 1),
-                                         .points = sql_bytes(rows, 2, &point_bytes),
-                                         .ticks = sql_bytes(rows, 3, &tick_bytes),
-                                         .value = sql_double(rows, 4)};
+    *ret_row = (struct store_series_row){
+        .metric = sql_text(rows, 0),
+        .unit = sql_text(rows, 1),
+        .points = sql_bytes(rows, 2, &point_bytes),
+        .ticks = sql_bytes(rows, 3, &tick_bytes),
+        .is_total = store_facts_of(METRIC_NEITHER, sql_i64(rows, 4)).is_total};
     ret_row->point_count = point_bytes / sizeof(double);
     ret_row->tick_count = tick_bytes / sizeof(uint64_t);
     return r;
@@ -169,7 +168,7 @@ int store_read_metric(struct store *store, int64_t id, struct store_metric *ret_
 {
     struct sql_rows *rows;
     int r = sql_query(store->sql, &rows, err,
-                      "SELECT name, unit, better, kind FROM metric WHERE id = ?", "i", id);
+                      "SELECT name, unit, better, kind, traits FROM metric WHERE id = ?", "i", id);
     if (r < 0)
         return r;
     r = sql_next(rows, err);
@@ -178,7 +177,7 @@ int store_read_metric(struct store *store, int64_t id, struct store_metric *ret_
             .id = id,
             .name = memory_strdup(sql_text(rows, 0)),
             .unit = memory_strdup(sql_text(rows, 1)),
-            .better = (enum metric_better)sql_i64(rows, 2),
+            .facts = store_facts_of(sql_i64(rows, 2), sql_i64(rows, 4)),
             .kind = memory_strdup(sql_text(rows, 3)),
         };
     else if (r == 0)

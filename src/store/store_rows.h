@@ -82,7 +82,7 @@ struct store_series_row {
     const char *metric, *unit;
     const void *ticks, *points; /* uint64_t and double, not aligned; NULL for none */
     size_t tick_count, point_count;
-    double value; /* the metric's for the whole run; NAN for none */
+    bool is_total; /* the readings only grow */
 };
 
 /* What monitors read during the run. */

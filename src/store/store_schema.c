@@ -115,7 +115,15 @@ static const char version_2[] = "DROP INDEX experiment_by_name;"
                                 "CREATE INDEX run_by_experiment ON run (experiment, id);"
                                 "CREATE INDEX factor_by_name ON factor (name, experiment);";
 
-static const char *const versions[] = {version_1, version_2};
+/* What a metric is, said once by whoever measures it (stats/metric.h): 1 a speed, 2 a count, 4 a
+ * total.  For what version 0.1 measured, by the names it used. */
+static const char version_3[] =
+    "ALTER TABLE metric ADD COLUMN traits INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE metric SET traits = 1 WHERE (kind = 'time' AND name = 'wall')"
+    " OR (kind = 'metric' AND (better = 1 OR (better = 0 AND unit = 'ns')));"
+    "UPDATE metric SET traits = 2 WHERE unit = '' AND (kind = 'counter' OR kind = 'time');";
+
+static const char *const versions[] = {version_1, version_2, version_3};
 enum { VERSION_NEWEST = sizeof(versions) / sizeof(versions[0]) };
 
 static int read_version(struct sql *sql, int64_t *ret_version, struct error *err)

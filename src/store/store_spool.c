@@ -44,7 +44,8 @@ static void put_metric(struct strbuf *record, const struct store *store, int64_t
     const struct store_metric *m = metric_of(store, id);
     record_put_text(record, m->name);
     record_put_text(record, m->unit);
-    record_put_i64(record, (int64_t)m->better);
+    /* The traits stand above the two bits of `better`: a spool of version 0.1 has none. */
+    record_put_i64(record, (int64_t)m->facts.better | store_traits_number(m->facts) << 2);
     record_put_text(record, m->kind);
 }
 
@@ -90,11 +91,12 @@ static int get_metric(struct record_reader *r, struct store *store, int64_t *ret
                       struct error *err)
 {
     const char *name = record_text(r), *unit = record_text(r);
-    enum metric_better better = (enum metric_better)record_i64(r);
+    int64_t number = record_i64(r);
     const char *kind = record_text(r);
     if (r->bad || !name || !unit || !kind)
         return error_set(err, -EBADMSG, "a metric in the spool is damaged");
-    return store_metric_number(store, name, unit, better, kind, ret_id, err);
+    return store_metric_number(store, name, unit, store_facts_of(number & 3, number >> 2), kind,
+                               ret_id, err);
 }
 
 /* What a run in a record consists of, in memory of its own. */

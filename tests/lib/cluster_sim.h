@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A cluster that only exists in memory: nodes of different speeds that take tasks as they become
- * free, some of which die in the middle of one.  The plan is the real one (experiment/ledger.h).
+ * free, some of which die in the middle of one.  The plan is the real one (cluster/ledger.h).
  */
 #ifndef ASSAY_TESTS_LIB_CLUSTER_SIM_H
 #define ASSAY_TESTS_LIB_CLUSTER_SIM_H

@@ -57,8 +57,9 @@ static int add(struct store *store, int64_t experiment, int64_t cell, uint64_t r
     struct store_value values[ARRAY_COUNT(metric_names)];
     for (size_t i = 0; i < ARRAY_COUNT(metric_names); i++) {
         values[i] = (struct store_value){.value = (double)(round * 100 + i)};
-        int r = store_metric_id(store, metric_names[i], "", METRIC_LOWER, "time", &values[i].metric,
-                                err);
+        int r = store_metric_id(store, metric_names[i], "",
+                                (struct metric_facts){.better = METRIC_LOWER}, "time",
+                                &values[i].metric, err);
         if (r < 0)
             return r;
     }

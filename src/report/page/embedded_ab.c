@@ -76,20 +76,28 @@ static void add_cell(struct dataset *d, const json_t *command, struct strbuf *ba
 static void add_metric(struct dataset *d, const json_t *metric, struct strbuf *headline)
 {
     const char *better = text_at(metric, "better"), *source = text_at(metric, "source");
-    ARRAY_PUSH(d->metrics, d->metric_count, d->metric_capacity) = (struct store_metric){
-        .id = (int64_t)d->metric_count + 1,
-        .name = memory_strdup(text_at(metric, "name")),
-        .unit = memory_strdup(text_at(metric, "unit")),
-        .better = str_eq(better, "lower")    ? METRIC_LOWER
-                  : str_eq(better, "higher") ? METRIC_HIGHER
-                                             : METRIC_NEITHER,
-        .kind = memory_strdup(str_eq(source, "program") ? "metric"
-                              : str_eq(source, "event") ? "counter"
-                                                        : "time"),
-    };
-    bool program = str_eq(source, "program");
-    if (json_is_true(json_object_get(metric, "is_headline")) || program)
-        strbuf_printf(headline, "%s%s", headline->length ? "\n" : "", text_at(metric, "name"));
+    const char *name = text_at(metric, "name"), *unit = text_at(metric, "unit");
+    const char *kind = str_eq(source, "program") ? "metric"
+                       : str_eq(source, "event") ? "counter"
+                                                 : "time";
+    enum metric_better way = str_eq(better, "lower")    ? METRIC_LOWER
+                             : str_eq(better, "higher") ? METRIC_HIGHER
+                                                        : METRIC_NEITHER;
+    unit = str_eq(unit, "count") ? "" : unit;
+    const json_t *is_speed = json_object_get(metric, "is_speed");
+    struct metric_facts facts = store_facts_before_traits(name, unit, way, kind);
+    if (is_speed) {
+        facts.is_speed = json_is_true(is_speed);
+        facts.is_count = json_is_true(json_object_get(metric, "is_count"));
+    }
+    ARRAY_PUSH(d->metrics, d->metric_count, d->metric_capacity) =
+        (struct store_metric){.id = (int64_t)d->metric_count + 1,
+                              .name = memory_strdup(name),
+                              .unit = memory_strdup(unit),
+                              .kind = memory_strdup(kind),
+                              .facts = facts};
+    if (json_is_true(json_object_get(metric, "is_headline")) || str_eq(source, "program"))
+        strbuf_printf(headline, "%s%s", headline->length ? "\n" : "", name);
 }
 
 static int add_values(struct dataset *d, const json_t *metric, size_t index,

@@ -178,14 +178,18 @@ static int read_metrics(struct dataset *d, const json_t *metrics, struct error *
         const char *unit = json_string_value(json_array_get(m, 1));
         json_int_t better = json_integer_value(json_array_get(m, 2));
         const char *kind = json_string_value(json_array_get(m, 3));
-        if (!name || !unit || !kind || better < METRIC_LOWER || better > METRIC_NEITHER)
+        const json_t *traits = json_array_get(m, 4);
+        if (!name || !unit || !kind || better < METRIC_LOWER || better > METRIC_NEITHER ||
+            (traits && !json_is_integer(traits)))
             return embedded_damaged(err, "a metric");
-        ARRAY_PUSH(d->metrics, d->metric_count, d->metric_capacity) =
-            (struct store_metric){.id = (int64_t)at + 1,
-                                  .name = memory_strdup(name),
-                                  .unit = memory_strdup(unit),
-                                  .better = (enum metric_better)better,
-                                  .kind = memory_strdup(kind)};
+        ARRAY_PUSH(d->metrics, d->metric_count, d->metric_capacity) = (struct store_metric){
+            .id = (int64_t)at + 1,
+            .name = memory_strdup(name),
+            .unit = memory_strdup(unit),
+            .kind = memory_strdup(kind),
+            .facts = traits
+                         ? store_facts_of(better, json_integer_value(traits))
+                         : store_facts_before_traits(name, unit, (enum metric_better)better, kind)};
     }
     return 0;
 }

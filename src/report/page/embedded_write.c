@@ -217,8 +217,9 @@ static void put_set(struct strbuf *out, const struct dataset *d, const struct em
         json_array(&j, NULL);
         json_string(&j, NULL, d->metrics[m].name);
         json_string(&j, NULL, d->metrics[m].unit);
-        json_u64(&j, NULL, d->metrics[m].better);
+        json_u64(&j, NULL, d->metrics[m].facts.better);
         json_string(&j, NULL, d->metrics[m].kind);
+        json_i64(&j, NULL, store_traits_number(d->metrics[m].facts));
         json_end(&j);
     }
     json_end(&j);

@@ -49,7 +49,7 @@ static size_t joint_metric(struct dataset *to, const struct store_metric *m)
             (struct store_metric){.id = (int64_t)at + 1,
                                   .name = memory_strdup(m->name),
                                   .unit = memory_strdup(m->unit),
-                                  .better = m->better,
+                                  .facts = m->facts,
                                   .kind = memory_strdup(m->kind)};
     return at;
 }
@@ -136,8 +136,9 @@ static bool is_headline(const struct dataset *d, size_t metric)
 
 static void judge_row(struct page_row *row, const struct store_metric *m)
 {
-    struct verdict_options options = {.better = m->better,
-                                      .speed = str_eq(m->unit, "ns") || m->better == METRIC_HIGHER};
+    struct verdict_options options = {.better = m->facts.better,
+                                      .speed = str_eq(m->unit, "ns") ||
+                                               m->facts.better == METRIC_HIGHER};
     verdict_judge(&row->comparison, &options, &row->verdict);
 }
 

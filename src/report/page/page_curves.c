@@ -187,17 +187,17 @@ static void plot_ratio(const struct sweep *s)
         "How many times the baseline's %s each has at each %s. The bands are 95 %% intervals; "
         "where one passes 1, a grey stripe is the interval of the crossover.",
         m->name, d->factors[s->axis.factor]);
-    p->note = !plot_has_points(p)          ? NULL /* the baseline has no such cells */
-              : m->better == METRIC_LOWER  ? "Below 1 is better."
-              : m->better == METRIC_HIGHER ? "Above 1 is better."
-                                           : NULL;
+    p->note = !plot_has_points(p)                ? NULL /* the baseline has no such cells */
+              : m->facts.better == METRIC_LOWER  ? "Below 1 is better."
+              : m->facts.better == METRIC_HIGHER ? "Above 1 is better."
+                                                 : NULL;
 }
 
 /* ---- workers ---- */
 
 static double throughput(const struct store_metric *m, double value)
 {
-    return m->better == METRIC_HIGHER ? value : NS_PER_S / value;
+    return m->facts.better == METRIC_HIGHER ? value : NS_PER_S / value;
 }
 
 static void add_fit(struct plot *p, const struct sweep *s, size_t like, const char *name,
@@ -245,10 +245,10 @@ static void plot_scaling(const struct sweep *s)
     const struct store_metric *m = &d->metrics[s->metric];
     CLEANUP(memory_freep)
     char *what =
-        memory_printf("scaling: %s", m->better == METRIC_HIGHER ? m->name : "runs a second");
+        memory_printf("scaling: %s", m->facts.better == METRIC_HIGHER ? m->name : "runs a second");
     struct plot *p = start_plot(s, "scaling", what);
     p->y = (struct plot_axis){.label = plot_text(p, "%s", what + strlen("scaling: ")),
-                              .unit = m->better == METRIC_HIGHER ? m->unit : "/s",
+                              .unit = m->facts.better == METRIC_HIGHER ? m->unit : "/s",
                               .log = true};
     CLEANUP(strbuf_done) struct strbuf note = {0};
     double best = 0;
@@ -336,7 +336,7 @@ static void each_sweep(struct page *page, size_t metric, bool only_first,
 static bool scales(const struct sweep *s)
 {
     const struct dataset *d = s->page->view;
-    return d->metrics[s->metric].better != METRIC_NEITHER &&
+    return d->metrics[s->metric].facts.better != METRIC_NEITHER &&
            page_counts_workers(d->factors[s->axis.factor]);
 }
 
@@ -464,7 +464,7 @@ static void plot_costs(const struct sweep *s)
 void page_plot_efficiency(struct page *page, size_t metric)
 {
     const char *unit = page->view->metrics[metric].unit;
-    if (page->view->metrics[metric].better == METRIC_HIGHER && str_has_suffix(unit, "/s") &&
+    if (page->view->metrics[metric].facts.better == METRIC_HIGHER && str_has_suffix(unit, "/s") &&
         strlen(unit) > 2 && strlen(unit) < 30)
         each_sweep(page, metric, true, plot_costs);
 }

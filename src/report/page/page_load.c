@@ -138,22 +138,6 @@ static struct readings read_points(const struct store_series_row *row)
     return r;
 }
 
-static bool is_near(double a, double b)
-{
-    return fabs(a - b) <= 1e-6 * fmax(fabs(a), fabs(b));
-}
-
-/* An ever-growing count's number for the run is its growth, or that for each second. */
-static bool is_count(const struct readings *r, double value)
-{
-    if (r->count < 2)
-        return false;
-    double growth = r->values[r->count - 1] - r->values[0];
-    double seconds = r->seconds[r->count - 1] - r->seconds[0];
-    return growth >= 0 && r->values[0] > 0 &&
-           (is_near(value, growth) || is_near(value, growth / seconds));
-}
-
 /* A count is shown by how fast it grew between readings. */
 static void make_rates(struct readings *r)
 {
@@ -204,7 +188,7 @@ static int read_series(struct embedded *e, struct store *store, int64_t run, siz
         if (!row.points || !row.ticks)
             continue;
         struct readings readings = read_points(&row);
-        bool rate = is_count(&readings, row.value);
+        bool rate = row.is_total && readings.count > 1;
         if (rate)
             make_rates(&readings);
         if (only_known == wanted_monitor(row.metric) &&

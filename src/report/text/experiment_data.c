@@ -90,7 +90,7 @@ void report_experiment_json(struct strbuf *out, const struct dataset *d)
         json_object(&j, NULL);
         json_string(&j, "name", d->metrics[m].name);
         json_string(&j, "unit", d->metrics[m].unit);
-        json_string(&j, "better", better_name(d->metrics[m].better));
+        json_string(&j, "better", better_name(d->metrics[m].facts.better));
         json_string(&j, "kind", d->metrics[m].kind);
         json_end(&j);
     }

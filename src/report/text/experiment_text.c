@@ -170,8 +170,9 @@ static void put_verdict(struct strbuf *out, const struct dataset *d, size_t metr
     if (count == 0 || stats_compare_paired(first, second, count, 0.95, &comparison, NULL) < 0)
         return;
     const struct store_metric *m = &d->metrics[metric];
-    struct verdict_options options = {.better = m->better,
-                                      .speed = str_eq(m->unit, "ns") || m->better == METRIC_HIGHER};
+    struct verdict_options options = {.better = m->facts.better,
+                                      .speed = str_eq(m->unit, "ns") ||
+                                               m->facts.better == METRIC_HIGHER};
     struct verdict verdict;
     verdict_judge(&comparison, &options, &verdict);
     strbuf_printf(out, "  %s", verdict.text);
@@ -229,9 +230,9 @@ static void put_metric(struct strbuf *out, const struct dataset *d, size_t metri
     size_t width = label_width(d);
     CLEANUP(strbuf_done) struct strbuf head = {0};
     strbuf_put_safe(&head, m->name, strlen(m->name), 100);
-    if (m->better != METRIC_NEITHER)
-        strbuf_puts(&head,
-                    m->better == METRIC_HIGHER ? " (higher is better)" : " (lower is better)");
+    if (m->facts.better != METRIC_NEITHER)
+        strbuf_puts(&head, m->facts.better == METRIC_HIGHER ? " (higher is better)"
+                                                            : " (lower is better)");
     strbuf_putc(out, '\n');
     put_styled(out, bold, strbuf_text(&head), colour);
     strbuf_puts(out, ": median ± spread\n");

@@ -59,7 +59,8 @@ static struct made make(size_t rounds, size_t nodes, double slow, double other)
     unlink(made.path);
     if (store_open(&made.store, made.path, STORE_CREATE, &err) < 0 ||
         store_begin(made.store, &new, &made.id, ids, &err) < 0 ||
-        store_metric_id(made.store, "m", "B", METRIC_LOWER, "metric", &metric, &err) < 0)
+        store_metric_id(made.store, "m", "B", (struct metric_facts){.better = METRIC_LOWER},
+                        "metric", &metric, &err) < 0)
         test_fail(__FILE__, __LINE__, "%s", err.message);
     for (size_t r = 0; r < rounds; r++)
         for (size_t c = 0; c < 3; c++) {

@@ -92,10 +92,14 @@ TEST(a_long_line_of_wide_characters_is_cut_between_them)
     CHECK_STR(strbuf_text(&safe), list.bad_line);
 }
 
-TEST(rates_are_better_when_higher)
+TEST(name_and_unit_say_which_way_is_better)
 {
-    CHECK(metric_is_rate("x", "op/s"));
-    CHECK(metric_is_rate("messages_per_second", ""));
-    CHECK(!metric_is_rate("latency", "ns"));
-    CHECK(!metric_is_rate("x", ""));
+    CHECK_INT(metric_facts_of("x", "op/s").better, METRIC_HIGHER);
+    CHECK_INT(metric_facts_of("messages_per_second", "").better, METRIC_HIGHER);
+    CHECK_INT(metric_facts_of("latency", "ns").better, METRIC_LOWER);
+    CHECK_INT(metric_facts_of("heap", "bytes").better, METRIC_LOWER);
+    CHECK_INT(metric_facts_of("x", "").better, METRIC_NEITHER);
+    CHECK(metric_facts_of("x", "op/s").is_speed);
+    CHECK(metric_facts_of("latency", "us").is_speed);
+    CHECK(!metric_facts_of("heap", "bytes").is_speed);
 }

@@ -101,9 +101,12 @@ static int add(struct store *store, int64_t experiment, int64_t cell, uint64_t r
 {
     struct error err = {0};
     int64_t metric = 0, cycles = 0, monitor = 0;
-    store_metric_id(store, "wall", "ns", METRIC_LOWER, "time", &metric, &err);
-    store_metric_id(store, "cycles", "", METRIC_NEITHER, "counter", &cycles, &err);
-    store_metric_id(store, "vmstat.system.cs", "/s", METRIC_NEITHER, "monitor", &monitor, &err);
+    store_metric_id(store, "wall", "ns", (struct metric_facts){.better = METRIC_LOWER}, "time",
+                    &metric, &err);
+    store_metric_id(store, "cycles", "", (struct metric_facts){.better = METRIC_NEITHER}, "counter",
+                    &cycles, &err);
+    store_metric_id(store, "vmstat.system.cs", "/s",
+                    (struct metric_facts){.better = METRIC_NEITHER}, "monitor", &monitor, &err);
     struct store_value values[] = {{.metric = metric, .value = wall},
                                    {.metric = cycles, .value = 5, .enabled_ns = 9, .running_ns = 3},
                                    {.metric = monitor, .value = NAN}};
