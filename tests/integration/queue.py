@@ -4,8 +4,10 @@ reason, the results come as table, JSON and metrics, and the seed's unsafe rule 
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 from harness import *
@@ -44,7 +46,7 @@ def every_queue_delivers_each_item_once_and_in_order():
 def batches_large_payloads_and_sleeping_threads_work_too():
     for kind in every_kind():
         many = [] if kind[1] == "spsc" else ["--producers", "2", "--consumers", "3"]
-        queue(*kind, *many, "--items", ITEMS, "--batch", "7", "--payload", "64", "--blocking")
+        queue(*kind, *many, "--items", ITEMS, "--batch", "7", "--payload", "64", "--wait", "sleep")
 
 
 @test
@@ -89,20 +91,23 @@ def memory_of_a_burst_goes_back_where_the_header_says_so():
                                "--json").stdout)["metrics"]
     if os.environ.get("ASSAY_SANITIZED"):
         skip("the sanitizer's own memory is counted, too")
-    between(metrics["peak_growth_bytes"], 15e6, 64e6, "the peak")
+    between(metrics["peak_growth_bytes"], 9e6, 40e6, "the peak")
     between(metrics["after_growth_bytes"], 0, 4e6, "what stayed")
 
 
 @test
-def with_and_without_patience_everything_arrives():
-    for kind in ["spsc", "mpmc", "faa"]:
-        for patience in ["0", "3", "1000"]:
-            queue("--queue", kind, "--items", ITEMS, "--patience", patience)
+def with_every_way_to_wait_everything_arrives():
+    for kind in ["spsc", "mpmc", "faa", "ms", "mutex"]:
+        for how in ["adaptive", "adaptive:1", "pause", "pause:3", "pause:1000", "yield", "sleep"]:
+            data = json.loads(queue("--queue", kind, "--items", ITEMS, "--wait", how, "--json").stdout)
+            equal(data["settings"]["wait"], how)
+    # Spinning threads that share a CPU get on by time slices only.
+    queue("--queue", "mpmc", "--items", "2000", "--wait", "spin")
 
 
 @test
 def an_interrupt_leaves_nothing_behind():
-    for kind in [["--queue", "mpmc"], ["--queue", "faa", "--blocking"], ["--queue", "pipe"]]:
+    for kind in [["--queue", "mpmc"], ["--queue", "faa", "--wait", "sleep"], ["--queue", "pipe"]]:
         child = subprocess.Popen([QUEUE, *kind, "--items", "1000000000000", "--producers", "2"],
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
         folder = f"/proc/{child.pid}"
@@ -142,13 +147,91 @@ def bad_settings_are_refused_with_a_reason():
             (["--queue", "mpmc", "--backlog", "8"], "bounded by --capacity"),
             (["--queue", "mpmc", "--burst"], "--burst is for unbounded"),
             (["--queue", "faa", "--burst", "--backlog", "9"], "--burst is for unbounded"),
-            (["--queue", "mutex", "--patience", "9"], "has no --patience"),
+            (["--queue", "mutex", "--wait", "long"], "--wait must be adaptive, spin"),
+            (["--queue", "mutex", "--wait", "spin:3"], "not 'spin:3'"),
+            (["--queue", "mutex", "--wait", "pause:"], "not 'pause:'"),
+            (["--queue", "mutex", "--wait", "pause:-1"], "not 'pause:-1'"),
+            (["--queue", "mutex", "--wait", "adaptive:1000001"], "up to 1000000 pauses"),
             (["--queue", "mpmc", "--pin", "99999"], "may not use CPU"),
             (["--queue", "mpmc", "--round-trip", "--batch", "2"], "--round-trip is for"),
             (["--queue", "mpmc", "left"], "unexpected word"),
             (["--queue", "mpmc", "--colour"], "unknown option")]:
         code = 1 if "--pin" in args else 2
         contains(queue(*args, check=code).stderr, reason)
+
+
+EXAMPLE = """
+#include <assay-queue/faa.h>
+#include <assay-queue/mpmc.h>
+#include <assay-queue/ms.h>
+#include <assay-queue/spsc.h>
+#include <assay-queue/wait.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+    size_t bytes = (spsc_bytes(8, 8) + mpmc_bytes(8, 8) + 63) / 64 * 64;
+    char *memory = (char *)aligned_alloc(64, bytes + 64);
+    memset(memory, 0, bytes);
+    struct spsc *one = spsc_init(memory, 8, 8);
+    struct mpmc *any = mpmc_init(memory + (spsc_bytes(8, 8) + 63) / 64 * 64, 8, 8);
+    struct faa *list = (struct faa *)aligned_alloc(64, sizeof(*list));
+    struct ms *nodes = (struct ms *)aligned_alloc(64, sizeof(*nodes));
+    struct faa_thread list_thread;
+    struct ms_thread nodes_thread;
+    struct queue_waiter waiter = QUEUE_WAITER;
+    uint64_t item = 7, sum = 0;
+    if (!faa_init(list, 8) || !faa_join(list, &list_thread) ||
+        nodes_init(&nodes->nodes, NODES_CACHE, 8, 1000) < 0 ||
+        !ms_init(nodes, RECLAIM_HAZARD, queue_barrier_is_cheap(), RECLAIM_BATCH) ||
+        !ms_join(nodes, &nodes_thread))
+        return 1;
+    QUEUE_WAIT_FOR(&waiter, spsc_try_push(one, &item, 8));
+    QUEUE_WAIT_FOR(&waiter, spsc_try_pop(one, &item, 8));
+    sum += item;
+    QUEUE_WAIT_FOR(&waiter, mpmc_poll_push(any, &item, 8));
+    QUEUE_WAIT_FOR(&waiter, mpmc_poll_pop(any, &item, 8));
+    sum += item;
+    QUEUE_WAIT_FOR(&waiter, faa_push(list, &list_thread, &item, 8));
+    QUEUE_WAIT_FOR(&waiter, faa_try_pop(list, &list_thread, &item, 8));
+    sum += item;
+    QUEUE_WAIT_FOR(&waiter, ms_push(nodes, &nodes_thread, &item, 8));
+    QUEUE_WAIT_FOR(&waiter, ms_try_pop(nodes, &nodes_thread, &item, 8));
+    printf("%d\\n", (int)(sum + item));
+    return mpmc_try_pop(any, &item, 8) || spsc_try_pop(one, &item, 8);
+}
+"""
+
+
+@test
+def a_program_of_others_finds_headers_and_library_by_pkg_config():
+    if os.environ.get("ASSAY_SANITIZED"):
+        skip("the library has the sanitizer in it")
+    compilers = [["gcc", "-std=c11"], ["clang", "-std=c11"], ["g++", "-std=c++17"],
+                 ["clang++", "-std=c++17"]]
+    compilers = [c for c in compilers if shutil.which(c[0])]
+    if not compilers or not shutil.which("meson") or not shutil.which("pkg-config"):
+        skip("a compiler, meson or pkg-config is missing")
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--tags", "devel",
+                        "--destdir", folder], check=True, timeout=120)
+        found = [path for path, _, names in os.walk(folder) if "assay-queue.pc" in names]
+        equal(len(found), 1, "one assay-queue.pc is installed")
+        flags = subprocess.run(["pkg-config", "--cflags", "--libs", "assay-queue"],
+                               env=dict(os.environ, PKG_CONFIG_PATH=found[0],
+                                        PKG_CONFIG_SYSROOT_DIR=folder,
+                                        PKG_CONFIG_ALLOW_SYSTEM_CFLAGS="1"),
+                               check=True, text=True, capture_output=True).stdout.split()
+        for compiler in compilers:
+            is_c = compiler[1] == "-std=c11"
+            source = os.path.join(folder, "example.c" if is_c else "example.cc")
+            with open(source, "w") as stream:
+                stream.write(EXAMPLE)
+            strict = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"]
+            subprocess.run([*compiler, *strict, "-O2", source, "-o", folder + "/example", *flags],
+                           check=True, timeout=120)
+            result = subprocess.run([folder + "/example"], text=True, capture_output=True, timeout=60)
+            equal((result.returncode, result.stdout), (0, "28\n"), " ".join(compiler))
 
 
 @test

@@ -21,6 +21,17 @@
 #ifndef ASSAY_QUEUE_ATOMICS_H
 #define ASSAY_QUEUE_ATOMICS_H
 
+/* The headers are C11 and C++17; their functions that are not inline are in a C library. */
+#ifdef __cplusplus
+#define QUEUE_C_BEGIN extern "C" {
+#define QUEUE_C_END }
+#define QUEUE_ASSERT(condition, why) static_assert(condition, why)
+#else
+#define QUEUE_C_BEGIN
+#define QUEUE_C_END
+#define QUEUE_ASSERT(condition, why) _Static_assert(condition, why)
+#endif
+
 #include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,7 +59,9 @@
 #define Q_seq_cst __ATOMIC_SEQ_CST
 
 #if defined(QUEUE_STEPS)
+QUEUE_C_BEGIN
 void queue_step(void);
+QUEUE_C_END
 #define Q_STEP() queue_step()
 #else
 #define Q_STEP() ((void)0)
@@ -69,14 +82,16 @@ void queue_step(void);
 /* The line will be written soon.  For x86-64 compilers make a prefetch for reading of the builtin,
  * unless told for which CPU; where that lacks the instruction, it does nothing. */
 #if defined(__x86_64__)
-#define Q_PREFETCH(p) __asm__ volatile("prefetchw %0" ::"m"(*(const char *)(p)))
+#define Q_PREFETCH(p) __asm__ volatile("prefetchw (%0)" ::"r"(p))
 #else
-#define Q_PREFETCH(p) __builtin_prefetch((p), 1)
+#define Q_PREFETCH(p) __builtin_prefetch((const void *)(p), 1)
 #endif
 
 /* Whether membarrier(2) is there, asked once for each process; on_heavy is the system call. */
+QUEUE_C_BEGIN
 bool queue_barrier_is_cheap(void);
 void queue_barrier_heavy(void);
+QUEUE_C_END
 
 #define Q_LIGHT(cheap)                        \
     do {                                      \
@@ -108,11 +123,19 @@ void queue_barrier_heavy(void);
 
 #endif /* !QUEUE_EXPLORE */
 
+/* The compiler does not know the value any more: it cannot choose it without a branch. */
+#define Q_KEEP(value) __asm__("" : "+r"(value))
+
 /*
  * Items are copied by whole words, or several at once; the explorer sees each.  `bytes` is a
  * multiple of 8.  Where it is not a constant, two copies that overlap in the middle do for up to
  * seven words, whatever their number: loops of that length are mispredicted.
  */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push /* without optimisation it takes the branches not taken for real */
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+#pragma GCC diagnostic ignored "-Wstringop-overread"
+#endif
 QUEUE_INLINE void queue_copy(void *to, const void *from, size_t bytes)
 {
     if (__builtin_constant_p(bytes) || bytes >= 64) {
@@ -127,6 +150,9 @@ QUEUE_INLINE void queue_copy(void *to, const void *from, size_t bytes)
         memcpy(to, from, 8);
     }
 }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 QUEUE_INLINE void queue_copy_in(uint64_t *slot, const void *item, size_t bytes)
 {
@@ -154,13 +180,13 @@ QUEUE_INLINE void queue_copy_out(void *item, uint64_t *slot, size_t bytes)
 }
 
 /*
- * Two sides that follow each other closely fight for each cache line, several times.  So a side
- * that finds nothing to do waits for some pauses before it looks again: by then the other has got
- * some lines ahead, and both go on at full speed.  A call that fails costs that wait, 3 µs where a
- * pause takes 25 ns.  It is a field `patience` of each queue; 0 is for the shortest latency.
+ * A thread that lost a compare-and-swap to another of its own side leaves it alone for some pauses:
+ * undisturbed for a moment that one does hundreds of items, where two that take turns move the
+ * lines of index and slots at every item.  Only who has met another waits.  (What to do when a
+ * queue is empty or full is not decided in here: wait.h.)
  */
-#ifndef QUEUE_PATIENCE
-#define QUEUE_PATIENCE 128
+#ifndef QUEUE_BACKOFF
+#define QUEUE_BACKOFF 128
 #endif
 
 QUEUE_INLINE void queue_wait(uint64_t pauses)

@@ -2,6 +2,7 @@
 /* The command line of a load: settings, checks, and the report. */
 #include "base/completion.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "load.h"
@@ -44,18 +45,16 @@ static const struct option options[] = {
      "unbounded queues: producers wait while so many items are in it (default 1,000,000)", NULL},
     {0, "pin", OPTION_STRING, offsetof(struct arguments, s.pin), "CPUS",
      "producers on these CPUs from the first on, consumers from the last on", NULL},
-    {0, "patience", OPTION_U64, offsetof(struct arguments, s.patience), "N",
-     "spsc, mpmc, faa: pauses before a second look (default 128, faa 256; 0 with --latency, "
-     "--round-trip)",
-     NULL},
+    {'w', "wait", OPTION_STRING, offsetof(struct arguments, s.wait), "HOW",
+     "between looks at a queue with nothing to do: adaptive (default), spin, pause, yield, sleep; "
+     "adaptive:N, pause:N",
+     "adaptive spin pause yield sleep"},
     {0, "burst", OPTION_FLAG, offsetof(struct arguments, s.burst), NULL,
      "unbounded queues: all items are pushed before the first is popped", NULL},
     {0, "latency", OPTION_FLAG, offsetof(struct arguments, s.latency), NULL,
      "time how long items are on their way", NULL},
     {0, "round-trip", OPTION_FLAG, offsetof(struct arguments, s.round_trip), NULL,
      "one item goes to and fro through two queues", NULL},
-    {0, "blocking", OPTION_FLAG, offsetof(struct arguments, s.blocking), NULL,
-     "threads without work sleep on a futex after a short spin", NULL},
     {0, "full-fence", OPTION_FLAG, offsetof(struct arguments, s.full_fence), NULL,
      "ms: fences in each operation instead of membarrier(2)", NULL},
     {0, "json", OPTION_OPTIONAL, offsetof(struct arguments, json), "FILE",
@@ -125,9 +124,11 @@ static int check(struct load_settings *s, const struct load_driver *driver, stru
     if (s->burst && (driver->is_bounded || s->backlog || s->round_trip))
         return error_set(err, -EINVAL,
                          "--burst is for unbounded queues, without --backlog or --round-trip");
-    if (s->patience != LOAD_PATIENCE_AUTO && !driver->is_patient)
-        return error_set(err, -EINVAL, "--queue %s has no --patience: spsc, mpmc and faa have",
-                         s->queue);
+    if (s->wait && queue_wait_parse(&s->waiter, s->wait) < 0)
+        return error_set(err, -EINVAL,
+                         "--wait must be adaptive, spin, pause, yield or sleep, or adaptive:N or "
+                         "pause:N with up to 1000000 pauses, not '%s'",
+                         s->wait);
     if (driver->is_bounded) {
         s->capacity = s->capacity ? s->capacity : CAPACITY_DEFAULT;
         code = check_range("capacity", s->capacity, 1, CAPACITY_MAX, err);
@@ -136,10 +137,10 @@ static int check(struct load_settings *s, const struct load_driver *driver, stru
     }
     if (code == 0 && s->round_trip &&
         (s->producers != 1 || s->consumers != 1 || s->batch != 1 || s->payload_bytes != 8 ||
-         s->latency || s->blocking))
+         s->latency || s->waiter.kind == QUEUE_WAIT_SLEEP))
         code = error_set(err, -EINVAL,
                          "--round-trip is for one producer, one consumer, and single "
-                         "8-byte items, without --latency or --blocking");
+                         "8-byte items, without --latency or --wait sleep");
     return code == 0 && driver->check ? driver->check(s, err) : code;
 }
 
@@ -195,10 +196,8 @@ static void put_json(struct strbuf *out, const struct load_settings *s,
     json_u64(&j, "capacity", s->capacity);
     json_u64(&j, "backlog", s->burst ? s->items : s->backlog);
     json_string(&j, "pin", s->pin);
-    json_bool(&j, "blocking", s->blocking);
+    json_string(&j, "wait", s->wait ? s->wait : "adaptive");
     json_bool(&j, "burst", s->burst);
-    if (s->patience != LOAD_PATIENCE_AUTO)
-        json_u64(&j, "patience", s->patience);
     json_end(&j);
     json_bool(&j, "verified", true);
     json_object(&j, "metrics");
@@ -303,7 +302,7 @@ int load_main(int argc, char **argv, const char *program, const struct load_driv
                                 .items = ITEMS_DEFAULT,
                                 .batch = 1,
                                 .payload_bytes = 8,
-                                .patience = LOAD_PATIENCE_AUTO}};
+                                .waiter = QUEUE_WAITER}};
     struct error err = {0};
     struct load_result result;
     int first = options_parse(options, &a, argc, argv, &err);

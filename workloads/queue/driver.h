@@ -112,15 +112,6 @@ QUEUE_INLINE int driver_check(struct load_worker *w, const uint64_t *items, size
     return 0;
 }
 
-/* In a round trip somebody always answers soon.  The pause leaves the line to who answers. */
-QUEUE_INLINE unsigned driver_poll(unsigned tries)
-{
-    Q_PAUSE();
-    if (Q_UNLIKELY(++tries > 10000))
-        sched_yield();
-    return tries;
-}
-
 QUEUE_INLINE bool driver_ended(struct load *load)
 {
     return __atomic_load_n(&load->taken, __ATOMIC_RELAXED) >= load->settings.items ||
@@ -147,6 +138,7 @@ QUEUE_INLINE int DRIVER_NAME(produce_as)(struct load_worker *w, size_t batch, si
                                          bool timed, bool blocking)
 {
     struct load *load = w->load;
+    struct queue_waiter wait = load->settings.waiter;
     void *q = w->queue, *t = w->thread;
     uint64_t base = (uint64_t)w->index << LOAD_NUMBER_BITS, sent = 0;
     /* Batches of words are made a chunk at a time: a queue that copies them with wide loads does
@@ -168,7 +160,6 @@ QUEUE_INLINE int DRIVER_NAME(produce_as)(struct load_worker *w, size_t batch, si
                 if (timed && ((sent + i) & (load->latency_stride - 1)) == 0)
                     load_sent(w, sent + i);
             }
-            unsigned tries = 0;
             while (done < count) {
                 size_t now = 0;
                 if (blocking)
@@ -180,11 +171,12 @@ QUEUE_INLINE int DRIVER_NAME(produce_as)(struct load_worker *w, size_t batch, si
                     now = DRIVER_PUSH(q, t, &items[done * (bytes / 8)], count - done, bytes);
                 done += now;
                 if (Q_LIKELY(now)) {
+                    queue_wait_got(&wait, now);
                     if (blocking)
                         gate_notify(&load->items, (uint32_t)now);
                     continue;
                 }
-                load_relax(load, &tries);
+                queue_wait_once(&wait);
                 if (__atomic_load_n(&load->failed, __ATOMIC_RELAXED))
                     return 0;
             }
@@ -201,6 +193,7 @@ QUEUE_INLINE int DRIVER_NAME(consume_as)(struct load_worker *w, size_t batch, si
                                          bool timed, bool blocking)
 {
     struct load *load = w->load;
+    struct queue_waiter wait = load->settings.waiter;
     void *q = w->queue, *t = w->thread;
     uint64_t one[QUEUE_ITEM_BYTES_MAX / 8] = {0}, *items = batch == 1 ? one : w->buffer;
     uint64_t count = 0, known = 0, next_report = LOAD_CHUNK, total = load->settings.items;
@@ -209,7 +202,7 @@ QUEUE_INLINE int DRIVER_NAME(consume_as)(struct load_worker *w, size_t batch, si
      * from one producer; else at once, since the runs of numbers mostly end with a batch. */
     bool later = bytes == 8 && !timed && !blocking && batch > 1 && load->worker_count == 2;
     size_t unchecked = 0;
-    unsigned tries = 0;
+    unsigned idle = 0;
     int code = 0;
     if (load->settings.consumers == 1 && total < next_report)
         next_report = total;
@@ -223,23 +216,23 @@ QUEUE_INLINE int DRIVER_NAME(consume_as)(struct load_worker *w, size_t batch, si
         }
         count += found;
         unchecked += found;
-        if (later && Q_LIKELY(found && count < next_report)) {
-            tries = 0;
-            continue;
+        if (Q_LIKELY(found)) {
+            queue_wait_got(&wait, found);
+            idle = 0;
         }
+        if (later && Q_LIKELY(found && count < next_report))
+            continue;
         code = driver_check(w, items, unchecked, bytes, timed, &expected);
         if (Q_UNLIKELY(code < 0))
             break;
         unchecked = 0;
         if (blocking && found)
             gate_notify(&load->room, (uint32_t)found);
-        if (Q_LIKELY(found && count < next_report)) {
-            tries = 0;
+        if (Q_LIKELY(found && count < next_report))
             continue;
-        }
         /* Now and then, and when there is nothing for a while: tell the others, look for the end.
          */
-        if (found || tries >= DRIVER_IDLE) {
+        if (found || ++idle > DRIVER_IDLE) {
             next_report = count + LOAD_CHUNK;
             if (load->settings.consumers == 1 && total < next_report)
                 next_report = total;
@@ -247,7 +240,7 @@ QUEUE_INLINE int DRIVER_NAME(consume_as)(struct load_worker *w, size_t batch, si
                 break;
         }
         if (!found)
-            load_relax(load, &tries);
+            queue_wait_once(&wait);
     }
     w->seen[expected >> LOAD_NUMBER_BITS].next = expected & LOAD_NUMBER_MASK;
     w->count = count;
@@ -257,8 +250,9 @@ QUEUE_INLINE int DRIVER_NAME(consume_as)(struct load_worker *w, size_t batch, si
 static int DRIVER_NAME(produce)(struct load_worker *w)
 {
     const struct load_settings *s = &w->load->settings;
-    if (s->latency || s->blocking)
-        return DRIVER_NAME(produce_as)(w, s->batch, s->payload_bytes, s->latency, s->blocking);
+    bool blocking = s->waiter.kind == QUEUE_WAIT_SLEEP;
+    if (s->latency || blocking)
+        return DRIVER_NAME(produce_as)(w, s->batch, s->payload_bytes, s->latency, blocking);
     if (s->payload_bytes != 8)
         return DRIVER_NAME(produce_as)(w, s->batch, s->payload_bytes, false, false);
     if (s->batch == 1)
@@ -269,8 +263,9 @@ static int DRIVER_NAME(produce)(struct load_worker *w)
 static int DRIVER_NAME(consume)(struct load_worker *w)
 {
     const struct load_settings *s = &w->load->settings;
-    if (s->latency || s->blocking)
-        return DRIVER_NAME(consume_as)(w, s->batch, s->payload_bytes, s->latency, s->blocking);
+    bool blocking = s->waiter.kind == QUEUE_WAIT_SLEEP;
+    if (s->latency || blocking)
+        return DRIVER_NAME(consume_as)(w, s->batch, s->payload_bytes, s->latency, blocking);
     if (s->payload_bytes != 8)
         return DRIVER_NAME(consume_as)(w, s->batch, s->payload_bytes, false, false);
     if (s->batch == 1)
@@ -281,23 +276,18 @@ static int DRIVER_NAME(consume)(struct load_worker *w)
 /* Round trips: the producer sends an item and awaits it back, the consumer sends each back. */
 static int DRIVER_NAME(ping)(struct load_worker *w)
 {
+    struct queue_waiter there = w->load->settings.waiter, back = there;
     uint64_t item[QUEUE_ITEM_BYTES_MAX / 8] = {0};
     for (uint64_t i = 0; i < w->load->settings.items; i++) {
-        unsigned tries = 0;
-        if (w->is_producer) {
-            item[0] = i;
-            while (!DRIVER_PUSH(w->queue, w->thread, item, 1, 8))
-                tries = driver_poll(tries);
-            while (!DRIVER_POP(w->answer, w->answer_thread, item, 1, 8))
-                tries = driver_poll(tries);
-            if (item[0] != i)
-                return load_out_of_order(w, 0, item[0], i);
-        } else {
-            while (!DRIVER_POP(w->queue, w->thread, item, 1, 8))
-                tries = driver_poll(tries);
-            while (!DRIVER_PUSH(w->answer, w->answer_thread, item, 1, 8))
-                tries = driver_poll(tries);
-        }
+        item[0] = i;
+        if (w->is_producer)
+            QUEUE_WAIT_FOR(&there, DRIVER_PUSH(w->queue, w->thread, item, 1, 8));
+        QUEUE_WAIT_FOR(&back, w->is_producer ? DRIVER_POP(w->answer, w->answer_thread, item, 1, 8)
+                                             : DRIVER_POP(w->queue, w->thread, item, 1, 8));
+        if (item[0] != i)
+            return load_out_of_order(w, 0, item[0], i);
+        if (!w->is_producer)
+            QUEUE_WAIT_FOR(&there, DRIVER_PUSH(w->answer, w->answer_thread, item, 1, 8));
     }
     return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* This folder's queues under load. */
 #include "base/memory.h"
+#include "base/strings.h"
 #include "eventfd.h"
 #include "faa.h"
 #include "load.h"
@@ -26,14 +27,6 @@ static void *get_memory(size_t bytes, struct error *err)
     return memory;
 }
 
-/* Who asks how long items are on their way does not want them to be waited for. */
-static uint64_t load_patience(const struct load_settings *s, uint64_t usual)
-{
-    if (s->patience != LOAD_PATIENCE_AUTO)
-        return s->patience;
-    return s->round_trip || s->latency ? 0 : usual;
-}
-
 static int refuse_nodes(const struct load_settings *s, struct error *err)
 {
     if (s->nodes || s->reclaim)
@@ -57,8 +50,7 @@ static int spsc_create(struct load *load, void **ret_queue, struct error *err)
     void *memory = get_memory(spsc_bytes(s->capacity, s->payload_bytes), err);
     if (!memory)
         return err->code;
-    struct spsc *q = *ret_queue = spsc_init(memory, s->capacity, s->payload_bytes);
-    q->patience = load_patience(s, QUEUE_PATIENCE);
+    *ret_queue = spsc_init(memory, s->capacity, s->payload_bytes);
     return 0;
 }
 
@@ -69,7 +61,6 @@ static void spsc_destroy(struct load *load, void *queue)
 
 static const struct load_driver driver_spsc = {.name = "spsc",
                                                .is_bounded = true,
-                                               .is_patient = true,
                                                .producers_max = 1,
                                                .consumers_max = 1,
                                                .check = refuse_nodes,
@@ -80,8 +71,12 @@ static const struct load_driver driver_spsc = {.name = "spsc",
                                                .ping = spsc_ping};
 
 #define DRIVER mpmc
-#define DRIVER_PUSH(q, t, items, count, bytes) ((void)(t), mpmc_push_some(q, items, count, bytes))
-#define DRIVER_POP(q, t, items, count, bytes) ((void)(t), mpmc_pop_some(q, items, count, bytes))
+#define DRIVER_PUSH(q, t, items, count, bytes)                         \
+    ((void)(t), (count) == 1 ? (size_t)mpmc_poll_push(q, items, bytes) \
+                             : mpmc_push_batch(q, items, count, bytes))
+#define DRIVER_POP(q, t, items, count, bytes)                         \
+    ((void)(t), (count) == 1 ? (size_t)mpmc_poll_pop(q, items, bytes) \
+                             : mpmc_pop_batch(q, items, count, bytes))
 #include "driver.h"
 
 static int mpmc_create(struct load *load, void **ret_queue, struct error *err)
@@ -90,8 +85,7 @@ static int mpmc_create(struct load *load, void **ret_queue, struct error *err)
     void *memory = get_memory(mpmc_bytes(s->capacity, s->payload_bytes), err);
     if (!memory)
         return err->code;
-    struct mpmc *q = *ret_queue = mpmc_init(memory, s->capacity, s->payload_bytes);
-    q->patience = load_patience(s, QUEUE_PATIENCE);
+    *ret_queue = mpmc_init(memory, s->capacity, s->payload_bytes);
     return 0;
 }
 
@@ -102,7 +96,6 @@ static void mpmc_destroy(struct load *load, void *queue)
 
 static const struct load_driver driver_mpmc = {.name = "mpmc",
                                                .is_bounded = true,
-                                               .is_patient = true,
                                                .check = refuse_nodes,
                                                .create = mpmc_create,
                                                .destroy = mpmc_destroy,
@@ -122,7 +115,6 @@ static int faa_create(struct load *load, void **ret_queue, struct error *err)
         free(q);
         return error_set(err, -ENOMEM, "no memory for the queue");
     }
-    q->patience = load_patience(&load->settings, FAA_PATIENCE);
     *ret_queue = q;
     return 0;
 }
@@ -151,7 +143,6 @@ static void faa_leave_thread(void *queue, void *thread)
 }
 
 static const struct load_driver driver_faa = {.name = "faa",
-                                              .is_patient = true,
                                               .check = refuse_nodes,
                                               .create = faa_create,
                                               .destroy = faa_destroy,

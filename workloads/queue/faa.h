@@ -6,7 +6,7 @@
  *
  * Progress   lock-free.  A thread that stalls or dies inside a call does not hold up others.
  * Order      first in, first out over all producers; linearizable.
- * Memory     the items in the queue, 8 + item_bytes each, rounded up to whole segments; besides, at
+ * Memory     the items in the queue, 64 bytes for seven of 8 bytes, in whole segments; besides, at
  *            most FAA_SPARES free segments, and for each thread the two it last used and up to
  *            faa_retired_max that wait for others.  What a burst needed goes back to the system.
  * Failure    try_pop fails only when the queue is empty, push only when there is no memory.
@@ -61,16 +61,12 @@ struct faa_segment {
     QUEUE_ALIGNED uint64_t head;    /* slots given out to pops */
     uint64_t limit;                 /* what tail is known to have reached; the consumers' own */
     QUEUE_ALIGNED uint64_t next;    /* the next segment's address */
-    QUEUE_ALIGNED uint64_t slots[]; /* state and item, FAA_SLOTS times */
+    QUEUE_ALIGNED uint64_t cells[]; /* the slots: see faa_state and faa_item */
 };
-
-/* Twice what the rings have: one and one then move 1.9 times as much (docs/QUEUES.md). */
-#define FAA_PATIENCE (2 * QUEUE_PATIENCE)
 
 struct faa {
     size_t item_bytes;
     size_t spare_count; /* of spares that are kept */
-    uint64_t patience;  /* pauses before a second look; may be set after faa_init */
     struct reclaim reclaim;
     QUEUE_ALIGNED uint64_t head; /* the segment to pop from */
     QUEUE_ALIGNED uint64_t tail; /* the segment to push to */
@@ -85,14 +81,42 @@ struct faa_thread {
 
 enum { FAA_RETIRED_MAX = 2 };
 
+/* A cell is a cache line: a byte of state for each slot, then the items, seven of 8 bytes.  Larger
+ * ones have a cell each. */
+QUEUE_INLINE uint64_t faa_cell_items(size_t bytes)
+{
+    return bytes <= 56 ? 56 / bytes : 1;
+}
+
+QUEUE_INLINE uint64_t faa_cell_words(size_t bytes)
+{
+    return bytes <= 56 ? 8 : 1 + bytes / 8;
+}
+
 static inline size_t faa_segment_bytes(size_t item_bytes)
 {
-    return sizeof(struct faa_segment) + FAA_SLOTS * (8 + item_bytes);
+    uint64_t items = faa_cell_items(item_bytes), cells = (FAA_SLOTS + items - 1) / items;
+    return sizeof(struct faa_segment) + cells * faa_cell_words(item_bytes) * 8;
+}
+
+/* A slot's state, and its item. */
+QUEUE_INLINE uint8_t *faa_state(struct faa_segment *s, uint64_t index, size_t bytes)
+{
+    uint64_t items = faa_cell_items(bytes);
+    return (uint8_t *)&s->cells[index / items * faa_cell_words(bytes)] + index % items;
+}
+
+QUEUE_INLINE uint64_t *faa_item(struct faa_segment *s, uint64_t index, size_t bytes)
+{
+    uint64_t items = faa_cell_items(bytes);
+    return &s->cells[index / items * faa_cell_words(bytes) + 1 + index % items * (bytes / 8)];
 }
 
 /* Memory for a segment: straight from the system and back, so that a burst leaves nothing. */
+QUEUE_C_BEGIN
 void *faa_memory_get(size_t bytes);
 void faa_memory_put(void *memory, size_t bytes);
+QUEUE_C_END
 
 /* A segment that nobody else knows; NULL when there is no memory. */
 QUEUE_SLOW struct faa_segment *faa_segment_get(struct faa *q)
@@ -109,10 +133,10 @@ QUEUE_SLOW struct faa_segment *faa_segment_get(struct faa *q)
         Q_STORE(&s->limit, 0, relaxed);
         Q_STORE(&s->next, 0, relaxed);
         for (size_t slot = 0; slot < FAA_SLOTS; slot++)
-            Q_STORE(&s->slots[slot * (1 + q->item_bytes / 8)], FAA_FREE, relaxed);
+            Q_STORE(faa_state(s, slot, q->item_bytes), FAA_FREE, relaxed);
         return s;
     }
-    return faa_memory_get(faa_segment_bytes(q->item_bytes));
+    return (struct faa_segment *)faa_memory_get(faa_segment_bytes(q->item_bytes));
 }
 
 /* Keeps a segment as a spare, or gives it back to the system when there are enough. */
@@ -131,7 +155,7 @@ static inline void faa_segment_put(struct faa *q, struct faa_segment *s)
 static inline void faa_release(void *owner, void *thread, uint64_t word)
 {
     (void)thread;
-    faa_segment_put(owner, (struct faa_segment *)(uintptr_t)word);
+    faa_segment_put((struct faa *)owner, (struct faa_segment *)(uintptr_t)word);
 }
 
 /* False when there is no memory. */
@@ -140,10 +164,9 @@ static inline bool faa_init(struct faa *q, size_t item_bytes)
     memset(q, 0, sizeof(*q));
     q->item_bytes = item_bytes;
     q->spare_count = FAA_SPARES;
-    q->patience = FAA_PATIENCE;
     /* Fences are rare here, one for each segment, so they need not be cheap. */
     reclaim_init(&q->reclaim, RECLAIM_HAZARD, false, FAA_RETIRED_MAX, faa_release, q);
-    struct faa_segment *first = faa_memory_get(faa_segment_bytes(item_bytes));
+    struct faa_segment *first = (struct faa_segment *)faa_memory_get(faa_segment_bytes(item_bytes));
     if (!first)
         return false;
     Q_STORE(&q->head, (uint64_t)(uintptr_t)first, relaxed);
@@ -153,7 +176,8 @@ static inline bool faa_init(struct faa *q, size_t item_bytes)
 
 static inline bool faa_join(struct faa *q, struct faa_thread *t)
 {
-    *t = (struct faa_thread){.reclaim = reclaim_join(&q->reclaim)};
+    memset(t, 0, sizeof(*t));
+    t->reclaim = reclaim_join(&q->reclaim);
     return t->reclaim != NULL;
 }
 
@@ -195,11 +219,6 @@ QUEUE_INLINE struct faa_segment *faa_protect(struct faa *q, struct faa_thread *t
     }
 }
 
-QUEUE_INLINE uint64_t *faa_slot(struct faa_segment *s, uint64_t index, size_t bytes)
-{
-    return &s->slots[index * (1 + bytes / 8)];
-}
-
 /* Fills the slots [from, to) with items in order, passing over those that pops have given up;
  * returns how many items there was a slot for. */
 QUEUE_INLINE size_t faa_fill(struct faa_segment *s, uint64_t from, uint64_t to, const void *items,
@@ -207,10 +226,10 @@ QUEUE_INLINE size_t faa_fill(struct faa_segment *s, uint64_t from, uint64_t to, 
 {
     size_t done = 0;
     for (uint64_t i = from; i < to && done < count; i++) {
-        uint64_t *slot = faa_slot(s, i, bytes), state = FAA_FREE;
-        queue_copy_in(slot + 1, (const char *)items + done * bytes, bytes);
+        uint8_t state = FAA_FREE;
+        queue_copy_in(faa_item(s, i, bytes), (const char *)items + done * bytes, bytes);
         /* Partner: the exchange in faa_empty, which then sees the item. */
-        done += Q_CAS(slot, &state, FAA_FULL, release);
+        done += Q_CAS(faa_state(s, i, bytes), &state, FAA_FULL, release);
     }
     return done;
 }
@@ -223,22 +242,22 @@ QUEUE_SLOW long faa_extend(struct faa *q, struct faa_segment *s, const void *ite
     uint64_t self = (uint64_t)(uintptr_t)s, none = 0;
     long placed = 0;
     if (!Q_LOAD(&s->next, relaxed)) {
-        struct faa_segment *new = faa_segment_get(q);
-        if (!new)
+        struct faa_segment *made = faa_segment_get(q);
+        if (!made)
             return -1;
         placed = (long)(count < FAA_SLOTS ? count : FAA_SLOTS);
         for (long i = 0; i < placed; i++) {
-            uint64_t *slot = faa_slot(new, (uint64_t)i, bytes);
-            queue_copy_in(slot + 1, (const char *)items + (size_t)i * bytes, bytes);
-            Q_STORE(slot, FAA_FULL, relaxed);
+            queue_copy_in(faa_item(made, (uint64_t)i, bytes),
+                          (const char *)items + (size_t)i * bytes, bytes);
+            Q_STORE(faa_state(made, (uint64_t)i, bytes), FAA_FULL, relaxed);
         }
-        Q_STORE(&new->tail, (uint64_t)placed, relaxed);
+        Q_STORE(&made->tail, (uint64_t)placed, relaxed);
         /* Partner: the loads of next here and in faa_drop: the segment is seen as it was made. */
-        if (!Q_CAS(&s->next, &none, (uint64_t)(uintptr_t) new, release)) {
-            Q_STORE(&new->tail, 0, relaxed);
+        if (!Q_CAS(&s->next, &none, (uint64_t)(uintptr_t)made, release)) {
+            Q_STORE(&made->tail, 0, relaxed);
             for (long i = 0; i < placed; i++)
-                Q_STORE(faa_slot(new, (uint64_t)i, bytes), FAA_FREE, relaxed);
-            faa_segment_put(q, new);
+                Q_STORE(faa_state(made, (uint64_t)i, bytes), FAA_FREE, relaxed);
+            faa_segment_put(q, made);
             placed = 0;
         }
     }
@@ -285,10 +304,10 @@ QUEUE_INLINE size_t faa_empty(struct faa_segment *s, uint64_t from, uint64_t to,
 {
     size_t found = 0;
     for (uint64_t i = from; i < to; i++) {
-        uint64_t *slot = faa_slot(s, i, bytes);
+        uint8_t *slot = faa_state(s, i, bytes);
         /* Partner: the compare-and-swap in faa_fill, or the one of next in faa_extend.  FULL is
          * the end: nobody else touches the slot after. */
-        uint64_t state = Q_LOAD(slot, acquire);
+        uint8_t state = Q_LOAD(slot, acquire);
         for (int k = FAA_LATE; k > 0 && Q_UNLIKELY(state == FAA_FREE); k--) {
             Q_PAUSE();
             state = Q_LOAD(slot, acquire);
@@ -296,7 +315,7 @@ QUEUE_INLINE size_t faa_empty(struct faa_segment *s, uint64_t from, uint64_t to,
         /* Partner: the same. */
         if (Q_UNLIKELY(state == FAA_FREE) && Q_SWAP(slot, FAA_TAKEN, acquire) != FAA_FULL)
             continue;
-        queue_copy_out((char *)items + found * bytes, slot + 1, bytes);
+        queue_copy_out((char *)items + found * bytes, faa_item(s, i, bytes), bytes);
         found++;
     }
     return found;
@@ -331,7 +350,6 @@ QUEUE_SLOW bool faa_drop(struct faa *q, struct faa_thread *t, struct faa_segment
 QUEUE_INLINE size_t faa_pop_some(struct faa *q, struct faa_thread *t, void *items, size_t count,
                                  size_t bytes)
 {
-    uint64_t patience = q->patience;
     Q_FOREVER (0) {
         struct faa_segment *s = faa_protect(q, t, &q->head, 0, &t->pop_at);
         /* head before tail, see (3).  Partner: the fetch-and-add of head below: who sees a slot
@@ -345,13 +363,8 @@ QUEUE_INLINE size_t faa_pop_some(struct faa *q, struct faa_thread *t, void *item
         uint64_t limit = Q_LOAD(&s->limit, relaxed);
         if (Q_UNLIKELY(head >= limit)) {
             limit = Q_LOAD(&s->tail, relaxed);
-            if (head >= limit) { /* tail < FAA_SLOTS: there is no next segment */
-                if (patience == 0)
-                    return 0;
-                queue_wait(patience);
-                patience = 0;
-                continue;
-            }
+            if (head >= limit) /* tail < FAA_SLOTS: there is no next segment */
+                return 0;
             Q_STORE(&s->limit, limit, relaxed);
         }
         uint64_t wanted = limit - head < count ? limit - head : count;

@@ -32,6 +32,7 @@ struct gate {
     int event_fd; /* -1 for none */
 };
 
+QUEUE_C_BEGIN
 void gate_init(struct gate *g, bool shared);
 void gate_done(struct gate *g);
 
@@ -49,6 +50,7 @@ uint32_t gate_prepare(struct gate *g);
 void gate_cancel(struct gate *g);
 void gate_sleep(struct gate *g, uint32_t sequence);
 void gate_wake(struct gate *g, uint32_t count);
+QUEUE_C_END
 
 /* Something was done `count` times that may let others go on. */
 QUEUE_INLINE void gate_notify(struct gate *g, uint32_t count)

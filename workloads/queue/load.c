@@ -11,20 +11,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define TRIES_BEFORE_YIELD 16
-
-/* Nothing to do for now: looks again after a pause that grows, then lets others run, at once where
- * they wait for this CPU.  Who looks all the time takes the cache line from the one who is about to
- * write it. */
-void load_relax(const struct load *load, unsigned *tries)
-{
-    if (++*tries >= load->tries_before_yield) {
-        sched_yield();
-        return;
-    }
-    queue_wait(*tries);
-}
-
 static void set_failed(struct load *load)
 {
     __atomic_store_n(&load->failed, 1, __ATOMIC_RELAXED);
@@ -37,7 +23,7 @@ static void set_failed(struct load *load)
 void load_await_backlog(struct load_worker *w)
 {
     struct load *load = w->load;
-    unsigned tries = 0;
+    struct queue_waiter wait = load->settings.waiter;
     while (load->settings.backlog && !__atomic_load_n(&load->failed, __ATOMIC_RELAXED)) {
         uint64_t pushed = 0;
         for (unsigned i = 0; i < load->settings.producers; i++)
@@ -45,7 +31,7 @@ void load_await_backlog(struct load_worker *w)
         uint64_t taken = __atomic_load_n(&load->taken, __ATOMIC_RELAXED);
         if (pushed - taken < load->settings.backlog || pushed < taken)
             return;
-        load_relax(load, &tries);
+        queue_wait_once(&wait);
     }
 }
 
@@ -138,7 +124,9 @@ static int place_workers(struct load *load, void *queue, void *answer, struct er
         if (cpus[i] >= CPU_SETSIZE || !CPU_ISSET((unsigned)cpus[i], &allowed))
             return error_set(err, -EINVAL, "--pin: this process may not use CPU %d", cpus[i]);
     load->worker_count = (unsigned)(s->producers + s->consumers);
-    load->tries_before_yield = load->worker_count > cpus_used ? 1 : TRIES_BEFORE_YIELD;
+    /* Who has no CPU of its own lets others run at once. */
+    if (load->worker_count > cpus_used)
+        load->settings.waiter.yield_after = 1;
     load->workers = aligned_alloc(QUEUE_LINE, load->worker_count * sizeof(*load->workers));
     if (!load->workers)
         return error_set(err, -ENOMEM, "no memory for the threads");

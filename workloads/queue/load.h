@@ -9,11 +9,12 @@
 #ifndef ASSAY_QUEUE_LOAD_H
 #define ASSAY_QUEUE_LOAD_H
 
-#include "base/error.h"
-#include "base/json.h"
-#include "gate.h"
+#include "wait.h"
 
 #include <pthread.h>
+
+QUEUE_C_BEGIN
+#include "base/error.h"
 
 #define LOAD_BATCH_MAX 512
 /* Every so many items a worker looks at what others have done. */
@@ -22,13 +23,11 @@
 #define LOAD_NUMBER_BITS 48
 #define LOAD_NUMBER_MASK ((1ULL << LOAD_NUMBER_BITS) - 1)
 
-#define LOAD_PATIENCE_AUTO UINT64_MAX
-
 struct load_settings {
-    const char *queue, *nodes, *reclaim, *pin;
+    const char *queue, *nodes, *reclaim, *pin, *wait;
     uint64_t producers, consumers, items, batch, payload_bytes, capacity, backlog;
-    uint64_t patience; /* LOAD_PATIENCE_AUTO: what suits the other settings */
-    bool latency, round_trip, blocking, full_fence, burst;
+    struct queue_waiter waiter; /* what `wait` says */
+    bool latency, round_trip, full_fence, burst;
 };
 
 struct load;
@@ -39,7 +38,6 @@ struct load_worker;
 struct load_driver {
     const char *name;
     bool is_bounded;
-    bool is_patient;                       /* has a setting `patience` */
     unsigned producers_max, consumers_max; /* 0 for any number */
     /* Refuses settings that make no sense, with a reason.  May be NULL. */
     int (*check)(const struct load_settings *s, struct error *err);
@@ -95,11 +93,10 @@ struct load {
     const struct load_driver *driver;
     struct load_worker *workers;
     unsigned worker_count;
-    unsigned tries_before_yield; /* of threads that find nothing to do */
-    uint64_t latency_stride;     /* every how many numbers one is timed; a power of two */
-    uint64_t *sent_at_ns;        /* [producer][number / stride] */
+    uint64_t latency_stride; /* every how many numbers one is timed; a power of two */
+    uint64_t *sent_at_ns;    /* [producer][number / stride] */
     uint64_t samples_each;
-    struct gate items, room;      /* for --blocking */
+    struct gate items, room;      /* for --wait sleep */
     bool cheap;                   /* reclamation without fences */
     QUEUE_ALIGNED uint64_t taken; /* items popped by all, for consumers to know the end */
     QUEUE_ALIGNED uint32_t failed;
@@ -132,11 +129,12 @@ int load_torn(struct load_worker *w, uint64_t word, uint64_t copy);
 void load_sent(struct load_worker *w, uint64_t number);
 void load_received(struct load_worker *w, unsigned producer, uint64_t number);
 void load_await_backlog(struct load_worker *w);
-void load_relax(const struct load *load, unsigned *tries);
 int load_verify(struct load *load, struct error *err);
 double load_core_to_core_ns(int cpu_a, int cpu_b);
 
 void load_latency_add(struct load_latency *l, uint64_t ns);
 double load_latency_quantile(const struct load_latency *l, double q);
+
+QUEUE_C_END
 
 #endif

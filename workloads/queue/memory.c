@@ -37,6 +37,8 @@ static void *map_pages(size_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
+#define NODES_UNITS_MIN 1024
+
 int nodes_init(struct nodes *n, enum nodes_kind kind, size_t item_bytes, uint64_t nodes_max)
 {
     *n = (struct nodes){.kind = kind, .node_bytes = nodes_bytes_for(item_bytes)};
@@ -45,8 +47,10 @@ int nodes_init(struct nodes *n, enum nodes_kind kind, size_t item_bytes, uint64_
     uint64_t units = n->node_bytes / NODES_UNIT, wanted = (nodes_max + 1) * units;
     if (wanted > UINT32_MAX)
         wanted = UINT32_MAX;
+    if (wanted < NODES_UNITS_MIN)
+        wanted = NODES_UNITS_MIN;
     /* Only addresses are reserved; where even these are rationed, fewer will do. */
-    for (; wanted >= 1024 && !n->base; wanted /= n->base ? 1 : 2) {
+    for (; wanted >= NODES_UNITS_MIN && !n->base; wanted /= n->base ? 1 : 2) {
         n->base = map_pages(wanted * NODES_UNIT);
         n->unit_end = n->base ? wanted : 0;
         if (n->base)

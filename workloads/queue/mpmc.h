@@ -11,6 +11,7 @@
  *            memory that processes share.
  * Failure    try_push fails only when `capacity` items are in the queue or being pushed, try_pop
  *            only when none is: a slot whose item is on its way is waited for, not taken for empty.
+ *            poll_push and poll_pop do not wait for it, and may fail because of it.
  * Death      a thread that dies inside a call may leave a slot taken for ever; see Progress.
  *
  * Sketch (Vyukov's bounded queue, in whole cache lines).  The ring is made of cells of one cache
@@ -22,11 +23,8 @@
  * An index is lap × cells × 8 + cell × 8 + slot, where the slot is below the number of items in a
  * cell; so no division is needed, and index + cells × 8 is the same slot in the next lap.
  *
- * Whoever finds its slot not ready waits for a moment, before it looks at the other side's index:
- * see QUEUE_PATIENCE.  So does whoever loses a slot to another thread of its own side: two that
- * claim by turns move the line of the index, and those of the slots, at every item, while one that
- * is left alone for a moment claims hundreds.  Who waits longer, for a thread that has claimed a
- * slot and was then preempted, gives its CPU up now and then.
+ * Whoever loses a slot to another thread of its own side waits for a moment (QUEUE_BACKOFF).  Who
+ * waits for a thread that has claimed a slot and was then preempted gives its CPU up now and then.
  *
  * Why this is correct.
  * (1) A slot is claimed once in each lap for pushing and once for popping, since `tail` and `head`
@@ -77,13 +75,12 @@
 #define MPMC_WHOLE 1
 #endif
 #define MPMC_EACH 0x0101010101010101ull
-_Static_assert(MPMC_CELL_WORDS < 8, "a cell's states are in one word, with a byte to spare");
+QUEUE_ASSERT(MPMC_CELL_WORDS < 8, "a cell's states are in one word, with a byte to spare");
 
 struct mpmc {
     uint64_t mask;      /* cells - 1 */
     uint64_t lap_shift; /* an index shifted by this is its lap */
     uint64_t item_bytes;
-    uint64_t patience;           /* pauses before a second look; may be set after mpmc_init */
     QUEUE_ALIGNED uint64_t tail; /* the next index to push */
     QUEUE_ALIGNED uint64_t head; /* the next index to pop */
     QUEUE_ALIGNED uint64_t cells[];
@@ -120,25 +117,33 @@ static inline size_t mpmc_bytes(uint64_t capacity, size_t item_bytes)
 /* `memory` has mpmc_bytes() bytes, aligned to a cache line. */
 static inline struct mpmc *mpmc_init(void *memory, uint64_t capacity, size_t item_bytes)
 {
-    struct mpmc *q = memory;
+    struct mpmc *q = (struct mpmc *)memory;
     memset(q, 0, mpmc_bytes(capacity, item_bytes));
     q->mask = mpmc_cell_count(capacity, item_bytes) - 1;
     q->lap_shift = 3 + (uint64_t)__builtin_popcountll(q->mask);
     q->item_bytes = item_bytes;
-    q->patience = QUEUE_PATIENCE;
     return q;
 }
 
 QUEUE_INLINE uint64_t *mpmc_cell(struct mpmc *q, uint64_t index, size_t bytes)
 {
+    if (mpmc_cell_words(bytes) == 8)
+        return &q->cells[index & q->mask * 8]; /* the same in fewer steps */
     return &q->cells[(index / 8 & q->mask) * mpmc_cell_words(bytes)];
 }
 
 QUEUE_INLINE uint64_t mpmc_after(uint64_t index, uint64_t count, size_t bytes)
 {
     uint64_t items = mpmc_cell_items(bytes), slot = index % 8 + count;
-    if (count == 1)
-        return slot == items ? index / 8 * 8 + 8 : index + 1;
+    if (count == 1) {
+        /* A branch, which is predicted: the compare-and-swap waits for what is computed here. */
+        uint64_t next = index + 1;
+        if (Q_UNLIKELY(slot == items)) {
+            next = index / 8 * 8 + 8;
+            Q_KEEP(next);
+        }
+        return next;
+    }
     return index / 8 * 8 + slot / items * 8 + slot % items;
 }
 
@@ -189,16 +194,15 @@ QUEUE_INLINE size_t mpmc_ready(struct mpmc *q, uint64_t index, unsigned full, si
  * for the queue is full or empty.  `limit` is what the other side's index is then.
  */
 QUEUE_INLINE bool mpmc_again(uint64_t *mine, uint64_t *index, const uint64_t *other, uint64_t limit,
-                             uint64_t *patience, unsigned *looks)
+                             unsigned *looks)
 {
     /* Partner: the compare-and-swap of whoever claimed last on this side; the other index is then
      * not older than what it saw. */
     uint64_t now = Q_LOAD(mine, acquire);
     if (now == *index) {
-        if (*patience == 0 && Q_LOAD(other, relaxed) == limit)
+        if (Q_LOAD(other, relaxed) == limit)
             return false;
-        queue_wait(*patience ? *patience : 1);
-        *patience = 0;
+        Q_PAUSE();
         if (++*looks % MPMC_LOOKS == 0)
             Q_YIELD();
     }
@@ -206,15 +210,22 @@ QUEUE_INLINE bool mpmc_again(uint64_t *mine, uint64_t *index, const uint64_t *ot
     return true;
 }
 
-/*
- * Another thread of this side was faster.  Left alone for a moment it claims hundreds of slots,
- * where two that take turns move the line of the index and those of the slots at every item.  Two
- * and two on two cores had phases of some ms with 12 million items a second, and 108 on the whole;
- * with this it is 170, and there are no such phases (AMD EPYC, Zen 4).
- */
-QUEUE_INLINE void mpmc_lost(const struct mpmc *q)
+/* Whether another thread of this side has gone on; *index is then where to. */
+QUEUE_INLINE bool mpmc_moved(const uint64_t *mine, uint64_t *index)
 {
-    queue_wait(q->patience);
+    uint64_t before = *index;
+    *index = Q_LOAD(mine, relaxed);
+    return *index != before;
+}
+
+/*
+ * Another thread of this side was faster.  Without the wait, two and two on two cores had phases of
+ * some ms with 12 million items a second, and 108 on the whole; with it it is 170, and there are no
+ * such phases (AMD EPYC, Zen 4).
+ */
+QUEUE_INLINE void mpmc_lost(void)
+{
+    queue_wait(QUEUE_BACKOFF);
 }
 
 /* The caller's slots [first, end) of a cell are done with. */
@@ -234,79 +245,112 @@ QUEUE_INLINE void mpmc_publish(uint64_t *cell, uint64_t first, uint64_t end, uin
 
 /*
  * One item.  The line of the next cell is asked for, to be written: asked for to be read first, it
- * would come twice; asked for now, it is there when the next cell begins.
+ * would come twice; asked for now, it is there when the next cell begins.  What is stored, and
+ * where, is known before the compare-and-swap (`found` is what it saw, apart from `index`): the
+ * next one waits until these stores are done, and they need not wait for its result.
  */
-QUEUE_INLINE bool mpmc_try_push(struct mpmc *q, const void *item, size_t bytes)
+QUEUE_INLINE bool mpmc_push_one(struct mpmc *q, const void *item, size_t bytes, bool strict)
 {
-    uint64_t index = Q_LOAD(&q->tail, relaxed), patience = q->patience;
+    uint64_t index = Q_LOAD(&q->tail, relaxed), found = index;
     unsigned looks = 0;
-    uint64_t *cell;
     if (index % 8 == 0)
         Q_PREFETCH(mpmc_cell(q, index + MPMC_AHEAD * 8, bytes));
     Q_FOREVER (index) {
-        cell = mpmc_cell(q, index, bytes);
+        uint64_t *cell = mpmc_cell(q, index, bytes), *slot = cell + 1 + index % 8 * (bytes / 8);
+        uint8_t *state = (uint8_t *)cell + index % 8, free = mpmc_state(q, index, 0);
         /* Partner: the store of the state in mpmc_try_pop, or in mpmc_publish. */
-        if (Q_UNLIKELY(Q_LOAD((uint8_t *)cell + index % 8, acquire) != mpmc_state(q, index, 0))) {
+        if (Q_UNLIKELY(Q_LOAD(state, acquire) != free)) {
             uint64_t full = index - (q->mask + 1) * 8;
-            if (!mpmc_again(&q->tail, &index, &q->head, full, &patience, &looks))
+            if (strict ? !mpmc_again(&q->tail, &index, &q->head, full, &looks)
+                       : !mpmc_moved(&q->tail, &index))
                 return false;
+            found = index;
             continue;
         }
         /* Partner: the load of this index in mpmc_again. */
-        if (Q_LIKELY(Q_CAS(&q->tail, &index, mpmc_after(index, 1, bytes), release)))
-            break;
-        mpmc_lost(q);
+        if (Q_LIKELY(Q_CAS(&q->tail, &found, mpmc_after(index, 1, bytes), release))) {
+            queue_copy_in(slot, item, bytes);
+            /* Partner: the load of the state in mpmc_try_pop, or in mpmc_ready. */
+            Q_STORE(state, (uint8_t)(free + 1), release);
+            return true;
+        }
+        mpmc_lost();
+        index = found;
     }
-    queue_copy_in(cell + 1 + index % 8 * (bytes / 8), item, bytes);
-    /* Partner: the load of the state in mpmc_try_pop, or in mpmc_ready. */
-    Q_STORE((uint8_t *)cell + index % 8, mpmc_state(q, index, 1), release);
-    return true;
+}
+
+QUEUE_INLINE bool mpmc_pop_one(struct mpmc *q, void *item, size_t bytes, bool strict)
+{
+    uint64_t index = Q_LOAD(&q->head, relaxed), found = index;
+    unsigned looks = 0;
+    if (index % 8 == 0)
+        Q_PREFETCH(mpmc_cell(q, index + MPMC_AHEAD * 8, bytes));
+    Q_FOREVER (index) {
+        uint64_t *cell = mpmc_cell(q, index, bytes), *slot = cell + 1 + index % 8 * (bytes / 8);
+        uint8_t *state = (uint8_t *)cell + index % 8, full = mpmc_state(q, index, 1);
+        /* Partner: the store of the state in mpmc_try_push, or in mpmc_publish. */
+        if (Q_UNLIKELY(Q_LOAD(state, acquire) != full)) {
+            if (strict ? !mpmc_again(&q->head, &index, &q->tail, index, &looks)
+                       : !mpmc_moved(&q->head, &index))
+                return false;
+            found = index;
+            continue;
+        }
+        /* Partner: the load of this index in mpmc_again. */
+        if (Q_LIKELY(Q_CAS(&q->head, &found, mpmc_after(index, 1, bytes), release))) {
+            queue_copy_out(item, slot, bytes);
+            /* Partner: the load of the state in mpmc_try_push, or in mpmc_ready. */
+            Q_STORE(state, (uint8_t)(full + 1), release);
+            return true;
+        }
+        mpmc_lost();
+        index = found;
+    }
+}
+
+QUEUE_INLINE bool mpmc_try_push(struct mpmc *q, const void *item, size_t bytes)
+{
+    return mpmc_push_one(q, item, bytes, true);
 }
 
 QUEUE_INLINE bool mpmc_try_pop(struct mpmc *q, void *item, size_t bytes)
 {
-    uint64_t index = Q_LOAD(&q->head, relaxed), patience = q->patience;
-    unsigned looks = 0;
-    uint64_t *cell;
-    if (index % 8 == 0)
-        Q_PREFETCH(mpmc_cell(q, index + MPMC_AHEAD * 8, bytes));
-    Q_FOREVER (index) {
-        cell = mpmc_cell(q, index, bytes);
-        /* Partner: the store of the state in mpmc_try_push, or in mpmc_publish. */
-        if (Q_UNLIKELY(Q_LOAD((uint8_t *)cell + index % 8, acquire) != mpmc_state(q, index, 1))) {
-            if (!mpmc_again(&q->head, &index, &q->tail, index, &patience, &looks))
-                return false;
-            continue;
-        }
-        /* Partner: the load of this index in mpmc_again. */
-        if (Q_LIKELY(Q_CAS(&q->head, &index, mpmc_after(index, 1, bytes), release)))
-            break;
-        mpmc_lost(q);
-    }
-    queue_copy_out(item, cell + 1 + index % 8 * (bytes / 8), bytes);
-    /* Partner: the load of the state in mpmc_try_push, or in mpmc_ready. */
-    Q_STORE((uint8_t *)cell + index % 8, mpmc_state(q, index, 2), release);
-    return true;
+    return mpmc_pop_one(q, item, bytes, true);
+}
+
+/*
+ * For loops that look again and again.  As try_, but they fail as well while the item in front, or
+ * the slot behind the last one, is still being worked on.  So they need not read the other side's
+ * index, whose line the other side would then have to get back: a round trip takes half the time.
+ */
+QUEUE_INLINE bool mpmc_poll_push(struct mpmc *q, const void *item, size_t bytes)
+{
+    return mpmc_push_one(q, item, bytes, false);
+}
+
+QUEUE_INLINE bool mpmc_poll_pop(struct mpmc *q, void *item, size_t bytes)
+{
+    return mpmc_pop_one(q, item, bytes, false);
 }
 
 QUEUE_INLINE size_t mpmc_push_batch(struct mpmc *q, const void *items, size_t count, size_t bytes)
 {
-    uint64_t index = Q_LOAD(&q->tail, relaxed), lap = (q->mask + 1) * 8, patience = q->patience;
+    uint64_t index = Q_LOAD(&q->tail, relaxed), lap = (q->mask + 1) * 8;
     unsigned looks = 0;
     size_t taken;
     Q_FOREVER (index) {
         taken = mpmc_ready(q, index, 0, count, bytes);
         if (Q_UNLIKELY(taken == 0)) {
-            if (!mpmc_again(&q->tail, &index, &q->head, index - lap, &patience, &looks))
+            if (!mpmc_again(&q->tail, &index, &q->head, index - lap, &looks))
                 return 0;
             continue;
         }
         /* Partner: the load of this index in mpmc_again. */
         if (Q_LIKELY(Q_CAS(&q->tail, &index, mpmc_after(index, taken, bytes), release)))
             break;
-        mpmc_lost(q);
+        mpmc_lost();
     }
-    const char *from = items;
+    const char *from = (const char *)items;
     for (size_t left = taken; left > 0; index = index / 8 * 8 + 8) {
         uint64_t *cell = mpmc_cell(q, index, bytes), all = mpmc_cell_items(bytes);
         uint64_t first = index % 8, end = mpmc_slot_end(first, left, bytes), some = end - first;
@@ -327,22 +371,22 @@ QUEUE_INLINE size_t mpmc_push_batch(struct mpmc *q, const void *items, size_t co
 
 QUEUE_INLINE size_t mpmc_pop_batch(struct mpmc *q, void *items, size_t count, size_t bytes)
 {
-    uint64_t index = Q_LOAD(&q->head, relaxed), patience = q->patience;
+    uint64_t index = Q_LOAD(&q->head, relaxed);
     unsigned looks = 0;
     size_t taken;
     Q_FOREVER (index) {
         taken = mpmc_ready(q, index, 1, count, bytes);
         if (Q_UNLIKELY(taken == 0)) {
-            if (!mpmc_again(&q->head, &index, &q->tail, index, &patience, &looks))
+            if (!mpmc_again(&q->head, &index, &q->tail, index, &looks))
                 return 0;
             continue;
         }
         /* Partner: the load of this index in mpmc_again. */
         if (Q_LIKELY(Q_CAS(&q->head, &index, mpmc_after(index, taken, bytes), release)))
             break;
-        mpmc_lost(q);
+        mpmc_lost();
     }
-    char *to = items;
+    char *to = (char *)items;
     for (size_t left = taken; left > 0; index = index / 8 * 8 + 8) {
         uint64_t *cell = mpmc_cell(q, index, bytes), all = mpmc_cell_items(bytes);
         uint64_t first = index % 8, end = mpmc_slot_end(first, left, bytes), some = end - first;

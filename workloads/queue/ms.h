@@ -106,8 +106,8 @@ QUEUE_INLINE uint64_t ms_name(const struct ms *q, struct node *node)
 
 static inline void ms_release(void *owner, void *thread, uint64_t link)
 {
-    struct ms *q = owner;
-    struct ms_thread *t = thread;
+    struct ms *q = (struct ms *)owner;
+    struct ms_thread *t = (struct ms_thread *)thread;
     nodes_put(&q->nodes, &t->nodes, ms_node(q, link));
 }
 
@@ -115,7 +115,8 @@ static inline void ms_release(void *owner, void *thread, uint64_t link)
  * initialised by the caller (nodes_init). */
 static inline bool ms_init(struct ms *q, enum reclaim_kind kind, bool cheap, uint64_t batch)
 {
-    struct nodes_thread t = {0};
+    struct nodes_thread t;
+    memset(&t, 0, sizeof(t));
     reclaim_init(&q->reclaim, kind, cheap, batch, ms_release, q);
     struct node *first = nodes_get(&q->nodes, &t);
     if (!first)
@@ -131,7 +132,8 @@ static inline bool ms_init(struct ms *q, enum reclaim_kind kind, bool cheap, uin
 /* False when QUEUE_THREADS_MAX threads use the queue already. */
 static inline bool ms_join(struct ms *q, struct ms_thread *t)
 {
-    *t = (struct ms_thread){.reclaim = reclaim_join(&q->reclaim)};
+    memset(t, 0, sizeof(*t));
+    t->reclaim = reclaim_join(&q->reclaim);
     return t->reclaim != NULL;
 }
 
@@ -144,7 +146,8 @@ static inline void ms_leave(struct ms *q, struct ms_thread *t)
 /* When no thread uses it any more; what is still in it is dropped. */
 static inline void ms_done(struct ms *q)
 {
-    struct ms_thread t = {0};
+    struct ms_thread t;
+    memset(&t, 0, sizeof(t));
     uint64_t link = q->head;
     while (!ms_is_null(q, link)) {
         struct node *node = ms_node(q, link);
@@ -177,7 +180,7 @@ QUEUE_INLINE uint64_t ms_fill(struct ms *q, struct ms_thread *t, const void *ite
  * the lines of head or tail going to and fro. */
 QUEUE_INLINE void ms_lost(void)
 {
-    queue_wait(QUEUE_PATIENCE);
+    queue_wait(QUEUE_BACKOFF);
 }
 
 /* Puts the chain from `first` to `last` behind the last node. */

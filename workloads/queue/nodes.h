@@ -29,7 +29,7 @@
 #include "reclaim.h"
 
 #ifndef Q_ALLOC_NODE
-#define Q_ALLOC_NODE(bytes) malloc(bytes)
+#define Q_ALLOC_NODE(bytes) ((struct node *)malloc(bytes))
 #define Q_FREE_NODE(node) free(node)
 #endif
 
@@ -66,8 +66,10 @@ struct nodes_thread {
 };
 
 /* Reserves the range; -ENOMEM when even a small one cannot be had.  nodes_max is a hint. */
+QUEUE_C_BEGIN
 int nodes_init(struct nodes *n, enum nodes_kind kind, size_t item_bytes, uint64_t nodes_max);
 void nodes_done(struct nodes *n);
+QUEUE_C_END
 
 static inline size_t nodes_bytes_for(size_t item_bytes)
 {
@@ -141,7 +143,7 @@ QUEUE_INLINE struct node *nodes_get(struct nodes *n, struct nodes_thread *t)
     }
     if (Q_UNLIKELY(t->loaded.unit == 0)) {
         t->loaded = t->spare;
-        t->spare = (struct nodes_magazine){0};
+        t->spare = (struct nodes_magazine){0, 0};
         if (t->loaded.unit == 0 && t->fresh == t->fresh_end)
             t->loaded = (struct nodes_magazine){nodes_stack_pop(n), NODES_MAGAZINE};
         if (t->loaded.unit == 0) {
@@ -171,7 +173,7 @@ QUEUE_INLINE void nodes_put(struct nodes *n, struct nodes_thread *t, struct node
         if (t->spare.unit)
             nodes_stack_push(n, t->spare.unit);
         t->spare = t->loaded;
-        t->loaded = (struct nodes_magazine){0};
+        t->loaded = (struct nodes_magazine){0, 0};
     }
     Q_STORE(&node->words[0], t->loaded.unit, relaxed);
     t->loaded.unit = unit;
@@ -190,7 +192,7 @@ static inline void nodes_leave(struct nodes *n, struct nodes_thread *t)
         if (t->spare.unit)
             nodes_stack_push(n, t->spare.unit);
     }
-    *t = (struct nodes_thread){0};
+    memset(t, 0, sizeof(*t));
 }
 
 #endif

@@ -88,7 +88,7 @@ QUEUE_INLINE void reclaim_list_add(struct reclaim_list *list, uint64_t word)
 {
     if (Q_UNLIKELY(list->count == list->capacity)) {
         uint64_t capacity = list->capacity ? list->capacity * 2 : RECLAIM_BATCH;
-        uint64_t *words = Q_ALLOC(capacity * sizeof(*words));
+        uint64_t *words = (uint64_t *)Q_ALLOC(capacity * sizeof(*words));
         if (!words)
             abort(); /* nowhere to keep it, and releasing it would be wrong */
         if (list->count)
@@ -283,7 +283,7 @@ static inline void reclaim_done(struct reclaim *r, void *thread)
             for (size_t n = 0; n < list->count; n++)
                 r->release(r->owner, thread, list->words[n]);
             Q_FREE(list->words);
-            *list = (struct reclaim_list){0};
+            memset(list, 0, sizeof(*list));
         }
     }
 }

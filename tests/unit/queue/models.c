@@ -13,7 +13,7 @@
 #define FAA_SLOTS faa_slots
 #define FAA_SPARES 1
 #define FAA_LATE faa_late
-#define QUEUE_PATIENCE 0
+#define QUEUE_BACKOFF 0
 #define MPMC_CELL_WORDS 2
 #include <stdint.h>
 /* Two make segments come round soon, more let threads meet in one. */

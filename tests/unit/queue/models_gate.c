@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define QUEUE_EXPLORE
-#define QUEUE_PATIENCE 0
+#define QUEUE_BACKOFF 0
 #include "../../../workloads/queue/gate.h"
 
 #include "test.h"

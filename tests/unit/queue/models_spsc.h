@@ -4,7 +4,7 @@
  * batches, through every cell of the ring and round again.
  */
 #define QUEUE_EXPLORE
-#define QUEUE_PATIENCE 0
+#define QUEUE_BACKOFF 0
 #include "../../../workloads/queue/spsc.h"
 
 #include "test.h"

@@ -9,7 +9,7 @@
 #ifndef QUEUE_STEPS
 #define QUEUE_STEPS
 #endif
-#define QUEUE_PATIENCE 2
+#define QUEUE_BACKOFF 2
 #include "../../../workloads/queue/faa.h"
 #include "../../../workloads/queue/gate.h"
 #include "../../../workloads/queue/mpmc.h"
@@ -388,7 +388,6 @@ TEST(a_full_ring_goes_round_item_by_item)
     struct spsc *q = shared_memory(65536);
     CHECK(q != NULL);
     spsc_init(q, 20, 8);
-    q->patience = 0;
     uint64_t pushed = 0, popped = 0, item = 0, wrong = 0;
     for (uint64_t ahead = 0; ahead <= 3 * q->capacity; ahead++) {
         while (spsc_try_push(q, &pushed, 8))
