@@ -321,52 +321,20 @@ char *format_bytes(double bytes, char *buffer, size_t size)
     return buffer;
 }
 
-size_t str_utf8_length(const unsigned char *text, size_t length)
-{
-    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t size = text[0] < 0x80             ? 1
-                  : (text[0] & 0xe0) == 0xc0 ? 2
-                  : (text[0] & 0xf0) == 0xe0 ? 3
-                  : (text[0] & 0xf8) == 0xf0 ? 4
-                                             : 0;
-    if (size < 2 || size > length)
-        return size == 1;
-    uint32_t code = text[0] & (0xffu >> (size + 1));
-    for (size_t i = 1; i < size; i++) {
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (text[i] & 0x3f);
-    }
-    bool valid = code >= smallest[size] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
-    return valid ? size : 0;
-}
-
 /* The length of the valid, printable UTF-8 character at text, 0 when there is none. */
 static size_t printable_length(const unsigned char *text, size_t length)
 {
     if (text[0] < 0x80)
         return text[0] >= 0x20 && text[0] != 0x7f;
-    size_t size = text[0] >= 0xf0 && text[0] < 0xf5 ? 4
-                  : text[0] >= 0xe0                 ? 3
-                  : text[0] >= 0xc2                 ? 2
-                                                    : 0;
-    if (text[0] >= 0xf5 || !size || size > length)
-        return 0;
-    for (size_t i = 1; i < size; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
+    size_t size = str_utf8_length(text, length);
     uint32_t code = text[0] & (0xffu >> (size + 1));
     for (size_t i = 1; i < size; i++)
         code = code << 6 | (text[i] & 0x3f);
-    /* C1 controls, overlong forms, surrogates, and the marks that reorder or break lines. */
-    if (code < 0xa0 || (size == 3 && code < 0x800) || (size == 4 && code < 0x10000))
-        return 0;
-    if ((code >= 0xd800 && code <= 0xdfff) || code > 0x10ffff)
-        return 0;
-    if ((code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
-        (code >= 0x2066 && code <= 0x2069) || code == 0xfeff)
-        return 0;
-    return size;
+    /* C1 controls, and the marks that reorder or break lines. */
+    bool disturbs = code < 0xa0 || (code >= 0x200b && code <= 0x200f) ||
+                    (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
+                    code == 0xfeff;
+    return disturbs ? 0 : size;
 }
 
 void strbuf_put_safe(struct strbuf *b, const char *text, size_t length, size_t most)
@@ -383,14 +351,6 @@ void strbuf_put_safe(struct strbuf *b, const char *text, size_t length, size_t m
     }
     if (at < length)
         strbuf_puts(b, "…");
-}
-
-size_t str_columns(const char *text)
-{
-    size_t columns = 0;
-    for (; *text; text++)
-        columns += ((unsigned char)*text & 0xc0) != 0x80;
-    return columns;
 }
 
 void strbuf_put_command(struct strbuf *b, char *const *argv)

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 
+#include "base/utf8.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -78,10 +80,6 @@ char *format_bytes(double bytes, char *buffer, size_t size);
 /* Appends text from outside so that it cannot disturb a terminal: control characters and invalid
  * UTF-8 become \xNN.  At most `most` bytes of the input are shown, then "…". */
 void strbuf_put_safe(struct strbuf *b, const char *text, size_t length, size_t most);
-/* The length of the valid UTF-8 character at text, 0 when there is none. */
-size_t str_utf8_length(const unsigned char *text, size_t length);
-/* How many columns a UTF-8 text takes, counting each character as one. */
-size_t str_columns(const char *text);
 
 /* Appends a command's words, quoted where a shell would need it. */
 void strbuf_put_command(struct strbuf *b, char *const *argv);

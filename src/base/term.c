@@ -52,13 +52,9 @@ void progress_show(struct progress *p, const char *format, ...)
     vsnprintf(line, sizeof(line), format, args);
     va_end(args);
     /* Cut at the terminal's width, not inside a character. */
-    size_t columns = term_columns(STDERR_FILENO), used = 0, at = 0;
-    while (line[at]) {
-        if (((unsigned char)line[at] & 0xc0) != 0x80 && ++used >= columns)
-            break;
-        at++;
-    }
-    fprintf(stderr, "\r\033[K%.*s", (int)at, line);
+    size_t columns = term_columns(STDERR_FILENO);
+    size_t length = str_column_bytes(line, columns ? columns - 1 : 0);
+    fprintf(stderr, "\r\033[K%.*s", (int)length, line);
     fflush(stderr);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* See ledger.h.  All is linear in the number of units, but for sorting the cells once. */
 #include "cluster/ledger.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/strings.h"
 #include "stats/random.h"
@@ -13,16 +14,6 @@ struct keyed {
     uint64_t key; /* of the values that tell one block from another */
     uint32_t cell;
 };
-
-/* FNV-1a, 64 bits.  Two blocks that collide would only stay together. */
-static uint64_t mix(uint64_t hash, const char *text)
-{
-    for (const unsigned char *c = (const unsigned char *)text;; c++) {
-        hash = (hash ^ *c) * 0x100000001b3ULL;
-        if (!*c)
-            return hash;
-    }
-}
 
 static bool stays_together(const struct ledger_spec *spec, size_t factor)
 {
@@ -62,10 +53,11 @@ static struct keyed *list_cells(const struct ledger_spec *spec, size_t *ret_coun
     for (size_t c = 0; c < m->count; c++) {
         if (!spec->kept[c])
             continue;
-        uint64_t key = 0xcbf29ce484222325ULL;
+        uint64_t key = HASH_START; /* two blocks that collide would only stay together */
         for (size_t f = 0; f < m->spec->factor_count; f++)
             if (apart[f])
-                key = mix(key, m->cells[c].levels[f]->name);
+                key = hash_bytes(key, m->cells[c].levels[f]->name,
+                                 strlen(m->cells[c].levels[f]->name) + 1);
         items[count++] = (struct keyed){.key = key, .cell = (uint32_t)c};
     }
     qsort(items, count, sizeof(*items), compare_keyed);

@@ -10,31 +10,11 @@
 #define COLOUR_HEADING "\033[1m"
 #define COLOUR_OFF "\033[0m"
 
-/* The bytes of the first `columns` characters. */
-static size_t bytes_of_columns(const char *text, size_t length, size_t columns)
-{
-    size_t at = 0;
-    while (at < length) {
-        if (((unsigned char)text[at] & 0xc0) != 0x80 && columns-- == 0)
-            break;
-        at++;
-    }
-    return at;
-}
-
-static size_t columns_of(const char *text, size_t length)
-{
-    size_t columns = 0;
-    for (size_t i = 0; i < length; i++)
-        columns += ((unsigned char)text[i] & 0xc0) != 0x80;
-    return columns;
-}
-
 void doctor_wrap(struct strbuf *out, const char *text, size_t used, size_t indent, size_t columns)
 {
     bool fresh = true; /* nothing of the text is on this line yet */
     while (*text) {
-        size_t length = strcspn(text, " "), width = columns_of(text, length);
+        size_t length = strcspn(text, " "), width = str_columns_n(text, length);
         if (!fresh && used + 1 + width > columns) {
             strbuf_putc(out, '\n');
             strbuf_pad(out, ' ', indent);
@@ -48,7 +28,7 @@ void doctor_wrap(struct strbuf *out, const char *text, size_t used, size_t inden
         /* A word longer than a whole line is cut where the line ends. */
         size_t room = columns > used ? columns - used : 1;
         if (width > room) {
-            length = bytes_of_columns(text, length, room);
+            length = str_column_bytes(text, room);
             width = room;
         }
         strbuf_append(out, text, length);

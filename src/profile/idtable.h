@@ -17,6 +17,7 @@
 #ifndef ASSAY_PROFILE_IDTABLE_H
 #define ASSAY_PROFILE_IDTABLE_H
 
+#include "base/hash.h"
 #include "base/memory.h"
 
 #include <stdbool.h>
@@ -40,10 +41,7 @@ static inline uint64_t hash_mix(uint64_t a, uint64_t b)
 
 static inline uint64_t hash_string(const char *text)
 {
-    uint64_t h = 0xcbf29ce484222325ULL;
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 0x100000001b3ULL;
-    return hash_mix(h, 0);
+    return hash_mix(hash_text(HASH_START, text), 0);
 }
 
 static inline void idtable_init(struct idtable *t, uint32_t slot_count_log2)

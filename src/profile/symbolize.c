@@ -36,8 +36,7 @@ struct namer {
 static uint64_t identity_key(const struct identity *i)
 {
     uint64_t h = hash_mix((uint64_t)(uintptr_t)i->module, i->place * 2 + i->is_kernel);
-    for (size_t k = 0; k < i->name_length; k++)
-        h = (h ^ (unsigned char)i->name[k]) * 0x100000001b3ULL;
+    h = hash_bytes(h, i->name, i->name_length);
     return hash_mix(h, i->declared_file ? hash_string(i->declared_file) : 0);
 }
 

@@ -62,7 +62,7 @@ static void bad_line(struct metric_list *list, const char *line, size_t length, 
     strbuf_put_safe(&safe, line, length, 40);
     size_t kept = safe.length < sizeof(list->bad_line) ? safe.length : sizeof(list->bad_line) - 1;
     /* Not in the middle of a character. */
-    while (kept < safe.length && kept && ((unsigned char)safe.data[kept] & 0xc0) == 0x80)
+    while (kept < safe.length && kept && utf8_continues(safe.data[kept]))
         kept--;
     memcpy(list->bad_line, strbuf_text(&safe), kept);
     list->bad_line[kept] = '\0';

@@ -141,7 +141,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return hash ^ hash >> 29;
 }
 
-static uint64_t hash_text(uint64_t hash, const char *text)
+static uint64_t mix_text(uint64_t hash, const char *text)
 {
     if (!text)
         return mix(hash, 1);
@@ -169,7 +169,7 @@ struct origin_text {
 
 static uint64_t hash_origin(const struct origin_text *o)
 {
-    return hash_text(hash_text(mix(mix(3, o->file), o->line), o->name), o->linkage_name);
+    return mix_text(mix_text(mix(mix(3, o->file), o->line), o->name), o->linkage_name);
 }
 
 static struct origin_text origin_text(const struct linetab *t, uint32_t origin)
@@ -181,7 +181,7 @@ static struct origin_text origin_text(const struct linetab *t, uint32_t origin)
 
 static uint64_t hash_file_at(const struct linetab *t, uint32_t file)
 {
-    return hash_text(2, linetab_file(t, file));
+    return mix_text(2, linetab_file(t, file));
 }
 
 static uint64_t hash_origin_at(const struct linetab *t, uint32_t origin)
@@ -254,7 +254,7 @@ uint32_t linetab_add_file(struct linetab *t, const char *path)
     thaw(t);
     struct linetab_index *index = &t->file_index;
     grow_index(index, t->files.count, t, hash_file_at);
-    size_t at = hash_text(2, path) & (index->size - 1);
+    size_t at = mix_text(2, path) & (index->size - 1);
     for (uint32_t place; (place = index->places[at]); at = (at + 1) & (index->size - 1))
         if (same_text(linetab_file(t, place - 1), path))
             return place - 1;

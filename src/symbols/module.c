@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a module loads on demand: its file, its table of symbols, its functions, its code. */
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "symbols/cache.h"
 #include "symbols/elfsyms.h"
@@ -199,10 +200,9 @@ struct location symbols_add_code(struct symbols *symbols, const char *module_nam
     return (struct location){m, module_add_piece(m, name, size, NULL)};
 }
 
-static uint64_t hash_text(uint64_t hash, const char *text)
+static uint64_t mix_text(uint64_t hash, const char *text)
 {
-    for (; text && *text; text++)
-        hash = (hash ^ (uint8_t)*text) * 0x100000001b3ull;
+    hash = text ? hash_text(hash, text) : hash;
     return hash ^ hash >> 29;
 }
 
@@ -233,7 +233,7 @@ const struct function *module_inlined(struct module *m, const char *name, const 
                                       const char *file, uint32_t line)
 {
     const char *key = linkage_name ? linkage_name : name;
-    uint64_t hash = hash_text(hash_text(14695981039346656037ull + line, key), file);
+    uint64_t hash = mix_text(mix_text(HASH_START + line, key), file);
     grow_inlined(m);
     struct function_entry **head = &m->inlined[hash & (m->inlined_size - 1)];
     for (struct function_entry *e = *head; e; e = e->next)

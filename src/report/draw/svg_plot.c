@@ -248,18 +248,12 @@ static size_t ticks_at_values(const struct frame *f, double *ticks)
 /* As many characters as fit, of which none is cut; four at least. */
 static void put_word(struct strbuf *out, const char *word, size_t fits)
 {
-    size_t most = fits < 4 ? 4 : fits, columns = 0, length = 0;
+    size_t most = fits < 4 ? 4 : fits;
     if (str_columns(word) <= most) {
         strbuf_puts(out, word);
         return;
     }
-    while (word[length] && columns + 1 < most) {
-        length++;
-        while ((word[length] & 0xc0) == 0x80)
-            length++;
-        columns++;
-    }
-    strbuf_append(out, word, length);
+    strbuf_append(out, word, str_column_bytes(word, most - 1));
     strbuf_puts(out, "…");
 }
 

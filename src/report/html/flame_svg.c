@@ -104,14 +104,9 @@ static void put_title(struct strbuf *out, const struct box *box, bool pair, bool
 /* As many characters as fit, of which a UTF-8 character is not cut.  Whether that is all. */
 static bool put_name(struct strbuf *out, const struct box *box, double width)
 {
-    size_t fits = (size_t)(width / 6.7), columns = 0, length = 0;
+    size_t fits = (size_t)(width / 6.7);
     const char *text = box->name->text;
-    while (text[length] && columns + 1 < fits) {
-        length++;
-        while ((text[length] & 0xc0) == 0x80)
-            length++;
-        columns++;
-    }
+    size_t length = str_column_bytes(text, fits ? fits - 1 : 0);
     bool cut = text[length] != '\0';
     strbuf_puts(out, box->sign);
     strbuf_put_markup_n(out, text, length);

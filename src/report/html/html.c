@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The page's frame: head with the policy, sections in order, data and script. */
 #include "report/html/html.h"
+#include "base/base64.h"
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "config.h"

@@ -84,9 +84,4 @@ struct dataset_value {
 /* The values of one cell and metric must come with ascending rounds. */
 void dataset_deal(struct dataset *d, const struct dataset_value *values, size_t count);
 
-/* Base64, without line ends. */
-void strbuf_put_base64(struct strbuf *out, const void *bytes, size_t length);
-/* Up to the first byte that does not belong to it; false when it is broken. */
-bool strbuf_get_base64(struct strbuf *out, const char *text, size_t length);
-
 #endif

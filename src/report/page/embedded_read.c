@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads a page's data back.  The page may come from anywhere: every number is checked before it
  * becomes an index or a size. */
+#include "base/base64.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "config.h"

@@ -58,27 +58,17 @@ static void put_emptied(struct strbuf *out, const char *name, size_t length, uns
     }
 }
 
-/* Where the column-th character begins. */
-static size_t offset_of_column(const char *text, size_t column)
-{
-    size_t i = 0;
-    for (; text[i]; i++)
-        if (((unsigned char)text[i] & 0xc0) != 0x80 && column-- == 0)
-            break;
-    return i;
-}
-
 static void put_middle_cut(struct strbuf *out, const char *text, size_t columns)
 {
     size_t have = str_columns(text);
     if (columns < 3 || have <= columns) {
-        strbuf_append(out, text, offset_of_column(text, columns));
+        strbuf_append(out, text, str_column_bytes(text, columns));
         return;
     }
     size_t head = (columns - 1) * 2 / 3, tail = columns - 1 - head;
-    strbuf_append(out, text, offset_of_column(text, head));
+    strbuf_append(out, text, str_column_bytes(text, head));
     strbuf_puts(out, "…");
-    strbuf_puts(out, text + offset_of_column(text, have - tail));
+    strbuf_puts(out, text + str_column_bytes(text, have - tail));
 }
 
 void strbuf_put_short(struct strbuf *out, const char *name, size_t length, size_t columns)

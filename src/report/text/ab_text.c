@@ -99,16 +99,12 @@ static void put_name(struct strbuf *out, const char *name)
 {
     CLEANUP(strbuf_done) struct strbuf safe = {0};
     strbuf_put_safe(&safe, name, strlen(name), SIZE_MAX);
-    size_t columns = str_columns(strbuf_text(&safe));
-    if (columns <= NAME_COLUMNS_MAX) {
-        strbuf_puts(out, strbuf_text(&safe));
+    const char *text = strbuf_text(&safe);
+    if (str_columns(text) <= NAME_COLUMNS_MAX) {
+        strbuf_puts(out, text);
         return;
     }
-    size_t used = 0, at = 0;
-    const char *text = strbuf_text(&safe);
-    while (text[at] && (((unsigned char)text[at] & 0xc0) == 0x80 || used + 1 < NAME_COLUMNS_MAX))
-        used += ((unsigned char)text[at++] & 0xc0) != 0x80;
-    strbuf_append(out, text, at);
+    strbuf_append(out, text, str_column_bytes(text, NAME_COLUMNS_MAX - 1));
     strbuf_puts(out, "…");
 }
 
