@@ -7,8 +7,8 @@
 #include "base/process.h"
 #include "base/strings.h"
 #include "counters/counters.h"
+#include "elf/image.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 
@@ -17,27 +17,12 @@
 /* The loader that the program names (PT_INTERP); NULL when there is none. */
 static char *find_loader(const char *path)
 {
-    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    Elf64_Ehdr header;
-    if (fd < 0 || pread(fd, &header, sizeof(header), 0) != sizeof(header))
+    struct image image;
+    if (image_open(&image, path, NULL) < 0)
         return NULL;
-    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-        header.e_phentsize != sizeof(Elf64_Phdr))
-        return NULL;
-    for (unsigned i = 0; i < header.e_phnum; i++) {
-        Elf64_Phdr segment;
-        off_t at = (off_t)(header.e_phoff + i * sizeof(segment));
-        if (pread(fd, &segment, sizeof(segment), at) != sizeof(segment))
-            return NULL;
-        if (segment.p_type != PT_INTERP || segment.p_filesz == 0 || segment.p_filesz > 4096)
-            continue;
-        char *name = memory_zalloc(segment.p_filesz + 1, 1);
-        if (pread(fd, name, segment.p_filesz, (off_t)segment.p_offset) == (ssize_t)segment.p_filesz)
-            return name;
-        free(name);
-        return NULL;
-    }
-    return NULL;
+    char *loader = image_interpreter(&image);
+    image_close(&image);
+    return loader;
 }
 
 /* One trial; the CPU time from exec to exit, 0 when the loader did not do it. */

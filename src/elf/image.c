@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ELF files: see image.h.  The format is that of the System V ABI's chapters 4 and 5. */
-#include "symbols/image.h"
+#include "elf/image.h"
 
 #include "base/fd.h"
 #include "base/memory.h"
@@ -10,6 +10,9 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stddef.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #if HAVE_LIBELF
 #include <gelf.h>
@@ -18,7 +21,9 @@
 #define SECTION_COUNT_MAX (1u << 20)
 #define SECTION_BYTES_MAX (4ull << 30)
 #define NOTE_BYTES_MAX (1u << 16)
+#define VDSO_BYTES_MAX (64u << 10)
 
+static_assert(offsetof(Elf64_Ehdr, e_machine) == offsetof(Elf32_Ehdr, e_machine), "both sizes");
 static_assert(sizeof(Elf64_Shdr) == 64 && sizeof(Elf32_Shdr) == 40, "the ABI's sizes");
 
 size_t image_read(const struct image *image, uint64_t offset, void *buffer, size_t size)
@@ -177,37 +182,15 @@ static int read_sections(struct image *image, const Elf64_Ehdr *header, struct e
     return 0;
 }
 
-/* Looks through a row of notes for NT_GNU_BUILD_ID. */
-static bool notes_build_id(const struct image *image, uint64_t offset, uint64_t size,
-                           struct build_id *ret)
+static void find_build_id(struct image *image, uint64_t offset, uint64_t size)
 {
-    if (offset >= image->size)
-        return false;
+    if (offset >= image->size || image->build_id.size)
+        return;
     if (size > NOTE_BYTES_MAX)
         size = NOTE_BYTES_MAX;
     CLEANUP(memory_freep) uint8_t *notes = memory_alloc((size_t)size);
-    size_t left = image_read(image, offset, notes, (size_t)size);
-    const uint8_t *at = notes;
-    while (left >= sizeof(Elf64_Nhdr)) {
-        Elf64_Nhdr note;
-        memcpy(&note, at, sizeof(note));
-        size_t name = ((size_t)note.n_namesz + 3) & ~(size_t)3;
-        size_t text = ((size_t)note.n_descsz + 3) & ~(size_t)3;
-        if (name > left - sizeof(note) || note.n_descsz > left - sizeof(note) - name)
-            return false;
-        const uint8_t *value = at + sizeof(note) + name;
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && note.n_descsz > 0 &&
-            memcmp(at + sizeof(note), "GNU", 4) == 0) {
-            *ret = build_id_from_bytes(value, note.n_descsz);
-            return true;
-        }
-        size_t step = sizeof(note) + name + text;
-        if (step > left)
-            return false;
-        at += step;
-        left -= step;
-    }
-    return false;
+    size_t got = image_read(image, offset, notes, (size_t)size);
+    build_id_in_notes(notes, got, &image->build_id);
 }
 
 static void read_segments(struct image *image, const Elf64_Ehdr *header)
@@ -237,8 +220,10 @@ static void read_segments(struct image *image, const Elf64_Ehdr *header)
                                        .file_size = p.p_filesz,
                                        .memory_size = p.p_memsz,
                                        .executable = p.p_flags & PF_X};
-        else if (p.p_type == PT_NOTE && image->build_id.size == 0)
-            notes_build_id(image, p.p_offset, p.p_filesz, &image->build_id);
+        else if (p.p_type == PT_NOTE)
+            find_build_id(image, p.p_offset, p.p_filesz);
+        else if (p.p_type == PT_INTERP)
+            image->interpreter = (struct image_part){p.p_offset, p.p_filesz};
     }
 }
 
@@ -264,9 +249,19 @@ static int read_image(struct image *image, struct error *err)
     /* A separate debug file may have its notes in a section only. */
     for (size_t i = 0; i < image->section_count && image->build_id.size == 0; i++)
         if (image->sections[i].type == SHT_NOTE)
-            notes_build_id(image, image->sections[i].offset, image->sections[i].size,
-                           &image->build_id);
+            find_build_id(image, image->sections[i].offset, image->sections[i].size);
     return 0;
+}
+
+bool image_machine(const void *bytes, size_t size, uint16_t *ret_machine)
+{
+    Elf64_Half machine; /* at the same place in both sizes of the header */
+    size_t at = offsetof(Elf64_Ehdr, e_machine);
+    if (size < at + sizeof(machine) || memcmp(bytes, ELFMAG, SELFMAG) != 0)
+        return false;
+    memcpy(&machine, (const uint8_t *)bytes + at, sizeof(machine));
+    *ret_machine = machine;
+    return true;
 }
 
 int image_open(struct image *image, const char *path, struct error *err)
@@ -298,6 +293,19 @@ int image_open_memory(struct image *image, const char *name, const void *bytes, 
     if (r < 0)
         image_close(image);
     return r;
+}
+
+int image_open_own_vdso(struct image *image, struct error *err)
+{
+    const uint8_t *bytes = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+    Elf64_Ehdr header = {0};
+    if (bytes && sizeof(void *) == 8)
+        memcpy(&header, bytes, sizeof(header));
+    /* Its size: the end of the section table that its header names. */
+    uint64_t size = header.e_shoff + (uint64_t)header.e_shentsize * header.e_shnum;
+    if (header.e_shoff == 0 || size > VDSO_BYTES_MAX)
+        return error_set(err, -ENOENT, "[vdso]: this process has none that can be read");
+    return image_open_memory(image, "[vdso]", bytes, (size_t)size, err);
 }
 
 void image_close(struct image *image)
@@ -401,12 +409,14 @@ bool image_offset_to_address(const struct image *image, uint64_t offset, uint64_
     return false;
 }
 
-bool image_address_to_offset(const struct image *image, uint64_t address, uint64_t *ret_offset)
+bool image_address_to_offset(const struct image *image, uint64_t address, uint64_t *ret_offset,
+                             size_t *ret_left)
 {
     for (size_t i = 0; i < image->segment_count; i++) {
         const struct image_segment *s = &image->segments[i];
         if (address >= s->address && address - s->address < s->file_size) {
             *ret_offset = s->offset + (address - s->address);
+            *ret_left = (size_t)(s->file_size - (address - s->address));
             return true;
         }
     }
@@ -421,6 +431,17 @@ void image_describe(const struct image *image, struct strbuf *out)
     else
         strbuf_printf(out, "%s %lld %lld.%09ld ", image->path, (long long)st.st_size,
                       (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+}
+
+char *image_interpreter(const struct image *image)
+{
+    const struct image_part *part = &image->interpreter;
+    if (part->size == 0 || part->size > PATH_MAX)
+        return NULL;
+    CLEANUP(memory_freep) char *name = memory_zalloc((size_t)part->size + 1, 1);
+    if (!read_exactly(image, part->offset, name, (size_t)part->size))
+        return NULL;
+    return memory_strdup(name);
 }
 
 char *image_debuglink(const struct image *image, uint32_t *ret_crc)

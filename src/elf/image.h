@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An ELF file as this layer needs it: segments, sections, build-id, and the bytes of a section.
+ * An ELF file as assay needs it: segments, sections, build-id, and the bytes of a section.  Nothing
+ * else in assay reads ELF headers.
  *
  * Written here and not taken from libelf because it is asked on the paths that must be quick
  * (thousands of files, most of them for a name or two), because it must stand malformed files
@@ -10,11 +11,12 @@
  *
  * Threads: an image is read-only after image_open; any number of threads may read it.
  */
-#ifndef ASSAY_SYMBOLS_IMAGE_H
-#define ASSAY_SYMBOLS_IMAGE_H
+#ifndef ASSAY_ELF_IMAGE_H
+#define ASSAY_ELF_IMAGE_H
 
 #include "base/error.h"
-#include "symbols/symbols.h"
+#include "base/strings.h"
+#include "elf/build_id.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,6 +34,11 @@ struct image_section {
     uint32_t link, info;
 };
 
+/* A part of the file. */
+struct image_part {
+    uint64_t offset, size;
+};
+
 struct image {
     int fd;               /* -1 when it lies in memory */
     const uint8_t *bytes; /* then here, owned by whoever opened it */
@@ -45,12 +52,20 @@ struct image {
     size_t section_count;
     char *section_names;
     struct build_id build_id;
+    struct image_part interpreter; /* the program that loads it; size 0 for none */
 };
+
+/* The machine (EM_X86_64, …) that the beginning of a file says; false when that is no ELF file's.
+ */
+bool image_machine(const void *bytes, size_t size, uint16_t *ret_machine);
 
 int image_open(struct image *image, const char *path, struct error *err);
 /* The bytes must live as long as the image. */
 int image_open_memory(struct image *image, const char *name, const void *bytes, size_t size,
                       struct error *err);
+/* The vdso is in every process, this one included; it has a section table in its one or two
+ * pages. */
+int image_open_own_vdso(struct image *image, struct error *err);
 void image_close(struct image *image);
 
 /* Copies up to size bytes from an offset of the file; returns how many there were. */
@@ -67,11 +82,16 @@ int image_section_bytes(const struct image *image, const struct image_section *s
 
 /* Between offsets in the file and addresses; false when no loaded segment has it. */
 bool image_offset_to_address(const struct image *image, uint64_t offset, uint64_t *ret_address);
-bool image_address_to_offset(const struct image *image, uint64_t address, uint64_t *ret_offset);
+/* And how many bytes of the segment the file has from there on. */
+bool image_address_to_offset(const struct image *image, uint64_t address, uint64_t *ret_offset,
+                             size_t *ret_left);
 
 /* Appends which file this is, so that a table made from it is not used when it has changed.
  * image may be NULL. */
 void image_describe(const struct image *image, struct strbuf *out);
+
+/* The path of the program that loads it; the caller frees it.  NULL: none. */
+char *image_interpreter(const struct image *image);
 
 /* The debug file's name and checksum in .gnu_debuglink; the caller frees the name.  NULL: none. */
 char *image_debuglink(const struct image *image, uint32_t *ret_crc);

@@ -1,111 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The little of ELF that the probes need: see elf.h. */
-#include "machine/elf.h"
-#include "base/fd.h"
+/* Frame pointers in the code of a library: see frames.h. */
+#include "machine/frames.h"
 #include "base/memory.h"
-
-#include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
+#include "elf/table.h"
 
 #define FUNCTION_BYTES_LEAST 32 /* shorter ones are stubs, which need no frame */
 #define PROLOGUE_BYTES 48       /* how far into a function its frame may be set up */
-
-int elf_from_memory(struct elf_file *e, const void *bytes, size_t size)
-{
-    Elf64_Ehdr header;
-    if (size < sizeof(header))
-        return -ENOEXEC;
-    memcpy(&header, bytes, sizeof(header));
-    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-        header.e_ident[EI_DATA] != ELFDATA2LSB)
-        return -ENOEXEC;
-    *e = (struct elf_file){.bytes = bytes, .size = size, .machine = header.e_machine};
-    return 0;
-}
-
-int elf_open(struct elf_file *e, const char *path)
-{
-    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return -errno;
-    if (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(Elf64_Ehdr))
-        return -ENOEXEC;
-    size_t size = (size_t)st.st_size;
-    void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (bytes == MAP_FAILED)
-        return -errno;
-    int r = elf_from_memory(e, bytes, size);
-    if (r < 0)
-        munmap(bytes, size);
-    return r;
-}
-
-void elf_done(struct elf_file *e)
-{
-    munmap((void *)(uintptr_t)e->bytes, e->size);
-}
-
-/* The bytes from offset on, NULL when the file has not that many. */
-static const unsigned char *elf_part(const struct elf_file *e, uint64_t offset, uint64_t length)
-{
-    return offset <= e->size && length <= e->size - offset ? e->bytes + offset : NULL;
-}
-
-static bool elf_section(const struct elf_file *e, size_t index, Elf64_Shdr *ret_section)
-{
-    Elf64_Ehdr header;
-    memcpy(&header, e->bytes, sizeof(header));
-    if (index >= header.e_shnum || header.e_shentsize != sizeof(*ret_section) ||
-        header.e_shoff > e->size)
-        return false;
-    const unsigned char *at =
-        elf_part(e, header.e_shoff + index * sizeof(*ret_section), sizeof(*ret_section));
-    if (at)
-        memcpy(ret_section, at, sizeof(*ret_section));
-    return at != NULL;
-}
-
-bool elf_notes_build_id(const unsigned char *notes, size_t length, char *hex, size_t size)
-{
-    Elf64_Nhdr note;
-    for (size_t at = 0; at < length && length - at >= sizeof(note);) {
-        memcpy(&note, notes + at, sizeof(note));
-        at += sizeof(note);
-        /* Sums of 64 bits, so that lengths near 4 GiB cannot wrap. */
-        uint64_t name_end = at + (((uint64_t)note.n_namesz + 3) & ~UINT64_C(3));
-        uint64_t end = name_end + (((uint64_t)note.n_descsz + 3) & ~UINT64_C(3));
-        if (name_end > length || name_end + note.n_descsz > length)
-            return false;
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-            memcmp(notes + at, "GNU", 4) == 0 && note.n_descsz &&
-            2 * (size_t)note.n_descsz < size) {
-            for (size_t i = 0; i < note.n_descsz; i++)
-                snprintf(hex + 2 * i, 3, "%02x", notes[name_end + i]);
-            return true;
-        }
-        at = end > length ? length : (size_t)end;
-    }
-    return false;
-}
-
-bool elf_build_id(const struct elf_file *e, char *hex, size_t size)
-{
-    Elf64_Shdr section;
-    for (size_t i = 0; elf_section(e, i, &section); i++) {
-        if (section.sh_type != SHT_NOTE)
-            continue;
-        const unsigned char *notes = elf_part(e, section.sh_offset, section.sh_size);
-        if (notes && elf_notes_build_id(notes, (size_t)section.sh_size, hex, size))
-            return true;
-    }
-    return false;
-}
 
 /* push %rbp; mov %rsp,%rbp; the two may be apart when the push comes first. */
 bool code_sets_frame_x86_64(const unsigned char *code, size_t length)
@@ -143,48 +43,40 @@ bool code_sets_frame_aarch64(const unsigned char *code, size_t length)
     return false;
 }
 
-/* The code of a symbol, when it is a function with a body of some length in this file. */
-static const unsigned char *symbol_code(const struct elf_file *e, const Elf64_Sym *symbol)
+/* The code at the start of a symbol, when that is a function with a body of some length here. */
+static size_t read_prologue(const struct image *image, const Elf64_Sym *symbol, unsigned char *code)
 {
-    Elf64_Shdr section;
     if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_size < FUNCTION_BYTES_LEAST ||
-        !elf_section(e, symbol->st_shndx, &section) || section.sh_type != SHT_PROGBITS ||
-        symbol->st_value < section.sh_addr)
-        return NULL;
-    uint64_t inside = symbol->st_value - section.sh_addr;
-    if (inside > section.sh_size || symbol->st_size > section.sh_size - inside ||
-        section.sh_offset > e->size)
-        return NULL;
-    return elf_part(e, section.sh_offset + inside, symbol->st_size);
+        symbol->st_shndx >= image->section_count)
+        return 0;
+    const struct image_section *section = &image->sections[symbol->st_shndx];
+    uint64_t inside = symbol->st_value - section->address;
+    if (section->type != SHT_PROGBITS || symbol->st_value < section->address ||
+        inside > section->size || symbol->st_size > section->size - inside)
+        return 0;
+    size_t wanted = symbol->st_size < PROLOGUE_BYTES ? (size_t)symbol->st_size : PROLOGUE_BYTES;
+    size_t got = image_read(image, section->offset + inside, code, wanted);
+    return got == wanted ? got : 0;
 }
 
-static void count_in_table(const struct elf_file *e, const Elf64_Shdr *table,
-                           struct elf_frames *frames)
+bool frames_count(const struct image *image, struct frames *ret_frames)
 {
-    const unsigned char *at = elf_part(e, table->sh_offset, table->sh_size);
-    size_t count = at ? (size_t)table->sh_size / sizeof(Elf64_Sym) : 0;
-    for (size_t i = 0; i < count; i++) {
-        Elf64_Sym symbol;
-        memcpy(&symbol, at + i * sizeof(symbol), sizeof(symbol));
-        const unsigned char *code = symbol_code(e, &symbol);
-        if (!code)
-            continue;
-        frames->functions++;
-        frames->framed += e->machine == EM_X86_64
-                              ? code_sets_frame_x86_64(code, (size_t)symbol.st_size)
-                              : code_sets_frame_aarch64(code, (size_t)symbol.st_size);
-    }
-}
-
-bool elf_count_frames(const struct elf_file *e, struct elf_frames *ret_frames)
-{
-    struct elf_frames frames = {0};
-    Elf64_Shdr section;
-    if (e->machine != EM_X86_64 && e->machine != EM_AARCH64)
+    struct frames frames = {0};
+    const struct image_section *section = image_find_type(image, SHT_DYNSYM);
+    if ((image->machine != EM_X86_64 && image->machine != EM_AARCH64) || !section)
         return false;
-    for (size_t i = 0; elf_section(e, i, &section); i++)
-        if (section.sh_type == SHT_DYNSYM)
-            count_in_table(e, &section, &frames);
+    CLEANUP(elf_table_done) struct elf_table table;
+    elf_table_read(&table, image, section);
+    for (size_t i = 0; i < table.count; i++) {
+        unsigned char code[PROLOGUE_BYTES];
+        Elf64_Sym symbol = elf_table_symbol(&table, i);
+        size_t length = read_prologue(image, &symbol, code);
+        if (!length)
+            continue;
+        frames.functions++;
+        frames.framed += image->machine == EM_X86_64 ? code_sets_frame_x86_64(code, length)
+                                                     : code_sets_frame_aarch64(code, length);
+    }
     if (!frames.functions)
         return false;
     *ret_frames = frames;

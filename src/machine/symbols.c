@@ -3,7 +3,7 @@
  * files of it and of the kernel at hand? */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "machine/elf.h"
+#include "machine/frames.h"
 #include "machine/parse.h"
 #include "machine/probe.h"
 
@@ -50,10 +50,10 @@ static bool find_libc(char *path, size_t size)
     return false;
 }
 
-static void report_frames(struct machine *m, const struct elf_file *libc, const char *path)
+static void report_frames(struct machine *m, const struct image *libc, const char *path)
 {
-    struct elf_frames frames;
-    if (!elf_count_frames(libc, &frames)) {
+    struct frames frames;
+    if (!frames_count(libc, &frames)) {
         finding_add(m, "libc-frames", "frame pointers in libc", FINDING_UNKNOWN,
                     "%s names no functions to look at", path);
         return;
@@ -71,9 +71,11 @@ static void report_frames(struct machine *m, const struct elf_file *libc, const 
 }
 
 /* Whether the debug file of this build-id lies where debuggers look. */
-static bool has_debug_file(const char *build_id, char *path, size_t size)
+static bool has_debug_file(const struct build_id *id, char *path, size_t size)
 {
-    snprintf(path, size, "/usr/lib/debug/.build-id/%.2s/%s.debug", build_id, build_id + 2);
+    char hex[BUILD_ID_TEXT];
+    build_id_format(id, hex);
+    snprintf(path, size, "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
     return access(path, R_OK) == 0;
 }
 
@@ -97,17 +99,17 @@ static const char *libc_debug_command(const struct machine *m)
     return "sudo apt install libc6-dbg";
 }
 
-static void report_libc_debug(struct machine *m, const struct elf_file *libc)
+static void report_libc_debug(struct machine *m, const struct image *libc)
 {
-    char build_id[64], path[256];
-    if (!elf_build_id(libc, build_id, sizeof(build_id))) {
+    char hex[BUILD_ID_TEXT], path[256];
+    if (!libc->build_id.size) {
         finding_add(m, "libc-debuginfo", "debuginfo of libc", FINDING_UNKNOWN,
                     "the library has no build-id");
         return;
     }
-    if (has_debug_file(build_id, path, sizeof(path))) {
+    if (has_debug_file(&libc->build_id, path, sizeof(path))) {
         finding_add(m, "libc-debuginfo", "debuginfo of libc", FINDING_YES,
-                    "installed (build-id %.8s…)", build_id);
+                    "installed (build-id %.8s…)", build_id_format(&libc->build_id, hex));
         return;
     }
     bool by_server = debuginfod_urls() != NULL;
@@ -122,8 +124,8 @@ static void report_libc_debug(struct machine *m, const struct elf_file *libc)
 static void probe_libc(struct machine *m)
 {
     char path[PATH_MAX] = "";
-    struct elf_file libc;
-    int r = find_libc(path, sizeof(path)) ? elf_open(&libc, path) : -ENOENT;
+    struct image libc;
+    int r = find_libc(path, sizeof(path)) ? image_open(&libc, path, NULL) : -ENOENT;
     if (r < 0) {
         const char *why = r == -ENOENT ? "no C library was found" : "its file cannot be read";
         finding_add(m, "libc-frames", "frame pointers in libc", FINDING_UNKNOWN, "%s", why);
@@ -132,7 +134,7 @@ static void probe_libc(struct machine *m)
     }
     report_frames(m, &libc, path);
     report_libc_debug(m, &libc);
-    elf_done(&libc);
+    image_close(&libc);
 }
 
 /* Where distributions put the kernel's debug file. */
@@ -144,12 +146,8 @@ static bool find_kernel_debug(const struct machine *m, char *path, size_t size)
                                          "/usr/lib/debug/boot/vmlinux-%s.debug",
                                          "/lib/modules/%s/build/vmlinux",
                                          "/boot/vmlinux-%s"};
-    CLEANUP(strbuf_done) struct strbuf notes = {0};
-    char build_id[64];
-    if (file_read("/sys/kernel/notes", &notes, NULL) == 0 &&
-        elf_notes_build_id((const unsigned char *)notes.data, notes.length, build_id,
-                           sizeof(build_id)) &&
-        has_debug_file(build_id, path, size))
+    struct build_id id;
+    if (build_id_of_notes("/sys/kernel/notes", &id) && has_debug_file(&id, path, size))
         return true;
     for (size_t i = 0; i < ARRAY_COUNT(places); i++) {
         const char *name = strstr(places[i], "%s");

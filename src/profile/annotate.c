@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The samples of one function by line and instruction: see annotate.h. */
 #include "profile/annotate.h"
-#include "base/fd.h"
 #include "base/memory.h"
+#include "elf/image.h"
 #include "profile/disassemble.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -230,25 +228,15 @@ static void collect(struct annotation *a, const struct profile *p, struct hits *
 
 size_t kernel_memory_read(const char *path, uint64_t address, void *buffer, size_t size)
 {
-    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    Elf64_Ehdr head;
-    if (fd < 0 || pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
-        memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64)
+    struct image memory;
+    uint64_t offset;
+    size_t left, got = 0;
+    if (image_open(&memory, path, NULL) < 0)
         return 0;
-    for (unsigned i = 0; i < head.e_phnum; i++) {
-        Elf64_Phdr segment;
-        off_t at = (off_t)(head.e_phoff + (uint64_t)i * sizeof(segment));
-        if (pread(fd, &segment, sizeof(segment), at) != sizeof(segment))
-            return 0;
-        if (segment.p_type != PT_LOAD || address < segment.p_vaddr ||
-            address - segment.p_vaddr >= segment.p_filesz)
-            continue;
-        uint64_t offset = address - segment.p_vaddr, left = segment.p_filesz - offset;
-        ssize_t got =
-            pread(fd, buffer, size < left ? size : left, (off_t)(segment.p_offset + offset));
-        return got > 0 ? (size_t)got : 0;
-    }
-    return 0;
+    if (image_address_to_offset(&memory, address, &offset, &left))
+        got = image_read(&memory, offset, buffer, size < left ? size : left);
+    image_close(&memory);
+    return got;
 }
 
 static const char *explain_missing(struct annotation *a, struct module *module)

@@ -134,7 +134,7 @@ static size_t main_module(const struct profile *p, const uint64_t *weights, size
 static void put_mapping(struct pprof *w, size_t index)
 {
     const struct module *m = symbols_module_at(w->out->profile->symbols, index);
-    char id[2 * BUILD_ID_MAX + 1];
+    char id[BUILD_ID_TEXT];
     w->mappings[index] = (uint32_t)++w->mapping_count;
     put_number(&w->message, 1, w->mapping_count);
     put_number(&w->message, 3, UINT64_MAX >> 1); /* the limit: addresses are the file's own */

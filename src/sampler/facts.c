@@ -90,7 +90,7 @@ void facts_write(struct perfdata_writer *w, const struct facts *f)
     if (f->pack_level)
         put_packing(w, f);
     CLEANUP(strbuf_done) struct strbuf ids = {0};
-    buildid_table_write(f->files, &ids);
+    mapped_files_write(f->files, &ids);
     if (ids.length)
         strbuf_append(perfdata_writer_feature(w, PERFDATA_FEATURE_BUILD_ID), ids.data, ids.length);
 }

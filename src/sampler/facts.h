@@ -4,14 +4,14 @@
 #ifndef ASSAY_SAMPLER_FACTS_H
 #define ASSAY_SAMPLER_FACTS_H
 
-#include "sampler/buildid.h"
+#include "sampler/mapped_files.h"
 #include "sampler/perfdata_write.h"
 
 struct facts {
     const struct perfdata_writer_event *events;
     size_t event_count;
     char *const *command_line; /* or NULL */
-    struct buildid_table *files;
+    struct mapped_files *files;
     uint64_t first_sample_ns, last_sample_ns;
     bool has_clock; /* the records' times are CLOCK_MONOTONIC: */
     uint64_t wall_clock_ns, record_clock_ns;

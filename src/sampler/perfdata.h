@@ -32,6 +32,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define PERFDATA_BUILD_ID_BYTES 20 /* what its records have room for */
+
 struct perfdata;
 
 /* Record types that are made by perf, not by the kernel.  Those that describe the recording
@@ -166,7 +168,7 @@ struct perfdata_mmap {
     uint64_t inode, inode_generation;
     uint32_t prot, flags;  /* MMAP2; MMAP without PERF_RECORD_MISC_MMAP_DATA counts as PROT_EXEC */
     uint8_t build_id_size; /* 0 when the record has none */
-    uint8_t build_id[20];
+    uint8_t build_id[PERFDATA_BUILD_ID_BYTES];
     const char *filename;
 };
 
@@ -303,7 +305,7 @@ struct perfdata_build_id {
     int32_t pid;   /* -1 for the host */
     uint16_t misc; /* the cpumode: PERF_RECORD_MISC_KERNEL or _USER */
     uint8_t size;
-    uint8_t id[20];
+    uint8_t id[PERFDATA_BUILD_ID_BYTES];
     const char *filename;
 };
 

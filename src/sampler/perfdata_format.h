@@ -3,6 +3,8 @@
 #ifndef ASSAY_SAMPLER_PERFDATA_FORMAT_H
 #define ASSAY_SAMPLER_PERFDATA_FORMAT_H
 
+#include "sampler/perfdata.h"
+
 #include <assert.h>
 #include <linux/perf_event.h>
 #include <stdint.h>
@@ -33,7 +35,7 @@ static_assert(sizeof(struct perfdata_file_header) == 104, "perf.data header");
 struct perfdata_build_id_record {
     struct perf_event_header header;
     int32_t pid;
-    uint8_t build_id[20];
+    uint8_t build_id[PERFDATA_BUILD_ID_BYTES];
     uint8_t size; /* valid with PERFDATA_MISC_BUILD_ID_SIZE, else 20 */
     uint8_t reserved[3];
     char filename[];

@@ -25,7 +25,7 @@ struct recording {
     struct sampling sampling;
     struct perfdata_writer writer;
     struct perfdata_writer_event *events;
-    struct buildid_table files;
+    struct mapped_files files;
     struct packer packer;
     bool is_packing;
     struct strbuf packed;
@@ -473,7 +473,7 @@ static void recording_done(struct recording *r)
         packer_done(&r->packer);
     perfdata_writer_done(&r->writer);
     sampling_done(&r->sampling);
-    buildid_table_done(&r->files);
+    mapped_files_done(&r->files);
 }
 
 static int run(struct recording *r, struct error *err)

@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/strings.h"
+#include "sampler/perfdata.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -128,13 +129,14 @@ static void note_mmap2(const struct rings *r, const struct ring *ring, uint64_t 
     const char *filename = (const char *)record + name_offset;
     if (!memchr(filename, '\0', head->size - name_offset))
         return;
-    struct buildid id = {0};
-    if (head->misc & PERF_RECORD_MISC_MMAP_BUILD_ID && record[id_offset] <= BUILDID_BYTES_MAX) {
+    struct build_id id = {0};
+    if (head->misc & PERF_RECORD_MISC_MMAP_BUILD_ID &&
+        record[id_offset] <= PERFDATA_BUILD_ID_BYTES) {
         id.size = record[id_offset];
         memcpy(id.bytes, record + id_offset + 4, id.size);
     }
-    buildid_table_add(r->files, filename, head->misc & PERF_RECORD_MISC_CPUMODE_MASK,
-                      id.size ? &id : NULL);
+    mapped_files_add(r->files, filename, head->misc & PERF_RECORD_MISC_CPUMODE_MASK,
+                     id.size ? &id : NULL);
 }
 
 static void note_record(struct rings *r, struct ring *ring, uint64_t at,

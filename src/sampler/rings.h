@@ -10,7 +10,7 @@
 #define ASSAY_SAMPLER_RINGS_H
 
 #include "base/error.h"
-#include "sampler/buildid.h"
+#include "sampler/mapped_files.h"
 
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -40,7 +40,7 @@ struct rings {
     size_t vector_count, vector_capacity;
     ptrdiff_t time_offset; /* of the time in a sample, from the header's end; -1 for none */
     struct ring_totals totals;
-    struct buildid_table *files; /* where mapped files are noted, or NULL */
+    struct mapped_files *files; /* where mapped files are noted, or NULL */
     /*
      * Newer kernels (seen on 6.18) take one buffer for all events that a page fault or a context
      * switch is a sample of, and fill in the id only once: when another session samples the same,

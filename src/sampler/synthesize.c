@@ -3,6 +3,7 @@
 #include "sampler/synthesize.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "sampler/perfdata.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -124,9 +125,9 @@ static void put_modules(const struct synthesis *s)
         put_kernel_map(s, start, size, 0, path);
         CLEANUP(memory_freep)
         char *notes = memory_printf("/sys/module/%s/notes/.note.gnu.build-id", module);
-        struct buildid id;
-        if (buildid_of_notes(notes, &id))
-            buildid_table_add(s->files, path, PERF_RECORD_MISC_KERNEL, &id);
+        struct build_id id;
+        if (build_id_of_notes(notes, &id))
+            mapped_files_add(s->files, path, PERF_RECORD_MISC_KERNEL, &id);
     }
     if (f)
         fclose(f);
@@ -138,9 +139,9 @@ bool synthesize_kernel(const struct synthesis *s)
     if (!find_kernel(&start, &end))
         return false;
     put_kernel_map(s, start, end - start, start, KERNEL_MAP_NAME);
-    struct buildid id;
-    if (buildid_of_notes("/sys/kernel/notes", &id))
-        buildid_table_add(s->files, KERNEL_NAME, PERF_RECORD_MISC_KERNEL, &id);
+    struct build_id id;
+    if (build_id_of_notes("/sys/kernel/notes", &id))
+        mapped_files_add(s->files, KERNEL_NAME, PERF_RECORD_MISC_KERNEL, &id);
     put_modules(s);
     return true;
 }
@@ -199,7 +200,7 @@ struct mmap2_fixed {
             uint64_t inode, generation;
         };
         struct {
-            uint8_t id_size, reserved[3], id[BUILDID_BYTES_MAX];
+            uint8_t id_size, reserved[3], id[PERFDATA_BUILD_ID_BYTES];
         };
     };
     uint32_t prot, flags;
@@ -222,9 +223,9 @@ static void unescape(char *path)
 
 /* The build-id of a file as the process sees it, looked up once for each name. */
 static void find_build_id(const struct synthesis *s, pid_t pid, const char *path,
-                          struct buildid *ret_id)
+                          struct build_id *ret_id)
 {
-    const struct buildid *known = buildid_table_find(s->files, path);
+    const struct build_id *known = mapped_files_find(s->files, path);
     ret_id->size = 0;
     if (known) {
         *ret_id = *known;
@@ -232,9 +233,10 @@ static void find_build_id(const struct synthesis *s, pid_t pid, const char *path
     }
     if (path[0] == '/' && path[1] != '/') {
         CLEANUP(memory_freep) char *inside = memory_printf("/proc/%d/root%s", (int)pid, path);
-        buildid_of_file(inside, ret_id);
+        if (build_id_of_file(inside, ret_id) && ret_id->size > PERFDATA_BUILD_ID_BYTES)
+            ret_id->size = 0;
     }
-    buildid_table_add(s->files, path, PERF_RECORD_MISC_USER, ret_id->size ? ret_id : NULL);
+    mapped_files_add(s->files, path, PERF_RECORD_MISC_USER, ret_id->size ? ret_id : NULL);
 }
 
 static void put_map(const struct synthesis *s, pid_t pid, char *line)
@@ -260,7 +262,7 @@ static void put_map(const struct synthesis *s, pid_t pid, char *line)
                                 .prot = PROT_EXEC | (mode[0] == 'r' ? PROT_READ : 0) |
                                         (mode[1] == 'w' ? PROT_WRITE : 0),
                                 .flags = mode[3] == 's' ? MAP_SHARED : MAP_PRIVATE};
-    struct buildid id;
+    struct build_id id;
     uint16_t misc = PERF_RECORD_MISC_USER;
     find_build_id(s, pid, path, &id);
     if (id.size) {

@@ -5,14 +5,14 @@
 #define ASSAY_SAMPLER_SYNTHESIZE_H
 
 #include "base/strings.h"
-#include "sampler/buildid.h"
+#include "sampler/mapped_files.h"
 
 #include <sys/types.h>
 
 struct synthesis {
-    struct strbuf *out;          /* where the records go */
-    size_t sample_id_size;       /* of the first event: that many zeros end each record */
-    struct buildid_table *files; /* where mapped files are noted */
+    struct strbuf *out;         /* where the records go */
+    size_t sample_id_size;      /* of the first event: that many zeros end each record */
+    struct mapped_files *files; /* where mapped files are noted */
 };
 
 /* The kernel and its modules.  False when the kernel hides its addresses (kptr_restrict). */

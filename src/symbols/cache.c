@@ -37,7 +37,7 @@ char *cache_folder(const struct symbols_options *options)
 
 static char *entry_path(const char *folder, const struct build_id *id, const char *ending)
 {
-    char hex[2 * BUILD_ID_MAX + 1];
+    char hex[BUILD_ID_TEXT];
     return memory_printf("%s/%s%s", folder, build_id_format(id, hex), ending);
 }
 

@@ -13,7 +13,7 @@
 #ifndef ASSAY_SYMBOLS_CFI_H
 #define ASSAY_SYMBOLS_CFI_H
 
-#include "symbols/image.h"
+#include "elf/image.h"
 
 #include <stdbool.h>
 #include <stddef.h>

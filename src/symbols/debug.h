@@ -11,7 +11,7 @@
 #ifndef ASSAY_SYMBOLS_DEBUG_H
 #define ASSAY_SYMBOLS_DEBUG_H
 
-#include "symbols/image.h"
+#include "elf/image.h"
 #include "symbols/linetab.h"
 
 #include <stdint.h>

@@ -11,8 +11,8 @@
 #ifndef ASSAY_SYMBOLS_DWARF_H
 #define ASSAY_SYMBOLS_DWARF_H
 
+#include "elf/image.h"
 #include "symbols/bytes.h"
-#include "symbols/image.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "config.h"
+#include "elf/table.h"
 
 #include <elf.h>
 #include <sys/mman.h>
@@ -14,59 +15,9 @@
 
 #define DEBUGDATA_BYTES_MAX (16u << 20)
 
-/* A symbol table and its names, in memory. */
-struct table_bytes {
-    uint8_t *symbols, *names;
-    size_t symbols_size, names_size;
-    size_t entry_size;
-};
-
-static void table_done(struct table_bytes *t)
+static const char *name_of(const struct elf_table *t, const Elf64_Sym *symbol, size_t *ret_length)
 {
-    free(t->symbols);
-    free(t->names);
-}
-
-static bool table_read(const struct image *image, const struct image_section *section,
-                       struct table_bytes *t)
-{
-    *t = (struct table_bytes){0};
-    if (section->link >= image->section_count)
-        return false;
-    t->entry_size = image->is_64bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-    return image_section_bytes(image, section, &t->symbols, &t->symbols_size, NULL) == 0 &&
-           image_section_bytes(image, &image->sections[section->link], &t->names, &t->names_size,
-                               NULL) == 0;
-}
-
-static Elf64_Sym table_symbol(const struct table_bytes *t, size_t index)
-{
-    Elf64_Sym wide;
-    if (t->entry_size == sizeof(wide)) {
-        memcpy(&wide, t->symbols + index * sizeof(wide), sizeof(wide));
-        return wide;
-    }
-    Elf32_Sym narrow;
-    memcpy(&narrow, t->symbols + index * sizeof(narrow), sizeof(narrow));
-    return (Elf64_Sym){.st_name = narrow.st_name,
-                       .st_info = narrow.st_info,
-                       .st_other = narrow.st_other,
-                       .st_shndx = narrow.st_shndx,
-                       .st_value = narrow.st_value,
-                       .st_size = narrow.st_size};
-}
-
-/* The name and its length; both tables end with a zero byte that is not theirs. */
-static const char *table_name(const struct table_bytes *t, uint32_t offset, size_t *ret_length)
-{
-    if (offset >= t->names_size) {
-        *ret_length = 0;
-        return "";
-    }
-    const char *name = (const char *)t->names + offset;
-    size_t most = t->names_size - offset;
-    *ret_length = strnlen(name, most < SYMBOLS_NAME_MAX ? most : SYMBOLS_NAME_MAX);
-    return name;
+    return elf_table_name(t, symbol->st_name, SYMBOLS_NAME_MAX, ret_length);
 }
 
 /* "$x" and "$d.7" mark code and data for disassemblers on other machines than x86. */
@@ -108,16 +59,15 @@ static enum symtab_binding binding_of(const Elf64_Sym *symbol)
 static void add_table(struct symtab_builder *builder, const struct image *image,
                       const struct image_section *section)
 {
-    CLEANUP(table_done) struct table_bytes t;
-    if (!table_read(image, section, &t))
+    CLEANUP(elf_table_done) struct elf_table t;
+    if (!elf_table_read(&t, image, section))
         return;
-    size_t count = t.symbols_size / t.entry_size;
-    for (size_t i = 1; i < count; i++) {
-        Elf64_Sym symbol = table_symbol(&t, i);
+    for (size_t i = 1; i < t.count; i++) {
+        Elf64_Sym symbol = elf_table_symbol(&t, i);
         if (!is_code(image, &symbol))
             continue;
         size_t length;
-        const char *name = table_name(&t, symbol.st_name, &length);
+        const char *name = name_of(&t, &symbol, &length);
         if (is_mapping_symbol(image, name))
             continue;
         uint64_t limit = UINT64_MAX;
@@ -133,14 +83,14 @@ static void add_table(struct symtab_builder *builder, const struct image *image,
 uint64_t elfsyms_address_of(const struct image *image, const char *name)
 {
     const struct image_section *section = image_find_type(image, SHT_SYMTAB);
-    CLEANUP(table_done) struct table_bytes t = {0};
-    if (!section || !table_read(image, section, &t))
+    CLEANUP(elf_table_done) struct elf_table t = {0};
+    if (!section || !elf_table_read(&t, image, section))
         return 0;
-    size_t count = t.symbols_size / t.entry_size, wanted = strlen(name);
-    for (size_t i = 1; i < count; i++) {
-        Elf64_Sym symbol = table_symbol(&t, i);
+    size_t wanted = strlen(name);
+    for (size_t i = 1; i < t.count; i++) {
+        Elf64_Sym symbol = elf_table_symbol(&t, i);
         size_t length;
-        const char *text = table_name(&t, symbol.st_name, &length);
+        const char *text = name_of(&t, &symbol, &length);
         if (length == wanted && memcmp(text, name, length) == 0)
             return symbol.st_value;
     }
@@ -282,7 +232,7 @@ static void collect_slots(const struct image *code, struct plt_slots *slots)
 
 struct plt_scan {
     struct symtab_builder *builder;
-    const struct table_bytes *names;
+    const struct elf_table *names;
     const struct plt_slots *slots;
 };
 
@@ -291,11 +241,11 @@ static void name_entry(const struct plt_scan *scan, uint64_t address, uint64_t s
     const struct plt_slot key = {.address = slot};
     const struct plt_slot *found =
         bsearch(&key, scan->slots->items, scan->slots->count, sizeof(key), by_address);
-    if (!found || found->symbol >= scan->names->symbols_size / scan->names->entry_size)
+    if (!found || found->symbol >= scan->names->count)
         return;
-    Elf64_Sym symbol = table_symbol(scan->names, found->symbol);
+    Elf64_Sym symbol = elf_table_symbol(scan->names, found->symbol);
     size_t length;
-    const char *name = table_name(scan->names, symbol.st_name, &length);
+    const char *name = name_of(scan->names, &symbol, &length);
     if (length == 0)
         return;
     CLEANUP(strbuf_done) struct strbuf text = {0};
@@ -353,9 +303,9 @@ void elfsyms_add_plt(struct symtab_builder *builder, const struct image *code)
     const struct image_section *exported = image_find_type(code, SHT_DYNSYM);
     if (!code->is_64bit || !exported || (code->machine != EM_X86_64 && code->machine != EM_AARCH64))
         return;
-    CLEANUP(table_done) struct table_bytes names;
+    CLEANUP(elf_table_done) struct elf_table names;
     struct plt_slots slots = {0};
-    if (!table_read(code, exported, &names))
+    if (!elf_table_read(&names, code, exported))
         return;
     collect_slots(code, &slots);
     struct plt_scan scan = {builder, &names, &slots};

@@ -3,7 +3,7 @@
 #ifndef ASSAY_SYMBOLS_ELFSYMS_H
 #define ASSAY_SYMBOLS_ELFSYMS_H
 
-#include "symbols/image.h"
+#include "elf/image.h"
 #include "symbols/symtab.h"
 
 /* Whether the image has a .symtab with something in it. */

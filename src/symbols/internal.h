@@ -11,7 +11,7 @@
 #define ASSAY_SYMBOLS_INTERNAL_H
 
 #include "base/arena.h"
-#include "symbols/image.h"
+#include "elf/image.h"
 #include "symbols/symbols.h"
 #include "symbols/symtab.h"
 

@@ -7,41 +7,18 @@
  * much.  A recording from another kernel has its own kallsyms in perf's cache, if anywhere.
  */
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "symbols/cache.h"
 #include "symbols/elfsyms.h"
 #include "symbols/internal.h"
 #include "symbols/kallsyms.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 
 #define NOTE_PATH "/sys/kernel/notes"
 #define LIVE_PATH "/proc/kallsyms"
-
-static struct build_id running_build_id(void)
-{
-    CLEANUP(strbuf_done) struct strbuf notes = {0};
-    if (file_read(NOTE_PATH, &notes, NULL) < 0)
-        return (struct build_id){0};
-    const char *at = notes.data;
-    size_t left = notes.length;
-    while (left >= sizeof(Elf64_Nhdr)) {
-        Elf64_Nhdr note;
-        memcpy(&note, at, sizeof(note));
-        size_t name = ((size_t)note.n_namesz + 3) & ~(size_t)3;
-        size_t text = ((size_t)note.n_descsz + 3) & ~(size_t)3;
-        if (name > left - sizeof(note) || text > left - sizeof(note) - name)
-            break;
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-            memcmp(at + sizeof(note), "GNU", 4) == 0)
-            return build_id_from_bytes(at + sizeof(note) + name, note.n_descsz);
-        at += sizeof(note) + name + text;
-        left -= sizeof(note) + name + text;
-    }
-    return (struct build_id){0};
-}
 
 /* Which text to read; NULL when there is none for the recorded kernel. */
 static char *choose_kallsyms(struct module *kernel)
@@ -50,7 +27,8 @@ static char *choose_kallsyms(struct module *kernel)
     const char *given = symbols->options.kallsyms_path;
     if (given)
         return memory_strdup(given);
-    struct build_id running = running_build_id();
+    struct build_id running = {0};
+    build_id_of_notes(NOTE_PATH, &running);
     if (symbols->kernel_id.size == 0 || running.size == 0 ||
         build_id_equal(&symbols->kernel_id, &running)) {
         if (kernel->build_id.size == 0)
@@ -103,10 +81,9 @@ static bool describe_boot(struct strbuf *out)
     for (const char *line = strbuf_text(&modules); *line;) {
         size_t length = strcspn(line, "\n"), name = strcspn(line, " \n");
         const char *address = memmem(line, length, " 0x", 3);
-        for (size_t i = 0; i < name; i++)
-            hash = (hash ^ (uint8_t)line[i]) * 0x100000001b3ull;
-        for (; address && address < line + length; address++)
-            hash = (hash ^ (uint8_t)*address) * 0x100000001b3ull;
+        hash = hash_bytes(hash, line, name);
+        if (address)
+            hash = hash_bytes(hash, address, (size_t)(line + length - address));
         line += length + (line[length] == '\n');
     }
     strbuf_printf(out, "kallsyms of boot %s with modules %016llx", boot, (unsigned long long)hash);
@@ -187,7 +164,7 @@ void kernel_load_table(struct module *kernel)
 {
     struct symbols *symbols = kernel->symbols;
     CLEANUP(memory_freep) char *path = choose_kallsyms(kernel);
-    char hex[2 * BUILD_ID_MAX + 1];
+    char hex[BUILD_ID_TEXT];
     if (path && str_eq(path, LIVE_PATH) && load_cached(kernel))
         return;
     if (path)

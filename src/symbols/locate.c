@@ -14,11 +14,9 @@
 #include "config.h"
 
 #include <dirent.h>
-#include <elf.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #if HAVE_DEBUGINFOD
@@ -148,7 +146,7 @@ static char *locate_in_vm_cache(const char *hex, const char *name)
 char *locate_in_perf_cache(const struct symbols *symbols, const struct build_id *id,
                            const char *name)
 {
-    char hex[2 * BUILD_ID_MAX + 1];
+    char hex[BUILD_ID_TEXT];
     const char *home = getenv("HOME");
     if (id->size < 2 || (!symbols->options.perf_cache && !home))
         return NULL;
@@ -250,7 +248,7 @@ static bool search_code(struct search *s, struct image *ret_image)
 static void explain_missing(const struct search *s)
 {
     struct module *m = s->module;
-    char recorded[2 * BUILD_ID_MAX + 1], seen[2 * BUILD_ID_MAX + 1];
+    char recorded[BUILD_ID_TEXT], seen[BUILD_ID_TEXT];
     if (s->mismatched)
         symbols_diagnose(m->symbols, m, DIAGNOSTIC_BUILD_ID_MISMATCH,
                          "%s is not the file that was recorded (build-id %s, recorded %s): not "
@@ -269,22 +267,9 @@ static void explain_missing(const struct search *s)
                          "%s is not here; its functions show as addresses", m->path);
 }
 
-/* The vdso is in every process, this one included; it has a section table in its one or two
- * pages. */
 static bool open_own_vdso(struct search *s, struct image *ret_image)
 {
-    const uint8_t *bytes = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
-    if (!bytes)
-        return false;
-    /* Its size: the end of the section table that its header names. */
-    uint64_t table_at;
-    uint16_t entry_size, count;
-    memcpy(&table_at, bytes + offsetof(Elf64_Ehdr, e_shoff), sizeof(table_at));
-    memcpy(&entry_size, bytes + offsetof(Elf64_Ehdr, e_shentsize), sizeof(entry_size));
-    memcpy(&count, bytes + offsetof(Elf64_Ehdr, e_shnum), sizeof(count));
-    uint64_t size = table_at + (uint64_t)entry_size * count;
-    if (sizeof(void *) != 8 || table_at == 0 || size > (64u << 10) ||
-        image_open_memory(ret_image, "[vdso]", bytes, (size_t)size, NULL) < 0)
+    if (image_open_own_vdso(ret_image, NULL) < 0)
         return false;
     if (compare(s->module, ret_image) != DIFFERS)
         return true;
@@ -410,7 +395,7 @@ static bool search_debuglink(struct debug_search *s, const struct image *code,
 bool locate_debug(struct module *module, const struct image *code, struct image *ret_image)
 {
     struct debug_search s = {.module = module, .id = code ? &code->build_id : &module->build_id};
-    char hex[2 * BUILD_ID_MAX + 1];
+    char hex[BUILD_ID_TEXT];
     if (s.id->size >= 2) {
         build_id_format(s.id, hex);
         CLEANUP(memory_freep) char *below = memory_printf("/.build-id/%.2s/%s.debug", hex, hex + 2);
@@ -432,7 +417,7 @@ bool locate_vmlinux(struct module *kernel, const struct build_id *id, struct ima
                                           "/usr/lib/debug/lib/modules/%s/vmlinux",
                                           "/lib/modules/%s/build/vmlinux", "/boot/vmlinux-%s"};
     struct debug_search s = {.module = kernel, .id = id};
-    char hex[2 * BUILD_ID_MAX + 1];
+    char hex[BUILD_ID_TEXT];
     struct utsname host;
     if (id->size < 2)
         return false;

@@ -2,6 +2,7 @@
 /* The set of modules of one recording, and what there is to say about them: see symbols.h. */
 #include "symbols/symbols.h"
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "symbols/cache.h"
 #include "symbols/cfi.h"
@@ -15,31 +16,6 @@
 #define KERNEL_NAME "[kernel.kallsyms]"
 #define DIAGNOSTIC_COUNT_MAX 10000 /* of all modules together */
 #define DIAGNOSTIC_BYTES_MAX 1000
-
-struct build_id build_id_from_bytes(const void *bytes, size_t size)
-{
-    struct build_id id = {.size = (uint8_t)(size < BUILD_ID_MAX ? size : BUILD_ID_MAX)};
-    memcpy(id.bytes, bytes, id.size);
-    return id;
-}
-
-/* perf's files pad an id with zeros to 20 bytes and older ones do not say how long it was. */
-bool build_id_equal(const struct build_id *a, const struct build_id *b)
-{
-    return a->size && b->size && memcmp(a->bytes, b->bytes, BUILD_ID_MAX) == 0;
-}
-
-char *build_id_format(const struct build_id *id, char *buffer)
-{
-    static const char digits[] = "0123456789abcdef";
-    char *at = buffer;
-    for (size_t i = 0; i < id->size && i < BUILD_ID_MAX; i++) {
-        *at++ = digits[id->bytes[i] >> 4];
-        *at++ = digits[id->bytes[i] & 15];
-    }
-    *at = '\0';
-    return buffer;
-}
 
 struct symbols *symbols_new(const struct symbols_options *options)
 {
@@ -123,14 +99,6 @@ static enum module_kind kind_of(const struct module_key *key)
     return key->path[0] == '[' ? MODULE_NONE : MODULE_FILE;
 }
 
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
-{
-    const uint8_t *at = bytes;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ at[i]) * 0x100000001b3ull;
-    return hash ^ hash >> 32;
-}
-
 /* What makes two keys the same module. */
 struct identity {
     enum module_kind kind;
@@ -150,7 +118,7 @@ static struct identity identify(enum module_kind kind, const char *path, const s
     }
     if (i.id.size)
         i.inode = 0;
-    i.hash = hash_bytes(0xcbf29ce484222325ull, path, strlen(path));
+    i.hash = hash_text(HASH_START, path);
     i.hash = hash_bytes(i.hash, i.id.bytes, sizeof(i.id.bytes));
     i.hash = hash_bytes(i.hash, &i.inode, sizeof(i.inode)) + (uint64_t)kind;
     return i;

@@ -29,26 +29,13 @@
 #define ASSAY_SYMBOLS_SYMBOLS_H
 
 #include "base/strings.h"
+#include "elf/build_id.h"
 #include "symbols/names.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-#define BUILD_ID_MAX 32
-
-/* Size 0 when it is not known.  The bytes behind size are zero, so that memcmp compares two. */
-struct build_id {
-    uint8_t size;
-    uint8_t bytes[BUILD_ID_MAX];
-};
-
-/* Cuts what is longer than BUILD_ID_MAX; the kernel records up to 20 bytes, padded with zeros. */
-struct build_id build_id_from_bytes(const void *bytes, size_t size);
-bool build_id_equal(const struct build_id *a, const struct build_id *b);
-/* In hexadecimal; the buffer holds 2 * BUILD_ID_MAX + 1 characters. */
-char *build_id_format(const struct build_id *id, char *buffer);
 
 struct symbols;
 struct module;

@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/strings.h"
+#include "elf/image.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -70,15 +71,22 @@ const struct vm_arch *vm_arch_of_package(const char *package)
     return NULL;
 }
 
+static const struct vm_arch *of_elf_machine(unsigned machine)
+{
+    for (size_t i = 0; i < ARRAY_COUNT(archs); i++)
+        if (archs[i].elf_machine == machine)
+            return &archs[i];
+    return NULL;
+}
+
 const struct vm_arch *vm_arch_of_image(const void *bytes, size_t length)
 {
     const unsigned char *b = bytes;
-    if (length >= 20 && memcmp(b, ELFMAG, SELFMAG) == 0) {
-        unsigned machine = b[18] | (unsigned)b[19] << 8;
-        for (size_t i = 0; i < ARRAY_COUNT(archs); i++)
-            if (archs[i].elf_machine == machine)
-                return &archs[i];
-    }
+    uint16_t machine;
+    const struct vm_arch *arch =
+        image_machine(b, length, &machine) ? of_elf_machine(machine) : NULL;
+    if (arch)
+        return arch;
     /* Linux: Documentation/arch/x86/boot.rst, Documentation/arch/arm64/booting.rst */
     if (length >= 0x206 && memcmp(b + 0x202, "HdrS", 4) == 0)
         return vm_arch_find("x86_64");
@@ -106,38 +114,23 @@ bool vm_arch_has_kvm(const struct vm_arch *arch, const char **ret_why)
     return fd >= 0;
 }
 
-static bool has_interpreter(const char *bytes, size_t length)
-{
-    Elf64_Ehdr head;
-    memcpy(&head, bytes, sizeof(head));
-    for (size_t i = 0; i < head.e_phnum; i++) {
-        Elf64_Phdr part;
-        size_t at = head.e_phoff + i * sizeof(part);
-        if (head.e_phentsize != sizeof(part) || at > length || length - at < sizeof(part))
-            return false;
-        memcpy(&part, bytes + at, sizeof(part));
-        if (part.p_type == PT_INTERP)
-            return true;
-    }
-    return false;
-}
-
 int vm_arch_check_program(const struct vm_arch *arch, const char *path, struct error *err)
 {
-    char bytes[8192];
-    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : pread(fd, bytes, sizeof(bytes), 0);
-    if (got < 0)
-        return error_errno(err, -errno, "%s", path);
-    if ((size_t)got < sizeof(Elf64_Ehdr) || memcmp(bytes, ELFMAG, SELFMAG) != 0)
+    struct image image;
+    int r = image_open(&image, path, err);
+    if (r == -EBADMSG)
         return error_set(err, -ENOEXEC,
                          "%s is no program (ELF): the machine has no shell and no interpreters",
                          path);
-    const struct vm_arch *made_for = vm_arch_of_image(bytes, (size_t)got);
+    if (r < 0)
+        return r;
+    const struct vm_arch *made_for = of_elf_machine(image.machine);
+    bool is_dynamic = image.interpreter.size > 0;
+    image_close(&image);
     if (made_for != arch)
         return error_set(err, -ENOEXEC, "%s is for %s, the machine is %s; cross-compile it", path,
                          made_for ? made_for->name : "another processor", arch->name);
-    if (has_interpreter(bytes, (size_t)got))
+    if (is_dynamic)
         return error_set(err, -ENOEXEC,
                          "%s is linked dynamically, and the machine has no libraries; link it "
                          "with -static",

@@ -3,12 +3,10 @@
 #include "vm/symbols.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "machine/elf.h"
+#include "elf/build_id.h"
 
 #include <errno.h>
 #include <sys/stat.h>
-
-enum { HEX_MAX = 80 };
 
 /* …/.build-id/ab/cdef…/NAME, whose folders are made; NULL where there is no cache. */
 static char *place(const char *hex, const char *name, struct error *err)
@@ -35,14 +33,14 @@ static char *place(const char *hex, const char *name, struct error *err)
 static int keep_kernel(struct vm_machine *m, struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf notes = {0}, kallsyms = {0};
-    char hex[HEX_MAX];
+    struct build_id id;
+    char hex[BUILD_ID_TEXT];
     int r = vm_machine_get(m, "/sys/kernel/notes", &notes, err);
     if (r < 0)
         return r;
-    if (!elf_notes_build_id((const unsigned char *)strbuf_text(&notes), notes.length, hex,
-                            sizeof(hex)))
+    if (!build_id_in_notes(strbuf_text(&notes), notes.length, &id))
         return 0; /* a kernel without a build-id: its functions stay addresses */
-    CLEANUP(memory_freep) char *path = place(hex, "kallsyms", err);
+    CLEANUP(memory_freep) char *path = place(build_id_format(&id, hex), "kallsyms", err);
     if (!path || access(path, R_OK) == 0)
         return 0;
     r = vm_machine_get(m, "/proc/kallsyms", &kallsyms, err);
@@ -51,13 +49,11 @@ static int keep_kernel(struct vm_machine *m, struct error *err)
 
 static int keep_program(const char *program, struct error *err)
 {
-    struct elf_file elf;
-    char hex[HEX_MAX];
-    if (elf_open(&elf, program) < 0)
+    struct build_id id;
+    char hex[BUILD_ID_TEXT];
+    if (!build_id_of_file(program, &id))
         return 0;
-    bool has_id = elf_build_id(&elf, hex, sizeof(hex));
-    elf_done(&elf);
-    CLEANUP(memory_freep) char *path = has_id ? place(hex, "elf", err) : NULL;
+    CLEANUP(memory_freep) char *path = place(build_id_format(&id, hex), "elf", err);
     CLEANUP(strbuf_done) struct strbuf bytes = {0};
     if (!path || access(path, R_OK) == 0)
         return 0;

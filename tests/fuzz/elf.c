@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzzes all that is read from ELF files: symbols, PLT, lines, inlined functions, frame rules. */
 #include "base/memory.h"
+#include "elf/image.h"
 #include "symbols/cfi.h"
-#include "symbols/image.h"
 #include "symbols/symbols.h"
 
 #include <stddef.h>

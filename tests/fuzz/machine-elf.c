@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzzes the little reader of ELF files: build-ids and frame pointers. */
-#include "machine/elf.h"
-
-#include <stddef.h>
-#include <stdint.h>
+/* Fuzzes what is read of ELF files without their symbols' names: build-ids, the loader, frame
+ * pointers. */
+#include "base/memory.h"
+#include "elf/build_id.h"
+#include "machine/frames.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct elf_file e;
-    struct elf_frames frames;
-    char hex[64];
-    if (elf_from_memory(&e, data, size) == 0) {
-        elf_build_id(&e, hex, sizeof(hex));
-        elf_count_frames(&e, &frames);
+    struct image image;
+    struct frames frames;
+    struct build_id id;
+    uint16_t machine;
+    if (image_open_memory(&image, "fuzz", data, size, NULL) == 0) {
+        CLEANUP(memory_freep) char *loader = image_interpreter(&image);
+        frames_count(&image, &frames);
+        image_close(&image);
     }
-    elf_notes_build_id(data, size, hex, sizeof(hex));
+    image_machine(data, size, &machine);
+    build_id_in_notes(data, size, &id);
     code_sets_frame_x86_64(data, size);
     code_sets_frame_aarch64(data, size);
     return 0;

@@ -10,16 +10,17 @@ from harness import *
 
 # What each room of src/ may use beside itself and base/; docs/ARCHITECTURE.md says what lives there.
 # A room stands below everything that it uses, so the table has no circle.
-MEASURE = "stats machine counters"
+MEASURE = "stats elf machine counters"
 SAMPLES = f"{MEASURE} sampler symbols profile"
 ROOMS = {
     "base": "",
     "stats": "",
-    "machine": "",
-    "counters": "stats machine",
+    "elf": "",
+    "machine": "elf",
+    "counters": "stats elf machine",
     "sampler": MEASURE,
     "symbols": MEASURE,
-    "profile": "stats sampler symbols",
+    "profile": "stats elf sampler symbols",
     "vm": MEASURE,
     "run": "stats counters",
     "monitors": f"{SAMPLES} run",
@@ -94,6 +95,14 @@ def sql_stands_in_the_store_only():
         found = sql.search(path.read_text())
         if found and room_of(path) != "store":
             raise AssertionError(f"{path.relative_to(ROOT)} has SQL: {found.group()}")
+
+
+@test
+def one_reader_of_elf_files():
+    for path in tracked("src/*.c", "src/*.h"):
+        found = re.search(r"\bElf(?:32|64)_[EPSN]hdr\b|\bS?ELFMAG\b|\bGElf_[EPSN]hdr\b", path.read_text())
+        if found and room_of(path) != "elf":
+            raise AssertionError(f"{path.relative_to(ROOT)} reads ELF headers: {found.group()}")
 
 
 @test

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The little reader of ELF files: prologues, build-ids, our own file, and damaged copies of it. */
-#include "machine/elf.h"
+/* Prologues, our own file, and damaged copies of it. */
+#include "machine/frames.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "test.h"
@@ -41,46 +41,18 @@ TEST(frames_of_aarch64)
     CHECK(!code_sets_frame_aarch64((const unsigned char *)"\xfd", 1));
 }
 
-TEST(build_id_in_notes)
-{
-    /* A note of another kind first, with a name that needs padding. */
-    static const unsigned char notes[] = {
-        6, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 'L', 'i', 'n', 'u', 'x',  0,    0,    0,    9, 9, 0, 0,
-        4, 0, 0, 0, 5, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0,   0xde, 0xad, 0xbe, 0xef, 1, 0, 0, 0};
-    char hex[64] = "";
-    CHECK(elf_notes_build_id(notes, sizeof(notes), hex, sizeof(hex)));
-    CHECK_STR(hex, "deadbeef01");
-    /* Every shorter text is refused or, once the five bytes are there, gives the same. */
-    for (size_t length = 0; length < sizeof(notes); length++) {
-        CLEANUP(memory_freep) unsigned char *copy = memory_alloc(length + 1);
-        memcpy(copy, notes, length);
-        CHECK(elf_notes_build_id(copy, length, hex, sizeof(hex)) == (length >= 45));
-    }
-    CHECK(!elf_notes_build_id(notes, sizeof(notes), hex, 10));
-}
-
-TEST(lengths_near_the_end_of_the_range_do_not_wrap)
-{
-    static const unsigned char huge[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-                                         0xff, 3,    0,    0,    0,    'G',  'N'};
-    char hex[64];
-    CHECK(!elf_notes_build_id(huge, sizeof(huge), hex, sizeof(hex)));
-}
-
 TEST(our_own_file)
 {
-    struct elf_file e;
-    CHECK_INT(elf_open(&e, "/proc/self/exe"), 0);
-    char hex[64];
-    struct elf_frames frames = {0};
+    struct image e;
+    CHECK_INT(image_open(&e, "/proc/self/exe", NULL), 0);
+    struct frames frames = {0};
     /* What a compiler puts in by default differs; the call must only not read outside. */
-    elf_build_id(&e, hex, sizeof(hex));
-    if (elf_count_frames(&e, &frames))
+    if (frames_count(&e, &frames))
         CHECK(frames.framed <= frames.functions);
-    elf_done(&e);
-    CHECK_INT(elf_open(&e, "/nonexistent"), -ENOENT);
-    CHECK_INT(elf_open(&e, "/etc/passwd"), -ENOEXEC);
-    CHECK_INT(elf_open(&e, "/"), -ENOEXEC);
+    image_close(&e);
+    CHECK_INT(image_open(&e, "/nonexistent", NULL), -ENOENT);
+    CHECK_INT(image_open(&e, "/etc/passwd", NULL), -EBADMSG);
+    CHECK_INT(image_open(&e, "/", NULL), -EBADMSG);
 }
 
 /* Each byte of the headers and a sample of the rest becomes something else; the sanitizers see
@@ -93,17 +65,16 @@ TEST(damaged_files_are_survived)
         test_skip("no file to damage");
         return;
     }
-    char hex[64];
-    struct elf_frames frames;
-    struct elf_file e;
+    struct frames frames;
+    struct image e;
     /* The section headers are at the end. */
     size_t tail = text.length > 2048 ? text.length - 2048 : 0;
     for (size_t at = 0; at < text.length; at += at < 64 || at >= tail ? 1 : tail / 64 + 1) {
         char before = text.data[at];
         text.data[at] = (char)(before ^ 0xff);
-        if (elf_from_memory(&e, text.data, text.length) == 0) {
-            elf_build_id(&e, hex, sizeof(hex));
-            elf_count_frames(&e, &frames);
+        if (image_open_memory(&e, "damaged", text.data, text.length, NULL) == 0) {
+            frames_count(&e, &frames);
+            image_close(&e);
         }
         text.data[at] = before;
     }
@@ -111,10 +82,10 @@ TEST(damaged_files_are_survived)
     for (size_t length = 0; length < text.length; length += text.length / 64 + 1) {
         CLEANUP(memory_freep) char *copy = memory_alloc(length + 1);
         memcpy(copy, text.data, length);
-        if (elf_from_memory(&e, copy, length) == 0) {
-            elf_build_id(&e, hex, sizeof(hex));
-            elf_count_frames(&e, &frames);
+        if (image_open_memory(&e, "cut", copy, length, NULL) == 0) {
+            frames_count(&e, &frames);
+            image_close(&e);
         }
     }
-    CHECK_INT(elf_from_memory(&e, "\177ELF", 4), -ENOEXEC);
+    CHECK_INT(image_open_memory(&e, "short", "\177ELF", 4, NULL), -EBADMSG);
 }

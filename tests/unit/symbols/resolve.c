@@ -185,7 +185,7 @@ TEST(threads_agree_with_one)
 
 TEST(build_ids)
 {
-    char text[2 * BUILD_ID_MAX + 1];
+    char text[BUILD_ID_TEXT];
     struct build_id a = build_id_from_bytes("\x01\xab\xff", 3), padded = {0}, none = {0};
     padded.size = 20; /* as older files of perf have it */
     memcpy(padded.bytes, a.bytes, 3);
