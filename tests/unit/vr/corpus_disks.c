@@ -52,9 +52,12 @@ static void write_disk(struct writer *w, uint64_t ops)
     unsigned char sector[DISK_SECTOR];
     *w = (struct writer){.u = memory_zalloc(1, sizeof(*w->u))};
     disk_init(&w->disk);
-    size_t size = vr_store_format(&w->disk.store, sector, &offset);
+    size_t size = vr_store_format(&w->disk.store, 7, sector, &offset);
     memcpy(w->disk.bytes + offset, sector, size);
     CHECK_INT(vr_store_load(&w->disk.store, disk_read, &w->disk, &l, &err), 0);
+    /* As if it were founded: nobody else is there. */
+    l.image.durable.fresh = VR_FRESH_FOUNDED;
+    l.image.durable.incarnation = 0;
     w->r = vr_replica_new(&w->disk.config, &l.image, 1, 1);
     vr_loaded_done(&l);
     write_step(w, (struct vr_event){.kind = VR_EVENT_TURN});

@@ -204,7 +204,8 @@ TEST(writes_are_gathered_and_two_phases_follow_each_other)
     CHECK_INT(vr_disk_format(path, &config, &err), 0);
     CHECK_INT(vr_disk_format(path, &config, &err), -EEXIST);
     CHECK_INT(open_slow(s, path, &config, &loaded), 0);
-    CHECK_INT(loaded.image.durable.fresh, 1);
+    CHECK_INT(loaded.image.durable.fresh, VR_FRESH_NEW);
+    CHECK(loaded.image.durable.incarnation != 0);
     vr_loaded_done(&loaded);
 
     unsigned char bodies[3][64];

@@ -44,7 +44,7 @@ static void setup(struct disk *d, unsigned last_phases)
     vr_store_init(&d->store, &config, 512);
     d->bytes = calloc(1, d->store.total_bytes);
     unsigned char sector[512];
-    size_t size = vr_store_format(&d->store, sector, &offset);
+    size_t size = vr_store_format(&d->store, 7, sector, &offset);
     memcpy(d->bytes + offset, sector, size);
     struct vr_write started = {.kind = VR_WRITE_DURABLE,
                                .durable = {.view_checksum = vr_genesis_checksum(3)}};

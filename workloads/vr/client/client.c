@@ -320,15 +320,14 @@ uint8_t vr_status_primary(const struct vr_status *status)
     return VR_NODES_MAX;
 }
 
-int vr_client_reconfigure(struct vr_client *c, uint32_t members, uint32_t epoch,
+int vr_client_reconfigure(struct vr_client *c, const struct vr_reconfiguration *wish,
                           enum vr_result *ret_result, struct vr_reconfiguration *ret_now,
                           struct error *err)
 {
-    struct vr_reconfiguration wish = {members, epoch};
     unsigned char out[VR_RESULT_BYTES_MAX];
     uint32_t size = 0;
     int result =
-        vr_client_call(c, VR_OP_RECONFIGURE, &wish, sizeof(wish), ret_result, out, &size, err);
+        vr_client_call(c, VR_OP_RECONFIGURE, wish, sizeof(*wish), ret_result, out, &size, err);
     *ret_now = (struct vr_reconfiguration){0};
     if (!result && size == sizeof(*ret_now))
         memcpy(ret_now, out, sizeof(*ret_now));

@@ -53,9 +53,9 @@ int vr_client_status(struct vr_client *c, uint64_t timeout_ns, struct vr_status 
 /* The number of the replica that leads, by what this one says; VR_NODES_MAX: nobody. */
 uint8_t vr_status_primary(const struct vr_status *status);
 
-/* Names the next group, a bit for each member, if the present epoch is this one.  VR_CONFLICT: it
- * is another.  *ret_now tells the group and epoch afterwards. */
-int vr_client_reconfigure(struct vr_client *c, uint32_t members, uint32_t epoch,
+/* Names the next group, if the present epoch is the one that is named.  VR_CONFLICT: it is another.
+ * *ret_now tells the group and epoch afterwards. */
+int vr_client_reconfigure(struct vr_client *c, const struct vr_reconfiguration *wish,
                           enum vr_result *ret_result, struct vr_reconfiguration *ret_now,
                           struct error *err);
 

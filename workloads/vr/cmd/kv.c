@@ -187,7 +187,8 @@ static int run(int argc, char **argv)
             return vr_fail(&vr_verb_kv, &err, 2);
         }
         if (perform(&o, words, &err, &code))
-            return vr_fail(&vr_verb_kv, &err, 3);
+            return vr_fail(&vr_verb_kv, &err,
+                           err.code == -ETIMEDOUT || err.code == -ESTALE ? 3 : 2);
         return code;
     }
     error_set(&err, -EINVAL, "%s%s; there are get, put, cas, delete, scan",

@@ -11,12 +11,11 @@
 
 struct settings {
     const char *config, *transport, *data;
-    uint64_t index, socket, pin, joins_after;
+    uint64_t index, socket, pin;
     bool format, in_memory, durable, insecure, quiet;
 };
 
 #define NONE UINT64_MAX
-#define EPOCHS (1ULL << (64 - VR_EPOCH_SHIFT)) /* as many as a view's number has room for */
 
 static const struct option options[] = {
     {'c', "config", OPTION_STRING, offsetof(struct settings, config), "FILE",
@@ -24,10 +23,8 @@ static const struct option options[] = {
     {'i', "index", OPTION_U64, offsetof(struct settings, index), "N",
      "which of its replicas this is, from 0", NULL},
     {0, "format", OPTION_FLAG, offsetof(struct settings, format), NULL,
-     "first start: make the replica's file; one that is there is refused", NULL},
-    {0, "joins-after", OPTION_U64, offsetof(struct settings, joins_after), "EPOCH",
-     "with --format: this number was in the group before, up to this epoch, on another disk; it "
-     "takes part in later ones only",
+     "first start: make the replica's file; one that is there is refused.  It has no vote before "
+     "all of the first group are there, or a reconfiguration has taken it in",
      NULL},
     {'t', "transport", OPTION_STRING, offsetof(struct settings, transport), "T",
      "epoll, spin, uring, uring+tc, uring+xdp, uring-spin, uring-eventfd, uring-eventfd-unread "
@@ -81,8 +78,6 @@ static int check(const struct settings *o, const struct vr_cluster *c, struct er
             "who can send a packet could change what is stored; make a key (head -c 32 "
             "/dev/urandom > FILE) or say --insecure",
             vr_address_format(own, text));
-    if (o->joins_after != NONE && (!o->format || o->joins_after >= EPOCHS))
-        return error_set(err, -EINVAL, "--joins-after takes an epoch, and goes with --format");
     if (o->durable && o->in_memory)
         return error_set(err, -EINVAL, "--durable and --in-memory exclude each other");
     return 0;
@@ -130,6 +125,17 @@ static void announce(const struct vr_host *h, const struct vr_cluster *c)
                h->xdp.generic ? "the kernel's generic way" : "in its driver");
 }
 
+/* Said also to who wants to hear nothing else. */
+static void tell_old_copy(const struct vr_host *h)
+{
+    fprintf(
+        stderr,
+        "replica %u: its file is an old copy: the others remember a later start, or promises that "
+        "it does not know.  It has no vote; 'assay-vr reconfigure --replace %u' takes it in "
+        "again\n",
+        h->index, h->index);
+}
+
 static int serve(const struct settings *o, struct vr_cluster *c, struct error *err)
 {
     uint8_t index = (uint8_t)o->index;
@@ -147,8 +153,7 @@ static int serve(const struct settings *o, struct vr_cluster *c, struct error *e
         CLEANUP(memory_freep) char *path = vr_cluster_file(c, index);
         struct vr_config config = c->config;
         config.index = index;
-        config.joins = index >= config.replica_count || o->joins_after != NONE;
-        config.joins_after = o->joins_after != NONE ? (uint32_t)o->joins_after : 0;
+        config.joins = index >= config.replica_count;
         result = vr_disk_format(path, &config, err);
     }
     if (result)
@@ -159,6 +164,7 @@ static int serve(const struct settings *o, struct vr_cluster *c, struct error *e
         if (!o->quiet)
             announce(h, c);
         tell_missing(h, o->quiet ? stderr : stdout);
+        h->old_copy = tell_old_copy;
         result = vr_host_run(h, &stop, err);
         vr_host_close(h);
     }
@@ -168,7 +174,7 @@ static int serve(const struct settings *o, struct vr_cluster *c, struct error *e
 
 static int run(int argc, char **argv)
 {
-    struct settings o = {.index = NONE, .socket = NONE, .pin = NONE, .joins_after = NONE};
+    struct settings o = {.index = NONE, .socket = NONE, .pin = NONE};
     struct vr_cluster cluster;
     struct error err = {0};
     int code;

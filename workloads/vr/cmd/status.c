@@ -25,12 +25,32 @@ static const struct option options[] = {
     {0},
 };
 
+/* Formatted, and not in the group, or the group knows another disk under its number. */
+static bool is_new(const struct vr_status *s)
+{
+    bool named = !(s->members & VR_GROUP_NONE) && s->members >> s->replica & 1;
+    return s->fresh || (named && s->incarnations[s->replica] != s->incarnation);
+}
+
 static const char *state_name(const struct vr_status *s)
 {
-    static const char *const names[] = {"backup", "view change", "recovering", "retired"};
+    static const char *const names[] = {"backup", "view change", "recovering", "retired", "new"};
+    if (is_new(s))
+        return "new";
     if (s->state == VR_NORMAL && vr_status_primary(s) == s->replica)
         return "primary";
-    return s->state <= VR_RETIRED ? names[s->state] : "?";
+    return s->state <= VR_NEW ? names[s->state] : "?";
+}
+
+/* Whether those that are in a group count this number among them. */
+static bool is_member_of_others(const struct vr_cluster *c, const struct vr_status *s,
+                                const bool *there, uint8_t index)
+{
+    for (uint8_t i = 0; i < c->node_count; i++)
+        if (there[i] && !is_new(&s[i]) && !(s[i].members & VR_GROUP_NONE) &&
+            s[i].members >> index & 1)
+            return true;
+    return false;
 }
 
 static uint64_t dropped(const struct vr_status *s)
@@ -56,6 +76,13 @@ static void put_text(const struct vr_cluster *c, const struct vr_status *s, cons
         else
             strbuf_puts(out, "no answer\n");
     }
+    for (uint8_t i = 0; i < c->node_count; i++)
+        if (there[i] && is_new(&s[i]) && is_member_of_others(c, s, there, i))
+            strbuf_printf(out,
+                          "replica %u has no vote: the group knows another disk under its number; "
+                          "if that one is lost, 'assay-vr reconfigure --replace %u' takes this "
+                          "one\n",
+                          i, i);
 }
 
 static void put_json(const struct vr_cluster *c, const struct vr_status *s, const bool *there,
@@ -74,6 +101,7 @@ static void put_json(const struct vr_cluster *c, const struct vr_status *s, cons
             json_u64(&j, "view", vr_number_of(s[i].view));
             json_u64(&j, "log_view", vr_number_of(s[i].log_view));
             json_u64(&j, "members", s[i].members);
+            json_u64(&j, "incarnation", s[i].incarnation);
             json_u64(&j, "op", s[i].op);
             json_u64(&j, "durable_op", s[i].durable_op);
             json_u64(&j, "commit", s[i].commit);

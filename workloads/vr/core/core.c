@@ -35,6 +35,7 @@ const char *const vr_planted_names[PLANTED_COUNT] = {
     "checkpoint-early",
     "checksum-unchecked",
     "head-later",
+    "copy-trusted",
     "last-prepare-only",
     "always-recovers",
     "one-wish",
@@ -120,7 +121,9 @@ static void start_state(struct vr_replica *r, bool certain)
     const struct vr_durable *d = &r->durable;
     bool was_primary = vr_primary_of(r, d->view) == r->config.index;
     r->uncertain = !certain;
-    if (!vr_member(r, r->config.index))
+    if (r->fresh >= VR_FRESH_NEW && vr_member(r, r->config.index))
+        r->state = VR_NEW;
+    else if (!vr_in_group(r))
         r->state = VR_RETIRED;
     else if (!certain || vr_joining(r) || PLANTED(ALWAYS_RECOVERS))
         r->state = VR_RECOVERING;
@@ -156,9 +159,14 @@ struct vr_replica *vr_replica_new(const struct vr_config *config, const struct v
     r->log_view = image->durable.log_view;
     r->view_op = image->durable.view_op;
     r->closed = image->durable.closed;
+    r->incarnation = image->durable.incarnation;
+    /* Who is founded has started when it has said so on disk. */
+    r->fresh = image->durable.fresh == VR_FRESH_FOUNDED ? VR_FRESH_NO : image->durable.fresh;
     r->view_checksum = image->durable.view_checksum;
+    memcpy(r->known_starts, image->durable.known_starts, sizeof(r->known_starts));
     struct vr_group first = vr_group_first(config);
     r->executed = first;
+    r->group = image->durable.group;
     vr_group_set(r, image->durable.group.members ? &image->durable.group : &first);
     bool certain = !image->uncertain && load_checkpoint(r, image);
     if (image->uncertain)
@@ -170,6 +178,7 @@ struct vr_replica *vr_replica_new(const struct vr_config *config, const struct v
     for (unsigned i = 0; i < VR_NODES_MAX; i++)
         r->heard_ns[i] = now_ns;
     start_state(r, certain);
+    vr_hello_begin(r);
     return r;
 }
 
@@ -240,7 +249,10 @@ void vr_status_fill(const struct vr_replica *r, struct vr_status *status)
                                  .state = r->state,
                                  .replica = r->config.index,
                                  .members = r->group.members,
-                                 .started = r->started};
+                                 .started = r->started,
+                                 .incarnation = r->incarnation,
+                                 .fresh = r->fresh};
+    memcpy(status->incarnations, r->group.incarnations, sizeof(status->incarnations));
     memcpy(status->dropped, r->counters.dropped, sizeof(status->dropped));
 }
 
@@ -328,7 +340,7 @@ static bool open_to_all(const struct vr_header *h)
 static void on_present_epoch(struct vr_replica *r, const struct vr_header *h, const void *body,
                              struct vr_update *u)
 {
-    bool member = vr_member(r, r->config.index);
+    bool member = vr_in_group(r);
     if ((!vr_member(r, h->replica) || !member) && !open_to_all(h))
         vr_drop(r, VR_DROP_SENDER);
     else if (h->type == VR_GET_VIEW)
@@ -371,6 +383,12 @@ static void on_message(struct vr_replica *r, const struct vr_header *h, const vo
         vr_on_epoch(r, h, body, u);
     else if (epoch > present)
         vr_ask_view(r, u, h->replica);
+    else if (h->type == VR_FOUND)
+        vr_on_found(r, h, body, u);
+    else if (h->type == VR_HELLO)
+        vr_on_hello(r, h, body, u);
+    else if (r->state == VR_NEW)
+        vr_drop(r, VR_DROP_STALE);
     else
         on_present_epoch(r, h, body, u);
 }
@@ -399,6 +417,8 @@ static void on_turn(struct vr_replica *r, struct vr_update *u)
     if (r->state == VR_NORMAL)
         vr_normal_turn(r, u);
     vr_epoch_turn(r, u);
+    vr_found_turn(r, u);
+    vr_hello_turn(r, u);
     vr_fetch(r, u);
     vr_state_turn(r, u);
 }
@@ -409,6 +429,7 @@ static void progress(struct vr_replica *r, struct vr_update *u)
     uint64_t before = r->durable_op;
     vr_snapshot_progress(r, u);
     vr_log_advance_durable(r);
+    vr_found_progress(r);
     vr_epoch_progress(r);
     vr_view_progress(r, u);
     vr_durable_progress(r, u);
@@ -444,6 +465,7 @@ uint64_t vr_deadline_ns(const struct vr_replica *r)
         due = r->now_ns + r->config.heartbeat_ns / 4;
     due = vr_min(due, vr_view_deadline_ns(r));
     due = vr_min(due, vr_fetch_deadline_ns(r));
+    due = vr_min(due, vr_hello_deadline_ns(r));
     if (r->arriving_active && r->arriving_got < r->arriving.size)
         due = vr_min(due, r->state_due_ns);
     /* Before it is established it waits for the disk, which tells. */

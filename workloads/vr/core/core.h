@@ -19,9 +19,14 @@
  *  6 A replica that cannot be sure of its log takes part in nothing until a primary has answered a
  *    question that it asked after its restart, and its whole log has arrived; that it is in this
  *    state is on its disk before anything there is written over.
- *  7 An epoch ends with the entry that names the next group: no entry follows it before it is
+ *  7 A disk has a voice in an epoch only if the epoch's group names its incarnation, which is drawn
+ *    when it is formatted.  The first group is agreed by all of its members while all are new.
+ *  8 An epoch ends with the entry that names the next group: no entry follows it before it is
  *    executed.  A replica has a voice in an epoch when the whole log with which it began is on its
  *    disk; who is no longer in the group keeps that log until a quorum of the new group has it.
+ *  9 Who starts asks the others what they know of it; then the start is counted on disk, and told
+ * to the others, who keep the count; nobody has a voice before.  A disk that the others know better
+ * than it knows itself is an old copy: it takes another incarnation.
  */
 #ifndef ASSAY_VR_CORE_H
 #define ASSAY_VR_CORE_H
@@ -33,11 +38,8 @@
 struct vr_config {
     uint32_t cluster;
     uint8_t replica_count, index; /* how many the group had at the beginning: 0 to count - 1 */
-    /* Formatted to be added to a group, later than in this epoch: a number that was in the group
-     * before, on another disk, must not meet again what it promised then. */
-    bool joins;
-    uint32_t joins_after;
-    bool in_memory; /* entries are not written; only the view is */
+    bool joins;                   /* formatted to be added to a group; not one of its founders */
+    bool in_memory;               /* entries are not written; only the view is */
     uint32_t slots, checkpoint_every;
     uint32_t pipeline;    /* batches in flight */
     uint32_t batch_bytes; /* of requests in one entry at most; a multiple of 8 */
@@ -53,14 +55,25 @@ struct vr_durable {
     uint64_t checkpoint_op, checkpoint_entry; /* op and checksum of the entry at the checkpoint */
     uint64_t checkpoint_size, checkpoint_checksum;
     uint32_t checkpoint_area;
-    uint32_t fresh;        /* 1: formatted and never started */
-    uint32_t uncertain;    /* 1: the log was lost and has not been brought back whole */
-    uint32_t closed;       /* 1: the log of log_view ends at view_op; another is taking its place */
-    struct vr_group group; /* of view's epoch */
+    uint32_t fresh;       /* enum vr_fresh */
+    uint32_t uncertain;   /* 1: the log was lost and has not been brought back whole */
+    uint32_t closed;      /* 1: the log of log_view ends at view_op; another is taking its place */
+    uint32_t incarnation; /* of this disk: drawn when it was formatted; 0: it has none */
+    uint32_t starts;      /* how often it was started and had a voice */
+    uint32_t known_starts[VR_NODES_MAX]; /* how often each other was, as far as it knows */
+    struct vr_group group;               /* of view's epoch */
 };
 
-/* VR_RETIRED: not, or no longer, in the group. */
-enum vr_state { VR_NORMAL, VR_VIEW_CHANGE, VR_RECOVERING, VR_RETIRED };
+enum vr_fresh {
+    VR_FRESH_NO,
+    VR_FRESH_FOUNDED, /* one of the founders, and never started */
+    VR_FRESH_NEW,     /* formatted: who the founders are is not agreed yet */
+    VR_FRESH_AGREED,  /* has agreed to the incarnations in the group; perhaps others have not */
+};
+
+/* VR_RETIRED: not, or no longer, in the group.  VR_NEW: formatted, and not yet one of its founders:
+ * the others may be, with the disk that was here before. */
+enum vr_state { VR_NORMAL, VR_VIEW_CHANGE, VR_RECOVERING, VR_RETIRED, VR_NEW };
 
 enum vr_event_kind {
     VR_EVENT_MESSAGE, /* header and body; vr_open_packet and vr_body_valid have passed them */
@@ -158,6 +171,19 @@ struct vr_replica {
     struct vr_durable durable, writing; /* what is on disk; what is being written there */
     bool durable_writing;
     bool uncertain; /* no part in votes until a log is whole again: rule 6 */
+    uint32_t incarnation, fresh;
+    struct {
+        enum vr_hello_phase { VR_HELLO_ASKS, VR_HELLO_COUNTS, VR_HELLO_DONE } phase;
+        uint32_t heard; /* who has answered in this phase */
+        uint64_t begun_ns, due_ns;
+        struct vr_hello own;
+    } hello;
+    uint32_t known_starts[VR_NODES_MAX];
+    struct {
+        uint64_t view, op;
+    } promised[VR_NODES_MAX]; /* what each other is known to have promised */
+    bool is_old_copy;         /* this disk holds less than it has promised */
+    uint32_t agreed; /* who of the first group has agreed to the founders that this one agreed to */
 
     uint64_t op, durable_op, commit, commit_max;
     uint32_t holes; /* entries up to op of which only the head is known */

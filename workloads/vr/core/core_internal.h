@@ -30,7 +30,21 @@ static inline bool vr_member(const struct vr_replica *r, uint8_t index)
     return index < VR_NODES_MAX && (r->group.members >> index & 1);
 }
 
-/* Whether the log with which the view's epoch began is still to come: rule 7. */
+/* Whether this disk is a member: rule 7. */
+static inline bool vr_in_group(const struct vr_replica *r)
+{
+    uint8_t own = r->config.index;
+    return vr_member(r, own) &&
+           (r->group.incarnations[own] == r->incarnation || PLANTED(JOINS_ANY_EPOCH));
+}
+
+/* Whether it has no voice yet: rule 9. */
+static inline bool vr_asks(const struct vr_replica *r)
+{
+    return r->hello.phase != VR_HELLO_DONE;
+}
+
+/* Whether the log with which the view's epoch began is still to come: rule 8. */
 static inline bool vr_joining(const struct vr_replica *r)
 {
     return vr_epoch_of(r->log_view) < vr_epoch_of(r->view);
@@ -131,6 +145,19 @@ void vr_state_turn(struct vr_replica *r, struct vr_update *u);
 void vr_state_send(struct vr_replica *r, struct vr_update *u, const struct vr_header *asked,
                    uint64_t offset);
 bool vr_state_source(const struct vr_replica *r, uint8_t *ret_source);
+
+/* identity.c */
+void vr_on_found(struct vr_replica *r, const struct vr_header *h, const void *body,
+                 struct vr_update *u);
+void vr_found_turn(struct vr_replica *r, struct vr_update *u);
+void vr_found_progress(struct vr_replica *r);
+void vr_hello_begin(struct vr_replica *r);
+void vr_hello_turn(struct vr_replica *r, struct vr_update *u);
+uint64_t vr_hello_deadline_ns(const struct vr_replica *r);
+void vr_on_hello(struct vr_replica *r, const struct vr_header *h, const void *body,
+                 struct vr_update *u);
+/* Another replica has promised this view, and to keep the log up to this op in it. */
+void vr_promised(struct vr_replica *r, uint8_t by, uint64_t view, uint64_t op);
 
 /* epoch.c */
 void vr_group_set(struct vr_replica *r, const struct vr_group *group);

@@ -22,6 +22,13 @@ struct vr_group vr_group_first(const struct vr_config *config)
 
 void vr_group_set(struct vr_replica *r, const struct vr_group *group)
 {
+    /* Of another disk nothing is known. */
+    for (uint8_t i = 0; i < VR_NODES_MAX; i++)
+        if (r->group.incarnations[i] != group->incarnations[i]) {
+            r->known_starts[i] = 0;
+            r->promised[i].view = r->promised[i].op = 0;
+        }
+    r->hello.heard = 0;
     r->group = *group;
     r->member_count = 0;
     r->started = 0;
@@ -44,26 +51,41 @@ static uint64_t first_number(uint32_t old, uint32_t members, uint64_t view)
     return (uint64_t)__builtin_popcount(members & ((1u << primary) - 1));
 }
 
+/* The group that is wished for, if it can be one. */
+static bool group_wished(const struct vr_replica *r, const struct vr_reconfiguration *wish,
+                         struct vr_group *ret_group)
+{
+    struct vr_group group = {.members = wish->members, .prior = r->executed.members};
+    int count = __builtin_popcount(wish->members);
+    if (count < 1 || count > VR_REPLICAS_MAX || wish->members & ~NODES_MASK)
+        return false;
+    for (uint8_t i = 0; i < VR_NODES_MAX; i++)
+        group.incarnations[i] = wish->members >> i & 1 ? wish->incarnations[i] : 0;
+    bool same =
+        wish->members == r->executed.members &&
+        memcmp(group.incarnations, r->executed.incarnations, sizeof(group.incarnations)) == 0;
+    *ret_group = group;
+    return !same || wish->renew == 1;
+}
+
 enum vr_result vr_reconfigure(struct vr_replica *r, const struct vr_entry *entry, const void *data,
                               uint32_t size)
 {
     struct vr_reconfiguration wish;
+    struct vr_group group;
     if (size != sizeof(wish))
         return VR_INVALID;
     memcpy(&wish, data, sizeof(wish));
     uint64_t epoch = vr_epoch_of(r->executed.first_view);
     if (wish.epoch != (uint32_t)epoch)
         return VR_CONFLICT;
-    int count = __builtin_popcount(wish.members);
-    if (count < 1 || count > VR_REPLICAS_MAX || wish.members & ~NODES_MASK ||
-        wish.members == r->executed.members)
+    if (!group_wished(r, &wish, &group))
         return VR_INVALID;
-    uint64_t number = first_number(r->executed.members, wish.members, entry->view);
-    r->executed = (struct vr_group){.first_view = (epoch + 1) << VR_EPOCH_SHIFT | number,
-                                    .op = entry->op,
-                                    .checksum = entry->checksum,
-                                    .members = wish.members,
-                                    .prior = r->executed.members};
+    group.first_view = (epoch + 1) << VR_EPOCH_SHIFT |
+                       first_number(r->executed.members, wish.members, entry->view);
+    group.op = entry->op;
+    group.checksum = entry->checksum;
+    r->executed = group;
     return VR_OK;
 }
 
@@ -90,6 +112,7 @@ static void enter(struct vr_replica *r, const struct vr_group *group)
     vr_group_set(r, group);
     /* What was lost was lost in an older epoch; in this one nothing was promised yet. */
     r->uncertain = false;
+    r->fresh = VR_FRESH_NO;
     vr_view_enter(r, group->first_view);
 }
 
@@ -139,7 +162,7 @@ void vr_send_epoch(struct vr_replica *r, struct vr_update *u, uint8_t to)
     m->header.view = r->group.first_view;
     m->header.op = r->group.op;
     m->header.flags = vr_sure_op(r) >= r->group.op ? VR_FLAG_HAS : 0;
-    if (vr_member(r, r->config.index) && vr_epoch_of(r->durable.log_view) == vr_epoch_of(r->view) &&
+    if (vr_in_group(r) && vr_epoch_of(r->durable.log_view) == vr_epoch_of(r->view) &&
         !r->durable.uncertain)
         m->header.flags |= VR_FLAG_STARTED;
     m->first = group;
@@ -157,11 +180,11 @@ void vr_on_epoch(struct vr_replica *r, const struct vr_header *h, const void *bo
     }
     if (vr_epoch_of(h->view) > vr_epoch_of(r->view)) {
         enter(r, &group);
-        r->state = vr_member(r, r->config.index) ? VR_RECOVERING : VR_RETIRED;
+        r->state = vr_in_group(r) ? VR_RECOVERING : VR_RETIRED;
     }
     if (h->flags & VR_FLAG_STARTED && vr_member(r, h->replica))
         r->started |= 1u << h->replica;
-    bool member = vr_member(r, r->config.index);
+    bool member = vr_in_group(r);
     if (!vr_member(r, h->replica) && member && !(h->flags & VR_FLAG_STARTED))
         vr_send_epoch(r, u, h->replica);
     if (!vr_joining(r) || r->install.active || has_log(r) || !member || !(h->flags & VR_FLAG_HAS))

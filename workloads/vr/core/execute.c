@@ -65,8 +65,9 @@ static struct vr_session *run(struct vr_replica *r, struct vr_update *u,
     s->number = request->number;
     if (request->opcode == VR_OP_RECONFIGURE) {
         s->status = vr_reconfigure(r, entry, data, request->size);
-        struct vr_reconfiguration now = {r->executed.members,
-                                         (uint32_t)vr_epoch_of(r->executed.first_view)};
+        struct vr_reconfiguration now = {.members = r->executed.members,
+                                         .epoch = (uint32_t)vr_epoch_of(r->executed.first_view)};
+        memcpy(now.incarnations, r->executed.incarnations, sizeof(now.incarnations));
         memcpy(s->result, &now, s->size = sizeof(now));
     } else {
         s->status = vr_service_execute(r->service, request->opcode, data, request->size, s->result,

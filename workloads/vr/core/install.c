@@ -126,9 +126,7 @@ static void become_normal(struct vr_replica *r, struct vr_update *u)
 {
     r->install.active = false;
     r->change_begun_ns = r->now_ns;
-    r->state = !vr_member(r, r->config.index) ? VR_RETIRED
-               : r->log_view == r->view       ? VR_NORMAL
-                                              : VR_VIEW_CHANGE;
+    r->state = !vr_in_group(r) ? VR_RETIRED : r->log_view == r->view ? VR_NORMAL : VR_VIEW_CHANGE;
     if (r->state != VR_NORMAL)
         return;
     r->wanted[r->config.index] = 0;

@@ -151,7 +151,11 @@ static struct vr_durable wanted(const struct vr_replica *r)
                            .view_checksum = r->view_checksum,
                            .uncertain = r->uncertain && !PLANTED(DOUBT_FORGOTTEN),
                            .closed = r->closed,
+                           .fresh = r->fresh,
+                           .incarnation = r->incarnation,
+                           .starts = r->hello.own.starts,
                            .group = r->group};
+    memcpy(d.known_starts, r->known_starts, sizeof(d.known_starts));
     if (r->config.in_memory)
         return d;
     d.checkpoint_op = r->newest.op;
@@ -177,7 +181,9 @@ static bool settled(const struct vr_replica *r)
     const struct vr_durable *d = &r->durable;
     return d->view == r->view && d->log_view == r->log_view && d->view_op == r->view_op &&
            d->view_checksum == r->view_checksum && d->closed == r->closed &&
-           (d->uncertain == r->uncertain || PLANTED(DOUBT_FORGOTTEN)) && !d->fresh &&
+           (d->uncertain == r->uncertain || PLANTED(DOUBT_FORGOTTEN)) && d->fresh == r->fresh &&
+           d->incarnation == r->incarnation && d->starts == r->hello.own.starts &&
+           memcmp(d->known_starts, r->known_starts, sizeof(d->known_starts)) == 0 &&
            d->group.first_view == r->group.first_view &&
            (d->checkpoint_op == r->newest.op || r->config.in_memory);
 }

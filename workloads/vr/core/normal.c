@@ -9,7 +9,8 @@
 
 bool vr_established(const struct vr_replica *r)
 {
-    return r->state == VR_NORMAL && r->durable.log_view == r->view && !r->durable.fresh;
+    return r->state == VR_NORMAL && r->durable.log_view == r->view && !r->durable.fresh &&
+           !vr_asks(r);
 }
 
 static bool enqueue(struct vr_replica *r, const struct vr_header *h, const void *body)
@@ -275,6 +276,7 @@ void vr_on_prepare_ok(struct vr_replica *r, const struct vr_header *h)
     }
     r->heard_ns[h->replica] = r->now_ns;
     r->ok_op[h->replica] = vr_max(r->ok_op[h->replica], h->op);
+    vr_promised(r, h->replica, h->view, h->op);
 }
 
 /* Rule 1: the greatest op that a quorum has on disk. */

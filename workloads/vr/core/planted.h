@@ -37,6 +37,7 @@ enum vr_planted {
     PLANTED_CHECKPOINT_EARLY,       /* a checkpoint counts before the superblock names it */
     PLANTED_CHECKSUM_UNCHECKED,     /* damaged packets are obeyed */
     PLANTED_HEAD_LATER,             /* a start leaves an entry without its second copy */
+    PLANTED_COPY_TRUSTED,           /* an old copy of a disk votes as if it were the disk */
     PLANTED_SAFETY_END,
     /* Other known errors, which stop the service where it could go on, or are not of the core, or
      * end the program at once.  Scenarios notice them (tests/integration/vr.py). */

@@ -42,11 +42,6 @@ struct vr_kv_args {
     uint32_t value_size;
 };
 
-/* Another group, if the present epoch is the one that is named.  A bit for each replica. */
-struct vr_reconfiguration {
-    uint32_t members, epoch;
-};
-
 struct vr_service;
 
 /* capacity: how many keys; 0 makes the null service. */

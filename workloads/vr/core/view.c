@@ -16,7 +16,8 @@ static uint64_t patience_ns(const struct vr_replica *r)
 /* Rule 6: who has lost its log has no vote until it has one again. */
 static bool abstains(const struct vr_replica *r)
 {
-    if (r->state == VR_RETIRED || (vr_joining(r) && !PLANTED(JOINER_VOTES)))
+    if (r->state == VR_RETIRED || r->state == VR_NEW || vr_asks(r) ||
+        (vr_joining(r) && !PLANTED(JOINER_VOTES)))
         return true;
     return (r->state == VR_RECOVERING && !PLANTED(JOINER_VOTES)) ||
            (r->uncertain && !PLANTED(HALF_RECOVERED));
@@ -159,6 +160,7 @@ void vr_on_do_view_change(struct vr_replica *r, const struct vr_header *h, const
         return;
     }
     read_end(&r->ends[h->replica], h, body);
+    vr_promised(r, h->replica, h->view, 0);
 }
 
 /* Rule 3. */
@@ -291,7 +293,7 @@ void vr_view_turn(struct vr_replica *r, struct vr_update *u)
     if (r->state == VR_NORMAL && !vr_leads(r) && r->now_ns - r->primary_heard_ns > patience_ns(r))
         vr_view_want(r, r->view + 1);
     bool stuck = r->state == VR_VIEW_CHANGE && r->now_ns - r->change_begun_ns > 2 * patience_ns(r);
-    if (r->state == VR_RETIRED)
+    if (r->state == VR_RETIRED || r->state == VR_NEW || vr_asks(r))
         return;
     if (stuck && abstains(r)) {
         r->state = VR_RECOVERING;
@@ -332,6 +334,8 @@ void vr_view_progress(struct vr_replica *r, struct vr_update *u)
 uint64_t vr_view_deadline_ns(const struct vr_replica *r)
 {
     uint64_t due = UINT64_MAX;
+    if (vr_asks(r) && r->state != VR_RETIRED && r->state != VR_NEW)
+        return due;
     if (r->state == VR_NORMAL && !vr_leads(r) && r->wanted[r->config.index] <= r->view)
         due = r->primary_heard_ns + patience_ns(r) + 1;
     if (r->state == VR_VIEW_CHANGE)

@@ -9,9 +9,9 @@ const char *const vr_drop_names[VR_DROP_COUNT] = {
     "checksum", "sender", "body",  "stale",   "fragment", "replayed"};
 
 const char *const vr_type_names[VR_TYPE_END] = {
-    "?",           "request",  "reply",    "prepare",  "prepare_ok",   "commit",
-    "svc",         "dvc",      "sv",       "get_view", "get_prepare",  "get_state",
-    "state_chunk", "eviction", "fragment", "status",   "status_reply", "epoch"};
+    "?",        "request", "reply",        "prepare",     "prepare_ok", "commit",      "svc",
+    "dvc",      "sv",      "get_view",     "get_prepare", "get_state",  "state_chunk", "eviction",
+    "fragment", "status",  "status_reply", "epoch",       "found",      "hello"};
 
 uint64_t vr_entry_checksum(const struct vr_entry *entry)
 {
@@ -205,6 +205,10 @@ bool vr_body_valid(const struct vr_header *header, const void *body)
         return header->size >= sizeof(struct vr_state_head);
     case VR_EPOCH:
         return epoch_valid(header, body);
+    case VR_FOUND:
+        return header->size == sizeof(struct vr_founding);
+    case VR_HELLO:
+        return header->size == sizeof(struct vr_hello);
     case VR_STATUS_REPLY:
         return header->size == sizeof(struct vr_status);
     case VR_FRAGMENT:

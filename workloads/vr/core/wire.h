@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define VR_MAGIC 0x5256
-#define VR_VERSION 2
+#define VR_VERSION 3
 #define VR_REPLICAS_MAX 7            /* in one group */
 #define VR_OP_MAX ((1ULL << 48) - 1) /* nine years at a million a second */
 #define VR_NODES_MAX 16 /* numbers of replicas that were, are or will be in the group */
@@ -52,6 +52,8 @@ enum vr_type {
     VR_STATUS,            /* asks for VR_STATUS_REPLY; nonce comes back */
     VR_STATUS_REPLY,      /* body: vr_status */
     VR_EPOCH,             /* view: the epoch's first; body: vr_group */
+    VR_FOUND,             /* of a member of the first group; body: vr_founding */
+    VR_HELLO,             /* nonce; body: vr_hello: who starts asks what is remembered of it */
     VR_TYPE_END,
 };
 
@@ -59,8 +61,11 @@ enum vr_flag {
     VR_FLAG_REPAIR = 1,   /* a prepare that was asked for */
     VR_FLAG_ENTERED = 2,  /* start_view_change of a replica that has left its view */
     VR_FLAG_JOIN = 4,     /* asked by who has not yet the log with which its epoch began */
-    VR_FLAG_HAS = 8,      /* epoch: the sender has that log */
-    VR_FLAG_STARTED = 16, /* epoch: the sender has it on disk, and is of the epoch's group */
+    VR_FLAG_HAS = 8,      /* epoch: the sender has that log; found: it has agreed to these;
+                           * hello: the answer */
+    VR_FLAG_STARTED = 16, /* epoch: the sender has it on disk, and is of the epoch's group;
+                           * found: the sender is one of the founders, and the group stands;
+                           * hello: the start counts, and is to be remembered */
 };
 
 struct vr_header {
@@ -128,6 +133,28 @@ struct vr_group {
     uint64_t first_view;
     uint64_t op, checksum;
     uint32_t members, prior; /* a bit for each replica; prior: of the epoch before */
+    /* Which disk each member is: drawn when it was formatted.  The same number with another disk
+     * is somebody else, who never promised what the member did. */
+    uint32_t incarnations[VR_NODES_MAX];
+};
+
+/* Who the founders are, as far as the sender knows: identity.c. */
+struct vr_founding {
+    uint32_t incarnations[VR_NODES_MAX];
+};
+
+/* What a replica found on its disk, or, in the answer, what it is known to have promised. */
+struct vr_hello {
+    uint32_t incarnation, uncertain;
+    uint32_t starts, zero; /* how often this disk was started and had a voice */
+    uint64_t view, op;     /* op: the last of its log; the last that it acknowledged in that view */
+};
+
+/* The operation VR_OP_RECONFIGURE: another group, if the present epoch is the one that is named. */
+struct vr_reconfiguration {
+    uint32_t members, epoch;
+    uint32_t renew, zero; /* 1: also if the group is that already; a new epoch begins */
+    uint32_t incarnations[VR_NODES_MAX];
 };
 #define VR_GROUP_NONE (1u << 31) /* members of a replica that was formatted to join */
 
@@ -157,7 +184,9 @@ extern const char *const vr_drop_names[VR_DROP_COUNT];
 extern const char *const vr_type_names[VR_TYPE_END];
 
 struct vr_status {
-    uint32_t members, started; /* of the group; who is known to have begun its epoch */
+    uint32_t members, started;           /* of the group; who is known to have begun its epoch */
+    uint32_t incarnation, fresh;         /* of this replica's disk; formatted, not founded */
+    uint32_t incarnations[VR_NODES_MAX]; /* of the group's members */
     uint64_t view, log_view, op, durable_op, commit, commit_max, checkpoint_op;
     uint64_t dropped[VR_DROP_COUNT], executed;
     uint32_t state, replica;

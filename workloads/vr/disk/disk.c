@@ -10,6 +10,7 @@
 #include <libgen.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #define PATIENCE_NS (3 * NS_PER_S)
@@ -63,7 +64,10 @@ static int write_new(int fd, const char *path, const struct vr_config *config, s
     vr_store_init(&store, config, VR_DISK_SECTOR);
     /* Without entries and checkpoints there is only the superblock. */
     int result = fill(fd, path, config->in_memory ? store.areas_offset : store.total_bytes, err);
-    size_t size = vr_store_format(&store, sector, &offset);
+    uint32_t incarnation = 0;
+    while (incarnation == 0 && getrandom(&incarnation, sizeof(incarnation), 0) < 0)
+        ;
+    size_t size = vr_store_format(&store, incarnation, sector, &offset);
     if (!result && (pwrite(fd, sector, size, (off_t)offset) != (ssize_t)size || fsync(fd)))
         result = error_errno(err, -errno, "%s", path);
     vr_store_done(&store);

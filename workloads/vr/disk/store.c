@@ -123,18 +123,14 @@ size_t vr_store_phase(struct vr_store *s, const struct vr_write *w, unsigned pha
     return size;
 }
 
-size_t vr_store_format(struct vr_store *s, unsigned char *out, uint64_t *ret_offset)
+size_t vr_store_format(struct vr_store *s, uint32_t incarnation, unsigned char *out,
+                       uint64_t *ret_offset)
 {
-    struct vr_durable durable = {.fresh = 1,
+    struct vr_durable durable = {.fresh = VR_FRESH_NEW,
+                                 .incarnation = incarnation,
                                  .view_checksum = vr_genesis_checksum(s->config.cluster),
                                  .group = {.checksum = vr_genesis_checksum(s->config.cluster)}};
-    durable.group.members = (1u << s->config.replica_count) - 1;
-    if (s->config.joins) {
-        durable.group.members = VR_GROUP_NONE;
-        if (!PLANTED(JOINS_ANY_EPOCH))
-            durable.view = durable.group.first_view = (uint64_t)s->config.joins_after
-                                                      << VR_EPOCH_SHIFT;
-    }
+    durable.group.members = s->config.joins ? VR_GROUP_NONE : (1u << s->config.replica_count) - 1;
     size_t size = superblock_phase(s, &durable, 0, out, ret_offset);
     s->settled = s->sequence;
     return size;
@@ -155,9 +151,20 @@ static int superblock_check(const struct vr_store *s, const struct superblock *b
                          "cluster %u",
                          b->index, b->replica_count, b->cluster, c->index, c->replica_count,
                          c->cluster);
-    if (b->in_memory != c->in_memory || b->slots != c->slots || b->batch_bytes != c->batch_bytes ||
-        b->sessions != c->sessions || b->kv_capacity != c->kv_capacity)
-        return error_set(err, -EINVAL, "it was formatted with other settings");
+    const struct {
+        const char *name;
+        uint32_t formatted, configured;
+    } settings[] = {{"in-memory", b->in_memory, c->in_memory},
+                    {"slots", b->slots, c->slots},
+                    {"batch-bytes", b->batch_bytes, c->batch_bytes},
+                    {"sessions", b->sessions, c->sessions},
+                    {"keys", b->kv_capacity, c->kv_capacity}};
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+        if (settings[i].formatted != settings[i].configured)
+            return error_set(err, -EINVAL,
+                             "it was formatted with %s %u, and the configuration says %u; set it "
+                             "back, the file cannot change",
+                             settings[i].name, settings[i].formatted, settings[i].configured);
     return 0;
 }
 

@@ -43,8 +43,10 @@ size_t vr_store_phase(struct vr_store *s, const struct vr_write *write, unsigned
 /* A write has ended.  One that failed takes its head back, lest another's sector carry it to the
  * disk: a head without its requests is an entry that may have been acknowledged. */
 void vr_store_ended(struct vr_store *s, const struct vr_write *write, bool failed);
-/* The superblock of a new replica; everything else is zero. */
-size_t vr_store_format(struct vr_store *s, unsigned char *out, uint64_t *ret_offset);
+/* The superblock of a new replica; everything else is zero.  incarnation: by which this disk is
+ * known from any other, never 0. */
+size_t vr_store_format(struct vr_store *s, uint32_t incarnation, unsigned char *out,
+                       uint64_t *ret_offset);
 
 typedef int (*vr_store_read)(void *context, uint64_t offset, void *bytes, size_t size);
 

@@ -314,6 +314,11 @@ int vr_host_run(struct vr_host *h, const volatile sig_atomic_t *stop, struct err
         h->silent = vr_is_primary(h->core) &&
                     vr_disk_failing(&h->disk, now(h), h->cluster->config.timeout_ns);
         step(h, &turn);
+        if (h->core->is_old_copy && !h->old_copy_told) {
+            h->old_copy_told = true;
+            if (h->old_copy)
+                h->old_copy(h);
+        }
         vr_disk_kick(&h->disk, now(h));
         uint64_t deadline_ns = vr_deadline_ns(h->core), disk_ns = vr_disk_deadline_ns(&h->disk);
         if (disk_ns < deadline_ns)

@@ -39,6 +39,9 @@ struct vr_host {
     uint64_t strangers; /* packets of a replica from elsewhere than its address */
     bool silent;        /* sends nothing to other replicas */
     uint32_t damaged;   /* places of the file that were found damaged */
+    /* Called once, when the others have said that the file is an old copy; may be NULL. */
+    void (*old_copy)(const struct vr_host *h);
+    bool old_copy_told;
 };
 
 /* socket: bound already, or -1.  The cluster stays the caller's. */

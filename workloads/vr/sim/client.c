@@ -64,8 +64,8 @@ static void next_operation(struct sim *s, struct sim_client *c)
                                        VR_OP_CAS, VR_OP_CAS, VR_OP_DELETE, VR_OP_SCAN};
     uint32_t opcode = opcodes[sim_below(s, 8)];
     struct vr_reconfiguration wish;
-    if (s->reconfigures && !s->healing && sim_chance(s, s->plot.wish ? 300 : 15) &&
-        sim_next_group(s, &wish)) {
+    if ((s->reconfigures || s->loses_disks || sim_lost_members(s)) &&
+        sim_chance(s, s->plot.wish ? 300 : 15) && sim_next_group(s, &wish)) {
         c->number++;
         make_request(c, VR_OP_RECONFIGURE, &wish, sizeof(wish));
         sim_trace(s, "client %lu: wants group %x in epoch %u", c->id, wish.members, wish.epoch + 1);

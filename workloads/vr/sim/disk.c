@@ -17,14 +17,15 @@ void sim_disk_format(struct sim *s, uint8_t index)
     struct vr_config config = s->config;
     config.index = index;
     config.joins = r->joins;
-    config.joins_after = r->joins_after;
+    r->incarnation = ++s->incarnations;
+    r->restored = r->lost_tail = false;
     vr_store_init(&r->store, &config, SIM_SECTOR);
     r->disk = memory_zalloc(1, r->store.total_bytes);
     r->body_fault = memory_zalloc(config.slots, sizeof(bool));
     r->head_fault = memory_zalloc(config.slots, sizeof(bool));
     unsigned char sector[SIM_SECTOR];
     uint64_t offset;
-    size_t size = vr_store_format(&r->store, sector, &offset);
+    size_t size = vr_store_format(&r->store, r->incarnation, sector, &offset);
     memcpy(r->disk + offset, sector, size);
 }
 
@@ -54,9 +55,41 @@ void sim_disk_done_with(struct sim *s, uint8_t index)
     struct sim_replica *r = &s->replicas[index];
     sim_disk_free(s, index);
     vr_store_done(&r->store);
+    free(r->copy.disk);
+    free(r->copy.body_fault);
+    free(r->copy.head_fault);
+    memset(&r->copy, 0, sizeof(r->copy));
     free(r->disk);
     free(r->body_fault);
     free(r->head_fault);
+}
+
+void sim_disk_copy(struct sim *s, uint8_t index)
+{
+    struct sim_replica *r = &s->replicas[index];
+    uint32_t slots = r->store.config.slots;
+    if (!r->copy.disk) {
+        r->copy.disk = memory_alloc(r->store.total_bytes);
+        r->copy.body_fault = memory_alloc(slots * sizeof(bool));
+        r->copy.head_fault = memory_alloc(slots * sizeof(bool));
+    }
+    memcpy(r->copy.disk, r->disk, r->store.total_bytes);
+    memcpy(r->copy.body_fault, r->body_fault, slots * sizeof(bool));
+    memcpy(r->copy.head_fault, r->head_fault, slots * sizeof(bool));
+    r->copy.incarnation = r->core->durable.incarnation;
+    r->copy.start_count = r->core->durable.starts;
+}
+
+void sim_disk_restore(struct sim *s, uint8_t index)
+{
+    struct sim_replica *r = &s->replicas[index];
+    uint32_t slots = r->store.config.slots;
+    s->result->count[SIM_COPIES_RESTORED]++;
+    r->restored = true;
+    r->restored_epoch = vr_epoch_of(s->model.group.first_view);
+    memcpy(r->disk, r->copy.disk, r->store.total_bytes);
+    memcpy(r->body_fault, r->copy.body_fault, slots * sizeof(bool));
+    memcpy(r->head_fault, r->copy.head_fault, slots * sizeof(bool));
 }
 
 static uint64_t slot_of(const struct sim_replica *r, uint64_t offset)
@@ -370,6 +403,7 @@ void sim_disk_lose_tail(struct sim *s, uint8_t index, uint64_t first, uint64_t l
     struct sim_replica *r = &s->replicas[index];
     uint32_t slots = r->store.config.slots;
     s->result->count[SIM_LOST_TAILS]++;
+    r->lost_tail = true;
     for (uint64_t op = first; op <= last; op++) {
         uint64_t slot = op % slots;
         unsigned char *head = r->disk + r->store.heads_offset + slot * sizeof(struct vr_entry);

@@ -89,6 +89,7 @@ static bool may_crash(const struct sim *s)
         if (r && vr_epoch_of(r->durable.log_view) != vr_epoch_of(s->model.group.first_view))
             return false;
         without += !r || r->log_view != r->durable.log_view || r->state == VR_RECOVERING ||
+                   r->state == VR_NEW || r->state == VR_RETIRED ||
                    (r->state == VR_VIEW_CHANGE && r->install.active);
     }
     return without < faulty_limit(s);
@@ -232,19 +233,35 @@ static uint32_t unsafe(const struct sim *s, uint32_t members)
     return count;
 }
 
+/* The wish for these members, by the disks that they have now. */
+static struct vr_reconfiguration wish_for(const struct sim *s, uint32_t members)
+{
+    struct vr_reconfiguration wish = {.members = members,
+                                      .epoch = (uint32_t)vr_epoch_of(s->model.group.first_view)};
+    for (uint8_t i = 0; i < s->node_count; i++)
+        if (members >> i & 1)
+            wish.incarnations[i] = s->replicas[i].incarnation;
+    return wish;
+}
+
 bool sim_next_group(struct sim *s, struct vr_reconfiguration *ret_wish)
 {
     uint32_t members = s->model.group.members;
+    if (sim_lost_members(s) && (s->healing || !s->reconfigures || sim_chance(s, 700))) {
+        *ret_wish = wish_for(s, members);
+        return s->healing || sim_chance(s, 300);
+    }
+    if (s->healing || !s->reconfigures)
+        return false;
     if (s->plot.step) {
-        *ret_wish = (struct vr_reconfiguration){s->plot.wish,
-                                                (uint32_t)vr_epoch_of(s->model.group.first_view)};
+        *ret_wish = wish_for(s, s->plot.wish);
         return s->plot.wish != 0;
     }
     uint64_t changes = sim_chance(s, 200) ? 1 + sim_below(s, s->node_count) : 1 + sim_below(s, 2);
     for (uint64_t i = 0; i < changes; i++)
         members ^= 1u << sim_below(s, s->node_count);
-    *ret_wish =
-        (struct vr_reconfiguration){members, (uint32_t)vr_epoch_of(s->model.group.first_view)};
+    *ret_wish = wish_for(s, members);
+    ret_wish->renew = sim_chance(s, 100);
     uint32_t count = (uint32_t)__builtin_popcount(members);
     if (s->config.in_memory && !may_crash(s))
         return false;
@@ -336,13 +353,82 @@ void sim_press(struct sim *s)
     }
 }
 
+/* Whether a request for another group is under way: then nobody may become somebody else, or the
+ * group would name a disk that nobody has. */
+static bool group_wished(const struct sim *s)
+{
+    for (uint32_t i = 0; i < s->client_count; i++) {
+        struct vr_request request;
+        memcpy(&request, s->clients[i].request, sizeof(request));
+        if (s->clients[i].waiting && request.opcode == VR_OP_RECONFIGURE)
+            return true;
+    }
+    return false;
+}
+
 /* Who has left the group may be thrown away when it says so. */
 static void renew_one(struct sim *s)
 {
     uint8_t index = (uint8_t)sim_below(s, s->node_count);
     struct sim_replica *r = &s->replicas[index];
-    if (r->up && vr_may_leave(r->core))
+    if (r->up && vr_may_leave(r->core) && !(s->model.group.members >> index & 1) &&
+        !group_wished(s))
         sim_replica_renew(s, index);
+}
+
+/* Whether the others can do without a member's disk: those that have not the log of this group yet,
+ * or whose disks are bad, are none that they could rely on. */
+static bool can_do_without(const struct sim *s, uint8_t index)
+{
+    uint64_t epoch = vr_epoch_of(s->model.group.first_view);
+    uint32_t without = 1u << index | sim_lost_members(s);
+    if (!(s->model.group.members >> index & 1) || !s->replicas[index].up || !s->model.entry_count ||
+        group_wished(s) || (s->config.in_memory && !may_crash(s)))
+        return false;
+    for (uint8_t i = 0; i < s->node_count; i++) {
+        const struct vr_replica *r = s->replicas[i].core;
+        if (s->model.group.members >> i & 1 &&
+            (!r || s->replicas[i].bad_disk || s->replicas[i].restored ||
+             vr_epoch_of(r->durable.log_view) != epoch || r->durable.fresh || r->durable.uncertain))
+            without |= 1u << i;
+    }
+    return (uint32_t)__builtin_popcount(without) <= faulty_limit(s);
+}
+
+/* Whether every other member has on its disk that this one was started since the copy was made. */
+static bool others_know_better(const struct sim *s, uint8_t index)
+{
+    const struct sim_replica *r = &s->replicas[index];
+    if (!r->copy.disk || r->copy.incarnation != s->model.group.incarnations[index])
+        return false;
+    for (uint8_t i = 0; i < s->node_count; i++)
+        if (s->model.group.members >> i & 1 && i != index &&
+            (!s->replicas[i].up ||
+             s->replicas[i].core->durable.group.incarnations[index] != r->copy.incarnation ||
+             s->replicas[i].core->durable.known_starts[index] <= r->copy.start_count))
+            return false;
+    return true;
+}
+
+/* A member's disk is lost and another formatted, or an old copy of it is brought back. */
+static void lose_one(struct sim *s)
+{
+    uint8_t index = (uint8_t)sim_below(s, s->node_count);
+    struct sim_replica *r = &s->replicas[index];
+    if (r->up && r->core->durable.starts && sim_chance(s, 300)) {
+        sim_disk_copy(s, index);
+        return;
+    }
+    if (!can_do_without(s, index))
+        return;
+    if (sim_chance(s, 500)) {
+        sim_replica_lose_disk(s, index);
+    } else if (others_know_better(s, index)) {
+        sim_trace(s, "%u: an old copy of its disk is restored", index);
+        sim_replica_crash(s, index);
+        sim_disk_restore(s, index);
+        sim_replica_start(s, index);
+    }
 }
 
 void sim_fault(struct sim *s)
@@ -351,6 +437,8 @@ void sim_fault(struct sim *s)
         return;
     if (s->reconfigures && !s->plot.step)
         renew_one(s);
+    if (s->loses_disks && !s->plot.step && sim_chance(s, 200))
+        lose_one(s);
     if (!s->plot.step && !sim_chance(s, 400))
         misfortune(s);
     uint64_t wait_ns = sim_chance(s, 150) ? 800 * NS_PER_MS : s->calm * 60 * NS_PER_MS;

@@ -8,7 +8,7 @@
 
 #define SIM_CLIENTS_MAX 32
 #define SIM_KEYS 12
-#define SIM_SECTOR 256
+#define SIM_SECTOR 512
 #define SIM_TRACE_LINES 400
 #define SIM_TRACE_WIDTH 160
 #define SIM_OPS_MAX 60000
@@ -54,7 +54,7 @@ struct sim_replica {
     struct vr_packets packets;
     unsigned char *disk;
     bool up, bad_disk, joins, back_at_once;
-    uint32_t joins_after;
+    uint32_t incarnation; /* of its disk */
     uint32_t life;
     uint64_t paused_until_ns, turn_at_ns, turn_order, down_until_ns;
     uint64_t clock_offset_ns;
@@ -84,6 +84,15 @@ struct sim_replica {
     uint64_t slow_ns[SIM_LANES];
     unsigned phase;
     bool group_failed;
+    /* A copy of its disk, made at some time, and how often it had been started then. */
+    struct {
+        unsigned char *disk;
+        bool *body_fault, *head_fault;
+        uint32_t incarnation, start_count;
+    } copy;
+    bool restored; /* its disk is an old copy, since this epoch */
+    uint64_t restored_epoch;
+    bool lost_tail; /* its disk has lost the end of a log, and may look like an old copy */
     /* Which copies in each slot are damaged: never both. */
     bool *body_fault, *head_fault;
 };
@@ -168,6 +177,8 @@ struct sim {
     bool healing, stopped;
     unsigned danger, crash_in_write, replay; /* chances in thousandths */
     bool reconfigures;                       /* this seed changes its group */
+    bool loses_disks;                        /* members lose their disks, and are formatted again */
+    uint32_t incarnations;                   /* that were given so far */
     /* Chances in thousandths. */
     unsigned loss, duplicate, corrupt, late;
     unsigned turn;           /* that nothing more waits for a replica which has got something */
@@ -217,6 +228,13 @@ void sim_replica_start(struct sim *s, uint8_t index);
 void sim_replica_crash(struct sim *s, uint8_t index);
 /* A replica that has left the group, with an empty disk: it may be added again. */
 void sim_replica_renew(struct sim *s, uint8_t index);
+/* A member whose disk is lost, formatted as at its first start. */
+void sim_replica_lose_disk(struct sim *s, uint8_t index);
+/* Copies of disks, and the mistake of bringing one back. */
+void sim_disk_copy(struct sim *s, uint8_t index);
+void sim_disk_restore(struct sim *s, uint8_t index);
+/* Members that the group knows by a disk that is no more. */
+uint32_t sim_lost_members(const struct sim *s);
 void sim_replica_step(struct sim *s, uint8_t index, const struct vr_event *event);
 void sim_replica_turn_soon(struct sim *s, uint8_t index);
 uint64_t sim_local_ns(const struct sim *s, const struct sim_replica *r);

@@ -10,6 +10,8 @@ void sim_oracle_init(struct sim *s)
     struct sim_model *m = &s->model;
     m->session_capacity = s->config.sessions;
     m->group = (struct vr_group){.members = (1u << s->config.replica_count) - 1};
+    for (uint8_t i = 0; i < s->config.replica_count; i++)
+        m->group.incarnations[i] = i + 1u; /* as they are formatted, one after the other */
     m->entry_checksums = memory_zalloc(SIM_OPS_MAX, sizeof(uint64_t));
     m->checkpoints = memory_zalloc(SIM_OPS_MAX, sizeof(uint64_t));
     uint32_t places = 1u << 14;
@@ -128,17 +130,26 @@ static void model_reconfigure(struct sim *s, const struct vr_request *r, const v
     memcpy(&wish, data, sizeof(wish));
     if (wish.epoch != epoch)
         status = VR_CONFLICT;
-    else if (wish.members == m->group.members || !wish.members ||
-             __builtin_popcount(wish.members) > VR_REPLICAS_MAX)
+    else if (!wish.members || __builtin_popcount(wish.members) > VR_REPLICAS_MAX ||
+             (epoch && wish.members == m->group.members && !wish.renew &&
+              memcmp(wish.incarnations, m->group.incarnations, sizeof(wish.incarnations)) == 0))
         status = VR_INVALID;
     if (status == VR_OK) {
         uint32_t added = wish.members & ~m->group.members;
         s->result->count[SIM_EPOCHS]++;
         s->result->count[SIM_JOINED] += (uint64_t)__builtin_popcount(added);
+        for (uint8_t i = 0; i < VR_NODES_MAX; i++)
+            s->result->count[SIM_REPLACED] += wish.members & m->group.members & 1u << i &&
+                                              wish.incarnations[i] != m->group.incarnations[i];
         m->group.members = wish.members;
+        memcpy(m->group.incarnations, wish.incarnations, sizeof(wish.incarnations));
         m->group.first_view = (epoch + 1) << VR_EPOCH_SHIFT;
     }
-    struct vr_reconfiguration now = {m->group.members, (uint32_t)vr_epoch_of(m->group.first_view)};
+    struct vr_reconfiguration now = {.members = m->group.members,
+                                     .epoch = (uint32_t)vr_epoch_of(m->group.first_view)};
+    /* The first group's are no part of the state that its log makes. */
+    if (now.epoch)
+        memcpy(now.incarnations, m->group.incarnations, sizeof(now.incarnations));
     record(m, r, status, &now, sizeof(now));
 }
 

@@ -83,6 +83,27 @@ static void changed(struct sim *s, uint8_t index)
         sim_danger(s, index);
 }
 
+/* An old copy of a disk must know that it is one before it has a voice, and nobody else may. */
+static void check_identity(struct sim *s, uint8_t index)
+{
+    struct sim_replica *r = &s->replicas[index];
+    if (r->core->incarnation != r->incarnation) {
+        sim_trace(s, "%u: knows that it is an old copy", index);
+        s->result->count[SIM_COPIES_NOTICED]++;
+        if (!r->restored && !r->lost_tail)
+            sim_fail(s, "replica %u takes its disk for an old copy, and it is none", index);
+        r->incarnation = r->core->incarnation;
+    }
+    if (!r->restored)
+        return;
+    if (r->core->durable.incarnation != r->copy.incarnation)
+        r->restored = false;
+    /* In an epoch that began later it has promised nothing. */
+    else if (r->core->hello.phase == VR_HELLO_DONE &&
+             vr_epoch_of(r->core->view) <= r->restored_epoch)
+        sim_fail(s, "replica %u has a voice, and its disk is an old copy", index);
+}
+
 void sim_replica_step(struct sim *s, uint8_t index, const struct vr_event *event)
 {
     struct sim_replica *r = &s->replicas[index];
@@ -98,6 +119,7 @@ void sim_replica_step(struct sim *s, uint8_t index, const struct vr_event *event
         vr_step(r->core, &turn, &s->update);
         act(s, index);
     }
+    check_identity(s, index);
     if (r->core->state != before || r->core->view != view)
         changed(s, index);
     if (!arriving && r->core->arriving_active && sim_chance(s, 3 * s->danger))
@@ -140,8 +162,8 @@ void sim_replica_start(struct sim *s, uint8_t index)
     struct vr_config config = s->config;
     config.index = index;
     config.joins = r->joins;
-    config.joins_after = r->joins_after;
     r->core = vr_replica_new(&config, &loaded.image, sim_random(s), sim_local_ns(s, r));
+    r->incarnation = r->core->incarnation;
     struct observer *observer = memory_alloc(sizeof(*observer));
     *observer = (struct observer){s, index};
     r->core->observer = (struct vr_observer){observe, observer};
@@ -164,12 +186,33 @@ void sim_replica_renew(struct sim *s, uint8_t index)
     struct sim_replica *r = &s->replicas[index];
     s->result->count[SIM_WIPED]++;
     sim_trace(s, "%u: has left; its disk is wiped", index);
-    r->joins_after = (uint32_t)vr_epoch_of(r->core->view);
     sim_replica_crash(s, index);
     sim_disk_done_with(s, index);
     r->joins = true;
     sim_disk_format(s, index);
     sim_replica_start(s, index);
+}
+
+void sim_replica_lose_disk(struct sim *s, uint8_t index)
+{
+    struct sim_replica *r = &s->replicas[index];
+    s->result->count[SIM_DISKS_LOST]++;
+    sim_trace(s, "%u: its disk is lost, and another is formatted", index);
+    sim_replica_crash(s, index);
+    sim_disk_done_with(s, index);
+    r->joins = index >= s->config.replica_count;
+    sim_disk_format(s, index);
+    sim_replica_start(s, index);
+}
+
+uint32_t sim_lost_members(const struct sim *s)
+{
+    uint32_t lost = 0;
+    for (uint8_t i = 0; i < s->node_count; i++)
+        if (s->model.group.members >> i & 1 &&
+            s->model.group.incarnations[i] != s->replicas[i].incarnation)
+            lost |= 1u << i;
+    return lost;
 }
 
 void sim_replica_crash(struct sim *s, uint8_t index)

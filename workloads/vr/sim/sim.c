@@ -11,6 +11,10 @@ const char *const sim_count_names[SIM_COUNTS] = {"operations",
                                                  "epochs",
                                                  "joined",
                                                  "wiped",
+                                                 "disks_lost",
+                                                 "copies_restored",
+                                                 "copies_noticed",
+                                                 "replaced",
                                                  "packets",
                                                  "lost",
                                                  "doubled",
@@ -226,6 +230,7 @@ static void setup(struct sim *s)
                                    .timeout_ns = 60 * NS_PER_MS};
     s->config.sessions = sim_chance(s, 600) ? 40 : s->client_count - (uint32_t)sim_below(s, 2);
     s->reconfigures = sim_chance(s, 500);
+    s->loses_disks = sim_chance(s, 300);
     s->node_count =
         (uint8_t)(s->config.replica_count + (s->reconfigures ? 1 + sim_below(s, 3) : 0));
     sim_oracle_init(s);
@@ -278,7 +283,7 @@ static void run(struct sim *s)
         sim_heal(s);
     uint64_t limit_ns = s->now_ns + 60 * NS_PER_S;
     while (!s->result->failed && s->now_ns < limit_ns) {
-        s->stopped = s->result->count[SIM_OPERATIONS] >= o->operations;
+        s->stopped = s->result->count[SIM_OPERATIONS] >= o->operations && !sim_lost_members(s);
         if (s->stopped && clients_idle(s) && sim_oracle_converged(s)) {
             if (s->result->count[SIM_VIEWS] < o->view_changes)
                 sim_fail(s, "only %lu views began", s->result->count[SIM_VIEWS]);

@@ -26,8 +26,12 @@ enum sim_count {
     SIM_OPERATIONS,
     SIM_VIEWS, /* that began by a view change: a primary became normal in them */
     SIM_EPOCHS,
-    SIM_JOINED, /* replicas that came into the group */
-    SIM_WIPED,  /* that had left it, and were given an empty disk */
+    SIM_JOINED,          /* replicas that came into the group */
+    SIM_WIPED,           /* that had left it, and were given an empty disk */
+    SIM_DISKS_LOST,      /* of members, which were formatted again */
+    SIM_COPIES_RESTORED, /* old ones of members' disks */
+    SIM_COPIES_NOTICED,
+    SIM_REPLACED, /* members of which the group then took the new disk */
     SIM_PACKETS,
     SIM_LOST,
     SIM_DOUBLED,

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""assay-vr and its operator: disks lost, formatted, copied and brought back; groups that cannot work;
+settings that do not fit.  Nothing that was acknowledged may be lost by a mistake."""
+import os
+import shutil
+import signal
+
+from harness import *
+from vr_cluster import *
+
+
+def kv(*args, check=0, timeout=30):
+    return vr("kv", "--config", "cluster.conf", "--timeout", timeout, *args, check=check)
+
+
+def reconfigure(*args, check=0):
+    return vr("reconfigure", "--config", "cluster.conf", "--timeout", 20, *args, check=check)
+
+
+def state(cluster, index):
+    return cluster.status()[index]["state"]
+
+
+def stop(cluster, index):
+    cluster.signal(index, signal.SIGTERM)
+    cluster.processes[index].wait()
+
+
+@test
+def a_formatted_member_has_no_vote():
+    """Two of three have x = new; one of them loses its disk.  The third knows only x = old."""
+    with Cluster() as cluster:
+        cluster.leader()
+        kv("put", "x", "old")
+        cluster.all_equal()
+        leader = cluster.leader()
+        lost, behind = [i for i in range(3) if i != leader]
+        cluster.signal(behind, signal.SIGSTOP)
+        kv("put", "x", "new")
+        cluster.kill(lost)
+        os.unlink(f"replica-{lost}.vr")
+        cluster.start(lost, "--format")
+        until(lambda: state(cluster, lost) == "new", "the formatted one is new")
+        cluster.kill(leader)
+        cluster.signal(behind, signal.SIGCONT)
+        # Those two are a majority by their numbers, and must not serve.
+        until(lambda: state(cluster, behind) == "view change" or state(cluster, behind) == "backup",
+              "the third is there")
+        kv("get", "x", check=3, timeout=2)
+        equal(state(cluster, lost), "new")
+        cluster.start(leader)
+        equal(kv("get", "x").stdout, "new\n")
+        text = vr("status", "--config", "cluster.conf").stdout
+        contains(text, f"'assay-vr reconfigure --replace {lost}'")
+        contains(reconfigure("--members", "0,1,2", check=2).stderr, f"say --replace {lost}")
+        reconfigure("--replace", lost)
+        cluster.all_equal()
+        # And now it counts.
+        cluster.kill(behind)
+        kv("put", "x", "newer")
+        equal(kv("get", "x").stdout, "newer\n")
+
+
+@test
+def all_of_the_first_group_must_be_there_once():
+    with Cluster() as cluster:
+        cluster.leader()
+        kv("put", "x", "1")
+        cluster.kill(0, 1, 2)
+        # A majority has lost its disks: what is left must not begin again.
+        for index in (0, 1):
+            os.unlink(f"replica-{index}.vr")
+            cluster.start(index, "--format")
+        cluster.start(2)
+        until(lambda: state(cluster, 2) and state(cluster, 0) == state(cluster, 1) == "new", "new")
+        kv("get", "x", check=3, timeout=2)
+        equal([state(cluster, i) for i in (0, 1)], ["new", "new"])
+
+
+@test
+def an_old_copy_of_a_file_is_noticed():
+    with Cluster() as cluster:
+        leader = cluster.leader()
+        kv("put", "x", "old")
+        cluster.all_equal()
+        one = (leader + 1) % 3
+        stop(cluster, one)
+        shutil.copy(f"replica-{one}.vr", "copy")
+        cluster.start(one)
+        until(lambda: state(cluster, one) == "backup", "it is back")
+        kv("put", "x", "new")
+        cluster.all_equal()
+        stop(cluster, one)
+        shutil.copy("copy", f"replica-{one}.vr")
+        cluster.start(one)
+        until(lambda: state(cluster, one) == "new", "the old copy is noticed")
+        contains(open("replicas.log").read(), "is an old copy")
+        # It stays what it is, and the others serve.
+        stop(cluster, one)
+        cluster.start(one)
+        until(lambda: state(cluster, one) == "new", "it knows after a restart, too")
+        equal(kv("get", "x").stdout, "new\n")
+        reconfigure("--replace", one)
+        cluster.all_equal()
+
+
+@test
+def a_group_without_a_majority_is_refused():
+    with Cluster(spares=2) as cluster:
+        cluster.leader()
+        kv("put", "x", "1")
+        cluster.start(3, "--format")
+        until(lambda: state(cluster, 3) == "new", "the spare is there")
+        contains(reconfigure("--members", "0,3,4", check=1).stderr, "replica 4 does not answer")
+        cluster.kill(1, 2)
+        words = reconfigure("--members", "1,2,3", check=1).stderr
+        contains(words, "only 1 answer (not 1, 2)")
+        contains(words, "--force")
+        # Undecided: there is no majority.  What is taken back does not happen later.
+        contains(vr("reconfigure", "--config", "cluster.conf", "--timeout", 2, "--members", "0,1,3",
+                    check=3).stderr, "--cancel takes it back")
+        cluster.start(1)
+        cluster.start(2)
+        cluster.leader()
+        reconfigure("--cancel")
+        epoch = max(s["epoch"] for s in cluster.status() if s["state"])
+        equal(kv("get", "x").stdout, "1\n")
+        equal(max(s["epoch"] for s in cluster.status() if s["state"]), epoch)
+
+
+@test
+def exit_codes_and_settings_are_told():
+    with Cluster() as cluster:
+        cluster.leader()
+        contains(kv("put", "x", "v" * 600, check=2).stderr, "512 is the most")
+        contains(kv("put", "k" * 65, "v", check=2).stderr, "64 is the most")
+        stop(cluster, 2)
+        text = open("cluster.conf").read()
+        with open("other.conf", "w") as file:
+            file.write(text.replace("slots 256", "slots 512"))
+        words = vr("replica", "--config", "other.conf", "--index", 2, check=1).stderr
+        contains(words, "formatted with slots 256, and the configuration says 512")
+    contains(vr("kv", "--config", "nowhere.conf", "get", "x", check=2).stderr, "nowhere.conf")
+
+
+main()
