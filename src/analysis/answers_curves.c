@@ -2,6 +2,7 @@
 /* Along one factor: where more threads stop helping, which cells leave the curve of their
  * neighbours; and what a unit of work costs. */
 #include "analysis/answers_internal.h"
+#include "analysis/judge.h"
 #include "base/memory.h"
 #include "base/strings.h"
 #include "stats/scaling.h"
@@ -47,7 +48,7 @@ static void tell_last_gain(struct question *q, size_t cell, size_t factor, const
         size_t a = cell_with(q->d, cell, factor, axis->levels[k - 1]);
         size_t b = cell_with(q->d, cell, factor, axis->levels[k]);
         struct comparison c;
-        if (a == DATASET_NONE || b == DATASET_NONE || !dataset_compare(q->d, q->metric, a, b, &c) ||
+        if (a == DATASET_NONE || b == DATASET_NONE || !judge_cells(q->d, q->metric, a, b, &c) ||
             c.scale != COMPARISON_RATIO)
             continue;
         any = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rivals: which is best in each cell, and at what size one overtakes another. */
 #include "analysis/answers_internal.h"
+#include "analysis/judge.h"
 #include "base/memory.h"
 #include "base/strings.h"
 #include "stats/crossover.h"
@@ -47,7 +48,7 @@ static void judge_context(struct question *q, size_t cell, void *context)
         }
     }
     struct comparison c;
-    if (second == DATASET_NONE || !dataset_compare(q->d, q->metric, second, best, &c))
+    if (second == DATASET_NONE || !judge_cells(q->d, q->metric, second, best, &c))
         return;
     tally->cells++;
     bool certain = comparison_differs(&c);
@@ -170,7 +171,7 @@ static void look_for_crossover(struct question *q, size_t cell, void *context)
         at = at == DATASET_NONE ? at : cell_with(q->d, at, duel->sizes, axis->levels[k]);
         size_t other = at == DATASET_NONE ? at : cell_with(q->d, at, q->variant, duel->new);
         struct comparison c;
-        if (other == DATASET_NONE || !dataset_compare(q->d, q->metric, at, other, &c) ||
+        if (other == DATASET_NONE || !judge_cells(q->d, q->metric, at, other, &c) ||
             c.scale != COMPARISON_RATIO || !isfinite(c.low) || !isfinite(c.high))
             continue;
         points[count++] = (struct crossover_point){.size = axis->numbers[k], .comparison = c};

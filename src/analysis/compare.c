@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* See compare.h. */
 #include "analysis/compare.h"
-#include "analysis/nodes.h"
 #include "base/memory.h"
 #include "base/strings.h"
-#include "stats/fdr.h"
-#include "stats/verdict.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -58,81 +55,36 @@ static bool is_negligible(const struct compare_row *row, size_t base_runs, size_
                   {"perf-profile.self.", 0.5},        {"perf-sched.wait_and_delay.count.", 2},
                   {"perf-sched.sch_delay.count.", 2}, {"lock-contention.count.", 2}};
     for (size_t i = 0; i < ARRAY_COUNT(shares); i++)
-        if (str_has_prefix(row->name, shares[i].prefix))
-            return row->base.mean + row->new.mean < shares[i].least;
+        if (str_has_prefix(row->metric->name, shares[i].prefix))
+            return row->judged.base.mean + row->judged.new.mean < shares[i].least;
     /* Of other figures of a chain: one that is not seen in most runs. */
-    bool of_chain =
-        str_has_prefix(row->name, "perf-sched.") || str_has_prefix(row->name, "lock-contention.");
-    return of_chain && (row->base.count + row->new.count) * 4 < (base_runs + new_runs) * 3;
-}
-
-static bool nothing_varies(const struct compare_row *row)
-{
-    return row->base.min == row->base.max && row->new.min == row->new.max &&
-           row->base.min == row->new.min;
-}
-
-static int compare_columns(const struct compare *c, const struct dataset_column *base,
-                           const struct dataset_column *new, double *scratch,
-                           struct compare_row *row)
-{
-    if (stats_summarise(base->values, base->count, &row->base, NULL) < 0 ||
-        stats_summarise(new->values, new->count, &row->new, NULL) < 0)
-        return -EINVAL;
-    size_t by_nodes =
-        c->within ? 0
-                  : nodes_pair(c->base, base, c->new, new, scratch, scratch + base->count, NULL);
-    if (by_nodes >= COMPARISON_ROUNDS_MIN)
-        return stats_compare_paired(scratch, scratch + base->count, by_nodes, 0.95,
-                                    &row->comparison, NULL);
-    if (!c->within)
-        return stats_compare_unpaired(base->values, base->count, new->values, new->count, 0.95,
-                                      &row->comparison, NULL);
-    size_t count = dataset_pair(base, new, scratch, scratch + base->count);
-    if (count == 0)
-        return -ENODATA;
-    return stats_compare_paired(scratch, scratch + base->count, count, 0.95, &row->comparison,
-                                NULL);
-}
-
-static void judge(struct compare_row *row)
-{
-    struct verdict_options options = {.better = row->better,
-                                      .speed =
-                                          row->better == METRIC_HIGHER ||
-                                          (str_eq(row->unit, "ns") && row->better == METRIC_LOWER)};
-    verdict_judge(&row->comparison, &options, &row->verdict);
+    bool of_chain = str_has_prefix(row->metric->name, "perf-sched.") ||
+                    str_has_prefix(row->metric->name, "lock-contention.");
+    return of_chain &&
+           (row->judged.base.count + row->judged.new.count) * 4 < (base_runs + new_runs) * 3;
 }
 
 static void add_row(struct compare *c, size_t pair, size_t base_metric, size_t new_metric,
                     bool headline)
 {
     const struct compare_pair *p = &c->pairs[pair];
-    const struct store_metric *m = &c->base->metrics[base_metric];
-    struct dataset_column base = dataset_column(c->base, base_metric, p->base_cell);
-    struct dataset_column new = dataset_column(c->new, new_metric, p->new_cell);
-    if (base.count == 0 || new.count == 0)
-        return;
     struct compare_row row = {.pair = pair,
-                              .base_metric = base_metric,
-                              .new_metric = new_metric,
-                              .name = m->name,
-                              .unit = m->unit,
-                              .kind = m->kind,
-                              .better = m->facts.better,
-                              .headline = headline,
-                              .is_detail = is_detail(m->name),
-                              .folded_into = COMPARE_NONE,
-                              .p_adjusted = NAN};
-    CLEANUP(memory_freep)
-    double *scratch = memory_zalloc(base.count * 2 + new.count + 1, sizeof(double));
-    if (compare_columns(c, &base, &new, scratch, &row) < 0)
+                              .metric = &c->base->metrics[base_metric],
+                              .is_detail = is_detail(c->base->metrics[base_metric].name),
+                              .folded_into = COMPARE_NONE};
+    struct judge_row *j = &row.judged;
+    *j = (struct judge_row){
+        .sides = {c->base, c->new, base_metric, new_metric, p->base_cell, p->new_cell},
+        .headline = headline,
+        .skip = row.is_detail};
+    if (!judge_row(j))
         return;
     row.is_negligible = is_negligible(&row, c->base->cells[p->base_cell].run_count,
                                       c->new->cells[p->new_cell].run_count);
-    row.tested =
-        !nothing_varies(&row) && !row.comparison.too_few && !row.is_detail && !row.is_negligible;
-    judge(&row);
+    if (row.is_negligible) {
+        j->skip = true;
+        judge_row(j);
+    }
     ARRAY_PUSH(c->rows, c->row_count, c->row_capacity) = row;
 }
 
@@ -156,18 +108,38 @@ static void add_rows(struct compare *c)
     }
 }
 
-static void control_discoveries(struct compare *c)
+static int compare_places(const struct judge_sides *a, size_t metric, size_t cell)
 {
-    CLEANUP(memory_freep) double *p = memory_zalloc(c->row_count + 1, sizeof(double));
+    if (a->new_metric != metric)
+        return a->new_metric < metric ? -1 : 1;
+    return a->new_cell == cell ? 0 : a->new_cell < cell ? -1 : 1;
+}
+
+static int by_place(const void *a, const void *b, void *context)
+{
+    const struct compare_row *rows = context;
+    const struct judge_sides *y = &rows[*(const size_t *)b].judged.sides;
+    return compare_places(&rows[*(const size_t *)a].judged.sides, y->new_metric, y->new_cell);
+}
+
+static void index_rows(struct compare *c)
+{
+    c->order = memory_zalloc(c->row_count + 1, sizeof(*c->order));
     for (size_t i = 0; i < c->row_count; i++)
-        p[i] = c->rows[i].tested && !c->rows[i].headline ? c->rows[i].comparison.p : NAN;
-    c->test_count = fdr_adjust(p, c->row_count, p);
+        c->order[i] = i;
+    qsort_r(c->order, c->row_count, sizeof(*c->order), by_place, c->rows);
+}
+
+static void judge_all(struct compare *c)
+{
+    CLEANUP(memory_freep) struct judge_row **rows = memory_zalloc(c->row_count + 1, sizeof(*rows));
+    for (size_t i = 0; i < c->row_count; i++)
+        rows[i] = &c->rows[i].judged;
+    judge_family(rows, c->row_count);
     for (size_t i = 0; i < c->row_count; i++) {
-        struct compare_row *row = &c->rows[i];
-        row->p_adjusted = row->headline && row->tested ? row->comparison.p : p[i];
-        row->changed =
-            row->tested && comparison_differs(&row->comparison) && row->p_adjusted <= COMPARE_RATE;
-        c->changed_count += row->changed && !row->headline;
+        const struct judge_row *j = rows[i];
+        c->test_count += j->tested && !j->headline;
+        c->changed_count += j->changed && !j->headline;
     }
 }
 
@@ -208,16 +180,18 @@ static bool same_fact(const struct compare *c, const struct compare_row *a,
                       const struct compare_row *b)
 {
     const struct compare_pair *p = &c->pairs[a->pair];
-    if (a->pair != b->pair || a->comparison.scale != b->comparison.scale)
+    if (a->pair != b->pair || a->judged.comparison.scale != b->judged.comparison.scale)
         return false;
-    struct dataset_column base_a = dataset_column(c->base, a->base_metric, p->base_cell);
-    struct dataset_column base_b = dataset_column(c->base, b->base_metric, p->base_cell);
-    struct dataset_column new_a = dataset_column(c->new, a->new_metric, p->new_cell);
-    struct dataset_column new_b = dataset_column(c->new, b->new_metric, p->new_cell);
+    struct dataset_column base_a =
+        dataset_column(c->base, a->judged.sides.base_metric, p->base_cell);
+    struct dataset_column base_b =
+        dataset_column(c->base, b->judged.sides.base_metric, p->base_cell);
+    struct dataset_column new_a = dataset_column(c->new, a->judged.sides.new_metric, p->new_cell);
+    struct dataset_column new_b = dataset_column(c->new, b->judged.sides.new_metric, p->new_cell);
     double factor = NAN, worst = deviation(&base_a, &base_b, &factor);
     worst = fmax(worst, deviation(&new_a, &new_b, &factor));
-    bool telling = same_last_part(a->name, b->name) ||
-                   variation(&a->base) + variation(&a->new) >= VARIES_ENOUGH;
+    bool telling = same_last_part(a->metric->name, b->metric->name) ||
+                   variation(&a->judged.base) + variation(&a->judged.new) >= VARIES_ENOUGH;
     return worst <= (telling ? SAME_TOLERANCE : SAME_EXACTLY);
 }
 
@@ -226,10 +200,10 @@ static void fold(struct compare *c)
 {
     for (size_t i = 0; i < c->row_count; i++) {
         struct compare_row *row = &c->rows[i];
-        for (size_t k = 0; k < i && row->changed && row->folded_into == COMPARE_NONE; k++) {
+        for (size_t k = 0; k < i && row->judged.changed && row->folded_into == COMPARE_NONE; k++) {
             struct compare_row *earlier = &c->rows[k];
-            if (earlier->changed && earlier->folded_into == COMPARE_NONE && !row->headline &&
-                same_fact(c, earlier, row)) {
+            if (earlier->judged.changed && earlier->folded_into == COMPARE_NONE &&
+                !row->judged.headline && same_fact(c, earlier, row)) {
                 row->folded_into = k;
                 earlier->folded_count++;
             }
@@ -246,8 +220,9 @@ static int finish(struct compare *c, struct error *err)
     if (c->row_count == 0)
         return error_set(err, -ENODATA, "%s and %s have no metric with values in common",
                          c->base_name, c->new_name);
-    control_discoveries(c);
+    judge_all(c);
     fold(c);
+    index_rows(c);
     return 0;
 }
 
@@ -362,12 +337,49 @@ int compare_levels(struct compare *c, const struct dataset *d, const char *base_
     return r < 0 ? r : finish(c, err);
 }
 
+void compare_baselines(struct compare *c, const struct dataset *d)
+{
+    *c = (struct compare){.base = d,
+                          .new = d,
+                          .within = true,
+                          .base_name = memory_strdup(d->experiment.baseline),
+                          .new_name = memory_strdup(d->experiment.name)};
+    for (size_t cell = 0; cell < d->cell_count; cell++)
+        if (d->cells[cell].baseline != DATASET_NONE)
+            ARRAY_PUSH(c->pairs, c->pair_count, c->pair_capacity) =
+                (struct compare_pair){.base_cell = d->cells[cell].baseline,
+                                      .new_cell = cell,
+                                      .label = memory_strdup(d->cells[cell].label)};
+    add_rows(c);
+    judge_all(c);
+    fold(c);
+    index_rows(c);
+}
+
+const struct compare_row *compare_find(const struct compare *c, size_t metric, size_t cell)
+{
+    size_t low = 0, high = c->row_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct compare_row *row = &c->rows[c->order[middle]];
+        int order = compare_places(&row->judged.sides, metric, cell);
+        if (order == 0)
+            return row;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
 void compare_done(struct compare *c)
 {
     for (size_t p = 0; p < c->pair_count; p++)
         free(c->pairs[p].label);
     free(c->pairs);
     free(c->rows);
+    free(c->order);
     free(c->base_name);
     free(c->new_name);
     *c = (struct compare){0};
@@ -375,5 +387,6 @@ void compare_done(struct compare *c)
 
 double compare_change(const struct compare_row *row)
 {
-    return row->comparison.scale == COMPARISON_RATIO ? row->comparison.estimate - 1 : NAN;
+    const struct comparison *c = &row->judged.comparison;
+    return c->scale == COMPARISON_RATIO ? c->estimate - 1 : NAN;
 }

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two experiments, or two values of a factor within one: what differs, by how much, how surely.
- *
- * Cells that differ in nothing else are compared metric by metric.  Within one experiment both ran
- * in the same rounds, so differences are taken within rounds; two experiments are compared as two
- * samples, or run by run of the same node where both ran on a cluster (nodes.h).  Of hundreds of
- * metrics some always look different: but for the headlines, a change counts only after Benjamini &
- * Hochberg's correction at 5 %.
+ * What is compared with what: two experiments cell by cell, two values of a factor within one, or
+ * every cell of one with its baseline.  Metric by metric each pair of cells is a row, and the judge
+ * (judge.h) says what the rows show.
  */
 #ifndef ASSAY_ANALYSIS_COMPARE_H
 #define ASSAY_ANALYSIS_COMPARE_H
 
-#include "analysis/dataset.h"
-#include "stats/comparison.h"
-#include "stats/summary.h"
-#include "stats/verdict.h"
+#include "analysis/judge.h"
 
-#define COMPARE_RATE 0.05 /* of false discoveries */
 #define COMPARE_NONE ((size_t)-1)
 
 /* Two cells that are compared. */
@@ -27,16 +19,8 @@ struct compare_pair {
 
 struct compare_row {
     size_t pair;
-    size_t base_metric, new_metric;
-    const char *name, *unit, *kind;
-    enum metric_better better;
-    struct summary base, new;
-    struct comparison comparison;
-    struct verdict verdict;
-    double p_adjusted; /* NAN when it was not tested: nothing varies */
-    bool tested;
-    bool headline;
-    bool changed;
+    const struct store_metric *metric; /* of the base */
+    struct judge_row judged;
     bool is_detail;     /* of one CPU or the like: only with everything */
     bool is_negligible; /* hardly seen on either side: not worth a test */
     size_t folded_into; /* the row that says the same, COMPARE_NONE for none */
@@ -45,12 +29,13 @@ struct compare_row {
 
 struct compare {
     const struct dataset *base, *new; /* the same one for two values of a factor */
-    bool within;                      /* one experiment: paired by rounds */
+    bool within;                      /* one experiment */
     char *base_name, *new_name;       /* "variant=send8", "3 (sort, 1a2b3c4)" */
     struct compare_pair *pairs;
     size_t pair_count, pair_capacity;
     struct compare_row *rows; /* headlines first, then by pair and metric */
     size_t row_count, row_capacity;
+    size_t *order; /* of the rows, by metric and cell of `new` */
     size_t test_count, changed_count;
     size_t unmatched_base, unmatched_new; /* cells without a partner */
 };
@@ -61,7 +46,11 @@ int compare_experiments(struct compare *c, const struct dataset *base, const str
 /* Two values of factors within one: "variant=send" and "variant=sendmsg"; several with commas. */
 int compare_levels(struct compare *c, const struct dataset *d, const char *base_levels,
                    const char *new_levels, struct error *err);
+/* Every cell of one experiment with its baseline; no row where nothing has one. */
+void compare_baselines(struct compare *c, const struct dataset *d);
 void compare_done(struct compare *c);
+/* The row of the metric and the cell (of `new`), NULL when they were not compared. */
+const struct compare_row *compare_find(const struct compare *c, size_t metric, size_t cell);
 
 /* The row's change as a share of the base (0.1 = 10 % more); NAN where there is none to be told,
  * because the base is about zero. */

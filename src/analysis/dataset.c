@@ -5,6 +5,7 @@
  */
 #include "analysis/dataset.h"
 #include "analysis/sparse.h"
+#include "base/json_read.h"
 #include "base/memory.h"
 #include "base/strings.h"
 #include "stats/summary.h"
@@ -12,14 +13,9 @@
 
 #include <errno.h>
 
-struct loose_value {
-    double value;
-    uint32_t metric, cell, round, node;
-};
-
 struct loader {
     struct dataset *d;
-    struct loose_value *values;
+    struct dataset_value *values;
     size_t count, capacity;
     uint32_t *metric_of_id; /* index + 1 of the metric with that id, 0 for none */
     size_t metric_id_count;
@@ -79,6 +75,7 @@ static int compare_labels(const void *a, const void *b, void *context)
 
 void dataset_index(struct dataset *d)
 {
+    free(d->by_label);
     d->by_label = memory_zalloc(d->cell_count + 1, sizeof(*d->by_label));
     for (size_t c = 0; c < d->cell_count; c++)
         d->by_label[c] = c;
@@ -200,11 +197,11 @@ static int load_values(struct loader *l, struct store *store, struct error *err)
         if (r < 0)
             break;
         ARRAY_PUSH(l->values, l->count, l->capacity) =
-            (struct loose_value){.value = row.value,
-                                 .metric = metric,
-                                 .cell = (uint32_t)cell,
-                                 .node = l->d->runs[run].node,
-                                 .round = (uint32_t)row.round};
+            (struct dataset_value){.value = row.value,
+                                   .metric = metric,
+                                   .cell = (uint32_t)cell,
+                                   .node = l->d->runs[run].node,
+                                   .round = (uint32_t)row.round};
     }
     return r;
 }
@@ -227,72 +224,22 @@ static void add_zeros(struct loader *l)
         sparse[sparse_count++] = (uint32_t)m;
     }
     for (size_t first = 0, end; sparse_count && first < count; first = end) {
-        const struct loose_value run = l->values[first];
+        const struct dataset_value run = l->values[first];
         for (end = first;
              end < count && l->values[end].cell == run.cell && l->values[end].round == run.round;
              end++)
             seen[l->values[end].metric] = end + 1;
         for (size_t i = 0; i < sparse_count; i++)
             if (seen[markers[i]] > first && seen[sparse[i]] <= first)
-                ARRAY_PUSH(l->values, l->count, l->capacity) = (struct loose_value){
+                ARRAY_PUSH(l->values, l->count, l->capacity) = (struct dataset_value){
                     .metric = sparse[i], .cell = run.cell, .round = run.round, .node = run.node};
     }
 }
 
-/* Within a column the rounds ascend but for runs that were repeated: nearly sorted. */
-static void order_column(double *values, uint32_t *rounds, uint32_t *nodes, size_t count)
-{
-    for (size_t i = 1; i < count; i++) {
-        double value = values[i];
-        uint32_t round = rounds[i], node = nodes ? nodes[i] : 0;
-        size_t k = i;
-        for (; k > 0 && rounds[k - 1] > round; k--) {
-            values[k] = values[k - 1];
-            rounds[k] = rounds[k - 1];
-            if (nodes)
-                nodes[k] = nodes[k - 1];
-        }
-        values[k] = value;
-        rounds[k] = round;
-        if (nodes)
-            nodes[k] = node;
-    }
-}
-
-static void deal(struct loader *l)
-{
-    struct dataset *d = l->d;
-    size_t columns = d->metric_count * d->cell_count;
-    d->starts = memory_zalloc(columns + 2, sizeof(*d->starts));
-    d->values = memory_zalloc(l->count + 1, sizeof(*d->values));
-    d->rounds = memory_zalloc(l->count + 1, sizeof(*d->rounds));
-    if (d->node_count)
-        d->value_nodes = memory_zalloc(l->count + 1, sizeof(*d->value_nodes));
-    for (size_t i = 0; i < l->count; i++)
-        d->starts[l->values[i].metric * d->cell_count + l->values[i].cell + 2]++;
-    for (size_t c = 2; c < columns + 2; c++)
-        d->starts[c] += d->starts[c - 1];
-    for (size_t i = 0; i < l->count; i++) {
-        const struct loose_value *v = &l->values[i];
-        size_t place = d->starts[v->metric * d->cell_count + v->cell + 1]++;
-        d->values[place] = v->value;
-        d->rounds[place] = v->round;
-        if (d->value_nodes)
-            d->value_nodes[place] = v->node;
-    }
-    for (size_t c = 0; c < columns; c++)
-        order_column(d->values + d->starts[c], d->rounds + d->starts[c],
-                     d->value_nodes ? d->value_nodes + d->starts[c] : NULL,
-                     d->starts[c + 1] - d->starts[c]);
-}
-
 void dataset_take_environment(struct dataset *d, const char *json)
 {
-    static const char key[] = "\"emulated\":";
-    const char *found = strstr(json, key);
-    const char *text = found ? strchr(found + sizeof(key) - 1, '"') : NULL;
-    if (text)
-        d->emulated = memory_strndup(text + 1, strcspn(text + 1, "\""));
+    free(d->emulated);
+    d->emulated = json_member_text(json, "emulated");
 }
 
 int dataset_load(struct dataset *d, struct store *store, int64_t experiment, struct error *err)
@@ -323,7 +270,8 @@ int dataset_load(struct dataset *d, struct store *store, int64_t experiment, str
     }
     if (r == 0) {
         add_zeros(&l);
-        deal(&l);
+        dataset_deal(d, l.values, l.count);
+        dataset_find_baselines(d);
     }
     free(l.values);
     free(l.metric_of_id);
@@ -366,6 +314,8 @@ void dataset_done(struct dataset *d)
     free(d->values);
     free(d->rounds);
     free(d->starts);
+    free(d->bounds);
+    free(d->loose);
     *d = (struct dataset){0};
 }
 
@@ -376,39 +326,6 @@ struct dataset_column dataset_column(const struct dataset *d, size_t metric, siz
                                    .rounds = d->rounds + d->starts[c],
                                    .nodes = d->value_nodes ? d->value_nodes + d->starts[c] : NULL,
                                    .count = d->starts[c + 1] - d->starts[c]};
-}
-
-size_t dataset_pair(const struct dataset_column *a, const struct dataset_column *b, double *first,
-                    double *second)
-{
-    size_t i = 0, k = 0, count = 0;
-    while (i < a->count && k < b->count) {
-        bool same_node = !a->nodes || !b->nodes || a->nodes[i] == b->nodes[k];
-        if (a->rounds[i] == b->rounds[k] && !same_node) {
-            i++;
-            k++;
-        } else if (a->rounds[i] == b->rounds[k]) {
-            first[count] = a->values[i++];
-            second[count++] = b->values[k++];
-        } else if (a->rounds[i] < b->rounds[k]) {
-            i++;
-        } else {
-            k++;
-        }
-    }
-    return count;
-}
-
-bool dataset_compare(const struct dataset *d, size_t metric, size_t base, size_t new,
-                     struct comparison *ret_comparison)
-{
-    if (base == DATASET_NONE || new == DATASET_NONE)
-        return false;
-    struct dataset_column a = dataset_column(d, metric, base), b = dataset_column(d, metric, new);
-    CLEANUP(memory_freep) double *first = memory_zalloc(a.count + 1, sizeof(double));
-    CLEANUP(memory_freep) double *second = memory_zalloc(a.count + 1, sizeof(double));
-    size_t count = dataset_pair(&a, &b, first, second);
-    return count && stats_compare_paired(first, second, count, 0.95, ret_comparison, NULL) == 0;
 }
 
 double dataset_median(const struct dataset *d, size_t metric, size_t cell)

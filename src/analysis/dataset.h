@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One experiment in memory, for analysis: its factors, cells, runs and, for each metric and cell,
- * the column of values in the order of the rounds.  Runs that failed have no values in it.
+ * The table of values: one experiment in memory, with its factors, cells, runs and, for each metric
+ * and cell, the column of values in the order of the rounds.  Runs that failed have no values in
+ * it.  `assay run`, `assay ab`, reports and files of other tools all become one; whatever is judged
+ * or shown is taken from here.
+ *
+ *   dataset_load(&d, store, id, &err);       from the store, or by hand:
+ *
+ *   dataset_start(&d, "name");
+ *   dataset_add_cell(&d, …); dataset_add_metric(&d, …);
+ *   dataset_put(&d, metric, cell, round, value); …
+ *   dataset_settle(&d);                      now there are columns; more may be put and settled
  */
 #ifndef ASSAY_ANALYSIS_DATASET_H
 #define ASSAY_ANALYSIS_DATASET_H
 
-#include "stats/comparison.h"
+#include "stats/median.h"
+#include "stats/summary.h"
 #include "store/store.h"
 
 struct dataset_cell {
@@ -14,6 +24,7 @@ struct dataset_cell {
     char *label, *command, *build_id; /* build_id is "" for none */
     char **levels;                    /* one per factor */
     size_t run_count, failed_count, disturbed_count;
+    size_t baseline; /* the cell that it is compared with; DATASET_NONE for none */
 };
 
 struct dataset_run {
@@ -31,6 +42,14 @@ struct dataset_run {
 struct dataset_node {
     char *name;
     char *text; /* what it is, as node_json of cluster_node.h wrote it; NULL when not known */
+};
+
+/* A value before it stands in its column. */
+struct dataset_value {
+    double value;
+    uint32_t metric, cell, round;
+    uint32_t node; /* counts only where the dataset has nodes */
+    bool is_bound; /* the true value may be lower */
 };
 
 struct dataset_column {
@@ -57,12 +76,36 @@ struct dataset {
     size_t node_count, node_capacity;
     double *values;
     uint32_t *rounds;
-    uint32_t *value_nodes; /* NULL without nodes */
-    size_t *starts;        /* of column metric * cell_count + cell; one more at the end */
+    uint32_t *value_nodes;       /* NULL without nodes */
+    size_t *starts;              /* of column metric * cell_count + cell; one more at the end */
+    bool *bounds;                /* per column: some value is only a bound; NULL for none */
+    struct dataset_value *loose; /* that were put, in the order of their rounds for each column */
+    size_t loose_count, loose_capacity, settled_count;
+    bool apart;           /* cells did not run in common rounds: they are samples taken apart */
+    double round_seconds; /* what one more round would take; 0 when not known */
 };
 
 int dataset_load(struct dataset *d, struct store *store, int64_t experiment, struct error *err);
 void dataset_done(struct dataset *d);
+
+/* One by hand: with a name, without cells, metrics and values. */
+void dataset_start(struct dataset *d, const char *name);
+void dataset_add_factor(struct dataset *d, const char *name);
+/* The new cell's number; it gets a level of each factor from `levels`. */
+size_t dataset_add_cell(struct dataset *d, const char *label, const char *command,
+                        const char *const *levels);
+/* The number of the metric of that name and unit, added when it is new. */
+size_t dataset_add_metric(struct dataset *d, const char *name, const char *unit, const char *kind,
+                          struct metric_facts facts);
+/* A value that is not finite is left out. */
+void dataset_put(struct dataset *d, size_t metric, size_t cell, uint32_t round, double value);
+/* Makes the columns of all values that were put. */
+void dataset_settle(struct dataset *d);
+/* Makes the columns from values in any order. */
+void dataset_deal(struct dataset *d, const struct dataset_value *values, size_t count);
+/* Finds each cell's baseline by the experiment's text "factor=value …"; dataset_load does it. */
+void dataset_find_baselines(struct dataset *d);
+bool dataset_is_bound(const struct dataset *d, size_t metric, size_t cell);
 
 /* Sets `emulated` by the document that describes the experiment's environment. */
 void dataset_take_environment(struct dataset *d, const char *json);
@@ -70,13 +113,9 @@ void dataset_take_environment(struct dataset *d, const char *json);
 void dataset_index(struct dataset *d);
 
 struct dataset_column dataset_column(const struct dataset *d, size_t metric, size_t cell);
-/* The values of the rounds that both columns have, where both were measured on the same node; room
- * for as many as the shorter holds.  Returns how many. */
-size_t dataset_pair(const struct dataset_column *a, const struct dataset_column *b, double *first,
-                    double *second);
-/* Two cells by a metric, round by round; false when nothing can be said (or a cell is none). */
-bool dataset_compare(const struct dataset *d, size_t metric, size_t base, size_t new,
-                     struct comparison *ret_comparison);
+/* What one cell shows by itself: false when it has no values of the metric. */
+bool dataset_figures(const struct dataset *d, size_t metric, size_t cell,
+                     struct summary *ret_summary, struct median_interval *ret_median);
 double dataset_median(const struct dataset *d, size_t metric, size_t cell);
 
 #define DATASET_NONE ((size_t)-1)

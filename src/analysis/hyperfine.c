@@ -14,26 +14,50 @@ void imported_done(struct imported *i)
         free(i->results[at].name);
         free(i->results[at].command);
         free(i->results[at].parameters);
+        free(i->results[at].wall_ns);
+        free(i->results[at].rss_bytes);
     }
     free(i->results);
-    series_set_done(&i->series);
     *i = (struct imported){0};
+}
+
+void imported_fill(const struct imported *i, struct dataset *d)
+{
+    static const struct metric_facts speed = {.better = METRIC_LOWER, .is_speed = true};
+    bool has_memory = true;
+    size_t wall = dataset_add_metric(d, "wall", "ns", "time", speed);
+    for (size_t at = 0; at < i->count; at++) {
+        has_memory &= i->results[at].rss_count > 0;
+        for (size_t k = 0; k < i->results[at].wall_count; k++)
+            dataset_put(d, wall, at, (uint32_t)k, i->results[at].wall_ns[k]);
+    }
+    size_t rss = has_memory ? dataset_add_metric(d, "peak-rss", "bytes", "time",
+                                                 (struct metric_facts){.better = METRIC_LOWER})
+                            : DATASET_NONE;
+    for (size_t at = 0; has_memory && at < i->count; at++)
+        for (size_t k = 0; k < i->results[at].rss_count; k++)
+            dataset_put(d, rss, at, (uint32_t)k, i->results[at].rss_bytes[k]);
+    d->apart = !i->paired;
+    dataset_settle(d);
 }
 
 #if HAVE_JANSSON
 #include <jansson.h>
 
-/* The arrays of one result, until all are known. */
-struct row {
-    const json_t *times, *memory;
-};
-
 struct reader {
     struct imported *into;
-    struct row *rows;
-    size_t row_count, row_capacity;
     bool paired;
 };
+
+static double *copy_numbers(const json_t *array, double factor, size_t *ret_count)
+{
+    size_t at, count = json_array_size(array);
+    double *numbers = memory_zalloc(count + 1, sizeof(*numbers));
+    const json_t *value;
+    json_array_foreach(array, at, value) numbers[at] = json_number_value(value) * factor;
+    *ret_count = count;
+    return numbers;
+}
 
 static int wrong(struct error *err, const char *path, size_t index, const char *what)
 {
@@ -92,13 +116,13 @@ static int read_result(struct reader *r, const json_t *result, const char *path,
     if (code < 0)
         return code;
     struct imported *into = r->into;
-    ARRAY_PUSH(into->results, into->count, into->capacity) =
-        (struct imported_result){.name = memory_strdup(json_string_value(command)),
-                                 .command = memory_strdup(json_string_value(command)),
-                                 .parameters = describe_parameters(result),
-                                 .failed_runs = count_failures(result)};
-    ARRAY_PUSH(r->rows, r->row_count, r->row_capacity) =
-        (struct row){.times = times, .memory = json_is_array(memory) ? memory : NULL};
+    struct imported_result *one = &ARRAY_PUSH(into->results, into->count, into->capacity);
+    *one = (struct imported_result){.name = memory_strdup(json_string_value(command)),
+                                    .command = memory_strdup(json_string_value(command)),
+                                    .parameters = describe_parameters(result),
+                                    .failed_runs = count_failures(result)};
+    one->wall_ns = copy_numbers(times, 1e9, &one->wall_count);
+    one->rss_bytes = copy_numbers(memory, 1, &one->rss_count);
     return 0;
 }
 
@@ -120,41 +144,6 @@ static int read_document(struct reader *r, const json_t *document, const char *p
     }
     r->paired = json_is_true(json_object_get(json_object_get(document, "assay"), "paired"));
     return 0;
-}
-
-static void fill(struct series *s, size_t contestant, const json_t *array, double factor)
-{
-    size_t at;
-    const json_t *value;
-    s->counts[contestant] = json_array_size(array);
-    json_array_foreach(array, at, value) s->values[contestant][at] =
-        json_number_value(value) * factor;
-}
-
-static void make_series(struct reader *r)
-{
-    struct series_set *set = &r->into->series;
-    size_t longest = 0;
-    bool has_memory = true;
-    set->contestant_count = r->row_count;
-    for (size_t i = 0; i < r->row_count; i++) {
-        size_t size = json_array_size(r->rows[i].times);
-        size_t memory = r->rows[i].memory ? json_array_size(r->rows[i].memory) : 0;
-        r->paired &= size == json_array_size(r->rows[0].times);
-        has_memory &= memory > 0;
-        longest = size > longest ? size : longest;
-        longest = memory > longest ? memory : longest;
-    }
-    set->paired = r->paired;
-    struct series *wall = series_add(set, "wall", "ns", SERIES_TIME, longest);
-    for (size_t i = 0; i < r->row_count; i++)
-        fill(wall, i, r->rows[i].times, 1e9);
-    if (!has_memory)
-        return;
-    struct series *rss = series_add(set, "peak-rss", "bytes", SERIES_BYTES, longest);
-    rss->source = SERIES_USAGE;
-    for (size_t i = 0; i < r->row_count; i++)
-        fill(rss, i, r->rows[i].memory, 1);
 }
 
 /* Results that would have the same name are numbered. */
@@ -210,15 +199,15 @@ int hyperfine_import(const char *const *paths, size_t path_count, struct importe
         if (r == 0)
             r = read_document(&reader, documents[i], paths[i], err);
     }
-    reader.paired &= path_count == 1;
+    imported.paired = reader.paired && path_count == 1;
+    for (size_t i = 0; r == 0 && i < imported.count; i++)
+        imported.paired &= imported.results[i].wall_count == imported.results[0].wall_count;
     if (r == 0) {
-        make_series(&reader);
         make_names_unique(&imported);
         *ret_imported = imported;
     } else {
         imported_done(&imported);
     }
-    free(reader.rows);
     return r;
 }
 

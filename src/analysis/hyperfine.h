@@ -3,7 +3,7 @@
 #ifndef ASSAY_ANALYSIS_HYPERFINE_H
 #define ASSAY_ANALYSIS_HYPERFINE_H
 
-#include "analysis/series.h"
+#include "analysis/dataset.h"
 
 /* One result of a file, as a contestant without anything to execute, with its parameters. */
 struct imported_result {
@@ -11,12 +11,14 @@ struct imported_result {
     char *command;
     char *parameters; /* "size=64, n=2", or "" */
     size_t failed_runs;
+    double *wall_ns, *rss_bytes;
+    size_t wall_count, rss_count; /* no memory where hyperfine did not measure it */
 };
 
 struct imported {
     struct imported_result *results;
     size_t count, capacity;
-    struct series_set series; /* wall, and peak-rss where every result has it */
+    bool paired; /* runs of the same number are of the same round */
 };
 
 /* The results of all files, in their order.  Values of different results are of the same rounds
@@ -25,6 +27,9 @@ struct imported {
  * jansson. */
 int hyperfine_import(const char *const *paths, size_t path_count, struct imported *ret_imported,
                      struct error *err);
+/* Puts the values into a table that has a cell for each result: wall, and peak-rss where every
+ * result has it. */
+void imported_fill(const struct imported *i, struct dataset *d);
 void imported_done(struct imported *i);
 
 #endif

@@ -58,9 +58,9 @@ static void compare_node(const struct sample *s, struct nodes_view *v, size_t no
     struct comparison comparison;
     size_t own = pick(s, v, node, false, scratch);
     size_t rest = pick(s, v, node, true, scratch + own);
+    struct judge_values values = {scratch + own, scratch, rest, own, false};
     share->ratio = share->p = NAN;
-    if (own && rest &&
-        stats_compare_unpaired(scratch + own, rest, scratch, own, 0.95, &comparison, NULL) == 0 &&
+    if (own && rest && judge_values(&values, JUDGE_LEVEL, &comparison, NULL) == 0 &&
         comparison.scale == COMPARISON_RATIO) {
         share->ratio = comparison.estimate;
         share->p =
@@ -165,7 +165,7 @@ static void add_same_rounds(struct sample *s, const struct dataset_column *a,
     }
 }
 
-static void add_same_nodes(struct sample *s, const struct nodes_sides *sides,
+static void add_same_nodes(struct sample *s, const struct judge_sides *sides,
                            const struct dataset_column *a, const struct dataset_column *b)
 {
     CLEANUP(memory_freep) double *values = memory_zalloc(2 * a->count + 1, sizeof(*values));
@@ -176,7 +176,7 @@ static void add_same_nodes(struct sample *s, const struct nodes_sides *sides,
         add(s, second[i] / values[i], nodes[i]);
 }
 
-void nodes_of_difference(const struct nodes_sides *sides, struct nodes_view *ret)
+void nodes_of_difference(const struct judge_sides *sides, struct nodes_view *ret)
 {
     struct dataset_column a = dataset_column(sides->base, sides->base_metric, sides->base_cell);
     struct dataset_column b = dataset_column(sides->new, sides->new_metric, sides->new_cell);

@@ -10,7 +10,7 @@
 #ifndef ASSAY_ANALYSIS_NODES_H
 #define ASSAY_ANALYSIS_NODES_H
 
-#include "analysis/dataset.h"
+#include "analysis/judge.h"
 
 #define NODES_CHANCE 0.01 /* of calling any node an outlier when none is */
 #define NODES_LEAST 0.02  /* a deviation below that is not worth a word */
@@ -31,15 +31,9 @@ struct nodes_view {
 
 /* How high the metric is on each node, all cells together. */
 void nodes_of_metric(const struct dataset *d, size_t metric, struct nodes_view *ret);
-/* Two cells of one experiment, or of two. */
-struct nodes_sides {
-    const struct dataset *base, *new;
-    size_t base_metric, new_metric, base_cell, new_cell;
-};
-
 /* How new compares with base on each node (of base): within the rounds of one experiment; between
  * two experiments as nodes_pair has it. */
-void nodes_of_difference(const struct nodes_sides *sides, struct nodes_view *ret);
+void nodes_of_difference(const struct judge_sides *sides, struct nodes_view *ret);
 /*
  * Two experiments that ran on a cluster: the runs that a node made for the one are set against
  * those that it made for the other, in their order, so that what nodes differ in cancels.  Room for

@@ -1,67 +1,75 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What measured values say: each contestant's median and spread, its comparison with the reference
- * of its group, and the verdict.  One metric is the headline, and its verdicts stand by themselves.
- * The others are many, and some of many always look different by chance: their differences stand
- * only after Benjamini & Hochberg's correction.
+ * What `assay ab` and `assay bisect` show: each command's median and spread, and how it compares
+ * with the reference of its group.  The commands are the cells of a table of values, references
+ * their baselines; the verdicts are the judge's.
  */
 #ifndef ASSAY_ANALYSIS_OUTCOME_H
 #define ASSAY_ANALYSIS_OUTCOME_H
 
-#include "analysis/series.h"
-#include "stats/median.h"
-#include "stats/summary.h"
-#include "stats/verdict.h"
+#include "analysis/compare.h"
+#include "counters/event.h"
+#include "run/rounds.h"
 
 /* Who took part, whether it was run here or read from a file. */
 struct participant {
     char *name;
     char *command;
-    char *parameters; /* "size=64", or "" */
+    char *parameters; /* "size=64, n=2", or "" */
     size_t group;
     bool is_reference; /* the first of its group unless told otherwise */
 };
 
+/* Makes the participants the cells of a new table: the factors are "command" and the parameters. */
+void outcome_start(struct dataset *d, const struct participant *participants, size_t count);
+/* Adds what was measured: wall, user, sys, their sum cpu, and peak RSS, then the supported events
+ * (or what stands in for them where the kernel refuses all), then what the programs printed.  With
+ * `only`, that metric alone. */
+void outcome_add_rounds(struct dataset *d, const struct rounds *r, const struct event_list *events,
+                        const char *only);
+/* The headline, and with it the programs' own figures.  To be called when all metrics are there. */
+void outcome_set_headline(struct dataset *d, const char *headline);
+/* What a report says of it: a name, the headline, the seed of the order, and when it began. */
+void outcome_describe(struct dataset *d, const char *name, const char *headline, uint64_t seed,
+                      uint64_t started_at_ns);
+/* The runs themselves, for a report; after outcome_describe. */
+void outcome_add_runs(struct dataset *d, const struct rounds *r);
+
 struct outcome_cell {
-    struct summary summary;        /* count 0: there are no values, and nothing below is set */
-    struct median_interval median; /* of this contestant alone, at 95 % or what its count gives */
-    bool is_compared;              /* with the group's reference: the rest is set */
-    struct comparison comparison;
-    struct verdict verdict;
-    double adjusted_p; /* over all metrics but the headline; the headline's own p */
-    bool stands;       /* a difference that is still one after the adjustment */
+    struct summary summary;         /* count 0: there are no values, and nothing below is set */
+    struct median_interval median;  /* of this command alone, at 95 % or what its count gives */
+    const struct judge_row *judged; /* against the reference; NULL when it is not compared */
 };
 
 struct outcome {
-    const struct series_set *set;
+    const struct dataset *data;
     const struct participant *participants;
-    struct outcome_cell *cells; /* [series × participant count + participant] */
-    size_t headline;            /* of the series; SIZE_MAX when the set does not have it */
-    double round_seconds;       /* what one more round costs, 0 when unknown */
+    struct compare compare;
+    struct outcome_cell *cells; /* [metric × participant count + participant] */
+    size_t headline;            /* of the metrics; DATASET_NONE when there is none of that name */
 };
 
-/* The set and the participants must outlive the outcome. */
-int outcome_judge(struct outcome *o, const struct series_set *set,
-                  const struct participant *participants, const char *headline,
-                  double round_seconds, struct error *err);
+/* The table and the participants must outlive the outcome, which must not move. */
+void outcome_judge(struct outcome *o, const struct dataset *d,
+                   const struct participant *participants, const char *headline);
 void outcome_done(struct outcome *o);
 
-static inline const struct outcome_cell *outcome_cell(const struct outcome *o, size_t series,
+static inline const struct outcome_cell *outcome_cell(const struct outcome *o, size_t metric,
                                                       size_t participant)
 {
-    return &o->cells[series * o->set->contestant_count + participant];
+    return &o->cells[metric * o->data->cell_count + participant];
 }
 
 /* The reference of the participant's group. */
 size_t outcome_reference(const struct outcome *o, size_t participant);
 
-/* The widest of the half widths of the series' intervals, relative: of all comparisons, or of the
+/* The widest of the half widths of the metric's intervals, relative: of all comparisons, or of the
  * median where there is nothing to compare.  NAN when it cannot be told. */
-double outcome_half_width(const struct outcome *o, size_t series);
+double outcome_half_width(const struct outcome *o, size_t metric);
 
-/* Whether some participant's difference stands in this series. */
-bool outcome_differs(const struct outcome *o, size_t series);
-/* Whether every comparison of this series says that there is no difference. */
-bool outcome_is_same(const struct outcome *o, size_t series);
+/* Whether some participant differs by this metric. */
+bool outcome_differs(const struct outcome *o, size_t metric);
+/* Whether every comparison of this metric says that there is no difference. */
+bool outcome_is_same(const struct outcome *o, size_t metric);
 
 #endif

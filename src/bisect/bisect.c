@@ -267,16 +267,8 @@ void bisect_close(struct bisect *b)
         free(b->commits[i].subject);
         free(b->commits[i].reasons);
     }
-    for (size_t i = 0; i < b->table_count; i++) {
-        for (size_t k = 0; k < b->tables[i].count; k++) {
-            struct bisect_row *row = &b->tables[i].rows[k];
-            free(row->name);
-            free(row->unit);
-            free(row->values[0]);
-            free(row->values[1]);
-        }
-        free(b->tables[i].rows);
-    }
+    for (size_t i = 0; i < b->table_count; i++)
+        dataset_done(&b->tables[i].data);
     free(b->commits);
     free(b->tables);
     bisection_done(&b->search);
@@ -300,97 +292,118 @@ const struct bisect_table *bisect_table(const struct bisect *b, size_t step)
     return NULL;
 }
 
-void bisect_keep_row(struct bisect *b, size_t step, const struct bisect_row *like, double before,
-                     double after)
+static struct bisect_table *table_for(struct bisect *b, size_t step)
 {
+    static const struct participant sides[] = {
+        {(char *)"before", (char *)"", (char *)"", 0, true},
+        {(char *)"after", (char *)"", (char *)"", 0, false},
+    };
     struct bisect_table *table = (struct bisect_table *)bisect_table(b, step);
-    if (!table) {
-        table = &ARRAY_PUSH(b->tables, b->table_count, b->table_capacity);
-        *table = (struct bisect_table){.step = step};
-    }
-    struct bisect_row *row = NULL;
-    for (size_t i = 0; i < table->count && !row; i++)
-        if (str_eq(table->rows[i].name, like->name))
-            row = &table->rows[i];
-    if (!row) {
-        row = &ARRAY_PUSH(table->rows, table->count, table->capacity);
-        *row = *like;
-        row->name = memory_strdup(like->name);
-        row->unit = memory_strdup(like->unit);
-    }
-    size_t room = row->capacity;
-    for (size_t i = 0; i < 2; i++) {
-        row->capacity = room;
-        row->values[i] =
-            memory_grow(row->values[i], &row->capacity, row->count + 1, sizeof(double));
-        row->values[i][row->count] = i ? after : before;
-        row->is_bound[i] |= like->is_bound[i];
-    }
-    row->count++;
+    if (table)
+        return table;
+    table = &ARRAY_PUSH(b->tables, b->table_count, b->table_capacity);
+    *table = (struct bisect_table){.step = step};
+    outcome_start(&table->data, sides, ARRAY_COUNT(sides));
+    return table;
 }
 
-void bisect_set_unit(struct bisect *b, const char *unit, enum series_kind kind,
-                     enum metric_better better)
+void bisect_keep_values(struct bisect *b, size_t step, uint32_t round,
+                        const struct store_metric *metric, const bool is_bound[2],
+                        const double values[2])
+{
+    struct bisect_table *table = table_for(b, step);
+    struct dataset *d = &table->data;
+    size_t m = dataset_add_metric(d, metric->name, metric->unit, metric->kind, metric->facts);
+    table->round_count = round + 1;
+    for (size_t side = 0; side < 2; side++) {
+        size_t before = d->loose_count;
+        dataset_put(d, m, side, round, values[side]);
+        if (d->loose_count > before)
+            d->loose[before].is_bound = is_bound[side];
+    }
+}
+
+void bisect_set_unit(struct bisect *b, const char *unit, enum metric_better better)
 {
     free(b->unit);
     b->unit = memory_strdup(unit);
-    b->kind = kind;
     if (!*b->settings.better)
         b->better = better;
 }
 
+static double only_value(const struct dataset *d, size_t metric, size_t cell)
+{
+    struct dataset_column column = dataset_column(d, metric, cell);
+    return column.count ? column.values[0] : NAN;
+}
+
 /* The values of the metric that is searched for, from one round. */
-static int take_values(struct bisect *b, const struct series_set *set, struct bisect_round *round,
+static int take_values(struct bisect *b, const struct dataset *d, struct bisect_round *round,
                        struct error *err)
 {
-    const struct series *s = series_find(set, b->settings.metric);
-    if (!s) {
+    size_t metric = dataset_metric(d, b->settings.metric);
+    if (metric == DATASET_NONE) {
         CLEANUP(strbuf_done) struct strbuf names = {0};
-        for (size_t i = 0; i < set->count; i++)
-            strbuf_printf(&names, "%s%s", i ? ", " : "", set->items[i].name);
+        for (size_t i = 0; i < d->metric_count; i++)
+            strbuf_printf(&names, "%s%s", i ? ", " : "", d->metrics[i].name);
         return error_set(err, -ENOENT,
                          "--metric %s: the runs have no such metric; they have %s (--event counts "
                          "events, programs report others by ASSAY_METRICS_FD)",
                          b->settings.metric, strbuf_text(&names));
     }
-    for (size_t i = 0; i < set->contestant_count; i++) {
-        round->values[i] = s->values[i][0];
+    const struct store_metric *m = &d->metrics[metric];
+    for (size_t i = 0; i < d->cell_count; i++) {
+        round->values[i] = only_value(d, metric, i);
         if (!isfinite(round->values[i]))
             return error_set(err, -ENOENT, "a run of one commit did not report the metric %s",
-                             s->name);
+                             m->name);
     }
-    round->count = set->contestant_count;
+    round->count = d->cell_count;
     if (b->unit)
         return 0;
-    bisect_set_unit(b, s->unit, s->kind, s->better);
-    return bisect_journal_unit(b, s, err);
+    bisect_set_unit(b, m->unit, m->facts.better);
+    return bisect_journal_unit(b, m, err);
+}
+
+/* One round as a table: a cell for each commit. */
+static void make_table(const struct bisect *b, const struct rounds *r, struct dataset *d)
+{
+    struct participant commits[3] = {0};
+    for (size_t i = 0; i < ARRAY_COUNT(commits); i++)
+        commits[i] = (struct participant){
+            .name = (char *)"", .command = (char *)"", .parameters = (char *)""};
+    outcome_start(d, commits, r->contestant_count);
+    outcome_add_rounds(d, r, &b->event_list, NULL);
+}
+
+static void keep_table(struct bisect *b, const struct dataset *d)
+{
+    size_t step = b->search.step_count - 1;
+    const struct bisect_table *table = bisect_table(b, step);
+    uint32_t round = table ? table->round_count : 0;
+    for (size_t m = 0; m < d->metric_count; m++) {
+        const bool bounds[] = {dataset_is_bound(d, m, 0), dataset_is_bound(d, m, 1)};
+        const double values[] = {only_value(d, m, 0), only_value(d, m, 1)};
+        bisect_keep_values(b, step, round, &d->metrics[m], bounds, values);
+    }
 }
 
 static int keep_round(struct bisect *b, const struct bisection_action *a, const struct rounds *r,
                       struct error *err)
 {
-    CLEANUP(series_set_done) struct series_set set = {0};
+    CLEANUP(dataset_done) struct dataset d;
     struct bisect_round round = {0};
-    series_from_rounds(&set, r, &b->event_list, NULL);
-    bisect_add_cpu(&set);
-    int res = take_values(b, &set, &round, err);
+    make_table(b, r, &d);
+    int res = take_values(b, &d, &round, err);
     if (res < 0)
         return res;
     bool is_confirm = a->step->kind == BISECTION_CONFIRM;
-    round.all = is_confirm ? &set : NULL;
+    round.all = is_confirm ? &d : NULL;
     res = bisect_journal_round(b, &round, err);
     if (res < 0)
         return res;
-    for (size_t i = 0; is_confirm && i < set.count; i++) {
-        const struct series *s = &set.items[i];
-        struct bisect_row like = {.name = s->name,
-                                  .unit = s->unit,
-                                  .kind = s->kind,
-                                  .better = s->better,
-                                  .source = s->source,
-                                  .is_bound = {s->is_bound[0], s->is_bound[1]}};
-        bisect_keep_row(b, b->search.step_count - 1, &like, s->values[0][0], s->values[1][0]);
-    }
+    if (is_confirm)
+        keep_table(b, &d);
     b->run_count += round.count;
     b->stolen_in_row = 0;
     bisection_round(&b->search, round.values);

@@ -17,7 +17,7 @@
 #ifndef ASSAY_BISECT_BISECT_H
 #define ASSAY_BISECT_BISECT_H
 
-#include "analysis/series.h"
+#include "analysis/outcome.h"
 #include "bisect/bisection.h"
 
 struct explain;
@@ -44,22 +44,11 @@ struct bisect_commit {
     bool is_merge;
 };
 
-/* A metric in the rounds of a confirmation: of the commit before, and of the commit. */
-struct bisect_row {
-    char *name, *unit;
-    enum series_kind kind;
-    enum metric_better better;
-    enum series_source source;
-    bool is_bound[2];
-    double *values[2];
-    size_t count, capacity;
-};
-
-/* All metrics of one confirmation. */
+/* All metrics of one confirmation: the cells are the commit before, and the commit. */
 struct bisect_table {
     size_t step; /* of the search */
-    struct bisect_row *rows;
-    size_t count, capacity;
+    uint32_t round_count;
+    struct dataset data;
 };
 
 struct bisect {
@@ -72,7 +61,6 @@ struct bisect {
     struct bisect_table *tables;
     size_t table_count, table_capacity;
     char *unit; /* of the metric; NULL until the first round */
-    enum series_kind kind;
     enum metric_better better;
     bool metric_chosen;    /* by assay */
     uint64_t run_count;    /* that were measured */

@@ -54,30 +54,27 @@ static void show_phase(void *context, enum explain_phase phase, uint64_t round, 
     t->b->on_progress(t->b, what, t->b->context);
 }
 
-static const struct bisect_row *find_row(const struct bisect_table *table, const char *name)
-{
-    for (size_t i = 0; i < table->count; i++)
-        if (str_eq(table->rows[i].name, name))
-            return &table->rows[i];
-    return NULL;
-}
-
 /* Wall and CPU time of the confirmation's rounds. */
 static bool take_measured(struct explain_measured *m, const struct bisect_table *table)
 {
-    const struct bisect_row *wall = table ? find_row(table, "wall") : NULL;
-    const struct bisect_row *user = table ? find_row(table, "user") : NULL;
-    const struct bisect_row *sys = table ? find_row(table, "sys") : NULL;
-    if (!wall || !user || !sys || user->count != wall->count || sys->count != wall->count)
+    if (!table)
+        return false;
+    struct dataset *d = (struct dataset *)&table->data;
+    dataset_settle(d);
+    size_t wall = dataset_metric(d, "wall"), cpu = dataset_metric(d, "cpu");
+    if (wall == DATASET_NONE || cpu == DATASET_NONE)
+        return false;
+    struct dataset_column walls[] = {dataset_column(d, wall, 0), dataset_column(d, wall, 1)};
+    struct dataset_column cpus[] = {dataset_column(d, cpu, 0), dataset_column(d, cpu, 1)};
+    size_t count = walls[0].count;
+    if (!count || walls[1].count != count || cpus[0].count != count || cpus[1].count != count)
         return false;
     for (unsigned side = 0; side < SIDE_COUNT; side++) {
-        m->wall[side] = memory_zalloc(wall->count, sizeof(double));
-        m->cpu[side] = memory_zalloc(wall->count, sizeof(double));
-        for (size_t i = 0; i < wall->count; i++) {
-            m->wall[side][i] = wall->values[side][i];
-            m->cpu[side][i] = user->values[side][i] + sys->values[side][i];
-        }
-        m->counts[side] = wall->count;
+        m->wall[side] = memory_zalloc(count, sizeof(double));
+        m->cpu[side] = memory_zalloc(count, sizeof(double));
+        memcpy(m->wall[side], walls[side].values, count * sizeof(double));
+        memcpy(m->cpu[side], cpus[side].values, count * sizeof(double));
+        m->counts[side] = count;
     }
     m->paired = true;
     return true;

@@ -17,7 +17,7 @@ extern const struct bisect_setting bisect_setting_table[]; /* ends with {0} */
 struct bisect_round {
     double values[3]; /* of the metric that is searched for */
     size_t count;
-    const struct series_set *all; /* of a confirmation, else NULL */
+    const struct dataset *all; /* of a confirmation, else NULL */
 };
 
 /* The journal: written as it goes, read back by bisect_journal_read. */
@@ -25,19 +25,18 @@ int bisect_journal_create(struct bisect *b, struct error *err);
 /* init_search is called when the settings and the commits are known. */
 int bisect_journal_read(struct bisect *b, void (*init_search)(struct bisect *b), struct error *err);
 int bisect_journal_reasons(struct bisect *b, size_t commit, struct error *err);
-int bisect_journal_unit(struct bisect *b, const struct series *s, struct error *err);
+int bisect_journal_unit(struct bisect *b, const struct store_metric *m, struct error *err);
 int bisect_journal_stolen(struct bisect *b, struct error *err);
 int bisect_journal_build(struct bisect *b, size_t commit, const char *how, struct error *err);
 int bisect_journal_round(struct bisect *b, const struct bisect_round *round, struct error *err);
 
-void bisect_set_unit(struct bisect *b, const char *unit, enum series_kind kind,
-                     enum metric_better better);
-/* Adds a round's metrics to the table of the step that is open. */
-void bisect_keep_row(struct bisect *b, size_t step, const struct bisect_row *like, double before,
-                     double after);
+void bisect_set_unit(struct bisect *b, const char *unit, enum metric_better better);
+/* Adds a metric of one round to the table of a step; values that are not finite are left out. */
+void bisect_keep_values(struct bisect *b, size_t step, uint32_t round,
+                        const struct store_metric *metric, const bool is_bound[2],
+                        const double values[2]);
 
-/* Metrics: adds cpu, the sum of user and sys. */
-void bisect_add_cpu(struct series_set *set);
+/* Metrics. */
 /* Runs some rounds of both ends, as the spec says but for their number, and chooses. */
 int bisect_choose_metric(struct bisect *b, const struct rounds_spec *like, struct error *err);
 /* Whether the host took time from one of the runs, or the machine stood still. */

@@ -4,14 +4,14 @@
  * the commits, then what happened, each as one write, so that whatever kills assay cuts off the
  * last record only, which is dropped when the journal is read:
  *
- *   assay-bisect  1
+ *   assay-bisect  2
  *   set           NAME     TEXT
  *   commit        HASH     MERGE AUTHOR SUBJECT
  *   search
  *   built | failed | unusable   NUMBER
- *   unit          UNIT     KIND  BETTER METRIC      of the metric, before the first round
+ *   unit          UNIT     BETTER METRIC      of the metric, before the first round
  *   round         VALUE…            of the commits that the search had asked for
- *   metric        NAME UNIT KIND BETTER SOURCE BOUND BOUND VALUE VALUE      of a confirmation
+ *   metric        NAME UNIT KIND BETTER TRAITS BOUND BOUND VALUE VALUE      of a confirmation
  *   end                                                             of the round
  *   stolen                          a round that does not count
  *   reasons       NUMBER   LINES    of a commit that was found
@@ -90,7 +90,7 @@ int bisect_journal_create(struct bisect *b, struct error *err)
 {
     CLEANUP(memory_freep) char *path = journal_path(b);
     CLEANUP(strbuf_done) struct strbuf text = {0};
-    strbuf_puts(&text, "assay-bisect\t1\n");
+    strbuf_puts(&text, "assay-bisect\t2\n");
     for (const struct bisect_setting *s = bisect_setting_table; s->name; s++) {
         const char *at = (const char *)&b->settings + s->offset;
         strbuf_printf(&text, "set\t%s", s->name);
@@ -132,13 +132,13 @@ int bisect_journal_reasons(struct bisect *b, size_t commit, struct error *err)
     return append(b, &text, err);
 }
 
-int bisect_journal_unit(struct bisect *b, const struct series *s, struct error *err)
+int bisect_journal_unit(struct bisect *b, const struct store_metric *m, struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf text = {0};
     strbuf_puts(&text, "unit");
-    put_field(&text, s->unit);
-    strbuf_printf(&text, "\t%d\t%d", (int)s->kind, (int)s->better);
-    put_field(&text, s->name);
+    put_field(&text, m->unit);
+    strbuf_printf(&text, "\t%d", (int)m->facts.better);
+    put_field(&text, m->name);
     strbuf_putc(&text, '\n');
     return append(b, &text, err);
 }
@@ -150,6 +150,24 @@ int bisect_journal_stolen(struct bisect *b, struct error *err)
     return append(b, &text, err);
 }
 
+/* name, unit, kind, better, traits, whether each side is a bound, and the two values. */
+static void put_metric(struct strbuf *text, const struct dataset *d, size_t metric)
+{
+    const struct store_metric *m = &d->metrics[metric];
+    strbuf_puts(text, "metric");
+    put_field(text, m->name);
+    put_field(text, m->unit);
+    put_field(text, m->kind);
+    strbuf_printf(text, "\t%d\t%lld\t%d\t%d", (int)m->facts.better,
+                  (long long)store_traits_number(m->facts), dataset_is_bound(d, metric, 0),
+                  dataset_is_bound(d, metric, 1));
+    for (size_t side = 0; side < 2; side++) {
+        struct dataset_column column = dataset_column(d, metric, side);
+        strbuf_printf(text, "\t%.17g", column.count ? column.values[0] : NAN);
+    }
+    strbuf_putc(text, '\n');
+}
+
 int bisect_journal_round(struct bisect *b, const struct bisect_round *round, struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf text = {0};
@@ -157,15 +175,8 @@ int bisect_journal_round(struct bisect *b, const struct bisect_round *round, str
     for (size_t i = 0; i < round->count; i++)
         strbuf_printf(&text, "\t%.17g", round->values[i]);
     strbuf_putc(&text, '\n');
-    for (size_t i = 0; round->all && i < round->all->count; i++) {
-        const struct series *s = &round->all->items[i];
-        strbuf_puts(&text, "metric");
-        put_field(&text, s->name);
-        put_field(&text, s->unit);
-        strbuf_printf(&text, "\t%d\t%d\t%d\t%d\t%d\t%.17g\t%.17g\n", (int)s->kind, (int)s->better,
-                      (int)s->source, s->is_bound[0], s->is_bound[1], s->values[0][0],
-                      s->values[1][0]);
-    }
+    for (size_t i = 0; round->all && i < round->all->metric_count; i++)
+        put_metric(&text, round->all, i);
     strbuf_puts(&text, "end\n");
     return append(b, &text, err);
 }
@@ -228,7 +239,7 @@ static int read_head(struct reading *r, struct error *err)
 {
     struct bisect *b = r->b;
     if (!next_line(r) || r->count != 2 || !str_eq(r->fields[0], "assay-bisect") ||
-        !str_eq(r->fields[1], "1"))
+        !str_eq(r->fields[1], "2"))
         return error_set(err, -EINVAL, "%s/journal is not a journal of this assay's bisect",
                          b->folder);
     while (next_line(r)) {
@@ -274,14 +285,13 @@ static int read_build(struct reading *r, struct error *err)
 
 static int read_unit(struct reading *r, struct error *err)
 {
-    uint64_t kind, better;
-    if (r->count != 5 || parse_u64(r->fields[2], &kind, err) < 0 || kind > SERIES_VALUE ||
-        parse_u64(r->fields[3], &better, err) < 0 || better > METRIC_NEITHER)
+    uint64_t better;
+    if (r->count != 4 || parse_u64(r->fields[2], &better, err) < 0 || better > METRIC_NEITHER)
         return bad_line(r, err);
-    bisect_set_unit(r->b, r->fields[1], (enum series_kind)kind, (enum metric_better)better);
+    bisect_set_unit(r->b, r->fields[1], (enum metric_better)better);
     if (!*r->b->settings.metric) {
         free(r->b->settings.metric);
-        r->b->settings.metric = memory_strdup(r->fields[4]);
+        r->b->settings.metric = memory_strdup(r->fields[3]);
         r->b->metric_chosen = true;
     }
     return 0;
@@ -298,26 +308,26 @@ static int read_reasons(struct reading *r, struct error *err)
 }
 
 /* One line of a round's table. */
-static int read_metric(struct reading *r, size_t step, struct error *err)
+static int read_metric(struct reading *r, size_t step, uint32_t round, struct error *err)
 {
-    uint64_t numbers[5];
+    uint64_t numbers[4];
     double values[2];
     if (r->count != 10)
         return bad_line(r, err);
-    for (size_t i = 0; i < 5; i++)
-        if (parse_u64(r->fields[3 + i], &numbers[i], err) < 0)
+    for (size_t i = 0; i < ARRAY_COUNT(numbers); i++)
+        if (parse_u64(r->fields[4 + i], &numbers[i], err) < 0)
             return bad_line(r, err);
-    if (numbers[0] > SERIES_VALUE || numbers[1] > METRIC_NEITHER || numbers[2] > SERIES_PROGRAM)
+    if (numbers[0] > METRIC_NEITHER)
         return bad_line(r, err);
     for (size_t i = 0; i < 2; i++)
         values[i] = strtod(r->fields[8 + i], NULL); /* may be nan */
-    struct bisect_row like = {.name = r->fields[1],
-                              .unit = r->fields[2],
-                              .kind = (enum series_kind)numbers[0],
-                              .better = (enum metric_better)numbers[1],
-                              .source = (enum series_source)numbers[2],
-                              .is_bound = {numbers[3] != 0, numbers[4] != 0}};
-    bisect_keep_row(r->b, step, &like, values[0], values[1]);
+    struct store_metric metric = {.name = r->fields[1],
+                                  .unit = r->fields[2],
+                                  .kind = r->fields[3],
+                                  .facts =
+                                      store_facts_of((int64_t)numbers[0], (int64_t)numbers[1])};
+    const bool bounds[] = {numbers[2] != 0, numbers[3] != 0};
+    bisect_keep_values(r->b, step, round, &metric, bounds, values);
     return 0;
 }
 
@@ -332,8 +342,10 @@ static int read_round(struct reading *r, struct error *err)
     for (size_t i = 0; i < count; i++)
         if (parse_double(r->fields[1 + i], &values[i], err) < 0 || !isfinite(values[i]))
             return bad_line(r, err);
+    const struct bisect_table *table = bisect_table(r->b, step);
+    uint32_t round = table ? table->round_count : 0;
     while (next_line(r) && str_eq(r->fields[0], "metric")) {
-        int res = read_metric(r, step, err);
+        int res = read_metric(r, step, round, err);
         if (res < 0)
             return res;
     }

@@ -16,22 +16,6 @@ enum { PILOT_ROUNDS = 5 };
 /* Of a run's time: a round in which the host took more than this from a run is made again. */
 #define STEAL_SHARE 0.02
 
-void bisect_add_cpu(struct series_set *set)
-{
-    const struct series *user = series_find(set, "user"), *sys = series_find(set, "sys");
-    if (!user || !sys || series_find(set, "cpu"))
-        return;
-    size_t at[] = {(size_t)(user - set->items), (size_t)(sys - set->items)};
-    size_t count = user->counts[0];
-    struct series *cpu = series_add(set, "cpu", "ns", SERIES_TIME, count);
-    cpu->source = SERIES_USAGE;
-    for (size_t i = 0; i < set->contestant_count; i++) {
-        cpu->counts[i] = count;
-        for (size_t j = 0; j < count; j++)
-            cpu->values[i][j] = set->items[at[0]].values[i][j] + set->items[at[1]].values[i][j];
-    }
-}
-
 /* Whether most of the contestant's runs left the CPU of their own will at their end only. */
 static bool never_waits(const struct rounds *r, size_t contestant)
 {

@@ -8,6 +8,7 @@
  * a candidate is as one of two ends that differ, a likelihood ratio decides, which may be looked at
  * as often as one likes: see bisection_split.c.
  */
+#include "analysis/judge.h"
 #include "base/memory.h"
 #include "bisect/bisection_internal.h"
 
@@ -46,7 +47,8 @@ struct relative comparison_shift(const struct comparison *c)
 static struct comparison compare(const double *base, const double *new, size_t count, double level)
 {
     struct comparison c;
-    int r = stats_compare_paired(base, new, count, level, &c, NULL);
+    struct judge_values values = {base, new, count, count, true};
+    int r = judge_values(&values, level, &c, NULL);
     assert(r == 0); /* values are finite and there are some */
     return c;
 }

@@ -74,6 +74,7 @@ static const struct option options[] = {
     {'j', "json", OPTION_OPTIONAL, O(json), "FILE", "JSON with every value of every run", NULL},
     {0, "csv", OPTION_OPTIONAL, O(csv), "FILE", "CSV, a line for each value", NULL},
     {0, "markdown", OPTION_OPTIONAL, O(markdown), "FILE", "a Markdown table", NULL},
+    {0, "html", OPTION_STRING, O(html), "FILE", "a report as one HTML file", "file"},
     {0, "export-hyperfine", OPTION_STRING, O(export_hyperfine), "FILE",
      "as hyperfine --export-json writes it", "file"},
     {0, "export-google-benchmark", OPTION_STRING, O(export_google), "FILE",
@@ -91,7 +92,7 @@ struct product {
     struct outfile file;
 };
 
-enum { PRODUCT_COUNT = 5 };
+enum { PRODUCT_COUNT = 6 };
 
 struct products {
     struct product items[PRODUCT_COUNT];
@@ -110,6 +111,7 @@ static int products_open(struct products *all, const struct ab_options *o, struc
         .items = {{o->json, "--json", report_ab_json, {.fd = -1}},
                   {o->csv, "--csv", report_ab_csv, {.fd = -1}},
                   {o->markdown, "--markdown", report_ab_markdown, {.fd = -1}},
+                  {o->html, "--html", ab_put_html, {.fd = -1}},
                   {o->export_hyperfine, "--export-hyperfine", report_ab_hyperfine, {.fd = -1}},
                   {o->export_google, "--export-google-benchmark", report_ab_google, {.fd = -1}}}};
     const char *first = NULL;
@@ -319,15 +321,14 @@ static int tell_failure(const struct rounds *r)
 }
 
 /* Judges and writes; returns 0 or a negative errno. */
-static int report(const struct ab_options *o, struct ab_view *view, const struct series_set *set,
-                  const struct participant *participants, double round_seconds,
-                  struct products *products, struct error *err)
+static int report(const struct ab_options *o, struct ab_view *view, struct dataset *d,
+                  const struct participant *participants, struct products *products,
+                  struct error *err)
 {
     CLEANUP(outcome_done) struct outcome outcome = {0};
     CLEANUP(doubt_list_done) struct doubt_list notes = {0};
-    int r = outcome_judge(&outcome, set, participants, o->metric, round_seconds, err);
-    if (r < 0)
-        return r;
+    outcome_set_headline(d, o->metric);
+    outcome_judge(&outcome, d, participants, o->metric);
     struct machine machine;
     view->outcome = &outcome;
     view->notes = &notes;
@@ -341,10 +342,10 @@ static int report(const struct ab_options *o, struct ab_view *view, const struct
         machine_probe(&machine, MACHINE_QUICK);
         view->machine = &machine;
     }
-    if (outcome.headline == SIZE_MAX && set->count && view->rounds && view->rounds->count)
+    if (outcome.headline == DATASET_NONE && d->metric_count && view->rounds && view->rounds->count)
         report_note(&notes, "no-headline", "there is no metric '%s' (--metric).", o->metric);
     report_ab_notes(&notes, view);
-    r = products_write(products, view, err);
+    int r = products_write(products, view, err);
     if (view->machine)
         machine_done(&machine);
     return r;
@@ -354,15 +355,18 @@ static int finish(const struct ab_options *o, const struct ab_plan *plan,
                   const struct rounds_spec *spec, const struct rounds *rounds, time_t started,
                   struct products *products, struct error *err)
 {
-    CLEANUP(series_set_done) struct series_set set = {0};
-    series_from_rounds(&set, rounds, spec->events, NULL);
+    CLEANUP(dataset_done) struct dataset d;
+    outcome_start(&d, plan->participants, plan->count);
+    d.round_seconds = rounds->count ? (double)rounds->elapsed_ns / 1e9 / (double)rounds->count : 0;
+    outcome_add_rounds(&d, rounds, spec->events, NULL);
+    outcome_describe(&d, "assay ab", o->metric, spec->seed, (uint64_t)started * NS_PER_S);
+    outcome_add_runs(&d, rounds);
+    dataset_index(&d);
     struct ab_view view = {
         .rounds = rounds, .spec = spec, .started = started, .shell = plan->shell};
     if (plan->shell && rounds->end != ROUNDS_SIGNAL)
         view.shell_startup_ns = measure_shell(plan->shell);
-    double round_seconds =
-        rounds->count ? (double)rounds->elapsed_ns / 1e9 / (double)rounds->count : 0;
-    return report(o, &view, &set, plan->participants, round_seconds, products, err);
+    return report(o, &view, &d, plan->participants, products, err);
 }
 
 static int measure_with(const struct ab_options *o, const struct ab_plan *plan,
@@ -461,7 +465,10 @@ static int report_imported(const struct ab_options *o, const struct imported *im
     if (r < 0)
         return cmd_usage(&verb_ab, err);
     struct ab_view view = {.started = time(NULL)};
-    r = report(o, &view, &imported->series, plan.participants, 0, products, err);
+    CLEANUP(dataset_done) struct dataset d;
+    outcome_start(&d, plan.participants, plan.count);
+    imported_fill(imported, &d);
+    r = report(o, &view, &d, plan.participants, products, err);
     return r < 0 ? cmd_fail(&verb_ab, err, EXIT_TROUBLE) : EXIT_DONE;
 }
 

@@ -6,13 +6,14 @@
 #include "analysis/outcome.h"
 #include "base/options.h"
 #include "base/term.h"
+#include "report/text/ab.h"
 #include "run/rounds.h"
 #include "spec/parameters.h"
 
 struct ab_options {
     struct option_list names, lists, scans, setups, prepares, cleanups, events, imports;
     const char *step, *shell, *input, *output, *directory, *cpus, *precision, *metric, *reference;
-    const char *json, *csv, *markdown, *export_hyperfine, *export_google;
+    const char *json, *csv, *markdown, *html, *export_hyperfine, *export_google;
     bool no_shell, ignore_failure, show_output, no_padding, duet, all;
     uint64_t rounds, min_rounds, max_rounds, time_ns, timeout_ns, warmup, seed;
 };
@@ -34,6 +35,9 @@ void ab_plan_done(struct ab_plan *plan);
 int ab_plan_import(struct ab_plan *plan, const struct ab_options *o, const char *const *names,
                    const char *const *commands, const char *const *parameters, size_t count,
                    struct error *err);
+
+/* The whole result as one HTML file. */
+void ab_put_html(struct strbuf *out, const struct ab_view *v);
 
 /* What the callbacks of the rounds know. */
 struct ab_watch {

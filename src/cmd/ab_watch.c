@@ -12,28 +12,28 @@
 #define ESTIMATE_EVERY_NS (500 * NS_PER_MS)
 #define TICK_EVERY_NS NS_PER_S
 
-/* The headline of the finished rounds. */
-static int judge_headline(const struct ab_watch *w, const struct rounds *r,
-                          const struct rounds_spec *spec, struct series_set *set,
-                          struct outcome *outcome)
+/* The headline of the finished rounds; false when there is no metric of that name. */
+static bool judge_headline(const struct ab_watch *w, const struct rounds *r,
+                           const struct rounds_spec *spec, struct dataset *d,
+                           struct outcome *outcome)
 {
-    double round_seconds = r->count ? (double)r->elapsed_ns / 1e9 / (double)r->count : 0;
-    series_from_rounds(set, r, spec->events, w->metric);
-    if (!set->count || outcome_judge(outcome, set, w->participants, w->metric, round_seconds, NULL))
-        return -1;
-    return 0;
+    outcome_start(d, w->participants, r->contestant_count);
+    d->round_seconds = r->count ? (double)r->elapsed_ns / 1e9 / (double)r->count : 0;
+    outcome_add_rounds(d, r, spec->events, w->metric);
+    outcome_set_headline(d, w->metric);
+    if (d->metric_count)
+        outcome_judge(outcome, d, w->participants, w->metric);
+    return d->metric_count;
 }
 
 /* The comparison that is least sure: the one that decides when to stop. */
-static const struct outcome_cell *widest_cell(const struct outcome *o)
+static const struct comparison *widest_comparison(const struct outcome *o)
 {
-    const struct outcome_cell *widest = NULL;
-    for (size_t i = 0; i < o->set->contestant_count; i++) {
-        const struct outcome_cell *cell = outcome_cell(o, 0, i);
-        if (!cell->is_compared)
-            continue;
-        if (!widest || plan_half_width(&cell->comparison) > plan_half_width(&widest->comparison))
-            widest = cell;
+    const struct comparison *widest = NULL;
+    for (size_t i = 0; i < o->data->cell_count; i++) {
+        const struct judge_row *j = outcome_cell(o, 0, i)->judged;
+        if (j && (!widest || plan_half_width(&j->comparison) > plan_half_width(widest)))
+            widest = &j->comparison;
     }
     return widest;
 }
@@ -41,22 +41,22 @@ static const struct outcome_cell *widest_cell(const struct outcome *o)
 static void describe(struct ab_watch *w, const struct outcome *o)
 {
     CLEANUP(strbuf_done) struct strbuf text = {0};
-    const struct series *s = &o->set->items[0];
-    const struct outcome_cell *cell = widest_cell(o);
-    if (cell) {
+    const char *unit = o->data->metrics[0].unit;
+    const struct comparison *widest = widest_comparison(o);
+    if (widest) {
         strbuf_printf(&text, "%s ", w->metric);
-        strbuf_put_ratio(&text, s, &cell->comparison);
+        strbuf_put_ratio(&text, unit, widest);
     } else if (outcome_cell(o, 0, 0)->summary.count) {
         double half = outcome_half_width(o, 0);
         strbuf_printf(&text, "%s ", w->metric);
-        strbuf_put_value(&text, s, outcome_cell(o, 0, 0)->summary.median);
+        strbuf_put_measured(&text, outcome_cell(o, 0, 0)->summary.median, unit);
         if (isfinite(half))
             strbuf_printf(&text, " ± %.1f %%", 100 * half);
     }
     snprintf(w->estimate, sizeof(w->estimate), "%s", strbuf_text(&text));
     w->rounds_needed = 0;
-    if (w->precision > 0 && cell) {
-        double rounds = plan_rounds_for_width(&cell->comparison, w->precision);
+    if (w->precision > 0 && widest) {
+        double rounds = plan_rounds_for_width(widest, w->precision);
         w->rounds_needed = isfinite(rounds) && rounds < 1e9 ? rounds : 0;
     }
 }
@@ -67,9 +67,9 @@ static void renew_estimate(struct ab_watch *w, const struct rounds *r,
     uint64_t now_ns = clock_now_ns();
     if (!w->progress.enabled || !r->count || now_ns - w->estimated_ns < ESTIMATE_EVERY_NS)
         return;
-    CLEANUP(series_set_done) struct series_set set = {0};
+    CLEANUP(dataset_done) struct dataset d = {0};
     CLEANUP(outcome_done) struct outcome outcome = {0};
-    if (judge_headline(w, r, spec, &set, &outcome) == 0)
+    if (judge_headline(w, r, spec, &d, &outcome))
         describe(w, &outcome);
     w->estimated_ns = now_ns;
 }
@@ -142,11 +142,11 @@ bool ab_watch_is_precise(const struct rounds *r, const struct rounds_spec *spec,
         return false;
     /* Looking costs little, but not nothing, when there are thousands of short rounds. */
     w->next_check = r->count + 1 + r->count / 20;
-    CLEANUP(series_set_done) struct series_set set = {0};
+    CLEANUP(dataset_done) struct dataset d = {0};
     CLEANUP(outcome_done) struct outcome outcome = {0};
-    if (judge_headline(w, r, spec, &set, &outcome) < 0) {
-        w->no_metric = !set.count;
-        return w->no_metric; /* more rounds would not bring it */
+    if (!judge_headline(w, r, spec, &d, &outcome)) {
+        w->no_metric = true;
+        return true; /* more rounds would not bring it */
     }
     double half = outcome_half_width(&outcome, 0);
     return isfinite(half) && half <= w->precision;

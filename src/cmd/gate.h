@@ -3,10 +3,8 @@
 #ifndef ASSAY_CMD_GATE_H
 #define ASSAY_CMD_GATE_H
 
-#include "analysis/dataset.h"
+#include "analysis/judge.h"
 #include "base/strings.h"
-#include "stats/comparison.h"
-#include "stats/verdict.h"
 
 /* One metric in one cell. */
 struct gate_row {

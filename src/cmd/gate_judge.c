@@ -46,8 +46,8 @@ static void judge_cell(struct gate_result_set *set, const struct dataset *d, siz
     size_t control = other_side(d, cell, side, "control"), new = other_side(d, cell, side, "new");
     const struct store_metric *m = &d->metrics[metric];
     struct gate_row row = {0};
-    if (!dataset_compare(d, metric, cell, new, &row.change) ||
-        !dataset_compare(d, metric, cell, control, &row.control))
+    if (!judge_cells(d, metric, cell, new, &row.change) ||
+        !judge_cells(d, metric, cell, control, &row.control))
         return;
     row.metric = memory_strdup(m->name);
     row.unit = memory_strdup(m->unit);

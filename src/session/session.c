@@ -240,6 +240,7 @@ int session_open(struct session *s, const struct session_options *options, struc
         r = make_builds(s, err);
     if (r == 0) {
         s->cells = memory_zalloc(s->matrix.count, sizeof(*s->cells));
+        session_make_values(s);
         for (size_t c = 0; r == 0 && c < s->matrix.count; c++) {
             s->cells[c].kept = s->kept[c];
             s->cells[c].half_width = NAN;
@@ -461,8 +462,10 @@ void session_close(struct session *s)
         free(cell->build_id);
         free(cell->build_folders);
         free(cell->rounds);
-        free(cell->values);
     }
+    if (s->values)
+        dataset_done(s->values);
+    free(s->values);
     free(s->cells);
     free(s->kept);
     free(s->cpus);

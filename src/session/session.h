@@ -62,7 +62,6 @@ struct session_cell {
     char *input, *command, *build_id;
     const char **build_folders;
     uint32_t *rounds; /* of its good runs, ascending */
-    double *values;   /* the headline metric in them */
     size_t count, capacity;
     uint64_t failed_count, wall_sum_ns, run_count;
     double half_width; /* of the interval that precision asks for; NAN when not known */
@@ -98,7 +97,8 @@ struct session {
     struct run_result result;
     int *cpus;
     size_t cpu_count;
-    char *headline; /* the metric that decides when it is precise enough */
+    char *headline;         /* the metric that decides when it is precise enough */
+    struct dataset *values; /* that metric in all good runs; cells as in the matrix */
     char *selection;
     struct task_plan plan;       /* of a task */
     char *stop_path;             /* of a task: it ends when there is such a file */

@@ -365,7 +365,7 @@ static int finish_run(struct session *s, size_t cell, const struct hole_values *
             *err = store_err;
     }
     if (r == 0 && good && keep) {
-        session_note_value(&s->cells[cell], (uint32_t)values->round, c.headline);
+        session_note_value(s, cell, (uint32_t)values->round, c.headline);
         s->cells[cell].wall_sum_ns += s->result.wall_ns;
         s->cells[cell].run_count++;
     }

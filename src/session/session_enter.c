@@ -128,13 +128,13 @@ static void take_over_runs(struct session *s, const struct dataset *d)
     for (size_t found = 0; metric != DATASET_NONE && found < d->cell_count; found++) {
         struct dataset_column column = dataset_column(d, metric, found);
         for (size_t i = 0; i < column.count; i++)
-            session_note_value(&s->cells[places[found]], column.rounds[i], column.values[i]);
+            session_note_value(s, places[found], column.rounds[i], column.values[i]);
     }
     for (size_t i = 0; i < d->run_count; i++) {
         const struct dataset_run *run = &d->runs[i];
         struct session_cell *cell = &s->cells[places[run->cell]];
         if ((run->status == 0 || s->spec.allow_failures) && !session_has_round(cell, run->round))
-            session_note_value(cell, (uint32_t)run->round, NAN);
+            session_note_value(s, places[run->cell], (uint32_t)run->round, NAN);
         cell->run_count++;
         cell->wall_sum_ns += run->wall_ns;
         s->spent_ns += run->wall_ns;

@@ -31,7 +31,9 @@ int session_run_cell(struct session *s, size_t cell, uint64_t round, uint64_t po
                      struct error *err);
 
 /* Notes a good run's headline value. */
-void session_note_value(struct session_cell *cell, uint32_t round, double value);
+void session_note_value(struct session *s, size_t cell, uint32_t round, double value);
+/* The empty table of those values. */
+void session_make_values(struct session *s);
 bool session_has_round(const struct session_cell *cell, uint64_t round);
 
 /* Computes every cell's interval; sets s->widest. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Where more rounds are worth their time: the cells whose intervals are widest, each with the cell
  * that it is compared with, because differences are taken within rounds. */
+#include "analysis/judge.h"
 #include "base/memory.h"
 #include "session/session_internal.h"
-#include "stats/comparison.h"
 #include "stats/plan.h"
 
 #include <math.h>
@@ -11,23 +11,29 @@
 /* A round takes the cells whose interval is at least this share of the widest. */
 #define NEAR_WIDEST 0.5
 
-void session_note_value(struct session_cell *cell, uint32_t round, double value)
+void session_make_values(struct session *s)
 {
-    size_t before = cell->capacity;
+    s->values = memory_zalloc(1, sizeof(*s->values));
+    dataset_start(s->values, "");
+    for (size_t c = 0; c < s->matrix.count; c++)
+        dataset_add_cell(s->values, s->matrix.cells[c].label, "", NULL);
+    dataset_add_metric(s->values, "headline", "", "metric",
+                       (struct metric_facts){.better = METRIC_NEITHER});
+}
+
+void session_note_value(struct session *s, size_t index, uint32_t round, double value)
+{
+    struct session_cell *cell = &s->cells[index];
     cell->rounds =
         memory_grow(cell->rounds, &cell->capacity, cell->count + 1, sizeof(*cell->rounds));
-    if (cell->capacity != before)
-        cell->values = memory_resize(cell->values, cell->capacity, sizeof(*cell->values));
     size_t place = cell->count;
     while (place > 0 && cell->rounds[place - 1] > round)
         place--;
     memmove(&cell->rounds[place + 1], &cell->rounds[place],
             (cell->count - place) * sizeof(*cell->rounds));
-    memmove(&cell->values[place + 1], &cell->values[place],
-            (cell->count - place) * sizeof(*cell->values));
     cell->rounds[place] = round;
-    cell->values[place] = value;
     cell->count++;
+    dataset_put(s->values, 0, index, round, value);
 }
 
 bool session_has_round(const struct session_cell *cell, uint64_t round)
@@ -38,49 +44,26 @@ bool session_has_round(const struct session_cell *cell, uint64_t round)
     return false;
 }
 
-/* The values of rounds that both have. */
-static size_t pair_up(const struct session_cell *a, const struct session_cell *b, double *first,
-                      double *second)
-{
-    size_t i = 0, k = 0, count = 0;
-    while (i < a->count && k < b->count) {
-        if (a->rounds[i] < b->rounds[k]) {
-            i++;
-        } else if (a->rounds[i] > b->rounds[k]) {
-            k++;
-        } else {
-            if (isfinite(a->values[i]) && isfinite(b->values[k])) {
-                first[count] = a->values[i];
-                second[count++] = b->values[k];
-            }
-            i++;
-            k++;
-        }
-    }
-    return count;
-}
-
 /* Against its baseline; a cell without one is compared with a constant, which gives the interval of
  * its own centre. */
+static bool compare_cell(const struct session *s, size_t cell, struct comparison *ret)
+{
+    size_t baseline = s->matrix.cells[cell].baseline;
+    dataset_settle(s->values);
+    if (baseline != cell && s->kept[baseline])
+        return judge_cells(s->values, 0, baseline, cell, ret);
+    struct dataset_column column = dataset_column(s->values, 0, cell);
+    CLEANUP(memory_freep) double *ones = memory_zalloc(column.count + 1, sizeof(*ones));
+    for (size_t i = 0; i < column.count; i++)
+        ones[i] = 1;
+    struct judge_values values = {ones, column.values, column.count, column.count, true};
+    return column.count && judge_values(&values, JUDGE_LEVEL, ret, NULL) == 0;
+}
+
 static double width_of(const struct session *s, size_t cell)
 {
-    const struct session_cell *c = &s->cells[cell];
-    size_t baseline = s->matrix.cells[cell].baseline;
-    const struct session_cell *b = &s->cells[baseline];
-    CLEANUP(memory_freep) double *first = memory_zalloc(c->count + 1, sizeof(double));
-    CLEANUP(memory_freep) double *second = memory_zalloc(c->count + 1, sizeof(double));
-    size_t count = 0;
-    if (baseline != cell && b->kept) {
-        count = pair_up(b, c, first, second);
-    } else {
-        for (size_t i = 0; i < c->count; i++)
-            if (isfinite(c->values[i])) {
-                first[count] = 1;
-                second[count++] = c->values[i];
-            }
-    }
     struct comparison comparison;
-    if (count < 2 || stats_compare_paired(first, second, count, 0.95, &comparison, NULL) < 0)
+    if (!compare_cell(s, cell, &comparison) || comparison.base_count < 2)
         return INFINITY;
     if (comparison.scale == COMPARISON_DIFFERENCE) /* no relative precision to be had */
         return comparison.low == comparison.high ? 0 : NAN;
@@ -91,14 +74,8 @@ static double width_of(const struct session *s, size_t cell)
 bool session_cell_changed(const struct session *s, size_t cell)
 {
     size_t baseline = s->matrix.cells[cell].baseline;
-    const struct session_cell *c = &s->cells[cell];
-    CLEANUP(memory_freep) double *first = memory_zalloc(c->count + 1, sizeof(double));
-    CLEANUP(memory_freep) double *second = memory_zalloc(c->count + 1, sizeof(double));
     struct comparison comparison;
-    if (baseline == cell || !s->kept[baseline])
-        return false;
-    size_t count = pair_up(&s->cells[baseline], c, first, second);
-    return count && stats_compare_paired(first, second, count, 0.95, &comparison, NULL) == 0 &&
+    return baseline != cell && s->kept[baseline] && compare_cell(s, cell, &comparison) &&
            comparison_differs(&comparison);
 }
 

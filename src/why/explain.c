@@ -154,13 +154,12 @@ static int measure(struct explain *e, const struct explain_settings *s,
 static int compare(const struct explain_measured *m, double *const values[SIDE_COUNT],
                    struct comparison *comparison, struct verdict *verdict, struct error *err)
 {
-    int r = m->paired ? stats_compare_paired(values[SIDE_A], values[SIDE_B], m->counts[SIDE_A],
-                                             0.95, comparison, err)
-                      : stats_compare_unpaired(values[SIDE_A], m->counts[SIDE_A], values[SIDE_B],
-                                               m->counts[SIDE_B], 0.95, comparison, err);
+    static const struct metric_facts facts = {.better = METRIC_LOWER, .is_speed = true};
+    struct judge_values both = {values[SIDE_A], values[SIDE_B], m->counts[SIDE_A],
+                                m->counts[SIDE_B], m->paired};
+    int r = judge_values(&both, JUDGE_LEVEL, comparison, err);
     if (r == 0)
-        verdict_judge(comparison, &(struct verdict_options){.better = METRIC_LOWER, .speed = true},
-                      verdict);
+        judge_words(comparison, facts, "ns", verdict);
     return r;
 }
 

@@ -15,9 +15,9 @@
 #ifndef ASSAY_WHY_EXPLAIN_H
 #define ASSAY_WHY_EXPLAIN_H
 
+#include "analysis/judge.h"
 #include "analysis/profiles.h"
 #include "run/runner.h"
-#include "stats/verdict.h"
 
 enum reason_kind {
     REASON_FUNCTION,

@@ -77,6 +77,20 @@ def includes_respect_the_order_of_rooms():
 
 
 @test
+def only_the_judge_judges():
+    """Pairing, comparing, adjusting and wording are one decision: src/analysis/judge.c."""
+    judging = re.compile(r"\b(stats_compare_\w+|fdr_adjust|verdict_judge)\(")
+    allowed = {"stats": None, "analysis": {"judge.c", "verdict.c", "verdict.h"}}
+    for path in tracked("src/*.c", "src/*.h"):
+        names = allowed.get(room_of(path), set())
+        if names is None or path.name in names:
+            continue
+        found = judging.search(path.read_text())
+        if found:
+            raise AssertionError(f"{path.relative_to(ROOT)} calls {found[1]}: ask analysis/judge.h")
+
+
+@test
 def rooms_stay_small():
     counts = {}
     for path in tracked("src/*.c", "src/*.h"):

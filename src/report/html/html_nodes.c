@@ -110,7 +110,7 @@ static void put_differences(struct strbuf *out, const struct compare *c)
     for (size_t i = 0; i < c->row_count && shown < ROWS_MOST; i++) {
         const struct compare_row *row = &c->rows[i];
         const struct compare_pair *pair = &c->pairs[row->pair];
-        if (!row->headline || row->comparison.scale != COMPARISON_RATIO)
+        if (!row->judged.headline || row->judged.comparison.scale != COMPARISON_RATIO)
             continue;
         if (!shown++) {
             put_start(out, "New / base on each node", "");
@@ -121,7 +121,8 @@ static void put_differences(struct strbuf *out, const struct compare *c)
         }
         CLEANUP(nodes_view_done) struct nodes_view v;
         CLEANUP(memory_freep)
-        char *name = memory_printf("%s%s%s", pair->label, pair->label[0] ? ", " : "", row->name);
+        char *name =
+            memory_printf("%s%s%s", pair->label, pair->label[0] ? ", " : "", row->metric->name);
         report_row_nodes(c, row, &v);
         put_name(out, name);
         for (size_t n = 0; n < v.count; n++)

@@ -75,13 +75,4 @@ int embedded_read_ab(struct embedded *e, const char *text, size_t length, const 
  * damaged. */
 int embedded_read_file(struct embedded *e, const char *path, struct error *err);
 
-/* For the readers: a dataset's columns from loose values. */
-struct dataset_value {
-    double value;
-    uint32_t metric, cell, round;
-    uint32_t node; /* counts only where the dataset has nodes */
-};
-/* The values of one cell and metric must come with ascending rounds. */
-void dataset_deal(struct dataset *d, const struct dataset_value *values, size_t count);
-
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What `assay ab --json` wrote, as an experiment: the commands are a factor, and so is each
  * parameter. */
+#include "analysis/outcome.h"
 #include "base/memory.h"
 #include "config.h"
 #include "report/page/embedded.h"
@@ -27,53 +28,29 @@ static int wrong(struct error *err, const char *what)
                      what);
 }
 
-/* Value of a parameter in "size=64, n=2"; "" when it is not there.  The caller frees it. */
-static char *parameter(const char *parameters, const char *name)
+static void free_participants(struct participant **participants)
 {
-    size_t length = strlen(name);
-    for (const char *p = parameters; *p;) {
-        size_t word = strcspn(p, ",");
-        if (word > length && strncmp(p, name, length) == 0 && p[length] == '=')
-            return memory_strndup(p + length + 1, word - length - 1);
-        p += word;
-        p += strspn(p, ", ");
+    free(*participants);
+}
+
+/* The texts stay the document's. */
+static struct participant *read_participants(const json_t *commands)
+{
+    size_t count = json_array_size(commands);
+    struct participant *people = memory_zalloc(count + 1, sizeof(*people));
+    for (size_t i = 0; i < count; i++) {
+        const json_t *command = json_array_get(commands, i);
+        people[i] = (struct participant){
+            .name = (char *)text_at(command, "name"),
+            .command = (char *)text_at(command, "command"),
+            .parameters = (char *)text_at(command, "parameters"),
+            .group = (size_t)json_integer_value(json_object_get(command, "group")),
+            .is_reference = json_is_true(json_object_get(command, "is_reference"))};
     }
-    return memory_strdup("");
+    return people;
 }
 
-/* "command", then the names of the parameters of the first command. */
-static void find_factors(struct dataset *d, const json_t *commands)
-{
-    size_t capacity = 0;
-    ARRAY_PUSH(d->factors, d->factor_count, capacity) = memory_strdup("command");
-    const char *p = text_at(json_array_get(commands, 0), "parameters");
-    while (*p) {
-        size_t word = strcspn(p, ","), name = strcspn(p, "=,");
-        if (name < word && name > 0)
-            ARRAY_PUSH(d->factors, d->factor_count, capacity) = memory_strndup(p, name);
-        p += word;
-        p += strspn(p, ", ");
-    }
-}
-
-static void add_cell(struct dataset *d, const json_t *command, struct strbuf *baseline)
-{
-    const char *name = text_at(command, "name"), *parameters = text_at(command, "parameters");
-    struct dataset_cell *c = &ARRAY_PUSH(d->cells, d->cell_count, d->cell_capacity);
-    *c = (struct dataset_cell){
-        .id = (int64_t)d->cell_count,
-        .label = memory_printf("%s%s%s", name, *parameters ? ", " : "", parameters),
-        .command = memory_strdup(text_at(command, "command")),
-        .build_id = memory_strdup(""),
-        .levels = memory_zalloc(d->factor_count + 1, sizeof(char *))};
-    c->levels[0] = memory_strdup(name);
-    for (size_t f = 1; f < d->factor_count; f++)
-        c->levels[f] = parameter(parameters, d->factors[f]);
-    if (json_is_true(json_object_get(command, "is_reference")) && !baseline->length)
-        strbuf_printf(baseline, "command=%s", name);
-}
-
-static void add_metric(struct dataset *d, const json_t *metric, struct strbuf *headline)
+static size_t add_metric(struct dataset *d, const json_t *metric)
 {
     const char *better = text_at(metric, "better"), *source = text_at(metric, "source");
     const char *name = text_at(metric, "name"), *unit = text_at(metric, "unit");
@@ -90,35 +67,26 @@ static void add_metric(struct dataset *d, const json_t *metric, struct strbuf *h
         facts.is_speed = json_is_true(is_speed);
         facts.is_count = json_is_true(json_object_get(metric, "is_count"));
     }
-    ARRAY_PUSH(d->metrics, d->metric_count, d->metric_capacity) =
-        (struct store_metric){.id = (int64_t)d->metric_count + 1,
-                              .name = memory_strdup(name),
-                              .unit = memory_strdup(unit),
-                              .kind = memory_strdup(kind),
-                              .facts = facts};
-    if (json_is_true(json_object_get(metric, "is_headline")) || str_eq(source, "program"))
-        strbuf_printf(headline, "%s%s", headline->length ? "\n" : "", name);
+    return dataset_add_metric(d, name, unit, kind, facts);
 }
 
-static int add_values(struct dataset *d, const json_t *metric, size_t index,
-                      struct dataset_value **values, size_t *count, size_t *capacity,
-                      struct error *err)
+static int add_values(struct dataset *d, const json_t *metric, size_t index, struct error *err)
 {
     const json_t *commands = json_object_get(metric, "commands");
     for (size_t c = 0; c < json_array_size(commands) && c < d->cell_count; c++) {
+        const json_t *command = json_array_get(commands, c), *value;
+        bool is_bound = json_is_true(json_object_get(command, "is_bound"));
         size_t i;
-        const json_t *value;
-        json_array_foreach(json_object_get(json_array_get(commands, c), "values"), i, value)
+        json_array_foreach(json_object_get(command, "values"), i, value)
         {
             if (json_is_null(value))
                 continue;
             if (!json_is_number(value) || i > UINT32_MAX)
-                return wrong(err, "a value is no number");
-            ARRAY_PUSH(*values, *count, *capacity) =
-                (struct dataset_value){.value = json_number_value(value),
-                                       .metric = (uint32_t)index,
-                                       .cell = (uint32_t)c,
-                                       .round = (uint32_t)i};
+                return wrong(err, "a value is not a number");
+            size_t before = d->loose_count;
+            dataset_put(d, index, c, (uint32_t)i, json_number_value(value));
+            if (d->loose_count > before)
+                d->loose[before].is_bound = is_bound;
         }
     }
     return 0;
@@ -173,41 +141,27 @@ static int read_root(struct embedded *e, const json_t *root, const char *name, s
     struct embedded_documents *t = &ARRAY_PUSH(e->documents, e->set_count, e->document_capacity);
     e->sets = memory_grow(e->sets, &e->set_capacity, e->set_count, sizeof(*e->sets));
     struct dataset *d = &e->sets[e->set_count - 1];
-    *d = (struct dataset){0};
+    CLEANUP(free_participants) struct participant *people = read_participants(commands);
+    outcome_start(d, people, json_array_size(commands));
     char *machine = json_dumps(json_object_get(root, "machine"), JSON_INDENT(2));
     *t = (struct embedded_documents){memory_strdup(machine ? machine : ""), memory_strdup(""),
                                      memory_strdup("")};
     free(machine);
-    CLEANUP(strbuf_done) struct strbuf baseline = {0}, headline = {0};
-    find_factors(d, commands);
-    for (size_t i = 0; i < json_array_size(commands); i++)
-        add_cell(d, json_array_get(commands, i), &baseline);
-    struct dataset_value *values = NULL;
-    size_t count = 0, capacity = 0;
+    const char *headline = "wall", *base = strrchr(name, '/');
     int r = 0;
-    for (size_t i = 0; i < json_array_size(metrics); i++)
-        add_metric(d, json_array_get(metrics, i), &headline);
-    for (size_t i = 0; r == 0 && i < json_array_size(metrics); i++)
-        r = add_values(d, json_array_get(metrics, i), i, &values, &count, &capacity, err);
-    dataset_deal(d, values, r == 0 ? count : 0);
-    free(values);
-    const char *base = strrchr(name, '/');
-    d->experiment = (struct store_experiment){
-        .uuid = memory_strdup(""),
-        .name = memory_printf("%s", base ? base + 1 : name),
-        .question = memory_strdup("which of the commands is faster?"),
-        .state = memory_strdup("done"),
-        .git_commit = memory_strdup(""),
-        .selection = memory_strdup(""),
-        .baseline = memory_strdup(strbuf_text(&baseline)),
-        .headline = memory_strdup(strbuf_text(&headline)),
-        .spec_path = memory_strdup(""),
-        .spec_hash = memory_strdup(""),
-        .seed = (uint64_t)json_integer_value(
-            json_object_get(json_object_get(root, "settings"), "seed")),
-        .started_at_ns = moment_of(text_at(root, "started")),
-        .cell_count = d->cell_count,
-    };
+    for (size_t i = 0; r == 0 && i < json_array_size(metrics); i++) {
+        const json_t *metric = json_array_get(metrics, i);
+        r = add_values(d, metric, add_metric(d, metric), err);
+        if (json_is_true(json_object_get(metric, "is_headline")))
+            headline = text_at(metric, "name");
+    }
+    d->apart = json_is_false(json_object_get(root, "paired"));
+    outcome_describe(
+        d, base ? base + 1 : name, headline,
+        (uint64_t)json_integer_value(json_object_get(json_object_get(root, "settings"), "seed")),
+        moment_of(text_at(root, "started")));
+    dataset_settle(d);
+    dataset_index(d);
     add_runs(d, json_object_get(root, "runs"));
     return r;
 }

@@ -66,29 +66,6 @@ void embedded_done(struct embedded *e)
     free(e->command);
     *e = (struct embedded){0};
 }
-
-void dataset_deal(struct dataset *d, const struct dataset_value *values, size_t count)
-{
-    size_t columns = d->metric_count * d->cell_count;
-    dataset_index(d);
-    d->starts = memory_zalloc(columns + 2, sizeof(*d->starts));
-    d->values = memory_zalloc(count + 1, sizeof(*d->values));
-    d->rounds = memory_zalloc(count + 1, sizeof(*d->rounds));
-    if (d->node_count)
-        d->value_nodes = memory_zalloc(count + 1, sizeof(*d->value_nodes));
-    for (size_t i = 0; i < count; i++)
-        d->starts[values[i].metric * d->cell_count + values[i].cell + 2]++;
-    for (size_t c = 2; c < columns + 2; c++)
-        d->starts[c] += d->starts[c - 1];
-    for (size_t i = 0; i < count; i++) {
-        size_t place = d->starts[values[i].metric * d->cell_count + values[i].cell + 1]++;
-        d->values[place] = values[i].value;
-        d->rounds[place] = values[i].round;
-        if (d->value_nodes)
-            d->value_nodes[place] = values[i].node;
-    }
-}
-
 static const char *find_element(const char *text, size_t length)
 {
     static const char mark[] = "id=\"" EMBEDDED_ID "\"";
@@ -336,6 +313,8 @@ static int read_set(struct embedded *e, const json_t *set, struct error *err)
     if (r == 0)
         r = read_runs(d, json_object_get(set, "runs"), err);
     dataset_deal(d, values.items, r == 0 ? values.count : 0);
+    dataset_index(d);
+    dataset_find_baselines(d);
     free(values.items);
     return r;
 }

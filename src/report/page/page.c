@@ -5,8 +5,6 @@
 #include "base/memory.h"
 #include "report/text/experiment.h"
 #include "spec/spec.h"
-#include "stats/fdr.h"
-#include "stats/sort.h"
 
 #include <errno.h>
 #include <math.h>
@@ -15,7 +13,7 @@
 
 void page_done(struct page *page)
 {
-    if (page->is_compared)
+    if (page->has_compare)
         compare_done(&page->compare);
     if (page->has_answers)
         answers_done(&page->answers);
@@ -113,33 +111,26 @@ static void join(struct page *page)
         }
     }
     dataset_deal(to, values, count);
+    dataset_index(to);
+    dataset_find_baselines(to);
     free(values);
     page->view = to;
 }
 
 /* ---- rows ---- */
 
-static bool row_values(const struct dataset *d, size_t metric, size_t cell, struct summary *ret)
+static void take_judged(struct page_row *row, const struct compare_row *from)
 {
-    struct dataset_column column = dataset_column(d, metric, cell);
-    return column.count && stats_summarise(column.values, column.count, ret, NULL) == 0;
-}
-
-static bool is_headline(const struct dataset *d, size_t metric)
-{
-    size_t position = 0, m;
-    while ((m = dataset_headline(d, &position)) != DATASET_NONE)
-        if (m == metric)
-            return true;
-    return false;
-}
-
-static void judge_row(struct page_row *row, const struct store_metric *m)
-{
-    struct verdict_options options = {.better = m->facts.better,
-                                      .speed = str_eq(m->unit, "ns") ||
-                                               m->facts.better == METRIC_HIGHER};
-    verdict_judge(&row->comparison, &options, &row->verdict);
+    const struct judge_row *j = &from->judged;
+    row->compared = true;
+    row->base = j->base;
+    row->new = j->new;
+    row->comparison = j->comparison;
+    row->verdict = j->verdict;
+    row->p_adjusted = j->p_adjusted;
+    row->changed = j->changed;
+    row->is_noise = !row->headline && (!j->changed || from->folded_into != COMPARE_NONE ||
+                                       from->is_detail || from->is_negligible);
 }
 
 /* Rows of one experiment: each cell beside its baseline. */
@@ -149,49 +140,35 @@ static void add_cell_rows(struct page *page, size_t metric, bool headline)
     for (size_t c = 0; c < d->cell_count; c++) {
         struct page_row row = {.metric = metric,
                                .cell = c,
-                               .base_cell = report_baseline_of(d, c),
+                               .base_cell = d->cells[c].baseline,
                                .label = d->cells[c].label,
                                .headline = headline,
+                               .is_noise = !headline,
                                .p_adjusted = NAN};
-        if (!row_values(d, metric, c, &row.new) || !page_median(d, metric, c, &row.interval))
+        if (!dataset_figures(d, metric, c, &row.new, &row.interval))
             continue;
-        if (row.base_cell != DATASET_NONE && row_values(d, metric, row.base_cell, &row.base) &&
-            page_compare(page, metric, row.base_cell, c, &row.comparison)) {
-            row.compared = true;
-            judge_row(&row, &d->metrics[metric]);
-        }
+        const struct compare_row *from = compare_find(&page->compare, metric, c);
+        if (from)
+            take_judged(&row, from);
         ARRAY_PUSH(page->rows, page->row_count, page->row_capacity) = row;
-    }
-}
-
-/* Benjamini & Hochberg over all but the headlines. */
-static void adjust(struct page *page)
-{
-    CLEANUP(memory_freep) double *p = memory_zalloc(page->row_count + 1, sizeof(double));
-    for (size_t i = 0; i < page->row_count; i++) {
-        const struct page_row *r = &page->rows[i];
-        p[i] = r->compared && !r->headline && !r->comparison.too_few ? r->comparison.p : NAN;
-    }
-    fdr_adjust(p, page->row_count, p);
-    for (size_t i = 0; i < page->row_count; i++) {
-        struct page_row *r = &page->rows[i];
-        r->p_adjusted = r->headline && r->compared ? r->comparison.p : p[i];
-        r->changed = r->compared && !r->comparison.too_few &&
-                     (r->headline ? comparison_differs(&r->comparison) : p[i] <= COMPARE_RATE);
-        r->is_noise = !r->headline && !r->changed;
     }
 }
 
 static void make_cell_rows(struct page *page)
 {
     const struct dataset *d = page->view;
+    CLEANUP(memory_freep) bool *is_headline = memory_zalloc(d->metric_count + 1, sizeof(bool));
     size_t position = 0, m;
-    while ((m = dataset_headline(d, &position)) != DATASET_NONE)
-        add_cell_rows(page, m, true);
+    compare_baselines(&page->compare, d);
+    page->has_compare = true;
+    while ((m = dataset_headline(d, &position)) != DATASET_NONE) {
+        if (!is_headline[m])
+            add_cell_rows(page, m, true);
+        is_headline[m] = true;
+    }
     for (m = 0; m < d->metric_count; m++)
-        if (!is_headline(d, m))
+        if (!is_headline[m])
             add_cell_rows(page, m, false);
-    adjust(page);
 }
 
 static size_t view_cell(const struct page *page, size_t set, size_t cell)
@@ -205,24 +182,15 @@ static void make_compare_rows(struct page *page)
     for (size_t i = 0; i < c->row_count; i++) {
         const struct compare_row *from = &c->rows[i];
         const struct compare_pair *pair = &c->pairs[from->pair];
-        struct page_row row = {.metric = dataset_metric(page->view, from->name),
+        struct page_row row = {.metric = dataset_metric(page->view, from->metric->name),
                                .cell = view_cell(page, 1, pair->new_cell),
                                .base_cell = pair->base_cell,
                                .label = pair->label[0] ? pair->label : "everything",
-                               .headline = from->headline,
-                               .changed = from->changed,
-                               .is_noise = !from->headline &&
-                                           (!from->changed || from->folded_into != COMPARE_NONE ||
-                                            from->is_detail || from->is_negligible),
-                               .base = from->base,
-                               .new = from->new,
-                               .comparison = from->comparison,
-                               .verdict = from->verdict,
-                               .p_adjusted = from->p_adjusted,
-                               .compared = true};
+                               .headline = from->judged.headline};
         if (row.metric == DATASET_NONE ||
-            !page_median(page->view, row.metric, row.cell, &row.interval))
+            !dataset_figures(page->view, row.metric, row.cell, &row.new, &row.interval))
             continue;
+        take_judged(&row, from);
         ARRAY_PUSH(page->rows, page->row_count, page->row_capacity) = row;
     }
 }
@@ -234,10 +202,11 @@ static void choose_variant(struct page *page)
     const struct dataset *d = page->view;
     page->variant = DATASET_NONE;
     for (size_t f = 0; f < d->factor_count && page->variant == DATASET_NONE; f++) {
-        CLEANUP(memory_freep) char *head = memory_printf("%s=", d->factors[f]);
-        const char *found = strstr(d->experiment.baseline, head);
-        if (found && (found == d->experiment.baseline || found[-1] == ' '))
-            page->variant = f;
+        for (size_t c = 0; c < d->cell_count; c++) {
+            size_t base = d->cells[c].baseline;
+            if (base != DATASET_NONE && !str_eq(d->cells[c].levels[f], d->cells[base].levels[f]))
+                page->variant = f;
+        }
     }
     for (size_t f = 0; f < d->factor_count && page->variant == DATASET_NONE; f++) {
         struct page_axis axis;
@@ -267,7 +236,7 @@ static int compare_sets(struct page *page, struct error *err)
     if (data->set_count > 1) {
         sparse_join(&data->sets[0], &data->sets[1]);
         int r = compare_experiments(&page->compare, &data->sets[0], &data->sets[1], err);
-        page->is_compared = true; /* compare_done is right after a failure as well */
+        page->is_compared = page->has_compare = true; /* also after a failure */
         if (r < 0)
             return r;
         join(page);
@@ -276,10 +245,11 @@ static int compare_sets(struct page *page, struct error *err)
     if (!data->base)
         return 0;
     int r = compare_levels(&page->compare, &data->sets[0], data->base, data->new, err);
-    page->is_compared = true;
+    page->is_compared = page->has_compare = true;
     if (r == 0) {
         free(data->sets[0].experiment.baseline);
         data->sets[0].experiment.baseline = memory_strdup(data->base);
+        dataset_find_baselines(&data->sets[0]);
     }
     return r;
 }

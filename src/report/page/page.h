@@ -49,7 +49,8 @@ struct page {
     char *view_baseline;        /* "factor=value …" */
     size_t variant;             /* the factor of rivals in the view, DATASET_NONE for none */
     bool is_joint;              /* rounds of the two sides are not the same */
-    bool is_compared;
+    bool is_compared;           /* two were asked for; else cells are beside their baselines */
+    bool has_compare;
     struct compare compare;
     bool has_answers;
     struct answers answers;
@@ -105,11 +106,9 @@ size_t page_cell_with(const struct dataset *d, size_t like, size_t factor, const
 char *page_where(const struct dataset *d, size_t cell, size_t factor, size_t other);
 /* Is this the first cell of its combination of the factors but these two? */
 bool page_is_first(const struct dataset *d, size_t cell, size_t factor, size_t other);
-/* Compares two cells of the view as their runs allow: within rounds or as two samples. */
+/* Two cells of the view: as the table has them, or as the judge says where it does not. */
 bool page_compare(const struct page *page, size_t metric, size_t base, size_t new,
                   struct comparison *ret_comparison);
-bool page_median(const struct dataset *d, size_t metric, size_t cell,
-                 struct median_interval *ret_interval);
 bool page_counts_workers(const char *factor);
 struct plot *page_add_plot(struct page *page, const char *kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -2,7 +2,6 @@
 /* Cells of a matrix seen along its factors: what plots and rows ask. */
 #include "base/memory.h"
 #include "report/page/page.h"
-#include "stats/sort.h"
 
 #include <math.h>
 #include <string.h>
@@ -99,32 +98,35 @@ bool page_is_first(const struct dataset *d, size_t cell, size_t factor, size_t o
     return true;
 }
 
+/* Where a cell of the view came from. */
+static void find_side(const struct page *page, size_t metric, size_t cell,
+                      const struct dataset **ret_set, size_t *ret_metric, size_t *ret_cell)
+{
+    size_t half = page->is_joint ? page->data.sets[0].cell_count : 0;
+    bool second = page->is_joint && cell >= half;
+    *ret_set = page->is_joint ? &page->data.sets[second] : page->view;
+    *ret_metric =
+        page->is_joint ? dataset_metric(*ret_set, page->view->metrics[metric].name) : metric;
+    *ret_cell = second ? cell - half : cell;
+}
+
 bool page_compare(const struct page *page, size_t metric, size_t base, size_t new,
                   struct comparison *ret_comparison)
 {
-    const struct dataset *d = page->view;
-    struct dataset_column a = dataset_column(d, metric, base), b = dataset_column(d, metric, new);
-    size_t half = page->is_joint ? page->data.sets[0].cell_count : 0;
-    if (page->is_joint && (base < half) != (new < half))
-        return a.count && b.count &&
-               stats_compare_unpaired(a.values, a.count, b.values, b.count, 0.95, ret_comparison,
-                                      NULL) == 0;
-    CLEANUP(memory_freep) double *first = memory_zalloc(a.count + 1, sizeof(double));
-    CLEANUP(memory_freep) double *second = memory_zalloc(a.count + 1, sizeof(double));
-    size_t count = dataset_pair(&a, &b, first, second);
-    return count > 0 && stats_compare_paired(first, second, count, 0.95, ret_comparison, NULL) == 0;
-}
-
-bool page_median(const struct dataset *d, size_t metric, size_t cell,
-                 struct median_interval *ret_interval)
-{
-    struct dataset_column column = dataset_column(d, metric, cell);
-    if (!column.count || stats_check_finite(column.values, column.count, "value", NULL) < 0)
+    for (size_t i = 0; i < page->row_count; i++) {
+        const struct page_row *row = &page->rows[i];
+        if (row->compared && row->metric == metric && row->cell == new && row->base_cell == base) {
+            *ret_comparison = row->comparison;
+            return true;
+        }
+    }
+    struct judge_row row = {0};
+    struct judge_sides *s = &row.sides;
+    find_side(page, metric, base, &s->base, &s->base_metric, &s->base_cell);
+    find_side(page, metric, new, &s->new, &s->new_metric, &s->new_cell);
+    if (s->base_metric == DATASET_NONE || s->new_metric == DATASET_NONE || !judge_row(&row))
         return false;
-    CLEANUP(memory_freep) double *sorted = memory_zalloc(column.count, sizeof(double));
-    memcpy(sorted, column.values, column.count * sizeof(double));
-    sort_doubles(sorted, column.count);
-    median_interval(sorted, column.count, 0.95, ret_interval);
+    *ret_comparison = row.comparison;
     return true;
 }
 

@@ -32,8 +32,9 @@ static void add_curve(struct plot *p, const struct dataset *d, size_t metric, si
     struct plot_series *s = plot_add_series(p, name, PLOT_LINE | PLOT_MARKS | PLOT_BARS, look);
     for (size_t k = 0; k < axis->count; k++) {
         size_t c = page_cell_with(d, like, axis->factor, axis->levels[k]);
+        struct summary summary;
         struct median_interval m;
-        if (c != DATASET_NONE && page_median(d, metric, c, &m))
+        if (c != DATASET_NONE && dataset_figures(d, metric, c, &summary, &m))
             plot_add_point(s, axis->numbers[k], m.median, m.low, m.high);
     }
 }
@@ -160,7 +161,7 @@ static void plot_ratio(const struct sweep *s)
     size_t base_level = DATASET_NONE;
     for (size_t k = 0; k < s->variants.count; k++) {
         size_t c = variant_anywhere(s, k);
-        if (c != DATASET_NONE && report_baseline_of(d, c) == DATASET_NONE)
+        if (c != DATASET_NONE && d->cells[c].baseline == DATASET_NONE)
             base_level = k;
     }
     if (!*d->experiment.baseline || base_level == DATASET_NONE)
@@ -262,8 +263,10 @@ static void plot_scaling(const struct sweep *s)
             plot_add_series(p, name, PLOT_LINE | PLOT_MARKS | PLOT_BARS, k);
         for (size_t i = 0; i < s->axis.count; i++) {
             size_t c = page_cell_with(d, like, s->axis.factor, s->axis.levels[i]);
+            struct summary summary;
             struct median_interval v;
-            if (c == DATASET_NONE || !page_median(d, s->metric, c, &v) || v.median <= 0)
+            if (c == DATASET_NONE || !dataset_figures(d, s->metric, c, &summary, &v) ||
+                v.median <= 0)
                 continue;
             double low = throughput(m, v.low), high = throughput(m, v.high);
             plot_add_point(series, s->axis.numbers[i], throughput(m, v.median),

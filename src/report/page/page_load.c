@@ -227,8 +227,9 @@ int page_add_monitors(struct page *page, struct store *store, int64_t id, struct
 static void add_history_point(struct embedded_history *h, const struct dataset *d, size_t metric,
                               size_t cell)
 {
+    struct summary summary;
     struct median_interval m;
-    if (!page_median(d, metric, cell, &m))
+    if (!dataset_figures(d, metric, cell, &summary, &m))
         return;
     size_t at = h->count++;
     h->medians[at] = m.median;

@@ -98,8 +98,9 @@ static void plot_strip(struct page *page, size_t metric)
             least = fmin(least, column.values[i]);
             most = fmax(most, column.values[i]);
         }
+        struct summary summary;
         struct median_interval v;
-        if (page_median(d, metric, c, &v))
+        if (dataset_figures(d, metric, c, &summary, &v))
             plot_add_point(&p->series[2 * look + 1], (double)c, v.median, v.low, v.high);
     }
     wide = least > 0 && most / least > 8;
@@ -212,8 +213,9 @@ static void plot_family(struct page *page, const char *family, const struct perc
                                                           : d->cells[cells[i]].label,
                             PLOT_LINE | PLOT_MARKS | PLOT_BARS, i);
         for (size_t k = 0; k < count; k++) {
+            struct summary summary;
             struct median_interval v;
-            if (page_median(d, items[k].metric, cells[i], &v))
+            if (dataset_figures(d, items[k].metric, cells[i], &summary, &v))
                 plot_add_point(s, (double)k, v.median, v.low, v.high);
         }
     }

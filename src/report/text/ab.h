@@ -5,6 +5,7 @@
 #define ASSAY_REPORT_TEXT_AB_H
 
 #include "analysis/outcome.h"
+#include "base/measured.h"
 #include "base/strings.h"
 #include "counters/doubts.h"
 #include "machine/machine.h"
@@ -43,18 +44,15 @@ void report_note(struct doubt_list *notes, const char *id, const char *format, .
 
 /* Whether the metric gets a table of its own: the headline, what programs print, and what differs.
  */
-bool report_ab_is_shown(const struct ab_view *v, size_t series);
+bool report_ab_is_shown(const struct ab_view *v, size_t metric);
 /* Appends "no difference: a (± 0.8 %), b" or "cannot tell: …" of the metrics without a table. */
 void report_ab_folded(struct strbuf *out, const struct ab_view *v, bool same);
 
-/* A value in its series' unit: "12.34 ms", "1,234", "5.60 MiB", "12.5 op/s". */
-void strbuf_put_value(struct strbuf *out, const struct series *s, double value);
 /* "± 1.2 %" of the median, "± 3" where the median is about zero. */
-void strbuf_put_deviation(struct strbuf *out, const struct series *s, const struct summary *sum);
-/* "0.746 [0.730, 0.763]", or a difference in the series' unit. */
-void strbuf_put_ratio(struct strbuf *out, const struct series *s, const struct comparison *c);
-/* The verdict in words; where it holds amounts, in the series' unit. */
-void strbuf_put_verdict(struct strbuf *out, const struct series *s,
-                        const struct outcome_cell *cell);
+void strbuf_put_deviation(struct strbuf *out, const char *unit, const struct summary *sum);
+/* "0.746 [0.730, 0.763]", or a difference in the unit. */
+void strbuf_put_ratio(struct strbuf *out, const char *unit, const struct comparison *c);
+/* The verdict in words. */
+void strbuf_put_verdict(struct strbuf *out, const struct judge_row *judged);
 
 #endif

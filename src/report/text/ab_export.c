@@ -22,20 +22,21 @@ void report_ab_csv(struct strbuf *out, const struct ab_view *v)
     for (size_t i = 0; i < v->notes->count; i++)
         strbuf_printf(out, "# note: %s\n", v->notes->items[i].text);
     strbuf_puts(out, "round,command,name,metric,unit,value,is_bound\n");
-    for (size_t i = 0; i < o->set->count; i++) {
-        const struct series *s = &o->set->items[i];
-        for (size_t j = 0; j < o->set->contestant_count; j++)
-            for (size_t k = 0; k < s->counts[j]; k++) {
-                if (!isfinite(s->values[j][k]))
-                    continue;
-                strbuf_printf(out, "%zu,%zu,", k + 1, j + 1);
+    for (size_t i = 0; i < o->data->metric_count; i++) {
+        const struct store_metric *m = &o->data->metrics[i];
+        for (size_t j = 0; j < o->data->cell_count; j++) {
+            struct dataset_column column = dataset_column(o->data, i, j);
+            for (size_t k = 0; k < column.count; k++) {
+                strbuf_printf(out, "%u,%zu,", column.rounds[k] + 1, j + 1);
                 strbuf_put_csv(out, o->participants[j].name);
                 strbuf_putc(out, ',');
-                strbuf_put_csv(out, s->name);
+                strbuf_put_csv(out, m->name);
                 strbuf_putc(out, ',');
-                strbuf_put_csv(out, *s->unit ? s->unit : "count");
-                strbuf_printf(out, ",%.17g,%d\n", s->values[j][k], s->is_bound[j]);
+                strbuf_put_csv(out, *m->unit ? m->unit : "count");
+                strbuf_printf(out, ",%.17g,%d\n", column.values[k],
+                              dataset_is_bound(o->data, i, j));
             }
+        }
     }
 }
 
@@ -61,31 +62,32 @@ static void put_code(struct strbuf *out, const char *text)
     strbuf_pad(out, '`', ticks);
 }
 
-static void put_markdown_row(struct strbuf *out, const struct ab_view *v, size_t series,
+static void put_markdown_row(struct strbuf *out, const struct ab_view *v, size_t metric,
                              size_t participant)
 {
     const struct outcome *o = v->outcome;
-    const struct series *s = &o->set->items[series];
-    const struct outcome_cell *cell = outcome_cell(o, series, participant);
+    const struct store_metric *m = &o->data->metrics[metric];
+    const struct outcome_cell *cell = outcome_cell(o, metric, participant);
+    const struct judge_row *judged = cell->judged;
     if (!cell->summary.count)
         return;
-    strbuf_printf(out, "| %s | ", s->name);
+    strbuf_printf(out, "| %s | ", m->name);
     put_code(out, o->participants[participant].name);
-    strbuf_puts(out, s->is_bound[participant] ? " | ≤ " : " | ");
-    strbuf_put_value(out, s, cell->summary.median);
+    strbuf_puts(out, dataset_is_bound(o->data, metric, participant) ? " | ≤ " : " | ");
+    strbuf_put_measured(out, cell->summary.median, m->unit);
     strbuf_puts(out, " | ");
-    strbuf_put_deviation(out, s, &cell->summary);
+    strbuf_put_deviation(out, m->unit, &cell->summary);
     strbuf_puts(out, " | ");
-    if (cell->is_compared)
-        strbuf_put_ratio(out, s, &cell->comparison);
+    if (judged)
+        strbuf_put_ratio(out, m->unit, &judged->comparison);
     strbuf_puts(out, " | ");
-    if (cell->is_compared && cell->stands)
+    if (judged && judged->changed)
         strbuf_puts(out, "**");
-    if (cell->is_compared)
-        strbuf_put_verdict(out, s, cell);
-    else if (o->participants[participant].is_reference && o->set->contestant_count > 1)
+    if (judged)
+        strbuf_put_verdict(out, judged);
+    else if (o->participants[participant].is_reference && o->data->cell_count > 1)
         strbuf_puts(out, "reference");
-    if (cell->is_compared && cell->stands)
+    if (judged && judged->changed)
         strbuf_puts(out, "**");
     strbuf_puts(out, " |\n");
 }
@@ -95,9 +97,9 @@ void report_ab_markdown(struct strbuf *out, const struct ab_view *v)
     const struct outcome *o = v->outcome;
     strbuf_puts(out, "| metric | command | median | spread | ratio [95 % interval] | verdict |\n"
                      "|---|---|--:|--:|---|---|\n");
-    for (size_t i = 0; i < o->set->count; i++)
-        for (size_t j = 0; j < o->set->contestant_count; j++)
-            if (report_ab_is_shown(v, i) || o->set->contestant_count == 1)
+    for (size_t i = 0; i < o->data->metric_count; i++)
+        for (size_t j = 0; j < o->data->cell_count; j++)
+            if (report_ab_is_shown(v, i) || o->data->cell_count == 1)
                 put_markdown_row(out, v, i, j);
     strbuf_putc(out, '\n');
     for (int same = 1; same >= 0; same--) {
@@ -115,18 +117,15 @@ void report_ab_markdown(struct strbuf *out, const struct ab_view *v)
 /* One number of the values of a series, in seconds. */
 static double mean_seconds(const struct outcome *o, const char *name, size_t participant)
 {
-    const struct series *s = series_find(o->set, name);
-    if (!s)
-        return NAN;
-    return outcome_cell(o, (size_t)(s - o->set->items), participant)->summary.mean / 1e9;
+    size_t metric = dataset_metric(o->data, name);
+    return metric == DATASET_NONE ? NAN : outcome_cell(o, metric, participant)->summary.mean / 1e9;
 }
 
-static void put_seconds(struct json *j, const char *key, const struct series *s, size_t participant,
-                        double factor)
+static void put_scaled(struct json *j, const char *key, struct dataset_column column, double factor)
 {
     json_array(j, key);
-    for (size_t i = 0; i < s->counts[participant]; i++)
-        json_double(j, NULL, s->values[participant][i] * factor);
+    for (size_t i = 0; i < column.count; i++)
+        json_double(j, NULL, column.values[i] * factor);
     json_end(j);
 }
 
@@ -150,9 +149,8 @@ static void put_parameters(struct json *j, const char *text)
 static void put_hyperfine_result(struct json *j, const struct ab_view *v, size_t participant)
 {
     const struct outcome *o = v->outcome;
-    const struct series *wall = series_find(o->set, "wall"), *rss = series_find(o->set, "peak-rss");
-    const struct summary *s =
-        &outcome_cell(o, (size_t)(wall - o->set->items), participant)->summary;
+    size_t wall = dataset_metric(o->data, "wall"), rss = dataset_metric(o->data, "peak-rss");
+    const struct summary *s = &outcome_cell(o, wall, participant)->summary;
     json_object(j, NULL);
     json_string(j, "command", o->participants[participant].name);
     json_double(j, "mean", s->mean / 1e9);
@@ -162,9 +160,9 @@ static void put_hyperfine_result(struct json *j, const struct ab_view *v, size_t
     json_double(j, "system", mean_seconds(o, "sys", participant));
     json_double(j, "min", s->min / 1e9);
     json_double(j, "max", s->max / 1e9);
-    put_seconds(j, "times", wall, participant, 1e-9);
-    if (rss && !rss->is_bound[participant])
-        put_seconds(j, "memory_usage_byte", rss, participant, 1);
+    put_scaled(j, "times", dataset_column(o->data, wall, participant), 1e-9);
+    if (rss != DATASET_NONE && !dataset_is_bound(o->data, rss, participant))
+        put_scaled(j, "memory_usage_byte", dataset_column(o->data, rss, participant), 1);
     json_array(j, "exit_codes");
     for (size_t i = 0; v->rounds && i < v->rounds->count; i++) {
         int status = v->rounds->items[i].runs[participant].status;
@@ -184,12 +182,12 @@ void report_ab_hyperfine(struct strbuf *out, const struct ab_view *v)
     struct json j = {.out = out};
     json_object(&j, NULL);
     json_array(&j, "results");
-    for (size_t i = 0;
-         series_find(v->outcome->set, "wall") && i < v->outcome->set->contestant_count; i++)
+    bool has_wall = dataset_metric(v->outcome->data, "wall") != DATASET_NONE;
+    for (size_t i = 0; has_wall && i < v->outcome->data->cell_count; i++)
         put_hyperfine_result(&j, v, i);
     json_end(&j);
     json_object(&j, "assay");
-    json_bool(&j, "paired", v->outcome->set->paired);
+    json_bool(&j, "paired", !v->outcome->data->apart);
     json_end(&j);
     json_end(&j);
 }
@@ -209,18 +207,30 @@ static void put_google_context(struct json *j, const struct ab_view *v)
     json_end(j);
 }
 
-static double value_at(const struct outcome *o, const char *name, size_t participant, size_t index)
+static double value_in_round(const struct outcome *o, size_t metric, size_t participant,
+                             uint32_t round)
 {
-    const struct series *s = series_find(o->set, name);
-    return s && index < s->counts[participant] ? s->values[participant][index] : NAN;
+    if (metric == DATASET_NONE)
+        return NAN;
+    struct dataset_column column = dataset_column(o->data, metric, participant);
+    for (size_t i = 0; i < column.count && column.rounds[i] <= round; i++)
+        if (column.rounds[i] == round)
+            return column.values[i];
+    return NAN;
+}
+
+static double named_value(const struct outcome *o, const char *name, size_t participant,
+                          uint32_t round)
+{
+    return value_in_round(o, dataset_metric(o->data, name), participant, round);
 }
 
 static void put_google_run(struct json *j, const struct outcome *o, size_t participant,
-                           size_t index, size_t repetitions)
+                           uint32_t round, size_t repetitions)
 {
     const char *name = o->participants[participant].name;
-    double user_ns = value_at(o, "user", participant, index);
-    double sys_ns = value_at(o, "sys", participant, index);
+    double user_ns = named_value(o, "user", participant, round);
+    double sys_ns = named_value(o, "sys", participant, round);
     json_object(j, NULL);
     json_string(j, "name", name);
     json_u64(j, "family_index", participant);
@@ -228,18 +238,18 @@ static void put_google_run(struct json *j, const struct outcome *o, size_t parti
     json_string(j, "run_name", name);
     json_string(j, "run_type", "iteration");
     json_u64(j, "repetitions", repetitions);
-    json_u64(j, "repetition_index", index);
+    json_u64(j, "repetition_index", round);
     json_u64(j, "threads", 1);
     json_u64(j, "iterations", 1);
-    json_double(j, "real_time", value_at(o, "wall", participant, index));
+    json_double(j, "real_time", named_value(o, "wall", participant, round));
     json_double(j, "cpu_time", isfinite(user_ns + sys_ns) ? user_ns + sys_ns : 0);
     json_string(j, "time_unit", "ns");
     /* Counters of other sources, by their names. */
-    for (size_t i = 0; i < o->set->count; i++) {
-        const struct series *s = &o->set->items[i];
-        double value = index < s->counts[participant] ? s->values[participant][index] : NAN;
-        if ((s->source == SERIES_EVENT || s->source == SERIES_PROGRAM) && isfinite(value))
-            json_double(j, s->name, value);
+    for (size_t i = 0; i < o->data->metric_count; i++) {
+        const struct store_metric *m = &o->data->metrics[i];
+        double value = value_in_round(o, i, participant, round);
+        if (!str_eq(m->kind, "time") && isfinite(value))
+            json_double(j, m->name, value);
     }
     json_end(j);
 }
@@ -247,14 +257,16 @@ static void put_google_run(struct json *j, const struct outcome *o, size_t parti
 void report_ab_google(struct strbuf *out, const struct ab_view *v)
 {
     const struct outcome *o = v->outcome;
-    const struct series *wall = series_find(o->set, "wall");
+    size_t wall = dataset_metric(o->data, "wall");
     struct json j = {.out = out};
     json_object(&j, NULL);
     put_google_context(&j, v);
     json_array(&j, "benchmarks");
-    for (size_t i = 0; wall && i < o->set->contestant_count; i++)
-        for (size_t k = 0; k < wall->counts[i]; k++)
-            put_google_run(&j, o, i, k, wall->counts[i]);
+    for (size_t i = 0; wall != DATASET_NONE && i < o->data->cell_count; i++) {
+        struct dataset_column column = dataset_column(o->data, wall, i);
+        for (size_t k = 0; k < column.count; k++)
+            put_google_run(&j, o, i, column.rounds[k], column.count);
+    }
     json_end(&j);
     json_end(&j);
 }

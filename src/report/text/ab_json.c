@@ -9,23 +9,6 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-static const char *verdict_name(enum verdict_kind kind)
-{
-    switch (kind) {
-    case VERDICT_BETTER:
-        return "better";
-    case VERDICT_WORSE:
-        return "worse";
-    case VERDICT_DIFFERENT:
-        return "different";
-    case VERDICT_SAME:
-        return "same";
-    case VERDICT_CANNOT_TELL:
-        return "cannot tell";
-    }
-    return "";
-}
-
 static const char *end_name(enum rounds_end end)
 {
     switch (end) {
@@ -43,19 +26,13 @@ static const char *end_name(enum rounds_end end)
     return "";
 }
 
-static const char *source_name(enum series_source source)
+/* The clock is assay's own; other times and counts of every run are from wait4. */
+static const char *source_name(const struct store_metric *m)
 {
-    switch (source) {
-    case SERIES_CLOCK:
-        return "clock";
-    case SERIES_USAGE:
-        return "rusage";
-    case SERIES_EVENT:
-        return "event";
-    case SERIES_PROGRAM:
-        return "program";
-    }
-    return "";
+    return str_eq(m->kind, "metric")    ? "program"
+           : str_eq(m->kind, "counter") ? "event"
+           : str_eq(m->name, "wall")    ? "clock"
+                                        : "rusage";
 }
 
 static void put_started(struct json *j, const struct ab_view *v)
@@ -71,7 +48,7 @@ static void put_commands(struct json *j, const struct ab_view *v)
 {
     const struct outcome *o = v->outcome;
     json_array(j, "commands");
-    for (size_t i = 0; i < o->set->contestant_count; i++) {
+    for (size_t i = 0; i < o->data->cell_count; i++) {
         const struct participant *p = &o->participants[i];
         json_object(j, NULL);
         json_string(j, "name", p->name);
@@ -136,10 +113,10 @@ static void put_summary(struct json *j, const struct outcome_cell *cell)
     json_double(j, "max", s->max);
 }
 
-static void put_comparison(struct json *j, const struct ab_view *v, const struct series *s,
-                           const struct outcome_cell *cell, size_t participant)
+static void put_comparison(struct json *j, const struct ab_view *v, const struct judge_row *judged,
+                           size_t participant)
 {
-    const struct comparison *c = &cell->comparison;
+    const struct comparison *c = &judged->comparison;
     json_object(j, "comparison");
     json_u64(j, "reference", outcome_reference(v->outcome, participant));
     json_string(j, "scale", c->scale == COMPARISON_RATIO ? "ratio" : "difference");
@@ -148,16 +125,16 @@ static void put_comparison(struct json *j, const struct ab_view *v, const struct
     json_double(j, "high", c->high);
     json_double(j, "level", c->level);
     json_double(j, "p", c->p);
-    json_double(j, "p_adjusted", cell->adjusted_p);
-    json_bool(j, "stands", cell->stands);
-    json_string(j, "verdict", verdict_name(cell->verdict.kind));
+    json_double(j, "p_adjusted", judged->p_adjusted);
+    json_bool(j, "stands", judged->changed);
+    json_string(j, "verdict", verdict_name(judged->verdict.kind));
     CLEANUP(strbuf_done) struct strbuf words = {0};
-    strbuf_put_verdict(&words, s, cell);
+    strbuf_put_verdict(&words, judged);
     json_string(j, "text", strbuf_text(&words));
-    json_double(j, "bound", cell->verdict.bound);
-    if (cell->verdict.kind == VERDICT_CANNOT_TELL) {
-        json_double(j, "more_rounds", cell->verdict.more_rounds);
-        json_double(j, "more_seconds", cell->verdict.more_seconds);
+    json_double(j, "bound", judged->verdict.bound);
+    if (judged->verdict.kind == VERDICT_CANNOT_TELL) {
+        json_double(j, "more_rounds", judged->verdict.more_rounds);
+        json_double(j, "more_seconds", judged->verdict.more_seconds);
     }
     json_bool(j, "paired", c->paired);
     json_string(j, "method", c->method);
@@ -168,33 +145,47 @@ static void put_comparison(struct json *j, const struct ab_view *v, const struct
     json_end(j);
 }
 
+/* By round; null where a round has none. */
+static void put_values(struct json *j, const struct dataset *d, size_t metric, size_t cell)
+{
+    struct dataset_column column = dataset_column(d, metric, cell);
+    uint32_t round = 0;
+    json_array(j, "values");
+    for (size_t i = 0; i < column.count; i++) {
+        for (; round < column.rounds[i]; round++)
+            json_null(j, NULL);
+        json_double(j, NULL, column.values[i]);
+        round++;
+    }
+    json_end(j);
+}
+
 static void put_metrics(struct json *j, const struct ab_view *v)
 {
     const struct outcome *o = v->outcome;
     json_array(j, "metrics");
-    for (size_t i = 0; i < o->set->count; i++) {
-        const struct series *s = &o->set->items[i];
+    for (size_t i = 0; i < o->data->metric_count; i++) {
+        const struct store_metric *m = &o->data->metrics[i];
         json_object(j, NULL);
-        json_string(j, "name", s->name);
-        json_string(j, "unit", *s->unit ? s->unit : "count");
-        json_string(j, "source", source_name(s->source));
+        json_string(j, "name", m->name);
+        json_string(j, "unit", *m->unit ? m->unit : "count");
+        json_string(j, "source", source_name(m));
         json_string(j, "better",
-                    s->better == METRIC_LOWER    ? "lower"
-                    : s->better == METRIC_HIGHER ? "higher"
-                                                 : NULL);
+                    m->facts.better == METRIC_LOWER    ? "lower"
+                    : m->facts.better == METRIC_HIGHER ? "higher"
+                                                       : NULL);
+        json_bool(j, "is_speed", m->facts.is_speed);
+        json_bool(j, "is_count", m->facts.is_count);
         json_bool(j, "is_headline", i == o->headline);
         json_array(j, "commands");
-        for (size_t k = 0; k < o->set->contestant_count; k++) {
+        for (size_t k = 0; k < o->data->cell_count; k++) {
             const struct outcome_cell *cell = outcome_cell(o, i, k);
             json_object(j, NULL);
             put_summary(j, cell);
-            json_bool(j, "is_bound", s->is_bound[k]);
-            json_array(j, "values");
-            for (size_t at = 0; at < s->counts[k]; at++)
-                json_double(j, NULL, s->values[k][at]);
-            json_end(j);
-            if (cell->is_compared)
-                put_comparison(j, v, s, cell, k);
+            json_bool(j, "is_bound", dataset_is_bound(o->data, i, k));
+            put_values(j, o->data, i, k);
+            if (cell->judged)
+                put_comparison(j, v, cell->judged, k);
             json_end(j);
         }
         json_end(j);
@@ -345,7 +336,7 @@ void report_ab_json(struct strbuf *out, const struct ab_view *v)
         json_string(&j, "end", end_name(v->rounds->end));
         put_events(&j, v);
     }
-    json_bool(&j, "paired", v->outcome->set->paired);
+    json_bool(&j, "paired", !v->outcome->data->apart);
     put_metrics(&j, v);
     if (v->rounds) {
         json_array(&j, "runs");

@@ -208,12 +208,12 @@ static void values(struct doubt_list *notes, const struct ab_view *v)
 {
     const struct outcome *o = v->outcome;
     bool autocorrelated = false, bound = false;
-    for (size_t i = 0; i < o->set->count; i++)
-        for (size_t j = 0; j < o->set->contestant_count; j++) {
+    for (size_t i = 0; i < o->data->metric_count; i++)
+        for (size_t j = 0; j < o->data->cell_count; j++) {
             const struct outcome_cell *cell = outcome_cell(o, i, j);
             autocorrelated |=
-                i == o->headline && cell->is_compared && cell->comparison.autocorrelated;
-            bound |= cell->summary.count && o->set->items[i].is_bound[j];
+                i == o->headline && cell->judged && cell->judged->comparison.autocorrelated;
+            bound |= cell->summary.count && dataset_is_bound(o->data, i, j);
         }
     if (autocorrelated)
         report_note(notes, "autocorrelated",
@@ -222,11 +222,11 @@ static void values(struct doubt_list *notes, const struct ab_view *v)
         report_note(notes, "rss-bound",
                     "peak-rss: a program that needs less memory than assay itself has assay's; "
                     "then it is an upper bound and not compared.");
-    const struct series *wall = series_find(o->set, "wall");
-    if (!wall || !v->rounds)
+    size_t wall = dataset_metric(o->data, "wall");
+    if (wall == DATASET_NONE || !v->rounds)
         return;
-    for (size_t j = 0; j < o->set->contestant_count; j++) {
-        const struct outcome_cell *cell = outcome_cell(o, (size_t)(wall - o->set->items), j);
+    for (size_t j = 0; j < o->data->cell_count; j++) {
+        const struct outcome_cell *cell = outcome_cell(o, wall, j);
         if (cell->summary.count && cell->summary.median < (double)SHORT_RUN_NS) {
             report_note(notes, "short",
                         "runs of under 2 ms are mostly the start of a process; let the program "
@@ -250,7 +250,7 @@ void report_ab_notes(struct doubt_list *notes, const struct ab_view *v)
         disturbances(notes, v);
     }
     values(notes, v);
-    if (!v->rounds && !o->set->paired)
+    if (!v->rounds && o->data->apart)
         report_note(notes, "unpaired",
                     "hyperfine runs one command after the other: what drifted between them looks "
                     "like a difference. 'assay ab' interleaves.");

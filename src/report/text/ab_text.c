@@ -110,34 +110,34 @@ static void put_name(struct strbuf *out, const char *name)
 
 static const char *colour_of(const struct ab_view *v, const struct outcome_cell *cell)
 {
-    if (!v->colour || !cell->is_compared)
+    if (!v->colour || !cell->judged)
         return "";
-    if (cell->stands)
-        return cell->verdict.kind == VERDICT_BETTER  ? "\033[32m"
-               : cell->verdict.kind == VERDICT_WORSE ? "\033[31m"
-                                                     : "\033[1m";
-    return cell->verdict.kind == VERDICT_SAME ? "" : "\033[33m";
+    enum verdict_kind kind = cell->judged->verdict.kind;
+    if (cell->judged->changed)
+        return kind == VERDICT_BETTER ? "\033[32m" : kind == VERDICT_WORSE ? "\033[31m" : "\033[1m";
+    return kind == VERDICT_SAME ? "" : "\033[33m";
 }
 
-static void add_participant(struct table *t, const struct ab_view *v, size_t series,
+static void add_participant(struct table *t, const struct ab_view *v, size_t metric,
                             size_t participant)
 {
     const struct outcome *o = v->outcome;
-    const struct series *s = &o->set->items[series];
-    const struct outcome_cell *cell = outcome_cell(o, series, participant);
+    const char *unit = o->data->metrics[metric].unit;
+    const struct outcome_cell *cell = outcome_cell(o, metric, participant);
     struct row *row = add_row(t);
     put_name(&row->cells[COLUMN_NAME], o->participants[participant].name);
     if (!cell->summary.count) {
         strbuf_puts(&row->cells[COLUMN_MEDIAN], "–");
         return;
     }
-    strbuf_puts(&row->cells[COLUMN_MEDIAN], s->is_bound[participant] ? "≤ " : "");
-    strbuf_put_value(&row->cells[COLUMN_MEDIAN], s, cell->summary.median);
-    strbuf_put_deviation(&row->cells[COLUMN_SPREAD], s, &cell->summary);
+    strbuf_puts(&row->cells[COLUMN_MEDIAN],
+                dataset_is_bound(o->data, metric, participant) ? "≤ " : "");
+    strbuf_put_measured(&row->cells[COLUMN_MEDIAN], cell->summary.median, unit);
+    strbuf_put_deviation(&row->cells[COLUMN_SPREAD], unit, &cell->summary);
     row->colour = colour_of(v, cell);
-    if (cell->is_compared) {
-        strbuf_put_ratio(&row->cells[COLUMN_RATIO], s, &cell->comparison);
-        strbuf_put_verdict(&row->verdict, s, cell);
+    if (cell->judged) {
+        strbuf_put_ratio(&row->cells[COLUMN_RATIO], unit, &cell->judged->comparison);
+        strbuf_put_verdict(&row->verdict, cell->judged);
     } else if (o->participants[participant].is_reference) {
         strbuf_puts(&row->cells[COLUMN_RATIO], "1, the reference");
     } else {
@@ -145,17 +145,17 @@ static void add_participant(struct table *t, const struct ab_view *v, size_t ser
     }
 }
 
-static void put_series(struct strbuf *out, const struct ab_view *v, size_t series)
+static void put_metric(struct strbuf *out, const struct ab_view *v, size_t metric)
 {
     const struct outcome *o = v->outcome;
     CLEANUP(table_done) struct table t = {0};
     struct row *head = add_row(&t);
-    strbuf_puts(&head->cells[COLUMN_NAME], o->set->items[series].name);
+    strbuf_puts(&head->cells[COLUMN_NAME], o->data->metrics[metric].name);
     strbuf_puts(&head->cells[COLUMN_MEDIAN], "median");
     strbuf_puts(&head->cells[COLUMN_SPREAD], "spread");
     strbuf_puts(&head->cells[COLUMN_RATIO], "ratio [95 % interval]");
-    for (size_t i = 0; i < o->set->contestant_count; i++)
-        add_participant(&t, v, series, i);
+    for (size_t i = 0; i < o->data->cell_count; i++)
+        add_participant(&t, v, metric, i);
     strbuf_puts(out, v->colour ? "\033[1m" : "");
     size_t start = out->length;
     put_table(out, &t, v->columns);
@@ -182,29 +182,29 @@ static void put_alone(struct strbuf *out, const struct ab_view *v)
     strbuf_puts(&head->cells[COLUMN_SPREAD], "spread");
     strbuf_puts(&head->cells[COLUMN_RATIO], "95 % interval of the median");
     strbuf_puts(&head->verdict, "min … max");
-    for (size_t i = 0; i < o->set->count; i++) {
-        const struct series *s = &o->set->items[i];
+    for (size_t i = 0; i < o->data->metric_count; i++) {
+        const struct store_metric *m = &o->data->metrics[i];
         const struct outcome_cell *cell = outcome_cell(o, i, 0);
         if (!cell->summary.count)
             continue;
         struct row *row = add_row(&t);
-        strbuf_puts(&row->cells[COLUMN_NAME], s->name);
-        strbuf_puts(&row->cells[COLUMN_MEDIAN], s->is_bound[0] ? "≤ " : "");
-        strbuf_put_value(&row->cells[COLUMN_MEDIAN], s, cell->summary.median);
-        strbuf_put_deviation(&row->cells[COLUMN_SPREAD], s, &cell->summary);
+        strbuf_puts(&row->cells[COLUMN_NAME], m->name);
+        strbuf_puts(&row->cells[COLUMN_MEDIAN], dataset_is_bound(o->data, i, 0) ? "≤ " : "");
+        strbuf_put_measured(&row->cells[COLUMN_MEDIAN], cell->summary.median, m->unit);
+        strbuf_put_deviation(&row->cells[COLUMN_SPREAD], m->unit, &cell->summary);
         struct strbuf *interval = &row->cells[COLUMN_RATIO];
         if (cell->median.level > 0.9499) {
             strbuf_putc(interval, '[');
-            strbuf_put_value(interval, s, cell->median.low);
+            strbuf_put_measured(interval, cell->median.low, m->unit);
             strbuf_puts(interval, ", ");
-            strbuf_put_value(interval, s, cell->median.high);
+            strbuf_put_measured(interval, cell->median.high, m->unit);
             strbuf_putc(interval, ']');
         } else {
             strbuf_puts(interval, "too few runs");
         }
-        strbuf_put_value(&row->verdict, s, cell->summary.min);
+        strbuf_put_measured(&row->verdict, cell->summary.min, m->unit);
         strbuf_puts(&row->verdict, " … ");
-        strbuf_put_value(&row->verdict, s, cell->summary.max);
+        strbuf_put_measured(&row->verdict, cell->summary.max, m->unit);
     }
     put_table(out, &t, v->columns > 120 ? v->columns : 120);
     strbuf_putc(out, '\n');
@@ -240,8 +240,8 @@ static void put_head(struct strbuf *out, const struct ab_view *v)
     char time[32];
     if (!r) {
         strbuf_printf(out, "\n read from files; %s\n\n",
-                      v->outcome->set->paired ? "rounds of assay ab, paired"
-                                              : "runs of one command after the other, unpaired");
+                      !v->outcome->data->apart ? "rounds of assay ab, paired"
+                                               : "runs of one command after the other, unpaired");
         return;
     }
     strbuf_printf(out, "\n %zu round%s in %s", r->count, r->count == 1 ? "" : "s",
@@ -260,14 +260,14 @@ void report_ab_text(struct strbuf *out, const struct ab_view *v)
 {
     const struct outcome *o = v->outcome;
     put_head(out, v);
-    if (!o->set->count || (v->rounds && !v->rounds->count)) {
+    if (!o->data->metric_count || (v->rounds && !v->rounds->count)) {
         strbuf_puts(out, "  no round was finished\n\n");
-    } else if (o->set->contestant_count == 1) {
+    } else if (o->data->cell_count == 1) {
         put_alone(out, v);
     } else {
-        for (size_t i = 0; i < o->set->count; i++)
+        for (size_t i = 0; i < o->data->metric_count; i++)
             if (report_ab_is_shown(v, i))
-                put_series(out, v, i);
+                put_metric(out, v, i);
         size_t start = out->length;
         put_folded(out, v, true);
         put_folded(out, v, false);

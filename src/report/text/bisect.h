@@ -17,8 +17,6 @@ void report_bisect_markdown(struct strbuf *out, const struct bisect_view *v);
 void report_bisect_json(struct strbuf *out, const struct bisect_view *v);
 
 /* "+3.1 % [+2.9, +3.3]", or a difference in the unit where there is no ratio. */
-void strbuf_put_change(struct strbuf *out, const struct comparison *c, const struct series *unit);
-/* "regression", "improvement" or "change". */
-const char *report_change_kind(const struct comparison *c, enum metric_better better);
+void strbuf_put_change(struct strbuf *out, const struct comparison *c, const char *unit);
 
 #endif

@@ -8,16 +8,15 @@
 
 /* The metrics of one confirmation, judged.  Does not move. */
 struct bisect_metrics {
-    struct series_set set;
-    struct participant participants[2];
+    struct dataset none; /* where there is no table */
     struct outcome outcome;
 };
 
 void bisect_metrics_init(struct bisect_metrics *m, const struct bisect *b, size_t step);
 void bisect_metrics_done(struct bisect_metrics *m);
 
-/* A series that has the unit of the metric that was searched for. */
-struct series bisect_unit(const struct bisect *b);
+/* The unit of the metric that was searched for, "" until it is known. */
+const char *bisect_unit(const struct bisect *b);
 /* Whether more than one commit may be the one, because those between cannot be built. */
 bool bisect_is_range(const struct bisection_change *c);
 /* The command that measures the change again. */

@@ -5,7 +5,7 @@
 #include "config.h"
 #include "report/text/bisect_internal.h"
 
-static const char *verdict_name(enum bisection_verdict verdict)
+static const char *bisection_verdict_name(enum bisection_verdict verdict)
 {
     static const char *const names[] = {"searching", "found", "no-change", "cannot-tell",
                                         "bad-end"};
@@ -42,21 +42,22 @@ static void put_metrics(struct json *j, const struct bisect *b, const struct bis
     CLEANUP(bisect_metrics_done) struct bisect_metrics m;
     bisect_metrics_init(&m, b, c->step);
     json_array(j, "metrics");
-    for (size_t i = 0; i < m.set.count; i++) {
-        const struct series *s = &m.set.items[i];
+    for (size_t i = 0; i < m.outcome.data->metric_count; i++) {
+        const struct store_metric *metric = &m.outcome.data->metrics[i];
         const struct outcome_cell *after = outcome_cell(&m.outcome, i, 1);
         json_object(j, NULL);
-        json_string(j, "name", s->name);
-        json_string(j, "unit", s->unit);
-        if (after->is_compared) {
-            put_comparison(j, "change", &after->comparison);
-            json_double(j, "adjusted_p", after->adjusted_p);
-            json_bool(j, "stands", after->stands);
+        json_string(j, "name", metric->name);
+        json_string(j, "unit", metric->unit);
+        if (after->judged) {
+            put_comparison(j, "change", &after->judged->comparison);
+            json_double(j, "adjusted_p", after->judged->p_adjusted);
+            json_bool(j, "stands", after->judged->changed);
         }
         for (size_t k = 0; k < 2; k++) {
             json_array(j, k ? "after" : "before");
-            for (size_t n = 0; n < s->counts[k]; n++)
-                json_double(j, NULL, s->values[k][n]);
+            struct dataset_column column = dataset_column(m.outcome.data, i, k);
+            for (size_t n = 0; n < column.count; n++)
+                json_double(j, NULL, column.values[n]);
             json_end(j);
         }
         json_end(j);
@@ -71,7 +72,7 @@ static void put_change(struct json *j, const struct bisect *b, const struct bise
     json_object(j, NULL);
     put_commit(j, "commit", b, c->hi);
     put_commit(j, "before", b, c->lo);
-    json_string(j, "kind", report_change_kind(&c->change, b->better));
+    json_string(j, "kind", verdict_change_name(&c->change, b->better));
     json_bool(j, "certain", !bisect_is_range(c));
     json_array(j, "suspects");
     for (size_t i = c->lo + 1; i <= c->hi; i++)
@@ -115,7 +116,7 @@ static void put_head(struct json *j, const struct bisect *b)
     const struct bisection *s = &b->search;
     json_string(j, "format", "assay-bisect-1");
     json_string(j, "assay", ASSAY_VERSION);
-    json_string(j, "verdict", verdict_name(s->verdict));
+    json_string(j, "verdict", bisection_verdict_name(s->verdict));
     json_object(j, "metric");
     json_string(j, "name", b->settings.metric);
     json_string(j, "unit", b->unit);

@@ -68,12 +68,12 @@ static void pad(struct mail *m, size_t from, size_t columns)
     strbuf_pad(m->out, ' ', used < columns ? columns - used : 1);
 }
 
-static void put_cell(struct mail *m, const struct series *s, const struct outcome_cell *cell)
+static void put_cell(struct mail *m, const char *unit, const struct outcome_cell *cell)
 {
     size_t from = m->out->length;
-    strbuf_put_value(m->out, s, cell->summary.median);
+    strbuf_put_measured(m->out, cell->summary.median, unit);
     strbuf_puts(m->out, " ");
-    strbuf_put_deviation(m->out, s, &cell->summary);
+    strbuf_put_deviation(m->out, unit, &cell->summary);
     if (m->markdown)
         strbuf_puts(m->out, " | ");
     else
@@ -82,18 +82,19 @@ static void put_cell(struct mail *m, const struct series *s, const struct outcom
 
 static void put_row(struct mail *m, const struct bisect_metrics *metrics, size_t row)
 {
-    const struct series *s = &metrics->set.items[row];
+    const struct store_metric *metric = &metrics->outcome.data->metrics[row];
     const struct outcome_cell *after = outcome_cell(&metrics->outcome, row, 1);
     strbuf_puts(m->out, m->markdown ? "| " : "  ");
-    put_cell(m, s, outcome_cell(&metrics->outcome, row, 0));
+    put_cell(m, metric->unit, outcome_cell(&metrics->outcome, row, 0));
     size_t from = m->out->length;
-    strbuf_put_change(m->out, &after->comparison, s);
+    if (after->judged)
+        strbuf_put_change(m->out, &after->judged->comparison, metric->unit);
     if (m->markdown)
         strbuf_puts(m->out, " | ");
     else
         pad(m, from, CHANGE_COLUMNS);
-    put_cell(m, s, after);
-    put_safe(m, s->name);
+    put_cell(m, metric->unit, after);
+    put_safe(m, metric->name);
     strbuf_puts(m->out, m->markdown ? " |\n" : "\n");
 }
 
@@ -110,16 +111,17 @@ static void put_table(struct mail *m, const struct bisection_change *c)
         strbuf_printf(m->out, "  %-*.12s%-*s%-*.12s%s\n", TEXT_COLUMNS, m->b->commits[c->lo].hash,
                       CHANGE_COLUMNS, "change", TEXT_COLUMNS, m->b->commits[c->hi].hash, "metric");
     CLEANUP(strbuf_done) struct strbuf others = {0};
-    if (metrics.outcome.headline < metrics.set.count)
+    if (metrics.outcome.headline != DATASET_NONE)
         put_row(m, &metrics, metrics.outcome.headline);
-    for (size_t i = 0; i < metrics.set.count; i++) {
+    for (size_t i = 0; i < metrics.outcome.data->metric_count; i++) {
         const struct outcome_cell *after = outcome_cell(&metrics.outcome, i, 1);
         if (i == metrics.outcome.headline)
             continue;
-        if (after->is_compared && after->stands)
+        if (after->judged && after->judged->changed)
             put_row(m, &metrics, i);
         else
-            strbuf_printf(&others, "%s%s", others.length ? ", " : "", metrics.set.items[i].name);
+            strbuf_printf(&others, "%s%s", others.length ? ", " : "",
+                          metrics.outcome.data->metrics[i].name);
     }
     if (others.length) {
         strbuf_puts(m->out, m->markdown ? "\n" : "  ");
@@ -174,7 +176,7 @@ static void put_choice(struct mail *m)
 static void put_tag(struct mail *m, const struct bisection_change *c)
 {
     const struct bisect_commit *commit = &m->b->commits[c->hi];
-    if (bisect_is_range(c) || !str_eq(report_change_kind(&c->change, m->b->better), "regression"))
+    if (bisect_is_range(c) || !str_eq(verdict_change_name(&c->change, m->b->better), "regression"))
         return;
     strbuf_puts(m->out, "\nFor a commit that mends it:\n\n");
     CLEANUP(strbuf_done) struct strbuf line = {0};
@@ -187,11 +189,11 @@ static void put_tag(struct mail *m, const struct bisection_change *c)
 static void put_opening(struct mail *m, const struct bisection_change *c)
 {
     const struct bisect *b = m->b;
-    struct series unit = bisect_unit(b);
+    const char *unit = bisect_unit(b);
     const char *bold = m->markdown ? "**" : "";
     strbuf_printf(m->out, "assay noticed a %s", bold);
-    strbuf_put_change(m->out, &c->change, &unit);
-    strbuf_printf(m->out, " %s of ", report_change_kind(&c->change, b->better));
+    strbuf_put_change(m->out, &c->change, unit);
+    strbuf_printf(m->out, " %s of ", verdict_change_name(&c->change, b->better));
     put_safe(m, b->settings.metric);
     strbuf_printf(m->out, "%s on %s", bold,
                   bisect_is_range(c) ? "one of these commits:\n" : "commit ");
@@ -278,7 +280,7 @@ static const char *step_words(const struct bisection_step *step)
 static void put_search(struct mail *m)
 {
     const struct bisection *s = &m->b->search;
-    struct series unit = bisect_unit(m->b);
+    const char *unit = bisect_unit(m->b);
     size_t skipped = 0;
     for (size_t i = 0; i < s->count; i++)
         skipped += s->states[i] == COMMIT_SKIPPED;
@@ -303,7 +305,7 @@ static void put_search(struct mail *m)
                       m->b->commits[at].hash, at, step->round_count);
         size_t from = m->out->length;
         if (step->outcome != BISECTION_DROPPED)
-            strbuf_put_change(m->out, &step->whole, &unit);
+            strbuf_put_change(m->out, &step->whole, unit);
         if (m->markdown)
             strbuf_puts(m->out, " | ");
         else
@@ -331,14 +333,14 @@ static void put_reproduce(struct mail *m, size_t lo, size_t hi)
 static void put_rest(struct mail *m)
 {
     const struct bisection *s = &m->b->search;
-    struct series unit = bisect_unit(m->b);
+    const char *unit = bisect_unit(m->b);
     if (s->more_changes)
         strbuf_puts(m->out, "\nThere is another change in the range: --all finds every one.\n");
     for (size_t i = 0; i < s->rest_count; i++) {
         const struct bisection_rest *rest = &s->rests[i];
         strbuf_puts(m->out, rest->differs ? "\nNot laid to any one commit: "
                                           : "\nToo noisy to tell whether there is a change: ");
-        strbuf_put_change(m->out, &rest->change, &unit);
+        strbuf_put_change(m->out, &rest->change, unit);
         strbuf_printf(m->out, " between %.12s and %.12s.\n", m->b->commits[rest->lo].hash,
                       m->b->commits[rest->hi].hash);
     }
@@ -349,7 +351,7 @@ static void put_rest(struct mail *m)
         product *= s->found[i].change.estimate;
     strbuf_printf(m->out, "\nTogether the %zu changes make %+.1f %%; bad to good, measured: ",
                   s->found_count, 100 * (product - 1));
-    strbuf_put_change(m->out, &bisection_ends(s)->whole, &unit);
+    strbuf_put_change(m->out, &bisection_ends(s)->whole, unit);
     strbuf_puts(m->out, ".\n");
 }
 
@@ -373,7 +375,7 @@ static void put_subject(struct mail *m)
         if (c->scale == COMPARISON_RATIO)
             strbuf_printf(m->out, "%s%.1f %% ", c->estimate < 1 ? "−" : "+",
                           fabs(100 * (c->estimate - 1)));
-        strbuf_printf(m->out, "%s by %.12s", report_change_kind(c, m->b->better),
+        strbuf_printf(m->out, "%s by %.12s", verdict_change_name(c, m->b->better),
                       m->b->commits[s->found[i].hi].hash);
     }
     strbuf_puts(m->out, "\n\n");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Parts of the report of a bisect: see bisect_internal.h. */
+#include "analysis/judge.h"
 #include "base/memory.h"
 #include "report/text/ab.h"
 #include "report/text/bisect_internal.h"
@@ -10,54 +11,32 @@
 void bisect_metrics_init(struct bisect_metrics *m, const struct bisect *b, size_t step)
 {
     const struct bisect_table *table = bisect_table(b, step);
-    *m = (struct bisect_metrics){.set = {.contestant_count = 2, .paired = true}};
-    m->participants[0] = (struct participant){
-        .name = (char *)"before", .command = (char *)"", .parameters = (char *)""};
-    m->participants[1] = m->participants[0];
-    m->participants[0].is_reference = true;
-    m->participants[1].name = (char *)"after";
-    for (size_t i = 0; table && i < table->count; i++) {
-        const struct bisect_row *row = &table->rows[i];
-        struct series *s = series_add(&m->set, row->name, row->unit, row->kind, row->count);
-        bool is_headline = str_eq(row->name, b->settings.metric);
-        s->better = is_headline ? b->better : row->better;
-        s->source = row->source;
-        for (size_t k = 0; k < 2; k++) {
-            s->is_bound[k] = row->is_bound[k];
-            s->counts[k] = row->count;
-            memcpy(s->values[k], row->values[k], row->count * sizeof(double));
-        }
-    }
-    struct error ignored;
-    if (outcome_judge(&m->outcome, &m->set, m->participants, b->settings.metric, 0, &ignored) < 0)
-        m->set.count = 0;
+    struct dataset *d = table ? (struct dataset *)&table->data : &m->none;
+    *m = (struct bisect_metrics){0};
+    if (!table)
+        dataset_start(d, "");
+    size_t headline = dataset_metric(d, b->settings.metric);
+    if (headline != DATASET_NONE)
+        d->metrics[headline].facts.better = b->better;
+    dataset_settle(d);
+    outcome_set_headline(d, b->settings.metric);
+    outcome_judge(&m->outcome, d, NULL, b->settings.metric);
 }
 
 void bisect_metrics_done(struct bisect_metrics *m)
 {
     outcome_done(&m->outcome);
-    series_set_done(&m->set);
+    dataset_done(&m->none);
 }
 
-struct series bisect_unit(const struct bisect *b)
+const char *bisect_unit(const struct bisect *b)
 {
-    return (struct series){.name = b->settings.metric,
-                           .unit = b->unit ? b->unit : (char *)"",
-                           .kind = b->unit ? b->kind : SERIES_VALUE,
-                           .better = b->better};
+    return b->unit ? b->unit : "";
 }
 
 bool bisect_is_range(const struct bisection_change *c)
 {
     return c->hi != c->lo + 1;
-}
-
-const char *report_change_kind(const struct comparison *c, enum metric_better better)
-{
-    double same = c->scale == COMPARISON_RATIO ? 1 : 0;
-    if (better == METRIC_NEITHER)
-        return "change";
-    return (c->estimate > same) == (better == METRIC_LOWER) ? "regression" : "improvement";
 }
 
 static void put_signed(struct strbuf *out, double value, int decimals)
@@ -67,7 +46,7 @@ static void put_signed(struct strbuf *out, double value, int decimals)
     strbuf_printf(out, "%.*f", decimals, fabs(value));
 }
 
-void strbuf_put_change(struct strbuf *out, const struct comparison *c, const struct series *unit)
+void strbuf_put_change(struct strbuf *out, const struct comparison *c, const char *unit)
 {
     if (c->scale == COMPARISON_DIFFERENCE) {
         strbuf_put_ratio(out, unit, c);
@@ -113,7 +92,7 @@ void bisect_put_verdict(struct strbuf *out, const struct bisect *b)
 {
     const struct bisection *s = &b->search;
     const struct bisection_step *ends = bisection_ends(s);
-    struct series unit = bisect_unit(b);
+    const char *unit = bisect_unit(b);
     switch (s->verdict) {
     case BISECTION_NO_CHANGE:
         strbuf_printf(out, "No change of %s by %.3g %% or more was found", b->settings.metric,
@@ -140,7 +119,7 @@ void bisect_put_verdict(struct strbuf *out, const struct bisect *b)
     }
     if (ends) {
         strbuf_puts(out, "; bad to good: ");
-        strbuf_put_change(out, &ends->whole, &unit);
+        strbuf_put_change(out, &ends->whole, unit);
     }
     strbuf_puts(out, s->verdict == BISECTION_CANNOT_TELL
                          ? ". --max-rounds allows more, --cpus and a quieter machine help.\n"

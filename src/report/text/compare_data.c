@@ -6,12 +6,6 @@
 
 #include <math.h>
 
-static const char *verdict_name(enum verdict_kind kind)
-{
-    static const char *const names[] = {"better", "worse", "different", "same", "cannot tell"};
-    return names[kind];
-}
-
 static void put_summary(struct json *j, const char *key, const struct summary *s)
 {
     json_object(j, key);
@@ -26,15 +20,15 @@ static void put_summary(struct json *j, const char *key, const struct summary *s
 
 static void put_row(struct json *j, const struct compare *c, const struct compare_row *row)
 {
-    const struct comparison *m = &row->comparison;
+    const struct comparison *m = &row->judged.comparison;
     json_object(j, NULL);
-    json_string(j, "metric", row->name);
-    json_string(j, "unit", row->unit);
-    json_string(j, "kind", row->kind);
+    json_string(j, "metric", row->metric->name);
+    json_string(j, "unit", row->metric->unit);
+    json_string(j, "kind", row->metric->kind);
     json_string(j, "cell", c->pairs[row->pair].label);
-    json_bool(j, "headline", row->headline);
-    put_summary(j, "base", &row->base);
-    put_summary(j, "new", &row->new);
+    json_bool(j, "headline", row->judged.headline);
+    put_summary(j, "base", &row->judged.base);
+    put_summary(j, "new", &row->judged.new);
     json_string(j, "scale", m->scale == COMPARISON_RATIO ? "ratio" : "difference");
     json_double(j, "estimate", m->estimate);
     json_double(j, "low", m->low);
@@ -43,12 +37,12 @@ static void put_row(struct json *j, const struct compare *c, const struct compar
     json_bool(j, "paired", m->paired);
     json_bool(j, "too_few", m->too_few);
     json_double(j, "p", m->p);
-    json_double(j, "p_adjusted", row->p_adjusted);
-    json_bool(j, "changed", row->changed);
+    json_double(j, "p_adjusted", row->judged.p_adjusted);
+    json_bool(j, "changed", row->judged.changed);
     json_string(j, "same_as",
-                row->folded_into == COMPARE_NONE ? NULL : c->rows[row->folded_into].name);
-    json_string(j, "verdict", verdict_name(row->verdict.kind));
-    json_string(j, "words", row->verdict.text);
+                row->folded_into == COMPARE_NONE ? NULL : c->rows[row->folded_into].metric->name);
+    json_string(j, "verdict", verdict_name(row->judged.verdict.kind));
+    json_string(j, "words", row->judged.verdict.text);
     json_end(j);
 }
 
@@ -64,7 +58,7 @@ void report_compare_json(struct strbuf *out, const struct compare_view *v)
     json_bool(&j, "within_one_experiment", c->within);
     json_u64(&j, "tests", c->test_count);
     json_u64(&j, "changed", c->changed_count);
-    json_double(&j, "false_discovery_rate", COMPARE_RATE);
+    json_double(&j, "false_discovery_rate", JUDGE_RATE);
     json_u64(&j, "cells_compared", c->pair_count);
     json_u64(&j, "cells_without_partner", c->unmatched_base + c->unmatched_new);
     report_compare_nodes_json(&j, c);
@@ -85,22 +79,23 @@ void report_compare_csv(struct strbuf *out, const struct compare_view *v)
         const struct compare_row *row = &c->rows[i];
         if (!report_compare_shows(v, row))
             continue;
-        strbuf_put_csv(out, row->name);
+        strbuf_put_csv(out, row->metric->name);
         strbuf_putc(out, ',');
-        strbuf_put_csv(out, row->unit);
+        strbuf_put_csv(out, row->metric->unit);
         strbuf_putc(out, ',');
         strbuf_put_csv(out, c->pairs[row->pair].label);
-        strbuf_printf(out, ",%.17g,%.17g,%zu,%zu,%s", row->base.median, row->new.median,
-                      row->base.count, row->new.count,
-                      row->comparison.scale == COMPARISON_RATIO ? "ratio" : "difference");
-        const double numbers[] = {row->comparison.estimate, row->comparison.low,
-                                  row->comparison.high, row->comparison.p, row->p_adjusted};
+        strbuf_printf(out, ",%.17g,%.17g,%zu,%zu,%s", row->judged.base.median,
+                      row->judged.new.median, row->judged.base.count, row->judged.new.count,
+                      row->judged.comparison.scale == COMPARISON_RATIO ? "ratio" : "difference");
+        const double numbers[] = {row->judged.comparison.estimate, row->judged.comparison.low,
+                                  row->judged.comparison.high, row->judged.comparison.p,
+                                  row->judged.p_adjusted};
         for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++) {
             strbuf_putc(out, ',');
             if (isfinite(numbers[k]))
                 strbuf_printf(out, "%.17g", numbers[k]);
         }
-        strbuf_printf(out, ",%s,%s\n", row->changed ? "yes" : "no",
-                      verdict_name(row->verdict.kind));
+        strbuf_printf(out, ",%s,%s\n", row->judged.changed ? "yes" : "no",
+                      verdict_name(row->judged.verdict.kind));
     }
 }

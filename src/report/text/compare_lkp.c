@@ -49,21 +49,21 @@ static void make_line(struct line *l, const struct compare *c, const struct comp
 {
     double scale = 1;
     l->key = NULL;
-    for (size_t i = 0; i < ARRAY_COUNT(renamed) && str_eq(row->kind, "time"); i++)
-        if (str_eq(row->name, renamed[i].name)) {
+    for (size_t i = 0; i < ARRAY_COUNT(renamed) && str_eq(row->metric->kind, "time"); i++)
+        if (str_eq(row->metric->name, renamed[i].name)) {
             l->key = memory_strdup(renamed[i].robot);
             scale = renamed[i].scale;
         }
-    if (!l->key && str_eq(row->kind, "metric"))
-        l->key = memory_printf("%s.%s", c->base->experiment.name, row->name);
-    else if (!l->key && str_eq(row->kind, "counter"))
-        l->key = memory_printf("perf-stat.total.%s", row->name);
+    if (!l->key && str_eq(row->metric->kind, "metric"))
+        l->key = memory_printf("%s.%s", c->base->experiment.name, row->metric->name);
+    else if (!l->key && str_eq(row->metric->kind, "counter"))
+        l->key = memory_printf("perf-stat.total.%s", row->metric->name);
     else if (!l->key)
-        l->key = memory_strdup(row->name);
-    l->base_mean = row->base.mean * scale;
-    l->new_mean = row->new.mean *scale;
-    l->base_spread = spread_of(&row->base);
-    l->new_spread = spread_of(&row->new);
+        l->key = memory_strdup(row->metric->name);
+    l->base_mean = row->judged.base.mean * scale;
+    l->new_mean = row->judged.new.mean *scale;
+    l->base_spread = spread_of(&row->judged.base);
+    l->new_spread = spread_of(&row->judged.new);
 }
 
 static size_t group_length(const char *key)
@@ -207,17 +207,17 @@ static void put_sides(struct strbuf *out, const struct compare *c)
 /* The robot shows no row whose medians are so close. */
 static bool is_close(const struct compare_row *row)
 {
-    bool is_performance = str_eq(row->kind, "metric") || str_eq(row->kind, "time");
-    double low = fmin(row->base.median, row->new.median);
-    double high = fmax(row->base.median, row->new.median);
+    bool is_performance = str_eq(row->metric->kind, "metric") || str_eq(row->metric->kind, "time");
+    double low = fmin(row->judged.base.median, row->judged.new.median);
+    double high = fmax(row->judged.base.median, row->judged.new.median);
     return low > 0 ? high / low <= (is_performance ? 1.01 : 1.05) : low == high;
 }
 
 static bool shows(const struct compare_view *v, const struct compare_row *row)
 {
-    if (v->all || v->only || row->headline)
+    if (v->all || v->only || row->judged.headline)
         return report_compare_shows(v, row);
-    return row->changed && !is_close(row);
+    return row->judged.changed && !is_close(row);
 }
 
 void report_compare_lkp(struct strbuf *out, const struct compare_view *v)

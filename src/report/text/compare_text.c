@@ -21,9 +21,9 @@ static const char bold[] = "\033[1m", plain[] = "\033[0m";
 static bool is_small(const struct compare_row *row)
 {
     double change = compare_change(row);
-    if (str_has_prefix(row->name, "perf-profile.") && str_eq(row->unit, "%"))
-        return fabs(row->new.median - row->base.median) < SMALL_POINTS;
-    return str_eq(row->kind, "monitor") && fabs(change) < SMALL_CHANGE;
+    if (str_has_prefix(row->metric->name, "perf-profile.") && str_eq(row->metric->unit, "%"))
+        return fabs(row->judged.new.median - row->judged.base.median) < SMALL_POINTS;
+    return str_eq(row->metric->kind, "monitor") && fabs(change) < SMALL_CHANGE;
 }
 
 const char *report_compare_emulated(const struct compare *c)
@@ -37,17 +37,17 @@ const char *report_compare_emulated(const struct compare *c)
 
 bool report_compare_shows(const struct compare_view *v, const struct compare_row *row)
 {
-    if (v->only && !strstr(row->name, v->only))
+    if (v->only && !strstr(row->metric->name, v->only))
         return false;
-    if (v->all || v->only || row->headline)
+    if (v->all || v->only || row->judged.headline)
         return true;
-    return row->changed && row->folded_into == COMPARE_NONE && !is_small(row);
+    return row->judged.changed && row->folded_into == COMPARE_NONE && !is_small(row);
 }
 
 /* "1.34 [1.31, 1.37]": the ratio, or the difference where there is no ratio. */
 static void put_ratio(struct strbuf *out, const struct compare_row *row)
 {
-    const struct comparison *c = &row->comparison;
+    const struct comparison *c = &row->judged.comparison;
     CLEANUP(strbuf_done) struct strbuf estimate = {0}, low = {0}, high = {0};
     if (c->scale == COMPARISON_RATIO) {
         int decimals = c->estimate >= 100 ? 0 : c->estimate >= 10 ? 2 : 3;
@@ -56,11 +56,11 @@ static void put_ratio(struct strbuf *out, const struct compare_row *row)
             strbuf_printf(out, " [%.*f, %.*f]", decimals, c->low, decimals, c->high);
         return;
     }
-    strbuf_put_measured(&estimate, c->estimate, row->unit);
+    strbuf_put_measured(&estimate, c->estimate, row->metric->unit);
     strbuf_printf(out, "%s%s", c->estimate >= 0 ? "+" : "", strbuf_text(&estimate));
     if (isfinite(c->low) && isfinite(c->high) && !c->too_few) {
-        strbuf_put_measured(&low, c->low, row->unit);
-        strbuf_put_measured(&high, c->high, row->unit);
+        strbuf_put_measured(&low, c->low, row->metric->unit);
+        strbuf_put_measured(&high, c->high, row->metric->unit);
         strbuf_printf(out, " [%s, %s]", strbuf_text(&low), strbuf_text(&high));
     }
 }
@@ -68,19 +68,19 @@ static void put_ratio(struct strbuf *out, const struct compare_row *row)
 /* How sure: in words for few, else the (adjusted) probability of chance. */
 static void put_sure(struct strbuf *out, const struct compare_row *row)
 {
-    if (row->comparison.too_few)
+    if (row->judged.comparison.too_few)
         strbuf_puts(out, "too few");
-    else if (isnan(row->p_adjusted))
-        strbuf_puts(out, row->tested ? "-" : row->is_negligible ? "untested" : "same");
-    else if (row->p_adjusted < 0.001)
+    else if (isnan(row->judged.p_adjusted))
+        strbuf_puts(out, row->judged.tested ? "-" : row->is_negligible ? "untested" : "same");
+    else if (row->judged.p_adjusted < 0.001)
         strbuf_puts(out, "p<0.001");
     else
-        strbuf_printf(out, "p=%.2g", row->p_adjusted);
+        strbuf_printf(out, "p=%.2g", row->judged.p_adjusted);
 }
 
 static void put_count(struct strbuf *out, const struct compare_row *row)
 {
-    const struct comparison *c = &row->comparison;
+    const struct comparison *c = &row->judged.comparison;
     if (c->paired)
         strbuf_printf(out, "%zu", c->base_count);
     else
@@ -119,8 +119,8 @@ static void put_folded(struct strbuf *name, const struct compare *c, size_t inde
 {
     size_t shown = 0, more = c->rows[index].folded_count;
     for (size_t i = 0; i < c->row_count && shown < 3; i++)
-        if (c->rows[i].folded_into == index && strlen(c->rows[i].name) <= ALSO_BYTES)
-            strbuf_printf(name, "%s%s", shown++ ? ", " : " (also ", c->rows[i].name);
+        if (c->rows[i].folded_into == index && strlen(c->rows[i].metric->name) <= ALSO_BYTES)
+            strbuf_printf(name, "%s%s", shown++ ? ", " : " (also ", c->rows[i].metric->name);
     if (shown)
         strbuf_printf(name, "%s)", more > shown ? ", …" : "");
     else if (more) /* call chains */
@@ -131,15 +131,15 @@ static void add_row(struct table *t, const struct compare *c, size_t index)
 {
     const struct compare_row *row = &c->rows[index];
     struct strbuf texts[COLUMNS] = {0};
-    strbuf_put_measured(&texts[0], row->base.median, row->unit);
-    strbuf_put_measured(&texts[1], row->new.median, row->unit);
+    strbuf_put_measured(&texts[0], row->judged.base.median, row->metric->unit);
+    strbuf_put_measured(&texts[1], row->judged.new.median, row->metric->unit);
     put_ratio(&texts[2], row);
     put_count(&texts[3], row);
     put_sure(&texts[4], row);
-    strbuf_put_safe(&texts[5], row->name, strlen(row->name), NAME_BYTES);
+    strbuf_put_safe(&texts[5], row->metric->name, strlen(row->metric->name), NAME_BYTES);
     put_folded(&texts[5], c, index);
-    if (row->headline)
-        strbuf_put_safe(&texts[6], row->verdict.text, strlen(row->verdict.text), 200);
+    if (row->judged.headline)
+        strbuf_put_safe(&texts[6], row->judged.verdict.text, strlen(row->judged.verdict.text), 200);
     for (size_t i = 0; i < COLUMNS; i++) {
         add_cell(t, strbuf_text(&texts[i]));
         strbuf_done(&texts[i]);
@@ -188,19 +188,19 @@ static void put_table(struct strbuf *out, const struct table *t, bool colour)
 /* The monitor or kind that the metric belongs to. */
 static void group_of(const struct compare_row *row, char *group, size_t size)
 {
-    if (str_eq(row->kind, "monitor"))
-        snprintf(group, size, "%.*s", (int)strcspn(row->name, "."), row->name);
+    if (str_eq(row->metric->kind, "monitor"))
+        snprintf(group, size, "%.*s", (int)strcspn(row->metric->name, "."), row->metric->name);
     else
         snprintf(group, size, "%s",
-                 str_eq(row->kind, "metric")    ? "the program's own"
-                 : str_eq(row->kind, "counter") ? "counters"
-                                                : "time and memory");
+                 str_eq(row->metric->kind, "metric")    ? "the program's own"
+                 : str_eq(row->metric->kind, "counter") ? "counters"
+                                                        : "time and memory");
 }
 
 static bool is_listed(const struct compare_view *v, size_t index, size_t pair)
 {
     const struct compare_row *row = &v->c->rows[index];
-    return row->pair == pair && !row->headline && report_compare_shows(v, row);
+    return row->pair == pair && !row->judged.headline && report_compare_shows(v, row);
 }
 
 static void add_pair_rows(struct table *t, const struct compare_view *v, size_t pair)
@@ -232,9 +232,9 @@ static void put_footer(struct strbuf *out, const struct compare_view *v)
     size_t small = 0, folded = 0, few = 0;
     for (size_t i = 0; i < c->row_count; i++) {
         const struct compare_row *row = &c->rows[i];
-        small += row->changed && !row->headline && is_small(row);
+        small += row->judged.changed && !row->judged.headline && is_small(row);
         folded += row->folded_into != COMPARE_NONE;
-        few += row->comparison.too_few;
+        few += row->judged.comparison.too_few;
     }
     strbuf_printf(out,
                   "\n%zu of %zu metrics tested changed; of these at most 5 %% are expected to be "
@@ -270,7 +270,7 @@ void report_compare_text(struct strbuf *out, const struct compare_view *v)
     size_t last = COMPARE_NONE;
     for (size_t i = 0; i < c->row_count; i++) {
         const struct compare_row *row = &c->rows[i];
-        if (!row->headline || !report_compare_shows(v, row))
+        if (!row->judged.headline || !report_compare_shows(v, row))
             continue;
         if (row->pair != last && c->pairs[row->pair].label[0])
             add_heading(&t, c->pairs[row->pair].label);
@@ -296,18 +296,18 @@ void report_compare_markdown(struct strbuf *out, const struct compare_view *v)
         if (!report_compare_shows(v, row))
             continue;
         strbuf_puts(out, "| ");
-        strbuf_put_measured(out, row->base.median, row->unit);
+        strbuf_put_measured(out, row->judged.base.median, row->metric->unit);
         strbuf_puts(out, " | ");
-        strbuf_put_measured(out, row->new.median, row->unit);
+        strbuf_put_measured(out, row->judged.new.median, row->metric->unit);
         strbuf_puts(out, " | ");
         put_ratio(out, row);
         strbuf_puts(out, " | ");
         put_count(out, row);
         strbuf_puts(out, " | ");
         put_sure(out, row);
-        strbuf_printf(out, " | %s%s%s | %s |\n", row->name,
+        strbuf_printf(out, " | %s%s%s | %s |\n", row->metric->name,
                       c->pairs[row->pair].label[0] ? ", " : "", c->pairs[row->pair].label,
-                      row->headline ? row->verdict.text : "");
+                      row->judged.headline ? row->judged.verdict.text : "");
     }
     if (report_compare_emulated(c))
         strbuf_printf(out, "\n%s\n", report_compare_emulated(c));

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Lists of experiments, and one experiment in tables. */
+#include "analysis/compare.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "report/text/experiment.h"
 #include "report/text/nodes.h"
-#include "stats/comparison.h"
-#include "stats/summary.h"
-#include "stats/verdict.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,33 +14,6 @@ static const char bold[] = "\033[1m", dim[] = "\033[2m", plain[] = "\033[0m";
 static void put_styled(struct strbuf *out, const char *style, const char *text, bool colour)
 {
     strbuf_printf(out, "%s%s%s", colour ? style : "", text, colour ? plain : "");
-}
-
-void strbuf_put_measured(struct strbuf *out, double value, const char *unit)
-{
-    char text[64];
-    if (!isfinite(value))
-        strbuf_puts(out, "-");
-    else if (str_eq(unit, "ns"))
-        strbuf_puts(out, format_duration(value, text, sizeof(text)));
-    else if (str_eq(unit, "bytes"))
-        strbuf_puts(out, format_bytes(value, text, sizeof(text)));
-    else if ((value == rint(value) || fabs(value) >= 9999.5) && fabs(value) < 1e15)
-        strbuf_printf(out, "%s%s%s%s", value < 0 ? "-" : "",
-                      format_thousands((uint64_t)rint(fabs(value)), text, sizeof(text)),
-                      *unit ? " " : "", unit);
-    else
-        strbuf_printf(out, "%.4g%s%s", value, *unit ? " " : "", unit);
-}
-
-char *format_moment(uint64_t at_ns, char *buffer, size_t size)
-{
-    time_t seconds = (time_t)(at_ns / NS_PER_S);
-    struct tm tm;
-    buffer[0] = '\0';
-    if (at_ns && localtime_r(&seconds, &tm))
-        strftime(buffer, size, "%Y-%m-%d %H:%M", &tm);
-    return buffer;
 }
 
 static const char *state_of(const struct store_experiment *e)
@@ -122,62 +93,6 @@ void report_head_text(struct strbuf *out, const struct dataset *d, bool colour)
     }
 }
 
-/* The value that the baseline gives a factor: its name, '=' and the value, separated by blanks. */
-static bool baseline_level(const char *baseline, const char *factor, const char *level)
-{
-    CLEANUP(memory_freep) char *pair = memory_printf("%s=%s", factor, level);
-    size_t length = strlen(pair);
-    for (const char *p = baseline; (p = strstr(p, pair)); p++)
-        if ((p == baseline || p[-1] == ' ') && (p[length] == ' ' || p[length] == '\0'))
-            return true;
-    return false;
-}
-
-static bool baseline_names(const char *baseline, const char *factor)
-{
-    CLEANUP(memory_freep) char *head = memory_printf("%s=", factor);
-    for (const char *p = baseline; (p = strstr(p, head)); p++)
-        if (p == baseline || p[-1] == ' ')
-            return true;
-    return false;
-}
-
-size_t report_baseline_of(const struct dataset *d, size_t cell)
-{
-    const char *baseline = d->experiment.baseline;
-    if (!baseline[0])
-        return DATASET_NONE;
-    for (size_t c = 0; c < d->cell_count; c++) {
-        bool matches = true;
-        for (size_t f = 0; matches && f < d->factor_count; f++)
-            matches = baseline_names(baseline, d->factors[f])
-                          ? baseline_level(baseline, d->factors[f], d->cells[c].levels[f])
-                          : str_eq(d->cells[c].levels[f], d->cells[cell].levels[f]);
-        if (matches)
-            return c == cell ? DATASET_NONE : c;
-    }
-    return DATASET_NONE;
-}
-
-static void put_verdict(struct strbuf *out, const struct dataset *d, size_t metric, size_t cell,
-                        size_t base)
-{
-    struct dataset_column a = dataset_column(d, metric, base), b = dataset_column(d, metric, cell);
-    CLEANUP(memory_freep) double *first = memory_zalloc(a.count + 1, sizeof(double));
-    CLEANUP(memory_freep) double *second = memory_zalloc(a.count + 1, sizeof(double));
-    size_t count = dataset_pair(&a, &b, first, second);
-    struct comparison comparison;
-    if (count == 0 || stats_compare_paired(first, second, count, 0.95, &comparison, NULL) < 0)
-        return;
-    const struct store_metric *m = &d->metrics[metric];
-    struct verdict_options options = {.better = m->facts.better,
-                                      .speed = str_eq(m->unit, "ns") ||
-                                               m->facts.better == METRIC_HIGHER};
-    struct verdict verdict;
-    verdict_judge(&comparison, &options, &verdict);
-    strbuf_printf(out, "  %s", verdict.text);
-}
-
 static size_t label_width(const struct dataset *d)
 {
     size_t width = 4;
@@ -198,9 +113,10 @@ static void put_padded(struct strbuf *out, const char *text, size_t width, bool 
         strbuf_pad(out, ' ', gap);
 }
 
-static void put_cell(struct strbuf *out, const struct dataset *d, size_t metric, size_t cell,
+static void put_cell(struct strbuf *out, const struct compare *c, size_t metric, size_t cell,
                      size_t width)
 {
+    const struct dataset *d = c->new;
     struct dataset_column column = dataset_column(d, metric, cell);
     struct summary summary;
     CLEANUP(strbuf_done) struct strbuf value = {0};
@@ -216,16 +132,18 @@ static void put_cell(struct strbuf *out, const struct dataset *d, size_t metric,
     else
         strbuf_puts(out, "          ");
     strbuf_printf(out, "  n=%-4zu", column.count);
-    size_t base = report_baseline_of(d, cell);
-    if (base != DATASET_NONE)
-        put_verdict(out, d, metric, cell, base);
+    const struct compare_row *row = compare_find(c, metric, cell);
+    if (row)
+        strbuf_printf(out, "  %s", row->judged.verdict.text);
     if (d->cells[cell].disturbed_count)
         strbuf_printf(out, "  (%zu disturbed)", d->cells[cell].disturbed_count);
     strbuf_putc(out, '\n');
 }
 
-static void put_metric(struct strbuf *out, const struct dataset *d, size_t metric, bool colour)
+static void put_metric(struct strbuf *out, const struct compare *compare, size_t metric,
+                       bool colour)
 {
+    const struct dataset *d = compare->new;
     const struct store_metric *m = &d->metrics[metric];
     size_t width = label_width(d);
     CLEANUP(strbuf_done) struct strbuf head = {0};
@@ -237,7 +155,7 @@ static void put_metric(struct strbuf *out, const struct dataset *d, size_t metri
     put_styled(out, bold, strbuf_text(&head), colour);
     strbuf_puts(out, ": median ± spread\n");
     for (size_t c = 0; c < d->cell_count; c++)
-        put_cell(out, d, metric, c, width);
+        put_cell(out, compare, metric, c, width);
 }
 
 void report_cells_text(struct strbuf *out, const struct dataset *d, bool all, bool colour)
@@ -247,15 +165,17 @@ void report_cells_text(struct strbuf *out, const struct dataset *d, bool all, bo
         return;
     }
     CLEANUP(memory_freep) bool *shown = memory_zalloc(d->metric_count, sizeof(bool));
+    CLEANUP(compare_done) struct compare compare;
+    compare_baselines(&compare, d);
     size_t position = 0, metric;
     while ((metric = dataset_headline(d, &position)) != DATASET_NONE)
         if (!shown[metric]) {
-            put_metric(out, d, metric, colour);
+            put_metric(out, &compare, metric, colour);
             shown[metric] = true;
         }
     for (size_t m = 0; all && m < d->metric_count; m++)
         if (!shown[m])
-            put_metric(out, d, m, colour);
+            put_metric(out, &compare, m, colour);
     report_nodes_text(out, d);
     if (!all)
         strbuf_printf(out, "\n%zu metrics were kept; --all shows them.\n", d->metric_count);

@@ -79,7 +79,7 @@ static size_t row_of(const struct drawing *d, double value, size_t rows)
 
 static const char *colour_of(const struct history *one, const struct change_point *change)
 {
-    const char *kind = report_change_kind(&change->change, one->better);
+    const char *kind = verdict_change_name(&change->change, one->better);
     return str_eq(kind, "regression") ? red : str_eq(kind, "improvement") ? green : bold;
 }
 
@@ -149,12 +149,12 @@ static void put_point(struct strbuf *out, const struct history_point *p)
 
 static void put_changes(struct strbuf *out, const struct history *one, bool colour)
 {
-    struct series unit = {.unit = one->unit, .kind = SERIES_VALUE};
+    const char *unit = one->unit;
     for (size_t i = 0; i < one->changes.count; i++) {
         const struct change_point *change = &one->changes.points[i];
         strbuf_printf(out, "  %s▲%s ", colour ? colour_of(one, change) : "", colour ? plain : "");
-        strbuf_put_change(out, &change->change, &unit);
-        strbuf_printf(out, " %s at ", report_change_kind(&change->change, one->better));
+        strbuf_put_change(out, &change->change, unit);
+        strbuf_printf(out, " %s at ", verdict_change_name(&change->change, one->better));
         put_point(out, &one->points[change->index]);
         strbuf_printf(out, ", p = %.2g\n", change->p);
     }
@@ -211,7 +211,7 @@ static void put_json_change(struct json *j, const struct history *one,
     json_u64(j, "index", change->index);
     json_i64(j, "experiment", p->experiment);
     json_string(j, "commit", p->commit);
-    json_string(j, "kind", report_change_kind(c, one->better));
+    json_string(j, "kind", verdict_change_name(c, one->better));
     json_string(j, "scale", c->scale == COMPARISON_RATIO ? "ratio" : "difference");
     json_double(j, "estimate", c->estimate);
     json_double(j, "low", c->low);

@@ -135,10 +135,10 @@ void report_row_nodes(const struct compare *c, const struct compare_row *row,
                       struct nodes_view *ret)
 {
     const struct compare_pair *pair = &c->pairs[row->pair];
-    struct nodes_sides sides = {.base = c->base,
+    struct judge_sides sides = {.base = c->base,
                                 .new = c->new,
-                                .base_metric = row->base_metric,
-                                .new_metric = row->new_metric,
+                                .base_metric = row->judged.sides.base_metric,
+                                .new_metric = row->judged.sides.new_metric,
                                 .base_cell = pair->base_cell,
                                 .new_cell = pair->new_cell};
     nodes_of_difference(&sides, ret);
@@ -151,7 +151,7 @@ static void put_difference(struct strbuf *out, const struct compare *c,
     const struct compare_pair *pair = &c->pairs[row->pair];
     CLEANUP(nodes_view_done) struct nodes_view v;
     report_row_nodes(c, row, &v);
-    strbuf_printf(out, "  %s%s%s:", row->name, pair->label[0] ? ", " : "", pair->label);
+    strbuf_printf(out, "  %s%s%s:", row->metric->name, pair->label[0] ? ", " : "", pair->label);
     size_t shown = 0;
     for (size_t n = 0; n < v.count; n++)
         if (v.shares[n].count && shown < NODES_LISTED)
@@ -166,7 +166,7 @@ static void put_difference(struct strbuf *out, const struct compare *c,
                           "    node %s is an outlier: new / base is %.3f× there, not what the "
                           "other nodes say (p=%.2g)\n",
                           d->nodes[n].name, v.shares[n].change, v.shares[n].p);
-    if (!c->within && !row->comparison.paired)
+    if (!c->within && !row->judged.comparison.paired)
         strbuf_printf(out,
                       "    fewer than %d runs of both on the same nodes: what differs from node to "
                       "node is part of this difference\n",
@@ -200,7 +200,7 @@ void report_compare_nodes_text(struct strbuf *out, const struct compare *c)
         return;
     bool started = false;
     for (size_t i = 0; c->base->node_count && c->new->node_count &&i < c->row_count; i++) {
-        if (!c->rows[i].headline || c->rows[i].comparison.scale != COMPARISON_RATIO)
+        if (!c->rows[i].judged.headline || c->rows[i].judged.comparison.scale != COMPARISON_RATIO)
             continue;
         if (!started)
             strbuf_puts(out, c->within
@@ -228,12 +228,12 @@ void report_compare_nodes_json(struct json *j, const struct compare *c)
     json_array(j, "nodes");
     for (size_t i = 0; i < c->row_count; i++) {
         const struct compare_row *row = &c->rows[i];
-        if (!row->headline)
+        if (!row->judged.headline)
             continue;
         CLEANUP(nodes_view_done) struct nodes_view v;
         report_row_nodes(c, row, &v);
         json_object(j, NULL);
-        json_string(j, "metric", row->name);
+        json_string(j, "metric", row->metric->name);
         json_string(j, "cell", c->pairs[row->pair].label);
         json_array(j, "shares");
         put_shares(j, c->base, &v);

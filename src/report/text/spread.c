@@ -21,21 +21,6 @@ struct spread spread_of(const double *values, size_t count)
                            .max = r.max};
 }
 
-void strbuf_put_grouped(struct strbuf *out, double value, int decimals, int width)
-{
-    char digits[64], grouped[80];
-    snprintf(digits, sizeof(digits), "%.*f", decimals, value);
-    size_t length = strlen(digits), whole = strcspn(digits, "."), used = 0;
-    size_t sign = digits[0] == '-';
-    for (size_t i = 0; i < length && used + 2 < sizeof(grouped); i++) {
-        if (i > sign && i < whole && (whole - i) % 3 == 0)
-            grouped[used++] = ',';
-        grouped[used++] = digits[i];
-    }
-    grouped[used] = '\0';
-    strbuf_printf(out, "%*s", width, grouped);
-}
-
 void strbuf_put_spread(struct strbuf *out, const struct spread *s, double divisor, int decimals)
 {
     double share = s->mean != 0 ? 100 * s->stddev / fabs(s->mean) : 0;

@@ -3,6 +3,7 @@
 #ifndef ASSAY_REPORT_TEXT_STAT_H
 #define ASSAY_REPORT_TEXT_STAT_H
 
+#include "base/measured.h"
 #include "base/strings.h"
 #include "counters/doubts.h"
 #include "counters/measure.h"
@@ -49,8 +50,6 @@ struct spread {
 struct spread spread_of(const double *values, size_t count);
 /* "  ± 1.20%  [0.75 … 0.79]" in the given decimals, with the values divided by the divisor. */
 void strbuf_put_spread(struct strbuf *out, const struct spread *s, double divisor, int decimals);
-/* 24003.39 -> "24,003.39". */
-void strbuf_put_grouped(struct strbuf *out, double value, int decimals, int width);
 /* Notes under a table, wrapped. */
 void strbuf_put_note(struct strbuf *out, const char *text, bool colour);
 void strbuf_put_notes(struct strbuf *out, const struct doubt_list *doubts, bool colour);

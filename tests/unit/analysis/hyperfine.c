@@ -52,11 +52,18 @@ TEST(results_become_series)
     CHECK_INT(i.results[0].failed_runs, 2);
     CHECK_STR(i.results[1].name, "b #1");
     CHECK_STR(i.results[2].name, "b #2");
-    CHECK_INT(i.series.count, 1);
-    CHECK(!i.series.paired);
-    CHECK_INT(i.series.items[0].counts[0], 3);
-    CHECK_NEAR(i.series.items[0].values[0][1], 2.5e9, 1);
-    CHECK_NEAR(i.series.items[0].values[2][0], 0.25e9, 1);
+    CHECK(!i.paired);
+    CHECK_INT(i.results[0].wall_count, 3);
+    CHECK_NEAR(i.results[0].wall_ns[1], 2.5e9, 1);
+    CHECK_NEAR(i.results[2].wall_ns[0], 0.25e9, 1);
+    CLEANUP(dataset_done) struct dataset d;
+    dataset_start(&d, "");
+    for (size_t c = 0; c < i.count; c++)
+        dataset_add_cell(&d, i.results[c].name, "", NULL);
+    imported_fill(&i, &d);
+    CHECK_INT(d.metric_count, 1); /* not every result has its memory */
+    CHECK(d.apart);
+    CHECK_INT(dataset_column(&d, 0, 2).count, 2);
 }
 
 TEST(a_file_that_says_so_is_paired)
@@ -67,7 +74,7 @@ TEST(a_file_that_says_so_is_paired)
     const char *text = "{\"results\": [{\"command\": \"a\", \"times\": [1, 2]},"
                        "{\"command\": \"b\", \"times\": [1, 2]}], \"assay\": {\"paired\": true}}";
     CHECK_INT(import(text, &i, NULL), 0);
-    CHECK(i.series.paired);
+    CHECK(i.paired);
 }
 
 TEST(what_is_wrong_is_named_with_its_place)

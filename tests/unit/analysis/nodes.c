@@ -111,10 +111,10 @@ TEST(only_runs_of_the_same_node_are_paired)
     double first[12], second[12];
     struct dataset_column a = dataset_column(&d, 0, 0), b = dataset_column(&d, 0, 1),
                           stray = dataset_column(&d, 0, 2);
-    CHECK_INT(dataset_pair(&a, &b, first, second), 12);
-    CHECK_INT(dataset_pair(&a, &stray, first, second), 0);
+    CHECK_INT(judge_pair_rounds(&a, &b, first, second), 12);
+    CHECK_INT(judge_pair_rounds(&a, &stray, first, second), 0);
     struct comparison c;
-    CHECK(dataset_compare(&d, 0, 0, 1, &c));
+    CHECK(judge_cells(&d, 0, 0, 1, &c));
     CHECK_NEAR(c.estimate, 1.1, 0.02); /* the slow node does not matter */
     CHECK(c.high - c.low < 0.05);
     CHECK_STR(d.nodes[0].name, "n0");
@@ -136,7 +136,7 @@ TEST(a_slow_node_is_named)
     CHECK_NEAR(v.shares[2].ratio, 1.3, 0.05);
     CHECK_NEAR(v.shares[0].ratio, 1, 0.02);
     nodes_view_done(&v);
-    struct nodes_sides sides = {.base = &d, .new = &d, .new_cell = 1};
+    struct judge_sides sides = {.base = &d, .new = &d, .new_cell = 1};
     nodes_of_difference(&sides, &v);
     CHECK_INT(v.outlier_count, 0); /* there everything is slow alike */
     CHECK_NEAR(v.shares[2].change, 1.1, 0.03);

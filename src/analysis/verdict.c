@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* See verdict.h. */
-#include "stats/verdict.h"
+#include "analysis/verdict.h"
+#include "base/measured.h"
+#include "base/memory.h"
 #include "stats/plan.h"
 
 #include <math.h>
@@ -38,13 +40,21 @@ static double round_up(double value)
     return ceil(value / unit - 1e-6) * unit;
 }
 
-/* "0.8 %" on the scale of ratios, "12" on that of differences. */
-static void put_amount(char *out, size_t size, const struct comparison *c, double amount)
+static void put_measured(char *out, size_t size, double amount, const char *unit)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    strbuf_put_measured(&text, amount, unit);
+    snprintf(out, size, "%s", strbuf_text(&text));
+}
+
+/* "0.8 %" on the scale of ratios, "12 ms" on that of differences. */
+static void put_amount(char *out, size_t size, const struct comparison *c,
+                       const struct verdict_options *o, double amount)
 {
     if (c->scale == COMPARISON_RATIO)
         snprintf(out, size, amount >= 1 ? "%.0f %%" : "%.2g %%", 100 * amount);
     else
-        snprintf(out, size, "%.4g", amount);
+        put_measured(out, size, amount, o->unit);
 }
 
 static void put_time(char *out, size_t size, const struct verdict *v)
@@ -63,16 +73,16 @@ static void put_time(char *out, size_t size, const struct verdict *v)
 /* The word for how the new one is, given whether its value is the higher. */
 static const char *word(const struct verdict_options *o, bool higher)
 {
-    if (o->speed)
-        return higher == (o->better == METRIC_HIGHER) ? "faster" : "slower";
-    return higher ? "more" : "less";
+    if (o->facts.is_speed && o->facts.better != METRIC_NEITHER)
+        return higher == (o->facts.better == METRIC_HIGHER) ? "faster" : "slower";
+    return higher ? "more" : o->facts.is_count ? "fewer" : "less";
 }
 
 static enum verdict_kind kind_of(const struct verdict_options *o, bool higher)
 {
-    if (o->better == METRIC_NEITHER)
+    if (o->facts.better == METRIC_NEITHER)
         return VERDICT_DIFFERENT;
-    return higher == (o->better == METRIC_HIGHER) ? VERDICT_BETTER : VERDICT_WORSE;
+    return higher == (o->facts.better == METRIC_HIGHER) ? VERDICT_BETTER : VERDICT_WORSE;
 }
 
 static void tell_difference(const struct comparison *c, const struct verdict_options *o,
@@ -91,8 +101,15 @@ static void tell_difference(const struct comparison *c, const struct verdict_opt
         snprintf(v->text, sizeof(v->text), "%.*f× %s [%.*f, %.*f]", decimals, estimate,
                  word(o, higher), decimals, low, decimals, high);
     } else {
-        snprintf(v->text, sizeof(v->text), "%.4g %s [%.4g, %.4g]", estimate,
-                 higher ? "more" : "less", low, high);
+        char texts[3][48];
+        put_measured(texts[0], sizeof(texts[0]), estimate, o->unit);
+        put_measured(texts[1], sizeof(texts[1]), low, o->unit);
+        put_measured(texts[2], sizeof(texts[2]), high, o->unit);
+        snprintf(v->text, sizeof(v->text), "%s %s [%s, %s]", texts[0],
+                 higher              ? "more"
+                 : o->facts.is_count ? "fewer"
+                                     : "less",
+                 texts[1], texts[2]);
     }
 }
 
@@ -145,15 +162,15 @@ static void plan_more(const struct comparison *c, const struct verdict_options *
 static void tell_cannot(const struct comparison *c, const struct verdict_options *o, double target,
                         struct verdict *v)
 {
-    char bound[32], show[32], time[32];
+    char bound[48], show[48], time[32];
     v->kind = VERDICT_CANNOT_TELL;
-    put_amount(bound, sizeof(bound), c, round_up(v->bound));
+    put_amount(bound, sizeof(bound), c, o, round_up(v->bound));
     snprintf(v->text, sizeof(v->text),
              "cannot tell: differences below %s are invisible in this run", bound);
     if (!(target > 0))
         return;
     plan_more(c, o, target, v);
-    put_amount(show, sizeof(show), c, round_up(v->target));
+    put_amount(show, sizeof(show), c, o, round_up(v->target));
     put_time(time, sizeof(time), v);
     size_t length = strlen(v->text);
     snprintf(v->text + length, sizeof(v->text) - length, "; about %s would show %s", time, show);
@@ -172,9 +189,9 @@ void verdict_judge(const struct comparison *c, const struct verdict_options *o,
     } else if (comparison_differs(c)) {
         tell_difference(c, o, &v);
     } else if (v.bound <= limit) {
-        char bound[32];
+        char bound[48];
         v.kind = VERDICT_SAME;
-        put_amount(bound, sizeof(bound), c, round_up(v.bound));
+        put_amount(bound, sizeof(bound), c, o, round_up(v.bound));
         if (v.bound > 0)
             snprintf(v.text, sizeof(v.text), "no difference larger than %s", bound);
         else
@@ -183,6 +200,31 @@ void verdict_judge(const struct comparison *c, const struct verdict_options *o,
         tell_cannot(c, o, limit, &v);
     }
     *ret_verdict = v;
+}
+
+const char *verdict_name(enum verdict_kind kind)
+{
+    static const char *const names[] = {[VERDICT_BETTER] = "better",
+                                        [VERDICT_WORSE] = "worse",
+                                        [VERDICT_DIFFERENT] = "different",
+                                        [VERDICT_SAME] = "same",
+                                        [VERDICT_CANNOT_TELL] = "cannot tell"};
+    return names[kind];
+}
+
+bool verdict_is_difference(const struct verdict *verdict)
+{
+    return verdict->kind != VERDICT_SAME && verdict->kind != VERDICT_CANNOT_TELL;
+}
+
+const char *verdict_change_name(const struct comparison *c, enum metric_better better)
+{
+    double same = c->scale == COMPARISON_RATIO ? 1 : 0;
+    if (c->low <= same && c->high >= same)
+        return "no change";
+    if (better == METRIC_NEITHER)
+        return "change";
+    return (c->estimate > same) == (better == METRIC_LOWER) ? "regression" : "improvement";
 }
 
 enum gate_result verdict_gate(const struct comparison *c, enum metric_better better,

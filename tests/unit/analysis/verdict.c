@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Words, gates, plans and false discoveries. */
-#include "stats/verdict.h"
+#include "analysis/verdict.h"
 #include "simulate.h"
 #include "stats/fdr.h"
 #include "stats/plan.h"
@@ -23,7 +23,7 @@ static struct comparison ratio(double estimate, double low, double high, size_t 
 }
 
 static const struct verdict_options time_options = {
-    .better = METRIC_LOWER, .speed = true, .round_seconds = 0.5};
+    .facts = {.better = METRIC_LOWER, .is_speed = true}, .unit = "ns", .round_seconds = 0.5};
 
 static struct verdict judged(struct comparison c, struct verdict_options options)
 {
@@ -40,15 +40,16 @@ TEST(differences_in_words)
     v = judged(ratio(1.34, 1.31, 1.37, 20), time_options);
     CHECK_STR(v.text, "1.34× slower [1.31, 1.37]");
     CHECK_INT(v.kind, VERDICT_WORSE);
-    struct verdict_options rate = {.better = METRIC_HIGHER, .speed = true};
+    struct verdict_options rate = {.facts = {.better = METRIC_HIGHER, .is_speed = true},
+                                   .unit = ""};
     v = judged(ratio(1.34, 1.31, 1.37, 20), rate);
     CHECK_STR(v.text, "1.34× faster [1.31, 1.37]");
     CHECK_INT(v.kind, VERDICT_BETTER);
-    struct verdict_options memory = {.better = METRIC_LOWER};
+    struct verdict_options memory = {.facts = {.better = METRIC_LOWER}, .unit = ""};
     v = judged(ratio(0.5, 0.499, 0.501, 20), memory);
     CHECK_STR(v.text, "2.000× less [1.996, 2.004]");
     CHECK_INT(v.kind, VERDICT_BETTER);
-    struct verdict_options neither = {.better = METRIC_NEITHER};
+    struct verdict_options neither = {.facts = {.better = METRIC_NEITHER}, .unit = ""};
     v = judged(ratio(3, 2, 4, 20), neither);
     CHECK_STR(v.text, "3.00× more [2.00, 4.00]");
     CHECK_INT(v.kind, VERDICT_DIFFERENT);
@@ -89,7 +90,8 @@ TEST(not_knowing_in_words)
                       "about 40 s more would show 1 %");
     CHECK_INT(v.kind, VERDICT_CANNOT_TELL);
     CHECK_NEAR(v.more_rounds, 79, 1);
-    struct verdict_options unknown = {.better = METRIC_LOWER, .speed = true};
+    struct verdict_options unknown = {.facts = {.better = METRIC_LOWER, .is_speed = true},
+                                      .unit = ""};
     CHECK_STR(judged(ratio(1, 1 / 1.03, 1.03, 10), unknown).text,
               "cannot tell: differences below 3 % are invisible in this run; "
               "about 79 more rounds would show 1 %");
@@ -121,7 +123,7 @@ TEST(absolute_differences_in_words)
     c.estimate = 12;
     c.low = 8;
     c.high = 16;
-    struct verdict_options options = {.better = METRIC_LOWER};
+    struct verdict_options options = {.facts = {.better = METRIC_LOWER}, .unit = ""};
     struct verdict v = judged(c, options);
     CHECK_STR(v.text, "12 more [8, 16]");
     CHECK_INT(v.kind, VERDICT_WORSE);

@@ -2,9 +2,10 @@
 /*
  * A comparison in words: "1.34× faster [1.31, 1.37]", "no difference larger than 0.8 %", or
  * "cannot tell: differences below 3 % are invisible in this run; about 40 s more would show 1 %".
+ * Only the judge (judge.h) makes verdicts; everybody may print them.
  */
-#ifndef ASSAY_STATS_VERDICT_H
-#define ASSAY_STATS_VERDICT_H
+#ifndef ASSAY_ANALYSIS_VERDICT_H
+#define ASSAY_ANALYSIS_VERDICT_H
 
 #include "stats/comparison.h"
 #include "stats/metric.h"
@@ -17,9 +18,10 @@ enum verdict_kind {
     VERDICT_CANNOT_TELL,
 };
 
+/* What the words are made from, besides the comparison. */
 struct verdict_options {
-    enum metric_better better;
-    bool speed;           /* a time or a rate: "faster" and "slower", else "less" and "more" */
+    struct metric_facts facts;
+    const char *unit;     /* of differences; "" for none */
     double interesting;   /* differences above this matter, 0.01 = 1 %; 0 means 1 % */
     double round_seconds; /* what one more round costs; 0 when unknown */
 };
@@ -30,11 +32,19 @@ struct verdict {
     double target;       /* when it cannot tell: what more measuring would show, … */
     double more_rounds;  /* … after how many more rounds, … */
     double more_seconds; /* … and how long they take; 0 when unknown */
-    char text[160];
+    char text[240];
 };
 
 void verdict_judge(const struct comparison *comparison, const struct verdict_options *options,
                    struct verdict *ret_verdict);
+
+/* "better", "worse", "different", "same", "cannot tell": for programs. */
+const char *verdict_name(enum verdict_kind kind);
+/* It says that there is a difference. */
+bool verdict_is_difference(const struct verdict *verdict);
+/* "regression", "improvement" or "change", by the metric's better way; "no change" where the
+ * interval leaves room for none. */
+const char *verdict_change_name(const struct comparison *c, enum metric_better better);
 
 enum gate_result { GATE_PASS, GATE_REGRESSION, GATE_INCONCLUSIVE };
 

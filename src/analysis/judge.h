@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The judge.  Values of two sides come in, with their rounds, nodes and what is known of the
+ * metric; the comparison, the verdict and the words for it come out.  Every verb asks here: this
+ * is the only place that pairs values, compares them, adjusts for many comparisons and words the
+ * result, so that two reports of one pair cannot disagree.
+ *
+ * Values of one experiment are compared within rounds.  Two experiments are compared as two
+ * samples, or run by run of the same node where both ran on a cluster (nodes.h).
+ *
+ * Rows that are shown together are a family.  Some of many always look different by chance, so
+ * p-values are adjusted within the family, and intervals are made at the level that goes with the
+ * call: a row that is called different has an interval without "no difference" in it, and the
+ * reverse.  docs/METHOD.md has the methods and how often they hold.
+ */
+#ifndef ASSAY_ANALYSIS_JUDGE_H
+#define ASSAY_ANALYSIS_JUDGE_H
+
+#include "analysis/dataset.h"
+#include "analysis/verdict.h"
+#include "base/error.h"
+#include "stats/comparison.h"
+#include "stats/summary.h"
+
+#define JUDGE_LEVEL 0.95
+#define JUDGE_RATE 0.05 /* of families with a false alarm, and of false discoveries */
+
+/* Two cells by one metric; both of one table, or each of its own. */
+struct judge_sides {
+    const struct dataset *base, *new;
+    size_t base_metric, new_metric, base_cell, new_cell;
+};
+
+/* One row of a family. */
+struct judge_row {
+    /* Asked: */
+    struct judge_sides sides;
+    bool headline; /* what the experiment is about; the others are beside it */
+    bool skip;     /* shown, but not worth a test */
+    /* Found: */
+    struct summary base, new;
+    struct comparison comparison;
+    struct verdict verdict;
+    double p_adjusted; /* NAN when it was not tested */
+    bool tested;
+    bool changed; /* different, also after the adjustment */
+};
+
+/* Fills a row with what its own values say, as a family of one.  False when there is nothing to
+ * compare: no values in common, or only bounds. */
+bool judge_row(struct judge_row *row);
+/* Adjusts rows that judge_row has filled and that are shown together. */
+void judge_family(struct judge_row *const *rows, size_t count);
+
+/* Two cells of one table alone; false as judge_row, and when a cell is DATASET_NONE. */
+bool judge_cells(const struct dataset *d, size_t metric, size_t base, size_t new,
+                 struct comparison *ret_comparison);
+
+/* Values that stand in no table. */
+struct judge_values {
+    const double *base, *new;
+    size_t base_count, new_count; /* equal when paired */
+    bool paired;                  /* value i of both is of the same round */
+};
+
+int judge_values(const struct judge_values *values, double level, struct comparison *ret_comparison,
+                 struct error *err);
+void judge_words(const struct comparison *comparison, struct metric_facts facts, const char *unit,
+                 struct verdict *ret_verdict);
+
+/* The values of the rounds that both columns have, where both were measured on the same node; room
+ * for as many as the shorter holds.  Returns how many. */
+size_t judge_pair_rounds(const struct dataset_column *a, const struct dataset_column *b,
+                         double *first, double *second);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* See measured.h. */
+#include "base/measured.h"
+#include "base/clock.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+
+void strbuf_put_grouped(struct strbuf *out, double value, int decimals, int width)
+{
+    char digits[64], grouped[80];
+    snprintf(digits, sizeof(digits), "%.*f", decimals, value);
+    size_t length = strlen(digits), whole = strcspn(digits, "."), used = 0;
+    size_t sign = digits[0] == '-';
+    for (size_t i = 0; i < length && used + 2 < sizeof(grouped); i++) {
+        if (i > sign && i < whole && (whole - i) % 3 == 0)
+            grouped[used++] = ',';
+        grouped[used++] = digits[i];
+    }
+    grouped[used] = '\0';
+    strbuf_printf(out, "%*s", width, grouped);
+}
+
+/* Decimals that give a number four significant digits. */
+static int four_digits(double value)
+{
+    double magnitude = fabs(value);
+    return magnitude >= 999.95 ? 0 : magnitude >= 99.995 ? 1 : magnitude >= 9.9995 ? 2 : 3;
+}
+
+static void put_time(struct strbuf *out, double ns)
+{
+    static const struct {
+        double below_ns, unit_ns;
+        const char *name;
+    } units[] = {{999.95, 1, "ns"}, {999.95e3, 1e3, "µs"}, {999.95e6, 1e6, "ms"}};
+    for (size_t i = 0; i < ARRAY_COUNT(units); i++)
+        if (fabs(ns) < units[i].below_ns) {
+            double value = ns / units[i].unit_ns;
+            strbuf_printf(out, "%.*f %s", ns == 0 ? 0 : four_digits(value), value, units[i].name);
+            return;
+        }
+    strbuf_put_grouped(out, ns / 1e9, four_digits(ns / 1e9), 0);
+    strbuf_puts(out, " s");
+}
+
+static void put_number(struct strbuf *out, double value)
+{
+    if (fabs(value) >= 1e15 || (value != 0 && fabs(value) < 1e-3))
+        strbuf_printf(out, "%.4g", value);
+    else if (value == floor(value) || fabs(value) >= 9999.5)
+        strbuf_put_grouped(out, value, 0, 0);
+    else
+        strbuf_put_grouped(out, value, four_digits(value), 0);
+}
+
+void strbuf_put_measured(struct strbuf *out, double value, const char *unit)
+{
+    char text[32];
+    if (!isfinite(value)) {
+        strbuf_putc(out, '-');
+    } else if (str_eq(unit, "ns")) {
+        put_time(out, value);
+    } else if (str_eq(unit, "bytes")) {
+        strbuf_puts(out, value < 0 ? "-" : "");
+        strbuf_puts(out, format_bytes(fabs(value), text, sizeof(text)));
+    } else {
+        put_number(out, value);
+        strbuf_printf(out, "%s%s", *unit ? " " : "", unit);
+    }
+}
+
+char *format_moment(uint64_t at_ns, char *buffer, size_t size)
+{
+    time_t seconds = (time_t)(at_ns / NS_PER_S);
+    struct tm tm;
+    buffer[0] = '\0';
+    if (at_ns && localtime_r(&seconds, &tm))
+        strftime(buffer, size, "%Y-%m-%d %H:%M", &tm);
+    return buffer;
+}
