@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "config.h"
+#include "ping.h"
 #include "prove.h"
 #include "report.h"
 #include "run.h"
@@ -37,6 +38,10 @@ static const struct option table[] = {
     {0, "verify", OPTION_FLAG, OPT(verify), NULL, "number and check every message", NULL},
     {0, "no-trace", OPTION_FLAG, OPT(no_trace), NULL,
      "no counting of calls and copies behind the measured time", NULL},
+    {0, "ping", OPTION_OPTIONAL, OPT(ping), "HOW",
+     "round trips instead of a stream; with spin, busypoll, nagle, quickack", NULL},
+    {0, "rate", OPTION_U64, OPT(rate), "N",
+     "round trips a second, by the clock (each when the last is back)", NULL},
     {.kind = OPTION_HEADING, .help = "The sockets"},
     {0, "cc", OPTION_STRING, OPT(cc), "NAME",
      "TCP's congestion control; fair: cubic where permitted (system: the system's own)",
@@ -68,6 +73,7 @@ static const struct verb verb_move = {
     .examples = "  assay-move --variant send --size 64\n"
                 "  assay-move --variant zerocopy --size 64k --threads 2 --cc cubic\n"
                 "  assay-move --variant batch-send --batch 32 --size 512 --verify\n"
+                "  assay-move --ping --transport unix --size 64 --rate 10000\n"
                 "  assay-move --prove\n"
                 "  assay-move --listen 5300        (on one host)\n"
                 "  assay-move --connect HOST:5300  (on another)\n",
@@ -145,6 +151,19 @@ static int run(const struct settings *s)
     return 0;
 }
 
+static int ping(struct settings *s)
+{
+    struct error err = {0};
+    struct ping_how how;
+    CLEANUP(memory_freep) struct ping_result *result = memory_zalloc(1, sizeof(*result));
+    if (settings_check_ping(s, &err) < 0 || ping_how_parse(s->ping, &how, &err) < 0)
+        return fail(&err, 2);
+    if (ping_run(s, result, &err) < 0)
+        return fail(&err, 1);
+    ping_report(s, result);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct settings s;
@@ -175,7 +194,11 @@ int main(int argc, char **argv)
         int r = prove(&s, &contradictions, &err);
         return r < 0 ? fail(&err, 2) : contradictions ? 1 : 0;
     }
-    int code = settings_check(&s, &err) < 0 ? fail(&err, 2) : run(&s);
+    if (s.rate && !s.ping) {
+        error_set(&err, -EINVAL, "--rate is of --ping");
+        return fail(&err, 2);
+    }
+    int code = s.ping ? ping(&s) : settings_check(&s, &err) < 0 ? fail(&err, 2) : run(&s);
     settings_done(&s);
     return code;
 }

@@ -189,6 +189,18 @@ static int join_pieces(struct settings *s, struct error *err)
     return 0;
 }
 
+static int check_times(const struct settings *s, struct error *err)
+{
+    if (s->seconds_ns < NS_PER_MS || s->seconds_ns > 24 * 3600 * NS_PER_S)
+        return error_set(err, -EINVAL, "--seconds: not between 0.001 and 86400");
+    if (s->warmup_ns > 3600 * NS_PER_S)
+        return error_set(err, -EINVAL, "--warmup: more than an hour");
+    if (s->transport == TRANSPORT_UDP && s->size > 65507)
+        return error_set(err, -EINVAL, "--size %llu: a UDP datagram holds 65507 bytes at most",
+                         (unsigned long long)s->size);
+    return 0;
+}
+
 static int check_numbers(const struct settings *s, struct error *err)
 {
     int r = check_range("size", s->size, 1, SIZE_MAX_BYTES, err);
@@ -200,19 +212,14 @@ static int check_numbers(const struct settings *s, struct error *err)
     r = r ? r : check_range("buffer", s->buffer_bytes, 0, 1ULL << 30, err);
     if (r)
         return r;
-    if (s->seconds_ns < NS_PER_MS || s->seconds_ns > 24 * 3600 * NS_PER_S)
-        return error_set(err, -EINVAL, "--seconds: not between 0.001 and 86400");
-    if (s->warmup_ns > 3600 * NS_PER_S)
-        return error_set(err, -EINVAL, "--warmup: more than an hour");
+    if (check_times(s, err) < 0)
+        return err->code;
     if (s->verify && s->size < 16)
         return error_set(err, -EINVAL,
                          "--verify needs messages of 16 bytes or more (sequence and checksum)");
     if (s->send->fields && s->fields > s->size)
         return error_set(err, -EINVAL, "--fields %llu: more than the message's %llu bytes",
                          (unsigned long long)s->fields, (unsigned long long)s->size);
-    if (s->transport == TRANSPORT_UDP && s->size > 65507)
-        return error_set(err, -EINVAL, "--size %llu: a UDP datagram holds 65507 bytes at most",
-                         (unsigned long long)s->size);
     return 0;
 }
 
@@ -301,5 +308,26 @@ int settings_check(struct settings *s, struct error *err)
         cc_resolve(s);
     if (!r && s->verify && s->send->role == ROLE_ALONE)
         r = error_set(err, -EINVAL, "--verify: %s has no receiver that could check", s->send->name);
+    return r ? r : resolve_pin(s, err);
+}
+
+int settings_check_ping(struct settings *s, struct error *err)
+{
+    unsigned takes =
+        TRANSPORT_TCP | TRANSPORT_UNIX | TRANSPORT_UDP | TRANSPORT_PIPE | TRANSPORT_SHM;
+    if (s->variant_name || s->receive_name || s->connect_address || s->threads != 1)
+        return error_set(err, -EINVAL,
+                         "--ping is for one connection on this host, without --variant, --receive, "
+                         "--connect and --threads; --transport says which way");
+    s->transport = s->transport_name ? transport_named(s->transport_name) : TRANSPORT_TCP;
+    if (!(s->transport & takes))
+        return error_set(err, -EINVAL, "--ping goes over tcp, unix, udp, pipe or shm, not '%s'",
+                         s->transport_name);
+    if (s->cc && !str_eq(s->cc, "system") && s->transport != TRANSPORT_TCP)
+        return error_set(err, -EINVAL, "--cc is of TCP; %s has no congestion control",
+                         transport_text(s->transport));
+    int r = check_range("size", s->size, 16, 1 << 24, err);
+    r = r ? r : check_range("rate", s->rate, 0, 10000000, err);
+    r = r ? r : check_times(s, err);
     return r ? r : resolve_pin(s, err);
 }

@@ -19,6 +19,8 @@ struct settings {
     uint64_t size, threads, fields, batch, pieces, receive_bytes, buffer_bytes, seed;
     uint64_t seconds_ns, warmup_ns;
     const char *prove; /* NULL, or the ways wanted ("" for all) */
+    const char *ping;  /* NULL, or how (ping.h) */
+    uint64_t rate;     /* round trips a second; 0: each when the last is back */
     bool verify, json, list, once, no_trace;
     const char *completion; /* the shell that wants a script */
     /* resolved by settings_check */
@@ -32,6 +34,8 @@ struct settings {
 void settings_defaults(struct settings *s);
 /* Finds the variants and refuses what does not go together, in words that say what would. */
 int settings_check(struct settings *s, struct error *err);
+/* The same for --ping, which has no variants. */
+int settings_check_ping(struct settings *s, struct error *err);
 void settings_done(struct settings *s);
 
 const char *transport_text(enum transport t);
