@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ping-floor KIND SIZE SECONDS: the bare loop of blocking calls under which no round trip between
- * two processes can be: send() and recv() (read() and write() for pipes) and a clock around them, as
- * netperf's TCP_RR makes them.  KIND is tcp, udp, unix or pipe.  Prints the median and the 99th
+ * two processes can be: send() and recv() (read() and write() for pipes) and a clock around them,
+ * as netperf's TCP_RR makes them.  KIND is tcp, udp, unix or pipe.  Prints the median and the 99th
  * percentile in µs.  What assay-move --ping needs more time than this for, it wastes.
  */
 #include <arpa/inet.h>
@@ -39,8 +39,8 @@ static void connect_pair(int type, int fds[2])
     struct sockaddr_in at[2];
     socklen_t length = sizeof(at[0]);
     for (int i = 0; i < 2; i++) {
-        at[i] = (struct sockaddr_in){.sin_family = AF_INET,
-                                     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        at[i] =
+            (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         fds[i] = socket(AF_INET, type, 0);
         if (fds[i] < 0 || bind(fds[i], (struct sockaddr *)&at[i], length) < 0 ||
             getsockname(fds[i], (struct sockaddr *)&at[i], &length) < 0)

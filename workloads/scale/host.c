@@ -148,10 +148,27 @@ static int add_mappings(uint64_t count, struct error *err)
     return 0;
 }
 
-static int run_host(const struct host_spec *spec, struct stage *stage)
+/* The measurement's folder gets a name relative to its parent, so that the files of tests have
+ * paths of two parts (three with a folder of their own), as those of the original: what a path
+ * costs is its parts. */
+static int enter_folder(struct host_spec *spec, struct error *err)
 {
+    const char *slash = strrchr(spec->host.folder, '/');
+    CLEANUP(memory_freep)
+    char *parent = memory_strndup(spec->host.folder, (size_t)(slash - spec->host.folder));
+    if (chdir(parent) < 0)
+        return error_errno(err, -errno, "entering %s", parent);
+    spec->host.folder = slash + 1;
+    return 0;
+}
+
+static int run_host(const struct host_spec *absolute, struct stage *stage)
+{
+    struct host_spec relative = *absolute, *spec = &relative;
     unsigned count = spec->host.task_count;
-    int code = add_mappings(spec->mappings, &stage->error);
+    int code = enter_folder(spec, &stage->error);
+    if (code == 0)
+        code = add_mappings(spec->mappings, &stage->error);
     if (code == 0 && spec->test->prepare)
         code = spec->test->prepare(&spec->host, &stage->error);
     if (code < 0)

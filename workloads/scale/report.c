@@ -12,30 +12,6 @@
 enum { EACH_MAX = 64, METRICS_MAX = 200 };
 #define DOUBT_MIN_NS (NS_PER_S / 2)
 
-void results_done(struct results *r)
-{
-    for (size_t i = 0; i < r->count; i++)
-        measure_result_done(&r->items[i]);
-    for (size_t i = 0; i < r->failure_count; i++)
-        free(r->failures[i].reason);
-    free(r->items);
-    free(r->failures);
-}
-
-double results_linear(const struct results *r, const struct measure_result *one,
-                      double *ret_linear_ops_per_second)
-{
-    const struct measure_result *base = NULL;
-    for (size_t i = 0; i < r->count; i++) {
-        const struct measure_result *m = &r->items[i];
-        if (m->test == one->test && m->threads == one->threads &&
-            (!base || m->task_count < base->task_count))
-            base = m;
-    }
-    *ret_linear_ops_per_second = base ? base->ops_per_second_per_task * one->task_count : NAN;
-    return one->ops_per_second / *ret_linear_ops_per_second;
-}
-
 static const char *mode_word(bool threads)
 {
     return threads ? "threads" : "processes";
@@ -206,6 +182,17 @@ static void put_doubts(struct strbuf *out, const struct results *r, size_t cpu_c
                       disturbed, r->count);
 }
 
+static void put_beyond_linear(struct strbuf *out, const struct results *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        CLEANUP(strbuf_done) struct strbuf why = {0};
+        const struct measure_result *one = &r->items[i];
+        if (results_explain_linear(r, one, &why))
+            strbuf_printf(out, "%s with %u %s: %s\n", one->test->name, one->task_count,
+                          mode_word(one->threads), strbuf_text(&why));
+    }
+}
+
 void report_tail(struct strbuf *out, const struct settings *s, const struct results *r)
 {
     if (s->calls)
@@ -217,6 +204,7 @@ void report_tail(struct strbuf *out, const struct settings *s, const struct resu
     for (size_t i = 0; i < s->test_count; i++)
         if (s->tests[i]->note)
             strbuf_printf(out, "%s: %s\n", s->tests[i]->name, s->tests[i]->note);
+    put_beyond_linear(out, r);
     put_doubts(out, r, s->cpus.count);
     if (out->length == before + 1)
         out->data[out->length = before] = '\0';
@@ -255,6 +243,9 @@ static void put_json_result(struct json *j, const struct results *r,
     json_double(j, "ops_per_second_per_task", one->ops_per_second_per_task);
     json_double(j, "linear_ops_per_second", linear);
     json_double(j, "of_linear", share);
+    CLEANUP(strbuf_done) struct strbuf why = {0};
+    if (results_explain_linear(r, one, &why))
+        json_string(j, "of_linear_why", strbuf_text(&why));
     json_double(j, "idle_share", one->idle_share);
     json_double(j, "steal_share", one->steal_share);
     json_double(j, "cpu_share", one->cpu_share);

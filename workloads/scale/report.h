@@ -26,6 +26,11 @@ void results_done(struct results *r);
 double results_linear(const struct results *r, const struct measure_result *one,
                       double *ret_linear_ops_per_second);
 
+/* Why more than linear was reached, in words; false when it was not, or by no more than a run
+ * differs from the next (5 %). */
+bool results_explain_linear(const struct results *r, const struct measure_result *one,
+                            struct strbuf *out);
+
 void report_list(struct strbuf *out, bool json);
 /* The head, then one line for each result as it comes. */
 void report_head(struct strbuf *out, const struct settings *s);
