@@ -11,7 +11,8 @@
 
 struct show_options {
     const char *db;
-    bool all, json, csv, spec, machine, environment;
+    const char *csv; /* NULL, "", "long" or "wide" */
+    bool all, json, spec, machine, environment;
 };
 
 #define S(field) offsetof(struct show_options, field)
@@ -20,7 +21,8 @@ static const struct option options[] = {
     {0, "db", OPTION_STRING, S(db), "PATH", CMD_DB_HELP, "file"},
     {'a', "all", OPTION_FLAG, S(all), NULL, "every metric, not only the headlines", NULL},
     {'j', "json", OPTION_FLAG, S(json), NULL, "JSON with every raw value", NULL},
-    {0, "csv", OPTION_FLAG, S(csv), NULL, "CSV with every raw value", NULL},
+    {0, "csv", OPTION_OPTIONAL, S(csv), "FORM",
+     "CSV with every raw value: a line each, or with wide a line for each run", "long wide"},
     {0, "spec", OPTION_FLAG, S(spec), NULL, "the spec's text as it was run", NULL},
     {0, "machine", OPTION_FLAG, S(machine), NULL, "the record of the machine, JSON", NULL},
     {0, "environment", OPTION_FLAG, S(environment), NULL, "the environment, JSON", NULL},
@@ -62,6 +64,8 @@ static int show_with(const struct show_options *o, const char *word, struct erro
     bool colour = term_has_colour(STDOUT_FILENO);
     if (o->json) {
         report_experiment_json(&out, &d);
+    } else if (o->csv && str_eq(o->csv, "wide")) {
+        report_experiment_csv_wide(&out, &d);
     } else if (o->csv) {
         report_experiment_csv(&out, &d);
     } else {
@@ -82,6 +86,8 @@ static int run(int argc, char **argv)
         return cmd_help(&verb_show);
     if (first > 0 && argc - first > 1)
         first = error_set(&err, -EINVAL, "show takes one experiment");
+    if (first > 0 && o.csv && o.csv[0] && !str_eq(o.csv, "long") && !str_eq(o.csv, "wide"))
+        first = error_set(&err, -EINVAL, "--csv=%s: the forms are long and wide", o.csv);
     if (first < 0)
         return cmd_usage(&verb_show, &err);
     return show_with(&o, first < argc ? argv[first] : "last", &err);

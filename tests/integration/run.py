@@ -561,6 +561,15 @@ def experiments_are_listed_shown_removed_and_moved():
     json.loads(assay("show", "1", "--environment", check=0).stdout)
     csv = assay("show", "1", "--csv", check=0).stdout.splitlines()
     equal(csv[0], "variant,n,round,metric,unit,value")
+    # The wide form has the same values, a line for each run.
+    wide = [line.split(",") for line in assay("show", "1", "--csv=wide", check=0).stdout.splitlines()]
+    equal(wide[0][:3], ["variant", "n", "round"])
+    names = [name.split(" (")[0] for name in wide[0][3:]]
+    again = sorted((*line[:3], name, value) for line in wide[1:]
+                   for name, value in zip(names, line[3:]) if value)
+    equal(again, sorted((*line[:4], line[5]) for line in (line.split(",") for line in csv[1:])))
+    equal(len({tuple(line[:3]) for line in wide[1:]}), len(wide) - 1, "a line for each run")
+    contains(assay("show", "1", "--csv=tall", check=2).stderr, "the forms are long and wide")
     before = shown()
     contains(assay("db", "export", "one.assay", "1", check=0).stdout, "1 experiments copied")
     equal(sorted(p.name for p in pathlib.Path(".").glob("one.assay*")), ["one.assay"])

@@ -18,5 +18,7 @@ void report_cells_text(struct strbuf *out, const struct dataset *d, bool all, bo
 /* Everything, raw values included. */
 void report_experiment_json(struct strbuf *out, const struct dataset *d);
 void report_experiment_csv(struct strbuf *out, const struct dataset *d);
+/* A line for each run, a column for each metric. */
+void report_experiment_csv_wide(struct strbuf *out, const struct dataset *d);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Experiments for programs: JSON and CSV. */
 #include "base/json.h"
+#include "base/memory.h"
 #include "report/text/experiment.h"
 #include "report/text/nodes.h"
 
@@ -102,21 +103,68 @@ void report_experiment_json(struct strbuf *out, const struct dataset *d)
     json_end(&j);
 }
 
-void report_experiment_csv(struct strbuf *out, const struct dataset *d)
+static void put_levels(struct strbuf *out, const struct dataset *d, size_t cell)
 {
     for (size_t f = 0; f < d->factor_count; f++) {
-        strbuf_put_csv(out, d->factors[f]);
+        strbuf_put_csv(out, cell == DATASET_NONE ? d->factors[f] : d->cells[cell].levels[f]);
         strbuf_putc(out, ',');
     }
+}
+
+/* The next run of a cell in the columns, from the positions on: its round, UINT32_MAX for none. */
+static uint32_t next_round(const struct dataset *d, size_t cell, const size_t *positions)
+{
+    uint32_t next = UINT32_MAX;
+    for (size_t m = 0; m < d->metric_count; m++) {
+        struct dataset_column column = dataset_column(d, m, cell);
+        if (positions[m] < column.count && column.rounds[positions[m]] < next)
+            next = column.rounds[positions[m]];
+    }
+    return next;
+}
+
+void report_experiment_csv_wide(struct strbuf *out, const struct dataset *d)
+{
+    CLEANUP(memory_freep)
+    size_t *positions = memory_zalloc(d->metric_count + 1, sizeof(*positions));
+    put_levels(out, d, DATASET_NONE);
+    strbuf_puts(out, "round");
+    for (size_t m = 0; m < d->metric_count; m++) {
+        const struct store_metric *metric = &d->metrics[m];
+        bool has_unit = metric->unit && metric->unit[0];
+        CLEANUP(memory_freep)
+        char *name = memory_printf("%s%s%s%s", metric->name, has_unit ? " (" : "",
+                                   has_unit ? metric->unit : "", has_unit ? ")" : "");
+        strbuf_putc(out, ',');
+        strbuf_put_csv(out, name);
+    }
+    strbuf_putc(out, '\n');
+    for (size_t c = 0; c < d->cell_count; c++) {
+        memset(positions, 0, d->metric_count * sizeof(*positions));
+        for (uint32_t round; (round = next_round(d, c, positions)) != UINT32_MAX;) {
+            put_levels(out, d, c);
+            strbuf_printf(out, "%u", round);
+            for (size_t m = 0; m < d->metric_count; m++) {
+                struct dataset_column column = dataset_column(d, m, c);
+                bool there = positions[m] < column.count && column.rounds[positions[m]] == round;
+                strbuf_putc(out, ',');
+                if (there)
+                    strbuf_printf(out, "%.17g", column.values[positions[m]++]);
+            }
+            strbuf_putc(out, '\n');
+        }
+    }
+}
+
+void report_experiment_csv(struct strbuf *out, const struct dataset *d)
+{
+    put_levels(out, d, DATASET_NONE);
     strbuf_puts(out, "round,metric,unit,value\n");
     for (size_t c = 0; c < d->cell_count; c++)
         for (size_t m = 0; m < d->metric_count; m++) {
             struct dataset_column column = dataset_column(d, m, c);
             for (size_t i = 0; i < column.count; i++) {
-                for (size_t f = 0; f < d->factor_count; f++) {
-                    strbuf_put_csv(out, d->cells[c].levels[f]);
-                    strbuf_putc(out, ',');
-                }
+                put_levels(out, d, c);
                 strbuf_printf(out, "%u,", column.rounds[i]);
                 strbuf_put_csv(out, d->metrics[m].name);
                 strbuf_putc(out, ',');
