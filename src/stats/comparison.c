@@ -13,8 +13,13 @@ void comparison_from_logs(struct comparison *c)
     c->high = exp(c->high);
 }
 
-bool comparison_differs(const struct comparison *c)
+bool comparison_excludes_same(const struct comparison *c)
 {
     double same = c->scale == COMPARISON_RATIO ? 1 : 0;
-    return !c->too_few && (c->low > same || c->high < same);
+    return c->low > same || c->high < same;
+}
+
+bool comparison_differs(const struct comparison *c)
+{
+    return !c->too_few && comparison_excludes_same(c);
 }

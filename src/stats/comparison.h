@@ -37,7 +37,10 @@ struct comparison {
     double widening;              /* how much wider than for independent rounds, 1 or more */
     double effective_count;       /* how many independent rounds would tell as much */
     bool autocorrelated;          /* the rounds depend on each other beyond chance */
-    bool too_few;                 /* too few rounds for a 95 % interval */
+    bool too_few;                 /* too few rounds for a 95 % interval without assumptions */
+    /* No exact interval of this level exists for so few rounds: this one takes the noise to be
+     * log-normal (normal on the scale of differences), of the size that was seen or given. */
+    bool assumes_normal;
     bool paired;
     const char *method;
 };
@@ -49,6 +52,23 @@ struct comparison {
  */
 int stats_compare_paired(const double *base_values, const double *new_values, size_t round_count,
                          double level, struct comparison *ret_comparison, struct error *err);
+
+/* Noise that was seen elsewhere, in rounds like these: the standard deviation of a round's log
+ * ratio (or difference), and how many degrees of freedom it stands on. */
+struct comparison_noise {
+    double stddev, freedom;
+};
+
+/*
+ * The same for a handful of rounds, with what is known of the noise from elsewhere (other cells,
+ * earlier sittings): the interval is Student's on the log ratios, the given spread pooled with
+ * their own, and assumes_normal is set.  One round is enough.  -EINVAL also for a stddev or
+ * freedom that is not above 0.
+ */
+int stats_compare_paired_known(const double *base_values, const double *new_values,
+                               size_t round_count, double level,
+                               const struct comparison_noise *noise,
+                               struct comparison *ret_comparison, struct error *err);
 
 /*
  * The same for rounds that were stopped because the interval looked narrow enough.  Such a rule
@@ -67,6 +87,9 @@ int stats_compare_unpaired(const double *base_values, size_t base_count, const d
 
 /* The interval shows a difference and stands on enough rounds to be believed. */
 bool comparison_differs(const struct comparison *comparison);
+
+/* The interval excludes 1 (or 0), however few the rounds are: p is below 1 - level. */
+bool comparison_excludes_same(const struct comparison *comparison);
 
 /* Turns estimate, low and high from logarithms into ratios; for the two above. */
 void comparison_from_logs(struct comparison *comparison);

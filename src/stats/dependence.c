@@ -19,9 +19,10 @@
 
 enum { BLOCKS_MIN = 6 };
 
-static const double block_chance = 0.05; /* widen only for what chance does more seldom */
-static const double small_sample_boost = 4700;
-static const double small_sample_alpha = 3;
+static const double block_chance = 0.01;      /* widen only for what chance does more seldom */
+static const double small_sample_boost = 4.7; /* at ten values */
+static const double small_sample_alpha = 2.5;
+static const double ignored_from = 15; /* with so many values, small correlations are ignored */
 
 static double mean_square(const double *values, size_t count)
 {
@@ -58,7 +59,7 @@ static double block_excess(double *scores, size_t count, double variance, bool *
         double chance = dist_chi_square_tail(ratio * freedom, freedom);
         if (chance > block_chance)
             continue;
-        *found = *found || chance < block_chance / 10;
+        *found = *found || chance < block_chance / 2;
         double widening =
             sqrt(ratio) * dist_t_quantile(0.975, freedom) / dist_normal_quantile(0.975);
         worst = fmax(worst, widening);
@@ -79,12 +80,22 @@ void dependence_estimate(double *scores, size_t count, struct dependence *ret_de
     *ret_dependence = d;
 }
 
+/* With many values chance makes small correlations only: what is below its standard deviation is
+ * taken for chance, what is above twice that for real, and what lies between for a part. */
+static double beyond_chance(double lag1, double n)
+{
+    double sure = fmax(0, 1 - ignored_from / n), part = lag1 * sqrt(n) - sure;
+    if (part >= 1 || sure == 0)
+        return lag1;
+    return part < 0 ? 0 : lag1 * (part + (1 - sure) * (1 - part));
+}
+
 double dependence_widening(double lag1, double block, size_t count)
 {
-    double n = (double)count, r = fmin(lag1, 0.98);
+    double n = (double)count, r = beyond_chance(fmin(lag1, 0.98), n);
     if (r <= 0)
         return block;
-    double boost = 0.9 + small_sample_boost / (n * n * n);
+    double boost = 0.8 + small_sample_boost * pow(10 / n, 2.5);
     double widening = 1 + boost * (sqrt((1 + r) / (1 - r)) - 1);
     return fmax(block, fmin(widening, fmax(3.25, n / 4)));
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The paired comparison: the median of the log ratios of the rounds, with the interval that inverts
- * the sign test (exact), widened where the rounds depend on each other.  See comparison.h; the
- * reasons and what was tried instead stand in docs/METHOD.md.
+ * The paired comparison: the centre of the log ratios of the rounds with the exact interval of a
+ * rank test (location.h), widened where the rounds depend on each other.  Where so few rounds have
+ * no exact interval of the wanted level, Student's t of the log ratios takes over, and the result
+ * says that it assumes log-normal noise.  See comparison.h; the reasons and what was tried instead
+ * stand in docs/METHOD.md.
  */
 #include "base/memory.h"
 #include "stats/comparison.h"
 #include "stats/dependence.h"
-#include "stats/median.h"
+#include "stats/distributions.h"
+#include "stats/location.h"
 #include "stats/sort.h"
 #include "stats/summary.h"
 
@@ -15,50 +18,175 @@
 #include <math.h>
 #include <string.h>
 
+enum { RANKS_COUNT_MIN = 6 }; /* five rounds have no exact 95 % interval */
+
+struct rounds {
+    struct location location;
+    double centre, widening;
+    double mean, error, freedom; /* for Student's t */
+    bool is_normal;              /* nothing but Student's t */
+};
+
+/* From here on the interval may be cut to reach_limit times the range.  All of n values of an
+ * autocorrelation of 0.5 lie on one side of their centre about as often as (2/3)^(n-1). */
+static double reach_alpha(size_t count)
+{
+    return 0.6 * pow(2.0 / 3, (double)count - 1);
+}
+
+/* An interval goes at most this much further from the centre than the values do. */
+static const double reach_limit = 2;
+
+static double reach(const struct rounds *r, int side)
+{
+    const struct location *l = &r->location;
+    double outermost = side < 0 ? l->sorted[0] : l->sorted[l->count - 1];
+    return r->centre + reach_limit * (outermost - r->centre);
+}
+
+/* Gives whether the interval had to assume normal noise. */
+static bool interval_for(const struct rounds *r, double alpha, double *ret_low, double *ret_high)
+{
+    double asked = dependence_alpha(alpha, r->location.count);
+    double half = r->widening * r->error * dist_t_quantile(1 - asked / 2, r->freedom);
+    half = r->error > 0 ? half : 0;
+    if (r->is_normal) {
+        *ret_low = r->mean - half;
+        *ret_high = r->mean + half;
+        return true;
+    }
+    double low, high;
+    location_interval(&r->location, asked, &low, &high);
+    low = r->centre - r->widening * (r->centre - low);
+    high = r->centre + r->widening * (high - r->centre);
+    bool assumes = asked < r->location.alpha_min;
+    if (assumes) {
+        low = fmin(low, r->mean - half);
+        high = fmax(high, r->mean + half);
+    } else if (alpha >= reach_alpha(r->location.count)) {
+        low = fmax(low, reach(r, -1));
+        high = fmin(high, reach(r, 1));
+    }
+    *ret_low = low;
+    *ret_high = high;
+    return assumes;
+}
+
+/* The p of "the centre is 0" by Student's t. */
+static double student_p(const struct rounds *r)
+{
+    if (r->mean == 0)
+        return 1;
+    return 2 * dist_t_cdf(-fabs(r->mean) / (r->widening * r->error), r->freedom);
+}
+
+/* The p of "the centre is 0": the alpha at which interval_for just leaves 0 out. */
+static double p_of(const struct rounds *r)
+{
+    size_t count = r->location.count;
+    if (r->is_normal)
+        return dependence_p(student_p(r), count);
+    double p = location_p(&r->location, r->centre - r->centre / r->widening);
+    if (p <= r->location.alpha_min * (1 + 1e-9))
+        p = fmin(p, student_p(r));
+    p = dependence_p(p, count);
+    return reach(r, -1) > 0 || reach(r, 1) < 0 ? fmin(p, reach_alpha(count)) : p;
+}
+
+/* Spread of the rounds, pooled with what is known from elsewhere. */
+static void measure_spread(struct rounds *r, const double *values, size_t count,
+                           const struct comparison_noise *noise)
+{
+    struct running running = {0};
+    for (size_t i = 0; i < count; i++)
+        running_add(&running, values[i]);
+    double squares = running.squares;
+    r->freedom = (double)count - 1;
+    if (noise) {
+        squares += noise->stddev * noise->stddev * noise->freedom;
+        r->freedom += noise->freedom;
+    }
+    r->mean = running.mean;
+    r->error = sqrt(squares / (r->freedom * (double)count));
+}
+
 static void compare(const double *values, double *sorted, double *scratch, size_t count,
-                    double level, double extra, struct comparison *c)
+                    double level, double extra, const struct comparison_noise *noise,
+                    struct comparison *c)
 {
     memcpy(sorted, values, count * sizeof(double));
     sort_doubles(sorted, count);
     rank_doubles(values, sorted, count, scratch);
     struct dependence dependence;
     dependence_estimate(scratch, count, &dependence);
-    double widening = extra * dependence_widening(dependence.lag1, dependence.block, count);
-    double asked = dependence_alpha(1 - level, count);
-    struct median_interval m;
-    median_interval(sorted, count, 1 - asked, &m);
-    c->estimate = m.median;
-    c->low = count > 1 ? m.median - widening * (m.median - m.low) : NAN;
-    c->high = count > 1 ? m.median + widening * (m.high - m.median) : NAN;
-    c->level = m.level < 1 - asked ? m.level : level;
-    c->p = dependence_p(median_p(sorted, count, m.median - m.median / widening), count);
+    struct rounds r = {.is_normal = noise || count < RANKS_COUNT_MIN, .widening = extra};
+    location_init(&r.location, sorted, count, scratch);
+    measure_spread(&r, values, count, noise);
+    if (!r.is_normal)
+        r.widening *= dependence_widening(dependence.lag1, dependence.block, count);
+    r.centre = r.is_normal ? r.mean : r.location.centre;
+    bool has_interval = r.freedom > 0;
+    c->estimate = r.centre;
+    c->low = c->high = NAN;
+    c->p = 1;
+    if (has_interval) {
+        c->assumes_normal = interval_for(&r, 1 - level, &c->low, &c->high);
+        c->p = p_of(&r);
+    }
+    c->level = has_interval ? level : 0;
     c->autocorrelation = dependence.lag1;
     c->autocorrelated = dependence.found;
-    c->widening = widening;
-    c->effective_count = (double)count / (widening * widening);
+    c->widening = r.widening;
+    c->effective_count = (double)count / (r.widening * r.widening);
+    c->method = c->assumes_normal      ? "mean of paired log ratios, Student's t"
+                : r.location.is_ranked ? "centre of paired ratios, signed ranks"
+                                       : "median of paired ratios, sign test";
 }
 
-static int compare_rounds(const double *base_values, const double *new_values, size_t round_count,
-                          double level, double extra, struct comparison *ret_comparison,
-                          struct error *err)
+/* Rounds the values to 40 binary digits of the largest, so that sums of two are exact and equal
+ * ratios are equal numbers: rank tests have to see ties. */
+static void drop_rounding(double *values, size_t count)
 {
-    size_t n = round_count;
-    if (n == 0)
+    double largest = 0;
+    for (size_t i = 0; i < count; i++)
+        largest = fmax(largest, fabs(values[i]));
+    if (!(largest > 0))
+        return;
+    int digits = 40 - ilogb(largest);
+    for (size_t i = 0; i < count; i++)
+        values[i] = scalbn(rint(scalbn(values[i], digits)), -digits);
+}
+
+static int check(const double *base_values, const double *new_values, size_t round_count,
+                 double level, const struct comparison_noise *noise, struct error *err)
+{
+    if (round_count == 0)
         return error_set(err, -EINVAL, "no rounds to compare");
     if (!(level > 0 && level < 1))
         return error_set(err, -EINVAL, "a level of %g is not between 0 and 1", level);
-    int r = stats_check_finite(base_values, n, "base value", err);
-    if (r == 0)
-        r = stats_check_finite(new_values, n, "new value", err);
+    if (noise && !(noise->stddev > 0 && noise->freedom > 0 && isfinite(noise->stddev)))
+        return error_set(err, -EINVAL, "a spread of %g on %g degrees of freedom is no noise",
+                         noise->stddev, noise->freedom);
+    int r = stats_check_finite(base_values, round_count, "base value", err);
+    return r < 0 ? r : stats_check_finite(new_values, round_count, "new value", err);
+}
+
+static int compare_rounds(const double *base_values, const double *new_values, size_t round_count,
+                          double level, double extra, const struct comparison_noise *noise,
+                          struct comparison *ret_comparison, struct error *err)
+{
+    size_t n = round_count;
+    int r = check(base_values, new_values, n, level, noise, err);
     if (r < 0)
         return r;
-    double *values CLEANUP(memory_freep) = memory_alloc(3 * n * sizeof(double));
+    double *values CLEANUP(memory_freep) = memory_alloc(4 * n * sizeof(double));
     double *sorted = values + n, *scratch = values + 2 * n;
     bool positive = true;
     for (size_t i = 0; i < n; i++)
         positive = positive && base_values[i] > 0 && new_values[i] > 0;
     for (size_t i = 0; i < n; i++)
         values[i] = positive ? log(new_values[i] / base_values[i]) : new_values[i] - base_values[i];
+    drop_rounding(values, n);
     struct comparison c = {
         .scale = positive ? COMPARISON_RATIO : COMPARISON_DIFFERENCE,
         .base_median = stats_median(base_values, n, scratch),
@@ -67,9 +195,8 @@ static int compare_rounds(const double *base_values, const double *new_values, s
         .new_count = n,
         .paired = true,
         .too_few = n < COMPARISON_ROUNDS_MIN,
-        .method = "median of paired ratios, sign test",
     };
-    compare(values, sorted, scratch, n, level, extra, &c);
+    compare(values, sorted, scratch, n, level, extra, noise, &c);
     comparison_from_logs(&c);
     *ret_comparison = c;
     return 0;
@@ -78,7 +205,17 @@ static int compare_rounds(const double *base_values, const double *new_values, s
 int stats_compare_paired(const double *base_values, const double *new_values, size_t round_count,
                          double level, struct comparison *ret_comparison, struct error *err)
 {
-    return compare_rounds(base_values, new_values, round_count, level, 1, ret_comparison, err);
+    return compare_rounds(base_values, new_values, round_count, level, 1, NULL, ret_comparison,
+                          err);
+}
+
+int stats_compare_paired_known(const double *base_values, const double *new_values,
+                               size_t round_count, double level,
+                               const struct comparison_noise *noise,
+                               struct comparison *ret_comparison, struct error *err)
+{
+    return compare_rounds(base_values, new_values, round_count, level, 1, noise, ret_comparison,
+                          err);
 }
 
 int stats_compare_paired_stopped(const double *base_values, const double *new_values,
@@ -86,5 +223,5 @@ int stats_compare_paired_stopped(const double *base_values, const double *new_va
                                  struct comparison *ret_comparison, struct error *err)
 {
     return compare_rounds(base_values, new_values, round_count, level, COMPARISON_STOPPED_WIDENING,
-                          ret_comparison, err);
+                          NULL, ret_comparison, err);
 }

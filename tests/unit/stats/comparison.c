@@ -48,23 +48,80 @@ TEST(a_planted_ratio_is_found)
     CHECK(!c.paired);
 }
 
-TEST(too_few_rounds_say_so)
+/* Below six rounds there is no exact 95 % interval: Student's takes over and says so.  The values
+ * are those of R's t.test(log(b / a)) on the first three. */
+TEST(few_rounds_assume_a_shape_and_say_so)
 {
     const double a[] = {1, 2, 3, 4, 5, 6, 7, 8}, b[] = {2, 4.1, 6.1, 8.3, 10.1, 12.5, 14, 16};
-    const double levels[] = {0, 0, 0.5, 0.75, 0.875, 0.9375, 0.95, 0.95};
-    for (size_t n = 1; n < 8; n++) {
-        struct comparison c = paired(a, b, n);
+    struct comparison c = paired(a, b, 1);
+    CHECK(isnan(c.low) && isnan(c.high) && c.p == 1 && c.level == 0 && c.too_few);
+    CHECK_NEAR(c.estimate, 2, 1e-12);
+    for (size_t n = 2; n < 8; n++) {
+        c = paired(a, b, n);
         CHECK(c.too_few);
         CHECK(!comparison_differs(&c));
-        CHECK_NEAR(c.level, levels[n], 1e-9);
-        CHECK(n == 1 ? isnan(c.low) : c.low <= c.estimate && c.estimate <= c.high);
+        CHECK(comparison_excludes_same(&c));
+        CHECK_INT(c.assumes_normal, n < 6);
+        CHECK_NEAR(c.level, 0.95, 0);
+        CHECK(c.low <= c.estimate && c.estimate <= c.high);
     }
-    struct comparison c = paired(a, b, 8);
-    CHECK(!c.too_few);
+    /* logs 0.6931472, 0.7178398, 0.7096765: mean 0.7068878, sd 0.0125811, t(2) 4.302653 */
+    c = paired(a, b, 3);
+    CHECK_NEAR(log(c.estimate), 0.7068878, 1e-6);
+    CHECK_NEAR(log(c.low), 0.7068878 - 4.302653 * 0.0125811 / sqrt(3), 1e-5);
+    c = paired(a, b, 8);
+    CHECK(!c.too_few && !c.assumes_normal);
     CHECK(comparison_differs(&c));
     CHECK(unpaired(a, 3, b, 8).too_few);
     CHECK(!unpaired(a, 4, b, 4).too_few);
     CHECK(isnan(unpaired(a, 1, b, 1).low));
+}
+
+TEST(noise_known_from_elsewhere_is_pooled)
+{
+    const double a[] = {1, 1}, b[] = {1.1, 1.2};
+    struct comparison_noise noise = {0.02, 30};
+    struct comparison c = {0}, alone = paired(a, b, 2);
+    struct error err;
+    CHECK(!comparison_excludes_same(&alone)); /* 12.7 standard errors */
+    CHECK_INT(stats_compare_paired_known(a, b, 2, 0.95, &noise, &c, &err), 0);
+    CHECK(c.assumes_normal && c.too_few && comparison_excludes_same(&c));
+    /* One degree of its own (sum of squares 0.0037855), thirty given (0.012). */
+    double error = sqrt((0.0037855 + 0.012) / 31 / 2);
+    CHECK_NEAR(log(c.low), log(1.1 * 1.2) / 2 - 2.039513 * error, 1e-5);
+    CHECK_INT(stats_compare_paired_known(a, b, 1, 0.95, &noise, &c, &err), 0);
+    CHECK_NEAR(log(c.high), log(1.1) + 2.042272 * 0.02, 1e-6);
+    noise.stddev = 0;
+    CHECK_INT(stats_compare_paired_known(a, b, 2, 0.95, &noise, &c, &err), -EINVAL);
+    CHECK_CONTAINS(err.message, "no noise");
+}
+
+/* With many rows each asks for more than 95 %: more than eight rounds can give exactly. */
+TEST(levels_beyond_the_exact_ones_are_nested)
+{
+    static const double levels[] = {0.5, 0.9, 0.95, 0.99, 0.992, 0.995, 0.999, 0.9999, 0.999999};
+    struct rng rng;
+    rng_seed(&rng, 41);
+    for (int trial = 0; trial < 500; trial++) {
+        double a[12], b[12], shift = 0.5 * rng_normal(&rng), spread = exp(rng_normal(&rng) - 2);
+        size_t n = 3 + (size_t)rng_below(&rng, 10);
+        for (size_t i = 0; i < n; i++) {
+            a[i] = 1;
+            b[i] = exp(shift + spread * rng_normal(&rng));
+        }
+        double low = INFINITY, high = -INFINITY;
+        for (size_t k = 0; k < sizeof(levels) / sizeof(levels[0]); k++) {
+            struct comparison c;
+            CHECK_INT(stats_compare_paired(a, b, n, levels[k], &c, NULL), 0);
+            CHECK(c.low <= low * (1 + 1e-12) && c.high >= high * (1 - 1e-12));
+            if (fabs(c.p / (1 - levels[k]) - 1) > 1e-9)
+                CHECK_INT(c.p < 1 - levels[k], comparison_excludes_same(&c));
+            CHECK(!(n >= 6 && levels[k] <= 0.95 && c.assumes_normal));
+            CHECK(!(levels[k] > 0.9995 && n <= 8 && !c.assumes_normal));
+            low = c.low;
+            high = c.high;
+        }
+    }
 }
 
 TEST(equal_values_are_handled)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Against the tables printed in every statistics book. */
 #include "stats/distributions.h"
+#include "stats/random.h"
 #include "stats/ranksum.h"
+#include "stats/signedrank.h"
+#include "stats/sort.h"
 #include "test.h"
 
 TEST(normal)
@@ -119,4 +122,57 @@ TEST(mann_and_whitney)
     normal = exact;
     normal.exact = false;
     CHECK_NEAR(rank_sum_p(&exact, 130), rank_sum_p(&normal, 130), 0.001);
+}
+
+/* Hollander & Wolfe, table A.4: P(T+ >= 28) = 0.500 … for n = 10 P(T+ <= 8) = 0.024, for n = 20
+ * P(T+ <= 52) = 0.024; by hand for n = 4. */
+TEST(wilcoxons_signed_ranks)
+{
+    struct signed_rank test;
+    signed_rank_init(&test, 4);
+    CHECK_NEAR(signed_rank_p(&test, 0), 2.0 / 16, 1e-12);
+    CHECK_NEAR(signed_rank_p(&test, 3), 10.0 / 16, 1e-12);
+    CHECK_INT(signed_rank_critical(&test, 0.05), -1);
+    signed_rank_init(&test, 10);
+    CHECK_NEAR(signed_rank_p(&test, 8), 2 * 25.0 / 1024, 1e-12);
+    CHECK_NEAR(signed_rank_p(&test, 10), 2 * 43.0 / 1024, 1e-12);
+    CHECK_NEAR(signed_rank_p(&test, signed_rank_critical(&test, 0.05)), 0.05, 1e-12);
+    signed_rank_init(&test, 20);
+    CHECK_NEAR(signed_rank_p(&test, 52) / 2, 0.0242, 5e-5);
+    CHECK_NEAR(signed_rank_p(&test, 60) / 2, 0.0487, 5e-5);
+    struct signed_rank large = {0};
+    signed_rank_init(&test, SIGNED_RANK_EXACT_MAX);
+    signed_rank_init(&large, SIGNED_RANK_EXACT_MAX + 1);
+    CHECK(test.exact && !large.exact);
+    CHECK_NEAR(signed_rank_critical(&large, 0.05) / large.mean,
+               signed_rank_critical(&test, 0.05) / test.mean, 0.01);
+}
+
+/* All means of pairs, made and sorted, give the same centre, interval and p. */
+TEST(signed_ranks_agree_with_making_all_pairs)
+{
+    struct rng rng;
+    rng_seed(&rng, 8);
+    for (int trial = 0; trial < 200; trial++) {
+        double sorted[30], means[465];
+        size_t n = 6 + (size_t)rng_below(&rng, 25), count = 0;
+        for (size_t i = 0; i < n; i++)
+            sorted[i] = trial % 2 ? rng_normal(&rng) : rint(4 * rng_normal(&rng)) / 4;
+        sort_doubles(sorted, n);
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j <= i; j++)
+                means[count++] = (sorted[i] + sorted[j]) / 2;
+        sort_doubles(means, count);
+        struct signed_rank test;
+        signed_rank_init(&test, n);
+        double low, high, centre = signed_rank_centre(sorted, n);
+        CHECK_NEAR(centre, (means[(count - 1) / 2] + means[count / 2]) / 2, 1e-12);
+        signed_rank_interval(&test, sorted, n, 0.05, &low, &high);
+        size_t place = (size_t)signed_rank_critical(&test, 0.05);
+        CHECK(low >= means[place] - 1e-12 && low <= means[place + 1] + 1e-12);
+        CHECK(high <= means[count - 1 - place] + 1e-12 && high >= means[count - 2 - place] - 1e-12);
+        CHECK(signed_rank_p_of(&test, sorted, n, centre, nextafter(low, -INFINITY)) <= 0.05 + 1e-9);
+        CHECK(signed_rank_p_of(&test, sorted, n, centre, low + 1e-9) >= 0.05 - 1e-9);
+        CHECK(signed_rank_p_of(&test, sorted, n, centre, high + 1e-9) <= 0.05 + 1e-9);
+    }
 }

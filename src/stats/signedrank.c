@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * See signedrank.h.  The sum of the ranks of the positive values is at most k in as many of the 2^n
+ * sign patterns as the product of (1 + x^i), i = 1 … n, has terms up to x^k (Hollander & Wolfe,
+ * Nonparametric Statistical Methods, chapter 3).  That sum is the number of means of pairs (i <= j,
+ * a value with itself included) above the centre, so the ends of the interval are means of pairs at
+ * the critical place from either end.  They are found by bisection with counting passes of n steps,
+ * without forming all pairs.
+ */
+#include "stats/signedrank.h"
+#include "stats/distributions.h"
+#include "stats/pairsums.h"
+
+#include <math.h>
+#include <string.h>
+
+static void count_out(struct signed_rank *test, size_t count)
+{
+    size_t size = count * (count + 1) / 2 + 1;
+    memset(test->tail, 0, size * sizeof(double));
+    test->tail[0] = 1;
+    for (size_t i = 1; i <= count; i++) {
+        for (size_t k = i * (i + 1) / 2; k >= i; k--)
+            test->tail[k] = (test->tail[k] + test->tail[k - i]) / 2;
+        for (size_t k = 0; k < i; k++)
+            test->tail[k] /= 2;
+    }
+    for (size_t k = 1; k < size; k++)
+        test->tail[k] += test->tail[k - 1];
+}
+
+void signed_rank_init(struct signed_rank *test, size_t count)
+{
+    double n = (double)count;
+    test->mean = n * (n + 1) / 4;
+    test->stddev = sqrt(n * (n + 1) * (2 * n + 1) / 24);
+    test->exact = count <= SIGNED_RANK_EXACT_MAX;
+    if (test->exact)
+        count_out(test, count);
+}
+
+double signed_rank_p(const struct signed_rank *test, double k)
+{
+    k = fmax(k, 0);
+    if (k >= test->mean)
+        return 1;
+    if (!test->exact)
+        return fmin(1, 2 * dist_normal_cdf((k + 0.5 - test->mean) / test->stddev));
+    size_t whole = (size_t)k;
+    double part = k - (double)whole, tail = test->tail[whole];
+    if (part > 0)
+        tail += part * (test->tail[whole + 1] - tail);
+    return fmin(1, 2 * tail);
+}
+
+double signed_rank_critical(const struct signed_rank *test, double alpha)
+{
+    if (!test->exact) {
+        double k = test->mean - 0.5 + test->stddev * dist_normal_quantile(alpha / 2);
+        return k < 0 ? -1 : k;
+    }
+    if (2 * test->tail[0] > alpha)
+        return -1;
+    size_t k = 0;
+    while (2 * test->tail[k + 1] <= alpha)
+        k++;
+    return (double)k + (alpha / 2 - test->tail[k]) / (test->tail[k + 1] - test->tail[k]);
+}
+
+/* How many sums of pairs, i <= j, are at or below a value; their neighbours as in pairsums.h. */
+static double count_sums(const double *sorted, size_t count, double value, double *ret_at_or_below,
+                         double *ret_above)
+{
+    struct pair_sums all = {sorted, sorted, count, count};
+    double both = (double)pair_sums_count(&all, value, ret_at_or_below, ret_above);
+    size_t low = 0, high = count; /* how many values are at or below half of it */
+    while (low < high) {
+        size_t at = low + (high - low) / 2;
+        if (sorted[at] + sorted[at] <= value)
+            low = at + 1;
+        else
+            high = at;
+    }
+    return (both + (double)low) / 2;
+}
+
+/* The sum of a pair at a whole place, counted from 0. */
+static double select_sum(const double *sorted, size_t count, double place)
+{
+    double low = 2 * sorted[0], high = 2 * sorted[count - 1], below, above;
+    while (low < high) {
+        double middle = low + (high - low) / 2;
+        middle = middle < high ? middle : low; /* neighbours: rounding */
+        if (count_sums(sorted, count, middle, &below, &above) > place)
+            high = below;
+        else
+            low = above;
+    }
+    return low;
+}
+
+/* The mean of a pair at a place that may lie between two. */
+static double select_mean(const double *sorted, size_t count, double place)
+{
+    double whole = floor(place), value = select_sum(sorted, count, whole), below, above;
+    if (place > whole && count_sums(sorted, count, value, &below, &above) <= whole + 1)
+        value += (place - whole) * (above - value);
+    return value / 2;
+}
+
+static double last_place(size_t count)
+{
+    return (double)count * ((double)count + 1) / 2 - 1;
+}
+
+double signed_rank_centre(const double *sorted, size_t count)
+{
+    return select_mean(sorted, count, last_place(count) / 2);
+}
+
+void signed_rank_interval(const struct signed_rank *test, const double *sorted, size_t count,
+                          double alpha, double *ret_low, double *ret_high)
+{
+    double critical = fmax(0, signed_rank_critical(test, alpha));
+    *ret_low = select_mean(sorted, count, critical);
+    *ret_high = select_mean(sorted, count, last_place(count) - critical);
+}
+
+double signed_rank_p_of(const struct signed_rank *test, const double *sorted, size_t count,
+                        double centre, double value)
+{
+    if (value == centre)
+        return 1;
+    double total = last_place(count) + 1, below, above;
+    double at_or_below = count_sums(sorted, count, 2 * value, &below, &above);
+    if (at_or_below < 1 || (at_or_below >= total && below < 2 * value))
+        return signed_rank_p(test, 0);
+    double part = above > below && isfinite(above) ? (2 * value - below) / (above - below) : 0;
+    if (value < centre)
+        return signed_rank_p(test, at_or_below - 1 + part);
+    if (below < 2 * value)
+        return signed_rank_p(test, total - at_or_below - part);
+    /* Some means equal the value: place them from the upper end, with all that are equal. */
+    at_or_below = count_sums(sorted, count, nextafter(2 * value, -INFINITY), &below, &above);
+    return signed_rank_p(test, total - 1 - at_or_below);
+}
