@@ -21,8 +21,8 @@ enum { BLOCKS_MIN = 6 };
 
 static const double block_chance = 0.01;      /* widen only for what chance does more seldom */
 static const double small_sample_boost = 4.7; /* at ten values */
-static const double small_sample_alpha = 2.5;
-static const double ignored_from = 15; /* with so many values, small correlations are ignored */
+static const double small_sample_alpha = 2;
+static const double ignored_from = 25; /* with so many values, small correlations are ignored */
 
 static double mean_square(const double *values, size_t count)
 {

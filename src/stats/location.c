@@ -14,10 +14,9 @@
 #include <math.h>
 
 static const double reference_alpha = 0.05;
-static const double width_limit = 1.25; /* beside the sign test's interval */
-static const double centres_limit = 2;  /* between both centres, in standard errors */
-static const double far_mads = 3;       /* what counts as far out, in scaled MADs */
-static const double balance_limit = 2;  /* of the far values, in standard deviations */
+static const double centres_limit = 2.5; /* between both centres, in standard errors */
+static const double far_mads = 3;        /* what counts as far out, in scaled MADs */
+static const double balance_limit = 2;   /* of the far values, in standard deviations */
 static const double balance_count_min = 4;
 static const double mad_to_stddev = 1.4826022185056018;
 
@@ -36,13 +35,20 @@ static bool is_balanced(const double *sorted, size_t count, double median, doubl
     return all < balance_count_min || fabs(above - below) <= balance_limit * sqrt(all);
 }
 
+/* How wide the interval by ranks may be beside that by signs: with few values the latter's width is
+ * itself a matter of luck, and following it would cost coverage. */
+static double width_limit(size_t count)
+{
+    return 1.2 + 1 / sqrt((double)count);
+}
+
 static bool ranks_fit(const struct location *l, const struct median_interval *m, double centre,
                       double *scratch)
 {
     double low, high;
     signed_rank_interval(&l->test, l->sorted, l->count, reference_alpha, &low, &high);
     double error = (high - low) / (2 * dist_normal_quantile(1 - reference_alpha / 2));
-    return high - low <= width_limit * (m->high - m->low) &&
+    return high - low <= width_limit(l->count) * (m->high - m->low) &&
            fabs(centre - m->median) <= centres_limit * error &&
            is_balanced(l->sorted, l->count, m->median, scratch);
 }

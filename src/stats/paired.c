@@ -44,6 +44,15 @@ static double reach(const struct rounds *r, int side)
     return r->centre + reach_limit * (outermost - r->centre);
 }
 
+/* What the interval was widened by in the end, where it was not allowed to go as far as it would.
+ */
+static double widening_within_reach(const struct rounds *r, double alpha, double width)
+{
+    double low, high;
+    location_interval(&r->location, dependence_alpha(alpha, r->location.count), &low, &high);
+    return high > low ? fmin(r->widening, width / (high - low)) : r->widening;
+}
+
 /* Gives whether the interval had to assume normal noise. */
 static bool interval_for(const struct rounds *r, double alpha, double *ret_low, double *ret_high)
 {
@@ -136,8 +145,10 @@ static void compare(const double *values, double *sorted, double *scratch, size_
     c->level = has_interval ? level : 0;
     c->autocorrelation = dependence.lag1;
     c->autocorrelated = dependence.found;
-    c->widening = r.widening;
-    c->effective_count = (double)count / (r.widening * r.widening);
+    c->widening = c->assumes_normal || !has_interval
+                      ? r.widening
+                      : widening_within_reach(&r, 1 - level, c->high - c->low);
+    c->effective_count = (double)count / (c->widening * c->widening);
     c->method = c->assumes_normal      ? "mean of paired log ratios, Student's t"
                 : r.location.is_ranked ? "centre of paired ratios, signed ranks"
                                        : "median of paired ratios, sign test";
