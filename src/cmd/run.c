@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/run_elsewhere.h"
 #include "report/text/experiment.h"
+#include "session/experiments.h"
 #include "session/session.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 
 struct run_options {
     const char *db, *cells, *resume, *cpus, *commit, *precision, *nice;
-    bool quick, fresh, dry_run, quiet;
+    bool quick, fresh, dry_run, quiet, list;
     uint64_t rounds, budget_ns, timeout_ns;
     const char *seed, *task, *hosts, *launcher;
     struct option_list monitors;
@@ -29,6 +30,7 @@ static const struct option options[] = {
     {0, NULL, OPTION_HEADING, 0, NULL, "What of the spec to run", NULL},
     {0, "quick", OPTION_FLAG, O(quick), NULL, "the spec's quick section", NULL},
     {0, "cells", OPTION_STRING, O(cells), "LIST", "only these: 1,4-6 or factor=value,…", NULL},
+    {0, "list", OPTION_FLAG, O(list), NULL, "show the experiments that came with assay", NULL},
     {0, "dry-run", OPTION_FLAG, O(dry_run), NULL, "show the plan and run nothing", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "Instead of what the spec says", NULL},
     {'r', "rounds", OPTION_U64, O(rounds), "N", "how many rounds", NULL},
@@ -329,6 +331,27 @@ static int show_monitors(void)
     return EXIT_DONE;
 }
 
+/* "--list": one line for each experiment that came with assay. */
+static int show_experiments(struct error *err)
+{
+    char **names = NULL;
+    size_t count = 0;
+    if (experiments_names(&names, &count, err) < 0)
+        return cmd_fail(&verb_run, err, EXIT_TROUBLE);
+    CLEANUP(memory_freep) char *folder = experiments_folder();
+    for (size_t i = 0; i < count; i++) {
+        CLEANUP(memory_freep) char *path = memory_printf("%s/%s.yaml", folder, names[i]);
+        struct spec spec;
+        int r = spec_load(&spec, path, false, err);
+        printf("%-20s %s\n", names[i], r < 0 ? err->message : spec.question ? spec.question : "");
+        if (r == 0)
+            spec_done(&spec);
+        free(names[i]);
+    }
+    free(names);
+    return EXIT_DONE;
+}
+
 static int run_words(int argc, char **argv, struct run_options *o, struct error *err)
 {
     int first = options_parse_mixed(options, o, argc, argv, err);
@@ -336,11 +359,16 @@ static int run_words(int argc, char **argv, struct run_options *o, struct error 
         return cmd_help(&verb_run);
     if (first > 0 && wants_monitors(o))
         return show_monitors();
+    if (first > 0 && o->list && first == argc)
+        return show_experiments(err);
     if (first > 0 && argc - first != 1)
         first = error_set(err, -EINVAL, "give one spec, as in: assay run experiment.yaml");
     if (first < 0)
         return cmd_usage(&verb_run, err);
-    return run_with(o, argv[first], err);
+    CLEANUP(memory_freep) char *spec = NULL;
+    if (experiments_find(argv[first], &spec, err) < 0)
+        return cmd_fail(&verb_run, err, EXIT_TROUBLE);
+    return run_with(o, spec, err);
 }
 
 static int run(int argc, char **argv)
@@ -355,9 +383,11 @@ static int run(int argc, char **argv)
 const struct verb verb_run = {
     .name = "run",
     .summary = "run an experiment that a spec describes, into the store",
-    .synopsis = "[options] SPEC.yaml",
+    .synopsis = "[options] SPEC.yaml|NAME",
     .examples = "  assay run sort.yaml --dry-run\n"
                 "  assay run sort.yaml --quick\n"
+                "  assay run --list\n"
+                "  assay run --quick data-movement\n"
                 "  assay run sort.yaml --cells variant=heap,size=1000\n"
                 "  assay run sort.yaml              goes on where it was stopped\n"
                 "  assay run sort.yaml --on slurm --partition lab --exclusive\n",

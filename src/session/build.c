@@ -287,6 +287,16 @@ static int add_built(struct builds *b, const struct job *j, size_t *ret_index, s
     return 0;
 }
 
+/* Beside the spec; in the user's cache for one that is installed where he may not write. */
+static char *root_for(const char *folder)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (access(folder, W_OK) == 0 || ((!cache || !*cache) && !home))
+        return memory_printf("%s/.assay/build", folder);
+    return cache && *cache ? memory_printf("%s/assay/build", cache)
+                           : memory_printf("%s/.cache/assay/build", home);
+}
+
 static int open_root(const struct spec *s, const struct build_place *place, bool lasting,
                      char **ret_root, struct error *err)
 {
@@ -301,7 +311,7 @@ static int open_root(const struct spec *s, const struct build_place *place, bool
     }
     if (!realpath(s->folder, absolute))
         return error_errno(err, -errno, "%s", s->folder);
-    char *root = memory_printf("%s/.assay/build", absolute);
+    char *root = root_for(absolute);
     int r = make_folders(root, err);
     if (r < 0)
         free(root);

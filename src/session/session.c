@@ -6,6 +6,7 @@
 #include "base/process.h"
 #include "counters/accounting.h"
 #include "run/command.h"
+#include "session/experiments.h"
 #include "session/hosts.h"
 #include "session/session_internal.h"
 #include "stats/random.h"
@@ -230,6 +231,8 @@ int session_open(struct session *s, const struct session_options *options, struc
     *s = (struct session){.options = options, .widest = NAN};
     bool runs_here = !options->dry_run && !options->elsewhere;
     int r = read_plan(s, err);
+    if (r == 0)
+        experiments_find_programs(s->spec.folder);
     if (r == 0 && options->task)
         r = session_read_task(s, err);
     if (r == 0 && runs_here && !options->task)
