@@ -14,8 +14,8 @@ static int not_there(const struct library *l, const char *words, struct error *e
 {
     if (!words || (str_has_prefix(words, l->soname) && strstr(words, "No such file")))
         return error_set(err, -ENOPKG,
-                         "%s is not installed here, which %s needs; on Debian: apt install %s",
-                         l->soname, l->purpose, l->package);
+                         "%s needs %s, which is not installed here; on Debian: apt install %s",
+                         l->purpose, l->soname, l->package);
     return error_set(err, -ENOPKG, "%s, which %s needs, cannot be loaded: %s", l->soname,
                      l->purpose, words);
 }

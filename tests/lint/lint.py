@@ -154,7 +154,7 @@ def rooms_of_vr_keep_their_order():
 
 @test
 def every_file_names_its_licence():
-    for path in tracked("*.c", "*.h", "*.py", "*.mjs", "dev", ".ci/run"):
+    for path in tracked("*.c", "*.h", "*.py", "*.mjs", "*.sh", "dev", ".ci/run", "packaging/smoke"):
         head = "\n".join(path.read_text().splitlines()[:3])
         contains(head, "SPDX-License-Identifier: MIT")
 
@@ -169,7 +169,7 @@ def code_is_formatted():
 
 @test
 def shell_scripts_pass_shellcheck():
-    scripts = [path for path in tracked("dev", ".ci/run", "*.sh")]
+    scripts = [path for path in tracked("dev", ".ci/run", "packaging/smoke", "*.sh")]
     result = subprocess.run(["shellcheck", "-x", *scripts], text=True, capture_output=True)
     equal(result.returncode, 0, result.stdout)
 

@@ -28,7 +28,7 @@ TEST(an_absent_library_names_its_package)
         .soname = "libassay-absent.so.7", .package = "libabsent7", .purpose = "'assay serve'"};
     CHECK(library_load(&absent, &err) == -ENOPKG);
     CHECK(strcmp(err.message,
-                 "libassay-absent.so.7 is not installed here, which 'assay serve' needs; on "
+                 "'assay serve' needs libassay-absent.so.7, which is not installed here; on "
                  "Debian: apt install libabsent7") == 0);
     CHECK(!absent.ready);
 }

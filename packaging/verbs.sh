@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2154
+# The verbs of ./dev that make what others install: package, release, roots.  ./dev reads this file;
+# say, die, need, as_root and the lists of packages are its.
+
+packages_package=(dpkg-dev debhelper fakeroot lintian clang bpftool g++)
+
+version_here() { sed -n "s/^  version: '\(.*\)',$/\1/p" meson.build; }
+
+# The commit as --version shows it; nothing in an unpacked archive.
+commit_here() { git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null || true; }
+
+# When what is built was written, so that a second build has the same bytes.
+epoch_here() {
+    echo "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)}"
+}
+
+# For what is built without git at hand, here and in roots.
+stamp() {
+    export ASSAY_COMMIT SOURCE_DATE_EPOCH
+    ASSAY_COMMIT=${ASSAY_COMMIT:-$(commit_here)}
+    SOURCE_DATE_EPOCH=$(epoch_here)
+}
+
+# source_tree FOLDER: the sources alone, as they are here, committed or not.
+source_tree() {
+    rm -rf "$1"
+    mkdir -p "$1"
+    if git rev-parse --git-dir >/dev/null 2>&1; then
+        git ls-files -z --cached --others --exclude-standard | tar -c --null --ignore-failed-read -T - 2>/dev/null
+    else
+        tar -c --exclude='./build*' --exclude=./out .
+    fi | tar -x -C "$1"
+}
+
+# ./dev package [ARCHITECTURE]: Debian packages into out/package/.  For another architecture than
+# this machine's they are made in a Debian root, which may have that one's libraries.
+verb_package() {
+    has_apt || die "Debian packages are made on Debian; ./dev release makes an archive for any Linux"
+    local own arch tree
+    stamp
+    own=$(dpkg --print-architecture)
+    arch=${1:-$own}
+    tree=out/package/$arch/assay-$(version_here)
+    source_tree "$tree"
+    python3 debian/make-changelog "$(version_here)" "$(epoch_here)" >"$tree/debian/changelog"
+    say "making packages for $arch"
+    if [ "$arch" = "$own" ]; then
+        need "${packages_build[@]}" "${packages_package[@]}"
+        make_packages "$tree" "$arch"
+        say "looking at them with lintian"
+        lintian --allow-root --fail-on error,warning "out/package/$arch"/*.changes
+    else
+        package_in_root "$tree" "$arch"
+    fi
+    say "made: $(cd "out/package/$arch" && echo ./*.deb)"
+}
+
+make_packages() {
+    (
+        cd "$1" || exit
+        DEB_BUILD_OPTIONS="parallel=$(nproc)" dpkg-buildpackage --build=binary --no-sign --host-arch "$2" >../build.log 2>&1 || {
+            tail -40 ../build.log >&2
+            die "dpkg-buildpackage failed; $(dirname "$1")/build.log has all of it"
+        }
+    )
+}
+
+# ---- bare roots ----
+
+roots_folder() { echo "${ASSAY_ROOTS:-$PWD/out/roots}"; }
+
+# bare_root SUITE: a minimal Debian in out/roots/SUITE, made once and not changed later.
+bare_root() {
+    local root
+    root=$(roots_folder)/$1
+    [ ! -e "$root/.whole" ] || return 0
+    need debootstrap
+    say "debootstrap $1"
+    mkdir -p "$(roots_folder)"
+    as_root rm -rf "$root"
+    as_root debootstrap --variant=minbase "$1" "$root" \
+        "${ASSAY_MIRROR:-http://deb.debian.org/debian}" >"$(roots_folder)/$1.log" 2>&1 ||
+        die "debootstrap of $1 failed; $(roots_folder)/$1.log says why"
+    as_root touch "$root/.whole"
+}
+
+# copy_root SUITE NAME: prints the path of a copy to be spoilt.
+copy_root() {
+    local copy
+    copy=$(roots_folder)/$2
+    as_root rm -rf --one-file-system "$copy"
+    as_root cp -a --reflink=auto "$(roots_folder)/$1" "$copy"
+    as_root cp /etc/resolv.conf "$copy/etc/resolv.conf"
+    as_root chroot "$copy" useradd --create-home someone
+    echo "$copy"
+}
+
+# in_root ROOT COMMAND…: in it, with /proc, /sys and /dev, which are gone when the command ends.
+in_root() {
+    # shellcheck disable=SC2016
+    as_root unshare --mount --propagation private sh -c '
+        root=$1
+        shift
+        mount -t proc proc "$root/proc" && mount --rbind /sys "$root/sys" &&
+            mount --rbind /dev "$root/dev" || exit 1
+        exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+            LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive ASSAY_COMMIT="$ASSAY_COMMIT" \
+            SOURCE_DATE_EPOCH="$SOURCE_DATE_EPOCH" chroot "$root" "$@"' sh "$@"
+}
+
+apt_in_root() {
+    in_root "$1" sh -c 'apt-get update -qq && shift && apt-get install -y -qq --no-install-recommends "$@" >/dev/null' sh "$@"
+}
+
+# package_in_root TREE ARCHITECTURE [SUITE]: packages made in a Debian root, for another architecture
+# with that one's libraries, into the folder around TREE.
+package_in_root() {
+    local root suite=${3:-bookworm} folder name
+    folder=$(dirname "$1") name=$(basename "$1")
+    bare_root "$suite"
+    root=$(copy_root "$suite" "$suite-package-$2")
+    say "installing what a build for $2 needs in $root"
+    as_root mkdir "$root/made"
+    as_root cp -a "$1" "$root/made/"
+    # shellcheck disable=SC2016
+    in_root "$root" sh -e -c '
+        dpkg --add-architecture "$1"
+        apt-get update -qq
+        apt-get install -y -qq --no-install-recommends dpkg-dev fakeroot >/dev/null
+        own=$(dpkg --print-architecture)
+        [ "$own" = "$1" ] || apt-get install -y -qq --no-install-recommends "crossbuild-essential-$1" >/dev/null
+        cd "/made/$2"
+        profile=
+        [ "$own" = "$1" ] || profile="--build-profiles=cross"
+        apt-get build-dep -y -qq --no-install-recommends --host-architecture "$1" ${profile:+-P cross} ./ >/dev/null
+        DEB_BUILD_OPTIONS="parallel=$(nproc)" dpkg-buildpackage --build=binary --no-sign --host-arch "$1" $profile >../build.log 2>&1 ||
+            { tail -40 ../build.log >&2; exit 1; }
+    ' sh "$2" "$name" || die "making packages for $2 in $root failed"
+    as_root cp "$root"/made/*.deb "$root"/made/*.changes "$root"/made/build.log "$folder/"
+    as_root chown "$(id -u):$(id -g)" "$folder"/*.deb
+    as_root rm -rf --one-file-system "$root"
+}
+
+# try_package ROOT FOLDER: install, use, upgrade and purge the packages of a folder in a root.
+try_package() {
+    local root=$1 folder=$2 arch
+    arch=$(dpkg --print-architecture)
+    as_root mkdir -p "$root/debs/older"
+    as_root cp "$folder"/assay_*_"$arch".deb "$folder"/assay-workloads_*_"$arch".deb packaging/smoke "$root/debs/"
+    in_root "$root" sh -e /dev/stdin <<'END' || die "the packages do not do in $root"
+apt-get update -qq
+# The same packages under an older version, to be upgraded.
+for deb in /debs/*.deb; do
+    dpkg-deb -R "$deb" /debs/unpacked
+    version=$(dpkg-deb -f "$deb" Version)
+    sed -i "s/$version/0.0.1/" /debs/unpacked/DEBIAN/control
+    dpkg-deb -b /debs/unpacked "/debs/older/$(basename "$deb")" >/dev/null
+    rm -r /debs/unpacked
+done
+cd /tmp
+apt-get install -y -qq --no-install-recommends /debs/older/*.deb >/dev/null
+[ "$(dpkg-query -W -f '${Version}' assay)" = 0.0.1 ]
+apt-get install -y -qq --no-install-recommends /debs/*.deb >/dev/null
+[ "$(dpkg-query -W -f '${Version}' assay)" != 0.0.1 ]
+dpkg --verify assay assay-workloads
+chmod 755 /debs /debs/smoke
+setpriv --reuid someone --regid someone --clear-groups /debs/smoke assay
+# What is loaded when needed is not there now, and says so with the package.
+! assay serve 2>/tmp/said && grep 'apt install libmicrohttpd12' /tmp/said
+! assay list --db postgresql://localhost/x 2>/tmp/said && grep 'apt install libpq5' /tmp/said
+apt-get purge -y -qq assay assay-workloads >/dev/null
+! dpkg-query -W assay 2>/dev/null | grep -q .
+left=$(find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /debs -o -path /var/lib/dpkg -o -path /var/cache -o -path /var/log -o -path /tmp \) -prune -o -iname '*assay*' -print)
+[ -z "$left" ] || { echo "left behind: $left"; exit 1; }
+END
+}
+
+# ./dev roots [SUITE…]: in a bare Debian 12 and 13 each, what README promises: ./dev demo, the unit
+# tests, and the package in use.  Needs root; a quarter of an hour for each.
+verb_roots() {
+    [ "$(id -u)" -eq 0 ] || { say "skipped: ./dev roots needs root for debootstrap and chroot"; return 0; }
+    local suite root suites=("$@")
+    stamp
+    [ ${#suites[@]} -gt 0 ] || suites=(bookworm trixie)
+    for suite in "${suites[@]}"; do
+        bare_root "$suite"
+        root=$(copy_root "$suite" "$suite-demo")
+        source_tree "$root/src"
+        say "$suite: ./dev demo"
+        in_root "$root" sh -c 'cd /src && ./dev demo' || die "./dev demo fails in $suite"
+        say "$suite: the unit tests"
+        in_root "$root" sh -c 'cd /src && python3 tests/lib/run.py gcc=build:unit' ||
+            die "unit tests fail in $suite"
+        say "$suite: the package"
+        in_root "$root" sh -c 'cd /src && ./dev package' || die "./dev package fails in $suite"
+        roots_try_package "$suite" "$root/src/out/package/$(dpkg --print-architecture)"
+        rm -rf --one-file-system "$root"
+    done
+}
+
+roots_try_package() {
+    local root
+    root=$(copy_root "$1" "$1-install")
+    try_package "$root" "$2"
+    rm -rf --one-file-system "$root"
+    say "$1: installed, used, upgraded, purged"
+}
