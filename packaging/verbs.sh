@@ -206,3 +206,96 @@ roots_try_package() {
     rm -rf --one-file-system "$root"
     say "$1: installed, used, upgraded, purged"
 }
+
+# ---- the portable archive ----
+
+packages_release=(xz-utils liblzma-dev libbz2-dev clang bpftool)
+
+# ./dev release [ARCHITECTURE]: one static program for any Linux, with its manual pages, completions,
+# workloads and experiments, into out/release/.  For another architecture than this machine's it is
+# built in a Debian root.  Two builds of a commit have the same bytes.
+verb_release() {
+    local arch=${1:-$(uname -m)}
+    case "$arch" in
+    amd64) arch=x86_64 ;;
+    arm64) arch=aarch64 ;;
+    esac
+    stamp
+    if [ "$arch" = "$(uname -m)" ]; then
+        need_to_build
+        ! has_apt || ! can_be_root || need "${packages_release[@]}"
+        say "building for $arch"
+        source_tree out/release/source
+        release_build out/release/source "$PWD/out/release" "$arch"
+        rm -rf out/release/source
+    else
+        release_in_root "$arch"
+    fi
+    (cd out/release && sha256sum ./*.tar.xz >SHA256SUMS)
+    say "made: out/release/$(release_name "$arch").tar.xz"
+}
+
+release_name() { echo "assay-$(version_here)-$1-linux"; }
+
+# release_build TREE FOLDER ARCHITECTURE [MESON OPTIONS…]: builds in TREE, packs into FOLDER.
+# libpq, libmicrohttpd and debuginfod need libraries that have no static form; assay says so.
+release_build() {
+    local tree=$1 folder=$2 name
+    name=$(release_name "$3")
+    tree=$(cd "$tree" && pwd)
+    shift 3
+    (
+        cd "$tree" || exit
+        export CFLAGS="-ffile-prefix-map=$tree=. ${CFLAGS:-}"
+        meson setup build "$@" --prefix=/ -Dbuildtype=debugoptimized -Dtests=false -Dload=false \
+            -Dprefer_static=true -Db_pie=true -Dc_link_args=-static-pie -Dlibpq=disabled \
+            -Dmicrohttpd=disabled -Ddebuginfod=disabled -Dcommit="$ASSAY_COMMIT" >meson.log ||
+            { tail -20 meson.log >&2; exit 1; }
+        ninja -C build --quiet >ninja.log 2>&1 || { tail -40 ninja.log >&2; exit 1; }
+        DESTDIR="$tree/$name" meson install -C build --no-rebuild --quiet --strip
+        rm -rf "${name:?}/lib" "${name:?}/include"
+        cp LICENSE CHANGELOG.md README.md "$name/"
+        cd "$name" || exit
+        find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum >../sums
+        mv ../sums SHA256SUMS
+        chmod -R u=rwX,go=rX .
+        cd ..
+        tar -c --sort=name --format=gnu --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 \
+            --numeric-owner "$name" | xz -T1 -6 >"$folder/$name.tar.xz"
+    )
+}
+
+# For an architecture that this machine does not have, with that one's libraries.
+release_in_root() {
+    local arch=$1 debian root
+    case "$arch" in
+    aarch64) debian=arm64 ;;
+    x86_64) debian=amd64 ;;
+    *) die "there is no release for '$arch': x86_64 and aarch64 it is" ;;
+    esac
+    bare_root bookworm
+    root=$(copy_root bookworm "bookworm-release-$debian")
+    source_tree "$root/src"
+    say "building for $arch in $root"
+    # shellcheck disable=SC2016
+    in_root "$root" bash -e -c '
+        cd /src
+        dpkg --add-architecture "$1"
+        apt-get update -qq
+        libraries=()
+        for name in libelf-dev libdw-dev libzstd-dev zlib1g-dev libcapstone-dev libncurses-dev \
+            libiberty-dev libjansson-dev libsqlite3-dev libyaml-dev liburing-dev libbpf-dev \
+            liblzma-dev libbz2-dev; do libraries+=("$name:$1"); done
+        apt-get install -y -qq --no-install-recommends "crossbuild-essential-$1" meson ninja-build \
+            pkg-config python3 scdoc xz-utils "${libraries[@]}" >/dev/null
+        /usr/share/meson/debcrossgen --arch "$1" -o /cross >/dev/null 2>&1
+        set --  "$1" "$2"
+        . packaging/verbs.sh
+        mkdir /made
+        release_build /src /made "$2" --cross-file /cross' bash "$debian" "$arch" ||
+        die "building for $arch in $root failed"
+    mkdir -p out/release
+    as_root cp "$root"/made/*.tar.xz out/release/
+    as_root chown "$(id -u):$(id -g)" out/release/*.tar.xz
+    as_root rm -rf --one-file-system "$root"
+}

@@ -28,16 +28,19 @@ struct json {
     bool is_array[JSON_DEPTH_MAX]; /* what json_end closes */
 };
 
-void json_object(struct json *j, const char *key);
-void json_array(struct json *j, const char *key);
+/* Four have other names for the linker: jansson has functions of these names, and a static program
+ * has both. */
+void json_object(struct json *j, const char *key) __asm__("assay_json_object");
+void json_array(struct json *j, const char *key) __asm__("assay_json_array");
 void json_end(struct json *j);
-void json_string(struct json *j, const char *key, const char *value); /* NULL writes null */
+/* NULL writes null. */
+void json_string(struct json *j, const char *key, const char *value) __asm__("assay_json_string");
 void json_string_n(struct json *j, const char *key, const char *value, size_t length);
 void json_u64(struct json *j, const char *key, uint64_t value);
 void json_i64(struct json *j, const char *key, int64_t value);
 void json_double(struct json *j, const char *key, double value);
 void json_bool(struct json *j, const char *key, bool value);
-void json_null(struct json *j, const char *key);
+void json_null(struct json *j, const char *key) __asm__("assay_json_null");
 
 /* Appends one JSON string with its quotes. */
 void strbuf_put_json(struct strbuf *b, const char *text, size_t length);

@@ -2,6 +2,7 @@
 /* Libraries that are loaded when they are first needed: see library.h. */
 #include "base/library.h"
 #include "base/strings.h"
+#include "config.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -9,6 +10,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+#if LOAD_LIBRARIES
 /* The loader's words begin with the file that it could not open, ours or one that ours needs. */
 static int not_there(const struct library *l, const char *words, struct error *err)
 {
@@ -36,6 +38,14 @@ static int load(struct library *l, struct error *err)
     l->ready = true;
     return 0;
 }
+#else
+/* A static program has what it was linked with and can load nothing. */
+static int load(struct library *l, struct error *err)
+{
+    return error_set(err, -ENOPKG, "%s needs %s, which this static program cannot load", l->purpose,
+                     l->soname);
+}
+#endif
 
 int library_load(struct library *library, struct error *err)
 {

@@ -25,6 +25,7 @@ extern const struct verb verb_report;
 extern const struct verb verb_record;
 extern const struct verb verb_stat;
 extern const struct verb verb_doctor;
+extern const struct verb verb_init;
 extern const struct verb verb_run;
 extern const struct verb verb_answers;
 extern const struct verb verb_compare;

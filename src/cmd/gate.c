@@ -29,7 +29,7 @@ enum { EXIT_INCONCLUSIVE = 3 };
 #define ROUNDS 10
 
 struct gate_options {
-    const char *base, *build, *max_regression, *db, *summary, *cpus, *seed;
+    const char *base, *build, *max_regression, *db, *summary, *markdown, *junit, *cpus, *seed;
     bool json, quick, quiet;
     uint64_t rounds, budget_ns, timeout_ns;
 };
@@ -53,6 +53,9 @@ static const struct option options[] = {
      "file"},
     {0, "summary", OPTION_STRING, O(summary), "FILE",
      "append the Markdown there ($GITHUB_STEP_SUMMARY)", "file"},
+    {0, "markdown", OPTION_STRING, O(markdown), "FILE",
+     "write it there, too, marked as the comment to update", "file"},
+    {0, "junit", OPTION_STRING, O(junit), "FILE", "write JUnit XML there", "file"},
     {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON instead of Markdown", NULL},
     {'q', "quiet", OPTION_FLAG, O(quiet), NULL, "no progress", NULL},
     {0},
@@ -174,6 +177,29 @@ static int measure(const struct gate_options *o, const struct session_options *s
     return r;
 }
 
+/* A file that a CI system reads: whole or not there. */
+static int write_file(const char *path, const struct strbuf *text, struct error *err)
+{
+    CLEANUP(outfile_done) struct outfile file = {0};
+    int r = outfile_open(&file, path, err);
+    if (r == 0)
+        r = outfile_write(&file, text->data, text->length, err);
+    return r == 0 ? outfile_commit(&file, err) : r;
+}
+
+/* The comment that ci/ finds its own comment by, to update it instead of adding another. */
+#define COMMENT_MARK "<!-- assay gate -->\n"
+
+static int write_files(const struct gate_options *o, const struct gate_result_set *set,
+                       const struct strbuf *summary, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf marked = {0}, junit = {0};
+    strbuf_printf(&marked, COMMENT_MARK "%s", strbuf_text(summary));
+    gate_write_junit(&junit, set);
+    int r = o->markdown ? write_file(o->markdown, &marked, err) : 0;
+    return r == 0 && o->junit ? write_file(o->junit, &junit, err) : r;
+}
+
 static int print_result(const struct gate_options *o, const struct gate_result_set *set,
                         struct error *err)
 {
@@ -184,8 +210,9 @@ static int print_result(const struct gate_options *o, const struct gate_result_s
     else
         strbuf_puts(&text, strbuf_text(&summary));
     fputs(strbuf_text(&text), stdout);
-    if (!o->summary)
-        return 0;
+    int r = write_files(o, set, &summary, err);
+    if (r < 0 || !o->summary)
+        return r;
     CLEANUP(fd_closep) int fd = open(o->summary, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (fd < 0 || fd_write_all(fd, summary.data, summary.length) < 0)
         return error_errno(err, -errno, "%s", o->summary);

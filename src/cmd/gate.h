@@ -27,7 +27,10 @@ struct gate_result_set {
 /* d has a factor "side" with base, control and new.  Headline metrics of which one way is better.
  */
 int gate_judge(struct gate_result_set *set, const struct dataset *d, struct error *err);
+/* A change with its interval: "+1.20 % [+0.80, +1.60]". */
+void gate_put_interval(struct strbuf *out, const struct comparison *c, const char *unit);
 void gate_write_markdown(struct strbuf *out, const struct gate_result_set *set);
+void gate_write_junit(struct strbuf *out, const struct gate_result_set *set);
 void gate_write_json(struct strbuf *out, const struct gate_result_set *set);
 void gate_result_set_done(struct gate_result_set *set);
 

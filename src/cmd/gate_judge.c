@@ -95,7 +95,7 @@ static const char *result_name(enum gate_result result)
     return result == GATE_PASS ? "pass" : result == GATE_REGRESSION ? "regression" : "inconclusive";
 }
 
-static void put_interval(struct strbuf *out, const struct comparison *c, const char *unit)
+void gate_put_interval(struct strbuf *out, const struct comparison *c, const char *unit)
 {
     if (c->scale == COMPARISON_RATIO) {
         strbuf_printf(out, "%+.2f %% [%+.2f, %+.2f]", 100 * (c->estimate - 1), 100 * (c->low - 1),
@@ -129,9 +129,9 @@ void gate_write_markdown(struct strbuf *out, const struct gate_result_set *set)
         strbuf_puts(out, " | ");
         strbuf_put_measured(out, row->new_median, row->unit);
         strbuf_puts(out, " | ");
-        put_interval(out, &row->change, row->unit);
+        gate_put_interval(out, &row->change, row->unit);
         strbuf_puts(out, " | ");
-        put_interval(out, &row->control, row->unit);
+        gate_put_interval(out, &row->control, row->unit);
         strbuf_printf(out, "%s | %zu | %s |\n", row->control_failed ? " (differs)" : "",
                       row->change.base_count, result_name(row->result));
     }

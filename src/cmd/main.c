@@ -20,6 +20,7 @@ const struct verb *const verbs[] = {
     &verb_doctor,
     &verb_vm,
     /* experiments */
+    &verb_init,
     &verb_run,
     &verb_compare,
     &verb_answers,

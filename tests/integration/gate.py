@@ -142,4 +142,23 @@ def trouble_is_not_a_regression():
     gate("-r", "2", "--", "sh", "-c", "exit 9", check=125)
 
 
+@test
+def files_for_ci_systems():
+    import xml.etree.ElementTree as xml
+    repository()
+    gate("-r", "10", "--markdown", "gate.md", "--junit", "gate.xml", "sub/g.yaml", check=0)
+    text = pathlib.Path("gate.md").read_text()
+    equal(text.splitlines()[0], "<!-- assay gate -->")
+    contains(text, "### assay gate: pass")
+    suite = xml.parse("gate.xml").getroot().find("testsuite")
+    equal((suite.get("tests"), suite.get("failures"), suite.get("skipped")), ("1", "0", "0"))
+    write(110, 0.001)
+    gate("-r", "10", "--junit", "gate.xml", "sub/g.yaml", check=1)
+    suite = xml.parse("gate.xml").getroot().find("testsuite")
+    equal((suite.get("failures"), suite.get("skipped")), ("1", "0"))
+    contains(suite.find("testcase/failure").get("message"), "at most 2 % worse allowed")
+    refused = gate("-r", "10", "--junit", "no/such/gate.xml", "sub/g.yaml", check=125)
+    contains(refused.stderr, "no/such/gate.xml")
+
+
 main()
