@@ -60,7 +60,6 @@ struct feed {
     uint64_t obeyed[VR_TYPE_END]; /* packets that reached the core */
     uint64_t sent[VR_TYPE_END];
     uint64_t whole; /* of these, put together from pieces */
-    uint64_t left_out;
 };
 
 static inline void feed_init(struct feed *f, unsigned setup)
@@ -78,7 +77,7 @@ static inline void feed_init(struct feed *f, unsigned setup)
                                    .batch_bytes = 512,
                                    .sessions = 2,
                                    .kv_capacity = 2,
-                                   .chunk_bytes = 1024,
+                                   .page_bytes = 512,
                                    .heartbeat_ns = 1000,
                                    .timeout_ns = 10000};
     struct vr_key key = setup & FEED_SECRET ? vr_key_secret(FEED_CLUSTER, "sesame", 6)
@@ -277,20 +276,36 @@ static inline void feed_mend_heads(const struct feed *f, struct feed_packet *p, 
     memcpy(p->body, &head, sizeof(head));
 }
 
+/* A page that was asked for is what was promised, as if its sender had said so from the beginning.
+ */
+static inline void feed_mend_page(const struct feed *f, const struct vr_state_head *head,
+                                  const unsigned char *content)
+{
+    struct vr_arriving *a = &f->r->arriving;
+    for (uint32_t i = 0; i < a->wish.count; i++)
+        if (a->wish.kind == VR_STATE_PAGES && a->wish.items[i] == head->first) {
+            uint64_t sum = vr_page_sum(head->first, content, f->r->pages.bytes);
+            a->state.checksum += sum - a->wish_sums[i];
+            a->wish_sums[i] = sum;
+        }
+}
+
 static inline void feed_mend_chunk(const struct feed *f, struct feed_packet *p, bool next)
 {
     struct vr_state_head head;
     if (p->size < sizeof(head))
         p->size = sizeof(head);
     memcpy(&head, p->body, sizeof(head));
-    if (next) {
+    size_t size = p->size - sizeof(head);
+    if (next)
         p->h.op = f->r->commit + 1 + (p->h.op & 7);
-        p->h.offset = f->r->arriving_active ? f->r->arriving_got : 0;
-    }
-    /* A state in one piece; else it says itself how much more there is. */
-    if (p->h.offset == 0 && head.size <= p->size - sizeof(head)) {
-        head.size = p->size - sizeof(head);
-        head.checksum = vr_hash(p->body + sizeof(head), head.size);
+    if (head.kind == VR_STATE_GROUPS)
+        head.count = (uint32_t)(size / sizeof(uint64_t));
+    if (next && head.kind == VR_STATE_PAGES && size == f->r->pages.bytes)
+        feed_mend_page(f, &head, p->body + sizeof(head));
+    if (next && f->r->arriving_active && head.kind != VR_STATE_GROUPS) {
+        head.checksum = f->r->arriving.state.checksum;
+        head.size = (uint32_t)f->r->arriving.state.size;
     }
     memcpy(p->body, &head, sizeof(head));
 }
@@ -331,6 +346,11 @@ static inline void feed_mend(const struct feed *f, struct feed_packet *p, bool n
     case VR_DO_VIEW_CHANGE:
     case VR_START_VIEW:
         feed_mend_heads(f, p, next);
+        break;
+    case VR_GET_STATE:
+        p->size = sizeof(struct vr_state_wish);
+        if (next)
+            p->h.op = f->r->newest.op;
         break;
     case VR_STATE_CHUNK:
         feed_mend_chunk(f, p, next);
@@ -374,7 +394,6 @@ static inline void feed_make(const struct feed *f, struct feed_packet *p, unsign
 }
 
 /* ---- what is not fed; see vr-packet.c */
-#include "vr-feed-left-out.h"
 
 /* ---- feeding */
 
@@ -385,10 +404,6 @@ static inline void feed_datagram(struct feed *f, const void *bytes, size_t size)
     if (!vr_packets_receive(&f->packets, bytes, size, &h, &body))
         return;
     assert(h.type != VR_FRAGMENT && vr_body_valid(&h, body));
-    if (feed_left_out(f, &h, body)) {
-        f->left_out++;
-        return;
-    }
     f->obeyed[h.type]++;
     f->whole += ((const unsigned char *)bytes)[offsetof(struct vr_header, type)] == VR_FRAGMENT;
     feed_step(f, (struct vr_event){.kind = VR_EVENT_MESSAGE, .header = &h, .body = body});

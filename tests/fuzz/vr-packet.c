@@ -6,13 +6,8 @@
  * send reaches every reader of a body, fragments included, and then vr_step.  Nothing may break
  * there, the replica's numbers stay in order, and all that it sends is let in by a peer.
  *
- * Members are trusted: the core asserts, or takes for granted, what no correct member contradicts.
- * Left out (vr-feed-left-out.h) are therefore packets with right sums that only a faulty member
- * makes:
- *   - do_view_change of a later log view whose log is shorter than what is committed;
- *   - an entry behind a reconfiguration that has not run, or one that holds it beside others;
- *   - a state whose sum is right and which cannot be loaded, or whose group has nobody in it;
- *   - two groups for one epoch.
+ * What only a faulty member sends is dropped and counted: a do_view_change that lacks what is
+ * committed, entries behind the end of an epoch, a state that is none, two groups for one epoch.
  *
  * With VR_FUZZ_COUNT set, the last line says what was obeyed, dropped and sent.
  */
@@ -24,7 +19,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct {
-    uint64_t inputs, obeyed[VR_TYPE_END], sent[VR_TYPE_END], whole, left_out, entries, executed;
+    uint64_t inputs, obeyed[VR_TYPE_END], sent[VR_TYPE_END], whole, entries, executed;
     uint64_t dropped[VR_DROP_COUNT], view_changes, state_transfers, epochs, led;
 } counts;
 
@@ -33,7 +28,7 @@ static void say_counts(void)
     fprintf(stderr, "vr-packet: %lu inputs; obeyed:", counts.inputs);
     for (unsigned i = 1; i < VR_TYPE_END; i++)
         fprintf(stderr, " %s %lu", vr_type_names[i], counts.obeyed[i]);
-    fprintf(stderr, " (%lu in pieces, %lu left out); dropped:", counts.whole, counts.left_out);
+    fprintf(stderr, " (%lu in pieces); dropped:", counts.whole);
     for (unsigned i = 1; i < VR_DROP_COUNT; i++)
         fprintf(stderr, " %s %lu", vr_drop_names[i], counts.dropped[i]);
     fprintf(stderr, "; sent:");
@@ -56,7 +51,6 @@ static void count(const struct feed *f)
     for (unsigned i = 0; i < VR_DROP_COUNT; i++)
         counts.dropped[i] += f->packets.dropped[i] + r->counters.dropped[i];
     counts.whole += f->whole;
-    counts.left_out += f->left_out;
     counts.entries += r->op - r->newest.op;
     counts.executed += r->counters.executed;
     counts.view_changes += r->counters.view_changes;

@@ -635,8 +635,6 @@ def wrong_settings_get_an_answer():
     contains(vr("status", "other.conf", check=2).stderr, "'other.conf' is too much")
     conf("replica 127.0.0.1:4701\ndatagram 576\nbatch-bytes 262144\n")
     refused("raise datagram")
-    conf("replica 127.0.0.1:4701\nkeys 4194304\n")
-    refused("lower keys")
     contains(vr("bench", "--in-memory", "--payload", 8000, "--set", "batch-bytes=4096", check=1).stderr,
              "batch-bytes")
 

@@ -108,8 +108,8 @@ static void spoil_both(struct disk *d)
 
 static void spoil_checkpoint(struct disk *d)
 {
-    for (unsigned area = 0; area < 2; area++)
-        d->bytes[d->store.areas_offset + area * d->store.area_bytes] ^= 1;
+    for (unsigned place = 0; place < 2; place++)
+        d->bytes[d->store.pages_offset + place * d->config.page_bytes] ^= 1;
 }
 
 /* No sum on it is right. */
@@ -172,12 +172,12 @@ static void check_disk(const struct log_file *f, const unsigned char *bytes, siz
         holes += !(l.entries[i].flags & VR_ENTRY_HAS_BODY);
     if (!result && (l.image.count != f->count || holes != f->holes || l.heads_stale != f->stale ||
                     l.damaged != f->damaged || l.image.uncertain != f->uncertain ||
-                    (l.image.checkpoint != NULL) != f->checkpoint))
+                    l.image.has_checkpoint != f->checkpoint))
         test_fail(__FILE__, __LINE__,
                   "%s reads as %u entries, %u holes, %u stale heads, %u damaged, %s, %s "
                   "checkpoint" AGAIN,
                   f->name, l.image.count, holes, l.heads_stale, l.damaged,
-                  l.image.uncertain ? "uncertain" : "certain", l.image.checkpoint ? "a" : "no");
+                  l.image.uncertain ? "uncertain" : "certain", l.image.has_checkpoint ? "a" : "no");
     vr_loaded_done(&l);
     disk_done(&d);
 }

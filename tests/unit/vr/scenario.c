@@ -396,7 +396,7 @@ TEST(nothing_is_cut_before_the_new_state_is_there)
     struct {
         struct vr_state_head head;
         unsigned char bytes[64];
-    } chunk = {.head = {.checksum = 5, .size = 1000}};
+    } chunk = {.head = {.checksum = 5, .size = 9, .kind = VR_STATE_GROUPS, .count = 8}};
     receive(&lab, (struct vr_header){.type = VR_STATE_CHUNK, .op = 16, .size = sizeof(chunk)},
             &chunk);
     CHECK(lab.r->arriving_active);
@@ -551,11 +551,22 @@ TEST(a_checkpoint_that_had_to_wait_is_taken)
     start(&lab, 1);
     struct vr_replica *r = lab.r;
     r->op = r->durable_op = r->commit = r->commit_max = 32;
-    r->pending.op = 16;
-    r->pending.size = 1;
-    r->pending_there = r->pending_writing = true;
-    struct vr_write write = {.kind = VR_WRITE_CHECKPOINT};
-    step(&lab, (struct vr_event){.kind = VR_EVENT_WRITTEN, .write = &write});
+    r->commit = 16;
+    step(&lab, (struct vr_event){.kind = VR_EVENT_MESSAGE,
+                                 .header = &(struct vr_header){.type = VR_EVICTION}});
+    CHECK(r->pending_there);
+    step(&lab, (struct vr_event){.kind = VR_EVENT_TURN});
+    struct vr_write writes[VR_UPDATE_WRITES];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < lab.u->write_count; i++)
+        if (lab.u->writes[i].kind == VR_WRITE_PAGE)
+            writes[count++] = lab.u->writes[i];
+    CHECK(count > 0);
+    r->commit = 32;
+    for (uint32_t i = 0; i < count; i++)
+        step(&lab, (struct vr_event){.kind = VR_EVENT_WRITTEN, .write = &writes[i]});
+    CHECK_INT(r->pending.op, 16);
+    step(&lab, (struct vr_event){.kind = VR_EVENT_TURN});
     CHECK_INT(r->newest.op, 16);
     CHECK(r->pending_there);
     CHECK_INT(r->pending.op, 32);

@@ -65,6 +65,7 @@ void vr_config_default(struct vr_config *config)
                                  .batch_bytes = 32768,
                                  .sessions = 1024,
                                  .kv_capacity = 16384,
+                                 .page_bytes = 4096,
                                  .heartbeat_ns = 20 * NS_PER_MS,
                                  .timeout_ns = 100 * NS_PER_MS};
 }
@@ -72,12 +73,6 @@ void vr_config_default(struct vr_config *config)
 uint64_t vr_genesis_checksum(uint32_t cluster)
 {
     return vr_hash(&cluster, sizeof(cluster));
-}
-
-size_t vr_checkpoint_bytes_max(const struct vr_config *config)
-{
-    return sizeof(struct vr_group) + 8 + config->sessions * (sizeof(struct vr_session)) + 8 +
-           (size_t)config->kv_capacity * (4 + VR_KEY_BYTES_MAX + VR_VALUE_BYTES_MAX);
 }
 
 static void load_entries(struct vr_replica *r, const struct vr_image *image)
@@ -94,26 +89,6 @@ static void load_entries(struct vr_replica *r, const struct vr_image *image)
             r->holes++;
         r->op = entry->op;
     }
-}
-
-/* The state at the checkpoint; without one that is whole, the empty state. */
-static bool load_checkpoint(struct vr_replica *r, const struct vr_image *image)
-{
-    const struct vr_durable *d = &image->durable;
-    r->newest.entry_checksum = vr_genesis_checksum(r->config.cluster);
-    if (d->checkpoint_op == 0)
-        return true;
-    if (!image->checkpoint || d->checkpoint_size > r->snapshot_bytes_max)
-        return false;
-    struct vr_snapshot from = {d->checkpoint_op,   d->checkpoint_entry, d->checkpoint_checksum,
-                               d->checkpoint_size, r->newest.bytes,     0};
-    memcpy(r->newest.bytes, image->checkpoint, d->checkpoint_size);
-    if (!vr_snapshot_restore(r, &from))
-        return false;
-    r->newest = from;
-    r->newest_area = d->checkpoint_area;
-    r->op = r->durable_op = r->commit = r->commit_max = d->checkpoint_op;
-    return true;
 }
 
 static void start_state(struct vr_replica *r, bool certain)
@@ -135,7 +110,7 @@ static void start_state(struct vr_replica *r, bool certain)
         vr_view_want(r, d->view + 1);
 }
 
-struct vr_replica *vr_replica_new(const struct vr_config *config, const struct vr_image *image,
+struct vr_replica *vr_replica_new(const struct vr_config *config, struct vr_image *image,
                                   uint64_t nonce, uint64_t now_ns)
 {
     struct vr_replica *r = memory_zalloc(1, sizeof(*r));
@@ -147,12 +122,7 @@ struct vr_replica *vr_replica_new(const struct vr_config *config, const struct v
     r->slots = memory_zalloc(config->slots, sizeof(*r->slots));
     r->bodies = memory_alloc((size_t)config->slots * config->batch_bytes);
     r->queue = memory_alloc(4 * (size_t)config->batch_bytes);
-    vr_sessions_init(&r->sessions, config->sessions);
-    r->service = vr_service_new(config->kv_capacity);
-    r->snapshot_bytes_max = vr_checkpoint_bytes_max(config);
-    r->newest.bytes = memory_alloc(r->snapshot_bytes_max);
-    r->pending.bytes = memory_alloc(r->snapshot_bytes_max);
-    r->arriving.bytes = memory_alloc(r->snapshot_bytes_max);
+    vr_state_init(r, image);
 
     r->durable = image->durable;
     r->view = image->durable.view;
@@ -168,9 +138,9 @@ struct vr_replica *vr_replica_new(const struct vr_config *config, const struct v
     r->executed = first;
     r->group = image->durable.group;
     vr_group_set(r, image->durable.group.members ? &image->durable.group : &first);
-    bool certain = !image->uncertain && load_checkpoint(r, image);
+    bool certain = !image->uncertain && vr_checkpoint_load(r, image);
     if (image->uncertain)
-        load_checkpoint(r, image);
+        vr_checkpoint_load(r, image);
     if (certain)
         load_entries(r, image);
     vr_log_advance_durable(r);
@@ -186,14 +156,10 @@ void vr_replica_free(struct vr_replica *r)
 {
     if (!r)
         return;
-    vr_sessions_done(&r->sessions);
-    vr_service_free(r->service);
+    vr_state_done(r);
     free(r->slots);
     free(r->bodies);
     free(r->queue);
-    free(r->newest.bytes);
-    free(r->pending.bytes);
-    free(r->arriving.bytes);
     free(r);
 }
 
@@ -320,7 +286,7 @@ static void on_present_view(struct vr_replica *r, const struct vr_header *h, con
         vr_on_get_prepare(r, h, u);
         break;
     case VR_GET_STATE:
-        vr_on_get_state(r, h, u);
+        vr_on_get_state(r, h, body, u);
         break;
     case VR_STATE_CHUNK:
         vr_on_state_chunk(r, h, body);
@@ -348,7 +314,7 @@ static void on_present_epoch(struct vr_replica *r, const struct vr_header *h, co
     else if (h->type == VR_GET_PREPARE && h->flags & VR_FLAG_JOIN)
         vr_on_get_prepare(r, h, u);
     else if (h->type == VR_GET_STATE && h->flags & VR_FLAG_JOIN)
-        vr_on_get_state(r, h, u);
+        vr_on_get_state(r, h, body, u);
     else if (h->view > r->view)
         on_later_view(r, h, body, u);
     else if (h->view == r->view)
@@ -404,8 +370,8 @@ static void on_written(struct vr_replica *r, const struct vr_event *event, struc
         if (!event->failed)
             r->durable = r->writing;
         break;
-    case VR_WRITE_CHECKPOINT:
-        vr_snapshot_written(r, event->failed);
+    case VR_WRITE_PAGE:
+        vr_checkpoint_written(r, event->write, event->failed);
         break;
     }
 }
@@ -413,6 +379,7 @@ static void on_written(struct vr_replica *r, const struct vr_event *event, struc
 static void on_turn(struct vr_replica *r, struct vr_update *u)
 {
     vr_log_retry(r, u);
+    vr_checkpoint_turn(r, u);
     vr_view_turn(r, u);
     if (r->state == VR_NORMAL)
         vr_normal_turn(r, u);
@@ -427,7 +394,6 @@ static void on_turn(struct vr_replica *r, struct vr_update *u)
 static void progress(struct vr_replica *r, struct vr_update *u)
 {
     uint64_t before = r->durable_op;
-    vr_snapshot_progress(r, u);
     vr_log_advance_durable(r);
     vr_found_progress(r);
     vr_epoch_progress(r);
@@ -466,8 +432,9 @@ uint64_t vr_deadline_ns(const struct vr_replica *r)
     due = vr_min(due, vr_view_deadline_ns(r));
     due = vr_min(due, vr_fetch_deadline_ns(r));
     due = vr_min(due, vr_hello_deadline_ns(r));
-    if (r->arriving_active && r->arriving_got < r->arriving.size)
-        due = vr_min(due, r->state_due_ns);
+    due = vr_min(due, vr_state_deadline_ns(r));
+    if (vr_checkpoint_has_work(r))
+        due = r->now_ns;
     /* Before it is established it waits for the disk, which tells. */
     bool owes = r->ok_owed && !vr_leads(r) && vr_established(r);
     if (owes || (vr_leads(r) && r->queue_count))

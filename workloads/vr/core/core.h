@@ -44,7 +44,7 @@ struct vr_config {
     uint32_t pipeline;    /* batches in flight */
     uint32_t batch_bytes; /* of requests in one entry at most; a multiple of 8 */
     uint32_t sessions, kv_capacity;
-    uint32_t chunk_bytes; /* of a state in one message, at most 4096; 0: as many */
+    uint32_t page_bytes; /* of the state, on disk */
     uint64_t heartbeat_ns, timeout_ns;
 };
 
@@ -53,9 +53,8 @@ struct vr_durable {
     uint64_t view, log_view;
     uint64_t view_op, view_checksum;          /* where the log of log_view began to grow */
     uint64_t checkpoint_op, checkpoint_entry; /* op and checksum of the entry at the checkpoint */
-    uint64_t checkpoint_size, checkpoint_checksum;
-    uint32_t checkpoint_area;
-    uint32_t fresh;       /* enum vr_fresh */
+    uint64_t checkpoint_size, checkpoint_checksum; /* in pages; sum of their sums */
+    uint32_t fresh;                                /* enum vr_fresh */
     uint32_t uncertain;   /* 1: the log was lost and has not been brought back whole */
     uint32_t closed;      /* 1: the log of log_view ends at view_op; another is taking its place */
     uint32_t incarnation; /* of this disk: drawn when it was formatted; 0: it has none */
@@ -81,14 +80,20 @@ enum vr_event_kind {
     VR_EVENT_TURN,    /* no more events for now: time passes, batches leave */
 };
 
-enum vr_write_kind { VR_WRITE_ENTRY, VR_WRITE_DURABLE, VR_WRITE_CHECKPOINT };
+enum vr_write_kind { VR_WRITE_ENTRY, VR_WRITE_DURABLE, VR_WRITE_PAGE };
+
+#define VR_PAGE_TRAILER_BYTES 32u /* what the disk's format puts behind a page */
+#define VR_PAGES_OUT_MAX 64u      /* writes of pages under way at once */
 
 struct vr_write {
     enum vr_write_kind kind;
     struct vr_entry entry;     /* of VR_WRITE_ENTRY */
     struct vr_durable durable; /* of VR_WRITE_DURABLE */
-    uint32_t area;             /* of VR_WRITE_CHECKPOINT */
-    const void *bytes;         /* the requests, the checkpoint: stay until it was written */
+    /* Of VR_WRITE_PAGE: which, in which of its two places, of the checkpoint at which op; index is
+     * the core's own. */
+    uint32_t page, area, index;
+    uint64_t page_op;
+    const void *bytes; /* the requests, the page: to be copied before the next step */
     size_t size;
 };
 
@@ -137,11 +142,35 @@ struct vr_log_end { /* one do_view_change or start_view, as received */
     struct vr_entry heads[VR_HEADS_MAX];
 };
 
-struct vr_snapshot {
-    uint64_t op, entry_checksum, checksum;
-    size_t size;
-    unsigned char *bytes;
+struct vr_snapshot { /* a state, by its op; size: in pages, 0: none */
+    uint64_t op, entry_checksum, checksum, size;
     uint64_t view; /* of who sent it */
+};
+
+struct vr_arrived_page {
+    uint32_t page;
+    uint64_t sum;
+    unsigned char *content;
+};
+
+struct vr_wanted_page {
+    uint32_t page;
+    uint64_t sum;
+};
+
+struct vr_arriving { /* a state of another replica, as far as it has come: transfer.c */
+    struct vr_snapshot state;
+    struct vr_arrived_page *pages;
+    uint32_t page_count, page_capacity, *place; /* place: by page, 1 + index in pages */
+    uint64_t *groups;                           /* its sums of groups */
+    uint64_t *deltas, delta; /* by how much what has come changes this replica's own */
+    uint32_t group_got, group_next;
+    struct vr_wanted_page *wanted;
+    uint32_t wanted_count, wanted_capacity;
+    struct vr_state_wish wish; /* under way */
+    uint64_t wish_sums[VR_WISHES_MAX];
+    uint32_t missing; /* a bit for each that has not come */
+    bool complete;
 };
 
 struct vr_counters {
@@ -192,11 +221,17 @@ struct vr_replica {
 
     struct vr_sessions sessions;
     struct vr_service *service;
-    /* The newest checkpoint, one that is being written, and one that is arriving. */
-    struct vr_snapshot newest, pending, arriving;
-    uint32_t newest_area;
-    bool pending_there, pending_writing, pending_adopt;
-    size_t snapshot_bytes_max;
+    struct vr_pages pages; /* all of the replicated state */
+    unsigned char *copies; /* by page: which of its two places the newest checkpoint uses */
+    /* Pages of which the other place holds something of a checkpoint that was never finished: the
+     * next one writes them, too, or a later one could be taken for it. */
+    uint32_t *unfinished, unfinished_count;
+    /* The newest checkpoint, one that is being written, and a state that is arriving. */
+    struct vr_snapshot newest, pending;
+    bool pending_there, pending_adopt;
+    uint32_t pending_next, pending_out;
+    uint32_t pending_again[VR_PAGES_OUT_MAX], pending_again_count;
+    struct vr_arriving arriving;
 
     /* Primary. */
     unsigned char *queue;
@@ -224,7 +259,6 @@ struct vr_replica {
     /* State transfer. */
     bool arriving_active;
     uint8_t arriving_from;
-    size_t arriving_got;
     uint64_t state_due_ns, view_asked_ns;
 
     struct vr_counters counters;
@@ -235,7 +269,12 @@ struct vr_replica {
 struct vr_image {
     struct vr_durable durable;
     bool uncertain; /* entries that were acknowledged may be lost */
-    const void *checkpoint;
+    /* The newest checkpoint's pages, as far as they could be read, and their places; the replica
+     * takes them. */
+    bool has_checkpoint;
+    struct vr_pages *pages;
+    unsigned char *copies;
+    uint32_t *unfinished, unfinished_count; /* pages with something of a later checkpoint */
     uint32_t count; /* entries from the checkpoint on; flags say which have a body */
     const struct vr_entry *entries;
     const void *(*body)(const struct vr_image *image, uint32_t index);
@@ -243,10 +282,11 @@ struct vr_image {
 };
 
 void vr_config_default(struct vr_config *config);
-size_t vr_checkpoint_bytes_max(const struct vr_config *config);
+/* How many pages the state may have. */
+uint32_t vr_state_pages(const struct vr_config *config);
 
 /* Takes all memory that the replica will ever use.  nonce differs at each start. */
-struct vr_replica *vr_replica_new(const struct vr_config *config, const struct vr_image *image,
+struct vr_replica *vr_replica_new(const struct vr_config *config, struct vr_image *image,
                                   uint64_t nonce, uint64_t now_ns);
 void vr_replica_free(struct vr_replica *r);
 

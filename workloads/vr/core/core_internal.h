@@ -134,16 +134,28 @@ void vr_execute(struct vr_replica *r, struct vr_update *u);
 void vr_reply_stored(struct vr_replica *r, struct vr_update *u, const struct vr_session *s);
 void vr_send_eviction(struct vr_replica *r, struct vr_update *u, uint64_t client, uint64_t session);
 
-/* state.c */
-void vr_snapshot_take(struct vr_replica *r);
-bool vr_snapshot_restore(struct vr_replica *r, const struct vr_snapshot *from);
-void vr_snapshot_progress(struct vr_replica *r, struct vr_update *u);
-void vr_snapshot_written(struct vr_replica *r, bool failed);
-void vr_on_get_state(struct vr_replica *r, const struct vr_header *h, struct vr_update *u);
+/* checkpoint.c */
+void vr_state_init(struct vr_replica *r, struct vr_image *image);
+void vr_state_done(struct vr_replica *r);
+bool vr_state_page_valid(const struct vr_replica *r, uint32_t page, const unsigned char *content);
+bool vr_state_valid(const struct vr_replica *r, vr_page_reader read, const void *context);
+bool vr_checkpoint_load(struct vr_replica *r, const struct vr_image *image);
+void vr_checkpoint_take(struct vr_replica *r);
+void vr_checkpoint_turn(struct vr_replica *r, struct vr_update *u);
+void vr_checkpoint_written(struct vr_replica *r, const struct vr_write *write, bool failed);
+bool vr_checkpoint_has_work(const struct vr_replica *r);
+
+/* transfer.c */
+void vr_arriving_init(struct vr_replica *r);
+void vr_arriving_done(struct vr_replica *r);
+void vr_arriving_forget(struct vr_replica *r);
+void vr_arriving_complete(struct vr_replica *r);
+void vr_state_offer(struct vr_replica *r, struct vr_update *u, const struct vr_header *asked);
+void vr_on_get_state(struct vr_replica *r, const struct vr_header *h, const void *body,
+                     struct vr_update *u);
 void vr_on_state_chunk(struct vr_replica *r, const struct vr_header *h, const void *body);
 void vr_state_turn(struct vr_replica *r, struct vr_update *u);
-void vr_state_send(struct vr_replica *r, struct vr_update *u, const struct vr_header *asked,
-                   uint64_t offset);
+uint64_t vr_state_deadline_ns(const struct vr_replica *r);
 bool vr_state_source(const struct vr_replica *r, uint8_t *ret_source);
 
 /* identity.c */

@@ -139,7 +139,11 @@ static void install_own(struct vr_replica *r)
 void vr_epoch_progress(struct vr_replica *r)
 {
     if (vr_epoch_of(r->executed.first_view) > vr_epoch_of(r->view)) {
-        assert(r->state != VR_NORMAL || r->op == r->commit || PLANTED(NO_FENCE));
+        /* Only a faulty primary puts anything behind the entry that ends its epoch. */
+        if (r->state == VR_NORMAL && r->op > r->commit && !PLANTED(NO_FENCE)) {
+            vr_drop(r, VR_DROP_BODY);
+            vr_log_truncate(r, r->commit);
+        }
         enter(r, &r->executed);
     }
     if (r->member_count && vr_joining(r) && !r->install.active && has_log(r))
@@ -174,7 +178,9 @@ void vr_on_epoch(struct vr_replica *r, const struct vr_header *h, const void *bo
 {
     struct vr_group group;
     memcpy(&group, body, sizeof(group));
-    if (group.first_view != h->view || group.op != h->op) {
+    bool other = vr_epoch_of(h->view) == vr_epoch_of(r->group.first_view) &&
+                 memcmp(&group, &r->group, sizeof(group)) != 0;
+    if (group.first_view != h->view || group.op != h->op || other) {
         vr_drop(r, VR_DROP_BODY);
         return;
     }

@@ -90,24 +90,24 @@ static void execute_entry(struct vr_replica *r, struct vr_update *u, uint64_t op
         struct vr_session *s = request.opcode == VR_OP_REGISTER
                                    ? register_client(r, u, &request, op << 16 | i)
                                    : run(r, u, entry, &request, data);
-        if (s)
+        if (s) {
             s->op = op;
+            vr_sessions_keep(&r->sessions, s);
+        }
         if (s && vr_leads(r))
             vr_reply_stored(r, u, s);
         at += vr_request_bytes(request.size);
     }
 }
 
-/* Whether the checkpoint that is due here has been taken; the one before may still be under way. */
-static bool checkpoint_taken(struct vr_replica *r)
+/* One is due behind every so many operations; while the one before, or the state of another
+ * replica, is under way it waits, and nothing else does. */
+static void checkpoint_if_due(struct vr_replica *r)
 {
-    if (r->commit <= r->newest.op || r->commit % r->config.checkpoint_every != 0 ||
-        (r->pending_there && r->pending.op == r->commit) || PLANTED(LOG_NEVER_CUT))
-        return true;
-    if (r->pending_there)
-        return false;
-    vr_snapshot_take(r);
-    return true;
+    uint32_t every = r->config.checkpoint_every;
+    if (r->commit / every > r->newest.op / every && !r->pending_there && !r->arriving_active &&
+        !PLANTED(LOG_NEVER_CUT))
+        vr_checkpoint_take(r);
 }
 
 void vr_execute(struct vr_replica *r, struct vr_update *u)
@@ -116,17 +116,18 @@ void vr_execute(struct vr_replica *r, struct vr_update *u)
     uint64_t sure = r->state == VR_NORMAL ? r->op : r->install.active ? r->install.matched : 0;
     uint64_t last = vr_min(r->commit_max, vr_min(sure, r->op));
     /* One that had to wait for the one before may be all that makes room for what comes next. */
+    if (r->pending_there && r->pending_adopt)
+        return; /* another state is taking the place of this one */
     if (!PLANTED(CHECKPOINT_MISSED))
-        checkpoint_taken(r);
+        checkpoint_if_due(r);
     size_t room = VR_BATCH_COUNT_MAX * (sizeof(struct vr_reply) + VR_RESULT_BYTES_MAX) + 8192;
     while (r->commit < last && vr_has_body(r, r->commit + 1)) {
         /* Two messages for each request: an answer, and a word to somebody evicted. */
-        if (!vr_room(u, 2 * VR_BATCH_COUNT_MAX + 64) ||
-            sizeof(u->scratch) - u->scratch_used < room || !checkpoint_taken(r))
+        if (!vr_room(u, 2 * VR_BATCH_COUNT_MAX + 64) || sizeof(u->scratch) - u->scratch_used < room)
             return;
         execute_entry(r, u, r->commit + 1);
         r->commit++;
-        checkpoint_taken(r);
+        checkpoint_if_due(r);
         uint64_t view = r->view;
         vr_epoch_progress(r);
         if (r->view != view)

@@ -162,15 +162,13 @@ static struct vr_durable wanted(const struct vr_replica *r)
     d.checkpoint_entry = r->newest.entry_checksum;
     d.checkpoint_size = r->newest.size;
     d.checkpoint_checksum = r->newest.checksum;
-    d.checkpoint_area = r->newest_area;
-    /* The state before the first operation is in no area, and neither is one that was damaged:
+    /* The state before the first operation is on no disk, and neither is one that was damaged:
      * what the disk says stays until there is something better. */
     if (r->newest.size == 0) {
         d.checkpoint_op = r->durable.checkpoint_op;
         d.checkpoint_entry = r->durable.checkpoint_entry;
         d.checkpoint_size = r->durable.checkpoint_size;
         d.checkpoint_checksum = r->durable.checkpoint_checksum;
-        d.checkpoint_area = r->durable.checkpoint_area;
     }
     return d;
 }

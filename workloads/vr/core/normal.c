@@ -304,7 +304,7 @@ void vr_on_get_prepare(struct vr_replica *r, const struct vr_header *h, struct v
         return;
     /* Also when only the head is left: the checkpoint came before the requests were found. */
     if (!vr_has_body(r, h->op) && h->op <= r->newest.op) {
-        vr_state_send(r, u, h, 0);
+        vr_state_offer(r, u, h);
         return;
     }
     /* What is committed is the same in every view. */

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The state machines that are replicated: a null service, which answers and does nothing, and an
- * ordered key-value store.  Deterministic to the last byte: what is saved depends on nothing but
- * the operations executed.  All memory is taken at the start.
+ * ordered key-value store.  Deterministic to the last byte: its pages depend on nothing but the
+ * operations executed.
  */
 #ifndef ASSAY_VR_SERVICE_H
 #define ASSAY_VR_SERVICE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "vr/core/pages.h"
 
 #define VR_KEY_BYTES_MAX 64
 #define VR_VALUE_BYTES_MAX 512
@@ -44,19 +42,27 @@ struct vr_kv_args {
 
 struct vr_service;
 
-/* capacity: how many keys; 0 makes the null service. */
-struct vr_service *vr_service_new(uint32_t capacity);
+/* capacity: how many keys; 0 makes the null service.  Its pages are those from first on. */
+struct vr_service *vr_service_new(uint32_t capacity, struct vr_pages *pages, uint32_t first);
 void vr_service_free(struct vr_service *s);
+/* How many pages it takes. */
+uint32_t vr_service_pages(uint32_t page_bytes, uint32_t capacity);
 
 /* Writes at most VR_RESULT_BYTES_MAX to out. */
 enum vr_result vr_service_execute(struct vr_service *s, uint32_t opcode, const void *data,
                                   uint32_t size, void *out, uint32_t *ret_size);
 
-size_t vr_service_bytes_max(const struct vr_service *s);
-size_t vr_service_save(const struct vr_service *s, void *out);
-/* False when the bytes are no saved state of a service with this capacity; then it is empty. */
-bool vr_service_load(struct vr_service *s, const void *bytes, size_t size);
+/* What stands beside its pages: to be kept with a state, and given back with one. */
+#define VR_SERVICE_ROOT_BYTES 16
+void vr_service_save(const struct vr_service *s, void *out);
+bool vr_service_root_valid(const struct vr_service *s, const void *root, vr_page_reader read,
+                           const void *context);
+void vr_service_load(struct vr_service *s, const void *root);
+/* Whether a page that came from elsewhere can be one of its pages. */
+bool vr_service_page_valid(const struct vr_service *s, const unsigned char *page);
 uint32_t vr_service_count(const struct vr_service *s);
+/* Pages below this one are in use. */
+uint32_t vr_service_used(const struct vr_service *s);
 
 /* Writes arguments to out, at most 8 + the three sizes bytes; returns how many. */
 uint32_t vr_kv_encode(void *out, const void *key, size_t key_size, const void *expect,

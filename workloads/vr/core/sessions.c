@@ -7,13 +7,21 @@
 
 #define NOBODY UINT32_MAX
 #define SAVED_HEAD offsetof(struct vr_session, in_flight)
+#define KEPT_BYTES (SAVED_HEAD + VR_RESULT_BYTES_MAX)
 
-void vr_sessions_init(struct vr_sessions *t, uint32_t capacity)
+uint32_t vr_sessions_pages(uint32_t page_bytes, uint32_t capacity)
+{
+    return (uint32_t)((capacity * KEPT_BYTES + page_bytes - 1) / page_bytes);
+}
+
+void vr_sessions_init(struct vr_sessions *t, uint32_t capacity, struct vr_pages *pages,
+                      uint32_t first)
 {
     uint32_t places = 4;
     while (places < 2 * capacity)
         places *= 2;
-    *t = (struct vr_sessions){.capacity = capacity, .index_mask = places - 1};
+    *t = (struct vr_sessions){
+        .capacity = capacity, .index_mask = places - 1, .pages = pages, .first = first};
     t->items = memory_zalloc(capacity, sizeof(*t->items));
     t->index = memory_alloc(places * sizeof(*t->index));
     memset(t->index, 0xff, places * sizeof(*t->index));
@@ -83,49 +91,39 @@ void vr_sessions_forget_in_flight(struct vr_sessions *t)
         t->items[i].in_flight = 0;
 }
 
-size_t vr_sessions_bytes_max(const struct vr_sessions *t)
+void vr_sessions_keep(struct vr_sessions *t, const struct vr_session *s)
 {
-    return 8 + t->capacity * (SAVED_HEAD + VR_RESULT_BYTES_MAX);
+    size_t at = (size_t)(s - t->items) * KEPT_BYTES;
+    vr_pages_write(t->pages, t->first, at, s, SAVED_HEAD);
+    vr_pages_write(t->pages, t->first, at + SAVED_HEAD, s->result, s->size);
 }
 
-size_t vr_sessions_save(const struct vr_sessions *t, void *out)
+bool vr_sessions_valid(const struct vr_sessions *t, uint32_t count, vr_page_reader read,
+                       const void *context)
 {
-    unsigned char *at = out;
-    uint32_t head[2] = {t->capacity, t->count};
-    memcpy(at, head, sizeof(head));
-    at += sizeof(head);
-    for (uint32_t i = 0; i < t->count; i++) {
-        memcpy(at, &t->items[i], SAVED_HEAD);
-        memcpy(at + SAVED_HEAD, t->items[i].result, t->items[i].size);
-        at += SAVED_HEAD + t->items[i].size;
+    for (uint32_t i = 0; i < count; i++) {
+        unsigned char head[SAVED_HEAD];
+        struct vr_session s;
+        for (size_t b = 0; b < sizeof(head); b++) {
+            size_t at = i * KEPT_BYTES + b;
+            head[b] =
+                read(context, t->first + (uint32_t)(at / t->pages->bytes))[at % t->pages->bytes];
+        }
+        memcpy(&s, head, sizeof(head));
+        if (s.size > VR_RESULT_BYTES_MAX || !s.client)
+            return false;
     }
-    return (size_t)(at - (unsigned char *)out);
+    return count <= t->capacity;
 }
 
-size_t vr_sessions_load(struct vr_sessions *t, const void *bytes, size_t size)
+void vr_sessions_load(struct vr_sessions *t, uint32_t count)
 {
-    const unsigned char *at = bytes;
-    uint32_t head[2];
-    t->count = 0;
-    if (size < sizeof(head))
-        return 0;
-    memcpy(head, at, sizeof(head));
-    size_t used = sizeof(head);
-    if (head[0] != t->capacity || head[1] > t->capacity)
-        return 0;
-    for (uint32_t i = 0; i < head[1]; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         struct vr_session *s = &t->items[i];
-        if (size - used < SAVED_HEAD)
-            return 0;
-        memcpy(s, at + used, SAVED_HEAD);
-        used += SAVED_HEAD;
-        if (s->size > VR_RESULT_BYTES_MAX || size - used < s->size)
-            return 0;
-        memcpy(s->result, at + used, s->size);
+        vr_pages_read(t->pages, t->first, i * KEPT_BYTES, s, SAVED_HEAD);
+        vr_pages_read(t->pages, t->first, i * KEPT_BYTES + SAVED_HEAD, s->result, s->size);
         s->in_flight = 0;
-        used += s->size;
     }
-    t->count = head[1];
+    t->count = count;
     reindex(t);
-    return used;
 }

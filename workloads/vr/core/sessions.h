@@ -2,7 +2,7 @@
 /*
  * The client table: one session for each client, with its last request's number and reply, so that
  * a request sent twice is executed once and answered twice.  It is part of the replicated state:
- * changed only by executed operations, saved with checkpoints.  When it is full the oldest session
+ * changed only by executed operations, and kept in its pages.  When it is full the oldest session
  * gives way, in the order of the operations that began them, the same on every replica.
  *
  * A client that begins again under its old number takes only a later session than it had: the
@@ -28,9 +28,15 @@ struct vr_sessions {
     uint32_t capacity, count, index_mask;
     struct vr_session *items;
     uint32_t *index; /* of items, by client; UINT32_MAX: nobody */
+    struct vr_pages *pages;
+    uint32_t first; /* page */
 };
 
-void vr_sessions_init(struct vr_sessions *t, uint32_t capacity);
+/* How many pages they take. */
+uint32_t vr_sessions_pages(uint32_t page_bytes, uint32_t capacity);
+/* They are kept in these pages, from the first on. */
+void vr_sessions_init(struct vr_sessions *t, uint32_t capacity, struct vr_pages *pages,
+                      uint32_t first);
 void vr_sessions_done(struct vr_sessions *t);
 struct vr_session *vr_sessions_find(struct vr_sessions *t, uint64_t client);
 /* Begins a session; *ret_evicted is the one that lost its place (client 0: none). */
@@ -38,9 +44,12 @@ struct vr_session *vr_sessions_begin(struct vr_sessions *t, uint64_t client, uin
                                      struct vr_session *ret_evicted);
 void vr_sessions_forget_in_flight(struct vr_sessions *t);
 
-size_t vr_sessions_bytes_max(const struct vr_sessions *t);
-size_t vr_sessions_save(const struct vr_sessions *t, void *out);
-/* How many bytes it took, 0 when they are no saved table of this capacity. */
-size_t vr_sessions_load(struct vr_sessions *t, const void *bytes, size_t size);
+/* A session has changed: its page is to know. */
+void vr_sessions_keep(struct vr_sessions *t, const struct vr_session *s);
+/* Whether the pages can hold so many. */
+bool vr_sessions_valid(const struct vr_sessions *t, uint32_t count, vr_page_reader read,
+                       const void *context);
+/* The pages hold so many sessions, and are valid. */
+void vr_sessions_load(struct vr_sessions *t, uint32_t count);
 
 #endif

@@ -186,6 +186,12 @@ static void choose_log(struct vr_replica *r)
     }
     if (count < vr_quorum(r) - (PLANTED(FEW_LOGS) ? 1 : 0))
         return;
+    if (r->ends[best].op < r->commit && !PLANTED(LONGEST_LOG) && !PLANTED(FEW_LOGS)) {
+        /* What was committed is in the log of a quorum: only a faulty member says otherwise. */
+        vr_drop(r, VR_DROP_BODY);
+        r->ends[best].there = false;
+        return;
+    }
     r->ends[best].commit = commit;
     if (PLANTED(LOOP_COPY) && best != r->config.index)
         r->ends[best] = (struct vr_log_end){.there = true}; /* as its destructor leaves it */

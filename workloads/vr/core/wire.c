@@ -203,6 +203,8 @@ bool vr_body_valid(const struct vr_header *header, const void *body)
         return heads_valid(header, body);
     case VR_STATE_CHUNK:
         return header->size >= sizeof(struct vr_state_head);
+    case VR_GET_STATE:
+        return header->size == sizeof(struct vr_state_wish);
     case VR_EPOCH:
         return epoch_valid(header, body);
     case VR_FOUND:

@@ -45,8 +45,8 @@ enum vr_type {
     VR_START_VIEW,        /* op, commit, nonce; body as do_view_change */
     VR_GET_VIEW,          /* nonce */
     VR_GET_PREPARE,       /* from op to commit */
-    VR_GET_STATE,         /* op of the checkpoint or 0, commit: offset */
-    VR_STATE_CHUNK,       /* op of the checkpoint, commit: offset; body: vr_state_head, bytes */
+    VR_GET_STATE,         /* op of the checkpoint; body: vr_state_wish */
+    VR_STATE_CHUNK,       /* op of the checkpoint; body: vr_state_head, bytes */
     VR_EVICTION,          /* op: session, client: there is no such session (any more) */
     VR_FRAGMENT,          /* view: index << 32 | count, op: id, commit: size of the whole */
     VR_STATUS,            /* asks for VR_STATUS_REPLY; nonce comes back */
@@ -78,7 +78,7 @@ struct vr_header {
     uint32_t cluster, size; /* size of the body */
     uint64_t view, op;
     union {
-        uint64_t commit, number, offset;
+        uint64_t commit, number;
     };
     union {
         uint64_t parent, client, nonce;
@@ -158,9 +158,25 @@ struct vr_reconfiguration {
 };
 #define VR_GROUP_NONE (1u << 31) /* members of a replica that was formatted to join */
 
+/* What of a state is asked for, and sent. */
+enum vr_state_kind {
+    VR_STATE_GROUPS = 1, /* sums of groups of pages, from this one on */
+    VR_STATE_SUMS,       /* sums of the pages of a group */
+    VR_STATE_PAGES,      /* a page */
+};
+#define VR_WISHES_MAX 32
+#define VR_SUMS_IN_CHUNK 500
+
+struct vr_state_wish { /* body of get_state */
+    uint32_t kind, count;
+    uint32_t items[VR_WISHES_MAX];
+};
+
 struct vr_state_head {
-    uint64_t entry_checksum, checksum, size;
+    uint64_t entry_checksum, checksum;
     uint64_t view; /* of the sender: what the state holds was committed in it or before */
+    uint32_t size; /* pages of the state */
+    uint32_t kind, first, count;
 };
 
 /* Why a packet was dropped. */

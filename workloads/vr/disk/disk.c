@@ -17,33 +17,42 @@
 #define RETRY_NS (10 * NS_PER_MS)
 #define SYNC_TAG 0xffffu
 #define LANE_ENTRIES 0
-#define LANE_CHECKPOINT 1
+#define LANE_PAGES 1
 #define ZEROS_BYTES ((size_t)1 << 20)
+
+static size_t round_to_sector(size_t size)
+{
+    return (size + VR_DISK_SECTOR - 1) / VR_DISK_SECTOR * VR_DISK_SECTOR;
+}
 
 static unsigned char *aligned(size_t size)
 {
     void *place = NULL;
-    size = (size + VR_DISK_SECTOR - 1) / VR_DISK_SECTOR * VR_DISK_SECTOR;
+    size = round_to_sector(size);
     if (posix_memalign(&place, VR_DISK_SECTOR, size))
         abort();
     memset(place, 0, size);
     return place;
 }
 
-static int fill(int fd, const char *path, uint64_t bytes, struct error *err)
+static int no_room(int result, const char *path, uint64_t bytes, struct error *err)
+{
+    return error_errno(err, result,
+                       "%s: a replica's file takes %lu MiB; make room, or lower slots, keys or "
+                       "sessions in the configuration",
+                       path, bytes >> 20);
+}
+
+static int fill(int fd, const char *path, uint64_t from, uint64_t bytes, struct error *err)
 {
     CLEANUP(memory_freep) unsigned char *zeros = memory_zalloc(1, ZEROS_BYTES);
-    for (uint64_t at = 0; at < bytes;) {
+    for (uint64_t at = from; at < bytes;) {
         size_t size = bytes - at < ZEROS_BYTES ? (size_t)(bytes - at) : ZEROS_BYTES;
         ssize_t written = pwrite(fd, zeros, size, (off_t)at);
         if (written < 0 && errno == EINTR)
             continue;
         if (written <= 0)
-            return error_errno(
-                err, written ? -errno : -EIO,
-                "%s: a replica's file takes %lu MiB, of which %lu were written; make "
-                "room, or lower slots, keys or sessions in the configuration",
-                path, bytes >> 20, at >> 20);
+            return no_room(written ? -errno : -EIO, path, bytes, err);
         at += (uint64_t)written;
     }
     return 0;
@@ -56,6 +65,17 @@ static int sync_folder(const char *path)
     return fd < 0 || fsync(fd) ? -errno : 0;
 }
 
+/* Pages are written when they are first used; that they have room is seen to now, where the file
+ * system can do that. */
+static int reserve(int fd, const char *path, const struct vr_store *store, struct error *err)
+{
+    int result = 0;
+    if (fallocate(fd, 0, (off_t)store->pages_offset,
+                  (off_t)(store->heads_offset - store->pages_offset)))
+        result = -errno;
+    return result && result != -EOPNOTSUPP ? no_room(result, path, store->total_bytes, err) : 0;
+}
+
 static int write_new(int fd, const char *path, const struct vr_config *config, struct error *err)
 {
     struct vr_store store;
@@ -63,7 +83,11 @@ static int write_new(int fd, const char *path, const struct vr_config *config, s
     uint64_t offset;
     vr_store_init(&store, config, VR_DISK_SECTOR);
     /* Without entries and checkpoints there is only the superblock. */
-    int result = fill(fd, path, config->in_memory ? store.areas_offset : store.total_bytes, err);
+    int result = fill(fd, path, 0, store.pages_offset, err);
+    if (!result && !config->in_memory)
+        result = reserve(fd, path, &store, err);
+    if (!result && !config->in_memory)
+        result = fill(fd, path, store.heads_offset, store.total_bytes, err);
     uint32_t incarnation = 0;
     while (incarnation == 0 && getrandom(&incarnation, sizeof(incarnation), 0) < 0)
         ;
@@ -123,8 +147,8 @@ static int open_file(const char *path, int flags, struct error *err)
     int fd = open(path, flags | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
         return error_set(err, -ENOENT,
-                         "%s is not there; a replica's first start takes --format, but one that "
-                         "has lost its file must not start as if it were new",
+                         "%s is not there; the first start takes --format, and so does one after "
+                         "the disk was lost: then 'assay-vr reconfigure --replace' takes it in",
                          path);
     return fd < 0 ? error_errno(err, -errno, "%s", path) : fd;
 }
@@ -147,7 +171,7 @@ static int lock(int fd, const char *path, struct error *err)
 static void close_lanes(struct vr_disk *d)
 {
     fd_closep(&d->fds[LANE_ENTRIES]);
-    fd_closep(&d->fds[LANE_CHECKPOINT]);
+    fd_closep(&d->fds[LANE_PAGES]);
 }
 
 static int open_lanes(struct vr_disk *d, const char *path, struct error *err)
@@ -169,15 +193,15 @@ static void prepare(struct vr_disk *d)
 {
     const struct vr_store *s = &d->store;
     uint32_t buffers = s->config.in_memory ? 4 : VR_DISK_WRITES_MAX;
-    d->buffers = aligned(buffers * s->slot_bytes);
-    d->checkpoint_buffer = s->config.in_memory ? NULL : aligned(s->area_bytes);
+    size_t each = round_to_sector(vr_store_phase_bytes_max(s));
+    d->buffers = aligned(buffers * each);
     d->heads = aligned(s->heads_bytes);
     /* Twice: while some are told, the core may come with all of them again. */
-    d->refused_max = 2 * (s->config.slots + 8);
+    d->refused_max = 2 * (s->config.slots + VR_PAGES_OUT_MAX + 8);
     d->refused = memory_zalloc(d->refused_max, sizeof(*d->refused));
     d->head_queued = memory_zalloc(s->heads_bytes / VR_DISK_SECTOR + 1, sizeof(bool));
     for (uint32_t i = 0; i < buffers; i++)
-        d->items[i].buffer = d->buffers + i * s->slot_bytes;
+        d->items[i].buffer = d->buffers + i * each;
     for (uint32_t i = buffers; i < VR_DISK_WRITES_MAX; i++)
         d->used[i] = true;
 }
@@ -229,7 +253,6 @@ void vr_disk_close(struct vr_disk *d)
 {
     close_lanes(d);
     free(d->buffers);
-    free(d->checkpoint_buffer);
     free(d->heads);
     free(d->head_queued);
     free(d->refused);
@@ -238,7 +261,7 @@ void vr_disk_close(struct vr_disk *d)
 
 static unsigned phases_of(const struct vr_write *write)
 {
-    return write->kind == VR_WRITE_CHECKPOINT ? 1 : 2;
+    return write->kind == VR_WRITE_PAGE ? 1 : 2;
 }
 
 static uint32_t take_item(struct vr_disk *d)
@@ -256,12 +279,11 @@ static uint32_t take_item(struct vr_disk *d)
 
 void vr_disk_submit(struct vr_disk *d, const struct vr_write *write)
 {
-    bool checkpoint = write->kind == VR_WRITE_CHECKPOINT;
-    struct vr_lane *lane = &d->lanes[checkpoint ? LANE_CHECKPOINT : LANE_ENTRIES];
+    bool page = write->kind == VR_WRITE_PAGE;
+    struct vr_lane *lane = &d->lanes[page ? LANE_PAGES : LANE_ENTRIES];
     uint32_t index = take_item(d);
     if (index == UINT32_MAX) {
-        /* The core has one write of each slot under way at most, of a checkpoint, and of the view.
-         */
+        /* The core has one write of each slot under way at most, some of pages, and of the view. */
         assert(d->refused_count < d->refused_max);
         d->refused[d->refused_count++] = *write;
         return;
@@ -270,8 +292,7 @@ void vr_disk_submit(struct vr_disk *d, const struct vr_write *write)
     item->write = *write;
     item->phase = 0;
     /* What is to be written is kept now: its place in memory may be used again before. */
-    unsigned char *place = checkpoint ? d->checkpoint_buffer : item->buffer;
-    item->size = vr_store_phase(&d->store, write, 0, place, &item->offset);
+    item->size = vr_store_phase(&d->store, write, 0, item->buffer, &item->offset);
     lane->waiting[lane->waiting_count++] = index;
 }
 
@@ -320,9 +341,7 @@ static void begin(struct vr_disk *d, uint32_t number)
     for (uint32_t i = 0; i < lane->active_count; i++) {
         struct vr_disk_item *item = &d->items[lane->active[i]];
         bool head = item->phase == 1 && item->write.kind == VR_WRITE_ENTRY;
-        const void *bytes = number == LANE_CHECKPOINT ? d->checkpoint_buffer
-                            : head ? d->heads + (item->offset - d->store.heads_offset)
-                                   : item->buffer;
+        const void *bytes = head ? d->heads + (item->offset - d->store.heads_offset) : item->buffer;
         if (head)
             d->head_queued[(item->offset - d->store.heads_offset) / VR_DISK_SECTOR] = false;
         if (write_it[i])

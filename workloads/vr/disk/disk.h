@@ -3,10 +3,11 @@
  * A replica's file: the format of store.h, written with group commit.  Everything that waits goes
  * in one cycle: all writes at once, then one sync; while a cycle is under way, what comes gathers
  * for the next.  A write's next phase rides in the next cycle, beside the first phases of newer
- * writes. Checkpoints have cycles of their own, so that nobody waits for them.
+ * writes.  Pages of checkpoints have cycles of their own, so that nobody waits for them.
  *
- * The file is written with O_DIRECT where the file system allows it, and was filled when it was
- * made: no later write needs room, so that a full disk is met at the start and not in the middle.
+ * The file is written with O_DIRECT where the file system allows it.  Its log was filled when it
+ * was made, and room for the pages was reserved: no later write needs room, so that a full disk is
+ * met at the start and not in the middle.
  */
 #ifndef ASSAY_VR_DISK_H
 #define ASSAY_VR_DISK_H
@@ -49,7 +50,7 @@ struct vr_disk {
     struct vr_write *refused;
     uint32_t refused_count, refused_max;
     uint64_t refused_due_ns;
-    unsigned char *buffers, *checkpoint_buffer, *heads;
+    unsigned char *buffers, *heads;
     bool *head_queued;
     /* Called when a write has ended. */
     void (*written)(void *context, const struct vr_write *write, bool failed);

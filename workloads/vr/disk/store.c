@@ -12,7 +12,7 @@
 struct superblock {
     uint64_t magic, sequence;
     uint32_t cluster, index, replica_count, in_memory;
-    uint32_t slots, batch_bytes, sessions, kv_capacity;
+    uint32_t slots, batch_bytes, sessions, kv_capacity, page_bytes, zero;
     struct vr_durable durable;
     uint64_t checksum; /* of all before it */
 };
@@ -27,9 +27,9 @@ void vr_store_init(struct vr_store *s, const struct vr_config *config, uint32_t 
     *s = (struct vr_store){.config = *config, .sector_bytes = sector_bytes};
     s->slot_bytes = round_up(sizeof(struct vr_entry) + config->batch_bytes, sector_bytes);
     s->heads_bytes = round_up(config->slots * sizeof(struct vr_entry), sector_bytes);
-    s->area_bytes = round_up(vr_checkpoint_bytes_max(config), sector_bytes);
-    s->areas_offset = COPIES * (uint64_t)sector_bytes;
-    s->heads_offset = s->areas_offset + 2 * s->area_bytes;
+    s->page_count = vr_state_pages(config);
+    s->pages_offset = round_up(COPIES * (size_t)sector_bytes, config->page_bytes);
+    s->heads_offset = s->pages_offset + 2 * (uint64_t)s->page_count * config->page_bytes;
     s->entries_offset = s->heads_offset + s->heads_bytes;
     s->total_bytes = s->entries_offset + config->slots * s->slot_bytes;
     s->heads = memory_zalloc(1, s->heads_bytes);
@@ -45,7 +45,7 @@ void vr_store_done(struct vr_store *s)
 
 size_t vr_store_phase_bytes_max(const struct vr_store *s)
 {
-    return s->slot_bytes > s->area_bytes ? s->slot_bytes : s->area_bytes;
+    return s->slot_bytes > s->config.page_bytes ? s->slot_bytes : s->config.page_bytes;
 }
 
 static size_t superblock_phase(struct vr_store *s, const struct vr_durable *durable, unsigned phase,
@@ -67,6 +67,7 @@ static size_t superblock_phase(struct vr_store *s, const struct vr_durable *dura
                            .batch_bytes = c->batch_bytes,
                            .sessions = c->sessions,
                            .kv_capacity = c->kv_capacity,
+                           .page_bytes = c->page_bytes,
                            .durable = *durable};
     b.checksum = vr_hash(&b, offsetof(struct superblock, checksum));
     memset(out, 0, s->sector_bytes);
@@ -97,6 +98,34 @@ static size_t entry_phase(struct vr_store *s, const struct vr_write *w, unsigned
     return s->sector_bytes;
 }
 
+struct page_trailer {
+    uint64_t page, op;
+    uint64_t checksum; /* of the page, with its number, and of the op */
+    uint64_t zero;
+};
+static_assert(sizeof(struct page_trailer) == VR_PAGE_TRAILER_BYTES, "pages leave room for it");
+
+static uint64_t trailer_checksum(uint64_t page_sum, uint64_t op)
+{
+    return page_sum ^ op * 0x9e3779b97f4a7c15;
+}
+
+static uint64_t page_offset(const struct vr_store *s, uint32_t page, uint32_t place)
+{
+    return s->pages_offset + (2 * (uint64_t)page + place) * s->config.page_bytes;
+}
+
+static size_t page_phase(const struct vr_store *s, const struct vr_write *w, unsigned char *out,
+                         uint64_t *ret_offset)
+{
+    uint64_t sum = vr_page_sum(w->page, w->bytes, (uint32_t)w->size);
+    struct page_trailer trailer = {w->page, w->page_op, trailer_checksum(sum, w->page_op), 0};
+    memcpy(out, w->bytes, w->size);
+    memcpy(out + w->size, &trailer, sizeof(trailer));
+    *ret_offset = page_offset(s, w->page, w->area);
+    return s->config.page_bytes;
+}
+
 void vr_store_ended(struct vr_store *s, const struct vr_write *w, bool failed)
 {
     uint64_t slot = w->entry.op % s->config.slots;
@@ -114,13 +143,7 @@ size_t vr_store_phase(struct vr_store *s, const struct vr_write *w, unsigned pha
         return entry_phase(s, w, phase, out, ret_offset);
     if (w->kind == VR_WRITE_DURABLE)
         return phase < 2 ? superblock_phase(s, &w->durable, phase, out, ret_offset) : 0;
-    if (phase > 0)
-        return 0;
-    size_t size = round_up(w->size, s->sector_bytes);
-    memcpy(out, w->bytes, w->size);
-    memset(out + w->size, 0, size - w->size);
-    *ret_offset = s->areas_offset + w->area * s->area_bytes;
-    return size;
+    return phase == 0 ? page_phase(s, w, out, ret_offset) : 0;
 }
 
 size_t vr_store_format(struct vr_store *s, uint32_t incarnation, unsigned char *out,
@@ -158,7 +181,8 @@ static int superblock_check(const struct vr_store *s, const struct superblock *b
                     {"slots", b->slots, c->slots},
                     {"batch-bytes", b->batch_bytes, c->batch_bytes},
                     {"sessions", b->sessions, c->sessions},
-                    {"keys", b->kv_capacity, c->kv_capacity}};
+                    {"keys", b->kv_capacity, c->kv_capacity},
+                    {"pages of", b->page_bytes, c->page_bytes}};
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
         if (settings[i].formatted != settings[i].configured)
             return error_set(err, -EINVAL,
@@ -328,20 +352,60 @@ static void load_log(struct vr_store *s, vr_store_read read, void *context, stru
     free(found);
 }
 
-static void load_checkpoint(struct vr_store *s, vr_store_read read, void *context,
-                            struct vr_loaded *l)
+/* The place of a page that counts, or -1; what stands in the other may be of a checkpoint that was
+ * never finished. */
+static int choose_place(const struct vr_store *s, const unsigned char *places, uint32_t page,
+                        uint64_t checkpoint_op, uint64_t *ret_sum, bool *ret_unfinished)
+{
+    uint32_t bytes = s->config.page_bytes - VR_PAGE_TRAILER_BYTES;
+    struct page_trailer t[2];
+    for (unsigned i = 0; i < 2; i++) {
+        memcpy(&t[i], places + (size_t)i * s->config.page_bytes + bytes, sizeof(t[i]));
+        *ret_unfinished |= t[i].page == page && t[i].op > checkpoint_op;
+    }
+    int first = t[1].op > t[0].op ? 1 : 0;
+    for (unsigned i = 0; i < 2; i++) {
+        int at = i ? 1 - first : first;
+        if (t[at].page != page || t[at].op > checkpoint_op || t[at].op == 0)
+            continue;
+        *ret_sum = vr_page_sum(page, places + (size_t)at * s->config.page_bytes, bytes);
+        if (trailer_checksum(*ret_sum, t[at].op) == t[at].checksum)
+            return at;
+    }
+    return -1;
+}
+
+#define PAGES_AT_ONCE 128u
+
+static void load_pages(struct vr_store *s, vr_store_read read, void *context, struct vr_loaded *l)
 {
     const struct vr_durable *d = &l->image.durable;
-    if (d->checkpoint_op == 0 || d->checkpoint_size > s->area_bytes || d->checkpoint_area > 1)
+    size_t each = 2 * (size_t)s->config.page_bytes, unfinished_capacity = 0;
+    if (d->checkpoint_op == 0 || d->checkpoint_size > s->page_count)
         return;
-    l->checkpoint = memory_alloc(s->area_bytes);
-    size_t size = round_up(d->checkpoint_size, s->sector_bytes);
-    if (read(context, s->areas_offset + d->checkpoint_area * s->area_bytes, l->checkpoint, size) ||
-        vr_hash(l->checkpoint, d->checkpoint_size) != d->checkpoint_checksum) {
-        l->damaged++;
-        return;
+    CLEANUP(memory_freep) unsigned char *buffer = memory_alloc(PAGES_AT_ONCE * each);
+    vr_pages_init(&l->pages, s->page_count, s->config.page_bytes - VR_PAGE_TRAILER_BYTES);
+    l->image.pages = &l->pages;
+    l->image.copies = memory_alloc(s->page_count);
+    memset(l->image.copies, 1, s->page_count);
+    for (uint32_t page = 0; page < d->checkpoint_size; page++) {
+        uint32_t at = page % PAGES_AT_ONCE;
+        uint64_t left = d->checkpoint_size - page, sum = 0;
+        if (at == 0 && read(context, page_offset(s, page, 0), buffer,
+                            (left < PAGES_AT_ONCE ? left : PAGES_AT_ONCE) * each))
+            memset(buffer, 0xff, PAGES_AT_ONCE * each);
+        bool unfinished = false;
+        int place = choose_place(s, buffer + at * each, page, d->checkpoint_op, &sum, &unfinished);
+        if (place >= 0) {
+            vr_pages_replace(&l->pages, page,
+                             buffer + at * each + (size_t)place * s->config.page_bytes, sum);
+            l->image.copies[page] = (unsigned char)place;
+        }
+        if (unfinished)
+            ARRAY_PUSH(l->image.unfinished, l->image.unfinished_count, unfinished_capacity) = page;
     }
-    l->image.checkpoint = l->checkpoint;
+    l->image.has_checkpoint = l->pages.root == d->checkpoint_checksum;
+    l->damaged += !l->image.has_checkpoint;
 }
 
 int vr_store_load(struct vr_store *s, vr_store_read read, void *context,
@@ -364,7 +428,7 @@ int vr_store_load(struct vr_store *s, vr_store_read read, void *context,
     l->bodies = memory_alloc((size_t)s->config.slots * s->config.batch_bytes);
     l->image.uncertain = l->image.durable.uncertain;
     load_log(s, read, context, l, buffer);
-    load_checkpoint(s, read, context, l);
+    load_pages(s, read, context, l);
     return 0;
 }
 
@@ -372,6 +436,9 @@ void vr_loaded_done(struct vr_loaded *loaded)
 {
     free(loaded->entries);
     free(loaded->bodies);
-    free(loaded->checkpoint);
+    free(loaded->image.copies);
+    free(loaded->image.unfinished);
+    if (loaded->image.pages)
+        vr_pages_done(loaded->image.pages);
     *loaded = (struct vr_loaded){0};
 }

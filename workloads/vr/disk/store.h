@@ -3,7 +3,8 @@
  * What stands on a replica's disk, and how it is read after a crash.
  *
  *   superblock   four copies in two pairs, written alternately: what vr_durable holds
- *   checkpoints  two areas, written alternately
+ *   pages        of the state, each with two places: what a checkpoint changes is written beside
+ *                what the one before needs
  *   heads        a ring of 64 bytes for each slot: second copies of the entries' heads
  *   entries      a ring of slots: head and requests
  *
@@ -11,6 +12,10 @@
  * after a crash a damaged entry whose head says nothing was never acknowledged, and one whose head
  * is there was written and then lost: it is asked of the others, never forgotten.  Where both
  * copies are damaged the log is uncertain (rule 6 of core.h).
+ *
+ * A page ends with its number and the op of the checkpoint for which it was written.  Of its two
+ * places the later one counts that is not later than the checkpoint which the superblock names;
+ * that all of these together are that checkpoint is seen by its sum.
  *
  * No reading or writing here: this is the format, for real disks and simulated ones.
  */
@@ -23,8 +28,9 @@
 struct vr_store {
     struct vr_config config;
     uint32_t sector_bytes;
-    size_t slot_bytes, heads_bytes, area_bytes;
-    uint64_t areas_offset, heads_offset, entries_offset, total_bytes;
+    size_t slot_bytes, heads_bytes;
+    uint32_t page_count;
+    uint64_t pages_offset, heads_offset, entries_offset, total_bytes;
     uint64_t sequence;      /* of the newest superblock */
     uint64_t settled;       /* of the newest of which a copy is on disk */
     struct vr_entry *heads; /* the heads' ring as it is to stand on disk */
@@ -53,7 +59,8 @@ typedef int (*vr_store_read)(void *context, uint64_t offset, void *bytes, size_t
 struct vr_loaded {
     struct vr_image image;
     struct vr_entry *entries;
-    unsigned char *bodies, *checkpoint;
+    unsigned char *bodies;
+    struct vr_pages pages;
     uint32_t batch_bytes;
     uint32_t damaged; /* slots and copies that were found damaged */
     /* Second copies of heads that are damaged or older than their entries.  Where there are any,

@@ -9,7 +9,6 @@
 #include <errno.h>
 
 #define HEARTBEAT_MOST_NS (45 * NS_PER_MS)
-#define WRITE_MAX ((size_t)0x7ffff000) /* bytes that Linux takes at once */
 
 struct setting {
     const char *name;
@@ -30,7 +29,7 @@ static const struct setting settings[] = {
     U32("pipeline", pipeline, 1, VR_HEADS_MAX - 1),
     U32("batch-bytes", batch_bytes, 4096, 1 << 18),
     U32("sessions", sessions, 1, 65536),
-    U32("keys", kv_capacity, 0, 1 << 22),
+    U32("keys", kv_capacity, 0, 1 << 24),
     {"heartbeat", offsetof(struct vr_cluster, config.heartbeat_ns), NS_PER_MS, 60 * NS_PER_S, true,
      true},
     {"timeout", offsetof(struct vr_cluster, config.timeout_ns), 5 * NS_PER_MS, 600 * NS_PER_S, true,
@@ -174,11 +173,6 @@ static int check(const struct vr_cluster *c, struct error *err)
                          "batch-bytes %u takes %u datagrams of %lu bytes, %u are the most: lower "
                          "batch-bytes or raise datagram",
                          v->batch_bytes, pieces, c->datagram_bytes, VR_FRAGMENTS_MAX);
-    if (vr_checkpoint_bytes_max(v) > WRITE_MAX)
-        return error_set(err, -EINVAL,
-                         "a checkpoint of so many keys and sessions takes %zu MiB, which no single "
-                         "write can: lower keys or sessions",
-                         vr_checkpoint_bytes_max(v) >> 20);
     return 0;
 }
 

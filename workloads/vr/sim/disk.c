@@ -45,8 +45,12 @@ void sim_disk_free(struct sim *s, uint8_t index)
         release(&r->waiting[i]);
     r->group_count = r->waiting_count = 0;
     for (unsigned i = 0; i < SIM_LANES; i++) {
-        release(&r->lanes[i].write);
-        r->lanes[i].busy = false;
+        struct sim_lane *lane = &r->lanes[i];
+        for (uint32_t w = 0; w < lane->count; w++)
+            release(&lane->writes[w]);
+        for (uint32_t w = 0; w < lane->waiting_count; w++)
+            release(&lane->waiting[w]);
+        lane->count = lane->waiting_count = 0;
     }
 }
 
@@ -119,7 +123,7 @@ static bool may_damage(const struct sim_replica *r, uint64_t offset)
                 return false;
         return true;
     }
-    if (offset < r->store.areas_offset)
+    if (offset < r->store.pages_offset)
         return offset / SIM_SECTOR % 2 == 1;
     return true;
 }
@@ -212,17 +216,18 @@ static void lane_phase(struct sim *s, uint8_t index, unsigned which)
 {
     struct sim_replica *r = &s->replicas[index];
     struct sim_lane *lane = &r->lanes[which];
-    struct sim_write *w = &lane->write;
-    w->phase_size =
-        vr_store_phase(&r->store, &w->write, lane->phase, w->phase_bytes, &w->phase_offset);
+    for (uint32_t i = 0; i < lane->count; i++) {
+        struct sim_write *w = &lane->writes[i];
+        w->phase_size =
+            vr_store_phase(&r->store, &w->write, lane->phase, w->phase_bytes, &w->phase_offset);
+    }
     lane->failed = s->now_ns < r->disk_fails_until_ns;
     uint64_t time_ns =
         50 * NS_PER_US + sim_below(s, 300 * NS_PER_US) + sim_below(s, r->disk_slow_ns);
-    if (!s->healing && sim_chance(s, which == SIM_LANE_CHECKPOINT ? 50 : 20))
-        time_ns += sim_below(s, which == SIM_LANE_CHECKPOINT ? 100 * NS_PER_MS : 10 * NS_PER_MS);
+    if (!s->healing && sim_chance(s, which == SIM_LANE_PAGES ? 50 : 20))
+        time_ns += sim_below(s, which == SIM_LANE_PAGES ? 100 * NS_PER_MS : 10 * NS_PER_MS);
     time_ns += r->slow_ns[which];
-    s->result->count[SIM_LATE_CHECKPOINTS] +=
-        which == SIM_LANE_CHECKPOINT && time_ns > 5 * NS_PER_MS;
+    s->result->count[SIM_LATE_CHECKPOINTS] += which == SIM_LANE_PAGES && time_ns > 5 * NS_PER_MS;
     sim_push(s, (struct sim_event){.at_ns = s->now_ns + time_ns,
                                    .kind = SIM_DISK,
                                    .to = index,
@@ -230,37 +235,47 @@ static void lane_phase(struct sim *s, uint8_t index, unsigned which)
                                    .life = r->life});
 }
 
-/* As on a real disk, a checkpoint is many writes, between which groups of entries find their way;
- * and nobody promises that a superblock overtakes nothing. */
-static void begin_lane(struct sim *s, uint8_t index, const struct vr_write *write)
+static void begin_lane(struct sim *s, uint8_t index, unsigned which)
+{
+    struct sim_lane *lane = &s->replicas[index].lanes[which];
+    if (lane->count || !lane->waiting_count)
+        return;
+    memcpy(lane->writes, lane->waiting, lane->waiting_count * sizeof(lane->waiting[0]));
+    lane->count = lane->waiting_count;
+    lane->waiting_count = 0;
+    lane->phase = 0;
+    lane_phase(s, index, which);
+}
+
+/* As on a real disk, the pages of a checkpoint go beside the groups of entries; and nobody promises
+ * that a superblock overtakes nothing. */
+static void submit_beside(struct sim *s, uint8_t index, const struct vr_write *write)
 {
     struct sim_replica *r = &s->replicas[index];
-    unsigned which = write->kind == VR_WRITE_CHECKPOINT ? SIM_LANE_CHECKPOINT : SIM_LANE_SUPERBLOCK;
+    unsigned which = write->kind == VR_WRITE_PAGE ? SIM_LANE_PAGES : SIM_LANE_SUPERBLOCK;
     struct sim_lane *lane = &r->lanes[which];
-    if (lane->busy) {
-        sim_fail(s, "replica %u writes two %s at once", index,
-                 which == SIM_LANE_CHECKPOINT ? "checkpoints" : "superblocks");
+    if (lane->waiting_count == (which == SIM_LANE_PAGES ? VR_PAGES_OUT_MAX : 1) ||
+        (which == SIM_LANE_SUPERBLOCK && lane->count)) {
+        sim_fail(s, "replica %u writes too many %s at once", index,
+                 which == SIM_LANE_PAGES ? "pages" : "superblocks");
         return;
     }
-    struct sim_write *w = &lane->write;
+    struct sim_write *w = &lane->waiting[lane->waiting_count++];
     *w = (struct sim_write){.write = *write};
     if (write->size) {
         w->content = memory_alloc(write->size);
         memcpy(w->content, write->bytes, write->size);
         w->write.bytes = w->content;
     }
-    w->phase_bytes =
-        memory_alloc(which == SIM_LANE_CHECKPOINT ? r->store.area_bytes : (size_t)SIM_SECTOR);
-    lane->busy = true;
-    lane->phase = 0;
-    lane_phase(s, index, which);
+    w->phase_bytes = memory_alloc(SIM_SECTOR);
+    begin_lane(s, index, which);
 }
 
 void sim_disk_submit(struct sim *s, uint8_t index, const struct vr_write *write)
 {
     struct sim_replica *r = &s->replicas[index];
     if (write->kind != VR_WRITE_ENTRY) {
-        begin_lane(s, index, write);
+        submit_beside(s, index, write);
         return;
     }
     if (r->waiting_count == SIM_WRITES_MAX) {
@@ -318,21 +333,29 @@ void sim_disk_lane_done(struct sim *s, uint8_t index, unsigned which)
 {
     struct sim_replica *r = &s->replicas[index];
     struct sim_lane *lane = &r->lanes[which];
-    struct sim_write *w = &lane->write;
-    if (!lane->failed && !betray(s, index, w))
-        memcpy(r->disk + w->phase_offset, w->phase_bytes, w->phase_size);
+    for (uint32_t i = 0; i < lane->count && !lane->failed; i++) {
+        struct sim_write *w = &lane->writes[i];
+        if (!betray(s, index, w))
+            memcpy(r->disk + w->phase_offset, w->phase_bytes, w->phase_size);
+    }
     lane->phase++;
     if (!lane->failed && which == SIM_LANE_SUPERBLOCK && lane->phase < 2) {
         lane_phase(s, index, which);
         return;
     }
-    struct sim_write done = *w;
-    *w = (struct sim_write){0};
-    lane->busy = false;
-    struct vr_event event = {
-        .kind = VR_EVENT_WRITTEN, .write = &done.write, .failed = lane->failed};
-    sim_replica_step(s, index, &event);
-    release(&done);
+    struct sim_write done[VR_PAGES_OUT_MAX];
+    uint32_t count = lane->count;
+    bool failed = lane->failed;
+    memcpy(done, lane->writes, count * sizeof(done[0]));
+    lane->count = 0;
+    begin_lane(s, index, which);
+    for (uint32_t i = 0; i < count; i++) {
+        struct vr_event event = {
+            .kind = VR_EVENT_WRITTEN, .write = &done[i].write, .failed = failed};
+        if (r->up)
+            sim_replica_step(s, index, &event);
+        release(&done[i]);
+    }
 }
 
 static void tear(struct sim *s, struct sim_replica *r, const struct sim_write *w)
@@ -354,11 +377,11 @@ void sim_disk_crash(struct sim *s, uint8_t index)
 {
     struct sim_replica *r = &s->replicas[index];
     for (unsigned i = 0; i < SIM_LANES; i++)
-        if (r->lanes[i].busy)
-            tear(s, r, &r->lanes[i].write);
+        for (uint32_t w = 0; w < r->lanes[i].count; w++)
+            tear(s, r, &r->lanes[i].writes[w]);
     const struct sim_lane *superblock = &r->lanes[SIM_LANE_SUPERBLOCK];
-    if (superblock->busy && sim_chance(s, 100))
-        spoil(s, r, superblock->write.phase_offset);
+    if (superblock->count && sim_chance(s, 100))
+        spoil(s, r, superblock->writes[0].phase_offset);
     for (uint32_t i = 0; i < r->group_count; i++) {
         struct sim_write *w = &r->group[i];
         tear(s, r, w);
@@ -381,7 +404,9 @@ void sim_disk_rot(struct sim *s, uint8_t index)
     else if (zone < 9)
         offset = SIM_SECTOR * (1 + 2 * sim_below(s, 2));
     else
-        offset = r->store.areas_offset + sim_below(s, 2) * r->store.area_bytes;
+        offset =
+            r->store.pages_offset +
+            sim_below(s, (r->store.heads_offset - r->store.pages_offset) / SIM_SECTOR) * SIM_SECTOR;
     if (!may_damage(r, offset))
         return;
     s->result->count[SIM_ROTTEN_SECTORS]++;

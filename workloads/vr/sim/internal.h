@@ -46,7 +46,7 @@ struct sim_write {
 };
 
 #define SIM_WRITES_MAX 512
-enum { SIM_LANE_SUPERBLOCK, SIM_LANE_CHECKPOINT, SIM_LANES };
+enum { SIM_LANE_SUPERBLOCK, SIM_LANE_PAGES, SIM_LANES };
 
 struct sim_replica {
     struct vr_replica *core;
@@ -77,8 +77,9 @@ struct sim_replica {
     /* These go beside the groups, and may take longer than many of them: writes end in any order.
      */
     struct sim_lane {
-        struct sim_write write;
-        bool busy, failed;
+        struct sim_write writes[VR_PAGES_OUT_MAX], waiting[VR_PAGES_OUT_MAX];
+        uint32_t count, waiting_count;
+        bool failed;
         unsigned phase;
     } lanes[SIM_LANES];
     uint64_t slow_ns[SIM_LANES];

@@ -80,7 +80,7 @@ void plot_reuse(struct sim *s)
             return;
         p->primary = leader;
         for (uint8_t i = 0; i < s->node_count; i++)
-            s->replicas[i].slow_ns[SIM_LANE_CHECKPOINT] = 400 * NS_PER_MS;
+            s->replicas[i].slow_ns[SIM_LANE_PAGES] = 400 * NS_PER_MS;
         plot_next(s, 600 * NS_PER_MS);
         return;
     case 1: {
@@ -120,7 +120,7 @@ void plot_state(struct sim *s)
     case 0:
         if (!cast_bad_disk(s))
             return;
-        s->replicas[p->second].slow_ns[SIM_LANE_CHECKPOINT] = 600 * NS_PER_MS;
+        s->replicas[p->second].slow_ns[SIM_LANE_PAGES] = 600 * NS_PER_MS;
         plot_part(s, BIT(p->third));
         plot_next(s, 500 * NS_PER_MS);
         return;
@@ -166,7 +166,7 @@ void plot_superblock(struct sim *s)
         p->second = plot_choose(s, members & ~BIT(leader));
         p->third = plot_choose(s, members & ~(BIT(leader) | BIT(p->second)));
         plot_part(s, BIT(p->second));
-        s->replicas[leader].slow_ns[SIM_LANE_CHECKPOINT] = 10 * NS_PER_MS;
+        s->replicas[leader].slow_ns[SIM_LANE_PAGES] = 10 * NS_PER_MS;
         plot_next(s, 500 * NS_PER_MS);
         return;
     case 1: /* far behind, but not so far that its log has no room behind the state */
@@ -176,7 +176,7 @@ void plot_superblock(struct sim *s)
             plot_finish(s);
             return;
         }
-        s->replicas[p->primary].slow_ns[SIM_LANE_CHECKPOINT] = 400 * NS_PER_MS;
+        s->replicas[p->primary].slow_ns[SIM_LANE_PAGES] = 400 * NS_PER_MS;
         s->replicas[p->second].slow_ns[SIM_LANE_SUPERBLOCK] = 200 * NS_PER_MS;
         plot_part(s, BIT(p->third));
         plot_next(s, 300 * NS_PER_MS);

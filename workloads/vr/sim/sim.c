@@ -225,7 +225,7 @@ static void setup(struct sim *s)
                                    .pipeline = 1 + (uint32_t)sim_below(s, 6),
                                    .batch_bytes = sim_chance(s, 300) ? 256 : 1024,
                                    .kv_capacity = 16,
-                                   .chunk_bytes = 512,
+                                   .page_bytes = SIM_SECTOR,
                                    .heartbeat_ns = 10 * NS_PER_MS,
                                    .timeout_ns = 60 * NS_PER_MS};
     s->config.sessions = sim_chance(s, 600) ? 40 : s->client_count - (uint32_t)sim_below(s, 2);
