@@ -52,7 +52,7 @@ static void check_log(const struct disk *d, const struct vr_loaded *l)
 }
 
 /* A start writes the second copies as the store has them then: after that they are right. */
-static void check_repair(struct disk *d, const struct vr_loaded *l)
+static void check_repair(struct disk *d, struct vr_loaded *l)
 {
     struct vr_loaded again;
     struct error err = {0};
@@ -63,7 +63,7 @@ static void check_repair(struct disk *d, const struct vr_loaded *l)
     vr_loaded_done(&again);
 }
 
-static void check_start(struct disk *d, const struct vr_loaded *l)
+static void check_start(struct disk *d, struct vr_loaded *l)
 {
     static struct vr_update update;
     struct vr_loaded again;

@@ -34,6 +34,7 @@ static void write_phases(struct disk *d, const struct vr_write *w, unsigned phas
 static void setup(struct disk *d, unsigned last_phases)
 {
     struct vr_config config = {.cluster = 3,
+                               .page_bytes = 512,
                                .replica_count = 3,
                                .slots = 16,
                                .batch_bytes = 1024,
@@ -316,5 +317,47 @@ TEST(a_restart_in_memory_is_a_doubt)
         CHECK_INT(l.image.count, 0);
         vr_loaded_done(&l);
     }
+    done(&d, &l);
+}
+
+/* A checkpoint is read from the places that are its own: what a later one has begun to write beside
+ * it counts for nothing, and is told, because the next must write over it. */
+TEST(an_unfinished_checkpoint_counts_for_nothing)
+{
+    struct disk d;
+    struct vr_loaded l;
+    unsigned char pages[3][480];
+    uint64_t root = 0;
+    setup(&d, 2);
+    for (uint32_t i = 0; i < 3; i++) {
+        memset(pages[i], (int)i + 1, sizeof(pages[i]));
+        root += vr_page_sum(i, pages[i], sizeof(pages[i]));
+        struct vr_write w = {VR_WRITE_PAGE, .page = i, .page_op = 4, .bytes = pages[i],
+                             .size = 480};
+        write_phases(&d, &w, 1);
+    }
+    struct vr_durable named = {.view_op = 4,
+                               .view_checksum = d.entries[4].checksum,
+                               .checkpoint_op = 4,
+                               .checkpoint_entry = d.entries[4].checksum,
+                               .checkpoint_size = 3,
+                               .checkpoint_checksum = root};
+    struct vr_write superblock = {.kind = VR_WRITE_DURABLE, .durable = named};
+    write_phases(&d, &superblock, 2);
+    unsigned char later[480] = {9};
+    struct vr_write w = {VR_WRITE_PAGE, .page = 1,      .area = 1,
+                         .page_op = 5,  .bytes = later, .size = 480};
+    write_phases(&d, &w, 1);
+    load(&d, &l);
+    CHECK(l.image.has_checkpoint);
+    CHECK_INT(l.image.unfinished_count, 1);
+    CHECK_INT(l.image.unfinished[0], 1);
+    CHECK_INT(l.image.copies[1], 0);
+    CHECK(memcmp(vr_pages_at(l.image.pages, 1), pages[1], 480) == 0);
+    vr_loaded_done(&l);
+    /* A page that is damaged, or an older one in its place, is noticed by the sum. */
+    d.bytes[d.store.pages_offset + 2 * 2 * 512 + 7] ^= 1;
+    load(&d, &l);
+    CHECK(!l.image.has_checkpoint);
     done(&d, &l);
 }
