@@ -235,6 +235,17 @@ def a_program_of_others_finds_headers_and_library_by_pkg_config():
 
 
 @test
+def the_variants_of_the_experiment_compile_and_run():
+    if os.environ.get("ASSAY_SANITIZED") or not shutil.which("c++"):
+        skip("the experiment's own compiler calls: once is enough, and a C++ compiler is needed")
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([str(ROOT / "workloads/queue/build-variants"), folder, "-O0"], check=True, timeout=300)
+        for name in ["ms-malloc", "ms-pool", "ms-cache", "faa", "seed"]:
+            subprocess.run([f"{folder}/{name}", "--items", "1000"], check=True, timeout=60,
+                           stdout=subprocess.DEVNULL)
+
+
+@test
 def the_options_stand_in_the_manual_page():
     page = (ROOT / "docs/man/assay-queue.1.scd").read_text()
     for option in re.findall(r"(--[a-z-]+)", queue("--help").stdout):
