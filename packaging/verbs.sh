@@ -248,7 +248,7 @@ release_build() {
         cd "$tree" || exit
         export CFLAGS="-ffile-prefix-map=$tree=. ${CFLAGS:-}"
         meson setup build "$@" --prefix=/ -Dbuildtype=debugoptimized -Dtests=false -Dload=false \
-            -Dprefer_static=true -Db_pie=true -Dc_link_args=-static-pie -Dlibpq=disabled \
+            -Dauto_features=enabled -Dprefer_static=true -Db_pie=true -Dc_link_args=-static-pie -Dlibpq=disabled \
             -Dmicrohttpd=disabled -Ddebuginfod=disabled -Dcommit="$ASSAY_COMMIT" >meson.log ||
             { tail -20 meson.log >&2; exit 1; }
         ninja -C build --quiet >ninja.log 2>&1 || { tail -40 ninja.log >&2; exit 1; }
@@ -287,7 +287,7 @@ release_in_root() {
             libiberty-dev libjansson-dev libsqlite3-dev libyaml-dev liburing-dev libbpf-dev \
             liblzma-dev libbz2-dev; do libraries+=("$name:$1"); done
         apt-get install -y -qq --no-install-recommends "crossbuild-essential-$1" meson ninja-build \
-            pkg-config python3 scdoc xz-utils "${libraries[@]}" >/dev/null
+            "pkgconf:$1" python3 scdoc xz-utils "${libraries[@]}" >/dev/null
         /usr/share/meson/debcrossgen --arch "$1" -o /cross >/dev/null 2>&1
         set --  "$1" "$2"
         . packaging/verbs.sh

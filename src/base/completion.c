@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Completion scripts for bash and zsh, made from tables of options: see completion.h. */
-#include "base/completion.h"
+/* Completion scripts for bash, zsh and fish, made from tables of options: see completion.h. */
+#include "base/completion_shells.h"
 #include "base/memory.h"
 
 #include <errno.h>
 
-static bool is_end(const struct option *o)
+bool option_is_end(const struct option *o)
 {
     return !o->letter && !o->name && o->kind != OPTION_HEADING;
 }
 
-static bool has_value(const struct option *o)
+bool option_has_value(const struct option *o)
 {
     return o->kind != OPTION_FLAG && o->kind != OPTION_COUNT && o->kind != OPTION_OPTIONAL &&
            o->kind != OPTION_HEADING;
@@ -37,8 +37,8 @@ static void put_bash_value(struct strbuf *out, const struct option *o)
 static void put_bash_options(struct strbuf *out, const struct verb *verb, const char *indent)
 {
     strbuf_printf(out, "%scase \"$previous\" in\n", indent);
-    for (const struct option *o = verb->options; o && !is_end(o); o++) {
-        if (!has_value(o))
+    for (const struct option *o = verb->options; o && !option_is_end(o); o++) {
+        if (!option_has_value(o))
             continue;
         strbuf_printf(out, "%s    ", indent);
         if (o->letter)
@@ -50,12 +50,16 @@ static void put_bash_options(struct strbuf *out, const struct verb *verb, const 
         strbuf_puts(out, "; return ;;\n");
     }
     strbuf_printf(out, "%s    -) ;;\n%sesac\n%soptions=\"--help", indent, indent, indent);
-    for (const struct option *o = verb->options; o && !is_end(o); o++)
+    for (const struct option *o = verb->options; o && !option_is_end(o); o++)
         if (o->name && o->kind != OPTION_HEADING)
             strbuf_printf(out, " --%s", o->name);
         else if (o->letter)
             strbuf_printf(out, " -%c", o->letter);
     strbuf_puts(out, "\"\n");
+    if (verb->words && verb->words[0] == '!')
+        strbuf_printf(out, "%swords=\"$(%s 2>/dev/null)\"\n", indent, verb->words + 1);
+    else if (verb->words)
+        strbuf_printf(out, "%swords=\"%s\"\n", indent, verb->words);
 }
 
 /* The first word is a verb; behind "--" stands a command. */
@@ -98,7 +102,7 @@ static void put_bash(struct strbuf *out, const struct completion *c)
     put_function(out, c->program);
     strbuf_puts(out, "()\n{\n"
                      "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}"
-                     " options= i\n"
+                     " options= words= i\n"
                      "    COMPREPLY=()\n");
     if (c->verbs)
         put_bash_verbs(out, c);
@@ -111,7 +115,8 @@ static void put_bash(struct strbuf *out, const struct completion *c)
             out, "        *) COMPREPLY=($(compgen -W \"$(%s 2>/dev/null)\" -- \"$word\")) ;;\n",
             c->words);
     else
-        strbuf_puts(out, "        *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n");
+        strbuf_puts(out, "        *) COMPREPLY=($(compgen -W \"$words\" -- \"$word\")"
+                         " $(compgen -f -- \"$word\")) ;;\n");
     strbuf_puts(out, "    esac\n}\ncomplete -o filenames -o bashdefault -F ");
     put_function(out, c->program);
     strbuf_printf(out, " %s\n", c->program);
@@ -136,11 +141,11 @@ static void put_zsh_option(struct strbuf *out, const struct option *o, bool lett
     if (letter)
         strbuf_printf(out, "-%c", o->letter);
     else
-        strbuf_printf(out, "--%s%s", o->name, has_value(o) ? "=" : "");
+        strbuf_printf(out, "--%s%s", o->name, option_has_value(o) ? "=" : "");
     strbuf_putc(out, '[');
     put_zsh_text(out, o->help);
     strbuf_putc(out, ']');
-    if (has_value(o)) {
+    if (option_has_value(o)) {
         strbuf_putc(out, ':');
         put_zsh_text(out, o->value);
         strbuf_putc(out, ':');
@@ -159,7 +164,7 @@ static void put_zsh_option(struct strbuf *out, const struct option *o, bool lett
 static void put_zsh_options(struct strbuf *out, const struct verb *verb, const char *rest)
 {
     strbuf_puts(out, "            _arguments -s \\\n");
-    for (const struct option *o = verb->options; o && !is_end(o); o++) {
+    for (const struct option *o = verb->options; o && !option_is_end(o); o++) {
         if (o->kind == OPTION_HEADING)
             continue;
         if (o->name)
@@ -168,6 +173,17 @@ static void put_zsh_options(struct strbuf *out, const struct verb *verb, const c
             put_zsh_option(out, o, true);
     }
     strbuf_printf(out, "                '--help[help]' \\\n                '%s'\n", rest);
+}
+
+/* What stands where no option does: a verb's words or files, else a command. */
+static char *zsh_rest(const char *words)
+{
+    if (!words)
+        return memory_strdup("*::command:_normal");
+    if (words[0] == '!')
+        return memory_printf("*:word:{ compadd -- ${(f)\"$(%s 2>/dev/null)\"}; _files }",
+                             words + 1);
+    return memory_printf("*:word:{ compadd -- %s; _files }", words);
 }
 
 static void put_zsh_verbs(struct strbuf *out, const struct completion *c)
@@ -186,7 +202,8 @@ static void put_zsh_verbs(struct strbuf *out, const struct completion *c)
                      "    case $verb in\n");
     for (size_t i = 0; c->verbs[i]; i++) {
         strbuf_printf(out, "        %s)\n", c->verbs[i]->name);
-        put_zsh_options(out, c->verbs[i], "*::command:_normal");
+        CLEANUP(memory_freep) char *rest = zsh_rest(c->verbs[i]->words);
+        put_zsh_options(out, c->verbs[i], rest);
         strbuf_puts(out, "            ;;\n");
     }
     strbuf_puts(out, "    esac\n");
@@ -217,7 +234,10 @@ int completion_write(struct strbuf *out, const struct completion *c, const char 
         put_bash(out, c);
     else if (str_eq(shell, "zsh"))
         put_zsh(out, c);
+    else if (str_eq(shell, "fish"))
+        completion_put_fish(out, c);
     else
-        return error_set(err, -EINVAL, "there is no completion for '%s': name bash or zsh", shell);
+        return error_set(err, -EINVAL, "there is no completion for '%s': name bash, zsh or fish",
+                         shell);
     return 0;
 }

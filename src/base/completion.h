@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Completion scripts for bash and zsh, made from the tables of options that programs parse with, so
- * that they cannot fall behind them.
+ * Completion scripts for bash, zsh and fish, made from the tables of options that programs parse
+ * with, so that they cannot fall behind them.
  */
 #ifndef ASSAY_BASE_COMPLETION_H
 #define ASSAY_BASE_COMPLETION_H
@@ -17,7 +17,7 @@ struct completion {
     const char *words;
 };
 
-/* The shell is "bash" or "zsh". */
+/* The shell is "bash", "zsh" or "fish". */
 int completion_write(struct strbuf *out, const struct completion *c, const char *shell,
                      struct error *err);
 

@@ -52,6 +52,8 @@ struct verb {
     const char *examples;              /* lines for the end of --help, or NULL */
     const struct option *options;      /* ends with {0} */
     int (*run)(int argc, char **argv); /* argv[0] is the verb; returns the exit code */
+    /* What may stand where no option does, as struct option says it; NULL for files only. */
+    const char *words;
 };
 
 /*

@@ -81,4 +81,5 @@ const struct verb verb_answers = {
     .examples = "  assay answers\n  assay answers 12 --variant allocator --json\n",
     .options = options,
     .run = run,
+    .words = "!assay completion --list experiments",
 };

@@ -26,7 +26,8 @@ static const struct option options[] = {
     {0, "in", OPTION_STRING, O(in), "EXPERIMENT",
      "where factor=value is compared; the newest that has the factor", NULL},
     {'a', "all", OPTION_FLAG, O(all), NULL, "every metric, not only headlines and changes", NULL},
-    {'m', "metric", OPTION_STRING, O(only), "TEXT", "only metrics whose names hold this", NULL},
+    {'m', "metric", OPTION_STRING, O(only), "TEXT", "only metrics whose names hold this",
+     "!assay completion --list metrics"},
     {0, "lkp", OPTION_FLAG, O(lkp), NULL, "the layout of the kernel test robot", NULL},
     {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON", NULL},
     {0, "csv", OPTION_FLAG, O(csv), NULL, "print CSV", NULL},
@@ -189,4 +190,5 @@ const struct verb verb_compare = {
                 "  assay compare old.html new.html              what two reports hold\n",
     .options = options,
     .run = run,
+    .words = "!assay completion --list sides",
 };

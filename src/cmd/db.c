@@ -165,4 +165,5 @@ const struct verb verb_db = {
                 "  assay db deliver                   what could not be delivered earlier\n",
     .options = options,
     .run = run,
+    .words = "export import copy upgrade deliver",
 };

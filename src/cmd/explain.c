@@ -396,4 +396,5 @@ const struct verb verb_explain = {
                 "  assay explain --json ./old ./new | jq '.explanations[0].reasons[0].words'\n",
     .options = options,
     .run = run,
+    .words = "!assay completion --list sides",
 };

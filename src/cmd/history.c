@@ -121,4 +121,5 @@ const struct verb verb_history = {
                 "  assay history wall --by-commit --json\n",
     .options = options,
     .run = run,
+    .words = "!assay completion --list metrics",
 };

@@ -71,4 +71,5 @@ const struct verb verb_html = {
                 "  assay html ab.json                                what assay ab --json wrote\n",
     .options = options,
     .run = run,
+    .words = "!assay completion --list sides",
 };

@@ -174,4 +174,5 @@ const struct verb verb_plot = {
                 "  assay plot perf.data -o flame.svg\n",
     .options = options,
     .run = run,
+    .words = "!assay completion --list sides",
 };

@@ -60,4 +60,5 @@ const struct verb verb_rm = {
     .examples = "  assay rm 12 13\n",
     .options = options,
     .run = run,
+    .words = "!assay completion --list experiments",
 };

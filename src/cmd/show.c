@@ -102,4 +102,5 @@ const struct verb verb_show = {
                 "  assay show sort --csv > values.csv\n",
     .options = options,
     .run = run,
+    .words = "!assay completion --list experiments",
 };

@@ -417,4 +417,5 @@ const struct verb verb_vm = {
                 "  assay vm run -e instructions:u -- ./static-arm64-program\n",
     .options = options,
     .run = run,
+    .words = "run fetch list",
 };

@@ -62,7 +62,7 @@ static const struct option table[] = {
      "claims against evidence: completions,aliasing,bpf,profile (all)", NULL},
     {0, "json", OPTION_FLAG, OPT(json), NULL, "as JSON", NULL},
     {0, "completion", OPTION_STRING, OPT(completion), "SHELL",
-     "print the completion script for bash or zsh", "bash zsh"},
+     "print the completion script for a shell", "bash zsh fish"},
     {0},
 };
 

@@ -60,7 +60,7 @@ static const struct option options[] = {
     {0, "json", OPTION_OPTIONAL, offsetof(struct arguments, json), "FILE",
      "the result as JSON, to a file or standard output", "file"},
     {0, "completion", OPTION_STRING, offsetof(struct arguments, completion), "SHELL",
-     "print the completion script for bash or zsh", "bash zsh"},
+     "print the completion script for a shell", "bash zsh fish"},
     {0}};
 
 static const struct load_driver *

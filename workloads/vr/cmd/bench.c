@@ -343,4 +343,5 @@ const struct verb vr_verb_bench = {
     "  assay-vr bench --in-memory --clients 4 --time 2 --kill-leader 500ms\n"
     "  assay-vr bench --idle 5 --in-memory\n",
     options,
-    run};
+    run,
+    NULL};

@@ -65,4 +65,5 @@ const struct verb vr_verb_client = {
     "  assay-vr client -c cluster.conf --clients 32 --requests 100000\n"
     "  assay-vr client -c cluster.conf --clients 32 --rate 20000 --time 10 --op put\n",
     options,
-    run};
+    run,
+    NULL};

@@ -204,4 +204,5 @@ const struct verb vr_verb_kv = {
     "  assay-vr kv -c cluster.conf cas colour green blue    only if it is green\n"
     "  assay-vr kv -c cluster.conf cas colour '' green      only if there is none\n",
     options,
-    run};
+    run,
+    NULL};

@@ -223,4 +223,5 @@ const struct verb vr_verb_reconfigure = {
     "  assay-vr reconfigure -c cluster.conf --members 0,1,3  3 takes the place of 2\n"
     "  assay-vr reconfigure -c cluster.conf --replace 1      the disk of 1 was lost\n",
     options,
-    run};
+    run,
+    NULL};

@@ -208,4 +208,5 @@ const struct verb vr_verb_replica = {
     "  assay-vr replica --config cluster.conf --index 0 --format   the first start\n"
     "  assay-vr replica --config cluster.conf --index 0            every later one\n",
     options,
-    run};
+    run,
+    NULL};

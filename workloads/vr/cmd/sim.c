@@ -165,4 +165,5 @@ const struct verb vr_verb_sim = {
     "  assay-vr sim --seeds 1..1000000 --jobs 0 --resume seeds.count\n"
     "                                    a million, in as many sittings as it takes\n",
     options,
-    run};
+    run,
+    NULL};

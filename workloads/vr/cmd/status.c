@@ -168,6 +168,10 @@ static int run(int argc, char **argv)
 }
 
 const struct verb vr_verb_status = {
-    "status",          "view, operation, commit and lag of each replica",
-    "[--config FILE]", "  assay-vr status -c cluster.conf     exits with 1 when nobody leads\n",
-    options,           run};
+    "status",
+    "view, operation, commit and lag of each replica",
+    "[--config FILE]",
+    "  assay-vr status -c cluster.conf     exits with 1 when nobody leads\n",
+    options,
+    run,
+    NULL};
