@@ -47,10 +47,31 @@ static int open_store(struct loader *l, struct error *err)
     return l->store ? 0 : store_open(&l->store, store_place(l->db), STORE_READ, err);
 }
 
+/* A word that no file could be opened for: the reason, when it must have meant a file. */
+static int check_no_file(const char *word, struct error *err)
+{
+    CLEANUP(fd_closep) int fd = open(word, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
+        return error_errno(err, -errno, "%s", word);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+        return error_set(err, -EISDIR, "%s is a folder; name a recording or a report in it", word);
+    if (fd < 0 && (strchr(word, '/') || str_has_suffix(word, ".data") ||
+                   str_has_suffix(word, ".html") || str_has_suffix(word, ".json")))
+        return error_set(err, -ENOENT, "there is no file %s", word);
+    return 0;
+}
+
 static int add_experiment(struct loader *l, const char *word, struct error *err)
 {
     int64_t id;
-    int r = open_store(l, err);
+    int r = check_no_file(word, err);
+    if (r < 0)
+        return r;
+    r = open_store(l, err);
+    if (r == -ENOENT && !str_eq(word, "last"))
+        error_wrap(err, r, "'%s' is no file, and as the name of an experiment it needs a store",
+                   word);
     if (r == 0)
         r = store_find(l->store, word, &id, err);
     if (r == 0)

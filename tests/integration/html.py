@@ -3,6 +3,7 @@
 import base64
 import html.parser
 import json
+import os
 import pathlib
 import re
 import zlib
@@ -197,6 +198,26 @@ def a_cut_page_is_refused():
     error = assay("html", "cut.html", check=1).stderr
     contains(error, f"the data from byte {len(text[:start].encode())} on is damaged or cut off")
     contains(error, "assay html")
+
+
+@test
+def errors_name_the_true_cause():
+    """What was meant as a file is not looked for in a store."""
+    os.mkdir("folder")
+    pathlib.Path("words.txt").write_text("hello\n")
+    for word, words in (("nosuch.data", "there is no file nosuch.data"),
+                        ("folder/nosuch", "there is no file folder/nosuch"),
+                        ("folder", "folder is a folder"),
+                        ("words.txt", "words.txt is no recording")):
+        message = assay("html", word, check=1).stderr
+        contains(message, words)
+        lacks(message, "there is no store")
+    contains(assay("html", "sorting", check=1).stderr, "'sorting' is no file")
+    for verb in ("list",), ("html", "last"), ("show", "last"):
+        contains(assay(*verb, "--db", "folder", check=1).stderr, "folder is a folder, not a store")
+    if os.geteuid() != 0:
+        pathlib.Path("secret.data").touch(mode=0)
+        contains(assay("html", "secret.data", check=1).stderr, "secret.data: Permission denied")
 
 
 main()
