@@ -105,6 +105,8 @@ void dataset_settle(struct dataset *d);
 void dataset_deal(struct dataset *d, const struct dataset_value *values, size_t count);
 /* Finds each cell's baseline by the experiment's text "factor=value …"; dataset_load does it. */
 void dataset_find_baselines(struct dataset *d);
+/* Says that a column holds bounds only. */
+void dataset_mark_bound(struct dataset *d, size_t column);
 bool dataset_is_bound(const struct dataset *d, size_t metric, size_t cell);
 
 /* Sets `emulated` by the document that describes the experiment's environment. */

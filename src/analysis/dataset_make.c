@@ -93,10 +93,10 @@ static void order_column(double *values, uint32_t *rounds, uint32_t *nodes, size
     }
 }
 
-static void mark_bound(struct dataset *d, size_t column, size_t column_count)
+void dataset_mark_bound(struct dataset *d, size_t column)
 {
     if (!d->bounds)
-        d->bounds = memory_zalloc(column_count + 1, sizeof(*d->bounds));
+        d->bounds = memory_zalloc(d->metric_count * d->cell_count + 1, sizeof(*d->bounds));
     d->bounds[column] = true;
 }
 
@@ -132,7 +132,7 @@ void dataset_deal(struct dataset *d, const struct dataset_value *values, size_t 
         if (d->value_nodes)
             d->value_nodes[place] = v->node;
         if (v->is_bound)
-            mark_bound(d, column, columns);
+            dataset_mark_bound(d, column);
     }
     for (size_t c = 0; c < columns; c++)
         order_column(d->values + d->starts[c], d->rounds + d->starts[c],

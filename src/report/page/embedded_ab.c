@@ -156,6 +156,9 @@ static int read_root(struct embedded *e, const json_t *root, const char *name, s
             headline = text_at(metric, "name");
     }
     d->apart = json_is_false(json_object_get(root, "paired"));
+    double rounds = json_number_value(json_object_get(root, "rounds"));
+    double elapsed_ns = json_number_value(json_object_get(root, "elapsed_ns"));
+    d->round_seconds = rounds > 0 && elapsed_ns > 0 ? elapsed_ns / 1e9 / rounds : 0;
     outcome_describe(
         d, base ? base + 1 : name, headline,
         (uint64_t)json_integer_value(json_object_get(json_object_get(root, "settings"), "seed")),

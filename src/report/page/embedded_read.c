@@ -287,6 +287,33 @@ static int read_runs(struct dataset *d, const json_t *runs, struct error *err)
     return 0;
 }
 
+/* What the columns are, once they are there; pages of version 0.1 do not say it. */
+static int read_relations(struct dataset *d, const json_t *set, struct error *err)
+{
+    const json_t *baselines = json_object_get(set, "baselines"), *item;
+    size_t at;
+    dataset_find_baselines(d);
+    json_array_foreach(baselines, at, item)
+    {
+        json_int_t base = json_integer_value(item);
+        if (!json_is_integer(item) || at >= d->cell_count || base >= (json_int_t)d->cell_count)
+            return embedded_damaged(err, "a baseline");
+        d->cells[at].baseline = base < 0 || base == (json_int_t)at ? DATASET_NONE : (size_t)base;
+    }
+    json_array_foreach(json_object_get(set, "bounds"), at, item)
+    {
+        json_int_t column = json_integer_value(item);
+        if (!json_is_integer(item) || column < 0 ||
+            column >= (json_int_t)(d->metric_count * d->cell_count))
+            return embedded_damaged(err, "a bound");
+        dataset_mark_bound(d, (size_t)column);
+    }
+    d->apart = json_is_true(json_object_get(set, "apart"));
+    double seconds = json_number_value(json_object_get(set, "round_seconds"));
+    d->round_seconds = isfinite(seconds) && seconds > 0 ? seconds : 0;
+    return 0;
+}
+
 static int read_set(struct embedded *e, const json_t *set, struct error *err)
 {
     struct embedded_documents *t = &ARRAY_PUSH(e->documents, e->set_count, e->document_capacity);
@@ -314,7 +341,8 @@ static int read_set(struct embedded *e, const json_t *set, struct error *err)
         r = read_runs(d, json_object_get(set, "runs"), err);
     dataset_deal(d, values.items, r == 0 ? values.count : 0);
     dataset_index(d);
-    dataset_find_baselines(d);
+    if (r == 0)
+        r = read_relations(d, set, err);
     free(values.items);
     return r;
 }

@@ -194,6 +194,18 @@ static void put_set(struct strbuf *out, const struct dataset *d, const struct em
     for (size_t c = 0; c < d->cell_count; c++)
         put_cell(&j, d, c);
     json_end(&j);
+    json_array(&j, "baselines"); /* of each cell; -1 for none */
+    for (size_t c = 0; c < d->cell_count; c++)
+        json_i64(&j, NULL,
+                 d->cells[c].baseline == DATASET_NONE ? -1 : (int64_t)d->cells[c].baseline);
+    json_end(&j);
+    json_array(&j, "bounds"); /* columns, metric * cells + cell, that hold bounds only */
+    for (size_t i = 0; d->bounds && i < d->metric_count * d->cell_count; i++)
+        if (d->bounds[i])
+            json_u64(&j, NULL, i);
+    json_end(&j);
+    json_bool(&j, "apart", d->apart);
+    json_double(&j, "round_seconds", d->round_seconds);
     put_runs(&j, d);
     put_nodes(&j, d);
     json_string(&j, "machine", t->machine);
