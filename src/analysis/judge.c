@@ -3,7 +3,7 @@
 #include "analysis/judge.h"
 #include "analysis/nodes.h"
 #include "base/memory.h"
-#include "stats/fdr.h"
+#include "stats/family.h"
 
 #include <errno.h>
 #include <math.h>
@@ -40,27 +40,43 @@ int judge_values(const struct judge_values *v, double level, struct comparison *
                                   ret_comparison, err);
 }
 
-static int compare_sides(const struct judge_sides *s, double level, struct comparison *ret)
+/* The values of two sides as they are compared; `memory` is to be freed. */
+struct collected {
+    struct judge_values values;
+    double *memory;
+};
+
+static void collected_done(struct collected *c)
+{
+    free(c->memory);
+}
+
+/* -ENODATA when there is nothing to compare. */
+static int collect(const struct judge_sides *s, struct collected *ret)
 {
     struct dataset_column base = dataset_column(s->base, s->base_metric, s->base_cell);
     struct dataset_column new = dataset_column(s->new, s->new_metric, s->new_cell);
+    *ret = (struct collected){.values = {base.values, new.values, base.count, new.count, false}};
     if (!base.count || !new.count)
         return -ENODATA;
-    CLEANUP(memory_freep) double *first = memory_zalloc(base.count, sizeof(*first));
-    CLEANUP(memory_freep) double *second = memory_zalloc(base.count, sizeof(*second));
-    struct judge_values apart = {base.values, new.values, base.count, new.count, false};
-    struct judge_values paired = {.base = first, .new = second, .paired = true};
-    if (s->base != s->new) {
-        paired.base_count = nodes_pair(s->base, &base, s->new, &new, first, second, NULL);
-        if (paired.base_count < COMPARISON_ROUNDS_MIN)
-            return judge_values(&apart, level, ret, NULL);
-    } else if (s->base->apart) {
-        return judge_values(&apart, level, ret, NULL);
-    } else {
-        paired.base_count = judge_pair_rounds(&base, &new, first, second);
-    }
-    paired.new_count = paired.base_count;
-    return paired.base_count ? judge_values(&paired, level, ret, NULL) : -ENODATA;
+    if (s->base == s->new && s->base->apart)
+        return 0;
+    ret->memory = memory_zalloc(2 * base.count, sizeof(*ret->memory));
+    double *first = ret->memory, *second = ret->memory + base.count;
+    bool within = s->base == s->new;
+    size_t count = within ? judge_pair_rounds(&base, &new, first, second)
+                          : nodes_pair(s->base, &base, s->new, &new, first, second, NULL);
+    if (!within && count < COMPARISON_ROUNDS_MIN)
+        return 0;
+    ret->values = (struct judge_values){first, second, count, count, true};
+    return count ? 0 : -ENODATA;
+}
+
+static int compare_sides(const struct judge_sides *s, double level, struct comparison *ret)
+{
+    CLEANUP(collected_done) struct collected c;
+    int r = collect(s, &c);
+    return r < 0 ? r : judge_values(&c.values, level, ret, NULL);
 }
 
 /* ---- one row ---- */
@@ -73,8 +89,10 @@ static const struct store_metric *metric_of(const struct judge_sides *s)
 static void put_words(struct judge_row *row)
 {
     const struct store_metric *m = metric_of(&row->sides);
-    struct verdict_options options = {
-        .facts = m->facts, .unit = m->unit, .round_seconds = row->sides.new->round_seconds};
+    struct verdict_options options = {.facts = m->facts,
+                                      .unit = m->unit,
+                                      .round_seconds = row->sides.new->round_seconds,
+                                      .tails = row->tails.looked ? &row->tails : NULL};
     verdict_judge(&row->comparison, &options, &row->verdict);
 }
 
@@ -97,22 +115,53 @@ static bool summarise(const struct dataset *d, size_t metric, size_t cell, struc
     return column.count && stats_summarise(column.values, column.count, ret, NULL) == 0;
 }
 
+/* Looks at everything but the centre. */
+static void look_at_tails(struct judge_row *row, const struct judge_values *v)
+{
+    bool slow_is_high = metric_of(&row->sides)->facts.better != METRIC_HIGHER;
+    struct tails tails;
+    int r = v->paired
+                ? stats_tails_paired(v->base, v->new, v->base_count, &row->comparison, JUDGE_LEVEL,
+                                     slow_is_high, &tails, NULL)
+                : stats_tails_unpaired(v->base, v->base_count, v->new, v->new_count,
+                                       &row->comparison, JUDGE_LEVEL, slow_is_high, &tails, NULL);
+    if (r < 0)
+        return;
+    row->tails = (struct judge_tails){.looked = true,
+                                      .p = tails.p,
+                                      .strongest = tails.strongest,
+                                      .mean = tails.mean,
+                                      .p95 = tails.upper[1],
+                                      .slow = tails.slow};
+}
+
+static void call(struct judge_row *row, double tails_alpha)
+{
+    bool centre = row->tested && comparison_excludes_same(&row->comparison);
+    row->tails.differs = row->tested && row->tails.looked && !centre && row->tails.p <= tails_alpha;
+    row->changed = centre || row->tails.differs;
+    put_words(row);
+}
+
 bool judge_row(struct judge_row *row)
 {
     const struct judge_sides *s = &row->sides;
+    CLEANUP(collected_done) struct collected c = {0};
     row->p_adjusted = NAN;
     row->tested = row->changed = false;
+    row->tails = (struct judge_tails){0};
     if (dataset_is_bound(s->base, s->base_metric, s->base_cell) ||
         dataset_is_bound(s->new, s->new_metric, s->new_cell))
         return false; /* a bound says nothing about differences */
     if (!summarise(s->base, s->base_metric, s->base_cell, &row->base) ||
-        !summarise(s->new, s->new_metric, s->new_cell, &row->new) ||
-        compare_sides(s, JUDGE_LEVEL, &row->comparison) < 0)
+        !summarise(s->new, s->new_metric, s->new_cell, &row->new) || collect(s, &c) < 0 ||
+        judge_values(&c.values, JUDGE_LEVEL, &row->comparison, NULL) < 0)
         return false;
-    row->tested = !row->skip && !row->comparison.too_few && !nothing_varies(row);
+    row->tested = !row->skip && verdict_is_possible(&row->comparison) && !nothing_varies(row);
     row->p_adjusted = row->tested ? row->comparison.p : NAN;
-    row->changed = row->tested && comparison_differs(&row->comparison);
-    put_words(row);
+    if (row->tested && row->headline)
+        look_at_tails(row, &c.values);
+    call(row, TAILS_SHARE * JUDGE_RATE);
     return true;
 }
 
@@ -126,18 +175,40 @@ bool judge_cells(const struct dataset *d, size_t metric, size_t base, size_t new
 
 /* ---- families ---- */
 
-/* Headlines stand by themselves; all else is adjusted together (Benjamini & Hochberg). */
+/* Compares once more at the level that goes with the call. */
+static void redraw(struct judge_row *row, double level)
+{
+    struct comparison c;
+    if (fabs(level - row->comparison.level) > 1e-12 && compare_sides(&row->sides, level, &c) == 0)
+        row->comparison = c;
+}
+
+/* Headlines, or all others. */
+static void judge_part(struct judge_row *const *rows, size_t count, bool headlines)
+{
+    CLEANUP(memory_freep) struct family_row *family = memory_zalloc(count + 1, sizeof(*family));
+    size_t tests = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool counts = rows[i]->tested && rows[i]->headline == headlines;
+        family[i] = (struct family_row){.p = counts ? rows[i]->comparison.p : NAN,
+                                        .is_headline = headlines};
+        tests += counts;
+    }
+    /* A part of the error that a headline may make belongs to its tails. */
+    double error = headlines ? JUDGE_RATE * (1 - TAILS_SHARE) : JUDGE_RATE;
+    double tails_alpha = 1 - family_level(1 - JUDGE_RATE * TAILS_SHARE, tests ? tests : 1);
+    family_adjust(family, count, error);
+    for (size_t i = 0; i < count; i++) {
+        if (isnan(family[i].p))
+            continue;
+        redraw(rows[i], family[i].level);
+        rows[i]->p_adjusted = family[i].p_adjusted;
+        call(rows[i], tails_alpha);
+    }
+}
+
 void judge_family(struct judge_row *const *rows, size_t count)
 {
-    CLEANUP(memory_freep) double *p = memory_zalloc(count + 1, sizeof(*p));
-    for (size_t i = 0; i < count; i++)
-        p[i] = rows[i]->tested && !rows[i]->headline ? rows[i]->comparison.p : NAN;
-    fdr_adjust(p, count, p);
-    for (size_t i = 0; i < count; i++) {
-        struct judge_row *row = rows[i];
-        if (!row->tested || row->headline)
-            continue;
-        row->p_adjusted = p[i];
-        row->changed = comparison_differs(&row->comparison) && p[i] <= JUDGE_RATE;
-    }
+    judge_part(rows, count, true);
+    judge_part(rows, count, false);
 }

@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "stats/comparison.h"
 #include "stats/summary.h"
+#include "stats/tails.h"
 
 #define JUDGE_LEVEL 0.95
 #define JUDGE_RATE 0.05 /* of families with a false alarm, and of false discoveries */
@@ -29,6 +30,17 @@
 struct judge_sides {
     const struct dataset *base, *new;
     size_t base_metric, new_metric, base_cell, new_cell;
+};
+
+/* What a headline shows besides its centre (stats/tails.h). */
+struct judge_tails {
+    bool looked;  /* there were enough values to look */
+    bool differs; /* also after the adjustment, and where the centre does not */
+    double p;
+    enum tails_look strongest;
+    struct comparison mean;
+    struct comparison p95; /* too_few where the runs do not allow it */
+    struct slow_runs slow;
 };
 
 /* One row of a family. */
@@ -43,7 +55,8 @@ struct judge_row {
     struct verdict verdict;
     double p_adjusted; /* NAN when it was not tested */
     bool tested;
-    bool changed; /* different, also after the adjustment */
+    bool changed; /* different, also after the adjustment: in the centre or in the tails */
+    struct judge_tails tails;
 };
 
 /* Fills a row with what its own values say, as a family of one.  False when there is nothing to

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* See verdict.h. */
 #include "analysis/verdict.h"
+#include "analysis/judge.h"
 #include "base/measured.h"
 #include "base/memory.h"
 #include "stats/plan.h"
@@ -176,6 +177,68 @@ static void tell_cannot(const struct comparison *c, const struct verdict_options
     snprintf(v->text + length, sizeof(v->text) - length, "; about %s would show %s", time, show);
 }
 
+bool verdict_is_possible(const struct comparison *c)
+{
+    return !c->too_few || (isfinite(c->low) && isfinite(c->high) && c->level > 0.9499);
+}
+
+/* "mean +90 % [60, 124]" */
+static void put_mean(char *out, size_t size, const struct judge_tails *t)
+{
+    const struct comparison *m = &t->mean;
+    if (m->scale == COMPARISON_RATIO && isfinite(m->low) && isfinite(m->high))
+        snprintf(out, size, ": mean %+.3g %% [%+.3g, %+.3g]", 100 * (m->estimate - 1),
+                 100 * (m->low - 1), 100 * (m->high - 1));
+}
+
+/* The centre is the same for all that can be told, the rest is not. */
+static void tell_tails(const struct verdict_options *o, struct verdict *v)
+{
+    const struct judge_tails *t = o->tails;
+    char slow[96] = "", mean[80] = "";
+    double same = t->mean.scale == COMPARISON_RATIO ? 1 : 0;
+    bool mean_moved = isfinite(t->mean.low) && (t->mean.low > same || t->mean.high < same);
+    v->kind = mean_moved ? kind_of(o, t->mean.estimate > same) : VERDICT_DIFFERENT;
+    put_mean(mean, sizeof(mean), t);
+    if (o->facts.is_speed)
+        slow_runs_text(&t->slow, slow, sizeof(slow));
+    if (!*slow)
+        snprintf(slow, sizeof(slow), "the %s differs", tails_look_name(t->strongest));
+    snprintf(v->text, sizeof(v->text), "same median, but %s%s", slow, mean);
+}
+
+/* The largest difference of the mean that its interval leaves room for; 0 when it is not known. */
+static double mean_bound(const struct verdict_options *o)
+{
+    if (!o->tails || o->tails->mean.scale != COMPARISON_RATIO)
+        return 0;
+    const struct comparison *m = &o->tails->mean;
+    return isfinite(m->low) && isfinite(m->high) ? fmax(m->high - 1, 1 - m->low) : 0;
+}
+
+/* Nothing differs; the mean may be less sure than the median. */
+static void tell_same(const struct comparison *c, const struct verdict_options *o, double limit,
+                      struct verdict *v)
+{
+    char bound[48], mean[48];
+    double of_mean = c->scale == COMPARISON_RATIO ? mean_bound(o) : 0;
+    v->kind = VERDICT_SAME;
+    if (of_mean > limit) {
+        put_amount(bound, sizeof(bound), c, o, round_up(v->bound));
+        put_amount(mean, sizeof(mean), c, o, round_up(of_mean));
+        snprintf(v->text, sizeof(v->text),
+                 "no difference of the median larger than %s, of the mean larger than %s", bound,
+                 mean);
+        return;
+    }
+    v->bound = fmax(v->bound, of_mean);
+    put_amount(bound, sizeof(bound), c, o, round_up(v->bound));
+    if (v->bound > 0)
+        snprintf(v->text, sizeof(v->text), "no difference larger than %s", bound);
+    else
+        snprintf(v->text, sizeof(v->text), "no difference");
+}
+
 void verdict_judge(const struct comparison *c, const struct verdict_options *o,
                    struct verdict *ret_verdict)
 {
@@ -184,21 +247,19 @@ void verdict_judge(const struct comparison *c, const struct verdict_options *o,
     double interesting = o->interesting > 0 ? o->interesting : default_interesting;
     double limit = ratio ? interesting : interesting * fabs(c->base_median);
     struct verdict v = {.bound = fmax(c->high - same, same - c->low)};
-    if (c->too_few) {
+    if (!verdict_is_possible(c))
         tell_too_few(c, o, &v);
-    } else if (comparison_differs(c)) {
+    else if (comparison_excludes_same(c))
         tell_difference(c, o, &v);
-    } else if (v.bound <= limit) {
-        char bound[48];
-        v.kind = VERDICT_SAME;
-        put_amount(bound, sizeof(bound), c, o, round_up(v.bound));
-        if (v.bound > 0)
-            snprintf(v.text, sizeof(v.text), "no difference larger than %s", bound);
-        else
-            snprintf(v.text, sizeof(v.text), "no difference");
-    } else {
+    else if (o->tails && o->tails->differs)
+        tell_tails(o, &v);
+    else if (v.bound <= limit)
+        tell_same(c, o, limit, &v);
+    else
         tell_cannot(c, o, limit, &v);
-    }
+    size_t length = strlen(v.text);
+    if (verdict_is_difference(&v) && c->too_few && c->assumes_normal)
+        snprintf(v.text + length, sizeof(v.text) - length, ", assuming log-normal noise");
     *ret_verdict = v;
 }
 
@@ -230,7 +291,7 @@ const char *verdict_change_name(const struct comparison *c, enum metric_better b
 enum gate_result verdict_gate(const struct comparison *c, enum metric_better better,
                               double max_regression)
 {
-    if (c->too_few)
+    if (!verdict_is_possible(c))
         return GATE_INCONCLUSIVE;
     bool ratio = c->scale == COMPARISON_RATIO;
     /* The harm as an interval of logs or of differences, upwards is worse. */

@@ -19,11 +19,13 @@ enum verdict_kind {
 };
 
 /* What the words are made from, besides the comparison. */
+struct judge_tails;
 struct verdict_options {
     struct metric_facts facts;
-    const char *unit;     /* of differences; "" for none */
-    double interesting;   /* differences above this matter, 0.01 = 1 %; 0 means 1 % */
-    double round_seconds; /* what one more round costs; 0 when unknown */
+    const char *unit;                /* of differences; "" for none */
+    double interesting;              /* differences above this matter, 0.01 = 1 %; 0 means 1 % */
+    double round_seconds;            /* what one more round costs; 0 when unknown */
+    const struct judge_tails *tails; /* what was seen besides the centre; NULL for nothing */
 };
 
 struct verdict {
@@ -32,12 +34,14 @@ struct verdict {
     double target;       /* when it cannot tell: what more measuring would show, … */
     double more_rounds;  /* … after how many more rounds, … */
     double more_seconds; /* … and how long they take; 0 when unknown */
-    char text[240];
+    char text[280];
 };
 
 void verdict_judge(const struct comparison *comparison, const struct verdict_options *options,
                    struct verdict *ret_verdict);
 
+/* The interval reaches its level: on enough rounds, exactly or with an assumption that is said. */
+bool verdict_is_possible(const struct comparison *comparison);
 /* "better", "worse", "different", "same", "cannot tell": for programs. */
 const char *verdict_name(enum verdict_kind kind);
 /* It says that there is a difference. */

@@ -155,11 +155,15 @@ def one_command_alone_is_described():
 
 
 @test
-def few_rounds_are_called_too_few():
-    document, text = ab("-r", 3, *QUIET, "sleep 0.001", "sleep 0.05")
+def few_rounds_say_what_they_assume():
+    document, text = ab("-r", 4, *QUIET, "sleep 0.001", "sleep 0.2")
+    found = comparison(document, "wall")
+    equal((found["too_few"], found["verdict"], found["stands"]), (True, "worse", True))
+    contains(text, "assuming log-normal noise")
+    document, text = ab("-r", 1, *QUIET, "sleep 0.001", "sleep 0.05")
     found = comparison(document, "wall")
     equal((found["too_few"], found["verdict"], found["stands"]), (True, "cannot tell", False))
-    contains(text, "3 rounds are too few")
+    contains(text, "1 round is too few")
 
 
 @test

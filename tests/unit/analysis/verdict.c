@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Words, gates, plans and false discoveries. */
-#include "analysis/verdict.h"
+#include "analysis/judge.h"
 #include "simulate.h"
 #include "stats/fdr.h"
 #include "stats/plan.h"
@@ -12,7 +12,7 @@ static struct comparison ratio(double estimate, double low, double high, size_t 
                                .estimate = estimate,
                                .low = low,
                                .high = high,
-                               .level = 0.95,
+                               .level = count < COMPARISON_ROUNDS_MIN ? 0.9 : 0.95,
                                .base_count = count,
                                .new_count = count,
                                .widening = 1,
@@ -147,6 +147,7 @@ TEST(gates_know_three_answers)
     CHECK_INT(verdict_gate(&better, METRIC_NEITHER, 0.02), GATE_REGRESSION);
     CHECK_INT(verdict_gate(&fine, METRIC_NEITHER, 0.02), GATE_PASS);
     worse.too_few = true;
+    worse.level = 0.9;
     CHECK_INT(verdict_gate(&worse, METRIC_LOWER, 0.02), GATE_INCONCLUSIVE);
 }
 
@@ -210,4 +211,37 @@ TEST(false_discoveries_are_held_down)
     CHECK_NEAR(adjusted[1], 0.0015, 1e-12);
     CHECK(isnan(adjusted[15]));
     CHECK_INT(fdr_adjust(p, 0, adjusted), 0);
+}
+
+TEST(few_rounds_say_what_they_assume)
+{
+    struct comparison few = ratio(2.6, 2.1, 3.2, 3);
+    few.level = 0.95;
+    few.assumes_normal = true;
+    struct verdict v = judged(few, time_options);
+    CHECK_STR(v.text, "2.60× slower [2.10, 3.20], assuming log-normal noise");
+    CHECK_INT(v.kind, VERDICT_WORSE);
+}
+
+TEST(a_tail_that_the_median_does_not_see_is_told)
+{
+    struct judge_tails tails = {.looked = true,
+                                .differs = true,
+                                .strongest = TAILS_MEAN,
+                                .mean = ratio(1.9, 1.6, 2.24, 100),
+                                .slow = {.new_slow = 10,
+                                         .base_count = 100,
+                                         .new_count = 100,
+                                         .base_factor = 1,
+                                         .new_factor = 10}};
+    struct verdict_options options = time_options;
+    options.tails = &tails;
+    struct verdict v = judged(ratio(1.0001, 0.999, 1.001, 100), options);
+    CHECK_INT(v.kind, VERDICT_WORSE);
+    CHECK(strstr(v.text, "same median, but 1 run in 10 is 10× slower") == v.text);
+    CHECK(strstr(v.text, ": mean +90 % [+60, +124]"));
+    tails.differs = false; /* then the mean says how little is known of it */
+    v = judged(ratio(1.0001, 0.999, 1.001, 100), options);
+    CHECK_INT(v.kind, VERDICT_SAME);
+    CHECK(strstr(v.text, "of the mean larger than 130 %"));
 }
