@@ -29,6 +29,47 @@ static volatile sig_atomic_t forward_pid;
 static unsigned guard_count;                 /* process_signals_catch without its restore */
 static volatile sig_atomic_t pending_signal; /* came from a process while nobody was named */
 
+static bool is_executable(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+static bool is_there(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+/* The first file of this name in a folder of PATH that fits, or NULL. */
+static char *find_in_path(const char *name, bool (*fits)(const char *path))
+{
+    const char *path = getenv("PATH");
+    if (!path)
+        path = "/usr/local/bin:/usr/bin:/bin";
+    while (*name) {
+        size_t length = strcspn(path, ":");
+        char *file =
+            length ? memory_printf("%.*s/%s", (int)length, path, name) : memory_strdup(name);
+        if (fits(file))
+            return file;
+        free(file);
+        if (!path[length])
+            break;
+        path += length + 1;
+    }
+    return NULL;
+}
+
+/* The C library says EACCES when a folder of PATH is closed and no other one has the command: as
+ * shells do, that is called a command that is not there. */
+static int start_code(const char *name, int code)
+{
+    if (code != -EACCES || strchr(name, '/'))
+        return code;
+    CLEANUP(memory_freep) char *path = find_in_path(name, is_there);
+    return path ? code : -ENOENT;
+}
+
 static int explain_start(const char *name, int code, struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf safe = {0};
@@ -72,7 +113,9 @@ int process_spawn(const struct process_spec *spec, pid_t *ret_pid, struct error 
                          &attributes, spec->argv, spec->environment ? spec->environment : environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
-    return r ? explain_start(spec->argv[0], -r, err) : 0;
+    return r ? explain_start(spec->argv[0],
+                             start_code(spec->program ? spec->program : spec->argv[0], -r), err)
+             : 0;
 }
 
 /* The held child's side: waits for a byte, then becomes the command. */
@@ -329,12 +372,6 @@ void process_kill_orphans(void)
     }
 }
 
-static bool is_executable(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
-}
-
 int process_find(const char *name, char **ret_path, struct error *err)
 {
     if (strchr(name, '/')) {
@@ -345,21 +382,9 @@ int process_find(const char *name, char **ret_path, struct error *err)
         *ret_path = memory_strdup(name);
         return 0;
     }
-    const char *path = getenv("PATH");
+    char *path = find_in_path(name, is_executable);
     if (!path)
-        path = "/usr/local/bin:/usr/bin:/bin";
-    while (*name) {
-        size_t length = strcspn(path, ":");
-        char *file =
-            length ? memory_printf("%.*s/%s", (int)length, path, name) : memory_strdup(name);
-        if (is_executable(file)) {
-            *ret_path = file;
-            return 0;
-        }
-        free(file);
-        if (!path[length])
-            break;
-        path += length + 1;
-    }
-    return explain_start(name, -ENOENT, err);
+        return explain_start(name, -ENOENT, err);
+    *ret_path = path;
+    return 0;
 }

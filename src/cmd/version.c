@@ -4,10 +4,13 @@
 #include "cmd/cmd.h"
 #include "config.h"
 
+#include <string.h>
+
 void cmd_version(FILE *stream)
 {
     fprintf(stream, "assay %s", ASSAY_VERSION);
-    if (*ASSAY_COMMIT)
+    /* Meson has the version stand in where git knows no commit. */
+    if (*ASSAY_COMMIT && strcmp(ASSAY_COMMIT, ASSAY_VERSION) != 0)
         fprintf(stream, " (commit %s)", ASSAY_COMMIT);
     fprintf(stream, "\nwith %s\n", *ASSAY_FEATURES ? ASSAY_FEATURES : "no optional library");
     if (*ASSAY_MISSING)

@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 
+import namespaces as in_namespace
 from harness import *
 
 ROLES = """name: roles
@@ -101,9 +102,10 @@ def namespaces(names):
                   ["-n", b, "addr", "add", "10.97.0.2/24", "dev", "eth0"],
                   ["-n", a, "link", "set", "eth0", "up"], ["-n", b, "link", "set", "eth0", "up"],
                   ["-n", a, "link", "set", "lo", "up"], ["-n", b, "link", "set", "lo", "up"]):
-        done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            return f"ip {' '.join(words)}: {done.stderr.strip()}"
+        try:
+            in_namespace.ip(*words)
+        except subprocess.CalledProcessError as error:
+            return f"ip {' '.join(words)}: {error.stderr.strip()}"
     return ""
 
 
@@ -118,8 +120,8 @@ def sender_and_receiver_in_two_network_namespaces():
         if why:
             skip(why)
         pathlib.Path("netns.yaml").write_text(NETNS.replace("BINARY", str(binary)))
-        assay("run", "-q", "netns.yaml", "--db", "n.db", "--launcher", "ip netns exec {host}",
-              "--hosts", f"{names[0]},{names[1]}@10.97.0.2", check=0)
+        assay("run", "-q", "netns.yaml", "--db", "n.db", "--launcher",
+              "nsenter --net=/var/run/netns/{host}", "--hosts", f"{names[0]},{names[1]}@10.97.0.2", check=0)
     finally:
         for name in names:
             subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)

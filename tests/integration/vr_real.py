@@ -523,7 +523,7 @@ def a_dead_host_does_not_stop_copies_to_the_others():
         backup = min(i for i in range(3) if i != until(hosts.primaries, "a leader")[0])
         hosts.network.cut(backup, "down")
         for name in hosts.network.names[:3]:
-            hosts.network.ip("-n", name, "neigh", "flush", "dev", "net")
+            namespaces.ip("-n", name, "neigh", "flush", "dev", "net")
         hosts.work_is_done()
         hosts.network.cut(backup, "up")
         until(lambda: hosts.status()[backup]["state"] == "backup", "the lost one is back")

@@ -6,9 +6,11 @@ TARGETS the folder of built test programs; both are set by tests/lib/run.py.
 """
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 
 ASSAY = os.environ.get("ASSAY", "build/src/cmd/assay")
@@ -95,14 +97,18 @@ def use_schema(name):
 def main():
     wanted = sys.argv[1:]
     failed = number = 0
+    shuffle = os.environ.get("ASSAY_TEST_ORDER")  # a seed
+    if shuffle:
+        random.Random(shuffle).shuffle(_tests)
     for function in _tests:
-        if wanted and function.__name__ not in wanted:
+        name = function.__name__
+        if wanted and name not in wanted:
             continue
         number += 1
-        name = function.__name__
         with tempfile.TemporaryDirectory(prefix="assay-test-") as folder:
             before = os.getcwd()
             os.chdir(folder)
+            started = time.monotonic()
             try:
                 use_schema(name)
                 function()
@@ -116,5 +122,6 @@ def main():
                 print(f"not ok {number} {name}", flush=True)
             finally:
                 os.chdir(before)
+                print(f"# took {time.monotonic() - started:.2f} s", flush=True)
     print(f"1..{number}")
     sys.exit(1 if failed else 0)

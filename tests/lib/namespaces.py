@@ -19,9 +19,22 @@ def possible():
         return False
     name = f"vr-probe-{os.getpid()}"
     made = subprocess.run(["ip", "netns", "add", name], capture_output=True).returncode == 0
+    entered = made and subprocess.run(inside(name, "true"), capture_output=True).returncode == 0
     if made:
         subprocess.run(["ip", "netns", "del", name], capture_output=True)
-    return made
+    return entered
+
+
+def inside(name, *words):
+    """The words as a command in the namespace.  "ip netns exec" and "ip -n" would also make a
+    namespace of mounts, which is refused in a chroot whose root is no mount point."""
+    return ["nsenter", f"--net=/var/run/netns/{name}", "--", *map(str, words)]
+
+
+def ip(*words):
+    """ip with these words, where "-n NAME" in front means inside that namespace."""
+    command = inside(words[1], "ip", *words[2:]) if words[0] == "-n" else ["ip", *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=30)
 
 
 class Network:
@@ -32,27 +45,24 @@ class Network:
         self.names = [f"vr{os.getpid()}-{i}" for i in range(count + 1)]
         self.hub = self.names[-1]
 
-    def ip(self, *words):
-        subprocess.run(["ip", *words], check=True, capture_output=True, timeout=30)
-
     def __enter__(self):
         try:
             for name in self.names:
-                self.ip("netns", "add", name)
-                self.ip("-n", name, "link", "set", "lo", "up")
-            self.ip("-n", self.hub, "link", "add", "hub", "type", "bridge")
-            self.ip("-n", self.hub, "addr", "add", "10.77.0.100/24", "dev", "hub")
-            self.ip("-n", self.hub, "link", "set", "hub", "up")
+                ip("netns", "add", name)
+                ip("-n", name, "link", "set", "lo", "up")
+            ip("-n", self.hub, "link", "add", "hub", "type", "bridge")
+            ip("-n", self.hub, "addr", "add", "10.77.0.100/24", "dev", "hub")
+            ip("-n", self.hub, "link", "set", "hub", "up")
             for i, name in enumerate(self.names[:-1]):
-                self.ip("-n", name, "link", "add", "net", "type", "veth", "peer", "name",
+                ip("-n", name, "link", "add", "net", "type", "veth", "peer", "name",
                         f"to{i}", "netns", self.hub)
-                self.ip("-n", name, "addr", "add", f"10.77.0.{i + 1}/24", "dev", "net")
-                self.ip("-n", name, "link", "set", "net", "up")
-                self.ip("-n", self.hub, "link", "set", f"to{i}", "master", "hub", "up")
+                ip("-n", name, "addr", "add", f"10.77.0.{i + 1}/24", "dev", "net")
+                ip("-n", name, "link", "set", "net", "up")
+                ip("-n", self.hub, "link", "set", f"to{i}", "master", "hub", "up")
         except subprocess.CalledProcessError as error:
             self.__exit__()
             raise OSError("no network of namespaces: " +
-                          error.stderr.decode(errors="replace").strip()) from error
+                          error.stderr.strip()) from error
         return self
 
     def __exit__(self, *_):
@@ -60,11 +70,11 @@ class Network:
             subprocess.run(["ip", "netns", "del", name], capture_output=True)
 
     def cut(self, index, state):
-        self.ip("-n", self.hub, "link", "set", f"to{index}", state)
+        ip("-n", self.hub, "link", "set", f"to{index}", state)
 
     def command(self, index, *words):
         """The words as a command in the namespace."""
-        return ["ip", "netns", "exec", self.names[index], *map(str, words)]
+        return inside(self.names[index], *words)
 
     def output(self, index, *words):
         return subprocess.run(self.command(index, *words), check=True, capture_output=True, text=True,
@@ -76,8 +86,10 @@ class Network:
         lines = [line.split() for line in self.output(index, "cat", "/proc/net/snmp").splitlines()
                  if line.startswith("Udp:")]
         udp = dict(zip(lines[0][1:], map(int, lines[1][1:])))
-        device = self.output(index, "cat", "/sys/class/net/net/statistics/tx_packets")
-        return udp["OutDatagrams"], udp["InDatagrams"], udp["InCsumErrors"], int(device)
+        devices = dict(line.split(":", 1) for line in
+                       self.output(index, "cat", "/proc/net/dev").splitlines()[2:])
+        sent = {name.strip(): int(values.split()[9]) for name, values in devices.items()}
+        return udp["OutDatagrams"], udp["InDatagrams"], udp["InCsumErrors"], sent["net"]
 
     def sum_in_software(self, index, device):
         """Checksums are finished before a packet leaves by the device, and so looked at by who receives it."""

@@ -2,22 +2,19 @@
 # SPDX-License-Identifier: MIT
 """Runs the tests of one or more build folders and counts them.
 
-    run.py [--jobs N] [--only WORD] LABEL=BUILD_DIR[:SUITE[,SUITE…]] …
+    run.py [--jobs N] [--only WORD | --exactly NAME [--case TEST]] LABEL=BUILD_DIR[:SUITE[,SUITE…]] …
 
-The tests are those that meson knows (meson introspect); each prints TAP.  The last line is
-"N passed, N failed, N skipped"; each skip is listed with its reason.
+The last line is "N passed, N failed, N skipped"; each skip is listed with its reason, each failure
+with the command that repeats it, and the ten slowest tests with their times.
 """
 import argparse
 import concurrent.futures
 import itertools
-import json
 import os
-import pathlib
-import re
 import signal
-import subprocess
 import sys
-import time
+
+import suite
 
 # A shell starts what it puts into the background with these ignored, and nohup the last; so would
 # all tests be.
@@ -25,100 +22,81 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-LINE = re.compile(r"^(not )?ok\s+\d+\s*-?\s*(.*?)(?:\s*#\s*SKIP\s*(.*))?$", re.IGNORECASE)
+SLOWEST = 10
 
 
-def load(entry, only):
-    label, _, rest = entry.partition("=")
-    folder, _, suites = rest.partition(":")
-    wanted = set(filter(None, suites.split(",")))
-    info = json.loads((pathlib.Path(folder) / "meson-info" / "intro-tests.json").read_text())
-    for test in info:
-        names = {suite.split(":")[-1] for suite in test["suite"]}
-        if wanted and not wanted & names:
-            continue
-        if only and only not in test["name"]:
-            continue
-        yield label, folder, test
+def choose(options):
+    for job in itertools.chain.from_iterable(map(suite.load, options.entries)):
+        if options.only in job.name and options.exactly in ("", job.name):
+            if options.case:
+                job.cases = (options.case,)
+            yield job
 
 
-def measures(job):
-    return any(suite.split(":")[-1] in ("integration", "sanitize", "vm", "lab") for suite in job[2]["suite"])
+def tell(outcome):
+    job = outcome.job
+    print(f"{'FAILED' if outcome.failed else 'ok':7}{job.label}/{job.name}: "
+          f"{outcome.count('passed')} passed, {outcome.failed} failed, "
+          f"{outcome.count('skipped')} skipped ({outcome.seconds:.1f} s)", flush=True)
+    if outcome.failed:
+        print(f"------ output ({outcome.broken or 'to its end'}):\n{outcome.output}------")
+        for line in repeats(outcome):
+            print("again:  " + line)
+        sys.stdout.flush()
 
 
-def run(job):
-    label, folder, test = job
-    environment = dict(os.environ, ASSAY=os.path.abspath(f"{folder}/src/cmd/assay"),
-                       TARGETS=os.path.abspath(f"{folder}/tests/targets"),
-                       BUILD=os.path.abspath(folder))
-    environment.update(test.get("env") or {})
-    if label == "asan":
-        environment["ASSAY_SANITIZED"] = "1"
-        environment["ASAN_OPTIONS"] = "detect_leaks=1:abort_on_error=0:exitcode=99"
-        environment["UBSAN_OPTIONS"] = "halt_on_error=1:print_stacktrace=1"
-    started = time.monotonic()
-    # Paths in meson's commands are relative to the build folder.
-    process = subprocess.Popen(test["cmd"], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                               errors="replace", start_new_session=True)
-    timed_out = False
-    try:
-        output, _ = process.communicate(timeout=test["timeout"])
-    except subprocess.TimeoutExpired:
-        timed_out = True
-        os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
-    return label, test["name"], output, process.returncode, timed_out, time.monotonic() - started
+def repeats(outcome):
+    """The commands that repeat what failed."""
+    cases = [case.name for case in outcome.cases if case.state == "failed"]
+    return [outcome.job.again(case) for case in cases] or [outcome.job.again()]
+
+
+def slowest(outcomes):
+    """Tests that tell their time, and programs of tests that do not."""
+    times = []
+    for outcome in outcomes:
+        name = f"{outcome.job.label}/{outcome.job.name}"
+        timed = [(case.seconds, f"{name}: {case.name}") for case in outcome.cases if case.seconds]
+        times += timed or [(outcome.seconds, name)]
+    return sorted(times, reverse=True)[:SLOWEST]
+
+
+def summarize(outcomes):
+    skips = sorted({f"{outcome.job.label}/{outcome.job.name}: {case.name}: {case.reason}"
+                    for outcome in outcomes for case in outcome.cases if case.state == "skipped"})
+    if skips:
+        print("skipped:", *skips, sep="\n  ")
+    if len(outcomes) > 1:
+        print("slowest:")
+        for seconds, name in slowest(outcomes):
+            print(f"  {seconds:7.1f} s  {name}")
+    bad = [line for outcome in outcomes if outcome.failed for line in repeats(outcome)]
+    if bad:
+        print("again:", *bad, sep="\n  ")
+    passed, skipped = (sum(o.count(state) for o in outcomes) for state in ("passed", "skipped"))
+    failed = sum(outcome.failed for outcome in outcomes)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
+    return 1 if failed or not passed else 0
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="programs whose name contains this")
+    parser.add_argument("--exactly", default="", help="the program of this name")
+    parser.add_argument("--case", default="", help="one of its tests")
     parser.add_argument("entries", nargs="+")
     options = parser.parse_args()
-    jobs = [job for entry in options.entries for job in load(entry, options.only)]
-    passed = failed = 0
-    skips = []
+    jobs = list(choose(options))
     # Tests that measure have the machine to themselves, as their users would.
-    alone = [job for job in jobs if measures(job)]
-    together = [job for job in jobs if not measures(job)]
+    alone = [job for job in jobs if job.measures()]
+    together = [job for job in jobs if not job.measures()]
+    outcomes = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        results = itertools.chain(pool.map(run, together), map(run, alone))
-        for label, name, output, code, timed_out, seconds in results:
-            good = bad = skipped = 0
-            planned = None
-            for line in output.splitlines():
-                plan = re.match(r"^1\.\.(\d+)", line)
-                if plan:
-                    planned = int(plan[1])
-                match = LINE.match(line)
-                if not match:
-                    continue
-                if match[1]:
-                    bad += 1
-                elif match[3] is not None:
-                    skipped += 1
-                    skips.append(f"{label}/{name}: {match[2]}: {match[3]}")
-                else:
-                    good += 1
-            # A program that died, ran out of time, lost tests or had none has failed, whatever it printed.
-            broken = (timed_out or not planned or planned != good + bad + skipped
-                      or (code != 0 and bad == 0))
-            bad += broken
-            state = "FAILED" if bad else "ok"
-            print(f"{state:7}{label}/{name}: {good} passed, {bad} failed, {skipped} skipped "
-                  f"({seconds:.1f} s)", flush=True)
-            if bad:
-                why = "ran out of time" if timed_out else f"exit code {code}"
-                print(f"------ output ({why}):\n{output}------", flush=True)
-            passed, failed = passed + good, failed + bad
-    if skips:
-        print("skipped:")
-        for line in sorted(set(skips)):
-            print("  " + line)
-    print(f"{passed} passed, {failed} failed, {len(skips)} skipped", flush=True)
-    sys.exit(1 if failed or not passed else 0)
+        for outcome in itertools.chain(pool.map(suite.run, together), map(suite.run, alone)):
+            tell(outcome)
+            outcomes.append(outcome)
+    sys.exit(summarize(outcomes))
 
 
 main()

@@ -39,6 +39,15 @@ TEST(a_command_that_cannot_start_says_why)
     CHECK_INT(process_spawn(&spec, &pid, &err), -ENOENT);
     CHECK_CONTAINS(err.message, "no such command in PATH");
     CHECK_INT(process_exit_code_for(-ENOENT), 127);
+    /* Also where PATH has a folder that is closed to us. */
+    char folder[] = "/tmp/assay-closed-XXXXXX";
+    CHECK(mkdtemp(folder) != NULL && chmod(folder, 0) == 0);
+    CLEANUP(memory_freep) char *old = memory_strdup(getenv("PATH"));
+    CLEANUP(memory_freep) char *new = memory_printf("%s:%s", folder, old);
+    setenv("PATH", new, 1);
+    CHECK_INT(process_spawn(&spec, &pid, &err), -ENOENT);
+    setenv("PATH", old, 1);
+    rmdir(folder);
     spec = command((char *[]){"/etc/passwd", NULL});
     CHECK_INT(process_spawn(&spec, &pid, &err), -EACCES);
     CHECK_INT(process_exit_code_for(-EACCES), 126);

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""The tests that meson knows (meson introspect), run one by one; each prints TAP.  run.py and
+flakes.py share this."""
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
+LINE = re.compile(r"^(not )?ok\s+\d+\s*-?\s*(.*?)(?:\s*#\s*SKIP\s*(.*))?$", re.IGNORECASE)
+TOOK = re.compile(r"^# took ([\d.]+) s$")
+MEASURING = {"integration", "sanitize", "vm", "lab"}
+
+
+@dataclasses.dataclass
+class Job:
+    """One test program of one build folder."""
+    label: str   # "gcc": whose build it is
+    folder: str
+    test: dict   # as meson tells of it
+    cases: tuple = ()  # only these of its tests
+
+    @property
+    def name(self):
+        return self.test["name"]
+
+    def measures(self):
+        """Whether it has the machine to itself, as its users would."""
+        return any(suite.split(":")[-1] in MEASURING for suite in self.test["suite"])
+
+    def again(self, case=None):
+        """The one command that repeats it."""
+        only = f" --case {case}" if case else ""
+        return (f"python3 tests/lib/run.py --exactly {self.name}{only} "
+                f"{self.label}={os.path.relpath(self.folder)}")
+
+
+@dataclasses.dataclass
+class Case:
+    name: str
+    state: str  # passed, failed, skipped
+    reason: str = ""  # of a skip
+    seconds: float = 0
+
+
+@dataclasses.dataclass
+class Outcome:
+    job: Job
+    cases: list
+    broken: str  # why the program failed as a whole, whatever it printed; else ""
+    output: str
+    seconds: float
+
+    def count(self, state):
+        return sum(case.state == state for case in self.cases)
+
+    @property
+    def failed(self):
+        return self.count("failed") + bool(self.broken)
+
+
+def load(entry):
+    """The jobs of LABEL=BUILD_DIR[:SUITE[,SUITE…]]."""
+    label, _, rest = entry.partition("=")
+    folder, _, suites = rest.partition(":")
+    wanted = set(filter(None, suites.split(",")))
+    info = json.loads((pathlib.Path(folder) / "meson-info" / "intro-tests.json").read_text())
+    for test in info:
+        names = {suite.split(":")[-1] for suite in test["suite"]}
+        if not wanted or wanted & names:
+            yield Job(label, folder, test)
+
+
+def variables(job):
+    """What a test program needs to know of its build."""
+    ours = {"ASSAY": os.path.abspath(f"{job.folder}/src/cmd/assay"),
+            "TARGETS": os.path.abspath(f"{job.folder}/tests/targets"),
+            "BUILD": os.path.abspath(job.folder)}
+    ours.update(job.test.get("env") or {})
+    if job.label == "asan":
+        ours["ASSAY_SANITIZED"] = "1"
+        ours["ASAN_OPTIONS"] = "detect_leaks=1:abort_on_error=0:exitcode=99"
+        ours["UBSAN_OPTIONS"] = "halt_on_error=1:print_stacktrace=1"
+    return ours
+
+
+def read_tap(output):
+    """The cases, and how many were announced (None: no word of it)."""
+    cases, planned = [], None
+    for line in output.splitlines():
+        plan = re.match(r"^1\.\.(\d+)", line)
+        if plan:
+            planned = int(plan[1])
+        took = TOOK.match(line)
+        if took and cases:
+            cases[-1].seconds = float(took[1])
+        match = LINE.match(line)
+        if match:
+            state = "failed" if match[1] else "passed" if match[3] is None else "skipped"
+            cases.append(Case(match[2], state, match[3] or ""))
+    return cases, planned
+
+
+def run(job, environment=None, before=(), patience=1):
+    """Runs a job, in this environment instead of ours and behind the words of `before`."""
+    environment = dict(os.environ if environment is None else environment, **variables(job))
+    started = time.monotonic()
+    # Paths in meson's commands are relative to the build folder.
+    process = subprocess.Popen([*before, *job.test["cmd"], *job.cases], cwd=job.folder,
+                               env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, encoding="utf-8",
+                               errors="replace", start_new_session=True)
+    timed_out = False
+    try:
+        output, _ = process.communicate(timeout=patience * job.test["timeout"])
+    except BaseException as reason:  # a time limit, Ctrl-C: nothing is left behind
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        if not isinstance(reason, subprocess.TimeoutExpired):
+            raise
+        timed_out = True
+    cases, planned = read_tap(output)
+    failed = any(case.state == "failed" for case in cases)
+    broken = ("ran out of time" if timed_out else
+              "announced no tests" if not planned else
+              f"announced {planned} tests and had {len(cases)}" if planned != len(cases) else
+              f"exit code {process.returncode}" if process.returncode and not failed else "")
+    return Outcome(job, cases, broken, output, time.monotonic() - started)
