@@ -216,6 +216,10 @@ def children_and_threads_are_followed():
 
 # Waiting.
 
+# Of a sleep of 20 ms.  The timer is set a moment before the thread leaves the processor, a long one on
+# a machine with much to do, and the wait is what is left of it.
+SLEPT_NS = 10_000_000
+
 def can_sample_kernel():
     return ROOT_USER or int(open("/proc/sys/kernel/perf_event_paranoid").read()) <= 1
 
@@ -230,10 +234,10 @@ def waits_are_found_with_their_length():
     contains(" ".join(dump.events), "off-cpu")
     main_thread = dump.waits[0].pid
     sleeps = [wait for wait in dump.waits if wait.tid != main_thread and not wait.preempted
-              and wait.period >= 20_000_000]
-    equal(len(sleeps), 7, "sleeps of 20 ms or more")
+              and wait.period >= SLEPT_NS]
+    equal(len(sleeps), 7, "sleeps of 20 ms")
     joins = [wait for wait in dump.waits if wait.tid == main_thread
-             and wait.period >= 7 * 20_000_000]
+             and wait.period >= 7 * SLEPT_NS]
     equal(len(joins), 1, "waits of the main thread for the other")
     # All seven have the same way down to the sleep.
     equal(len({wait.chain for wait in sleeps}), 1, "call chains")
@@ -246,8 +250,8 @@ def waits_of_the_whole_machine():
     check(minimum=3)
     dump = assay_dump("perf.data", "--off-cpu")
     sleeps = [wait for wait in dump.waits if wait.comm == "waits" and wait.tid != wait.pid
-              and wait.period >= 20_000_000]
-    equal(len(sleeps), 3, "sleeps of 20 ms or more")
+              and not wait.preempted and wait.period >= SLEPT_NS]
+    equal(len(sleeps), 3, "sleeps of 20 ms")
 
 
 @test
