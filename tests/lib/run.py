@@ -11,16 +11,9 @@ import argparse
 import concurrent.futures
 import itertools
 import os
-import signal
 import sys
 
 import suite
-
-# A shell starts what it puts into the background with these ignored, and nohup the last; so would
-# all tests be.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal(signal.SIGQUIT, signal.SIG_DFL)
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 SLOWEST = 10
 

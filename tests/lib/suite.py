@@ -10,6 +10,12 @@ import signal
 import subprocess
 import time
 
+# A shell starts what it puts into the background with these ignored, and nohup the last; so would
+# all tests be.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
 LINE = re.compile(r"^(not )?ok\s+\d+\s*-?\s*(.*?)(?:\s*#\s*SKIP\s*(.*))?$", re.IGNORECASE)
 TOOK = re.compile(r"^# took ([\d.]+) s$")
 MEASURING = {"integration", "sanitize", "vm", "lab"}
