@@ -170,7 +170,8 @@ def code_is_formatted():
 @test
 def shell_scripts_pass_shellcheck():
     scripts = [path for path in tracked("dev", ".ci/run", "packaging/smoke", "*.sh")]
-    result = subprocess.run(["shellcheck", "-x", *scripts], text=True, capture_output=True)
+    result = subprocess.run(["shellcheck", "-x", *scripts], text=True, capture_output=True,
+                            cwd=ROOT)
     equal(result.returncode, 0, result.stdout)
 
 
