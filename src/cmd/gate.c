@@ -4,12 +4,13 @@
  * control, and the working tree run in the same rounds on the same machine.  When the control
  * differs from itself, the machine cannot judge anyone, and nobody fails.
  */
-#include "cmd/gate.h"
+#include "report/text/gate.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/term.h"
+#include "bisect/gate_trees.h"
 #include "cmd/cmd.h"
 #include "session/git.h"
 #include "session/session.h"
@@ -60,66 +61,6 @@ static const struct option options[] = {
     {'q', "quiet", OPTION_FLAG, O(quiet), NULL, "no progress", NULL},
     {0},
 };
-
-/* The base's tree, beside the working tree. */
-struct trees {
-    char *top;        /* of the repository */
-    char *base_top;   /* a temporary worktree of it */
-    char *base, *new; /* the same folder in both */
-    char *commit;     /* of the base */
-};
-
-static int open_trees(struct trees *t, const char *ref, struct error *err)
-{
-    CLEANUP(strbuf_done) struct strbuf out = {0};
-    char here[PATH_MAX];
-    const char *place = getenv("TMPDIR");
-    CLEANUP(memory_freep)
-    char *temporary = memory_printf("%s/assay-gate-XXXXXX", place && *place ? place : "/tmp");
-    int r = GIT(".", &out, err, "rev-parse", "--show-toplevel");
-    if (r < 0)
-        return error_wrap(err, r, "the base needs a git repository");
-    t->top = memory_strdup(strbuf_text(&out));
-    CLEANUP(memory_freep) char *name = memory_printf("%s^{commit}", ref);
-    r = GIT(".", &out, err, "rev-parse", "--verify", name);
-    if (r < 0)
-        return error_wrap(err, r, "--base %s", ref);
-    t->commit = memory_strdup(strbuf_text(&out));
-    r = GIT(".", &out, err, "rev-parse", "--show-prefix");
-    if (r < 0)
-        return r;
-    if (!realpath(".", here) || !mkdtemp(temporary))
-        return error_errno(err, -errno, "making a folder for the base");
-    t->base_top = memory_strdup(temporary);
-    t->base = memory_printf("%s/%s", temporary, strbuf_text(&out));
-    t->new = memory_strdup(here);
-    r = GIT(t->top, &out, err, "worktree", "add", "--detach", temporary, t->commit);
-    return r < 0 ? error_wrap(err, r, "checking the base out") : 0;
-}
-
-static void close_trees(struct trees *t)
-{
-    if (t->base_top)
-        git_remove_worktree(t->top, t->base_top);
-    free(t->top);
-    free(t->base_top);
-    free(t->base);
-    free(t->new);
-    free(t->commit);
-}
-
-static int build_both(const struct trees *t, const char *command, struct error *err)
-{
-    const char *folders[] = {t->base, t->new};
-    for (size_t i = 0; i < ARRAY_COUNT(folders); i++) {
-        const char *const argv[] = {"/bin/sh", "-c", command, NULL};
-        CLEANUP(strbuf_done) struct strbuf out = {0};
-        int r = capture_in(folders[i], argv, &out, err);
-        if (r < 0)
-            return error_wrap(err, r, "building %s", i ? "the new one" : "the base");
-    }
-    return 0;
-}
 
 /* A spec for a bare command. */
 static void write_spec(struct strbuf *out, char **words, size_t count)
@@ -219,10 +160,10 @@ static int print_result(const struct gate_options *o, const struct gate_result_s
     return 0;
 }
 
-static int gate_in_trees(const struct gate_options *o, struct trees *t, double max_regression,
+static int gate_in_trees(const struct gate_options *o, struct gate_trees *t, double max_regression,
                          char **words, size_t count, struct error *err)
 {
-    int r = o->build ? build_both(t, o->build, err) : 0;
+    int r = o->build ? gate_trees_build(t, o->build, err) : 0;
     if (r < 0)
         return r;
     CLEANUP(strbuf_done) struct strbuf spec = {0};
@@ -305,11 +246,11 @@ static int run(int argc, char **argv)
     if (first < 0)
         return cmd_usage(&verb_gate, &err);
     process_signals_catch();
-    struct trees trees = {0};
-    int r = open_trees(&trees, o.base, &err);
+    struct gate_trees trees = {0};
+    int r = gate_trees_open(&trees, o.base, &err);
     if (r == 0)
         r = gate_in_trees(&o, &trees, max_regression, argv + first, (size_t)(argc - first), &err);
-    close_trees(&trees);
+    gate_trees_close(&trees);
     int signal = process_signals_caught();
     process_signals_restore();
     if (signal)

@@ -3,7 +3,7 @@
  * What a gate found as JUnit XML, which most CI systems show: a test for each metric and cell.  A
  * regression is a failure; what cannot be told is skipped, with the reason.
  */
-#include "cmd/gate.h"
+#include "report/text/gate.h"
 
 #include "base/memory.h"
 
@@ -33,7 +33,7 @@ static bool is_undecided(const struct gate_result_set *set, const struct gate_ro
 static void put_change(struct strbuf *out, const struct gate_row *row)
 {
     CLEANUP(strbuf_done) struct strbuf change = {0};
-    gate_put_interval(&change, &row->change, row->unit);
+    gate_put_interval(&change, &row->change.comparison, row->unit);
     put_escaped(out, strbuf_text(&change));
 }
 
@@ -56,7 +56,8 @@ static void put_case(struct strbuf *out, const struct gate_result_set *set,
     }
     strbuf_puts(out, "      <system-out>");
     put_change(out, row);
-    strbuf_printf(out, " in %zu rounds</system-out>\n    </testcase>\n", row->change.base_count);
+    strbuf_printf(out, " in %zu rounds</system-out>\n    </testcase>\n",
+                  row->change.comparison.base_count);
 }
 
 void gate_write_junit(struct strbuf *out, const struct gate_result_set *set)
