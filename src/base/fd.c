@@ -82,13 +82,13 @@ int fd_write_all(int fd, const void *bytes, size_t length)
 static int explain_write(const struct outfile *o, int code, struct error *err)
 {
     if (code == -ENOSPC || code == -EDQUOT)
-        return error_set(err, code,
-                         "writing %s: the disk is full; free some room or name another place "
-                         "with -o",
-                         o->path);
+        return error_set(
+            err, code,
+            "writing %s: the disk is full; free some space or choose another file with -o",
+            o->path);
     if (code == -EROFS)
         return error_set(err, code,
-                         "writing %s: the file system is read-only; name another place with -o",
+                         "writing %s: the file system is read-only; choose another file with -o",
                          o->path);
     return error_errno(err, code, "writing %s", o->path);
 }

@@ -9,7 +9,7 @@
 
 static _Noreturn void out_of_memory(size_t size_bytes)
 {
-    fprintf(stderr, "assay: out of memory (%zu bytes wanted)\n", size_bytes);
+    fprintf(stderr, "assay: out of memory (%zu bytes requested)\n", size_bytes);
     abort();
 }
 

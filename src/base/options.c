@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -83,9 +84,10 @@ static int unknown_option(const struct option *table, const char *word, struct e
     CLEANUP(memory_freep) char *bare = memory_strndup(word, length);
     const char *stem = bare + strspn(bare, "-");
     if (strlen(stem) > 1 && str_nearest(stem, names, count, 1, &near))
-        return error_set(err, -EINVAL, "unknown option %s; did you mean --%s? --help lists all",
-                         bare, strbuf_text(&near));
-    return error_set(err, -EINVAL, "unknown option %s; --help lists all", bare);
+        return error_set(err, -EINVAL,
+                         "unknown option %s; did you mean --%s? --help lists them all", bare,
+                         strbuf_text(&near));
+    return error_set(err, -EINVAL, "unknown option %s; --help lists them all", bare);
 }
 
 static const struct option *find_long(const struct option *table, const char *name, size_t length)
@@ -238,8 +240,8 @@ int options_parse_mixed(const struct option *table, void *target, int argc, char
 
 void options_help(const struct verb *verb, struct strbuf *out)
 {
-    strbuf_printf(out, "usage: assay %s %s\n\n%s%s\n", verb->name, verb->synopsis, verb->summary,
-                  str_has_suffix(verb->summary, "?") ? "" : ".");
+    strbuf_printf(out, "usage: assay %s %s\n\n%c%s.\n", verb->name, verb->synopsis,
+                  toupper(verb->summary[0]), verb->summary + 1);
     bool heading = false;
     for (const struct option *o = verb->options; o && !is_last(o); o++) {
         if (o->kind == OPTION_HEADING) {

@@ -83,8 +83,8 @@ static int explain_start(const char *name, int code, struct error *err)
                          name);
     if (code == -EACCES)
         return error_set(err, code,
-                         "cannot run '%s': not executable (chmod +x?) or a folder on the way is "
-                         "closed to you",
+                         "cannot run '%s': not executable (chmod +x?), or no permission to enter a "
+                         "directory in its path",
                          name);
     if (code == -ENOEXEC)
         return error_set(

@@ -151,7 +151,7 @@ int parse_duration_ns(const char *text, uint64_t default_unit_ns, uint64_t *ret_
     static const struct unit units[] = {{"ns", 1},  {"us", 1e3}, {"µs", 1e3},   {"ms", 1e6},
                                         {"s", 1e9}, {"m", 6e10}, {"min", 6e10}, {"h", 3.6e12}};
     return parse_with_unit(text, units, ARRAY_COUNT(units), (double)default_unit_ns,
-                           "for example 500ms, 2s or 1m", ret_ns, err);
+                           "e.g. 500ms, 2s or 1m", ret_ns, err);
 }
 
 int parse_size_bytes(const char *text, uint64_t *ret_bytes, struct error *err)
@@ -171,8 +171,8 @@ int parse_size_bytes(const char *text, uint64_t *ret_bytes, struct error *err)
                                         {"G", 1073741824.0},
                                         {"GB", 1073741824.0},
                                         {"GiB", 1073741824.0}};
-    return parse_with_unit(text, units, ARRAY_COUNT(units), 1, "for example 4096, 64k or 1M",
-                           ret_bytes, err);
+    return parse_with_unit(text, units, ARRAY_COUNT(units), 1, "e.g. 4096, 64k or 1M", ret_bytes,
+                           err);
 }
 
 int parse_cpu_list(const char *text, int **ret_list, size_t *ret_count, struct error *err)
@@ -211,7 +211,7 @@ int parse_cpu_list(const char *text, int **ret_list, size_t *ret_count, struct e
     return 0;
 bad:
     free(list);
-    return error_set(err, -EINVAL, "'%s' is not a list of CPUs; write for example 0-3,7", text);
+    return error_set(err, -EINVAL, "'%s' is not a list of CPUs; write e.g. 0-3,7", text);
 }
 
 size_t str_distance(const char *a, const char *b)

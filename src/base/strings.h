@@ -70,6 +70,12 @@ size_t str_distance(const char *a, const char *b);
 size_t str_nearest(const char *word, const char *const *candidates, size_t count, size_t most,
                    struct strbuf *out);
 
+/* The word that goes with a count: "1 cell", "2 cells". */
+static inline const char *plural(uint64_t count, const char *one, const char *many)
+{
+    return count == 1 ? one : many;
+}
+
 /* 1234567 -> "1,234,567".  The buffer holds at least 32 bytes. */
 char *format_thousands(uint64_t value, char *buffer, size_t size);
 /* 1234567 ns -> "1.23 ms" and so on: three significant digits with a unit. */

@@ -18,7 +18,7 @@ int gate_trees_open(struct gate_trees *t, const char *ref, struct error *err)
     char *temporary = memory_printf("%s/assay-gate-XXXXXX", place && *place ? place : "/tmp");
     int r = GIT(".", &out, err, "rev-parse", "--show-toplevel");
     if (r < 0)
-        return error_wrap(err, r, "the base needs a git repository");
+        return error_wrap(err, r, "--base needs a git repository");
     t->top = memory_strdup(strbuf_text(&out));
     CLEANUP(memory_freep) char *name = memory_printf("%s^{commit}", ref);
     r = GIT(".", &out, err, "rev-parse", "--verify", name);
@@ -29,7 +29,7 @@ int gate_trees_open(struct gate_trees *t, const char *ref, struct error *err)
     if (r < 0)
         return r;
     if (!realpath(".", here) || !mkdtemp(temporary))
-        return error_errno(err, -errno, "making a folder for the base");
+        return error_errno(err, -errno, "creating a directory for the base");
     t->base_top = memory_strdup(temporary);
     t->base = memory_printf("%s/%s", temporary, strbuf_text(&out));
     t->new = memory_strdup(here);

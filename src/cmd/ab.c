@@ -24,63 +24,67 @@
 
 static const struct option options[] = {
     {0, NULL, OPTION_HEADING, 0, NULL, "How often", NULL},
-    {'r', "rounds", OPTION_U64, O(rounds), "N", "exactly so many rounds", NULL},
-    {'t', "time", OPTION_SECONDS, O(time_ns), "TIME", "measure for so long, as 30s or 2m", NULL},
+    {'r', "rounds", OPTION_U64, O(rounds), "N", "run exactly N rounds", NULL},
+    {'t', "time", OPTION_SECONDS, O(time_ns), "TIME", "measure for this long, e.g. 30s or 2m",
+     NULL},
     {0, "precision", OPTION_STRING, O(precision), "PERCENT",
-     "until the 95 % interval is ± so narrow, as 1% (at most --time, or 10m)", NULL},
-    {'m', "min-rounds", OPTION_U64, O(min_rounds), "N", "at least so many rounds (10)", NULL},
-    {'M', "max-rounds", OPTION_U64, O(max_rounds), "N", "at most so many rounds", NULL},
-    {'w', "warmup", OPTION_U64, O(warmup), "N", "rounds before, which do not count (1)", NULL},
-    {0, "seed", OPTION_U64, O(seed), "N", "shuffle as in the run that printed this seed", NULL},
+     "stop when the 95 % interval is within ± this, e.g. 1% (at most --time, or 10m)", NULL},
+    {'m', "min-rounds", OPTION_U64, O(min_rounds), "N", "run at least N rounds (10)", NULL},
+    {'M', "max-rounds", OPTION_U64, O(max_rounds), "N", "run at most N rounds", NULL},
+    {'w', "warmup", OPTION_U64, O(warmup), "N", "warm-up rounds, which are not counted (1)", NULL},
+    {0, "seed", OPTION_U64, O(seed), "N", "repeat the order of the run that printed this seed",
+     NULL},
     {0, "duet", OPTION_FLAG, O(duet), NULL,
-     "two commands at the same time on two CPUs, sides swapped each round", NULL},
+     "run two commands at the same time on two CPUs, swapped after each round", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "What to run", NULL},
-    {'n', "name", OPTION_LIST, O(names), "NAME", "a command's name; for each in turn", NULL},
+    {'n', "name", OPTION_LIST, O(names), "NAME", "a name for a command; repeat for each, in order",
+     NULL},
     {'L', "parameter-list", OPTION_LIST, O(lists), "VAR VALUES",
-     "{VAR} in commands stands for each of the values, as -L size 64,512", NULL},
+     "replace {VAR} in commands with each value, e.g. -L size 64,512", NULL},
     {'P', "parameter-scan", OPTION_LIST, O(scans), "VAR MIN MAX",
-     "{VAR} stands for each number from MIN to MAX", NULL},
-    {'D', "parameter-step-size", OPTION_STRING, O(step), "STEP", "the step of -P (1)", NULL},
-    {'s', "setup", OPTION_LIST, O(setups), "CMD", "run once before all; may be given for each",
-     NULL},
-    {'p', "prepare", OPTION_LIST, O(prepares), "CMD", "run before each run; may be given for each",
-     NULL},
-    {'c', "cleanup", OPTION_LIST, O(cleanups), "CMD", "run once after all, whatever happened",
+     "replace {VAR} with each number from MIN to MAX", NULL},
+    {'D', "parameter-step-size", OPTION_STRING, O(step), "STEP", "step for -P (1)", NULL},
+    {'s', "setup", OPTION_LIST, O(setups), "CMD",
+     "run once before all rounds; may be repeated, one for each command", NULL},
+    {'p', "prepare", OPTION_LIST, O(prepares), "CMD",
+     "run before each run; may be repeated, one for each command", NULL},
+    {'c', "cleanup", OPTION_LIST, O(cleanups), "CMD", "run once at the end, even after a failure",
      NULL},
     {'S', "shell", OPTION_STRING, O(shell), "SHELL",
-     "auto: sh where a command needs it; or none, default (sh), or a shell", "auto none default"},
-    {'N', NULL, OPTION_FLAG, O(no_shell), NULL, "no shell: as --shell none", NULL},
+     "auto (sh only when a command needs it), none, default (sh), or a shell", "auto none default"},
+    {'N', NULL, OPTION_FLAG, O(no_shell), NULL, "use no shell; same as --shell none", NULL},
     {0, "input", OPTION_STRING, O(input), "FILE", "standard input (default /dev/null)", "file"},
     {0, "output", OPTION_STRING, O(output), "WHERE",
      "standard output: null, pipe, inherit, or a file", "null pipe inherit"},
     {0, "show-output", OPTION_FLAG, O(show_output), NULL, "show what the commands print", NULL},
-    {0, "directory", OPTION_STRING, O(directory), "DIR", "run the commands there", "file"},
-    {0, "cpus", OPTION_STRING, O(cpus), "CPUS", "run them on these CPUs, as 0-3 or 2,3", NULL},
-    {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "a run that takes longer has failed",
+    {0, "directory", OPTION_STRING, O(directory), "DIR", "run the commands in this directory",
+     "file"},
+    {0, "cpus", OPTION_STRING, O(cpus), "CPUS", "run on these CPUs, e.g. 0-3 or 2,3", NULL},
+    {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "treat a run that takes longer as failed",
      NULL},
     {'i', "ignore-failure", OPTION_FLAG, O(ignore_failure), NULL,
-     "runs that fail count as any other", NULL},
+     "count failed runs like any other", NULL},
     {0, "no-padding", OPTION_FLAG, O(no_padding), NULL,
-     "do not vary the size of the environment from round to round", NULL},
+     "keep the size of the environment the same in every round", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "What to measure", NULL},
-    {'e', "event", OPTION_LIST, O(events), "LIST", "events to count, as assay stat's; or none",
+    {'e', "event", OPTION_LIST, O(events), "LIST", "events to count, as in assay stat; or none",
      "event"},
     {0, "metric", OPTION_STRING, O(metric), "NAME",
-     "the headline, which --precision watches (wall)", NULL},
+     "the headline metric, which --precision applies to (wall)", NULL},
     {0, "reference", OPTION_STRING, O(reference), "NAME",
-     "the command that the others are compared with: its name or number (1)", NULL},
+     "the command to compare the others with: its name or number (1)", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "Output", NULL},
-    {'a', "all", OPTION_FLAG, O(all), NULL, "a table for every metric, nothing folded", NULL},
+    {'a', "all", OPTION_FLAG, O(all), NULL, "show a table for every metric", NULL},
     {'j', "json", OPTION_OPTIONAL, O(json), "FILE", "JSON with every value of every run", NULL},
     {0, "csv", OPTION_OPTIONAL, O(csv), "FILE", "CSV, a line for each value", NULL},
     {0, "markdown", OPTION_OPTIONAL, O(markdown), "FILE", "a Markdown table", NULL},
     {0, "html", OPTION_STRING, O(html), "FILE", "a report as one HTML file", "file"},
     {0, "export-hyperfine", OPTION_STRING, O(export_hyperfine), "FILE",
-     "as hyperfine --export-json writes it", "file"},
+     "write JSON in the format of hyperfine --export-json", "file"},
     {0, "export-google-benchmark", OPTION_STRING, O(export_google), "FILE",
-     "as google-benchmark's --benchmark_out writes it", "file"},
+     "write JSON in the format of google-benchmark's --benchmark_out", "file"},
     {0, "import-hyperfine", OPTION_LIST, O(imports), "FILE",
-     "run nothing: compare the results in hyperfine's JSON files", "file"},
+     "compare results in hyperfine's JSON files instead of running anything", "file"},
     {0},
 };
 
@@ -181,21 +185,23 @@ static int parse_percent(const char *text, double *ret_share, struct error *err)
 static int check_options(const struct ab_options *o, size_t command_count, struct error *err)
 {
     if (!command_count && !o->imports.count)
-        return error_set(err, -EINVAL,
-                         "nothing to run: give commands, each as one word, as 'ls -l' 'ls -lR'");
+        return error_set(
+            err, -EINVAL,
+            "no commands to run; give each as one quoted argument, e.g. 'ls -l' 'ls -lR'");
     if (o->rounds && (o->min_rounds || o->max_rounds))
-        return error_set(err, -EINVAL, "--rounds excludes --min-rounds and --max-rounds");
+        return error_set(err, -EINVAL, "--rounds cannot be used with --min-rounds or --max-rounds");
     if (o->max_rounds && o->min_rounds > o->max_rounds)
-        return error_set(err, -EINVAL, "--min-rounds is more than --max-rounds");
+        return error_set(err, -EINVAL, "--min-rounds is greater than --max-rounds");
     if (o->rounds && o->precision)
-        return error_set(err, -EINVAL, "--rounds and --precision exclude each other");
+        return error_set(err, -EINVAL, "--rounds and --precision cannot be used together");
     bool shown = o->show_output || (o->output && str_eq(o->output, "inherit"));
     if (shown && ((o->json && !*o->json) || (o->csv && !*o->csv) || (o->markdown && !*o->markdown)))
         return error_set(err, -EINVAL,
-                         "the commands' output and the result would be mixed on standard output; "
-                         "give the result a file, as --json=FILE");
+                         "the commands' output and the results would be mixed on standard output; "
+                         "write the results to a file, e.g. --json=FILE");
     if (o->show_output && o->output)
-        return error_set(err, -EINVAL, "--show-output is --output inherit; give one of them");
+        return error_set(err, -EINVAL,
+                         "--show-output means --output inherit; use only one of them");
     if (o->directory && access(o->directory, X_OK) < 0)
         return error_errno(err, -errno, "--directory %s", o->directory);
     if (o->input && access(o->input, R_OK) < 0)
@@ -313,10 +319,10 @@ static int tell_failure(const struct rounds *r)
     show_tail(&f->output_stdout, "standard output");
     show_tail(&f->output_stderr, "standard error");
     if (f->stdout_was_discarded && !f->output_stderr.length)
-        fputs("It printed nothing on standard error; --show-output shows all that it prints.\n",
+        fputs("It printed nothing on standard error; --show-output shows everything it prints.\n",
               stderr);
     if (str_eq(f->what, "the command"))
-        fputs("--ignore-failure counts runs that fail as any other.\n", stderr);
+        fputs("--ignore-failure counts failed runs like any other.\n", stderr);
     return f->exit_code ? f->exit_code : EXIT_TROUBLE;
 }
 
@@ -395,7 +401,7 @@ static int measure_with(const struct ab_options *o, const struct ab_plan *plan,
     if (r == 0 && o->cpus)
         r = parse_cpu_list(o->cpus, &cpus, &cpu_count, err);
     if (r == 0 && o->duet && o->cpus && cpu_count != 2)
-        r = error_set(err, -EINVAL, "--duet takes two CPUs, --cpus names %zu", cpu_count);
+        r = error_set(err, -EINVAL, "--duet needs two CPUs, but --cpus names %zu", cpu_count);
     if (r < 0)
         return cmd_usage(&verb_ab, err);
     spec.cpus = cpus;
@@ -412,7 +418,7 @@ static int measure_with(const struct ab_options *o, const struct ab_plan *plan,
                         rounds.start_code < 0 ? process_exit_code_for(rounds.start_code)
                                               : EXIT_MEASURE_FAILED);
     if (watch.no_metric) {
-        error_set(err, -ENOENT, "--metric %s: there is no such metric to be precise about",
+        error_set(err, -ENOENT, "--metric %s: no such metric, so --precision cannot apply to it",
                   o->metric);
         return cmd_fail(&verb_ab, err, EXIT_TROUBLE);
     }
@@ -435,7 +441,7 @@ static int run_commands(const struct ab_options *o, char *const *commands, size_
     int r = ab_plan_make(&plan, o, commands, command_count, err);
     bool bare = (o->json && !*o->json) || (o->csv && !*o->csv) || (o->markdown && !*o->markdown);
     if (r == -ENOENT && bare)
-        fputs("assay ab: a file for the result is written as --json=FILE\n", stderr);
+        fputs("assay ab: to write the results to a file, use --json=FILE\n", stderr);
     if (r == -ENOENT || r == -EACCES)
         return cmd_fail(&verb_ab, err, process_exit_code_for(r));
     if (r < 0)
@@ -514,7 +520,7 @@ static int run(int argc, char **argv)
 
 const struct verb verb_ab = {
     .name = "ab",
-    .summary = "compare commands: which is faster, by how much, and can that be told",
+    .summary = "compare commands: which is faster, by how much, and how certain that is",
     .synopsis = "[options] 'CMD A' ['CMD B'…]",
     .examples =
         "  assay ab './old --fast' './new --fast'\n"

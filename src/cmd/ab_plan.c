@@ -21,7 +21,7 @@ static int make_parameters(struct parameter_list *list, const struct ab_options 
             return r;
     }
     if (o->step && !o->scans.count)
-        return error_set(err, -EINVAL, "-D is the step of -P, and there is no -P");
+        return error_set(err, -EINVAL, "-D sets the step of -P, but there is no -P");
     return 0;
 }
 
@@ -45,7 +45,8 @@ static int check_parameters(const struct ab_plan *plan, const struct ab_options 
         for (size_t j = 0; j < command_count; j++)
             used |= parameters_used(list, i, commands[j]);
         if (!used)
-            return error_set(err, -EINVAL, "no command uses the parameter: write {%s} in one",
+            return error_set(err, -EINVAL,
+                             "no command uses this parameter: write {%s} in at least one",
                              list->items[i].name);
     }
     return 0;
@@ -56,7 +57,7 @@ static int check_hooks(const struct option_list *hooks, const char *name, size_t
 {
     if (hooks->count <= 1 || hooks->count == command_count)
         return 0;
-    return error_set(err, -EINVAL, "--%s is given once for all commands, or once for each (%zu)",
+    return error_set(err, -EINVAL, "give --%s once for all commands, or once for each of the %zu",
                      name, command_count);
 }
 
@@ -76,7 +77,7 @@ static int choose_shell(struct ab_plan *plan, const struct ab_options *o, char *
     bool none = o->no_shell || (o->shell && str_eq(o->shell, "none"));
     bool automatic = !o->shell || str_eq(o->shell, "auto");
     if (o->no_shell && o->shell && !none)
-        return error_set(err, -EINVAL, "-N and --shell %s exclude each other", o->shell);
+        return error_set(err, -EINVAL, "-N and --shell %s cannot be used together", o->shell);
     plan->shell = automatic || none ? NULL : str_eq(o->shell, "default") ? "sh" : o->shell;
     if (none || !automatic)
         return 0;
@@ -212,7 +213,7 @@ int ab_plan_make(struct ab_plan *plan, const struct ab_options *o, char *const *
         r = set_references(plan, o, commands, command_count, err);
     }
     if (r == 0 && o->duet && (command_count != 2))
-        r = error_set(err, -EINVAL, "--duet takes two commands");
+        r = error_set(err, -EINVAL, "--duet needs exactly two commands");
     return r;
 }
 

@@ -19,13 +19,14 @@ struct annotate_cli {
 #define OFFSET(member) offsetof(struct annotate_cli, member)
 
 static const struct option options[] = {
-    {0, "dso", OPTION_STRING, OFFSET(dso), "NAME", "the function of this binary", NULL},
-    {0, "no-source", OPTION_FLAG, OFFSET(no_source), NULL, "only the instructions", NULL},
-    {0, "no-assembly", OPTION_FLAG, OFFSET(no_assembly), NULL, "only the source lines", NULL},
-    {'w', "wide", OPTION_FLAG, OFFSET(wide), NULL, "whole lines, wider than the terminal", NULL},
+    {0, "dso", OPTION_STRING, OFFSET(dso), "NAME", "choose the function from this binary", NULL},
+    {0, "no-source", OPTION_FLAG, OFFSET(no_source), NULL, "show only the instructions", NULL},
+    {0, "no-assembly", OPTION_FLAG, OFFSET(no_assembly), NULL, "show only the source lines", NULL},
+    {'w', "wide", OPTION_FLAG, OFFSET(wide), NULL, "do not cut lines at the terminal's width",
+     NULL},
     {'j', "json", OPTION_FLAG, OFFSET(json), NULL, "JSON", NULL},
     {0, "kcore", OPTION_STRING, OFFSET(kernel_code), "FILE",
-     "kernel code from this file (default: /proc/kcore)", "file"},
+     "read the kernel's code from this file (default: /proc/kcore)", "file"},
     PROFILE_CLI_OPTIONS(struct annotate_cli, profile),
     PROFILE_CLI_NAMES(struct annotate_cli, profile),
     {0},
@@ -105,8 +106,8 @@ const struct verb verb_annotate = {
     .name = "annotate",
     .summary = "show a function's source and instructions with their samples",
     .synopsis = "[options] SYMBOL [FILE]",
-    .examples = "assay annotate main\n"
-                "assay annotate --no-source 'std::vector<int>::push_back' perf.data\n",
+    .examples = "  assay annotate main\n"
+                "  assay annotate --no-source 'std::vector<int>::push_back' perf.data\n",
     .options = options,
     .run = run,
 };

@@ -19,9 +19,10 @@ struct answers_options {
 
 static const struct option options[] = {
     {0, "db", OPTION_STRING, O(db), "PATH", CMD_DB_HELP, "file"},
-    {0, "variant", OPTION_STRING, O(variant), "FACTOR", "the factor whose values are rivals", NULL},
+    {0, "variant", OPTION_STRING, O(variant), "FACTOR", "the factor whose values compete", NULL},
     {0, "work", OPTION_STRING, O(work), "METRIC", "the metric that counts the work done", NULL},
-    {'a', "all", OPTION_FLAG, O(all), NULL, "every answer, not only the first of each kind", NULL},
+    {'a', "all", OPTION_FLAG, O(all), NULL, "show every answer, not only the first of each kind",
+     NULL},
     {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON", NULL},
     {0},
 };
@@ -67,7 +68,7 @@ static int run(int argc, char **argv)
     if (first == OPTIONS_HELP)
         return cmd_help(&verb_answers);
     if (first > 0 && argc - first > 1)
-        first = error_set(&err, -EINVAL, "answers takes one experiment");
+        first = error_set(&err, -EINVAL, "give one experiment at most");
     if (first < 0)
         return cmd_usage(&verb_answers, &err);
     int r = answer(&o, first < argc ? argv[first] : "last", &err);
@@ -76,7 +77,7 @@ static int run(int argc, char **argv)
 
 const struct verb verb_answers = {
     .name = "answers",
-    .summary = "what an experiment says: the best, crossovers, saturation, surprises",
+    .summary = "summarize an experiment: the best, crossovers, saturation, surprises",
     .synopsis = "[options] [EXPERIMENT]",
     .examples = "  assay answers\n  assay answers 12 --variant allocator --json\n",
     .options = options,

@@ -33,46 +33,51 @@ struct bisect_options {
 
 static const struct option options[] = {
     {0, NULL, OPTION_HEADING, 0, NULL, "What to search", NULL},
-    {0, "good", OPTION_STRING, O(good), "REF", "the older commit (needed)", NULL},
+    {0, "good", OPTION_STRING, O(good), "REF", "the older commit (required)", NULL},
     {0, "bad", OPTION_STRING, O(bad), "REF", "the newer commit (HEAD)", NULL},
-    {0, "build", OPTION_STRING, O(build), "COMMAND", "builds a commit, in a worktree of it", NULL},
-    {0, "run", OPTION_STRING, O(run), "COMMAND", "is measured, in the same folder (needed)", NULL},
+    {0, "build", OPTION_STRING, O(build), "COMMAND",
+     "the command that builds a commit, in a worktree of it", NULL},
+    {0, "run", OPTION_STRING, O(run), "COMMAND",
+     "the command to measure, in the same directory (required)", NULL},
     {0, "metric", OPTION_STRING, O(metric), "NAME",
-     "what may have changed (wall, or cpu where it is that)", NULL},
-    {0, "better", OPTION_STRING, O(better), "WAY", "lower or higher; else judged by name and unit",
-     "lower higher"},
-    {0, "all", OPTION_FLAG, O(all), NULL, "every change of the range, not one", NULL},
+     "the metric to judge by (wall; cpu where only that changed)", NULL},
+    {0, "better", OPTION_STRING, O(better), "WAY",
+     "lower or higher (default: guessed from its name and unit)", "lower higher"},
+    {0, "all", OPTION_FLAG, O(all), NULL, "find every change in the range, not only one", NULL},
     {0, "stride", OPTION_U64, O(stride), "N",
-     "with --all: look into every stretch of more than N commits (a quarter)", NULL},
-    {0, NULL, OPTION_HEADING, 0, NULL, "How sure to be", NULL},
-    {0, "error", OPTION_STRING, O(error), "SHARE", "how often a wrong commit may be accused (5%)",
+     "with --all: look into every stretch of more than N commits (default: a quarter)", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "How certain to be", NULL},
+    {0, "error", OPTION_STRING, O(error), "PERCENT",
+     "the probability of naming a wrong commit (5%)", NULL},
+    {0, "min-change", OPTION_STRING, O(min_change), "PERCENT",
+     "ignore changes smaller than this (1%)", NULL},
+    {0, "min-rounds", OPTION_U64, O(min_rounds), "N", "rounds before the first decision (10)",
      NULL},
-    {0, "min-change", OPTION_STRING, O(min_change), "SHARE", "smaller changes do not matter (1%)",
+    {0, "max-rounds", OPTION_U64, O(max_rounds), "N", "rounds of one decision at most (1000)",
      NULL},
-    {0, "min-rounds", OPTION_U64, O(min_rounds), "N", "before the first decision (10)", NULL},
-    {0, "max-rounds", OPTION_U64, O(max_rounds), "N", "of one decision (1000)", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "How to run", NULL},
-    {'w', "warmup", OPTION_U64, O(warmup), "N", "rounds before each decision (1)", NULL},
-    {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "a run that takes longer has failed",
+    {'w', "warmup", OPTION_U64, O(warmup), "N", "warm-up rounds before each decision (1)", NULL},
+    {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "treat a run that takes longer as failed",
      NULL},
-    {'e', "event", OPTION_LIST, O(events), "LIST", "events to count besides", "event"},
-    {0, "cpus", OPTION_STRING, O(cpus), "CPUS", "run on these CPUs, as 0-3,7", NULL},
-    {0, "seed", OPTION_STRING, O(seed), "N", "of the order of the runs", NULL},
+    {'e', "event", OPTION_LIST, O(events), "LIST", "other events to count", "event"},
+    {0, "cpus", OPTION_STRING, O(cpus), "CPUS", "run on these CPUs, e.g. 0-3,7", NULL},
+    {0, "seed", OPTION_STRING, O(seed), "N", "seed for the order of the runs", NULL},
     {0, "no-explain", OPTION_FLAG, O(no_explain), NULL,
-     "do not profile what was found to say which functions account for it", NULL},
-    {0, NULL, OPTION_HEADING, 0, NULL, "Going on", NULL},
+     "do not profile the commit found to see which functions account for it", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "Resuming", NULL},
     {0, "continue", OPTION_FLAG, O(go_on), NULL,
-     "go on with the search that was stopped; with none left to do, its result again", NULL},
-    {0, "abort", OPTION_FLAG, O(abort), NULL, "give it up: remove its worktrees and its journal",
-     NULL},
-    {0, "dir", OPTION_STRING, O(dir), "FOLDER",
-     "for worktrees and journal (assay-bisect in the git directory)", "file"},
+     "resume the interrupted search, or print its result again if it is complete", NULL},
+    {0, "abort", OPTION_FLAG, O(abort), NULL,
+     "abandon the search: remove its worktrees and its journal", NULL},
+    {0, "dir", OPTION_STRING, O(dir), "DIR",
+     "where worktrees and journal go (assay-bisect in the git directory)", "file"},
     {0, "keep", OPTION_FLAG, O(keep), NULL, "keep the worktrees for the next search", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "Output", NULL},
-    {'j', "json", OPTION_OPTIONAL, O(json), "FILE", "JSON, instead of the mail or to a file", NULL},
+    {'j', "json", OPTION_OPTIONAL, O(json), "FILE",
+     "print JSON instead of the text, or write it to a file", NULL},
     {0, "markdown", OPTION_OPTIONAL, O(markdown), "FILE",
-     "the mail as Markdown, instead of the text or to a file", NULL},
-    {'q', "quiet", OPTION_FLAG, O(quiet), NULL, "no progress", NULL},
+     "print Markdown instead of the text, or write it to a file", NULL},
+    {'q', "quiet", OPTION_FLAG, O(quiet), NULL, "do not show progress", NULL},
     {0},
 };
 
@@ -86,7 +91,7 @@ static int parse_share(const char *option, const char *text, double *ret_share, 
     if (r == 0)
         value /= percent ? 100 : 1;
     if (r == 0 && !(value > 0 && value <= 0.5))
-        r = error_set(err, -EINVAL, "'%s' is not a share such as 1%% or 0.01, up to 50%%", text);
+        r = error_set(err, -EINVAL, "'%s' is not a percentage up to 50%%, e.g. 1%% or 0.01", text);
     if (r == 0)
         *ret_share = value;
     return r < 0 ? error_wrap(err, r, "option --%s", option) : 0;
@@ -95,12 +100,12 @@ static int parse_share(const char *option, const char *text, double *ret_share, 
 static int check_options(const struct bisect_options *o, struct error *err)
 {
     if (o->go_on && o->abort)
-        return error_set(err, -EINVAL, "--continue and --abort exclude each other");
+        return error_set(err, -EINVAL, "--continue and --abort cannot be used together");
     if (o->go_on || o->abort) {
         if (o->good || o->bad || o->run || o->build)
             return error_set(err, -EINVAL,
-                             "--continue and --abort take the commits and commands from the search "
-                             "that was stopped");
+                             "--continue and --abort use the commits and commands of the "
+                             "interrupted search; give none");
         return 0;
     }
     if (!o->good)
@@ -108,9 +113,9 @@ static int check_options(const struct bisect_options *o, struct error *err)
     if (!o->run || !*o->run)
         return error_set(err, -EINVAL, "give the command to measure: --run COMMAND");
     if (o->better && !str_eq(o->better, "lower") && !str_eq(o->better, "higher"))
-        return error_set(err, -EINVAL, "--better %s: lower or higher", o->better);
+        return error_set(err, -EINVAL, "--better %s: must be lower or higher", o->better);
     if (o->min_rounds && o->min_rounds < COMPARISON_ROUNDS_MIN)
-        return error_set(err, -EINVAL, "--min-rounds: %d are the least that can tell",
+        return error_set(err, -EINVAL, "--min-rounds: at least %d are needed to decide anything",
                          COMPARISON_ROUNDS_MIN);
     if (o->json && o->markdown && !*o->json && !*o->markdown)
         return error_set(err, -EINVAL,
@@ -155,8 +160,8 @@ static int make_settings(const struct bisect_options *o, struct bisect_settings 
 
 static void show_progress(const struct bisect *b, const char *what, void *context)
 {
-    progress_show(context, "%zu built, %llu runs: %s", bisection_build_count(&b->search),
-                  (unsigned long long)b->run_count, what);
+    progress_show(context, "%zu built, %llu %s: %s", bisection_build_count(&b->search),
+                  (unsigned long long)b->run_count, plural(b->run_count, "run", "runs"), what);
 }
 
 /* Writes one format where it was asked for; the text stands for what does not go to a file. */
@@ -198,11 +203,11 @@ static void put_reasons(struct strbuf *out, const struct explain *e, int code,
                         const struct error *err)
 {
     if (code < 0) {
-        strbuf_printf(out, "cannot be told here: %s", err->message);
+        strbuf_printf(out, "not known: %s", err->message);
         return;
     }
     if (!e->profiled) {
-        strbuf_puts(out, "the runs' time did not change, so that no function accounts for it");
+        strbuf_puts(out, "the time of the runs did not change, so no function accounts for it");
         return;
     }
     size_t told = 0;
@@ -282,18 +287,18 @@ static int search(const struct bisect_options *o, struct bisect *b, struct error
         fputs(strbuf_text(&safe), stderr);
     }
     if (r == -EINTR) {
-        fprintf(
-            stderr,
-            "assay bisect: stopped after %llu runs; assay bisect --continue%s%s goes on, --abort "
-            "removes its worktrees\n",
-            (unsigned long long)b->run_count, o->dir ? " --dir " : "", o->dir ? o->dir : "");
+        fprintf(stderr,
+                "assay bisect: stopped after %llu %s; resume with 'assay bisect --continue%s%s'; "
+                "--abort removes its worktrees\n",
+                (unsigned long long)b->run_count, plural(b->run_count, "run", "runs"),
+                o->dir ? " --dir " : "", o->dir ? o->dir : "");
         return r;
     }
     if (r < 0) {
         CLEANUP(strbuf_done) struct strbuf was = {0};
         strbuf_puts(&was, err->message);
         return error_set(err, r,
-                         "%s; what was measured is kept: --continue goes on, --abort gives up",
+                         "%s; the measurements are kept: --continue resumes, --abort discards them",
                          strbuf_text(&was));
     }
     return print_result(o, b, err);
@@ -337,10 +342,10 @@ static int run(int argc, char **argv)
     if (first == OPTIONS_HELP)
         return cmd_help(&verb_bisect);
     if (first > 0 && first < argc)
-        first = error_set(&err, -EINVAL,
-                          "'%s': bisect takes no words; commands go to --run and "
-                          "--build, in quotes",
-                          argv[first]);
+        first = error_set(
+            &err, -EINVAL,
+            "'%s': bisect takes no arguments; give commands to --run and --build, in quotes",
+            argv[first]);
     if (first > 0 && check_options(&o, &err) < 0)
         first = -EINVAL;
     int code = first < 0 ? cmd_usage(&verb_bisect, &err) : run_with(&o, &err);
@@ -350,7 +355,7 @@ static int run(int argc, char **argv)
 
 const struct verb verb_bisect = {
     .name = "bisect",
-    .summary = "which commit changed it? builds, measures, and says how sure",
+    .summary = "find the commit that changed performance: builds, measures, says how certain",
     .synopsis = "--good REF [--bad REF] [--build COMMAND] --run COMMAND [options] | --continue",
     .examples = "  assay bisect --good v1.2 --build 'make -s' --run ./bench\n"
                 "  assay bisect --good HEAD~64 --run ./bench --metric ops/s --all\n"

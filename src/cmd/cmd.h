@@ -44,7 +44,7 @@ extern const struct verb verb_db;
 extern const struct verb verb_vm;
 
 /* Of the option --db, wherever a store is used. */
-#define CMD_DB_HELP "the store: a file or postgresql://…; else ASSAY_DB, else assay.db here"
+#define CMD_DB_HELP "the store: a file or postgresql://… (default: $ASSAY_DB, else ./assay.db)"
 
 /* All verbs, in the order of the help; ends with NULL. */
 extern const struct verb *const verbs[];

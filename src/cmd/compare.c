@@ -24,11 +24,12 @@ struct compare_options {
 static const struct option options[] = {
     {0, "db", OPTION_STRING, O(db), "PATH", CMD_DB_HELP, "file"},
     {0, "in", OPTION_STRING, O(in), "EXPERIMENT",
-     "where factor=value is compared; the newest that has the factor", NULL},
-    {'a', "all", OPTION_FLAG, O(all), NULL, "every metric, not only headlines and changes", NULL},
-    {'m', "metric", OPTION_STRING, O(only), "TEXT", "only metrics whose names hold this",
+     "the experiment for factor=value (default: the newest with that factor)", NULL},
+    {'a', "all", OPTION_FLAG, O(all), NULL, "show every metric, not only headlines and changes",
+     NULL},
+    {'m', "metric", OPTION_STRING, O(only), "TEXT", "only metrics whose names contain this",
      "!assay completion --list metrics"},
-    {0, "lkp", OPTION_FLAG, O(lkp), NULL, "the layout of the kernel test robot", NULL},
+    {0, "lkp", OPTION_FLAG, O(lkp), NULL, "use the layout of the kernel test robot", NULL},
     {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON", NULL},
     {0, "csv", OPTION_FLAG, O(csv), NULL, "print CSV", NULL},
     {0, "markdown", OPTION_FLAG, O(markdown), NULL, "print a Markdown table", NULL},
@@ -127,9 +128,8 @@ static int read_side(struct embedded *e, const char *path, struct error *err)
 {
     int r = embedded_read_file(e, path, err);
     if (r == 0 && e->set_count != 1)
-        r = error_set(err, -EINVAL,
-                      "%s holds %zu experiments; a comparison takes one from each file", path,
-                      e->set_count);
+        r = error_set(err, -EINVAL, "%s holds %zu %s; compare needs one in each file", path,
+                      e->set_count, plural(e->set_count, "experiment", "experiments"));
     return r;
 }
 
@@ -159,15 +159,18 @@ static int run(int argc, char **argv)
     if (first == OPTIONS_HELP)
         return cmd_help(&verb_compare);
     if (first > 0 && argc - first != 2)
-        first = error_set(&err, -EINVAL, "give two experiments, two commits, or two factor=value");
+        first = error_set(&err, -EINVAL,
+                          "expected two experiments, two commits, or two factor=value pairs");
     if (first > 0 && o.lkp + o.json + o.csv + o.markdown > 1)
-        first = error_set(&err, -EINVAL, "--lkp, --json, --csv and --markdown exclude each other");
+        first =
+            error_set(&err, -EINVAL, "--lkp, --json, --csv and --markdown cannot be used together");
     bool files = first > 0 && is_file(argv[first]);
     bool values = first > 0 && !files && strchr(argv[first], '=');
     if (first > 0 && files != is_file(argv[first + 1]))
         first = error_set(&err, -EINVAL, "compare two files or two experiments of the store");
     if (first > 0 && !files && values != !!strchr(argv[first + 1], '='))
-        first = error_set(&err, -EINVAL, "compare two experiments or two factor=value, not both");
+        first = error_set(&err, -EINVAL,
+                          "compare two experiments or two factor=value pairs, not one of each");
     if (first < 0)
         return cmd_usage(&verb_compare, &err);
     CLEANUP(store_closep) struct store *store = NULL;
@@ -181,13 +184,13 @@ static int run(int argc, char **argv)
 
 const struct verb verb_compare = {
     .name = "compare",
-    .summary = "what differs between two experiments, or two values of a factor",
+    .summary = "compare two experiments, or two values of a factor",
     .synopsis = "[options] BASE NEW",
     .examples = "  assay compare 12 15\n"
                 "  assay compare 1a2b3c4 5d6e7f8                by the commits they were run at\n"
                 "  assay compare variant=send8 variant=sendmsg  within the newest experiment\n"
                 "  assay compare 12 15 --lkp\n"
-                "  assay compare old.html new.html              what two reports hold\n",
+                "  assay compare old.html new.html              two reports\n",
     .options = options,
     .run = run,
     .words = "!assay completion --list sides",

@@ -90,8 +90,8 @@ static int transfer(const char *from_place, const char *to_place, enum store_mod
         r = words && *words ? copy_named(from, to, words, &tally, err)
                             : copy_all(from, to, &tally, err);
     if (r == 0)
-        printf("%zu experiments copied, %zu replaced by longer ones, %zu were there already\n",
-               tally.copied, tally.replaced, tally.already);
+        printf("%zu copied, %zu replaced by longer ones, %zu already there\n", tally.copied,
+               tally.replaced, tally.already);
     return r;
 }
 
@@ -114,10 +114,9 @@ static int deliver(const char *place, struct error *err)
     if (r == 0)
         r = store_deliver(store, &tally, err);
     if (store)
-        printf(
-            "%zu runs delivered from %zu files, %zu were there already; %zu files not delivered, "
-            "%zu still in use\n",
-            tally.runs, tally.files, tally.already, tally.failed, tally.busy);
+        printf("runs: %zu delivered, %zu already there; files: %zu delivered, %zu not delivered, "
+               "%zu still in use\n",
+               tally.runs, tally.already, tally.files, tally.failed, tally.busy);
     return r;
 }
 
@@ -146,7 +145,7 @@ static int run(int argc, char **argv)
         r = deliver(own, &err);
     else {
         error_set(&err, -EINVAL,
-                  "give export FILE [EXPERIMENT…], import FILE [EXPERIMENT…], copy FROM TO, "
+                  "expected export FILE [EXPERIMENT…], import FILE [EXPERIMENT…], copy FROM TO, "
                   "upgrade, or deliver");
         return cmd_usage(&verb_db, &err);
     }
@@ -155,14 +154,14 @@ static int run(int argc, char **argv)
 
 const struct verb verb_db = {
     .name = "db",
-    .summary = "export, import and copy stores, deliver what waits for one",
+    .summary = "export, import and copy stores; deliver runs that wait for one",
     .synopsis = "[options] export FILE [EXPERIMENT…] | import FILE [EXPERIMENT…] | copy FROM TO | "
                 "upgrade | deliver",
     .examples = "  assay db export sort.assay 12      one experiment in one file\n"
                 "  assay db import sort.assay\n"
-                "  assay db copy assay.db all.db      goes on where it was stopped\n"
+                "  assay db copy assay.db all.db      resumes if it was interrupted\n"
                 "  assay db copy assay.db postgresql://lab@db.example/assay\n"
-                "  assay db deliver                   what could not be delivered earlier\n",
+                "  assay db deliver                   runs that could not be delivered earlier\n",
     .options = options,
     .run = run,
     .words = "export import copy upgrade deliver",

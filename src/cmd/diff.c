@@ -23,14 +23,14 @@ static const struct option options[] = {
      "compare samples of this event (default: time on the CPU)", "event"},
     {0, "db", OPTION_STRING, O(db), "PATH", CMD_DB_HELP, "file"},
     {0, "in", OPTION_STRING, O(in), "EXPERIMENT",
-     "where factor=value is looked up; the newest that has the factor", NULL},
-    {0, "symfs", OPTION_STRING, O(root), "FOLDER", "look for binaries below this folder first",
+     "the experiment for factor=value (default: the newest with that factor)", NULL},
+    {0, "symfs", OPTION_STRING, O(root), "DIR", "look for binaries in this directory first",
      "file"},
     {0, "kallsyms", OPTION_STRING, O(kallsyms), "FILE",
-     "kernel symbols from this copy of /proc/kallsyms", "file"},
+     "read kernel symbols from this copy of /proc/kallsyms", "file"},
     {0, NULL, OPTION_HEADING, 0, NULL, "Output", NULL},
-    {'a', "all", OPTION_FLAG, O(all), NULL, "every function, however small its change", NULL},
-    {'n', "limit", OPTION_U64, O(limit), "N", "the N largest changes", NULL},
+    {'a', "all", OPTION_FLAG, O(all), NULL, "show every function, however small its change", NULL},
+    {'n', "limit", OPTION_U64, O(limit), "N", "show the N largest changes", NULL},
     {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON", NULL},
     {0, "csv", OPTION_FLAG, O(csv), NULL, "print CSV", NULL},
     {0, "markdown", OPTION_FLAG, O(markdown), NULL, "print a Markdown table", NULL},
@@ -124,10 +124,10 @@ static int run(int argc, char **argv)
     if (first == OPTIONS_HELP)
         return cmd_help(&verb_diff);
     if (first > 0 && argc - first != 2)
-        first =
-            error_set(&err, -EINVAL, "give two recordings, two experiments, or two factor=value");
+        first = error_set(&err, -EINVAL,
+                          "expected two recordings, two experiments, or two factor=value pairs");
     if (first > 0 && cli.json + cli.csv + cli.markdown > 1)
-        first = error_set(&err, -EINVAL, "--json, --csv and --markdown exclude each other");
+        first = error_set(&err, -EINVAL, "--json, --csv and --markdown cannot be used together");
     if (first < 0)
         return cmd_usage(&verb_diff, &err);
     return compare(&cli, argv[first], argv[first + 1]);
@@ -135,12 +135,13 @@ static int run(int argc, char **argv)
 
 const struct verb verb_diff = {
     .name = "diff",
-    .summary = "two profiles function by function: where the change is",
+    .summary = "compare two profiles, function by function",
     .synopsis = "[options] A B",
-    .examples = "  assay diff old.data new.data\n"
-                "  assay diff 'old-*.data' 'new-*.data'         several runs of each: intervals\n"
-                "  assay diff variant=send8 variant=sendmsg     profiles of the newest experiment\n"
-                "  assay diff '12 size=64' '15 size=64'         of two experiments\n",
+    .examples =
+        "  assay diff old.data new.data\n"
+        "  assay diff 'old-*.data' 'new-*.data'         several runs of each give intervals\n"
+        "  assay diff variant=send8 variant=sendmsg     profiles of the newest experiment\n"
+        "  assay diff '12 size=64' '15 size=64'         of two experiments\n",
     .options = options,
     .run = run,
 };

@@ -92,10 +92,10 @@ static int run(int argc, char **argv)
     if (first > 0 && first < argc)
         first = error_set(&err, -EINVAL, "takes no arguments");
     if (first > 0 && (o.duration_ns == 0 || o.duration_ns > SECONDS_MOST * NS_PER_S))
-        first = error_set(&err, -EINVAL,
-                          "--seconds takes more than 0 and at most %d; --no-noise "
-                          "leaves the noise test out",
-                          SECONDS_MOST);
+        first = error_set(
+            &err, -EINVAL,
+            "--seconds must be more than 0 and at most %d; to skip the noise test, use --no-noise",
+            SECONDS_MOST);
     if (first < 0)
         return cmd_usage(&verb_doctor, &err);
     struct machine m;
@@ -108,22 +108,22 @@ static int run(int argc, char **argv)
 static const struct option options[] = {
     {0, "json", OPTION_FLAG, offsetof(struct doctor_options, json), NULL, "print JSON", NULL},
     {0, "no-noise", OPTION_FLAG, offsetof(struct doctor_options, no_noise), NULL,
-     "leave the noise test out", NULL},
+     "skip the noise test", NULL},
     {0, "quick", OPTION_FLAG, offsetof(struct doctor_options, quick), NULL,
-     "only what every result file carries: no slow trials, no noise test", NULL},
+     "only what every result file records: no slow tests, no noise test", NULL},
     {0, "seconds", OPTION_SECONDS, offsetof(struct doctor_options, duration_ns), "S",
-     "how long the noise test runs (default 5)", NULL},
+     "how long to run the noise test (default 5)", NULL},
     {0, "seed", OPTION_U64, offsetof(struct doctor_options, seed), "N",
-     "order the runs of the noise test as this seed did", NULL},
+     "seed for the order of the noise test's runs", NULL},
     {0},
 };
 
 const struct verb verb_doctor = {
     .name = "doctor",
-    .summary = "what can be measured here, how well, and what to change",
+    .summary = "check what can be measured here, how well, and what to change",
     .synopsis = "[options]",
-    .examples = "assay doctor\n"
-                "assay doctor --no-noise --json | jq '.machine.findings[] | select(.remedy)'\n",
+    .examples = "  assay doctor\n"
+                "  assay doctor --no-noise --json | jq '.machine.findings[] | select(.remedy)'\n",
     .options = options,
     .run = run,
 };

@@ -142,8 +142,9 @@ static int run_rounds(struct noise_test *t, const struct process_spec *spec, uin
         if (r == 0)
             keep_round(t, runs);
         now_ns = clock_now_ns();
-        progress_show(&progress, "noise test: %zu rounds, %.0f of %.0f s", t->round_count,
-                      (double)(now_ns - start_ns) / 1e9, (double)duration_ns / 1e9);
+        progress_show(&progress, "noise test: %zu %s, %.0f of %.0f s", t->round_count,
+                      plural(t->round_count, "round", "rounds"), (double)(now_ns - start_ns) / 1e9,
+                      (double)duration_ns / 1e9);
     }
     progress_end(&progress);
     t->elapsed_seconds = (double)(now_ns - start_ns) / 1e9;
@@ -290,28 +291,29 @@ void noise_test_text(const struct noise_test *t, struct strbuf *out, size_t colu
     CLEANUP(strbuf_done) struct strbuf line = {0};
     strbuf_printf(out, "\n%snoise%s\n", colour ? "\033[1m" : "", colour ? "\033[0m" : "");
     strbuf_printf(&line,
-                  "The same program against itself, %zu rounds in %.1f s%s (seed %" PRIu64
-                  "; %" PRIu64 " involuntary switches",
-                  t->round_count, t->elapsed_seconds, t->signal ? ", interrupted" : "", t->seed,
-                  t->involuntary_switches);
+                  "The same program against itself, %zu %s in %.1f s%s (seed %" PRIu64 "; %" PRIu64
+                  " involuntary %s",
+                  t->round_count, plural(t->round_count, "round", "rounds"), t->elapsed_seconds,
+                  t->signal ? ", interrupted" : "", t->seed, t->involuntary_switches,
+                  plural(t->involuntary_switches, "switch", "switches"));
     if (t->steal_seconds >= 0)
         strbuf_printf(&line, ", %.2f s stolen", t->steal_seconds);
     strbuf_puts(&line, "):");
     strbuf_puts(out, "  ");
     doctor_wrap(out, strbuf_text(&line), 2, 2, columns);
     if (!t->round_count) {
-        strbuf_puts(out, "  Too short to tell anything.\n");
+        strbuf_puts(out, "  Too short to draw a conclusion.\n");
         return;
     }
     put_row(out, "", "wall time", "CPU time");
     put_rates(t, out);
     strbuf_clear(&line);
-    strbuf_printf(&line,
-                  "False alarms: of %zu comparisons of %zu rounds each, where nothing had changed, "
-                  "the share that said something had; 5 %% are due to chance. Ten seconds of "
-                  "measuring such a program find a change of the size in the last line nine times "
-                  "in ten.",
-                  n->sitting_count, n->sitting_rounds);
+    strbuf_printf(
+        &line,
+        "False alarms: the share of %zu comparisons of %zu rounds each, with nothing changed, that "
+        "reported a change; 5 %% is expected by chance. The last line: measuring such a program "
+        "for ten seconds finds a change of this size nine times in ten.",
+        n->sitting_count, n->sitting_rounds);
     strbuf_puts(out, "  ");
     doctor_wrap(out, strbuf_text(&line), 2, 2, columns);
 }

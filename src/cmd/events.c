@@ -21,8 +21,9 @@ struct events_options {
 
 static const struct option options[] = {
     {'A', "all", OPTION_FLAG, offsetof(struct events_options, all), NULL,
-     "also the events this machine does not have", NULL},
-    {0, "names", OPTION_FLAG, offsetof(struct events_options, names), NULL, "only the names", NULL},
+     "also list events that this machine does not have", NULL},
+    {0, "names", OPTION_FLAG, offsetof(struct events_options, names), NULL, "print only the names",
+     NULL},
     {'j', "json", OPTION_FLAG, offsetof(struct events_options, json), NULL, "JSON", NULL},
     {0},
 };
@@ -67,7 +68,7 @@ static void show(struct listing *l, const char *kind, const char *name, const ch
     l->heading = NULL;
     CLEANUP(memory_freep)
     char *both = alias ? memory_printf("%s, %s", name, alias) : memory_strdup(name);
-    strbuf_printf(l->out, "  %-38s %s%s\n", both, help, is_here ? "" : "  (not here)");
+    strbuf_printf(l->out, "  %-38s %s%s\n", both, help, is_here ? "" : "  (not available)");
 }
 
 /* Whether the kernel opens the event for ourselves, in user mode if not otherwise. */
@@ -218,15 +219,17 @@ static int list_all(const struct events_options *o, const char *word)
     if (o->json || o->names)
         return EXIT_DONE;
     if (!has_hardware && l.missing)
-        printf("\n%zu hardware and cache events are not here (no PMU, or it is hidden from this "
-               "machine);\n'assay stat --sim' counts without one, --all lists them.\n",
+        printf("\n"
+               "%zu hardware and cache events are not available (no PMU, or it is hidden from this "
+               "machine);\n"
+               "'assay stat --sim' counts without one, --all lists them.\n",
                l.missing);
     if (tracepoints < 0)
         printf("\n%s\n", err.message);
     if (!l.shown && word) {
         CLEANUP(strbuf_done) struct strbuf safe = {0};
         strbuf_put_safe(&safe, word, strlen(word), 200);
-        error_set(&err, -ENOENT, "nothing here is called '%s'", strbuf_text(&safe));
+        error_set(&err, -ENOENT, "no event matches '%s'", strbuf_text(&safe));
         return cmd_fail(&verb_events, &err, EXIT_TROUBLE);
     }
     return EXIT_DONE;
@@ -240,7 +243,7 @@ static int run(int argc, char **argv)
     if (first == OPTIONS_HELP)
         return cmd_help(&verb_events);
     if (first >= 0 && argc - first > 1)
-        first = error_set(&err, -EINVAL, "one word to search for is enough");
+        first = error_set(&err, -EINVAL, "give one search word at most");
     if (first < 0)
         return cmd_usage(&verb_events, &err);
     return list_all(&o, first < argc ? argv[first] : NULL);
@@ -251,7 +254,7 @@ const struct verb verb_events = {
     .summary = "list what this machine can count",
     .synopsis = "[options] [WORD]",
     .examples = "  assay events            everything\n"
-                "  assay events fault      what has to do with faults\n"
+                "  assay events fault      those that mention faults\n"
                 "  assay events sched:     the scheduler's tracepoints\n",
     .options = options,
     .run = run,

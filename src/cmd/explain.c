@@ -31,28 +31,28 @@ static const struct option options[] = {
      NULL},
     {0, "profiles", OPTION_U64, O(profiles), "N", "profiled rounds (default 6)", NULL},
     {'F', "freq", OPTION_U64, O(frequency_hz), "HZ",
-     "samples a second (default: by the length of a run)", NULL},
+     "samples per second (default: chosen by the length of a run)", NULL},
     {'w', "work", OPTION_STRING, O(work), "METRIC",
-     "the metric of the program that counts the work done", NULL},
+     "the program's metric that counts the work done", NULL},
     {0, "sim", OPTION_FLAG, O(sim), NULL, "simulate caches and branches, however long it takes",
      NULL},
     {0, "no-sim", OPTION_FLAG, O(no_sim), NULL, "do not simulate caches and branches", NULL},
-    {'f', "force", OPTION_FLAG, O(force), NULL, "profile although nothing moved", NULL},
-    {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "a run that takes longer has failed",
+    {'f', "force", OPTION_FLAG, O(force), NULL, "profile even if nothing changed", NULL},
+    {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "treat a run that takes longer as failed",
      NULL},
-    {0, "seed", OPTION_STRING, O(seed), "N", "of the order of the runs", NULL},
+    {0, "seed", OPTION_STRING, O(seed), "N", "seed for the order of the runs", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "Two commands", NULL},
     {0, "commands", OPTION_FLAG, O(commands), NULL,
-     "both words are commands, whatever the store has", NULL},
-    {0, "shell", OPTION_STRING, O(shell), "SHELL", "run the commands through this shell", NULL},
-    {'N', "no-shell", OPTION_FLAG, O(no_shell), NULL, "never run them through a shell", NULL},
+     "treat both arguments as commands, whatever the store holds", NULL},
+    {0, "shell", OPTION_STRING, O(shell), "SHELL", "run the commands with this shell", NULL},
+    {'N', "no-shell", OPTION_FLAG, O(no_shell), NULL, "run the commands without a shell", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "The store", NULL},
     {0, "db", OPTION_STRING, O(db), "PATH", CMD_DB_HELP, "file"},
     {0, "in", OPTION_STRING, O(in), "EXPERIMENT",
-     "where factor=value is looked up; the newest that has the factor", NULL},
+     "the experiment for factor=value (default: the newest with that factor)", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "Output", NULL},
-    {'o', "keep", OPTION_STRING, O(keep), "FOLDER", "keep the recordings there", "file"},
-    {'a', "all", OPTION_FLAG, O(all), NULL, "every reason, however small", NULL},
+    {'o', "keep", OPTION_STRING, O(keep), "DIR", "keep the recordings in this directory", "file"},
+    {'a', "all", OPTION_FLAG, O(all), NULL, "show every reason, however small", NULL},
     {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON", NULL},
     {0, "csv", OPTION_FLAG, O(csv), NULL, "print CSV", NULL},
     {0, "markdown", OPTION_FLAG, O(markdown), NULL, "print Markdown", NULL},
@@ -190,8 +190,10 @@ static void cells_found(void *context, const struct explain *e)
     struct error err = {0};
     print(p, e);
     if (e->profiled && keep(p->cli, e, &err) < 0 && !p->is_warned) {
-        fprintf(stderr, "assay explain: reports will not tell this, it cannot be kept: %s\n",
-                err.message);
+        fprintf(
+            stderr,
+            "assay explain: the explanation could not be stored, so reports will not show it: %s\n",
+            err.message);
         p->is_warned = true;
     }
 }
@@ -241,8 +243,8 @@ static int look_in_store(const struct explain_cli *cli, char *const words[SIDE_C
         *err = missing;
     return r < 0 ? r
                  : error_set(err, -ENOENT,
-                             "%s has no experiment with '%s' and '%s' ('assay list' shows what "
-                             "is there, --db names another store)",
+                             "%s has no experiment with '%s' and '%s' ('assay list' shows what it "
+                             "holds, --db names another store)",
                              place, words[SIDE_A], words[SIDE_B]);
 }
 
@@ -267,7 +269,7 @@ static int explain_emulated(const struct explain_cli *cli, char *const words[SID
     argv[argc++] = words[SIDE_A];
     argv[argc++] = words[SIDE_B];
     fputs("assay explain: these cells ran in emulated machines, where times mean nothing and are "
-          "not measured again: the reasons are the functions of their profiles, as of assay diff\n",
+          "not measured again: the reasons are the functions in their profiles, as in assay diff\n",
           stderr);
     return verb_diff.run(argc, argv);
 }
@@ -292,7 +294,7 @@ static int make_folder(const struct explain_cli *cli, char **ret_path, struct er
     int code = -errno;
     char *whole = made ? realpath(path, NULL) : NULL;
     if (!whole)
-        error_errno(err, made ? -errno : code, "making the folder %s for recordings", path);
+        error_errno(err, made ? -errno : code, "creating the directory %s for recordings", path);
     free(path);
     *ret_path = whole;
     return whole ? 0 : made ? -ENOENT : code;
@@ -374,13 +376,14 @@ static int run(int argc, char **argv)
     if (first == OPTIONS_HELP)
         return cmd_help(&verb_explain);
     if (first > 0 && argc - first != 2)
-        first = error_set(&err, -EINVAL, "give two commands, two experiments, or two factor=value");
+        first = error_set(&err, -EINVAL,
+                          "expected two commands, two experiments, or two factor=value pairs");
     if (first > 0 && cli.json + cli.csv + cli.markdown > 1)
-        first = error_set(&err, -EINVAL, "--json, --csv and --markdown exclude each other");
+        first = error_set(&err, -EINVAL, "--json, --csv and --markdown cannot be used together");
     if (first > 0 && cli.sim && cli.no_sim)
-        first = error_set(&err, -EINVAL, "--sim and --no-sim exclude each other");
+        first = error_set(&err, -EINVAL, "--sim and --no-sim cannot be used together");
     if (first > 0 && cli.shell && cli.no_shell)
-        first = error_set(&err, -EINVAL, "--shell and --no-shell exclude each other");
+        first = error_set(&err, -EINVAL, "--shell and --no-shell cannot be used together");
     if (first < 0)
         return cmd_usage(&verb_explain, &err);
     return explain(&cli, argv + first);
@@ -388,7 +391,7 @@ static int run(int argc, char **argv)
 
 const struct verb verb_explain = {
     .name = "explain",
-    .summary = "why one command or cell is slower or faster than another",
+    .summary = "explain why one command or cell is faster or slower than another",
     .synopsis = "[options] BASE NEW",
     .examples = "  assay explain './old 1000' './new 1000'\n"
                 "  assay explain --work ops './bench -v1' './bench -v2'\n"

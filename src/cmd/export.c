@@ -20,12 +20,12 @@ struct export_cli {
 static const struct option options[] = {
     {'t', "to", OPTION_STRING, OFFSET(to), "FORMAT",
      "folded, speedscope, pprof, firefox or perf-script", EXPORT_FORMATS},
-    {'o', "output", OPTION_STRING, OFFSET(output), "FILE", "write there (default: standard output)",
-     "file"},
+    {'o', "output", OPTION_STRING, OFFSET(output), "FILE",
+     "write to this file (default: standard output)", "file"},
     {0, "samples", OPTION_FLAG, OFFSET(samples), NULL,
-     "weigh each sample as one, not by its period", NULL},
+     "count each sample as one, instead of its period", NULL},
     {0, "merge", OPTION_FLAG, OFFSET(merge), NULL,
-     "speedscope: equal stacks together, without their order in time", NULL},
+     "speedscope: merge equal stacks, without their order in time", NULL},
     PROFILE_CLI_OPTIONS(struct export_cli, profile),
     PROFILE_CLI_NAMES(struct export_cli, profile),
     {0},
@@ -66,8 +66,8 @@ static void warn(const struct profile *p)
     if (p->trouble)
         fprintf(stderr, "assay export: %s\n", p->trouble);
     if (lost)
-        fprintf(stderr, "assay export: %llu records were lost while recording\n",
-                (unsigned long long)lost);
+        fprintf(stderr, "assay export: %llu %s lost while recording\n", (unsigned long long)lost,
+                plural(lost, "record was", "records were"));
 }
 
 static int export(struct export_cli *o, int count, char **words)
@@ -77,7 +77,7 @@ static int export(struct export_cli *o, int count, char **words)
     struct profile_options needs = {0};
     const char *path, *output = o->output ? o->output : "-";
     if (!o->to) {
-        error_set(&err, -EINVAL, "say which format: --to " EXPORT_FORMATS);
+        error_set(&err, -EINVAL, "choose a format: --to " EXPORT_FORMATS);
         return cmd_usage(&verb_export, &err);
     }
     if (export_format_parse(o->to, &wanted.format, &err) < 0 ||
@@ -85,7 +85,8 @@ static int export(struct export_cli *o, int count, char **words)
         profile_cli_apply(&o->profile, &needs, &err) < 0)
         return cmd_usage(&verb_export, &err);
     if (wanted.format == EXPORT_PPROF && str_eq(output, "-") && isatty(STDOUT_FILENO)) {
-        error_set(&err, -EINVAL, "pprof is binary and no text for a terminal: add -o FILE");
+        error_set(&err, -EINVAL,
+                  "pprof is a binary format and would garble the terminal: add -o FILE");
         return cmd_usage(&verb_export, &err);
     }
     export_format_needs(wanted.format, wanted.merged, &needs);
@@ -118,11 +119,11 @@ static int run(int argc, char **argv)
 
 const struct verb verb_export = {
     .name = "export",
-    .summary = "write a recording for another viewer",
+    .summary = "convert a recording for another viewer",
     .synopsis = "--to FORMAT [options] [FILE]",
-    .examples = "assay export --to speedscope -o profile.speedscope.json\n"
-                "assay export perf.data --to folded | flamegraph.pl > graph.svg\n"
-                "assay export --to pprof -o profile.pb.gz && go tool pprof -top profile.pb.gz\n",
+    .examples = "  assay export --to speedscope -o profile.speedscope.json\n"
+                "  assay export perf.data --to folded | flamegraph.pl > graph.svg\n"
+                "  assay export --to pprof -o profile.pb.gz && go tool pprof -top profile.pb.gz\n",
     .options = options,
     .run = run,
 };

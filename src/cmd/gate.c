@@ -38,27 +38,27 @@ struct gate_options {
 #define O(field) offsetof(struct gate_options, field)
 
 static const struct option options[] = {
-    {0, "base", OPTION_STRING, O(base), "REF", "the commit to compare with (needed)", NULL},
-    {0, "max-regression", OPTION_STRING, O(max_regression), "SHARE",
-     "how much worse it may become (2%)", NULL},
-    {0, "build", OPTION_STRING, O(build), "COMMAND", "run in both trees before", NULL},
-    {'r', "rounds", OPTION_U64, O(rounds), "N", "exactly N rounds", NULL},
+    {0, "base", OPTION_STRING, O(base), "REF", "the commit to compare with (required)", NULL},
+    {0, "max-regression", OPTION_STRING, O(max_regression), "PERCENT",
+     "the largest regression allowed (2%)", NULL},
+    {0, "build", OPTION_STRING, O(build), "COMMAND", "run this in both trees first", NULL},
+    {'r', "rounds", OPTION_U64, O(rounds), "N", "run exactly N rounds", NULL},
     {0, "budget", OPTION_SECONDS, O(budget_ns), "TIME",
-     "measure until it can tell, at most this long (5m)", NULL},
-    {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "a run that takes longer has failed",
+     "measure until the result is clear, at most this long (5m)", NULL},
+    {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "treat a run that takes longer as failed",
      NULL},
-    {0, "quick", OPTION_FLAG, O(quick), NULL, "the spec's quick section", NULL},
-    {0, "cpus", OPTION_STRING, O(cpus), "CPUS", "run on these CPUs, as 0-3,7", NULL},
-    {0, "seed", OPTION_STRING, O(seed), "N", "of the order of the runs", NULL},
-    {0, "db", OPTION_STRING, O(db), "PATH", "keep the runs in this store; else they are not kept",
-     "file"},
+    {0, "quick", OPTION_FLAG, O(quick), NULL, "use the spec's quick section", NULL},
+    {0, "cpus", OPTION_STRING, O(cpus), "CPUS", "run on these CPUs, e.g. 0-3,7", NULL},
+    {0, "seed", OPTION_STRING, O(seed), "N", "seed for the order of the runs", NULL},
+    {0, "db", OPTION_STRING, O(db), "PATH",
+     "keep the runs in this store (default: do not keep them)", "file"},
     {0, "summary", OPTION_STRING, O(summary), "FILE",
-     "append the Markdown there ($GITHUB_STEP_SUMMARY)", "file"},
+     "append the Markdown to this file ($GITHUB_STEP_SUMMARY)", "file"},
     {0, "markdown", OPTION_STRING, O(markdown), "FILE",
      "write it there, too, marked as the comment to update", "file"},
     {0, "junit", OPTION_STRING, O(junit), "FILE", "write JUnit XML there", "file"},
     {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON instead of Markdown", NULL},
-    {'q', "quiet", OPTION_FLAG, O(quiet), NULL, "no progress", NULL},
+    {'q', "quiet", OPTION_FLAG, O(quiet), NULL, "do not show progress", NULL},
     {0},
 };
 
@@ -85,7 +85,7 @@ static int parse_share(const char *text, double *ret_share, struct error *err)
     if (r == 0)
         value /= percent ? 100 : 1;
     if (r == 0 && !(value > 0 && value < 1))
-        r = error_set(err, -EINVAL, "'%s' is not a share such as 2%% or 0.02", text);
+        r = error_set(err, -EINVAL, "'%s' is not a percentage, e.g. 2%% or 0.02", text);
     if (r == 0)
         *ret_share = value;
     return r < 0 ? error_wrap(err, r, "option --max-regression") : 0;
@@ -238,7 +238,7 @@ static int run(int argc, char **argv)
     if (first == OPTIONS_HELP)
         return cmd_help(&verb_gate);
     if (first > 0 && first >= argc)
-        first = error_set(&err, -EINVAL, "give a spec or a command");
+        first = error_set(&err, -EINVAL, "expected a spec or a command");
     if (first > 0 && !o.base)
         first = error_set(&err, -EINVAL, "give the commit to compare with: --base REF");
     if (first > 0 && parse_share(o.max_regression, &max_regression, &err) < 0)
@@ -260,7 +260,7 @@ static int run(int argc, char **argv)
 
 const struct verb verb_gate = {
     .name = "gate",
-    .summary = "for CI: did this change make it slower than the base?",
+    .summary = "fail (for CI) if a change made the program slower than its base",
     .synopsis = "--base REF [options] SPEC.yaml | --base REF [options] [--] COMMAND…",
     .examples = "  assay gate --base origin/main --build 'make -s' -- ./bench\n"
                 "  assay gate --base HEAD~1 --max-regression 5% bench.yaml\n",

@@ -21,14 +21,13 @@ struct history_verb_options {
 
 static const struct option options[] = {
     {0, "db", OPTION_STRING, O(db), "PATH", CMD_DB_HELP, "file"},
-    {0, "name", OPTION_STRING, O(name), "NAME", "only experiments of that name", NULL},
-    {0, "cell", OPTION_STRING, O(cell), "TEXT", "only cells whose labels hold this: size=64", NULL},
-    {0, "by-commit", OPTION_FLAG, O(by_commit), NULL, "in the order of git's history, not of time",
-     NULL},
-    {0, "chance", OPTION_DOUBLE, O(chance), "P",
-     "how often a history without a change may show one (0.05)", NULL},
-    {0, "rows", OPTION_U64, O(rows), "N", "the height of the drawing (8)", NULL},
-    {0, "spark", OPTION_FLAG, O(spark), NULL, "draw each history in one line", NULL},
+    {0, "name", OPTION_STRING, O(name), "NAME", "only experiments with this name", NULL},
+    {0, "cell", OPTION_STRING, O(cell), "TEXT",
+     "only cells whose labels contain this, e.g. size=64", NULL},
+    {0, "by-commit", OPTION_FLAG, O(by_commit), NULL, "order by git history instead of time", NULL},
+    {0, "chance", OPTION_DOUBLE, O(chance), "P", "the probability of a false change (0.05)", NULL},
+    {0, "rows", OPTION_U64, O(rows), "N", "height of each plot in lines (8)", NULL},
+    {0, "spark", OPTION_FLAG, O(spark), NULL, "draw each history on one line", NULL},
     {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON", NULL},
     {0},
 };
@@ -101,11 +100,11 @@ static int run(int argc, char **argv)
     if (first == OPTIONS_HELP)
         return cmd_help(&verb_history);
     if (first > 0 && argc - first != 1)
-        first = error_set(&err, -EINVAL, "give one metric, as in: assay history wall");
+        first = error_set(&err, -EINVAL, "give one metric, e.g. assay history wall");
     if (first > 0 && !(o.chance >= 1.0 / 400 && o.chance < 1))
-        first = error_set(&err, -EINVAL, "--chance is from 0.0025 to 1");
+        first = error_set(&err, -EINVAL, "--chance must be between 0.0025 and 1");
     if (first > 0 && (o.rows < 2 || o.rows > 200))
-        first = error_set(&err, -EINVAL, "--rows is from 2 to 200");
+        first = error_set(&err, -EINVAL, "--rows must be between 2 and 200");
     if (first < 0)
         return cmd_usage(&verb_history, &err);
     return show(&o, argv[first], &err) < 0 ? cmd_fail(&verb_history, &err, EXIT_TROUBLE)
@@ -114,7 +113,7 @@ static int run(int argc, char **argv)
 
 const struct verb verb_history = {
     .name = "history",
-    .summary = "how a metric went from experiment to experiment, and where it changed",
+    .summary = "show how a metric changed across experiments",
     .synopsis = "[options] METRIC",
     .examples = "  assay history wall\n"
                 "  assay history ops --name queue-throughput --cell size=64\n"

@@ -17,7 +17,8 @@ struct html_options {
 #define O(field) offsetof(struct html_options, field)
 
 static const struct option options[] = {
-    {'o', "output", OPTION_STRING, O(output), "FILE", "write there (default: report.html)", "file"},
+    {'o', "output", OPTION_STRING, O(output), "FILE", "write to this file (default: report.html)",
+     "file"},
     {0, "title", OPTION_STRING, O(title), "TEXT", "the page's heading", NULL},
     {0, "db", OPTION_STRING, O(db), "PATH", CMD_DB_HELP, "file"},
     {0},
@@ -61,14 +62,15 @@ static int run(int argc, char **argv)
 
 const struct verb verb_html = {
     .name = "html",
-    .summary = "a run, a comparison or a profile as one HTML file",
+    .summary = "write a run, a comparison or a profile as one HTML file",
     .synopsis = "[options] [EXPERIMENT | FACTOR=VALUE | RECORDING | ab.json | report.html]…",
-    .examples = "  assay html -o report.html                         the newest experiment\n"
-                "  assay html 12 15 -o report.html                   15 against 12\n"
-                "  assay html variant=send variant=sendmsg           within the newest experiment\n"
-                "  assay html perf.data                              a profile\n"
-                "  assay html old.data new.data                      two, and what differs\n"
-                "  assay html ab.json                                what assay ab --json wrote\n",
+    .examples =
+        "  assay html -o report.html                         the newest experiment\n"
+        "  assay html 12 15 -o report.html                   15 against 12\n"
+        "  assay html variant=send variant=sendmsg           within the newest experiment\n"
+        "  assay html perf.data                              a profile\n"
+        "  assay html old.data new.data                      two profiles and their differences\n"
+        "  assay html ab.json                                what assay ab --json wrote\n",
     .options = options,
     .run = run,
     .words = "!assay completion --list sides",

@@ -25,9 +25,11 @@ struct init_options {
 #define O(field) offsetof(struct init_options, field)
 
 static const struct option options[] = {
-    {'o', "output", OPTION_STRING, O(output), "FILE", "write there (default: NAME.yaml)", "file"},
-    {'n', "name", OPTION_STRING, O(name), "NAME", "of the experiment (default: experiment)", NULL},
-    {'f', "force", OPTION_FLAG, O(force), NULL, "replace a file that is there", NULL},
+    {'o', "output", OPTION_STRING, O(output), "FILE", "write to this file (default: NAME.yaml)",
+     "file"},
+    {'n', "name", OPTION_STRING, O(name), "NAME", "name of the experiment (default: experiment)",
+     NULL},
+    {'f', "force", OPTION_FLAG, O(force), NULL, "replace an existing file", NULL},
     {0},
 };
 
@@ -182,34 +184,39 @@ static void put_spec(struct strbuf *out, const struct plan *p, const char *name,
 {
     strbuf_printf(
         out,
-        "# An experiment for assay, written by 'assay init'; 'man assay-run' has all keys.\n"
+        "# An experiment for assay, written by 'assay init'; 'man assay-run' describes all keys.\n"
         "#   assay run --dry-run %s    the plan, without running anything\n"
-        "#   assay run %s              runs it; again, to go on where it was stopped\n"
-        "#   assay answers             what came out;  assay html last -o report.html\n",
+        "#   assay run %s              runs it, or resumes it\n"
+        "#   assay answers             the results;  assay html last -o report.html\n",
         file, file);
     strbuf_puts(out, "name: ");
     put_text(out, name);
-    strbuf_puts(out,
-                "\nquestion: which variant is fastest?\n\n"
-                "# Commands run in this file's folder.  {variant.…} is what its variant says.\n");
+    strbuf_puts(
+        out, "\n"
+             "question: which variant is fastest?\n"
+             "\n"
+             "# Commands run in this file's directory. {variant.…} is what its variant defines.\n");
     put_command(out, p);
     strbuf_puts(out, "\nfactors:\n  variant:\n");
     put_variants(out, p);
     strbuf_puts(out, "  # Every further factor multiplies the cells; use it as {size} above:\n"
-                     "  # size: [1000, 10000]\n\n"
-                     "# What the others are compared with.\nbaseline: {variant: ");
+                     "  # size: [1000, 10000]\n"
+                     "\n"
+                     "# What to compare the others with.\n"
+                     "baseline: {variant: ");
     put_text(out, p->names[0]);
     strbuf_puts(out,
-                "}\n\n"
+                "}\n"
+                "\n"
                 "# Each round runs every cell once, in shuffled order; 10 to 30 are usual.\n"
                 "rounds: 10\n"
-                "# warmup: 1              # rounds that are not kept\n"
-                "# timeout: 60s           # a run that takes longer has failed\n"
+                "# warmup: 1              # warm-up rounds, not kept\n"
+                "# timeout: 60s           # treat a run that takes longer as failed\n"
                 "# input: data.txt        # standard input of every run\n"
                 "# counters: [task-clock, context-switches, page-faults]\n"
-                "# metrics:               # figures that the program prints as NAME=VALUE or JSON\n"
+                "# metrics:               # values that the program prints as NAME=VALUE or JSON\n"
                 "#   operations_per_second: {better: higher}\n"
-                "# build:                 # run once for each variant before; makes {build}\n"
+                "# build:                 # runs once for each variant first; creates {build}\n"
                 "#   command: make -s -B OUT={build}\n"
                 "# profile: changed       # sample the cells that differ, for 'assay explain'\n"
                 "quick:                   # what 'assay run --quick' does instead\n"
@@ -222,7 +229,7 @@ static int write_spec(const struct init_options *o, const struct plan *p, struct
     CLEANUP(memory_freep)
     char *path = o->output ? memory_strdup(o->output) : memory_printf("%s.yaml", name);
     if (!o->force && access(path, F_OK) == 0)
-        return error_set(err, -EEXIST, "%s is there already; --force replaces it, -o names another",
+        return error_set(err, -EEXIST, "%s already exists; --force replaces it, -o names another",
                          path);
     CLEANUP(strbuf_done) struct strbuf text = {0};
     put_spec(&text, p, name, path);
@@ -240,12 +247,13 @@ static int write_spec(const struct init_options *o, const struct plan *p, struct
 static int check(const struct init_options *o, size_t count, struct error *err)
 {
     if (count < 2)
-        return error_set(err, -EINVAL,
-                         "give two commands or more, each as one word: assay init './old' './new'");
+        return error_set(
+            err, -EINVAL,
+            "give two commands or more, each as one quoted argument: assay init './old' './new'");
     if (count > COMMANDS_MAX)
         return error_set(err, -EINVAL, "at most %d commands", COMMANDS_MAX);
     if (o->name && (!*o->name || strchr(o->name, '/')))
-        return error_set(err, -EINVAL, "--name: '%s' cannot be a file's name", o->name);
+        return error_set(err, -EINVAL, "--name: '%s' is not a valid file name", o->name);
     return 0;
 }
 
@@ -272,7 +280,7 @@ static int run(int argc, char **argv)
 
 const struct verb verb_init = {
     .name = "init",
-    .summary = "write a first spec for commands, to go on from",
+    .summary = "write a first spec for commands, to build on",
     .synopsis = "[options] COMMAND COMMAND…",
     .examples = "  assay init './old' './new' && assay run experiment.yaml\n"
                 "  assay init -n packing 'gzip -1 -k -c data' 'gzip -9 -k -c data'\n",

@@ -19,9 +19,9 @@ struct list_options {
 
 static const struct option options[] = {
     {0, "db", OPTION_STRING, L(db), "PATH", CMD_DB_HELP, "file"},
-    {'n', "lines", OPTION_U64, L(most), "N", "the newest N (50)", NULL},
-    {'a', "all", OPTION_FLAG, L(all), NULL, "all of them", NULL},
-    {0, "name", OPTION_STRING, L(name), "NAME", "only experiments of that name", NULL},
+    {'n', "lines", OPTION_U64, L(most), "N", "show the newest N (50)", NULL},
+    {'a', "all", OPTION_FLAG, L(all), NULL, "show all", NULL},
+    {0, "name", OPTION_STRING, L(name), "NAME", "only experiments with this name", NULL},
     {'j', "json", OPTION_FLAG, L(json), NULL, "print JSON", NULL},
     {0},
 };
@@ -56,7 +56,7 @@ static int run(int argc, char **argv)
     if (first == OPTIONS_HELP)
         return cmd_help(&verb_list);
     if (first > 0 && first < argc)
-        first = error_set(&err, -EINVAL, "'%s': list takes no words", argv[first]);
+        first = error_set(&err, -EINVAL, "'%s': list takes no arguments", argv[first]);
     if (first < 0)
         return cmd_usage(&verb_list, &err);
     return list_with(&o, &err);
@@ -64,7 +64,7 @@ static int run(int argc, char **argv)
 
 const struct verb verb_list = {
     .name = "list",
-    .summary = "the experiments in the store",
+    .summary = "list the experiments in the store",
     .synopsis = "[options]",
     .examples = "  assay list\n  assay list --name queue-throughput --all\n",
     .options = options,

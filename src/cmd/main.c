@@ -10,39 +10,52 @@
 #include <unistd.h>
 
 const struct verb *const verbs[] = {
-    /* compare */
-    &verb_ab,
-    &verb_explain,
     /* measure */
     &verb_stat,
-    &verb_events,
     &verb_record,
-    &verb_doctor,
-    &verb_vm,
-    /* experiments */
     &verb_init,
     &verb_run,
+    &verb_vm,
+    &verb_doctor,
+    &verb_events,
+    /* compare */
+    &verb_ab,
     &verb_compare,
-    &verb_answers,
+    &verb_diff,
     &verb_gate,
     &verb_bisect,
     &verb_history,
+    /* explain */
+    &verb_explain,
+    &verb_answers,
+    &verb_report,
+    &verb_annotate,
+    /* look */
     &verb_list,
     &verb_show,
-    &verb_rm,
-    &verb_db,
-    /* to look at and to send */
     &verb_html,
     &verb_plot,
     &verb_serve,
-    /* profiles */
-    &verb_report,
-    &verb_annotate,
-    &verb_diff,
+    /* keep */
+    &verb_db,
     &verb_export,
-    /* the rest */
+    &verb_rm,
+    /* the shell */
     &verb_completion,
     NULL,
+};
+
+/* The jobs by which --help groups the verbs, each with the first verb of its group. */
+static const struct {
+    const struct verb *first;
+    const char *heading;
+} jobs[] = {
+    {&verb_stat, "measure"},
+    {&verb_ab, "compare"},
+    {&verb_explain, "explain"},
+    {&verb_list, "look at results"},
+    {&verb_db, "keep and share results"},
+    {&verb_completion, "set up the shell"},
 };
 
 /* A message may quote a file or an argument, and so any bytes: what a terminal would act upon is
@@ -91,14 +104,22 @@ static const struct verb *find_verb(const char *name)
     return NULL;
 }
 
+static void print_verb(FILE *stream, const struct verb *verb)
+{
+    for (size_t i = 0; i < ARRAY_COUNT(jobs); i++)
+        if (jobs[i].first == verb)
+            fprintf(stream, "\n%s\n", jobs[i].heading);
+    fprintf(stream, "  %-12s %s\n", verb->name, verb->summary);
+}
+
 static int print_help(FILE *stream)
 {
     fputs("usage: assay VERB [options]\n\n"
-          "A Linux performance workbench: which version is faster, by how much, and why?\n\n",
+          "A Linux performance workbench: which version is faster, by how much, and why?\n",
           stream);
     for (size_t i = 0; verbs[i]; i++)
-        fprintf(stream, "  %-12s %s\n", verbs[i]->name, verbs[i]->summary);
-    fputs("\n'assay VERB --help' tells what a verb takes; 'man assay' is the manual.\n", stream);
+        print_verb(stream, verbs[i]);
+    fputs("\n'assay VERB --help' describes a verb; 'man assay' is the manual.\n", stream);
     return stream == stdout ? EXIT_DONE : EXIT_USAGE;
 }
 

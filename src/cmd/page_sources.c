@@ -163,13 +163,13 @@ static int finish(struct loader *l, struct error *err)
     struct embedded *data = &l->page->data;
     int r = 0;
     if (l->level_count == 1)
-        return error_set(err, -EINVAL, "'%s' alone: give two values to compare", l->levels[0]);
+        return error_set(err, -EINVAL, "'%s' needs another value to compare with", l->levels[0]);
     if (!data->set_count && (l->level_count || !(data->flame_count || data->explanations.count)))
         r = add_experiment(l, "last", err);
     if (r == 0 && l->level_count) {
         if (data->set_count > 1)
             return error_set(err, -EINVAL,
-                             "compare two experiments or two values of a factor, not both");
+                             "compare two experiments or two values of a factor, not one of each");
         free(data->base);
         free(data->new);
         data->base = memory_strdup(l->levels[0]);

@@ -23,11 +23,11 @@ struct plot_options {
 static const struct option options[] = {
     {'o', "output", OPTION_STRING, O(output), "FILE", "FILE.svg or FILE.png (default: plot.svg)",
      "file"},
-    {'p', "plot", OPTION_STRING, O(plot), "NAME", "which one, as --list names it",
+    {'p', "plot", OPTION_STRING, O(plot), "NAME", "which plot, by its name in --list",
      "curve ratio scaling efficiency misses strip ecdf percentiles pairs monitor history flame "
      "diff"},
-    {'l', "list", OPTION_FLAG, O(list), NULL, "list the plots there are", NULL},
-    {0, "width", OPTION_STRING, O(width), "PIXELS", "of a PNG (default: 1280)", NULL},
+    {'l', "list", OPTION_FLAG, O(list), NULL, "list the available plots", NULL},
+    {0, "width", OPTION_STRING, O(width), "PIXELS", "width of a PNG (default: 1280)", NULL},
     {0, "db", OPTION_STRING, O(db), "PATH", CMD_DB_HELP, "file"},
     {0},
 };
@@ -42,7 +42,7 @@ static void list_plots(const struct page *page)
             strbuf_putc(&out, '\n');
         }
     if (page->has_pair)
-        strbuf_puts(&out, "diff             what differs between the two profiles\n");
+        strbuf_puts(&out, "diff             differences between the two profiles\n");
     for (size_t i = 0; i < page->data.flame_count; i++) {
         strbuf_printf(&out, i ? "flame-%zu          " : "flame            ", i + 1);
         const char *label = page->data.flames[i].label;
@@ -77,7 +77,7 @@ static int draw(const struct page *page, const char *name, struct strbuf *out, s
             return error_set(err, -ENODATA, "'%s' has nothing to show%s%s", name,
                              page->plots[i].note ? ": " : "",
                              page->plots[i].note ? page->plots[i].note : "");
-    return error_set(err, -ENOENT, "there is no plot '%s'; --list names those there are",
+    return error_set(err, -ENOENT, "no plot '%s'; --list shows the available plots",
                      name ? name : "");
 }
 
@@ -139,7 +139,7 @@ static int check(const struct plot_options *o, struct error *err)
     if (o->width && parse_u64(o->width, &width, err) < 0)
         return error_wrap(err, -EINVAL, "option --width");
     if (width < 16 || width > 20000)
-        return error_set(err, -EINVAL, "--width goes from 16 to 20000");
+        return error_set(err, -EINVAL, "--width must be between 16 and 20000");
     if (o->output && !str_eq(o->output, "-") && !str_has_suffix(o->output, ".svg") &&
         !str_has_suffix(o->output, ".png"))
         return error_set(err, -EINVAL, "'%s': the name must end in .svg or .png", o->output);
@@ -166,7 +166,7 @@ static int run(int argc, char **argv)
 
 const struct verb verb_plot = {
     .name = "plot",
-    .summary = "one plot of a run, a comparison or a profile",
+    .summary = "draw one plot of a run, a comparison or a profile",
     .synopsis = "[options] [EXPERIMENT | FACTOR=VALUE | RECORDING | ab.json | report.html]…",
     .examples = "  assay plot --list\n"
                 "  assay plot 12 -p ratio -o ratio.svg\n"

@@ -53,7 +53,7 @@ int profile_cli_file(const struct profile_cli *cli, int count, char **words, con
                      struct error *err)
 {
     if (count > 1 || (count == 1 && cli->input))
-        return error_set(err, -EINVAL, "one recording at a time: '%s' is one too many",
+        return error_set(err, -EINVAL, "expected one recording; unexpected argument '%s'",
                          words[count - 1]);
     *ret_path = count == 1 ? words[0] : cli->input ? cli->input : "perf.data";
     return 0;
@@ -116,10 +116,11 @@ int profile_cli_load(struct profile_cli *cli, const char *path, struct profile_o
     int r = profile_load(&profile, path, o, err);
     if (r == -ENOENT && !cli->input && str_eq(path, "perf.data"))
         r = error_set(err, r,
-                      "there is no perf.data here: name a recording, or make one with "
-                      "'assay record -- COMMAND'");
+                      "no perf.data in this directory; name a recording, or create one with 'assay "
+                      "record -- COMMAND'");
     if (r == 0) {
-        progress_show(&cli->progress, "naming %zu addresses", profile->stacks.location_count);
+        progress_show(&cli->progress, "naming %zu %s", profile->stacks.location_count,
+                      plural(profile->stacks.location_count, "address", "addresses"));
         profile_symbolize(profile);
         *ret_profile = profile;
     }

@@ -41,26 +41,26 @@ struct profile_cli {
          NULL},                                                                                      \
         {'C',           "cpu",                                                                       \
          OPTION_STRING, offsetof(type, member.cpus),                                                 \
-         "LIST",        "only samples on these processors, as 0-3,7",                                \
+         "LIST",        "only samples on these CPUs, e.g. 0-3,7",                                    \
          NULL},                                                                                      \
     {                                                                                                \
         0, "time", OPTION_STRING, offsetof(type, member.time), "FROM,TO",                            \
-            "only this range: seconds of the clock, +1,+2 from the first sample, or 10%-20%", NULL   \
+            "only this range: clock seconds, +1,+2 from the first sample, or 10%-20%", NULL          \
     }
 
 #define PROFILE_CLI_NAMES(type, member)                                          \
     {0, NULL, OPTION_HEADING, 0, NULL, "Names", NULL},                           \
         {0,           "no-inline",                                               \
          OPTION_FLAG, offsetof(type, member.no_inline),                          \
-         NULL,        "do not show functions that were inlined",                 \
+         NULL,        "do not show inlined functions",                           \
          NULL},                                                                  \
         {0,           "no-demangle",                                             \
          OPTION_FLAG, offsetof(type, member.no_demangle),                        \
-         NULL,        "C++ and Rust names as the linker has them",               \
+         NULL,        "do not demangle C++ and Rust names",                      \
          NULL},                                                                  \
         {0,           "full-names",                                              \
          OPTION_FLAG, offsetof(type, member.full_names),                         \
-         NULL,        "C++ names with their parameters",                         \
+         NULL,        "show C++ names with their parameters",                    \
          NULL},                                                                  \
         {0,           "fold-variants",                                           \
          OPTION_FLAG, offsetof(type, member.fold_variants),                      \
@@ -70,19 +70,19 @@ struct profile_cli {
          "symfs",                                                                \
          OPTION_STRING,                                                          \
          offsetof(type, member.root),                                            \
-         "FOLDER",                                                               \
-         "look for binaries below this folder first",                            \
+         "DIR",                                                                  \
+         "look for binaries in this directory first",                            \
          "file"},                                                                \
         {0,                                                                      \
          "kallsyms",                                                             \
          OPTION_STRING,                                                          \
          offsetof(type, member.kallsyms),                                        \
          "FILE",                                                                 \
-         "kernel symbols from this copy of /proc/kallsyms",                      \
+         "read kernel symbols from this copy of /proc/kallsyms",                 \
          "file"},                                                                \
     {                                                                            \
         'v', "verbose", OPTION_FLAG, offsetof(type, member.verbose), NULL,       \
-            "every remark on symbols that were not found", NULL                  \
+            "report every problem with symbols", NULL                            \
     }
 
 /* The file: the word on the command line, --input, or perf.data.  More than one is an error. */

@@ -28,32 +28,32 @@ struct arguments {
 #define TARGET(field) offsetof(struct arguments, field)
 
 static const struct option options[] = {
-    {0, NULL, OPTION_HEADING, 0, NULL, "What is sampled", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "What to sample", NULL},
     {'e', "event", OPTION_LIST, TARGET(events), "EVENT,…",
      "sample on these events (default: cycles, or cpu-clock without a PMU)", "event"},
     {'F', "freq", OPTION_STRING, TARGET(frequency), "HZ",
-     "samples a second and CPU, or 'max' (default 999)", NULL},
-    {'c', "count", OPTION_U64, TARGET(period), "N", "a sample every N events", NULL},
+     "samples per second on each CPU, or 'max' (default 999)", NULL},
+    {'c', "count", OPTION_U64, TARGET(period), "N", "take a sample every N events", NULL},
     {'g', NULL, OPTION_FLAG, TARGET(call_graph_fp), NULL,
      "call graphs by frame pointers; '-g dwarf' by DWARF", NULL},
     {0, "call-graph", OPTION_STRING, TARGET(call_graph), "MODE",
      "call graphs: fp, or dwarf[,BYTES] with a copy of the stack (default 8192)", "fp dwarf"},
     {0, "off-cpu", OPTION_FLAG, TARGET(off_cpu), NULL,
-     "also where threads wait and for how long (implies -g)", NULL},
+     "also record where threads wait and for how long (implies -g)", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "Whom", NULL},
-    {'a', "all-cpus", OPTION_FLAG, TARGET(all_cpus), NULL, "everything that runs", NULL},
-    {'p', "pid", OPTION_STRING, TARGET(pids), "PID,…", "processes that run already", NULL},
-    {'C', "cpu", OPTION_STRING, TARGET(cpus), "LIST", "on these CPUs only, as 0-3,7", NULL},
+    {'a', "all-cpus", OPTION_FLAG, TARGET(all_cpus), NULL, "sample everything that runs", NULL},
+    {'p', "pid", OPTION_STRING, TARGET(pids), "PID,…", "sample these running processes", NULL},
+    {'C', "cpu", OPTION_STRING, TARGET(cpus), "LIST", "sample only these CPUs, e.g. 0-3,7", NULL},
     {0, "duration", OPTION_SECONDS, TARGET(duration_ns), "SECONDS",
-     "stop recording after that time", NULL},
-    {0, NULL, OPTION_HEADING, 0, NULL, "Where to", NULL},
+     "stop recording after this time", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "Output", NULL},
     {'o', "output", OPTION_STRING, TARGET(output), "FILE",
-     "the file, '-' for a pipe (default perf.data)", "file"},
+     "the output file, '-' for a pipe (default perf.data)", "file"},
     {'z', "compress", OPTION_OPTIONAL, TARGET(pack), "LEVEL",
      "compress with zstd (default level 1)", NULL},
     {0, "buffer", OPTION_BYTES, TARGET(buffer_bytes), "BYTES",
-     "buffer for each CPU (default 512k, 4M with DWARF)", NULL},
-    {'q', "quiet", OPTION_FLAG, TARGET(quiet), NULL, "say nothing unless something is wrong", NULL},
+     "size of each CPU's buffer (default 512k, 4M with DWARF)", NULL},
+    {'q', "quiet", OPTION_FLAG, TARGET(quiet), NULL, "print only warnings and errors", NULL},
     {0},
 };
 
@@ -78,7 +78,7 @@ static int plan_rate(struct plan *p, const struct arguments *a, struct error *er
 {
     p->spec.period = a->period;
     if (a->frequency && a->period)
-        return error_set(err, -EINVAL, "-F and -c exclude each other");
+        return error_set(err, -EINVAL, "-F and -c cannot be used together");
     if (!a->frequency)
         return 0;
     if (str_eq(a->frequency, "max")) {
@@ -89,7 +89,7 @@ static int plan_rate(struct plan *p, const struct arguments *a, struct error *er
     if (r < 0)
         return error_wrap(err, r, "option -F");
     if (!p->spec.frequency_hz)
-        return error_set(err, -EINVAL, "option -F: at least one sample a second");
+        return error_set(err, -EINVAL, "option -F: must be at least one sample per second");
     return 0;
 }
 
@@ -116,7 +116,8 @@ static int plan_stacks(struct plan *p, const struct arguments *a, struct error *
         return error_wrap(err, r, "--call-graph dwarf");
     bytes = (bytes + 7) & ~(uint64_t)7;
     if (!bytes || bytes > SAMPLING_STACK_BYTES_MAX)
-        return error_set(err, -EINVAL, "--call-graph dwarf: a copy of the stack has 8 to %d bytes",
+        return error_set(err, -EINVAL,
+                         "--call-graph dwarf: the size of the stack copy must be 8 to %d bytes",
                          SAMPLING_STACK_BYTES_MAX);
     p->spec.stack_bytes = (uint32_t)bytes;
     return 0;
@@ -131,7 +132,7 @@ static int plan_pids(struct plan *p, const char *list, struct error *err)
         uint64_t pid;
         int r = parse_u64(word, &pid, err);
         if (r < 0 || !pid || pid > INT32_MAX)
-            return error_set(err, -EINVAL, "option -p: '%s' is no process number", word);
+            return error_set(err, -EINVAL, "option -p: '%s' is not a process ID", word);
         ARRAY_PUSH(p->pids, p->spec.pid_count, capacity) = (pid_t)pid;
         list += length + (list[length] == ',');
     }
@@ -146,7 +147,7 @@ static int plan_output(struct plan *p, const struct arguments *a, struct error *
     if (a->pack && *a->pack) {
         int r = parse_u64(a->pack, &level, err);
         if (r < 0 || level < 1 || level > 22)
-            return error_set(err, -EINVAL, "option -z: the level is a number from 1 to 22");
+            return error_set(err, -EINVAL, "option -z: the level must be between 1 and 22");
     }
     p->spec.pack_level = a->pack ? (int)level : 0;
     p->spec.ring_bytes = 4096;
@@ -167,7 +168,7 @@ static int plan_targets(struct plan *p, const struct arguments *a, int argc, cha
     if (r < 0)
         return r;
     if (a->pids && a->all_cpus)
-        return error_set(err, -EINVAL, "-a and -p exclude each other");
+        return error_set(err, -EINVAL, "-a and -p cannot be used together");
     if (a->cpus) {
         r = parse_cpu_list(a->cpus, &p->cpus, &p->spec.cpu_count, err);
         if (r < 0)
@@ -182,7 +183,7 @@ static int plan_targets(struct plan *p, const struct arguments *a, int argc, cha
             p->command.stdout_fd = 2; /* the pipe is for the samples alone */
         p->spec.command = &p->command;
     } else if (!p->spec.whole_cpus && !a->pids) {
-        return error_set(err, -EINVAL, "name a command, or -a, or -p PID");
+        return error_set(err, -EINVAL, "nothing to record: give a command, -a, or -p PID");
     }
     return 0;
 }
@@ -231,7 +232,7 @@ static int parse(struct arguments *a, int argc, char **argv, struct error *err)
 static void show_progress(void *context, uint64_t samples, uint64_t bytes, uint64_t elapsed_ns)
 {
     char count[32], size[32];
-    progress_show(context, "recording: %" PRIu64 " s, %s samples, %s; Ctrl-C ends",
+    progress_show(context, "recording: %" PRIu64 " s, %s samples, %s; Ctrl-C stops",
                   (uint64_t)(elapsed_ns / NS_PER_S),
                   format_thousands(samples, count, sizeof(count)),
                   format_bytes((double)bytes, size, sizeof(size)));
@@ -258,18 +259,19 @@ static void say_result(const struct plan *p, const struct recording_result *resu
     if (result->lost) {
         double share = 100.0 * (double)result->lost / (double)(result->lost + result->samples);
         fprintf(stderr,
-                "assay record: %s records (%.1f %%) were lost because the buffers were full; give "
-                "larger ones with --buffer (now %s), or ask for fewer samples with -F\n",
+                "assay record: %s records (%.1f %%) were lost because the buffers were full; use "
+                "larger ones with --buffer (now %s), or take fewer samples with -F\n",
                 lost, share, format_bytes((double)result->ring_bytes, size, sizeof(size)));
     }
     if (result->throttled)
         fprintf(stderr,
-                "assay record: the kernel held sampling back %" PRIu64 " times because it took too "
-                "much time: the profile has gaps; ask for fewer samples with -F\n",
-                result->throttled);
+                "assay record: the kernel throttled sampling %" PRIu64
+                " %s because it took too much time, so the profile has gaps; take fewer samples "
+                "with -F\n",
+                result->throttled, plural(result->throttled, "time", "times"));
     if (!result->samples && !quiet)
-        fprintf(stderr, "assay record: no samples: it ran too short a time on the CPU, or the "
-                        "event did not occur\n");
+        fprintf(stderr, "assay record: no samples: the time on the CPU was too short, or the event "
+                        "did not occur\n");
 }
 
 static int finish(const struct plan *p, const struct recording_result *result, int code,
@@ -325,9 +327,9 @@ const struct verb verb_record = {
     .synopsis = "[options] [--] CMD…",
     .examples = "  assay record -g -- ./server          frame-pointer call graphs\n"
                 "  assay record -g dwarf -- ./server    DWARF call graphs\n"
-                "  assay record --off-cpu -- ./server   where it waits, too\n"
+                "  assay record --off-cpu -- ./server   also where it waits\n"
                 "  assay record -a -- sleep 10          the whole machine for ten seconds\n"
-                "  assay record -p 1234 --duration 5    a process that runs already\n",
+                "  assay record -p 1234 --duration 5    a running process\n",
     .options = options,
     .run = run,
 };

@@ -23,20 +23,21 @@ struct report_options {
 
 static const struct option options[] = {
     {'s', "sort", OPTION_STRING, OFFSET(sort), "KEY[,KEY…]",
-     "add up by comm, pid, tid, dso, symbol, srcline, cpu, event (default: comm,dso,symbol)",
+     "group by comm, pid, tid, dso, symbol, srcline, cpu, event (default: comm,dso,symbol)",
      "comm pid tid dso symbol srcline cpu event"},
     {'g', "call-graph", OPTION_STRING, OFFSET(call_graph), "ORDER",
-     "call trees: callee (whom the function was called by), caller, or none", "callee caller none"},
+     "call trees: callee (a function's callers), caller (its callees), or none",
+     "callee caller none"},
     {0, "children", OPTION_FLAG, OFFSET(children), NULL,
-     "count a sample for every function on its stack, beside Self", NULL},
+     "count a sample for every function on its stack, next to Self", NULL},
     {0, "no-children", OPTION_FLAG, OFFSET(no_children), NULL,
-     "count a sample for the running function only (default)", NULL},
+     "count a sample only for the running function (default)", NULL},
     {0, "percent-limit", OPTION_DOUBLE, OFFSET(percent_limit), "PERCENT",
-     "leave out rows and branches below this (default: rows 0, branches 0.5)", NULL},
+     "hide rows and branches below this percentage (default: rows 0, branches 0.5)", NULL},
     {0, "percentage", OPTION_STRING, OFFSET(percentage), "absolute|relative",
-     "shares of the whole, or of what passed the filters", "absolute relative"},
+     "percentages of all samples, or of those that pass the filters", "absolute relative"},
     {0, "inline-rows", OPTION_FLAG, OFFSET(inline_rows), NULL,
-     "count a sample for the inlined function instead of the one it is in", NULL},
+     "count a sample for the inlined function, not the one that contains it", NULL},
     PROFILE_CLI_OPTIONS(struct report_options, profile),
     {0, "comm", OPTION_LIST, OFFSET(profile.comms), "NAME[,NAME…]",
      "only these commands; * and ? are wildcards", NULL},
@@ -47,9 +48,10 @@ static const struct option options[] = {
      "only samples with this function anywhere on the stack", NULL},
     PROFILE_CLI_NAMES(struct report_options, profile),
     {0, NULL, OPTION_HEADING, 0, NULL, "Output", NULL},
-    {0, "stdio", OPTION_FLAG, OFFSET(stdio), NULL, "text, also on a terminal", NULL},
-    {'w', "wide", OPTION_FLAG, OFFSET(wide), NULL, "whole names, wider than the terminal", NULL},
-    {0, "csv", OPTION_FLAG, OFFSET(csv), NULL, "comma-separated values", NULL},
+    {0, "stdio", OPTION_FLAG, OFFSET(stdio), NULL, "print text even on a terminal", NULL},
+    {'w', "wide", OPTION_FLAG, OFFSET(wide), NULL, "do not cut names at the terminal's width",
+     NULL},
+    {0, "csv", OPTION_FLAG, OFFSET(csv), NULL, "print CSV", NULL},
     {'j', "json", OPTION_FLAG, OFFSET(json), NULL, "JSON", NULL},
     {0},
 };
@@ -67,7 +69,7 @@ static int set_order(const struct report_options *o, struct profile_view *view, 
     else if (str_eq(o->call_graph, "none"))
         view->trees = false;
     else
-        return error_set(err, -EINVAL, "option --call-graph: '%s' is none of callee, caller, none",
+        return error_set(err, -EINVAL, "option --call-graph: '%s' is not callee, caller or none",
                          o->call_graph);
     return 0;
 }
@@ -81,9 +83,9 @@ static int set_view(struct report_options *o, struct profile_view *view, struct 
     if (r < 0)
         return r;
     if (o->children && o->no_children)
-        return error_set(err, -EINVAL, "--children and --no-children exclude each other");
+        return error_set(err, -EINVAL, "--children and --no-children cannot be used together");
     if (o->percentage && !str_eq(o->percentage, "absolute") && !str_eq(o->percentage, "relative"))
-        return error_set(err, -EINVAL, "option --percentage: '%s' is neither absolute nor relative",
+        return error_set(err, -EINVAL, "option --percentage: '%s' is not absolute or relative",
                          o->percentage);
     if (o->percent_limit > 100)
         return error_set(err, -EINVAL, "option --percent-limit: %g is more than 100 percent",
@@ -203,10 +205,10 @@ const struct verb verb_report = {
     .name = "report",
     .summary = "show where the time of a recording went",
     .synopsis = "[options] [FILE]",
-    .examples = "assay report\n"
-                "assay report --children --sort dso,symbol perf.data\n"
-                "assay report --stdio -g caller --percent-limit 2 | less\n"
-                "assay report --json | jq '.rows[0]'\n",
+    .examples = "  assay report\n"
+                "  assay report --children --sort dso,symbol perf.data\n"
+                "  assay report --stdio -g caller --percent-limit 2 | less\n"
+                "  assay report --json | jq '.rows[0]'\n",
     .options = options,
     .run = run,
 };

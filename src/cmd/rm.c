@@ -30,8 +30,8 @@ static int remove_one(struct store *store, const char *word, struct error *err)
     if (r == 0)
         r = store_remove(store, id, err);
     if (r == 0)
-        printf("removed experiment %lld (%s, %llu runs)\n", (long long)id, e.name,
-               (unsigned long long)e.run_count);
+        printf("removed experiment %lld (%s, %llu %s)\n", (long long)id, e.name,
+               (unsigned long long)e.run_count, plural(e.run_count, "run", "runs"));
     return r;
 }
 

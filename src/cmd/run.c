@@ -27,49 +27,53 @@ struct run_options {
 #define E(field) offsetof(struct run_options, elsewhere.field)
 
 static const struct option options[] = {
-    {0, NULL, OPTION_HEADING, 0, NULL, "What of the spec to run", NULL},
-    {0, "quick", OPTION_FLAG, O(quick), NULL, "the spec's quick section", NULL},
-    {0, "cells", OPTION_STRING, O(cells), "LIST", "only these: 1,4-6 or factor=value,…",
+    {0, NULL, OPTION_HEADING, 0, NULL, "What to run from the spec", NULL},
+    {0, "quick", OPTION_FLAG, O(quick), NULL, "use the spec's quick section", NULL},
+    {0, "cells", OPTION_STRING, O(cells), "LIST", "only these cells: 1,4-6 or factor=value,…",
      "!assay completion --list cells"},
     {0, "list", OPTION_FLAG, O(list), NULL, "show the experiments that came with assay", NULL},
     {0, "dry-run", OPTION_FLAG, O(dry_run), NULL, "show the plan and run nothing", NULL},
-    {0, NULL, OPTION_HEADING, 0, NULL, "Instead of what the spec says", NULL},
-    {'r', "rounds", OPTION_U64, O(rounds), "N", "how many rounds", NULL},
-    {0, "precision", OPTION_STRING, O(precision), "SHARE",
-     "more rounds until intervals are this narrow: 1%", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "Overriding the spec", NULL},
+    {'r', "rounds", OPTION_U64, O(rounds), "N", "number of rounds", NULL},
+    {0, "precision", OPTION_STRING, O(precision), "PERCENT",
+     "add rounds until intervals are this narrow, e.g. 1%", NULL},
     {0, "budget", OPTION_SECONDS, O(budget_ns), "TIME", "stop after this long", NULL},
-    {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "a run that takes longer has failed",
+    {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "treat a run that takes longer as failed",
      NULL},
-    {0, "cpus", OPTION_STRING, O(cpus), "CPUS", "run on these CPUs, as 0-3,7", NULL},
+    {0, "cpus", OPTION_STRING, O(cpus), "CPUS", "run on these CPUs, e.g. 0-3,7", NULL},
     {0, "nice", OPTION_STRING, O(nice), "N", "priority of the runs, -20 to 19", NULL},
-    {0, "seed", OPTION_STRING, O(seed), "N", "of the order of the runs", NULL},
+    {0, "seed", OPTION_STRING, O(seed), "N", "seed for the order of the runs", NULL},
     {0, "monitor", OPTION_LIST, O(monitors), "NAME",
-     "one more monitor, besides the spec's; 'list' shows them",
+     "use another monitor besides the spec's; 'list' shows them",
      "!assay completion --list monitors"},
     {0, NULL, OPTION_HEADING, 0, NULL, "The store", NULL},
     {0, "db", OPTION_STRING, O(db), "PATH", CMD_DB_HELP, "file"},
-    {0, "fresh", OPTION_FLAG, O(fresh), NULL, "a new experiment, although one is unfinished", NULL},
-    {0, "resume", OPTION_STRING, O(resume), "ID", "go on with this experiment",
+    {0, "fresh", OPTION_FLAG, O(fresh), NULL, "start a new experiment even if one is unfinished",
+     NULL},
+    {0, "resume", OPTION_STRING, O(resume), "ID", "resume this experiment",
      "!assay completion --list experiments"},
-    {0, "commit", OPTION_STRING, O(commit), "NAME", "the commit to note, instead of git's", NULL},
-    {'q', "quiet", OPTION_FLAG, O(quiet), NULL, "only failures", NULL},
+    {0, "commit", OPTION_STRING, O(commit), "NAME", "the commit to record, instead of asking git",
+     NULL},
+    {'q', "quiet", OPTION_FLAG, O(quiet), NULL, "print only failures", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "On other machines (docs/LAB.md)", NULL},
-    {0, "on", OPTION_STRING, E(on), "WHERE", "hand the rounds to a cluster: slurm", "slurm"},
-    {0, "partition", OPTION_STRING, E(partition), "NAME", "of the cluster", NULL},
-    {0, "constraint", OPTION_STRING, E(constraint), "FEATURES", "that nodes must have", NULL},
-    {0, "exclusive", OPTION_FLAG, E(exclusive), NULL, "nothing else on a node meanwhile", NULL},
-    {0, "throttle", OPTION_U64, E(throttle), "N", "at most so many tasks at the same time", NULL},
-    {0, "slurm-args", OPTION_STRING, E(slurm_args), "WORDS", "more options for sbatch", NULL},
+    {0, "on", OPTION_STRING, E(on), "WHERE", "submit the rounds to a cluster: slurm", "slurm"},
+    {0, "partition", OPTION_STRING, E(partition), "NAME", "partition of the cluster", NULL},
+    {0, "constraint", OPTION_STRING, E(constraint), "FEATURES", "features that nodes must have",
+     NULL},
+    {0, "exclusive", OPTION_FLAG, E(exclusive), NULL, "reserve whole nodes", NULL},
+    {0, "throttle", OPTION_U64, E(throttle), "N", "run at most N tasks at the same time", NULL},
+    {0, "slurm-args", OPTION_STRING, E(slurm_args), "ARGS", "more options for sbatch", NULL},
     {0, "together", OPTION_STRING, E(together), "FACTORS",
-     "their values stay on one node, too; or: all", NULL},
-    {0, "tries", OPTION_U64, E(tries), "N", "of a round, on different nodes (default 3)", NULL},
-    {0, "spool", OPTION_STRING, E(spool), "FOLDER",
-     "that all nodes see (default .assay/cluster beside the spec)", "folder"},
+     "factors whose values also stay on one node; or: all", NULL},
+    {0, "tries", OPTION_U64, E(tries), "N",
+     "attempts at a round, each on a different node (default 3)", NULL},
+    {0, "spool", OPTION_STRING, E(spool), "DIR",
+     "directory that all nodes share (default .assay/cluster beside the spec)", "folder"},
     {0, "hosts", OPTION_STRING, O(hosts), "LIST",
-     "where the spec's roles are: m1,m2 or role=host[@address],… or @FILE", NULL},
-    {0, "launcher", OPTION_STRING, O(launcher), "WORDS",
-     "how a command is started on {host} (default: ssh)", NULL},
-    {0, "task", OPTION_STRING, O(task), "PATH", "what --on submits; not for people", "file"},
+     "hosts for the spec's roles: m1,m2 or role=host[@address],… or @FILE", NULL},
+    {0, "launcher", OPTION_STRING, O(launcher), "ARGS",
+     "how to start a command on {host} (default: ssh)", NULL},
+    {0, "task", OPTION_STRING, O(task), "PATH", "internal: what --on submits", "file"},
     {0},
 };
 
@@ -81,7 +85,7 @@ struct watcher {
 static void show_progress(const struct session *s, void *context)
 {
     struct watcher *w = context;
-    char eta[32], widest[48] = "";
+    char eta[32], left[48] = "", widest[48] = "";
     if (s->phase == SESSION_BUILD) {
         progress_show(&w->progress, "building: %s", s->current);
         return;
@@ -92,11 +96,12 @@ static void show_progress(const struct session *s, void *context)
     }
     if (s->phase == SESSION_EXTRA && isfinite(s->widest))
         snprintf(widest, sizeof(widest), ", widest interval ±%.2g %%", 100 * s->widest);
-    progress_show(&w->progress, "%sround %llu, run %zu of %zu%s%s%s: %s",
+    if (s->eta_ns)
+        snprintf(left, sizeof(left), ", about %s left",
+                 format_duration((double)s->eta_ns, eta, sizeof(eta)));
+    progress_show(&w->progress, "%sround %llu, run %zu of %zu%s%s: %s",
                   s->phase == SESSION_EXTRA ? "extra " : "", (unsigned long long)s->round + 1,
-                  s->runs_done + 1, s->runs_planned, widest, s->eta_ns ? ", left about " : "",
-                  s->eta_ns ? format_duration((double)s->eta_ns, eta, sizeof(eta)) : "",
-                  s->current);
+                  s->runs_done + 1, s->runs_planned, widest, left, s->current);
 }
 
 static int parse_share(const char *text, double *ret_share, struct error *err)
@@ -109,7 +114,7 @@ static int parse_share(const char *text, double *ret_share, struct error *err)
     if (r == 0 && percent)
         value /= 100;
     if (r == 0 && !(value > 0 && value < 1))
-        r = error_set(err, -EINVAL, "'%s' is not a share such as 1%% or 0.01", text);
+        r = error_set(err, -EINVAL, "'%s' is not a percentage, e.g. 1%% or 0.01", text);
     if (r == 0)
         *ret_share = value;
     return r;
@@ -120,7 +125,7 @@ static int parse_nice(const char *text, int *ret_nice, struct error *err)
     double value;
     int r = parse_double(text, &value, err);
     if (r == 0 && (value < -20 || value > 19 || value != rint(value)))
-        r = error_set(err, -EINVAL, "'%s' is not from -20 to 19", text);
+        r = error_set(err, -EINVAL, "'%s' is not between -20 and 19", text);
     if (r == 0)
         *ret_nice = (int)value;
     return r;
@@ -152,7 +157,7 @@ static int session_options_from(const struct run_options *o, const char *spec,
     if (o->elsewhere.on && !str_eq(o->elsewhere.on, "slurm"))
         r = error_set(err, -EINVAL, "--on: assay knows 'slurm', not '%s'", o->elsewhere.on);
     if (r == 0 && o->fresh && o->resume)
-        r = error_set(err, -EINVAL, "--fresh and --resume exclude each other");
+        r = error_set(err, -EINVAL, "--fresh and --resume cannot be used together");
     if (r == 0 && o->precision && (r = parse_share(o->precision, &so->precision, err)) < 0)
         error_wrap(err, r, "option --precision");
     if (r == 0 && o->nice && (r = parse_nice(o->nice, &so->nice, err)) < 0)
@@ -165,8 +170,9 @@ static int session_options_from(const struct run_options *o, const char *spec,
 static int show_plan(struct session *s)
 {
     CLEANUP(strbuf_done) struct strbuf out = {0};
-    strbuf_printf(&out, "%s: %zu cells, %llu rounds", s->spec.name, s->kept_count,
-                  (unsigned long long)s->spec.rounds);
+    strbuf_printf(&out, "%s: %zu %s, %llu %s", s->spec.name, s->kept_count,
+                  plural(s->kept_count, "cell", "cells"), (unsigned long long)s->spec.rounds,
+                  plural(s->spec.rounds, "round", "rounds"));
     char text[32];
     if (s->spec.precision > 0)
         strbuf_printf(&out, ", then more until every interval is ±%.3g %%",
@@ -177,7 +183,7 @@ static int show_plan(struct session *s)
     uint64_t guess_ns = session_guess_run_ns(s);
     double runs = (double)s->kept_count * (double)(s->spec.rounds + s->spec.warmup);
     if (guess_ns)
-        strbuf_printf(&out, ": about %s, judged by the last time",
+        strbuf_printf(&out, ": about %s, judging by the last time",
                       format_duration((double)guess_ns * runs, text, sizeof(text)));
     strbuf_puts(&out, "\n");
     CLEANUP(memory_freep)
@@ -210,11 +216,12 @@ void run_show_start(const struct session *s)
     if (s->resume_note)
         fprintf(stderr, "assay run: %s\n", s->resume_note);
     if (s->resumed)
-        fprintf(stderr, "assay run: going on with experiment %lld, which has %zu runs\n",
-                (long long)s->experiment, s->run_count_before);
+        fprintf(stderr, "assay run: resuming experiment %lld, which has %zu %s\n",
+                (long long)s->experiment, s->run_count_before,
+                plural(s->run_count_before, "run", "runs"));
     else
-        fprintf(stderr, "assay run: experiment %lld: %zu cells, seed %llu\n",
-                (long long)s->experiment, s->kept_count, (unsigned long long)s->seed);
+        fprintf(stderr, "assay run: experiment %lld: %zu %s, seed %llu\n", (long long)s->experiment,
+                s->kept_count, plural(s->kept_count, "cell", "cells"), (unsigned long long)s->seed);
     if (s->notes.length)
         fputs(strbuf_text(&s->notes), stderr);
 }
@@ -240,16 +247,18 @@ bool run_tell_of_spool(const struct session *s)
     const char *path = NULL;
     size_t waiting = store_waiting(s->store, &path);
     if (waiting)
-        fprintf(stderr,
-                "assay run: the store cannot be reached; nothing is lost: what it has not got is "
-                "in %s\nand is delivered by the next 'assay run' with this store, or by 'assay db "
-                "deliver'\n",
-                path);
+        fprintf(
+            stderr,
+            "assay run: the store cannot be reached; nothing is lost: what it is missing is in %s\n"
+            "and will be delivered by the next 'assay run' with this store, or by 'assay db "
+            "deliver'\n",
+            path);
     else if (store_spooled(s->store))
         fprintf(stderr,
-                "assay run: the connection to the store was lost; %zu runs waited in a file and "
-                "have been delivered\n",
-                store_spooled(s->store));
+                "assay run: the connection to the store was lost; %zu %s waited in a file and %s "
+                "been delivered\n",
+                store_spooled(s->store), plural(store_spooled(s->store), "run", "runs"),
+                plural(store_spooled(s->store), "has", "have"));
     return waiting > 0;
 }
 
@@ -266,13 +275,16 @@ static int run_session(struct session *s, const struct run_options *o, struct wa
     bool out_of_reach = run_tell_of_spool(s);
     if (r < 0) {
         cmd_fail(&verb_run, err, 0);
-        fprintf(stderr, "The runs before it are kept: experiment %lld; the same command goes on.\n",
-                (long long)s->experiment);
+        fprintf(
+            stderr,
+            "The earlier runs are kept in experiment %lld; run the same command again to resume.\n",
+            (long long)s->experiment);
         return EXIT_TROUBLE;
     }
     if (s->end == SESSION_STOPPED) {
-        fprintf(stderr, "assay run: stopped; %zu runs are kept, the same command goes on\n",
-                s->run_count_before + s->runs_done);
+        fprintf(stderr, "assay run: stopped; %zu %s kept; run the same command again to resume\n",
+                s->run_count_before + s->runs_done,
+                plural(s->run_count_before + s->runs_done, "run is", "runs are"));
         return 128 + process_signals_caught();
     }
     if (!o->quiet && !out_of_reach && (r = run_show_result(s, err)) < 0)
@@ -365,7 +377,7 @@ static int run_words(int argc, char **argv, struct run_options *o, struct error 
     if (first > 0 && o->list && first == argc)
         return show_experiments(err);
     if (first > 0 && argc - first != 1)
-        first = error_set(err, -EINVAL, "give one spec, as in: assay run experiment.yaml");
+        first = error_set(err, -EINVAL, "give one spec, e.g. assay run experiment.yaml");
     if (first < 0)
         return cmd_usage(&verb_run, err);
     CLEANUP(memory_freep) char *spec = NULL;
@@ -385,14 +397,14 @@ static int run(int argc, char **argv)
 
 const struct verb verb_run = {
     .name = "run",
-    .summary = "run an experiment that a spec describes, into the store",
+    .summary = "run the experiment that a spec describes and store it",
     .synopsis = "[options] SPEC.yaml|NAME",
     .examples = "  assay run sort.yaml --dry-run\n"
                 "  assay run sort.yaml --quick\n"
                 "  assay run --list\n"
                 "  assay run --quick data-movement\n"
                 "  assay run sort.yaml --cells variant=heap,size=1000\n"
-                "  assay run sort.yaml              goes on where it was stopped\n"
+                "  assay run sort.yaml              resumes if it was interrupted\n"
                 "  assay run sort.yaml --on slurm --partition lab --exclusive\n",
     .options = options,
     .run = run,

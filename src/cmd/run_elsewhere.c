@@ -33,13 +33,13 @@ struct teller {
 static void put_progress(const struct cluster *c, struct strbuf *out)
 {
     char eta[32];
-    strbuf_printf(out, "%srun %zu of %zu; tasks: %zu over, %zu running, %zu waiting%s%s",
+    strbuf_printf(out, "%srun %zu of %zu; tasks: %zu finished, %zu running, %zu waiting%s%s",
                   c->s->phase == SESSION_EXTRA ? "extra rounds: " : "", c->ledger.runs_done,
                   c->ledger.runs_wanted, c->tasks_over, c->tasks_running, c->tasks_waiting,
                   c->lost_count ? ", some were lost" : "",
-                  c->out_of_reach ? ", the store is out of reach" : "");
+                  c->out_of_reach ? ", the store cannot be reached" : "");
     if (c->eta_ns)
-        strbuf_printf(out, ", left about %s", format_duration((double)c->eta_ns, eta, sizeof(eta)));
+        strbuf_printf(out, ", about %s left", format_duration((double)c->eta_ns, eta, sizeof(eta)));
 }
 
 static bool is_time_for_a_line(struct teller *t, const struct cluster *c)
@@ -129,9 +129,9 @@ static void show_plan(const struct cluster *c)
 {
     const struct ledger *l = &c->ledger;
     fprintf(stderr,
-            "assay run: %zu blocks of cells that stay on one node, %zu rounds of them to "
-            "be measured; files in %s\n",
-            l->block_count, l->missing, c->folder);
+            "assay run: %zu %s of cells that stay on one node, %zu %s to measure; files in %s\n",
+            l->block_count, plural(l->block_count, "block", "blocks"), l->missing,
+            plural(l->missing, "round", "rounds"), c->folder);
 }
 
 static int tell_end(struct cluster *c, int r, bool quiet, struct error *err)
@@ -144,13 +144,15 @@ static int tell_end(struct cluster *c, int r, bool quiet, struct error *err)
     bool out_of_reach = run_tell_of_spool(s);
     if (r < 0) {
         cmd_fail(&verb_run, err, 0);
-        fprintf(stderr, "What was measured is kept: experiment %lld; the same command goes on.\n",
-                (long long)s->experiment);
+        fprintf(
+            stderr,
+            "What was measured is kept in experiment %lld; run the same command again to resume.\n",
+            (long long)s->experiment);
         return EXIT_TROUBLE;
     }
     if (s->end == SESSION_STOPPED) {
-        fprintf(stderr, "assay run: stopped; %zu runs are kept, the same command goes on\n",
-                c->ledger.runs_done);
+        fprintf(stderr, "assay run: stopped; %zu %s kept; run the same command again to resume\n",
+                c->ledger.runs_done, plural(c->ledger.runs_done, "run is", "runs are"));
         return 128 + c->signal;
     }
     if (!quiet && !out_of_reach && run_show_result(s, err) < 0)
@@ -204,7 +206,7 @@ int run_elsewhere(struct session_options *so, const struct elsewhere_options *o,
                                  .context = &teller};
     if (slurm_check(&co.slurm, &err) < 0) {
         cmd_fail(&verb_run, &err, 0);
-        fputs("Nothing was begun.  Without --on it runs on this machine.\n", stderr);
+        fputs("Nothing was started. Without --on it runs on this machine.\n", stderr);
         return EXIT_TROUBLE;
     }
     so->elsewhere = true;
@@ -232,7 +234,7 @@ static int read_spec(const char *task, struct strbuf *text, struct error *err)
     for (int i = 0; i < 2; i++) {
         char *end = strrchr(folder, '/');
         if (!end || end == folder)
-            return error_set(err, -EINVAL, "--task %s: must be FOLDER/NUMBER/NUMBER", task);
+            return error_set(err, -EINVAL, "--task %s: must be DIRECTORY/NUMBER/NUMBER", task);
         *end = '\0';
     }
     CLEANUP(memory_freep) char *spec = memory_printf("%s/spec.yaml", folder);

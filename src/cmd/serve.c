@@ -26,8 +26,8 @@ struct serve_options {
 
 static const struct option options[] = {
     {0, "db", OPTION_STRING, O(db), "PATH", CMD_DB_HELP, "file"},
-    {'p', "port", OPTION_U64, O(port), "N", "the port (default: a free one)", NULL},
-    {0, "token", OPTION_STRING, O(token), "WORD", "instead of a random one", NULL},
+    {'p', "port", OPTION_U64, O(port), "N", "the port to listen on (default: a free one)", NULL},
+    {0, "token", OPTION_STRING, O(token), "WORD", "use this token instead of a random one", NULL},
     {0},
 };
 
@@ -35,10 +35,10 @@ static int check(const struct serve_options *o, struct error *err)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     if (o->port > 65535)
-        return error_set(err, -EINVAL, "--port goes up to 65535");
+        return error_set(err, -EINVAL, "--port must be at most 65535");
     if (o->token && (strlen(o->token) < 8 || strlen(o->token) > 64 ||
                      strspn(o->token, letters) != strlen(o->token)))
-        return error_set(err, -EINVAL, "--token takes 8 to 64 letters and digits");
+        return error_set(err, -EINVAL, "--token must be 8 to 64 letters and digits");
     return 0;
 }
 
@@ -130,12 +130,12 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *c, const cha
         return MHD_YES;
     }
     if (!is_this_host(s, MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host")))
-        return refuse(c, 403, "This address answers under its own name only.");
+        return refuse(c, 403, "This server answers only under its own name.");
     const char *path = behind_token(s, url);
     if (!path)
         return refuse(c, 404, "There is no such page.");
     if (!is_read)
-        return refuse(c, 405, "This is for reading only.");
+        return refuse(c, 405, "This server is read-only.");
     struct serve_request request = {.path = path,
                                     .query = argument(c, "q"),
                                     .page = argument(c, "page"),
@@ -210,7 +210,7 @@ static int serve(const struct serve_options *o, struct error *err)
     printf("http://127.0.0.1:%u/%s/\n", s.port, s.token);
     fflush(stdout);
     if (isatty(STDERR_FILENO))
-        fprintf(stderr, "assay serve: open this address in a browser; Ctrl-C ends it\n");
+        fprintf(stderr, "assay serve: open this address in a browser; Ctrl-C stops the server\n");
     int signal_number;
     sigwait(&ends, &signal_number);
     MHD_stop_daemon(d);
@@ -238,7 +238,9 @@ static int run(int argc, char **argv)
     if (first == OPTIONS_HELP)
         return cmd_help(&verb_serve);
     if (first > 0 && first < argc)
-        first = error_set(&err, -EINVAL, "serve takes no '%s'; --db names the store", argv[first]);
+        first = error_set(&err, -EINVAL,
+                          "unexpected argument '%s'; serve takes none; name the store with --db",
+                          argv[first]);
     if (first > 0 && check(&o, &err) < 0)
         first = -EINVAL;
     if (first < 0)
@@ -249,7 +251,7 @@ static int run(int argc, char **argv)
 
 const struct verb verb_serve = {
     .name = "serve",
-    .summary = "look at the store in a browser",
+    .summary = "browse the store in a web browser",
     .synopsis = "[options]",
     .examples = "  assay serve\n"
                 "  assay serve --db results.db --port 8080\n",

@@ -19,13 +19,14 @@ struct show_options {
 
 static const struct option options[] = {
     {0, "db", OPTION_STRING, S(db), "PATH", CMD_DB_HELP, "file"},
-    {'a', "all", OPTION_FLAG, S(all), NULL, "every metric, not only the headlines", NULL},
-    {'j', "json", OPTION_FLAG, S(json), NULL, "JSON with every raw value", NULL},
+    {'a', "all", OPTION_FLAG, S(all), NULL, "show every metric, not only the headlines", NULL},
+    {'j', "json", OPTION_FLAG, S(json), NULL, "print JSON with every raw value", NULL},
     {0, "csv", OPTION_OPTIONAL, S(csv), "FORM",
-     "CSV with every raw value: a line each, or with wide a line for each run", "long wide"},
-    {0, "spec", OPTION_FLAG, S(spec), NULL, "the spec's text as it was run", NULL},
-    {0, "machine", OPTION_FLAG, S(machine), NULL, "the record of the machine, JSON", NULL},
-    {0, "environment", OPTION_FLAG, S(environment), NULL, "the environment, JSON", NULL},
+     "print CSV with every raw value: a line each, or with wide a line for each run", "long wide"},
+    {0, "spec", OPTION_FLAG, S(spec), NULL, "print the spec as it was run", NULL},
+    {0, "machine", OPTION_FLAG, S(machine), NULL, "print the description of the machine as JSON",
+     NULL},
+    {0, "environment", OPTION_FLAG, S(environment), NULL, "print the environment as JSON", NULL},
     {0},
 };
 
@@ -85,7 +86,7 @@ static int run(int argc, char **argv)
     if (first == OPTIONS_HELP)
         return cmd_help(&verb_show);
     if (first > 0 && argc - first > 1)
-        first = error_set(&err, -EINVAL, "show takes one experiment");
+        first = error_set(&err, -EINVAL, "give one experiment at most");
     if (first > 0 && o.csv && o.csv[0] && !str_eq(o.csv, "long") && !str_eq(o.csv, "wide"))
         first = error_set(&err, -EINVAL, "--csv=%s: the forms are long and wide", o.csv);
     if (first < 0)
@@ -95,7 +96,7 @@ static int run(int argc, char **argv)
 
 const struct verb verb_show = {
     .name = "show",
-    .summary = "one experiment of the store",
+    .summary = "show one experiment from the store",
     .synopsis = "[options] [EXPERIMENT]",
     .examples = "  assay show            the newest\n"
                 "  assay show 12 --all\n"

@@ -40,25 +40,25 @@ static const struct option options[] = {
      NULL},
     {0, "sim", OPTION_OPTIONAL, O(sim), "full",
      "simulate with cachegrind: exact counts without a PMU, 7 (full: 20) times slower", NULL},
-    {0, NULL, OPTION_HEADING, 0, NULL, "Whom to count", NULL},
-    {'p', "pid", OPTION_LIST, O(pids), "PIDS", "processes that run already", NULL},
-    {'a', "all-cpus", OPTION_FLAG, O(all_cpus), NULL, "everything on all CPUs", NULL},
-    {'C', "cpu", OPTION_STRING, O(cpus), "CPUS", "everything on some CPUs, as 0-3,7", NULL},
-    {'G', "cgroup", OPTION_STRING, O(cgroup), "NAME", "the tasks of a cgroup", NULL},
-    {0, "per-thread", OPTION_FLAG, O(per_thread), NULL, "a table for each thread", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "What to watch", NULL},
+    {'p', "pid", OPTION_LIST, O(pids), "PIDS", "count for these running processes", NULL},
+    {'a', "all-cpus", OPTION_FLAG, O(all_cpus), NULL, "count everything on all CPUs", NULL},
+    {'C', "cpu", OPTION_STRING, O(cpus), "CPUS", "count everything on these CPUs, e.g. 0-3,7",
+     NULL},
+    {'G', "cgroup", OPTION_STRING, O(cgroup), "NAME", "count the tasks of a cgroup", NULL},
+    {0, "per-thread", OPTION_FLAG, O(per_thread), NULL, "print a table for each thread", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "How long and how often", NULL},
     {'r', "repeat", OPTION_U64, O(repeat_count), "N", "run the command N times", NULL},
     {'I', "interval-print", OPTION_MS, O(interval_ns), "MS", "print counts every MS milliseconds",
      NULL},
-    {'D', "delay", OPTION_MS, O(delay_ns), "MS", "start counting MS milliseconds after the start",
-     NULL},
-    {0, "timeout", OPTION_MS, O(timeout_ns), "MS", "end the measurement (and the command) then",
-     NULL},
+    {'D', "delay", OPTION_MS, O(delay_ns), "MS", "start counting after MS milliseconds", NULL},
+    {0, "timeout", OPTION_MS, O(timeout_ns), "MS",
+     "stop the measurement (and the command) after this time", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "Output", NULL},
     {'j', "json", OPTION_FLAG, O(json), NULL, "JSON with every run's values", NULL},
     {0, "csv", OPTION_FLAG, O(csv), NULL, "CSV with every run's values", NULL},
     {'o', "output", OPTION_STRING, O(output), "FILE",
-     "write there instead of standard error (- for standard output)", "file"},
+     "write to this file instead of standard error (- for standard output)", "file"},
     {0},
 };
 
@@ -102,28 +102,28 @@ static int check_options(const struct stat_options *o, bool has_command, struct 
     if (o->repeat_count == 0)
         return error_set(err, -EINVAL, "-r 0: the number of runs must be at least 1");
     if (o->json && o->csv)
-        return error_set(err, -EINVAL, "--json and --csv exclude each other");
+        return error_set(err, -EINVAL, "--json and --csv cannot be used together");
     if (!has_command && !attached)
         return error_set(err, -EINVAL, "nothing to count: give a command, or -p, -a, -C or -G");
     if (o->pids.count && (o->all_cpus || o->cpus || o->cgroup))
-        return error_set(err, -EINVAL, "-p excludes -a, -C and -G");
+        return error_set(err, -EINVAL, "-p cannot be used with -a, -C or -G");
     if (!has_command && o->repeat_count > 1)
-        return error_set(err, -EINVAL, "-r repeats a command, and none is given");
+        return error_set(err, -EINVAL, "-r repeats a command, but none is given");
     if (o->per_thread && (o->all_cpus || o->cpus || o->cgroup))
-        return error_set(err, -EINVAL, "--per-thread goes with a command or -p");
+        return error_set(err, -EINVAL, "--per-thread needs a command or -p");
     if (o->per_thread && o->delay_ns && !o->pids.count)
-        return error_set(err, -EINVAL, "--per-thread and -D exclude each other for a command");
+        return error_set(err, -EINVAL, "--per-thread and -D cannot be used together for a command");
     if (o->interval_ns < 1000000)
-        return error_set(err, -EINVAL, "-I: an interval is at least 1 ms long");
+        return error_set(err, -EINVAL, "-I: the interval must be at least 1 ms");
     if (o->timeout_ns == 0)
-        return error_set(err, -EINVAL, "--timeout 0: nothing could be measured");
+        return error_set(err, -EINVAL, "--timeout 0: leaves no time to measure");
     if (!o->sim)
         return 0;
     if (*o->sim && !str_eq(o->sim, "full"))
-        return error_set(err, -EINVAL, "--sim=%s: there are --sim and --sim=full", o->sim);
+        return error_set(err, -EINVAL, "--sim=%s: use --sim or --sim=full", o->sim);
     if (attached || o->events.count || o->detail || o->interval_ns != NOT_GIVEN || o->delay_ns ||
         o->timeout_ns != NOT_GIVEN || o->per_thread)
-        return error_set(err, -EINVAL, "--sim goes with -r, -o, --json and --csv only");
+        return error_set(err, -EINVAL, "--sim can be combined only with -r, -o, --json and --csv");
     return 0;
 }
 

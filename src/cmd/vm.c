@@ -26,30 +26,34 @@ struct vm_options {
 static const struct option options[] = {
     {0, NULL, OPTION_HEADING, 0, NULL, "The machine (run)", NULL},
     {'k', "kernel", OPTION_STRING, O(kernel), "KERNEL",
-     "an image (a path), or a package that was fetched; linux-image-arm64", "file"},
+     "an image (a path), or a fetched package (linux-image-arm64)", "file"},
     {0, "arch", OPTION_STRING, O(arch), "ARCH",
-     "aarch64 or x86_64; else what the kernel is for, else aarch64", "aarch64 x86_64"},
+     "aarch64 or x86_64 (default: the kernel's, else aarch64)", "aarch64 x86_64"},
     {0, "accel", OPTION_STRING, O(accel), "HOW",
-     "kvm or tcg; else KVM where it is there, which counts nothing exactly", "kvm tcg"},
-    {'m', "memory", OPTION_BYTES, O(memory_bytes), "SIZE", "of the machine; 512M", NULL},
-    {0, "cpus", OPTION_U64, O(cpus), "N", "how many it has; 1", NULL},
+     "kvm or tcg (default: KVM where available; it does not count exactly)", "kvm tcg"},
+    {'m', "memory", OPTION_BYTES, O(memory_bytes), "SIZE", "memory of the machine (512M)", NULL},
+    {0, "cpus", OPTION_U64, O(cpus), "N", "number of CPUs (1)", NULL},
     {'f', "file", OPTION_LIST, O(files), "HOST[:GUEST]",
-     "take a file along, else as /bin/NAME; may be given again", "file"},
-    {0, "append", OPTION_STRING, O(append), "WORDS", "for the kernel's command line", NULL},
-    {0, "guest", OPTION_STRING, O(guest), "FILE", "the static assay that the machine runs", "file"},
+     "copy a file into the machine (default: as /bin/NAME); may be repeated", "file"},
+    {0, "append", OPTION_STRING, O(append), "ARGS", "add to the kernel's command line", NULL},
+    {0, "guest", OPTION_STRING, O(guest), "FILE", "the static assay binary to run in the machine",
+     "file"},
     {0, "boot-timeout", OPTION_SECONDS, O(boot_timeout_ns), "TIME",
-     "how long it may take to boot; 2m", NULL},
+     "how long booting may take (2m)", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "The command (run)", NULL},
     {'e', "event", OPTION_STRING, O(events), "LIST",
-     "count these while it runs; its output then comes at the end", "event"},
-    {0, "uid", OPTION_U64, O(uid), "N", "run it as this user, not as root", NULL},
-    {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "end it after this long; never", NULL},
+     "count these events; the command's output then appears at the end", "event"},
+    {0, "uid", OPTION_U64, O(uid), "N", "run it as this user instead of root", NULL},
+    {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME",
+     "stop it after this long (default: never)", NULL},
     {'j', "json", OPTION_OPTIONAL, O(json), "FILE", "print JSON (run and list)", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "Getting kernels (fetch)", NULL},
     {0, "suite", OPTION_STRING, O(suite), "NAME",
-     "also from this release of Debian, such as bookworm-backports or sid", NULL},
-    {0, "mirror", OPTION_STRING, O(mirror), "URL", "of that release; deb.debian.org", NULL},
-    {0, "refresh", OPTION_FLAG, O(refresh), NULL, "get the newest, although one is there", NULL},
+     "also look in this Debian release, e.g. bookworm-backports or sid", NULL},
+    {0, "mirror", OPTION_STRING, O(mirror), "URL", "mirror for that release (deb.debian.org)",
+     NULL},
+    {0, "refresh", OPTION_FLAG, O(refresh), NULL,
+     "get the newest version even if one was fetched before", NULL},
     {0},
 };
 
@@ -83,7 +87,7 @@ static int fetch_all(const struct vm_options *o, char **packages, struct error *
 static int fetch(const struct vm_options *o, char **packages, struct error *err)
 {
     if (!*packages) {
-        error_set(err, -EINVAL, "name packages, as in: assay vm fetch linux-image-arm64");
+        error_set(err, -EINVAL, "give one or more packages, e.g. assay vm fetch linux-image-arm64");
         return cmd_usage(&verb_vm, err);
     }
     process_signals_catch();
@@ -139,7 +143,7 @@ static int list(const struct vm_options *o, char **words, struct error *err)
     struct vm_kernel_list kernels;
     CLEANUP(memory_freep) char *folder = vm_cache_path("kernels");
     if (*words) {
-        error_set(err, -EINVAL, "list takes no words");
+        error_set(err, -EINVAL, "list takes no arguments");
         return cmd_usage(&verb_vm, err);
     }
     if (vm_kernels_list(&kernels, err) < 0)
@@ -193,7 +197,7 @@ static int choose_accel(const struct vm_options *o, struct plan *p, struct error
 {
     bool kvm = o->accel && str_eq(o->accel, "kvm"), tcg = o->accel && str_eq(o->accel, "tcg");
     if (o->accel && !kvm && !tcg)
-        return error_set(err, -EINVAL, "--accel: '%s' is neither kvm nor tcg", o->accel);
+        return error_set(err, -EINVAL, "--accel: '%s' is not kvm or tcg", o->accel);
     p->settings.accel = kvm ? VM_ACCEL_KVM : tcg ? VM_ACCEL_TCG : VM_ACCEL_AUTO;
     return 0;
 }
@@ -223,7 +227,7 @@ static int make_plan(const struct vm_options *o, char **argv, struct plan *p, st
     if (r == 0)
         r = choose_accel(o, p, err);
     if (r == 0 && (o->cpus > 64 || (o->memory_bytes && o->memory_bytes < (64 << 20))))
-        r = error_set(err, -EINVAL, "a machine has 1 to 64 CPUs and at least 64M of memory");
+        r = error_set(err, -EINVAL, "a machine must have 1 to 64 CPUs and at least 64M of memory");
     for (size_t i = 0; r == 0 && i < o->files.count; i++)
         r = vm_files_add(&p->files, o->files.items[i], NULL, err);
     if (r == 0)
@@ -342,11 +346,11 @@ static int run_in(const struct vm_options *o, struct plan *p, struct vm_machine 
         run.on_output = pass_on;
     p->started_ns = clock_now_ns();
     if (m->kvm_failed)
-        fprintf(stderr, "assay vm: /dev/kvm is there but boots nothing; emulated instead\n");
+        fprintf(stderr, "assay vm: /dev/kvm exists but cannot boot a machine; emulating instead\n");
     r = vm_machine_run(m, &run, result, err);
     progress_end(&p->progress);
     if (result->timed_out)
-        error_set(err, r, "the command took longer than --timeout allows; the machine was ended");
+        error_set(err, r, "the command took longer than --timeout allows; the machine was stopped");
     return r < 0 ? r : show_result(o, p, m, result, err);
 }
 
@@ -372,7 +376,7 @@ static int run_command(const struct vm_options *o, char **argv, struct error *er
 {
     struct plan p = {0};
     if (!*argv) {
-        error_set(err, -EINVAL, "give a command, as in: assay vm run -- ./program");
+        error_set(err, -EINVAL, "give a command, e.g. assay vm run -- ./program");
         return cmd_usage(&verb_vm, err);
     }
     int r = make_plan(o, argv, &p, err);
@@ -395,7 +399,7 @@ static int run(int argc, char **argv)
     while (part < ARRAY_COUNT(parts) && (argc < 2 || !str_eq(argv[1], parts[part].name)))
         part++;
     if (part == ARRAY_COUNT(parts)) {
-        error_set(&err, -EINVAL, "say what: run, fetch or list");
+        error_set(&err, -EINVAL, "expected run, fetch or list");
         return cmd_usage(&verb_vm, &err);
     }
     int first = part == 0 ? options_parse(options, &o, argc - 1, argv + 1, &err)
