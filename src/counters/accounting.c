@@ -61,9 +61,10 @@ void accounting_fill(const struct counters *c, const struct accounting *a,
 
 void accounting_explain(struct strbuf *out, const char *names)
 {
-    strbuf_printf(out,
-                  "%s: you may not count these events; the figures are the kernel's accounting of "
-                  "the command: context switches of its threads and of the children it waited for "
-                  "(getrusage), migrations of its first thread (/proc/PID/sched)",
-                  names);
+    strbuf_printf(
+        out,
+        "%s: no permission to count these events; the figures are the kernel's accounting of "
+        "the command: context switches of its threads and of the children it waited for "
+        "(getrusage), migrations of its first thread (/proc/PID/sched)",
+        names);
 }

@@ -249,7 +249,7 @@ int counters_open(struct counters *c, const struct event_list *list,
     if (r == 0 && target->kind == TARGET_CHILDREN && supported)
         r = open_guards(c, target, err);
     if (r == 0 && supported && !opened)
-        r = error_set(err, -ESRCH, "there is nothing left to count: the process has ended");
+        r = error_set(err, -ESRCH, "nothing left to count: the process has ended");
     if (r < 0)
         counters_done(c);
     return r;
@@ -260,7 +260,7 @@ static int control(struct counters *c, unsigned long request, struct error *err)
     for (size_t i = 0; i < c->count; i++)
         for (size_t entity = 0; entity < c->entity_count; entity++)
             if (c->items[i].fds[entity] >= 0 && ioctl(c->items[i].fds[entity], request, 0) < 0)
-                return error_errno(err, -errno, "%s: switching the counter",
+                return error_errno(err, -errno, "%s: turning the counter on or off",
                                    c->items[i].event->name);
     return 0;
 }

@@ -59,8 +59,8 @@ static void missing_events(struct doubt_list *list, const struct doubt_context *
     if (hardware && c->can_simulate)
         add(list, "simulate",
             "'assay stat --sim' counts instructions exactly without a PMU (about 7 times slower), "
-            "--sim=full branches and cache misses as well (about 20 times); 'assay doctor' tells "
-            "what this machine can measure.");
+            "--sim=full also branches and cache misses (about 20 times); 'assay doctor' shows what "
+            "this machine can measure.");
 }
 
 static void partial_events(struct doubt_list *list, const struct doubt_context *c)
@@ -71,8 +71,8 @@ static void partial_events(struct doubt_list *list, const struct doubt_context *
             strbuf_printf(&names, "%s%s", names.length ? ", " : "", c->events->items[i].name);
     if (names.length)
         add(list, "user-only",
-            "%s: counted in user mode only, the kernel's part is missing; root or "
-            "kernel.perf_event_paranoid=1 adds it.",
+            "%s: counted in user mode only; to count the kernel, too, run as root or set "
+            "kernel.perf_event_paranoid=1.",
             strbuf_text(&names));
 }
 
@@ -103,7 +103,7 @@ static void standing_counters(struct doubt_list *list, const struct doubt_contex
         }
         if (sum.raw == 0 && sum.running_ns > NS_PER_MS)
             add(list, "standing-counter",
-                "%s: the counter ran and stayed at 0: this machine's PMU does not count it.",
+                "%s: the counter ran but stayed at 0: this machine's PMU does not count it.",
                 e->name);
     }
 }
@@ -139,7 +139,7 @@ static void impossible_times(struct doubt_list *list, const struct doubt_context
     if (wall_ns > 0 && cpu_ns > ((double)c->cpu_count * wall_ns) * 1.02 + 50e3)
         add(list, "impossible-utilisation",
             "%.1f CPUs utilized is impossible on %zu: the elapsed time does not cover what was "
-            "counted (a clock that was stepped, or processes that ran on after the command).",
+            "counted (the clock was changed, or processes kept running after the command).",
             cpu_ns / wall_ns, c->cpu_count);
     if (!c->m->runs[0].has_command || c->systemwide || c->drops_counters)
         return;
@@ -151,15 +151,15 @@ static void impossible_times(struct doubt_list *list, const struct doubt_context
     if (cpu_ns >= 0 && startup_ns > STARTUP_SHARE * cpu_ns)
         add(list, "mostly-startup",
             "Of %s CPU time, about %s (%.0f %%) goes into starting the program (exec and the "
-            "dynamic loader; tried by loading it without running it): this measures %s. Give it "
+            "dynamic loader; measured by loading it without running it): this measures %s. Give it "
             "more work.",
             spent, startup, 100 * (startup_ns < cpu_ns ? startup_ns / cpu_ns : 1.0),
-            startup_ns > cpu_ns / 2 ? "the start more than the program"
-                                    : "the start nearly as much as the program");
+            startup_ns > cpu_ns / 2 ? "startup more than the program"
+                                    : "startup nearly as much as the program");
     else if (wall_ns < SHORT_RUN_NS)
         add(list, "too-short",
-            "A run of %s is hardly longer than starting a process takes: give it more work, or "
-            "look at counts rather than times.",
+            "A run of %s is barely longer than starting a process takes: give it more work, or "
+            "look at counts instead of times.",
             wall);
 }
 
@@ -181,8 +181,8 @@ static void endings(struct doubt_list *list, const struct doubt_context *c)
         failed += run->status != 0;
     }
     if (timed_out && m->runs[0].has_command)
-        add(list, "timed-out", "%zu of %zu runs reached the time limit and were ended.", timed_out,
-            m->run_count);
+        add(list, "timed-out", "%zu of %zu runs reached the time limit and were stopped.",
+            timed_out, m->run_count);
     if (failed && signal_number)
         add(list, "killed", "%zu of %zu runs ended by signal %d (%s).", failed, m->run_count,
             signal_number, strsignal(signal_number));
@@ -194,9 +194,7 @@ static void endings(struct doubt_list *list, const struct doubt_context *c)
             "what they do after its end is not counted.",
             left, m->run_count);
     if (m->signal && !failed)
-        add(list, "interrupted",
-            "Interrupted by signal %d (%s): this is what was counted until "
-            "then.",
+        add(list, "interrupted", "Interrupted by signal %d (%s): these are the counts up to then.",
             m->signal, strsignal(m->signal));
 }
 
@@ -210,8 +208,8 @@ static void nothing_counted(struct doubt_list *list, const struct doubt_context 
     for (size_t i = 0; i < c->m->event_count; i++)
         if (!c->m->why[i]) {
             add(list, "never-enabled",
-                "Nothing ran while the counters were on: all counts are 0 "
-                "for that reason (a delay longer than the command?).");
+                "Nothing ran while the counters were on, so all counts are 0 (is the delay longer "
+                "than the command?).");
             return;
         }
 }
@@ -221,14 +219,15 @@ static void losses(struct doubt_list *list, const struct doubt_context *c)
     const struct measurement *m = c->m;
     if (m->lost_records)
         add(list, "lost-records",
-            "%llu records of ended threads were lost (the ring was full): the table of threads is "
-            "not complete.",
-            (unsigned long long)m->lost_records);
+            "%llu %s lost (the ring was full): the table of threads is incomplete.",
+            (unsigned long long)m->lost_records,
+            plural(m->lost_records, "record of an ended thread was",
+                   "records of ended threads were"));
     double spent_ns = mean_wall_ns(m) * (double)m->run_count * (double)c->cpu_count;
     if ((double)m->steal_ns > STEAL_SHARE * spent_ns && m->steal_ns > 20 * NS_PER_MS)
         add(list, "steal",
-            "The host took %.1f %% of this virtual machine's CPU time meanwhile (steal): times "
-            "are longer than the work.",
+            "The host took %.1f %% of this virtual machine's CPU time during the measurement "
+            "(steal): times are longer than the work.",
             100 * (double)m->steal_ns / spent_ns);
 }
 
@@ -242,7 +241,7 @@ void doubts_find(struct doubt_list *list, const struct doubt_context *context)
     nothing_counted(list, context);
     if (context->drops_counters)
         add(list, "set-uid",
-            "The program is set-uid or set-gid: the kernel takes an ordinary user's counters away "
+            "The program is set-uid or set-gid: the kernel removes an ordinary user's counters "
             "when it starts, so these counts are not the program's. Run assay as root.");
     standing_counters(list, context);
     impossible_times(list, context);

@@ -65,8 +65,7 @@ int dynamic_define(struct dynamic_event *d, const struct event *e, struct perf_e
     CLEANUP(fd_closep) int events_fd = tracefs_open_events(err);
     if (events_fd == -EACCES)
         return error_set(err, events_fd,
-                         "probes need root, or CAP_PERFMON and a tracefs that is "
-                         "open to you");
+                         "probes need root, or CAP_PERFMON and permission to read tracefs");
     if (events_fd < 0)
         return events_fd;
     /* The clock keeps apart the events of one process, and of one that was killed before. */

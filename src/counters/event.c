@@ -74,7 +74,8 @@ static int apply_modifiers(struct event *e, const char *letters, struct error *e
             break;
         case 'p':
             if (e->attr.precise_ip == 3)
-                return error_set(err, -EINVAL, "'%s': p may stand three times at most", e->name);
+                return error_set(err, -EINVAL, "'%s': p may be repeated three times at most",
+                                 e->name);
             e->attr.precise_ip++;
             break;
         case 'P':
@@ -87,9 +88,8 @@ static int apply_modifiers(struct event *e, const char *letters, struct error *e
             e->attr.exclusive = 1;
             break;
         default:
-            return error_set(err, -EINVAL,
-                             "'%s': unknown modifier '%c'; there are u k h G H p P D e", e->name,
-                             *c);
+            return error_set(err, -EINVAL, "'%s': unknown modifier '%c'; use u k h G H p P D e",
+                             e->name, *c);
         }
     }
     if (user || kernel || hypervisor) {
@@ -139,11 +139,11 @@ static int parse_breakpoint(struct event_list *list, const char *text, struct er
     uint32_t kind = 0;
     for (const char *c = access ? access : "rw"; *c; c++) {
         if (*c != 'r' && *c != 'w' && *c != 'x')
-            return error_set(err, -EINVAL, "'%s': the access is r, w, rw or x", text);
+            return error_set(err, -EINVAL, "'%s': the access must be r, w, rw or x", text);
         kind |= *c == 'r' ? HW_BREAKPOINT_R : *c == 'w' ? HW_BREAKPOINT_W : HW_BREAKPOINT_X;
     }
     if (!kind || ((kind & HW_BREAKPOINT_X) && kind != HW_BREAKPOINT_X))
-        return error_set(err, -EINVAL, "'%s': the access is r, w, rw or x", text);
+        return error_set(err, -EINVAL, "'%s': the access must be r, w, rw or x", text);
     struct event *e = push_event(list, text);
     e->attr.type = PERF_TYPE_BREAKPOINT;
     e->attr.bp_type = kind;
@@ -274,11 +274,11 @@ static int unknown_tracepoint(int events_fd, const char *system, const char *nam
         free(list[i]);
     free(list);
     if (!found)
-        return error_set(err, -ENOENT,
-                         "there is no tracepoint '%s:%s' on this machine; 'assay events %s' "
-                         "searches",
-                         system, name, what);
-    return error_set(err, -ENOENT, "there is no tracepoint '%s:%s' on this machine; near %s: %s",
+        return error_set(
+            err, -ENOENT,
+            "there is no tracepoint '%s:%s' on this machine; search with 'assay events %s'", system,
+            name, what);
+    return error_set(err, -ENOENT, "there is no tracepoint '%s:%s' on this machine; similar %s: %s",
                      system, name, what == system ? "systems" : "names", strbuf_text(&near));
 }
 
@@ -335,10 +335,10 @@ static int unknown_event(const char *text, struct error *err)
     CLEANUP(strbuf_done) struct strbuf near = {0}, safe = {0};
     strbuf_put_safe(&safe, text, strlen(text), 80);
     if (str_nearest(text, names, name_count, 3, &near))
-        return error_set(err, -ENOENT,
-                         "unknown event '%s'; near names: %s; 'assay events' lists "
-                         "what this machine has",
-                         strbuf_text(&safe), strbuf_text(&near));
+        return error_set(
+            err, -ENOENT,
+            "unknown event '%s'; similar names: %s; 'assay events' lists what this machine has",
+            strbuf_text(&safe), strbuf_text(&near));
     return error_set(err, -ENOENT, "unknown event '%s'; 'assay events' lists what this machine has",
                      strbuf_text(&safe));
 }
@@ -438,7 +438,7 @@ static int parse_group(struct event_list *list, const char **text, struct error 
     if (r < 0)
         return r;
     if (**text != '}')
-        return error_set(err, -EINVAL, "a group is not closed: '}' is missing");
+        return error_set(err, -EINVAL, "unclosed group: '}' is missing");
     *text += 1;
     if (**text != ':')
         return 0;

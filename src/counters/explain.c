@@ -61,8 +61,8 @@ static void explain_missing(struct strbuf *out, const struct event *e)
     if (needs_pmu(e) && has_pmu())
         strbuf_puts(out, "this machine's PMU does not have the event");
     else if (needs_pmu(e))
-        strbuf_puts(out, "no hardware PMU on this machine, or it is hidden from it, as in most "
-                         "virtual machines");
+        strbuf_puts(
+            out, "no hardware PMU on this machine, or it is hidden, as in most virtual machines");
     else if (e->attr.type == PERF_TYPE_BREAKPOINT)
         strbuf_puts(out, "no hardware breakpoints on this machine");
     else
@@ -74,14 +74,13 @@ static void explain_permission(struct strbuf *out, const struct event *e,
 {
     int level = explain_paranoid();
     if (geteuid() == 0) {
-        strbuf_puts(out, "refused although you are root: a container or security policy "
-                         "(seccomp, lockdown) forbids perf_event_open; give it CAP_PERFMON or run "
-                         "outside");
+        strbuf_puts(out, "refused even for root: a container or security policy (seccomp, "
+                         "lockdown) forbids perf_event_open; add CAP_PERFMON or run outside of it");
         return;
     }
     if (e->probe_target)
         strbuf_puts(out,
-                    "probes need root or CAP_PERFMON, whatever kernel.perf_event_paranoid says");
+                    "probes need root or CAP_PERFMON, regardless of kernel.perf_event_paranoid");
     else if (e->attr.type == PERF_TYPE_TRACEPOINT)
         strbuf_printf(out,
                       "tracepoints need root, CAP_PERFMON or kernel.perf_event_paranoid=-1 "
@@ -94,8 +93,8 @@ static void explain_permission(struct strbuf *out, const struct event *e,
                       level);
     else if (level > 2)
         strbuf_printf(out,
-                      "kernel.perf_event_paranoid is %d, which closes counting to users: "
-                      "sudo sysctl kernel.perf_event_paranoid=2",
+                      "kernel.perf_event_paranoid is %d, which forbids users to count: sudo sysctl "
+                      "kernel.perf_event_paranoid=2",
                       level);
     else
         strbuf_printf(out,
@@ -121,10 +120,10 @@ void explain_perf_open(struct strbuf *out, const struct event *e,
         break;
     case EINVAL:
         if (e->pmu && pmu_is_systemwide(e->pmu) && !context->systemwide)
-            strbuf_printf(out, "the PMU %s counts whole CPUs only: add -a", e->pmu);
+            strbuf_printf(out, "the PMU %s counts only whole CPUs: add -a", e->pmu);
         else if (context->grouped)
             strbuf_puts(out, "the kernel refuses it in this group: more events than counters, or "
-                             "of PMUs that cannot be grouped; try without { }");
+                             "events of PMUs that cannot be grouped; try without { }");
         else if (needs_pmu(e))
             explain_missing(out, e);
         else

@@ -84,7 +84,7 @@ int online_cgroup(const char *name, struct error *err)
         return fd;
     if (!places.length)
         return error_set(err, -ENOENT,
-                         "no cgroup hierarchy that perf can count by is mounted (cgroup2, or "
-                         "cgroup v1 with perf_event)");
+                         "no cgroup hierarchy that perf supports is mounted (cgroup2, or cgroup v1 "
+                         "with perf_event)");
     return error_set(err, -ENOENT, "there is no cgroup '%s'; tried %s", name, strbuf_text(&places));
 }

@@ -47,7 +47,7 @@ static int unknown_pmu(const char *pmu, struct error *err)
         free((void *)names.items[i]);
     }
     free(names.items);
-    return error_set(err, -ENOENT, "there is no PMU '%s' on this machine; there are: %s", pmu,
+    return error_set(err, -ENOENT, "there is no PMU '%s' on this machine; available: %s", pmu,
                      strbuf_text(&list));
 }
 
@@ -77,7 +77,7 @@ int pmu_format_apply(const char *format, uint64_t value, struct perf_event_attr 
     else if (word == 7 && strncmp(format, "config2", 7) == 0)
         target = &attr->config2;
     else
-        return error_set(err, -EINVAL, "the format '%s' is not understood", format);
+        return error_set(err, -EINVAL, "cannot parse the format '%s'", format);
     uint64_t left = value;
     while (at && *at) {
         char *end;
@@ -90,7 +90,7 @@ int pmu_format_apply(const char *format, uint64_t value, struct perf_event_attr 
             high = strtoul(at, &end, 10);
         }
         if (end == at || low > high || high > 63)
-            return error_set(err, -EINVAL, "the format '%s' is not understood", format);
+            return error_set(err, -EINVAL, "cannot parse the format '%s'", format);
         unsigned long bits = high - low + 1;
         uint64_t mask = bits == 64 ? UINT64_MAX : (1ULL << bits) - 1;
         *target |= (left & mask) << low;
@@ -98,7 +98,7 @@ int pmu_format_apply(const char *format, uint64_t value, struct perf_event_attr 
         at = end;
     }
     if (left)
-        return error_set(err, -ERANGE, "the value 0x%llx does not fit the format '%s'",
+        return error_set(err, -ERANGE, "the value 0x%llx does not fit into the format '%s'",
                          (unsigned long long)value, format);
     return 0;
 }

@@ -38,9 +38,9 @@ static int no_such_symbol(const struct symbol_search *s, struct error *err)
     CLEANUP(strbuf_done) struct strbuf near = {0};
     if (!s->count)
         return error_set(err, -ENOENT,
-                         "it has no symbols (stripped): give an offset in the file, as 0x1234");
+                         "it has no symbols (stripped): give an offset in the file, e.g. 0x1234");
     if (str_nearest(s->wanted, s->names, s->count, 3, &near))
-        return error_set(err, -ENOENT, "it has no function '%s'; near names: %s", s->wanted,
+        return error_set(err, -ENOENT, "it has no function '%s'; similar names: %s", s->wanted,
                          strbuf_text(&near));
     return error_set(err, -ENOENT, "it has no function '%s'", s->wanted);
 }
@@ -77,7 +77,7 @@ static int symbol_offset(const char *path, const char *symbol, uint64_t *ret_off
     size_t left;
     r = find_symbol(&image, symbol, &address, err);
     if (r == 0 && !image_address_to_offset(&image, address, ret_offset, &left))
-        r = error_set(err, -EINVAL, "the symbol lies in no loaded part of the file");
+        r = error_set(err, -EINVAL, "the symbol is not in a loaded part of the file");
     image_close(&image);
     return r < 0 ? error_wrap(err, r, "%s", path) : 0;
 }

@@ -181,12 +181,12 @@ static int make_folder(char **ret_path, struct error *err)
     /* The command may change its folder before it starts another program. */
     CLEANUP(memory_freep) char *whole = realpath(base, NULL);
     if (!whole)
-        return error_errno(err, -errno, "the folder for temporary files (TMPDIR), %s", base);
+        return error_errno(err, -errno, "the directory for temporary files (TMPDIR), %s", base);
     char *path = memory_printf("%s/assay-sim-XXXXXX", whole);
     if (!mkdtemp(path)) {
         int code = -errno;
         free(path);
-        return error_errno(err, code, "making a temporary folder in %s (TMPDIR)", whole);
+        return error_errno(err, code, "creating a temporary directory in %s (TMPDIR)", whole);
     }
     *ret_path = path;
     return 0;
@@ -248,7 +248,7 @@ static int no_output(const char *path, struct error *err)
     file_read(file, &log, NULL);
     strbuf_put_safe(&safe, strbuf_text(&log), log.length, 400);
     return error_set(err, -EIO, "cachegrind counted nothing%s%s",
-                     safe.length ? "; it says: " : "; is the disk of TMPDIR full?",
+                     safe.length ? "; its output: " : "; is the disk of TMPDIR full?",
                      strbuf_text(&safe));
 }
 

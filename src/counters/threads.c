@@ -118,7 +118,7 @@ static int check_kernel(struct thread_counters *t, struct error *err)
     free(trial.threads);
     return told ? 0
                 : error_set(err, -EOPNOTSUPP,
-                            "per-thread counts: this kernel does not write a thread's counts when "
+                            "per-thread counts: this kernel does not report a thread's counts when "
                             "it ends (6.1 does not, 6.18 does); count the command as a whole, or "
                             "its threads with -p while they run");
 }

@@ -104,7 +104,7 @@ static struct bpf_trial try_program(enum machine_depth depth)
 {
     CLEANUP(fd_closep) int map_fd = new_map();
     if (map_fd < 0)
-        return failed("making a map", map_fd);
+        return failed("creating a map", map_fd);
     CLEANUP(fd_closep) int program_fd = load_counting(BPF_PROG_TYPE_TRACEPOINT, map_fd);
     if (program_fd < 0)
         return failed("loading a tracepoint program", program_fd);
@@ -134,7 +134,7 @@ static struct bpf_trial try_program(enum machine_depth depth)
     if (r < 0)
         return failed("reading the map", r);
     if (!trial.hits)
-        return failed("running: the program was not called", -ENODATA);
+        return failed("running: the program was never called", -ENODATA);
     return trial;
 }
 
@@ -142,7 +142,7 @@ static void bpf_remedy(struct machine *m, struct finding *f, const struct bpf_tr
 {
     int code = trial->code;
     if (trial->at_tracefs && code != -ENOENT)
-        finding_remedy(m, f, "run as root, or: %s", tracefs_open_command());
+        finding_remedy(m, f, "run as root, or run: %s", tracefs_open_command());
     else if (code == -ENOSYS)
         finding_remedy(m, f, "a kernel with CONFIG_BPF_SYSCALL");
     else if (code == -ENOENT)
@@ -154,9 +154,9 @@ static void bpf_remedy(struct machine *m, struct finding *f, const struct bpf_tr
                        "in a container: --cap-add BPF --cap-add PERFMON --security-opt "
                        "seccomp=unconfined");
     else
-        finding_remedy(m, f,
-                       "run as root, or: sudo setcap cap_bpf,cap_perfmon+ep "
-                       "\"$(command -v assay)\"");
+        finding_remedy(
+            m, f,
+            "run as root, or run: sudo setcap cap_bpf,cap_perfmon+ep \"$(command -v assay)\"");
 }
 
 static void probe_programs(struct machine *m, enum machine_depth depth)

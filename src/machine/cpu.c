@@ -27,7 +27,7 @@ static void probe_smt(struct machine *m)
         known = true;
     }
     if (!known) {
-        finding_add(m, "smt", "SMT", FINDING_UNKNOWN, "the kernel does not tell");
+        finding_add(m, "smt", "SMT", FINDING_UNKNOWN, "the kernel does not say");
         return;
     }
     struct finding *f = finding_add(m, "smt", "SMT", active ? FINDING_YES : FINDING_NO,
@@ -51,12 +51,12 @@ static void probe_turbo(struct machine *m)
         command = "echo 0 | sudo tee " CPU_FOLDER "cpufreq/boost";
     } else {
         finding_add(m, "turbo", "turbo", FINDING_UNKNOWN,
-                    "no cpufreq here: the host or the firmware decides");
+                    "no cpufreq: the host or the firmware decides");
         return;
     }
     struct finding *f =
         finding_add(m, "turbo", "turbo", is_on ? FINDING_YES : FINDING_NO, "%s",
-                    is_on ? "the clock rises while few cores work" : "switched off");
+                    is_on ? "the clock speeds up while few cores are busy" : "switched off");
     if (is_on)
         finding_remedy(m, f, "for steadier times: %s", command);
 }
@@ -84,7 +84,7 @@ static void probe_governor(struct machine *m)
     file_read_line(CPU_FOLDER "cpu0/cpufreq/scaling_driver", driver, sizeof(driver));
     if (!governors.length) {
         finding_add(m, "governor", "frequency governor", FINDING_UNKNOWN,
-                    "no cpufreq here: the host or the firmware decides");
+                    "no cpufreq: the host or the firmware decides");
         return;
     }
     bool fixed = str_eq(strbuf_text(&governors), "performance");
@@ -202,19 +202,19 @@ static void probe_steal(struct machine *m)
     struct proc_times t;
     uint64_t tick_ns;
     if (!read_times(&t, &tick_ns)) {
-        finding_add(m, "steal", "steal time", FINDING_UNKNOWN, "/proc/stat does not tell");
+        finding_add(m, "steal", "steal time", FINDING_UNKNOWN, "/proc/stat does not say");
         return;
     }
     uint64_t busy = t.user + t.nice + t.system + t.irq + t.softirq + t.steal;
     double share = busy ? 100.0 * (double)t.steal / (double)busy : 0;
     struct finding *f = finding_add(m, "steal", "steal time", t.steal ? FINDING_YES : FINDING_NO,
-                                    "%.2f s since boot, %.2f %% of the time processors were wanted",
+                                    "%.2f s since boot, %.2f %% of the CPU time requested",
                                     (double)(t.steal * tick_ns) / 1e9, share);
     finding_value(f, (int64_t)(t.steal * tick_ns / NS_PER_MS), "ms");
     if (share > 1)
-        finding_remedy(m, f,
-                       "a quieter host or dedicated processors; compare CPU time, not wall "
-                       "time");
+        finding_remedy(
+            m, f,
+            "use a quieter host or dedicated processors, or compare CPU time instead of wall time");
 }
 
 void probe_cpu(struct machine *m, enum machine_depth depth)

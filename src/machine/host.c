@@ -40,17 +40,16 @@ static void probe_rights(struct machine *m)
     if (has.length && lacks.length)
         strbuf_printf(&text, "; lacks %s", strbuf_text(&lacks));
     if (seccomp)
-        strbuf_puts(&text, "; a seccomp filter watches system calls");
+        strbuf_puts(&text, "; a seccomp filter restricts system calls");
     struct finding *f =
         finding_add(m, "rights", "rights",
                     machine_may(m, CAP_SYS_ADMIN) || machine_may(m, CAP_PERFMON) ? FINDING_YES
                                                                                  : FINDING_LIMITED,
                     "%s", strbuf_text(&text));
     if (f->state == FINDING_LIMITED && !m->is_root)
-        finding_remedy(
-            m, f,
-            "sudo assay …, or: sudo setcap cap_perfmon,cap_bpf,cap_sys_ptrace,cap_syslog+ep "
-            "\"$(command -v assay)\"");
+        finding_remedy(m, f,
+                       "sudo assay …, or run: sudo setcap "
+                       "cap_perfmon,cap_bpf,cap_sys_ptrace,cap_syslog+ep \"$(command -v assay)\"");
     else if (f->state == FINDING_LIMITED)
         finding_remedy(m, f, "start the container with --cap-add PERFMON --cap-add BPF");
 }
@@ -61,8 +60,9 @@ static void probe_lockdown(struct machine *m)
     if (!file_read_line("/sys/kernel/security/lockdown", line, sizeof(line)) ||
         !proc_chosen(line, mode, sizeof(mode)) || str_eq(mode, "none"))
         return;
-    struct finding *f = finding_add(m, "lockdown", "kernel lockdown", FINDING_YES,
-                                    "%s: kernel memory, kprobes and some eBPF are closed", mode);
+    struct finding *f =
+        finding_add(m, "lockdown", "kernel lockdown", FINDING_YES,
+                    "%s: kernel memory, kprobes and some eBPF are not accessible", mode);
     finding_remedy(m, f, "boot without secure boot, or with lockdown=none");
 }
 
@@ -99,14 +99,14 @@ static void probe_container(struct machine *m)
                 snprintf(kind, sizeof(kind), "%s", words[i]);
     if (*kind && is_first_pid_namespace())
         finding_add(m, "container", "container", FINDING_LIMITED,
-                    "an image of %s, but among the machine's own processes", kind);
+                    "an image of %s, but in the host's process namespace", kind);
     else if (*kind)
         finding_add(m, "container", "container", FINDING_YES, "%s%s", kind,
                     m->in_user_namespace ? ", in a user namespace" : "");
     else if (m->in_user_namespace)
         finding_add(m, "container", "container", FINDING_LIMITED, "in a user namespace");
     else
-        finding_add(m, "container", "container", FINDING_NO, "no sign of one");
+        finding_add(m, "container", "container", FINDING_NO, "none detected");
 }
 
 /* Where the control groups are, and which of them this process may write. */
@@ -226,10 +226,10 @@ static void report_cgroups(struct machine *m, const struct cgroups *g)
                     g->writable.length ? strbuf_text(&g->closed) : "");
     finding_value(f, g->v2 ? 2 : 1, "version");
     if (!g->writable.length)
-        finding_remedy(m, f, "%s",
-                       m->is_root ? "mount them writable in the container"
-                                  : "run as root, or: systemd-run --user --scope -p "
-                                    "Delegate=yes assay …");
+        finding_remedy(
+            m, f, "%s",
+            m->is_root ? "mount them writable in the container"
+                       : "run as root, or run: systemd-run --user --scope -p Delegate=yes assay …");
 }
 
 /* How many processors' worth of time a group of v1 or v2 may use; 0 for no limit. */
@@ -280,9 +280,9 @@ static void report_quota(struct machine *m, const struct cgroups *g)
     }
     struct finding *f =
         finding_add(m, "cpu-quota", "CPU quota", FINDING_YES,
-                    "%.2f processors; beyond that the kernel stops everything in the group", least);
+                    "%.2f processors; above that the kernel throttles the whole group", least);
     finding_value(f, (int64_t)(least * 1000), "thousandths of a processor");
-    finding_remedy(m, f, "lift it (docker: no --cpus; kubernetes: no cpu limit) while measuring");
+    finding_remedy(m, f, "remove it while measuring (docker: no --cpus; kubernetes: no CPU limit)");
 }
 
 static void probe_limit(struct machine *m, const char *id, const char *what, int resource,
@@ -319,7 +319,7 @@ static void probe_realtime(struct machine *m)
     if (policy != SCHED_OTHER && policy != SCHED_BATCH) {
         bool is_used = policy == SCHED_FIFO || policy == SCHED_RR;
         finding_add(m, "realtime", "real-time scheduling", is_used ? FINDING_YES : FINDING_UNKNOWN,
-                    "%s", is_used ? "in use" : "not tried under this scheduling policy");
+                    "%s", is_used ? "in use" : "not tested under this scheduling policy");
         return;
     }
     int r =
@@ -330,9 +330,8 @@ static void probe_realtime(struct machine *m)
         finding_add(m, "realtime", "real-time scheduling", r == 0 ? FINDING_YES : FINDING_NO, "%s",
                     r == 0 ? "SCHED_FIFO is allowed" : "SCHED_FIFO is refused");
     if (r < 0)
-        finding_remedy(m, f,
-                       "run as root, or: ulimit -r 1 (with 'rtprio' in "
-                       "/etc/security/limits.conf)");
+        finding_remedy(
+            m, f, "run as root, or run: ulimit -r 1 (with 'rtprio' in /etc/security/limits.conf)");
 }
 
 static void probe_ptrace(struct machine *m)
@@ -340,14 +339,14 @@ static void probe_ptrace(struct machine *m)
     int64_t scope = 0;
     if (!file_read_i64("/proc/sys/kernel/yama/ptrace_scope", &scope) || scope == 0) {
         finding_add(m, "ptrace", "attaching to processes", FINDING_YES,
-                    "processes of your own user can be attached to (no Yama)");
+                    "you can attach to your own processes (no Yama)");
         return;
     }
     bool may = machine_may(m, CAP_SYS_PTRACE) && scope < 3;
     struct finding *f =
         finding_add(m, "ptrace", "attaching to processes", may ? FINDING_YES : FINDING_LIMITED,
                     "ptrace_scope is %lld: %s", (long long)scope,
-                    may ? "you may all the same" : "only your own children");
+                    may ? "but you have permission" : "only your own children");
     finding_value(f, scope, "level");
     if (!may)
         finding_remedy(m, f, "sudo sysctl kernel.yama.ptrace_scope=0");

@@ -42,7 +42,7 @@ static void probe_clock(struct machine *m)
     bool is_quick = cost_ns < 150;
     struct finding *f =
         finding_add(m, "clock", "clock source", is_quick ? FINDING_YES : FINDING_LIMITED,
-                    "%s; a reading takes %.0f ns", *current ? current : "unknown", cost_ns);
+                    "%s; reading it takes %.0f ns", *current ? current : "unknown", cost_ns);
     finding_value(f, (int64_t)(cost_ns + 0.5), "ns");
     if (!is_quick && !str_eq(current, "tsc") && strstr(available, "tsc"))
         finding_remedy(m, f, "echo tsc | sudo tee %s/current_clocksource", folder);
@@ -65,11 +65,11 @@ static void probe_aslr(struct machine *m)
                                                            : FINDING_YES,
                                     "randomize_va_space is %lld%s", (long long)level,
                                     off_here ? ", switched off for this process"
-                                    : level  ? "; each start gets another layout"
+                                    : level  ? "; each run gets a different layout"
                                              : "");
     finding_value(f, level, "level");
     if (level && !off_here)
-        finding_remedy(m, f, "for one run with a fixed layout: setarch -R COMMAND");
+        finding_remedy(m, f, "to run with a fixed layout: setarch -R COMMAND");
 }
 
 static void probe_thp(struct machine *m)
@@ -78,14 +78,15 @@ static void probe_thp(struct machine *m)
     char word[32];
     if (file_read("/sys/kernel/mm/transparent_hugepage/enabled", &text, NULL) < 0 ||
         !proc_chosen(strbuf_text(&text), word, sizeof(word))) {
-        finding_add(m, "thp", "transparent huge pages", FINDING_NO, "this kernel has none");
+        finding_add(m, "thp", "transparent huge pages", FINDING_NO, "not in this kernel");
         return;
     }
     finding_add(m, "thp", "transparent huge pages",
                 str_eq(word, "always")  ? FINDING_YES
                 : str_eq(word, "never") ? FINDING_NO
                                         : FINDING_LIMITED,
-                "%s", str_eq(word, "madvise") ? "madvise: only where a program asks" : word);
+                "%s",
+                str_eq(word, "madvise") ? "madvise: only where a program asks for them" : word);
 }
 
 static void probe_numa(struct machine *m)
@@ -111,8 +112,8 @@ static void probe_psi(struct machine *m)
     if (r < 0 || !proc_pressure_line(strbuf_text(&text), "some", &p)) {
         struct finding *f = finding_add(m, "psi", "pressure (PSI)", FINDING_NO,
                                         r == -EOPNOTSUPP ? "built in, but switched off at boot"
-                                        : r == -ENOENT   ? "this kernel has none"
-                                        : r < 0          ? "/proc/pressure/cpu is closed to you"
+                                        : r == -ENOENT   ? "not in this kernel"
+                                        : r < 0 ? "no permission to read /proc/pressure/cpu"
                                                 : "/proc/pressure/cpu is in an unknown format");
         finding_remedy(m, f,
                        r == -EOPNOTSUPP ? "boot with psi=1 on the kernel's command line"
@@ -124,7 +125,7 @@ static void probe_psi(struct machine *m)
                                     "%.1f %% of the last minute",
                                     p.avg10, p.avg60);
     if (p.avg10 > 10)
-        finding_remedy(m, f, "others are using this machine now: measure when it is idle");
+        finding_remedy(m, f, "something else is using this machine; measure when it is idle");
 }
 
 /* Which of TCP's congestion controls this user may choose, by choosing each. */
@@ -159,7 +160,7 @@ static void probe_mitigations(struct machine *m)
     DIR *folder = opendir("/sys/devices/system/cpu/vulnerabilities");
     if (!folder) {
         finding_add(m, "mitigations", "CPU mitigations", FINDING_UNKNOWN,
-                    "the kernel does not tell");
+                    "the kernel does not say");
         return;
     }
     size_t mitigated = 0, vulnerable = 0;
@@ -173,8 +174,7 @@ static void probe_mitigations(struct machine *m)
     closedir(folder);
     struct finding *f =
         finding_add(m, "mitigations", "CPU mitigations", mitigated ? FINDING_YES : FINDING_NO,
-                    "%zu on (system calls and switches cost more), %zu flaws left "
-                    "open",
+                    "%zu on (system calls and switches cost more), %zu vulnerabilities unmitigated",
                     mitigated, vulnerable);
     finding_value(f, (int64_t)mitigated, "mitigations");
 }

@@ -138,16 +138,15 @@ static void report_no_hardware(struct machine *m, const struct hardware *h)
             finding_add(m, "pmu", "hardware counters", FINDING_NO, "events open but count nothing");
         finding_value(f, 0, "counters");
         finding_remedy(m, f,
-                       "switch the virtual PMU on in the hypervisor, or count with "
-                       "assay stat --sim");
+                       "enable the virtual PMU in the hypervisor, or count with assay stat --sim");
         return;
     }
     const char *remedy = perf_refusal_remedy(m, h->refused);
     bool closed = *remedy;
     struct finding *f =
         finding_add(m, "pmu", "hardware counters", closed ? FINDING_UNKNOWN : FINDING_NO,
-                    closed ? "perf_event_open is closed to you (%s)"
-                           : "none: the kernel has no driver for a PMU here",
+                    closed ? "no permission to use perf_event_open (%s)"
+                           : "none: the kernel has no driver for a PMU on this machine",
                     strerror(-h->refused));
     finding_value(f, 0, "counters");
     finding_remedy(m, f, "%s",
@@ -167,14 +166,13 @@ static void report_hardware(struct machine *m, const struct hardware *h, const c
     if (h->silent.length)
         strbuf_printf(&text, "; stay at zero: %s", strbuf_text(&h->silent));
     if (h->lacking.length)
-        strbuf_printf(&text, "; not here: %s", strbuf_text(&h->lacking));
+        strbuf_printf(&text, "; not available: %s", strbuf_text(&h->lacking));
     struct finding *f =
         finding_add(m, "pmu", "hardware counters", FINDING_YES, "%s", strbuf_text(&text));
     finding_value(f, (int64_t)at_once, "counters");
     if (held)
         finding_remedy(m, f,
-                       "the NMI watchdog may hold one more: sudo sysctl "
-                       "kernel.nmi_watchdog=0");
+                       "the NMI watchdog may be using one: sudo sysctl kernel.nmi_watchdog=0");
 }
 
 static int try_hardware_samples(unsigned precise, uint64_t branches, struct perf_samples *samples)
@@ -282,7 +280,7 @@ static void probe_hardware_trace(struct machine *m)
     struct finding *f = finding_add(m, "hardware-trace", "hardware tracing",
                                     found.length ? FINDING_LIMITED : FINDING_NO, "%s%s",
                                     found.length ? strbuf_text(&found) : "no such unit",
-                                    found.length ? " (not tried)" : "");
+                                    found.length ? " (not tested)" : "");
     f->is_assumed = found.length > 0;
 }
 

@@ -178,7 +178,7 @@ void probe_uring(struct machine *m, enum machine_depth depth)
         {"SQPOLL", try_mode(IORING_SETUP_SQPOLL)},
         {"buffer rings", false},
         {"multishot receive", false},
-        {send_zc == -ENETDOWN ? "send_zc (not tried: loopback is down)" : "send_zc",
+        {send_zc == -ENETDOWN ? "send_zc (not tested: loopback is down)" : "send_zc",
          send_zc == 0 || send_zc == -ENETDOWN},
     };
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);

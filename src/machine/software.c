@@ -137,7 +137,7 @@ static void report_software(struct machine *m, const struct software *s)
         const char *lead;
         const struct strbuf *list;
     } parts[] = {{"count: ", &s->counting},
-                 {"open, not provoked: ", &s->opening},
+                 {"open, not triggered: ", &s->opening},
                  {"stay at zero: ", &s->silent},
                  {"refused: ", &s->refused}};
     for (size_t i = 0; i < ARRAY_COUNT(parts); i++)
@@ -172,9 +172,9 @@ static void probe_paranoid(struct machine *m, bool kernel_side)
     struct finding *f =
         finding_add(m, "perf-event-paranoid", "perf events", state,
                     "perf_event_paranoid is %lld: %s", (long long)paranoid,
-                    kernel_side    ? "your processes can be counted with their kernel side"
-                    : user_fd >= 0 ? "only the user side of your own processes"
-                                   : "closed to you");
+                    kernel_side ? "you can count your processes, including their time in the kernel"
+                    : user_fd >= 0 ? "you can count your own processes, in user mode only"
+                                   : "no permission");
     finding_value(f, paranoid, "level");
     if (!kernel_side)
         finding_remedy(m, f, "%s", perf_refusal_remedy(m, code));
@@ -186,10 +186,10 @@ static void probe_system_wide(struct machine *m)
     struct perf_event_attr attr = perf_try_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
     attr.exclude_kernel = 0;
     int fd = perf_try_open_cpu(&attr, sched_getcpu());
-    struct finding *f = finding_add(m, "system-wide", "whole-system counting",
-                                    fd >= 0 ? FINDING_YES : FINDING_NO, "%s",
-                                    fd >= 0 ? "a processor can be counted with all its processes"
-                                            : machine_text(m, "refused (%s)", strerror(-fd)));
+    struct finding *f = finding_add(
+        m, "system-wide", "whole-system counting", fd >= 0 ? FINDING_YES : FINDING_NO, "%s",
+        fd >= 0 ? "a processor can be counted with everything that runs on it"
+                : machine_text(m, "refused (%s)", strerror(-fd)));
     if (fd == -EACCES || fd == -EPERM)
         finding_remedy(m, f, "sudo sysctl kernel.perf_event_paranoid=0, or run as root");
     if (fd >= 0)
@@ -261,7 +261,7 @@ static void probe_clock_sampling(struct machine *m)
     }
     struct finding *f =
         finding_add(m, "clock-sampling", "timer sampling", FINDING_YES,
-                    "samples on cpu-clock arrive; at most %lld a second", (long long)rate);
+                    "samples on cpu-clock arrive; at most %lld per second", (long long)rate);
     if (known)
         finding_value(f, rate, "Hz");
     if (known && rate < 10000)

@@ -55,7 +55,7 @@ static void report_frames(struct machine *m, const struct image *libc, const cha
     struct frames frames;
     if (!frames_count(libc, &frames)) {
         finding_add(m, "libc-frames", "frame pointers in libc", FINDING_UNKNOWN,
-                    "%s names no functions to look at", path);
+                    "%s has no symbols for its functions", path);
         return;
     }
     double share = (double)frames.framed / (double)frames.functions;
@@ -179,7 +179,7 @@ static void probe_kernel_debug(struct machine *m)
         finding_remedy(m, f, "sudo dnf debuginfo-install kernel-core");
     else
         finding_remedy(m, f,
-                       "the debug package of this very kernel, or: export "
+                       "install the debug package of exactly this kernel, or run: export "
                        "DEBUGINFOD_URLS=https://debuginfod.elfutils.org/");
 }
 

@@ -129,7 +129,7 @@ static void report_tool(struct machine *m, const struct tool *tool, const char *
         return;
     }
     struct finding *f = finding_add(m, tool->id, tool->what, FINDING_LIMITED,
-                                    "%s is there, but '--version' fails", path);
+                                    "%s is installed, but '--version' fails", path);
     install_remedy(m, f, tool);
 }
 

@@ -50,7 +50,8 @@ int tracefs_open_events(struct error *err)
         code = -errno;
     }
     if (code == -EACCES || root == -EPERM)
-        return error_set(err, -EACCES, "tracepoints: tracefs is closed to you; run as root, or: %s",
+        return error_set(err, -EACCES,
+                         "tracepoints: no permission to read tracefs; run as root, or run: %s",
                          tracefs_open_command());
     return error_set(err, code, "tracepoints: this kernel has no tracefs (CONFIG_TRACING)");
 }
@@ -65,7 +66,7 @@ int tracefs_event_id(int events_fd, const char *system, const char *name, uint64
         return error_set(err, -EINVAL, "'%s:%s' is not the name of a tracepoint", system, name);
     int r = file_read_at(events_fd, path, &text, NULL);
     if (r == -EACCES || r == -EPERM)
-        return error_set(err, r, "tracepoint %s:%s: closed to you; run as root", system, name);
+        return error_set(err, r, "tracepoint %s:%s: no permission; run as root", system, name);
     if (r < 0)
         return error_set(err, -ENOENT, "there is no tracepoint '%s:%s' on this machine", system,
                          name);
@@ -85,6 +86,6 @@ int debugfs_open(const char *path, struct error *err)
         return fd >= 0 ? fd : error_errno(err, -errno, "%s", place);
     }
     if (code == -EACCES || root == -EPERM || root == -EACCES)
-        return error_set(err, -EACCES, "%s is closed to you; run as root", place);
+        return error_set(err, -EACCES, "no permission to read %s; run as root", place);
     return error_errno(err, code, "%s", place);
 }

@@ -96,7 +96,7 @@ static bool assume_probe(struct machine *m, const char *id, enum machine_depth d
     bool admin = machine_may(m, CAP_SYS_ADMIN);
     if (depth != MACHINE_QUICK || (!admin && !machine_may(m, CAP_PERFMON)))
         return false;
-    finding_add(m, id, id, admin ? FINDING_YES : FINDING_UNKNOWN, "offered to perf; none was tried")
+    finding_add(m, id, id, admin ? FINDING_YES : FINDING_UNKNOWN, "offered to perf; not tested")
         ->is_assumed = true;
     return true;
 }
@@ -109,20 +109,21 @@ static void probe_tracepoints(struct machine *m, enum machine_depth depth)
     const char *name = "";
     int r = events_fd < 0 ? events_fd : find_tracepoint(events_fd, &id, &name);
     if (r < 0) {
-        struct finding *f = finding_add(m, "tracepoints", "tracepoints", FINDING_NO, "%s",
-                                        r == -ENOENT ? "this kernel has none"
-                                                     : "the tracing folder is closed to you");
+        struct finding *f = finding_add(
+            m, "tracepoints", "tracepoints", FINDING_NO, "%s",
+            r == -ENOENT ? "not in this kernel" : "no permission to read the tracing directory");
         if (r == -ENOENT)
             finding_remedy(m, f, "a kernel with CONFIG_TRACING and CONFIG_PERF_EVENTS");
         else
-            finding_remedy(m, f, "run as root, or: %s && sudo sysctl kernel.perf_event_paranoid=1",
+            finding_remedy(m, f,
+                           "run as root, or run: %s && sudo sysctl kernel.perf_event_paranoid=1",
                            tracefs_open_command());
         return;
     }
     size_t count = count_tracepoints(events_fd);
     if (depth == MACHINE_QUICK && may_trace(m)) {
         struct finding *f = finding_add(m, "tracepoints", "tracepoints", FINDING_YES,
-                                        "%zu listed; none was tried", count);
+                                        "%zu listed; not tested", count);
         finding_value(f, (int64_t)count, "tracepoints");
         f->is_assumed = true;
         return;
@@ -139,7 +140,7 @@ static void probe_tracepoints(struct machine *m, enum machine_depth depth)
                                                     : "opens but stays at zero");
     finding_value(f, (int64_t)count, "tracepoints");
     if (r == -EACCES || r == -EPERM)
-        finding_remedy(m, f, "sudo sysctl kernel.perf_event_paranoid=1 (-1 to sample them too)");
+        finding_remedy(m, f, "sudo sysctl kernel.perf_event_paranoid=1 (-1 to sample them, too)");
 }
 
 /* Where in its file the code of an address lies. */
@@ -195,8 +196,8 @@ static void probe_uprobes(struct machine *m, enum machine_depth depth)
     uint64_t offset, hits = 0, return_hits = 0;
     int type = perf_pmu_type("uprobe");
     if (type < 0) {
-        struct finding *f =
-            finding_add(m, "uprobes", "uprobes", FINDING_NO, "this kernel offers none to perf");
+        struct finding *f = finding_add(m, "uprobes", "uprobes", FINDING_NO,
+                                        "this kernel does not offer them to perf");
         finding_remedy(m, f, "a kernel with CONFIG_UPROBE_EVENTS, and /sys mounted");
         return;
     }
@@ -204,7 +205,7 @@ static void probe_uprobes(struct machine *m, enum machine_depth depth)
         return;
     if (!find_file_offset((const void *)probed_function, path, sizeof(path), &offset)) {
         finding_add(m, "uprobes", "uprobes", FINDING_UNKNOWN,
-                    "our own code was not found in /proc/self/maps, so none was tried");
+                    "assay's own code was not found in /proc/self/maps, so none was tested");
         return;
     }
     int r = try_uprobe((uint32_t)type, 0, path, offset, &hits);
@@ -212,24 +213,23 @@ static void probe_uprobes(struct machine *m, enum machine_depth depth)
     if (r == 0 && bit && try_uprobe((uint32_t)type, bit, path, offset, &return_hits) < 0)
         return_hits = 0;
     bool works = r == 0 && hits == HITS;
-    struct finding *f =
-        finding_add(m, "uprobes", "uprobes", works ? FINDING_YES : FINDING_NO, "%s",
-                    r < 0                 ? machine_text(m, "refused (%s)", strerror(-r))
-                    : !works              ? "one can be set, but its hits are not counted right"
-                    : return_hits == HITS ? "one on our own code counts each call and each return"
-                                          : "one on our own code counts each call; returns: no");
+    struct finding *f = finding_add(
+        m, "uprobes", "uprobes", works ? FINDING_YES : FINDING_NO, "%s",
+        r < 0                 ? machine_text(m, "refused (%s)", strerror(-r))
+        : !works              ? "one can be set, but its hits are miscounted"
+        : return_hits == HITS ? "one on assay's own code counts each call and each return"
+                              : "one on assay's own code counts each call, but not returns");
     if (r == -EACCES || r == -EPERM)
         finding_remedy(m, f,
-                       "run as root, or: sudo setcap cap_sys_admin+ep "
-                       "\"$(command -v assay)\"");
+                       "run as root, or run: sudo setcap cap_sys_admin+ep \"$(command -v assay)\"");
 }
 
 static void probe_kprobes(struct machine *m, enum machine_depth depth)
 {
     int type = perf_pmu_type("kprobe");
     if (type < 0) {
-        struct finding *f =
-            finding_add(m, "kprobes", "kprobes", FINDING_NO, "this kernel offers none to perf");
+        struct finding *f = finding_add(m, "kprobes", "kprobes", FINDING_NO,
+                                        "this kernel does not offer them to perf");
         finding_remedy(m, f, "a kernel with CONFIG_KPROBE_EVENTS");
         return;
     }
@@ -291,7 +291,7 @@ static void probe_breakpoints(struct machine *m)
     if (r < 0) {
         struct finding *f = finding_add(m, "breakpoints", "hardware breakpoints", FINDING_NO, "%s",
                                         r == -ENOENT || r == -EOPNOTSUPP || r == -ENODEV
-                                            ? "this kernel or processor has none"
+                                            ? "not in this kernel or processor"
                                             : strerror(-r));
         if (*perf_refusal_remedy(m, r))
             finding_remedy(m, f, "%s", perf_refusal_remedy(m, r));

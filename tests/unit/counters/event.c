@@ -66,7 +66,7 @@ TEST(groups)
     CHECK_INT(list.items[4].group, 2);
     CHECK(!list.items[4].attr.exclude_kernel);
     CHECK_INT(parse("{cycles,instructions"), -EINVAL);
-    CHECK_CONTAINS(err.message, "not closed");
+    CHECK_CONTAINS(err.message, "unclosed");
     CHECK_INT(list.count, 0);
     CHECK_INT(parse("{cycles}{faults}"), -EINVAL);
     CHECK_INT(parse("cycles}"), -EINVAL);
@@ -147,7 +147,7 @@ TEST(tracepoints)
     CHECK_INT(parse("sched:sched_swich"), -ENOENT);
     CHECK_CONTAINS(err.message, "sched_switch");
     CHECK_INT(parse("shced:sched_switch"), -ENOENT);
-    CHECK_CONTAINS(err.message, "near systems: sched");
+    CHECK_CONTAINS(err.message, "similar systems: sched");
     CHECK_INT(parse("sched:zzz*"), -ENOENT);
     CHECK_INT(parse("../x:y"), -EINVAL);
 }
@@ -165,7 +165,7 @@ TEST(probes_name_their_file)
     CHECK_INT(parse("uprobe:/proc/self/exe:main"), 0);
     CHECK(list.items[0].attr.config2 > 0);
     CHECK_INT(parse("uprobe:/proc/self/exe:mian"), -ENOENT);
-    CHECK_CONTAINS(err.message, "near names: main");
+    CHECK_CONTAINS(err.message, "similar names: main");
     CHECK_INT(parse("uprobe:/etc/passwd:main"), -ENOEXEC);
 }
 
