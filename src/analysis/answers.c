@@ -85,12 +85,12 @@ const char *why_undecided(struct question *q, const struct comparison *c)
     double size = c->scale == COMPARISON_RATIO ? expm1(fabs(log(c->estimate))) : fabs(c->estimate);
     double rounds = plan_rounds_for_change(c, size, 0.9);
     if (c->too_few)
-        snprintf(text, sizeof(text), "%zu round%s too few: it takes %d", count,
-                 count == 1 ? " is" : "s are", COMPARISON_ROUNDS_MIN);
+        snprintf(text, sizeof(text), "too few rounds: %zu of at least %d", count,
+                 COMPARISON_ROUNDS_MIN);
     else if (rounds <= (double)count) /* it should have been seen: an unlucky round or two */
-        snprintf(text, sizeof(text), "n = %zu; a few more rounds would tell", count);
+        snprintf(text, sizeof(text), "n = %zu; a few more rounds would decide it", count);
     else if (rounds <= ROUNDS_IN_REACH)
-        snprintf(text, sizeof(text), "n = %zu; some %.0f rounds would tell", count, rounds);
+        snprintf(text, sizeof(text), "n = %zu; about %.0f rounds would decide it", count, rounds);
     else
         snprintf(text, sizeof(text), "n = %zu", count);
     return arena_strdup(&q->a->arena, text);

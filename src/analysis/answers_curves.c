@@ -63,13 +63,13 @@ static void tell_last_gain(struct question *q, size_t cell, size_t factor, const
     if (!any)
         return;
     if (few.too_few) {
-        answer_add(q, "saturation", where, false, "how far more %s help cannot be told (%s)",
+        answer_add(q, "saturation", where, false, "whether more %s help is undecided (%s)",
                    q->d->factors[factor], why_undecided(q, &few));
         return;
     }
     struct answer *answer = answer_add(
         q, "saturation", where, true, "more %s help up to %s%s%s%s", q->d->factors[factor],
-        axis->levels[last], last + 1 == axis->count ? ", the most that was measured" : "",
+        axis->levels[last], last + 1 == axis->count ? ", the most measured" : "",
         worse ? "; it gets worse at " : "", worse ? axis->levels[worse] : "");
     answer_number(answer, "last_gain", axis->numbers[last]);
 }
@@ -84,7 +84,7 @@ static void tell_fit(struct question *q, const struct scaling *s, const char *na
     if (!(s->spread <= FIT_SPREAD_MAX && s->sigma.high <= FIT_COEFFICIENT_MAX &&
           s->kappa.high <= FIT_COEFFICIENT_MAX)) {
         answer_add(q, "saturation", where, false,
-                   "the scalability law cannot be fitted: the runs are too uneven or too few "
+                   "the scalability law cannot be fitted: the runs vary too much or are too few "
                    "(%zu points, %zu runs)",
                    s->point_count, s->value_count);
         return;
@@ -161,10 +161,10 @@ void answer_saturation(struct question *q)
             q->axes[f].numbers[0] > 0)
             each_context(q, f, f, look_for_saturation, &curve);
         if (curve.few_count)
-            answer_add(q, "saturation", "", false,
-                       "%zu different values of %s are too few to fit the scalability law; it "
-                       "takes %d",
-                       curve.most_points, q->d->factors[f], SCALING_POINTS_MIN);
+            answer_add(
+                q, "saturation", "", false,
+                "too few different values (%zu) of %s to fit the scalability law; it needs %d",
+                curve.most_points, q->d->factors[f], SCALING_POINTS_MIN);
     }
 }
 
@@ -241,7 +241,7 @@ void answer_surprises(struct question *q)
             double median = dataset_median(q->d, q->metric, r->cell);
             struct answer *answer =
                 answer_add(q, "surprise", q->d->cells[r->cell].label, false,
-                           "%s, where its neighbours in %s let expect %s (%+.0f %%)",
+                           "%s, where its neighbours in %s suggest %s (%+.0f %%)",
                            value_text(q, median), q->d->factors[r->factor],
                            value_text(q, r->predicted), 100 * (median / r->predicted - 1));
             answer_number(answer, "value", median);

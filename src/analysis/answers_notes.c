@@ -29,7 +29,7 @@ static void answer_note(struct question *q, const struct spec_metric *m)
         return;
     const char *low = value_text(q, least), *high = value_text(q, most);
     struct answer *answer = answer_add(
-        q, "note", "", true, "%s: %s%s%s in %zu of the %zu cells that tell of it", m->note, low,
+        q, "note", "", true, "%s: %s%s%s in %zu of the %zu cells that report it", m->note, low,
         str_eq(low, high) ? "" : " to ", str_eq(low, high) ? "" : high, held, there);
     answer_number(answer, "cells", (double)held);
     answer_number(answer, "of", (double)there);

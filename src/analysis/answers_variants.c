@@ -103,12 +103,12 @@ void answer_best(struct question *q)
             strbuf_printf(&text, "%s%s is best in %zu of %zu cells", text.length ? "; " : "",
                           axis->levels[k], tally.wins[k], tally.cells);
     if (tally.undecided)
-        strbuf_printf(&text, "%s%zu cells cannot be decided", text.length ? "; " : "",
-                      tally.undecided);
+        strbuf_printf(&text, "%s%zu %s undecided", text.length ? "; " : "", tally.undecided,
+                      plural(tally.undecided, "cell is", "cells are"));
     if (tally.too_few)
         strbuf_printf(&text,
-                      ", %zu of them because there are fewer than %d rounds (assay run with "
-                      "--resume %lld --rounds %d adds some)",
+                      ", %zu of them because there are fewer than %d rounds (assay run --resume "
+                      "%lld --rounds %d adds some)",
                       tally.too_few, COMPARISON_ROUNDS_MIN, (long long)q->d->experiment.id,
                       COMPARISON_ROUNDS_MIN);
     answer_add(q, "best", "", tally.undecided == 0, "%s", strbuf_text(&text));

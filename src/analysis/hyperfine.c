@@ -107,9 +107,9 @@ static int read_result(struct reader *r, const json_t *result, const char *path,
     if (!json_is_string(command))
         return wrong(err, path, index, "there is no 'command'");
     if (!json_is_array(times) || !json_array_size(times))
-        return wrong(err, path, index,
-                     "there are no 'times'; hyperfine leaves them out of its CSV and Markdown, its "
-                     "JSON has them");
+        return wrong(
+            err, path, index,
+            "there are no 'times'; hyperfine writes them to JSON, but not to CSV or Markdown");
     int code = check_numbers(times, 0, err, path, index, "times");
     if (code == 0 && json_is_array(memory))
         code = check_numbers(memory, 0, err, path, index, "memory_usage_byte");
@@ -131,9 +131,9 @@ static int read_document(struct reader *r, const json_t *document, const char *p
 {
     const json_t *results = json_object_get(document, "results");
     if (!json_is_array(results) || !json_array_size(results))
-        return error_set(err, -EINVAL,
-                         "%s: there is no array 'results': not a file of hyperfine --export-json",
-                         path);
+        return error_set(
+            err, -EINVAL,
+            "%s: there is no array 'results': not a file written by hyperfine --export-json", path);
     size_t index;
     const json_t *result;
     json_array_foreach(results, index, result)
@@ -220,8 +220,8 @@ int hyperfine_import(const char *const *paths, size_t path_count, struct importe
     (void)path_count;
     (void)ret_imported;
     return error_set(err, -ENOTSUP,
-                     "this assay was built without jansson and cannot read JSON; install "
-                     "libjansson-dev and build again");
+                     "assay was built without jansson and cannot read JSON; install libjansson-dev "
+                     "and rebuild it");
 }
 
 #endif

@@ -88,7 +88,7 @@ int profile_document_read(struct store *store, int64_t experiment, const char *c
     if (store_document(store, experiment, kind, &text, err) < 0)
         return error_set(err, -ENOENT,
                          "experiment %lld has no profile of cell %s: run it with 'profile: all' in "
-                         "its spec, or let 'assay explain' make profiles",
+                         "its spec, or let 'assay explain' record profiles",
                          (long long)experiment, cell_label);
     char *save = NULL;
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {

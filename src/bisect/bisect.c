@@ -26,7 +26,7 @@ int bisect_default_folder(char **ret_folder, struct error *err)
     CLEANUP(strbuf_done) struct strbuf out = {0};
     int r = GIT(".", &out, err, "rev-parse", "--path-format=absolute", "--git-common-dir");
     if (r < 0)
-        return error_wrap(err, r, "a bisect needs a git repository");
+        return error_wrap(err, r, "bisect needs a git repository");
     *ret_folder = memory_printf("%s/assay-bisect", strbuf_text(&out));
     return 0;
 }
@@ -49,12 +49,12 @@ static int open_folder(struct bisect *b, const char *folder, struct error *err)
     if (b->lock_fd < 0)
         return error_errno(err, -errno, "%s", lock);
     if (flock(b->lock_fd, LOCK_EX | LOCK_NB) < 0)
-        return error_set(err, -EBUSY, "another assay is at work in %s", absolute);
+        return error_set(err, -EBUSY, "another assay is working in %s", absolute);
     CLEANUP(strbuf_done) struct strbuf out = {0};
     int r = GIT(".", &out, err, "rev-parse", "--path-format=absolute", "--git-common-dir");
     if (r == 0)
         b->repository = memory_strdup(strbuf_text(&out));
-    return r < 0 ? error_wrap(err, r, "a bisect needs a git repository") : 0;
+    return r < 0 ? error_wrap(err, r, "bisect needs a git repository") : 0;
 }
 
 static void copy_settings(struct bisect_settings *to, const struct bisect_settings *from)
@@ -98,7 +98,7 @@ static int resolve(const char *option, const char *ref, struct strbuf *out, stru
 {
     CLEANUP(memory_freep) char *name = memory_printf("%s^{commit}", ref);
     int r = GIT(".", out, err, "rev-parse", "--verify", "--quiet", "--end-of-options", name);
-    return r < 0 ? error_set(err, -ENOENT, "%s %s: git knows no such commit", option, ref) : 0;
+    return r < 0 ? error_set(err, -ENOENT, "%s %s: no such commit", option, ref) : 0;
 }
 
 /* The commits from good to bad, along first parents. */
@@ -115,12 +115,12 @@ static int list_commits(struct bisect *b, struct error *err)
         return error_set(err, -EINVAL, "--good and --bad are both %.12s", from);
     if (git_is_ancestor(".", to, from))
         return error_set(err, -EINVAL,
-                         "--bad %s is older than --good %s: give the older one as --good; a change "
-                         "for the better is found as well",
+                         "--bad %s is older than --good %s: give the older one as --good; "
+                         "improvements are found, too",
                          b->settings.bad, b->settings.good);
     if (!git_is_ancestor(".", from, to))
         return error_set(err, -EINVAL,
-                         "--good %s is not in the history of --bad %s; take their merge base: git "
+                         "--good %s is not in the history of --bad %s; use their merge base: git "
                          "merge-base %s %s",
                          b->settings.good, b->settings.bad, b->settings.good, b->settings.bad);
     r = GIT(".", &out, err, "log", "-1", COMMIT_FORMAT, from);
@@ -185,8 +185,8 @@ static int check_old(const char *folder, struct error *err)
         bisection_next(&old.search, &action);
         if (action.kind != BISECTION_END)
             r = error_set(err, -EBUSY,
-                          "a bisect of %s..%s is under way in %s: assay bisect --continue goes on "
-                          "with it, --abort gives it up",
+                          "a bisect of %s..%s is already in progress in %s: --continue resumes it, "
+                          "--abort discards it",
                           old.settings.good, old.settings.bad, old.folder);
     }
     bisect_close(&old);
@@ -201,7 +201,7 @@ int bisect_start(struct bisect *b, const struct bisect_settings *settings, const
     copy_settings(&b->settings, settings);
     int r = GIT(".", &out, err, "rev-parse", "--show-prefix");
     if (r < 0)
-        return error_wrap(err, r, "a bisect needs a git repository");
+        return error_wrap(err, r, "bisect needs a git repository");
     free(b->settings.prefix);
     b->settings.prefix = memory_strdup(strbuf_text(&out));
     r = list_commits(b, err);
@@ -221,7 +221,7 @@ int bisect_continue(struct bisect *b, const char *folder, struct error *err)
     *b = BISECT_CLOSED;
     CLEANUP(memory_freep) char *journal = memory_printf("%s/journal", folder);
     if (access(journal, R_OK) < 0)
-        return error_set(err, -ENOENT, "there is no bisect to go on with: no %s", journal);
+        return error_set(err, -ENOENT, "there is no bisect to resume: no %s", journal);
     int r = open_folder(b, folder, err);
     if (r == 0)
         r = bisect_journal_read(b, init_search, err);
@@ -242,7 +242,7 @@ int bisect_abort(const char *folder, struct error *err)
     struct bisect b = BISECT_CLOSED;
     CLEANUP(memory_freep) char *journal = memory_printf("%s/journal", folder);
     if (access(journal, F_OK) < 0)
-        return error_set(err, -ENOENT, "there is no bisect to give up: no %s", journal);
+        return error_set(err, -ENOENT, "there is no bisect to abort: no %s", journal);
     int r = open_folder(&b, folder, err);
     if (r == 0) {
         CLEANUP(strbuf_done) struct strbuf out = {0};
@@ -348,7 +348,7 @@ static int take_values(struct bisect *b, const struct dataset *d, struct bisect_
             strbuf_printf(&names, "%s%s", i ? ", " : "", d->metrics[i].name);
         return error_set(err, -ENOENT,
                          "--metric %s: the runs have no such metric; they have %s (--event counts "
-                         "events, programs report others by ASSAY_METRICS_FD)",
+                         "events; programs report others with ASSAY_METRICS_FD)",
                          b->settings.metric, strbuf_text(&names));
     }
     const struct store_metric *m = &d->metrics[metric];
@@ -434,10 +434,10 @@ static int after_failure(struct bisect *b, const struct bisection_action *a, con
     if (!is_new && failures < FAILURES_MAX)
         return 0;
     if (which < 2)
-        return error_set(err, -ECANCELED, "%.12s (%s) does not run: %s%s%s",
+        return error_set(err, -ECANCELED, "%.12s (%s) fails to run: %s%s%s",
                          b->commits[commit].hash, b->commits[commit].subject, how,
-                         safe.length ? "; it said: " : "", strbuf_text(&safe));
-    strbuf_printf(&b->notes, "%.12s does not run and is left out: %s\n", b->commits[commit].hash,
+                         safe.length ? "; its output: " : "", strbuf_text(&safe));
+    strbuf_printf(&b->notes, "skipping %.12s, which fails to run: %s\n", b->commits[commit].hash,
                   how);
     int res = bisect_journal_build(b, commit, "unusable", err);
     if (res == 0)
@@ -451,10 +451,10 @@ static void show_round(struct bisect *b, const struct bisection_action *a)
     if (!b->on_progress)
         return;
     CLEANUP(memory_freep)
-    char *what =
-        memory_printf("%s round %zu of %zu, %.12s, %zu commits left", kinds[a->step->kind],
-                      a->step->round_count + 1, a->step->wanted,
-                      b->commits[a->commits[a->commit_count - 1]].hash, a->step->hi - a->step->lo);
+    char *what = memory_printf(
+        "%s round %zu of %zu, %.12s, %zu %s left", kinds[a->step->kind], a->step->round_count + 1,
+        a->step->wanted, b->commits[a->commits[a->commit_count - 1]].hash,
+        a->step->hi - a->step->lo, plural(a->step->hi - a->step->lo, "commit", "commits"));
     b->on_progress(b, what, b->context);
 }
 

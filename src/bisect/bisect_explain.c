@@ -101,7 +101,7 @@ int bisect_explain(struct bisect *b, const struct bisection_change *change, stru
             r = error_set(err, -ECANCELED, "%s cannot be built again", e->names[side]);
     }
     if (r == 0 && !take_measured(&e->measured, bisect_table(b, change->step)))
-        r = error_set(err, -ENODATA, "the journal has no times of the confirmation");
+        r = error_set(err, -ENODATA, "the journal has no times for the confirmation");
     struct explain_runs runs = {
         .run = run_side, .argv = no_argv, .progress = show_phase, .context = &t};
     struct explain_settings settings = {

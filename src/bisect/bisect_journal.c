@@ -213,8 +213,7 @@ static bool next_line(struct reading *r)
 
 static int bad_line(const struct reading *r, struct error *err)
 {
-    return error_set(err, -EINVAL,
-                     "%s/journal, line %zu: not what assay writes; assay bisect --abort removes it",
+    return error_set(err, -EINVAL, "%s/journal, line %zu: damaged; assay bisect --abort removes it",
                      r->b->folder, r->line);
 }
 
@@ -240,8 +239,8 @@ static int read_head(struct reading *r, struct error *err)
     struct bisect *b = r->b;
     if (!next_line(r) || r->count != 2 || !str_eq(r->fields[0], "assay-bisect") ||
         !str_eq(r->fields[1], "2"))
-        return error_set(err, -EINVAL, "%s/journal is not a journal of this assay's bisect",
-                         b->folder);
+        return error_set(err, -EINVAL,
+                         "%s/journal is not a journal of this version of assay bisect", b->folder);
     while (next_line(r)) {
         int res = 0;
         if (str_eq(r->fields[0], "search"))
@@ -378,7 +377,7 @@ int bisect_journal_read(struct bisect *b, void (*init_search)(struct bisect *b),
     CLEANUP(strbuf_done) struct strbuf text = {0};
     int r = file_read(path, &text, err);
     if (r == -ENOENT)
-        return error_set(err, r, "there is no bisect to go on with: no %s", path);
+        return error_set(err, r, "there is no bisect to resume: no %s", path);
     if (r < 0)
         return r;
     size_t length = whole_length(strbuf_text(&text), text.length);

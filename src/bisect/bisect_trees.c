@@ -101,7 +101,7 @@ static int run_build(const struct bisect *b, size_t commit, int log_fd, bool *re
     keeper_forget(&keeper, pid);
     keeper_stop(&keeper);
     if (r == 0 && (!ended || process_signals_caught()))
-        r = error_set(err, -EINTR, "stopped while it built");
+        r = error_set(err, -EINTR, "stopped while building");
     if (r == 0)
         *ret_ok = result.status == 0;
     return r;
@@ -109,7 +109,7 @@ static int run_build(const struct bisect *b, size_t commit, int log_fd, bool *re
 
 static void note_failure(struct bisect *b, size_t commit, const char *log)
 {
-    strbuf_printf(&b->notes, "%.12s cannot be built and is left out; its output: %s\n",
+    strbuf_printf(&b->notes, "skipping %.12s, which cannot be built; its output: %s\n",
                   b->commits[commit].hash, log);
 }
 
@@ -134,7 +134,7 @@ int bisect_tree_make(struct bisect *b, size_t commit, bool *ret_ok, struct error
     if (process_signals_caught())
         return error_set(err, -EINTR, "stopped");
     if (r < 0)
-        return error_wrap(err, r, "checking %.12s out", b->commits[commit].hash);
+        return error_wrap(err, r, "checking out %.12s", b->commits[commit].hash);
     CLEANUP(fd_closep)
     int log_fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (log_fd < 0)

@@ -232,9 +232,9 @@ static int read_image(struct image *image, struct error *err)
     uint8_t ident[EI_NIDENT];
     Elf64_Ehdr header;
     if (!read_exactly(image, 0, ident, sizeof(ident)) || memcmp(ident, ELFMAG, SELFMAG) != 0)
-        return malformed(image, err, "is no ELF file");
+        return malformed(image, err, "is not an ELF file");
     if (ident[EI_DATA] != ELFDATA2LSB)
-        return malformed(image, err, "is a big-endian ELF file, which assay does not read");
+        return malformed(image, err, "is a big-endian ELF file, which assay cannot read");
     if (ident[EI_CLASS] != ELFCLASS64 && ident[EI_CLASS] != ELFCLASS32)
         return malformed(image, err, "is neither a 32-bit nor a 64-bit ELF file");
     image->is_64bit = ident[EI_CLASS] == ELFCLASS64;
@@ -275,7 +275,7 @@ int image_open(struct image *image, const char *path, struct error *err)
     if (fstat(image->fd, &st) < 0)
         r = error_errno(err, -errno, "%s", path);
     else if (!S_ISREG(st.st_mode))
-        r = malformed(image, err, "is no regular file");
+        r = malformed(image, err, "is not a regular file");
     else {
         image->size = (uint64_t)st.st_size;
         r = read_image(image, err);

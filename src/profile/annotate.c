@@ -137,7 +137,7 @@ int annotate_find(const struct profile *p, uint32_t event, const char *name, con
     CLEANUP(strbuf_done) struct strbuf near = {0}, safe = {0};
     suggest(p, weights, name, &near);
     strbuf_put_safe(&safe, name, strlen(name), 200);
-    return error_set(err, -ENOENT, "no sample is in a function '%s'%s%s%s%s", strbuf_text(&safe),
+    return error_set(err, -ENOENT, "no samples in a function '%s'%s%s%s%s", strbuf_text(&safe),
                      dso ? " of " : "", dso ? dso : "",
                      near.length ? "; did you mean " : "; 'assay report' lists the functions",
                      strbuf_text(&near));
@@ -243,13 +243,12 @@ static const char *explain_missing(struct annotation *a, struct module *module)
 {
     if (module_kind(module) == MODULE_KERNEL)
         snprintf(a->missing_text, sizeof(a->missing_text),
-                 "The kernel's code is not to be had here: /proc/kcore (root, and a kernel that "
-                 "offers it) or a vmlinux file of this very kernel (Debian: linux-image-…-dbg) is "
-                 "needed for the disassembly.");
+                 "The kernel's code is not available: the disassembly needs /proc/kcore (root, and "
+                 "a kernel that provides it) or a vmlinux file of exactly this kernel (Debian: "
+                 "linux-image-…-dbg).");
     else if (!module_file(module))
         snprintf(a->missing_text, sizeof(a->missing_text),
-                 "The binary '%.300s' of the recording is not to be found here, so there is no "
-                 "disassembly.",
+                 "The recorded binary '%.300s' was not found, so there is no disassembly.",
                  module_path(module));
     else
         snprintf(a->missing_text, sizeof(a->missing_text),

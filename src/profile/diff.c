@@ -215,8 +215,8 @@ static void finish(struct builder *b, struct attribution *a)
     }
     if (!d->has_interval)
         d->why_no_interval = d->run_counts[SIDE_A] < 2 || d->run_counts[SIDE_B] < 2
-                                 ? "one recording of a side does not tell how much runs differ"
-                                 : "one measured run of a side does not tell how much runs differ";
+                                 ? "one recording of a side does not show how much runs vary"
+                                 : "one measured run of a side does not show how much runs vary";
 }
 
 static int check(const struct diff_options *o, struct error *err)
@@ -235,7 +235,7 @@ static int check(const struct diff_options *o, struct error *err)
             samples += (double)run->profile->events[run->event].samples;
         }
         if (samples == 0)
-            return error_set(err, -ENODATA, "%s: there is no sample of %s in it",
+            return error_set(err, -ENODATA, "%s: contains no samples of %s",
                              input->runs[0].profile->path,
                              input->runs[0].profile->events[input->runs[0].event].name);
     }
@@ -309,7 +309,7 @@ int diff_choose_event(const struct profile *profile, const char *name, uint32_t 
             best = i;
     }
     if (best == UINT32_MAX)
-        return error_set(err, -ENOENT, "%s: there is no sample of %s in it", profile->path,
+        return error_set(err, -ENOENT, "%s: contains no samples of %s", profile->path,
                          name ? name : "time on the CPU");
     *ret_event = best;
     return 0;

@@ -74,8 +74,8 @@ void disassemble(struct annotation *a, struct profile *p, struct module *module,
         return;
     }
     if (!open_machine(p->arch, &handle)) {
-        snprintf(a->missing_text, sizeof(a->missing_text),
-                 "There is no disassembler for '%.40s' here.", p->arch ? p->arch : "");
+        snprintf(a->missing_text, sizeof(a->missing_text), "There is no disassembler for '%.40s'.",
+                 p->arch ? p->arch : "");
         a->missing = a->missing_text;
         return;
     }
@@ -111,7 +111,7 @@ void disassemble(struct annotation *a, struct profile *p, struct module *module,
                  const uint8_t *code, size_t size, uint64_t address, uint64_t shift)
 {
     (void)p, (void)module, (void)code, (void)size, (void)address, (void)shift;
-    a->missing = "This assay was built without capstone, so there is no disassembly.";
+    a->missing = "assay was built without capstone, so there is no disassembly.";
 }
 
 #endif

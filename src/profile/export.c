@@ -19,7 +19,7 @@ int export_format_parse(const char *word, enum export_format *ret_format, struct
             return 0;
         }
     return error_set(err, -EINVAL,
-                     "no format '%s'; there are folded, speedscope, pprof, firefox, perf-script",
+                     "unknown format '%s'; use folded, speedscope, pprof, firefox or perf-script",
                      word);
 }
 

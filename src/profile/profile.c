@@ -86,8 +86,8 @@ int profile_parse_time(const char *text, struct profile_filter *filter, struct e
     const char *comma = strchr(text, ',');
     if (!comma)
         return error_set(err, -EINVAL,
-                         "'%s' is no range of time: write START,END in seconds (either may be "
-                         "missing), +START,+END from the first sample, or 10%%-20%%",
+                         "'%s' is not a time range: write START,END in seconds (either may be "
+                         "omitted), +START,+END from the first sample, or 10%%-20%%",
                          text);
     bool from_relative = false, to_relative = false;
     uint64_t from, to;
@@ -98,11 +98,11 @@ int profile_parse_time(const char *text, struct profile_filter *filter, struct e
         return r;
     if (from && to != UINT64_MAX && from_relative != to_relative)
         return error_set(err, -EINVAL,
-                         "'%s' mixes a time since the first sample with one of the "
-                         "clock: put '+' before both or before none",
+                         "'%s' mixes a time since the first sample with a clock time: put '+' "
+                         "before both or neither",
                          text);
     if (from > to)
-        return error_set(err, -EINVAL, "'%s' ends before it begins", text);
+        return error_set(err, -EINVAL, "'%s' ends before it starts", text);
     filter->has_time = true;
     filter->time_is_relative = from_relative || to_relative;
     filter->time_from_ns = from;

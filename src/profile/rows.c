@@ -38,10 +38,10 @@ int row_keys_parse(const char *text, enum row_key *keys, size_t *ret_count, stru
         size_t length = comma ? (size_t)(comma - word) : strlen(word);
         enum row_key key;
         if (find_key(word, length, &key) < 0)
-            return error_set(err, -EINVAL,
-                             "no sort key '%.*s'; there are comm, pid, tid, dso, symbol, srcline, "
-                             "cpu, event",
-                             (int)(length < 40 ? length : 40), word);
+            return error_set(
+                err, -EINVAL,
+                "unknown sort key '%.*s'; use comm, pid, tid, dso, symbol, srcline, cpu or event",
+                (int)(length < 40 ? length : 40), word);
         if (!(seen & 1u << key))
             keys[count++] = key;
         seen |= 1u << key;

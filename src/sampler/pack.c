@@ -15,7 +15,7 @@ int packer_init(struct packer *p, int level, struct error *err)
 {
     *p = (struct packer){.zstd = ZSTD_createCStream()};
     if (!p->zstd || ZSTD_isError(ZSTD_initCStream(p->zstd, level)))
-        return error_set(err, -EINVAL, "zstd refuses the level %d", level);
+        return error_set(err, -EINVAL, "zstd does not accept level %d", level);
     return 0;
 }
 
@@ -54,9 +54,9 @@ int packer_init(struct packer *p, int level, struct error *err)
 {
     (void)p;
     (void)level;
-    return error_set(err, -ENOTSUP,
-                     "this assay was built without zstd; record without -z, or install libzstd "
-                     "and build again");
+    return error_set(
+        err, -ENOTSUP,
+        "assay was built without zstd; record without -z, or install libzstd and rebuild it");
 }
 
 int packer_add(struct packer *p, const void *bytes, size_t size, struct strbuf *out,

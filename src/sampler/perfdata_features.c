@@ -203,7 +203,7 @@ static void understand(struct perfdata *p, uint64_t bit, const void *bytes, size
         return;
     }
     if (!r.ok)
-        perfdata_complain(p, "header feature %" PRIu64 " is cut short", bit);
+        perfdata_complain(p, "header feature %" PRIu64 " is truncated", bit);
 }
 
 /* Only the first of its kind counts. */
@@ -260,7 +260,7 @@ int features_read_table(struct perfdata *p, int fd, const struct perfdata_file_h
         struct perfdata_section section;
         int r = perfdata_pread(fd, &section, sizeof(section), at);
         if (r == -ENODATA) {
-            perfdata_complain(p, "the header's features are missing at the file's end");
+            perfdata_complain(p, "the header's features are missing from the end of the file");
             return 0;
         }
         if (r < 0)
@@ -274,7 +274,7 @@ int features_read_table(struct perfdata *p, int fd, const struct perfdata_file_h
         if (is_lazy(f->bit))
             continue;
         if (load(p, fd, f) < 0)
-            perfdata_complain(p, "header feature %u lies outside the file", f->bit);
+            perfdata_complain(p, "header feature %u is outside the file", f->bit);
         else
             understand(p, f->bit, f->bytes, f->size);
     }

@@ -56,15 +56,15 @@ static int check_magic(const struct perfdata *p, uint64_t magic, struct error *e
     if (magic == PERFDATA_MAGIC)
         return 0;
     if (magic == PERFDATA_MAGIC_SWAPPED)
-        return error_set(err, -EINVAL,
-                         "%s was recorded on a big-endian machine, which assay does not read; "
-                         "'perf script' reads it",
-                         p->name);
+        return error_set(
+            err, -EINVAL,
+            "%s was recorded on a big-endian machine, which assay cannot read; 'perf script' can",
+            p->name);
     if (magic == PERFDATA_MAGIC_OLD)
         return error_set(err, -EINVAL,
-                         "%s has the format of perf before Linux 2.6.36, which assay does not read",
+                         "%s has the format used before Linux 2.6.36, which assay cannot read",
                          p->name);
-    return error_set(err, -EINVAL, "%s is no perf.data file: it does not start with PERFILE2",
+    return error_set(err, -EINVAL, "%s is not a perf.data file: it does not start with PERFILE2",
                      p->name);
 }
 
@@ -84,7 +84,7 @@ static int read_attr(struct perfdata *p, int fd, const unsigned char *bytes, siz
         return 0;
     if (ids.size % 8 || ids.size / 8 > *ids_left || ids.offset > p->file_size ||
         ids.size > p->file_size - ids.offset) {
-        perfdata_complain(p, "the ids of event %zu lie outside the file", entry->event.index);
+        perfdata_complain(p, "the IDs of event %zu are outside the file", entry->event.index);
         return 0;
     }
     *ids_left -= ids.size / 8;
@@ -106,7 +106,7 @@ static int read_attrs(struct perfdata *p, int fd, const struct perfdata_file_hea
                          p->name, size);
     if (attrs->offset > p->file_size || attrs->size > p->file_size - attrs->offset)
         return error_set(err, -EINVAL,
-                         "%s is damaged or cut short: its attributes lie outside the file",
+                         "%s is damaged or truncated: its attributes are outside the file",
                          p->name);
     unsigned char bytes[4096];
     for (uint64_t i = 0; i < attrs->size / size; i++) {
@@ -118,7 +118,7 @@ static int read_attrs(struct perfdata *p, int fd, const struct perfdata_file_hea
             return r;
     }
     if (!p->events.count)
-        return error_set(err, -EINVAL, "%s names no events: the recording failed at its start?",
+        return error_set(err, -EINVAL, "%s contains no events; did the recording fail to start?",
                          p->name);
     return 0;
 }
@@ -149,10 +149,10 @@ static void set_limits(struct perfdata *p, struct source *s,
     p->info.is_complete = data->size && (f[0] | f[1] | f[2] | f[3]);
     if (data->size > there) {
         p->losses.bytes_missing = data->size - there;
-        perfdata_complain(p, "the file is cut short: %" PRIu64 " of %" PRIu64 " bytes of data",
+        perfdata_complain(p, "the file is truncated: %" PRIu64 " of %" PRIu64 " bytes of data",
                           there, data->size);
     } else if (!p->info.is_complete) {
-        perfdata_complain(p, "the recording was not finished: its header is not complete");
+        perfdata_complain(p, "the recording was not finished: its header is incomplete");
     } else {
         s->limit = data->offset + data->size;
     }
@@ -170,10 +170,9 @@ static int open_file(struct perfdata *p, int fd, bool owns_fd, struct error *err
     if (r < 0)
         return r;
     if (header.data.offset > p->file_size || header.data.offset < sizeof(header.magic))
-        return error_set(err, -EINVAL, "%s is damaged: its data lies outside the file", p->name);
+        return error_set(err, -EINVAL, "%s is damaged: its data is outside the file", p->name);
     if (header.data.size > INT64_MAX)
-        return error_set(err, -EINVAL, "%s is damaged: the size of its data makes no sense",
-                         p->name);
+        return error_set(err, -EINVAL, "%s is damaged: the size of its data is invalid", p->name);
     set_limits(p, s, &header);
     if (!p->info.is_complete || p->losses.bytes_missing)
         return 0; /* the features stand behind the data */
@@ -201,10 +200,10 @@ static int open_descriptor(struct perfdata *p, int fd, bool owns_fd, struct erro
         return r;
     if (head[1] != PERFDATA_PIPE_HEADER_SIZE) {
         if (p->info.is_pipe)
-            return error_set(err, -ESPIPE,
-                             "%s is a perf.data file that comes through a pipe; name the file, or "
-                             "record with '-o -'",
-                             p->name);
+            return error_set(
+                err, -ESPIPE,
+                "%s is a perf.data file read from a pipe; name the file, or record with '-o -'",
+                p->name);
         return open_file(p, fd, owns_fd, err);
     }
     /* A pipe's stream, perhaps kept in a file. */
@@ -224,7 +223,7 @@ static int open_folder(struct perfdata *p, int folder_fd, struct error *err)
 {
     int fd = openat(folder_fd, "data", O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return error_errno(err, -errno, "%s is a folder, but not one of perf's: data", p->name);
+        return error_errno(err, -errno, "%s is a directory, but not one of perf's: data", p->name);
     int r = open_descriptor(p, fd, true, err);
     if (r < 0) {
         if (!p->source_count)
@@ -282,7 +281,7 @@ int perfdata_open(struct perfdata **ret_reader, const char *path,
         return perfdata_open_fd(ret_reader, STDIN_FILENO, "standard input", options, err);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
-        return error_set(err, -ENOENT, "%s: no such file; 'assay record' makes one", path);
+        return error_set(err, -ENOENT, "%s: no such file; 'assay record' creates one", path);
     if (fd < 0)
         return error_errno(err, -errno, "%s", path);
     struct stat st;

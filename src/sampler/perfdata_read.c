@@ -47,7 +47,7 @@ static bool fill(struct perfdata *p, struct source *s)
         s->at_end = true;
         if (got == 0 && s->is_seekable && s->offset < s->limit) {
             p->losses.bytes_missing += s->limit - s->offset;
-            perfdata_complain(p, "the file shrank while it was read");
+            perfdata_complain(p, "the file shrank while it was being read");
         }
         return false;
     }
@@ -146,10 +146,9 @@ static void start_unpacking(struct perfdata *p, struct source *s,
     if (unpack_start(s, record, offset))
         return;
     if (!p->losses.undecompressed++)
-        perfdata_complain(p, HAVE_LIBZSTD
-                                 ? "a compressed block is damaged"
-                                 : "the records are compressed with zstd, which this assay was "
-                                   "built without; install libzstd and build again");
+        perfdata_complain(p, HAVE_LIBZSTD ? "a compressed block is damaged"
+                                          : "the records are compressed with zstd, but assay was "
+                                            "built without it; install libzstd and rebuild it");
 }
 
 /* The next record that is not compressed. */

@@ -15,15 +15,15 @@
 static int explain(const struct perfdata_writer *w, int code, struct error *err)
 {
     if (code == -ENOSPC || code == -EDQUOT)
-        return error_set(err, code,
-                         "writing %s: the disk is full; free some room or name another place "
-                         "with -o",
-                         w->path);
-    if (code == -EFBIG)
         return error_set(
-            err, code, "writing %s: the file reached the limit of file sizes (ulimit -f)", w->path);
+            err, code,
+            "writing %s: the disk is full; free some space or choose another file with -o",
+            w->path);
+    if (code == -EFBIG)
+        return error_set(err, code, "writing %s: the file reached the file size limit (ulimit -f)",
+                         w->path);
     if (code == -EPIPE)
-        return error_set(err, code, "writing %s: nobody reads the pipe any more", w->path);
+        return error_set(err, code, "writing %s: the reader of the pipe is gone", w->path);
     return error_errno(err, code, "writing %s", w->path);
 }
 
@@ -162,8 +162,8 @@ static int open_output(struct perfdata_writer *w, struct error *err)
     if (str_eq(w->path, "-")) {
         if (isatty(STDOUT_FILENO))
             return error_set(err, -EINVAL,
-                             "-o - writes samples to standard output, which is a terminal; put a "
-                             "pipe or a file there");
+                             "-o - writes samples to standard output, which is a terminal; "
+                             "redirect it to a pipe or a file");
         w->is_pipe = true;
         w->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     } else if (stat(w->path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {

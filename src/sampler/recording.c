@@ -164,8 +164,8 @@ static int write_past(struct recording *r, struct error *err)
                           .files = &r->files};
     if (r->sampling.kernel_sampled && !synthesize_kernel(&s))
         strbuf_puts(&r->result->notes,
-                    "the kernel hides its addresses, so its functions will have no names: sudo "
-                    "sysctl kernel.kptr_restrict=0\n");
+                    "the kernel hides its addresses, so its functions will have no names; to show "
+                    "them: sudo sysctl kernel.kptr_restrict=0\n");
     if (r->spec->whole_cpus) {
         synthesize_all_processes(&s);
         synthesize_bpf(&s);

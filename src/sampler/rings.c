@@ -18,10 +18,10 @@ static int explain_mlock(size_t size, struct error *err)
     int64_t limit_kb = 0;
     file_read_i64("/proc/sys/kernel/perf_event_mlock_kb", &limit_kb);
     return error_set(err, -EPERM,
-                     "a buffer of %zu KiB for each CPU is more locked memory than you may have: "
+                     "a buffer of %zu KiB for each CPU exceeds your limit on locked memory: "
                      "kernel.perf_event_mlock_kb is %" PRId64
-                     " for all your recordings together; end the others, name a smaller buffer "
-                     "with --buffer, or: sudo sysctl kernel.perf_event_mlock_kb=%zu",
+                     " for all your recordings together; stop the others, use a smaller buffer "
+                     "with --buffer, or run: sudo sysctl kernel.perf_event_mlock_kb=%zu",
                      size >> 10, limit_kb, (size >> 10) * 4);
 }
 

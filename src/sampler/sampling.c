@@ -86,7 +86,7 @@ static int choose_events(struct sampling *s, const struct sampling_spec *spec,
     *ret_list = &s->own_events;
     if (has_cycles())
         return event_list_parse(&s->own_events, "cycles:P", err);
-    strbuf_puts(&s->notes, "no hardware PMU here: sampling cpu-clock, the time on the CPU\n");
+    strbuf_puts(&s->notes, "no hardware PMU: sampling cpu-clock, the time on the CPU\n");
     return event_list_parse(&s->own_events, "cpu-clock", err);
 }
 
@@ -218,16 +218,17 @@ static int refuse(const struct sampling_event *e, const struct sampling_spec *sp
 {
     bool is_denied = explain_refusal(code) == REFUSAL_PERMISSION;
     if (!e->event && is_denied)
-        return error_set(err, code,
-                         "%s: the kernel's part of switches is closed to you; root, CAP_PERFMON "
-                         "or: sudo sysctl kernel.perf_event_paranoid=%d (now %d)",
-                         e->name, spec->whole_cpus ? 0 : 1, explain_paranoid());
+        return error_set(
+            err, code,
+            "%s: no permission to sample the kernel's side of context switches; run as root, with "
+            "CAP_PERFMON, or run: sudo sysctl kernel.perf_event_paranoid=%d (now %d)",
+            e->name, spec->whole_cpus ? 0 : 1, explain_paranoid());
     static const struct event unnamed = {.name = NULL};
     CLEANUP(strbuf_done) struct strbuf why = {0};
     struct explain_context context = {.systemwide = spec->whole_cpus,
                                       .grouped = e->event && e->event->group};
     if (code == -EOPNOTSUPP && e->event && e->attr.type != PERF_TYPE_SOFTWARE)
-        strbuf_puts(&why, "it can be counted ('assay stat') but not sampled here");
+        strbuf_puts(&why, "it can be counted ('assay stat') but not sampled on this machine");
     else
         explain_perf_open(&why, e->event ? e->event : &unnamed, &context, code);
     if (!is_denied && e->attr.type == PERF_TYPE_HARDWARE && !has_cycles())
@@ -255,8 +256,8 @@ static bool give_way(struct sampling *s, struct sampling_event *e, const struct 
     free(e->name);
     e->name = name;
     strbuf_printf(&s->notes,
-                  "%s: user mode only, the kernel's part is closed to you; root, CAP_PERFMON or: "
-                  "sudo sysctl kernel.perf_event_paranoid=1 (now %d)\n",
+                  "%s: user mode only: no permission to sample the kernel; run as root, with "
+                  "CAP_PERFMON, or run: sudo sysctl kernel.perf_event_paranoid=1 (now %d)\n",
                   e->name, explain_paranoid());
     return true;
 }
@@ -337,8 +338,9 @@ static int check(const struct sampling_spec *spec, struct error *err)
     uint64_t max_hz = sampling_frequency_max();
     if (spec->frequency_hz > max_hz)
         return error_set(err, -EINVAL,
-                         "%" PRIu64 " samples a second are more than the kernel allows now "
-                         "(%" PRIu64 "); ask for fewer with -F, or: sudo sysctl "
+                         "%" PRIu64
+                         " samples per second is more than the kernel allows now (%" PRIu64
+                         "); use a lower rate with -F, or run: sudo sysctl "
                          "kernel.perf_event_max_sample_rate=%" PRIu64,
                          spec->frequency_hz, max_hz, spec->frequency_hz);
     for (size_t i = 0; spec->off_cpu && spec->events && i < spec->events->count; i++) {
@@ -349,9 +351,9 @@ static int check(const struct sampling_spec *spec, struct error *err)
                              spec->events->items[i].name);
     }
     if (spec->stacks == SAMPLING_DWARF && !sampling_user_registers())
-        return error_set(err, -ENOTSUP,
-                         "DWARF call graphs are not supported on this kind of machine; use "
-                         "--call-graph fp");
+        return error_set(
+            err, -ENOTSUP,
+            "DWARF call graphs are not supported on this architecture; use --call-graph fp");
     return 0;
 }
 
@@ -369,9 +371,9 @@ static void note_small_rings(struct sampling *s, const struct sampling_spec *spe
     int64_t limit_kb = 0;
     file_read_i64("/proc/sys/kernel/perf_event_mlock_kb", &limit_kb);
     strbuf_printf(&s->notes,
-                  "buffers of %zu KiB instead of %zu KiB for each CPU: you may lock "
-                  "kernel.perf_event_mlock_kb=%" PRId64 " KiB for each CPU in all your recordings "
-                  "together\n",
+                  "using buffers of %zu KiB instead of %zu KiB for each CPU: the limit on locked "
+                  "memory, kernel.perf_event_mlock_kb, is %" PRId64
+                  " KiB for each CPU in all your recordings together\n",
                   smallest >> 10, wanted >> 10, limit_kb);
 }
 
@@ -396,7 +398,7 @@ static int open_all(struct sampling *s, const struct sampling_spec *spec, struct
         }
     }
     if (!s->rings.count)
-        return error_set(err, -ESRCH, "there is nothing left to sample: the process has ended");
+        return error_set(err, -ESRCH, "nothing left to sample: the process has ended");
     note_small_rings(s, spec, ring_bytes);
     return 0;
 }

@@ -177,12 +177,12 @@ static int describe(const struct search *s, struct change_points *points, struct
 static int check(const double *values, size_t count, double chance, struct error *err)
 {
     if (count > CHANGE_POINT_VALUES_MAX)
-        return error_set(err, -E2BIG,
-                         "a history of %zu values is too long to look for changes; take the last "
-                         "%d of them",
-                         count, CHANGE_POINT_VALUES_MAX);
+        return error_set(
+            err, -E2BIG,
+            "a history of %zu values is too long to search for changes; use the last %d", count,
+            CHANGE_POINT_VALUES_MAX);
     if (!(chance * (PERMUTATIONS + 1) >= 1 && chance < 1))
-        return error_set(err, -EINVAL, "a chance of %g is not between %g and 1", chance,
+        return error_set(err, -EINVAL, "the chance %g is not between %g and 1", chance,
                          1.0 / (PERMUTATIONS + 1));
     return stats_check_finite(values, count, "value", err);
 }

@@ -83,8 +83,7 @@ static int check(const struct crossover_point *points, size_t count, struct erro
             return error_set(err, -EINVAL, "size %g comes after size %g; sizes must ascend",
                              points[i].size, points[i - 1].size);
         if (c->scale != COMPARISON_RATIO || isnan(c->low) || isnan(c->high))
-            return error_set(err, -EINVAL, "at size %g there is no ratio with an interval",
-                             points[i].size);
+            return error_set(err, -EINVAL, "size %g has no ratio with an interval", points[i].size);
     }
     return 0;
 }

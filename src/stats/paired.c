@@ -174,9 +174,9 @@ static int check(const double *base_values, const double *new_values, size_t rou
     if (round_count == 0)
         return error_set(err, -EINVAL, "no rounds to compare");
     if (!(level > 0 && level < 1))
-        return error_set(err, -EINVAL, "a level of %g is not between 0 and 1", level);
+        return error_set(err, -EINVAL, "the level %g is not between 0 and 1", level);
     if (noise && !(noise->stddev > 0 && noise->freedom > 0 && isfinite(noise->stddev)))
-        return error_set(err, -EINVAL, "a spread of %g on %g degrees of freedom is no noise",
+        return error_set(err, -EINVAL, "a spread of %g on %g degrees of freedom is not valid noise",
                          noise->stddev, noise->freedom);
     int r = stats_check_finite(base_values, round_count, "base value", err);
     return r < 0 ? r : stats_check_finite(new_values, round_count, "new value", err);

@@ -256,7 +256,7 @@ int scaling_fit(const double *threads, const double *throughput, size_t count, u
     double most = 0;
     for (size_t i = 0; i < count; i++) {
         if (!isfinite(threads[i]) || threads[i] < 1)
-            return error_set(err, -EINVAL, "%g is no number of threads (value %zu of %zu)",
+            return error_set(err, -EINVAL, "%g is not a number of threads (value %zu of %zu)",
                              threads[i], i + 1, count);
         if (!isfinite(throughput[i]) || throughput[i] <= 0)
             return error_set(err, -EINVAL, "a throughput of %g at %g threads is not above zero",
@@ -265,10 +265,10 @@ int scaling_fit(const double *threads, const double *throughput, size_t count, u
     }
     struct scaling s = {.value_count = count, .point_count = count_different(threads, count)};
     if (s.point_count < SCALING_POINTS_MIN)
-        return error_set(err, -ENODATA,
-                         "%zu different numbers of threads are too few for a scalability curve; "
-                         "%d are needed",
-                         s.point_count, SCALING_POINTS_MIN);
+        return error_set(
+            err, -ENODATA,
+            "too few different numbers of threads for a scalability curve: %zu of at least %d",
+            s.point_count, SCALING_POINTS_MIN);
     struct fit fit = {0};
     if (!fit_terms(&fit, threads, throughput, count))
         return error_set(err, -EINVAL, "no scalability curve fits these values");

@@ -113,7 +113,7 @@ int stats_compare_unpaired(const double *base_values, size_t base_count, const d
     struct sample new = {.values = new_values, .count = new_count};
     bool positive = true;
     if (!(level > 0 && level < 1))
-        return error_set(err, -EINVAL, "a level of %g is not between 0 and 1", level);
+        return error_set(err, -EINVAL, "the level %g is not between 0 and 1", level);
     int r = check(&base, "base value", &positive, err);
     if (r == 0)
         r = check(&new, "new value", &positive, err);

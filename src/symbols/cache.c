@@ -51,7 +51,7 @@ int cache_map(const char *folder, const struct build_id *id, const char *ending,
         return error_errno(err, -errno, "%s", path);
     /* Somebody else's file could give anything any name. */
     if (!S_ISREG(st.st_mode) || st.st_size <= 0 || (st.st_uid != geteuid() && st.st_uid != 0))
-        return error_set(err, -EPERM, "%s: not a file of this user", path);
+        return error_set(err, -EPERM, "%s: not owned by this user", path);
     void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (bytes == MAP_FAILED)
         return error_errno(err, -errno, "%s", path);

@@ -146,14 +146,15 @@ static void read_move(struct jitdump *dump, const struct record_header *header, 
 static int check_header(const struct file_header *header, size_t size, struct error *err)
 {
     if (header->magic == JITDUMP_MAGIC_SWAPPED)
-        return error_set(err, -EBADMSG, "a jitdump of the other byte order, which is not read");
+        return error_set(err, -EBADMSG,
+                         "a jitdump file in the other byte order, which assay cannot read");
     if (header->magic != JITDUMP_MAGIC)
-        return error_set(err, -EBADMSG, "no jitdump file");
+        return error_set(err, -EBADMSG, "not a jitdump file");
     if (header->version != JITDUMP_VERSION)
-        return error_set(err, -EBADMSG, "jitdump version %u; this reads version 1",
+        return error_set(err, -EBADMSG, "jitdump version %u; assay reads version 1",
                          header->version);
     if (header->total_size < sizeof(*header) || header->total_size > size)
-        return error_set(err, -EBADMSG, "a jitdump header of %u bytes", header->total_size);
+        return error_set(err, -EBADMSG, "a jitdump header of only %u bytes", header->total_size);
     return 0;
 }
 

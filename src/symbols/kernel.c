@@ -151,8 +151,8 @@ static void load_text(struct module *kernel, const char *path)
         kernel->kernel_text += shift;
     if (k.restricted)
         symbols_diagnose(symbols, kernel, DIAGNOSTIC_KERNEL_RESTRICTED,
-                         "%s shows no addresses to this user, so functions of the kernel have no "
-                         "names; run as root or set kernel.kptr_restrict to 0",
+                         "%s hides addresses from this user, so kernel functions have no names; "
+                         "run as root or set kernel.kptr_restrict to 0",
                          path);
     kernel->table = k.table;
     k.table = (struct symtab){0};
@@ -173,11 +173,11 @@ void kernel_load_table(struct module *kernel)
         return;
     symtab_done(&kernel->table);
     if (!load_vmlinux(kernel) && !path)
-        symbols_diagnose(symbols, kernel, DIAGNOSTIC_KERNEL_DIFFERS,
-                         "recorded under another kernel (build-id %s) than the running one: its "
-                         "functions show as addresses unless its vmlinux is installed or perf's "
-                         "cache has its kallsyms",
-                         build_id_format(&symbols->kernel_id, hex));
+        symbols_diagnose(
+            symbols, kernel, DIAGNOSTIC_KERNEL_DIFFERS,
+            "recorded under a different kernel (build-id %s) than the running one: its functions "
+            "appear as addresses unless its vmlinux is installed or perf's cache has its kallsyms",
+            build_id_format(&symbols->kernel_id, hex));
 }
 
 struct module *kernel_rest(struct module *kernel)

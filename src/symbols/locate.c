@@ -199,7 +199,7 @@ static char *fetch(struct module *module, const struct build_id *id, bool execut
     if (fd < 0) {
         free(path);
         symbols_diagnose(module->symbols, module, DIAGNOSTIC_DEBUGINFOD,
-                         "%s: the debuginfod servers (DEBUGINFOD_URLS) gave nothing: %s",
+                         "%s: the debuginfod servers (DEBUGINFOD_URLS) returned nothing: %s",
                          module->name, strerror(-fd));
         return NULL;
     }
@@ -250,21 +250,21 @@ static void explain_missing(const struct search *s)
     struct module *m = s->module;
     char recorded[BUILD_ID_TEXT], seen[BUILD_ID_TEXT];
     if (s->mismatched)
-        symbols_diagnose(m->symbols, m, DIAGNOSTIC_BUILD_ID_MISMATCH,
-                         "%s is not the file that was recorded (build-id %s, recorded %s): not "
-                         "used; record again, or keep the old file under another root",
-                         s->mismatched_path,
-                         s->seen.size ? build_id_format(&s->seen, seen) : "none",
-                         build_id_format(&m->recorded_id, recorded));
+        symbols_diagnose(
+            m->symbols, m, DIAGNOSTIC_BUILD_ID_MISMATCH,
+            "%s is not the file that was recorded (build-id %s, recorded %s): not used; record "
+            "again, or keep the old file in another directory and name it with --symfs",
+            s->mismatched_path, s->seen.size ? build_id_format(&s->seen, seen) : "none",
+            build_id_format(&m->recorded_id, recorded));
     else if (s->malformed.code)
         symbols_diagnose(m->symbols, m, DIAGNOSTIC_FILE_MALFORMED, "%s", s->malformed.message);
     else if (m->recorded_id.size)
         symbols_diagnose(m->symbols, m, DIAGNOSTIC_FILE_MISSING,
-                         "%s is not here, nor any file with its build-id %s", m->path,
+                         "%s was not found, nor any file with its build-id %s", m->path,
                          build_id_format(&m->recorded_id, recorded));
     else
         symbols_diagnose(m->symbols, m, DIAGNOSTIC_FILE_MISSING,
-                         "%s is not here; its functions show as addresses", m->path);
+                         "%s was not found; its functions appear as addresses", m->path);
 }
 
 static bool open_own_vdso(struct search *s, struct image *ret_image)
@@ -292,7 +292,7 @@ bool locate_code(struct module *module, struct image *ret_image)
     }
     if (s.best_differs)
         symbols_diagnose(module->symbols, module, DIAGNOSTIC_FILE_REPLACED,
-                         "%s was replaced since the recording (another inode, no build-id to "
+                         "%s was replaced after the recording (different inode, no build-id to "
                          "compare): names may be wrong",
                          module->path);
     *ret_image = s.best;
@@ -341,7 +341,7 @@ static bool try_debug(struct debug_search *s, char *path, struct image *ret_imag
         return true;
     }
     symbols_diagnose(s->module->symbols, s->module, DIAGNOSTIC_DEBUG_MISMATCH,
-                     "%s is the debug file of another build of %s: not used", owned,
+                     "%s is the debug file of a different build of %s: not used", owned,
                      s->module->name);
     image_close(&image);
     return false;

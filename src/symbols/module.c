@@ -50,8 +50,8 @@ static void load_file_table(struct module *m)
         image_close(&debug);
     if (m->table.symbol_count == 0 && has_code)
         symbols_diagnose(m->symbols, m, DIAGNOSTIC_NO_SYMBOLS,
-                         "%s has no symbols and no debug file was found: addresses only; install "
-                         "its debug package or set DEBUGINFOD_URLS",
+                         "%s has no symbols, and no debug file was found: showing addresses only; "
+                         "install its debug package or set DEBUGINFOD_URLS",
                          m->path);
 }
 

@@ -229,7 +229,8 @@ static void load_dump(struct processes *p, struct process *process, const char *
     struct error err;
     if (!perfmap_read_file(path, &bytes) && !perfmap_read_file(inside, &bytes)) {
         symbols_diagnose(p->symbols, jit->module, DIAGNOSTIC_FILE_MISSING,
-                         "%s is not here (or another user's): JIT code has no names", path);
+                         "%s was not found (or belongs to another user): JIT code has no names",
+                         path);
         return;
     }
     if (jitdump_parse(bytes.data, bytes.length, &dump, &err) < 0) {
@@ -239,7 +240,7 @@ static void load_dump(struct processes *p, struct process *process, const char *
     }
     if (dump.truncated)
         symbols_diagnose(p->symbols, jit->module, DIAGNOSTIC_JIT_MALFORMED,
-                         "%s ends within a record: what stands before is used", path);
+                         "%s ends within a record: using what comes before it", path);
     add_events(jit, &dump);
     if (jit->count)
         qsort(jit->events, jit->count, sizeof(*jit->events), by_time);

@@ -69,14 +69,14 @@ int sealed_check(const struct sealed_block *block, enum sealed_kind kind, uint32
     const struct sealed_header *header = block->bytes;
     const char *why = NULL;
     if (block->size < sizeof(*header) || header->magic != SEALED_MAGIC || header->kind != kind)
-        why = "is no such table";
+        why = "is not such a table";
     else if (header->version != version)
-        why = "was written by another version";
+        why = "was written by a different version";
     else if (header->size != block->size || header->checksum != block_checksum(block))
         why = "is damaged";
     else if (!build_id_equal(&header->build_id, build_id))
-        why = "belongs to another file";
+        why = "belongs to a different file";
     else if (source && strncmp(header->source, source, SEALED_SOURCE_MAX - 1) != 0)
-        why = "was made from other files";
+        why = "was made from different files";
     return why ? error_set(err, -ESTALE, "the cached table %s", why) : 0;
 }

@@ -261,7 +261,7 @@ static int profile_round(struct explain *e, struct interleaving *i, struct recor
             /* Waits need more than every machine allows; the rest can be had without. */
             plan->off_cpu = false;
             const char *why = strstr(err->message, "assay record: ");
-            strbuf_printf(&e->notes, "waits cannot be recorded here: %s\n",
+            strbuf_printf(&e->notes, "waits cannot be recorded: %s\n",
                           why ? why + strlen("assay record: ") : err->message);
             r = record_run(i, side, plan, path, err);
         }
@@ -302,12 +302,12 @@ static void note_losses(struct explain *e)
             kept += l->samples;
         }
     if (lost)
-        strbuf_printf(&e->notes,
-                      "%llu records (%.1f %%) were lost while profiling: waits may be missing\n",
-                      (unsigned long long)lost, 100 * (double)lost / (double)(lost + kept));
+        strbuf_printf(&e->notes, "%llu %s (%.1f %%) lost while profiling: waits may be missing\n",
+                      (unsigned long long)lost, plural(lost, "record", "records"),
+                      100 * (double)lost / (double)(lost + kept));
     if (e->diff.user_only)
-        strbuf_puts(&e->notes, "the kernel is closed to you, so its work is unattributed: root, or "
-                               "perf_event_paranoid at most 1\n");
+        strbuf_puts(&e->notes, "no permission to sample the kernel, so its work is unattributed; "
+                               "run as root, or set kernel.perf_event_paranoid to 1 or less\n");
 }
 
 static int load(struct explain *e, struct error *err)

@@ -71,13 +71,12 @@ static void visit_close(struct visited *v)
 /* What was measured is gone: explaining another program in its place would be a lie. */
 static int refuse_stale(const struct session *s, size_t cell, struct error *err)
 {
-    return error_set(
-        err, -ESTALE,
-        "experiment %lld, cell %s: %s: the program has changed since it was measured, or is gone. "
-        "Keep each version at its own path and make the path a factor of the spec, or let the "
-        "spec build them; of two versions that are there, explain the commands themselves: assay "
-        "explain 'OLD ...' 'NEW ...'",
-        (long long)s->experiment, s->matrix.cells[cell].label, s->cells[cell].argv[0]);
+    return error_set(err, -ESTALE,
+                     "experiment %lld, cell %s: %s: the program has changed since it was measured, "
+                     "or is gone. Keep each version at its own path and make the path a factor of "
+                     "the spec, or let the spec build them; if both versions still exist, explain "
+                     "the commands themselves: assay explain 'OLD ...' 'NEW ...'",
+                     (long long)s->experiment, s->matrix.cells[cell].label, s->cells[cell].argv[0]);
 }
 
 static int run_cell(void *context, unsigned side, struct runner *runner, char *const *before,

@@ -135,7 +135,7 @@ void explain_simulate(struct explain *e, const struct explain_runs *runs, struct
     }
     if (r < 0)
         strbuf_printf(&e->notes, "caches were not simulated: %s%s\n", err.message,
-                      r == -ETIMEDOUT ? "; --sim waits for it" : "");
+                      r == -ETIMEDOUT ? "; --sim waits until it is done" : "");
     else
         snprintf(e->simulator, sizeof(e->simulator), "%s", s[SIDE_A].tool);
     for (size_t i = 0; r == 0 && i < s[SIDE_A].event_count; i++)

@@ -239,7 +239,7 @@ static void put_returns_at_once(struct strbuf *out, const struct explain *e,
     put_count(out, waited[rare]);
     strbuf_puts(out, " of ");
     put_count(out, made[rare]);
-    strbuf_puts(out, "; a descriptor that it watches stays ready because nothing reads it\n");
+    strbuf_puts(out, "; a descriptor that it watches stays ready because nothing reads from it\n");
 }
 
 static char *find_evidence(const struct explain *e, const struct parts *parts, const struct part *p,

@@ -174,7 +174,7 @@ int explanations_read(struct explanations *list, const char *text, size_t length
 int explanations_read(struct explanations *list, const char *text, size_t length, struct error *err)
 {
     (void)list, (void)text, (void)length;
-    return error_set(err, -ENOTSUP, "assay was built without jansson and reads no explanations");
+    return error_set(err, -ENOTSUP, "assay was built without jansson and cannot read explanations");
 }
 
 #endif

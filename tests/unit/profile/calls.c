@@ -326,7 +326,7 @@ TEST(sort_keys)
     CHECK_INT(keys[0], ROW_DSO);
     CHECK_INT(keys[1], ROW_SYMBOL);
     CHECK(row_keys_parse("dso,colour", keys, &count, &err) < 0);
-    CHECK_CONTAINS(err.message, "no sort key 'colour'");
+    CHECK_CONTAINS(err.message, "unknown sort key 'colour'");
     CHECK(row_keys_parse("", keys, &count, &err) < 0);
 }
 

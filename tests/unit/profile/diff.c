@@ -281,7 +281,7 @@ TEST(an_empty_profile_is_refused)
     struct diff d;
     struct error err;
     CHECK(diff_build(&d, &o, &err) < 0);
-    CHECK_CONTAINS(err.message, "no sample of cpu-clock");
+    CHECK_CONTAINS(err.message, "no samples of cpu-clock");
     diff_done(&d);
     runs[1] = (struct diff_run){&a.profile, 0, 0};
     CHECK(diff_build(&d, &o, &err) < 0);

@@ -465,7 +465,7 @@ TEST(what_is_no_perf_data_is_refused_with_words)
     CHECK(try_open("PERFILE2", 8, &err) < 0);
     CHECK_CONTAINS(err.message, "too short");
     CHECK(try_open("#!/bin/sh\necho hello, hello\n", 28, &err) < 0);
-    CHECK_CONTAINS(err.message, "x.data is no perf.data file");
+    CHECK_CONTAINS(err.message, "x.data is not a perf.data file");
     memcpy(head, "2ELIFREP", 8);
     CHECK(try_open(head, sizeof(head), &err) < 0);
     CHECK_CONTAINS(err.message, "big-endian");

@@ -93,7 +93,7 @@ TEST(noise_known_from_elsewhere_is_pooled)
     CHECK_NEAR(log(c.high), log(1.1) + 2.042272 * 0.02, 1e-6);
     noise.stddev = 0;
     CHECK_INT(stats_compare_paired_known(a, b, 2, 0.95, &noise, &c, &err), -EINVAL);
-    CHECK_CONTAINS(err.message, "no noise");
+    CHECK_CONTAINS(err.message, "not valid noise");
 }
 
 /* With many rows each asks for more than 95 %: more than eight rounds can give exactly. */
