@@ -40,7 +40,7 @@ static const char help_text[] =
     "  a                                 annotate the function: source and instructions\n"
     "  c                                 call trees: by caller, by callee\n"
     "  s                                 children (time with callees) or self only\n"
-    "  i                                 what this profile cannot tell, and what went wrong\n"
+    "  i                                 what this profile does not show, and what went wrong\n"
     "  Tab                               next event\n"
     "  h, ?                              this help\n"
     "  q                                 quit\n";
@@ -174,7 +174,7 @@ static void annotate(struct screen *s)
         annotate_put_text(&a, b->profile, &view, &text);
         page(b->profile->calls.symbols[symbol].name, strbuf_text(&text));
     } else {
-        snprintf(s->message, sizeof(s->message), "No sample is in this function itself.");
+        snprintf(s->message, sizeof(s->message), "No samples in this function itself.");
     }
     annotate_done(&a);
 }
@@ -206,9 +206,9 @@ static void show_notes(struct screen *s)
         strbuf_putc(&text, '\n');
     }
     if (!notes.count)
-        strbuf_puts(&text, "Nothing was lost, and nothing is in doubt.\n");
+        strbuf_puts(&text, "Nothing was lost, and there are no warnings.\n");
     notes_done(&notes);
-    page("What this profile cannot tell", strbuf_text(&text));
+    page("Limits of this profile", strbuf_text(&text));
 }
 
 static void search(struct screen *s, int key)
@@ -226,7 +226,8 @@ static void search(struct screen *s, int key)
         snprintf(s->search, sizeof(s->search), "%s", word);
     }
     if (s->search[0] && !browser_search(&s->browser, s->search, key == 'N'))
-        snprintf(s->message, sizeof(s->message), "'%.100s' is not in an open line.", s->search);
+        snprintf(s->message, sizeof(s->message), "'%.100s' was not found in the open lines.",
+                 s->search);
 }
 
 static void zoom(struct screen *s, enum browser_zoom_kind kind)
@@ -337,7 +338,7 @@ int browser_run(struct profile *profile, const struct profile_view *view, struct
     set_escdelay(50);
     SCREEN *screen = newterm(NULL, stdout, stdin);
     if (!screen)
-        return error_set(err, -ENOTTY, "the terminal '%.40s' is not known; use --stdio",
+        return error_set(err, -ENOTTY, "unknown terminal '%.40s'; use --stdio",
                          terminal ? terminal : "");
     browser_init(&s.browser, profile, view);
     cbreak();
@@ -367,7 +368,7 @@ int browser_run(struct profile *profile, const struct profile_view *view, struct
 int browser_run(struct profile *profile, const struct profile_view *view, struct error *err)
 {
     (void)profile, (void)view;
-    return error_set(err, -ENOSYS, "this assay was built without ncurses; use --stdio");
+    return error_set(err, -ENOSYS, "assay was built without ncurses; use --stdio");
 }
 
 #endif

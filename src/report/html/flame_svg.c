@@ -191,8 +191,9 @@ void flame_put_svg(const struct flame *flame, const char *id, bool alone, bool b
                              .samples = n->samples};
     }
     CLEANUP(memory_freep)
-    char *title = memory_printf("Flame graph of %s: %llu samples of %s", flame->label,
-                                (unsigned long long)flame->samples, flame->event);
+    char *title = memory_printf("Flame graph of %s: %llu %s of %s", flame->label,
+                                (unsigned long long)flame->samples,
+                                plural(flame->samples, "sample", "samples"), flame->event);
     put_boxes(&b, beside ? BOXES_BESIDE : BOXES_MAX, id, title, false, alone, out);
 }
 

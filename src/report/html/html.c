@@ -64,9 +64,9 @@ void html_put_head(struct strbuf *out, const char *title, const char *subtitle,
 
 void html_put_foot(struct strbuf *out, const struct strbuf *data)
 {
-    strbuf_puts(out, "</main>\n<footer><p>Made by assay " ASSAY_VERSION ". ");
+    strbuf_puts(out, "</main>\n<footer><p>Created by assay " ASSAY_VERSION ". ");
     if (data)
-        strbuf_puts(out, "This file holds its raw values: <code>assay compare a.html "
+        strbuf_puts(out, "This file contains its raw values: <code>assay compare a.html "
                          "b.html</code> reads them.");
     strbuf_puts(out, "</p></footer>\n");
     if (data)

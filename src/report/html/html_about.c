@@ -40,7 +40,8 @@ static void put_command(struct strbuf *out, const struct store_experiment *e)
 {
     if (!*e->spec_path)
         return;
-    strbuf_puts(out, "<p>Again:</p>\n<pre tabindex=\"0\">");
+    strbuf_puts(out, "<p>To run it again:</p>\n"
+                     "<pre tabindex=\"0\">");
     if (*e->git_commit) {
         strbuf_puts(out, "git checkout ");
         strbuf_put_markup_n(out, e->git_commit, strcspn(e->git_commit, "-"));
@@ -51,8 +52,7 @@ static void put_command(struct strbuf *out, const struct store_experiment *e)
     strbuf_put_markup(out, e->spec_path);
     strbuf_puts(out, "</pre>\n");
     if (str_has_suffix(e->git_commit, "-dirty"))
-        strbuf_puts(out,
-                    "<p class=\"note\">The source tree had changes that no commit holds.</p>\n");
+        strbuf_puts(out, "<p class=\"note\">The source tree had uncommitted changes.</p>\n");
 }
 
 static void put_set(struct strbuf *out, const struct dataset *d, const struct embedded_documents *t)
@@ -69,19 +69,20 @@ static void put_set(struct strbuf *out, const struct dataset *d, const struct em
     put_pair(out, "Selection", e->selection);
     put_pair(out, "Baseline", e->baseline);
     snprintf(text, sizeof(text), "%llu", (unsigned long long)e->seed);
-    put_pair(out, "Seed of the order", text);
+    put_pair(out, "Seed", text);
     snprintf(text, sizeof(text),
-             "%zu cells, %zu runs; %llu failed (no values), %llu were disturbed "
-             "(kept and counted)",
-             d->cell_count, d->run_count, (unsigned long long)e->failed_count,
-             (unsigned long long)e->disturbed_count);
+             "%zu %s, %zu %s; %llu failed (no values), %llu %s disturbed (kept and counted)",
+             d->cell_count, plural(d->cell_count, "cell", "cells"), d->run_count,
+             plural(d->run_count, "run", "runs"), (unsigned long long)e->failed_count,
+             (unsigned long long)e->disturbed_count, plural(e->disturbed_count, "was", "were"));
     put_pair(out, "Losses", text);
     put_pair(out, "Emulated machines", d->emulated ? d->emulated : "");
     strbuf_puts(out, "</dl>\n");
     put_command(out, e);
     put_text(out, "The spec as it was run", t->spec);
     put_text(out, "Environment", t->environment);
-    put_text(out, "Capability record: what the machine could measure, each by trial", t->machine);
+    put_text(out, "Capability record: what the machine could measure, tested one by one",
+             t->machine);
 }
 
 static void put_notes(struct strbuf *out, const struct page *page)
@@ -103,27 +104,26 @@ static void put_method(struct strbuf *out, const struct page *page)
 {
     strbuf_puts(out, "<h3>Method</h3>\n<ul>\n");
     if (page->view)
-        strbuf_puts(
-            out,
-            "<li>Every cell ran once in each round, in an order that was shuffled anew; what "
-            "disturbs the machine hits all cells of a round alike.</li>\n"
-            "<li>Medians stand with exact 95 % intervals (order statistics): they hold for noise "
-            "of any shape.</li>\n");
+        strbuf_puts(out, "<li>Every cell ran once in each round, in a newly shuffled order; a "
+                         "disturbance of the machine affects all cells of a round alike.</li>\n"
+                         "<li>Medians have exact 95 % intervals (order statistics), which hold for "
+                         "noise of any shape.</li>\n");
     if (page->view && page->is_joint && page->data.sets[0].node_count &&
         page->data.sets[1].node_count)
-        strbuf_puts(out, "<li>Two experiments that ran on a cluster are compared node by node, the "
-                         "runs of each node in their order, where there are enough; what else "
-                         "changed on the nodes between them is in the differences.</li>\n");
+        strbuf_puts(out,
+                    "<li>Two experiments that ran on a cluster are compared node by node, with the "
+                    "runs of each node in their order, where there are enough; anything else that "
+                    "changed on the nodes in between is part of the differences.</li>\n");
     else if (page->view && page->is_joint)
-        strbuf_puts(out, "<li>Two experiments are compared as two samples (Hodges and Lehmann’s "
-                         "shift with Mann and Whitney’s interval); what else changed on the "
-                         "machine between them is in the differences.</li>\n");
+        strbuf_puts(out, "<li>Two experiments are compared as two samples (Hodges–Lehmann shift "
+                         "with the Mann–Whitney interval); anything else that changed on the "
+                         "machine in between is part of the differences.</li>\n");
     else if (page->view)
         strbuf_puts(out, "<li>Differences are taken within rounds, and intervals are widened where "
                          "rounds depend on each other.</li>\n");
     if (page->view)
-        strbuf_puts(out, "<li>“Cannot tell” is an answer: the interval holds both a difference "
-                         "that matters and none.</li>\n");
+        strbuf_puts(out, "<li>“Cannot tell” is an answer: the interval includes both a difference "
+                         "that matters and no difference.</li>\n");
     if (page->data.flame_count)
         strbuf_puts(out, "<li>Profiles are samples: a share of 1 % from 1,000 samples is known to "
                          "about ± 0.6 points.</li>\n");

@@ -72,11 +72,12 @@ static void put_flame(struct strbuf *out, const struct flame *f, size_t index, b
     strbuf_puts(out, "<div class=\"graph\"><h3>");
     strbuf_put_markup(out, f->label);
     strbuf_puts(out, "</h3>\n<p class=\"note\">");
-    strbuf_printf(out, "%llu samples of ", (unsigned long long)f->samples);
+    strbuf_printf(out, "%llu %s of ", (unsigned long long)f->samples,
+                  plural(f->samples, "sample", "samples"));
     strbuf_put_markup(out, f->event);
     strbuf_printf(out,
-                  ", %llu lost. Width is the share of the whole; kernel functions are blue "
-                  "and begin with [k].</p>\n",
+                  ", %llu lost. Width is the share of the whole; kernel functions are blue and "
+                  "start with [k].</p>\n",
                   (unsigned long long)f->lost);
     put_tools(out, id, false, f->order_count > 1);
     flame_put_svg(f, id, false, beside, out);
@@ -94,12 +95,13 @@ void html_put_flames(struct strbuf *out, const struct page *page)
     strbuf_puts(out, "<section id=\"flames\" aria-labelledby=\"h-flames\"><h2 "
                      "id=\"h-flames\">Flame graphs</h2>\n");
     if (page->has_pair) {
-        strbuf_puts(out, "<div class=\"graph\"><h3>What changed</h3>\n<p class=\"note\">Paths of "
-                         "both sides are kept. ▲ red: the function costs more in ");
+        strbuf_puts(out, "<div class=\"graph\"><h3>What changed</h3>\n"
+                         "<p class=\"note\">Call paths of both sides are shown. ▲ red: the "
+                         "function costs more in ");
         strbuf_put_markup(out, page->data.flames[1].label);
-        strbuf_puts(out,
-                    ", with what it calls; ▼ blue: less; grey: could be chance or is below "
-                    "the resolution of sampling, by the test of the table of functions.</p>\n");
+        strbuf_puts(
+            out, ", including what it calls; ▼ blue: less; grey: could be chance or is below the "
+                 "resolution of sampling, by the same test as in the table of functions.</p>\n");
         put_tools(out, "flame-diff", true, false);
         flame_pair_put_svg(&page->pair, "flame-diff", false, out);
         strbuf_puts(out, "</div>\n");

@@ -135,9 +135,10 @@ static void put_differences(struct strbuf *out, const struct compare *c)
 
 void html_put_nodes(struct strbuf *out, const struct page *page)
 {
-    strbuf_puts(out, "<section id=\"nodes\" aria-labelledby=\"h-nodes\"><h2 "
-                     "id=\"h-nodes\">Nodes</h2>\n<p>The rounds were measured on several nodes of a "
-                     "cluster; what is compared ran on the same one.</p>\n");
+    strbuf_puts(out,
+                "<section id=\"nodes\" aria-labelledby=\"h-nodes\"><h2 id=\"h-nodes\">Nodes</h2>\n"
+                "<p>The rounds were measured on several nodes of a cluster; values are compared "
+                "only within a node.</p>\n");
     if (page->is_compared && page->compare.base->node_count && page->compare.new->node_count)
         put_differences(out, &page->compare);
     for (size_t i = 0; i < page->data.set_count; i++)

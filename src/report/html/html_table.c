@@ -175,7 +175,8 @@ static void put_profile_lead(struct strbuf *out, const struct page *page)
             strbuf_put_measured(&whole, (double)f->weight, "ns");
         strbuf_puts(out, "<p class=\"lead\"><b>");
         strbuf_put_markup(out, f->label);
-        strbuf_printf(out, "</b>: %llu samples of ", (unsigned long long)f->samples);
+        strbuf_printf(out, "</b>: %llu %s of ", (unsigned long long)f->samples,
+                      plural(f->samples, "sample", "samples"));
         strbuf_put_markup(out, f->event);
         strbuf_printf(out, "%s%s%s.</p>\n", whole.length ? ", " : "", strbuf_text(&whole),
                       whole.length ? " in all" : "");
@@ -282,11 +283,13 @@ void html_put_table(struct strbuf *out, const struct page *page)
     strbuf_puts(out, "</tbody></table></div>\n<p class=\"note\">");
     if (noise || over)
         strbuf_printf(out,
-                      "%zu more rows (other metrics that did not change beyond chance%s) are in "
-                      "the data; unticking “Hide noise” shows them. ",
-                      noise + over, over ? ", and what was too much to print here" : "");
-    strbuf_puts(out, "Of metrics that are no headlines, a change counts only after "
-                     "Benjamini and Hochberg’s correction at 5 %.</p>\n</section>\n");
+                      "%zu more %s (other metrics that did not change beyond chance%s) are in the "
+                      "data; untick “Hide noise” to show them. ",
+                      noise + over, plural(noise + over, "row", "rows"),
+                      over ? ", and those that do not fit here" : "");
+    strbuf_puts(out, "For metrics that are not headlines, a change counts only after the "
+                     "Benjamini–Hochberg correction at 5 %.</p>\n"
+                     "</section>\n");
 }
 
 /* Four digits: what is shown, not the data. */

@@ -46,9 +46,9 @@ static void put_reasons(struct strbuf *out, const struct explanation *e)
     for (size_t i = 0; i < count; i++) {
         if (i == REASONS_SHOWN)
             strbuf_printf(out,
-                          "</ol>\n<details><summary>%zu smaller reasons</summary>\n<ol "
+                          "</ol>\n<details><summary>%zu smaller %s</summary>\n<ol "
                           "class=\"reasons\" start=\"%zu\">\n",
-                          count - i, i + 1);
+                          count - i, plural(count - i, "reason", "reasons"), i + 1);
         put_reason(out, &e->reasons[i]);
     }
     strbuf_puts(out, count > REASONS_SHOWN ? "</ol></details>\n" : "</ol>\n");
@@ -81,7 +81,8 @@ static void put_measured(struct strbuf *out, const struct explanation *e)
     strbuf_put_markup(out, e->names[SIDE_B]);
     strbuf_puts(out, " against ");
     strbuf_put_markup(out, e->names[SIDE_A]);
-    strbuf_printf(out, ", %zu runs each without a profiler: ", e->run_count);
+    strbuf_printf(out, ", %zu %s each without a profiler: ", e->run_count,
+                  plural(e->run_count, "run", "runs"));
     if (*e->wall) {
         strbuf_puts(out, "wall time ");
         strbuf_put_markup(out, e->wall);
@@ -102,7 +103,8 @@ static void put_explanation(struct strbuf *out, const struct explanation *e)
     strbuf_puts(out, "</h3>\n");
     put_measured(out, e);
     if (!e->is_profiled) {
-        strbuf_puts(out, "<p>Nothing moved beyond noise: there is nothing to explain.</p></div>\n");
+        strbuf_puts(out,
+                    "<p>Nothing changed beyond noise: there is nothing to explain.</p></div>\n");
         return;
     }
     put_paragraph(out, "lead", e->whole, strlen(e->whole));
@@ -127,8 +129,8 @@ void html_put_explanations(struct strbuf *out, const struct page *page)
     const struct explanations *list = &page->data.explanations;
     for (size_t i = 0; i < list->count; i++) {
         if (i == EXPLANATIONS_OPEN)
-            strbuf_printf(out, "<details><summary>Why, for %zu more cells</summary>\n",
-                          list->count - i);
+            strbuf_printf(out, "<details><summary>Why, for %zu more %s</summary>\n",
+                          list->count - i, plural(list->count - i, "cell", "cells"));
         put_explanation(out, &list->items[i]);
     }
     if (list->count > EXPLANATIONS_OPEN)
@@ -155,10 +157,10 @@ static void put_why(struct strbuf *out, const struct page_why *why, bool links)
     strbuf_puts(out, "</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
                      "aria-label=\"Reasons ");
     strbuf_put_markup(out, why->label);
-    strbuf_puts(out, "\"><table class=\"why\"><thead><tr><th scope=\"col\">Function, itself</th>"
-                     "<th scope=\"col\">Base</th><th scope=\"col\">New</th><th "
+    strbuf_puts(out, "\"><table class=\"why\"><thead><tr><th scope=\"col\">Function, "
+                     "itself</th><th scope=\"col\">Base</th><th scope=\"col\">New</th><th "
                      "scope=\"col\">Change</th><th scope=\"col\">Share of the change</th><th "
-                     "scope=\"col\">Sure?</th></tr></thead><tbody>\n");
+                     "scope=\"col\">Result</th></tr></thead><tbody>\n");
     for (size_t i = 0; i < why->count; i++) {
         const struct page_cause *c = &why->causes[i];
         const char *cells[] = {c->before, c->after, c->change, c->share, c->words};

@@ -23,7 +23,7 @@ static const char *text_at(const json_t *object, const char *key)
 static int wrong(struct error *err, const char *what)
 {
     return error_set(err, -EINVAL,
-                     "not what assay ab --json writes: %s; a page takes recordings, reports of "
+                     "not written by assay ab --json: %s; a page reads recordings, reports of "
                      "assay html, and JSON of assay ab or explain",
                      what);
 }
@@ -135,7 +135,7 @@ static int read_root(struct embedded *e, const json_t *root, const char *name, s
     const json_t *metrics = json_object_get(root, "metrics");
     const char *format = text_at(root, "format");
     if (!str_eq(format, "assay-ab-1"))
-        return wrong(err, *format ? "it has another format" : "it names no format");
+        return wrong(err, *format ? "it has a different format" : "it does not name its format");
     if (!json_array_size(commands) || !json_array_size(metrics))
         return wrong(err, "there are no commands or metrics");
     struct embedded_documents *t = &ARRAY_PUSH(e->documents, e->set_count, e->document_capacity);
@@ -175,11 +175,10 @@ int embedded_read_ab(struct embedded *e, const char *text, size_t length, const 
     json_error_t where;
     json_t *root = json_loadb(text, length, 0, &where);
     if (!root)
-        return error_set(
-            err, -EINVAL,
-            "%s is no recording, no report of assay html and no JSON of assay ab or explain (%s at "
-            "byte %d); look whether it is the file that is meant",
-            name, where.text, where.position);
+        return error_set(err, -EINVAL,
+                         "%s is not a recording, a report of assay html, or JSON of assay ab or "
+                         "explain (%s at byte %d); check that this is the right file",
+                         name, where.text, where.position);
     int r = read_root(e, root, name, err);
     json_decref(root);
     return r < 0 ? error_wrap(err, r, "%s", name) : 0;
@@ -191,7 +190,8 @@ int embedded_read_ab(struct embedded *e, const char *text, size_t length, const 
                      struct error *err)
 {
     (void)e, (void)text, (void)length;
-    return error_set(err, -ENOTSUP, "%s: assay was built without jansson and reads no JSON", name);
+    return error_set(err, -ENOTSUP, "%s: assay was built without jansson and cannot read JSON",
+                     name);
 }
 
 #endif

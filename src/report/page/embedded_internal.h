@@ -7,7 +7,7 @@
 #include "report/page/embedded.h"
 
 /* Behind what is wrong with a page. */
-#define EMBEDDED_REMEDY "; copy the file again, or make the report anew with 'assay html'"
+#define EMBEDDED_REMEDY "; copy the file again, or recreate the report with 'assay html'"
 
 #if HAVE_JANSSON
 #include <jansson.h>

@@ -180,7 +180,7 @@ static int read_monitor(struct embedded *e, const json_t *from, struct error *er
         const json_t *seconds = json_object_get(trace, "seconds");
         uint64_t cell = embedded_number(trace, "cell");
         if (!e->set_count || cell >= e->sets[0].cell_count)
-            return embedded_damaged(err, "a monitor's reading of no cell");
+            return embedded_damaged(err, "a monitor's reading without a cell");
         size_t count = json_array_size(seconds);
         ARRAY_PUSH(m->traces, m->count, m->capacity) =
             (struct embedded_trace){.cell = (size_t)cell,

@@ -84,7 +84,7 @@ static int unpack(const char *text, size_t length, struct strbuf *json, struct e
     const char *at = find_element(text, length), *end = text + length;
     const char *from = at ? memchr(at, '>', (size_t)(end - at)) : NULL;
     if (!from)
-        return error_set(err, -EINVAL, "there is no data of assay in it" EMBEDDED_REMEDY);
+        return error_set(err, -EINVAL, "it contains no data of assay" EMBEDDED_REMEDY);
     const char *to = memchr(from, '<', (size_t)(end - from));
     if (!to)
         return error_set(err, -EINVAL, "the data from byte %zu on is cut off" EMBEDDED_REMEDY,
@@ -93,7 +93,7 @@ static int unpack(const char *text, size_t length, struct strbuf *json, struct e
     CLEANUP(strbuf_done) struct strbuf bytes = {0};
     if (!strbuf_get_base64(packed ? &bytes : json, from + 1, (size_t)(to - from - 1)))
         return error_set(err, -EINVAL,
-                         "the data from byte %zu on is damaged: no base64" EMBEDDED_REMEDY,
+                         "the data from byte %zu on is damaged: not base64" EMBEDDED_REMEDY,
                          (size_t)(from + 1 - text));
     if (!packed)
         return 0;
@@ -120,7 +120,7 @@ static int unpack(const char *text, size_t length, struct strbuf *json, struct e
                                          "%lu of its %zu bytes" EMBEDDED_REMEDY,
                                          (size_t)(from + 1 - text), z.total_in, bytes.length);
 #else
-    return error_set(err, -ENOTSUP, "the data is compressed, and assay was built without zlib");
+    return error_set(err, -ENOTSUP, "the data is compressed, but assay was built without zlib");
 #endif
 }
 
@@ -239,7 +239,7 @@ static int read_cell(struct dataset *d, const json_t *cell, struct value_list *v
 {
     const json_t *levels = json_object_get(cell, "levels");
     if (json_array_size(levels) != d->factor_count)
-        return embedded_damaged(err, "a cell has not one level for each factor");
+        return embedded_damaged(err, "a cell lacks a level for some factor");
     struct dataset_cell *c = &ARRAY_PUSH(d->cells, d->cell_count, d->cell_capacity);
     *c = (struct dataset_cell){.id = (int64_t)d->cell_count,
                                .label = embedded_text(cell, "label"),
@@ -261,7 +261,7 @@ static int read_runs(struct dataset *d, const json_t *runs, struct error *err)
     {
         size_t index = (size_t)json_integer_value(cell);
         if (!json_is_integer(cell) || index >= d->cell_count)
-            return embedded_damaged(err, "a run of no cell");
+            return embedded_damaged(err, "a run without a cell");
 #define COLUMN(name) ((uint64_t)json_integer_value(json_array_get(json_object_get(runs, name), i)))
         ARRAY_PUSH(d->runs, d->run_count, d->run_capacity) = (struct dataset_run){
             .id = (int64_t)i + 1,
@@ -351,7 +351,8 @@ static int read_root(struct embedded *e, const json_t *root, struct error *err)
 {
     const char *format = json_string_value(json_object_get(root, "format"));
     if (!format || !str_eq(format, "assay-html-1"))
-        return error_set(err, -EINVAL, "its data is in a format that this assay does not know");
+        return error_set(err, -EINVAL,
+                         "its data is in a format that this version of assay does not know");
     e->command = embedded_text_or_null(root, "command");
     e->base = embedded_text_or_null(root, "base");
     e->new = embedded_text_or_null(root, "new");
@@ -386,7 +387,8 @@ int embedded_read(struct embedded *e, const char *text, size_t length, const cha
                   struct error *err)
 {
     (void)e, (void)text, (void)length;
-    return error_set(err, -ENOTSUP, "%s: assay was built without jansson and reads no pages", name);
+    return error_set(err, -ENOTSUP, "%s: assay was built without jansson and cannot read pages",
+                     name);
 }
 
 #endif

@@ -106,8 +106,8 @@ static void plot_metric(const struct sweep *s)
         p, "The median of %s at each %s, with 95 %% intervals; both axes are logarithmic.", m->name,
         d->factors[s->axis.factor]);
     if (count > VARIANTS_MAX)
-        p->note =
-            plot_text(p, "The first %d of %zu are drawn; the table has all.", VARIANTS_MAX, count);
+        p->note = plot_text(p, "Only the first %d of %zu are drawn; the table has them all.",
+                            VARIANTS_MAX, count);
 }
 
 /* Ratios of one variant to the baseline along the axis; fills points for the crossover. */
@@ -183,11 +183,11 @@ static void plot_ratio(const struct sweep *s)
         mark_crossovers(p, s->variants.levels[k], points, count);
     }
     plot_add_mark(p, false, 1, NAN, NAN, "1: no difference");
-    p->description = plot_text(
-        p,
-        "How many times the baseline's %s each has at each %s. The bands are 95 %% intervals; "
-        "where one passes 1, a grey stripe is the interval of the crossover.",
-        m->name, d->factors[s->axis.factor]);
+    p->description =
+        plot_text(p,
+                  "The ratio to the baseline's %s at each %s. The bands are 95 %% intervals; where "
+                  "one crosses 1, a grey stripe marks the interval of the crossover.",
+                  m->name, d->factors[s->axis.factor]);
     p->note = !plot_has_points(p)                ? NULL /* the baseline has no such cells */
               : m->facts.better == METRIC_LOWER  ? "Below 1 is better."
               : m->facts.better == METRIC_HIGHER ? "Above 1 is better."
@@ -234,7 +234,7 @@ static void add_fit(struct plot *p, const struct sweep *s, size_t like, const ch
             note->length ? " " : "", name, 100 * fit.sigma.value, 100 * fit.sigma.low,
             100 * fit.sigma.high, 100 * fit.kappa.value, 100 * fit.kappa.low, 100 * fit.kappa.high);
     } else if (!note->length) {
-        strbuf_printf(note, "No law is fitted: %s.", count ? err.message : "there are no values");
+        strbuf_printf(note, "No law was fitted: %s.", count ? err.message : "there are no values");
     }
     free(threads);
     free(values);
@@ -245,8 +245,8 @@ static void plot_scaling(const struct sweep *s)
     const struct dataset *d = s->page->view;
     const struct store_metric *m = &d->metrics[s->metric];
     CLEANUP(memory_freep)
-    char *what =
-        memory_printf("scaling: %s", m->facts.better == METRIC_HIGHER ? m->name : "runs a second");
+    char *what = memory_printf("scaling: %s",
+                               m->facts.better == METRIC_HIGHER ? m->name : "runs per second");
     struct plot *p = start_plot(s, "scaling", what);
     p->y = (struct plot_axis){.label = plot_text(p, "%s", what + strlen("scaling: ")),
                               .unit = m->facts.better == METRIC_HIGHER ? m->unit : "/s",
@@ -278,15 +278,16 @@ static void plot_scaling(const struct sweep *s)
     }
     if (best > 0) {
         struct plot_series *ideal =
-            plot_add_series(p, "ideal: twice the workers, twice as much", PLOT_GUIDE, 7);
+            plot_add_series(p, "ideal: twice the workers, twice the throughput", PLOT_GUIDE, 7);
         for (size_t i = 0; i < s->axis.count; i++)
             plot_add_point(ideal, s->axis.numbers[i],
                            best * s->axis.numbers[i] / s->axis.numbers[0], NAN, NAN);
     }
-    p->description = plot_text(p,
-                               "Throughput against the number of %s, with the line of ideal "
-                               "scaling and, from six points on, the universal scalability law.",
-                               d->factors[s->axis.factor]);
+    p->description =
+        plot_text(p,
+                  "Throughput against the number of %s, with the line of ideal scaling and, given "
+                  "six points or more, the universal scalability law.",
+                  d->factors[s->axis.factor]);
     p->note = plot_text(p, "%s", strbuf_text(&note));
 }
 
@@ -295,7 +296,7 @@ static void note_others(struct page *page, size_t factor, size_t count)
 {
     CLEANUP(memory_freep)
     char *note = memory_printf("Plots against %s are drawn for the first and the last of %zu "
-                               "combinations of the other factors; the table has all.\n",
+                               "combinations of the other factors; the table has them all.\n",
                                page->view->factors[factor], count);
     if (!strstr(strbuf_text(&page->notes), note)) /* another metric's were the same */
         strbuf_puts(&page->notes, note);
@@ -444,15 +445,15 @@ static void plot_costs(const struct sweep *s)
     size_t misses = dataset_metric(d, "cache-misses");
     if (wall == DATASET_NONE)
         return;
-    static const char none[] = "are not there: no hardware PMU could be counted on that machine "
-                               "(see the capability record)";
+    static const char none[] =
+        "are not available: that machine has no usable hardware PMU (see the capability record)";
     char note[256];
     if (cycles != DATASET_NONE) {
         struct cost cost = {"cycles", "cycles", {cycles}, 1};
         plot_cost(s, &cost, wall, unit, "efficiency", NULL);
     } else if (user != DATASET_NONE && sys != DATASET_NONE) {
         struct cost cost = {"cpu", "CPU time", {user, sys}, 2};
-        snprintf(note, sizeof(note), "Cycles %s. This is the CPU time instead.", none);
+        snprintf(note, sizeof(note), "Cycles %s. The plot shows CPU time instead.", none);
         plot_cost(s, &cost, wall, unit, "efficiency", note);
     }
     if (misses != DATASET_NONE) {

@@ -86,7 +86,7 @@ int page_add_recording(struct page *page, const char *path, const char *label, s
         notes_done(&notes);
     }
     if (before == e->flame_count || !e->flames[before].samples)
-        r = error_set(err, -ENODATA, "%s holds no samples", path);
+        r = error_set(err, -ENODATA, "%s contains no samples", path);
     profile_free(profile);
     return r;
 }

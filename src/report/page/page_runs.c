@@ -107,10 +107,9 @@ static void plot_strip(struct page *page, size_t metric)
     p->x = (struct plot_axis){
         .label = cell_axis(p, d), .unit = "", .words = words, .word_count = shown};
     p->y = (struct plot_axis){.label = plot_text(p, "%s", m->name), .unit = m->unit, .log = wide};
-    p->description = plot_text(p,
-                               "Every run of %s as a dot, by cell; the mark is the median with "
-                               "its 95 %% interval.",
-                               m->name);
+    p->description = plot_text(
+        p, "Each dot is one run's %s; the mark is the cell's median with its 95 %% interval.",
+        m->name);
     if (shown < d->cell_count)
         p->note = plot_text(p, "The first %zu of %zu cells are drawn.", shown, d->cell_count);
 }
@@ -163,7 +162,7 @@ static void plot_ecdf(struct page *page, size_t metric)
     p->y =
         (struct plot_axis){.label = "share of the runs at or below", .unit = "", .from_zero = true};
     p->description =
-        plot_text(p, "For each value of %s the share of the runs that had at most that.", m->name);
+        plot_text(p, "For each value of %s, the share of the runs at or below it.", m->name);
 }
 
 void page_plot_runs(struct page *page, size_t metric)
@@ -223,8 +222,9 @@ static void plot_family(struct page *page, const char *family, const struct perc
         (struct plot_axis){.label = "percentile", .unit = "", .words = words, .word_count = count};
     p->y = (struct plot_axis){
         .label = plot_text(p, "%s", family), .unit = d->metrics[items[0].metric].unit, .log = true};
-    p->description = plot_text(p, "Medians over the runs of the percentiles that the program "
-                                  "reported, with 95 %% intervals.");
+    p->description = plot_text(
+        p,
+        "Medians of the percentiles that the program reported in each run, with 95 %% intervals.");
 }
 
 void page_plot_percentiles(struct page *page)

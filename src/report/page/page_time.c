@@ -66,11 +66,11 @@ static void plot_history(struct page *page, const struct embedded_history *h)
     p->y = (struct plot_axis){.label = plot_text(p, "%s", h->metric),
                               .unit = plot_text(p, "%s", h->unit)};
     p->note =
-        h->count < HISTORY_FROM ? "Change points are looked for from eight experiments on."
+        h->count < HISTORY_FROM ? "The search for change points needs eight experiments or more."
         : changes.count
-            ? plot_text(p, "The level changed %s, told by E-divisive at 5 %%.",
+            ? plot_text(p, "The level changed %s, according to E-divisive at 5 %%.",
                         changes.count == 1 ? "once" : plot_text(p, "%zu times", changes.count))
-            : "No change of level stands out.";
+            : "No significant change of level.";
     p->description = plot_text(p,
                                "The median of %s in experiments of this name, with intervals; "
                                "dashed lines are change points.",

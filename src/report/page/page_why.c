@@ -66,11 +66,11 @@ static void fill(struct page_why *why, const struct diff *d)
         add_cause(why, &unit, row->name, &row->self, no_share,
                   row->self.below_resolution ? "below the resolution"
                   : grey                     ? "could be chance"
-                  : row->self.change > 0     ? "more"
-                                             : "less",
+                  : row->self.change > 0     ? "costs more"
+                                             : "costs less",
                   grey);
     }
-    add_cause(why, &unit, "what no function explains", &d->unattributed, no_share, "", true);
+    add_cause(why, &unit, "not explained by any function", &d->unattributed, no_share, "", true);
     if (!d->has_interval && d->why_no_interval)
         why->note = memory_strdup(d->why_no_interval);
 }

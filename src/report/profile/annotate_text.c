@@ -79,12 +79,13 @@ static void put_head(const struct text *t)
     symbol_put_name(&p->calls, a->symbol, false, 0, out);
     strbuf_puts(out, "  in ");
     put_safe(out, p->calls.dsos.items[s->dso]);
-    strbuf_printf(out, "\n# %llu samples, %.2f %% of event '", (unsigned long long)a->samples,
+    strbuf_printf(out, "\n# %llu %s, %.2f %% of event '", (unsigned long long)a->samples,
+                  plural(a->samples, "sample", "samples"),
                   share_of(a->weight, p->events[a->event].weight));
     put_safe(out, p->events[a->event].name);
     strbuf_puts(out, "'; percentages below are of these.\n");
     if (a->elsewhere_weight)
-        strbuf_printf(out, "# %.2f %% are in parts that the compiler split off.\n",
+        strbuf_printf(out, "# %.2f %% are in parts split off by the compiler.\n",
                       share_of(a->elsewhere_weight, a->weight));
     if (a->inlined_weight) {
         strbuf_printf(
@@ -94,7 +95,7 @@ static void put_head(const struct text *t)
             symbol_put_name(&p->calls, a->hosts[i].symbol, false, 60, out);
             strbuf_printf(out, " (%.1f %%)", share_of(a->hosts[i].weight, a->weight));
         }
-        strbuf_puts(out, "\n# Annotate those for the instructions.\n");
+        strbuf_puts(out, "\n# Annotate those to see the instructions.\n");
     }
     strbuf_puts(out, "#\n");
 }
@@ -120,7 +121,7 @@ static void put_source_file(const struct text *t, struct sources *sources, size_
     put_safe(t->out, a->lines[first].file);
     strbuf_putc(t->out, '\n');
     if (!file->is_there) {
-        strbuf_puts(t->out, "# The source is not here, so only line numbers are shown.\n");
+        strbuf_puts(t->out, "# The source was not found, so only line numbers are shown.\n");
         for (size_t i = first; i < end; i++)
             put_source_line(t, file, a->lines[i].line, a->lines[i].weight);
         return;
@@ -169,9 +170,9 @@ static void put_source(struct text *t)
         any = true;
     }
     if (!any)
-        strbuf_puts(t->out,
-                    "# There is no debug information for this function, so no source: build "
-                    "with -g or install its debug package.\n#\n");
+        strbuf_puts(t->out, "# No source, because this function has no debug information: build "
+                            "with -g or install its debug package.\n"
+                            "#\n");
     else if (unknown)
         strbuf_printf(t->out, "# %.2f %% have no source line.\n#\n", share_of(unknown, a->weight));
 }
@@ -212,7 +213,7 @@ static void put_assembly(struct text *t)
     if (a->missing) {
         strbuf_printf(t->out, "# %s\n", a->missing);
         if (a->instruction_count)
-            strbuf_puts(t->out, "# The addresses that were hit:\n");
+            strbuf_puts(t->out, "# The sampled addresses:\n");
     }
     for (size_t i = 0; i < a->instruction_count; i++) {
         const struct annotate_instruction *insn = &a->instructions[i];

@@ -15,7 +15,7 @@
 #define SLOWDOWN_MOST 1.3
 
 /* An emulated machine's clock goes on with its instructions. */
-#define EMULATED_SAMPLES "; samples fall by instructions there, so that shares hold"
+#define EMULATED_SAMPLES "; samples there count instructions, so shares are right"
 
 enum { COLUMNS = 6 };
 
@@ -126,7 +126,8 @@ static void add_rows(struct lines *l, const struct diff_view *v, const struct co
     rest.share = d->whole.change != 0 ? rest.change / d->whole.change : NAN;
     if (shown < d->row_count) {
         struct line *line = add_line(l, unit, &rest);
-        strbuf_printf(&line->cells[5], "(%zu other functions)", d->row_count - shown);
+        strbuf_printf(&line->cells[5], "(%zu other %s)", d->row_count - shown,
+                      plural(d->row_count - shown, "function", "functions"));
     }
     strbuf_puts(&add_line(l, unit, &d->unattributed)->cells[5], "(unattributed)");
     strbuf_puts(&add_line(l, unit, &d->whole)->cells[5], "(the whole change)");
@@ -190,7 +191,7 @@ static void put_whole(struct strbuf *out, const struct diff *d, const struct cos
     if (d->whole.a > 0)
         strbuf_printf(out, " (%+.1f %%)", 100 * d->whole.change / d->whole.a);
     if (d->has_interval && !d->whole.significant)
-        strbuf_puts(out, "; this could be chance, and so could its parts");
+        strbuf_puts(out, "; this could be chance, and so could the individual changes");
     strbuf_puts(out, "\n\n");
 }
 
@@ -201,9 +202,7 @@ static void put_notes(struct strbuf *out, const struct diff *d)
         below += d->rows[i].self.below_resolution;
     strbuf_putc(out, '\n');
     if (below)
-        strbuf_printf(out,
-                      "  ~ %zu of %zu functions changed by less than the luck of sampling can "
-                      "make: below the resolution.\n",
+        strbuf_printf(out, "  ~ %zu of %zu functions changed by less than sampling can resolve.\n",
                       below, d->row_count);
     if (!d->has_interval)
         strbuf_printf(out, "  * No intervals: %s.\n", d->why_no_interval);
@@ -212,19 +211,18 @@ static void put_notes(struct strbuf *out, const struct diff *d)
             double slowdown = d->sampled[s] / (s ? d->whole.b : d->whole.a);
             if (slowdown > SLOWDOWN_MOST)
                 strbuf_printf(out,
-                              "  * %c took %.2f times as much CPU time while it was sampled: the "
-                              "profile may not be of what was measured.\n",
+                              "  * %c took %.2f times as much CPU time while being sampled: the "
+                              "profile may not represent what was measured.\n",
                               'A' + s, slowdown);
         }
     if (d->user_only)
-        strbuf_puts(out, "  * The kernel was not sampled (it is closed to you: root, or "
-                         "perf_event_paranoid at most 1): what it does is unattributed.\n");
+        strbuf_puts(out, "  * The kernel was not sampled: no permission (run as root, or set "
+                         "kernel.perf_event_paranoid to 1 or less). Its work is unattributed.\n");
     if (d->lacks_debug[SIDE_A] != d->lacks_debug[SIDE_B])
-        strbuf_printf(
-            out,
-            "  * %c has no debugging information: there, inlined functions count for those "
-            "around them.\n",
-            d->lacks_debug[SIDE_A] ? 'A' : 'B');
+        strbuf_printf(out,
+                      "  * %c has no debug information: its inlined functions count as part of "
+                      "their callers.\n",
+                      d->lacks_debug[SIDE_A] ? 'A' : 'B');
 }
 
 void report_diff_text(struct strbuf *out, const struct diff_view *v)

@@ -51,10 +51,10 @@ static void note_losses(const struct profile *p, struct notes *notes)
         NOTE(notes, "%s compressed blocks could not be unpacked; their samples are missing.",
              format_thousands(l->undecompressed, number, sizeof(number)));
     if (l->malformed)
-        NOTE(notes, "%s damaged records were passed over.",
+        NOTE(notes, "%s damaged records were skipped.",
              format_thousands(l->malformed, number, sizeof(number)));
     if (l->unmatched)
-        NOTE(notes, "%s records name an event that the file does not have; passed over.",
+        NOTE(notes, "%s records name an event that the file does not contain; they were skipped.",
              format_thousands(l->unmatched, number, sizeof(number)));
 }
 
@@ -94,7 +94,7 @@ static void note_diagnostics(const struct profile *p, bool verbose, struct notes
             NOTE(notes, "%s", list[i].text);
     }
     if (hidden && shown)
-        NOTE(notes, "%zu more remarks on symbols with --verbose.", hidden);
+        NOTE(notes, "--verbose shows %zu more notes on symbols.", hidden);
 }
 
 void profile_file_notes(const struct profile *p, bool verbose, struct notes *notes)
@@ -115,11 +115,11 @@ static void note_few_samples(const struct profile_event *e, struct notes *notes)
     share_interval(0.5, samples, &low, &high);
     char worth[64] = "";
     if (samples < 0.8 * (double)e->samples)
-        snprintf(worth, sizeof(worth), ", worth %.1f of equal weight", samples);
+        snprintf(worth, sizeof(worth), ", worth %.1f samples of equal weight", samples);
     NOTE(notes,
-         "Only %llu sample%s%s: one is %.*f %% of them. A share of 50 %% may as well be %.0f %% or "
-         "%.0f %% (95 %% interval), and what takes less than %.0f %% of the time may not show at "
-         "all. Record for longer, repeat the work, or sample faster (-F).",
+         "Only %llu sample%s%s: one is %.*f %% of them. A share of 50 %% could be anything from "
+         "%.0f %% to %.0f %% (95 %% interval), and what takes less than %.0f %% of the time may "
+         "not appear at all. Record for longer, repeat the work, or sample faster (-F).",
          (unsigned long long)e->samples, e->samples == 1 ? "" : "s", worth,
          e->samples < 100 ? 0 : 1, 100.0 / (double)e->samples, 100 * low, 100 * high, 100 * unseen);
 }
@@ -131,29 +131,29 @@ static void note_chains(const struct profile *p, struct notes *notes)
     double broken = percent(c->broken, c->samples), ending = percent(c->ending, c->samples);
     if (!c->unwound && broken >= BROKEN_PERCENT)
         NOTE(notes,
-             "Broken call chains: %.1f %% of the samples with a call chain (%s) have a caller that "
-             "lies in no code, so frame pointers were followed that were none. Callers above that "
-             "point are not real. Record with DWARF call graphs (assay record -g dwarf, perf "
+             "Broken call chains: %.1f %% of the samples with a call chain (%s) have a caller "
+             "outside any code: something that was not a frame pointer was followed. Callers above "
+             "that point are not real. Record with DWARF call graphs (assay record -g dwarf, perf "
              "record --call-graph dwarf) or build with -fno-omit-frame-pointer.",
              broken, format_thousands(c->broken, number, sizeof(number)));
     if (!c->unwound && ending >= ENDING_PERCENT)
         NOTE(notes,
              "Call chains that end early: %.1f %% of the samples (%s) have a chain whose outermost "
-             "function is not where a thread begins; its callers are missing, most likely for lack "
-             "of frame pointers. DWARF call graphs (-g dwarf) find them.",
+             "function is not where a thread starts; its callers are missing, most likely because "
+             "there are no frame pointers. DWARF call graphs (-g dwarf) find them.",
              ending, format_thousands(c->ending, number, sizeof(number)));
     if (percent(c->stack_cut, c->unwound) >= BROKEN_PERCENT)
         NOTE(notes,
-             "Cut call chains: %.1f %% of the stacks (%s) were deeper than the %llu bytes that "
-             "were copied; record more with -g dwarf,%llu.",
+             "Truncated call chains: %.1f %% of the stacks (%s) were deeper than the %llu bytes "
+             "that were copied; copy more with -g dwarf,%llu.",
              percent(c->stack_cut, c->unwound),
              format_thousands(c->stack_cut, number, sizeof(number)),
              (unsigned long long)c->stack_bytes,
              (unsigned long long)(c->stack_bytes >= 32768 ? 65528 : 2 * c->stack_bytes));
     if (percent(c->no_rules, c->unwound) >= BROKEN_PERCENT)
         NOTE(notes,
-             "Broken call chains: %.1f %% of the stacks (%s) could not be unwound to their "
-             "beginning: code without unwinding rules, or whose file is missing.",
+             "Broken call chains: %.1f %% of the stacks (%s) could not be unwound to their start: "
+             "the code has no unwinding rules, or its file is missing.",
              percent(c->no_rules, c->unwound),
              format_thousands(c->no_rules, number, sizeof(number)));
 }

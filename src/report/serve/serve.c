@@ -38,7 +38,7 @@ static int trouble(struct strbuf *out, const struct error *err, int code, int de
                 code == -ENOENT   ? 404
                 : code == -EINVAL ? 400
                                   : 500,
-                code == -ENOENT ? "Not found" : "That did not work", err->message, depth);
+                code == -ENOENT ? "Not found" : "An error occurred", err->message, depth);
 }
 
 static bool page_number(const char *text, uint64_t *ret_page)
@@ -110,7 +110,7 @@ static int list_page(struct store *store, const struct serve_request *q, struct 
     const char *query = q->query ? q->query : "";
     uint64_t page, count = 0;
     if (!page_number(q->page, &page))
-        return fail(out, 400, "Not a page", "The page's number is wrong.", 0);
+        return fail(out, 400, "Not a page", "The page number is not valid.", 0);
     CLEANUP(store_list_done) struct store_list list = {0};
     int r = store_search(store, query, (page - 1) * SERVE_EXPERIMENTS, SERVE_EXPERIMENTS, &list,
                          &count, &err);
@@ -165,8 +165,9 @@ static int experiment_page(struct store *store, int64_t id, struct strbuf *out)
     put_fact(out, "Commit", e.git_commit);
     put_fact(out, "Spec", e.spec_path);
     put_fact(out, "Baseline", e.baseline);
-    snprintf(text, sizeof(text), "%llu cells, %llu runs; %llu failed, %llu disturbed",
-             (unsigned long long)e.cell_count, (unsigned long long)e.run_count,
+    snprintf(text, sizeof(text), "%llu %s, %llu %s; %llu failed, %llu disturbed",
+             (unsigned long long)e.cell_count, plural(e.cell_count, "cell", "cells"),
+             (unsigned long long)e.run_count, plural(e.run_count, "run", "runs"),
              (unsigned long long)e.failed_count, (unsigned long long)e.disturbed_count);
     put_fact(out, "Runs", text);
     strbuf_printf(out,
@@ -208,7 +209,7 @@ static int runs_page(struct store *store, const struct serve_request *q, int64_t
     CLEANUP(store_experiment_done) struct store_experiment e = {0};
     uint64_t page;
     if (!page_number(q->page, &page))
-        return fail(out, 400, "Not a page", "The page's number is wrong.", 2);
+        return fail(out, 400, "Not a page", "The page number is not valid.", 2);
     int r = store_experiment(store, id, &e, &err);
     if (r < 0)
         return trouble(out, &err, r, 2);
@@ -305,8 +306,8 @@ static int history_page(struct store *store, const struct serve_request *q, stru
     if (page.plot_count)
         html_put_plots(out, &page);
     else
-        strbuf_puts(out, "<p>There are too few experiments of this name: a history starts with "
-                         "three.</p>\n");
+        strbuf_puts(out, "<p>There are too few experiments with this name: a history needs at "
+                         "least three.</p>\n");
     html_put_foot(out, NULL);
     return 200;
 }

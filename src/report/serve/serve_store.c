@@ -193,7 +193,7 @@ static struct serve_body *make_page(struct serve_store *s, const struct serve_re
     struct error err = {0};
     struct strbuf text = {0};
     if (!store && store_open(&store, s->place, STORE_READ, &err) < 0)
-        return refuse(s, 500, "The store cannot be opened any more.");
+        return refuse(s, 500, "The store can no longer be opened.");
     int status = serve_page(store, request, &text);
     struct serve_body *body = body_new(s, status, &text);
     pthread_mutex_lock(&s->lock);
@@ -217,7 +217,7 @@ struct serve_body *serve_store_page(struct serve_store *s, const struct serve_re
     while (!body && heavy && s->heavy_running >= HEAVY_RUNNING) {
         if (!waits && s->heavy_waiting >= HEAVY_WAITING) {
             pthread_mutex_unlock(&s->lock);
-            return refuse(s, 503, "Too many ask for reports; try again in a moment.");
+            return refuse(s, 503, "Too many requests for reports; try again in a moment.");
         }
         waits = true;
         s->heavy_waiting++;

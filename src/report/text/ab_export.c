@@ -108,7 +108,8 @@ void report_ab_markdown(struct strbuf *out, const struct ab_view *v)
         strbuf_puts(out, out->length > start ? "\n\n" : "");
     }
     if (v->rounds)
-        strbuf_printf(out, "%zu rounds, seed %llu.\n", v->rounds->count,
+        strbuf_printf(out, "%zu %s, seed %llu.\n", v->rounds->count,
+                      plural(v->rounds->count, "round", "rounds"),
                       (unsigned long long)v->spec->seed);
     for (size_t i = 0; i < v->notes->count; i++)
         strbuf_printf(out, "%s- %s\n", i ? "" : "\n", v->notes->items[i].text);

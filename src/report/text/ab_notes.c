@@ -55,8 +55,8 @@ static void partial_events(struct doubt_list *notes, const struct ab_view *v)
             strbuf_printf(&names, "%s%s", names.length ? ", " : "", v->spec->events->items[i].name);
     if (names.length)
         report_note(notes, "user-only",
-                    "%s: counted in user mode only, the kernel's part is missing; root or "
-                    "kernel.perf_event_paranoid=1 adds it.",
+                    "%s: counted in user mode only; to count the kernel, too, run as root or set "
+                    "kernel.perf_event_paranoid=1.",
                     strbuf_text(&names));
 }
 
@@ -88,10 +88,10 @@ static void standing_counters(struct doubt_list *notes, const struct ab_view *v)
                 running_ns += r->items[j].runs[k].values[i].running_ns;
             }
         if (!sum && running_ns > NS_PER_MS)
-            report_note(notes, "standing-counter",
-                        "%s: the counter ran and stayed at 0: this machine's PMU does not count "
-                        "it.",
-                        e->name);
+            report_note(
+                notes, "standing-counter",
+                "%s: the counter ran but stayed at 0: this machine's PMU does not count it.",
+                e->name);
     }
 }
 
@@ -112,8 +112,8 @@ static void scaled_events(struct doubt_list *notes, const struct ab_view *v)
     }
     if (names.length)
         report_note(notes, "scaled",
-                    "%s: took turns with others on the counters, and is scaled; fewer events at a "
-                    "time (-e) are exact.",
+                    "%s: shared a counter with other events, and is scaled; counting fewer events "
+                    "at a time (-e) is exact.",
                     strbuf_text(&names));
 }
 
@@ -122,13 +122,13 @@ static void ending(struct doubt_list *notes, const struct ab_view *v)
     const struct rounds *r = v->rounds;
     if (r->end == ROUNDS_SIGNAL)
         report_note(notes, "interrupted",
-                    "interrupted by signal %d (%s): the %zu finished rounds stand, %zu runs of the "
-                    "round under way were dropped.",
+                    "interrupted by signal %d (%s); finished rounds are kept: %zu; runs dropped "
+                    "from the unfinished round: %zu.",
                     r->signal, strsignal(r->signal), r->count, r->unfinished_runs);
     if (r->failed_runs)
         report_note(notes, "failed-runs",
-                    "%zu of %zu runs failed and count all the same (--ignore-failure).",
-                    r->failed_runs, r->count * r->contestant_count);
+                    "%zu of %zu runs failed but are counted (--ignore-failure).", r->failed_runs,
+                    r->count * r->contestant_count);
 }
 
 static void shell(struct doubt_list *notes, const struct ab_view *v)
@@ -140,13 +140,13 @@ static void shell(struct doubt_list *notes, const struct ab_view *v)
     strbuf_put_safe(&safe, v->shell, strlen(v->shell), 60);
     if (v->shell_startup_ns)
         report_note(notes, "shell",
-                    "all commands ran through %s -c; starting it takes about %s of every run, "
-                    "which is included in all values.",
+                    "all commands ran in %s -c; starting it takes about %s of every run, which is "
+                    "included in all values.",
                     strbuf_text(&safe),
                     format_duration((double)v->shell_startup_ns, time, sizeof(time)));
     else
         report_note(notes, "shell",
-                    "all commands ran through %s -c; its own start is included in all values.",
+                    "all commands ran in %s -c; starting it is included in all values.",
                     strbuf_text(&safe));
 }
 
@@ -175,18 +175,20 @@ static void disturbances(struct doubt_list *notes, const struct ab_view *v)
         }
     if (total && (double)disturbed >= DISTURBED_SHARE * (double)total)
         report_note(notes, "disturbed",
-                    "%zu of %zu runs were disturbed (%s%s); they count, and --json marks each. "
-                    "'assay doctor' tells how noisy this machine is.",
+                    "%zu of %zu runs were disturbed (%s%s); they are counted, and --json marks "
+                    "each. 'assay doctor' shows how noisy this machine is.",
                     disturbed, total, counts[most] < disturbed ? "mostly: " : "", reasons[most]);
     else if (stalled)
-        report_note(notes, "stalled", "assay stood still during %zu runs.", (size_t)stalled);
+        report_note(notes, "stalled", "assay was suspended during %zu %s.", (size_t)stalled,
+                    plural((size_t)stalled, "run", "runs"));
     if (steal_ns > r->elapsed_ns / 50 && steal_ns > NS_PER_S / 10)
-        report_note(notes, "steal", "the host took %.1f s of CPU time away meanwhile (steal).",
+        report_note(notes, "steal",
+                    "the host took %.1f s of CPU time during the measurement (steal).",
                     (double)steal_ns / 1e9);
     if (left)
         report_note(notes, "left-behind",
-                    "%zu of %zu runs left processes behind; those of the command's own process "
-                    "group were ended.",
+                    "%zu of %zu runs left processes behind; those in the command's own process "
+                    "group were killed.",
                     left, total);
 }
 
@@ -194,13 +196,14 @@ static void metrics(struct doubt_list *notes, const struct ab_view *v)
 {
     const struct rounds *r = v->rounds;
     if (r->bad_metric_lines)
-        report_note(notes, "metric-lines", "%zu line%s on ASSAY_METRICS_FD said nothing: '%s': %s.",
+        report_note(notes, "metric-lines",
+                    "%zu line%s on ASSAY_METRICS_FD could not be used: '%s': %s.",
                     r->bad_metric_lines, r->bad_metric_lines == 1 ? "" : "s", r->bad_metric_line,
                     r->bad_metric_is);
     if (r->truncated_metrics)
-        report_note(notes, "metrics-lost",
-                    "%zu runs wrote more than %d bytes of metrics; the rest is lost.",
-                    r->truncated_metrics, METRICS_BYTES_MAX);
+        report_note(
+            notes, "metrics-lost", "%zu %s wrote more than %d bytes of metrics; the rest is lost.",
+            r->truncated_metrics, plural(r->truncated_metrics, "run", "runs"), METRICS_BYTES_MAX);
 }
 
 /* What the values themselves show. */
@@ -216,21 +219,22 @@ static void values(struct doubt_list *notes, const struct ab_view *v)
             bound |= cell->summary.count && dataset_is_bound(o->data, i, j);
         }
     if (autocorrelated)
-        report_note(notes, "autocorrelated",
-                    "rounds depend on the rounds before them; the intervals are widened for it.");
+        report_note(
+            notes, "autocorrelated",
+            "rounds depend on the rounds before them; the intervals are widened accordingly.");
     if (bound)
         report_note(notes, "rss-bound",
-                    "peak-rss: a program that needs less memory than assay itself has assay's; "
-                    "then it is an upper bound and not compared.");
+                    "peak-rss: a program that needs less memory than assay shows assay's own peak; "
+                    "that is an upper bound and is not compared.");
     size_t wall = dataset_metric(o->data, "wall");
     if (wall == DATASET_NONE || !v->rounds)
         return;
     for (size_t j = 0; j < o->data->cell_count; j++) {
         const struct outcome_cell *cell = outcome_cell(o, wall, j);
         if (cell->summary.count && cell->summary.median < (double)SHORT_RUN_NS) {
-            report_note(notes, "short",
-                        "runs of under 2 ms are mostly the start of a process; let the program "
-                        "repeat its work.");
+            report_note(
+                notes, "short",
+                "runs under 2 ms are mostly process startup; let the program repeat its work.");
             return;
         }
     }
@@ -245,15 +249,15 @@ void report_ab_notes(struct doubt_list *notes, const struct ab_view *v)
         if (v->rounds->duet_shares_core)
             report_note(notes, "duet-core",
                         "both CPUs of the duet are threads of one core and slow each other down; "
-                        "ratios hold, single times do not.");
+                        "ratios are right, single times are not.");
         metrics(notes, v);
         disturbances(notes, v);
     }
     values(notes, v);
     if (!v->rounds && o->data->apart)
         report_note(notes, "unpaired",
-                    "hyperfine runs one command after the other: what drifted between them looks "
-                    "like a difference. 'assay ab' interleaves.");
+                    "hyperfine runs one command after the other: a drift between them looks like a "
+                    "difference. 'assay ab' interleaves them.");
     if (v->rounds) {
         standing_counters(notes, v);
         scaled_events(notes, v);

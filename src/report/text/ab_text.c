@@ -247,12 +247,13 @@ static void put_head(struct strbuf *out, const struct ab_view *v)
     strbuf_printf(out, "\n %zu round%s in %s", r->count, r->count == 1 ? "" : "s",
                   format_duration((double)r->elapsed_ns, time, sizeof(time)));
     if (r->warmup_done)
-        strbuf_printf(out, " after %zu to warm up", r->warmup_done);
+        strbuf_printf(out, " after %zu warm-up %s", r->warmup_done,
+                      plural(r->warmup_done, "round", "rounds"));
     if (v->spec->duet)
-        strbuf_printf(out, ", duets on CPUs %d and %d, sides swapped each round", r->duet_cpus[0],
+        strbuf_printf(out, ", duets on CPUs %d and %d, swapped after each round", r->duet_cpus[0],
                       r->duet_cpus[1]);
     else if (r->contestant_count > 1)
-        strbuf_puts(out, ", the order shuffled in each");
+        strbuf_puts(out, ", in shuffled order");
     strbuf_printf(out, "; seed %llu\n\n", (unsigned long long)v->spec->seed);
 }
 

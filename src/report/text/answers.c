@@ -11,11 +11,11 @@ static const struct {
 } kinds[] = {
     {"best", "Which is best?"},
     {"crossover", "At what size does one overtake the other?"},
-    {"saturation", "Where do more stop helping?"},
+    {"saturation", "Where does adding more stop helping?"},
     {"surprise", "Which cells are surprising?"},
     {"constant", "What is always the same for a variant?"},
     {"efficiency", "What does a unit of work cost?"},
-    {"note", "What else do the figures say?"},
+    {"note", "What else do the results show?"},
 };
 
 /* The same sentence about several places is said once. */
@@ -98,8 +98,9 @@ void report_answers_text(struct strbuf *out, const struct answers *a, bool all, 
         put_kind(out, a, kinds[k].kind, all ? SIZE_MAX : ANSWERS_OF_A_KIND);
     }
     if (a->count == 0)
-        strbuf_puts(out, "\nThere is nothing to compare: the experiment has one cell, or no factor "
-                         "whose values are names; --variant FACTOR takes any.\n");
+        strbuf_puts(out, "\n"
+                         "There is nothing to compare: the experiment has only one cell, or no "
+                         "factor whose values are names; choose one with --variant FACTOR.\n");
 }
 
 void report_answers_json(struct strbuf *out, const struct answers *a)

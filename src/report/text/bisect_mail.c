@@ -125,7 +125,7 @@ static void put_table(struct mail *m, const struct bisection_change *c)
     }
     if (others.length) {
         strbuf_puts(m->out, m->markdown ? "\n" : "  ");
-        strbuf_puts(m->out, "No change that stands: ");
+        strbuf_puts(m->out, "No confirmed change: ");
         put_safe(m, strbuf_text(&others));
         strbuf_puts(m->out, ".\n");
     }
@@ -151,14 +151,15 @@ static void put_sureness(struct mail *m, const struct bisection_change *c)
 {
     const struct bisection_step *step = &m->b->search.steps[c->step];
     strbuf_printf(m->out,
-                  "How sure: in %zu fresh rounds of the commit and the one before it, a commit "
-                  "that changes nothing\nwould show as much ",
+                  "How certain: in %zu fresh rounds of the commit and the one before it, a commit "
+                  "that changes nothing\n"
+                  "would show as much ",
                   step->round_count);
     if (step->p < 1e-6)
-        strbuf_puts(m->out, "in less than one case in a million");
+        strbuf_puts(m->out, "in fewer than one case in a million");
     else
-        strbuf_printf(m->out, "in one case of %.0f", 1 / step->p);
-    strbuf_printf(m->out, " (allowed: one of %.0f). The interval is a 95 %% interval.\n",
+        strbuf_printf(m->out, "in one case in %.0f", 1 / step->p);
+    strbuf_printf(m->out, " (allowed: one in %.0f). The interval is a 95 %% interval.\n",
                   1 / step->chance);
 }
 
@@ -168,8 +169,10 @@ static void put_choice(struct mail *m)
     if (!m->b->metric_chosen)
         return;
     if (str_eq(m->b->settings.metric, "cpu"))
-        strbuf_puts(m->out, "\ncpu is user plus system time: the command never waits by itself, so "
-                            "that its wall time is this\nplus what others took from it.\n");
+        strbuf_puts(m->out, "\n"
+                            "cpu is user plus system time: the command never waits on its own, so "
+                            "its wall time is this\n"
+                            "plus the time others took from it.\n");
 }
 
 /* The line that a commit which mends a regression has, as Linux and others want it. */
@@ -178,7 +181,7 @@ static void put_tag(struct mail *m, const struct bisection_change *c)
     const struct bisect_commit *commit = &m->b->commits[c->hi];
     if (bisect_is_range(c) || !str_eq(verdict_change_name(&c->change, m->b->better), "regression"))
         return;
-    strbuf_puts(m->out, "\nFor a commit that mends it:\n\n");
+    strbuf_puts(m->out, "\nFor a commit that fixes it:\n\n");
     CLEANUP(strbuf_done) struct strbuf line = {0};
     strbuf_printf(&line, "Fixes: %.12s (\"", commit->hash);
     strbuf_put_safe(&line, commit->subject, strlen(commit->subject), 300);
@@ -241,7 +244,7 @@ static void put_environment(struct mail *m)
         const char *name, *value;
     } lines[] = {{"build", s->build},
                  {"run", s->run},
-                 {"in the folder", s->prefix},
+                 {"in the directory", s->prefix},
                  {"on the CPUs", s->cpus}};
     for (size_t i = 0; i < ARRAY_COUNT(lines); i++)
         if (*lines[i].value) {
@@ -267,9 +270,9 @@ static const char *step_words(const struct bisection_step *step)
     case BISECTION_UNDECIDED:
         return "cannot tell";
     case BISECTION_REFUTED:
-        return "taken back: the stretch does not differ";
+        return "withdrawn: the stretch does not differ";
     case BISECTION_DROPPED:
-        return "left out: it does not run";
+        return "skipped: it fails to run";
     case BISECTION_OPEN:
         break;
     }
@@ -286,14 +289,18 @@ static void put_search(struct mail *m)
         skipped += s->states[i] == COMMIT_SKIPPED;
     put_heading(m, "how it was found");
     strbuf_printf(m->out,
-                  "%s%zu commits after good up to bad; %zu trees built, %llu runs. Each candidate "
-                  "ran in the same\n%srounds as both ends of the stretch that it splits.\n\n",
-                  m->markdown ? "" : "  ", s->count - 1, bisection_build_count(s) - skipped,
-                  (unsigned long long)m->b->run_count, m->markdown ? "" : "  ");
+                  "%s%zu %s after good up to bad; %zu %s built, %llu %s. Each candidate ran in the "
+                  "same\n%srounds as both ends of its stretch.\n\n",
+                  m->markdown ? "" : "  ", s->count - 1, plural(s->count - 1, "commit", "commits"),
+                  bisection_build_count(s) - skipped,
+                  plural(bisection_build_count(s) - skipped, "tree", "trees"),
+                  (unsigned long long)m->b->run_count, plural(m->b->run_count, "run", "runs"),
+                  m->markdown ? "" : "  ");
     if (m->b->stolen_count)
-        strbuf_printf(m->out,
-                      "%s%llu rounds do not count: the host took time from one of their runs.\n\n",
-                      m->markdown ? "" : "  ", (unsigned long long)m->b->stolen_count);
+        strbuf_printf(
+            m->out,
+            "%srounds not counted because the host took time from one of their runs: %llu\n\n",
+            m->markdown ? "" : "  ", (unsigned long long)m->b->stolen_count);
     if (m->markdown)
         strbuf_puts(m->out, "| commit | number | rounds | change over the stretch | |\n"
                             "|---|---:|---:|---|---|\n");
@@ -315,7 +322,7 @@ static void put_search(struct mail *m)
     for (size_t i = 0; skipped && i < s->count; i++)
         if (s->states[i] == COMMIT_SKIPPED) {
             strbuf_puts(m->out,
-                        m->markdown ? "\nLeft out, cannot be built or run: " : "  left out: ");
+                        m->markdown ? "\nSkipped, cannot be built or run: " : "  skipped: ");
             put_commit(m, i);
             strbuf_puts(m->out, "\n");
         }
@@ -335,10 +342,10 @@ static void put_rest(struct mail *m)
     const struct bisection *s = &m->b->search;
     const char *unit = bisect_unit(m->b);
     if (s->more_changes)
-        strbuf_puts(m->out, "\nThere is another change in the range: --all finds every one.\n");
+        strbuf_puts(m->out, "\nThere is another change in the range: --all finds them all.\n");
     for (size_t i = 0; i < s->rest_count; i++) {
         const struct bisection_rest *rest = &s->rests[i];
-        strbuf_puts(m->out, rest->differs ? "\nNot laid to any one commit: "
+        strbuf_puts(m->out, rest->differs ? "\nNot attributed to a single commit: "
                                           : "\nToo noisy to tell whether there is a change: ");
         strbuf_put_change(m->out, &rest->change, unit);
         strbuf_printf(m->out, " between %.12s and %.12s.\n", m->b->commits[rest->lo].hash,
@@ -349,8 +356,9 @@ static void put_rest(struct mail *m)
     double product = 1;
     for (size_t i = 0; i < s->found_count; i++)
         product *= s->found[i].change.estimate;
-    strbuf_printf(m->out, "\nTogether the %zu changes make %+.1f %%; bad to good, measured: ",
-                  s->found_count, 100 * (product - 1));
+    strbuf_printf(m->out,
+                  "\nThe %zu changes add up to %+.1f %%; bad to good, measured: ", s->found_count,
+                  100 * (product - 1));
     strbuf_put_change(m->out, &bisection_ends(s)->whole, unit);
     strbuf_puts(m->out, ".\n");
 }

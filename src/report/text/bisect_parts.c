@@ -101,14 +101,15 @@ void bisect_put_verdict(struct strbuf *out, const struct bisect *b)
     case BISECTION_BAD_END:
         strbuf_printf(out, "%.12s (", b->commits[s->lo].hash);
         strbuf_put_safe(out, b->commits[s->lo].subject, strlen(b->commits[s->lo].subject), 200);
-        strbuf_puts(out, ") cannot be built, and a search needs both of its ends.\n");
+        strbuf_puts(out, ") cannot be built, but a search needs both of its ends.\n");
         return;
     case BISECTION_CANNOT_TELL:
-        strbuf_printf(out, "Cannot tell %s: %s is too noisy for %zu rounds. ",
+        strbuf_printf(out, "Cannot tell %s: %s is too noisy for %zu %s. ",
                       s->options.all ? "whether a commit changed it" : "which commit it is",
-                      b->settings.metric, s->options.rounds_max);
+                      b->settings.metric, s->options.rounds_max,
+                      plural(s->options.rounds_max, "round", "rounds"));
         if (s->lo == 0 && s->hi == s->count - 1)
-            strbuf_puts(out, "Nothing could be ruled out");
+            strbuf_puts(out, "No commit could be ruled out");
         else
             strbuf_printf(out, "It is one of the %zu commits after %.12s up to %.12s",
                           s->hi - s->lo, b->commits[s->lo].hash, b->commits[s->hi].hash);
@@ -122,6 +123,6 @@ void bisect_put_verdict(struct strbuf *out, const struct bisect *b)
         strbuf_put_change(out, &ends->whole, unit);
     }
     strbuf_puts(out, s->verdict == BISECTION_CANNOT_TELL
-                         ? ". --max-rounds allows more, --cpus and a quieter machine help.\n"
+                         ? ". More rounds (--max-rounds), --cpus and a quieter machine help.\n"
                          : ".\n");
 }

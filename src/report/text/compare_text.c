@@ -249,8 +249,9 @@ static void put_footer(struct strbuf *out, const struct compare_view *v)
         strbuf_puts(out,
                     "There are too few runs for any 95 % interval: nothing can be told yet.\n");
     if (c->unmatched_base || c->unmatched_new)
-        strbuf_printf(out, "%zu cells of the base and %zu of the new one have no partner.\n",
-                      c->unmatched_base, c->unmatched_new);
+        strbuf_printf(out, "%zu %s of the base and %zu of the new one have no partner.\n",
+                      c->unmatched_base, plural(c->unmatched_base, "cell", "cells"),
+                      c->unmatched_new);
     if (!c->within)
         strbuf_printf(out,
                       "Two experiments: what else changed on the %s between them is in these "

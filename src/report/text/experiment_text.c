@@ -24,7 +24,7 @@ static const char *state_of(const struct store_experiment *e)
 void report_list_text(struct strbuf *out, const struct store_list *list, bool colour)
 {
     if (list->count == 0) {
-        strbuf_puts(out, "The store holds no experiments.\n");
+        strbuf_puts(out, "The store contains no experiments.\n");
         return;
     }
     char line[256];
@@ -73,10 +73,11 @@ void report_head_text(struct strbuf *out, const struct dataset *d, bool colour)
     strbuf_put_safe(out, e->name, strlen(e->name), 200);
     strbuf_printf(out, "%s\n", colour ? plain : "");
     put_line(out, "question", e->question, colour);
-    snprintf(text, sizeof(text), "%s, started %s, %llu cells, %llu runs%s", state_of(e),
+    snprintf(text, sizeof(text), "%s, started %s, %llu %s, %llu %s%s", state_of(e),
              format_moment(e->started_at_ns, moment, sizeof(moment)),
-             (unsigned long long)e->cell_count, (unsigned long long)e->run_count,
-             str_eq(e->state, "done") || e->alive ? "" : " (assay run takes it up again)");
+             (unsigned long long)e->cell_count, plural(e->cell_count, "cell", "cells"),
+             (unsigned long long)e->run_count, plural(e->run_count, "run", "runs"),
+             str_eq(e->state, "done") || e->alive ? "" : " (assay run resumes it)");
     put_line(out, "state", text, colour);
     put_line(out, "commit", e->git_commit, colour);
     put_line(out, "spec", e->spec_path, colour);
@@ -87,8 +88,9 @@ void report_head_text(struct strbuf *out, const struct dataset *d, bool colour)
     if (d->emulated)
         put_line(out, "note", d->emulated, colour);
     if (e->failed_count || e->disturbed_count) {
-        snprintf(text, sizeof(text), "%llu runs failed, %llu were disturbed (kept and counted)",
-                 (unsigned long long)e->failed_count, (unsigned long long)e->disturbed_count);
+        snprintf(text, sizeof(text), "%llu %s failed, %llu %s disturbed (kept and counted)",
+                 (unsigned long long)e->failed_count, plural(e->failed_count, "run", "runs"),
+                 (unsigned long long)e->disturbed_count, plural(e->disturbed_count, "was", "were"));
         put_line(out, "doubts", text, colour);
     }
 }
@@ -161,7 +163,7 @@ static void put_metric(struct strbuf *out, const struct compare *compare, size_t
 void report_cells_text(struct strbuf *out, const struct dataset *d, bool all, bool colour)
 {
     if (d->metric_count == 0) {
-        strbuf_puts(out, "\nNo run has ended well yet.\n");
+        strbuf_puts(out, "\nNo run has succeeded yet.\n");
         return;
     }
     CLEANUP(memory_freep) bool *shown = memory_zalloc(d->metric_count, sizeof(bool));
@@ -178,5 +180,6 @@ void report_cells_text(struct strbuf *out, const struct dataset *d, bool all, bo
             put_metric(out, &compare, m, colour);
     report_nodes_text(out, d);
     if (!all)
-        strbuf_printf(out, "\n%zu metrics were kept; --all shows them.\n", d->metric_count);
+        strbuf_printf(out, "\n%zu %s recorded; --all shows all.\n", d->metric_count,
+                      plural(d->metric_count, "metric was", "metrics were"));
 }

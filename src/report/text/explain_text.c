@@ -99,23 +99,24 @@ static void put_head(struct strbuf *out, const struct explain_view *v)
         strbuf_putc(out, '\n');
     }
     const struct explain_measured *m = &e->measured;
-    strbuf_printf(out, "%zu runs each, measured without a profiler%s\n", m->counts[SIDE_B],
-                  m->paired ? ", interleaved" : "");
+    strbuf_printf(out, "%zu %s each, measured without a profiler%s\n", m->counts[SIDE_B],
+                  plural(m->counts[SIDE_B], "run", "runs"), m->paired ? ", interleaved" : "");
     if (m->wall[SIDE_A])
         put_time(out, e, "wall time", &m->wall_comparison, &m->wall_verdict);
     put_time(out, e, "CPU time", &m->cpu_comparison, &m->cpu_verdict);
     if (!m->moved)
-        strbuf_puts(out, e->profiled ? "Nothing moved beyond noise; --force was given.\n"
-                                     : "Nothing moved beyond noise, so there is nothing to "
-                                       "explain. --force profiles all the same.\n");
+        strbuf_puts(out, e->profiled
+                             ? "Nothing changed beyond noise; profiled because of --force.\n"
+                             : "Nothing changed beyond noise, so there is nothing to explain; "
+                               "--force profiles anyway.\n");
 }
 
 void report_reasons_others(struct strbuf *out, const struct explain *e, size_t count, double change)
 {
     struct cost_unit unit;
     choose_unit(e, &unit);
-    strbuf_printf(out, "%zu %s, none of which stands out from the luck of sampling: together ",
-                  count, count < e->reason_count ? "others" : "functions");
+    strbuf_printf(out, "%zu %s, none of which stands out from sampling noise: together ", count,
+                  count < e->reason_count ? "others" : "functions");
     strbuf_put_cost_change(out, &unit, change);
     strbuf_printf(out, " %s; unattributed ", unit.text);
     report_explain_rest(out, e);
@@ -145,7 +146,8 @@ static void put_reasons(struct strbuf *out, const struct explain_view *v,
         put_lines(out, "       ", r->evidence);
     }
     if (rest_count) {
-        strbuf_printf(out, "     %zu smaller ones, together ", rest_count);
+        strbuf_printf(out, "     %zu smaller %s, together ", rest_count,
+                      plural(rest_count, "one", "ones"));
         strbuf_put_cost_change(out, unit, rest);
         strbuf_printf(out, " %s\n", unit->text);
     }
@@ -183,14 +185,15 @@ static void put_notes(struct strbuf *out, const struct explain *e, const struct 
 {
     strbuf_putc(out, '\n');
     if (fabs(e->others.change) > 0.05 * fabs(e->whole.change) && e->has_waits) {
-        strbuf_puts(out, "  * Beside it, ready to run while others had the CPU: ");
+        strbuf_puts(out, "  * In addition, ready to run while others had the CPU: ");
         strbuf_put_attributed(out, unit, &e->others);
-        strbuf_puts(out, ". That is the machine, and not counted.\n");
+        strbuf_puts(out, ". That is the machine's doing and is not counted.\n");
     }
     if (fabs(e->own_peers.change) > 0.05 * fabs(e->whole.change) && e->has_waits) {
-        strbuf_puts(out, "  * Beside it, waiting for other threads or processes of the command: ");
+        strbuf_puts(out,
+                    "  * In addition, waiting for other threads or processes of the command: ");
         strbuf_put_attributed(out, unit, &e->own_peers);
-        strbuf_puts(out, ". What those did is counted.\n");
+        strbuf_puts(out, ". Their own work is counted.\n");
     }
     if (e->simulator[0])
         strbuf_printf(out,
@@ -221,7 +224,7 @@ void report_explain_markdown(struct strbuf *out, const struct explain_view *v)
     if (e->label[0])
         strbuf_printf(out, "**%s**\n\n", e->label);
     if (!e->profiled) {
-        strbuf_puts(out, "Nothing moved beyond noise.\n");
+        strbuf_puts(out, "Nothing changed beyond noise.\n");
         return;
     }
     for (size_t i = 0, number = 0; i < e->reason_count; i++) {

@@ -161,10 +161,10 @@ static void put_changes(struct strbuf *out, const struct history *one, bool colo
     if (one->changes.count)
         return;
     if (one->count < 2 * CHANGE_POINT_SEGMENT_MIN)
-        strbuf_printf(out, "  %d experiments are the least that can show a change.\n",
+        strbuf_printf(out, "  At least %d experiments are needed to detect a change.\n",
                       2 * CHANGE_POINT_SEGMENT_MIN);
     else
-        strbuf_puts(out, "  No change of the level that chance would not show.\n");
+        strbuf_puts(out, "  No significant change of level.\n");
 }
 
 static void put_title(struct strbuf *out, const struct history *one, bool colour)
@@ -196,7 +196,7 @@ void report_history_text(struct strbuf *out, const struct history_view *v)
             put_plot(out, &d, v->rows > 2 ? v->rows : 2, v->colour);
         put_changes(out, one, v->colour);
         if (one->dropped)
-            strbuf_printf(out, "  The oldest %zu were drawn, but not searched for changes.\n",
+            strbuf_printf(out, "  The oldest %zu are drawn but were not searched for changes.\n",
                           one->dropped);
         free(d.columns);
     }

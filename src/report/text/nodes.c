@@ -35,12 +35,13 @@ void report_nodes_text(struct strbuf *out, const struct dataset *d)
 {
     if (!d->node_count)
         return;
-    strbuf_printf(out, "\n%zu nodes:\n", d->node_count);
+    strbuf_printf(out, "\n%zu %s:\n", d->node_count, plural(d->node_count, "node", "nodes"));
     for (size_t n = 0; n < d->node_count && n < NODES_LISTED; n++) {
         CLEANUP(memory_freep) char *cpu = nodes_property(d, n, "cpu");
         CLEANUP(memory_freep) char *cpus = nodes_property(d, n, "cpus");
         CLEANUP(memory_freep) char *kernel = nodes_property(d, n, "kernel");
-        strbuf_printf(out, "  %s: %zu runs", d->nodes[n].name, report_node_runs(d, n));
+        strbuf_printf(out, "  %s: %zu %s", d->nodes[n].name, report_node_runs(d, n),
+                      plural(report_node_runs(d, n), "run", "runs"));
         if (*cpu)
             strbuf_printf(out, "; %s CPUs, %s, kernel %s", cpus, cpu, kernel);
         strbuf_putc(out, '\n');
@@ -157,19 +158,19 @@ static void put_difference(struct strbuf *out, const struct compare *c,
         if (v.shares[n].count && shown < NODES_LISTED)
             strbuf_printf(out, "%s %s %.3f× (n=%zu)", shown++ ? "," : "", d->nodes[n].name,
                           v.shares[n].change, v.shares[n].count);
-    strbuf_puts(out, shown ? "\n" : " no node has both\n");
+    strbuf_puts(out, shown ? "\n" : " no node ran both\n");
     for (size_t p = 0; node_properties[p]; p++)
         put_by_property(out, d, &v, node_properties[p]);
     for (size_t n = 0; n < v.count; n++)
         if (v.shares[n].is_outlier)
             strbuf_printf(out,
-                          "    node %s is an outlier: new / base is %.3f× there, not what the "
-                          "other nodes say (p=%.2g)\n",
+                          "    node %s is an outlier: new / base is %.3f× there, unlike on the "
+                          "other nodes (p=%.2g)\n",
                           d->nodes[n].name, v.shares[n].change, v.shares[n].p);
     if (!c->within && !row->judged.comparison.paired)
         strbuf_printf(out,
-                      "    fewer than %d runs of both on the same nodes: what differs from node to "
-                      "node is part of this difference\n",
+                      "    fewer than %d runs of both on the same nodes: differences between nodes "
+                      "are part of this difference\n",
                       COMPARISON_ROUNDS_MIN);
 }
 

@@ -50,7 +50,7 @@ void report_simulation_text(struct strbuf *out, const struct simulation_view *v)
     strbuf_put_safe(out, strbuf_text(&command), command.length, 300);
     strbuf_puts(out, "'");
     if (v->requested_runs > 1)
-        strbuf_printf(out, " (%zu runs)", s->run_count);
+        strbuf_printf(out, " (%zu %s)", s->run_count, plural(s->run_count, "run", "runs"));
     strbuf_puts(out, ":\n\n");
     if (!s->run_count) {
         strbuf_puts(out, "  no run was finished\n\n");
@@ -69,8 +69,8 @@ void report_simulation_text(struct strbuf *out, const struct simulation_view *v)
     char wall[32];
     size_t per_run = processes / s->run_count;
     put_note(out, v,
-             "Simulated by %s; user mode only, %zu process%s%s. Compare these counts with "
-             "those of the same tool and version only.",
+             "Simulated by %s; user mode only, %zu process%s%s. Compare these counts only with "
+             "those of the same tool and version.",
              s->tool, per_run, per_run == 1 ? "" : "es",
              s->full ? "; the caches and the predictor are models" : "");
     put_note(out, v,
@@ -78,15 +78,13 @@ void report_simulation_text(struct strbuf *out, const struct simulation_view *v)
              "such times mean nothing and are not shown.",
              format_duration(wall_ns, wall, sizeof(wall)), s->full ? "20" : "7");
     if (left_behind)
-        put_note(
-            out, v,
-            "After %zu of %zu runs, processes that the command had started were still running: "
-            "they are not in the counts, and Valgrind's files for them stay in the temporary "
-            "folder (assay-sim-…).",
-            left_behind, s->run_count);
+        put_note(out, v,
+                 "After %zu of %zu runs, processes that the command had started were still "
+                 "running: they are not in the counts, and Valgrind's files for them stay in the "
+                 "temporary directory (assay-sim-…).",
+                 left_behind, s->run_count);
     if (s->signal)
-        put_note(out, v, "Interrupted by signal %d: this is what was counted until then.",
-                 s->signal);
+        put_note(out, v, "Interrupted by signal %d: these are the counts up to then.", s->signal);
     int status = s->runs[s->run_count - 1].status;
     if (WIFSIGNALED(status))
         put_note(out, v, "The command was ended by signal %d.", WTERMSIG(status));

@@ -219,8 +219,8 @@ void report_stat_text(struct strbuf *out, const struct stat_view *v)
     size_t count = v->m->run_count;
     strbuf_printf(out, "\n Performance counter stats for %s", v->target);
     if (v->requested_runs > 1)
-        strbuf_printf(out, " (%zu runs%s: mean ± standard deviation [min … max])", count,
-                      count < v->requested_runs ? " finished" : "");
+        strbuf_printf(out, " (%zu %s%s: mean ± standard deviation [min … max])", count,
+                      plural(count, "run", "runs"), count < v->requested_runs ? " finished" : "");
     strbuf_puts(out, ":\n\n");
     if (!count) {
         strbuf_puts(out, "  no run was finished\n\n");
@@ -255,7 +255,7 @@ void report_stat_text(struct strbuf *out, const struct stat_view *v)
         for (size_t i = 0; i < count; i++)
             is_bound |= v->m->runs[i].rss_is_bound;
         put_usage(out, v, USAGE_RSS, 1, 0,
-                  is_bound ? "kB peak RSS at most (assay's own; the command needed no more)"
+                  is_bound ? "kB peak RSS at most (assay's own; the command needed less)"
                            : "kB peak RSS");
         put_usage(out, v, USAGE_READ, 1, 0, "blocks read (512 B)");
         put_usage(out, v, USAGE_WRITTEN, 1, 0, "blocks written (512 B)");
