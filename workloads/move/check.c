@@ -29,17 +29,17 @@ static int check_message(struct check *c, const struct link *l, const char *mess
     memcpy(&sequence, message, 8);
     memcpy(&sum, message + 8, 8);
     if (sum != message_checksum(message, l->message_bytes))
-        return error_set(err, -EBADMSG,
-                         "connection %u: message %llu arrived changed (it calls itself %llu): the "
-                         "buffer was written to while the kernel still read it, or was damaged",
-                         l->index, (unsigned long long)c->expected, (unsigned long long)sequence);
-    bool gap = c->datagrams && sequence > c->expected;
-    if (sequence != c->expected && !gap)
         return error_set(
             err, -EBADMSG,
-            "connection %u: message %llu arrived where %llu was expected: a buffer was "
-            "used again too early, or order was lost",
-            l->index, (unsigned long long)sequence, (unsigned long long)c->expected);
+            "connection %u: message %llu arrived altered (its number says %llu): the buffer was "
+            "overwritten while the kernel was still reading it, or was damaged",
+            l->index, (unsigned long long)c->expected, (unsigned long long)sequence);
+    bool gap = c->datagrams && sequence > c->expected;
+    if (sequence != c->expected && !gap)
+        return error_set(err, -EBADMSG,
+                         "connection %u: message %llu arrived where %llu was expected: a buffer "
+                         "was reused too early, or messages were reordered",
+                         l->index, (unsigned long long)sequence, (unsigned long long)c->expected);
     if (gap)
         count_add(&l->counts->lost, sequence - c->expected);
     c->expected = sequence + 1;

@@ -71,7 +71,7 @@ int control_receive(int fd, struct control_message *m, int timeout_ms, struct er
     m->kind = (enum control_kind)le32toh(head.kind);
     m->length = le32toh(head.length);
     if (le32toh(head.magic) != MAGIC || m->length > CONTROL_PAYLOAD_MAX)
-        return error_set(err, -EPROTO, "the other side is no assay-move of this version");
+        return error_set(err, -EPROTO, "the other side is not this version of assay-move");
     return receive_exactly(fd, m->payload, m->length, deadline_ns, err);
 }
 
@@ -91,8 +91,8 @@ int control_expect(int fd, enum control_kind kind, void *ret_payload, size_t len
         return control_failure(&m, err);
     if (m.kind != kind || m.length != length)
         return error_set(err, -EPROTO,
-                         "the other side says %d where %d was expected: not the same "
-                         "version of assay-move?",
+                         "the other side sent %d where %d was expected; is it a different version "
+                         "of assay-move?",
                          m.kind, kind);
     if (length)
         memcpy(ret_payload, m.payload, length);

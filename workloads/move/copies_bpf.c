@@ -106,10 +106,10 @@ static int hook_open(struct hook *h, const struct btf *btf, pid_t process, const
     snprintf(type, sizeof(type), "btf_trace_%s", tracepoint);
     int id = btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF);
     if (id < 0)
-        return error_errno(err, id, "BPF: the kernel describes no tracepoint %s", tracepoint);
+        return error_errno(err, id, "BPF: the kernel has no tracepoint %s", tracepoint);
     h->map_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "move_copies", 4, 16, 1, NULL);
     if (h->map_fd < 0)
-        return error_errno(err, -errno, "BPF: making a map");
+        return error_errno(err, -errno, "BPF: creating a map");
     h->program_fd = load(h->map_fd, process, id, argument);
     if (h->program_fd < 0)
         return error_errno(err, -errno, "BPF: loading a program for %s", tracepoint);

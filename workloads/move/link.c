@@ -34,7 +34,7 @@ static int wire_open(const struct settings *s, struct wire *w, struct error *err
         int bytes = s->buffer_bytes ? (int)s->buffer_bytes : 1 << 20;
         if (fcntl(ends[1], F_SETPIPE_SZ, bytes) < 0 && s->buffer_bytes)
             return error_errno(err, -errno,
-                               "--buffer %d for a pipe (/proc/sys/fs/pipe-max-size is the most)",
+                               "--buffer %d for a pipe (/proc/sys/fs/pipe-max-size is the limit)",
                                bytes);
     }
     if (s->send->shared_bytes) {
@@ -85,7 +85,7 @@ int endpoint_parse(const char *text, bool for_listening, struct endpoint *ret, s
         port = copy;
         host = NULL;
     } else
-        return error_set(err, -EINVAL, "'%s' has no port; it is HOST:PORT", text);
+        return error_set(err, -EINVAL, "'%s' has no port; write HOST:PORT", text);
     if (host && host[0] == '[' && host[strlen(host) - 1] == ']') {
         host[strlen(host) - 1] = 0;
         host++;
@@ -128,7 +128,7 @@ int link_apply(const struct settings *s, int fd, struct error *err)
                        there, sizeof(there));
         return error_errno(err, code,
                            refused ? "--cc %s (you may choose: %s; or --cc fair)"
-                                   : "--cc %s (there are: %s)",
+                                   : "--cc %s (available: %s)",
                            s->cc, there);
     }
     int bytes = (int)s->buffer_bytes;
@@ -209,7 +209,7 @@ int link_connect(const struct settings *s, const struct endpoint *to, int type, 
                          port, timeout_ms / 1000);
     if (r == -ECONNREFUSED)
         return error_set(err, r,
-                         "nobody listens on port %u; start 'assay-move --listen %u' there first",
+                         "nothing listens on port %u; start 'assay-move --listen %u' there first",
                          port, port);
     if (r < 0)
         return error_errno(err, r, "connecting to port %u", port);
@@ -240,11 +240,10 @@ int link_failed(const struct link *l, const char *call, int code, struct error *
         return error_set(err, code, "a message of %zu bytes is too long for %s", l->message_bytes,
                          transport_text(l->transport));
     if (code == -ENOBUFS)
-        return error_set(
-            err, code,
-            "connection %u: %s: no room for zero-copy: raise the limit of locked memory "
-            "(ulimit -l) or net.core.optmem_max, or take smaller messages",
-            l->index, call);
+        return error_set(err, code,
+                         "connection %u: %s: no memory for zero-copy: raise the limit on locked "
+                         "memory (ulimit -l) or net.core.optmem_max, or use smaller messages",
+                         l->index, call);
     return error_errno(err, code, "connection %u: %s", l->index, call);
 }
 

@@ -16,28 +16,30 @@
 #define OPT(member) offsetof(struct settings, member)
 
 static const struct option table[] = {
-    {.kind = OPTION_HEADING, .help = "What is moved, and how"},
+    {.kind = OPTION_HEADING, .help = "What to move, and how"},
     {'v', "variant", OPTION_STRING, OPT(variant_name), "NAME",
      "how to send, or SEND/RECEIVE; --list shows them (send)",
      "!assay-move --list | tail -n +2 | cut -d\" \" -f1"},
     {'r', "receive", OPTION_STRING, OPT(receive_name), "NAME", "how to receive (recv-big)", NULL},
     {'t', "transport", OPTION_STRING, OPT(transport_name), "KIND",
-     "tcp, unix, udp, pipe, shm or veth (tcp where it can)", "tcp unix udp pipe shm veth"},
-    {'s', "size", OPTION_BYTES, OPT(size), "BYTES", "of a message (4096)", NULL},
-    {'n', "threads", OPTION_U64, OPT(threads), "N", "connections, a thread each on both sides (1)",
+     "tcp, unix, udp, pipe, shm or veth (tcp where possible)", "tcp unix udp pipe shm veth"},
+    {'s', "size", OPTION_BYTES, OPT(size), "BYTES", "size of a message (4096)", NULL},
+    {'n', "threads", OPTION_U64, OPT(threads), "N",
+     "number of connections, each with a thread on both sides (1)", NULL},
+    {0, "fields", OPTION_U64, OPT(fields), "N",
+     "pieces of a message, for variants that use them (8)", NULL},
+    {0, "batch", OPTION_U64, OPT(batch), "K", "messages per call, for variants that batch (16)",
      NULL},
-    {0, "fields", OPTION_U64, OPT(fields), "N", "pieces of a message where they count (8)", NULL},
-    {0, "batch", OPTION_U64, OPT(batch), "K", "messages per call where they are batched (16)",
+    {0, "pieces", OPTION_U64, OPT(pieces), "N", "number of buffers in the iovec variants (1000)",
      NULL},
-    {0, "pieces", OPTION_U64, OPT(pieces), "N", "buffers of the iovec variants (1000)", NULL},
-    {.kind = OPTION_HEADING, .help = "How it is measured"},
-    {'S', "seconds", OPTION_SECONDS, OPT(seconds_ns), "S", "measured time (2)", NULL},
-    {0, "warmup", OPTION_SECONDS, OPT(warmup_ns), "S", "time before (0.3)", NULL},
+    {.kind = OPTION_HEADING, .help = "How to measure"},
+    {'S', "seconds", OPTION_SECONDS, OPT(seconds_ns), "S", "how long to measure (2)", NULL},
+    {0, "warmup", OPTION_SECONDS, OPT(warmup_ns), "S", "warm-up time (0.3)", NULL},
     {0, "pin", OPTION_STRING, OPT(pin), "HOW",
-     "none, spread, same, or SENDERS:RECEIVERS as lists of CPUs (none)", "none spread same"},
-    {0, "verify", OPTION_FLAG, OPT(verify), NULL, "number and check every message", NULL},
+     "none, spread, same, or CPU lists as SENDERS:RECEIVERS (none)", "none spread same"},
+    {0, "verify", OPTION_FLAG, OPT(verify), NULL, "number every message and check it", NULL},
     {0, "no-trace", OPTION_FLAG, OPT(no_trace), NULL,
-     "no counting of calls and copies behind the measured time", NULL},
+     "do not count calls and copies after the measured time", NULL},
     {0, "ping", OPTION_OPTIONAL, OPT(ping), "HOW",
      "round trips instead of a stream; with spin, busypoll, nagle, quickack", NULL},
     {0, "rate", OPTION_U64, OPT(rate), "N",
@@ -49,18 +51,18 @@ static const struct option table[] = {
     {0, "buffer", OPTION_BYTES, OPT(buffer_bytes), "BYTES",
      "socket buffers or pipe size (the system's)", NULL},
     {0, "receive-size", OPTION_BYTES, OPT(receive_bytes), "BYTES",
-     "of one receive (the receive side's)", NULL},
+     "size of one receive (chosen by the receive side)", NULL},
     {.kind = OPTION_HEADING, .help = "Between hosts"},
     {0, "listen", OPTION_STRING, OPT(listen_address), "[HOST:]PORT",
-     "receive for those who connect", NULL},
-    {0, "once", OPTION_FLAG, OPT(once), NULL, "listen for one run only", NULL},
+     "receive from others that connect", NULL},
+    {0, "once", OPTION_FLAG, OPT(once), NULL, "exit after one run", NULL},
     {0, "connect", OPTION_STRING, OPT(connect_address), "HOST:PORT",
      "send to a listening assay-move", NULL},
     {.kind = OPTION_HEADING, .help = "Output"},
-    {0, "list", OPTION_FLAG, OPT(list), NULL, "the variants and what each claims", NULL},
+    {0, "list", OPTION_FLAG, OPT(list), NULL, "list the variants and what each claims", NULL},
     {0, "prove", OPTION_OPTIONAL, OPT(prove), "WAYS",
-     "claims against evidence: completions,aliasing,bpf,profile (all)", NULL},
-    {0, "json", OPTION_FLAG, OPT(json), NULL, "as JSON", NULL},
+     "check the claims: completions,aliasing,bpf,profile (all)", NULL},
+    {0, "json", OPTION_FLAG, OPT(json), NULL, "print JSON", NULL},
     {0, "completion", OPTION_STRING, OPT(completion), "SHELL",
      "print the completion script for a shell", "bash zsh fish"},
     {0},
@@ -68,7 +70,7 @@ static const struct option table[] = {
 
 static const struct verb verb_move = {
     .name = "move",
-    .summary = "Move messages from one process to another, and tell what that costs",
+    .summary = "Move messages from one process to another, and measure what that costs",
     .synopsis = "[options]",
     .examples = "  assay-move --variant send --size 64\n"
                 "  assay-move --variant zerocopy --size 64k --threads 2 --cc cubic\n"
@@ -180,7 +182,7 @@ int main(int argc, char **argv)
     if (first == OPTIONS_HELP)
         return help();
     if (first < argc) {
-        error_set(&err, -EINVAL, "'%s' is no option", argv[first]);
+        error_set(&err, -EINVAL, "unexpected argument '%s'", argv[first]);
         return fail(&err, 2);
     }
     if (s.list)

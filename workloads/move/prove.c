@@ -32,7 +32,8 @@ static int parse_ways(const char *text, bool wanted[WAYS], struct error *err)
             way++;
         if (way == WAYS)
             return error_set(err, -EINVAL,
-                             "--prove=%s: the ways are completions, aliasing, bpf, profile", word);
+                             "--prove=%s: the methods are completions, aliasing, bpf, profile",
+                             word);
         wanted[way] = true;
     }
     return 0;
@@ -57,7 +58,7 @@ static int settings_for(const struct settings *s, const struct variant *v, struc
     ret->cc = NULL;
     int r = settings_check(ret, err);
     if (r == 0 && ret->transport == TRANSPORT_VETH)
-        r = error_set(err, -EINVAL, "--prove has both ends in one process: not over veth");
+        r = error_set(err, -EINVAL, "--prove runs both ends in one process, so it cannot use veth");
     return r;
 }
 
@@ -65,7 +66,7 @@ static int settings_for(const struct settings *s, const struct variant *v, struc
 static void try_apart(const struct settings *s, struct proof *shared, const bool wanted[WAYS])
 {
     shared->verdict = FAILED; /* until the child knows better */
-    snprintf(shared->words, sizeof(shared->words), "the try did not end");
+    snprintf(shared->words, sizeof(shared->words), "the test did not finish");
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) {
         snprintf(shared->words, sizeof(shared->words), "no process: %s", strerror(errno));
@@ -90,7 +91,7 @@ static void try_apart(const struct settings *s, struct proof *shared, const bool
         poll(NULL, 0, 2);
     }
     if (WIFSIGNALED(status))
-        snprintf(shared->words, sizeof(shared->words), "the try was ended by signal %d (%s)",
+        snprintf(shared->words, sizeof(shared->words), "the test was killed by signal %d (%s)",
                  WTERMSIG(status), strsignal(WTERMSIG(status)));
 }
 
@@ -115,7 +116,7 @@ void prove_judge(struct proof *p)
     const char *words;
     if (f == FOUND_NOTHING) {
         p->verdict = UNPROVEN;
-        words = "no way could tell";
+        words = "not proven by any method";
     } else if (c == COPIES_IF_REFUSED) {
         p->verdict = f == FOUND_COPY ? REFUSED : PROVEN;
         words = f == FOUND_COPY      ? "refused: copied after all"
@@ -130,7 +131,7 @@ void prove_judge(struct proof *p)
         words = f == FOUND_COPY && c == COPIES_TWO ? "copied in the call, besides its own memcpy"
                 : f == FOUND_COPY                  ? "copied"
                 : f == FOUND_NO_COPY               ? "not copied"
-                                                   : "the ways disagree";
+                                                   : "the methods disagree";
     }
     snprintf(p->words, sizeof(p->words), "%s", words);
 }
@@ -148,7 +149,7 @@ static const char *claim_text(const struct variant *v)
 static const char *verdict_text(const struct proof *p)
 {
     static const char *const words[] = {"proven", "refused", "CONTRADICTED", "unproven",
-                                        "not here"};
+                                        "not available"};
     return words[p->verdict];
 }
 
@@ -168,10 +169,10 @@ static void put_table(const struct proof *proofs, size_t count)
                p->verdict == PROVEN || p->verdict == REFUSED ? "" : verdict_text(p),
                p->verdict == PROVEN || p->verdict == REFUSED ? "" : ": ", p->words);
     }
-    puts("\n-: this way cannot tell; --prove --variant NAME says why.  aliasing: which bytes "
-         "arrive when "
-         "the\nsource is overwritten after the call.  profile: the side's time in copying "
-         "functions.");
+    puts("\n"
+         "-: this method cannot tell; --prove --variant NAME says why. aliasing: which bytes "
+         "arrive when the\n"
+         "source is overwritten after the call. profile: the side's time in copying functions.");
 }
 
 /* One variant, all that is known of it. */
@@ -243,7 +244,7 @@ static void prove_one(const struct settings *s, const struct variant *v, struct 
         prove_profile(&one, shared);
     else
         snprintf(shared->ways[WAY_PROFILE].words, sizeof(shared->ways[WAY_PROFILE].words),
-                 "not asked for");
+                 "not requested");
     prove_judge(shared);
 }
 

@@ -208,7 +208,7 @@ void prove_profile(const struct settings *s, struct proof *p)
     }
     char folder[] = "/tmp/assay-move-XXXXXX";
     if (!mkdtemp(folder)) {
-        snprintf(e->words, sizeof(e->words), "no folder for a recording: %s", strerror(errno));
+        snprintf(e->words, sizeof(e->words), "no directory for a recording: %s", strerror(errno));
         return;
     }
     CLEANUP(memory_freep) char *data = memory_printf("%s/perf.data", folder);

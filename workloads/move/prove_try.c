@@ -146,7 +146,7 @@ static void judge_completions(const struct pair *p, struct evidence *e)
     uint64_t granted = count_read(&p->send_counts.granted);
     uint64_t refused = count_read(&p->send_counts.refused);
     if (granted + refused == 0)
-        found(e, FOUND_NOTHING, "none: no zero-copy was asked for");
+        found(e, FOUND_NOTHING, "none: zero-copy was not requested");
     else if (!granted)
         found(e, FOUND_COPY, "%llu of %llu copied", (unsigned long long)refused,
               (unsigned long long)refused);
@@ -163,7 +163,7 @@ static void judge_arrived(const struct check *c, struct evidence *e)
 {
     unsigned long long a = c->painted['A'], b = c->painted['B'];
     if (!a && !b)
-        found(e, FOUND_NOTHING, "nothing of it was seen");
+        found(e, FOUND_NOTHING, "none of it was seen");
     else if (!b)
         found(e, FOUND_COPY, "overwritten after the call, the old bytes arrive");
     else if (!a)
@@ -304,7 +304,7 @@ static int try_receive(struct pair *p, struct proof *proof, struct error *err)
     if (r == 0) {
         memset(s.memory, 'B', s.bytes);
         if (!by_reference)
-            found(e, FOUND_NOTHING, "pages are copied on the way here: nothing to learn");
+            found(e, FOUND_NOTHING, "pages are copied on the way: nothing to learn from this");
         else if (!c->view)
             found(e, FOUND_NO_COPY, "not a byte reached the program");
         else if (*(const volatile unsigned char *)c->view == 'B')
@@ -339,11 +339,11 @@ int prove_try(const struct settings *s, struct proof *proof, const bool wanted[W
         judge_bpf(&counts, &p, receiver, &proof->ways[WAY_BPF]);
     } else if (p.traced < 0)
         found(&proof->ways[WAY_BPF], FOUND_NOTHING, "%.100s",
-              wanted[WAY_BPF] ? p.why.message : "not asked for");
+              wanted[WAY_BPF] ? p.why.message : "not requested");
     copies_bpf_close(p.bpf);
     pair_close(&p);
     for (int way = 0; way < WAY_BPF; way++)
         if (!wanted[way])
-            found(&proof->ways[way], FOUND_NOTHING, "not asked for");
+            found(&proof->ways[way], FOUND_NOTHING, "not requested");
     return r;
 }

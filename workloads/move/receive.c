@@ -126,7 +126,7 @@ static int run_recv(struct link *l, struct error *err)
 static int open_trunc(struct link *l, struct error *err)
 {
     if (l->settings->verify)
-        return error_set(err, -EINVAL, "trunc throws the data away: there is nothing to --verify");
+        return error_set(err, -EINVAL, "trunc discards the data: there is nothing to --verify");
     return open_recv_big(l, err);
 }
 
@@ -161,7 +161,7 @@ const struct variant variant_recv_big = {
 
 const struct variant variant_recv_late = {
     .name = "recv-late",
-    .summary = "recv() of 2 MiB, woken when so much is there (SO_RCVLOWAT)",
+    .summary = "recv() of 2 MiB, woken when that much has arrived (SO_RCVLOWAT)",
     .role = ROLE_RECEIVE,
     .plain = true,
     .transports = TRANSPORT_STREAMS_TCP,

@@ -77,7 +77,7 @@ static void add_zerocopy(struct figures *f, const struct side_result *send)
     if (granted + refused == 0)
         return;
     add(f, "zerocopy_granted", granted, "sends", "zero-copy sends granted");
-    add(f, "zerocopy_refused", refused, "sends", "zero-copy sends copied after all");
+    add(f, "zerocopy_refused", refused, "sends", "zero-copy sends copied anyway");
     add(f, "zerocopy_granted_share", 100 * granted / (granted + refused), "%",
         "share of zero-copy that was granted");
 }
@@ -122,7 +122,7 @@ void figures_from(const struct settings *s, const struct run_result *r, struct f
             "datagrams that arrived");
     if (s->cc_fair)
         add(f, "fair_cc_is_cubic", s->cc ? 100 : 0, "%",
-            "of connections have cubic, as --cc fair wishes");
+            "share of connections with cubic, as --cc fair asks");
     if (s->verify)
         add(f, "verified", (double)got->verified, "messages", "messages verified");
 }
@@ -139,7 +139,7 @@ static void put_congestion_control(const struct settings *s, struct strbuf *out)
         return;
     strbuf_printf(out, "congestion control: %s%s\n", name,
                   s->cc        ? ""
-                  : s->cc_fair ? ", the system's own: you may not choose " CC_FAIR
+                  : s->cc_fair ? ", the system's own: no permission to choose " CC_FAIR
                                : ", the system's own");
 }
 
@@ -152,15 +152,15 @@ static void put_notes(const struct settings *s, const struct run_result *r, cons
         strbuf_printf(out, "; receiving: %s", s->receive->claim.words);
     strbuf_putc(out, '\n');
     strbuf_printf(out, "system calls: by %s%s\n", calls_how(&r->send),
-                  s->no_trace ? "" : ", in a window of their own behind the measured one");
+                  s->no_trace ? "" : ", in a separate window after the measured one");
     put_congestion_control(s, out);
     if (!alone && !s->no_trace && !r->receive.copies_traced &&
         s->transport & TRANSPORT_STREAM_SOCKETS)
         strbuf_puts(out, "copied bytes: not counted (BPF on tracepoints needs root); --prove shows "
-                         "what can be shown without\n");
+                         "what it can without it\n");
     double share = figures_get(f, "zerocopy_granted_share");
     if (share < 50)
-        strbuf_puts(out, "zero-copy was asked for and refused: the kernel copied after all\n");
+        strbuf_puts(out, "zero-copy was requested but refused: the kernel copied anyway\n");
     uint64_t busy = alone ? s->threads : 2 * s->threads;
     if (r->send.cpus && busy > r->send.cpus)
         strbuf_printf(out, "oversubscribed: %llu threads on %llu CPUs\n", (unsigned long long)busy,

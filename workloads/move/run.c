@@ -72,7 +72,7 @@ static void note_death(struct report *report, const struct side *side, int statu
 {
     if (WIFSIGNALED(status)) {
         report->code = -EPIPE;
-        error_set(&report->err, -EINTR, "the %s was ended by signal %d (%s)", side_name(side),
+        error_set(&report->err, -EINTR, "the %s was killed by signal %d (%s)", side_name(side),
                   WTERMSIG(status), strsignal(WTERMSIG(status)));
         report->code = -EINTR;
     }

@@ -244,8 +244,8 @@ static int open_batch_sendmsg(struct link *l, struct error *err)
     const struct settings *s = l->settings;
     if (s->batch * s->fields > IOV_MAX)
         return error_set(err, -EINVAL,
-                         "%llu messages of %llu fields are more than the %d pieces of one sendmsg; "
-                         "take a smaller --batch or fewer --fields",
+                         "%llu messages of %llu fields exceed the %d pieces of one sendmsg; use a "
+                         "smaller --batch or fewer --fields",
                          (unsigned long long)s->batch, (unsigned long long)s->fields, IOV_MAX);
     return source_open(l, SOURCE_FIELDS, s->batch, false, err);
 }
@@ -283,7 +283,7 @@ static int run_batch_sendmsg(struct link *l, struct error *err)
 
 const struct variant variant_send = {
     .name = "send",
-    .summary = "one contiguous buffer, one send() a message",
+    .summary = "one contiguous buffer, one send() per message",
     .role = ROLE_SEND,
     .plain = true,
     .transports = TRANSPORT_SOCKETS | TRANSPORT_PIPE,
@@ -295,7 +295,7 @@ const struct variant variant_send = {
 
 const struct variant variant_send_corked = {
     .name = "send-corked",
-    .summary = "one send() a message; TCP sends whole segments only (TCP_CORK)",
+    .summary = "one send() per message; TCP sends only whole segments (TCP_CORK)",
     .role = ROLE_SEND,
     .plain = true,
     .transports = TRANSPORT_STREAMS_TCP,

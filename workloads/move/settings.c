@@ -90,7 +90,7 @@ static int find_transport(struct settings *s, struct error *err)
     if (s->transport)
         return 0;
     return error_set(err, -EINVAL,
-                     "there is no transport '%s'; there are tcp, unix, udp, pipe, shm, veth",
+                     "there is no transport '%s'; use tcp, unix, udp, pipe, shm or veth",
                      s->transport_name);
 }
 
@@ -100,7 +100,7 @@ static int check_takes(const struct variant *v, enum transport t, struct error *
         return 0;
     CLEANUP(strbuf_done) struct strbuf list = {0};
     names_of(v->transports, &list);
-    return error_set(err, -EINVAL, "%s does not go over %s; it goes over: %s", v->name,
+    return error_set(err, -EINVAL, "%s does not support %s; it supports: %s", v->name,
                      transport_text(t), strbuf_text(&list));
 }
 
@@ -148,7 +148,7 @@ static int find_variants(struct settings *s, struct error *err)
     s->send = v;
     if (v->role == ROLE_ALONE) {
         if (s->receive_name)
-            return error_set(err, -EINVAL, "%s has no receiver; leave --receive out", name);
+            return error_set(err, -EINVAL, "%s has no receiver; omit --receive", name);
         return 0;
     }
     if (v->partner && s->receive_name && !str_eq(v->partner, s->receive_name))
@@ -161,8 +161,8 @@ static int find_variants(struct settings *s, struct error *err)
         return error_set(err, -EINVAL, "%s is the receive side of %s only", other,
                          sender_of(s->receive)->name);
     if (s->receive->role != ROLE_RECEIVE)
-        return error_set(err, -EINVAL,
-                         "--receive %s: that is no receive side; --list shows which are", other);
+        return error_set(err, -EINVAL, "--receive %s: not a receive side; --list shows them",
+                         other);
     return 0;
 }
 
@@ -171,7 +171,7 @@ static int check_range(const char *option, uint64_t value, uint64_t low, uint64_
 {
     if (value >= low && value <= high)
         return 0;
-    return error_set(err, -EINVAL, "--%s %llu: not between %llu and %llu", option,
+    return error_set(err, -EINVAL, "--%s %llu: must be between %llu and %llu", option,
                      (unsigned long long)value, (unsigned long long)low, (unsigned long long)high);
 }
 
@@ -192,7 +192,7 @@ static int join_pieces(struct settings *s, struct error *err)
 static int check_times(const struct settings *s, struct error *err)
 {
     if (s->seconds_ns < NS_PER_MS || s->seconds_ns > 24 * 3600 * NS_PER_S)
-        return error_set(err, -EINVAL, "--seconds: not between 0.001 and 86400");
+        return error_set(err, -EINVAL, "--seconds: must be between 0.001 and 86400");
     if (s->warmup_ns > 3600 * NS_PER_S)
         return error_set(err, -EINVAL, "--warmup: more than an hour");
     if (s->transport == TRANSPORT_UDP && s->size > 65507)
@@ -234,7 +234,7 @@ static int *cpus_from(const char *text, struct error *err)
     sched_getaffinity(0, sizeof(allowed), &allowed);
     for (size_t i = 0; i < count; i++)
         if (list[i] >= CPU_SETSIZE || !CPU_ISSET(list[i], &allowed)) {
-            error_set(err, -EINVAL, "CPU %d is not there or not allowed", list[i]);
+            error_set(err, -EINVAL, "CPU %d does not exist or is not allowed", list[i]);
             free(list);
             return NULL;
         }
@@ -281,7 +281,8 @@ static int resolve_pin(struct settings *s, struct error *err)
     if (!colon)
         return error_set(
             err, -EINVAL,
-            "--pin %s: none, spread, same, or SENDERS:RECEIVERS such as 0:1 or 0-1:2-3", s->pin);
+            "--pin %s: use none, spread, same, or SENDERS:RECEIVERS such as 0:1 or 0-1:2-3",
+            s->pin);
     *colon = 0;
     s->send_cpus = cpus_from(senders, err);
     s->receive_cpus = s->send_cpus ? cpus_from(colon + 1, err) : NULL;
@@ -299,10 +300,10 @@ int settings_check(struct settings *s, struct error *err)
     r = r ? r : join_pieces(s, err);
     r = r ? r : check_numbers(s, err);
     if (!r && s->connect_address && !(s->transport & (TRANSPORT_TCP | TRANSPORT_UDP)))
-        r = error_set(err, -EINVAL, "--connect goes over tcp or udp, not over %s",
+        r = error_set(err, -EINVAL, "--connect supports tcp and udp, not %s",
                       transport_text(s->transport));
     if (!r && s->cc && !str_eq(s->cc, "system") && !(s->transport & TRANSPORT_STREAMS_TCP))
-        r = error_set(err, -EINVAL, "--cc is of TCP; %s has no congestion control",
+        r = error_set(err, -EINVAL, "--cc is for TCP; %s has no congestion control",
                       transport_text(s->transport));
     if (!r)
         cc_resolve(s);
@@ -324,7 +325,7 @@ int settings_check_ping(struct settings *s, struct error *err)
         return error_set(err, -EINVAL, "--ping goes over tcp, unix, udp, pipe or shm, not '%s'",
                          s->transport_name);
     if (s->cc && !str_eq(s->cc, "system") && s->transport != TRANSPORT_TCP)
-        return error_set(err, -EINVAL, "--cc is of TCP; %s has no congestion control",
+        return error_set(err, -EINVAL, "--cc is for TCP; %s has no congestion control",
                          transport_text(s->transport));
     int r = check_range("size", s->size, 16, 1 << 24, err);
     r = r ? r : check_range("rate", s->rate, 0, 10000000, err);

@@ -119,7 +119,7 @@ static int wait_until(struct controller *c, uint64_t deadline_ns, struct error *
 {
     struct control_message m;
     int r = await(c, deadline_ns, &m, err);
-    return r <= 0 ? r : error_set(err, -EPROTO, "the other side says %d out of turn", m.kind);
+    return r <= 0 ? r : error_set(err, -EPROTO, "the other side sent %d out of turn", m.kind);
 }
 
 static void take_mark(struct controller *c, uint64_t number)
@@ -235,7 +235,7 @@ static int follow_marks(struct controller *c, struct error *err)
         if (r < 0)
             return r;
         if (r == 0)
-            return error_set(err, -ETIMEDOUT, "the receiver does not end the run");
+            return error_set(err, -ETIMEDOUT, "the receiver does not finish the run");
         if (m.kind == CONTROL_STOP)
             return 0;
         uint64_t number = UINT64_MAX;
@@ -243,7 +243,7 @@ static int follow_marks(struct controller *c, struct error *err)
             memcpy(&number, m.payload, 8);
         number = le64toh(number);
         if (number >= MARKS)
-            return error_set(err, -EPROTO, "the receiver says %d out of turn", m.kind);
+            return error_set(err, -EPROTO, "the receiver sent %d out of turn", m.kind);
         await_flow(c, number);
         take_mark(c, number);
     }
@@ -340,7 +340,7 @@ static int accept_all(struct controller *c, struct error *err)
         struct pollfd fds[2] = {{.fd = c->side->listen_fd, .events = POLLIN},
                                 {.fd = c->connected ? -1 : c->side->control_fd, .events = POLLIN}};
         if (clock_now_ns() > deadline_ns)
-            return error_set(err, -ETIMEDOUT, "only %zu of %llu connections came", admitted,
+            return error_set(err, -ETIMEDOUT, "only %zu of %llu connections arrived", admitted,
                              (unsigned long long)c->s->threads);
         int ready = poll(fds, 2, 1000);
         if (ready > 0 && fds[0].revents) {
@@ -388,10 +388,10 @@ static int receiver_ends(struct controller *c, struct error *err)
     if (r == 0) {
         r = await(c, clock_now_ns() + (uint64_t)DRAIN_MS * NS_PER_MS, &m, err);
         if (r == 0)
-            r = error_set(err, -ETIMEDOUT, "the sender does not end");
+            r = error_set(err, -ETIMEDOUT, "the sender does not finish");
     }
     if (r > 0 && (m.kind != CONTROL_RESULT || m.length != sizeof(*side->other)))
-        r = error_set(err, -EPROTO, "the sender says %d out of turn", m.kind);
+        r = error_set(err, -EPROTO, "the sender sent %d out of turn", m.kind);
     if (r < 0)
         return r;
     for (size_t i = 0; i < m.length / 8; i++) {

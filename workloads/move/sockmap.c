@@ -93,7 +93,7 @@ static int make_map(struct sockmap *s, struct error *err)
         .map_type = BPF_MAP_TYPE_SOCKMAP, .key_size = 4, .value_size = 4, .max_entries = KEYS};
     s->map_fd = bpf_call(BPF_MAP_CREATE, &map);
     if (s->map_fd < 0)
-        return refused("making the map", s->map_fd, err);
+        return refused("creating the map", s->map_fd, err);
     s->program_fd = load_program(s->map_fd);
     if (s->program_fd < 0)
         return refused("loading the program", s->program_fd, err);
@@ -122,7 +122,7 @@ static int fetch_socket(const struct meeting *m, struct error *err)
 {
     for (uint64_t end_ns = clock_now_ns() + 10 * NS_PER_S; !atomic_load(&m->fd);) {
         if (clock_now_ns() > end_ns)
-            return error_set(err, -ETIMEDOUT, "sockmap: the receiver did not tell its socket");
+            return error_set(err, -ETIMEDOUT, "sockmap: the receiver did not report its socket");
         usleep(1000);
     }
     int pid = atomic_load(&m->pid), fd = atomic_load(&m->fd) - 1;

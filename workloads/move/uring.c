@@ -19,15 +19,14 @@ int ring_open(struct io_uring *ring, unsigned entries, struct error *err)
     }
     ring->ring_fd = r < 0 ? -1 : ring->ring_fd;
     if (r == -EPERM)
-        return error_set(err, r,
-                         "io_uring is not allowed here (sysctl kernel.io_uring_disabled, or a "
-                         "container's filter)");
+        return error_set(
+            err, r,
+            "io_uring is not allowed (sysctl kernel.io_uring_disabled, or a container's filter)");
     if (r == -ENOSYS)
         return error_set(err, r, "this kernel has no io_uring");
     if (r == -ENOMEM)
-        return error_set(err, r,
-                         "io_uring: no memory, or the limit of locked memory (ulimit -l) is "
-                         "too low");
+        return error_set(
+            err, r, "io_uring: no memory, or the limit on locked memory (ulimit -l) is too low");
     return r < 0 ? error_errno(err, r, "io_uring") : 0;
 }
 
@@ -44,9 +43,8 @@ int ring_enter(struct io_uring *ring, struct link *l, unsigned count, struct err
 int ring_failed(const struct link *l, const char *what, int code, struct error *err)
 {
     if (code == -EINVAL || code == -EOPNOTSUPP)
-        return error_set(err, code,
-                         "%s: this kernel, or this kind of socket, does not do that (%s)", what,
-                         strerror(-code));
+        return error_set(err, code, "%s: not supported by this kernel or this kind of socket (%s)",
+                         what, strerror(-code));
     return link_failed(l, what, code, err);
 }
 

@@ -184,7 +184,7 @@ static int run_bundle(struct link *l, struct error *err)
             if (r < 0)
                 return r;
             if (sent == before)
-                return error_set(err, -EIO, "a bundle of sends took nothing");
+                return error_set(err, -EIO, "a bundle of sends sent nothing");
         }
         link_count(l, batch, all, 0);
     }
@@ -193,7 +193,7 @@ static int run_bundle(struct link *l, struct error *err)
 
 const struct variant variant_uring_send = {
     .name = "uring-send",
-    .summary = "io_uring: --batch linked sends a submission",
+    .summary = "io_uring: --batch linked sends per submission",
     .role = ROLE_SEND,
     .transports = TRANSPORT_SOCKETS,
     .claim = {COPIES_ONE, COPIES_NOT_MY_SIDE, "user to kernel when the request runs"},
@@ -205,7 +205,7 @@ const struct variant variant_uring_send = {
 
 const struct variant variant_uring_sendmsg = {
     .name = "uring-sendmsg",
-    .summary = "io_uring: --batch linked sendmsg of --fields fields a submission",
+    .summary = "io_uring: --batch linked sendmsg of --fields fields per submission",
     .role = ROLE_SEND,
     .transports = TRANSPORT_SOCKETS,
     .claim = {COPIES_ONE, COPIES_NOT_MY_SIDE, "user to kernel when the request runs"},

@@ -47,9 +47,8 @@ static int open_zc(struct link *l, bool fixed, struct error *err)
         struct rlimit limit = {0};
         getrlimit(RLIMIT_MEMLOCK, &limit);
         return error_set(err, r,
-                         "registering %zu KiB of buffers: the limit of locked memory is %llu "
-                         "KiB (ulimit -l); fewer threads, smaller messages or a smaller "
-                         "--batch need less",
+                         "registering %zu KiB of buffers: the limit on locked memory is %llu KiB "
+                         "(ulimit -l); use fewer threads, smaller messages or a smaller --batch",
                          l->source.bytes / 1024, (unsigned long long)limit.rlim_cur / 1024);
     }
     return r < 0 ? error_errno(err, r, "registering buffers") : 0;
@@ -167,7 +166,7 @@ static int close_zc(struct link *l, struct error *err)
 
 const struct variant variant_uring_zc = {
     .name = "uring-zc",
-    .summary = "io_uring: --batch linked zero-copy sends a submission",
+    .summary = "io_uring: --batch linked zero-copy sends per submission",
     .role = ROLE_SEND,
     .transports = TRANSPORT_STREAMS_TCP | TRANSPORT_UDP,
     .claim = {COPIES_IF_REFUSED, COPIES_NOT_MY_SIDE,

@@ -98,7 +98,7 @@ int veth_enter(struct error *err)
                                       : 0;
     if (errno == EPERM)
         return error_set(err, -EPERM,
-                         "--transport veth makes network namespaces, which needs root "
+                         "--transport veth creates network namespaces, which needs root "
                          "(CAP_SYS_ADMIN); tcp does not");
     return error_errno(err, -errno, "a network namespace for --transport veth");
 }

@@ -39,7 +39,7 @@ int wire_settings_receive(int fd, struct settings *ret, struct wire_names *names
     for (size_t i = 0; i < NUMBERS; i++)
         n[i] = le64toh(w.numbers[i]);
     if (n[0] != VERSION)
-        return error_set(err, -EPROTO, "the sender is another version of assay-move");
+        return error_set(err, -EPROTO, "the sender is a different version of assay-move");
     *names = w.names;
     names->send[sizeof(names->send) - 1] = 0;
     names->receive[sizeof(names->receive) - 1] = 0;

@@ -104,7 +104,7 @@ static void *work(void *argument)
     }
     if (worker->code == 0 && !atomic_load(&w->expected) && v->role == ROLE_RECEIVE)
         worker->code = error_set(&worker->err, -EPIPE,
-                                 "connection %u: the sender closed it before its time", l->index);
+                                 "connection %u: the sender closed it too early", l->index);
     if (w->sender && own)
         shutdown(l->fd, SHUT_WR); /* the receiver's end of file */
     else if (w->sender)
@@ -166,7 +166,7 @@ int workers_join(struct workers *w, int timeout_ms, struct error *err)
         if (!w->list[i].started || w->list[i].joined)
             continue;
         if (pthread_timedjoin_np(w->list[i].thread, NULL, &until) != 0)
-            return error_set(err, -ETIMEDOUT, "%s: connection %zu did not end within %d s",
+            return error_set(err, -ETIMEDOUT, "%s: connection %zu did not finish within %d s",
                              w->variant->name, i, timeout_ms / 1000);
         w->list[i].joined = true;
     }

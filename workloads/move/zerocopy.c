@@ -279,7 +279,7 @@ const struct variant variant_zerocopy = {
 
 const struct variant variant_zerocopy_fields = {
     .name = "zerocopy-fields",
-    .summary = "the same with --fields pieces a message (the study's A3)",
+    .summary = "the same with --fields pieces per message (the study's A3)",
     .role = ROLE_SEND,
     .transports = TRANSPORT_STREAMS_TCP | TRANSPORT_UDP,
     .claim = {COPIES_IF_REFUSED, COPIES_NOT_MY_SIDE,

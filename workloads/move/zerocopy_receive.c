@@ -124,7 +124,7 @@ const struct variant variant_zerocopy_receive = {
     .role = ROLE_RECEIVE,
     .transports = TRANSPORT_STREAMS_TCP,
     .claim = {COPIES_NOT_MY_SIDE, COPIES_SOME,
-              "whole pages of nobody else are mapped, the rest copied"},
+              "whole pages that nothing else uses are mapped, the rest is copied"},
     .open = open_mapper,
     .run = run_mapper,
     .close = close_mapper,

@@ -24,7 +24,8 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {'q', "queue", OPTION_STRING, offsetof(struct arguments, s.queue), "Q", "which queue", NULL},
+    {'q', "queue", OPTION_STRING, offsetof(struct arguments, s.queue), "Q", "the queue to use",
+     NULL},
     {'n', "nodes", OPTION_STRING, offsetof(struct arguments, s.nodes), "N",
      "ms: where nodes come from: malloc, pool, cache (default)", "malloc pool cache"},
     {'r', "reclaim", OPTION_STRING, offsetof(struct arguments, s.reclaim), "R",
@@ -40,25 +41,25 @@ static const struct option options[] = {
     {0, "payload", OPTION_BYTES, offsetof(struct arguments, s.payload_bytes), "BYTES",
      "size of an item: a multiple of 8 (default 8, at most 1024)", NULL},
     {0, "capacity", OPTION_U64, offsetof(struct arguments, s.capacity), "N",
-     "bounded queues: room for so many items (default 4096)", NULL},
+     "bounded queues: number of items they hold (default 4096)", NULL},
     {0, "backlog", OPTION_U64, offsetof(struct arguments, s.backlog), "N",
-     "unbounded queues: producers wait while so many items are in it (default 1,000,000)", NULL},
+     "unbounded queues: producers wait while it holds this many items (default 1,000,000)", NULL},
     {0, "pin", OPTION_STRING, offsetof(struct arguments, s.pin), "CPUS",
-     "producers on these CPUs from the first on, consumers from the last on", NULL},
+     "pin threads to these CPUs: producers from the first, consumers from the last", NULL},
     {'w', "wait", OPTION_STRING, offsetof(struct arguments, s.wait), "HOW",
      "between looks at a queue with nothing to do: adaptive (default), spin, pause, yield, sleep; "
      "adaptive:N, pause:N",
      "adaptive spin pause yield sleep"},
     {0, "burst", OPTION_FLAG, offsetof(struct arguments, s.burst), NULL,
-     "unbounded queues: all items are pushed before the first is popped", NULL},
+     "unbounded queues: push all items before the first pop", NULL},
     {0, "latency", OPTION_FLAG, offsetof(struct arguments, s.latency), NULL,
-     "time how long items are on their way", NULL},
+     "measure how long items are in transit", NULL},
     {0, "round-trip", OPTION_FLAG, offsetof(struct arguments, s.round_trip), NULL,
-     "one item goes to and fro through two queues", NULL},
+     "pass one item back and forth through two queues", NULL},
     {0, "full-fence", OPTION_FLAG, offsetof(struct arguments, s.full_fence), NULL,
-     "ms: fences in each operation instead of membarrier(2)", NULL},
+     "ms: use fences in each operation instead of membarrier(2)", NULL},
     {0, "json", OPTION_OPTIONAL, offsetof(struct arguments, json), "FILE",
-     "the result as JSON, to a file or standard output", "file"},
+     "print the result as JSON, or write it to a file", "file"},
     {0, "completion", OPTION_STRING, offsetof(struct arguments, completion), "SHELL",
      "print the completion script for a shell", "bash zsh fish"},
     {0}};
@@ -72,7 +73,7 @@ find_driver(const char *name, const struct load_driver *const *drivers, struct e
             return drivers[i];
         strbuf_printf(&names, "%s%s", i ? ", " : "", drivers[i]->name);
     }
-    error_set(err, -EINVAL, "%s%s%s; there are %s", name ? "no queue '" : "--queue is missing",
+    error_set(err, -EINVAL, "%s%s%s; available: %s", name ? "no queue '" : "--queue is missing",
               name ? name : "", name ? "'" : "", strbuf_text(&names));
     return NULL;
 }
@@ -82,7 +83,7 @@ static int check_range(const char *option, uint64_t value, uint64_t min, uint64_
 {
     if (value >= min && value <= max)
         return 0;
-    return error_set(err, -EINVAL, "--%s must be from %llu to %llu, not %llu", option,
+    return error_set(err, -EINVAL, "--%s must be between %llu and %llu, not %llu", option,
                      (unsigned long long)min, (unsigned long long)max, (unsigned long long)value);
 }
 
@@ -109,8 +110,8 @@ static int check(struct load_settings *s, const struct load_driver *driver, stru
     if ((driver->producers_max && s->producers > driver->producers_max) ||
         (driver->consumers_max && s->consumers > driver->consumers_max))
         return error_set(err, -EINVAL,
-                         "--queue %s is for one producer and one consumer, not %llu "
-                         "and %llu; --queue mpmc takes any number",
+                         "--queue %s is for one producer and one consumer, not %llu and %llu; "
+                         "--queue mpmc supports any number",
                          s->queue, (unsigned long long)s->producers,
                          (unsigned long long)s->consumers);
     if (driver->is_bounded && s->backlog)
@@ -264,7 +265,7 @@ static void put_help(const char *program, const struct load_driver *const *drive
                       "  %s --queue spsc --batch 32 --capacity 262144 --pin 0,1 --latency",
                       strbuf_text(&names), program, program, program);
     struct verb verb = {.name = "queue",
-                        .summary = "moves numbered items through a queue, checks and times them",
+                        .summary = "move numbered items through a queue; check and time them",
                         .synopsis = "--queue Q [options]",
                         .examples = examples,
                         .options = options};
@@ -313,7 +314,7 @@ int load_main(int argc, char **argv, const char *program, const struct load_driv
     if (first > 0 && a.completion)
         return put_completion(program, drivers, a.completion);
     if (first > 0 && first < argc)
-        error_set(&err, -EINVAL, "unexpected word '%s'; --help lists the options", argv[first]);
+        error_set(&err, -EINVAL, "unexpected argument '%s'; --help lists the options", argv[first]);
     const struct load_driver *driver = err.code < 0 ? NULL : find_driver(a.s.queue, drivers, &err);
     if (!driver || check(&a.s, driver, &err) < 0) {
         fprintf(stderr, "%s: %s\n", program, err.message);

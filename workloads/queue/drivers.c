@@ -181,8 +181,8 @@ static int ms_check(const struct load_settings *s, struct error *err)
         return reclaim;
     if (nodes == NODES_MALLOC && reclaim == RECLAIM_TAGGED)
         return error_set(err, -EINVAL,
-                         "--reclaim tagged needs memory that stays of one type: --nodes malloc may "
-                         "give a node's memory to something else; use --nodes pool or cache");
+                         "--reclaim tagged needs memory that keeps its type: --nodes malloc may "
+                         "reuse a node's memory for something else; use --nodes pool or cache");
     return 0;
 }
 

@@ -64,7 +64,7 @@ static void *work(void *argument)
         pin_to(w->cpu);
     if (has_join && (!(w->thread = driver->join(w->queue)) ||
                      (w->answer && !(w->answer_thread = driver->join(w->answer))))) {
-        error_set(&w->err, -EAGAIN, "the queue has no place for another thread");
+        error_set(&w->err, -EAGAIN, "the queue has no slot for another thread");
         set_failed(w->load);
     }
     pthread_barrier_wait(&ws->start->barrier);
@@ -122,7 +122,8 @@ static int place_workers(struct load *load, void *queue, void *answer, struct er
     size_t cpus_used = cpu_count ? cpu_count : (size_t)CPU_COUNT(&allowed);
     for (size_t i = 0; i < cpu_count; i++)
         if (cpus[i] >= CPU_SETSIZE || !CPU_ISSET((unsigned)cpus[i], &allowed))
-            return error_set(err, -EINVAL, "--pin: this process may not use CPU %d", cpus[i]);
+            return error_set(err, -EINVAL, "--pin: this process is not allowed to use CPU %d",
+                             cpus[i]);
     load->worker_count = (unsigned)(s->producers + s->consumers);
     /* Who has no CPU of its own lets others run at once. */
     if (load->worker_count > cpus_used)

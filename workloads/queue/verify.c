@@ -58,8 +58,8 @@ int load_out_of_order(struct load_worker *w, unsigned producer, uint64_t number,
 int load_torn(struct load_worker *w, uint64_t word, uint64_t copy)
 {
     return error_set(&w->err, -EBADMSG,
-                     "consumer %u got a torn item: it begins with number %llu of producer %u, and "
-                     "holds number %llu of producer %u",
+                     "consumer %u got a torn item: it starts with number %llu of producer %u, but "
+                     "contains number %llu of producer %u",
                      w->index, (unsigned long long)(word & ((1ULL << LOAD_NUMBER_BITS) - 1)),
                      (unsigned)(word >> LOAD_NUMBER_BITS),
                      (unsigned long long)(copy & ((1ULL << LOAD_NUMBER_BITS) - 1)),
@@ -77,10 +77,10 @@ static int block_error(unsigned producer, uint64_t from, uint64_t to, const stru
         return error_set(err, -EBADMSG, "item %llu of producer %u was %s",
                          (unsigned long long)number, producer, what);
     if (off == 0)
-        return error_set(err, -EBADMSG,
-                         "among the items %llu to %llu of producer %u some were lost and as many "
-                         "repeated",
-                         (unsigned long long)from, (unsigned long long)to - 1, producer);
+        return error_set(
+            err, -EBADMSG,
+            "of the items %llu to %llu of producer %u, some were lost and as many were repeated",
+            (unsigned long long)from, (unsigned long long)to - 1, producer);
     return error_set(err, -EBADMSG, "%llu of the items %llu to %llu of producer %u were %s",
                      (unsigned long long)off, (unsigned long long)from, (unsigned long long)to - 1,
                      producer, what);

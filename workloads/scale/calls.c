@@ -85,8 +85,8 @@ static int tracepoint_id(uint64_t *ret_id, struct error *err)
     }
     return error_set(
         err, -EACCES,
-        "the tracepoint raw_syscalls:sys_enter cannot be seen: counting system calls "
-        "needs root and a mounted tracefs (mount -t tracefs none /sys/kernel/tracing)");
+        "the tracepoint raw_syscalls:sys_enter is not visible: counting system calls needs root "
+        "and a mounted tracefs (mount -t tracefs none /sys/kernel/tracing)");
 }
 
 static int open_one(uint64_t id, int leader, const char *filter, struct error *err)
@@ -96,8 +96,8 @@ static int open_one(uint64_t id, int leader, const char *filter, struct error *e
     int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, leader, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)
         return error_errno(err, -errno,
-                           "counting system calls is not permitted here (root or CAP_PERFMON, "
-                           "kernel.perf_event_paranoid)");
+                           "no permission to count system calls (it needs root, CAP_PERFMON or a "
+                           "lower kernel.perf_event_paranoid)");
     if (ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter) < 0) {
         int code = error_errno(err, -errno, "the filter '%s' of a tracepoint", filter);
         close(fd);

@@ -22,11 +22,11 @@ static int check_memory(const struct measure_spec *spec, struct error *err)
     if (!line || needed < available)
         return 0;
     char want[32], have[32];
-    return error_set(
-        err, -ENOMEM,
-        "%s with %u tasks touches %s of memory, and %s are available; fewer tasks (-t)",
-        spec->test->name, spec->task_count, format_bytes((double)needed, want, sizeof(want)),
-        format_bytes((double)available, have, sizeof(have)));
+    return error_set(err, -ENOMEM,
+                     "%s with %u %s uses %s of memory, but %s is available; use fewer tasks (-t)",
+                     spec->test->name, spec->task_count, plural(spec->task_count, "task", "tasks"),
+                     format_bytes((double)needed, want, sizeof(want)),
+                     format_bytes((double)available, have, sizeof(have)));
 }
 
 static int check_disk(const struct measure_spec *spec, struct error *err)
@@ -40,9 +40,9 @@ static int check_disk(const struct measure_spec *spec, struct error *err)
         return 0;
     char want[32], have[32];
     return error_set(err, -ENOSPC,
-                     "%s with %u tasks fills %s of files, and %s are free in %s; name another "
-                     "folder with --folder",
-                     spec->test->name, spec->task_count,
+                     "%s with %u %s writes %s of files, but %s is free in %s; choose another "
+                     "directory with --folder",
+                     spec->test->name, spec->task_count, plural(spec->task_count, "task", "tasks"),
                      format_bytes((double)needed, want, sizeof(want)),
                      format_bytes((double)available, have, sizeof(have)), spec->folder);
 }
@@ -57,8 +57,9 @@ static int check_files(const struct measure_spec *spec, struct error *err)
         needed <= limit.rlim_cur)
         return 0;
     return error_set(err, -EMFILE,
-                     "%s with %u threads holds up to %llu files open, and %llu may be (ulimit -n)",
-                     spec->test->name, spec->task_count, (unsigned long long)needed,
+                     "%s with %u %s needs up to %llu open files, but the limit is %llu (ulimit -n)",
+                     spec->test->name, spec->task_count,
+                     plural(spec->task_count, "thread", "threads"), (unsigned long long)needed,
                      (unsigned long long)limit.rlim_cur);
 }
 

@@ -21,7 +21,7 @@ static int parse_share(const char *text, unsigned cpu_count, unsigned *ret_count
     if (code < 0)
         return code;
     if (!(share > 0 && share <= 10000))
-        return error_set(err, -EINVAL, "'%s': a share of the CPUs is above 0 %%, such as 100%%",
+        return error_set(err, -EINVAL, "'%s': a percentage of the CPUs must be above 0, e.g. 100%%",
                          text);
     unsigned count = (unsigned)floor(cpu_count * share / 100 + 0.5);
     *ret_count = count ? count : 1;
@@ -38,9 +38,9 @@ static int parse_one(const char *text, unsigned cpu_count, unsigned *ret_count, 
     if (str_has_suffix(text, "%"))
         return parse_share(text, cpu_count, ret_count, err);
     if (parse_u64(text, &value, NULL) < 0)
-        return error_set(err, -EINVAL,
-                         "'%s' is no number of tasks: 4, 50%%, N for all CPUs, 1..N, or 1,2,4",
-                         text);
+        return error_set(
+            err, -EINVAL,
+            "'%s' is not a number of tasks: use 4, 50%%, N for all CPUs, 1..N, or 1,2,4", text);
     if (value == 0)
         return error_set(err, -EINVAL, "at least one task is needed");
     *ret_count = value > 1000000 ? 1000000 : (unsigned)value;
@@ -65,10 +65,10 @@ static int check_most(unsigned value, unsigned cpu_count, unsigned most, struct 
         return 0;
     if (most == cpu_count)
         return error_set(err, -EINVAL,
-                         "%u tasks need as many CPUs, and %u may be used here; --oversubscribe "
+                         "%u tasks need as many CPUs, but only %u can be used; --oversubscribe "
                          "lets tasks share CPUs",
                          value, cpu_count);
-    return error_set(err, -EINVAL, "%u tasks are more than the %u that are possible", value, most);
+    return error_set(err, -EINVAL, "%u tasks is more than the maximum of %u", value, most);
 }
 
 static int parse_part(char *part, unsigned cpu_count, unsigned most, struct counts *c,
@@ -87,7 +87,7 @@ static int parse_part(char *part, unsigned cpu_count, unsigned most, struct coun
     if (code < 0)
         return code;
     if (first > last)
-        return error_set(err, -EINVAL, "the range %u..%u is empty: begin with the smaller number",
+        return error_set(err, -EINVAL, "the range %u..%u is empty: start with the smaller number",
                          first, last);
     for (unsigned value = first; value <= last; value++)
         add(c, value);

@@ -42,7 +42,7 @@ int cpus_init(struct cpus *c, struct error *err)
     cpu_set_t *allowed = CPU_ALLOC(CPUS_MAX);
     size_t set_bytes = CPU_ALLOC_SIZE(CPUS_MAX), count = 0;
     if (!allowed || sched_getaffinity(0, set_bytes, allowed) < 0) {
-        int code = error_errno(err, -errno, "asking which CPUs may be used");
+        int code = error_errno(err, -errno, "finding out which CPUs can be used");
         CPU_FREE(allowed);
         return code;
     }

@@ -93,13 +93,13 @@ static int start_keeper(struct folder *f, struct error *err)
 int folder_open(struct folder *f, const char *parent, struct error *err)
 {
     if (strlen(parent) > PATH_BYTES_MAX)
-        return error_set(err, -ENAMETOOLONG, "--folder: a path of at most %d bytes is needed",
+        return error_set(err, -ENAMETOOLONG, "--folder: the path must be at most %d bytes long",
                          PATH_BYTES_MAX);
     char *path = memory_printf("%s/assay-scale.XXXXXX", parent);
     if (!mkdtemp(path)) {
-        int code =
-            error_errno(err, -errno,
-                        "a temporary folder in %s cannot be made (--folder names another)", parent);
+        int code = error_errno(
+            err, -errno, "cannot create a temporary directory in %s (choose another with --folder)",
+            parent);
         free(path);
         return code;
     }

@@ -108,7 +108,7 @@ static int await_processes(pid_t *pids, unsigned count, struct error *err)
             continue;
         code = -EIO;
         if (WIFSIGNALED(status))
-            error_set(err, code, "a task was ended by signal %d (%s)", WTERMSIG(status),
+            error_set(err, code, "a task was killed by signal %d (%s)", WTERMSIG(status),
                       strsignal(WTERMSIG(status)));
         kill_all(pids, count);
     }

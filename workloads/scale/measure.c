@@ -112,9 +112,9 @@ static int explain_end(const struct show *show, struct error *err)
     if (stage->error.code < 0)
         return error_set(err, stage->error.code, "%s", stage->error.message);
     if (WIFSIGNALED(show->host_status))
-        return error_set(err, -EIO, "the tasks were ended by signal %d (%s)",
+        return error_set(err, -EIO, "the tasks were killed by signal %d (%s)",
                          WTERMSIG(show->host_status), strsignal(WTERMSIG(show->host_status)));
-    return error_set(err, -EIO, "the tasks ended before they were told to");
+    return error_set(err, -EIO, "the tasks exited too early");
 }
 
 /* Sleeps until the deadline; an error when the tasks end meanwhile or a signal comes. */
@@ -168,7 +168,7 @@ static int stop(struct show *show, int host_fd, struct error *err)
         kill(show->host, SIGKILL);
         waitpid(show->host, &show->host_status, 0);
         show->host_ended = true;
-        return error_set(err, -ETIMEDOUT, "the tasks did not end when told to; they were killed");
+        return error_set(err, -ETIMEDOUT, "the tasks did not stop when asked; they were killed");
     }
     return show->host_status == 0 ? 0 : explain_end(show, err);
 }
@@ -328,7 +328,7 @@ int measure(const struct measure_spec *spec, struct measure_result *ret_result, 
         .test = spec->test, .threads = spec->threads, .task_count = spec->task_count};
     CLEANUP(memory_freep) char *folder = memory_printf("%s/run.XXXXXX", spec->folder);
     if (!mkdtemp(folder))
-        return error_errno(err, -errno, "creating the folder %s", folder);
+        return error_errno(err, -errno, "creating the directory %s", folder);
     struct show show = {.spec = spec, .stage = stage_new(spec->task_count, err)};
     int code = show.stage ? perform(&show, folder, &r, err) : -ENOMEM;
     stage_free(show.stage);

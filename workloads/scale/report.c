@@ -48,7 +48,7 @@ void report_head(struct strbuf *out, const struct settings *s)
     if (s->test_count == 1)
         strbuf_printf(out, "%s: %s\n", s->tests[0]->name, s->tests[0]->summary);
     if (s->calls) {
-        strbuf_puts(out, "system calls of one operation, counted; '?': may be made\n\n");
+        strbuf_puts(out, "system calls of one operation, counted; '?': optional\n\n");
         strbuf_printf(out, "%-17s %-9s %5s %10s  %s\n", "test", "as", "tasks", "operations",
                       "calls");
         return;
@@ -106,7 +106,7 @@ static void put_calls(struct strbuf *out, const struct measure_result *one)
     if (!any)
         strbuf_puts(out, "none");
     if (!calls_match(one->test->calls, one->calls, one->ops, &difference))
-        strbuf_printf(out, "  NOT as announced: %s", difference.message);
+        strbuf_printf(out, "  NOT as declared: %s", difference.message);
     strbuf_putc(out, '\n');
 }
 
@@ -173,12 +173,13 @@ static void put_doubts(struct strbuf *out, const struct results *r, size_t cpu_c
         disturbed += is_disturbed(&r->items[i], cpu_count);
     }
     if (steal > 0.01)
-        strbuf_printf(out, "note: up to %.1f %% of the CPUs' time went to other machines (steal)\n",
-                      100 * steal);
+        strbuf_printf(
+            out, "note: up to %.1f %% of the CPUs' time went to other virtual machines (steal)\n",
+            100 * steal);
     if (disturbed)
         strbuf_printf(out,
-                      "note: in %zu of %zu measurements others took more than 5 %% of the tasks' "
-                      "CPUs; compare no figures from a busy machine\n",
+                      "note: in %zu of %zu measurements other processes took more than 5 %% of the "
+                      "tasks' CPUs; do not compare figures from a busy machine\n",
                       disturbed, r->count);
 }
 

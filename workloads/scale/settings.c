@@ -18,36 +18,37 @@ static const struct option options[] = {
     {'t', "tasks", OPTION_STRING, offsetof(struct settings, tasks), "TASKS",
      "how many tasks: 4, 50% of the CPUs, N (all), 1..N, 1,2,4 (default 1)", NULL},
     {0, "processes", OPTION_FLAG, offsetof(struct settings, processes), NULL,
-     "each task is a process (default)", NULL},
+     "run each task as a process (default)", NULL},
     {0, "threads", OPTION_FLAG, offsetof(struct settings, threads), NULL,
-     "each task is a thread of one process; with --processes, both one after the other", NULL},
+     "run each task as a thread of one process; with --processes: first one, then the other", NULL},
     {'s', "seconds", OPTION_SECONDS, offsetof(struct settings, duration_ns), "TIME",
      "measure for this long (default 5s)", NULL},
     {'w', "warmup", OPTION_SECONDS, offsetof(struct settings, warmup_ns), "TIME",
-     "run for this long before (default 1s)", NULL},
+     "warm up for this long (default 1s)", NULL},
     {0, "interval", OPTION_SECONDS, offsetof(struct settings, interval_ns), "TIME",
-     "read the counters this often, for the spread (default 1s)", NULL},
+     "read the counters this often, to see the spread (default 1s)", NULL},
     {'n', "ops", OPTION_U64, offsetof(struct settings, ops), "N",
-     "exactly N operations in each task instead of a time", NULL},
+     "run exactly N operations in each task, instead of for a time", NULL},
     {0, "mappings", OPTION_U64, offsetof(struct settings, mappings), "N",
-     "so many more mappings in each process, as larger programs have (default 0)", NULL},
+     "add this many mappings to each process, as larger programs have (default 0)", NULL},
     {0, "calls", OPTION_FLAG, offsetof(struct settings, calls), NULL,
      "count the system calls of an operation instead of timing it (needs root)", NULL},
     {0, "oversubscribe", OPTION_FLAG, offsetof(struct settings, oversubscribe), NULL,
-     "allow more tasks than CPUs: several share one", NULL},
+     "allow more tasks than CPUs", NULL},
     {0, "folder", OPTION_STRING, offsetof(struct settings, folder), "DIR",
-     "where the temporary folder is made (default TMPDIR, else /tmp)", "file"},
+     "where to create the temporary directory (default TMPDIR, else /tmp)", "file"},
     {'l', "list", OPTION_FLAG, offsetof(struct settings, list), NULL,
-     "list the tests, a line on each", NULL},
+     "list the tests, one per line", NULL},
     {0, "json", OPTION_OPTIONAL, offsetof(struct settings, json), "FILE",
-     "the result as JSON, to a file or standard output", "file"},
+     "print the result as JSON, or write it to a file", "file"},
     {0, "completion", OPTION_STRING, offsetof(struct settings, completion), "SHELL",
      "print the completion script for a shell", "bash zsh fish"},
     {0}};
 
 const struct verb scale_verb = {
     .name = "scale",
-    .summary = "How many operations a second does the kernel do, and how many with more tasks",
+    .summary =
+        "Measure how many operations per second the kernel does, and how that scales with tasks",
     .synopsis = "TEST…|all [-t TASKS] [--threads|--processes] [options]",
     .examples = "  assay-scale brk2                      one task, five seconds\n"
                 "  assay-scale page_fault1 -t 1..N --threads\n"
@@ -61,13 +62,14 @@ const struct verb scale_verb = {
 static int check_numbers(const struct settings *s, struct error *err)
 {
     if (s->duration_ns < DURATION_MIN_NS || s->duration_ns > DURATION_MAX_NS)
-        return error_set(err, -EINVAL, "-s: from 10ms to 24h can be measured");
+        return error_set(err, -EINVAL, "-s: must be between 10ms and 24h");
     if (s->interval_ns < DURATION_MIN_NS)
-        return error_set(err, -EINVAL, "--interval: at least 10ms");
+        return error_set(err, -EINVAL, "--interval: must be at least 10ms");
     if (s->warmup_ns > DURATION_MAX_NS)
-        return error_set(err, -EINVAL, "-w: at most 24h");
+        return error_set(err, -EINVAL, "-w: must be at most 24h");
     if (s->mappings > MAPPINGS_MAX)
-        return error_set(err, -EINVAL, "--mappings: at most %d; Linux allows 65,530 in all",
+        return error_set(err, -EINVAL,
+                         "--mappings: must be at most %d; Linux allows 65,530 in total",
                          MAPPINGS_MAX);
     return 0;
 }
@@ -77,7 +79,7 @@ static int choose_tests(struct settings *s, char **words, struct error *err)
     const struct scale_test *const *all;
     size_t all_count = tests_list(&all), capacity = 0;
     if (!words[0])
-        return error_set(err, -EINVAL, "name a test, or all; --list shows them");
+        return error_set(err, -EINVAL, "give one or more tests, or all; --list shows them");
     for (; *words; words++) {
         if (str_eq(*words, "all")) {
             for (size_t i = 0; i < all_count; i++)
@@ -99,8 +101,9 @@ static int check_folder(struct settings *s, struct error *err)
         s->folder = from_environment && from_environment[0] ? from_environment : "/tmp";
     }
     if (access(s->folder, W_OK | X_OK) < 0)
-        return error_errno(
-            err, -errno, "%s: no files can be made there; name a folder with --folder", s->folder);
+        return error_errno(err, -errno,
+                           "%s: cannot create files there; choose another directory with --folder",
+                           s->folder);
     return 0;
 }
 

@@ -73,8 +73,8 @@ static int create(const char *path, uint64_t bytes, int flags, struct error *err
     CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | flags, 0600);
     if (fd < 0 && errno == EINVAL && (flags & O_DIRECT))
         return error_set(err, -EINVAL,
-                         "%s: this file system takes no O_DIRECT; name a folder on another with "
-                         "--folder",
+                         "%s: this file system does not support O_DIRECT; choose a directory on "
+                         "another with --folder",
                          path);
     if (fd < 0)
         return error_errno(err, -errno, "creating %s", path);
@@ -142,7 +142,7 @@ int task_named_file(const struct task *t, bool own_folder, char *path, size_t si
     if (own_folder) {
         snprintf(path, size, "%s/folder-%u", t->folder, t->index);
         if (mkdir(path, 0700) < 0)
-            return error_errno(err, -errno, "creating the folder %s", path);
+            return error_errno(err, -errno, "creating the directory %s", path);
         snprintf(path, size, "%s/folder-%u/file", t->folder, t->index);
     } else {
         snprintf(path, size, "%s/file-%u", t->folder, t->index);

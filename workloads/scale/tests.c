@@ -44,9 +44,9 @@ const struct scale_test *tests_find(const char *name, struct error *err)
     CLEANUP(strbuf_done) struct strbuf near = {0}, safe = {0};
     strbuf_put_safe(&safe, name, strlen(name), 60);
     if (str_nearest(name, names, count, 3, &near))
-        error_set(err, -EINVAL, "no test '%s'; did you mean %s? --list shows all",
+        error_set(err, -EINVAL, "no test '%s'; did you mean %s? --list shows them all",
                   strbuf_text(&safe), strbuf_text(&near));
     else
-        error_set(err, -EINVAL, "no test '%s'; --list shows all", strbuf_text(&safe));
+        error_set(err, -EINVAL, "no test '%s'; --list shows them all", strbuf_text(&safe));
     return NULL;
 }

@@ -49,19 +49,20 @@ TEST(a_share_is_at_least_one_task_and_rounds)
 
 TEST(what_is_wrong_is_named)
 {
-    CHECK_CONTAINS(parsed("9", CPUS, MOST), "-t 9: 9 tasks need as many CPUs, and 8 may be used");
+    CHECK_CONTAINS(parsed("9", CPUS, MOST),
+                   "-t 9: 9 tasks need as many CPUs, but only 8 can be used");
     CHECK_CONTAINS(parsed("1..9", CPUS, MOST), "--oversubscribe");
-    CHECK_CONTAINS(parsed("5000", CPUS, 4096), "5000 tasks are more than the 4096");
-    CHECK_CONTAINS(parsed("99999999999999999999", CPUS, 4096), "no number of tasks");
-    CHECK_CONTAINS(parsed("9999999999", CPUS, 4096), "more than the 4096");
+    CHECK_CONTAINS(parsed("5000", CPUS, 4096), "5000 tasks is more than the maximum of 4096");
+    CHECK_CONTAINS(parsed("99999999999999999999", CPUS, 4096), "not a number of tasks");
+    CHECK_CONTAINS(parsed("9999999999", CPUS, 4096), "more than the maximum of 4096");
     CHECK_CONTAINS(parsed("0", CPUS, MOST), "at least one task");
-    CHECK_CONTAINS(parsed("0%", CPUS, MOST), "above 0 %");
-    CHECK_CONTAINS(parsed("-5%", CPUS, MOST), "above 0 %");
+    CHECK_CONTAINS(parsed("0%", CPUS, MOST), "above 0");
+    CHECK_CONTAINS(parsed("-5%", CPUS, MOST), "above 0");
     CHECK_CONTAINS(parsed("nan%", CPUS, MOST), "%");
     CHECK_CONTAINS(parsed("4..2", CPUS, MOST), "4..2 is empty");
-    CHECK_CONTAINS(parsed("", CPUS, MOST), "no number of tasks");
-    CHECK_CONTAINS(parsed("1,,2", CPUS, MOST), "no number of tasks");
-    CHECK_CONTAINS(parsed("1..", CPUS, MOST), "no number of tasks");
-    CHECK_CONTAINS(parsed("..2", CPUS, MOST), "no number of tasks");
-    CHECK_CONTAINS(parsed("n", CPUS, MOST), "no number of tasks");
+    CHECK_CONTAINS(parsed("", CPUS, MOST), "not a number of tasks");
+    CHECK_CONTAINS(parsed("1,,2", CPUS, MOST), "not a number of tasks");
+    CHECK_CONTAINS(parsed("1..", CPUS, MOST), "not a number of tasks");
+    CHECK_CONTAINS(parsed("..2", CPUS, MOST), "not a number of tasks");
+    CHECK_CONTAINS(parsed("n", CPUS, MOST), "not a number of tasks");
 }

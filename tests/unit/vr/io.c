@@ -79,13 +79,14 @@ static void refused(const char *text, const char *words)
 TEST(a_wrong_configuration_is_named)
 {
     refused("", "no replica");
-    refused("replica 127.0.0.1:0\n", "no port");
-    refused("replica 127.0.0.1:99999\n", "no port");
-    refused("replica localhost:1\n", "no IPv4 address");
-    refused("replica 127.0.0.1:1\nslots 10\n", "line 2: slots must be from 64");
+    refused("replica 127.0.0.1:0\n", "not a port");
+    refused("replica 127.0.0.1:99999\n", "not a port");
+    refused("replica localhost:1\n", "not an IPv4 address");
+    refused("replica 127.0.0.1:1\nslots 10\n", "line 2: slots must be between 64");
     refused("replica 127.0.0.1:1\ntimeout\n", "has no value");
     refused("replica 127.0.0.1:1\ntimeout 20ms\nheartbeat 20ms\n", "twice the heartbeat");
-    refused("replica 127.0.0.1:1\nspare 127.0.0.1:2\nreplica 127.0.0.1:3\n", "spares stand behind");
+    refused("replica 127.0.0.1:1\nspare 127.0.0.1:2\nreplica 127.0.0.1:3\n",
+            "spares must come after");
     refused("replica 127.0.0.1:1\ntransport pigeon\n", "no transport");
     refused("replica 127.0.0.1:1\nbatch-bytes 4100\n", "multiple of 8");
     refused("replica 127.0.0.1:1\nslots 100\ncheckpoint-every 50\n", "multiple of 64");

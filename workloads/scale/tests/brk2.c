@@ -33,5 +33,5 @@ static int run(struct task *t, struct error *err)
     return 0;
 }
 
-SCALE_TEST(brk2, .summary = "brk as in brk1, above a page of the task's own; two operations",
+SCALE_TEST(brk2, .summary = "brk as in brk1, above a page that the task keeps; two operations",
            .calls = "brk", .prepare = prepare, .run = run);

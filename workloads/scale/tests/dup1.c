@@ -20,4 +20,4 @@ static int run(struct task *t, struct error *err)
     return 0;
 }
 
-SCALE_TEST(dup1, .summary = "dup + close of an own file", .calls = "dup close", .run = run);
+SCALE_TEST(dup1, .summary = "dup + close of a private file", .calls = "dup close", .run = run);

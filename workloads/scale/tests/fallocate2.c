@@ -21,8 +21,8 @@ static int run(struct task *t, struct error *err)
         if (fallocate(fd, 0, at, STEP_BYTES) < 0) {
             if (errno == EOPNOTSUPP)
                 return error_set(err, -EOPNOTSUPP,
-                                 "%s: this file system has no fallocate; name a folder on another "
-                                 "with --folder",
+                                 "%s: this file system does not support fallocate; choose a "
+                                 "directory on another with --folder",
                                  t->folder);
             return task_failed(err, "fallocate");
         }
@@ -36,5 +36,5 @@ static int run(struct task *t, struct error *err)
     return 0;
 }
 
-SCALE_TEST(fallocate2, .summary = "fallocate 8 KiB more, empty at 1 MiB: an own file",
+SCALE_TEST(fallocate2, .summary = "fallocate 8 KiB more, empty at 1 MiB: a private file",
            .calls = "fallocate ftruncate/128", .disk_bytes = SCALE_FILE_BYTES, .run = run);

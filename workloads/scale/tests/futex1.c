@@ -17,5 +17,5 @@ static int run(struct task *t, struct error *err)
     return 0;
 }
 
-SCALE_TEST(futex1, .summary = "FUTEX_WAKE: wakes those who wait on a word: nobody does",
-           .calls = "futex", .run = run);
+SCALE_TEST(futex1, .summary = "FUTEX_WAKE on a word that nobody waits on", .calls = "futex",
+           .run = run);

@@ -18,5 +18,5 @@ static int run(struct task *t, struct error *err)
     return 0;
 }
 
-SCALE_TEST(futex2, .summary = "FUTEX_WAIT: would wait on a word, but its value is another",
+SCALE_TEST(futex2, .summary = "FUTEX_WAIT on a word whose value differs, so it returns at once",
            .calls = "futex", .run = run);

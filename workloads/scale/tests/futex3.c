@@ -17,5 +17,5 @@ static int run(struct task *t, struct error *err)
     return 0;
 }
 
-SCALE_TEST(futex3, .summary = "FUTEX_WAKE_PRIVATE: wakes those who wait on a word: nobody does",
-           .calls = "futex", .run = run);
+SCALE_TEST(futex3, .summary = "FUTEX_WAKE_PRIVATE on a word that nobody waits on", .calls = "futex",
+           .run = run);

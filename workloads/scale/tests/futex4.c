@@ -18,5 +18,6 @@ static int run(struct task *t, struct error *err)
     return 0;
 }
 
-SCALE_TEST(futex4, .summary = "FUTEX_WAIT_PRIVATE: would wait on a word, but its value is another",
+SCALE_TEST(futex4,
+           .summary = "FUTEX_WAIT_PRIVATE on a word whose value differs, so it returns at once",
            .calls = "futex", .run = run);

@@ -21,5 +21,5 @@ static int run(struct task *t, struct error *err)
     return 0;
 }
 
-SCALE_TEST(lock1, .summary = "fcntl write lock + unlock of an own file; two operations",
+SCALE_TEST(lock1, .summary = "fcntl write lock + unlock of a private file; two operations",
            .calls = "fcntl", .run = run);

@@ -22,6 +22,5 @@ static int run(struct task *t, struct error *err)
 }
 
 SCALE_TEST(lock2, .summary = "fcntl write lock + unlock of the same file; two operations",
-           .calls = "fcntl",
-           .note = "threads of one process do not exclude each other with these locks",
+           .calls = "fcntl", .note = "these locks do not exclude threads of the same process",
            .prepare = scale_prepare_shared, .run = run);

@@ -19,4 +19,4 @@ static int run(struct task *t, struct error *err)
     return 0;
 }
 
-SCALE_TEST(lseek1, .summary = "lseek in an own file", .calls = "lseek", .run = run);
+SCALE_TEST(lseek1, .summary = "lseek in a private file", .calls = "lseek", .run = run);

@@ -20,5 +20,5 @@ static int run(struct task *t, struct error *err)
     return 0;
 }
 
-SCALE_TEST(mmap2, .summary = "mmap + munmap of 128 MB, of an own file", .calls = "mmap munmap",
+SCALE_TEST(mmap2, .summary = "mmap + munmap of 128 MB, of a private file", .calls = "mmap munmap",
            .run = run);

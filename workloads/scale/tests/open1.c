@@ -20,5 +20,5 @@ static int run(struct task *t, struct error *err)
     return 0;
 }
 
-SCALE_TEST(open1, .summary = "open + close an own file, all in one folder", .calls = "openat close",
-           .run = run);
+SCALE_TEST(open1, .summary = "open + close a private file, all in one directory",
+           .calls = "openat close", .run = run);

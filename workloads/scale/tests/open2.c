@@ -20,5 +20,5 @@ static int run(struct task *t, struct error *err)
     return 0;
 }
 
-SCALE_TEST(open2, .summary = "open + close an own file, each in a folder of its own",
+SCALE_TEST(open2, .summary = "open + close a private file, each in its own directory",
            .calls = "openat close", .run = run);

@@ -18,5 +18,5 @@ static int run(struct task *t, struct error *err)
     return 0;
 }
 
-SCALE_TEST(posix_semaphore1, .summary = "wait + post an own POSIX semaphore", .calls = "",
+SCALE_TEST(posix_semaphore1, .summary = "wait + post a private POSIX semaphore", .calls = "",
            .run = run);

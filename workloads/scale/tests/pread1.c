@@ -8,4 +8,4 @@ static int run(struct task *t, struct error *err)
     return fd < 0 ? fd : blocks_run(t, fd, BLOCKS_READ | BLOCKS_AT, 0, err);
 }
 
-SCALE_TEST(pread1, .summary = "pread 4 KiB of an own file", .calls = "pread64", .run = run);
+SCALE_TEST(pread1, .summary = "pread 4 KiB of a private file", .calls = "pread64", .run = run);

@@ -16,4 +16,4 @@ static int run(struct task *t, struct error *err)
     return 0;
 }
 
-SCALE_TEST(pthread_mutex2, .summary = "lock + unlock an own mutex", .calls = "", .run = run);
+SCALE_TEST(pthread_mutex2, .summary = "lock + unlock a private mutex", .calls = "", .run = run);

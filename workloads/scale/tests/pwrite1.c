@@ -8,4 +8,4 @@ static int run(struct task *t, struct error *err)
     return fd < 0 ? fd : blocks_run(t, fd, BLOCKS_AT, 0, err);
 }
 
-SCALE_TEST(pwrite1, .summary = "pwrite 4 KiB of an own file", .calls = "pwrite64", .run = run);
+SCALE_TEST(pwrite1, .summary = "pwrite 4 KiB of a private file", .calls = "pwrite64", .run = run);

@@ -8,5 +8,5 @@ static int run(struct task *t, struct error *err)
     return fd < 0 ? fd : blocks_run(t, fd, BLOCKS_READ | BLOCKS_FOLLOW, 0, err);
 }
 
-SCALE_TEST(read3, .summary = "read 4 KiB of an own file with O_DIRECT", .calls = "read lseek/256",
-           .run = run);
+SCALE_TEST(read3, .summary = "read 4 KiB of a private file with O_DIRECT",
+           .calls = "read lseek/256", .run = run);

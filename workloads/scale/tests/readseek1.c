@@ -8,5 +8,5 @@ static int run(struct task *t, struct error *err)
     return fd < 0 ? fd : blocks_run(t, fd, BLOCKS_READ | BLOCKS_SEEK, 0, err);
 }
 
-SCALE_TEST(readseek1, .summary = "lseek, then read 4 KiB of an own file", .calls = "lseek read",
+SCALE_TEST(readseek1, .summary = "lseek, then read 4 KiB of a private file", .calls = "lseek read",
            .run = run);

@@ -14,5 +14,5 @@ static int run(struct task *t, struct error *err)
 }
 
 SCALE_TEST(tlb_flush1,
-           .summary = "write a page of a private mapping of an own file, MADV_DONTNEED it",
+           .summary = "write a page of a private mapping of a private file, MADV_DONTNEED it",
            .calls = "madvise", .memory_bytes = SCALE_BIG_BYTES, .run = run);

@@ -14,6 +14,6 @@ static int run(struct task *t, struct error *err)
 }
 
 SCALE_TEST(tlb_flush3,
-           .summary = "write a page of a shared mapping of an own file, MADV_DONTNEED it",
+           .summary = "write a page of a shared mapping of a private file, MADV_DONTNEED it",
            .calls = "madvise", .memory_bytes = SCALE_BIG_BYTES, .disk_bytes = SCALE_BIG_BYTES,
            .run = run);

@@ -20,5 +20,5 @@ static int run(struct task *t, struct error *err)
     return 0;
 }
 
-SCALE_TEST(unlink1, .summary = "create + close + unlink a file, all in one folder",
+SCALE_TEST(unlink1, .summary = "create + close + unlink a file, all in one directory",
            .calls = "openat close unlink", .run = run);

@@ -20,5 +20,5 @@ static int run(struct task *t, struct error *err)
     return 0;
 }
 
-SCALE_TEST(unlink2, .summary = "create + close + unlink a file, each in a folder of its own",
+SCALE_TEST(unlink2, .summary = "create + close + unlink a file, each in its own directory",
            .calls = "openat close unlink", .run = run);

@@ -8,5 +8,5 @@ static int run(struct task *t, struct error *err)
     return fd < 0 ? fd : blocks_run(t, fd, BLOCKS_SEEK, 0, err);
 }
 
-SCALE_TEST(writeseek1, .summary = "lseek, then write 4 KiB of an own file", .calls = "lseek write",
-           .run = run);
+SCALE_TEST(writeseek1, .summary = "lseek, then write 4 KiB of a private file",
+           .calls = "lseek write", .run = run);

@@ -21,9 +21,9 @@ int vr_caller_check_size(const struct vr_config *config, uint64_t size, struct e
     if (most > VR_CALLER_DATA_MAX)
         most = VR_CALLER_DATA_MAX;
     if (size > most)
-        return error_set(err, -E2BIG, "a request of %lu bytes; %lu is the most%s",
+        return error_set(err, -E2BIG, "a request of %lu bytes; the maximum is %lu%s",
                          (unsigned long)size, (unsigned long)most,
-                         most < VR_CALLER_DATA_MAX ? " that an entry of the log holds (batch-bytes)"
+                         most < VR_CALLER_DATA_MAX ? ", the size of a log entry (batch-bytes)"
                                                    : "");
     return 0;
 }

@@ -159,9 +159,10 @@ static enum vr_answer ask(struct vr_client *c, uint64_t deadline_ns, struct vr_r
 static int no_answer(const struct vr_client *c, struct error *err)
 {
     char text[32];
-    return error_set(err, -ETIMEDOUT,
-                     "no answer from the cluster in %s; 'assay-vr status' shows who is there",
-                     format_duration((double)c->timeout_ns, text, sizeof(text)));
+    return error_set(
+        err, -ETIMEDOUT,
+        "no answer from the cluster in %s; 'assay-vr status' shows which replicas are up",
+        format_duration((double)c->timeout_ns, text, sizeof(text)));
 }
 
 int vr_client_call(struct vr_client *c, uint32_t opcode, const void *data, uint32_t size,
@@ -185,8 +186,8 @@ int vr_client_call(struct vr_client *c, uint32_t opcode, const void *data, uint3
         break;
     case VR_ANSWER_EVICTED:
         return error_set(err, -ESTALE,
-                         "the session was evicted: there are more clients than sessions; whether "
-                         "the operation was executed is not known");
+                         "the session was evicted: there are more clients than sessions; it is not "
+                         "known whether the operation was executed");
     default:
         c->caller.registered = false; /* the number is spent */
         return no_answer(c, err);
@@ -206,12 +207,12 @@ static int kv(struct vr_client *c, uint32_t opcode, const struct iovec *parts,
 {
     unsigned char data[sizeof(struct vr_kv_args) + VR_KEY_BYTES_MAX + 2 * VR_VALUE_BYTES_MAX];
     if (parts[0].iov_len > VR_KEY_BYTES_MAX)
-        return error_set(err, -E2BIG, "a key of %zu bytes; %u is the most", parts[0].iov_len,
+        return error_set(err, -E2BIG, "a key of %zu bytes; the maximum is %u", parts[0].iov_len,
                          VR_KEY_BYTES_MAX);
     for (unsigned i = 1; i < 3; i++)
         if (parts[i].iov_len > VR_VALUE_BYTES_MAX)
-            return error_set(err, -E2BIG, "a value of %zu bytes; %u is the most", parts[i].iov_len,
-                             VR_VALUE_BYTES_MAX);
+            return error_set(err, -E2BIG, "a value of %zu bytes; the maximum is %u",
+                             parts[i].iov_len, VR_VALUE_BYTES_MAX);
     uint32_t size = vr_kv_encode(data, parts[0].iov_base, parts[0].iov_len, parts[1].iov_base,
                                  parts[1].iov_len, parts[2].iov_base, parts[2].iov_len);
     return vr_client_call(c, opcode, data, size, ret_result, out, ret_size, err);
@@ -269,7 +270,7 @@ int vr_client_scan(struct vr_client *c, const void *key, size_t key_size,
         memcpy(sizes, out + at, sizeof(sizes));
         if (sizes[0] > VR_KEY_BYTES_MAX || sizes[1] > VR_VALUE_BYTES_MAX ||
             at + 4u + sizes[0] + sizes[1] > size)
-            return error_set(err, -EBADMSG, "the answer to scan is cut or damaged");
+            return error_set(err, -EBADMSG, "the answer to scan is truncated or damaged");
         pair(context, out + at + 4, sizes[0], out + at + 4 + sizes[0], sizes[1]);
         at += 4u + sizes[0] + sizes[1];
         count++;

@@ -24,27 +24,26 @@ static const struct option options[] = {
     {'r', "replicas", OPTION_U64, offsetof(struct settings, replicas), "N", "1, 3, 5 or 7 (3)",
      NULL},
     {'t', "transport", OPTION_STRING, offsetof(struct settings, transport), "T",
-     "of the replicas: epoll (default), spin, uring, uring+tc, uring+xdp, uring-spin, "
-     "uring-eventfd, "
-     "uring-eventfd-unread",
+     "transport of the replicas: epoll (default), spin, uring, uring+tc, uring+xdp, uring-spin, "
+     "uring-eventfd, uring-eventfd-unread",
      "epoll spin uring uring+tc uring+xdp uring-spin uring-eventfd uring-eventfd-unread"},
     {0, "durable", OPTION_FLAG, offsetof(struct settings, durable), NULL,
      "replicas write their log to disk before they acknowledge (default)", NULL},
     {0, "in-memory", OPTION_FLAG, offsetof(struct settings, in_memory), NULL,
      "replicas keep their log in memory", NULL},
     {0, "pin", OPTION_STRING, offsetof(struct settings, pin), "CPUS",
-     "CPUs of the replicas in order, then of the clients, as 0,1,1,0; one for all", NULL},
+     "CPUs of the replicas in order, then of the clients, e.g. 0,1,1,0; or one for all", NULL},
     {0, "dir", OPTION_STRING, offsetof(struct settings, folder), "DIR",
-     "folder of the replicas' files while it runs ($TMPDIR or /tmp)", "file"},
+     "directory for the replicas' files while it runs ($TMPDIR or /tmp)", "file"},
     {0, "set", OPTION_LIST, offsetof(struct settings, set), "NAME=VALUE",
-     "a setting of the configuration, as timeout=50ms; may be given several times", NULL},
+     "a setting of the configuration, e.g. timeout=50ms; may be repeated", NULL},
     {0, "kill-leader", OPTION_MS, offsetof(struct settings, kill_after_ns), "T",
-     "kill the leader so long after the start of the measurement", NULL},
+     "kill the leader this long after the start of the measurement", NULL},
     {0, "idle", OPTION_SECONDS, offsetof(struct settings, idle_ns), "T",
-     "no load: what the replicas take while nobody asks anything", NULL},
+     "no load: measure the replicas while they are idle", NULL},
     {0, "every", OPTION_U64, offsetof(struct settings, every), "N",
-     "a line on standard error after every N operations: how fast, and what the replicas hold and "
-     "take by now",
+     "print a line to standard error after every N operations: speed, memory and CPU time of the "
+     "replicas",
      NULL},
     VR_LOAD_OPTIONS(struct settings, load),
     {0},
@@ -149,7 +148,7 @@ static int parse_pin(const char *text, int *cpus, size_t *ret_count, struct erro
         long cpu = strtol(at, &end, 10);
         if (end == at || cpu < 0 || cpu >= CPU_SETSIZE || (*end && *end != ',') ||
             count == VR_REPLICAS_MAX + 1)
-            return error_set(err, -EINVAL, "--pin '%s': write CPUs as 0,1,1,0", text);
+            return error_set(err, -EINVAL, "--pin '%s': write CPUs, e.g. 0,1,1,0", text);
         cpus[count++] = (int)cpu;
         at = *end ? end + 1 : end;
     }
@@ -193,7 +192,7 @@ static void add_costs(struct vr_figures *f, const struct bench *b, uint64_t done
                    100.0 * (double)cpu_ns / (double)b->elapsed_ns / b->local.count);
     vr_figures_add(f, "cpu_share_max", "%", done ? NULL : "of the busiest",
                    100.0 * (double)most_ns / (double)b->elapsed_ns);
-    vr_figures_add(f, "fell_back", "replicas", fell_back ? "not by this transport" : NULL,
+    vr_figures_add(f, "fell_back", "replicas", fell_back ? "not with this transport" : NULL,
                    (double)fell_back);
     for (uint32_t i = 0; i < b->local.count && all; i++) {
         sent += b->after[i].packets_sent - b->before[i].packets_sent;
@@ -248,16 +247,17 @@ static int measure(const struct settings *o, struct vr_load_settings *s,
             o->idle_ns ? idle(b, o->idle_ns, s, r, err) : vr_load_run(&b->local.cluster, s, r, err);
     }
     if (!result && o->kill_after_ns && !b->killed && !stop)
-        result = error_set(err, -ESRCH, "no leader was found to be killed within the measurement");
+        result = error_set(err, -ESRCH, "no leader was found to kill during the measurement");
     if (!result) {
         if (!o->idle_ns)
             vr_figures_load(&figures, s, r);
         add_costs(&figures, b, o->idle_ns ? 0 : r->done);
         CLEANUP(memory_freep)
-        char *head =
-            memory_printf("%u replicas, %s, %s; %lu clients, %s%s%s", b->local.count,
-                          local->transport, local->in_memory ? "in memory" : "durable", s->clients,
-                          s->way->name, o->pin ? "; on CPUs " : "", o->pin ? o->pin : "");
+        char *head = memory_printf("%u %s, %s, %s; %lu %s, %s%s%s", b->local.count,
+                                   plural(b->local.count, "replica", "replicas"), local->transport,
+                                   local->in_memory ? "in memory" : "durable", s->clients,
+                                   plural(s->clients, "client", "clients"), s->way->name,
+                                   o->pin ? "; on CPUs " : "", o->pin ? o->pin : "");
         result = vr_figures_print(&figures, head, o->load.json, err);
     }
     vr_local_stop(&b->local);
@@ -272,7 +272,7 @@ static int check(const struct settings *o, struct vr_local_settings *local, stru
     if (o->replicas % 2 == 0 || o->replicas > VR_REPLICAS_MAX)
         return error_set(err, -EINVAL, "--replicas must be 1, 3, 5 or 7");
     if (o->durable && o->in_memory)
-        return error_set(err, -EINVAL, "--durable and --in-memory exclude each other");
+        return error_set(err, -EINVAL, "--durable and --in-memory cannot be used together");
     if (!vr_io_find(o->transport, err))
         return -EINVAL;
     if (str_eq(o->load.op, "null"))
@@ -289,8 +289,8 @@ static int check(const struct settings *o, struct vr_local_settings *local, stru
             if (strlen(own[k]) == (size_t)(equals - o->set.items[i]) &&
                 str_has_prefix(o->set.items[i], own[k]))
                 return error_set(err, -EINVAL,
-                                 "--set %s: bench makes a cluster of its own; see --dir, "
-                                 "--replicas, --transport and --in-memory",
+                                 "--set %s: bench creates its own cluster; use --dir, --replicas, "
+                                 "--transport and --in-memory",
                                  own[k]);
         strbuf_printf(lines, "%.*s %s\n", (int)(equals - o->set.items[i]), o->set.items[i],
                       equals + 1);
@@ -336,7 +336,7 @@ static int run(int argc, char **argv)
 
 const struct verb vr_verb_bench = {
     "bench",
-    "start a cluster here, put load on it, say what it cost",
+    "start a cluster on this machine, put load on it, and measure what it costs",
     "[--replicas 3] [--clients N] [--requests N] [--transport T] [--in-memory]",
     "  assay-vr bench --replicas 3 --requests 10000 --clients 32 --transport uring --in-memory\n"
     "  assay-vr bench --clients 128 --requests 200000                durable\n"

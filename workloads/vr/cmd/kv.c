@@ -140,11 +140,11 @@ static int say(enum vr_result outcome, const char *value, uint32_t size, bool as
     if (!as_json)
         fprintf(stderr, "assay-vr kv: %s\n",
                 outcome == VR_NOT_FOUND  ? "there is no such key"
-                : outcome == VR_CONFLICT ? "another value stands there"
-                : outcome == VR_FULL     ? "the store holds no further key"
+                : outcome == VR_CONFLICT ? "the key has a different value"
+                : outcome == VR_FULL     ? "the store is full: it cannot hold another key"
                 : outcome == VR_TOO_LARGE
-                    ? "more than an entry of the log holds (batch-bytes in the configuration)"
-                    : "the service does not know this (keys 0 in its settings?)");
+                    ? "too large for a log entry (batch-bytes in the configuration)"
+                    : "the service does not support this (is keys 0 in its settings?)");
     return outcome == VR_NOT_FOUND || outcome == VR_CONFLICT ? 1 : 2;
 }
 
@@ -191,8 +191,8 @@ static int run(int argc, char **argv)
                            err.code == -ETIMEDOUT || err.code == -ESTALE ? 3 : 2);
         return code;
     }
-    error_set(&err, -EINVAL, "%s%s; there are get, put, cas, delete, scan",
-              count ? "no operation " : "which operation?", count ? words[0] : "");
+    error_set(&err, -EINVAL, "%s%s; use get, put, cas, delete or scan",
+              count ? "unknown operation " : "the operation is missing", count ? words[0] : "");
     return vr_fail(&vr_verb_kv, &err, 2);
 }
 

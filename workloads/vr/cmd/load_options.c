@@ -27,7 +27,7 @@ static int in_range(const char *name, uint64_t value, uint64_t least, uint64_t m
 {
     if (value >= least && value <= most)
         return 0;
-    return error_set(err, -EINVAL, "--%s must be from %lu to %lu, not %lu", name, least, most,
+    return error_set(err, -EINVAL, "--%s must be between %lu and %lu, not %lu", name, least, most,
                      value);
 }
 

@@ -46,7 +46,7 @@ bool vr_options(const struct verb *verb, void *target, int argc, char **argv, in
     if (ret_first) {
         *ret_first = first;
     } else if (first < argc) {
-        error_set(&err, -EINVAL, "'%s' is too much", argv[first]);
+        error_set(&err, -EINVAL, "unexpected argument '%s'", argv[first]);
         *ret_code = vr_fail(verb, &err, 2);
         return false;
     }
@@ -61,8 +61,9 @@ static int help(FILE *out, int code)
           out);
     for (unsigned i = 0; verbs[i]; i++)
         fprintf(out, "  %-12s %s\n", verbs[i]->name, verbs[i]->summary);
-    fputs("\n'assay-vr COMMAND --help' tells more; --completion bash|zsh prints a completion "
-          "script.\n",
+    fputs("\n"
+          "'assay-vr COMMAND --help' describes a command; --completion bash|zsh prints a "
+          "completion script.\n",
           out);
     return code;
 }

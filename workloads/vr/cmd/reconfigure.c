@@ -18,14 +18,16 @@ static const struct option options[] = {
     {'c', "config", OPTION_STRING, offsetof(struct settings, config), "FILE",
      "the cluster's configuration (cluster.conf)", "file"},
     {'m', "members", OPTION_STRING, offsetof(struct settings, members), "LIST",
-     "replicas of the next group, as 0,1,3 (those of the present one)", NULL},
+     "replicas of the next group, e.g. 0,1,3 (default: the current ones)", NULL},
     {0, "replace", OPTION_STRING, offsetof(struct settings, replace), "LIST",
-     "members whose disk was lost and that were formatted again: take their new disks", NULL},
+     "members whose disk was lost and that were formatted again: accept their new disks", NULL},
     {0, "force", OPTION_FLAG, offsetof(struct settings, force), NULL,
-     "also if a majority of the next group does not answer: the service stops until it does", NULL},
+     "proceed even if a majority of the next group does not answer: the service stops until it "
+     "does",
+     NULL},
     {0, "cancel", OPTION_FLAG, offsetof(struct settings, cancel), NULL,
-     "the present group again, in a new epoch: an earlier call that is undecided has no effect "
-     "any more",
+     "keep the current group, in a new epoch: an earlier, undecided change no longer has any "
+     "effect",
      NULL},
     {0, "timeout", OPTION_SECONDS, offsetof(struct settings, timeout_ns), "T",
      "give up after this time (5 s)", NULL},
@@ -48,7 +50,7 @@ static int parse_members(const char *option, const char *text, uint8_t nodes, ui
     uint32_t members = 0;
     int result = parse_cpu_list(text, &list, &count, NULL);
     if (result)
-        return error_set(err, result, "--%s '%s': write 0,1,3", option, text);
+        return error_set(err, result, "--%s '%s': write e.g. 0,1,3", option, text);
     for (size_t i = 0; i < count && !result; i++) {
         if (list[i] < 0 || list[i] >= nodes)
             result = error_set(err, -EINVAL, "the configuration has no replica %d", list[i]);
@@ -78,8 +80,8 @@ static int look(struct vr_client *c, uint64_t timeout_ns, struct view_of_group *
     }
     if (!result && !g->incarnations)
         result = error_set(err, -ENOENT,
-                           "nobody that answers is in a group yet: a cluster begins when all of "
-                           "its replicas have been started once");
+                           "no replica that answers is in a group yet: a cluster starts when all "
+                           "of its replicas have been started once");
     return result;
 }
 
@@ -92,11 +94,11 @@ static int name_disk(const struct view_of_group *g, uint32_t replace, uint8_t i,
     uint32_t own = there ? g->statuses[i].incarnation : 0;
     if (!there && (!present || replace >> i & 1))
         return error_set(err, -EHOSTUNREACH,
-                         "replica %u does not answer; it can be taken in only while it runs", i);
+                         "replica %u does not answer; it can be added only while it is running", i);
     if (present && there && own != known && !(replace >> i & 1))
         return error_set(err, -EINVAL,
-                         "replica %u has another disk than the group knows; if the old one is "
-                         "lost, say --replace %u",
+                         "replica %u has a different disk than the group knows; if the old one is "
+                         "lost, use --replace %u",
                          i, i);
     *ret_disk = there ? own : known;
     return 0;
@@ -117,13 +119,12 @@ static int check_answers(const struct settings *o, const struct view_of_group *g
             strbuf_printf(&silent, "%s%u", silent.length ? ", " : "", i);
     }
     if (count % 2 == 0 || count > VR_REPLICAS_MAX)
-        return error_set(err, -EINVAL, "a group has 1, 3, 5 or 7 members, not %u", count);
+        return error_set(err, -EINVAL, "a group must have 1, 3, 5 or 7 members, not %u", count);
     if (answered > count / 2 || o->force)
         return 0;
     return error_set(err, -EHOSTUNREACH,
                      "of the next group's %u members only %u answer (not %s): without a majority "
-                     "it could serve nobody, and could not be changed again; start them, or say "
-                     "--force",
+                     "it could not serve anyone or be changed again; start them, or use --force",
                      count, answered, strbuf_text(&silent));
 }
 
@@ -136,7 +137,7 @@ static int make_wish(const struct settings *o, const struct view_of_group *g, ui
     if (!result && o->replace)
         result = parse_members("replace", o->replace, nodes, &replace, err);
     if (!result && replace & ~wish.members)
-        result = error_set(err, -EINVAL, "--replace names a replica that is no member");
+        result = error_set(err, -EINVAL, "--replace names a replica that is not a member");
     for (uint8_t i = 0; i < VR_NODES_MAX && !result; i++)
         if (wish.members >> i & 1)
             result = name_disk(g, replace, i, &wish.incarnations[i], err);
@@ -149,12 +150,12 @@ static int make_wish(const struct settings *o, const struct view_of_group *g, ui
 static int tell(enum vr_result outcome, const struct vr_reconfiguration *now, struct error *err)
 {
     if (outcome == VR_CONFLICT)
-        return error_set(err, -EAGAIN, "somebody else changed the group; it is in epoch %u now",
+        return error_set(err, -EAGAIN, "someone else changed the group; it is now in epoch %u",
                          now->epoch);
     if (outcome != VR_OK)
         return error_set(err, -EINVAL, "the group was refused");
-    printf("epoch %u has begun; who left may be switched off when 'assay-vr status' shows the new "
-           "members at work\n",
+    printf("epoch %u has begun; stop the replicas that left once 'assay-vr status' shows the new "
+           "members running\n",
            now->epoch);
     return 0;
 }
@@ -175,15 +176,14 @@ static int perform(const struct settings *o, const struct vr_cluster *cluster, s
     bool same = !result && wish.members == g.members && !o->cancel &&
                 memcmp(wish.incarnations, g.incarnations, sizeof(wish.incarnations)) == 0;
     if (same)
-        printf("the group is that already, in epoch %u\n", g.epoch);
+        printf("the group already has these members, in epoch %u\n", g.epoch);
     else if (!result)
         result = vr_client_reconfigure(c, &wish, &outcome, &now, err);
     vr_client_close(c);
     if (result == -ETIMEDOUT)
         return error_set(err, result,
-                         "no answer from the cluster, and whether the group will change is not "
-                         "decided; 'assay-vr status' shows the epoch (now %u), --cancel takes it "
-                         "back",
+                         "no answer from the cluster, and it is undecided whether the group will "
+                         "change; 'assay-vr status' shows the epoch (now %u), --cancel undoes it",
                          g.epoch);
     return result || same ? result : tell(outcome, &now, err);
 }
@@ -201,7 +201,7 @@ static int run(int argc, char **argv)
         return vr_fail(&vr_verb_reconfigure, &err, 2);
     }
     if (o.cancel && (o.members || o.replace)) {
-        error_set(&err, -EINVAL, "--cancel takes neither --members nor --replace");
+        error_set(&err, -EINVAL, "--cancel cannot be used with --members or --replace");
         return vr_fail(&vr_verb_reconfigure, &err, 2);
     }
     if (vr_cluster_read(&cluster, o.config, &err))
@@ -217,9 +217,9 @@ static int run(int argc, char **argv)
 
 const struct verb vr_verb_reconfigure = {
     "reconfigure",
-    "add, remove or replace replicas while the service goes on",
+    "add, remove or replace replicas while the service keeps running",
     "--members LIST | --replace LIST | --cancel [--config FILE]",
-    "  assay-vr replica -c cluster.conf -i 3 --format &      a spare of the configuration\n"
+    "  assay-vr replica -c cluster.conf -i 3 --format &      a spare from the configuration\n"
     "  assay-vr reconfigure -c cluster.conf --members 0,1,3  3 takes the place of 2\n"
     "  assay-vr reconfigure -c cluster.conf --replace 1      the disk of 1 was lost\n",
     options,

@@ -21,29 +21,28 @@ static const struct option options[] = {
     {'c', "config", OPTION_STRING, offsetof(struct settings, config), "FILE",
      "the cluster's configuration", "file"},
     {'i', "index", OPTION_U64, offsetof(struct settings, index), "N",
-     "which of its replicas this is, from 0", NULL},
+     "the number of this replica, from 0", NULL},
     {0, "format", OPTION_FLAG, offsetof(struct settings, format), NULL,
-     "first start: make the replica's file; one that is there is refused.  It has no vote before "
-     "all of the first group are there, or a reconfiguration has taken it in",
+     "first start: create the replica's file; fails if it exists. It has no vote until the whole "
+     "first group is up, or a reconfiguration has added it",
      NULL},
     {'t', "transport", OPTION_STRING, offsetof(struct settings, transport), "T",
      "epoll, spin, uring, uring+tc, uring+xdp, uring-spin, uring-eventfd, uring-eventfd-unread "
-     "(the "
-     "configuration's)",
+     "(default: from the configuration)",
      "epoll spin uring uring+tc uring+xdp uring-spin uring-eventfd uring-eventfd-unread"},
     {0, "durable", OPTION_FLAG, offsetof(struct settings, durable), NULL,
      "write the log to disk before anything is acknowledged (default)", NULL},
     {0, "in-memory", OPTION_FLAG, offsetof(struct settings, in_memory), NULL,
      "keep the log in memory: it is lost when a majority stops at once", NULL},
     {0, "data", OPTION_STRING, offsetof(struct settings, data), "DIR",
-     "folder of the replica's file (the configuration's)", "file"},
-    {0, "pin", OPTION_U64, offsetof(struct settings, pin), "CPU", "stay on this CPU", NULL},
+     "directory of the replica's file (default: from the configuration)", "file"},
+    {0, "pin", OPTION_U64, offsetof(struct settings, pin), "CPU", "run on this CPU", NULL},
     {0, "insecure", OPTION_FLAG, offsetof(struct settings, insecure), NULL,
-     "without a key, serve on other addresses than loopback all the same", NULL},
+     "serve on addresses other than loopback even without a key", NULL},
     {0, "socket", OPTION_U64, offsetof(struct settings, socket), "FD",
-     "a bound UDP socket that was handed over; ends with who did", NULL},
+     "use this bound UDP socket, and exit when the process that passed it does", NULL},
     {'q', "quiet", OPTION_FLAG, offsetof(struct settings, quiet), NULL,
-     "print nothing but what is not as it was asked for", NULL},
+     "print only what differs from what was requested", NULL},
     {0},
 };
 
@@ -69,17 +68,16 @@ static int check(const struct settings *o, const struct vr_cluster *c, struct er
 {
     char text[VR_ADDRESS_TEXT_MAX];
     if (o->index == NONE || o->index >= c->node_count)
-        return error_set(err, -EINVAL, "--index must be from 0 to %u", c->node_count - 1);
+        return error_set(err, -EINVAL, "--index must be between 0 and %u", c->node_count - 1);
     const struct sockaddr_in *own = &c->addresses[o->index];
     if (!c->secret && !o->insecure && !vr_address_is_loopback(own))
-        return error_set(
-            err, -EPERM,
-            "%s is no loopback address and the configuration has no key-file: anybody "
-            "who can send a packet could change what is stored; make a key (head -c 32 "
-            "/dev/urandom > FILE) or say --insecure",
-            vr_address_format(own, text));
+        return error_set(err, -EPERM,
+                         "%s is not a loopback address and the configuration has no key-file: "
+                         "anyone who can send a packet could change what is stored; create a key "
+                         "(head -c 32 /dev/urandom > FILE) or use --insecure",
+                         vr_address_format(own, text));
     if (o->durable && o->in_memory)
-        return error_set(err, -EINVAL, "--durable and --in-memory exclude each other");
+        return error_set(err, -EINVAL, "--durable and --in-memory cannot be used together");
     return 0;
 }
 
@@ -97,14 +95,18 @@ static int pin(uint64_t cpu, struct error *err)
 static void tell_missing(const struct vr_host *h, FILE *out)
 {
     if (h->tc_error.code)
-        fprintf(out, "replica %u: no broadcast in the kernel: %s; packets go one by one\n",
+        fprintf(out, "replica %u: no broadcast in the kernel: %s; sending packets one by one\n",
                 h->index, h->tc_error.message);
     if (h->xdp_error.code)
-        fprintf(out, "replica %u: no acknowledgements at the device: %s; they are made here\n",
-                h->index, h->xdp_error.message);
+        fprintf(
+            out,
+            "replica %u: no acknowledgements at the device: %s; the replica sends them itself\n",
+            h->index, h->xdp_error.message);
     if (h->damaged)
-        fprintf(out, "replica %u: %u places of its file are damaged; the others are asked\n",
-                h->index, h->damaged);
+        fprintf(
+            out,
+            "replica %u: %u damaged places in its file; repairing them from the other replicas\n",
+            h->index, h->damaged);
     fflush(out);
 }
 
@@ -114,7 +116,7 @@ static void announce(const struct vr_host *h, const struct vr_cluster *c)
     printf("replica %u%s on %s: %s, %s%s\n", h->index,
            h->index >= c->config.replica_count ? " (spare)" : "",
            vr_address_format(&c->addresses[h->index], text), h->io.way->name,
-           c->config.in_memory ? "in memory: what a majority had is lost if it stops at once"
+           c->config.in_memory ? "in memory: data is lost if a majority stops at once"
            : h->disk.direct    ? "durable, O_DIRECT"
                                : "durable, through the page cache",
            c->secret ? ", with a key" : "");
@@ -131,8 +133,7 @@ static void tell_old_copy(const struct vr_host *h)
     fprintf(
         stderr,
         "replica %u: its file is an old copy: the others remember a later start, or promises that "
-        "it does not know.  It has no vote; 'assay-vr reconfigure --replace %u' takes it in "
-        "again\n",
+        "it does not know. It has no vote; 'assay-vr reconfigure --replace %u' adds it again\n",
         h->index, h->index);
 }
 

@@ -27,19 +27,19 @@ struct settings {
 static const struct option options[] = {
     {'s', "seed", OPTION_U64, offsetof(struct settings, seed), "N", "the first seed (1)", NULL},
     {'n', "seeds", OPTION_STRING, offsetof(struct settings, seeds), "N",
-     "how many seeds (1), or from which to which: A..B", NULL},
+     "number of seeds (1), or a range: A..B", NULL},
     {'j', "jobs", OPTION_U64, offsetof(struct settings, jobs), "N",
-     "how many at once (1); 0: as many as there are CPUs", NULL},
+     "seeds to run at once (1); 0: one for each CPU", NULL},
     {'t', "time", OPTION_SECONDS, offsetof(struct settings, time_ns), "T",
-     "begin no further seed after this time", NULL},
+     "start no more seeds after this time", NULL},
     {0, "resume", OPTION_STRING, offsetof(struct settings, resume), "FILE",
-     "keep the count in FILE, and go on where it says", "file"},
+     "keep the count in FILE, and resume from there", "file"},
     {'o', "operations", OPTION_U64, offsetof(struct settings, operations), "N",
-     "client operations in each seed at least (1000)", NULL},
+     "minimum client operations in each seed (1000)", NULL},
     {0, "view-changes", OPTION_U64, offsetof(struct settings, view_changes), "N",
-     "view changes in each seed at least (3)", NULL},
+     "minimum view changes in each seed (3)", NULL},
     {0, "trace", OPTION_FLAG, offsetof(struct settings, trace), NULL,
-     "print everything that happens on standard error", NULL},
+     "print everything that happens to standard error", NULL},
 #ifdef VR_PLANTED
     {0, "planted", OPTION_STRING, offsetof(struct settings, planted), "BUG",
      "run with this planted bug; 'list' names them", NULL},
@@ -139,11 +139,11 @@ static int run(int argc, char **argv)
         .jobs = (unsigned)(o.jobs ? o.jobs : (uint64_t)sysconf(_SC_NPROCESSORS_ONLN)),
         .resume = o.resume};
     if (!parse_seeds(&o, &jobs.sum.first, &jobs.end)) {
-        error_set(&err, -EINVAL, "--seeds takes a number or A..B, not '%s'", o.seeds);
+        error_set(&err, -EINVAL, "--seeds must be a number or A..B, not '%s'", o.seeds);
         return vr_fail(&vr_verb_sim, &err, 2);
     }
     if (o.jobs > 1024) {
-        error_set(&err, -EINVAL, "--jobs %lu: 1024 is the most", o.jobs);
+        error_set(&err, -EINVAL, "--jobs %lu: the maximum is 1024", o.jobs);
         return vr_fail(&vr_verb_sim, &err, 2);
     }
     jobs.until_ns = o.time_ns ? clock_now_ns() + o.time_ns : 0;
@@ -160,10 +160,10 @@ const struct verb vr_verb_sim = {
     "sim",
     "run seeds of the deterministic simulator",
     "[--seed N] [--seeds N|A..B]",
-    "  assay-vr sim --seeds 100          a hundred seeds from 1 on\n"
+    "  assay-vr sim --seeds 100          seeds 1 to 100\n"
     "  assay-vr sim --seed 7 --trace     everything that happens in seed 7\n"
     "  assay-vr sim --seeds 1..1000000 --jobs 0 --resume seeds.count\n"
-    "                                    a million, in as many sittings as it takes\n",
+    "                                    a million seeds, resumed as often as needed\n",
     options,
     run,
     NULL};

@@ -20,7 +20,7 @@ static const struct option options[] = {
     {'c', "config", OPTION_STRING, offsetof(struct settings, config), "FILE",
      "the cluster's configuration (cluster.conf)", "file"},
     {0, "timeout", OPTION_SECONDS, offsetof(struct settings, timeout_ns), "T",
-     "wait so long for answers (0.5 s)", NULL},
+     "wait this long for answers (0.5 s)", NULL},
     {0, "json", OPTION_FLAG, offsetof(struct settings, json), NULL, "print JSON", NULL},
     {0},
 };
@@ -78,11 +78,11 @@ static void put_text(const struct vr_cluster *c, const struct vr_status *s, cons
     }
     for (uint8_t i = 0; i < c->node_count; i++)
         if (there[i] && is_new(&s[i]) && is_member_of_others(c, s, there, i))
-            strbuf_printf(out,
-                          "replica %u has no vote: the group knows another disk under its number; "
-                          "if that one is lost, 'assay-vr reconfigure --replace %u' takes this "
-                          "one\n",
-                          i, i);
+            strbuf_printf(
+                out,
+                "replica %u has no vote: the group knows a different disk under its number; if "
+                "that one is lost, 'assay-vr reconfigure --replace %u' accepts this one\n",
+                i, i);
 }
 
 static void put_json(const struct vr_cluster *c, const struct vr_status *s, const bool *there,
@@ -169,9 +169,9 @@ static int run(int argc, char **argv)
 
 const struct verb vr_verb_status = {
     "status",
-    "view, operation, commit and lag of each replica",
+    "show view, operation, commit and lag of each replica",
     "[--config FILE]",
-    "  assay-vr status -c cluster.conf     exits with 1 when nobody leads\n",
+    "  assay-vr status -c cluster.conf     exits with 1 if there is no leader\n",
     options,
     run,
     NULL};

@@ -111,20 +111,20 @@ int vr_disk_format(const char *path, const struct vr_config *config, struct erro
     CLEANUP(memory_freep) char *temporary = memory_printf("%s.new", path);
     if (access(path, F_OK) == 0)
         return error_set(err, -EEXIST,
-                         "%s is there already; a replica that forgets what it promised can lose "
-                         "what was acknowledged, so remove it only if its cluster is given up",
+                         "%s already exists; a replica that forgets what it promised can lose "
+                         "acknowledged data, so remove it only if you abandon its cluster",
                          path);
     CLEANUP(fd_closep) int fd = open(temporary, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return error_errno(err, -errno, "%s", temporary);
     if (flock(fd, LOCK_EX | LOCK_NB) || !is_still(fd, temporary) || ftruncate(fd, 0))
-        return error_set(err, -EBUSY, "%s: another process makes this file just now", path);
+        return error_set(err, -EBUSY, "%s: another process is creating this file", path);
     int result = write_new(fd, temporary, config, err);
     if (!result && link(temporary, path))
         result = error_errno(err, -errno, "%s", path);
     unlink(temporary);
     if (!result && (result = sync_folder(path)) != 0)
-        error_errno(err, result, "the folder of %s", path);
+        error_errno(err, result, "the directory of %s", path);
     return result;
 }
 
@@ -214,8 +214,8 @@ static int repair_heads(struct vr_disk *d, struct error *err)
         pwrite(d->fds[LANE_ENTRIES], d->heads, s->heads_bytes, (off_t)s->heads_offset);
     if (written != (ssize_t)s->heads_bytes || fdatasync(d->fds[LANE_ENTRIES]))
         return error_errno(err, written >= 0 && written != (ssize_t)s->heads_bytes ? -EIO : -errno,
-                           "the second copies of the log's heads cannot be written, and without "
-                           "them nothing may be acknowledged; see to the disk, then start again");
+                           "the second copies of the log's headers cannot be written, and without "
+                           "them nothing may be acknowledged; repair the disk, then start again");
     return 0;
 }
 

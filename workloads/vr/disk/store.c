@@ -210,8 +210,8 @@ static int load_superblock(struct vr_store *s, vr_store_read read, void *context
         return 0;
     if (best.sequence == 0)
         return error_set(err, -EUCLEAN,
-                         "no copy of the superblock is whole, so nobody knows what this replica "
-                         "promised; replace it by a new one");
+                         "no copy of the superblock is intact, so it is not known what this "
+                         "replica promised; replace it with a new one");
     s->sequence = s->settled = best.sequence;
     loaded->image.durable = best.durable;
     return superblock_check(s, &best, err);

@@ -308,7 +308,7 @@ int vr_host_run(struct vr_host *h, const volatile sig_atomic_t *stop, struct err
         if (h->broken)
             return error_set(err, -EBADMSG,
                              "an entry that was acknowledged at the device is not in the log: the "
-                             "primary sent what it should not; start this replica again");
+                             "primary sent something it should not have; restart this replica");
         /* A primary whose disk takes nothing would hold the service when its log is full: it falls
          * silent, so that the others choose another. */
         h->silent = vr_is_primary(h->core) &&

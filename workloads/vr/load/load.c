@@ -49,7 +49,7 @@ int vr_load_kind_parse(const char *text, enum vr_load_kind *ret_kind, struct err
             *ret_kind = (enum vr_load_kind)i;
             return 0;
         }
-    return error_set(err, -EINVAL, "'%s' is no operation; there are null, put, get, mixed", text);
+    return error_set(err, -EINVAL, "'%s' is not an operation; use null, put, get or mixed", text);
 }
 
 static uint64_t next_random(struct load *l)
@@ -338,7 +338,7 @@ static int begin_sessions(struct load *l, struct error *err)
             return error_set(err, -EINTR, "interrupted");
         if (l->now_ns > end_ns)
             return error_set(err, -ETIMEDOUT,
-                             "only %u of %lu clients have a session after %llu s: is a majority of "
+                             "only %u of %lu clients got a session within %llu s: is a majority of "
                              "the replicas running?",
                              l->registered, l->s->clients, START_NS / NS_PER_S);
     }
@@ -383,8 +383,8 @@ static int run_phase(struct load *l, uint64_t requests, bool measured, struct er
         return error_set(err, -EINTR, "interrupted");
     if (!result && l->refused)
         return error_set(err, -E2BIG,
-                         "the replicas refuse requests of this size; they have a smaller "
-                         "batch-bytes than this configuration");
+                         "the replicas refuse requests of this size; their batch-bytes is smaller "
+                         "than in this configuration");
     if (measured)
         conclude(l);
     return result;

@@ -72,7 +72,7 @@ static int make_folder(struct vr_local *l, const char *parent, struct error *err
     l->folder = memory_printf("%s/assay-vr-XXXXXX", whole);
     if (mkdtemp(l->folder))
         return 0;
-    int result = error_errno(err, -errno, "making a folder like %s", l->folder);
+    int result = error_errno(err, -errno, "creating a directory like %s", l->folder);
     free(l->folder);
     l->folder = NULL;
     return result;
@@ -126,8 +126,8 @@ int vr_local_check(struct vr_local *l, struct error *err)
             continue;
         l->pids[i] = 0;
         return error_set(err, -ECHILD,
-                         "replica %u has ended by itself (%s %d): what the others did without it "
-                         "is no measurement of %u replicas",
+                         "replica %u ended unexpectedly (%s %d): what the others did without it "
+                         "does not measure %u replicas",
                          i, WIFSIGNALED(status) ? "signal" : "exit code",
                          WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), l->count);
     }

@@ -45,8 +45,8 @@ void vr_figures_load(struct vr_figures *f, const struct vr_load_settings *s,
     }
     vr_figures_add(f, "requests", "ops", "answered", (double)r->done);
     vr_figures_add(f, "elapsed", "s", "time", seconds);
-    vr_figures_add(f, "longest_gap", "ms", "longest silence", (double)r->gap_ns / 1e6);
-    vr_figures_add(f, "resends", "packets", r->resends ? "requests sent again" : NULL,
+    vr_figures_add(f, "longest_gap", "ms", "longest gap", (double)r->gap_ns / 1e6);
+    vr_figures_add(f, "resends", "packets", r->resends ? "requests resent" : NULL,
                    (double)r->resends);
     vr_figures_add(f, "evictions", "sessions", r->evictions ? "sessions evicted" : NULL,
                    (double)r->evictions);

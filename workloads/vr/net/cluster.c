@@ -46,7 +46,7 @@ static int set_number(struct vr_cluster *c, const struct setting *s, const char 
     if (result)
         return result;
     if (number < s->least || number > s->most)
-        return error_set(err, -ERANGE, "%s must be from %lu to %lu%s", s->name,
+        return error_set(err, -ERANGE, "%s must be between %lu and %lu%s", s->name,
                          (unsigned long)(s->is_time ? s->least / NS_PER_MS : s->least),
                          (unsigned long)(s->is_time ? s->most / NS_PER_MS : s->most),
                          s->is_time ? " ms" : "");
@@ -74,7 +74,7 @@ static int read_key(struct vr_cluster *c, const char *path, const char *name, st
     if (result)
         return result;
     if (secret.length < 16)
-        return error_set(err, -EINVAL, "%s holds %zu bytes; a key takes 16 at least", file,
+        return error_set(err, -EINVAL, "%s has %zu bytes; a key needs at least 16", file,
                          secret.length);
     c->secret = true;
     c->key = vr_key_secret(c->config.cluster, secret.data, secret.length);
@@ -89,7 +89,7 @@ static int set(struct vr_cluster *c, const char *path, const char *name, const c
         if (!spare && c->config.replica_count == VR_REPLICAS_MAX)
             return error_set(err, -EINVAL, "more than %u replicas", VR_REPLICAS_MAX);
         if (!spare && c->node_count > c->config.replica_count)
-            return error_set(err, -EINVAL, "spares stand behind all replicas");
+            return error_set(err, -EINVAL, "spares must come after all replicas");
         if (c->node_count == VR_NODES_MAX)
             return error_set(err, -EINVAL, "more than %u replicas and spares", VR_NODES_MAX);
         c->config.replica_count += !spare;
@@ -116,12 +116,11 @@ static int set(struct vr_cluster *c, const char *path, const char *name, const c
     for (size_t i = 0; i < ARRAY_COUNT(settings); i++)
         if (str_eq(name, settings[i].name))
             return set_number(c, &settings[i], value, err);
-    return error_set(
-        err, -EINVAL,
-        "'%s' is no setting; there are cluster, replica, spare, data, transport, key-file, "
-        "in-memory (yes or no), heartbeat, timeout, datagram, slots, "
-        "checkpoint-every, pipeline, batch-bytes, sessions, keys",
-        name);
+    return error_set(err, -EINVAL,
+                     "'%s' is not a setting; the settings are cluster, replica, spare, data, "
+                     "transport, key-file, in-memory (yes or no), heartbeat, timeout, datagram, "
+                     "slots, checkpoint-every, pipeline, batch-bytes, sessions, keys",
+                     name);
 }
 
 static char *trim(char *text)
@@ -154,9 +153,10 @@ static int check(const struct vr_cluster *c, struct error *err)
 {
     const struct vr_config *v = &c->config;
     if (v->replica_count == 0)
-        return error_set(err, -EINVAL, "it names no replica");
+        return error_set(err, -EINVAL, "no replica is configured");
     if (v->replica_count % 2 == 0)
-        return error_set(err, -EINVAL, "%u replicas: take an odd number, one more helps nobody",
+        return error_set(err, -EINVAL,
+                         "%u replicas: use an odd number; one more does not tolerate more failures",
                          v->replica_count);
     if (v->batch_bytes % 8)
         return error_set(err, -EINVAL, "batch-bytes must be a multiple of 8");
@@ -170,8 +170,8 @@ static int check(const struct vr_cluster *c, struct error *err)
         vr_fragment_count(vr_message_bytes_max(v), c->datagram_bytes - sizeof(struct vr_header));
     if (pieces > VR_FRAGMENTS_MAX)
         return error_set(err, -EINVAL,
-                         "batch-bytes %u takes %u datagrams of %lu bytes, %u are the most: lower "
-                         "batch-bytes or raise datagram",
+                         "batch-bytes %u needs %u datagrams of %lu bytes, but the maximum is %u: "
+                         "lower batch-bytes or raise datagram",
                          v->batch_bytes, pieces, c->datagram_bytes, VR_FRAGMENTS_MAX);
     return 0;
 }

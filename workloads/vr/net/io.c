@@ -36,7 +36,7 @@ const struct vr_io_way *vr_io_find(const char *name, struct error *err)
             return vr_io_ways[i];
         strbuf_printf(&names, "%s%s", i ? ", " : "", vr_io_ways[i]->name);
     }
-    error_set(err, -EINVAL, "there is no transport '%s'; there are %s", name, strbuf_text(&names));
+    error_set(err, -EINVAL, "there is no transport '%s'; available: %s", name, strbuf_text(&names));
     return NULL;
 }
 
@@ -95,7 +95,7 @@ int vr_io_turn(struct vr_io *io, uint64_t deadline_ns, struct error *err)
     int result = io->way->wait(io, deadline_ns, err);
     return !result && io->receive_error
                ? error_errno(err, io->receive_error,
-                             "receiving by %s (it takes Linux 6.0; epoll works everywhere)",
+                             "receiving with %s (it needs Linux 6.0; epoll works everywhere)",
                              io->way->name)
                : result;
 }
@@ -127,13 +127,13 @@ int vr_address_parse(const char *text, struct sockaddr_in *ret_address, struct e
     uint64_t port = 0;
     struct in_addr address;
     if (!colon || (size_t)(colon - text) >= sizeof(host))
-        return error_set(err, -EINVAL, "'%s' is no address; write 127.0.0.1:4701", text);
+        return error_set(err, -EINVAL, "'%s' is not an address; write e.g. 127.0.0.1:4701", text);
     memcpy(host, text, (size_t)(colon - text));
     host[colon - text] = '\0';
     if (inet_pton(AF_INET, host, &address) != 1)
-        return error_set(err, -EINVAL, "'%s' is no IPv4 address (in '%s')", host, text);
+        return error_set(err, -EINVAL, "'%s' is not an IPv4 address (in '%s')", host, text);
     if (parse_u64(colon + 1, &port, NULL) || port == 0 || port > UINT16_MAX)
-        return error_set(err, -EINVAL, "'%s' is no port (in '%s')", colon + 1, text);
+        return error_set(err, -EINVAL, "'%s' is not a port (in '%s')", colon + 1, text);
     *ret_address = (struct sockaddr_in){
         .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = address};
     return 0;

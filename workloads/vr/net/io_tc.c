@@ -45,11 +45,11 @@ static int check_hosts(const struct sockaddr_in *own, const struct sockaddr_in *
     char text[VR_ADDRESS_TEXT_MAX];
     for (uint32_t i = 0; i < count; i++) {
         if (source_for(&peers[i]) != own->sin_addr.s_addr)
-            return error_set(err, -EOPNOTSUPP, "the way to %s is not by the device of this replica",
+            return error_set(err, -EOPNOTSUPP, "the route to %s does not use this replica's device",
                              vr_address_format(&peers[i], text));
         for (uint32_t j = 0; j <= i; j++)
             if ((j < i ? peers[j] : *own).sin_addr.s_addr == peers[i].sin_addr.s_addr)
-                return error_set(err, -EOPNOTSUPP, "%s is not the only replica of its host",
+                return error_set(err, -EOPNOTSUPP, "%s is not the only replica on its host",
                                  vr_address_format(&peers[i], text));
     }
     return 0;
@@ -62,12 +62,12 @@ static int check_device(int socket, const char *device, size_t datagram_bytes, s
     snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", device);
     if (ioctl(socket, SIOCGIFHWADDR, &request) || (request.ifr_hwaddr.sa_family != ARPHRD_ETHER &&
                                                    request.ifr_hwaddr.sa_family != ARPHRD_LOOPBACK))
-        return error_set(err, -EOPNOTSUPP, "%s is no Ethernet", device);
+        return error_set(err, -EOPNOTSUPP, "%s is not an Ethernet device", device);
     if (ioctl(socket, SIOCGIFMTU, &request) ||
         (size_t)request.ifr_mtu < datagram_bytes + HEADERS_BYTES)
         return error_set(err, -EMSGSIZE,
-                         "%s carries %d bytes at once, less than a datagram of %zu with its "
-                         "headers; make 'datagram' smaller",
+                         "the MTU of %s is %d bytes, less than a datagram of %zu with its headers; "
+                         "make 'datagram' smaller",
                          device, request.ifr_mtu, datagram_bytes);
     return 0;
 }
@@ -105,7 +105,7 @@ static int load(struct vr_tc *tc, const struct sockaddr_in *own, unsigned device
         plan.peers[i] = place(&tc->peers[i]);
     memcpy(&tc->program->rodata->plan, &plan, sizeof(plan));
     int result = tc_broadcast__load(tc->program);
-    return result ? error_errno(err, result, "loading the program (it takes root)") : 0;
+    return result ? error_errno(err, result, "loading the program (it needs root)") : 0;
 }
 
 /* libbpf 1.1 has no words for TCX. */
@@ -134,7 +134,7 @@ int vr_tc_open(struct vr_tc *tc, int socket, const struct sockaddr_in *own,
     bool one_address = vr_address_is_loopback(own);
     *tc = (struct vr_tc){.link_fd = -1, .group = *own};
     if (count < 2 || count > VR_TC_PEERS)
-        return error_set(err, -EINVAL, "there is nobody to spare a packet for");
+        return error_set(err, -EINVAL, "there are no packets to save");
     for (uint32_t i = 0; i < count; i++)
         one_address = one_address && peers[i].sin_addr.s_addr == own->sin_addr.s_addr;
     unsigned device = vr_device_of(own, tc->device);

@@ -98,10 +98,9 @@ static int open_ring(struct loop *l, bool deferred, struct error *err)
         r = io_uring_queue_init_params(ENTRIES, &l->ring, &p);
     }
     if (r == -EPERM || r == -ENOSYS || r == -EACCES)
-        return error_set(
-            err, r,
-            "io_uring is not allowed or not there (kernel.io_uring_disabled, seccomp); "
-            "take --transport epoll");
+        return error_set(err, r,
+                         "io_uring is not allowed or not available (kernel.io_uring_disabled, "
+                         "seccomp); use --transport epoll");
     if (r < 0)
         return error_errno(err, r, "io_uring");
     l->ring_open = true;
@@ -127,7 +126,7 @@ static int open_buffers(struct vr_io *io, struct loop *l, struct error *err)
         .ring_addr = (uint64_t)(uintptr_t)place, .ring_entries = BUFFERS, .bgid = GROUP};
     int r = io_uring_register_buf_ring(&l->ring, &reg, 0);
     if (r)
-        return error_errno(err, r, "provided buffers (Linux 5.19 has them)");
+        return error_errno(err, r, "provided buffers (they need Linux 5.19)");
     io_uring_buf_ring_init(l->buffer_ring);
     for (unsigned i = 0; i < BUFFERS; i++)
         io_uring_buf_ring_add(l->buffer_ring, buffer(l, i), (unsigned)l->buffer_bytes,
@@ -379,7 +378,7 @@ static void sync_loop(struct vr_io *io, int fd, uint32_t tag)
 
 const struct vr_io_way vr_io_uring = {
     .name = "uring",
-    .summary = "one io_uring: multishot receives, provided buffers, one call in each turn",
+    .summary = "one io_uring: multishot receives, provided buffers, one call per iteration",
     .open = open_deferred,
     .close = close_loop,
     .flush = flush_now,

@@ -48,10 +48,10 @@ static int attach(struct vr_xdp *x, unsigned device, const char *name, struct er
             return 0;
     }
     if (x->link_fd == -EBUSY || x->link_fd == -EEXIST)
-        return error_set(err, x->link_fd,
-                         "%s has an XDP program already (replicas that share a device cannot all "
-                         "have theirs)",
-                         name);
+        return error_set(
+            err, x->link_fd,
+            "%s already has an XDP program (replicas that share a device cannot each have one)",
+            name);
     return error_errno(err, x->link_fd, "attaching the program to %s", name);
 }
 
@@ -69,7 +69,7 @@ int vr_xdp_load(struct vr_xdp *x, struct error *err)
     x->program = xdp_ack__open();
     int result = x->program ? xdp_ack__load(x->program) : -errno;
     if (result) {
-        error_errno(err, result, "loading the program (it takes root and Linux 5.18)");
+        error_errno(err, result, "loading the program (it needs root and Linux 5.18)");
         vr_xdp_close(x);
     }
     return result;
@@ -87,7 +87,7 @@ int vr_xdp_open(struct vr_xdp *x, const struct vr_cluster *cluster, uint8_t inde
     *x = (struct vr_xdp){.link_fd = -1};
     if (!cluster->config.in_memory)
         return error_set(err, -EOPNOTSUPP,
-                         "a durable replica acknowledges what is on its disk, and not before");
+                         "a durable replica acknowledges only what is on its disk");
     unsigned device = vr_device_of(&cluster->addresses[index], name);
     if (!device)
         return error_set(err, -ENODEV, "no device has this replica's address");

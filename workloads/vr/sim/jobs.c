@@ -126,12 +126,12 @@ static int load(struct sim_jobs *jobs, uint64_t build, struct error *err)
         whole = fscanf(file, "%*s %" SCNu64 "\n", &counts[i]) == 1;
     fclose(file);
     if (!whole)
-        return error_set(err, -EINVAL, "%s is no count of seeds", jobs->resume);
+        return error_set(err, -EINVAL, "%s is not a count of seeds", jobs->resume);
     if (stated[0] != build || stated[1] != jobs->one.operations ||
         stated[2] != jobs->one.view_changes || first != sum->first)
         return error_set(err, -EINVAL,
-                         "%s was written by another build or with other settings, whose seeds say "
-                         "nothing here; name another file or remove it",
+                         "%s was written by another build or with other settings, whose seeds do "
+                         "not count here; use another file or remove it",
                          jobs->resume);
     sum->next = next;
     sum->digest = digest;
