@@ -237,7 +237,6 @@ int completion_write(struct strbuf *out, const struct completion *c, const char 
     else if (str_eq(shell, "fish"))
         completion_put_fish(out, c);
     else
-        return error_set(err, -EINVAL, "there is no completion for '%s': name bash, zsh or fish",
-                         shell);
+        return error_set(err, -EINVAL, "no completion for '%s': use bash, zsh or fish", shell);
     return 0;
 }

@@ -270,7 +270,7 @@ def a_shell_is_used_where_it_is_needed_and_for_all():
     document, text = ab("-r", 2, *QUIET, "true a", "true 'b c'")
     equal([command["argv"] for command in document["commands"]], [["true", "a"], ["true", "b c"]])
     lacks(text, "shell")
-    contains(assay("ab", "-N", "true | true", check=2).stderr, "without a shell")
+    contains(assay("ab", "-N", "true | true", check=2).stderr, "needs a shell")
     if shutil.which("bash"):
         document, _ = ab("-r", 1, *QUIET, "-S", "bash --norc", "true ${BASH_VERSION}")
         equal(document["commands"][0]["argv"][:3], ["bash", "--norc", "-c"])
@@ -316,7 +316,7 @@ def a_duet_runs_both_at_the_same_time_with_sides_swapped():
         skip("a duet needs two CPUs")
     document, text = ab("--duet", "-r", 10, "-e", "page-faults:u", target("pages") + " 100",
                         target("pages") + " 1100")
-    contains(text, "sides swapped")
+    contains(text, "swapped after each round")
     cpus = document["settings"]["cpus"]
     equal(len(set(cpus)), 2, "CPUs")
     for number in range(10):
@@ -416,10 +416,10 @@ def it_stops_as_it_was_told():
 
 @test
 def wrong_command_lines_are_explained():
-    cases = [([], "nothing to run"), (["-r", "x", "true"], "--rounds"), (["--zzz", "true"], "--zzz"),
+    cases = [([], "no commands to run"), (["-r", "x", "true"], "--rounds"), (["--zzz", "true"], "--zzz"),
              (["-r", "5", "-m", "3", "true"], "excludes"), (["--precision", "0", "true"], "1%"),
              (["--precision", "200%", "true"], "1%"), (["--precision", "x", "true"], "1%"),
-             (["--json", "--csv", "true"], "standard output"), (["echo 'x"], "not closed"),
+             (["--json", "--csv", "true"], "standard output"), (["echo 'x"], "unclosed"),
              ([""], "empty"), (["--reference", "9", "true", "true"], "--reference 9"),
              (["-n", "a", "-n", "b", "true"], "more names"), (["-D", "2", "true"], "-P"),
              (["-P", "x", "3", "1", "true {x}"], "range"), (["-L", "a", "1", "true"], "{a}"),

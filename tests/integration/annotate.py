@@ -98,7 +98,7 @@ def without_source_there_are_line_numbers():
     shutil.rmtree("gone")
     text = assay("annotate", "turn", record(command=(os.path.abspath("spin"), "80000000")),
                  check=0).stdout
-    contains(text, "The source is not here")
+    contains(text, "The source was not found")
     if not re.search(r"\d\d%\s+4\b", text):
         raise AssertionError(text)
     text = assay("annotate", "turn", record(command=(os.path.abspath("plain"), "80000000")),
@@ -122,7 +122,7 @@ def without_the_binary_there_are_addresses():
     result = assay("annotate", "main", path)
     # perf may have kept a copy of the binary: then all is well.
     if result.returncode:
-        contains(result.stderr, "no sample is in a function 'main'")
+        contains(result.stderr, "no samples in a function 'main'")
     else:
         contains(result.stdout, "# main  in lost")
 

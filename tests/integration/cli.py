@@ -168,7 +168,7 @@ def workloads_refuse_other_shells():
         result = subprocess.run([workload(name), "--completion", "ksh"], text=True,
                                 capture_output=True)
         equal(result.returncode, 2)
-        contains(result.stderr, "name bash, zsh or fish")
+        contains(result.stderr, "use bash, zsh or fish")
 
 
 def verbs():

@@ -93,8 +93,8 @@ def without_a_cluster_it_says_what_to_do():
                                  "(connect failure)")
         said = on_cluster(slurm, code=1)
         contains(said, "Unable to contact slurm controller")
-        contains(said, "'scontrol ping' must say UP")
-        contains(said, "Nothing was begun")
+        contains(said, "'scontrol ping' must report UP")
+        contains(said, "Nothing was started")
         equal(pathlib.Path(store_place()).exists(), False, "a store")
         slurm.environment["SLURM_CONF"] = "/nonexistent/slurm.conf"
         process = subprocess.run([ASSAY, "run", "lab.yaml", "--on", "slurm"], text=True, check=False,
@@ -153,8 +153,8 @@ def without_accounting_the_controller_is_asked():
 
 # ---- progress ----
 
-LINE = (r"run \d+ of 12; tasks: \d+ over, \d+ running, \d+ waiting(, some were lost)?"
-        r", left about [\d.]+ ?\w+")
+LINE = (r"run \d+ of 12; tasks: \d+ finished, \d+ running, \d+ waiting(, some were lost)?"
+        r", about [\d.]+ ?\w+ left")
 
 
 def read_terminal(leader, seen, seconds):
@@ -283,7 +283,7 @@ def a_node_without_an_event_is_not_used_for_it():
     with FakeSlurm() as slurm:
         slurm.lacks = {"n1": "page-faults", "n3": "pmu" if real else "io-uring page-faults"}
         said = on_cluster(slurm, "--db", "lab.db")
-        contains(said, "node n1 is not used for this: page-faults: ASSAY_LACKS says so")
+        contains(said, "node n1 cannot be used for this: page-faults: ASSAY_LACKS says so")
         equal(counted("page-faults"), {"node=n2": 12})
 
 
@@ -294,7 +294,7 @@ def where_no_node_has_an_event_it_is_left_out():
     with FakeSlurm() as slurm:
         slurm.lacks = {name: "page-faults" for name in slurm.nodes}
         said = on_cluster(slurm, "--db", "lab.db")
-        contains(said, "no node has all of the spec's counters; it is run without")
+        contains(said, "no node has all of the spec's counters; running without them")
     equal(sum(counted("page-faults").values()), 0)
     equal(sum(counted("context-switches").values()), 12)
 
@@ -323,7 +323,7 @@ def cells_that_need_something_and_events_do_not_get_mixed_up():
         equal(counted("page-faults"), {"node=n3": 12})
         slurm.lacks = {name: "page-faults" for name in slurm.nodes}
         said = on_cluster(slurm, "--db", "other.db")
-        contains(said, "it is run without")
+        contains(said, "running without them")
         equal(sum(counted("page-faults", "other.db").values()), 0)
 
 

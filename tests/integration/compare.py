@@ -93,10 +93,10 @@ def a_figure_beyond_its_limit_gets_its_note():
                "if values['variant'] == 'new': report('granted', 0.25, '%')\n"
                "report('heat', 20)\n", spec)
     text = assay("answers", check=0).stdout
-    contains(text, "nothing was granted: 0.25 % in 1 of the 1 cells that tell of it (granted)")
+    contains(text, "nothing was granted: 0.25 % in 1 of the 1 cells that report it (granted)")
     lacks(text, "hot")
-    for note, words in (("{say: x}", "either below or above"), ("{below: 1}", "takes say"),
-                        ("{below: a, say: x}", "'a' is no number")):
+    for note, words in (("{say: x}", "either 'below' or 'above'"), ("{below: 1}", "needs 'say'"),
+                        ("{below: a, say: x}", "'a' is not a number")):
         pathlib.Path("bad.yaml").write_text(spec.replace("{above: 90, say: it was hot}", note))
         contains(assay("run", "bad.yaml", check=1).stderr, words)
 
@@ -167,8 +167,8 @@ def wrong_words_are_explained():
     experiment(BODY, SPEC)
     contains(assay("compare", "variant=old", "variant=newer", check=1).stderr, "has a partner")
     contains(assay("compare", "varant=old", "varant=new", check=1).stderr, "no experiment in the store")
-    contains(assay("compare", "variant=old", "2", check=2).stderr, "not both")
-    contains(assay("compare", "1", "77", check=1).stderr, "no experiment is called '77'")
+    contains(assay("compare", "variant=old", "2", check=2).stderr, "not one of each")
+    contains(assay("compare", "1", "77", check=1).stderr, "no experiment matches '77'")
     assay("compare", "1", check=2)
     assay("compare", "1", "2", "--lkp", "--json", check=2)
 
@@ -220,7 +220,7 @@ def a_crossover_is_found_where_it_is():
         between(a["numbers"]["size"], 700, 740)  # sqrt(s) = 10 s^0.15 at 719.7
     best = [a for a in answers if a["kind"] == "best"]
     contains(best[0]["text"], "a is best in 4 of 8 cells; b is best in 4 of 8 cells")
-    few = [a for a in answers if "too few to fit" in a["text"]]
+    few = [a for a in answers if "too few different values" in a["text"]]
     equal(len(few), 1)
     equal(few[0]["certain"], False)
     text = assay("answers", check=0).stdout
@@ -235,11 +235,11 @@ def too_few_rounds_say_so_and_how_many_it_takes():
     experiment(MATRIX_BODY, spec)
     answers = json.loads(assay("answers", "--json", check=0).stdout)["answers"]
     best = [a for a in answers if a["kind"] == "best"]
-    contains(best[0]["text"], "4 cells cannot be decided, 4 of them because there are fewer than 8 rounds")
+    contains(best[0]["text"], "4 cells are undecided, 4 of them because there are fewer than 8 rounds")
     contains(best[0]["text"], "--resume 1 --rounds 8")
-    contains(best[1]["text"], "6 rounds are too few: it takes 8")
+    contains(best[1]["text"], "too few rounds: 6 of at least 8")
     helping = [a["text"] for a in answers if a["kind"] == "saturation" and "help" in a["text"]]
-    equal(set(helping), {"how far more threads help cannot be told (6 rounds are too few: it takes 8)"})
+    equal(set(helping), {"whether more threads help is undecided (too few rounds: 6 of at least 8)"})
     assay("run", "e.yaml", "--seed", "1", "-q", "--resume", "1", "--rounds", "8", check=0)
     contains(assay("answers", check=0).stdout, "a is best in 2 of 4 cells; b is best in 2 of 4 cells")
 
@@ -253,7 +253,7 @@ def what_is_near_says_how_many_rounds_would_tell():
     answers = json.loads(assay("answers", "--json", check=0).stdout)["answers"]
     texts = [a["text"] for a in answers if a["kind"] == "best"]
     contains(texts[0], "a and b cannot be told apart")
-    contains(texts[0], "rounds would tell")
+    contains(texts[0], "rounds would decide it")
 
 
 @test
@@ -284,7 +284,7 @@ def a_cell_off_the_curve_is_a_surprise():
 def one_cell_has_nothing_to_answer():
     experiment("report('x', 1 + wobble)", "name: one\ncommand: ./program round={round}\nrounds: 2\n")
     contains(assay("answers", check=0).stdout, "nothing to compare")
-    contains(assay("answers", "nothing", check=1).stderr, "no experiment is called")
+    contains(assay("answers", "nothing", check=1).stderr, "no experiment matches")
 
 
 main()

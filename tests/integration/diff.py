@@ -215,7 +215,7 @@ def wrong_words_are_explained():
 def an_event_that_is_not_there_is_refused():
     record("base", target("planted"), "base", 5000, runs=1)
     contains(assay("diff", "base-1.data", "base-1.data", "-e", "cycles:u", check=1).stderr,
-             "no sample of cycles:u")
+             "no samples of cycles:u")
 
 
 main()

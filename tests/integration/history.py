@@ -89,7 +89,7 @@ def a_change_is_found_drawn_and_named():
 def a_short_history_is_drawn_and_not_judged():
     store([100, 120, 140])
     text = history("latency", check=0).stdout
-    contains(text, "8 experiments are the least that can show a change")
+    contains(text, "At least 8 experiments are needed to detect a change")
     contains(text, "3 experiments")
 
 

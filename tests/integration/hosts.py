@@ -70,11 +70,11 @@ def roles_are_placed_in_their_order_or_by_name():
 
 @test
 def what_is_wrong_is_told():
-    for words, said in ((("--hosts", "a,b"), "no host is given for the role 'server2'"),
+    for words, said in ((("--hosts", "a,b"), "no host given for the role 'server2'"),
                         (("--hosts", "x=1"), "the spec has no role 'x'"),
                         (("--hosts", "a,b,-oProxyCommand=x"), "no role '-oProxyCommand'"),
-                        (("--hosts", "a,b,-x"), "'-x' is no host"),
-                        (("--hosts", "a,b,c;d"), "'c;d' is no host")):
+                        (("--hosts", "a,b,-x"), "'-x' is not a host"),
+                        (("--hosts", "a,b,c;d"), "'c;d' is not a host")):
         contains(run_roles(*words, check=1).stderr, said)
     pathlib.Path("plain.yaml").write_text("name: p\ncommand: 'true'\n")
     contains(assay("run", "plain.yaml", "--hosts", "a", check=1).stderr, "has no 'hosts'")

@@ -175,7 +175,7 @@ def wrong_sources_are_told():
     result = assay("html", "nothing-such", check=1)
     contains(result.stderr, "assay.db")
     pathlib.Path("x.json").write_text("{}")
-    contains(assay("html", "x.json", check=1).stderr, "x.json: not what assay ab")
+    contains(assay("html", "x.json", check=1).stderr, "x.json: not written by assay ab")
     pathlib.Path("x.html").write_text('<script id="assay-data">!!</script>')
     error = assay("html", "x.html", check=1).stderr
     contains(error, "x.html: the data from byte 24 on is damaged")
@@ -183,7 +183,7 @@ def wrong_sources_are_told():
     contains(assay("plot", "x.html", "-o", "x.svg", check=1).stderr, "damaged")
     contains(assay("compare", "x.html", "x.html", check=1).stderr, "damaged")
     experiment()
-    contains(assay("html", "variant=base", check=2).stderr, "two values")
+    contains(assay("html", "variant=base", check=2).stderr, "another value")
     contains(assay("compare", "demo.yaml", "1", check=2).stderr, "two files")
     assay("html", "-o", "no/such/folder.html", check=1)
 

@@ -68,7 +68,7 @@ def nothing_is_overwritten_unasked():
 def wrong_command_lines():
     contains(assay("init", "one", check=2).stderr, "two commands or more")
     contains(assay("init", "a 'b", "c", check=1).stderr, "'a 'b'")
-    contains(assay("init", "-n", "a/b", "a", "b", check=2).stderr, "cannot be a file's name")
+    contains(assay("init", "-n", "a/b", "a", "b", check=2).stderr, "is not a valid file name")
 
 
 main()

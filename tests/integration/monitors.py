@@ -19,7 +19,7 @@ def watch(cause, *monitors, rounds=2, check=0):
         f"metrics: {{low: {{optional: true}}, high: {{optional: true}}}}\n"
         f"monitors: [{', '.join(monitors)}]\n")
     result = assay("run", "--db", "watch.db", "--fresh", "watch.yaml", check=check)
-    for reason in ("closed to you", "no tracepoint", "not on this machine", "hides the names"):
+    for reason in ("no permission", "no tracepoint", "not available on this machine", "hides the names"):
         if reason in result.stderr:
             skip(result.stderr.strip().splitlines()[-1])
     store = sqlite3.connect("watch.db")
@@ -161,7 +161,7 @@ def what_one_side_never_does_is_zero_and_compared():
         "rounds: 8\nwarmup: 0\nbaseline: {what: calls}\nmonitors: [syscalls]\n")
     allowed("wakes")
     result = assay("run", "--db", "two.db", "two.yaml", check=0)
-    if "not on this machine" in result.stderr:
+    if "not available on this machine" in result.stderr:
         skip(result.stderr.strip())
     compare = ("compare", "--db", "two.db", "what=calls", "what=wakes")
     text = assay(*compare, check=0).stdout

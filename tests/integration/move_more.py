@@ -180,7 +180,7 @@ def corked_sends_fill_their_segments():
     found = metrics("--variant", "send-corked/recv-late", "--size", 4096)
     between(found["segment_bytes"], 60000, 65536)
     contains(run("--variant", "send-corked", "--transport", "unix", check=2).stderr,
-             "send-corked does not go over unix; it goes over: tcp, veth")
+             "send-corked does not support unix; it supports: tcp, veth")
 
 
 @test

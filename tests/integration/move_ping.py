@@ -127,10 +127,10 @@ def what_makes_no_sense_is_refused():
             (["--ping", "--transport", "carrier"], "not 'carrier'"),
             (["--ping", "--variant", "send"], "without --variant"),
             (["--ping", "--threads", "2"], "one connection"),
-            (["--ping", "--size", "8"], "--size 8: not between 16"),
+            (["--ping", "--size", "8"], "--size 8: must be between 16"),
             (["--ping", "--transport", "udp", "--size", "65508"], "65507"),
-            (["--ping", "--transport", "unix", "--cc", "cubic"], "--cc is of TCP"),
-            (["--ping", "--rate", "10000001"], "--rate 10000001: not between")]:
+            (["--ping", "--transport", "unix", "--cc", "cubic"], "--cc is for TCP"),
+            (["--ping", "--rate", "10000001"], "--rate 10000001: must be between")]:
         contains(move(*args, check=2).stderr, reason)
     contains(move("--ping", "--transport", "shm", "--size", "2M", check=1).stderr, "up to 1048576 bytes")
 

@@ -133,13 +133,13 @@ def an_interrupt_leaves_nothing_behind():
 @test
 def bad_settings_are_refused_with_a_reason():
     for args, reason in [
-            (["--queue", "nothing"], "there are spsc, mpmc"),
+            (["--queue", "nothing"], "available: spsc, mpmc"),
             ([], "--queue is missing"),
             (["--queue", "spsc", "--producers", "2"], "one producer and one consumer"),
-            (["--queue", "ms", "--nodes", "malloc", "--reclaim", "tagged"], "stays of one type"),
+            (["--queue", "ms", "--nodes", "malloc", "--reclaim", "tagged"], "keeps its type"),
             (["--queue", "ms", "--nodes", "heap"], "--nodes must be malloc, pool or cache"),
             (["--queue", "mpmc", "--nodes", "pool"], "has no nodes"),
-            (["--queue", "mpmc", "--batch", "513"], "--batch must be from 1 to 512"),
+            (["--queue", "mpmc", "--batch", "513"], "--batch must be between 1 and 512"),
             (["--queue", "mpmc", "--payload", "12"], "multiple of 8"),
             (["--queue", "pipe", "--payload", "24"], "power of two"),
             (["--queue", "mpmc", "--items", "0"], "--items must be"),
@@ -152,9 +152,9 @@ def bad_settings_are_refused_with_a_reason():
             (["--queue", "mutex", "--wait", "pause:"], "not 'pause:'"),
             (["--queue", "mutex", "--wait", "pause:-1"], "not 'pause:-1'"),
             (["--queue", "mutex", "--wait", "adaptive:1000001"], "up to 1000000 pauses"),
-            (["--queue", "mpmc", "--pin", "99999"], "may not use CPU"),
+            (["--queue", "mpmc", "--pin", "99999"], "not allowed to use CPU"),
             (["--queue", "mpmc", "--round-trip", "--batch", "2"], "--round-trip is for"),
-            (["--queue", "mpmc", "left"], "unexpected word"),
+            (["--queue", "mpmc", "left"], "unexpected argument"),
             (["--queue", "mpmc", "--colour"], "unknown option")]:
         code = 1 if "--pin" in args else 2
         contains(queue(*args, check=code).stderr, reason)

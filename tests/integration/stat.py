@@ -281,7 +281,7 @@ def a_cgroup_is_counted():
     except OSError as error:
         skip(f"cgroups cannot be made here: {error}")
     if not folder:
-        skip("no cgroup hierarchy that perf can count by")
+        skip("no cgroup hierarchy that perf supports")
     process = None
     try:
         process = subprocess.Popen([target("spin"), "100000"])
@@ -309,8 +309,8 @@ def an_unknown_cgroup_is_named():
 @test
 def threads_of_a_command_are_told_apart():
     tried = assay("stat", "--per-thread", "-e", "page-faults", "--", target("pages"), 1)
-    if "this kernel does not write a thread's counts" in tried.stderr:
-        skip("this kernel does not write a thread's counts when it ends")
+    if "this kernel does not report a thread's counts" in tried.stderr:
+        skip("this kernel does not report a thread's counts when it ends")
     document = stat_json("--per-thread", "-e", "page-faults", "--", target("pages"), 300, 0, 3)
     by_name = {thread["name"]: thread["counts"][0]["value"] for thread in document["threads"]}
     for name in ["worker0", "worker1", "worker2", "pages"]:
@@ -556,9 +556,9 @@ def intervals_tell_their_run():
 @test
 def bad_input_gets_a_word_and_the_right_code():
     cases = [
-        (["-e", "cycels", "--", "true"], 125, "near names: cycles"),
+        (["-e", "cycels", "--", "true"], 125, "similar names: cycles"),
         (["-e", "", "--", "true"], 125, "missing"),
-        (["-e", "{cycles,faults", "--", "true"], 125, "not closed"),
+        (["-e", "{cycles,faults", "--", "true"], 125, "unclosed"),
         (["-e", "nopmu/x=1/", "--", "true"], 125, "no PMU 'nopmu'"),
         (["-e", "uprobe:/bin/no-such:main", "--", "true"], 125, "/bin/no-such"),
         (["-e", "mem:here", "--", "true"], 125, "mem:ADDRESS"),
@@ -569,16 +569,16 @@ def bad_input_gets_a_word_and_the_right_code():
         (["-p", "abc"], 125, "not a whole number"),
         (["-p", "1", "-a"], 2, "excludes"),
         ([], 2, "nothing to count"),
-        (["--json", "--csv", "--", "true"], 2, "exclude each other"),
+        (["--json", "--csv", "--", "true"], 2, "cannot be used together"),
         (["--sim=most", "--", "true"], 2, "--sim=full"),
-        (["--sim", "-a", "--", "true"], 2, "--sim goes with"),
+        (["--sim", "-a", "--", "true"], 2, "--sim can be combined"),
         (["-I", "0.1", "--", "true"], 2, "at least 1 ms"),
         (["-I", "0", "--", "true"], 2, "at least 1 ms"),
         (["--timeout", "0", "--", "true"], 2, "--timeout 0"),
         (["-p", ","], 125, "no process id"),
         (["-e", "r11111111111111111111", "--", "true"], 125, "16 hexadecimal digits"),
         (["-e", "x" * 100000, "--", "true"], 125, "unknown event 'xxx"),
-        (["--" + "x" * 100000], 2, "--help lists all"),
+        (["--" + "x" * 100000], 2, "--help lists them all"),
         (["-o", "x" * 100000, "--", "true"], 125, "File name too long"),
         (["-e", "mem:\x1b[31m", "--", "true"], 125, "'mem:\\x1b[31m'"),
     ]

@@ -259,7 +259,7 @@ def a_debug_file_by_its_link():
     shutil.copy(target("spin"), ".debug/program.debug")
     found, words = resolve(program, [main_address()])
     equal(found[main_address()][0][0], "??")
-    contains(words, "debug file of another build")
+    contains(words, "debug file of a different build")
 
 
 @test
@@ -332,7 +332,7 @@ def another_build_of_the_file_is_not_used():
     contains(words, "0123456789" * 4)
     found, words = resolve("/nonexistent/program", [address])
     equal(found[address], [("??", "??")])
-    contains(words, "/nonexistent/program is not here")
+    contains(words, "/nonexistent/program was not found")
 
 
 @test

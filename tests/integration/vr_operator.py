@@ -52,7 +52,7 @@ def a_formatted_member_has_no_vote():
         equal(kv("get", "x").stdout, "new\n")
         text = vr("status", "--config", "cluster.conf").stdout
         contains(text, f"'assay-vr reconfigure --replace {lost}'")
-        contains(reconfigure("--members", "0,1,2", check=2).stderr, f"say --replace {lost}")
+        contains(reconfigure("--members", "0,1,2", check=2).stderr, f"use --replace {lost}")
         reconfigure("--replace", lost)
         cluster.all_equal()
         # And now it counts.
@@ -118,7 +118,7 @@ def a_group_without_a_majority_is_refused():
         contains(words, "--force")
         # Undecided: there is no majority.  What is taken back does not happen later.
         contains(vr("reconfigure", "--config", "cluster.conf", "--timeout", 2, "--members", "0,1,3",
-                    check=3).stderr, "--cancel takes it back")
+                    check=3).stderr, "--cancel undoes it")
         cluster.start(1)
         cluster.start(2)
         cluster.leader()
@@ -132,8 +132,8 @@ def a_group_without_a_majority_is_refused():
 def exit_codes_and_settings_are_told():
     with Cluster() as cluster:
         cluster.leader()
-        contains(kv("put", "x", "v" * 600, check=2).stderr, "512 is the most")
-        contains(kv("put", "k" * 65, "v", check=2).stderr, "64 is the most")
+        contains(kv("put", "x", "v" * 600, check=2).stderr, "the maximum is 512")
+        contains(kv("put", "k" * 65, "v", check=2).stderr, "the maximum is 64")
         stop(cluster, 2)
         text = open("cluster.conf").read()
         with open("other.conf", "w") as file:

@@ -69,7 +69,7 @@ def people_can_use_the_store():
         kv("put", "colour", "green")
         equal(kv("get", "colour").stdout, "green\n")
         kv("cas", "colour", "green", "blue")
-        contains(kv("cas", "colour", "green", "red", check=1).stderr, "another value")
+        contains(kv("cas", "colour", "green", "red", check=1).stderr, "different value")
         kv("cas", "shape", "", "round")
         equal(kv("scan").stdout, "colour\tblue\nshape\tround\n")
         kv("delete", "colour")
@@ -245,7 +245,7 @@ def second_copies_of_heads_are_written_at_the_start_or_nothing_starts():
                                  str(backup)], preexec_fn=limit, text=True, capture_output=True,
                                 timeout=60)
         equal(result.returncode, 1)
-        contains(result.stderr, "second copies of the log's heads")
+        contains(result.stderr, "second copies of the log's headers")
         contains(result.stderr, name)
         cluster.start(backup)
         cluster.all_equal()
@@ -619,11 +619,11 @@ def wrong_settings_get_an_answer():
     conf("replica 10.0.0.1:4701\n")
     refused("--insecure")
     conf("replica 127.0.0.1\n")
-    refused("no address")
+    refused("not an address")
     conf("replica 127.0.0.1:1\nreplica 127.0.0.1:2\n")
     refused("odd number")
     conf("replica 127.0.0.1:1\ncolour green\n")
-    refused("line 2: 'colour' is no setting")
+    refused("line 2: 'colour' is not a setting")
     conf("replica 127.0.0.1:4701\nkey-file none\n")
     refused("none")
     conf("replica 127.0.0.1:4701\n")
@@ -632,7 +632,7 @@ def wrong_settings_get_an_answer():
     contains(vr("bench", "--replicas", 4, check=2).stderr, "1, 3, 5 or 7")
     contains(vr("client", "--op", "dance", check=2).stderr, "mixed")
     contains(vr("bench", "--set", "data=.", check=2).stderr, "--dir")
-    contains(vr("status", "other.conf", check=2).stderr, "'other.conf' is too much")
+    contains(vr("status", "other.conf", check=2).stderr, "unexpected argument 'other.conf'")
     conf("replica 127.0.0.1:4701\ndatagram 576\nbatch-bytes 262144\n")
     refused("raise datagram")
     contains(vr("bench", "--in-memory", "--payload", 8000, "--set", "batch-bytes=4096", check=1).stderr,
@@ -757,7 +757,7 @@ def a_replica_that_dies_is_noticed():
     os.kill(pids[1], signal.SIGKILL)
     _, words = process.communicate(timeout=LIMIT)
     equal(process.returncode, 1)
-    contains(words, "replica 1 has ended by itself (signal 9)")
+    contains(words, "replica 1 ended unexpectedly (signal 9)")
     equal(os.listdir("files"), [])
 
 
@@ -769,7 +769,7 @@ def a_file_that_another_makes_is_left_alone():
     with open("other/replica-0.vr.new", "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         contains(vr("replica", "--config", "cluster.conf", "--index", 0, "--data", "other",
-                    "--format", check=1).stderr, "another process makes this file")
+                    "--format", check=1).stderr, "another process is creating this file")
     contains(vr("status", "--config", "cluster.conf", "--timeout", "0.2", check=1).stdout,
              "no answer")
 
