@@ -188,8 +188,8 @@ static void end_by_budget(struct cluster *c)
 {
     cluster_cancel(c);
     if (c->ledger.runs_done < c->ledger.runs_wanted)
-        strbuf_printf(&c->s->notes, "the budget ended after %zu of %zu runs\n", c->ledger.runs_done,
-                      c->ledger.runs_wanted);
+        strbuf_printf(&c->s->notes, "the budget ended after %zu of %zu %s\n", c->ledger.runs_done,
+                      c->ledger.runs_wanted, plural(c->ledger.runs_wanted, "run", "runs"));
 }
 
 int cluster_watch(struct cluster *c, bool (*is_over)(const struct cluster *), struct error *err)
@@ -233,10 +233,11 @@ static int run_all(struct cluster *c, struct error *err)
         bool only_store = c->out_of_reach && !c->tasks_waiting && !c->tasks_running;
         lost_ns = only_store ? lost_ns ? lost_ns : clock_now_ns() : 0;
         if (lost_ns && clock_now_ns() > lost_ns + STORE_WAIT_NS)
-            return error_set(err, -ENOTCONN,
-                             "the store cannot be reached; nothing is lost: what was measured is "
-                             "in %s,\nand the same command brings it into the store",
-                             c->folder);
+            return error_set(
+                err, -ENOTCONN,
+                "the store cannot be reached; nothing is lost: the measurements are in %s;\n"
+                "run the same command again to deliver them",
+                c->folder);
         wait_step();
     }
 }

@@ -77,7 +77,7 @@ static void take_line(struct cluster *c, char *line, struct strbuf *lists, size_
     }
     CLEANUP(memory_freep) char *to = session_profile_path(c->s, cell, counts[cell]++);
     if (!to)
-        error_errno(&err, -errno, "making a folder for profiles");
+        error_errno(&err, -errno, "creating a directory for profiles");
     if (!to || move_file(path, to, &err) < 0)
         strbuf_printf(&c->s->notes, "no profile of %s: %s\n", label, err.message);
     else

@@ -87,7 +87,7 @@ static bool find_node_for(struct cluster *c, const struct slurm_nodes *nodes, ui
     }
     if (!c->waived && has_soft(c)) {
         c->waived = true;
-        strbuf_puts(&c->s->notes, "no node has all of the spec's counters; it is run without\n");
+        strbuf_puts(&c->s->notes, "no node has all of the spec's counters; running without them\n");
         return find_node_for(c, nodes, needs);
     }
     for (size_t i = 0; i < nodes->count; i++)

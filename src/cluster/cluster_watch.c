@@ -82,10 +82,10 @@ static int take_end(struct cluster *c, struct cluster_array *a, size_t index, en
         struct cluster_exclusion e = {.needs = t->units.needs, .soft = end == TASK_UNCOUNTED};
         snprintf(e.node, sizeof(e.node), "%s", t->node);
         cluster_exclude(c, &e);
-        strbuf_printf(&c->s->notes, "node %s is not used for this: %s\n", t->node, words);
+        strbuf_printf(&c->s->notes, "node %s cannot be used for this: %s\n", t->node, words);
     } else if (end == TASK_FAILED || end == TASK_STOPPED) {
         t->failed = true;
-        note_failure(c, t, end == TASK_FAILED ? words : "the task was ended from outside");
+        note_failure(c, t, end == TASK_FAILED ? words : "something else ended the task");
     }
     return finish_task(c, a, index, err);
 }
@@ -96,11 +96,12 @@ static int take_loss(struct cluster *c, struct cluster_array *a, size_t index, s
     struct cluster_task *t = &a->tasks[index];
     char words[160];
     snprintf(words, sizeof(words), "task %llu_%zu was lost (%s)", (unsigned long long)a->job, index,
-             t->word[0] ? t->word : "the scheduler does not know it any more");
+             t->word[0] ? t->word : "the scheduler no longer knows it");
     t->failed = true;
     c->lost_count++;
     strbuf_printf(&c->s->notes, "node %s: %s; %s\n", t->node[0] ? t->node : "?", words,
-                  a->only ? "its profiles are missing" : "its rounds are measured again elsewhere");
+                  a->only ? "its profiles are missing"
+                          : "its rounds will be measured again on another node");
     note_failure(c, t, words);
     return finish_task(c, a, index, err);
 }

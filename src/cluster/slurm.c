@@ -211,7 +211,7 @@ int slurm_submit(const struct slurm_settings *settings, const struct slurm_job *
     errno = 0;
     unsigned long long id = strtoull(strbuf_text(&out), &rest, 10);
     if (errno || !id || (*rest != '\n' && *rest != ';' && *rest))
-        return error_set(err, -EPROTO, "sbatch gave no job's number: %.60s", strbuf_text(&out));
+        return error_set(err, -EPROTO, "sbatch printed no job number: %.60s", strbuf_text(&out));
     *ret_job = id;
     return 0;
 }
@@ -294,10 +294,9 @@ int slurm_check(const struct slurm_settings *settings, struct error *err)
 {
     const char *conf = getenv("SLURM_CONF");
     if (conf && access(conf, R_OK) < 0) /* else each program tries for a minute */
-        return error_errno(err, -errno,
-                           "SLURM_CONF=%s: it must name the cluster's slurm.conf, which this host "
-                           "needs a copy of",
-                           conf);
+        return error_errno(
+            err, -errno,
+            "SLURM_CONF=%s: it must name a copy of the cluster's slurm.conf on this host", conf);
     CLEANUP(slurm_nodes_done) struct slurm_nodes nodes = {0};
     return slurm_list_nodes(settings, &nodes, err);
 }

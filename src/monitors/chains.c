@@ -157,9 +157,8 @@ int chains_check(struct error *err)
     if (f)
         fclose(f);
     if (hidden)
-        return error_set(
-            err, -EACCES,
-            "the kernel hides the names of its functions; run as root, or: sudo sysctl "
-            "kernel.kptr_restrict=0");
+        return error_set(err, -EACCES,
+                         "the kernel hides the names of its functions; run as root, or run: sudo "
+                         "sysctl kernel.kptr_restrict=0");
     return 0;
 }

@@ -50,6 +50,6 @@ static void parse(struct monitor_instance *i, const struct monitor_file *file,
 static const char *const paths[] = {"/proc/diskstats", NULL};
 
 const struct monitor monitor_diskstats = {.name = "diskstats",
-                                          .what = "requests, sectors and times of each disk",
+                                          .what = "requests, sectors and times for each disk",
                                           .paths = paths,
                                           .parse = parse};

@@ -39,6 +39,6 @@ static const char *const node_paths[] = {"/sys/devices/system/node/node*/meminfo
 const struct monitor monitor_meminfo = {
     .name = "meminfo", .what = "what memory is used for", .paths = paths, .parse = parse};
 const struct monitor monitor_numa_meminfo = {.name = "numa-meminfo",
-                                             .what = "the same of each memory node",
+                                             .what = "the same for each memory node",
                                              .paths = node_paths,
                                              .parse = parse_node};

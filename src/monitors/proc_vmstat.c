@@ -55,14 +55,14 @@ static const char *const node_paths[] = {"/sys/devices/system/node/node*/vmstat"
 static const char *const numastat_paths[] = {"/sys/devices/system/node/node*/numastat", NULL};
 
 const struct monitor monitor_proc_vmstat = {.name = "proc-vmstat",
-                                            .what = "the kernel's counts of memory management",
+                                            .what = "the kernel's memory-management counters",
                                             .paths = proc_paths,
                                             .parse = parse_proc};
 const struct monitor monitor_numa_vmstat = {.name = "numa-vmstat",
-                                            .what = "the same of each memory node",
+                                            .what = "the same for each memory node",
                                             .paths = node_paths,
                                             .parse = parse_node};
 const struct monitor monitor_numastat = {.name = "numastat",
-                                         .what = "where memory was taken from, of each node",
+                                         .what = "where memory was allocated from, for each node",
                                          .paths = numastat_paths,
                                          .parse = parse_numastat};

@@ -48,6 +48,6 @@ static void parse(struct monitor_instance *i, const struct monitor_file *file,
 static const char *const paths[] = {"/proc/schedstat", NULL};
 
 const struct monitor monitor_schedstat = {.name = "schedstat",
-                                          .what = "running and waiting of tasks on each CPU",
+                                          .what = "how long tasks ran and waited on each CPU",
                                           .paths = paths,
                                           .parse = parse};

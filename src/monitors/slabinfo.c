@@ -41,7 +41,7 @@ static const char *const paths[] = {"/proc/slabinfo", NULL};
 
 /* The kernel walks all its caches for it: 2 ms where the other files take 0.05 ms. */
 const struct monitor monitor_slabinfo = {.name = "slabinfo",
-                                         .what = "the kernel's caches of objects",
+                                         .what = "the kernel's slab caches",
                                          .every = 60,
                                          .paths = paths,
                                          .parse = parse};

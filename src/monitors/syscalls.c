@@ -171,7 +171,7 @@ static void syscalls_read(struct monitor_instance *i, struct monitor_sink *sink)
 
 const struct monitor monitor_syscalls = {
     .name = "syscalls",
-    .what = "the run's system calls by name, how many and how long",
+    .what = "the run's system calls by name: how many, and how long they took",
     .class = MONITOR_TRACES,
     .open = syscalls_open,
     .start = syscalls_start,

@@ -117,8 +117,8 @@ static int hand_down(const char *mount, const char *folder, const char *controll
     }
     if (r < 0)
         r = error_set(err, r,
-                      "cgroup: the controller '%.*s' is not to be had in %s; as root, or under "
-                      "systemd-run --scope -p Delegate=yes, it may be",
+                      "cgroup: the controller '%.*s' is not available in %s; try as root, or under "
+                      "systemd-run --scope -p Delegate=yes",
                       (int)length, controller, folder);
     return r;
 }
@@ -127,7 +127,7 @@ static int make_group(struct cgroup_stays *stays, const struct hierarchy *h, con
                       const char *controller, size_t length, struct error *err)
 {
     if (stays->count == CGROUP_STAYS_MAX)
-        return error_set(err, -E2BIG, "cgroup: settings of more than %d controllers",
+        return error_set(err, -E2BIG, "cgroup: settings for more than %d controllers",
                          CGROUP_STAYS_MAX);
     /* In version 2 a group that holds processes has no groups with controllers below it: the new
      * one stands beside assay's, not in it. */
@@ -143,7 +143,7 @@ static int make_group(struct cgroup_stays *stays, const struct hierarchy *h, con
         .folder = memory_printf("%s%.*s/assay-%d", h->mount, (int)parent_length, path, getpid())};
     stays->count++;
     if (mkdir(stay->folder, 0755) < 0) {
-        int r = error_errno(err, -errno, "cgroup: making %s", stay->folder);
+        int r = error_errno(err, -errno, "cgroup: creating %s", stay->folder);
         free(stay->folder);
         stay->folder = NULL;
         return r;
@@ -167,7 +167,7 @@ static int apply(struct cgroup_stays *stays, const char *mounts, const char *pat
     size_t length = strcspn(setting->name, ".");
     struct hierarchy h;
     if (!setting->name[length] || strchr(setting->name, '/'))
-        return error_set(err, -EINVAL, "cgroup: '%s' is no setting; one is memory.max",
+        return error_set(err, -EINVAL, "cgroup: '%s' is not a setting such as memory.max",
                          setting->name);
     if (!find_hierarchy(mounts, setting->name, length, &h))
         return error_set(err, -ENOENT, "cgroup: no control groups are mounted here");

@@ -39,7 +39,7 @@ static int in_single_quotes(struct splitter *s, struct error *err)
 {
     const char *end = strchr(s->text + s->at, '\'');
     if (!end)
-        return error_set(err, -EINVAL, "the ' at byte %zu is not closed in: %s", s->at, s->text);
+        return error_set(err, -EINVAL, "unclosed ' at byte %zu in: %s", s->at, s->text);
     strbuf_append(&s->word, s->text + s->at, (size_t)(end - s->text) - s->at);
     s->at = (size_t)(end - s->text) + 1;
     return 0;
@@ -50,8 +50,7 @@ static int in_double_quotes(struct splitter *s, struct error *err)
     size_t start = s->at;
     for (char c; (c = s->text[s->at]) != '"'; s->at++) {
         if (!c)
-            return error_set(err, -EINVAL, "the \" at byte %zu is not closed in: %s", start,
-                             s->text);
+            return error_set(err, -EINVAL, "unclosed \" at byte %zu in: %s", start, s->text);
         if (c == '\\' && s->text[s->at + 1] && strchr("$`\"\\\n", s->text[s->at + 1])) {
             if (s->text[++s->at] != '\n')
                 strbuf_putc(&s->word, s->text[s->at]);
@@ -151,8 +150,7 @@ static int init_direct(struct command *c, struct error *err)
     if (r < 0)
         return r;
     if (needs_shell)
-        return error_set(err, -EINVAL,
-                         "without a shell this cannot be run (quote it, or drop -N): %s", c->text);
+        return error_set(err, -EINVAL, "this needs a shell (quote it, or drop -N): %s", c->text);
     return 0;
 }
 

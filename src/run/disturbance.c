@@ -147,21 +147,21 @@ const char *disturbance_reason(const struct disturbance *d, uint64_t wall_ns)
 {
     double limit_ns = SHARE * (double)wall_ns;
     if (d->stalled_ns)
-        return "assay or the machine stood still";
+        return "assay or the machine was suspended";
     /* One tick of steal may have been a part of a tick only. */
     if ((double)d->steal_ns > limit_ns && d->steal_ns > 10 * NS_PER_MS)
         return "the host took CPU time away";
     if (d->throttles)
         return "a CPU was too hot and ran slower";
     if ((double)d->pressure_memory_ns > limit_ns)
-        return "memory was short";
+        return "memory ran short";
     if ((double)d->pressure_cpu_ns > PRESSURE_SHARE * (double)wall_ns && others_ran(d, wall_ns))
-        return "more wanted to run than there were CPUs";
+        return "more tasks were ready than there were CPUs";
     /* Whoever waits at an io_uring counts as waiting for storage, whatever it waits for. */
     if ((double)d->pressure_io_ns > PRESSURE_SHARE * (double)wall_ns && !d->no_storage)
-        return "storage was waited for";
+        return "tasks waited for storage";
     if (d->has_migrations &&
         (double)d->migrations > 2 + MIGRATIONS_PER_S * (double)wall_ns / (double)NS_PER_S)
-        return "it was moved between CPUs often";
+        return "it moved between CPUs often";
     return NULL;
 }

@@ -67,7 +67,7 @@ int duet_choose_cpus(int ret_cpus[2], bool *ret_share_core, struct error *err)
                 second = j;
             }
     if (best < 0)
-        return error_set(err, -ENODEV, "a duet needs two CPUs, and this process may use only one");
+        return error_set(err, -ENODEV, "a duet needs two CPUs, but this process may use only one");
     ret_cpus[0] = cpus[first].number;
     ret_cpus[1] = cpus[second].number;
     *ret_share_core = share_core(&cpus[first], &cpus[second]);

@@ -78,7 +78,7 @@ static const char *parse_line(struct metric_list *list, char *line)
     if (!prefix)
         return NULL;
     if (!str_eq(prefix, PREFIX))
-        return "it does not begin with " PREFIX;
+        return "it does not start with " PREFIX;
     char *name = strtok_r(NULL, blanks, &save);
     char *value = strtok_r(NULL, blanks, &save);
     char *unit = strtok_r(NULL, blanks, &save);
@@ -88,7 +88,7 @@ static const char *parse_line(struct metric_list *list, char *line)
     if (!value || parse_double(value, &number, NULL) < 0 || !isfinite(number))
         return "the value is not a finite number";
     if (strtok_r(NULL, blanks, &save))
-        return "there are words behind the unit";
+        return "there is text after the unit";
     if (unit && !unit_is_allowed(unit))
         return "the unit must be at most 15 printable bytes";
     if (!metrics_set(list, name, number, unit ? unit : ""))
@@ -110,7 +110,7 @@ void metrics_parse(struct metric_list *list, const char *text, size_t length)
         if (size >= sizeof(line)) {
             wrong = "it is too long";
         } else if (memchr(text + at, '\0', size)) {
-            wrong = "it holds a zero byte";
+            wrong = "it contains a zero byte";
         } else {
             memcpy(line, text + at, size);
             line[size] = '\0';

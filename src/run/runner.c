@@ -532,13 +532,13 @@ bool run_failed(const struct run_result *result)
 void run_describe_end(const struct run_result *result, struct strbuf *out)
 {
     if (result->timed_out)
-        strbuf_puts(out, "it ran into its time limit");
+        strbuf_puts(out, "it exceeded its time limit");
     else if (WIFSIGNALED(result->status))
         strbuf_printf(out, "signal %d (%s)", WTERMSIG(result->status),
                       strsignal(WTERMSIG(result->status)));
     else if (result->not_preloaded)
-        strbuf_puts(out, "it ran without what LD_PRELOAD names, which the loader does not find; "
-                         "install it or give its whole path");
+        strbuf_puts(out, "it ran without the library in LD_PRELOAD, which the loader could not "
+                         "find; install it or give its full path");
     else
         strbuf_printf(out, "exit code %d", WEXITSTATUS(result->status));
 }
@@ -565,5 +565,5 @@ int run_check(const struct run_result *result, const char *command, struct error
         length--;
     strbuf_put_safe(&said, strbuf_text(&result->kept_stderr), length, 300);
     return error_set(err, -ECANCELED, "'%s' failed: %s%s%s", command, strbuf_text(&end),
-                     said.length ? "; it said: " : "", strbuf_text(&said));
+                     said.length ? "; its output: " : "", strbuf_text(&said));
 }

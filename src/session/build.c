@@ -47,7 +47,7 @@ static int hash_inputs(struct sha256 *h, const struct spec *s, const struct spec
         glob_t found = {0};
         int code = glob(pattern, 0, NULL, &found);
         int r = code == 0 ? 0
-                          : error_set(err, -ENOENT, "%s:%zu: build.inputs: no file is called %s",
+                          : error_set(err, -ENOENT, "%s:%zu: build.inputs: no file matches %s",
                                       s->file, b->line, pattern);
         for (size_t k = 0; r == 0 && k < found.gl_pathc; k++) {
             struct stat st;
@@ -120,7 +120,7 @@ static int make_folders(const char *path, struct error *err)
         char end = *slash;
         *slash = '\0';
         if (mkdir(copy, 0777) < 0 && errno != EEXIST)
-            return error_errno(err, -errno, "making the folder %s", copy);
+            return error_errno(err, -errno, "creating the directory %s", copy);
         if (!end)
             return 0;
         *slash = end;
@@ -173,7 +173,7 @@ static int run_build(char **argv, const char *working_dir, const char *folder, s
         return r;
     CLEANUP(strbuf_done) struct strbuf end = {0};
     read_end(log_fd, &end);
-    return error_set(err, -ECANCELED, "it ended with %d and said:\n%s",
+    return error_set(err, -ECANCELED, "it exited with %d; its output:\n%s",
                      process_exit_code(result.status), strbuf_text(&end));
 }
 

@@ -18,7 +18,7 @@ int cluster_make_folder(const char *path, struct error *err)
         *slash = '/';
     }
     if (mkdir(path, 0777) < 0 && errno != EEXIST)
-        return error_errno(err, -errno, "making the folder %s", path);
+        return error_errno(err, -errno, "creating the directory %s", path);
     return 0;
 }
 
@@ -93,7 +93,7 @@ int task_plan_parse(struct task_plan *plan, const char *file, const char *text, 
     size_t line = 2;
     const char *p = text;
     if (!str_has_prefix(p, TASK_FIRST_LINE))
-        return error_set(err, -EINVAL, "%s: this is no task of this assay", file);
+        return error_set(err, -EINVAL, "%s: not a task file of this version of assay", file);
     p += strlen(TASK_FIRST_LINE);
     size_t length = strspn(p, "0123456789abcdef-");
     bool good = length == 36 && p[36] == ' ';
@@ -111,7 +111,7 @@ int task_plan_parse(struct task_plan *plan, const char *file, const char *text, 
     if (good && plan->count)
         return 0;
     task_plan_done(plan);
-    return error_set(err, -EINVAL, "%s:%zu: this is no line of a task for this spec", file, line);
+    return error_set(err, -EINVAL, "%s:%zu: not a line of a task for this spec", file, line);
 }
 
 /* ---- T.end ---- */
@@ -144,7 +144,7 @@ int task_end_read(const char *path, enum task_end *ret_end, char *ret_node, char
     while (i < ARRAY_COUNT(end_words) && !str_eq(end_words[i], word))
         i++;
     if (i == ARRAY_COUNT(end_words))
-        return error_set(err, -EINVAL, "%s: '%s' is no end of a task", path, word);
+        return error_set(err, -EINVAL, "%s: '%s' is not the end of a task", path, word);
     const char *line = strchr(strbuf_text(&text), '\n');
     *ret_end = (enum task_end)i;
     snprintf(ret_node, TASK_NODE_BYTES, "%s", node);

@@ -103,7 +103,7 @@ static int add_needs(struct needs *n, const char *text, struct error *err)
     int r;
     while ((r = next_need(n, &text, true)) >= 0)
         ;
-    return r == -ENOENT ? 0 : error_set(err, r, "needs: at most %d different ones", NEEDS_MAX);
+    return r == -ENOENT ? 0 : error_set(err, r, "needs: at most %d different needs", NEEDS_MAX);
 }
 
 int needs_read(struct needs *n, const struct matrix *m, const struct machine *machine,
@@ -118,7 +118,7 @@ int needs_read(struct needs *n, const struct matrix *m, const struct machine *ma
     for (size_t i = 0; r == 0 && i < n->count; i++) {
         CLEANUP(memory_freep) char *name = memory_strndup(n->names[i], n->lengths[i]);
         if (!machine_find(machine, name))
-            r = error_set(err, -EINVAL, "%s: needs: '%s' is no finding of 'assay doctor --json'",
+            r = error_set(err, -EINVAL, "%s: needs: '%s' is not a finding of 'assay doctor --json'",
                           s->file, name);
     }
     return r;

@@ -88,7 +88,7 @@ int extract_json(const char *text, const char *path, double *ret_value, struct e
         if (p == text || p[-1] == '\n')
             root = json_loads(p, JSON_DISABLE_EOF_CHECK, &problem);
     if (!root)
-        return error_set(err, -EINVAL, "no JSON: %s", problem.text);
+        return error_set(err, -EINVAL, "not JSON: %s", problem.text);
     int r = walk_path(root, path, ret_value, err);
     json_decref(root);
     return r;
@@ -100,8 +100,8 @@ int extract_json(const char *text, const char *path, double *ret_value, struct e
 {
     (void)text, (void)path, (void)ret_value;
     return error_set(err, -ENOTSUP,
-                     "this assay was built without jansson and cannot read JSON; install "
-                     "libjansson-dev and build again");
+                     "assay was built without jansson and cannot read JSON; install libjansson-dev "
+                     "and rebuild it");
 }
 
 #endif
@@ -141,15 +141,15 @@ int extract_metric(const struct spec_metric *metric, const struct metric_list *p
             return 0;
         }
         r = error_set(err, -ENOENT,
-                      "the program did not report it (a line 'assay.metric %s VALUE' to the "
-                      "descriptor that ASSAY_METRICS_FD names)",
+                      "the program did not report it (it should write 'assay.metric %s VALUE' to "
+                      "the file descriptor in ASSAY_METRICS_FD)",
                       metric->name);
     } else if (metric->file) {
         r = from_file(metric, values, ret_value, err);
     } else {
         r = from_text(metric, output, ret_value, err);
         if (r < 0)
-            r = error_wrap(err, r, "in the standard output");
+            r = error_wrap(err, r, "in standard output");
     }
     if (r == 0 && !isfinite(*ret_value))
         r = error_set(err, -EINVAL, "the value is not a finite number");

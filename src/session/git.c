@@ -47,8 +47,8 @@ int capture_in(const char *folder, const char *const *argv, struct strbuf *out, 
         strbuf_putc(&said, '\n');
     read_all(said_fd, &said);
     size_t from = said.length > SHOWN_BYTES ? said.length - SHOWN_BYTES : 0;
-    return error_set(err, -ECANCELED, "%s ended with %d%s%s", strbuf_text(&text),
-                     process_exit_code(result.status), said.length ? " and said:\n" : "",
+    return error_set(err, -ECANCELED, "%s exited with %d%s%s", strbuf_text(&text),
+                     process_exit_code(result.status), said.length ? "; its output:\n" : "",
                      strbuf_text(&said) + from);
 }
 

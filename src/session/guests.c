@@ -83,11 +83,11 @@ static int place_cell(struct guests *g, struct guest *guest, size_t index,
 {
     const char *word = cell->argv[0];
     if (str_eq(word, "/bin/sh") && !vm_files_have(&guest->files, "/bin/sh"))
-        return error_set(err, -ENOTSUP,
-                         "%s: the command needs a shell, and the emulated machine has none: give "
-                         "the command as plain words, or a static shell under vm.files as "
-                         "FILE:/bin/sh",
-                         g->spec->file);
+        return error_set(
+            err, -ENOTSUP,
+            "%s: the command needs a shell, but the emulated machine has none: write the command "
+            "without shell syntax, or add a static shell to vm.files as FILE:/bin/sh",
+            g->spec->file);
     int r = 0;
     if (strchr(word, '/') && !vm_files_have(&guest->files, word)) {
         CLEANUP(memory_freep)

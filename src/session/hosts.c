@@ -85,7 +85,7 @@ static int place(struct spec *s, struct spec_host *h, const char *text, const ch
     h->host = arena_strndup(&s->arena, text, at ? (size_t)(at - text) : strlen(text));
     h->address = at ? arena_strdup(&s->arena, at + 1) : h->host;
     if (!is_host(h->host) || !is_host(h->address))
-        return error_set(err, -EINVAL, "--hosts: '%s' is no host", text);
+        return error_set(err, -EINVAL, "--hosts: '%s' is not a host", text);
     return launcher ? set_launcher(s, h, launcher, err) : 0;
 }
 
@@ -120,7 +120,7 @@ static int place_list(struct spec *s, const char *list, const char *launcher, st
     }
     for (size_t i = 0; r == 0 && i < s->host_count; i++)
         if (!s->hosts[i].host)
-            r = error_set(err, -EINVAL, "--hosts: no host is given for the role '%s'",
+            r = error_set(err, -EINVAL, "--hosts: no host given for the role '%s'",
                           s->hosts[i].name);
     return r;
 }
@@ -130,8 +130,9 @@ static int place_in_allocation(struct spec *s, struct error *err)
     CLEANUP(slurm_hosts_done) struct slurm_hosts nodes = {0};
     int r = slurm_list_allocation(&nodes, err);
     if (r == 0 && nodes.count < s->host_count)
-        r = error_set(err, -EINVAL, "the spec has %zu roles, the allocation %zu nodes",
-                      s->host_count, nodes.count);
+        r = error_set(err, -EINVAL, "the spec has %zu %s, but the allocation has %zu %s",
+                      s->host_count, plural(s->host_count, "role", "roles"), nodes.count,
+                      plural(nodes.count, "node", "nodes"));
     for (size_t i = 0; r == 0 && i < s->host_count; i++) {
         CLEANUP(memory_freep)
         char *text = memory_printf("%s@%s", nodes.items[i].name, nodes.items[i].address);

@@ -153,7 +153,8 @@ static int open_instruments(struct session *s, struct error *err)
         return r;
     s->monitors_open = true;
     if (s->monitors.missing.length)
-        strbuf_printf(&s->notes, "not on this machine: %s\n", strbuf_text(&s->monitors.missing));
+        strbuf_printf(&s->notes, "not available on this machine: %s\n",
+                      strbuf_text(&s->monitors.missing));
     r = session_open_watchers(s, err);
     if (r < 0)
         return r;
@@ -192,8 +193,8 @@ static int check_needs_here(struct session *s, struct error *err)
     int r = session_check_needs(s, &machine, err);
     machine_done(&machine);
     return r == -ENOTSUP ? error_wrap(err, r,
-                                      "this machine lacks what a cell needs (--cells can "
-                                      "leave it out)")
+                                      "this machine lacks something that a cell needs (--cells can "
+                                      "leave that cell out)")
                          : r;
 }
 
@@ -353,9 +354,10 @@ static int base_rounds(struct session *s, size_t *cells, size_t count, struct er
             return r;
         uint64_t done = rounds_done(s, cells, count);
         if (over_budget(s) && done < s->spec.rounds) {
-            strbuf_printf(&s->notes, "the budget ended after %llu of %llu rounds%s\n",
+            strbuf_printf(&s->notes, "the budget ended after %llu of %llu %s%s\n",
                           (unsigned long long)done, (unsigned long long)s->spec.rounds,
-                          s->spent_ns ? " (it counts the time of earlier sessions, too)" : "");
+                          plural(s->spec.rounds, "round", "rounds"),
+                          s->spent_ns ? ", including the time of earlier sessions" : "");
             return 0;
         }
     }

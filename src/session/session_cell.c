@@ -198,8 +198,8 @@ static size_t list_disturbances(const struct run_result *result, struct store_di
         {"pressure-io", (double)d->pressure_io_ns, "ns in which a task waited for storage"},
         {"pressure-memory", (double)d->pressure_memory_ns, "ns in which a task waited for memory"},
         {"migrations", (double)d->migrations, "moves between CPUs"},
-        {"throttled", (double)d->throttles, "times that a CPU was slowed down by heat"},
-        {"stalled", (double)d->stalled_ns, "ns in which assay stood still"},
+        {"throttled", (double)d->throttles, "times a CPU was slowed down by heat"},
+        {"stalled", (double)d->stalled_ns, "ns in which assay was suspended"},
     };
     size_t count = 0;
     list[count++] = (struct store_disturbance){"reason", (double)result->wall_ns, reason};
@@ -269,7 +269,7 @@ static int describe_failure(struct session *s, size_t cell, struct strbuf *said,
         put_safe_lines(said, stream->data + from, stream->length - from);
     return error_set(err, -ECANCELED, "cell %zu (%s) failed: %s\ncommand: %s\n%s%s", cell + 1,
                      s->matrix.cells[cell].label, strbuf_text(&end), s->cells[cell].command,
-                     said->length ? "it said: " : "it said nothing", strbuf_text(said));
+                     said->length ? "its output: " : "it printed nothing", strbuf_text(said));
 }
 
 /* Returns 1 when the run was good, 0 when it failed (err says how), negative when assay did. */
@@ -402,7 +402,7 @@ int session_run_cell(struct session *s, size_t cell, uint64_t round, uint64_t po
             return r;
         bool first = s->cells[cell].failed_count == s->retried_count;
         if (last && first) /* of its rounds; as it would be told if it ended the session */
-            strbuf_printf(&s->notes, "goes on without: %s\n", err->message);
+            strbuf_printf(&s->notes, "continuing without: %s\n", err->message);
         s->cells[cell].failed_count++;
         s->failed_count++;
         if (last)

@@ -89,7 +89,7 @@ static int begin_new(struct session *s, struct error *err)
 /* Every cell that is to run is in the dataset, made of the same program. */
 static bool cells_match(struct session *s, const struct dataset *d, const char **ret_why)
 {
-    *ret_why = "its cells are others";
+    *ret_why = "its cells are different";
     if (d->cell_count != s->kept_count)
         return false;
     for (size_t c = 0; c < s->matrix.count; c++) {
@@ -100,7 +100,7 @@ static bool cells_match(struct session *s, const struct dataset *d, const char *
             return false;
         const char *id = s->cells[c].build_id ? s->cells[c].build_id : "";
         if (!str_eq(d->cells[found].build_id, id)) {
-            *ret_why = "the program has changed since";
+            *ret_why = "the program has changed since then";
             return false;
         }
         s->cells[c].id = d->cells[found].id;
@@ -243,8 +243,8 @@ int session_enter(struct session *s, struct error *err)
     if (s->options->resume)
         return error_set(err, -EINVAL, "experiment %lld cannot be resumed: %s", (long long)id, why);
     if (id)
-        s->resume_note = memory_printf(
-            "experiment %lld was not finished, but %s; this is a new one", (long long)id, why);
+        s->resume_note = memory_printf("experiment %lld is unfinished, but %s; starting a new one",
+                                       (long long)id, why);
     return begin_new(s, err);
 }
 

@@ -129,13 +129,12 @@ void session_note_left_out(struct session *s)
 {
     if (s->guests && s->guests->left_out.length)
         strbuf_printf(&s->notes,
-                      "left out, because times of an emulated machine mean nothing: %s\n",
+                      "left out, because times in an emulated machine mean nothing: %s\n",
                       strbuf_text(&s->guests->left_out));
     for (size_t i = 0; s->guests && i < s->spec.monitor_count; i++)
         if (!str_eq(s->spec.monitors[i], "perf-profile"))
             strbuf_printf(&s->notes,
-                          "left out, because it watches this machine and not the emulated ones: "
-                          "%s\n",
+                          "left out, because it watches this machine, not the emulated ones: %s\n",
                           s->spec.monitors[i]);
 }
 

@@ -129,7 +129,7 @@ static int profile_cell(struct session *s, size_t cell, size_t run, const char *
     if (s->options->on_progress)
         s->options->on_progress(s, s->options->context);
     int r = path ? record_cell(s, cell, run, path, err)
-                 : error_errno(err, -errno, "making a folder for profiles");
+                 : error_errno(err, -errno, "creating a directory for profiles");
     if (r < 0) {
         if (path)
             unlink(path); /* half of one is none */
@@ -224,7 +224,7 @@ int session_profile_task(struct session *s, struct error *err)
             if (!s->kept[c] || failed[c])
                 continue;
             if (process_signals_caught() || access(s->stop_path, F_OK) == 0)
-                return error_set(err, -EINTR, "told to stop");
+                return error_set(err, -EINTR, "stopped by a signal");
             CLEANUP(memory_freep)
             char *path =
                 memory_printf("%s.cell-%zu-run-%zu.data", s->options->task, c + 1, run + 1);

@@ -139,7 +139,7 @@ int session_enter_task(struct session *s, struct error *err)
 static int run_unit(struct session *s, struct task_unit *u, struct error *err)
 {
     if (access(s->stop_path, F_OK) == 0)
-        return error_set(err, -EINTR, "told to stop");
+        return error_set(err, -EINTR, "stopped by a signal");
     s->round = u->round;
     session_shuffle(s, u->round, u->cells, u->count);
     for (size_t i = 0; i < u->count; i++) {

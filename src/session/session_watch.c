@@ -29,7 +29,8 @@ int session_open_watchers(struct session *s, struct error *err)
                           MONITOR_TRACES, DRAIN_NS, err);
     s->traces_open = r == 0;
     if (r == 0 && s->traces.missing.length)
-        strbuf_printf(&s->notes, "not on this machine: %s\n", strbuf_text(&s->traces.missing));
+        strbuf_printf(&s->notes, "not available on this machine: %s\n",
+                      strbuf_text(&s->traces.missing));
     return r;
 }
 
@@ -109,8 +110,8 @@ static int profile_cell(struct session *s, size_t cell, uint64_t round, session_
 /* What failed once is likely to fail again: it is said once and left. */
 static void note_failure(struct session *s, const char *what, size_t cell, const struct error *err)
 {
-    strbuf_printf(&s->notes, "no %s of %s, nor of later runs: %s\n", what,
-                  s->matrix.cells[cell].label, err->message);
+    strbuf_printf(&s->notes, "no %s for %s or later runs: %s\n", what, s->matrix.cells[cell].label,
+                  err->message);
 }
 
 void session_watch(struct session *s, size_t cell, uint64_t round, session_value_fn *put,

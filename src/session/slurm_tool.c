@@ -40,19 +40,19 @@ const char *slurm_remedy(const char *words)
         const char *symptom, *remedy;
     } known[] = {
         {"Unable to contact slurm controller",
-         "; no controller answers: 'scontrol ping' must say UP here; start slurmctld on the host "
-         "that SlurmctldHost in slurm.conf names, or let SLURM_CONF name the right slurm.conf"},
-        {"configuration source",
-         "; this host does not know its cluster: it needs the cluster's slurm.conf in /etc/slurm, "
-         "or SLURM_CONF with its path"},
-        {"slurm.conf", "; this host needs the cluster's slurm.conf in /etc/slurm, or SLURM_CONF "
-                       "with its path"},
+         "; no controller answers: 'scontrol ping' must report UP here; start slurmctld on the "
+         "host that SlurmctldHost in slurm.conf names, or set SLURM_CONF to the right slurm.conf"},
+        {"configuration source", "; this host does not know its cluster: it needs the cluster's "
+                                 "slurm.conf in /etc/slurm, or its path in SLURM_CONF"},
+        {"slurm.conf",
+         "; this host needs the cluster's slurm.conf in /etc/slurm, or its path in SLURM_CONF"},
         {"unge", "; munged must run here with the cluster's key: try 'munge -n | unmunge'"},
         {"uthentication",
          "; munged must run here with the cluster's key: try 'munge -n | unmunge'"},
-        {"nvalid partition", "; 'sinfo' lists the partitions, --partition takes one"},
-        {"nvalid feature", "; 'sinfo -o \"%N %f\"' lists the features, --constraint takes them"},
-        {"nvalid account", "; --slurm-args --account=NAME names yours"},
+        {"nvalid partition", "; 'sinfo' lists the partitions; choose one with --partition"},
+        {"nvalid feature",
+         "; 'sinfo -o \"%N %f\"' lists the features; choose them with --constraint"},
+        {"nvalid account", "; name yours with --slurm-args --account=NAME"},
     };
     for (size_t i = 0; i < ARRAY_COUNT(known); i++)
         if (strstr(words, known[i].symptom))
@@ -70,8 +70,8 @@ static int failed(struct error *err, const char *program, int status, struct str
     strbuf_put_safe(&words, strbuf_text(said), said->length, 400);
     while (words.length && words.data[words.length - 1] == ' ')
         words.data[--words.length] = '\0';
-    return error_set(err, -EIO, "%s ended with %d: %s%s", program, process_exit_code(status),
-                     words.length ? words.data : "it said nothing",
+    return error_set(err, -EIO, "%s exited with %d: %s%s", program, process_exit_code(status),
+                     words.length ? words.data : "it printed nothing",
                      slurm_remedy(strbuf_text(&words)));
 }
 
@@ -113,7 +113,7 @@ int slurm_run(char *const *argv, struct strbuf *out, struct error *err)
     if (r < 0)
         return r;
     if (!ended)
-        return error_set(err, -ETIMEDOUT, "%s has not answered within two minutes", argv[0]);
+        return error_set(err, -ETIMEDOUT, "%s did not answer within two minutes", argv[0]);
     read_all(out_fd, out);
     if (result.status == 0)
         return 0;

@@ -62,10 +62,10 @@ static void put_said(struct strbuf *out, int fd)
     while (got > 0 && bytes[got - 1] == '\n')
         got--;
     if (got > 0) {
-        strbuf_puts(out, "; it said:\n");
+        strbuf_puts(out, "; its output:\n");
         strbuf_append(out, bytes, (size_t)got);
     } else {
-        strbuf_puts(out, " and said nothing");
+        strbuf_puts(out, " and printed nothing");
     }
 }
 
@@ -159,7 +159,7 @@ static int run_to_end(const struct task *t, int log_fd)
     if (r < 0 || result.status == 0)
         return r;
     char words[64];
-    snprintf(words, sizeof(words), "the step ended with %d", process_exit_code(result.status));
+    snprintf(words, sizeof(words), "the step exited with %d", process_exit_code(result.status));
     return fail_step(t, log_fd, -ECANCELED, words);
 }
 
@@ -247,7 +247,7 @@ static int await_ready(const struct task *t)
     uint64_t deadline_ns = clock_now_ns() + t->step->timeout_ns;
     for (;;) {
         if (has_ended(t->server->pid))
-            return fail_step(t, t->server->log_fd, -ECANCELED, "the server ended by itself");
+            return fail_step(t, t->server->log_fd, -ECANCELED, "the server exited on its own");
         if (is_ready(t, strbuf_text(&text)))
             return 0;
         if (process_signals_caught())
@@ -354,7 +354,7 @@ int steps_check(struct steps *s, struct error *err)
         if (!server->pid || !has_ended(server->pid))
             continue;
         struct task t = {.s = s, .step = server->step, .err = err};
-        return fail_step(&t, server->log_fd, -ECANCELED, "the server ended during the run");
+        return fail_step(&t, server->log_fd, -ECANCELED, "the server exited during the run");
     }
     return 0;
 }

@@ -251,11 +251,10 @@ static void check(void *context, const char *piece, size_t length, const struct 
     CLEANUP(strbuf_done) struct strbuf near = {0};
     CLEANUP(memory_freep) char *name = memory_strndup(h->name, h->name_length);
     size_t found = str_nearest(name, known, count, 3, &near);
-    c->code = spec_fail(&c->r, c->line,
-                        "%.*s: there is no factor '%s'%s%s%s (for the braces themselves write "
-                        "them twice)",
-                        (int)length, piece, name, found ? "; did you mean " : "",
-                        strbuf_text(&near), found ? "?" : "");
+    c->code = spec_fail(
+        &c->r, c->line,
+        "%.*s: there is no factor '%s'%s%s%s (for literal braces, write them twice)", (int)length,
+        piece, name, found ? "; did you mean " : "", strbuf_text(&near), found ? "?" : "");
 }
 
 static void check_text(struct checker *c, const char *text, size_t line)
@@ -299,7 +298,7 @@ static void check_steps(struct checker *c, const struct spec_step *steps, size_t
         check_text(c, steps[i].ready_text, steps[i].command.line);
         if (c->code == 0 && steps[i].once && command_uses_factors(c->r.s, &steps[i].command))
             c->code = spec_fail(&c->r, steps[i].command.line,
-                                "a step once per experiment cannot use a factor");
+                                "a step that runs once per experiment cannot use a factor");
     }
 }
 

@@ -99,8 +99,8 @@ static int add_combinations(struct matrix *m, struct error *err)
     for (size_t f = 0; f < s->factor_count; f++)
         total *= (double)s->factors[f].level_count;
     if (total > SPEC_CELLS_MAX)
-        return error_set(err, -E2BIG, "%s: %.0f cells are more than the %d that are allowed",
-                         s->file, total, SPEC_CELLS_MAX);
+        return error_set(err, -E2BIG, "%s: %.0f cells; at most %d are allowed", s->file, total,
+                         SPEC_CELLS_MAX);
     size_t place[SPEC_FACTORS_MAX] = {0};
     m->combination_count = (size_t)total;
     m->by_combination = memory_zalloc(m->combination_count, sizeof(*m->by_combination));
@@ -226,11 +226,12 @@ static int select_numbers(struct selection *s, const char *word, struct error *e
     size_t count;
     int r = parse_cpu_list(word, &numbers, &count, err);
     if (r < 0)
-        return error_set(err, -EINVAL, "--cells: '%s' is neither a cell's number nor factor=value",
+        return error_set(err, -EINVAL, "--cells: '%s' is not a cell's number or factor=value",
                          word);
     for (size_t i = 0; i < count; i++) {
         if (numbers[i] < 1 || (size_t)numbers[i] > s->m->count)
-            return error_set(err, -EINVAL, "--cells: there is no cell %d; they are 1 to %zu",
+            return error_set(err, -EINVAL,
+                             "--cells: there is no cell %d; cells are numbered 1 to %zu",
                              numbers[i], s->m->count);
         s->by_number[numbers[i] - 1] = true;
     }

@@ -31,9 +31,9 @@ static int check_name(const struct parameter_list *list, const char *name, struc
     for (size_t i = 0; i < length; i++)
         good &= isalnum((unsigned char)name[i]) || strchr("_-.", name[i]);
     if (!good)
-        return error_set(err, -EINVAL,
-                         "'%s' is no name for a parameter: letters, digits and _ - . make one",
-                         name);
+        return error_set(
+            err, -EINVAL,
+            "'%s' is not a valid parameter name: use letters, digits, '_', '-' and '.'", name);
     for (size_t i = 0; i < list->count; i++)
         if (str_eq(list->items[i].name, name))
             return error_set(err, -EINVAL, "the parameter '%s' is given twice", name);
@@ -45,7 +45,7 @@ static int add(struct parameter_list *list, struct parameter *p, struct error *e
 {
     int r = check_name(list, p->name, err);
     if (r == 0 && parameters_combinations(list) * p->count > PARAMETER_COMBINATIONS_MAX)
-        r = error_set(err, -E2BIG, "the parameters make more than %d combinations",
+        r = error_set(err, -E2BIG, "the parameters have more than %d combinations",
                       PARAMETER_COMBINATIONS_MAX);
     if (r < 0) {
         parameter_done(p);
@@ -95,12 +95,12 @@ static int parse_range(const char *const *texts, double *numbers, int *ret_decim
         *ret_decimals = decimals > *ret_decimals ? decimals : *ret_decimals;
     }
     if (numbers[2] <= 0 || numbers[1] < numbers[0])
-        return error_set(err, -EINVAL, "from %s to %s in steps of %s is no range", texts[0],
+        return error_set(err, -EINVAL, "from %s to %s in steps of %s is not a range", texts[0],
                          texts[1], texts[2]);
     if (*ret_decimals > 12)
-        return error_set(err, -EINVAL, "more than 12 decimals");
+        return error_set(err, -EINVAL, "more than 12 decimal places");
     if ((numbers[1] - numbers[0]) / numbers[2] > PARAMETER_COMBINATIONS_MAX)
-        return error_set(err, -E2BIG, "from %s to %s in steps of %s are more than %d values",
+        return error_set(err, -E2BIG, "from %s to %s in steps of %s has more than %d values",
                          texts[0], texts[1], texts[2], PARAMETER_COMBINATIONS_MAX);
     return 0;
 }

@@ -42,7 +42,7 @@ static int read_shell(struct spec_reader *r, const struct tree *value)
     bool shell = false;
     int code = spec_want_bool(r, value, "shell", &shell);
     if (code == 0 && shell && r->s->command.words)
-        code = spec_fail(r, value->line, "shell: the command must then be a text, not a list");
+        code = spec_fail(r, value->line, "shell: the command must be a string, not a list");
     if (code == 0)
         r->s->command.shell = shell;
     return code;
@@ -134,7 +134,7 @@ static int read_monitors(struct spec_reader *r, const struct tree *value)
             code = spec_fail_unknown(r, key, "key of monitors", known, ARRAY_COUNT(known));
     }
     if (code == 0 && r->s->monitor_interval_ns < 10 * NS_PER_MS)
-        code = spec_fail(r, value->line, "monitors: an interval is at least 10ms long");
+        code = spec_fail(r, value->line, "monitors: an interval must be at least 10ms");
     return code;
 }
 
@@ -183,8 +183,8 @@ static int read_precision(struct spec_reader *r, const struct tree *value)
     CLEANUP(memory_freep) char *number = memory_strndup(text, length - percent);
     double share;
     if (parse_double(number, &share, NULL) < 0 || !(share > 0) || (share /= percent ? 100 : 1) >= 1)
-        return spec_fail(r, value->line, "precision: must be a share such as 1%% or 0.01, not '%s'",
-                         text);
+        return spec_fail(r, value->line,
+                         "precision: must be a percentage, e.g. 1%% or 0.01, not '%s'", text);
     r->s->precision = share;
     return 0;
 }
@@ -275,8 +275,8 @@ static int read_nice(struct spec_reader *r, const struct tree *value)
         return code;
     if (parse_double(text, &number, NULL) < 0 || number < -20 || number > 19 ||
         number != (int)number)
-        return spec_fail(r, value->line, "nice: must be a whole number from -20 to 19, not '%s'",
-                         text);
+        return spec_fail(r, value->line,
+                         "nice: must be a whole number between -20 and 19, not '%s'", text);
     r->s->nice = (int)number;
     return 0;
 }
@@ -436,7 +436,7 @@ int spec_parse(struct spec *s, const char *file, const char *text, size_t length
     if (code == 0)
         code = read_keys(&r, &root, false);
     if (code == 0 && quick && !tree_get(&root, "quick"))
-        code = error_set(err, -EINVAL, "%s: has no section 'quick'", s->file);
+        code = error_set(err, -EINVAL, "%s: no 'quick' section", s->file);
     if (code == 0)
         code = check_whole(&r);
     if (code < 0)

@@ -13,7 +13,7 @@ static int read_level_map(struct spec_reader *r, const struct tree *value, struc
     const struct tree *name = tree_get(value, "name"), *env = tree_get(value, "env"),
                       *folder = tree_get(value, "folder");
     if (!name)
-        return spec_fail(r, value->line, "factors: a value that is a mapping needs its name");
+        return spec_fail(r, value->line, "factors: a value that is a mapping needs a name");
     int code = spec_want_text(r, name, "name", &level->name);
     if (code == 0 && env)
         code = spec_want_pairs(r, env, "env", &level->environment);
@@ -29,7 +29,7 @@ static int read_level_map(struct spec_reader *r, const struct tree *value, struc
         if (str_eq(key, "name") || str_eq(key, "env") || str_eq(key, "folder"))
             continue;
         if (!spec_is_name(key, strlen(key)))
-            return spec_fail(r, value->keys[i].line, "'%s' is not a name", key);
+            return spec_fail(r, value->keys[i].line, "'%s' is not a valid name", key);
         code = spec_want(r, &value->items[i], TREE_SCALAR, key);
         level->attributes.items[level->attributes.count++] = (struct text_pair){
             .name = key, .value = value->items[i].text, .line = value->items[i].line};
@@ -46,7 +46,7 @@ static int read_level(struct spec_reader *r, const struct tree *value, const cha
     int code = spec_want(r, value, TREE_SCALAR, factor);
     level->name = value->text;
     if (code == 0 && strpbrk(level->name, "\n\t"))
-        code = spec_fail(r, value->line, "%s: a value must not hold line ends or tabs", factor);
+        code = spec_fail(r, value->line, "%s: a value must not contain newlines or tabs", factor);
     return code;
 }
 
@@ -65,7 +65,7 @@ static int read_levels(struct spec_reader *r, const struct tree *list, struct sp
             return code;
         for (size_t k = 0; k < i; k++)
             if (str_eq(f->levels[k].name, f->levels[i].name))
-                return spec_fail(r, f->levels[i].line, "%s: '%s' stands there twice", f->name,
+                return spec_fail(r, f->levels[i].line, "%s: '%s' is listed twice", f->name,
                                  f->levels[i].name);
     }
     return 0;
@@ -74,14 +74,13 @@ static int read_levels(struct spec_reader *r, const struct tree *list, struct sp
 static int check_factor_name(struct spec_reader *r, const struct tree *key)
 {
     if (!spec_is_name(key->text, strlen(key->text)))
-        return spec_fail(r, key->line,
-                         "factors: '%s' is not a name (letters, digits, _ and -, first a letter)",
-                         key->text);
+        return spec_fail(
+            r, key->line,
+            "factors: '%s' is not a valid name (letters, digits, _ and -, starting with a letter)",
+            key->text);
     for (size_t i = 0; i < ARRAY_COUNT(reserved_names); i++)
         if (str_eq(key->text, reserved_names[i]))
-            return spec_fail(r, key->line,
-                             "factors: '%s' has a meaning of its own; call it "
-                             "otherwise",
+            return spec_fail(r, key->line, "factors: '%s' is a reserved name; choose another",
                              key->text);
     return 0;
 }
@@ -103,7 +102,7 @@ int spec_read_factors(struct spec_reader *r, const struct tree *value)
     if (code < 0)
         return code;
     if (value->count > SPEC_FACTORS_MAX)
-        return spec_fail(r, value->line, "factors: at most %d", SPEC_FACTORS_MAX);
+        return spec_fail(r, value->line, "factors: at most %d are allowed", SPEC_FACTORS_MAX);
     if (!s->factors)
         s->factors = spec_alloc(r, SPEC_FACTORS_MAX, sizeof(*s->factors));
     for (size_t i = 0; i < value->count; i++) {
@@ -149,7 +148,7 @@ static int read_condition(struct spec_reader *r, const struct tree *map, struct 
 {
     int code = spec_want(r, map, TREE_MAP, "exclude");
     if (code == 0 && map->count == 0)
-        code = spec_fail(r, map->line, "exclude: an empty mapping would leave everything out");
+        code = spec_fail(r, map->line, "exclude: an empty mapping would exclude everything");
     if (code < 0)
         return code;
     c->line = map->line;
@@ -245,7 +244,7 @@ int spec_add_factor(struct spec *s, const char *name, const struct spec_level *l
     if (s->factor_count == SPEC_FACTORS_MAX)
         return error_set(err, -E2BIG, "%s: there are too many factors", s->file);
     if (find_factor(s, name))
-        return error_set(err, -EINVAL, "%s: a factor must not be called '%s' here", s->file, name);
+        return error_set(err, -EINVAL, "%s: a factor cannot be called '%s' here", s->file, name);
     if (!s->factors)
         s->factors = spec_alloc(&r, SPEC_FACTORS_MAX, sizeof(*s->factors));
     struct spec_factor *f = &s->factors[s->factor_count++];

@@ -35,13 +35,13 @@ static int read_one_build(struct spec_reader *r, const struct tree *value, struc
     const struct tree *command = tree_get(value, "command"), *name = tree_get(value, "name"),
                       *inputs = tree_get(value, "inputs");
     if (code == 0 && !command)
-        code = spec_fail(r, value->line, "build: lacks its command");
+        code = spec_fail(r, value->line, "build: 'command' is missing");
     if (code == 0)
         code = spec_want_command(r, command, "build.command", &b->command);
     if (code == 0 && name)
         code = spec_want_text(r, name, "build.name", &b->name);
     if (code == 0 && name && !spec_is_name(b->name, strlen(b->name)))
-        code = spec_fail(r, name->line, "build.name: '%s' is not a name", b->name);
+        code = spec_fail(r, name->line, "build.name: '%s' is not a valid name", b->name);
     size_t count;
     if (code == 0 && inputs)
         code = spec_want_texts(r, inputs, "build.inputs", &b->inputs, &count);
@@ -109,13 +109,13 @@ static int read_step(struct spec_reader *r, const struct tree *value, const char
         code =
             spec_fail(r, value->line, "%s: give either command (to run) or start (a server)", what);
     if (code == 0 && start && !may_start)
-        code = spec_fail(r, start->line, "%s: starts nothing; give a command", what);
+        code = spec_fail(r, start->line, "%s: nothing to run; give a command", what);
     if (code == 0)
         code = spec_want_command(r, start ? start : command, start ? "start" : "command",
                                  &step->command);
     step->background = start != NULL;
     if (code == 0 && ready && !start)
-        code = spec_fail(r, ready->line, "ready: goes with start, not with command");
+        code = spec_fail(r, ready->line, "ready: only valid with start, not with command");
     if (code == 0 && ready)
         code = read_ready(r, ready, step);
     if (code == 0 && timeout)
@@ -177,7 +177,7 @@ static int compile_pattern(struct spec_reader *r, const struct tree *value, stru
     }
     m->regex_ready = true;
     if (m->regex.re_nsub < 1)
-        return spec_fail(r, value->line, "regex: '%s' has no brackets around the number",
+        return spec_fail(r, value->line, "regex: '%s' has no parentheses around the number",
                          m->pattern);
     m->source = METRIC_REGEX;
     return 0;
@@ -192,11 +192,11 @@ static int read_note(struct spec_reader *r, const struct tree *value, struct spe
     const char *text;
     int code = check_keys(r, value, "key of a note", keys, ARRAY_COUNT(keys));
     if (code == 0 && (!say || !below == !above))
-        code = spec_fail(r, value->line, "note: takes say, and either below or above");
+        code = spec_fail(r, value->line, "note: needs 'say', and either 'below' or 'above'");
     if (code == 0)
         code = spec_want_text(r, below ? below : above, below ? "below" : "above", &text);
     if (code == 0 && parse_double(text, &m->note_limit, NULL) < 0)
-        code = spec_fail(r, value->line, "note: '%s' is no number", text);
+        code = spec_fail(r, value->line, "note: '%s' is not a number", text);
     m->note_above = above != NULL;
     return code == 0 ? spec_want_text(r, say, "say", &m->note) : code;
 }
@@ -211,9 +211,10 @@ static int read_metric_keys(struct spec_reader *r, const struct tree *value, str
                       *note = tree_get(value, "note");
     int code = check_keys(r, value, "key of a metric", keys, ARRAY_COUNT(keys));
     if (code == 0 && regex && json)
-        code = spec_fail(r, json->line, "metric %s: regex and json exclude each other", m->name);
+        code =
+            spec_fail(r, json->line, "metric %s: regex and json cannot be used together", m->name);
     if (code == 0 && file && !regex && !json)
-        code = spec_fail(r, file->line, "metric %s: file goes with regex or json", m->name);
+        code = spec_fail(r, file->line, "metric %s: file needs regex or json", m->name);
     if (code == 0 && unit)
         code = spec_want_text(r, unit, "unit", &m->unit);
     if (code == 0 && better)
@@ -266,16 +267,16 @@ static int add_role(struct spec_reader *r, const struct tree *key, uint64_t coun
 {
     struct spec *s = r->s;
     if (!spec_is_name(key->text, strlen(key->text)))
-        return spec_fail(r, key->line, "hosts: '%s' is not a name", key->text);
+        return spec_fail(r, key->line, "hosts: '%s' is not a valid name", key->text);
     if (s->host_count + count > SPEC_HOSTS_MAX)
-        return spec_fail(r, key->line, "hosts: at most %d", SPEC_HOSTS_MAX);
+        return spec_fail(r, key->line, "hosts: at most %d are allowed", SPEC_HOSTS_MAX);
     for (uint64_t i = 0; i < count; i++) {
         CLEANUP(memory_freep)
         char *name = count > 1 ? memory_printf("%s%llu", key->text, (unsigned long long)i + 1)
                                : memory_strdup(key->text);
         for (size_t k = 0; k < s->host_count; k++)
             if (str_eq(s->hosts[k].name, name))
-                return spec_fail(r, key->line, "hosts: '%s' stands there twice", name);
+                return spec_fail(r, key->line, "hosts: '%s' is listed twice", name);
         s->hosts[s->host_count++] = (struct spec_host){.name = arena_strdup(&s->arena, name),
                                                        .group = arena_strdup(&s->arena, key->text)};
     }
@@ -288,12 +289,12 @@ int spec_read_hosts(struct spec_reader *r, const struct tree *value)
     static const char *const taken[] = {"host", "hosts", "on"};
     struct spec *s = r->s;
     if (value->kind == TREE_SCALAR || value->count == 0)
-        return spec_fail(r, value->line, "hosts: must be roles, as in {sender: 1, receiver: 1}");
+        return spec_fail(r, value->line, "hosts: must be roles, e.g. {sender: 1, receiver: 1}");
     for (size_t f = 0; f < s->factor_count; f++)
         for (size_t i = 0; i < ARRAY_COUNT(taken); i++)
             if (str_eq(s->factors[f].name, taken[i]))
-                return spec_fail(r, value->line, "hosts: a factor cannot be called '%s' then",
-                                 taken[i]);
+                return spec_fail(r, value->line,
+                                 "hosts: a factor cannot have the name of the role '%s'", taken[i]);
     s->hosts = spec_alloc(r, SPEC_HOSTS_MAX, sizeof(*s->hosts));
     int code = 0;
     for (size_t i = 0; code == 0 && i < value->count; i++) {

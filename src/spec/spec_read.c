@@ -31,7 +31,7 @@ int spec_fail_unknown(struct spec_reader *r, const struct tree *key, const char 
     strbuf_clear(&near);
     for (size_t i = 0; i < known_count; i++)
         strbuf_printf(&near, "%s%s", i ? ", " : "", known[i]);
-    return spec_fail(r, key->line, "unknown %s '%s'; there are %s", what, strbuf_text(&safe),
+    return spec_fail(r, key->line, "unknown %s '%s'; expected one of %s", what, strbuf_text(&safe),
                      strbuf_text(&near));
 }
 
@@ -98,7 +98,7 @@ int spec_want_u64(struct spec_reader *r, const struct tree *value, const char *k
     if (parse_u64(text, &number, &err) < 0)
         return spec_fail(r, value->line, "%s: %s", key, err.message);
     if (number < min || number > max)
-        return spec_fail(r, value->line, "%s: must be from %llu to %llu, not %s", key,
+        return spec_fail(r, value->line, "%s: must be between %llu and %llu, not %s", key,
                          (unsigned long long)min, (unsigned long long)max, text);
     *ret = number;
     return 0;
@@ -116,7 +116,7 @@ int spec_want_duration(struct spec_reader *r, const struct tree *value, const ch
     if (parse_duration_ns(text, 1000000000ULL, &ns, &err) < 0)
         return spec_fail(r, value->line, "%s: %s", key, err.message);
     if (ns == 0)
-        return spec_fail(r, value->line, "%s: must be longer than nothing", key);
+        return spec_fail(r, value->line, "%s: must be longer than zero", key);
     *ret_ns = ns;
     return 0;
 }
@@ -131,7 +131,7 @@ int spec_want_pairs(struct spec_reader *r, const struct tree *value, const char 
     ret->count = value->count;
     for (size_t i = 0; i < value->count; i++) {
         if (value->items[i].kind != TREE_SCALAR)
-            return spec_fail(r, value->items[i].line, "%s: %s must be a text, not %s", key,
+            return spec_fail(r, value->items[i].line, "%s: %s must be a string, not %s", key,
                              value->keys[i].text, tree_kind_name(value->items[i].kind));
         ret->items[i] = (struct text_pair){.name = value->keys[i].text,
                                            .value = value->items[i].text,
@@ -144,7 +144,7 @@ int spec_want_texts(struct spec_reader *r, const struct tree *value, const char 
                     const char ***ret_texts, size_t *ret_count)
 {
     if (value->kind == TREE_MAP)
-        return spec_fail(r, value->line, "%s: must be a list or a text, not a mapping", key);
+        return spec_fail(r, value->line, "%s: must be a list or a string, not a mapping", key);
     bool is_list = value->kind == TREE_LIST;
     size_t count = is_list ? value->count : value->text[0] ? 1 : 0;
     const char **texts = spec_alloc(r, count + 1, sizeof(*texts));

@@ -12,7 +12,7 @@ static int want_size(struct spec_reader *r, const struct tree *value, uint64_t *
     int code = spec_want_text(r, value, "vm.memory", &text);
     struct error err;
     if (code == 0 && (parse_size_bytes(text, ret_bytes, &err) < 0 || *ret_bytes < (64 << 20)))
-        code = spec_fail(r, value->line, "vm.memory: '%s' is not a size from 64M on", text);
+        code = spec_fail(r, value->line, "vm.memory: '%s' is not a size of at least 64M", text);
     return code;
 }
 
@@ -20,7 +20,7 @@ static int want_arch(struct spec_reader *r, const struct tree *value, const char
 {
     int code = spec_want_text(r, value, "vm.arch", ret);
     if (code == 0 && !vm_arch_find(*ret))
-        code = spec_fail(r, value->line, "vm.arch: '%s' is neither aarch64 nor x86_64", *ret);
+        code = spec_fail(r, value->line, "vm.arch: '%s' is not aarch64 or x86_64", *ret);
     return code;
 }
 
@@ -31,7 +31,7 @@ static int want_accel(struct spec_reader *r, const struct tree *value, enum vm_a
     if (code < 0)
         return code;
     if (!str_eq(text, "kvm") && !str_eq(text, "tcg"))
-        return spec_fail(r, value->line, "vm.accel: '%s' is neither kvm nor tcg", text);
+        return spec_fail(r, value->line, "vm.accel: '%s' is not kvm or tcg", text);
     *ret = str_eq(text, "kvm") ? VM_ACCEL_KVM : VM_ACCEL_TCG;
     return 0;
 }
@@ -82,6 +82,6 @@ int spec_check_vm(struct spec_reader *r)
             s->kernel_factor = f;
     if (s->vm.given && s->kernel_factor == SPEC_NO_FACTOR)
         return spec_fail(r, s->vm.line,
-                         "vm: there is no factor 'kernel', so that nothing is emulated");
+                         "vm: there is no factor 'kernel', so nothing would be emulated");
     return 0;
 }

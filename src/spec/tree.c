@@ -13,5 +13,5 @@ const struct tree *tree_get(const struct tree *map, const char *key)
 
 const char *tree_kind_name(enum tree_kind kind)
 {
-    return kind == TREE_MAP ? "a mapping" : kind == TREE_LIST ? "a list" : "a text";
+    return kind == TREE_MAP ? "a mapping" : kind == TREE_LIST ? "a list" : "a string";
 }

@@ -9,7 +9,6 @@ int tree_parse(const char *file, const char *text, size_t length, struct arena *
 {
     (void)text, (void)length, (void)arena, (void)ret_root;
     return error_set(err, -ENOTSUP,
-                     "%s: this assay was built without libyaml; install libyaml-dev and build it "
-                     "again",
+                     "%s: assay was built without libyaml; install libyaml-dev and rebuild it",
                      file);
 }

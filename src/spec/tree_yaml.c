@@ -28,7 +28,7 @@ static int convert_scalar(struct converter *c, const yaml_node_t *node, struct t
     const char *text = (const char *)node->data.scalar.value;
     size_t length = node->data.scalar.length;
     if (memchr(text, '\0', length))
-        return error_set(err, -EINVAL, "%s:%zu: a text must not hold a zero byte", c->file,
+        return error_set(err, -EINVAL, "%s:%zu: a string must not contain a zero byte", c->file,
                          ret->line);
     ret->kind = TREE_SCALAR;
     ret->text = arena_strndup(c->arena, text, length);
@@ -57,11 +57,11 @@ static int check_key(struct converter *c, const struct tree *map, size_t index, 
 {
     const struct tree *key = &map->keys[index];
     if (key->kind != TREE_SCALAR)
-        return error_set(err, -EINVAL, "%s:%zu: a key must be a text, not %s", c->file, key->line,
+        return error_set(err, -EINVAL, "%s:%zu: a key must be a string, not %s", c->file, key->line,
                          tree_kind_name(key->kind));
     for (size_t i = 0; i < index; i++)
         if (str_eq(map->keys[i].text, key->text))
-            return error_set(err, -EINVAL, "%s:%zu: '%s' stands here twice (first in line %zu)",
+            return error_set(err, -EINVAL, "%s:%zu: duplicate key '%s' (first on line %zu)",
                              c->file, key->line, key->text, map->keys[i].line);
     return 0;
 }
@@ -96,8 +96,9 @@ static int convert(struct converter *c, int index, unsigned depth, struct tree *
     if (depth == DEPTH_MAX)
         return error_set(err, -EINVAL, "%s:%zu: nested too deeply", c->file, ret->line);
     if (++c->node_count > NODES_MAX)
-        return error_set(err, -EINVAL, "%s:%zu: too much in one spec (%d values are allowed)",
-                         c->file, ret->line, NODES_MAX);
+        return error_set(err, -EINVAL,
+                         "%s:%zu: too many values in one spec (at most %d are allowed)", c->file,
+                         ret->line, NODES_MAX);
     if (node->type == YAML_SEQUENCE_NODE)
         return convert_list(c, node, depth + 1, ret, err);
     if (node->type == YAML_MAPPING_NODE)
@@ -112,7 +113,7 @@ static int load(struct converter *c, yaml_parser_t *parser, struct tree *ret_roo
     if (!yaml_parser_load(parser, &document))
         return error_set(err, -EINVAL, "%s:%zu: %s%s%s", c->file, parser->problem_mark.line + 1,
                          parser->context ? parser->context : "", parser->context ? ", " : "",
-                         parser->problem ? parser->problem : "this is not YAML");
+                         parser->problem ? parser->problem : "not valid YAML");
     c->document = &document;
     struct tree root = {0};
     int r;

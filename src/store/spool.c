@@ -70,7 +70,7 @@ int spool_create(struct spool *spool, const char *place, struct error *err)
 {
     CLEANUP(memory_freep) char *folder = spool_folder();
     if (!folder)
-        return error_set(err, -ENOENT, "there is no folder for it: set ASSAY_SPOOL or HOME");
+        return error_set(err, -ENOENT, "there is no directory for it: set ASSAY_SPOOL or HOME");
     int r = make_folder(folder, err);
     if (r < 0)
         return r;
@@ -130,9 +130,9 @@ int spool_take(struct spool *spool, const char *path, struct error *err)
     if (fd < 0)
         return error_errno(err, -errno, "%s", path);
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-        return error_set(err, -EBUSY, "%s: its writer still runs", path);
+        return error_set(err, -EBUSY, "%s: its writer is still running", path);
     if (fstat(fd, &st) < 0 || st.st_nlink == 0) /* another was quicker */
-        return error_set(err, -ENOENT, "%s: delivered meanwhile", path);
+        return error_set(err, -ENOENT, "%s: delivered in the meantime", path);
     *spool = (struct spool){.fd = fd, .path = memory_strdup(path)};
     fd = -1;
     return 0;
@@ -150,7 +150,7 @@ int spool_add(struct spool *spool, const struct strbuf *record, struct error *er
     if (r == 0 && fdatasync(spool->fd) < 0)
         r = -errno;
     if (r < 0 && ftruncate(spool->fd, before) < 0) /* half a record would hide later ones */
-        return error_errno(err, r, "%s, which is damaged at its end now", spool->path);
+        return error_errno(err, r, "%s, which is now damaged at its end", spool->path);
     return r < 0 ? error_errno(err, r, "%s", spool->path) : 0;
 }
 
@@ -170,7 +170,8 @@ int spool_read(struct spool *spool, struct strbuf *ret_content, size_t *ret_posi
     if (str_has_prefix(text, FIRST_LINE))
         end = strchr(text + strlen(FIRST_LINE), '\n');
     if (!end && ret_content->length)
-        return error_set(err, -EINVAL, "%s: this is no spool of this assay", spool->path);
+        return error_set(err, -EINVAL, "%s: not a spool file of this version of assay",
+                         spool->path);
     *ret_position = end ? (size_t)(end + 1 - text) : 0;
     return 0;
 }

@@ -31,11 +31,10 @@ int sql_open(struct sql **ret_db, const char *place, enum store_mode mode, struc
         return engine->open(ret_db, place, mode, err);
     if (store_is_address(place)) /* which may hold a password: it is not shown */
         return error_set(err, -ENOTSUP,
-                         "a store on PostgreSQL: this assay was built without libpq; install "
-                         "libpq-dev and build it again");
+                         "a store on PostgreSQL: assay was built without libpq; install libpq-dev "
+                         "and rebuild it");
     return error_set(err, -ENOTSUP,
-                     "%s: this assay was built without SQLite; install libsqlite3-dev and build "
-                     "it again",
+                     "%s: assay was built without SQLite; install libsqlite3-dev and rebuild it",
                      place);
 }
 

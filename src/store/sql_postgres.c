@@ -99,11 +99,11 @@ static int explain(struct pg *db, const PGresult *result, struct error *err)
     if (str_has_prefix(state, "57P") || str_has_prefix(state, "08"))
         return error_set(err, -ENOTCONN, "%s: the connection is lost: %s", db->place, words);
     if (str_eq(state, "40001") || str_eq(state, "40P01") || str_eq(state, "23503"))
-        return error_set(err, -EAGAIN, "%s: another writer was in the way: %s", db->place, words);
+        return error_set(err, -EAGAIN, "%s: conflict with another writer: %s", db->place, words);
     if (str_eq(state, "42501"))
         return error_set(err, -EACCES,
-                         "%s: %s; the role may not do that (docs/LAB.md has the grants)", db->place,
-                         words);
+                         "%s: %s; the role lacks this permission (docs/LAB.md lists the grants)",
+                         db->place, words);
     if (str_eq(state, "25006"))
         return error_set(err, -EROFS, "%s: %s", db->place, words);
     if (str_eq(state, "53100"))
@@ -131,14 +131,14 @@ static int check_address(const char *place, PQconninfoOption **ret_options, stru
     PQfreemem(words);
     if (!options)
         return error_set(err, -EINVAL,
-                         "the store's address is not understood; it looks like "
+                         "cannot parse the store's address; it should look like "
                          "postgresql://USER@HOST:PORT/DATABASE");
     if (given(options, "password") || given(options, "sslpassword")) {
         PQconninfoFree(options);
         return error_set(err, -EINVAL,
-                         "the store's address holds a password, which other users of this machine "
-                         "can see and which would be kept in places; put it into ~/.pgpass or a "
-                         "service file (~/.pg_service.conf) and leave it out");
+                         "the store's address contains a password, which other users of this "
+                         "machine can see and which would be saved with results; move it to "
+                         "~/.pgpass or a service file (~/.pg_service.conf)");
     }
     *ret_options = options;
     return 0;
@@ -166,11 +166,11 @@ static int connect_now(struct pg *db, struct error *err)
         put_words(words, sizeof(words), PQerrorMessage(db->connection));
         bool credentials = PQconnectionNeedsPassword(db->connection);
         return error_set(err, -ENOTCONN, "%s: cannot connect: %s%s", db->place, words,
-                         credentials ? "; put it into ~/.pgpass or a service file" : "");
+                         credentials ? "; put the password into ~/.pgpass or a service file" : "");
     }
     if (PQserverVersion(db->connection) < 120000)
-        return error_set(err, -ENOTSUP, "%s: PostgreSQL 12 or newer is needed, this is %d",
-                         db->place, PQserverVersion(db->connection) / 10000);
+        return error_set(err, -ENOTSUP, "%s: needs PostgreSQL 12 or newer, this is %d", db->place,
+                         PQserverVersion(db->connection) / 10000);
     return 0;
 }
 
@@ -656,7 +656,7 @@ static int commit(struct sql *base, struct error *err)
     if (r == 0)
         r = drain(db, &result, err);
     if (r == 0 && !str_eq(PQcmdStatus(result), "COMMIT"))
-        r = error_set(err, -EIO, "%s: the server undid a transaction", db->place);
+        r = error_set(err, -EIO, "%s: the server rolled back a transaction", db->place);
     PQclear(result);
     if (r < 0)
         rollback(base);

@@ -39,17 +39,16 @@ static int explain(const struct lite *db, int code, struct error *err)
     switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        return error_set(err, -EBUSY, "%s: another process has been writing it for a minute",
+        return error_set(err, -EBUSY, "%s: another process has been writing to it for a minute",
                          db->place);
     case SQLITE_FULL:
-        return error_set(err, -ENOSPC, "%s: the disk is full; free some space and go on",
+        return error_set(err, -ENOSPC, "%s: the disk is full; free some space and try again",
                          db->place);
     case SQLITE_READONLY:
-        return error_set(err, -EROFS, "%s: cannot be written (its folder must be writable too)",
+        return error_set(err, -EROFS, "%s: cannot be written (its directory must be writable, too)",
                          db->place);
     case SQLITE_NOTADB:
-        return error_set(err, -EINVAL, "%s: this is not an assay store (no SQLite file)",
-                         db->place);
+        return error_set(err, -EINVAL, "%s: not an assay store (not an SQLite file)", db->place);
     case SQLITE_CORRUPT:
         return error_set(err, -EIO, "%s: the file is damaged: %s", db->place, words);
     case SQLITE_CANTOPEN:

@@ -29,10 +29,10 @@ int store_open(struct store **ret_store, const char *place, enum store_mode mode
                          place, place);
     int r = sql_open(&sql, place, mode, err);
     if (r == -ENOENT && mode != STORE_CREATE && mode != STORE_EXPORT)
-        return error_set(err, r,
-                         "there is no store %s; 'assay run' makes one, --db PATH or ASSAY_DB names "
-                         "another",
-                         place);
+        return error_set(
+            err, r,
+            "there is no store %s; 'assay run' creates one; --db PATH or ASSAY_DB names another",
+            place);
     if (r < 0)
         return r;
     r = store_migrate(sql, mode != STORE_READ, err);
@@ -164,7 +164,7 @@ static int find_or_make(struct store *store, const char *name, const char *unit,
                     "ttiti", name, unit, (int64_t)facts.better, kind, store_traits_number(facts));
     if (r == 0)
         r = find_metric(store, name, unit, facts, kind, ret_id, err);
-    return r > 0 ? 0 : r < 0 ? r : error_set(err, -EIO, "metric %s could not be kept", name);
+    return r > 0 ? 0 : r < 0 ? r : error_set(err, -EIO, "metric %s could not be stored", name);
 }
 
 /* Keeps an id that belongs at that place of the sorted list. */

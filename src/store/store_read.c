@@ -150,7 +150,8 @@ static int find_by_uuid(struct store *store, const char *word, int64_t *ret_id, 
     r = sql_next(rows, err);
     int64_t id = r > 0 ? sql_i64(rows, 0) : 0;
     if (r > 0 && sql_next(rows, NULL) > 0)
-        r = error_set(err, -EINVAL, "'%s' is the beginning of several experiments' uuids", word);
+        r = error_set(err, -EINVAL, "'%s' is ambiguous: several experiments' uuids start with it",
+                      word);
     sql_rows_done(rows);
     if (r > 0)
         *ret_id = id;
@@ -178,7 +179,7 @@ int store_find(struct store *store, const char *word, int64_t *ret_id, struct er
     if (r != 0)
         return r < 0 ? r : 0;
     return error_set(err, -ENOENT,
-                     "no experiment is called '%s' (give its number, its name, 'last', or the "
-                     "beginning of its uuid or commit; 'assay list' shows them)",
+                     "no experiment matches '%s' (give its number, its name, 'last', or the start "
+                     "of its uuid or commit; 'assay list' shows them)",
                      word);
 }

@@ -171,15 +171,14 @@ int store_migrate(struct sql *sql, bool may_write, struct error *err)
         return r;
     if (version > VERSION_NEWEST)
         return error_set(err, -EPROTO,
-                         "a newer assay wrote this store (schema %lld, this assay knows %d); "
-                         "update assay",
+                         "a newer version of assay wrote this store (schema %lld; this version "
+                         "knows up to %d); update assay",
                          (long long)version, VERSION_NEWEST);
     if (version == VERSION_NEWEST)
         return 0;
     if (!may_write)
         return error_set(err, -EPROTO,
-                         version ? "the store has an older schema; 'assay db upgrade' brings it "
-                                   "up to date"
+                         version ? "the store has an older schema; 'assay db upgrade' upgrades it"
                                  : "this database is not an assay store");
     r = sql_begin(sql, SQL_ALONE, err);
     if (r < 0)
@@ -187,7 +186,7 @@ int store_migrate(struct sql *sql, bool may_write, struct error *err)
     r = upgrade(sql, err);
     if (r < 0) {
         sql_rollback(sql);
-        return error_wrap(err, r, "bringing the schema up to date");
+        return error_wrap(err, r, "upgrading the schema");
     }
     return sql_commit(sql, err);
 }

@@ -236,10 +236,9 @@ static int experiment_of(struct store *store, const char *uuid, int64_t *ret_id,
     if (r > 0)
         *ret_id = sql_i64(rows, 0);
     sql_rows_done(rows);
-    return r > 0 ? 0
-           : r < 0
-               ? r
-               : error_set(err, -ESTALE, "its experiment, %s, is not in the store any more", uuid);
+    return r > 0   ? 0
+           : r < 0 ? r
+                   : error_set(err, -ESTALE, "its experiment, %s, is no longer in the store", uuid);
 }
 
 static int deliver_document(struct record_reader *r, struct store *store, int64_t experiment,
@@ -281,7 +280,7 @@ static int deliver_record(struct store *store, const struct strbuf *record,
     struct store_new_run run;
     bool added = false;
     r = kind == RECORD_RUN ? get_run(&reader, store, &parts, &run, err)
-                           : error_set(err, -EBADMSG, "a record of no known kind");
+                           : error_set(err, -EBADMSG, "a record of unknown kind");
     if (r == 0)
         r = store_add_run_once(store, experiment, &run, &added, err);
     if (r == 0)
@@ -354,7 +353,7 @@ int store_spool_start(struct store *store, struct error *err)
     char before[sizeof(why.message)];
     snprintf(before, sizeof(before), "%s", err ? err->message : "");
     if (spool_create(&store->spool, store->place, &why) < 0)
-        return error_set(err, -ENOTCONN, "%s; and it cannot be kept in a local file meanwhile: %s",
+        return error_set(err, -ENOTCONN, "%s; and it cannot be kept in a local file until then: %s",
                          err && err->message[0] ? before : "the store cannot be reached",
                          why.message);
     store->has_spool = true;

@@ -79,7 +79,7 @@ static int add_unit(struct store *store, int64_t experiment, const struct unit *
     }
     if (r < 0) {
         sql_rollback(store->sql);
-        return error_wrap(err, r, "keeping runs");
+        return error_wrap(err, r, "storing runs");
     }
     return sql_commit(store->sql, err);
 }

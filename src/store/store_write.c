@@ -189,7 +189,7 @@ static int add_run(struct store *store, int64_t experiment, const struct store_n
         r = store_insert_run(store, experiment, run, err);
     if (r < 0) {
         sql_rollback(store->sql);
-        return error_wrap(err, r, "keeping a run");
+        return error_wrap(err, r, "storing a run");
     }
     return sql_commit(store->sql, err);
 }
@@ -246,7 +246,7 @@ static int take_over(struct store *store, int64_t experiment, struct error *err)
     if (r == 0)
         r = sql_changed(store->sql, &changed, err);
     if (r == 0 && !changed)
-        r = error_set(err, -EBUSY, "experiment %lld has just been taken up by another process",
+        r = error_set(err, -EBUSY, "experiment %lld has just been resumed by another process",
                       (long long)experiment);
     if (r == 0) {
         store->experiment = experiment;

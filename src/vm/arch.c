@@ -51,10 +51,9 @@ int vm_arch_named(const char *name, const struct vm_arch **ret, struct error *er
 {
     const struct vm_arch *found = vm_arch_find(name);
     if (!found)
-        return error_set(err, -EINVAL,
-                         "'%s' is no machine that is emulated here; aarch64 and "
-                         "x86_64 are",
-                         name);
+        return error_set(
+            err, -EINVAL,
+            "'%s' is not an architecture that can be emulated here; use aarch64 or x86_64", name);
     *ret = found;
     return 0;
 }
@@ -104,13 +103,13 @@ const struct vm_arch *vm_arch_host(void)
 bool vm_arch_has_kvm(const struct vm_arch *arch, const char **ret_why)
 {
     if (arch != vm_arch_host()) {
-        *ret_why = "this machine has another processor";
+        *ret_why = "this machine has a different processor";
         return false;
     }
     CLEANUP(fd_closep) int fd = open("/dev/kvm", O_RDWR | O_CLOEXEC);
     *ret_why = fd >= 0           ? NULL
-               : errno == EACCES ? "/dev/kvm is closed to this user (group kvm?)"
-                                 : "there is no /dev/kvm here";
+               : errno == EACCES ? "no permission to open /dev/kvm (join group kvm?)"
+                                 : "there is no /dev/kvm";
     return fd >= 0;
 }
 
@@ -120,7 +119,7 @@ int vm_arch_check_program(const struct vm_arch *arch, const char *path, struct e
     int r = image_open(&image, path, err);
     if (r == -EBADMSG)
         return error_set(err, -ENOEXEC,
-                         "%s is no program (ELF): the machine has no shell and no interpreters",
+                         "%s is not an ELF program, and the machine has no shell or interpreters",
                          path);
     if (r < 0)
         return r;
@@ -128,12 +127,12 @@ int vm_arch_check_program(const struct vm_arch *arch, const char *path, struct e
     bool is_dynamic = image.interpreter.size > 0;
     image_close(&image);
     if (made_for != arch)
-        return error_set(err, -ENOEXEC, "%s is for %s, the machine is %s; cross-compile it", path,
-                         made_for ? made_for->name : "another processor", arch->name);
+        return error_set(err, -ENOEXEC, "%s is for %s, but the machine is %s; cross-compile it",
+                         path, made_for ? made_for->name : "a different processor", arch->name);
     if (is_dynamic)
-        return error_set(err, -ENOEXEC,
-                         "%s is linked dynamically, and the machine has no libraries; link it "
-                         "with -static",
-                         path);
+        return error_set(
+            err, -ENOEXEC,
+            "%s is dynamically linked, but the machine has no libraries; link it with -static",
+            path);
     return 0;
 }

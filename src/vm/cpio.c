@@ -57,8 +57,8 @@ static int check_path(const char *path, struct error *err)
 {
     return is_plain(path) ? 0
                           : error_set(err, -EINVAL,
-                                      "'%s' is no path for a file in the machine; it must begin "
-                                      "with / and hold no empty part, . or ..",
+                                      "'%s' is not a valid path in the machine; it must start with "
+                                      "/ and contain no empty part, . or ..",
                                       path);
 }
 

@@ -43,7 +43,7 @@ static int make_folders(const char *path, struct error *err)
             continue;
         *at = '\0';
         if (mkdir(copy, 0777) < 0 && errno != EEXIST)
-            return error_errno(err, -errno, "the cache folder %s", copy);
+            return error_errno(err, -errno, "the cache directory %s", copy);
         *at = end;
         if (!end)
             return 0;
@@ -103,7 +103,7 @@ static int write_settings(struct apt *a, const struct vm_arch *arch, struct erro
     struct vm_tool tool = {.argv = dump, .on_line = take_setting, .context = &text};
     int r = vm_tool_run(&tool, err);
     if (r < 0)
-        return error_wrap(err, r, "the kernel is one of Debian's packages");
+        return error_wrap(err, r, "kernels come from Debian's packages");
     strbuf_printf(&text,
                   "APT::Architecture \"%s\";\nAPT::Architectures \"%s\";\n"
                   "APT::Sandbox::User \"root\";\n" /* no other can write to the cache folder */
@@ -231,7 +231,7 @@ static int resolve(struct apt *a, const char *package, const struct vm_arch *arc
         return 0;
     return error_set(err, -ENOENT, "no package %s for %s in apt's sources%s%s%s", package,
                      arch->debian, a->how->suite ? "" : " (another release has it? --suite)",
-                     a->wrong.length ? "; apt said: " : "", strbuf_text(&a->wrong));
+                     a->wrong.length ? "; apt printed: " : "", strbuf_text(&a->wrong));
 }
 
 /* The one .deb of a folder. */
@@ -266,8 +266,8 @@ static int download(struct apt *a, const char *concrete, char **ret_deb, struct 
     *ret_deb = find_deb(folder);
     return *ret_deb ? 0
                     : error_set(err, -ENONET,
-                                "%s could not be downloaded; apt said: %s; the same command goes "
-                                "on with what has come",
+                                "%s could not be downloaded; apt printed: %s; run the same command "
+                                "again to resume",
                                 concrete, a->wrong.length ? strbuf_text(&a->wrong) : "nothing");
 }
 
@@ -384,17 +384,17 @@ int vm_fetch(const struct vm_fetch *f, const char *package, char **ret_name, str
     const char *base = strrchr(package, '/') ? strrchr(package, '/') + 1 : package;
     const struct vm_arch *arch = f->arch ? f->arch : vm_arch_of_package(is_file ? base : package);
     if (!is_file && !is_package_name(package))
-        return error_set(err, -EINVAL, "'%s' is no name of a Debian package", package);
+        return error_set(err, -EINVAL, "'%s' is not the name of a Debian package", package);
     if (!arch)
         return error_set(err, -EINVAL,
-                         "'%s' does not end in -arm64 or -amd64: say for which machine it is "
-                         "with --arch",
+                         "'%s' does not end in -arm64 or -amd64: give its architecture with --arch",
                          package);
     CLEANUP(memory_freep) char *kernels = vm_cache_path("kernels");
     CLEANUP(memory_freep) char *lock = vm_cache_path("lock");
     CLEANUP(fd_closep) int lock_fd = -1;
     if (!kernels)
-        return error_set(err, -ENOENT, "neither XDG_CACHE_HOME nor HOME is set: no cache");
+        return error_set(err, -ENOENT,
+                         "no cache directory: neither XDG_CACHE_HOME nor HOME is set");
     int r = make_folders(kernels, err);
     if (r == 0)
         r = take_lock(f, lock, &lock_fd, err);

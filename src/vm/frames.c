@@ -58,7 +58,7 @@ int vm_frames_next(struct vm_frames *f, struct vm_frame *ret, struct error *err)
     if (!end || !vm_frame_parse(line, ret)) {
         CLEANUP(strbuf_done) struct strbuf safe = {0};
         strbuf_put_safe(&safe, head, left, 40);
-        return error_set(err, -EPROTO, "the machine sent what is no answer: %s",
+        return error_set(err, -EPROTO, "the machine sent an invalid answer: %s",
                          strbuf_text(&safe));
     }
     if (left - size - 1 < ret->length)

@@ -92,7 +92,7 @@ static bool read_request(const struct guest *g, struct vm_frame *request, char *
     header[size] = '\0';
     errno = EPROTO;
     if (!vm_frame_parse(header, request))
-        guest_give_up("a request that makes no sense");
+        guest_give_up("an invalid request");
     *payload = memory_zalloc(request->length + 1, 1);
     request->payload = *payload;
     return read_all(g->port, *payload, request->length);

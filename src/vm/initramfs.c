@@ -29,7 +29,7 @@ int vm_files_add(struct vm_files *files, const char *word, const char *folder, s
         return error_errno(err, -errno, "a file for the machine, %s", host);
     if (!S_ISREG(st.st_mode))
         return error_set(err, -EINVAL,
-                         "%s is no regular file; files go into the machine one by one", host);
+                         "%s is not a regular file; add files to the machine one by one", host);
     char *guest =
         colon && colon[1] ? memory_strdup(colon + 1) : memory_printf("/bin/%s", base_name(name));
     ARRAY_PUSH(files->items, files->count, files->capacity) =
@@ -127,8 +127,8 @@ int vm_guest_find(const struct vm_arch *arch, const char *given, char **ret_path
     *ret_path = found;
     return found ? 0
                  : error_set(err, -ENOENT,
-                             "no static assay for %s machines is installed; './dev guests' of the "
-                             "source tree builds it, --guest or %s names one",
+                             "no static assay for %s machines is installed; './dev guests' in the "
+                             "source tree builds it; --guest or %s names one",
                              arch->name, variable);
 }
 

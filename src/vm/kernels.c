@@ -66,11 +66,12 @@ static int find_package(struct vm_kernel *k, const char *package, struct error *
     CLEANUP(memory_freep) char *path = vm_cache_path(below);
     char real[PATH_MAX];
     if (!path)
-        return error_set(err, -ENOENT, "neither XDG_CACHE_HOME nor HOME is set: no cache");
+        return error_set(err, -ENOENT,
+                         "no cache directory: neither XDG_CACHE_HOME nor HOME is set");
     if (!realpath(path, real))
         return error_set(err, -ENOENT,
-                         "no kernel '%s' in the cache; 'assay vm fetch %s' gets it from Debian, "
-                         "and a path needs a slash, as in ./%s",
+                         "no kernel '%s' in the cache; 'assay vm fetch %s' gets it from Debian; a "
+                         "path needs a slash, e.g. ./%s",
                          package, package, package);
     k->folder = memory_strdup(real);
     k->name = memory_strdup(strrchr(real, '/') + 1);

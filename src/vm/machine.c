@@ -201,7 +201,7 @@ static int broken(struct vm_machine *m, int code, const char *what, struct error
     while (words.length && words.data[words.length - 1] == '\n')
         words.data[--words.length] = '\0';
     return error_set(err, code, "the emulated machine (%s) %s%s%s", m->settings->kernel->name, what,
-                     words.length ? "; its last words:\n" : "; it said nothing",
+                     words.length ? "; its last output:\n" : "; it printed nothing",
                      strbuf_text(&words));
 }
 
@@ -212,7 +212,7 @@ static int receive(struct vm_machine *m, struct error *err)
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
         return 0;
     if (got <= 0)
-        return broken(m, -EPIPE, "ended by itself", err);
+        return broken(m, -EPIPE, "exited on its own", err);
     vm_frames_add(&m->frames, bytes, (size_t)got);
     return 0;
 }
@@ -261,7 +261,7 @@ int vm_machine_start(struct vm_machine *m, const struct vm_settings *s, struct e
 {
     *m = (struct vm_machine){.settings = s, .pid = -1, .port = -1, .console = -1, .errors = -1};
     if (s->kernel->arch && s->kernel->arch != s->arch)
-        return error_set(err, -EINVAL, "the kernel %s is for %s, the machine is %s",
+        return error_set(err, -EINVAL, "the kernel %s is for %s, but the machine is %s",
                          s->kernel->name, s->kernel->arch->name, s->arch->name);
     int r = vm_machine_check(s->arch, err);
     if (r == 0)
@@ -281,7 +281,7 @@ static int await_ready(struct vm_machine *m, uint64_t limit_ns, struct error *er
     if (r < 0)
         return r;
     if (!str_eq(frame.kind, "ready"))
-        return broken(m, -EPROTO, "greeted with something else", err);
+        return broken(m, -EPROTO, "sent an unexpected greeting", err);
     size_t length = frame.length < sizeof(m->release) ? frame.length : sizeof(m->release) - 1;
     memcpy(m->release, frame.payload, length);
     m->release[length] = '\0';
@@ -316,7 +316,7 @@ static int send_request(struct vm_machine *m, const char *kind, const char *word
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0)
-            return broken(m, -EPIPE, "takes no requests", err);
+            return broken(m, -EPIPE, "accepts no requests", err);
         at += (size_t)sent;
     }
     return 0;
@@ -352,7 +352,7 @@ static int take(struct vm_machine *m, const struct vm_run *run, const struct vm_
     } else {
         good = false;
     }
-    return good ? 0 : broken(m, -EPROTO, "gave an answer that makes no sense", err);
+    return good ? 0 : broken(m, -EPROTO, "gave an invalid answer", err);
 }
 
 /* Reads the answer to its end. */

@@ -99,7 +99,7 @@ def a_cut_connection_is_made_anew():
         until(lambda: started_runs() >= count, process)
         server.cut("cuts")
     said = ended(process)
-    contains(said, "have been delivered")
+    contains(said, "been delivered")
     equal(left(), [])
     equal(figures(place), of_one_machine())
 
@@ -135,14 +135,14 @@ def a_server_that_stays_away_gets_it_later():
     server.start()
     kept = left()[0].read_bytes()
     delivered = assay("db", "deliver", "--db", place, check=0, env={"ASSAY_SPOOL": str(spool())})
-    contains(delivered.stdout, "from 1 files")
+    contains(delivered.stdout, "files: 1 delivered")
     equal(left(), [])
     expected = of_one_machine()
     equal(figures(place), expected)
     # A file that was delivered but not removed does no harm.
     (spool() / kept_name(place)).write_bytes(kept)
     again = assay("db", "deliver", "--db", place, check=0, env={"ASSAY_SPOOL": str(spool())})
-    contains(again.stdout, "0 runs delivered from 1 files")
+    contains(again.stdout, "runs: 0 delivered")
     equal(figures(place), expected)
 
 
@@ -166,7 +166,7 @@ def killed_while_the_server_is_away_it_goes_on_where_it_was():
     with open(left()[0], "ab") as file:
         file.write(b"\x40\0\0\0\0\0\0\0half a record")  # as if killed while writing
     said = ended(start(place))
-    contains(said, "going on with experiment 1")
+    contains(said, "resuming experiment 1")
     equal(left(), [])
     between(started_runs(), RUNS, before + (RUNS - before) + 2, "runs that were made")
     equal(figures(place), of_one_machine())

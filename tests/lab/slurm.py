@@ -174,7 +174,7 @@ def stopped_it_cancels_what_waits_and_goes_on_later():
     nodes.until_idle()
     pathlib.Path("log").unlink()
     said = ended(start("--db", "lab.db"))
-    contains(said, "going on with experiment 1")
+    contains(said, "resuming experiment 1")
     equal(len(log()), RUNS - kept, "only what was missing")
     equal(figures("lab.db"), of_one_machine())
 
@@ -188,7 +188,7 @@ def killed_it_finds_what_its_tasks_measured_meanwhile():
     process.communicate()
     nodes.until_idle()
     said = ended(start("--db", "lab.db"))
-    contains(said, "going on with experiment 1")
+    contains(said, "resuming experiment 1")
     equal(len(log()) <= RUNS + 4 * 3, True, f"{len(log())} runs were made")
     equal(leftovers(), [])
     equal(figures("lab.db"), of_one_machine())

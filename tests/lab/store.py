@@ -118,8 +118,8 @@ def both_databases_give_the_same_answers():
     there = database("answers")
     for base in (100, 200, 300):
         fill("here.db", base)
-    contains(assay("db", "copy", "here.db", there, check=0).stdout, "3 experiments copied")
-    contains(assay("db", "copy", "here.db", there, check=0).stdout, "3 were there already")
+    contains(assay("db", "copy", "here.db", there, check=0).stdout, "3 copied")
+    contains(assay("db", "copy", "here.db", there, check=0).stdout, "3 already there")
     contains(assay("db", "copy", there, "back.db", check=0).stdout, "3 experiments copied")
     contains(assay("db", "copy", there, there, check=1).stderr, "the same store")
     first = answers("here.db")
@@ -140,7 +140,7 @@ def a_copy_that_was_stopped_goes_on():
     assay("db", "export", "one.db", "1", "--db", "here.db", check=0)
     assay("db", "copy", "one.db", there, check=0)
     contains(assay("db", "copy", "here.db", there, check=0).stdout,
-             "1 experiments copied, 0 replaced by longer ones, 1 were there already")
+             "1 copied, 0 replaced by longer ones, 1 already there")
     equal(server.sql("SELECT count(*) FROM run", "stopped"), "30")
 
 
@@ -268,7 +268,7 @@ def what_cannot_be_used_says_why():
     contains(assay("list", "--db", place.replace("/words", "/absent"), check=1).stderr,
              '"absent" does not exist')
     contains(assay("list", "--db", "postgresql://127.0.0.1:1/x", check=1).stderr, "cannot connect")
-    contains(assay("list", "--db", "postgresql://h/x?frob=1", check=1).stderr, "not understood")
+    contains(assay("list", "--db", "postgresql://h/x?frob=1", check=1).stderr, "cannot parse")
 
 
 try:

@@ -98,13 +98,13 @@ def what_cannot_be_done_gets_a_reason():
     for words, expected in (
             (("--kernel", "linux-image-0.0-arm64"), "assay vm fetch linux-image-0.0-arm64"),
             (("--kernel", "/nowhere/vmlinuz"), "/nowhere/vmlinuz"),
-            (("--arch", "vax"), "'vax' is no machine"),
+            (("--arch", "vax"), "'vax' is not an architecture"),
             (("--arch", "x86_64"), "is for" if has_amd64_guest() else "no static assay for x86_64"),
             (("--memory", "1M"), "at least 64M"),
             (("--file", "/nowhere/x"), "/nowhere/x"),
-            (("--file", f"{LOOP}:bin/x"), "must begin with /"),
+            (("--file", f"{LOOP}:bin/x"), "must start with /"),
             (("--guest", LOOP.parent), "assay for the machine"),
-            (("--accel", "magic"), "neither kvm nor tcg")):
+            (("--accel", "magic"), "not kvm or tcg")):
         result = vm_run(*words, "--", "assay", "--version", check=125)
         contains(result.stderr, expected)
     contains(vm_run("--", dynamic, check=125).stderr, dynamic)
@@ -176,7 +176,7 @@ def without_a_network_that_is_said():
         skip("apt has a proxy of its own here")
     result = assay("vm", "fetch", "linux-image-arm64", env=offline, check=1, timeout=200)
     contains(result.stderr, "no package linux-image-arm64")
-    contains(result.stderr, "apt said")
+    contains(result.stderr, "apt printed")
 
 
 def spec(kernels, more="", operations=2000):

@@ -160,7 +160,7 @@ class Machine:
         except OSError as error:
             self.fail(str(error))
         if not more:
-            self.fail("ended by itself")
+            self.fail("exited on its own")
         self.received += more
 
     def fail(self, what):
@@ -169,7 +169,7 @@ class Machine:
         errors = self.process.stderr.read().decode(errors="replace")
         console = self.console.read_text(errors="replace") if self.console.exists() else ""
         last = "\n".join([*errors.splitlines(), *console.splitlines()][-20:])
-        raise MachineError(f"the emulated machine {what}; its last words:\n{last}")
+        raise MachineError(f"the emulated machine {what}; its last output:\n{last}")
 
     def close(self):
         """Switches the machine off and waits for its end."""

@@ -63,7 +63,7 @@ def a_command_without_end_is_ended_with_the_machine():
 def a_kernel_panic_is_shown():
     guest()  # skips where there is none
     programs = {"/bin/loop": machine.PROGRAMS["/bin/loop"]}  # and no /init
-    fails(lambda: machine.Machine(kernel.find(), programs), "ended by itself", "Kernel panic")
+    fails(lambda: machine.Machine(kernel.find(), programs), "exited on its own", "Kernel panic")
 
 
 main()

@@ -265,7 +265,7 @@ def threads_are_told_apart_or_it_is_said_that_they_cannot():
     arguments = ["--per-thread", "-e", "instructions:u", "--", "loop", "threads", 2, 1_000_000]
     result = run("assay", "stat", *arguments, check=None)
     if result.returncode != 0:  # Linux 6.1
-        contains(result.error_text(), "this kernel does not write a thread's counts")
+        contains(result.error_text(), "this kernel does not report a thread's counts")
         return
     counts = [thread["counts"][0]["value"] for thread in stat_json(*arguments)["threads"]]
     equal(sum(count >= SPIN * 1_000_000 for count in counts), 2, "threads that spun")

@@ -88,6 +88,6 @@ TEST(a_shell_gets_the_text_as_it_is)
     CHECK(!c.argv[4]);
     command_done(&c);
     CHECK(command_init(&c, "a | b", NULL, &err) < 0);
-    CHECK_CONTAINS(err.message, "without a shell");
+    CHECK_CONTAINS(err.message, "needs a shell");
     CHECK(command_init(&c, " ", "sh", &err) < 0);
 }

@@ -60,19 +60,19 @@ TEST(shares_of_the_run_decide)
     d = (struct disturbance){.pressure_cpu_ns = 90 * NS_PER_MS};
     CHECK(!disturbance_reason(&d, NS_PER_S));
     d.pressure_cpu_ns = 110 * NS_PER_MS;
-    CHECK_STR(disturbance_reason(&d, NS_PER_S), "more wanted to run than there were CPUs");
+    CHECK_STR(disturbance_reason(&d, NS_PER_S), "more tasks were ready than there were CPUs");
     /* Its own processes waited for each other: nobody else ran. */
     d.has_others = true;
     d.others_ns = 40 * NS_PER_MS;
     CHECK(!disturbance_reason(&d, NS_PER_S));
     d.others_ns = 60 * NS_PER_MS;
-    CHECK_STR(disturbance_reason(&d, NS_PER_S), "more wanted to run than there were CPUs");
+    CHECK_STR(disturbance_reason(&d, NS_PER_S), "more tasks were ready than there were CPUs");
     d = (struct disturbance){.pressure_io_ns = 110 * NS_PER_MS};
-    CHECK_STR(disturbance_reason(&d, NS_PER_S), "storage was waited for");
+    CHECK_STR(disturbance_reason(&d, NS_PER_S), "tasks waited for storage");
     d.no_storage = true;
     CHECK(!disturbance_reason(&d, NS_PER_S));
     d = (struct disturbance){.has_migrations = true, .migrations = 202};
     CHECK(!disturbance_reason(&d, NS_PER_S));
     d.migrations = 203;
-    CHECK_STR(disturbance_reason(&d, NS_PER_S), "it was moved between CPUs often");
+    CHECK_STR(disturbance_reason(&d, NS_PER_S), "it moved between CPUs often");
 }

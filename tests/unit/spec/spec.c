@@ -152,7 +152,7 @@ TEST(the_quick_section_replaces)
     matrix_done(&m);
     spec_done(&s);
     CHECK_INT(parse(&s, "name: a\ncommand: b\n", true, &err), -EINVAL);
-    CHECK_CONTAINS(err.message, "no section 'quick'");
+    CHECK_CONTAINS(err.message, "no 'quick' section");
 }
 
 TEST(holes_are_filled)
@@ -190,32 +190,33 @@ TEST(complaints_name_the_place)
         {"name: a\n", "t.yaml", "'command' is missing"},
         {"command: a\n", "t.yaml", "'name' is missing"},
         {"name: a\ncomand: b\n", ":2:", "unknown key 'comand'; did you mean command?"},
-        {"name: a\ncommand: b\nname: c\n", ":3:", "twice (first in line 1)"},
+        {"name: a\ncommand: b\nname: c\n", ":3:", "(first on line 1)"},
         {"name: a\ncommand: [\n", ":3:", ""},
         {"name: a\ncommand: b {siz}\nfactors: {size: [1]}\n", ":2:", "did you mean size"},
         {"name: a\ncommand: b 'c\n", ":2:", "command: "},
         {"name: a\ncommand: b\nrounds: many\n", ":3:", "rounds: 'many'"},
-        {"name: a\ncommand: b\nrounds: 0\n", ":3:", "must be from 1"},
-        {"name: a\ncommand: b\nprecision: 200%\n", ":3:", "share such as 1%"},
+        {"name: a\ncommand: b\nrounds: 0\n", ":3:", "must be between 1"},
+        {"name: a\ncommand: b\nprecision: 200%\n", ":3:", "percentage, e.g. 1%"},
         {"name: a\ncommand: b\nbudget: 5 parsecs\n", ":3:", "budget: "},
         {"name: a\ncommand: b\nfactors: {}\nbaseline: {x: 1}\n", ":4:", "no factor 'x'"},
         {"name: a\ncommand: b\nfactors:\n  x: [1]\nbaseline: {x: 2}\n", ":5:", "no value '2'"},
         {"name: a\ncommand: b\nfactors:\n  x: [1, 1]\n", ":4:", "twice"},
         {"name: a\ncommand: b\nfactors:\n  x: []\n", ":4:", "no values"},
-        {"name: a\ncommand: b\nfactors:\n  1x: [1]\n", ":4:", "not a name"},
-        {"name: a\ncommand: b\nfactors:\n  round: [1]\n", ":4:", "meaning of its own"},
+        {"name: a\ncommand: b\nfactors:\n  1x: [1]\n", ":4:", "not a valid name"},
+        {"name: a\ncommand: b\nfactors:\n  round: [1]\n", ":4:", "reserved name"},
         {"name: a\ncommand: b\nfactors: {x: [1]}\nexclude: [{y: 1}]\n", ":4:", "factor 'y'"},
         {"name: a\ncommand: b\nfactors: {x: [1]}\nexclude: [{x: 2}]\n", ":4:", "no value '2'"},
         {"name: a\ncommand: b\nfactors: {x: [1], y: [2]}\ninclude: [{x: 2}]\n",
          ":4:", "y is missing"},
         {"name: a\ncommand: b\nmetrics:\n  m: {regex: 'x('}\n", ":4:", "regex"},
-        {"name: a\ncommand: b\nmetrics:\n  m: {regex: 'x'}\n", ":4:", "brackets"},
+        {"name: a\ncommand: b\nmetrics:\n  m: {regex: 'x'}\n", ":4:", "parentheses"},
         {"name: a\ncommand: b\nmetrics:\n  m: {better: faster}\n", ":4:", "higher or lower"},
         {"name: a\ncommand: b\nmonitors: [vmstats]\n", ":3:", "did you mean vmstat"},
         {"name: a\ncommand: b\nsetup: {ready: {port: 1}}\n", ":3:", "either command"},
-        {"name: a\ncommand: b\nsetup: {command: c, ready: {port: 1}}\n", ":3:", "goes with start"},
-        {"name: a\ncommand: b\nteardown: {start: c}\n", ":3:", "starts nothing"},
-        {"name: a\ncommand: b\nnice: 40\n", ":3:", "-20 to 19"},
+        {"name: a\ncommand: b\nsetup: {command: c, ready: {port: 1}}\n",
+         ":3:", "only valid with start"},
+        {"name: a\ncommand: b\nteardown: {start: c}\n", ":3:", "nothing to run"},
+        {"name: a\ncommand: b\nnice: 40\n", ":3:", "-20 and 19"},
         {"name: a\ncommand: b\nquick: {name: c}\n", ":3:", "key of quick"},
         {"name: a\ncommand: b\nquick: {factors: {x: [1]}}\n", ":3:", "no factor 'x' to replace"},
         {"name: a\ncommand: b\nsetup: {start: c, per: experiment}\nfactors: {x: [1]}\n", "", NULL},

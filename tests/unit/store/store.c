@@ -264,7 +264,7 @@ TEST(a_newer_schema_is_refused)
     store_close(store);
     store = NULL;
     CHECK_INT(store_open(&store, place, STORE_READ, &err), -EPROTO);
-    CHECK_CONTAINS(err.message, "newer assay");
+    CHECK_CONTAINS(err.message, "newer version of assay");
     CHECK_INT(store_open(&store, place, STORE_CREATE, &err), -EPROTO);
 }
 

@@ -94,7 +94,7 @@ TEST(paths_that_are_none_are_refused)
         CLEANUP(cpio_done) struct cpio c = {0};
         CHECK(cpio_file(&c, bad[i], 0644, "", 0, &err) < 0);
         CHECK_INT(c.bytes.length, 0);
-        CHECK(strstr(err.message, "must begin with /") != NULL);
+        CHECK(strstr(err.message, "must start with /") != NULL);
     }
 }
 
