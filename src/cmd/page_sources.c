@@ -70,7 +70,7 @@ static int add_experiment(struct loader *l, const char *word, struct error *err)
         return r;
     r = open_store(l, err);
     if (r == -ENOENT && !str_eq(word, "last"))
-        error_wrap(err, r, "'%s' is no file, and as the name of an experiment it needs a store",
+        error_wrap(err, r, "'%s' is not a file, and as the name of an experiment it needs a store",
                    word);
     if (r == 0)
         r = store_find(l->store, word, &id, err);

@@ -5,8 +5,12 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 from harness import *
+
+sys.path.insert(0, str(ROOT / "tests/tools"))
+import strings  # noqa: E402
 
 # What each room of src/ may use beside itself and base/; docs/ARCHITECTURE.md says what lives there.
 # A room stands below everything that it uses, so the table has no circle.
@@ -186,6 +190,41 @@ def every_verb_and_option_stands_in_its_manual_page():
                                  re.MULTILINE):
             if option not in page:
                 raise AssertionError(f"assay-{verb}.1.scd lacks {option}")
+
+
+# Wordings that CONTRIBUTING.md ("How we write") replaces, and what to write instead.
+COUNTED = "cells|rounds|runs|records|experiments|commits"
+DIALECT = [
+    (r"(?<!there )(?<!There )\bis no (?!longer|more|slower|faster|better|worse|proof)[a-z]", "is not a …"),
+    (r"\btakes no words\b", "takes no arguments"),
+    (r"\bunexpected word\b", "unexpected argument"),
+    (r"\bclosed to (you|this user)\b", "no permission to …"),
+    (r"\bcommand goes on\b", "run the same command again to resume"),
+    (r"\bexcludes? each other\b", "cannot be used together"),
+    (r"\bfor so long\b|\b(exactly|at least|at most) so many\b", "for this long, N rounds"),
+    (r"\bcannot be decided\b", "is undecided"),
+    (r"\bnot to be (had|found)\b", "not available, not found"),
+    (r"\ban own \w", "a private …, its own …"),
+    (r"\bstands? (there|here) twice\b", "is listed twice"),
+    (r"\bthe file that is meant\b", "the right file"),
+    (r"\b(this|the) folder\b|\bfolder %s", "directory"),
+    (r"(?<!of )(?<!than )(?<!the )(?<!points, )%(?:zu|u|lu|llu|<PRIu64>) (?:" + COUNTED + r")\b",
+     "plural(count, \"cell\", \"cells\")"),
+]
+
+
+@test
+def messages_are_plain_english():
+    """Strings that a user may read, and the manual: what was rewritten must not come back."""
+    for string in strings.strings_of([str(ROOT / "src"), str(ROOT / "workloads")]):
+        for pattern, instead in DIALECT:
+            if re.search(pattern, string.text):
+                raise AssertionError(f"{string.path}:{string.line}: {string.text!r}: write {instead}")
+    for path in tracked("docs/man/*.scd", "README.md"):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            for pattern, instead in DIALECT:
+                if re.search(pattern, line):
+                    raise AssertionError(f"{path}:{number}: {line!r}: write {instead}")
 
 
 @test
