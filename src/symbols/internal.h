@@ -13,7 +13,7 @@
 #include "base/arena.h"
 #include "elf/image.h"
 #include "symbols/symbols.h"
-#include "symbols/symtab.h"
+#include "symbols/tables/symtab.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -30,13 +30,9 @@ struct function_entry {
     uint64_t hash;
 };
 
-/* One piece of code that was registered. */
-struct code_line {
-    uint64_t offset; /* from the start of the piece */
-    const char *file;
-    uint32_t line;
-};
+struct code_line;
 
+/* One piece of code that was registered. */
 struct code_piece {
     uint64_t start, size; /* in the module's own addresses */
     const char *name;

@@ -9,10 +9,10 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "symbols/cache.h"
-#include "symbols/elfsyms.h"
 #include "symbols/internal.h"
-#include "symbols/kallsyms.h"
+#include "symbols/names/elfsyms.h"
+#include "symbols/names/kallsyms.h"
+#include "symbols/tables/cache.h"
 
 #include <errno.h>
 #include <fcntl.h>

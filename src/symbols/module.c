@@ -3,10 +3,10 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "symbols/cache.h"
-#include "symbols/elfsyms.h"
 #include "symbols/internal.h"
-#include "symbols/perfmap.h"
+#include "symbols/names/elfsyms.h"
+#include "symbols/names/perfmap.h"
+#include "symbols/tables/cache.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -55,6 +55,19 @@ static void load_file_table(struct module *m)
                          m->path);
 }
 
+static void load_perfmap(struct module *m)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    struct symtab_builder builder = {.latest_wins = true};
+    if (perfmap_read(m->path, m->pid, &text)) {
+        size_t bad = perfmap_parse(strbuf_text(&text), text.length, &builder);
+        if (bad)
+            symbols_diagnose(m->symbols, m, DIAGNOSTIC_JIT_MALFORMED,
+                             "%s: %zu lines are not \"START SIZE NAME\": left out", m->path, bad);
+    }
+    symtab_build(&builder, &m->table);
+}
+
 void module_load_table(struct module *m)
 {
     if (m->has_table)
@@ -70,7 +83,7 @@ void module_load_table(struct module *m)
             kernel_load_table(m);
         break;
     case MODULE_PERFMAP:
-        perfmap_load_table(m);
+        load_perfmap(m);
         break;
     case MODULE_CODE:
     case MODULE_NONE:

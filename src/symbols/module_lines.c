@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Where a module's source lines come from: its cached table, its file, its debug file. */
 #include "base/memory.h"
-#include "symbols/cache.h"
-#include "symbols/debug.h"
+#include "symbols/dwarf/debug.h"
 #include "symbols/internal.h"
+#include "symbols/tables/cache.h"
 
 static bool has_dwarf(const struct image *image)
 {

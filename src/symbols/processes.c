@@ -4,8 +4,8 @@
 
 #include "base/memory.h"
 #include "symbols/internal.h"
-#include "symbols/jitdump.h"
-#include "symbols/perfmap.h"
+#include "symbols/names/jitdump.h"
+#include "symbols/names/perfmap.h"
 
 #define ENDED_COUNT 1024u /* processes whose maps are kept after their end */
 #define BPF_MODULE "[bpf]"

@@ -11,9 +11,10 @@
 #include "symbols/symbols.h"
 
 #include "base/memory.h"
-#include "symbols/debug.h"
+#include "symbols/dwarf/debug.h"
 #include "symbols/internal.h"
-#include "symbols/keysort.h"
+#include "symbols/names/jitdump.h"
+#include "symbols/tables/keysort.h"
 
 #define CHAIN_LENGTH_MAX 256u /* inlined calls within each other that are shown */
 #define FEW_REQUESTS 32       /* not worth a thread */

@@ -4,10 +4,10 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "symbols/cache.h"
-#include "symbols/cfi.h"
-#include "symbols/debug.h"
+#include "symbols/dwarf/cfi.h"
+#include "symbols/dwarf/debug.h"
 #include "symbols/internal.h"
+#include "symbols/tables/cache.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ struct symbols *symbols_new(const struct symbols_options *options)
                                                   : 1;
     if (symbols->worker_count > WORKER_COUNT_MAX)
         symbols->worker_count = WORKER_COUNT_MAX;
-    symbols->cache_folder = cache_folder(options);
+    symbols->cache_folder = options->no_cache ? NULL : cache_folder(options->cache_folder);
     pthread_mutex_init(&symbols->lock, NULL);
     return symbols;
 }

@@ -30,7 +30,7 @@
 
 #include "base/strings.h"
 #include "elf/build_id.h"
-#include "symbols/names.h"
+#include "symbols/tables/names.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #include "symbols/unwind.h"
 
 #include "base/memory.h"
-#include "symbols/cfi.h"
+#include "symbols/dwarf/cfi.h"
 #include "symbols/internal.h"
 
 #include <assert.h>

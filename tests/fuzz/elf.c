@@ -2,7 +2,7 @@
 /* Fuzzes all that is read from ELF files: symbols, PLT, lines, inlined functions, frame rules. */
 #include "base/memory.h"
 #include "elf/image.h"
-#include "symbols/cfi.h"
+#include "symbols/dwarf/cfi.h"
 #include "symbols/symbols.h"
 
 #include <stddef.h>

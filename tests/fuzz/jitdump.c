@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzzes the reader of jitdump files. */
-#include "symbols/jitdump.h"
+#include "symbols/names/jitdump.h"
 #include "base/memory.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzzes the reader of /proc/kallsyms. */
-#include "symbols/kallsyms.h"
+#include "symbols/names/kallsyms.h"
 #include "base/memory.h"
 
 #include <stddef.h>

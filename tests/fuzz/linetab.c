@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzzes the reader of cached source lines, with a checksum that is right. */
-#include "symbols/linetab.h"
+#include "symbols/tables/linetab.h"
 #include "base/memory.h"
 
 #include <stddef.h>

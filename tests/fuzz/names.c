@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzzes demangling and the folding of names. */
-#include "symbols/names.h"
+#include "symbols/tables/names.h"
 #include "base/memory.h"
-#include "symbols/source_path.h"
+#include "symbols/tables/source_path.h"
 
 #include <stddef.h>
 #include <stdint.h>

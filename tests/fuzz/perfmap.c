@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzzes the reader of /tmp/perf-PID.map. */
-#include "symbols/perfmap.h"
+#include "symbols/names/perfmap.h"
 #include "base/memory.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzzes the reader of cached tables, with a checksum that is right. */
-#include "symbols/symtab.h"
+#include "symbols/tables/symtab.h"
 #include "base/memory.h"
 
 #include <stddef.h>

@@ -3,8 +3,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "symbols/addrspace.h"
-#include "symbols/jitdump.h"
-#include "symbols/perfmap.h"
+#include "symbols/names/jitdump.h"
+#include "symbols/names/perfmap.h"
 #include "test.h"
 
 #include <errno.h>

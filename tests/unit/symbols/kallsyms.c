@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbols/kallsyms.h"
+#include "symbols/names/kallsyms.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "symbols/symbols.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbols/linetab.h"
+#include "symbols/tables/linetab.h"
 #include "base/memory.h"
 #include "test.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbols/names.h"
+#include "symbols/tables/names.h"
 #include "base/memory.h"
 #include "config.h"
-#include "symbols/source_path.h"
+#include "symbols/tables/source_path.h"
 #include "test.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbols/ranges.h"
+#include "symbols/tables/ranges.h"
 #include "base/memory.h"
-#include "symbols/keysort.h"
+#include "symbols/tables/keysort.h"
 #include "test.h"
 
 static uint32_t owner_at(struct range *ranges, size_t count, uint64_t address)

@@ -7,7 +7,7 @@
 #include "symbols/unwind.h"
 #include "base/memory.h"
 #include "symbols/addrspace.h"
-#include "symbols/cfi.h"
+#include "symbols/dwarf/cfi.h"
 #include "test.h"
 
 #include <execinfo.h>
