@@ -160,6 +160,24 @@ static int print_result(const struct gate_options *o, const struct gate_result_s
     return 0;
 }
 
+/* The store of this gate alone. */
+static void remove_store(const char *db)
+{
+    static const char *const ends[] = {"", "-wal", "-shm"};
+    for (size_t i = 0; i < ARRAY_COUNT(ends); i++) {
+        CLEANUP(memory_freep) char *path = memory_printf("%s%s", db, ends[i]);
+        unlink(path);
+    }
+}
+
+static int exit_code(const struct gate_result_set *set)
+{
+    return set->control_failed              ? EXIT_INCONCLUSIVE
+           : set->result == GATE_PASS       ? EXIT_DONE
+           : set->result == GATE_REGRESSION ? EXIT_TROUBLE
+                                            : EXIT_INCONCLUSIVE;
+}
+
 static int gate_in_trees(const struct gate_options *o, struct gate_trees *t, double max_regression,
                          char **words, size_t count, struct error *err)
 {
@@ -214,18 +232,10 @@ static int gate_in_trees(const struct gate_options *o, struct gate_trees *t, dou
     progress_end(&progress);
     if (r == 0)
         r = print_result(o, &set, err);
-    int code = set.control_failed              ? EXIT_INCONCLUSIVE
-               : set.result == GATE_PASS       ? EXIT_DONE
-               : set.result == GATE_REGRESSION ? EXIT_TROUBLE
-                                               : EXIT_INCONCLUSIVE;
+    int code = exit_code(&set);
     gate_result_set_done(&set);
-    if (!o->db) {
-        static const char *const ends[] = {"", "-wal", "-shm"};
-        for (size_t i = 0; i < ARRAY_COUNT(ends); i++) {
-            CLEANUP(memory_freep) char *path = memory_printf("%s%s", db, ends[i]);
-            unlink(path);
-        }
-    }
+    if (!o->db)
+        remove_store(db);
     return r < 0 ? r : code;
 }
 

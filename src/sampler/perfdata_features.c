@@ -144,35 +144,41 @@ static void take_clock_data(struct perfdata *p, struct reader *r)
     p->info.clock_ns = clock_ns;
 }
 
+/* Where a feature that is one text goes; NULL for others. */
+static const char **text_of_feature(struct perfdata_info *info, uint64_t bit)
+{
+    switch (bit) {
+    case PERFDATA_FEATURE_HOSTNAME:
+        return &info->hostname;
+    case PERFDATA_FEATURE_OSRELEASE:
+        return &info->os_release;
+    case PERFDATA_FEATURE_VERSION:
+        return &info->version;
+    case PERFDATA_FEATURE_ARCH:
+        return &info->arch;
+    case PERFDATA_FEATURE_CPUDESC:
+        return &info->cpu_description;
+    case PERFDATA_FEATURE_CPUID:
+        return &info->cpu_id;
+    case PERFDATA_FEATURE_ASSAY:
+        return &info->assay_json;
+    default:
+        return NULL;
+    }
+}
+
 static void understand(struct perfdata *p, uint64_t bit, const void *bytes, size_t size)
 {
     struct perfdata_info *info = &p->info;
+    const char **text = text_of_feature(info, bit);
     struct reader r = {.at = bytes, .end = (const unsigned char *)bytes + size, .ok = true};
     switch (bit) {
     case PERFDATA_FEATURE_BUILD_ID:
         take_build_ids(p, &r);
         break;
-    case PERFDATA_FEATURE_HOSTNAME:
-        keep_string(p, &r, &info->hostname);
-        break;
-    case PERFDATA_FEATURE_OSRELEASE:
-        keep_string(p, &r, &info->os_release);
-        break;
-    case PERFDATA_FEATURE_VERSION:
-        keep_string(p, &r, &info->version);
-        break;
-    case PERFDATA_FEATURE_ARCH:
-        keep_string(p, &r, &info->arch);
-        break;
     case PERFDATA_FEATURE_NRCPUS:
         info->cpus_available = read_u32(&r);
         info->cpus_online = read_u32(&r);
-        break;
-    case PERFDATA_FEATURE_CPUDESC:
-        keep_string(p, &r, &info->cpu_description);
-        break;
-    case PERFDATA_FEATURE_CPUID:
-        keep_string(p, &r, &info->cpu_id);
         break;
     case PERFDATA_FEATURE_TOTAL_MEM:
         info->memory_kib = read_u64(&r);
@@ -196,11 +202,11 @@ static void understand(struct perfdata *p, uint64_t bit, const void *bytes, size
     case PERFDATA_FEATURE_COMPRESSED:
         info->is_compressed = true;
         break;
-    case PERFDATA_FEATURE_ASSAY:
-        keep_string(p, &r, &info->assay_json);
-        break;
     default:
-        return;
+        if (!text)
+            return;
+        keep_string(p, &r, text);
+        break;
     }
     if (!r.ok)
         perfdata_complain(p, "header feature %" PRIu64 " is truncated", bit);

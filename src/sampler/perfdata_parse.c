@@ -348,6 +348,14 @@ static void parse_sample_id(struct cursor *c, const struct perfdata_event_entry 
         r->id = take_u64(&id);
 }
 
+static void parse_comm(struct cursor *c, struct perfdata_record *r)
+{
+    r->comm.pid = take_u32(c);
+    r->comm.tid = take_u32(c);
+    r->comm.is_exec = r->misc & PERF_RECORD_MISC_COMM_EXEC;
+    r->comm.comm = take_string(c);
+}
+
 static void parse_kernel_record(struct cursor *c, const struct perf_event_attr *attr,
                                 struct perfdata_record *r)
 {
@@ -357,10 +365,7 @@ static void parse_kernel_record(struct cursor *c, const struct perf_event_attr *
         parse_mmap(c, r);
         break;
     case PERF_RECORD_COMM:
-        r->comm.pid = take_u32(c);
-        r->comm.tid = take_u32(c);
-        r->comm.is_exec = r->misc & PERF_RECORD_MISC_COMM_EXEC;
-        r->comm.comm = take_string(c);
+        parse_comm(c, r);
         break;
     case PERF_RECORD_FORK:
     case PERF_RECORD_EXIT:

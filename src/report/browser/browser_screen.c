@@ -239,82 +239,103 @@ static void zoom(struct screen *s, enum browser_zoom_kind kind)
 }
 
 /* False when the user is done. */
-static bool act(struct screen *s, int key)
+/* Keys that move through the lines.  Whether it is one. */
+static bool act_move(struct browser *b, int key)
 {
-    struct browser *b = &s->browser;
     long room = (long)body_lines();
     switch (key) {
-    case 'q':
-    case CONTROL('c'):
-        return false;
     case KEY_DOWN:
     case 'j':
         browser_move(b, 1);
-        break;
+        return true;
     case KEY_UP:
     case 'k':
         browser_move(b, -1);
-        break;
+        return true;
     case KEY_NPAGE:
     case ' ':
         browser_move(b, room);
-        break;
+        return true;
     case KEY_PPAGE:
         browser_move(b, -room);
-        break;
+        return true;
     case KEY_HOME:
         browser_move(b, -(long)b->line_count);
-        break;
+        return true;
     case KEY_END:
         browser_move(b, (long)b->line_count);
-        break;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Keys that change what the lines are.  Whether it is one. */
+static bool act_view(struct screen *s, int key)
+{
+    struct browser *b = &s->browser;
+    switch (key) {
     case '\n':
     case '+':
     case KEY_ENTER:
     case KEY_RIGHT:
         browser_toggle(b);
-        break;
+        return true;
     case 'e':
     case 'E':
         browser_open_all(b, key == 'e');
-        break;
-    case '/':
-    case 'n':
-    case 'N':
-        search(s, key);
-        break;
+        return true;
     case 'f':
         zoom(s, ZOOM_FUNCTION);
-        break;
+        return true;
     case 'd':
         zoom(s, ZOOM_DSO);
-        break;
+        return true;
     case 't':
         zoom(s, ZOOM_COMM);
-        break;
+        return true;
     case KEY_ESCAPE:
     case KEY_LEFT:
     case KEY_BACKSPACE:
     case 127:
         if (!browser_unzoom(b))
             snprintf(s->message, sizeof(s->message), "This is everything; q quits.");
-        break;
-    case 'a':
-        annotate(s);
-        break;
+        return true;
     case 'c':
         browser_set_order(b, b->view.order == CALLTREE_CALLER ? CALLTREE_CALLEE : CALLTREE_CALLER);
         snprintf(s->message, sizeof(s->message), "Call trees %s first.",
                  b->view.order == CALLTREE_CALLER ? "caller" : "callee");
-        break;
+        return true;
     case 's':
         browser_set_children(b, !b->view.rows.children);
+        return true;
+    case '\t':
+        browser_next_table(b);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* False: the browser is to end. */
+static bool act(struct screen *s, int key)
+{
+    if (act_move(&s->browser, key) || act_view(s, key))
+        return true;
+    switch (key) {
+    case 'q':
+    case CONTROL('c'):
+        return false;
+    case '/':
+    case 'n':
+    case 'N':
+        search(s, key);
+        break;
+    case 'a':
+        annotate(s);
         break;
     case 'i':
         show_notes(s);
-        break;
-    case '\t':
-        browser_next_table(b);
         break;
     case 'h':
     case '?':

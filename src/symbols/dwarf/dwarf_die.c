@@ -58,23 +58,28 @@ static int form_size(const struct dwarf_unit *unit, uint16_t form)
     }
 }
 
+/* A value of that many bytes; 16 are cut to the first 8, and none at all says 1. */
+static inline uint64_t read_sized(struct cursor *c, int size)
+{
+    if (size == 3) {
+        uint64_t low = cursor_unsigned(c, 2);
+        return low | (uint64_t)cursor_u8(c) << 16;
+    }
+    if (size == 16) {
+        uint64_t first = cursor_unsigned(c, 8);
+        cursor_skip(c, 8);
+        return first;
+    }
+    return size ? cursor_unsigned(c, (size_t)size) : 1;
+}
+
 static void read_form(const struct dwarf_unit *unit, struct cursor *c, uint16_t form, int depth,
                       struct dwarf_value *ret)
 {
     int size = form_size(unit, form);
     ret->form = form;
-    if (size == 3) {
-        uint64_t low = cursor_unsigned(c, 2);
-        ret->number = low | (uint64_t)cursor_u8(c) << 16;
-        return;
-    }
-    if (size == 16) {
-        ret->number = cursor_unsigned(c, 8);
-        cursor_skip(c, 8);
-        return;
-    }
     if (size >= 0) {
-        ret->number = size ? cursor_unsigned(c, (size_t)size) : 1;
+        ret->number = read_sized(c, size);
         return;
     }
     switch (form) {
