@@ -93,11 +93,12 @@ function hashOf(text) {
 }
 
 class FlameGraph {
-  constructor(svg, tools, profiles, functions) {
+  constructor(svg, tools, profiles, data) {
     this.svg = svg;
     this.tools = tools;
     this.profiles = profiles;
-    this.functions = functions;
+    this.functions = data.functions;
+    this.strong = data.names.strong_change;
     this.pair = profiles.length === 2;
     this.options = { invert: false, order: false, width: 'both' };
     this.pattern = null;
@@ -138,7 +139,7 @@ class FlameGraph {
     const way = this.change(node);
     if (!way) return 'fn';
     const [base, now] = this.shares(node).map((share, side) => share * this.costs[side]);
-    return (way > 0 ? 'fu' : 'fd') + (Math.abs(now - base) > 0.4 * Math.max(base, now) ? 2 : 1);
+    return (way > 0 ? 'fu' : 'fd') + (Math.abs(now - base) > this.strong * Math.max(base, now) ? 2 : 1);
   }
 
   signOf(node) {
@@ -276,7 +277,7 @@ function startFlame(tools) {
     if (graph) return graph;
     const data = await pageData();
     const index = tools.dataset.for === 'flame-diff' ? null : Number(tools.dataset.for.slice(6));
-    graph = graph || new FlameGraph(svg, tools, index === null ? data.profiles.slice(0, 2) : [data.profiles[index]], data.functions);
+    graph = graph || new FlameGraph(svg, tools, index === null ? data.profiles.slice(0, 2) : [data.profiles[index]], data);
     return graph;
   }
   tools.hidden = false;

@@ -184,7 +184,9 @@ int profile_loads_read(struct profile_loads *l, const struct profile_pair *pair,
         l->profiles[s] = memory_zalloc(set->count + 1, sizeof(*l->profiles[s]));
         l->runs[s] = memory_zalloc(set->count + 1, sizeof(*l->runs[s]));
         for (size_t i = 0; i < set->count; i++) {
-            struct profile_options o = {.symbols = l->symbols, .want = SYMBOLS_INLINES};
+            struct profile_options o = {.symbols = l->symbols,
+                                        .want = SYMBOLS_INLINES,
+                                        .with_samples = l->with_samples && i == 0};
             struct profile *p;
             int r = profile_load(&p, set->paths[i], &o, err);
             if (r < 0)

@@ -37,7 +37,7 @@ struct loader {
     struct page *page;
     struct store *store;
     const char *db;
-    const char *levels[2], *recordings[2], *experiments[2];
+    const char *levels[2], *experiments[2];
     size_t level_count, recording_count, experiment_count;
     int64_t first_id;
 };
@@ -96,8 +96,6 @@ static int add_word(struct loader *l, const char *word, struct error *err)
         l->levels[l->level_count++] = word;
         return 0;
     case SOURCE_RECORDING:
-        if (l->recording_count < ARRAY_COUNT(l->recordings))
-            l->recordings[l->recording_count] = word;
         l->recording_count++;
         return page_add_recording(l->page, word, word, err);
     case SOURCE_TEXT:
@@ -108,41 +106,42 @@ static int add_word(struct loader *l, const char *word, struct error *err)
     return add_experiment(l, word, err);
 }
 
-/* The flame graphs of a pair of cells, and what differs. */
-static void add_pair(struct loader *l, const struct profile_pair *pair, bool with_flames,
-                     bool is_first)
+/* What differs between two sides, with their flame graphs where these are wanted, which are shown
+ * also when the sides cannot be compared. */
+static int add_pair(struct loader *l, const struct profile_pair *pair, char *const *labels,
+                    struct error *err)
 {
-    struct error err = {0};
+    struct error why = {0};
+    if (page_add_pair(l->page, pair, labels, &why) == 0)
+        return 0;
     int r = 0;
-    for (size_t s = 0; r == 0 && with_flames && s < SIDE_COUNT; s++) {
-        CLEANUP(memory_freep)
-        char *label =
-            memory_printf("%s%s%s", pair->sides[s].name ? pair->sides[s].name : "",
-                          pair->label && *pair->label ? ", " : "", pair->label ? pair->label : "");
-        r = page_add_recording(l->page, pair->sides[s].paths[0], label, &err);
-    }
+    for (size_t s = 0; r == 0 && labels && s < SIDE_COUNT; s++)
+        r = page_add_recording(l->page, pair->sides[s].paths[0], labels[s], err);
     if (r == 0)
-        r = page_add_pair(l->page, pair, is_first ? l->page->data.flames : NULL, &err);
-    if (r < 0)
-        strbuf_printf(&l->page->notes, "Profiles were not compared: %s\n", err.message);
+        strbuf_printf(&l->page->notes, "Profiles were not compared: %s\n", why.message);
+    return r;
 }
 
-/* Recordings of what is compared, where there are any: reasons for the change. */
+/* Two recordings are read once, for their flame graphs and for what differs. */
+static int add_two_recordings(struct loader *l, char **words, struct error *err)
+{
+    struct profile_pair pair = {.label = memory_strdup("")};
+    for (size_t s = 0; s < SIDE_COUNT; s++) {
+        pair.sides[s].name = memory_strdup(words[s]);
+        profile_set_add(&pair.sides[s], words[s], 1);
+    }
+    int r = add_pair(l, &pair, words, err);
+    l->recording_count = SIDE_COUNT;
+    profile_pair_done(&pair);
+    return r;
+}
+
+/* Recordings of the cells that are compared, where there are any: reasons for the change. */
 static void add_reasons(struct loader *l)
 {
     enum { PAIRS_MAX = 3 };
     struct profile_pairs pairs = {0};
     struct error err = {0};
-    if (l->recording_count == 2 && l->page->data.flame_count == 2) {
-        struct profile_pair pair = {.label = memory_strdup("")};
-        for (size_t s = 0; s < SIDE_COUNT; s++) {
-            pair.sides[s].name = memory_strdup(l->recordings[s]);
-            profile_set_add(&pair.sides[s], l->recordings[s], 1);
-        }
-        add_pair(l, &pair, false, true);
-        profile_pair_done(&pair);
-        return;
-    }
     if (l->page->data.flame_count || l->recording_count)
         return;
     int r = l->level_count == 2
@@ -151,8 +150,18 @@ static void add_reasons(struct loader *l)
             : l->experiment_count == 2 ? profile_pairs_find(&pairs, l->experiments[0],
                                                             l->experiments[1], NULL, l->db, &err)
                                        : -ENOENT;
-    for (size_t i = 0; r == 0 && i < pairs.count && i < PAIRS_MAX; i++)
-        add_pair(l, &pairs.items[i], i == 0, i == 0);
+    for (size_t i = 0; r == 0 && i < pairs.count && i < PAIRS_MAX; i++) {
+        const struct profile_pair *pair = &pairs.items[i];
+        char *labels[SIDE_COUNT];
+        for (size_t s = 0; s < SIDE_COUNT; s++)
+            labels[s] = memory_printf("%s%s%s", pair->sides[s].name ? pair->sides[s].name : "",
+                                      pair->label && *pair->label ? ", " : "",
+                                      pair->label ? pair->label : "");
+        if (add_pair(l, pair, i == 0 ? labels : NULL, &err) < 0)
+            strbuf_printf(&l->page->notes, "Profiles were not compared: %s\n", err.message);
+        for (size_t s = 0; s < SIDE_COUNT; s++)
+            free(labels[s]);
+    }
     profile_pairs_done(&pairs);
     if (r < 0 && l->store && l->experiment_count == 1 && !l->level_count)
         page_add_profiles(l->page, l->store, l->first_id);
@@ -189,7 +198,13 @@ int page_sources_load(struct page *page, const char *db, int count, char **words
     struct progress progress;
     int r = 0;
     progress_start(&progress);
-    for (int i = 0; i < count && r == 0; i++) {
+    bool are_two = count == SIDE_COUNT && kind_of(words[0]) == SOURCE_RECORDING &&
+                   kind_of(words[1]) == SOURCE_RECORDING;
+    if (are_two) {
+        progress_show(&progress, "reading %s and %s", words[0], words[1]);
+        r = add_two_recordings(&l, words, err);
+    }
+    for (int i = 0; i < count && r == 0 && !are_two; i++) {
         progress_show(&progress, "reading %s", words[i]);
         /* A report that is read again keeps what it says of itself out of the new one. */
         char *command = page->data.command;

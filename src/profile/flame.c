@@ -73,7 +73,8 @@ static uint32_t name_of_symbol(struct name_finder *f, const struct profile_frame
     ARRAY_PUSH(flame->names, flame->name_count, flame->name_capacity) = (struct flame_name){
         .text = memory_strdup(strbuf_text(&text)),
         .dso = memory_strdup(calls->dsos.items[symbol->dso]),
-        .flags = (symbol->is_kernel ? FLAME_KERNEL : 0u) | (frame->inlined ? FLAME_INLINED : 0u)};
+        .flags = (symbol->is_kernel ? FLAME_KERNEL : 0u) | (frame->inlined ? FLAME_INLINED : 0u),
+        .symbol = frame->symbol};
     strbuf_done(&text);
     *known = (uint32_t)flame->name_count;
     return *known - 1;
@@ -88,7 +89,8 @@ static uint32_t name_of_comm(struct name_finder *f, uint32_t task)
     ARRAY_PUSH(flame->names, flame->name_count, flame->name_capacity) =
         (struct flame_name){.text = memory_strdup(f->profile->tasks.comms.items[comm]),
                             .dso = memory_strdup(""),
-                            .flags = FLAME_COMM};
+                            .flags = FLAME_COMM,
+                            .symbol = FLAME_NO_SYMBOL};
     f->of_comm[comm] = (uint32_t)flame->name_count;
     return f->of_comm[comm] - 1;
 }
@@ -300,8 +302,10 @@ static uint32_t pair_name(struct flame_pair *pair, struct idtable *table,
 {
     uint32_t slot, id;
     IDTABLE_EACH(table, hash_string(flame_known_as(name)), slot, id)
-    if (str_eq(flame_known_as(&pair->names[id]), flame_known_as(name)))
+    if (str_eq(flame_known_as(&pair->names[id]), flame_known_as(name))) {
+        pair->names[id].flags |= name->flags & (FLAME_MORE | FLAME_LESS);
         return id;
+    }
     id = (uint32_t)pair->name_count;
     ARRAY_PUSH(pair->names, pair->name_count, pair->name_capacity) = *name;
     idtable_put(table, slot, id);

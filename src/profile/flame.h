@@ -22,7 +22,12 @@ struct flame_name {
     char *dso;      /* "" for none */
     char *known_as; /* the other side's name for it; NULL: the same */
     uint32_t flags;
+    uint32_t symbol; /* of the profile it was made from (calls.symbols); FLAME_NO_SYMBOL: none */
 };
+
+#define FLAME_NO_SYMBOL UINT32_MAX
+/* A frame that changed by more than this share of its larger side has the stronger colour. */
+#define FLAME_STRONG_CHANGE 0.4
 
 /* By which two profiles' functions are known as one. */
 static inline const char *flame_known_as(const struct flame_name *name)
@@ -91,10 +96,9 @@ struct flame_function {
 struct flame_function *flame_functions(const struct flame *flame);
 /* Where each side has one command that the other has not, they are known as one. */
 void flame_align_commands(const struct flame *base, struct flame *new);
-/* Sets FLAME_MORE, FLAME_LESS and known_as of one side's functions by their rows; the profile is
- * that side's first in the difference. */
-void flame_mark(struct flame *flame, const struct diff *d, unsigned side,
-                const struct profile *profile);
+/* Sets FLAME_MORE, FLAME_LESS and known_as of one side's functions by their rows; the flame graph
+ * was made from that side's first profile in the difference. */
+void flame_mark(struct flame *flame, const struct diff *d, unsigned side);
 /* The same where there is nothing but one recording of each side: changes above the resolution of
  * sampling. */
 void flame_judge(struct flame *base, struct flame *new);

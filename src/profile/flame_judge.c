@@ -4,7 +4,6 @@
  * difference: one test, that of stats/attribution.h, decides for the table and for the picture.
  */
 #include "base/memory.h"
-#include "profile/export.h"
 #include "profile/flame.h"
 #include "profile/idtable.h"
 
@@ -76,7 +75,26 @@ static void set_mark(struct flame_name *name, uint32_t mark)
 
 /* ---- by rows ---- */
 
-/* Rows by the names that flame graphs show. */
+void flame_mark(struct flame *flame, const struct diff *d, unsigned side)
+{
+    for (size_t i = 0; i < flame->name_count; i++) {
+        struct flame_name *name = &flame->names[i];
+        uint32_t row =
+            name->symbol == FLAME_NO_SYMBOL ? MATCH_NONE : diff_row_of(d, side, 0, name->symbol);
+        set_mark(name, name->flags & FLAME_COMM ? mark_of(&d->whole)
+                       : row != MATCH_NONE      ? mark_of(&d->rows[row].total)
+                                                : 0);
+        if (row != MATCH_NONE && !str_eq(d->rows[row].name, name->text)) {
+            free(name->known_as);
+            name->known_as = memory_strdup(d->rows[row].name);
+        }
+    }
+    flame->cost = side ? d->whole.b : d->whole.a;
+}
+
+/* ---- by one recording of each side ---- */
+
+/* What both sides know by one name. */
 struct row_finder {
     struct idtable table;
     char **texts;
@@ -107,24 +125,6 @@ static uint32_t *find_row(struct row_finder *f, const char *text, bool add)
     return &f->rows[id];
 }
 
-/* Of several functions of one name the one that changed most stands for all. */
-static void finder_init(struct row_finder *f, const struct diff *d, unsigned side,
-                        const struct profile *profile)
-{
-    *f = (struct row_finder){0};
-    idtable_init(&f->table, 10);
-    for (uint32_t s = 0; s < profile->calls.symbol_count; s++) {
-        uint32_t row = diff_row_of(d, side, 0, s);
-        if (row == MATCH_NONE)
-            continue;
-        CLEANUP(strbuf_done) struct strbuf text = {0};
-        export_put_name(&profile->calls, s, &text);
-        uint32_t *known = find_row(f, strbuf_text(&text), true);
-        if (*known == MATCH_NONE || row < *known)
-            *known = row;
-    }
-}
-
 static void finder_done(struct row_finder *f)
 {
     for (size_t i = 0; i < f->count; i++)
@@ -133,28 +133,6 @@ static void finder_done(struct row_finder *f)
     free(f->rows);
     idtable_done(&f->table);
 }
-
-void flame_mark(struct flame *flame, const struct diff *d, unsigned side,
-                const struct profile *profile)
-{
-    struct row_finder finder;
-    finder_init(&finder, d, side, profile);
-    for (size_t i = 0; i < flame->name_count; i++) {
-        struct flame_name *name = &flame->names[i];
-        const uint32_t *found = find_row(&finder, name->text, false);
-        set_mark(name, name->flags & FLAME_COMM ? mark_of(&d->whole)
-                       : found                  ? mark_of(&d->rows[*found].total)
-                                                : 0);
-        if (found && !(name->flags & FLAME_COMM) && !str_eq(d->rows[*found].name, name->text)) {
-            free(name->known_as);
-            name->known_as = memory_strdup(d->rows[*found].name);
-        }
-    }
-    flame->cost = side ? d->whole.b : d->whole.a;
-    finder_done(&finder);
-}
-
-/* ---- by one recording of each side ---- */
 
 /* Adds up what is known by one name. */
 static double *sums_of(struct row_finder *f, const struct flame *flame, double **ret_samples)

@@ -202,7 +202,7 @@ static void colour_pair(struct box *box, const double costs[2])
 {
     double base = box->shares[0] * costs[0], new = box->shares[1] * costs[1];
     double change = new - base;
-    bool strong = fabs(change) > 0.4 * fmax(base, new);
+    bool strong = fabs(change) > FLAME_STRONG_CHANGE * fmax(base, new);
     box->class = "fn";
     box->sign = "";
     if (box->name->flags & FLAME_MORE && change > 0) {

@@ -84,6 +84,8 @@ static uint32_t take_name(struct flame *f, const struct name_source *n, size_t n
 {
     if (!own_of[name]) {
         ARRAY_PUSH(f->names, f->name_count, f->name_capacity) = (struct flame_name){
+            .symbol = FLAME_NO_SYMBOL,
+
             .text = memory_strdup(json_string_value(json_array_get(n->texts, name))),
             .dso = memory_strdup(n->dso_of[name]),
             .known_as = n->known_of[name] ? memory_strdup(n->known_of[name]) : NULL,

@@ -300,6 +300,7 @@ static void put_names(struct strbuf *out, const struct name_list *list)
             json_end(&j);
         }
     json_end(&j);
+    json_double(&j, "strong_change", FLAME_STRONG_CHANGE);
     json_end(&j);
 }
 

@@ -77,13 +77,16 @@ void page_done(struct page *page);
 int page_add_experiment(struct page *page, struct store *store, int64_t id, struct error *err);
 /* The profiles of its cells, where their files are still there. */
 void page_add_profiles(struct page *page, struct store *store, int64_t id);
-/* What differs between two sets of recordings; marks the flame graphs where `flames` is not NULL.
- */
-int page_add_pair(struct page *page, const struct profile_pair *pair, struct flame *flames,
+/* What differs between two sets of recordings.  With labels, the flame graphs of both sides' first
+ * come along, marked by what differs.  Nothing is added on failure. */
+int page_add_pair(struct page *page, const struct profile_pair *pair, char *const *labels,
                   struct error *err);
 void page_why_done(struct page_why *why);
 /* A recording. */
 int page_add_recording(struct page *page, const char *path, const char *label, struct error *err);
+/* The flame graph of one that is loaded and symbolized; -ENODATA when it has no samples. */
+int page_add_flame(struct page *page, const struct profile *profile, const char *label,
+                   struct error *err);
 /* What `assay explain` found about the experiments of the page, as far as the page compares them.
  */
 int page_add_explanations(struct page *page, struct store *store, struct error *err);

@@ -62,6 +62,31 @@ int page_add_experiment(struct page *page, struct store *store, int64_t id, stru
     return 0;
 }
 
+int page_add_flame(struct page *page, const struct profile *profile, const char *label,
+                   struct error *err)
+{
+    struct embedded *e = &page->data;
+    struct flame flame = {0};
+    if (profile->event_count) {
+        uint32_t event = annotate_main_event(profile);
+        flame_from_profile(&flame, profile, event, label);
+        struct notes notes = {0};
+        CLEANUP(strbuf_done) struct strbuf text = {0};
+        profile_file_notes(profile, false, &notes);
+        profile_event_notes(profile, event, &notes);
+        for (size_t i = 0; i < notes.count; i++)
+            strbuf_printf(&text, "%s%s", i ? "\n" : "", notes.items[i]);
+        flame.notes = memory_strdup(strbuf_text(&text));
+        notes_done(&notes);
+    }
+    if (!flame.samples) {
+        flame_done(&flame);
+        return error_set(err, -ENODATA, "%s contains no samples", profile->path);
+    }
+    ARRAY_PUSH(e->flames, e->flame_count, e->flame_capacity) = flame;
+    return 0;
+}
+
 int page_add_recording(struct page *page, const char *path, const char *label, struct error *err)
 {
     struct profile_options options = {.with_samples = true, .want = SYMBOLS_INLINES};
@@ -70,23 +95,7 @@ int page_add_recording(struct page *page, const char *path, const char *label, s
     if (r < 0)
         return r;
     profile_symbolize(profile);
-    struct embedded *e = &page->data;
-    size_t before = e->flame_count;
-    if (profile->event_count) {
-        uint32_t event = annotate_main_event(profile);
-        struct flame *flame = &ARRAY_PUSH(e->flames, e->flame_count, e->flame_capacity);
-        flame_from_profile(flame, profile, event, label);
-        struct notes notes = {0};
-        CLEANUP(strbuf_done) struct strbuf text = {0};
-        profile_file_notes(profile, false, &notes);
-        profile_event_notes(profile, event, &notes);
-        for (size_t i = 0; i < notes.count; i++)
-            strbuf_printf(&text, "%s%s", i ? "\n" : "", notes.items[i]);
-        flame->notes = memory_strdup(strbuf_text(&text));
-        notes_done(&notes);
-    }
-    if (before == e->flame_count || !e->flames[before].samples)
-        r = error_set(err, -ENODATA, "%s contains no samples", path);
+    r = page_add_flame(page, profile, label, err);
     profile_free(profile);
     return r;
 }

@@ -75,20 +75,39 @@ static void fill(struct page_why *why, const struct diff *d)
         why->note = memory_strdup(d->why_no_interval);
 }
 
-int page_add_pair(struct page *page, const struct profile_pair *pair, struct flame *flames,
+static int add_flames(struct page *page, const struct diff *d, const struct profile_loads *loads,
+                      char *const *labels, struct error *err)
+{
+    struct embedded *data = &page->data;
+    size_t before = data->flame_count;
+    for (unsigned s = 0; s < SIDE_COUNT; s++) {
+        int r = page_add_flame(page, loads->profiles[s][0], labels[s], err);
+        if (r < 0) {
+            while (data->flame_count > before)
+                flame_done(&data->flames[--data->flame_count]);
+            return r;
+        }
+        flame_mark(&data->flames[before + s], d, s);
+    }
+    return 0;
+}
+
+int page_add_pair(struct page *page, const struct profile_pair *pair, char *const *labels,
                   struct error *err)
 {
-    struct profile_loads loads = {0};
+    struct profile_loads loads = {.with_samples = labels != NULL};
     struct diff d;
     int r = profile_loads_read(&loads, pair, err);
     if (r == 0)
         r = diff_build(&d, &loads.options, err);
     if (r == 0) {
-        struct page_why *why = &ARRAY_PUSH(page->whys, page->why_count, page->why_capacity);
-        *why = (struct page_why){.label = memory_strdup(pair->label ? pair->label : "")};
-        fill(why, &d);
-        for (unsigned s = 0; flames && s < SIDE_COUNT; s++)
-            flame_mark(&flames[s], &d, s, loads.profiles[s][0]);
+        if (labels)
+            r = add_flames(page, &d, &loads, labels, err);
+        if (r == 0) {
+            struct page_why *why = &ARRAY_PUSH(page->whys, page->why_count, page->why_capacity);
+            *why = (struct page_why){.label = memory_strdup(pair->label ? pair->label : "")};
+            fill(why, &d);
+        }
         diff_done(&d);
     }
     profile_loads_done(&loads);
