@@ -77,8 +77,8 @@ static void stop(const struct shape *shape, double precision, struct rng *rng, s
         rounds = rounds < VALUES_MAX ? rounds : VALUES_MAX;
         struct comparison c = {0}, stopped = {0};
         stats_compare_paired(a, b, rounds, 0.95, &c, NULL);
-        stats_compare_paired_stopped(a, b, rounds, 0.95, &stopped, NULL);
-        bool narrow[2] = {plan_half_width(&c) <= precision, plan_narrow_enough(&c, precision)};
+        stats_compare_paired_running(a, b, rounds, 0.95, &stopped, NULL);
+        bool narrow[2] = {plan_half_width(&c) <= precision, plan_may_stop(&stopped, precision)};
         const struct comparison *reported[2] = {&c, &stopped};
         for (size_t k = 0; k < 2; k++) {
             if (done[k] || (!narrow[k] && rounds < VALUES_MAX))

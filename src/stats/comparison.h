@@ -42,6 +42,7 @@ struct comparison {
      * log-normal (normal on the scale of differences), of the size that was seen or given. */
     bool assumes_normal;
     bool paired;
+    bool running; /* of stats_compare_paired_running */
     const char *method;
 };
 
@@ -71,14 +72,14 @@ int stats_compare_paired_known(const double *base_values, const double *new_valu
                                struct comparison *ret_comparison, struct error *err);
 
 /*
- * The same for rounds that were stopped because the interval looked narrow enough.  Such a rule
- * catches lucky moments, so the interval (and the p-value with it) is widened by 15 %; with
- * plan_narrow_enough, which asks for that much in reserve, it is still as narrow as was wanted.
+ * The same for rounds that are still being made: it may be asked after each round, and measuring
+ * may stop as soon as plan_may_stop says that it is narrow enough.  Such a rule catches lucky
+ * moments, in which noise or dependence look smaller than they are; the interval (and p with it) is
+ * widened for that and holds as often as it says, up to an autocorrelation of 0.9.
  */
-int stats_compare_paired_stopped(const double *base_values, const double *new_values,
+int stats_compare_paired_running(const double *base_values, const double *new_values,
                                  size_t round_count, double level,
                                  struct comparison *ret_comparison, struct error *err);
-#define COMPARISON_STOPPED_WIDENING 1.15
 
 /* Compares two samples that were not taken in common rounds, each in the order in which it ran. */
 int stats_compare_unpaired(const double *base_values, size_t base_count, const double *new_values,

@@ -22,6 +22,11 @@ void dependence_estimate(double *scores, size_t count, struct dependence *ret_de
 /* The factor by which an interval made for `count` independent values is to be widened. */
 double dependence_widening(double lag1, double block, size_t count);
 
+/* The same with the most that the true correlation may be, for rounds that were stopped because the
+ * interval looked narrow: moments at which the dependence happens to look small are the ones at
+ * which one stops. */
+double dependence_widening_most(double lag1, double block, size_t count);
+
 /* The error probability to ask of the interval before it is widened: a little more than what is
  * wanted in the end, because chance widens the interval of independent values too.  dependence_p
  * is its inverse, for p-values. */

@@ -25,6 +25,7 @@ struct rounds {
     double centre, widening;
     double mean, error, freedom; /* for Student's t */
     bool is_normal;              /* nothing but Student's t */
+    bool is_running;             /* more rounds may come, depending on what is said here */
 };
 
 /* From here on the interval may be cut to reach_limit times the range.  All of n values of an
@@ -33,6 +34,9 @@ static double reach_alpha(size_t count)
 {
     return 0.6 * pow(2.0 / 3, (double)count - 1);
 }
+
+/* What stopping at a lucky moment costs independent rounds. */
+static const double running_reserve = 1.1;
 
 /* An interval goes at most this much further from the centre than the values do. */
 static const double reach_limit = 2;
@@ -44,19 +48,30 @@ static double reach(const struct rounds *r, int side)
     return r->centre + reach_limit * (outermost - r->centre);
 }
 
+/* The error before widening, and back. */
+static double asked_of(const struct rounds *r, double alpha)
+{
+    return r->is_running ? alpha : dependence_alpha(alpha, r->location.count);
+}
+
+static double answered_of(const struct rounds *r, double p)
+{
+    return r->is_running ? p : dependence_p(p, r->location.count);
+}
+
 /* What the interval was widened by in the end, where it was not allowed to go as far as it would.
  */
 static double widening_within_reach(const struct rounds *r, double alpha, double width)
 {
     double low, high;
-    location_interval(&r->location, dependence_alpha(alpha, r->location.count), &low, &high);
+    location_interval(&r->location, asked_of(r, alpha), &low, &high);
     return high > low ? fmin(r->widening, width / (high - low)) : r->widening;
 }
 
 /* Gives whether the interval had to assume normal noise. */
 static bool interval_for(const struct rounds *r, double alpha, double *ret_low, double *ret_high)
 {
-    double asked = dependence_alpha(alpha, r->location.count);
+    double asked = asked_of(r, alpha);
     double half = r->widening * r->error * dist_t_quantile(1 - asked / 2, r->freedom);
     half = r->error > 0 ? half : 0;
     if (r->is_normal) {
@@ -72,7 +87,7 @@ static bool interval_for(const struct rounds *r, double alpha, double *ret_low, 
     if (assumes) {
         low = fmin(low, r->mean - half);
         high = fmax(high, r->mean + half);
-    } else if (alpha >= reach_alpha(r->location.count)) {
+    } else if (!r->is_running && alpha >= reach_alpha(r->location.count)) {
         low = fmax(low, reach(r, -1));
         high = fmin(high, reach(r, 1));
     }
@@ -94,12 +109,13 @@ static double p_of(const struct rounds *r)
 {
     size_t count = r->location.count;
     if (r->is_normal)
-        return dependence_p(student_p(r), count);
+        return answered_of(r, student_p(r));
     double p = location_p(&r->location, r->centre - r->centre / r->widening);
     if (p <= r->location.alpha_min * (1 + 1e-9))
         p = fmin(p, student_p(r));
-    p = dependence_p(p, count);
-    return reach(r, -1) > 0 || reach(r, 1) < 0 ? fmin(p, reach_alpha(count)) : p;
+    p = answered_of(r, p);
+    bool beyond = !r->is_running && (reach(r, -1) > 0 || reach(r, 1) < 0);
+    return beyond ? fmin(p, reach_alpha(count)) : p;
 }
 
 /* Spread of the rounds, pooled with what is known from elsewhere. */
@@ -120,7 +136,7 @@ static void measure_spread(struct rounds *r, const double *values, size_t count,
 }
 
 static void compare(const double *values, double *sorted, double *scratch, size_t count,
-                    double level, double extra, const struct comparison_noise *noise,
+                    double level, bool running, const struct comparison_noise *noise,
                     struct comparison *c)
 {
     memcpy(sorted, values, count * sizeof(double));
@@ -128,11 +144,15 @@ static void compare(const double *values, double *sorted, double *scratch, size_
     rank_doubles(values, sorted, count, scratch);
     struct dependence dependence;
     dependence_estimate(scratch, count, &dependence);
-    struct rounds r = {.is_normal = noise || count < RANKS_COUNT_MIN, .widening = extra};
+    struct rounds r = {.is_normal = noise || count < RANKS_COUNT_MIN,
+                       .is_running = running,
+                       .widening = running ? running_reserve : 1};
     location_init(&r.location, sorted, count, scratch);
     measure_spread(&r, values, count, noise);
-    if (!r.is_normal)
-        r.widening *= dependence_widening(dependence.lag1, dependence.block, count);
+    if (running)
+        r.widening *= dependence_widening_most(dependence.lag1, dependence.block, count);
+    else if (!r.is_normal)
+        r.widening = dependence_widening(dependence.lag1, dependence.block, count);
     r.centre = r.is_normal ? r.mean : r.location.centre;
     bool has_interval = r.freedom > 0;
     c->estimate = r.centre;
@@ -183,7 +203,7 @@ static int check(const double *base_values, const double *new_values, size_t rou
 }
 
 static int compare_rounds(const double *base_values, const double *new_values, size_t round_count,
-                          double level, double extra, const struct comparison_noise *noise,
+                          double level, bool running, const struct comparison_noise *noise,
                           struct comparison *ret_comparison, struct error *err)
 {
     size_t n = round_count;
@@ -205,9 +225,10 @@ static int compare_rounds(const double *base_values, const double *new_values, s
         .base_count = n,
         .new_count = n,
         .paired = true,
+        .running = running,
         .too_few = n < COMPARISON_ROUNDS_MIN,
     };
-    compare(values, sorted, scratch, n, level, extra, noise, &c);
+    compare(values, sorted, scratch, n, level, running, noise, &c);
     comparison_from_logs(&c);
     *ret_comparison = c;
     return 0;
@@ -216,7 +237,7 @@ static int compare_rounds(const double *base_values, const double *new_values, s
 int stats_compare_paired(const double *base_values, const double *new_values, size_t round_count,
                          double level, struct comparison *ret_comparison, struct error *err)
 {
-    return compare_rounds(base_values, new_values, round_count, level, 1, NULL, ret_comparison,
+    return compare_rounds(base_values, new_values, round_count, level, false, NULL, ret_comparison,
                           err);
 }
 
@@ -225,14 +246,14 @@ int stats_compare_paired_known(const double *base_values, const double *new_valu
                                const struct comparison_noise *noise,
                                struct comparison *ret_comparison, struct error *err)
 {
-    return compare_rounds(base_values, new_values, round_count, level, 1, noise, ret_comparison,
+    return compare_rounds(base_values, new_values, round_count, level, false, noise, ret_comparison,
                           err);
 }
 
-int stats_compare_paired_stopped(const double *base_values, const double *new_values,
+int stats_compare_paired_running(const double *base_values, const double *new_values,
                                  size_t round_count, double level,
                                  struct comparison *ret_comparison, struct error *err)
 {
-    return compare_rounds(base_values, new_values, round_count, level, COMPARISON_STOPPED_WIDENING,
-                          NULL, ret_comparison, err);
+    return compare_rounds(base_values, new_values, round_count, level, true, NULL, ret_comparison,
+                          err);
 }

@@ -31,10 +31,10 @@ double plan_half_width(const struct comparison *c)
     return c->scale == COMPARISON_RATIO ? expm1(half) : half;
 }
 
-bool plan_narrow_enough(const struct comparison *c, double half_width)
+bool plan_may_stop(const struct comparison *c, double half_width)
 {
     double wanted = c->scale == COMPARISON_RATIO ? log1p(half_width) : half_width;
-    return !c->too_few && half_width_of(c) * COMPARISON_STOPPED_WIDENING <= wanted;
+    return c->running && count_of(c) >= PLAN_STOP_ROUNDS_MIN && half_width_of(c) <= wanted;
 }
 
 static double rounds_for(const struct comparison *c, double wanted)
@@ -56,4 +56,10 @@ double plan_rounds_for_change(const struct comparison *c, double change, double 
     double limit = dist_normal_quantile(0.975);
     double size = c->scale == COMPARISON_RATIO ? log1p(change) : change;
     return rounds_for(c, size * limit / (limit + dist_normal_quantile(power)));
+}
+
+double plan_more_rounds(const struct comparison *c, double half_width, double rounds_max)
+{
+    double more = plan_rounds_for_width(c, half_width) - count_of(c);
+    return more > 0 && more <= rounds_max ? more : 0;
 }

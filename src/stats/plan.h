@@ -9,10 +9,11 @@
  * NaN where there is no interval. */
 double plan_half_width(const struct comparison *comparison);
 
-/* Whether measuring may stop because half the width is at most `half_width`, with what
- * stats_compare_paired_stopped will add to it, from 8 rounds on.  To be asked of ordinary
- * comparisons. */
-bool plan_narrow_enough(const struct comparison *comparison, double half_width);
+enum { PLAN_STOP_ROUNDS_MIN = 20 };
+
+/* Whether measuring may stop because half the width is at most `half_width`, from 20 rounds on:
+ * fewer cannot show whether rounds depend on each other.  Only of stats_compare_paired_running. */
+bool plan_may_stop(const struct comparison *running, double half_width);
 
 /*
  * How many rounds (paired) or values on each side (unpaired) there have to be in all, those that
@@ -24,5 +25,9 @@ double plan_rounds_for_width(const struct comparison *comparison, double half_wi
 /* How many there have to be in all so that a true change of `change` (0.02 = 2 %) is found with
  * probability `power` (0.9). */
 double plan_rounds_for_change(const struct comparison *comparison, double change, double power);
+
+/* How many more rounds it takes until half the width is at most `half_width`; 0 where that cannot
+ * be told or is more than `rounds_max`, which is to be answered with what would help instead. */
+double plan_more_rounds(const struct comparison *comparison, double half_width, double rounds_max);
 
 #endif
