@@ -56,7 +56,8 @@ static void put_case(struct strbuf *out, const struct gate_result_set *set,
     }
     strbuf_puts(out, "      <system-out>");
     put_change(out, row);
-    strbuf_printf(out, " in %zu %s</system-out>\n    </testcase>\n", row->change.comparison.base_count,
+    strbuf_printf(out, " in %zu %s</system-out>\n    </testcase>\n",
+                  row->change.comparison.base_count,
                   plural(row->change.comparison.base_count, "round", "rounds"));
 }
 
