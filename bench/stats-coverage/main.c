@@ -14,6 +14,11 @@
  *
  * does 10,000 experiments unless said otherwise; "coverage" prints the first table only.
  *
+ *   stats-coverage PART [EXPERIMENTS]
+ *
+ * prints one of the tables about verdicts (judging.h): power, few, families, tails, means,
+ * stopping, trends, changes, speed; "judging" prints all of these.
+ *
  *   stats-coverage aa ROUNDS COMMAND [ARGUMENT…]
  *
  * asks the same of a real program on this machine, run against itself.
@@ -21,6 +26,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/strings.h"
+#include "judging.h"
 #include "others.h"
 #include "real.h"
 #include "rivals.h"
@@ -241,10 +247,15 @@ int main(int argc, char **argv)
             fprintf(stderr, "stats-coverage: %s\n", err.message);
         return r < 0;
     }
+    if ((argc == 2 || (argc == 3 && parse_u64(argv[2], &rounds, &err) == 0)) &&
+        judging_print(argv[1], (size_t)rounds))
+        return 0;
     if (argc > 3 || (argc == 3 && !str_eq(argv[2], "coverage")) ||
         (argc >= 2 && parse_u64(argv[1], &experiments, &err) < 0) || experiments == 0) {
         fprintf(stderr, "usage: stats-coverage [EXPERIMENTS [coverage]]\n"
-                        "       stats-coverage aa ROUNDS COMMAND [ARGUMENT…]\n");
+                        "       stats-coverage PART [EXPERIMENTS]\n"
+                        "       stats-coverage aa ROUNDS COMMAND [ARGUMENT…]\n"
+                        "parts: power few families tails means stopping trends changes speed\n");
         return 2;
     }
     int missed = print_coverage((size_t)experiments);
@@ -257,6 +268,7 @@ int main(int argc, char **argv)
     print_calls("A change of 5 % found", 1.05, found_rounds, ARRAY_COUNT(found_rounds),
                 (size_t)experiments);
     others_print(few);
+    judging_print("judging", 0);
     print_speed();
     return missed > 0;
 }

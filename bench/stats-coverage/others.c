@@ -6,7 +6,6 @@
 #include "stats/comparison.h"
 #include "stats/crossover.h"
 #include "stats/noise.h"
-#include "stats/plan.h"
 #include "stats/sort.h"
 #include "stats/summary.h"
 
@@ -61,59 +60,6 @@ static void print_unpaired(size_t experiments)
         }
         putchar('\n');
         fflush(stdout);
-    }
-    putchar('\n');
-}
-
-/* Looks whenever there are a tenth more rounds and stops when it is narrow: carelessly, or with the
- * reserve.  Gives the coverage of both. */
-static void stop(const struct shape *shape, double precision, struct rng *rng, size_t *covered,
-                 double *rounds_spent)
-{
-    static double a[VALUES_MAX], b[VALUES_MAX];
-    bool done[2] = {false, false};
-    simulate(rng, shape, 1.05, true, a, b, VALUES_MAX);
-    for (size_t rounds = 8; !done[0] || !done[1]; rounds += (rounds + 9) / 10) {
-        rounds = rounds < VALUES_MAX ? rounds : VALUES_MAX;
-        struct comparison c = {0}, stopped = {0};
-        stats_compare_paired(a, b, rounds, 0.95, &c, NULL);
-        stats_compare_paired_running(a, b, rounds, 0.95, &stopped, NULL);
-        bool narrow[2] = {plan_half_width(&c) <= precision, plan_may_stop(&stopped, precision)};
-        const struct comparison *reported[2] = {&c, &stopped};
-        for (size_t k = 0; k < 2; k++) {
-            if (done[k] || (!narrow[k] && rounds < VALUES_MAX))
-                continue;
-            done[k] = true;
-            covered[k] += reported[k]->low <= 1.05 && 1.05 <= reported[k]->high;
-            rounds_spent[k] += (double)rounds;
-        }
-    }
-}
-
-static void print_stopping(size_t experiments)
-{
-    static const double precisions[] = {0.03, 0.02, 0.01};
-    print_head(
-        "Stopped at a precision: coverage in % (mean rounds), carelessly and with the reserve",
-        experiments);
-    for (size_t i = 0; i < ARRAY_COUNT(precisions); i++)
-        printf("%27.0f %%", 100 * precisions[i]);
-    putchar('\n');
-    for (size_t s = 0; s < shape_count; s++) {
-        if (shapes[s].group == SHAPE_BEYOND || shapes[s].kind == SHAPE_UNLIKE)
-            continue;
-        printf("%-26s", shapes[s].name);
-        for (size_t i = 0; i < ARRAY_COUNT(precisions); i++) {
-            struct rng rng = seeded(s, i, 6);
-            size_t covered[2] = {0};
-            double rounds[2] = {0}, all = (double)experiments;
-            for (size_t e = 0; e < experiments; e++)
-                stop(&shapes[s], precisions[i], &rng, covered, rounds);
-            printf("%8.1f (%4.0f)%8.1f (%4.0f)", 100 * (double)covered[0] / all, rounds[0] / all,
-                   100 * (double)covered[1] / all, rounds[1] / all);
-            fflush(stdout);
-        }
-        putchar('\n');
     }
     putchar('\n');
 }
@@ -240,7 +186,6 @@ static void print_crossings(size_t experiments)
 void others_print(size_t experiments)
 {
     print_unpaired(experiments);
-    print_stopping(experiments / 4 + 1);
     print_smallest_change(400, experiments / 2 + 1);
     print_smallest_change(60, experiments / 2 + 1);
     print_crossings(experiments / 2 + 1);

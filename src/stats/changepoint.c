@@ -5,9 +5,15 @@
  * the distance matrix it is had in constant time for any two neighbouring stretches, so all splits
  * (and all ends of the right stretch, as the paper has it, so that a bump is seen too) cost n^2.
  * Distances are taken between ranks: one wild value must not outweigh a level.
+ *
+ * Shuffling takes values without a change to be exchangeable; results that resemble the one before
+ * are not.  So their autocorrelation is estimated once, from the steps between neighbours (a change
+ * of level is one large step among many), and what each value inherits from the one before it is
+ * taken away before the search.
  */
 #include "stats/changepoint.h"
 #include "base/memory.h"
+#include "stats/dependence.h"
 #include "stats/random.h"
 #include "stats/sort.h"
 #include "stats/summary.h"
@@ -18,16 +24,22 @@
 
 enum { PERMUTATIONS = 399, PERMUTATIONS_CLEAR = 99 };
 
+/* The part of the chance that is used: the rest is for what is not known of the autocorrelation
+ * (bench/stats-coverage). */
+static const double chance_used = 0.6;
+
 struct search {
     const double *values;
     double *scores; /* of all values: ranks within their segment over its length */
-    double *sorted; /* room for ranking */
+    double *room;   /* for ranking, three times the number of values */
     double *sums;   /* room for prefix sums of distances, (length + 1)^2 of the longest segment */
     struct rng rng;
     /* The changes found so far: segment k is [bounds[k], bounds[k + 1]). */
     size_t *bounds;
     double *p; /* p[k] belongs to bounds[k] */
     size_t segment_count;
+    size_t stretch_end; /* where the right stretch of the last best_split ends */
+    double lag1;        /* the autocorrelation that is taken away; 0 for none */
 };
 
 /* sums[i][j] = sum of |scores[a] - scores[b]| over a < i, b < j. */
@@ -70,19 +82,87 @@ static double best_split(struct search *s, size_t start, size_t count, bool whol
             if (value > best) {
                 best = value;
                 *ret_split = start + split;
+                s->stretch_end = start + end;
             }
         }
     }
     return best;
 }
 
-static void load_ranks(struct search *s, size_t start, size_t count)
+static void rank_in_place(double *values, size_t count, double *room)
 {
-    memcpy(s->sorted, s->values + start, count * sizeof(double));
-    sort_doubles(s->sorted, count);
-    rank_doubles(s->values + start, s->sorted, count, s->scores + start);
-    for (size_t i = start; i < start + count; i++)
-        s->scores[i] /= (double)count;
+    double *ranks = room + count;
+    memcpy(room, values, count * sizeof(double));
+    sort_doubles(room, count);
+    rank_doubles(values, room, count, ranks);
+    memcpy(values, ranks, count * sizeof(double));
+}
+
+/* The scores of a segment: ranks, without what they inherit if `white`, over their number. */
+static void load_ranks(struct search *s, size_t start, size_t count, bool white)
+{
+    double *scores = s->scores + start, mean = ((double)count + 1) / 2;
+    memcpy(scores, s->values + start, count * sizeof(double));
+    rank_in_place(scores, count, s->room);
+    if (white && s->lag1 > 0 && count > 1) {
+        for (size_t i = count; i-- > 1;)
+            scores[i] -= mean + s->lag1 * (scores[i - 1] - mean);
+        scores[0] = (scores[0] - mean) * sqrt(1 - s->lag1 * s->lag1);
+        rank_in_place(scores, count, s->room);
+    }
+    for (size_t i = 0; i < count; i++)
+        scores[i] /= (double)count;
+}
+
+/* Neighbouring steps of an autocorrelation r have the correlation -(1 - r) / 2; ranks of the steps
+ * make it 6/π asin(half of it). */
+static double lag1_by_steps(struct search *s, size_t count)
+{
+    double n = (double)count, mean = n / 2, products = 0, squares = 0, *steps = s->room + 2 * count;
+    for (size_t i = 1; i < count; i++)
+        steps[i - 1] = s->values[i] - s->values[i - 1];
+    rank_in_place(steps, count - 1, s->room);
+    for (size_t i = 0; i + 1 < count; i++) {
+        squares += (steps[i] - mean) * (steps[i] - mean);
+        products += i > 0 ? (steps[i] - mean) * (steps[i - 1] - mean) : 0;
+    }
+    double ranked = squares > 0 ? products / squares : -0.5;
+    return 1 + 4 * sin(M_PI / 6 * ranked);
+}
+
+static void level_out(struct search *s, size_t start, size_t end, double *rest)
+{
+    double median = stats_median(s->values + start, end - start, s->room);
+    for (size_t i = start; i < end; i++)
+        rest[i] = s->values[i] - median;
+}
+
+/* What is left when the stretches of the best split (a step, or a bump) have the same median. */
+static double lag1_by_rest(struct search *s, size_t count)
+{
+    size_t split = count / 2;
+    double *rest = s->room + 2 * count;
+    s->stretch_end = count;
+    load_ranks(s, 0, count, false);
+    best_split(s, 0, count, false, &split);
+    level_out(s, 0, split, rest);
+    level_out(s, split, s->stretch_end, rest);
+    level_out(s, s->stretch_end, count, rest);
+    rank_in_place(rest, count, s->room);
+    struct dependence d;
+    dependence_estimate(rest, count, &d);
+    return d.lag1;
+}
+
+/* What chance does in independent values counts as none; to the rest a part of its error is added.
+ */
+static double autocorrelation_of(struct search *s, size_t count)
+{
+    double n = (double)count;
+    if (count < 2 * CHANGE_POINT_SEGMENT_MIN)
+        return 0;
+    double r = fmin(lag1_by_steps(s, count), lag1_by_rest(s, count));
+    return r * sqrt(n) < 0.7 ? 0 : fmin(r + 2 / sqrt(n), 0.95);
 }
 
 /* The best split in any segment; shuffles the scores within each first, if asked to. */
@@ -128,7 +208,7 @@ static void divide(struct search *s, double chance)
     for (;;) {
         size_t split = 0, segment = 0;
         for (size_t k = 0; k < s->segment_count; k++)
-            load_ranks(s, s->bounds[k], s->bounds[k + 1] - s->bounds[k]);
+            load_ranks(s, s->bounds[k], s->bounds[k + 1] - s->bounds[k], true);
         double best = best_of_all(s, false, &split, &segment);
         if (!isfinite(best))
             return;
@@ -145,13 +225,29 @@ static void divide(struct search *s, double chance)
     }
 }
 
-/* A change was placed when its neighbours were not known yet; places it again between them. */
+/* The distances of a stretch from its median, in sum. */
+static double distances_of(struct search *s, size_t start, size_t end)
+{
+    double median = stats_median(s->values + start, end - start, s->room), sum = 0;
+    for (size_t i = start; i < end; i++)
+        sum += fabs(s->values[i] - median);
+    return sum;
+}
+
+/* A change was placed by ranks when its neighbours were not known yet; places it again between
+ * them, by the values. */
 static void settle(struct search *s)
 {
     for (size_t k = 1; k < s->segment_count; k++) {
-        size_t start = s->bounds[k - 1], count = s->bounds[k + 1] - start;
-        load_ranks(s, start, count);
-        best_split(s, start, count, true, &s->bounds[k]);
+        size_t start = s->bounds[k - 1], end = s->bounds[k + 1], least = CHANGE_POINT_SEGMENT_MIN;
+        double best = INFINITY;
+        for (size_t split = start + least; split + least <= end; split++) {
+            double sum = distances_of(s, start, split) + distances_of(s, split, end);
+            if (sum < best) {
+                best = sum;
+                s->bounds[k] = split;
+            }
+        }
     }
 }
 
@@ -193,19 +289,20 @@ int change_points_find(const double *values, size_t count, double chance, uint64
     int r = check(values, count, chance, err);
     if (r < 0)
         return r;
-    size_t room = 3 * count + 2 + (count + 1) * (count + 1);
+    size_t room = 5 * count + 2 + (count + 1) * (count + 1);
     double *memory CLEANUP(memory_freep) = memory_alloc(room * sizeof(double));
     size_t *bounds CLEANUP(memory_freep) = memory_zalloc(count + 2, sizeof(size_t));
     struct search search = {.values = values,
                             .scores = memory,
-                            .sorted = memory + count,
-                            .p = memory + 2 * count,
-                            .sums = memory + 3 * count + 2,
+                            .room = memory + count,
+                            .p = memory + 4 * count,
+                            .sums = memory + 5 * count + 2,
                             .bounds = bounds,
                             .segment_count = 1};
     bounds[1] = count;
     rng_seed(&search.rng, seed);
-    divide(&search, chance);
+    search.lag1 = autocorrelation_of(&search, count);
+    divide(&search, fmax(chance_used * chance, 1.0 / (PERMUTATIONS + 1)));
     settle(&search);
     struct change_points points;
     r = describe(&search, &points, err);

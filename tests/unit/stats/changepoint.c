@@ -79,6 +79,46 @@ TEST(a_bump_is_two_changes)
     CHECK(right >= 25);
 }
 
+/* Results that resemble the one before look like levels; they are no changes. */
+TEST(dependence_is_no_change)
+{
+    struct rng rng;
+    size_t alarms = 0;
+    rng_seed(&rng, 14);
+    for (int trial = 0; trial < 60; trial++) {
+        double values[120], state = rng_normal(&rng);
+        struct change_point points[8];
+        for (size_t i = 0; i < 120; i++) {
+            values[i] = 100 * exp(0.01 * state);
+            state = 0.5 * state + sqrt(0.75) * rng_normal(&rng);
+        }
+        alarms += find(values, 120, points) > 0;
+    }
+    CHECK(alarms <= 6); /* shuffled one by one, 25 */
+}
+
+TEST(one_spike_is_no_change_and_the_edges_are_right)
+{
+    struct rng rng;
+    size_t right = 0, last = LENGTH - 8;
+    rng_seed(&rng, 15);
+    for (int trial = 0; trial < 20; trial++) {
+        double values[LENGTH];
+        struct change_point points[8];
+        for (size_t i = 0; i < LENGTH; i++)
+            values[i] = 100 + (double)(i * 7 % 5) / 10;
+        values[rng_below(&rng, LENGTH)] *= 3;
+        CHECK_INT(find(values, LENGTH, points), 0);
+        for (size_t i = 0; i < LENGTH; i++)
+            values[i] = (i >= last ? 110 : 100) * exp(0.01 * rng_normal(&rng));
+        right += find(values, LENGTH, points) == 1 && points[0].index == last;
+        for (size_t i = 0; i < LENGTH; i++)
+            values[i] = (i >= 8 ? 110 : 100) * exp(0.01 * rng_normal(&rng));
+        right += find(values, LENGTH, points) == 1 && points[0].index == 8;
+    }
+    CHECK(right >= 36);
+}
+
 TEST(counts_that_repeat_exactly)
 {
     double values[20];
