@@ -4,16 +4,16 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/strings.h"
+#include "fits/changepoint.h"
+#include "fits/trend.h"
+#include "numbers/distributions.h"
 #include "simulate.h"
-#include "stats/changepoint.h"
 #include "stats/comparison.h"
-#include "stats/distributions.h"
 #include "stats/family.h"
 #include "stats/means.h"
 #include "stats/plan.h"
 #include "stats/summary.h"
 #include "stats/tails.h"
-#include "stats/trend.h"
 
 #include <math.h>
 #include <stdio.h>

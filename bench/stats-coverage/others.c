@@ -2,11 +2,11 @@
 /* See others.h. */
 #include "others.h"
 #include "base/memory.h"
+#include "fits/crossover.h"
+#include "fits/noise.h"
+#include "numbers/sort.h"
 #include "simulate.h"
 #include "stats/comparison.h"
-#include "stats/crossover.h"
-#include "stats/noise.h"
-#include "stats/sort.h"
 #include "stats/summary.h"
 
 #include <math.h>

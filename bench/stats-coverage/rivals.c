@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* See rivals.h. */
 #include "rivals.h"
-#include "stats/distributions.h"
-#include "stats/sort.h"
+#include "numbers/distributions.h"
+#include "numbers/sort.h"
 #include "stats/summary.h"
 
 #include <assert.h>

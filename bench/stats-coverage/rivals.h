@@ -4,7 +4,7 @@
 #ifndef ASSAY_BENCH_STATS_COVERAGE_RIVALS_H
 #define ASSAY_BENCH_STATS_COVERAGE_RIVALS_H
 
-#include "stats/random.h"
+#include "numbers/random.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,7 +5,7 @@
 #include "analysis/judge.h"
 #include "base/memory.h"
 #include "base/strings.h"
-#include "stats/scaling.h"
+#include "fits/scaling.h"
 #include "stats/summary.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "analysis/judge.h"
 #include "base/memory.h"
 #include "base/strings.h"
-#include "stats/crossover.h"
+#include "fits/crossover.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,31 +24,44 @@ struct tally {
     size_t too_few; /* of the undecided: cells with fewer rounds than it takes */
 };
 
-/* The best and the second best of the variants in one context. */
+/* A variant in one context. */
+struct rank {
+    size_t cell, level;
+    double median;
+};
+
+/* The best and the second best of the variants; their cells are DATASET_NONE for none. */
+static void find_best(struct question *q, size_t cell, struct rank *ret_best,
+                      struct rank *ret_second)
+{
+    const struct axis *axis = &q->axes[q->variant];
+    struct rank best = {.cell = DATASET_NONE, .median = NAN}, second = best;
+    for (size_t k = 0; k < axis->count; k++) {
+        struct rank one = {.cell = cell_with(q->d, cell, q->variant, axis->levels[k]), .level = k};
+        one.median = one.cell == DATASET_NONE ? NAN : dataset_median(q->d, q->metric, one.cell);
+        if (isnan(one.median))
+            continue;
+        if (best.cell == DATASET_NONE || is_better(q, one.median, best.median)) {
+            second = best;
+            best = one;
+        } else if (second.cell == DATASET_NONE || is_better(q, one.median, second.median)) {
+            second = one;
+        }
+    }
+    *ret_best = best;
+    *ret_second = second;
+}
+
 static void judge_context(struct question *q, size_t cell, void *context)
 {
     struct tally *tally = context;
     const struct axis *axis = &q->axes[q->variant];
-    size_t best = DATASET_NONE, second = DATASET_NONE, best_level = 0;
-    double best_median = NAN, second_median = NAN;
-    for (size_t k = 0; k < axis->count; k++) {
-        size_t c = cell_with(q->d, cell, q->variant, axis->levels[k]);
-        double median = c == DATASET_NONE ? NAN : dataset_median(q->d, q->metric, c);
-        if (isnan(median))
-            continue;
-        if (best == DATASET_NONE || is_better(q, median, best_median)) {
-            second = best;
-            second_median = best_median;
-            best = c;
-            best_median = median;
-            best_level = k;
-        } else if (second == DATASET_NONE || is_better(q, median, second_median)) {
-            second = c;
-            second_median = median;
-        }
-    }
+    struct rank first, next;
+    find_best(q, cell, &first, &next);
+    size_t best_level = first.level, second = next.cell;
+    double best_median = first.median, second_median = next.median;
     struct comparison c;
-    if (second == DATASET_NONE || !judge_cells(q->d, q->metric, second, best, &c))
+    if (second == DATASET_NONE || !judge_cells(q->d, q->metric, second, first.cell, &c))
         return;
     tally->cells++;
     bool certain = comparison_differs(&c);

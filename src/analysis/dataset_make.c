@@ -3,7 +3,7 @@
 #include "analysis/dataset.h"
 #include "base/memory.h"
 #include "base/strings.h"
-#include "stats/sort.h"
+#include "numbers/sort.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #include "analysis/history.h"
 #include "base/memory.h"
 #include "base/strings.h"
-#include "stats/sort.h"
+#include "numbers/sort.h"
 #include "stats/summary.h"
 #include "store/store_rows.h"
 

@@ -8,7 +8,7 @@
 #ifndef ASSAY_ANALYSIS_HISTORY_H
 #define ASSAY_ANALYSIS_HISTORY_H
 
-#include "stats/changepoint.h"
+#include "fits/changepoint.h"
 #include "store/store.h"
 
 struct history_point {

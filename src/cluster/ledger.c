@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/strings.h"
-#include "stats/random.h"
+#include "numbers/random.h"
 
 #include <assert.h>
 

@@ -7,8 +7,8 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "cmd/cmd.h"
+#include "numbers/sort.h"
 #include "report/text/ab.h"
-#include "stats/sort.h"
 
 #include <errno.h>
 #include <math.h>

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "fits/noise.h"
 #include "machine/machine.h"
-#include "stats/noise.h"
 
 #define NOISE_WORKER "--noise-worker" /* the hidden first word of what the noise test runs */
 #define NOISE_BUDGET_SECONDS 10       /* of measuring, for the smallest change */

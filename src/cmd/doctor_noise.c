@@ -14,8 +14,8 @@
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "cmd/doctor.h"
-#include "stats/random.h"
-#include "stats/sort.h"
+#include "numbers/random.h"
+#include "numbers/sort.h"
 
 #include <errno.h>
 #include <fcntl.h>

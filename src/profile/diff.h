@@ -17,8 +17,8 @@
 #ifndef ASSAY_PROFILE_DIFF_H
 #define ASSAY_PROFILE_DIFF_H
 
+#include "fits/attribution.h"
 #include "profile/match.h"
-#include "stats/attribution.h"
 
 /* One profiled run.  The profile is symbolized and outlives the diff. */
 struct diff_run {

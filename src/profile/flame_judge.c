@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which frames of two flame graphs changed?  A frame has the colour of its function's row in the
- * difference: one test, that of stats/attribution.h, decides for the table and for the picture.
+ * difference: one test, that of fits/attribution.h, decides for the table and for the picture.
  */
 #include "base/memory.h"
 #include "profile/flame.h"

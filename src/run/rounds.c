@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "numbers/random.h"
 #include "run/duet.h"
 #include "run/hooks.h"
-#include "stats/random.h"
 
 #include <errno.h>
 #include <string.h>

@@ -5,11 +5,11 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "counters/accounting.h"
+#include "numbers/random.h"
 #include "run/command.h"
 #include "session/experiments.h"
 #include "session/hosts.h"
 #include "session/session_internal.h"
-#include "stats/random.h"
 
 #include <errno.h>
 #include <math.h>

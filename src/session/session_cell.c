@@ -3,10 +3,10 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "numbers/random.h"
 #include "run/command.h"
 #include "session/extract.h"
 #include "session/session_internal.h"
-#include "stats/random.h"
 
 #include <errno.h>
 #include <math.h>

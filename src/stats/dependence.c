@@ -13,7 +13,7 @@
  * for autocorrelations up to 0.5 (bench/stats-coverage; docs/METHOD.md has the table).
  */
 #include "stats/dependence.h"
-#include "stats/distributions.h"
+#include "numbers/distributions.h"
 
 #include <math.h>
 

@@ -7,7 +7,7 @@
  * level; the limits were chosen by simulation (bench/stats-coverage, docs/METHOD.md).
  */
 #include "stats/location.h"
-#include "stats/distributions.h"
+#include "numbers/distributions.h"
 #include "stats/median.h"
 #include "stats/summary.h"
 

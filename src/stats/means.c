@@ -8,9 +8,9 @@
  */
 #include "stats/means.h"
 #include "base/memory.h"
+#include "numbers/distributions.h"
+#include "numbers/sort.h"
 #include "stats/dependence.h"
-#include "stats/distributions.h"
-#include "stats/sort.h"
 #include "stats/summary.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
  * Sheather (1986) do, whose rule is nearly exact for noise of any shape.
  */
 #include "stats/median.h"
-#include "stats/distributions.h"
+#include "numbers/distributions.h"
 
 #include <math.h>
 

@@ -7,11 +7,11 @@
  * stand in docs/METHOD.md.
  */
 #include "base/memory.h"
+#include "numbers/distributions.h"
+#include "numbers/sort.h"
 #include "stats/comparison.h"
 #include "stats/dependence.h"
-#include "stats/distributions.h"
 #include "stats/location.h"
-#include "stats/sort.h"
 #include "stats/summary.h"
 
 #include <errno.h>

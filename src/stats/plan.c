@@ -5,7 +5,7 @@
  * stays.
  */
 #include "stats/plan.h"
-#include "stats/distributions.h"
+#include "numbers/distributions.h"
 
 #include <math.h>
 

@@ -2,8 +2,8 @@
 /* See quantiles.h. */
 #include "stats/quantiles.h"
 #include "base/memory.h"
-#include "stats/distributions.h"
-#include "stats/sort.h"
+#include "numbers/distributions.h"
+#include "numbers/sort.h"
 #include "stats/summary.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  * doubles hold them exactly.
  */
 #include "stats/ranksum.h"
-#include "stats/distributions.h"
+#include "numbers/distributions.h"
 
 #include <math.h>
 #include <string.h>

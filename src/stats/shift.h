@@ -4,7 +4,7 @@
 #ifndef ASSAY_STATS_SHIFT_H
 #define ASSAY_STATS_SHIFT_H
 
-#include "stats/pairsums.h"
+#include "numbers/pairsums.h"
 #include "stats/ranksum.h"
 
 struct shift {

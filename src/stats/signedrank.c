@@ -8,8 +8,8 @@
  * without forming all pairs.
  */
 #include "stats/signedrank.h"
-#include "stats/distributions.h"
-#include "stats/pairsums.h"
+#include "numbers/distributions.h"
+#include "numbers/pairsums.h"
 
 #include <math.h>
 #include <string.h>

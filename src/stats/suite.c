@@ -6,7 +6,7 @@
  * it.
  */
 #include "stats/suite.h"
-#include "stats/distributions.h"
+#include "numbers/distributions.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 /* See summary.h. */
 #include "stats/summary.h"
 #include "base/memory.h"
-#include "stats/sort.h"
+#include "numbers/sort.h"
 
 #include <errno.h>
 #include <math.h>

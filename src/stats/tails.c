@@ -7,9 +7,9 @@
  */
 #include "stats/tails.h"
 #include "base/memory.h"
+#include "numbers/sort.h"
 #include "stats/means.h"
 #include "stats/quantiles.h"
-#include "stats/sort.h"
 #include "stats/summary.h"
 #include "stats/twosample.h"
 

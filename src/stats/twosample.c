@@ -7,7 +7,7 @@
  */
 #include "stats/twosample.h"
 #include "base/memory.h"
-#include "stats/random.h"
+#include "numbers/random.h"
 
 #include <math.h>
 #include <stdbool.h>

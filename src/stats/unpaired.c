@@ -7,11 +7,11 @@
  * See comparison.h and docs/METHOD.md.
  */
 #include "base/memory.h"
+#include "numbers/sort.h"
 #include "stats/comparison.h"
 #include "stats/dependence.h"
 #include "stats/ranksum.h"
 #include "stats/shift.h"
-#include "stats/sort.h"
 #include "stats/summary.h"
 
 #include <errno.h>

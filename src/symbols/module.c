@@ -63,7 +63,8 @@ static void load_perfmap(struct module *m)
         size_t bad = perfmap_parse(strbuf_text(&text), text.length, &builder);
         if (bad)
             symbols_diagnose(m->symbols, m, DIAGNOSTIC_JIT_MALFORMED,
-                             "%s: lines ignored because they are not \"START SIZE NAME\": %zu", m->path, bad);
+                             "%s: lines ignored because they are not \"START SIZE NAME\": %zu",
+                             m->path, bad);
     }
     symtab_build(&builder, &m->table);
 }

@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "numbers/random.h"
 #include "sampler/sampling.h"
-#include "stats/random.h"
 #include "stats/summary.h"
 #include "why/explain_internal.h"
 

@@ -7,7 +7,7 @@
 #ifndef ASSAY_WHY_EXPLANATION_H
 #define ASSAY_WHY_EXPLANATION_H
 
-#include "stats/attribution.h"
+#include "fits/attribution.h"
 #include "store/store.h"
 
 struct explanation_reason {

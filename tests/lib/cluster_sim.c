@@ -2,7 +2,7 @@
 /* See cluster_sim.h. */
 #include "cluster_sim.h"
 #include "base/memory.h"
-#include "stats/random.h"
+#include "numbers/random.h"
 
 struct node {
     double free_at; /* when it takes its next task */

@@ -2,8 +2,8 @@
 /* See simulate.h. */
 #include "simulate.h"
 #include "base/memory.h"
-#include "stats/distributions.h"
-#include "stats/sort.h"
+#include "numbers/distributions.h"
+#include "numbers/sort.h"
 
 #include <math.h>
 

@@ -6,7 +6,7 @@
 #ifndef ASSAY_TESTS_LIB_SIMULATE_H
 #define ASSAY_TESTS_LIB_SIMULATE_H
 
-#include "stats/random.h"
+#include "numbers/random.h"
 
 #include <stdbool.h>
 #include <stddef.h>

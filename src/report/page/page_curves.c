@@ -3,10 +3,10 @@
  * scales with workers, and what a unit of work costs. */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "fits/crossover.h"
+#include "fits/scaling.h"
 #include "report/page/page.h"
 #include "report/text/experiment.h"
-#include "stats/crossover.h"
-#include "stats/scaling.h"
 #include "stats/summary.h"
 
 #include <math.h>

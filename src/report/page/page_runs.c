@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Plots of single runs: strips, distributions, percentiles; and of pairs of cells. */
 #include "base/memory.h"
+#include "numbers/sort.h"
 #include "report/page/page.h"
 #include "report/text/experiment.h"
-#include "stats/sort.h"
 #include "stats/summary.h"
 
 #include <math.h>

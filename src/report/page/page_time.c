@@ -2,8 +2,8 @@
 /* Plots over time: what monitors read during a run, and an experiment's history with the places
  * where its level changed. */
 #include "base/memory.h"
+#include "fits/changepoint.h"
 #include "report/page/page.h"
-#include "stats/changepoint.h"
 
 #include <math.h>
 #include <stdio.h>

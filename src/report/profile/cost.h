@@ -4,7 +4,7 @@
 #define ASSAY_REPORT_PROFILE_COST_H
 
 #include "base/strings.h"
-#include "stats/attribution.h"
+#include "fits/attribution.h"
 
 struct cost_unit {
     double divisor;

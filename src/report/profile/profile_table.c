@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of a report and the text of their cells: see profile_report.h. */
 #include "base/memory.h"
+#include "numbers/distributions.h"
 #include "report/profile/profile_report.h"
-#include "stats/distributions.h"
 
 #include <string.h>
 

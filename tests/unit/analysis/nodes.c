@@ -4,8 +4,8 @@
 #include "analysis/compare.h"
 #include "base/memory.h"
 #include "base/strings.h"
+#include "numbers/random.h"
 #include "report/text/nodes.h"
-#include "stats/random.h"
 #include "test.h"
 
 #include <stdio.h>

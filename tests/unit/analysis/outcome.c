@@ -2,7 +2,7 @@
 /* From values to verdicts: references, groups, bounds, gaps, and chance among many metrics. */
 #include "analysis/outcome.h"
 #include "base/memory.h"
-#include "stats/random.h"
+#include "numbers/random.h"
 #include "test.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The search for a commit, on simulated repositories with known changes and known noise. */
 #include "bisect/bisection.h"
-#include "stats/random.h"
+#include "numbers/random.h"
 #include "test.h"
 
 #include <stdio.h>

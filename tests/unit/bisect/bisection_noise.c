@@ -7,7 +7,7 @@
  */
 #include "base/memory.h"
 #include "bisect/bisection.h"
-#include "stats/random.h"
+#include "numbers/random.h"
 #include "test.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* Both comparisons: exact small cases, odd input, and p-values that agree with intervals. */
 #include "stats/comparison.h"
 #include "base/memory.h"
-#include "stats/random.h"
+#include "numbers/random.h"
 #include "test.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Sorting, selecting, ranking, sums of pairs, summaries. */
 #include "base/memory.h"
+#include "numbers/pairsums.h"
+#include "numbers/random.h"
+#include "numbers/sort.h"
 #include "stats/median.h"
-#include "stats/pairsums.h"
-#include "stats/random.h"
-#include "stats/sort.h"
 #include "stats/summary.h"
 #include "test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Several benchmarks in one figure, and a sample in one line. */
 #include "stats/suite.h"
-#include "stats/random.h"
+#include "numbers/random.h"
 #include "stats/sketch.h"
 #include "test.h"
 

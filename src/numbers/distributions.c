@@ -6,7 +6,7 @@
  * crude guess and are polished by a bracketed Newton iteration on our own cumulative function, so
  * that the two are inverses of each other.
  */
-#include "stats/distributions.h"
+#include "numbers/distributions.h"
 
 #include <math.h>
 

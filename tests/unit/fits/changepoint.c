@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "stats/changepoint.h"
-#include "stats/random.h"
+#include "fits/changepoint.h"
+#include "numbers/random.h"
 #include "test.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* See noise.h; docs/METHOD.md has the reasons. */
-#include "stats/noise.h"
+#include "fits/noise.h"
 #include "base/memory.h"
+#include "numbers/distributions.h"
+#include "numbers/sort.h"
 #include "stats/comparison.h"
-#include "stats/distributions.h"
-#include "stats/sort.h"
 #include "stats/summary.h"
 
 #include <math.h>

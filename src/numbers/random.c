@@ -2,7 +2,7 @@
 /* See random.h.  Bounded numbers follow Lemire (2019), "Fast random integer generation in an
  * interval"; normals are Marsaglia's polar method without keeping the second value, so that the
  * generator's state is all there is. */
-#include "stats/random.h"
+#include "numbers/random.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* A change taken apart: see attribution.h. */
-#include "stats/attribution.h"
+#include "fits/attribution.h"
 #include "base/memory.h"
-#include "stats/distributions.h"
+#include "numbers/distributions.h"
+#include "numbers/sort.h"
 #include "stats/median.h"
-#include "stats/sort.h"
 
 #include <math.h>
 #include <string.h>

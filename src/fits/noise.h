@@ -7,8 +7,8 @@
  * budget of measuring would find is read from windows of consecutive rounds as long as the budget,
  * so that noise which lasts over many rounds counts in full.
  */
-#ifndef ASSAY_STATS_NOISE_H
-#define ASSAY_STATS_NOISE_H
+#ifndef ASSAY_FITS_NOISE_H
+#define ASSAY_FITS_NOISE_H
 
 #include <stddef.h>
 

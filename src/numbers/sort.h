@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Order: sorting, selecting and ranking of numbers.  NaN must have been refused before. */
-#ifndef ASSAY_STATS_SORT_H
-#define ASSAY_STATS_SORT_H
+#ifndef ASSAY_NUMBERS_SORT_H
+#define ASSAY_NUMBERS_SORT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The noise test of doctor, on simulated machines whose noise is known. */
-#include "stats/noise.h"
+#include "fits/noise.h"
 #include "simulate.h"
 #include "stats/comparison.h"
 #include "test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A ratio that moves from round to round, and what all rounds agree on. */
-#include "stats/trend.h"
+#include "fits/trend.h"
 #include "simulate.h"
 #include "test.h"
 

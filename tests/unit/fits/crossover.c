@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "stats/crossover.h"
+#include "fits/crossover.h"
 #include "simulate.h"
 #include "test.h"
 

@@ -4,7 +4,7 @@
  * sort where the recursion would go too deep (Musser 1997, introsort).  The C library's qsort
  * calls back for each comparison and allocates above a kilobyte.
  */
-#include "stats/sort.h"
+#include "numbers/sort.h"
 
 #include <math.h>
 

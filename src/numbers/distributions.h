@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The distributions that intervals and tests are read from.  Accurate to about 1e-10 in the ranges
- * that statistics need; tests/unit/stats/distributions.c checks them against published tables.
+ * that statistics need; tests/unit/numbers/distributions.c checks them against published tables.
  * Arguments outside a function's domain give NaN.
  */
-#ifndef ASSAY_STATS_DISTRIBUTIONS_H
-#define ASSAY_STATS_DISTRIBUTIONS_H
+#ifndef ASSAY_NUMBERS_DISTRIBUTIONS_H
+#define ASSAY_NUMBERS_DISTRIBUTIONS_H
 
 #include <stddef.h>
 

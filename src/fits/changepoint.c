@@ -11,11 +11,11 @@
  * of level is one large step among many), and what each value inherits from the one before it is
  * taken away before the search.
  */
-#include "stats/changepoint.h"
+#include "fits/changepoint.h"
 #include "base/memory.h"
+#include "numbers/random.h"
+#include "numbers/sort.h"
 #include "stats/dependence.h"
-#include "stats/random.h"
-#include "stats/sort.h"
 #include "stats/summary.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "stats/scaling.h"
-#include "stats/random.h"
+#include "fits/scaling.h"
+#include "numbers/random.h"
 #include "test.h"
 
 #include <errno.h>

@@ -6,10 +6,10 @@
  * system calls, …).  Where runs without a profiler were measured too, a part costs its share of the
  * samples times what a unit of work costs without sampling, so that the parts of a side add up to
  * what was measured; else it costs what the samples of a run weigh.  docs/METHOD.md says how the
- * intervals are made, tests/unit/stats/attribution.c how often they hold.
+ * intervals are made, tests/unit/fits/attribution.c how often they hold.
  */
-#ifndef ASSAY_STATS_ATTRIBUTION_H
-#define ASSAY_STATS_ATTRIBUTION_H
+#ifndef ASSAY_FITS_ATTRIBUTION_H
+#define ASSAY_FITS_ATTRIBUTION_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * split whose two sides differ most in energy distance, judged by a permutation test, then the same
  * within each side, until nothing is left that chance would not do.
  */
-#ifndef ASSAY_STATS_CHANGEPOINT_H
-#define ASSAY_STATS_CHANGEPOINT_H
+#ifndef ASSAY_FITS_CHANGEPOINT_H
+#define ASSAY_FITS_CHANGEPOINT_H
 
 #include "base/error.h"
 #include "stats/comparison.h"

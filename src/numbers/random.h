@@ -4,8 +4,8 @@
  * Everything in assay that shuffles or resamples takes one of these, so that a seed which was
  * printed gives the same run again.  One generator belongs to one thread.
  */
-#ifndef ASSAY_STATS_RANDOM_H
-#define ASSAY_STATS_RANDOM_H
+#ifndef ASSAY_NUMBERS_RANDOM_H
+#define ASSAY_NUMBERS_RANDOM_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "stats/random.h"
+#include "numbers/random.h"
 #include "stats/summary.h"
 #include "test.h"
 

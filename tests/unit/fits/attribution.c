@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Changes taken apart: parts add up, and their intervals hold as often as they say on simulated
  * programs whose truth is known.  Seeds are fixed, so this passes or fails for good. */
-#include "stats/attribution.h"
-#include "stats/random.h"
+#include "fits/attribution.h"
+#include "numbers/random.h"
 #include "test.h"
 
 enum { PARTS = 4, RUNS_MAX = 12, MEASURED = 10, EXPERIMENTS = 600 };

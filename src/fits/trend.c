@@ -4,11 +4,11 @@
  * Kendall's score is multiplied by what the autocorrelation around the line makes of it.  All pairs
  * of rounds are looked at; beyond PLACES_MAX rounds, pairs of medians of neighbouring rounds.
  */
-#include "stats/trend.h"
+#include "fits/trend.h"
 #include "base/memory.h"
+#include "numbers/distributions.h"
+#include "numbers/sort.h"
 #include "stats/dependence.h"
-#include "stats/distributions.h"
-#include "stats/sort.h"
 #include "stats/summary.h"
 
 #include <errno.h>

@@ -5,8 +5,8 @@
  * Monahan 1984).  Selecting closes a bracket around the wanted
  * place, by turns with the secant and with bisection, until what lies inside fits the scratch.
  */
-#include "stats/pairsums.h"
-#include "stats/sort.h"
+#include "numbers/pairsums.h"
+#include "numbers/sort.h"
 
 #include <assert.h>
 #include <math.h>

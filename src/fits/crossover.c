@@ -7,7 +7,7 @@
  * of a line.  A bootstrap of the medians was tried: it is narrower for independent rounds and
  * covers as well there, but only 80 % where rounds depend on each other (docs/METHOD.md).
  */
-#include "stats/crossover.h"
+#include "fits/crossover.h"
 #include "base/memory.h"
 
 #include <errno.h>

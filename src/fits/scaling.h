@@ -8,8 +8,8 @@
  * (contention), kappa the price of keeping the threads in agreement (coherence).  With kappa > 0
  * there is a number of threads beyond which more of them do less.
  */
-#ifndef ASSAY_STATS_SCALING_H
-#define ASSAY_STATS_SCALING_H
+#ifndef ASSAY_FITS_SCALING_H
+#define ASSAY_FITS_SCALING_H
 
 #include "base/error.h"
 

@@ -8,10 +8,10 @@
  * n - 3 degrees of freedom and taking quantiles of the terms that follow; sigma, kappa and the peak
  * are ratios and roots of the three, for which a symmetric interval would be wrong.
  */
-#include "stats/scaling.h"
+#include "fits/scaling.h"
 #include "base/memory.h"
-#include "stats/random.h"
-#include "stats/sort.h"
+#include "numbers/random.h"
+#include "numbers/sort.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Against the tables printed in every statistics book. */
-#include "stats/distributions.h"
-#include "stats/random.h"
+#include "numbers/distributions.h"
+#include "numbers/random.h"
+#include "numbers/sort.h"
 #include "stats/ranksum.h"
 #include "stats/signedrank.h"
-#include "stats/sort.h"
 #include "test.h"
 
 TEST(normal)

@@ -5,8 +5,8 @@
  * "slower", that much is sure.  Mann (1945) and Kendall's test finds the trend, Theil and Sen's
  * slope (1968) its size; both look at order only.
  */
-#ifndef ASSAY_STATS_TREND_H
-#define ASSAY_STATS_TREND_H
+#ifndef ASSAY_FITS_TREND_H
+#define ASSAY_FITS_TREND_H
 
 #include "base/error.h"
 #include "stats/comparison.h"

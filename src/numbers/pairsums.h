@@ -4,8 +4,8 @@
  * n·m sums takes a few passes of n + m steps.  With one list negated these are the differences
  * between two samples, whose median is the Hodges-Lehmann estimate of the shift.
  */
-#ifndef ASSAY_STATS_PAIRSUMS_H
-#define ASSAY_STATS_PAIRSUMS_H
+#ifndef ASSAY_NUMBERS_PAIRSUMS_H
+#define ASSAY_NUMBERS_PAIRSUMS_H
 
 #include <stddef.h>
 #include <stdint.h>

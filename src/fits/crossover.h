@@ -3,8 +3,8 @@
  * At what size does one variant overtake the other?  Two programs measured at several sizes; the
  * answer is a size with an interval, not the first row of a table whose sign has changed.
  */
-#ifndef ASSAY_STATS_CROSSOVER_H
-#define ASSAY_STATS_CROSSOVER_H
+#ifndef ASSAY_FITS_CROSSOVER_H
+#define ASSAY_FITS_CROSSOVER_H
 
 #include "base/error.h"
 #include "stats/comparison.h"
