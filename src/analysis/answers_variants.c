@@ -4,7 +4,7 @@
 #include "analysis/judge.h"
 #include "base/memory.h"
 #include "base/strings.h"
-#include "fits/crossover.h"
+#include "stats/crossover.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,51 +24,49 @@ struct tally {
     size_t too_few; /* of the undecided: cells with fewer rounds than it takes */
 };
 
-/* A variant in one context. */
-struct rank {
-    size_t cell, level;
-    double median;
+/* The best and the second best of the variants in one context; DATASET_NONE for none. */
+struct leaders {
+    size_t best, second, best_level;
+    double best_median, second_median;
 };
 
-/* The best and the second best of the variants; their cells are DATASET_NONE for none. */
-static void find_best(struct question *q, size_t cell, struct rank *ret_best,
-                      struct rank *ret_second)
+static struct leaders find_leaders(const struct question *q, size_t cell)
 {
     const struct axis *axis = &q->axes[q->variant];
-    struct rank best = {.cell = DATASET_NONE, .median = NAN}, second = best;
+    struct leaders l = {DATASET_NONE, DATASET_NONE, 0, NAN, NAN};
     for (size_t k = 0; k < axis->count; k++) {
-        struct rank one = {.cell = cell_with(q->d, cell, q->variant, axis->levels[k]), .level = k};
-        one.median = one.cell == DATASET_NONE ? NAN : dataset_median(q->d, q->metric, one.cell);
-        if (isnan(one.median))
+        size_t c = cell_with(q->d, cell, q->variant, axis->levels[k]);
+        double median = c == DATASET_NONE ? NAN : dataset_median(q->d, q->metric, c);
+        if (isnan(median))
             continue;
-        if (best.cell == DATASET_NONE || is_better(q, one.median, best.median)) {
-            second = best;
-            best = one;
-        } else if (second.cell == DATASET_NONE || is_better(q, one.median, second.median)) {
-            second = one;
+        if (l.best == DATASET_NONE || is_better(q, median, l.best_median)) {
+            l.second = l.best;
+            l.second_median = l.best_median;
+            l.best = c;
+            l.best_median = median;
+            l.best_level = k;
+        } else if (l.second == DATASET_NONE || is_better(q, median, l.second_median)) {
+            l.second = c;
+            l.second_median = median;
         }
     }
-    *ret_best = best;
-    *ret_second = second;
+    return l;
 }
 
 static void judge_context(struct question *q, size_t cell, void *context)
 {
     struct tally *tally = context;
-    const struct axis *axis = &q->axes[q->variant];
-    struct rank first, next;
-    find_best(q, cell, &first, &next);
-    size_t best_level = first.level, second = next.cell;
-    double best_median = first.median, second_median = next.median;
+    const struct leaders l = find_leaders(q, cell);
     struct comparison c;
-    if (second == DATASET_NONE || !judge_cells(q->d, q->metric, second, first.cell, &c))
+    if (l.second == DATASET_NONE || !judge_cells(q->d, q->metric, l.second, l.best, &c))
         return;
     tally->cells++;
     bool certain = comparison_differs(&c);
-    const char *name = axis->levels[best_level], *rival = q->d->cells[second].levels[q->variant];
+    const char *name = q->axes[q->variant].levels[l.best_level];
+    const char *rival = q->d->cells[l.second].levels[q->variant];
     char *where = where_without(q, cell, q->variant, q->variant);
-    if (certain && best_level < ARRAY_COUNT(tally->wins)) {
-        tally->wins[best_level]++;
+    if (certain && l.best_level < ARRAY_COUNT(tally->wins)) {
+        tally->wins[l.best_level]++;
     } else {
         tally->undecided++;
         tally->too_few += c.too_few;
@@ -82,18 +80,18 @@ static void judge_context(struct question *q, size_t cell, void *context)
     struct answer *answer;
     if (!certain)
         answer = answer_add(q, "best", where, false, "%s and %s cannot be told apart (%s, %s; %s)",
-                            name, rival, value_text(q, best_median), value_text(q, second_median),
-                            why_undecided(q, &c));
+                            name, rival, value_text(q, l.best_median),
+                            value_text(q, l.second_median), why_undecided(q, &c));
     else if (c.scale == COMPARISON_RATIO)
         answer = answer_add(q, "best", where, true,
                             "%s is best with %s, %.3g× better than %s [%.3g, %.3g] (n = %zu)", name,
-                            value_text(q, best_median), ratio, rival, low, high, c.base_count);
+                            value_text(q, l.best_median), ratio, rival, low, high, c.base_count);
     else
         answer = answer_add(
             q, "best", where, true, "%s is best with %s; next is %s with %s (n = %zu)", name,
-            value_text(q, best_median), rival, value_text(q, second_median), c.base_count);
-    answer_number(answer, "best", best_median);
-    answer_number(answer, "second", second_median);
+            value_text(q, l.best_median), rival, value_text(q, l.second_median), c.base_count);
+    answer_number(answer, "best", l.best_median);
+    answer_number(answer, "second", l.second_median);
     answer_number(answer, "ratio", ratio);
     answer_number(answer, "low", low);
     answer_number(answer, "high", high);

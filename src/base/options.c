@@ -269,3 +269,10 @@ void options_help(const struct verb *verb, struct strbuf *out)
         strbuf_printf(out, "\nExamples:\n%s", verb->examples);
     strbuf_printf(out, "\nThe manual: man assay-%s\n", verb->name);
 }
+
+int option_share(const char *name, const char *text, double most, double *ret_share,
+                 struct error *err)
+{
+    int r = parse_share(text, most, ret_share, err);
+    return r < 0 ? error_wrap(err, r, "option --%s", name) : 0;
+}

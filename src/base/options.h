@@ -69,6 +69,10 @@ int options_parse(const struct option *table, void *target, int argc, char **arg
 int options_parse_mixed(const struct option *table, void *target, int argc, char **argv,
                         struct error *err);
 
+/* The share that an option of type OPTION_STRING gives: see parse_share. */
+int option_share(const char *name, const char *text, double most, double *ret_share,
+                 struct error *err);
+
 void options_help(const struct verb *verb, struct strbuf *out);
 
 #endif

@@ -119,6 +119,25 @@ int parse_double(const char *text, double *ret_value, struct error *err)
     return 0;
 }
 
+int parse_share(const char *text, double most, double *ret_share, struct error *err)
+{
+    size_t length = strlen(text);
+    bool percent = length && text[length - 1] == '%';
+    CLEANUP(memory_freep) char *number = memory_strndup(text, length - percent);
+    double value;
+    int r = parse_double(number, &value, err);
+    if (r < 0)
+        return r;
+    value /= percent ? 100 : 1;
+    if (!(value > 0 && value < 1 && value <= most))
+        return error_set(err, -EINVAL,
+                         most < 1 ? "'%s' is not a percentage up to %g%%, e.g. 1%% or 0.01"
+                                  : "'%s' is not a percentage, e.g. 1%% or 0.01",
+                         text, 100 * most);
+    *ret_share = value;
+    return 0;
+}
+
 struct unit {
     const char *name;
     double factor;

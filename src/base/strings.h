@@ -56,6 +56,8 @@ struct text_pairs {
  * output untouched when they fail.  parse_u64 takes decimal and 0x hexadecimal. */
 int parse_u64(const char *text, uint64_t *ret_value, struct error *err);
 int parse_double(const char *text, double *ret_value, struct error *err);
+/* "2%" or "0.02": more than nothing, less than all, and not above `most`. */
+int parse_share(const char *text, double most, double *ret_share, struct error *err);
 /* "250ms", "1.5s", "2m", "3h", "10us"; a bare number counts in default_unit_ns. */
 int parse_duration_ns(const char *text, uint64_t default_unit_ns, uint64_t *ret_ns,
                       struct error *err);

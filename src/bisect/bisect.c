@@ -366,14 +366,14 @@ static int take_values(struct bisect *b, const struct dataset *d, struct bisect_
 }
 
 /* One round as a table: a cell for each commit. */
-static void make_table(const struct bisect *b, const struct rounds *r, struct dataset *d)
+static void make_table(const struct bisect *b, const struct rounds *done, struct dataset *d)
 {
     struct participant commits[3] = {0};
     for (size_t i = 0; i < ARRAY_COUNT(commits); i++)
         commits[i] = (struct participant){
             .name = (char *)"", .command = (char *)"", .parameters = (char *)""};
-    outcome_start(d, commits, r->contestant_count);
-    outcome_add_rounds(d, r, &b->event_list, NULL);
+    outcome_start(d, commits, done->contestant_count);
+    outcome_add_rounds(d, done, &b->event_list, NULL);
 }
 
 static void keep_table(struct bisect *b, const struct dataset *d)
@@ -388,20 +388,20 @@ static void keep_table(struct bisect *b, const struct dataset *d)
     }
 }
 
-static int keep_round(struct bisect *b, const struct bisection_action *a, const struct rounds *r,
+static int keep_round(struct bisect *b, const struct bisection_action *a, const struct rounds *done,
                       struct error *err)
 {
     CLEANUP(dataset_done) struct dataset d;
     struct bisect_round round = {0};
-    make_table(b, r, &d);
-    int res = take_values(b, &d, &round, err);
-    if (res < 0)
-        return res;
+    make_table(b, done, &d);
+    int r = take_values(b, &d, &round, err);
+    if (r < 0)
+        return r;
     bool is_confirm = a->step->kind == BISECTION_CONFIRM;
     round.all = is_confirm ? &d : NULL;
-    res = bisect_journal_round(b, &round, err);
-    if (res < 0)
-        return res;
+    r = bisect_journal_round(b, &round, err);
+    if (r < 0)
+        return r;
     if (is_confirm)
         keep_table(b, &d);
     b->run_count += round.count;
@@ -420,17 +420,18 @@ static int drop_round(struct bisect *b, struct error *err)
 
 /* What of the round failed: a commit that cannot run is left out when it is a candidate, and the
  * round is tried again when it ran before. */
-static int after_failure(struct bisect *b, const struct bisection_action *a, const struct rounds *r,
-                         size_t failures, struct error *err)
+static int after_failure(struct bisect *b, const struct bisection_action *a,
+                         const struct rounds *done, size_t failures, struct error *err)
 {
-    size_t which = r->last_started, commit = a->commits[which];
+    size_t which = done->last_started, commit = a->commits[which];
     bool is_new = a->step->round_count == 0;
     CLEANUP(strbuf_done) struct strbuf safe = {0};
-    const struct strbuf *said = &r->failure.output_stderr;
+    const struct strbuf *said = &done->failure.output_stderr;
     size_t from = said->length > 300 ? said->length - 300 : 0;
     if (said->length)
         strbuf_put_safe(&safe, said->data + from, said->length - from, 300);
-    const char *how = r->failure.end.length ? strbuf_text(&r->failure.end) : "it cannot be started";
+    const char *how =
+        done->failure.end.length ? strbuf_text(&done->failure.end) : "it cannot be started";
     if (!is_new && failures < FAILURES_MAX)
         return 0;
     if (which < 2)
@@ -439,10 +440,10 @@ static int after_failure(struct bisect *b, const struct bisection_action *a, con
                          safe.length ? "; its output: " : "", strbuf_text(&safe));
     strbuf_printf(&b->notes, "skipping %.12s, which fails to run: %s\n", b->commits[commit].hash,
                   how);
-    int res = bisect_journal_build(b, commit, "unusable", err);
-    if (res == 0)
+    int r = bisect_journal_build(b, commit, "unusable", err);
+    if (r == 0)
         bisection_unusable(&b->search, commit);
-    return res;
+    return r;
 }
 
 static void show_round(struct bisect *b, const struct bisection_action *a)

@@ -43,7 +43,6 @@ int bisect_choose_metric(struct bisect *b, const struct rounds_spec *like, struc
 bool bisect_was_stolen(const struct rounds *r);
 
 /* Trees: a worktree for each commit.  *ret_ok is false when the commit cannot be built. */
-char *bisect_tree_path(const struct bisect *b, size_t commit);
 char *bisect_tree_folder(const struct bisect *b, size_t commit); /* where its commands run */
 int bisect_tree_make(struct bisect *b, size_t commit, bool *ret_ok, struct error *err);
 void bisect_trees_remove(const struct bisect *b);

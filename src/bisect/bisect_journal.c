@@ -28,28 +28,28 @@
 
 enum { FIELDS_MAX = 12 };
 
-#define S(field) offsetof(struct bisect_settings, field)
+#define O(field) offsetof(struct bisect_settings, field)
 const struct bisect_setting bisect_setting_table[] = {
-    {"good", SETTING_TEXT, S(good)},
-    {"bad", SETTING_TEXT, S(bad)},
-    {"build", SETTING_TEXT, S(build)},
-    {"run", SETTING_TEXT, S(run)},
-    {"metric", SETTING_TEXT, S(metric)},
-    {"events", SETTING_TEXT, S(events)},
-    {"cpus", SETTING_TEXT, S(cpus)},
-    {"better", SETTING_TEXT, S(better)},
-    {"prefix", SETTING_TEXT, S(prefix)},
-    {"seed", SETTING_COUNT, S(seed)},
-    {"timeout_ns", SETTING_COUNT, S(timeout_ns)},
-    {"warmup", SETTING_COUNT, S(warmup)},
-    {"error", SETTING_SHARE, S(error)},
-    {"min_change", SETTING_SHARE, S(min_change)},
-    {"rounds_first", SETTING_COUNT, S(rounds_first)},
-    {"rounds_max", SETTING_COUNT, S(rounds_max)},
-    {"stride", SETTING_COUNT, S(stride)},
-    {"all", SETTING_COUNT, S(all)},
-    {"keep", SETTING_COUNT, S(keep)},
-    {"explain", SETTING_COUNT, S(explain)},
+    {"good", SETTING_TEXT, O(good)},
+    {"bad", SETTING_TEXT, O(bad)},
+    {"build", SETTING_TEXT, O(build)},
+    {"run", SETTING_TEXT, O(run)},
+    {"metric", SETTING_TEXT, O(metric)},
+    {"events", SETTING_TEXT, O(events)},
+    {"cpus", SETTING_TEXT, O(cpus)},
+    {"better", SETTING_TEXT, O(better)},
+    {"prefix", SETTING_TEXT, O(prefix)},
+    {"seed", SETTING_COUNT, O(seed)},
+    {"timeout_ns", SETTING_COUNT, O(timeout_ns)},
+    {"warmup", SETTING_COUNT, O(warmup)},
+    {"error", SETTING_SHARE, O(error)},
+    {"min_change", SETTING_SHARE, O(min_change)},
+    {"rounds_first", SETTING_COUNT, O(rounds_first)},
+    {"rounds_max", SETTING_COUNT, O(rounds_max)},
+    {"stride", SETTING_COUNT, O(stride)},
+    {"all", SETTING_COUNT, O(all)},
+    {"keep", SETTING_COUNT, O(keep)},
+    {"explain", SETTING_COUNT, O(explain)},
     {0},
 };
 
@@ -191,167 +191,168 @@ struct reading {
 };
 
 /* The next line's fields; false at the end or where the last line is not whole. */
-static bool next_line(struct reading *r)
+static bool next_line(struct reading *in)
 {
-    char *stop = memchr(r->at, '\n', (size_t)(r->end - r->at));
+    char *stop = memchr(in->at, '\n', (size_t)(in->end - in->at));
     if (!stop)
         return false;
     *stop = '\0';
-    r->count = 0;
-    for (char *field = r->at; field && r->count < FIELDS_MAX;) {
+    in->count = 0;
+    for (char *field = in->at; field && in->count < FIELDS_MAX;) {
         char *tab = strchr(field, '\t');
         if (tab)
             *tab = '\0';
         unescape(field);
-        r->fields[r->count++] = field;
+        in->fields[in->count++] = field;
         field = tab ? tab + 1 : NULL;
     }
-    r->at = stop + 1;
-    r->line++;
+    in->at = stop + 1;
+    in->line++;
     return true;
 }
 
-static int bad_line(const struct reading *r, struct error *err)
+static int bad_line(const struct reading *in, struct error *err)
 {
     return error_set(err, -EINVAL, "%s/journal, line %zu: damaged; assay bisect --abort removes it",
-                     r->b->folder, r->line);
+                     in->b->folder, in->line);
 }
 
-static int read_setting(struct reading *r, struct error *err)
+static int read_setting(struct reading *in, struct error *err)
 {
     for (const struct bisect_setting *s = bisect_setting_table; s->name; s++) {
-        char *at = (char *)&r->b->settings + s->offset;
-        if (r->count < 3 || !str_eq(s->name, r->fields[1]))
+        char *at = (char *)&in->b->settings + s->offset;
+        if (in->count < 3 || !str_eq(s->name, in->fields[1]))
             continue;
         if (s->kind == SETTING_COUNT)
-            return parse_u64(r->fields[2], (uint64_t *)at, err) < 0 ? bad_line(r, err) : 0;
+            return parse_u64(in->fields[2], (uint64_t *)at, err) < 0 ? bad_line(in, err) : 0;
         if (s->kind == SETTING_SHARE)
-            return parse_double(r->fields[2], (double *)at, err) < 0 ? bad_line(r, err) : 0;
+            return parse_double(in->fields[2], (double *)at, err) < 0 ? bad_line(in, err) : 0;
         free(*(char **)at);
-        *(char **)at = memory_strdup(r->fields[2]);
+        *(char **)at = memory_strdup(in->fields[2]);
         return 0;
     }
-    return bad_line(r, err);
+    return bad_line(in, err);
 }
 
-static int read_head(struct reading *r, struct error *err)
+static int read_head(struct reading *in, struct error *err)
 {
-    struct bisect *b = r->b;
-    if (!next_line(r) || r->count != 2 || !str_eq(r->fields[0], "assay-bisect") ||
-        !str_eq(r->fields[1], "2"))
+    struct bisect *b = in->b;
+    if (!next_line(in) || in->count != 2 || !str_eq(in->fields[0], "assay-bisect") ||
+        !str_eq(in->fields[1], "2"))
         return error_set(err, -EINVAL,
                          "%s/journal is not a journal of this version of assay bisect", b->folder);
-    while (next_line(r)) {
-        int res = 0;
-        if (str_eq(r->fields[0], "search"))
-            return b->commit_count >= 2 ? 0 : bad_line(r, err);
-        if (str_eq(r->fields[0], "set"))
-            res = read_setting(r, err);
-        else if (str_eq(r->fields[0], "commit") && r->count == 5 && strlen(r->fields[1]) >= 40)
+    while (next_line(in)) {
+        int r = 0;
+        if (str_eq(in->fields[0], "search"))
+            return b->commit_count >= 2 ? 0 : bad_line(in, err);
+        if (str_eq(in->fields[0], "set"))
+            r = read_setting(in, err);
+        else if (str_eq(in->fields[0], "commit") && in->count == 5 && strlen(in->fields[1]) >= 40)
             ARRAY_PUSH(b->commits, b->commit_count, b->commit_capacity) =
-                (struct bisect_commit){.hash = memory_strdup(r->fields[1]),
-                                       .is_merge = str_eq(r->fields[2], "1"),
-                                       .author = memory_strdup(r->fields[3]),
-                                       .subject = memory_strdup(r->fields[4])};
+                (struct bisect_commit){.hash = memory_strdup(in->fields[1]),
+                                       .is_merge = str_eq(in->fields[2], "1"),
+                                       .author = memory_strdup(in->fields[3]),
+                                       .subject = memory_strdup(in->fields[4])};
         else
-            res = bad_line(r, err);
-        if (res < 0)
-            return res;
+            r = bad_line(in, err);
+        if (r < 0)
+            return r;
     }
-    return bad_line(r, err);
+    return bad_line(in, err);
 }
 
-static int read_build(struct reading *r, struct error *err)
+static int read_build(struct reading *in, struct error *err)
 {
     struct bisection_action action;
     uint64_t commit;
-    bool unusable = str_eq(r->fields[0], "unusable");
-    if (r->count != 2 || parse_u64(r->fields[1], &commit, err) < 0)
-        return bad_line(r, err);
-    bisection_next(&r->b->search, &action);
+    bool unusable = str_eq(in->fields[0], "unusable");
+    if (in->count != 2 || parse_u64(in->fields[1], &commit, err) < 0)
+        return bad_line(in, err);
+    bisection_next(&in->b->search, &action);
     bool fits = action.kind == (unusable ? BISECTION_MEASURE : BISECTION_BUILD);
     bool asked = false;
     for (size_t i = 0; fits && i < action.commit_count; i++)
         asked |= action.commits[i] == commit;
     if (!asked)
-        return bad_line(r, err);
+        return bad_line(in, err);
     if (unusable)
-        bisection_unusable(&r->b->search, commit);
+        bisection_unusable(&in->b->search, commit);
     else
-        bisection_built(&r->b->search, commit, str_eq(r->fields[0], "built"));
+        bisection_built(&in->b->search, commit, str_eq(in->fields[0], "built"));
     return 0;
 }
 
-static int read_unit(struct reading *r, struct error *err)
+static int read_unit(struct reading *in, struct error *err)
 {
     uint64_t better;
-    if (r->count != 4 || parse_u64(r->fields[2], &better, err) < 0 || better > METRIC_NEITHER)
-        return bad_line(r, err);
-    bisect_set_unit(r->b, r->fields[1], (enum metric_better)better);
-    if (!*r->b->settings.metric) {
-        free(r->b->settings.metric);
-        r->b->settings.metric = memory_strdup(r->fields[3]);
-        r->b->metric_chosen = true;
+    if (in->count != 4 || parse_u64(in->fields[2], &better, err) < 0 || better > METRIC_NEITHER)
+        return bad_line(in, err);
+    bisect_set_unit(in->b, in->fields[1], (enum metric_better)better);
+    if (!*in->b->settings.metric) {
+        free(in->b->settings.metric);
+        in->b->settings.metric = memory_strdup(in->fields[3]);
+        in->b->metric_chosen = true;
     }
     return 0;
 }
 
-static int read_reasons(struct reading *r, struct error *err)
+static int read_reasons(struct reading *in, struct error *err)
 {
     uint64_t commit;
-    if (r->count != 3 || parse_u64(r->fields[1], &commit, err) < 0 || commit >= r->b->commit_count)
-        return bad_line(r, err);
-    free(r->b->commits[commit].reasons);
-    r->b->commits[commit].reasons = memory_strdup(r->fields[2]);
+    if (in->count != 3 || parse_u64(in->fields[1], &commit, err) < 0 ||
+        commit >= in->b->commit_count)
+        return bad_line(in, err);
+    free(in->b->commits[commit].reasons);
+    in->b->commits[commit].reasons = memory_strdup(in->fields[2]);
     return 0;
 }
 
 /* One line of a round's table. */
-static int read_metric(struct reading *r, size_t step, uint32_t round, struct error *err)
+static int read_metric(struct reading *in, size_t step, uint32_t round, struct error *err)
 {
     uint64_t numbers[4];
     double values[2];
-    if (r->count != 10)
-        return bad_line(r, err);
+    if (in->count != 10)
+        return bad_line(in, err);
     for (size_t i = 0; i < ARRAY_COUNT(numbers); i++)
-        if (parse_u64(r->fields[4 + i], &numbers[i], err) < 0)
-            return bad_line(r, err);
+        if (parse_u64(in->fields[4 + i], &numbers[i], err) < 0)
+            return bad_line(in, err);
     if (numbers[0] > METRIC_NEITHER)
-        return bad_line(r, err);
+        return bad_line(in, err);
     for (size_t i = 0; i < 2; i++)
-        values[i] = strtod(r->fields[8 + i], NULL); /* may be nan */
-    struct store_metric metric = {.name = r->fields[1],
-                                  .unit = r->fields[2],
-                                  .kind = r->fields[3],
+        values[i] = strtod(in->fields[8 + i], NULL); /* may be nan */
+    struct store_metric metric = {.name = in->fields[1],
+                                  .unit = in->fields[2],
+                                  .kind = in->fields[3],
                                   .facts =
                                       store_facts_of((int64_t)numbers[0], (int64_t)numbers[1])};
     const bool bounds[] = {numbers[2] != 0, numbers[3] != 0};
-    bisect_keep_values(r->b, step, round, &metric, bounds, values);
+    bisect_keep_values(in->b, step, round, &metric, bounds, values);
     return 0;
 }
 
-static int read_round(struct reading *r, struct error *err)
+static int read_round(struct reading *in, struct error *err)
 {
     struct bisection_action action;
     double values[3];
-    bisection_next(&r->b->search, &action);
-    size_t count = r->count - 1, step = r->b->search.step_count - 1;
+    bisection_next(&in->b->search, &action);
+    size_t count = in->count - 1, step = in->b->search.step_count - 1;
     if (action.kind != BISECTION_MEASURE || count != action.commit_count)
-        return bad_line(r, err);
+        return bad_line(in, err);
     for (size_t i = 0; i < count; i++)
-        if (parse_double(r->fields[1 + i], &values[i], err) < 0 || !isfinite(values[i]))
-            return bad_line(r, err);
-    const struct bisect_table *table = bisect_table(r->b, step);
+        if (parse_double(in->fields[1 + i], &values[i], err) < 0 || !isfinite(values[i]))
+            return bad_line(in, err);
+    const struct bisect_table *table = bisect_table(in->b, step);
     uint32_t round = table ? table->round_count : 0;
-    while (next_line(r) && str_eq(r->fields[0], "metric")) {
-        int res = read_metric(r, step, round, err);
-        if (res < 0)
-            return res;
+    while (next_line(in) && str_eq(in->fields[0], "metric")) {
+        int r = read_metric(in, step, round, err);
+        if (r < 0)
+            return r;
     }
-    if (!str_eq(r->fields[0], "end"))
-        return bad_line(r, err);
-    bisection_round(&r->b->search, values);
-    r->b->run_count += count;
+    if (!str_eq(in->fields[0], "end"))
+        return bad_line(in, err);
+    bisection_round(&in->b->search, values);
+    in->b->run_count += count;
     return 0;
 }
 

@@ -20,20 +20,20 @@
 
 enum { HASH_DIGITS = 16, GRACE_NS = 2000000000 };
 
-char *bisect_tree_path(const struct bisect *b, size_t commit)
+static char *tree_path(const struct bisect *b, size_t commit)
 {
     return memory_printf("%s/trees/%.*s", b->folder, HASH_DIGITS, b->commits[commit].hash);
 }
 
 char *bisect_tree_folder(const struct bisect *b, size_t commit)
 {
-    CLEANUP(memory_freep) char *path = bisect_tree_path(b, commit);
+    CLEANUP(memory_freep) char *path = tree_path(b, commit);
     return memory_printf("%s/%s", path, b->settings.prefix);
 }
 
 static char *stamp_path(const struct bisect *b, size_t commit)
 {
-    CLEANUP(memory_freep) char *path = bisect_tree_path(b, commit);
+    CLEANUP(memory_freep) char *path = tree_path(b, commit);
     return memory_printf("%s.built", path);
 }
 
@@ -118,7 +118,7 @@ int bisect_tree_make(struct bisect *b, size_t commit, bool *ret_ok, struct error
     *ret_ok = true;
     if (is_built(b, commit))
         return 0;
-    CLEANUP(memory_freep) char *path = bisect_tree_path(b, commit);
+    CLEANUP(memory_freep) char *path = tree_path(b, commit);
     CLEANUP(memory_freep) char *stamp = stamp_path(b, commit);
     CLEANUP(memory_freep) char *log = log_path(b, commit);
     CLEANUP(strbuf_done) struct strbuf out = {0};

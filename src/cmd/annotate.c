@@ -16,16 +16,15 @@ struct annotate_cli {
     bool no_source, no_assembly, json, wide;
 };
 
-#define OFFSET(member) offsetof(struct annotate_cli, member)
+#define O(field) offsetof(struct annotate_cli, field)
 
 static const struct option options[] = {
-    {0, "dso", OPTION_STRING, OFFSET(dso), "NAME", "choose the function from this binary", NULL},
-    {0, "no-source", OPTION_FLAG, OFFSET(no_source), NULL, "show only the instructions", NULL},
-    {0, "no-assembly", OPTION_FLAG, OFFSET(no_assembly), NULL, "show only the source lines", NULL},
-    {'w', "wide", OPTION_FLAG, OFFSET(wide), NULL, "do not cut lines at the terminal's width",
-     NULL},
-    {'j', "json", OPTION_FLAG, OFFSET(json), NULL, "JSON", NULL},
-    {0, "kcore", OPTION_STRING, OFFSET(kernel_code), "FILE",
+    {0, "dso", OPTION_STRING, O(dso), "NAME", "choose the function from this binary", NULL},
+    {0, "no-source", OPTION_FLAG, O(no_source), NULL, "show only the instructions", NULL},
+    {0, "no-assembly", OPTION_FLAG, O(no_assembly), NULL, "show only the source lines", NULL},
+    {'w', "wide", OPTION_FLAG, O(wide), NULL, "do not cut lines at the terminal's width", NULL},
+    {'j', "json", OPTION_FLAG, O(json), NULL, "JSON", NULL},
+    {0, "kcore", OPTION_STRING, O(kernel_code), "FILE",
      "read the kernel's code from this file (default: /proc/kcore)", "file"},
     PROFILE_CLI_OPTIONS(struct annotate_cli, profile),
     PROFILE_CLI_NAMES(struct annotate_cli, profile),

@@ -81,22 +81,6 @@ static const struct option options[] = {
     {0},
 };
 
-static int parse_share(const char *option, const char *text, double *ret_share, struct error *err)
-{
-    size_t length = strlen(text);
-    bool percent = length && text[length - 1] == '%';
-    CLEANUP(memory_freep) char *number = memory_strndup(text, length - percent);
-    double value;
-    int r = parse_double(number, &value, err);
-    if (r == 0)
-        value /= percent ? 100 : 1;
-    if (r == 0 && !(value > 0 && value <= 0.5))
-        r = error_set(err, -EINVAL, "'%s' is not a percentage up to 50%%, e.g. 1%% or 0.01", text);
-    if (r == 0)
-        *ret_share = value;
-    return r < 0 ? error_wrap(err, r, "option --%s", option) : 0;
-}
-
 static int check_options(const struct bisect_options *o, struct error *err)
 {
     if (o->go_on && o->abort)
@@ -150,9 +134,9 @@ static int make_settings(const struct bisect_options *o, struct bisect_settings 
                                   .explain = !o->no_explain};
     int r = 0;
     if (o->error)
-        r = parse_share("error", o->error, &s->error, err);
+        r = option_share("error", o->error, 0.5, &s->error, err);
     if (r == 0 && o->min_change)
-        r = parse_share("min-change", o->min_change, &s->min_change, err);
+        r = option_share("min-change", o->min_change, 0.5, &s->min_change, err);
     if (r == 0 && o->seed && (r = parse_u64(o->seed, &s->seed, err)) < 0)
         error_wrap(err, r, "option --seed");
     return r;

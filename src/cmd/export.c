@@ -15,16 +15,16 @@ struct export_cli {
     bool samples, merge;
 };
 
-#define OFFSET(member) offsetof(struct export_cli, member)
+#define O(field) offsetof(struct export_cli, field)
 
 static const struct option options[] = {
-    {'t', "to", OPTION_STRING, OFFSET(to), "FORMAT",
-     "folded, speedscope, pprof, firefox or perf-script", EXPORT_FORMATS},
-    {'o', "output", OPTION_STRING, OFFSET(output), "FILE",
+    {'t', "to", OPTION_STRING, O(to), "FORMAT", "folded, speedscope, pprof, firefox or perf-script",
+     EXPORT_FORMATS},
+    {'o', "output", OPTION_STRING, O(output), "FILE",
      "write to this file (default: standard output)", "file"},
-    {0, "samples", OPTION_FLAG, OFFSET(samples), NULL,
-     "count each sample as one, instead of its period", NULL},
-    {0, "merge", OPTION_FLAG, OFFSET(merge), NULL,
+    {0, "samples", OPTION_FLAG, O(samples), NULL, "count each sample as one, instead of its period",
+     NULL},
+    {0, "merge", OPTION_FLAG, O(merge), NULL,
      "speedscope: merge equal stacks, without their order in time", NULL},
     PROFILE_CLI_OPTIONS(struct export_cli, profile),
     PROFILE_CLI_NAMES(struct export_cli, profile),

@@ -75,22 +75,6 @@ static void write_spec(struct strbuf *out, char **words, size_t count)
     strbuf_printf(out, "%s\n", count > 1 ? "]" : "");
 }
 
-static int parse_share(const char *text, double *ret_share, struct error *err)
-{
-    size_t length = strlen(text);
-    bool percent = length && text[length - 1] == '%';
-    CLEANUP(memory_freep) char *number = memory_strndup(text, length - percent);
-    double value;
-    int r = parse_double(number, &value, err);
-    if (r == 0)
-        value /= percent ? 100 : 1;
-    if (r == 0 && !(value > 0 && value < 1))
-        r = error_set(err, -EINVAL, "'%s' is not a percentage, e.g. 2%% or 0.02", text);
-    if (r == 0)
-        *ret_share = value;
-    return r < 0 ? error_wrap(err, r, "option --max-regression") : 0;
-}
-
 static void show_progress(const struct session *s, void *context)
 {
     progress_show(context, "round %llu, run %zu of %zu: %s", (unsigned long long)s->round + 1,
@@ -251,7 +235,7 @@ static int run(int argc, char **argv)
         first = error_set(&err, -EINVAL, "expected a spec or a command");
     if (first > 0 && !o.base)
         first = error_set(&err, -EINVAL, "give the commit to compare with: --base REF");
-    if (first > 0 && parse_share(o.max_regression, &max_regression, &err) < 0)
+    if (first > 0 && option_share("max-regression", o.max_regression, 1, &max_regression, &err) < 0)
         first = -EINVAL;
     if (first < 0)
         return cmd_usage(&verb_gate, &err);

@@ -43,7 +43,7 @@ static int run(int argc, char **argv)
     struct error err = {0};
     struct html_options o = {0};
     CLEANUP(strbuf_done) struct strbuf command = {0};
-    page_sources_command(&command, argc, argv);
+    page_sources_command(&command, argv);
     int first = options_parse_mixed(options, &o, argc, argv, &err);
     if (first == OPTIONS_HELP)
         return cmd_help(&verb_html);

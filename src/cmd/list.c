@@ -15,14 +15,14 @@ struct list_options {
     bool all, json;
 };
 
-#define L(field) offsetof(struct list_options, field)
+#define O(field) offsetof(struct list_options, field)
 
 static const struct option options[] = {
-    {0, "db", OPTION_STRING, L(db), "PATH", CMD_DB_HELP, "file"},
-    {'n', "lines", OPTION_U64, L(most), "N", "show the newest N (50)", NULL},
-    {'a', "all", OPTION_FLAG, L(all), NULL, "show all", NULL},
-    {0, "name", OPTION_STRING, L(name), "NAME", "only experiments with this name", NULL},
-    {'j', "json", OPTION_FLAG, L(json), NULL, "print JSON", NULL},
+    {0, "db", OPTION_STRING, O(db), "PATH", CMD_DB_HELP, "file"},
+    {'n', "lines", OPTION_U64, O(most), "N", "show the newest N (50)", NULL},
+    {'a', "all", OPTION_FLAG, O(all), NULL, "show all", NULL},
+    {0, "name", OPTION_STRING, O(name), "NAME", "only experiments with this name", NULL},
+    {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON", NULL},
     {0},
 };
 

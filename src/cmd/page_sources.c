@@ -26,9 +26,8 @@ static enum source_kind kind_of(const char *word)
                                                                                 : SOURCE_TEXT;
 }
 
-void page_sources_command(struct strbuf *out, int argc, char **argv)
+void page_sources_command(struct strbuf *out, char **argv)
 {
-    (void)argc;
     strbuf_puts(out, "assay ");
     strbuf_put_command(out, argv);
 }

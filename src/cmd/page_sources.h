@@ -11,6 +11,6 @@
 int page_sources_load(struct page *page, const char *db, int count, char **words,
                       struct error *err);
 /* The command line, for the page's own record. */
-void page_sources_command(struct strbuf *out, int argc, char **argv);
+void page_sources_command(struct strbuf *out, char **argv);
 
 #endif

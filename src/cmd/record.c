@@ -25,35 +25,35 @@ struct arguments {
     bool quiet;
 };
 
-#define TARGET(field) offsetof(struct arguments, field)
+#define O(field) offsetof(struct arguments, field)
 
 static const struct option options[] = {
     {0, NULL, OPTION_HEADING, 0, NULL, "What to sample", NULL},
-    {'e', "event", OPTION_LIST, TARGET(events), "EVENT,…",
+    {'e', "event", OPTION_LIST, O(events), "EVENT,…",
      "sample on these events (default: cycles, or cpu-clock without a PMU)", "event"},
-    {'F', "freq", OPTION_STRING, TARGET(frequency), "HZ",
+    {'F', "freq", OPTION_STRING, O(frequency), "HZ",
      "samples per second on each CPU, or 'max' (default 999)", NULL},
-    {'c', "count", OPTION_U64, TARGET(period), "N", "take a sample every N events", NULL},
-    {'g', NULL, OPTION_FLAG, TARGET(call_graph_fp), NULL,
+    {'c', "count", OPTION_U64, O(period), "N", "take a sample every N events", NULL},
+    {'g', NULL, OPTION_FLAG, O(call_graph_fp), NULL,
      "call graphs by frame pointers; '-g dwarf' by DWARF", NULL},
-    {0, "call-graph", OPTION_STRING, TARGET(call_graph), "MODE",
+    {0, "call-graph", OPTION_STRING, O(call_graph), "MODE",
      "call graphs: fp, or dwarf[,BYTES] with a copy of the stack (default 8192)", "fp dwarf"},
-    {0, "off-cpu", OPTION_FLAG, TARGET(off_cpu), NULL,
+    {0, "off-cpu", OPTION_FLAG, O(off_cpu), NULL,
      "also record where threads wait and for how long (implies -g)", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "Whom", NULL},
-    {'a', "all-cpus", OPTION_FLAG, TARGET(all_cpus), NULL, "sample everything that runs", NULL},
-    {'p', "pid", OPTION_STRING, TARGET(pids), "PID,…", "sample these running processes", NULL},
-    {'C', "cpu", OPTION_STRING, TARGET(cpus), "LIST", "sample only these CPUs, e.g. 0-3,7", NULL},
-    {0, "duration", OPTION_SECONDS, TARGET(duration_ns), "SECONDS",
-     "stop recording after this time", NULL},
+    {'a', "all-cpus", OPTION_FLAG, O(all_cpus), NULL, "sample everything that runs", NULL},
+    {'p', "pid", OPTION_STRING, O(pids), "PID,…", "sample these running processes", NULL},
+    {'C', "cpu", OPTION_STRING, O(cpus), "LIST", "sample only these CPUs, e.g. 0-3,7", NULL},
+    {0, "duration", OPTION_SECONDS, O(duration_ns), "SECONDS", "stop recording after this time",
+     NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "Output", NULL},
-    {'o', "output", OPTION_STRING, TARGET(output), "FILE",
+    {'o', "output", OPTION_STRING, O(output), "FILE",
      "the output file, '-' for a pipe (default perf.data)", "file"},
-    {'z', "compress", OPTION_OPTIONAL, TARGET(pack), "LEVEL",
-     "compress with zstd (default level 1)", NULL},
-    {0, "buffer", OPTION_BYTES, TARGET(buffer_bytes), "BYTES",
+    {'z', "compress", OPTION_OPTIONAL, O(pack), "LEVEL", "compress with zstd (default level 1)",
+     NULL},
+    {0, "buffer", OPTION_BYTES, O(buffer_bytes), "BYTES",
      "size of each CPU's buffer (default 512k, 4M with DWARF)", NULL},
-    {'q', "quiet", OPTION_FLAG, TARGET(quiet), NULL, "print only warnings and errors", NULL},
+    {'q', "quiet", OPTION_FLAG, O(quiet), NULL, "print only warnings and errors", NULL},
     {0},
 };
 

@@ -24,7 +24,6 @@ struct run_options {
 };
 
 #define O(field) offsetof(struct run_options, field)
-#define E(field) offsetof(struct run_options, elsewhere.field)
 
 static const struct option options[] = {
     {0, NULL, OPTION_HEADING, 0, NULL, "What to run from the spec", NULL},
@@ -56,18 +55,22 @@ static const struct option options[] = {
      NULL},
     {'q', "quiet", OPTION_FLAG, O(quiet), NULL, "print only failures", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "On other machines (docs/LAB.md)", NULL},
-    {0, "on", OPTION_STRING, E(on), "WHERE", "submit the rounds to a cluster: slurm", "slurm"},
-    {0, "partition", OPTION_STRING, E(partition), "NAME", "partition of the cluster", NULL},
-    {0, "constraint", OPTION_STRING, E(constraint), "FEATURES", "features that nodes must have",
+    {0, "on", OPTION_STRING, O(elsewhere.on), "WHERE", "submit the rounds to a cluster: slurm",
+     "slurm"},
+    {0, "partition", OPTION_STRING, O(elsewhere.partition), "NAME", "partition of the cluster",
      NULL},
-    {0, "exclusive", OPTION_FLAG, E(exclusive), NULL, "reserve whole nodes", NULL},
-    {0, "throttle", OPTION_U64, E(throttle), "N", "run at most N tasks at the same time", NULL},
-    {0, "slurm-args", OPTION_STRING, E(slurm_args), "ARGS", "more options for sbatch", NULL},
-    {0, "together", OPTION_STRING, E(together), "FACTORS",
+    {0, "constraint", OPTION_STRING, O(elsewhere.constraint), "FEATURES",
+     "features that nodes must have", NULL},
+    {0, "exclusive", OPTION_FLAG, O(elsewhere.exclusive), NULL, "reserve whole nodes", NULL},
+    {0, "throttle", OPTION_U64, O(elsewhere.throttle), "N", "run at most N tasks at the same time",
+     NULL},
+    {0, "slurm-args", OPTION_STRING, O(elsewhere.slurm_args), "ARGS", "more options for sbatch",
+     NULL},
+    {0, "together", OPTION_STRING, O(elsewhere.together), "FACTORS",
      "factors whose values also stay on one node; or: all", NULL},
-    {0, "tries", OPTION_U64, E(tries), "N",
+    {0, "tries", OPTION_U64, O(elsewhere.tries), "N",
      "attempts at a round, each on a different node (default 3)", NULL},
-    {0, "spool", OPTION_STRING, E(spool), "DIR",
+    {0, "spool", OPTION_STRING, O(elsewhere.spool), "DIR",
      "directory that all nodes share (default .assay/cluster beside the spec)", "folder"},
     {0, "hosts", OPTION_STRING, O(hosts), "LIST",
      "hosts for the spec's roles: m1,m2 or role=host[@address],… or @FILE", NULL},
@@ -102,22 +105,6 @@ static void show_progress(const struct session *s, void *context)
     progress_show(&w->progress, "%sround %llu, run %zu of %zu%s%s: %s",
                   s->phase == SESSION_EXTRA ? "extra " : "", (unsigned long long)s->round + 1,
                   s->runs_done + 1, s->runs_planned, widest, left, s->current);
-}
-
-static int parse_share(const char *text, double *ret_share, struct error *err)
-{
-    size_t length = strlen(text);
-    bool percent = length && text[length - 1] == '%';
-    CLEANUP(memory_freep) char *number = memory_strndup(text, length - percent);
-    double value;
-    int r = parse_double(number, &value, err);
-    if (r == 0 && percent)
-        value /= 100;
-    if (r == 0 && !(value > 0 && value < 1))
-        r = error_set(err, -EINVAL, "'%s' is not a percentage, e.g. 1%% or 0.01", text);
-    if (r == 0)
-        *ret_share = value;
-    return r;
 }
 
 static int parse_nice(const char *text, int *ret_nice, struct error *err)
@@ -158,8 +145,8 @@ static int session_options_from(const struct run_options *o, const char *spec,
         r = error_set(err, -EINVAL, "--on: assay knows 'slurm', not '%s'", o->elsewhere.on);
     if (r == 0 && o->fresh && o->resume)
         r = error_set(err, -EINVAL, "--fresh and --resume cannot be used together");
-    if (r == 0 && o->precision && (r = parse_share(o->precision, &so->precision, err)) < 0)
-        error_wrap(err, r, "option --precision");
+    if (r == 0 && o->precision)
+        r = option_share("precision", o->precision, 1, &so->precision, err);
     if (r == 0 && o->nice && (r = parse_nice(o->nice, &so->nice, err)) < 0)
         error_wrap(err, r, "option --nice");
     if (r == 0 && o->seed && (r = parse_u64(o->seed, &so->seed, err)) < 0)

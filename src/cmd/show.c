@@ -15,18 +15,18 @@ struct show_options {
     bool all, json, spec, machine, environment;
 };
 
-#define S(field) offsetof(struct show_options, field)
+#define O(field) offsetof(struct show_options, field)
 
 static const struct option options[] = {
-    {0, "db", OPTION_STRING, S(db), "PATH", CMD_DB_HELP, "file"},
-    {'a', "all", OPTION_FLAG, S(all), NULL, "show every metric, not only the headlines", NULL},
-    {'j', "json", OPTION_FLAG, S(json), NULL, "print JSON with every raw value", NULL},
-    {0, "csv", OPTION_OPTIONAL, S(csv), "FORM",
+    {0, "db", OPTION_STRING, O(db), "PATH", CMD_DB_HELP, "file"},
+    {'a', "all", OPTION_FLAG, O(all), NULL, "show every metric, not only the headlines", NULL},
+    {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON with every raw value", NULL},
+    {0, "csv", OPTION_OPTIONAL, O(csv), "FORM",
      "print CSV with every raw value: a line each, or with wide a line for each run", "long wide"},
-    {0, "spec", OPTION_FLAG, S(spec), NULL, "print the spec as it was run", NULL},
-    {0, "machine", OPTION_FLAG, S(machine), NULL, "print the description of the machine as JSON",
+    {0, "spec", OPTION_FLAG, O(spec), NULL, "print the spec as it was run", NULL},
+    {0, "machine", OPTION_FLAG, O(machine), NULL, "print the description of the machine as JSON",
      NULL},
-    {0, "environment", OPTION_FLAG, S(environment), NULL, "print the environment as JSON", NULL},
+    {0, "environment", OPTION_FLAG, O(environment), NULL, "print the environment as JSON", NULL},
     {0},
 };
 

@@ -26,7 +26,8 @@ uint64_t sampling_frequency_max(void)
                : UINT64_MAX;
 }
 
-uint64_t sampling_user_registers(void)
+/* The registers to copy for unwinding on this kind of machine; 0 when none is known. */
+static uint64_t user_registers(void)
 {
 #if defined(__x86_64__)
     return 0xff0fff; /* ax to ss and r8 to r15: without ds, es, fs, gs */
@@ -120,7 +121,7 @@ static void set_stacks(struct perf_event_attr *attr, const struct sampling_spec 
     attr->exclude_callchain_user = spec->kernel_stacks;
     if (spec->stacks == SAMPLING_DWARF) {
         attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-        attr->sample_regs_user = sampling_user_registers();
+        attr->sample_regs_user = user_registers();
         attr->sample_stack_user = spec->stack_bytes;
         attr->exclude_callchain_user = 1;
     }
@@ -350,7 +351,7 @@ static int check(const struct sampling_spec *spec, struct error *err)
                              "--off-cpu samples context switches itself: leave out -e %s",
                              spec->events->items[i].name);
     }
-    if (spec->stacks == SAMPLING_DWARF && !sampling_user_registers())
+    if (spec->stacks == SAMPLING_DWARF && !user_registers())
         return error_set(
             err, -ENOTSUP,
             "DWARF call graphs are not supported on this architecture; use --call-graph fp");

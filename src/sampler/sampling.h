@@ -82,7 +82,5 @@ void sampling_done(struct sampling *s);
 
 /* The largest frequency that the kernel allows now. */
 uint64_t sampling_frequency_max(void);
-/* The registers to copy for unwinding on this kind of machine; 0 when none is known. */
-uint64_t sampling_user_registers(void);
 
 #endif

@@ -48,12 +48,12 @@ int session_run_again(struct session *s, size_t cell, uint64_t round, struct run
                                  .seed = (s->seed ^ (round * 1000003 + cell)) & INT32_MAX};
     if (s->guests) {
         struct guest_again in = {.before = again->before, .events = runner->events};
-        int res = session_run_in_guest(s, cell, &values, &in, result, err);
-        if (res == 0)
-            res = run_check(result, s->cells[cell].command, err);
-        if (res == 0)
+        int r = session_run_in_guest(s, cell, &values, &in, result, err);
+        if (r == 0)
+            r = run_check(result, s->cells[cell].command, err);
+        if (r == 0)
             add_metrics(s, &values, result);
-        return res;
+        return r;
     }
     char **argv = NULL;
     int r = holes_command(&s->spec.command, &values, &argv, err);

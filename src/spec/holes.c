@@ -181,31 +181,21 @@ void holes_fill(struct strbuf *out, const char *text, const struct hole_values *
 
 struct user {
     const struct spec *s;
-    bool *factors, *builds;
+    bool *factors;
 };
 
 static void use(void *context, const char *piece, size_t length, const struct hole *h)
 {
     (void)piece, (void)length;
     struct user *u = context;
-    if (!h)
-        return;
-    size_t factor = hole_factor(u->s, h), build = hole_build(u->s, h);
-    if (u->factors && factor < u->s->factor_count)
+    size_t factor = h ? hole_factor(u->s, h) : SIZE_MAX;
+    if (factor < u->s->factor_count)
         u->factors[factor] = true;
-    if (u->builds && build < u->s->build_count)
-        u->builds[build] = true;
 }
 
 void holes_factors(const struct spec *s, const char *text, bool *used)
 {
     struct user u = {.s = s, .factors = used};
-    walk(text, use, &u);
-}
-
-void holes_builds(const struct spec *s, const char *text, bool *used)
-{
-    struct user u = {.s = s, .builds = used};
     walk(text, use, &u);
 }
 

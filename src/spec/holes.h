@@ -34,8 +34,6 @@ void holes_fill(struct strbuf *out, const char *text, const struct hole_values *
 
 /* Adds to `used` (one per factor) the factors that a text's holes need. */
 void holes_factors(const struct spec *s, const char *text, bool *used);
-/* Adds the builds whose folders it needs (one per build). */
-void holes_builds(const struct spec *s, const char *text, bool *used);
 
 /* The words of a command, filled; ends with NULL.  The caller frees with command_free_words. */
 int holes_command(const struct spec_command *command, const struct hole_values *values,

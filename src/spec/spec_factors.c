@@ -8,79 +8,80 @@
 
 static const char *const reserved_names[] = {"build", "cell", "round", "seed", "name"};
 
-static int read_level_map(struct spec_reader *r, const struct tree *value, struct spec_level *level)
+static int read_level_map(struct spec_reader *reader, const struct tree *value,
+                          struct spec_level *level)
 {
     const struct tree *name = tree_get(value, "name"), *env = tree_get(value, "env"),
                       *folder = tree_get(value, "folder");
     if (!name)
-        return spec_fail(r, value->line, "factors: a value that is a mapping needs a name");
-    int code = spec_want_text(r, name, "name", &level->name);
-    if (code == 0 && env)
-        code = spec_want_pairs(r, env, "env", &level->environment);
-    if (code == 0 && folder)
-        code = spec_want_text(r, folder, "folder", &level->folder);
-    if (code == 0 && folder && level->folder[0] != '/') {
-        CLEANUP(memory_freep) char *path = memory_printf("%s/%s", r->s->folder, level->folder);
-        level->folder = arena_strdup(&r->s->arena, path);
+        return spec_fail(reader, value->line, "factors: a value that is a mapping needs a name");
+    int r = spec_want_text(reader, name, "name", &level->name);
+    if (r == 0 && env)
+        r = spec_want_pairs(reader, env, "env", &level->environment);
+    if (r == 0 && folder)
+        r = spec_want_text(reader, folder, "folder", &level->folder);
+    if (r == 0 && folder && level->folder[0] != '/') {
+        CLEANUP(memory_freep) char *path = memory_printf("%s/%s", reader->s->folder, level->folder);
+        level->folder = arena_strdup(&reader->s->arena, path);
     }
-    level->attributes.items = spec_alloc(r, value->count, sizeof(struct text_pair));
-    for (size_t i = 0; code == 0 && i < value->count; i++) {
+    level->attributes.items = spec_alloc(reader, value->count, sizeof(struct text_pair));
+    for (size_t i = 0; r == 0 && i < value->count; i++) {
         const char *key = value->keys[i].text;
         if (str_eq(key, "name") || str_eq(key, "env") || str_eq(key, "folder"))
             continue;
         if (!spec_is_name(key, strlen(key)))
-            return spec_fail(r, value->keys[i].line, "'%s' is not a valid name", key);
-        code = spec_want(r, &value->items[i], TREE_SCALAR, key);
+            return spec_fail(reader, value->keys[i].line, "'%s' is not a valid name", key);
+        r = spec_want(reader, &value->items[i], TREE_SCALAR, key);
         level->attributes.items[level->attributes.count++] = (struct text_pair){
             .name = key, .value = value->items[i].text, .line = value->items[i].line};
     }
-    return code;
+    return r;
 }
 
-static int read_level(struct spec_reader *r, const struct tree *value, const char *factor,
+static int read_level(struct spec_reader *reader, const struct tree *value, const char *factor,
                       struct spec_level *level)
 {
     level->line = value->line;
     if (value->kind == TREE_MAP)
-        return read_level_map(r, value, level);
-    int code = spec_want(r, value, TREE_SCALAR, factor);
+        return read_level_map(reader, value, level);
+    int r = spec_want(reader, value, TREE_SCALAR, factor);
     level->name = value->text;
-    if (code == 0 && strpbrk(level->name, "\n\t"))
-        code = spec_fail(r, value->line, "%s: a value must not contain newlines or tabs", factor);
-    return code;
+    if (r == 0 && strpbrk(level->name, "\n\t"))
+        r = spec_fail(reader, value->line, "%s: a value must not contain newlines or tabs", factor);
+    return r;
 }
 
-static int read_levels(struct spec_reader *r, const struct tree *list, struct spec_factor *f)
+static int read_levels(struct spec_reader *reader, const struct tree *list, struct spec_factor *f)
 {
     bool single = list->kind == TREE_SCALAR;
     if (list->kind == TREE_MAP)
-        return spec_fail(r, list->line, "%s: must be a list of values", f->name);
+        return spec_fail(reader, list->line, "%s: must be a list of values", f->name);
     f->level_count = single ? 1 : list->count;
     if (f->level_count == 0 || (single && list->is_null))
-        return spec_fail(r, list->line, "%s: has no values", f->name);
-    f->levels = spec_alloc(r, f->level_count, sizeof(*f->levels));
+        return spec_fail(reader, list->line, "%s: has no values", f->name);
+    f->levels = spec_alloc(reader, f->level_count, sizeof(*f->levels));
     for (size_t i = 0; i < f->level_count; i++) {
-        int code = read_level(r, single ? list : &list->items[i], f->name, &f->levels[i]);
-        if (code < 0)
-            return code;
+        int r = read_level(reader, single ? list : &list->items[i], f->name, &f->levels[i]);
+        if (r < 0)
+            return r;
         for (size_t k = 0; k < i; k++)
             if (str_eq(f->levels[k].name, f->levels[i].name))
-                return spec_fail(r, f->levels[i].line, "%s: '%s' is listed twice", f->name,
+                return spec_fail(reader, f->levels[i].line, "%s: '%s' is listed twice", f->name,
                                  f->levels[i].name);
     }
     return 0;
 }
 
-static int check_factor_name(struct spec_reader *r, const struct tree *key)
+static int check_factor_name(struct spec_reader *reader, const struct tree *key)
 {
     if (!spec_is_name(key->text, strlen(key->text)))
         return spec_fail(
-            r, key->line,
+            reader, key->line,
             "factors: '%s' is not a valid name (letters, digits, _ and -, starting with a letter)",
             key->text);
     for (size_t i = 0; i < ARRAY_COUNT(reserved_names); i++)
         if (str_eq(key->text, reserved_names[i]))
-            return spec_fail(r, key->line, "factors: '%s' is a reserved name; choose another",
+            return spec_fail(reader, key->line, "factors: '%s' is a reserved name; choose another",
                              key->text);
     return 0;
 }
@@ -94,46 +95,47 @@ static struct spec_factor *find_factor(const struct spec *s, const char *name)
 }
 
 /* In the quick section, only what is named there is replaced. */
-int spec_read_factors(struct spec_reader *r, const struct tree *value)
+int spec_read_factors(struct spec_reader *reader, const struct tree *value)
 {
-    struct spec *s = r->s;
-    bool replacing = r->in_quick;
-    int code = spec_want(r, value, TREE_MAP, "factors");
-    if (code < 0)
-        return code;
+    struct spec *s = reader->s;
+    bool replacing = reader->in_quick;
+    int r = spec_want(reader, value, TREE_MAP, "factors");
+    if (r < 0)
+        return r;
     if (value->count > SPEC_FACTORS_MAX)
-        return spec_fail(r, value->line, "factors: at most %d are allowed", SPEC_FACTORS_MAX);
+        return spec_fail(reader, value->line, "factors: at most %d are allowed", SPEC_FACTORS_MAX);
     if (!s->factors)
-        s->factors = spec_alloc(r, SPEC_FACTORS_MAX, sizeof(*s->factors));
+        s->factors = spec_alloc(reader, SPEC_FACTORS_MAX, sizeof(*s->factors));
     for (size_t i = 0; i < value->count; i++) {
         const struct tree *key = &value->keys[i];
-        code = check_factor_name(r, key);
+        r = check_factor_name(reader, key);
         struct spec_factor *f = find_factor(s, key->text);
-        if (code == 0 && replacing && !f)
-            code = spec_fail(r, key->line, "quick: there is no factor '%s' to replace", key->text);
-        if (code < 0)
-            return code;
+        if (r == 0 && replacing && !f)
+            r = spec_fail(reader, key->line, "quick: there is no factor '%s' to replace",
+                          key->text);
+        if (r < 0)
+            return r;
         if (!f)
             f = &s->factors[s->factor_count++];
         *f = (struct spec_factor){.name = key->text, .line = key->line};
-        code = read_levels(r, &value->items[i], f);
-        if (code < 0)
-            return code;
+        r = read_levels(reader, &value->items[i], f);
+        if (r < 0)
+            return r;
     }
     return 0;
 }
 
-static int factor_of_key(struct spec_reader *r, const struct tree *key, size_t *ret_factor)
+static int factor_of_key(struct spec_reader *reader, const struct tree *key, size_t *ret_factor)
 {
     const char *names[SPEC_FACTORS_MAX];
-    for (size_t i = 0; i < r->s->factor_count; i++) {
-        names[i] = r->s->factors[i].name;
+    for (size_t i = 0; i < reader->s->factor_count; i++) {
+        names[i] = reader->s->factors[i].name;
         if (str_eq(names[i], key->text)) {
             *ret_factor = i;
             return 0;
         }
     }
-    return spec_fail_unknown(r, key, "factor", names, r->s->factor_count);
+    return spec_fail_unknown(reader, key, "factor", names, reader->s->factor_count);
 }
 
 static bool has_level(const struct spec_factor *f, const char *name)
@@ -144,74 +146,76 @@ static bool has_level(const struct spec_factor *f, const char *name)
     return false;
 }
 
-static int read_condition(struct spec_reader *r, const struct tree *map, struct spec_condition *c)
+static int read_condition(struct spec_reader *reader, const struct tree *map,
+                          struct spec_condition *c)
 {
-    int code = spec_want(r, map, TREE_MAP, "exclude");
-    if (code == 0 && map->count == 0)
-        code = spec_fail(r, map->line, "exclude: an empty mapping would exclude everything");
-    if (code < 0)
-        return code;
+    int r = spec_want(reader, map, TREE_MAP, "exclude");
+    if (r == 0 && map->count == 0)
+        r = spec_fail(reader, map->line, "exclude: an empty mapping would exclude everything");
+    if (r < 0)
+        return r;
     c->line = map->line;
-    c->factors = spec_alloc(r, map->count, sizeof(*c->factors));
-    c->values = spec_alloc(r, map->count, sizeof(*c->values));
+    c->factors = spec_alloc(reader, map->count, sizeof(*c->factors));
+    c->values = spec_alloc(reader, map->count, sizeof(*c->values));
     for (size_t i = 0; i < map->count; i++, c->count++) {
         size_t count = 0;
-        code = factor_of_key(r, &map->keys[i], &c->factors[i]);
-        if (code == 0)
-            code = spec_want_texts(r, &map->items[i], "exclude", &c->values[i], &count);
-        const struct spec_factor *f = code == 0 ? &r->s->factors[c->factors[i]] : NULL;
-        for (size_t v = 0; code == 0 && v < count; v++)
+        r = factor_of_key(reader, &map->keys[i], &c->factors[i]);
+        if (r == 0)
+            r = spec_want_texts(reader, &map->items[i], "exclude", &c->values[i], &count);
+        const struct spec_factor *f = r == 0 ? &reader->s->factors[c->factors[i]] : NULL;
+        for (size_t v = 0; r == 0 && v < count; v++)
             if (!has_level(f, c->values[i][v]))
-                code = spec_fail(r, map->items[i].line, "exclude: %s has no value '%s'", f->name,
-                                 c->values[i][v]);
-        if (code < 0)
-            return code;
+                r = spec_fail(reader, map->items[i].line, "exclude: %s has no value '%s'", f->name,
+                              c->values[i][v]);
+        if (r < 0)
+            return r;
     }
     return 0;
 }
 
-int spec_read_exclude(struct spec_reader *r, const struct tree *value)
+int spec_read_exclude(struct spec_reader *reader, const struct tree *value)
 {
-    int code = spec_want(r, value, TREE_LIST, "exclude");
-    if (code < 0)
-        return code;
-    r->s->excludes = spec_alloc(r, value->count, sizeof(*r->s->excludes));
-    for (size_t i = 0; code == 0 && i < value->count; i++)
-        code = read_condition(r, &value->items[i], &r->s->excludes[r->s->exclude_count++]);
-    return code;
+    int r = spec_want(reader, value, TREE_LIST, "exclude");
+    if (r < 0)
+        return r;
+    reader->s->excludes = spec_alloc(reader, value->count, sizeof(*reader->s->excludes));
+    for (size_t i = 0; r == 0 && i < value->count; i++)
+        r = read_condition(reader, &value->items[i],
+                           &reader->s->excludes[reader->s->exclude_count++]);
+    return r;
 }
 
-static int read_included(struct spec_reader *r, const struct tree *map, const char **values)
+static int read_included(struct spec_reader *reader, const struct tree *map, const char **values)
 {
-    int code = spec_want(r, map, TREE_MAP, "include");
-    for (size_t i = 0; code == 0 && i < map->count; i++) {
+    int r = spec_want(reader, map, TREE_MAP, "include");
+    for (size_t i = 0; r == 0 && i < map->count; i++) {
         size_t factor;
-        code = factor_of_key(r, &map->keys[i], &factor);
-        if (code == 0)
-            code = spec_want_text(r, &map->items[i], "include", &values[factor]);
+        r = factor_of_key(reader, &map->keys[i], &factor);
+        if (r == 0)
+            r = spec_want_text(reader, &map->items[i], "include", &values[factor]);
     }
-    for (size_t f = 0; code == 0 && f < r->s->factor_count; f++)
+    for (size_t f = 0; r == 0 && f < reader->s->factor_count; f++)
         if (!values[f])
-            code = spec_fail(r, map->line,
-                             "include: a cell needs a value for each factor; %s is "
-                             "missing",
-                             r->s->factors[f].name);
-    return code;
+            r = spec_fail(reader, map->line,
+                          "include: a cell needs a value for each factor; %s is "
+                          "missing",
+                          reader->s->factors[f].name);
+    return r;
 }
 
-int spec_read_include(struct spec_reader *r, const struct tree *value)
+int spec_read_include(struct spec_reader *reader, const struct tree *value)
 {
-    struct spec *s = r->s;
-    int code = spec_want(r, value, TREE_LIST, "include");
-    if (code < 0)
-        return code;
-    s->includes = spec_alloc(r, value->count, sizeof(*s->includes));
-    for (size_t i = 0; code == 0 && i < value->count; i++) {
-        s->includes[i] = spec_alloc(r, s->factor_count, sizeof(char *));
+    struct spec *s = reader->s;
+    int r = spec_want(reader, value, TREE_LIST, "include");
+    if (r < 0)
+        return r;
+    s->includes = spec_alloc(reader, value->count, sizeof(*s->includes));
+    for (size_t i = 0; r == 0 && i < value->count; i++) {
+        s->includes[i] = spec_alloc(reader, s->factor_count, sizeof(char *));
         s->include_count++;
-        code = read_included(r, &value->items[i], s->includes[i]);
+        r = read_included(reader, &value->items[i], s->includes[i]);
     }
-    return code;
+    return r;
 }
 
 const char *spec_folder(const struct spec *s, const struct spec_level *const *levels)
@@ -223,13 +227,14 @@ const char *spec_folder(const struct spec *s, const struct spec_level *const *le
 }
 
 /* Every included cell once for each of the new factor's levels. */
-static void spread_includes(struct spec_reader *r, const struct spec_level *levels, size_t count)
+static void spread_includes(struct spec_reader *reader, const struct spec_level *levels,
+                            size_t count)
 {
-    struct spec *s = r->s;
+    struct spec *s = reader->s;
     size_t before = s->factor_count - 1;
-    const char ***includes = spec_alloc(r, s->include_count * count, sizeof(*includes));
+    const char ***includes = spec_alloc(reader, s->include_count * count, sizeof(*includes));
     for (size_t i = 0; i < s->include_count * count; i++) {
-        includes[i] = spec_alloc(r, s->factor_count, sizeof(char *));
+        includes[i] = spec_alloc(reader, s->factor_count, sizeof(char *));
         memcpy(includes[i], s->includes[i / count], before * sizeof(char *));
         includes[i][before] = levels[i % count].name;
     }
@@ -240,19 +245,19 @@ static void spread_includes(struct spec_reader *r, const struct spec_level *leve
 int spec_add_factor(struct spec *s, const char *name, const struct spec_level *levels, size_t count,
                     struct error *err)
 {
-    struct spec_reader r = {.s = s, .err = err};
+    struct spec_reader reader = {.s = s, .err = err};
     if (s->factor_count == SPEC_FACTORS_MAX)
         return error_set(err, -E2BIG, "%s: there are too many factors", s->file);
     if (find_factor(s, name))
         return error_set(err, -EINVAL, "%s: a factor cannot be called '%s' here", s->file, name);
     if (!s->factors)
-        s->factors = spec_alloc(&r, SPEC_FACTORS_MAX, sizeof(*s->factors));
+        s->factors = spec_alloc(&reader, SPEC_FACTORS_MAX, sizeof(*s->factors));
     struct spec_factor *f = &s->factors[s->factor_count++];
     *f = (struct spec_factor){.name = name, .level_count = count};
-    f->levels = spec_alloc(&r, count, sizeof(*f->levels));
+    f->levels = spec_alloc(&reader, count, sizeof(*f->levels));
     memcpy(f->levels, levels, count * sizeof(*levels));
-    spread_includes(&r, levels, count);
-    s->baseline.items = spec_alloc(&r, 1, sizeof(*s->baseline.items));
+    spread_includes(&reader, levels, count);
+    s->baseline.items = spec_alloc(&reader, 1, sizeof(*s->baseline.items));
     s->baseline.items[0] = (struct text_pair){.name = name, .value = levels[0].name};
     s->baseline.count = 1;
     return 0;

@@ -87,13 +87,13 @@ static void put_run(struct strbuf *record, const struct store *store,
 }
 
 /* The store's number for the metric that stands in the record. */
-static int get_metric(struct record_reader *r, struct store *store, int64_t *ret_id,
+static int get_metric(struct record_reader *from, struct store *store, int64_t *ret_id,
                       struct error *err)
 {
-    const char *name = record_text(r), *unit = record_text(r);
-    int64_t number = record_i64(r);
-    const char *kind = record_text(r);
-    if (r->bad || !name || !unit || !kind)
+    const char *name = record_text(from), *unit = record_text(from);
+    int64_t number = record_i64(from);
+    const char *kind = record_text(from);
+    if (from->bad || !name || !unit || !kind)
         return error_set(err, -EBADMSG, "a metric in the spool is damaged");
     return store_metric_number(store, name, unit, store_facts_of(number & 3, number >> 2), kind,
                                ret_id, err);
@@ -120,25 +120,25 @@ static void parts_done(struct parts *p)
     free(p->ticks);
 }
 
-static int get_series(struct record_reader *r, struct store *store, struct parts *p,
+static int get_series(struct record_reader *from, struct store *store, struct parts *p,
                       struct store_new_run *run, struct error *err)
 {
     size_t size;
-    const void *ticks = record_bytes(r, &size);
+    const void *ticks = record_bytes(from, &size);
     run->tick_count = size / sizeof(*run->tick_ns);
     p->ticks = memory_zalloc(run->tick_count + 1, sizeof(*p->ticks));
     if (ticks)
         memcpy(p->ticks, ticks, run->tick_count * sizeof(*p->ticks));
     run->tick_ns = ticks ? p->ticks : NULL;
-    run->series_count = record_count(r, sizeof(int64_t));
+    run->series_count = record_count(from, sizeof(int64_t));
     p->series = memory_zalloc(run->series_count + 1, sizeof(*p->series));
     p->points = memory_zalloc(run->series_count + 1, sizeof(*p->points));
     p->series_count = run->series_count;
     for (size_t i = 0; i < run->series_count; i++) {
-        int code = get_metric(r, store, &p->series[i].metric, err);
-        if (code < 0)
-            return code;
-        const void *points = record_bytes(r, &size);
+        int r = get_metric(from, store, &p->series[i].metric, err);
+        if (r < 0)
+            return r;
+        const void *points = record_bytes(from, &size);
         if (!points || size != run->tick_count * sizeof(double))
             return error_set(err, -EBADMSG, "a series in the spool is damaged");
         p->points[i] = memory_zalloc(run->tick_count + 1, sizeof(double));
@@ -149,40 +149,40 @@ static int get_series(struct record_reader *r, struct store *store, struct parts
     return 0;
 }
 
-static int get_run(struct record_reader *r, struct store *store, struct parts *p,
+static int get_run(struct record_reader *from, struct store *store, struct parts *p,
                    struct store_new_run *run, struct error *err)
 {
-    *run = (struct store_new_run){.cell = record_i64(r)};
-    run->round = (uint64_t)record_i64(r);
-    run->position = (uint64_t)record_i64(r);
-    run->started_at_ns = (uint64_t)record_i64(r);
-    run->wall_ns = (uint64_t)record_i64(r);
-    run->status = (int)record_i64(r);
-    run->layout = record_text(r);
-    run->output = record_text(r);
-    run->value_count = record_count(r, 4 * sizeof(int64_t));
+    *run = (struct store_new_run){.cell = record_i64(from)};
+    run->round = (uint64_t)record_i64(from);
+    run->position = (uint64_t)record_i64(from);
+    run->started_at_ns = (uint64_t)record_i64(from);
+    run->wall_ns = (uint64_t)record_i64(from);
+    run->status = (int)record_i64(from);
+    run->layout = record_text(from);
+    run->output = record_text(from);
+    run->value_count = record_count(from, 4 * sizeof(int64_t));
     p->values = memory_zalloc(run->value_count + 1, sizeof(*p->values));
-    int code = 0;
-    for (size_t i = 0; code == 0 && i < run->value_count; i++) {
-        code = get_metric(r, store, &p->values[i].metric, err);
-        p->values[i].value = record_double(r);
-        p->values[i].enabled_ns = (uint64_t)record_i64(r);
-        p->values[i].running_ns = (uint64_t)record_i64(r);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < run->value_count; i++) {
+        r = get_metric(from, store, &p->values[i].metric, err);
+        p->values[i].value = record_double(from);
+        p->values[i].enabled_ns = (uint64_t)record_i64(from);
+        p->values[i].running_ns = (uint64_t)record_i64(from);
     }
     run->values = p->values;
-    if (code == 0)
-        code = get_series(r, store, p, run, err);
-    if (code < 0)
-        return code;
-    run->disturbance_count = record_count(r, 3 * sizeof(int64_t));
+    if (r == 0)
+        r = get_series(from, store, p, run, err);
+    if (r < 0)
+        return r;
+    run->disturbance_count = record_count(from, 3 * sizeof(int64_t));
     p->disturbances = memory_zalloc(run->disturbance_count + 1, sizeof(*p->disturbances));
     for (size_t i = 0; i < run->disturbance_count; i++) {
-        p->disturbances[i].kind = record_text(r);
-        p->disturbances[i].amount = record_double(r);
-        p->disturbances[i].words = record_text(r);
+        p->disturbances[i].kind = record_text(from);
+        p->disturbances[i].amount = record_double(from);
+        p->disturbances[i].words = record_text(from);
     }
     run->disturbances = p->disturbances;
-    return r->bad ? error_set(err, -EBADMSG, "a run in the spool is damaged") : 0;
+    return from->bad ? error_set(err, -EBADMSG, "a run in the spool is damaged") : 0;
 }
 
 struct spooled_run {
@@ -241,21 +241,21 @@ static int experiment_of(struct store *store, const char *uuid, int64_t *ret_id,
                    : error_set(err, -ESTALE, "its experiment, %s, is no longer in the store", uuid);
 }
 
-static int deliver_document(struct record_reader *r, struct store *store, int64_t experiment,
+static int deliver_document(struct record_reader *from, struct store *store, int64_t experiment,
                             struct error *err)
 {
-    const char *kind = record_text(r), *text = record_text(r);
-    if (r->bad || !kind || !text)
+    const char *kind = record_text(from), *text = record_text(from);
+    if (from->bad || !kind || !text)
         return error_set(err, -EBADMSG, "a document in the spool is damaged");
     return store_document_now(store, experiment, kind, text, err);
 }
 
-static int deliver_finish(struct record_reader *r, struct store *store, int64_t experiment,
+static int deliver_finish(struct record_reader *from, struct store *store, int64_t experiment,
                           struct error *err)
 {
-    const char *state = record_text(r), *owner = record_text(r);
-    int64_t at_ns = record_i64(r);
-    if (r->bad || !state || !owner)
+    const char *state = record_text(from), *owner = record_text(from);
+    int64_t at_ns = record_i64(from);
+    if (from->bad || !state || !owner)
         return error_set(err, -EBADMSG, "an end in the spool is damaged");
     /* Not when another process has taken the experiment over since. */
     return sql_run(store->sql, err,

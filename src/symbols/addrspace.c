@@ -148,16 +148,10 @@ struct addrspace *addrspace_copy(const struct addrspace *space)
     return copy;
 }
 
-void addrspace_clear(struct addrspace *space)
-{
-    node_put(space->root);
-    space->root = NULL;
-}
-
 void addrspace_free(struct addrspace *space)
 {
     if (space)
-        addrspace_clear(space);
+        node_put(space->root);
     free(space);
 }
 
@@ -225,32 +219,4 @@ bool addrspace_find_map(const struct addrspace *space, uint64_t address, struct 
     if (n)
         *ret_map = (struct map){n->start, n->end, n->offset, n->module};
     return n;
-}
-
-static size_t count_nodes(const struct map_node *n)
-{
-    size_t count = 0;
-    for (; n; n = n->right)
-        count += 1 + count_nodes(n->left);
-    return count;
-}
-
-size_t addrspace_map_count(const struct addrspace *space)
-{
-    return count_nodes(space->root);
-}
-
-static void each_node(const struct map_node *n, void (*call)(void *, const struct map *),
-                      void *context)
-{
-    for (; n; n = n->right) {
-        each_node(n->left, call, context);
-        call(context, &(struct map){n->start, n->end, n->offset, n->module});
-    }
-}
-
-void addrspace_each(const struct addrspace *space,
-                    void (*call)(void *context, const struct map *map), void *context)
-{
-    each_node(space->root, call, context);
 }

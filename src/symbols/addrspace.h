@@ -24,7 +24,6 @@ struct addrspace;
 struct addrspace *addrspace_new(void);
 struct addrspace *addrspace_copy(const struct addrspace *space);
 void addrspace_free(struct addrspace *space);
-void addrspace_clear(struct addrspace *space);
 
 /* From now on [start, start + length) is this module from offset on, whatever was there before;
  * what was there beside it stays.  A length of 0 or one that wraps around is ignored. */
@@ -33,7 +32,6 @@ void addrspace_map(struct addrspace *space, uint64_t start, uint64_t length, uin
 void addrspace_unmap(struct addrspace *space, uint64_t start, uint64_t length);
 /* False when nothing is mapped there; *ret_location is then {NULL, address}. */
 bool addrspace_find(const struct addrspace *space, uint64_t address, struct location *ret_location);
-size_t addrspace_map_count(const struct addrspace *space);
 
 struct map {
     uint64_t start, end, offset;
@@ -41,9 +39,6 @@ struct map {
 };
 
 bool addrspace_find_map(const struct addrspace *space, uint64_t address, struct map *ret_map);
-/* Calls for each map in order of addresses. */
-void addrspace_each(const struct addrspace *space,
-                    void (*call)(void *context, const struct map *map), void *context);
 
 struct processes;
 

@@ -315,35 +315,3 @@ size_t module_read(struct module *m, uint64_t address, void *buffer, size_t size
     pthread_mutex_unlock(&m->lock);
     return got;
 }
-
-/* Without making a function of each symbol on the way. */
-static bool symbol_has_name(const struct module *m, uint32_t symbol, const char *name,
-                            struct strbuf *text)
-{
-    size_t length, wanted = strlen(name);
-    const char *raw = symtab_name(&m->table, symbol, &length);
-    if (length == wanted && memcmp(raw, name, length) == 0)
-        return true;
-    strbuf_clear(text);
-    return name_demangle(raw, m->symbols->options.demangle, text) && text->length == wanted &&
-           memcmp(text->data, name, wanted) == 0;
-}
-
-size_t module_find(struct module *m, const char *name, const struct function **ret_functions,
-                   size_t most)
-{
-    size_t found = 0;
-    CLEANUP(strbuf_done) struct strbuf text = {0};
-    pthread_mutex_lock(&m->lock);
-    module_load_table(m);
-    for (uint32_t i = 0; i < m->table.symbol_count && found < most; i++)
-        if (symbol_has_name(m, i, name, &text))
-            ret_functions[found++] = &table_function(m, i)->function;
-    for (size_t i = 0; i < m->piece_count && found < most; i++) {
-        const struct function *f = &piece_function(m, m->pieces[i].start)->function;
-        if (str_eq(f->name, name) || str_eq(f->linkage_name, name))
-            ret_functions[found++] = f;
-    }
-    pthread_mutex_unlock(&m->lock);
-    return found;
-}

@@ -190,8 +190,5 @@ uint64_t module_elf_address(struct module *module, uint64_t address);
 uint64_t module_address_of_elf(struct module *module, uint64_t elf_address);
 /* Copies the code there; returns how many bytes there were. */
 size_t module_read(struct module *module, uint64_t address, void *buffer, size_t size);
-/* All functions whose name or linkage name is this one, up to `most`; returns how many. */
-size_t module_find(struct module *module, const char *name, const struct function **ret_functions,
-                   size_t most);
 
 #endif

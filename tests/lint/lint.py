@@ -2,10 +2,13 @@
 """The house rules that a program can check: layering, manual pages, formatting, analysis."""
 import json
 import os
+import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 
 from harness import *
 
@@ -250,7 +253,7 @@ def functions(path):
     for number, line in enumerate(lines):
         if line == "{":
             start = number
-            while start and lines[start - 1] and lines[start - 1][0] not in "}#/;":
+            while start and not re.match(r"$|[}#/;]| \*", lines[start - 1]):
                 start -= 1
         elif line == "}" and start is not None:
             yield number - start + 1, start + 1
@@ -266,6 +269,66 @@ def files_and_functions_stay_readable():
         for size, first in functions(path):
             if size > FUNCTION_LINES_MAX:
                 raise AssertionError(f"{path.relative_to(ROOT)}:{first}: a function of {size} lines")
+
+
+# Functions of src/ that no program calls, and why they are there.
+CALLED_BY_TESTS = {
+    "module_address_of_elf": "tests/tools/resolve.c is held against addr2line",
+    "offcpu_losses": "tests/tools/perfdata-dump.c shows all that was read",
+    "perfdata_feature": "the fuzzer reads features that assay has no use for",
+    "perfdata_open_fd": "the fuzzer and the unit tests have their files in memory",
+    "perfdata_type_name": "tests/tools/perfdata-dump.c names records",
+}
+# Rooms whose functions are being put to use: stopping early and the change of plans (2026-11).
+NOT_YET_CALLED = ("src/stats/", "src/analysis/")
+
+
+def programs(build):
+    """The link commands of what is installed: assay and the workloads."""
+    for target in json.loads((build / "meson-info/intro-targets.json").read_text()):
+        place = pathlib.Path(target["defined_in"]).relative_to(ROOT).parts[0]
+        if target["type"] == "executable" and place in ("src", "workloads"):
+            output = str(pathlib.Path(target["filename"][0]).relative_to(build))
+            commands = subprocess.run(["ninja", "-C", build, "-t", "commands", "-s", output],
+                                      text=True, capture_output=True, check=True).stdout
+            yield shlex.split(commands.strip().splitlines()[-1])
+
+
+def functions_in(file, *options):
+    result = subprocess.run(["nm", "--defined-only", *options, file], text=True, capture_output=True,
+                            cwd=os.environ["BUILD"], check=True)
+    return {line.split()[-1] for line in result.stdout.splitlines() if re.search(r" [TtWw] \w+$", line)}
+
+
+def reached(build, folder):
+    """The functions that are left in the programs when the linker takes out what nothing reaches."""
+    for command in programs(build):
+        linked = folder / "linked"
+        command[command.index("-o") + 1] = str(linked)
+        subprocess.run([*command, "-Wl,--gc-sections"], cwd=build, check=True)
+        yield from functions_in(linked)
+
+
+@test
+def every_function_is_reached_by_a_program():
+    build = pathlib.Path(os.environ["BUILD"]).resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        kept = set(reached(build, pathlib.Path(folder)))
+    texts = {path: path.read_text() for path in tracked("src/*.c")}
+    homes = {name: path for path, text in texts.items()
+             for name in re.findall(r"^\w[^\n;={]*?\b(\w+)\([^;{]*\)\n{", text, re.MULTILINE)}
+    for name in sorted(functions_in("src/libassay.a", "-g") - kept - set(CALLED_BY_TESTS)):
+        place = homes.get(name)
+        where = str(place.relative_to(ROOT)) if place else "a source made by the build"
+        if where.startswith(NOT_YET_CALLED):
+            continue
+        # One that is called in its own file only may have become a part of its callers.
+        if not place or len(re.findall(rf"\b{name}\b", texts[place])) < 2:
+            raise AssertionError(f"{where}: no program calls {name}")
+        uses = sum(bool(re.search(rf"\b{name}\(", path.read_text()))
+                   for path in tracked("src/*.c", "tests/*.c", "tests/*.h", "bench/*.c"))
+        if uses < 2:
+            raise AssertionError(f"{where}: only this file calls {name}: make it static")
 
 
 @test

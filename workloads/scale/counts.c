@@ -13,7 +13,8 @@ void counts_done(struct counts *c)
     *c = (struct counts){0};
 }
 
-static int parse_share(const char *text, unsigned cpu_count, unsigned *ret_count, struct error *err)
+static int parse_share_of_cpus(const char *text, unsigned cpu_count, unsigned *ret_count,
+                               struct error *err)
 {
     CLEANUP(memory_freep) char *number = memory_strndup(text, strlen(text) - 1);
     double share;
@@ -36,7 +37,7 @@ static int parse_one(const char *text, unsigned cpu_count, unsigned *ret_count, 
         return 0;
     }
     if (str_has_suffix(text, "%"))
-        return parse_share(text, cpu_count, ret_count, err);
+        return parse_share_of_cpus(text, cpu_count, ret_count, err);
     if (parse_u64(text, &value, NULL) < 0)
         return error_set(
             err, -EINVAL,

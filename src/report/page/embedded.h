@@ -63,8 +63,6 @@ void embedded_put_element(struct strbuf *out, const struct strbuf *json);
 /* Its id, by which it is found again. */
 #define EMBEDDED_ID "assay-data"
 
-/* Whether the text is such a page. */
-bool embedded_is_page(const char *text, size_t length);
 /* Reads a page's data.  `name` is for messages. */
 int embedded_read(struct embedded *e, const char *text, size_t length, const char *name,
                   struct error *err);

@@ -72,7 +72,7 @@ static const char *find_element(const char *text, size_t length)
     return memmem(text, length, mark, sizeof(mark) - 1);
 }
 
-bool embedded_is_page(const char *text, size_t length)
+static bool is_page(const char *text, size_t length)
 {
     return find_element(text, length) != NULL;
 }
@@ -406,7 +406,7 @@ int embedded_read_file(struct embedded *e, const char *path, struct error *err)
     int r = file_read(path, &text, err);
     if (r < 0)
         return r;
-    if (embedded_is_page(strbuf_text(&text), text.length)) {
+    if (is_page(strbuf_text(&text), text.length)) {
         r = embedded_read(e, text.data, text.length, path, err);
     } else if (is_explanation(strbuf_text(&text), text.length)) {
         r = explanations_read(&e->explanations, text.data, text.length, err);

@@ -28,8 +28,4 @@ void report_diff_json(struct json *j, const struct diff_view *v);
 /* The fields of one change, for other reports as well. */
 void report_attributed_json(struct json *j, const char *key, const struct attributed *a);
 
-/* How the row's two functions were found to be one: "same", "variant", "alias", "renamed",
- * "only A", "only B". */
-const char *report_match_name(enum match_kind kind);
-
 #endif

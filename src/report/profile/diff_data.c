@@ -5,7 +5,9 @@
 
 #include <math.h>
 
-const char *report_match_name(enum match_kind kind)
+/* How the row's two functions were found to be one: "same", "variant", "alias", "renamed",
+ * "only A", "only B". */
+static const char *kind_name(enum match_kind kind)
 {
     static const char *const names[] = {"same", "variant", "alias", "renamed", "only A", "only B"};
     return names[kind];
@@ -29,7 +31,7 @@ static void put_row(struct json *j, const struct diff_row *row)
 {
     json_object(j, NULL);
     json_string(j, "function", row->name);
-    json_string(j, "match", report_match_name(row->match.kind));
+    json_string(j, "match", kind_name(row->match.kind));
     json_bool(j, "kernel", row->match.is_kernel);
     for (unsigned s = 0; s < SIDE_COUNT; s++) {
         const struct profile_symbol *symbol = row->match.symbols[s];
@@ -99,7 +101,7 @@ static void put_csv_line(struct strbuf *out, const struct diff_view *v, const ch
     strbuf_put_csv(out, v->label);
     strbuf_putc(out, ',');
     strbuf_put_csv(out, name);
-    strbuf_printf(out, ",%s,%s,", row ? report_match_name(row->match.kind) : "",
+    strbuf_printf(out, ",%s,%s,", row ? kind_name(row->match.kind) : "",
                   row ? row->match.is_kernel ? "1" : "0" : "");
     strbuf_put_csv(out, row && row->match.dsos[SIDE_A] ? row->match.dsos[SIDE_A] : "");
     strbuf_putc(out, ',');

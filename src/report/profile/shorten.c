@@ -14,7 +14,7 @@
 #define DEPTH_MAX 64
 
 /* Brackets of templates, not of operator<, operator<<, operator-> or ->. */
-static int bracket(const char *name, size_t length, size_t at)
+static int bracket(const char *name, size_t at)
 {
     static const char word[] = "operator";
     size_t w = sizeof(word) - 1;
@@ -26,7 +26,6 @@ static int bracket(const char *name, size_t length, size_t at)
         return 0;
     if (at > w && name[at] == name[at - 1] && memcmp(name + at - w - 1, word, w) == 0)
         return 0;
-    (void)length;
     return name[at] == '<' ? 1 : -1;
 }
 
@@ -34,7 +33,7 @@ static unsigned deepest(const char *name, size_t length)
 {
     unsigned depth = 0, most = 0;
     for (size_t i = 0; i < length; i++) {
-        int b = bracket(name, length, i);
+        int b = bracket(name, i);
         if (b > 0 && ++depth > most)
             most = depth;
         else if (b < 0 && depth > 0)
@@ -48,7 +47,7 @@ static void put_emptied(struct strbuf *out, const char *name, size_t length, uns
 {
     unsigned depth = 0;
     for (size_t i = 0; i < length; i++) {
-        int b = bracket(name, length, i);
+        int b = bracket(name, i);
         if (b < 0 && depth > 0)
             depth--;
         if (depth < limit)

@@ -29,6 +29,5 @@ void report_reasons_others(struct strbuf *out, const struct explain *e, size_t c
 void report_explain_whole(struct strbuf *out, const struct explain *e);
 /* What no reason carries: "+0.1 ns/op, 2 %" */
 void report_explain_rest(struct strbuf *out, const struct explain *e);
-const char *report_reason_kind(enum reason_kind kind);
 
 #endif

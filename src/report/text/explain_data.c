@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-const char *report_reason_kind(enum reason_kind kind)
+static const char *reason_kind(enum reason_kind kind)
 {
     static const char *const names[] = {"function", "system call", "faults", "kernel", "wait"};
     return names[kind];
@@ -56,7 +56,7 @@ static void put_reason(struct json *j, const struct explain *e, const struct rea
     CLEANUP(strbuf_done) struct strbuf line = {0};
     report_reason_line(&line, e, r);
     json_object(j, NULL);
-    json_string(j, "kind", report_reason_kind(r->kind));
+    json_string(j, "kind", reason_kind(r->kind));
     json_string(j, "name", r->name);
     report_attributed_json(j, "cost", &r->cost);
     json_string(j, "evidence", r->evidence);
@@ -157,7 +157,7 @@ void report_explain_csv(struct strbuf *out, const struct explain_view *v)
     if (!e->profiled)
         return;
     for (size_t i = 0; i < e->reason_count; i++)
-        put_csv_line(out, e, i + 1, report_reason_kind(e->reasons[i].kind), e->reasons[i].name,
+        put_csv_line(out, e, i + 1, reason_kind(e->reasons[i].kind), e->reasons[i].name,
                      &e->reasons[i].cost);
     put_csv_line(out, e, 0, "rest", "(unattributed)", &e->unattributed);
     put_csv_line(out, e, 0, "whole", "(whole)", &e->whole);

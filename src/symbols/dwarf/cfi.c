@@ -285,11 +285,6 @@ void cfi_free(struct cfi *cfi)
     free(cfi);
 }
 
-size_t cfi_function_count(const struct cfi *cfi)
-{
-    return cfi->eh.function_count + cfi->debug.function_count;
-}
-
 static struct cfi_function *function_at(const struct cfi_index *index, uint64_t address)
 {
     size_t count = index->function_count, low = 0;

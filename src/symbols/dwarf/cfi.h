@@ -64,7 +64,6 @@ struct cfi;
  * file without rules gives an index in which nothing is found. */
 struct cfi *cfi_load(const struct image *code, const struct image *debug);
 void cfi_free(struct cfi *cfi);
-size_t cfi_function_count(const struct cfi *cfi);
 
 /* The rules at an address, in the file's own terms. */
 bool cfi_find(struct cfi *cfi, uint64_t address, struct cfi_frame *ret_frame);

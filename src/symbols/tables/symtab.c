@@ -114,7 +114,7 @@ void symtab_add_segment(struct symtab_builder *builder, uint64_t offset, uint64_
             (struct symtab_segment){offset, address, size};
 }
 
-void symtab_builder_done(struct symtab_builder *builder)
+static void builder_done(struct symtab_builder *builder)
 {
     free(builder->entries);
     free(builder->segments);
@@ -293,7 +293,7 @@ void symtab_build(struct symtab_builder *builder, struct symtab *ret_table)
         memcpy((void *)(uintptr_t)table.segments, builder->segments,
                builder->segment_count * sizeof(*builder->segments));
     memcpy((void *)(uintptr_t)table.strings, builder->strings.data, builder->strings.length);
-    symtab_builder_done(builder);
+    builder_done(builder);
     *ret_table = table;
 }
 

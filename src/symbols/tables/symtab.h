@@ -94,7 +94,6 @@ void symtab_add_segment(struct symtab_builder *builder, uint64_t offset, uint64_
                         uint64_t size);
 /* Makes the table and empties the builder. */
 void symtab_build(struct symtab_builder *builder, struct symtab *ret_table);
-void symtab_builder_done(struct symtab_builder *builder);
 
 void symtab_copy(const struct symtab *table, struct symtab *ret_copy);
 
