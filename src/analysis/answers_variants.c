@@ -4,7 +4,7 @@
 #include "analysis/judge.h"
 #include "base/memory.h"
 #include "base/strings.h"
-#include "stats/crossover.h"
+#include "fits/crossover.h"
 
 #include <math.h>
 #include <stdio.h>

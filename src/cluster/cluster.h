@@ -5,10 +5,10 @@
  * that fails or is lost with its node is planned again for other nodes, up to a limit of tries.
  *
  *   session_open(&s, &options, &err);   with options.elsewhere
- *   cluster_open(&c, &s, &cluster_options, &err);
+ *   cluster_open(&c, s, &cluster_options, &err);
  *   cluster_run(&c, &err);
  *   cluster_close(&c);
- *   session_close(&s);
+ *   session_close(s);
  *
  * The caller has called process_signals_catch: a signal cancels what is queued and what runs; the
  * units that are complete are kept, and the experiment can be resumed.

@@ -4,6 +4,7 @@
 #define ASSAY_CLUSTER_CLUSTER_INTERNAL_H
 
 #include "cluster/cluster.h"
+#include "session/session_internal.h"
 
 /* "FOLDER/N/T" with a suffix; the caller frees it. */
 char *cluster_task_path(const struct cluster *c, const struct cluster_array *a, size_t task,

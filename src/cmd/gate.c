@@ -75,30 +75,29 @@ static void write_spec(struct strbuf *out, char **words, size_t count)
     strbuf_printf(out, "%s\n", count > 1 ? "]" : "");
 }
 
-static void show_progress(const struct session *s, void *context)
+static void show_progress(const struct session_progress *p, void *context)
 {
-    progress_show(context, "round %llu, run %zu of %zu: %s", (unsigned long long)s->round + 1,
-                  s->runs_done + 1, s->runs_planned, s->current);
+    progress_show(context, "round %llu, run %zu of %zu: %s", (unsigned long long)p->round + 1,
+                  p->runs_done + 1, p->runs_planned, p->current);
 }
 
-static int measure(const struct gate_options *o, const struct session_options *so,
-                   struct gate_result_set *set, struct error *err)
+static int measure(const struct session_options *so, struct gate_result_set *set, struct error *err)
 {
-    struct session s;
+    struct session *s;
     struct dataset d;
     int r = session_open(&s, so, err);
     if (r == 0)
-        r = session_run(&s, err);
-    if (r == 0 && s.end == SESSION_STOPPED)
+        r = session_run(s, err);
+    struct session_facts facts = session_facts(s);
+    if (r == 0 && facts.end == SESSION_STOPPED)
         r = error_set(err, -EINTR, "interrupted");
     if (r == 0)
-        r = dataset_load(&d, s.store, s.experiment, err);
+        r = dataset_load(&d, facts.store, facts.experiment, err);
     if (r == 0) {
         r = gate_judge(set, &d, err);
         dataset_done(&d);
     }
-    (void)o;
-    session_close(&s);
+    session_close(s);
     return r;
 }
 
@@ -212,7 +211,7 @@ static int gate_in_trees(const struct gate_options *o, struct gate_trees *t, dou
     }
     struct gate_result_set set = {.max_regression = max_regression, .base_commit = t->commit};
     if (r == 0)
-        r = measure(o, &so, &set, err);
+        r = measure(&so, &set, err);
     progress_end(&progress);
     if (r == 0)
         r = print_result(o, &set, err);

@@ -5,9 +5,11 @@
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "cmd/run_elsewhere.h"
+#include "monitors/monitors.h"
 #include "report/text/experiment.h"
 #include "session/experiments.h"
 #include "session/session.h"
+#include "spec/holes.h"
 
 #include <errno.h>
 #include <math.h>
@@ -85,26 +87,26 @@ struct watcher {
     bool quiet;
 };
 
-static void show_progress(const struct session *s, void *context)
+static void show_progress(const struct session_progress *p, void *context)
 {
     struct watcher *w = context;
     char eta[32], left[48] = "", widest[48] = "";
-    if (s->phase == SESSION_BUILD) {
-        progress_show(&w->progress, "building: %s", s->current);
+    if (p->phase == SESSION_BUILD) {
+        progress_show(&w->progress, "building: %s", p->current);
         return;
     }
-    if (s->phase == SESSION_WARMUP) {
-        progress_show(&w->progress, "warming up: %s", s->current);
+    if (p->phase == SESSION_WARMUP) {
+        progress_show(&w->progress, "warming up: %s", p->current);
         return;
     }
-    if (s->phase == SESSION_EXTRA && isfinite(s->widest))
-        snprintf(widest, sizeof(widest), ", widest interval ±%.2g %%", 100 * s->widest);
-    if (s->eta_ns)
+    if (p->phase == SESSION_EXTRA && isfinite(p->widest))
+        snprintf(widest, sizeof(widest), ", widest interval ±%.2g %%", 100 * p->widest);
+    if (p->eta_ns)
         snprintf(left, sizeof(left), ", about %s left",
-                 format_duration((double)s->eta_ns, eta, sizeof(eta)));
+                 format_duration((double)p->eta_ns, eta, sizeof(eta)));
     progress_show(&w->progress, "%sround %llu, run %zu of %zu%s%s: %s",
-                  s->phase == SESSION_EXTRA ? "extra " : "", (unsigned long long)s->round + 1,
-                  s->runs_done + 1, s->runs_planned, widest, left, s->current);
+                  p->phase == SESSION_EXTRA ? "extra " : "", (unsigned long long)p->round + 1,
+                  p->runs_done + 1, p->runs_planned, widest, left, p->current);
 }
 
 static int parse_nice(const char *text, int *ret_nice, struct error *err)
@@ -156,40 +158,42 @@ static int session_options_from(const struct run_options *o, const char *spec,
 
 static int show_plan(struct session *s)
 {
+    const struct spec *spec = session_spec(s);
+    const struct matrix *matrix = session_matrix(s);
+    size_t cell_count = session_facts(s).cell_count;
     CLEANUP(strbuf_done) struct strbuf out = {0};
-    strbuf_printf(&out, "%s: %zu %s, %llu %s", s->spec.name, s->kept_count,
-                  plural(s->kept_count, "cell", "cells"), (unsigned long long)s->spec.rounds,
-                  plural(s->spec.rounds, "round", "rounds"));
+    strbuf_printf(&out, "%s: %zu %s, %llu %s", spec->name, cell_count,
+                  plural(cell_count, "cell", "cells"), (unsigned long long)spec->rounds,
+                  plural(spec->rounds, "round", "rounds"));
     char text[32];
-    if (s->spec.precision > 0)
-        strbuf_printf(&out, ", then more until every interval is ±%.3g %%",
-                      100 * s->spec.precision);
-    if (s->spec.budget_ns)
+    if (spec->precision > 0)
+        strbuf_printf(&out, ", then more until every interval is ±%.3g %%", 100 * spec->precision);
+    if (spec->budget_ns)
         strbuf_printf(&out, ", at most %s",
-                      format_duration((double)s->spec.budget_ns, text, sizeof(text)));
+                      format_duration((double)spec->budget_ns, text, sizeof(text)));
     uint64_t guess_ns = session_guess_run_ns(s);
-    double runs = (double)s->kept_count * (double)(s->spec.rounds + s->spec.warmup);
+    double runs = (double)cell_count * (double)(spec->rounds + spec->warmup);
     if (guess_ns)
         strbuf_printf(&out, ": about %s, judging by the last time",
                       format_duration((double)guess_ns * runs, text, sizeof(text)));
     strbuf_puts(&out, "\n");
     CLEANUP(memory_freep)
-    const char **builds = memory_zalloc(s->spec.build_count + 1, sizeof(*builds));
-    for (size_t b = 0; b < s->spec.build_count; b++)
+    const char **builds = memory_zalloc(spec->build_count + 1, sizeof(*builds));
+    for (size_t b = 0; b < spec->build_count; b++)
         builds[b] = "{build}";
-    for (size_t c = 0; c < s->matrix.count; c++) {
-        if (!s->kept[c])
+    for (size_t c = 0; c < matrix->count; c++) {
+        if (!session_keeps(s, c))
             continue;
         struct hole_values values = {
-            .spec = &s->spec, .levels = s->matrix.cells[c].levels, .builds = builds, .cell = c + 1};
-        strbuf_printf(&out, "%5zu  %s", c + 1, s->matrix.cells[c].label);
-        if (s->matrix.cells[c].baseline == c && s->spec.baseline.count)
+            .spec = spec, .levels = matrix->cells[c].levels, .builds = builds, .cell = c + 1};
+        strbuf_printf(&out, "%5zu  %s", c + 1, matrix->cells[c].label);
+        if (matrix->cells[c].baseline == c && spec->baseline.count)
             strbuf_puts(&out, "  (baseline)");
         strbuf_puts(&out, "\n         ");
-        if (s->spec.command.text)
-            holes_fill(&out, s->spec.command.text, &values);
-        for (size_t i = 0; s->spec.command.words && s->spec.command.words[i]; i++) {
-            holes_fill(&out, s->spec.command.words[i], &values);
+        if (spec->command.text)
+            holes_fill(&out, spec->command.text, &values);
+        for (size_t i = 0; spec->command.words && spec->command.words[i]; i++) {
+            holes_fill(&out, spec->command.words[i], &values);
             strbuf_putc(&out, ' ');
         }
         strbuf_putc(&out, '\n');
@@ -198,25 +202,35 @@ static int show_plan(struct session *s)
     return EXIT_DONE;
 }
 
-void run_show_start(const struct session *s)
+void run_show_start(struct session *s)
 {
-    if (s->resume_note)
-        fprintf(stderr, "assay run: %s\n", s->resume_note);
-    if (s->resumed)
+    struct session_facts facts = session_facts(s);
+    if (facts.resume_note)
+        fprintf(stderr, "assay run: %s\n", facts.resume_note);
+    if (facts.resumed)
         fprintf(stderr, "assay run: resuming experiment %lld, which has %zu %s\n",
-                (long long)s->experiment, s->run_count_before,
-                plural(s->run_count_before, "run", "runs"));
+                (long long)facts.experiment, facts.run_count_before,
+                plural(facts.run_count_before, "run", "runs"));
     else
-        fprintf(stderr, "assay run: experiment %lld: %zu %s, seed %llu\n", (long long)s->experiment,
-                s->kept_count, plural(s->kept_count, "cell", "cells"), (unsigned long long)s->seed);
-    if (s->notes.length)
-        fputs(strbuf_text(&s->notes), stderr);
+        fprintf(stderr, "assay run: experiment %lld: %zu %s, seed %llu\n",
+                (long long)facts.experiment, facts.cell_count,
+                plural(facts.cell_count, "cell", "cells"), (unsigned long long)facts.seed);
+    run_show_notes(s, stderr);
+}
+
+void run_show_notes(struct session *s, FILE *to)
+{
+    CLEANUP(strbuf_done) struct strbuf notes = {0};
+    session_take_notes(s, &notes);
+    if (to)
+        fputs(strbuf_text(&notes), to);
 }
 
 int run_show_result(struct session *s, struct error *err)
 {
+    struct session_facts facts = session_facts(s);
     struct dataset d;
-    int r = dataset_load(&d, s->store, s->experiment, err);
+    int r = dataset_load(&d, facts.store, facts.experiment, err);
     if (r < 0)
         return r;
     CLEANUP(strbuf_done) struct strbuf out = {0};
@@ -232,7 +246,8 @@ int run_show_result(struct session *s, struct error *err)
 bool run_tell_of_spool(const struct session *s)
 {
     const char *path = NULL;
-    size_t waiting = store_waiting(s->store, &path);
+    struct store *store = session_facts(s).store;
+    size_t waiting = store_waiting(store, &path);
     if (waiting)
         fprintf(
             stderr,
@@ -240,12 +255,12 @@ bool run_tell_of_spool(const struct session *s)
             "and will be delivered by the next 'assay run' with this store, or by 'assay db "
             "deliver'\n",
             path);
-    else if (store_spooled(s->store))
+    else if (store_spooled(store))
         fprintf(stderr,
                 "assay run: the connection to the store was lost; %zu %s waited in a file and %s "
                 "been delivered\n",
-                store_spooled(s->store), plural(store_spooled(s->store), "run", "runs"),
-                plural(store_spooled(s->store), "has", "have"));
+                store_spooled(store), plural(store_spooled(store), "run", "runs"),
+                plural(store_spooled(store), "has", "have"));
     return waiting > 0;
 }
 
@@ -254,24 +269,25 @@ static int run_session(struct session *s, const struct run_options *o, struct wa
 {
     if (!o->quiet)
         run_show_start(s);
-    strbuf_clear(&s->notes);
+    run_show_notes(s, NULL);
     int r = session_run(s, err);
     progress_end(&w->progress);
-    if (s->notes.length)
-        fputs(strbuf_text(&s->notes), stderr);
+    run_show_notes(s, stderr);
+    struct session_facts facts = session_facts(s);
     bool out_of_reach = run_tell_of_spool(s);
     if (r < 0) {
         cmd_fail(&verb_run, err, 0);
         fprintf(
             stderr,
             "The earlier runs are kept in experiment %lld; run the same command again to resume.\n",
-            (long long)s->experiment);
+            (long long)facts.experiment);
         return EXIT_TROUBLE;
     }
-    if (s->end == SESSION_STOPPED) {
-        fprintf(stderr, "assay run: stopped; %zu %s kept; run the same command again to resume\n",
-                s->run_count_before + s->runs_done,
-                plural(s->run_count_before + s->runs_done, "run is", "runs are"));
+    if (facts.end == SESSION_STOPPED) {
+        fprintf(
+            stderr, "assay run: stopped; %zu %s kept; run the same command again to resume\n",
+            facts.run_count_before + session_progress(s).runs_done,
+            plural(facts.run_count_before + session_progress(s).runs_done, "run is", "runs are"));
         return 128 + process_signals_caught();
     }
     if (!o->quiet && !out_of_reach && (r = run_show_result(s, err)) < 0)
@@ -292,7 +308,7 @@ static int run_with(const struct run_options *o, const char *spec, struct error 
     so.context = &w;
     progress_start(&w.progress);
     process_signals_catch();
-    struct session s;
+    struct session *s;
     int code, r = session_open(&s, &so, err);
     if (r == -EINTR) {
         progress_end(&w.progress);
@@ -301,11 +317,11 @@ static int run_with(const struct run_options *o, const char *spec, struct error 
         progress_end(&w.progress);
         code = cmd_fail(&verb_run, err, EXIT_TROUBLE);
     } else if (o->dry_run) {
-        code = show_plan(&s);
+        code = show_plan(s);
     } else {
-        code = run_session(&s, o, &w, err);
+        code = run_session(s, o, &w, err);
     }
-    session_close(&s);
+    session_close(s);
     process_signals_restore();
     return code;
 }

@@ -34,9 +34,9 @@ static void put_progress(const struct cluster *c, struct strbuf *out)
 {
     char eta[32];
     strbuf_printf(out, "%srun %zu of %zu; tasks: %zu finished, %zu running, %zu waiting%s%s",
-                  c->s->phase == SESSION_EXTRA ? "extra rounds: " : "", c->ledger.runs_done,
-                  c->ledger.runs_wanted, c->tasks_over, c->tasks_running, c->tasks_waiting,
-                  c->lost_count ? ", some were lost" : "",
+                  session_progress(c->s).phase == SESSION_EXTRA ? "extra rounds: " : "",
+                  c->ledger.runs_done, c->ledger.runs_wanted, c->tasks_over, c->tasks_running,
+                  c->tasks_waiting, c->lost_count ? ", some were lost" : "",
                   c->out_of_reach ? ", the store cannot be reached" : "");
     if (c->eta_ns)
         strbuf_printf(out, ", about %s left", format_duration((double)c->eta_ns, eta, sizeof(eta)));
@@ -90,9 +90,9 @@ static void add_pair(struct words *w, const char *option, const char *value)
 }
 
 /* How a task is run on a node: this very assay, with what changes a run. */
-static int task_command(const struct session *s, struct words *w, struct error *err)
+static int task_command(const struct session_options *o, uint64_t seed, struct words *w,
+                        struct error *err)
 {
-    const struct session_options *o = s->options;
     char own[PATH_MAX], spec[PATH_MAX], number[32];
     ssize_t length = readlink("/proc/self/exe", own, sizeof(own) - 1);
     if (length < 0)
@@ -117,7 +117,7 @@ static int task_command(const struct session *s, struct words *w, struct error *
     }
     for (size_t i = 0; i < o->monitor_count; i++)
         add_pair(w, "--monitor", o->monitors[i]);
-    snprintf(number, sizeof(number), "%llu", (unsigned long long)s->seed);
+    snprintf(number, sizeof(number), "%llu", (unsigned long long)seed);
     add_pair(w, "--seed", number);
     add(w, spec);
     ARRAY_PUSH(w->items, w->count, w->capacity) = NULL;
@@ -137,8 +137,8 @@ static void show_plan(const struct cluster *c)
 static int tell_end(struct cluster *c, int r, bool quiet, struct error *err)
 {
     struct session *s = c->s;
-    if (s->notes.length)
-        fputs(strbuf_text(&s->notes), stderr);
+    struct session_facts facts = session_facts(s);
+    run_show_notes(s, stderr);
     if (r == -ENOTCONN)
         return cmd_fail(&verb_run, err, EXIT_TROUBLE);
     bool out_of_reach = run_tell_of_spool(s);
@@ -147,10 +147,10 @@ static int tell_end(struct cluster *c, int r, bool quiet, struct error *err)
         fprintf(
             stderr,
             "What was measured is kept in experiment %lld; run the same command again to resume.\n",
-            (long long)s->experiment);
+            (long long)facts.experiment);
         return EXIT_TROUBLE;
     }
-    if (s->end == SESSION_STOPPED) {
+    if (facts.end == SESSION_STOPPED) {
         fprintf(stderr, "assay run: stopped; %zu %s kept; run the same command again to resume\n",
                 c->ledger.runs_done, plural(c->ledger.runs_done, "run is", "runs are"));
         return 128 + c->signal;
@@ -160,22 +160,24 @@ static int tell_end(struct cluster *c, int r, bool quiet, struct error *err)
     return EXIT_DONE;
 }
 
-static int run_cluster(struct session *s, struct cluster_options *co, bool quiet, struct error *err)
+static int run_cluster(struct session *s, const struct session_options *so,
+                       struct cluster_options *co, bool quiet, struct error *err)
 {
+    struct session_facts facts = session_facts(s);
     struct teller *teller = co->context;
     struct cluster c;
     CLEANUP(words_done) struct words command = {0};
-    int r = task_command(s, &command, err);
+    int r = task_command(so, facts.seed, &command, err);
     if (r < 0)
         return cmd_fail(&verb_run, err, EXIT_TROUBLE);
     co->command = command.items;
-    co->slurm.host_count = s->spec.host_count;
+    co->slurm.host_count = session_spec(s)->host_count;
     if (!quiet)
         run_show_start(s);
-    strbuf_clear(&s->notes);
+    run_show_notes(s, NULL);
     r = cluster_open(&c, s, co, err);
     if (r < 0) {
-        store_finish(s->store, s->experiment, "stopped", NULL);
+        store_finish(facts.store, facts.experiment, "stopped", NULL);
         cluster_close(&c);
         return cmd_fail(&verb_run, err, EXIT_TROUBLE);
     }
@@ -193,7 +195,7 @@ int run_elsewhere(struct session_options *so, const struct elsewhere_options *o,
     struct error err = {0};
     struct teller teller = {
         .quiet = quiet, .plain = !isatty(STDERR_FILENO), .told_ns = clock_now_ns()};
-    struct session s;
+    struct session *s = NULL;
     struct cluster_options co = {.slurm = {.partition = o->partition,
                                            .constraint = o->constraint,
                                            .args = o->slurm_args,
@@ -219,9 +221,9 @@ int run_elsewhere(struct session_options *so, const struct elsewhere_options *o,
         code =
             r == -EINTR ? 128 + process_signals_caught() : cmd_fail(&verb_run, &err, EXIT_TROUBLE);
     } else {
-        code = run_cluster(&s, &co, quiet, &err);
+        code = run_cluster(s, so, &co, quiet, &err);
     }
-    session_close(&s);
+    session_close(s);
     process_signals_restore();
     return code;
 }
@@ -245,13 +247,14 @@ static int read_spec(const char *task, struct strbuf *text, struct error *err)
 static int end_task(const struct session *s, const char *task, int r, const struct error *err)
 {
     CLEANUP(memory_freep) char *path = memory_printf("%s.end", task);
-    CLEANUP(memory_freep) char *node = s->node ? memory_strdup(s->node) : node_name();
-    enum task_end end = r == -ENOTSUP && s->uncounted       ? TASK_UNCOUNTED
-                        : r == -ENOTSUP && !s->runs_planned ? TASK_UNFIT
-                        : r == -EINTR                       ? TASK_STOPPED
-                        : r < 0                             ? TASK_FAILED
-                        : s->end == SESSION_STOPPED         ? TASK_STOPPED
-                                                            : TASK_DONE;
+    struct session_facts facts = session_facts(s);
+    CLEANUP(memory_freep) char *node = facts.node ? memory_strdup(facts.node) : node_name();
+    enum task_end end = r == -ENOTSUP && facts.uncounted                     ? TASK_UNCOUNTED
+                        : r == -ENOTSUP && !session_progress(s).runs_planned ? TASK_UNFIT
+                        : r == -EINTR                                        ? TASK_STOPPED
+                        : r < 0                                              ? TASK_FAILED
+                        : facts.end == SESSION_STOPPED                       ? TASK_STOPPED
+                                                                             : TASK_DONE;
     struct error why = {0};
     if (task_end_write(path, end, node, r < 0 ? err->message : "", &why) < 0)
         return cmd_fail(&verb_run, &why, EXIT_TROUBLE);
@@ -263,7 +266,7 @@ static int end_task(const struct session *s, const char *task, int r, const stru
 int run_task(struct session_options *so, const char *task)
 {
     struct error err = {0};
-    struct session s = {0};
+    struct session *s;
     CLEANUP(strbuf_done) struct strbuf spec = {0};
     int r = read_spec(task, &spec, &err);
     if (r < 0)
@@ -274,9 +277,9 @@ int run_task(struct session_options *so, const char *task)
     process_signals_catch();
     r = session_open(&s, so, &err);
     if (r == 0)
-        r = session_run(&s, &err);
-    int code = end_task(&s, task, r, &err);
-    session_close(&s);
+        r = session_run(s, &err);
+    int code = end_task(s, task, r, &err);
+    session_close(s);
     process_signals_restore();
     return code;
 }

@@ -72,8 +72,7 @@ static void report_build(const char *command, size_t done, size_t total, void *c
     struct session *s = context;
     s->phase = SESSION_BUILD;
     s->current = command;
-    if (s->options->on_progress)
-        s->options->on_progress(s, s->options->context);
+    session_show_progress(s);
 }
 
 static int read_plan(struct session *s, struct error *err)
@@ -227,9 +226,12 @@ static int open_place(struct session *s, struct error *err)
     return store_open_task(&s->store, path, s->plan.uuid, err);
 }
 
-int session_open(struct session *s, const struct session_options *options, struct error *err)
+int session_open(struct session **ret_session, const struct session_options *options,
+                 struct error *err)
 {
+    struct session *s = memory_zalloc(1, sizeof(*s));
     *s = (struct session){.options = options, .widest = NAN};
+    *ret_session = s;
     bool runs_here = !options->dry_run && !options->elsewhere;
     int r = read_plan(s, err);
     if (r == 0)
@@ -447,6 +449,8 @@ int session_run(struct session *s, struct error *err)
 
 void session_close(struct session *s)
 {
+    if (!s)
+        return;
     if (s->steps_open)
         steps_done(&s->steps);
     if (s->monitors_open)
@@ -486,5 +490,58 @@ void session_close(struct session *s)
     matrix_done(&s->matrix);
     spec_done(&s->spec);
     store_close(s->store);
-    *s = (struct session){0};
+    free(s);
+}
+
+struct session_facts session_facts(const struct session *s)
+{
+    return (struct session_facts){.store = s->store,
+                                  .experiment = s->experiment,
+                                  .resumed = s->resumed,
+                                  .resume_note = s->resume_note,
+                                  .seed = s->seed,
+                                  .cell_count = s->kept_count,
+                                  .run_count_before = s->run_count_before,
+                                  .end = s->end,
+                                  .node = s->node,
+                                  .uncounted = s->uncounted};
+}
+
+struct session_progress session_progress(const struct session *s)
+{
+    return (struct session_progress){.phase = s->phase,
+                                     .current = s->current,
+                                     .round = s->round,
+                                     .runs_done = s->runs_done,
+                                     .runs_planned = s->runs_planned,
+                                     .widest = s->widest,
+                                     .eta_ns = s->eta_ns};
+}
+
+void session_show_progress(const struct session *s)
+{
+    struct session_progress progress = session_progress(s);
+    if (s->options->on_progress)
+        s->options->on_progress(&progress, s->options->context);
+}
+
+const struct spec *session_spec(const struct session *s)
+{
+    return &s->spec;
+}
+
+const struct matrix *session_matrix(const struct session *s)
+{
+    return &s->matrix;
+}
+
+bool session_keeps(const struct session *s, size_t cell)
+{
+    return s->kept[cell];
+}
+
+void session_take_notes(struct session *s, struct strbuf *out)
+{
+    strbuf_append(out, strbuf_text(&s->notes), s->notes.length);
+    strbuf_clear(&s->notes);
 }

@@ -5,8 +5,8 @@
  * run that is in the store is not made again.
  *
  *   session_open(&s, &options, &err);    reads, plans, builds; finds what there is to resume
- *   session_run(&s, &err);               runs what is missing
- *   session_close(&s);
+ *   session_run(s, &err);                runs what is missing
+ *   session_close(s);
  *
  * The caller has called process_signals_catch: a signal ends the session after the run in flight
  * was ended, and leaves an experiment that can be resumed.
@@ -14,17 +14,23 @@
 #ifndef ASSAY_SESSION_SESSION_H
 #define ASSAY_SESSION_SESSION_H
 
-#include "analysis/dataset.h"
-#include "counters/event.h"
-#include "monitors/monitors.h"
-#include "run/cgroup.h"
-#include "run/runner.h"
-#include "session/build.h"
-#include "session/cluster_files.h"
-#include "session/steps.h"
+#include "base/strings.h"
+#include "spec/matrix.h"
+#include "store/store.h"
 
 struct session;
-struct guests;
+
+enum session_phase { SESSION_BUILD, SESSION_WARMUP, SESSION_ROUNDS, SESSION_EXTRA };
+
+/* Where it stands. */
+struct session_progress {
+    enum session_phase phase;
+    const char *current; /* label or command */
+    uint64_t round;
+    size_t runs_done, runs_planned; /* planned: a guess in extra rounds */
+    double widest;                  /* half-width of the widest interval, NAN when not known */
+    uint64_t eta_ns;                /* how long it still takes; 0 when not known */
+};
 
 struct session_options {
     const char *spec_path;
@@ -49,79 +55,41 @@ struct session_options {
     bool has_nice;
     int nice;
     /* Called often; may be NULL. */
-    void (*on_progress)(const struct session *s, void *context);
+    void (*on_progress)(const struct session_progress *progress, void *context);
     void *context;
 };
 
-struct session_cell {
-    int64_t id;
-    bool kept;
-    bool is_stale; /* of a visit: the program is no longer what was measured */
-    char **argv;
-    char **environment; /* added; ends with NULL */
-    char *input, *command, *build_id;
-    const char **build_folders;
-    uint32_t *rounds; /* of its good runs, ascending */
-    size_t count, capacity;
-    uint64_t failed_count, wall_sum_ns, run_count;
-    double half_width; /* of the interval that precision asks for; NAN when not known */
-};
-
-enum session_phase { SESSION_BUILD, SESSION_WARMUP, SESSION_ROUNDS, SESSION_EXTRA };
-
 enum session_end { SESSION_DONE, SESSION_STOPPED, SESSION_FAILED };
 
-struct session {
-    const struct session_options *options;
-    struct spec spec;
-    struct matrix matrix;
-    bool *kept;
-    size_t kept_count;
-    struct builds builds;
-    struct session_cell *cells; /* as many as the matrix has */
+/* What it is and how it ended. */
+struct session_facts {
     struct store *store;
     int64_t experiment;
     bool resumed;
-    char *resume_note; /* why an earlier one was not resumed, or NULL */
+    const char *resume_note; /* why an earlier one was not resumed, or NULL */
     uint64_t seed;
+    size_t cell_count;       /* that are run */
     size_t run_count_before; /* that were there when it was resumed */
-    struct steps steps;
-    struct monitors monitors;
-    struct monitors traces;    /* those that need a run of their own */
-    bool watch_profile;        /* the same for perf-profile */
-    struct run_result watched; /* of such a run */
-    struct event_list events;
-    struct guests *guests; /* the emulated machines; NULL for none */
-    struct runner runner;
-    bool runner_open, monitors_open, traces_open, traces_failed, steps_open;
-    struct run_result result;
-    int *cpus;
-    size_t cpu_count;
-    char *headline;         /* the metric that decides when it is precise enough */
-    struct dataset *values; /* that metric in all good runs; cells as in the matrix */
-    char *selection;
-    struct task_plan plan;       /* of a task */
-    char *stop_path;             /* of a task: it ends when there is such a file */
-    char *node, *layout;         /* of a task; NULL else */
-    bool uncounted;              /* a task that ends because the node lacks events */
-    struct cgroup_stays cgroups; /* that assay went into for the spec's limits */
-    /* Where it stands, for progress. */
-    enum session_phase phase;
-    const char *current; /* label or command */
-    uint64_t round, position, started_ns;
-    size_t runs_done, runs_planned; /* planned: a guess in extra rounds */
-    uint64_t spent_ns;              /* of all sessions, without waiting between them */
-    size_t disturbed_count, failed_count, retried_count;
-    double widest;   /* half-width of the widest interval, NAN when not known */
-    uint64_t eta_ns; /* how long it still takes; 0 when not known */
     enum session_end end;
-    struct strbuf notes; /* lines for the user */
+    const char *node; /* of a task; NULL else */
+    bool uncounted;   /* a task that ends because the node lacks events */
 };
 
-int session_open(struct session *s, const struct session_options *options, struct error *err);
-/* s->end says how it ended; a failure of a command is an error with its words. */
+/* *ret_session is there in any case: session_close is due also when this fails. */
+int session_open(struct session **ret_session, const struct session_options *options,
+                 struct error *err);
+/* session_facts says how it ended; a failure of a command is an error with its words. */
 int session_run(struct session *s, struct error *err);
 void session_close(struct session *s);
+
+struct session_facts session_facts(const struct session *s);
+struct session_progress session_progress(const struct session *s);
+const struct spec *session_spec(const struct session *s);
+const struct matrix *session_matrix(const struct session *s);
+/* Whether the cell is among those that are run. */
+bool session_keeps(const struct session *s, size_t cell);
+/* Appends the lines for the user that came up since the last time. */
+void session_take_notes(struct session *s, struct strbuf *out);
 
 /* How long a run takes, from an earlier experiment of the same name; 0 when there is none. */
 uint64_t session_guess_run_ns(struct session *s);

@@ -386,8 +386,7 @@ int session_run_cell(struct session *s, size_t cell, uint64_t round, uint64_t po
                                  .round = round,
                                  .seed = (s->seed ^ (round * 1000003 + cell)) & INT32_MAX};
     s->current = s->matrix.cells[cell].label;
-    if (s->options->on_progress)
-        s->options->on_progress(s, s->options->context);
+    session_show_progress(s);
     for (s->retried_count = 0;; s->retried_count++) {
         uint64_t started_at_ns = clock_read_ns(CLOCK_REALTIME);
         int r = measure(s, cell, &values, err);

@@ -24,8 +24,7 @@ static void show_tick(void *context, const char *what)
 {
     (void)what;
     struct session *s = context;
-    if (s->options->on_progress)
-        s->options->on_progress(s, s->options->context);
+    session_show_progress(s);
 }
 
 int session_open_guests(struct session *s, struct error *err)

@@ -1,10 +1,84 @@
 /* SPDX-License-Identifier: MIT */
-/* What the session's files share. */
+/* What the session's files share, and the rooms that run cells in ways of their own. */
 #ifndef ASSAY_SESSION_SESSION_INTERNAL_H
 #define ASSAY_SESSION_SESSION_INTERNAL_H
 
+#include "analysis/dataset.h"
+#include "counters/event.h"
 #include "machine/machine.h"
+#include "monitors/monitors.h"
+#include "run/cgroup.h"
+#include "run/runner.h"
+#include "session/build.h"
+#include "session/cluster_files.h"
 #include "session/session.h"
+#include "session/steps.h"
+
+struct guests;
+
+struct session_cell {
+    int64_t id;
+    bool kept;
+    bool is_stale; /* of a visit: the program is no longer what was measured */
+    char **argv;
+    char **environment; /* added; ends with NULL */
+    char *input, *command, *build_id;
+    const char **build_folders;
+    uint32_t *rounds; /* of its good runs, ascending */
+    size_t count, capacity;
+    uint64_t failed_count, wall_sum_ns, run_count;
+    double half_width; /* of the interval that precision asks for; NAN when not known */
+};
+
+struct session {
+    const struct session_options *options;
+    struct spec spec;
+    struct matrix matrix;
+    bool *kept;
+    size_t kept_count;
+    struct builds builds;
+    struct session_cell *cells; /* as many as the matrix has */
+    struct store *store;
+    int64_t experiment;
+    bool resumed;
+    char *resume_note; /* why an earlier one was not resumed, or NULL */
+    uint64_t seed;
+    size_t run_count_before; /* that were there when it was resumed */
+    struct steps steps;
+    struct monitors monitors;
+    struct monitors traces;    /* those that need a run of their own */
+    bool watch_profile;        /* the same for perf-profile */
+    struct run_result watched; /* of such a run */
+    struct event_list events;
+    struct guests *guests; /* the emulated machines; NULL for none */
+    struct runner runner;
+    bool runner_open, monitors_open, traces_open, traces_failed, steps_open;
+    struct run_result result;
+    int *cpus;
+    size_t cpu_count;
+    char *headline;         /* the metric that decides when it is precise enough */
+    struct dataset *values; /* that metric in all good runs; cells as in the matrix */
+    char *selection;
+    struct task_plan plan;       /* of a task */
+    char *stop_path;             /* of a task: it ends when there is such a file */
+    char *node, *layout;         /* of a task; NULL else */
+    bool uncounted;              /* a task that ends because the node lacks events */
+    struct cgroup_stays cgroups; /* that assay went into for the spec's limits */
+    /* Where it stands, for progress. */
+    enum session_phase phase;
+    const char *current; /* label or command */
+    uint64_t round, position, started_ns;
+    size_t runs_done, runs_planned; /* planned: a guess in extra rounds */
+    uint64_t spent_ns;              /* of all sessions, without waiting between them */
+    size_t disturbed_count, failed_count, retried_count;
+    double widest;   /* half-width of the widest interval, NAN when not known */
+    uint64_t eta_ns; /* how long it still takes; 0 when not known */
+    enum session_end end;
+    struct strbuf notes; /* lines for the user */
+};
+
+/* Tells whoever wants to know where it stands. */
+void session_show_progress(const struct session *s);
 
 /* Writes the experiment, or takes an earlier one up. */
 int session_enter(struct session *s, struct error *err);

@@ -126,8 +126,7 @@ static int profile_cell(struct session *s, size_t cell, size_t run, const char *
                         struct strbuf *list, struct error *err)
 {
     s->current = s->matrix.cells[cell].label;
-    if (s->options->on_progress)
-        s->options->on_progress(s, s->options->context);
+    session_show_progress(s);
     int r = path ? record_cell(s, cell, run, path, err)
                  : error_errno(err, -errno, "creating a directory for profiles");
     if (r < 0) {

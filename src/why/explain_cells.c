@@ -10,10 +10,10 @@
 
 /* An experiment whose cells are run again. */
 struct visited {
-    struct session session;
+    struct session *session;
     struct session_options options;
     char *spec_text, *id, *cells;
-    bool is_open, has_begun;
+    bool has_begun;
 };
 
 struct visits {
@@ -42,27 +42,26 @@ static int visit_open(struct visited *v, struct store *store, const struct datas
                                           .quick = str_has_prefix(x->selection, "quick"),
                                           .visit = v->id,
                                           .timeout_ns = how->timeout_ns};
-    v->is_open = true;
     r = session_open(&v->session, &v->options, err);
     if (r < 0)
         return error_wrap(err, r, "running cells of experiment %s again", v->id);
     /* What explain runs has counters of its own. */
-    if (v->session.runner_open)
-        runner_done(&v->session.runner);
-    v->session.runner_open = false;
-    struct hole_values values = {.spec = &v->session.spec};
+    if (v->session->runner_open)
+        runner_done(&v->session->runner);
+    v->session->runner_open = false;
+    struct hole_values values = {.spec = &v->session->spec};
     v->has_begun = true;
-    return steps_before(&v->session.steps, &values, true, err);
+    return steps_before(&v->session->steps, &values, true, err);
 }
 
 static void visit_close(struct visited *v)
 {
     struct error ignored;
-    struct hole_values values = {.spec = &v->session.spec};
-    if (v->has_begun)
-        steps_after(&v->session.steps, &values, true, &ignored);
-    if (v->is_open)
-        session_close(&v->session);
+    if (v->has_begun) {
+        struct hole_values values = {.spec = &v->session->spec};
+        steps_after(&v->session->steps, &values, true, &ignored);
+    }
+    session_close(v->session);
     free(v->spec_text);
     free(v->id);
     free(v->cells);
@@ -83,7 +82,7 @@ static int run_cell(void *context, unsigned side, struct runner *runner, char *c
                     struct run_result *result, struct error *err)
 {
     struct visits *v = context;
-    struct session *s = &v->of[side]->session;
+    struct session *s = v->of[side]->session;
     const struct dataset *d = v->pairs->d[side];
     const char *label = d->cells[v->pairs->items[v->pair].cells[side]].label;
     for (size_t c = 0; c < s->matrix.count; c++)
