@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What Slurm's programs print, and a task's plan. */
 #include "cluster/slurm.h"
+#include "base/json_read.h"
 #include "base/memory.h"
 #include "session/cluster_files.h"
-#include "session/cluster_node.h"
 
 #include <stdint.h>
 
@@ -24,6 +24,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     slurm_nodes_done(&nodes);
     if (task_plan_parse(&plan, "fuzz", text, 100, &err) == 0)
         task_plan_done(&plan);
-    free(node_text(text, "cpu"));
+    free(json_member_text(text, "cpu"));
     return 0;
 }
