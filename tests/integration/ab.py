@@ -264,7 +264,7 @@ def a_shell_is_used_where_it_is_needed_and_for_all():
     document, text = ab("-r", 2, *QUIET, "true", "true | true")
     for command in document["commands"]:
         equal(command["argv"][:2], ["sh", "-c"])
-    contains(unwrapped(text), "ran through sh -c")
+    contains(unwrapped(text), "ran in sh -c")
     if not document["settings"]["shell_startup_ns"] > 0:
         raise AssertionError(document["settings"])
     document, text = ab("-r", 2, *QUIET, "true a", "true 'b c'")
@@ -417,7 +417,7 @@ def it_stops_as_it_was_told():
 @test
 def wrong_command_lines_are_explained():
     cases = [([], "no commands to run"), (["-r", "x", "true"], "--rounds"), (["--zzz", "true"], "--zzz"),
-             (["-r", "5", "-m", "3", "true"], "excludes"), (["--precision", "0", "true"], "1%"),
+             (["-r", "5", "-m", "3", "true"], "cannot be used with"), (["--precision", "0", "true"], "1%"),
              (["--precision", "200%", "true"], "1%"), (["--precision", "x", "true"], "1%"),
              (["--json", "--csv", "true"], "standard output"), (["echo 'x"], "unclosed"),
              ([""], "empty"), (["--reference", "9", "true", "true"], "--reference 9"),

@@ -109,7 +109,7 @@ def all_finds_two():
     report = json.loads(pathlib.Path("r.json").read_text())
     equal([(c["commit"]["hash"], c["kind"]) for c in report["changes"]],
           [(hashes[5], "regression"), (hashes[25], "improvement")])
-    contains(result.stdout, "Together the 2 changes make")
+    contains(result.stdout, "The 2 changes add up to")
     nothing_left()
 
 
@@ -183,7 +183,7 @@ def commands_run_in_the_folder_where_it_was_started():
     finally:
         os.chdir("..")
     contains(result.stdout, "(number 3)")
-    contains(result.stdout, "in the folder: sub/")
+    contains(result.stdout, "in the directory: sub/")
 
 
 def processes_in(folder):

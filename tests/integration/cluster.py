@@ -218,7 +218,7 @@ def off_a_terminal_progress_is_plain_lines():
 def extra_rounds_until_it_is_precise():
     """Noise that a fixed number of rounds cannot bring below 2 %, then none."""
     write(SPEC.replace("rounds: 6", "rounds: {min: 8, max: 60}\nprecision: 2%"),
-          "case $(({round} % 4)) in 0) e=0;; 1) e=40;; 2) e=-40;; 3) e=10;; esac\n"
+          "case $(({round} % 4)) in 0) e=0;; 1) e=80;; 2) e=-80;; 3) e=20;; esac\n"
           "[ {v} = 1 ] && figure=1000 || figure=$((2000 + e))\n")
     with FakeSlurm() as slurm:
         on_cluster(slurm)

@@ -298,7 +298,7 @@ def nothing_is_left_of_a_failed_export():
     contains(assay("export", "/nowhere.data", "--to", "folded", "-o", "x", check=1).stderr, "nowhere")
     equal(os.path.exists("x"), False)
     contains(assay("export", check=2).stderr, "--to")
-    contains(assay("export", "--to", "svg", check=2).stderr, "no format 'svg'")
+    contains(assay("export", "--to", "svg", check=2).stderr, "unknown format 'svg'")
     with open("/dev/full", "w") as full:
         result = subprocess.run([ASSAY, "export", profile(), "--to", "folded"], stdout=full,
                                 stderr=subprocess.PIPE, text=True)

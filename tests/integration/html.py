@@ -208,7 +208,7 @@ def errors_name_the_true_cause():
     for word, words in (("nosuch.data", "there is no file nosuch.data"),
                         ("folder/nosuch", "there is no file folder/nosuch"),
                         ("folder", "folder is a folder"),
-                        ("words.txt", "words.txt is no recording")):
+                        ("words.txt", "words.txt is not a recording")):
         message = assay("html", word, check=1).stderr
         contains(message, words)
         lacks(message, "there is no store")

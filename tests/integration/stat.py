@@ -424,7 +424,7 @@ def ctrl_c_ends_the_command_and_prints():
         output += chunk
     _, status = os.waitpid(pid, 0)
     text = output.decode(errors="replace")
-    contains(text, "1 runs finished")
+    contains(text, "1 run finished")
     contains(text, "task-clock")
     equal(os.waitstatus_to_exitcode(status), 130)
     left = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout
@@ -567,7 +567,7 @@ def bad_input_gets_a_word_and_the_right_code():
         (["--repaet", "3", "--", "true"], 2, "did you mean --repeat"),
         (["-C", "x", "--", "true"], 125, "list of CPUs"),
         (["-p", "abc"], 125, "not a whole number"),
-        (["-p", "1", "-a"], 2, "excludes"),
+        (["-p", "1", "-a"], 2, "cannot be used with"),
         ([], 2, "nothing to count"),
         (["--json", "--csv", "--", "true"], 2, "cannot be used together"),
         (["--sim=most", "--", "true"], 2, "--sim=full"),

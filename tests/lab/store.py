@@ -120,7 +120,7 @@ def both_databases_give_the_same_answers():
         fill("here.db", base)
     contains(assay("db", "copy", "here.db", there, check=0).stdout, "3 copied")
     contains(assay("db", "copy", "here.db", there, check=0).stdout, "3 already there")
-    contains(assay("db", "copy", there, "back.db", check=0).stdout, "3 experiments copied")
+    contains(assay("db", "copy", there, "back.db", check=0).stdout, "3 copied")
     contains(assay("db", "copy", there, there, check=1).stderr, "the same store")
     first = answers("here.db")
     for place in (there, "back.db"):
@@ -172,7 +172,7 @@ def copy_killed_half_way(source, target):
     equal(process.returncode, -signal.SIGKILL, "it was killed: " + said)
     between(int(counts_of(target)[0]), 3, COPIED, "experiments that are there")
     again = assay("db", "copy", source, target, check=0).stdout
-    found = re.search(r"(\d+) experiments copied, (\d+) replaced by longer ones, (\d+) were there", again)
+    found = re.search(r"(\d+) copied, (\d+) replaced by longer ones, (\d+) already there", again)
     equal(sum(map(int, found.groups())), COPIED + 1, again)
     between(int(found[3]), 2, COPIED, "experiments that were not copied again")
     equal(counts_of(target), counts_of(source))
