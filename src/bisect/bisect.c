@@ -493,6 +493,8 @@ static int run_round(struct bisect *b, const struct bisection_action *a,
                                .rounds_max = 1,
                                .seed = b->settings.seed + step * 10007 + a->step->round_count,
                                .timeout_ns = b->settings.timeout_ns,
+                               .stdout_to = output_parse(b->settings.output),
+                               .output_path = b->settings.output,
                                .hook_shell = "/bin/sh",
                                .cpus = b->cpu_list,
                                .cpu_count = b->cpu_count};

@@ -54,8 +54,7 @@ static const struct option options[] = {
      "auto (sh only when a command needs it), none, default (sh), or a shell", "auto none default"},
     {'N', NULL, OPTION_FLAG, O(no_shell), NULL, "use no shell; same as --shell none", NULL},
     {0, "input", OPTION_STRING, O(input), "FILE", "standard input (default /dev/null)", "file"},
-    {0, "output", OPTION_STRING, O(output), "WHERE",
-     "standard output: null, pipe, inherit, or a file", "null pipe inherit"},
+    {0, "output", OPTION_STRING, O(output), OUTPUT_VALUE, OUTPUT_HELP, OUTPUT_WORDS},
     {0, "show-output", OPTION_FLAG, O(show_output), NULL, "show what the commands print", NULL},
     {0, "directory", OPTION_STRING, O(directory), "DIR", "run the commands in this directory",
      "file"},
@@ -234,12 +233,7 @@ static int set_limits(struct rounds_spec *spec, struct ab_watch *watch, const st
 static void set_output(struct rounds_spec *spec, const struct ab_options *o)
 {
     spec->output_path = o->output;
-    if (o->show_output || (o->output && str_eq(o->output, "inherit")))
-        spec->stdout_to = RUN_SHOW;
-    else if (o->output && str_eq(o->output, "pipe"))
-        spec->stdout_to = RUN_PIPE;
-    else if (o->output && !str_eq(o->output, "null"))
-        spec->stdout_to = RUN_FILE;
+    spec->stdout_to = o->show_output ? RUN_SHOW : output_parse(o->output);
 }
 
 static int parse_events(const struct ab_options *o, struct event_list *list, struct error *err)

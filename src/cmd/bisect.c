@@ -22,7 +22,7 @@
 enum { EXIT_INCONCLUSIVE = 3, REASONS_MOST = 8 };
 
 struct bisect_options {
-    const char *good, *bad, *build, *run, *metric, *better, *dir, *cpus, *seed;
+    const char *good, *bad, *build, *run, *metric, *better, *dir, *cpus, *seed, *output;
     const char *error, *min_change, *json, *markdown;
     struct option_list events;
     bool go_on, abort, all, keep, quiet, no_explain;
@@ -62,6 +62,7 @@ static const struct option options[] = {
     {'e', "event", OPTION_LIST, O(events), "LIST", "other events to count", "event"},
     {0, "cpus", OPTION_STRING, O(cpus), "CPUS", "run on these CPUs, e.g. 0-3,7", NULL},
     {0, "seed", OPTION_STRING, O(seed), "N", "seed for the order of the runs", NULL},
+    {0, "output", OPTION_STRING, O(output), OUTPUT_VALUE, OUTPUT_HELP, OUTPUT_WORDS},
     {0, "no-explain", OPTION_FLAG, O(no_explain), NULL,
      "do not profile the commit found to see which functions account for it", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "Resuming", NULL},
@@ -123,6 +124,7 @@ static int make_settings(const struct bisect_options *o, struct bisect_settings 
                                   .events = (char *)strbuf_text(events),
                                   .cpus = (char *)o->cpus,
                                   .better = (char *)o->better,
+                                  .output = (char *)o->output,
                                   .seed = chance,
                                   .timeout_ns = o->timeout_ns,
                                   .warmup = o->warmup,

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 struct explain_cli {
-    const char *db, *in, *work, *shell, *keep, *seed;
+    const char *db, *in, *work, *shell, *keep, *seed, *output;
     uint64_t rounds, profiles, frequency_hz, timeout_ns;
     bool no_shell, sim, no_sim, force, all, json, csv, markdown, commands;
 };
@@ -40,6 +40,7 @@ static const struct option options[] = {
     {'f', "force", OPTION_FLAG, O(force), NULL, "profile even if nothing changed", NULL},
     {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "treat a run that takes longer as failed",
      NULL},
+    {0, "output", OPTION_STRING, O(output), OUTPUT_VALUE, OUTPUT_HELP, OUTPUT_WORDS},
     {0, "seed", OPTION_STRING, O(seed), "N", "seed for the order of the runs", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "Two commands", NULL},
     {0, "commands", OPTION_FLAG, O(commands), NULL,
@@ -96,6 +97,7 @@ static void show_progress(struct progress *p, enum explain_phase phase, uint64_t
 struct two_commands {
     struct command commands[SIDE_COUNT];
     uint64_t timeout_ns;
+    const char *output;
     struct progress progress;
 };
 
@@ -107,7 +109,8 @@ static int run_command(void *context, unsigned side, struct runner *runner, char
     char **words = command_join_words(before, c->argv);
     struct run_spec spec = {.argv = words,
                             .program = before ? "/proc/self/exe" : c->program,
-                            .stdout_to = RUN_DISCARD,
+                            .stdout_to = output_parse(t->output),
+                            .output_path = t->output,
                             .stderr_to = RUN_KEEP,
                             .timeout_ns = t->timeout_ns};
     int r = runner_run(runner, &spec, result, err);
@@ -140,7 +143,7 @@ static int init_command(const struct explain_cli *cli, struct command *c, const 
 static int explain_commands(const struct explain_cli *cli, const struct explain_settings *settings,
                             char *const words[SIDE_COUNT], struct printer *p, struct error *err)
 {
-    struct two_commands t = {.timeout_ns = cli->timeout_ns};
+    struct two_commands t = {.timeout_ns = cli->timeout_ns, .output = cli->output};
     struct explain e = {.label = memory_strdup("")};
     int r = 0;
     for (unsigned s = 0; s < SIDE_COUNT && r == 0; s++) {
@@ -205,6 +208,7 @@ static int explain_store(const struct explain_cli *cli, const struct explain_set
     progress_start(&progress);
     struct explain_cells cells = {.db = cli->db,
                                   .in = cli->in,
+                                  .output = cli->output,
                                   .words = {words[SIDE_A], words[SIDE_B]},
                                   .settings = settings,
                                   .timeout_ns = cli->timeout_ns,

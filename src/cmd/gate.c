@@ -12,6 +12,7 @@
 #include "base/term.h"
 #include "bisect/gate_trees.h"
 #include "cmd/cmd.h"
+#include "run/output.h"
 #include "session/git.h"
 #include "session/session.h"
 
@@ -30,7 +31,8 @@ enum { EXIT_INCONCLUSIVE = 3 };
 #define ROUNDS 10
 
 struct gate_options {
-    const char *base, *build, *max_regression, *db, *summary, *markdown, *junit, *cpus, *seed;
+    const char *base, *build, *max_regression, *db, *summary, *markdown, *junit, *cpus, *seed,
+        *output;
     bool json, quick, quiet;
     uint64_t rounds, budget_ns, timeout_ns;
 };
@@ -49,6 +51,7 @@ static const struct option options[] = {
      NULL},
     {0, "quick", OPTION_FLAG, O(quick), NULL, "use the spec's quick section", NULL},
     {0, "cpus", OPTION_STRING, O(cpus), "CPUS", "run on these CPUs, e.g. 0-3,7", NULL},
+    {0, "output", OPTION_STRING, O(output), OUTPUT_VALUE, OUTPUT_HELP, OUTPUT_WORDS},
     {0, "seed", OPTION_STRING, O(seed), "N", "seed for the order of the runs", NULL},
     {0, "db", OPTION_STRING, O(db), "PATH",
      "keep the runs in this store (default: do not keep them)", "file"},
@@ -203,6 +206,7 @@ static int gate_in_trees(const struct gate_options *o, struct gate_trees *t, dou
                                  .budget_ns = o->budget_ns ? o->budget_ns : BUDGET_NS,
                                  .timeout_ns = o->timeout_ns,
                                  .cpus = o->cpus,
+                                 .output = o->output,
                                  .on_progress = o->quiet ? NULL : show_progress,
                                  .context = &progress};
     if (o->seed) {

@@ -7,6 +7,7 @@
 #include "cmd/run_elsewhere.h"
 #include "monitors/monitors.h"
 #include "report/text/experiment.h"
+#include "run/output.h"
 #include "session/experiments.h"
 #include "session/session.h"
 #include "spec/holes.h"
@@ -20,7 +21,7 @@ struct run_options {
     const char *db, *cells, *resume, *cpus, *commit, *precision, *nice;
     bool quick, fresh, dry_run, quiet, list;
     uint64_t rounds, budget_ns, timeout_ns;
-    const char *seed, *task, *hosts, *launcher;
+    const char *output, *seed, *task, *hosts, *launcher;
     struct option_list monitors;
     struct elsewhere_options elsewhere;
 };
@@ -42,6 +43,7 @@ static const struct option options[] = {
     {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "treat a run that takes longer as failed",
      NULL},
     {0, "cpus", OPTION_STRING, O(cpus), "CPUS", "run on these CPUs, e.g. 0-3,7", NULL},
+    {0, "output", OPTION_STRING, O(output), OUTPUT_VALUE, OUTPUT_HELP, OUTPUT_WORDS},
     {0, "nice", OPTION_STRING, O(nice), "N", "priority of the runs, -20 to 19", NULL},
     {0, "seed", OPTION_STRING, O(seed), "N", "seed for the order of the runs", NULL},
     {0, "monitor", OPTION_LIST, O(monitors), "NAME",
@@ -134,6 +136,7 @@ static int session_options_from(const struct run_options *o, const char *spec,
                                    .budget_ns = o->budget_ns,
                                    .timeout_ns = o->timeout_ns,
                                    .cpus = o->cpus,
+                                   .output = o->output,
                                    .commit = o->commit,
                                    .hosts = o->hosts,
                                    .launcher = o->launcher,

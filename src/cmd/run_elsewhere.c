@@ -107,6 +107,8 @@ static int task_command(const struct session_options *o, uint64_t seed, struct w
         add(w, "--quick");
     if (o->cpus)
         add_pair(w, "--cpus", o->cpus);
+    if (o->output)
+        add_pair(w, "--output", o->output);
     if (o->has_nice) {
         snprintf(number, sizeof(number), "%d", o->nice);
         add_pair(w, "--nice", number);

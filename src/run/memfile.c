@@ -31,13 +31,14 @@ void memfile_reset(int fd)
     lseek(fd, 0, SEEK_SET);
 }
 
-void memfile_trim(int fd, size_t head_bytes, size_t tail_bytes)
+size_t memfile_trim(int fd, size_t head_bytes, size_t tail_bytes)
 {
     size_t size = size_of(fd);
     if (size < 2 * (head_bytes + tail_bytes) + 65536)
-        return;
+        return size;
     fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)head_bytes,
               (off_t)(size - head_bytes - tail_bytes));
+    return size;
 }
 
 static void read_at(int fd, size_t at, size_t end, struct strbuf *out)

@@ -15,8 +15,8 @@ int memfile_open(const char *name, struct error *err);
 /* Empty again. */
 void memfile_reset(int fd);
 /* Gives memory back when the file has grown far over what is kept of it: its first bytes up to
- * `head`, and its last `tail`. */
-void memfile_trim(int fd, size_t head_bytes, size_t tail_bytes);
+ * `head`, and its last `tail`.  Returns the number of bytes that were written so far. */
+size_t memfile_trim(int fd, size_t head_bytes, size_t tail_bytes);
 /* Appends the first bytes, at most `most`; true when there is more. */
 bool memfile_read_head(int fd, size_t most, struct strbuf *out);
 /* Appends the last bytes, at most `most`; true when there was more before them. */

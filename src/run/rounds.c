@@ -231,7 +231,8 @@ static bool keep_run(struct sitting *s, const struct making *making, size_t cont
     if (result->signal)
         return false;
     if (run_failed(result) && !s->spec->ignore_failures) {
-        bool discarded = s->spec->stdout_to != RUN_SHOW && !making->is_warmup;
+        bool discarded =
+            s->spec->stdout_to != RUN_SHOW && s->spec->stdout_to != RUN_KEEP && !making->is_warmup;
         keep_failure(s, "the command", s->spec->contestants[contestant].command.text, result,
                      discarded);
         return false;

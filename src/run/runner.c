@@ -17,9 +17,11 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define TICK_NS (100 * NS_PER_MS)    /* how often a long run is looked at */
-#define STALL_NS (500 * NS_PER_MS)   /* a look that comes so much late: assay stood still */
-#define KILL_AFTER_NS (2 * NS_PER_S) /* from the first signal to SIGKILL */
+#define TICK_NS (100 * NS_PER_MS)     /* how often a long run is looked at */
+#define FLOOD_TICK_NS (5 * NS_PER_MS) /* one that writes much */
+#define FLOOD_BYTES (4 << 20)         /* between two looks: that is much */
+#define STALL_NS (500 * NS_PER_MS)    /* a look that comes so much late: assay stood still */
+#define KILL_AFTER_NS (2 * NS_PER_S)  /* from the first signal to SIGKILL */
 #define CPUS_MAX 8192
 #define METRICS_NAME "ASSAY_METRICS_FD"
 #define PADDING_NAME "ASSAY_PADDING"
@@ -34,6 +36,8 @@ struct run {
     int stdin_fd, pipe_fd, file_fd; /* -1 for none; pipe_fd is the end that assay reads */
     int pipe_write_fd;
     pid_t pid;
+    size_t kept_bytes; /* written to memory by the last look */
+    bool is_flooding;  /* much of that since the look before */
     unsigned long old_cpus[CPUS_MAX / 8 / sizeof(unsigned long)];
 };
 
@@ -185,17 +189,11 @@ static int open_file(const char *path, int flags, const char *what, int *ret_fd,
 
 static int open_pipe(struct run *run, struct error *err)
 {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return error_errno(err, -errno, "a pipe for the command's output");
-    run->pipe_fd = fcntl(ends[0], F_DUPFD_CLOEXEC, 10);
-    run->pipe_write_fd = fcntl(ends[1], F_DUPFD_CLOEXEC, 10);
-    close(ends[0]);
-    close(ends[1]);
-    if (run->pipe_fd < 0 || run->pipe_write_fd < 0)
-        return error_errno(err, -EMFILE, "a pipe for the command's output");
-    fcntl(run->pipe_fd, F_SETFL, O_NONBLOCK);
-    return 0;
+    int ends[2] = {-1, -1};
+    int r = output_pipe(ends, err);
+    run->pipe_fd = ends[0];
+    run->pipe_write_fd = ends[1];
+    return r;
 }
 
 /* Everything that the command's descriptors need. */
@@ -268,13 +266,6 @@ static void give_cpus_back(struct run *run)
         sched_setaffinity(0, sizeof(run->old_cpus), (cpu_set_t *)run->old_cpus);
 }
 
-static void empty_pipe(int fd)
-{
-    char bytes[65536];
-    for (int i = 0; i < 16 && read(fd, bytes, sizeof(bytes)) > 0; i++)
-        ;
-}
-
 /* The next signal for a command that must end: the one given, then SIGKILL. */
 struct ending {
     bool asked;
@@ -294,7 +285,7 @@ static void end_command(const struct run *run, struct ending *e, int signal, uin
 }
 
 /* What a long run is looked at for: signals, its time limit, and how much it has written. */
-static void look_at(const struct run *run, struct ending *e, uint64_t now_ns)
+static void look_at(struct run *run, struct ending *e, uint64_t now_ns)
 {
     const struct run_spec *spec = run->spec;
     struct run_result *result = run->result;
@@ -306,19 +297,31 @@ static void look_at(const struct run *run, struct ending *e, uint64_t now_ns)
         result->timed_out = true;
         end_command(run, e, SIGTERM, now_ns);
     }
-    memfile_trim(run->r->metrics_fd, METRICS_BYTES_MAX, 0);
+    size_t written = memfile_trim(run->r->metrics_fd, METRICS_BYTES_MAX, 0);
     if (spec->stdout_to == RUN_KEEP)
-        memfile_trim(run->r->stdout_fd, 0, keep_bytes(spec));
+        written += memfile_trim(run->r->stdout_fd, 0, keep_bytes(spec));
     if (spec->stderr_to == RUN_KEEP)
-        memfile_trim(run->r->stderr_fd, 0, keep_bytes(spec));
+        written += memfile_trim(run->r->stderr_fd, 0, keep_bytes(spec));
+    run->is_flooding = written > run->kept_bytes + FLOOD_BYTES;
+    run->kept_bytes = written;
     if (spec->on_tick)
         spec->on_tick(spec->tick_context);
+}
+
+/* The first looks come soon, so that a command that writes gigabytes is noticed before it has
+ * filled the memory. */
+static uint64_t tick_ns(const struct run *run, uint64_t now_ns)
+{
+    uint64_t age_ns = now_ns - run->result->start_ns;
+    if (run->is_flooding)
+        return FLOOD_TICK_NS;
+    return age_ns < FLOOD_TICK_NS ? FLOOD_TICK_NS : age_ns < TICK_NS ? age_ns : TICK_NS;
 }
 
 static uint64_t next_look_ns(const struct run *run, const struct ending *e, uint64_t now_ns)
 {
     uint64_t limit_ns = run->result->start_ns + run->spec->timeout_ns;
-    uint64_t wake_ns = now_ns + TICK_NS;
+    uint64_t wake_ns = now_ns + tick_ns(run, now_ns);
     if (run->spec->timeout_ns && !e->asked && limit_ns < wake_ns)
         wake_ns = limit_ns > now_ns ? limit_ns : now_ns;
     return wake_ns;
@@ -342,7 +345,7 @@ static void await_end(struct run *run)
         if (ready <= 0)
             fds[0].revents = fds[1].revents = 0;
         if (fds[1].revents & POLLIN)
-            empty_pipe(run->pipe_fd);
+            output_drain(run->pipe_fd, run->r->null_fd);
         else if (fds[1].revents)
             fds[1].fd = -1;
         if (!(fds[0].revents & POLLIN))

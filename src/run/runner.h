@@ -27,20 +27,13 @@
 #include "counters/counters.h"
 #include "run/disturbance.h"
 #include "run/metrics.h"
+#include "run/output.h"
 
 #include <sys/resource.h>
 
 enum {
     RUN_PADDING_MAX = 4096,     /* bytes of environment that may be added to vary the layout */
     RUN_KEEP_BYTES = 64 * 1024, /* of each kept stream, its end, unless the spec says otherwise */
-};
-
-enum run_output {
-    RUN_DISCARD, /* to /dev/null; programs such as grep notice that and stop early */
-    RUN_KEEP,    /* to memory; the end is in the result, what came before is dropped */
-    RUN_PIPE,    /* to a pipe that assay empties */
-    RUN_SHOW,    /* to assay's own */
-    RUN_FILE,    /* to a file, which each run writes anew */
 };
 
 struct run_spec {

@@ -226,6 +226,20 @@ static int open_place(struct session *s, struct error *err)
     return store_open_task(&s->store, path, s->plan.uuid, err);
 }
 
+/* Metrics that are read from standard output need it kept. */
+static int check_output(const struct session *s, struct error *err)
+{
+    if (output_parse(s->options->output) == RUN_KEEP)
+        return 0;
+    for (size_t i = 0; i < s->spec.metric_count; i++)
+        if (s->spec.metrics[i].source != METRIC_PRINTED && !s->spec.metrics[i].file)
+            return error_set(err, -EINVAL,
+                             "--output %s: the spec reads the metric '%s' from standard output; "
+                             "leave --output out",
+                             s->options->output, s->spec.metrics[i].name);
+    return 0;
+}
+
 int session_open(struct session **ret_session, const struct session_options *options,
                  struct error *err)
 {
@@ -234,6 +248,8 @@ int session_open(struct session **ret_session, const struct session_options *opt
     *ret_session = s;
     bool runs_here = !options->dry_run && !options->elsewhere;
     int r = read_plan(s, err);
+    if (r == 0)
+        r = check_output(s, err);
     if (r == 0)
         experiments_find_programs(s->spec.folder);
     if (r == 0 && options->task)

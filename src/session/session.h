@@ -49,6 +49,7 @@ struct session_options {
     double precision;
     bool has_seed, no_precision;
     const char *cpus, *commit;
+    const char *output;           /* where standard output goes, as output_parse takes it */
     const char *hosts, *launcher; /* as hosts_place takes them */
     const char *const *monitors;  /* besides the spec's */
     size_t monitor_count;

@@ -41,6 +41,7 @@ static int visit_open(struct visited *v, struct store *store, const struct datas
                                           .cells = v->cells,
                                           .quick = str_has_prefix(x->selection, "quick"),
                                           .visit = v->id,
+                                          .output = how->output,
                                           .timeout_ns = how->timeout_ns};
     r = session_open(&v->session, &v->options, err);
     if (r < 0)

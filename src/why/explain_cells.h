@@ -9,7 +9,7 @@
 #include "why/explain.h"
 
 struct explain_cells {
-    const char *db, *in;
+    const char *db, *in, *output;
     const char *words[SIDE_COUNT]; /* as cellpairs.h takes them */
     const struct explain_settings *settings;
     uint64_t timeout_ns;

@@ -293,11 +293,54 @@ def input_output_directory():
                           "echo assay.metric pipe $p >&$ASSAY_METRICS_FD; seq 100000")
     document, _ = ab("-r", 2, *QUIET, "--output", "pipe", kind)
     equal(values(document, "pipe"), [1, 1])
+    document, _ = ab("-r", 2, *QUIET, kind)
+    equal(values(document, "pipe"), [0, 0])
     contains(assay("ab", "-r", 1, *QUIET, "--show-output", "echo visible", check=0).stdout,
              "visible\n")
     lacks(assay("ab", "-r", 1, *QUIET, "-n", "x", "echo visible", check=0).stdout, "visible")
     assay("ab", "--directory", "nowhere", "true", check=2)
     contains(assay("ab", "--input", "nowhere", "true", check=2).stderr, "nowhere")
+
+
+OUTPUT_KIND = ("import os; n = os.stat('/dev/null'); o = os.fstat(1); "
+               "k = 0 if (o.st_dev, o.st_ino) == (n.st_dev, n.st_ino) else 2 if o.st_mode & 0o170000 "
+               "== 0o010000 else 1; print('work'); "
+               "os.write(int(os.environ['ASSAY_METRICS_FD']), f'assay.metric kind {k}\\n'.encode())")
+
+
+@test
+def commands_do_their_work_by_default():
+    # GNU grep and others stop at the first match where standard output is /dev/null.
+    with open("kind.py", "w") as file:
+        file.write(OUTPUT_KIND + "\n")
+    kind = "python3 kind.py"
+    for option, expected in ((), 1), (("--output", "memory"), 1), (("--output", "null"), 0), (
+            ("--output", "pipe"), 2):
+        document, _ = ab("-r", 2, *QUIET, *option, kind)
+        equal(values(document, "kind"), [expected] * 2, option)
+    with open("kind.yaml", "w") as file:
+        file.write("name: kind\ncommand: [python3, kind.py]\nrounds: 2\n")
+    for option, expected in ((), 1), (("--output", "null"), 0):
+        assay("run", "--fresh", "-q", "--db", "kind.db", *option, "kind.yaml", check=0)
+        shown = assay("show", "--db", "kind.db", "--csv=wide", check=0).stdout
+        rows = list(csv.DictReader(io.StringIO(shown)))
+        equal([float(row["kind"]) for row in rows], [expected] * 2, option)
+    with open("read.yaml", "w") as file:
+        file.write("name: read\ncommand: [echo, 'n 3']\nrounds: 2\n"
+                   "metrics:\n  n: {regex: 'n ([0-9]+)'}\n")
+    contains(assay("run", "--db", "kind.db", "--output", "null", "read.yaml", check=None).stderr,
+             "reads the metric 'n' from standard output")
+
+
+@test
+def a_pipe_is_emptied_and_not_waited_for():
+    # 3 MB is more than any pipe holds; what stays behind holds the pipe open and is not awaited.
+    document, _ = ab("-r", 2, *QUIET, "--output", "pipe", "head -c 3000000 /dev/zero",
+                     "sh -c 'sleep 4719 & head -c 3000000 /dev/zero'")
+    equal(document["rounds"], 2)
+    equal(len({run["exit_code"] for run in document["runs"]}), 1)
+    if not gone("4719"):
+        raise AssertionError(alive("4719"))
 
 
 @test
