@@ -38,18 +38,6 @@ void answer_number(struct answer *answer, const char *name, double value)
         answer->numbers[answer->number_count++] = (struct answer_number){name, value};
 }
 
-size_t cell_with(const struct dataset *d, size_t like, size_t factor, const char *level)
-{
-    for (size_t c = 0; c < d->cell_count; c++) {
-        bool same = str_eq(d->cells[c].levels[factor], level);
-        for (size_t f = 0; same && f < d->factor_count; f++)
-            same = f == factor || str_eq(d->cells[c].levels[f], d->cells[like].levels[f]);
-        if (same)
-            return c;
-    }
-    return DATASET_NONE;
-}
-
 char *where_without(struct question *q, size_t cell, size_t factor, size_t other)
 {
     CLEANUP(strbuf_done) struct strbuf text = {0};
@@ -128,23 +116,6 @@ const char *level_text(struct question *q, double level)
     return arena_strdup(&q->a->arena, text);
 }
 
-/* "64", "1.5", "64k", "2M", "100%": what a person writes for a number. */
-static bool level_number(const char *text, double *ret_number)
-{
-    uint64_t bytes;
-    if (parse_double(text, ret_number, NULL) == 0)
-        return isfinite(*ret_number);
-    if (parse_size_bytes(text, &bytes, NULL) == 0) {
-        *ret_number = (double)bytes;
-        return true;
-    }
-    size_t length = strlen(text);
-    if (length < 2 || text[length - 1] != '%')
-        return false;
-    CLEANUP(memory_freep) char *number = memory_strndup(text, length - 1);
-    return parse_double(number, ret_number, NULL) == 0;
-}
-
 static void sort_axis(struct axis *axis)
 {
     for (size_t i = 1; i < axis->count; i++)
@@ -173,7 +144,7 @@ static void make_axis(struct question *q, size_t factor)
         if (k < axis->count)
             continue;
         axis->levels[k] = d->cells[c].levels[factor];
-        numeric &= level_number(axis->levels[k], &axis->numbers[k]);
+        numeric &= dataset_level_number(axis->levels[k], &axis->numbers[k]);
         axis->count++;
     }
     if (numeric)

@@ -16,16 +16,6 @@
 #define SURPRISE_SPREADS 5
 #define SURPRISE_SHARE 0.15
 
-bool counts_workers(const char *name)
-{
-    static const char *const words[] = {"thread", "core",   "cpu", "task",      "worker",
-                                        "proc",   "client", "job", "connection"};
-    for (size_t i = 0; i < ARRAY_COUNT(words); i++)
-        if (strcasestr(name, words[i]))
-            return true;
-    return false;
-}
-
 struct curve {
     size_t factor;
     size_t few_count, most_points; /* of curves that are too short for a fit */
@@ -45,8 +35,8 @@ static void tell_last_gain(struct question *q, size_t cell, size_t factor, const
     struct comparison few = {0};
     bool any = false;
     for (size_t k = 1; k < axis->count; k++) {
-        size_t a = cell_with(q->d, cell, factor, axis->levels[k - 1]);
-        size_t b = cell_with(q->d, cell, factor, axis->levels[k]);
+        size_t a = dataset_cell_with(q->d, cell, factor, axis->levels[k - 1]);
+        size_t b = dataset_cell_with(q->d, cell, factor, axis->levels[k]);
         struct comparison c;
         if (a == DATASET_NONE || b == DATASET_NONE || !judge_cells(q->d, q->metric, a, b, &c) ||
             c.scale != COMPARISON_RATIO)
@@ -67,10 +57,12 @@ static void tell_last_gain(struct question *q, size_t cell, size_t factor, const
                    q->d->factors[factor], why_undecided(q, &few));
         return;
     }
-    struct answer *answer = answer_add(
-        q, "saturation", where, true, "more %s help up to %s%s%s%s", q->d->factors[factor],
-        axis->levels[last], last + 1 == axis->count ? ", the most measured" : "",
-        worse ? "; it gets worse at " : "", worse ? axis->levels[worse] : "");
+    struct answer *answer =
+        answer_add(q, "saturation", where, true,
+                   last ? "more %s help up to %s%s%s%s" : "more %s than %s do not help%s%s%s",
+                   q->d->factors[factor], axis->levels[last],
+                   last && last + 1 == axis->count ? ", the most measured" : "",
+                   worse ? "; it gets worse at " : "", worse ? axis->levels[worse] : "");
     answer_number(answer, "last_gain", axis->numbers[last]);
 }
 
@@ -127,7 +119,7 @@ static void look_for_saturation(struct question *q, size_t cell, void *context)
     double *threads = NULL, *values = NULL;
     size_t count = 0, capacity = 0, value_count = 0, value_capacity = 0, points = 0;
     for (size_t k = 0; k < axis->count; k++) {
-        size_t at = cell_with(q->d, cell, curve->factor, axis->levels[k]);
+        size_t at = dataset_cell_with(q->d, cell, curve->factor, axis->levels[k]);
         if (at == DATASET_NONE)
             continue;
         struct dataset_column column = dataset_column(q->d, q->metric, at);
@@ -157,8 +149,8 @@ void answer_saturation(struct question *q)
         return;
     for (size_t f = 0; f < q->d->factor_count; f++) {
         struct curve curve = {.factor = f};
-        if (counts_workers(q->d->factors[f]) && q->axes[f].numbers && q->axes[f].count > 1 &&
-            q->axes[f].numbers[0] > 0)
+        if (dataset_counts_workers(q->d->factors[f]) && q->axes[f].numbers &&
+            q->axes[f].count > 1 && q->axes[f].numbers[0] > 0)
             each_context(q, f, f, look_for_saturation, &curve);
         if (curve.few_count)
             answer_add(
@@ -190,7 +182,7 @@ static void collect_residuals(struct question *q, size_t cell, void *context)
         double x[3], y[3];
         bool usable = true;
         for (size_t i = 0; i < 3 && usable; i++) {
-            at[i] = cell_with(q->d, cell, all->factor, axis->levels[k - 1 + i]);
+            at[i] = dataset_cell_with(q->d, cell, all->factor, axis->levels[k - 1 + i]);
             x[i] = axis->numbers[k - 1 + i];
             y[i] = at[i] == DATASET_NONE ? NAN : dataset_median(q->d, q->metric, at[i]);
             usable = x[i] > 0 && y[i] > 0;

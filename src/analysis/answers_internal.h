@@ -27,8 +27,6 @@ struct answer *answer_add(struct question *q, const char *kind, const char *wher
                           const char *format, ...) __attribute__((format(printf, 5, 6)));
 void answer_number(struct answer *answer, const char *name, double value);
 
-/* The cell that is as `like` but for one factor; DATASET_NONE when there is none. */
-size_t cell_with(const struct dataset *d, size_t like, size_t factor, const char *level);
 /* "size=64 threads=2": the cell's values without one or two factors. */
 char *where_without(struct question *q, size_t cell, size_t factor, size_t other);
 /* Calls for one cell of each combination of the factors but these two. */
@@ -41,9 +39,6 @@ const char *value_text(struct question *q, double value);
 const char *why_undecided(struct question *q, const struct comparison *c);
 /* A place between the levels of a numeric factor: "4,710", "2.5". */
 const char *level_text(struct question *q, double level);
-
-/* Whether a factor of this name is a number of threads, processes and the like. */
-bool counts_workers(const char *name);
 
 void answer_best(struct question *q);
 void answer_crossovers(struct question *q);

@@ -19,7 +19,7 @@ static bool is_better(const struct question *q, double a, double b)
 }
 
 struct tally {
-    size_t wins[64];
+    size_t *wins; /* of each variant */
     size_t cells, undecided;
     size_t too_few; /* of the undecided: cells with fewer rounds than it takes */
 };
@@ -35,7 +35,7 @@ static struct leaders find_leaders(const struct question *q, size_t cell)
     const struct axis *axis = &q->axes[q->variant];
     struct leaders l = {DATASET_NONE, DATASET_NONE, 0, NAN, NAN};
     for (size_t k = 0; k < axis->count; k++) {
-        size_t c = cell_with(q->d, cell, q->variant, axis->levels[k]);
+        size_t c = dataset_cell_with(q->d, cell, q->variant, axis->levels[k]);
         double median = c == DATASET_NONE ? NAN : dataset_median(q->d, q->metric, c);
         if (isnan(median))
             continue;
@@ -65,7 +65,7 @@ static void judge_context(struct question *q, size_t cell, void *context)
     const char *name = q->axes[q->variant].levels[l.best_level];
     const char *rival = q->d->cells[l.second].levels[q->variant];
     char *where = where_without(q, cell, q->variant, q->variant);
-    if (certain && l.best_level < ARRAY_COUNT(tally->wins)) {
+    if (certain) {
         tally->wins[l.best_level]++;
     } else {
         tally->undecided++;
@@ -100,8 +100,9 @@ static void judge_context(struct question *q, size_t cell, void *context)
 
 void answer_best(struct question *q)
 {
-    struct tally tally = {0};
     const struct axis *axis = &q->axes[q->variant];
+    CLEANUP(memory_freep) size_t *wins = memory_zalloc(axis->count + 1, sizeof(*wins));
+    struct tally tally = {.wins = wins};
     if (q->better == METRIC_NEITHER)
         return;
     size_t first = q->a->count;
@@ -109,7 +110,7 @@ void answer_best(struct question *q)
     if (tally.cells < 2)
         return;
     CLEANUP(strbuf_done) struct strbuf text = {0};
-    for (size_t k = 0; k < axis->count && k < ARRAY_COUNT(tally.wins); k++)
+    for (size_t k = 0; k < axis->count; k++)
         if (tally.wins[k])
             strbuf_printf(&text, "%s%s is best in %zu of %zu cells", text.length ? "; " : "",
                           axis->levels[k], tally.wins[k], tally.cells);
@@ -178,9 +179,9 @@ static void look_for_crossover(struct question *q, size_t cell, void *context)
     struct crossover_point *points = memory_zalloc(axis->count + 1, sizeof(*points));
     size_t count = 0;
     for (size_t k = 0; k < axis->count; k++) {
-        size_t at = cell_with(q->d, cell, q->variant, duel->base);
-        at = at == DATASET_NONE ? at : cell_with(q->d, at, duel->sizes, axis->levels[k]);
-        size_t other = at == DATASET_NONE ? at : cell_with(q->d, at, q->variant, duel->new);
+        size_t at = dataset_cell_with(q->d, cell, q->variant, duel->base);
+        at = at == DATASET_NONE ? at : dataset_cell_with(q->d, at, duel->sizes, axis->levels[k]);
+        size_t other = at == DATASET_NONE ? at : dataset_cell_with(q->d, at, q->variant, duel->new);
         struct comparison c;
         if (other == DATASET_NONE || !judge_cells(q->d, q->metric, at, other, &c) ||
             c.scale != COMPARISON_RATIO || !isfinite(c.low) || !isfinite(c.high))
@@ -213,7 +214,7 @@ static bool overtakings_only(const struct question *q, size_t factor, const char
     size_t numeric = 0;
     for (size_t f = 0; f < q->d->factor_count; f++)
         numeric += f != q->variant && q->axes[f].numbers && q->axes[f].count > 1;
-    if (numeric > 1 && counts_workers(q->d->factors[factor]))
+    if (numeric > 1 && dataset_counts_workers(q->d->factors[factor]))
         return true;
     CLEANUP(memory_freep) char *first = memory_printf("%s=%s", q->d->factors[q->variant], base);
     CLEANUP(memory_freep) char *second = memory_printf("%s=%s", q->d->factors[q->variant], new);

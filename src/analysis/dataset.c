@@ -12,6 +12,7 @@
 #include "store/store_rows.h"
 
 #include <errno.h>
+#include <math.h>
 
 struct loader {
     struct dataset *d;
@@ -382,4 +383,42 @@ size_t dataset_headline(const struct dataset *d, size_t *position)
                 return m;
     }
     return DATASET_NONE;
+}
+
+size_t dataset_cell_with(const struct dataset *d, size_t like, size_t factor, const char *level)
+{
+    for (size_t c = 0; c < d->cell_count; c++) {
+        bool same = str_eq(d->cells[c].levels[factor], level);
+        for (size_t f = 0; same && f < d->factor_count; f++)
+            same = f == factor || str_eq(d->cells[c].levels[f], d->cells[like].levels[f]);
+        if (same)
+            return c;
+    }
+    return DATASET_NONE;
+}
+
+bool dataset_level_number(const char *text, double *ret_number)
+{
+    uint64_t bytes;
+    if (parse_double(text, ret_number, NULL) == 0)
+        return isfinite(*ret_number);
+    if (parse_size_bytes(text, &bytes, NULL) == 0) {
+        *ret_number = (double)bytes;
+        return true;
+    }
+    size_t length = strlen(text);
+    if (length < 2 || text[length - 1] != '%')
+        return false;
+    CLEANUP(memory_freep) char *number = memory_strndup(text, length - 1);
+    return parse_double(number, ret_number, NULL) == 0 && isfinite(*ret_number);
+}
+
+bool dataset_counts_workers(const char *factor)
+{
+    static const char *const words[] = {"thread", "core",   "cpu", "task",      "worker",
+                                        "proc",   "client", "job", "connection"};
+    for (size_t i = 0; i < ARRAY_COUNT(words); i++)
+        if (strcasestr(factor, words[i]))
+            return true;
+    return false;
 }

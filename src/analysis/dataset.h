@@ -124,6 +124,12 @@ double dataset_median(const struct dataset *d, size_t metric, size_t cell);
 /* The metric of that name, DATASET_NONE when there is none. */
 size_t dataset_metric(const struct dataset *d, const char *name);
 size_t dataset_factor(const struct dataset *d, const char *name);
+/* The cell that is as `like` but for one factor; DATASET_NONE when there is none. */
+size_t dataset_cell_with(const struct dataset *d, size_t like, size_t factor, const char *level);
+/* A factor's value as the number that a person means: "64", "1.5", "64k", "2M", "100%". */
+bool dataset_level_number(const char *text, double *ret_number);
+/* Whether a factor of this name is a number of threads, processes and the like. */
+bool dataset_counts_workers(const char *factor);
 /* The cell of that label, DATASET_NONE when there is none. */
 size_t dataset_cell(const struct dataset *d, const char *label);
 

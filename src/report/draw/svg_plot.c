@@ -189,7 +189,7 @@ static void tick_text(const struct plot_axis *axis, double value, int digits, st
         size_t k = 0;
         for (value /= 1000; fabs(value) >= 999.5 && letters[k + 1]; k++)
             value /= 1000;
-        snprintf(text, sizeof(text), "%.3g%c", value, letters[k]);
+        snprintf(text, sizeof(text), fabs(value) < 999.5 ? "%.3g%c" : "%.0f%c", value, letters[k]);
         strbuf_puts(out, text);
     } else {
         strbuf_printf(out, "%.*g", digits, value);

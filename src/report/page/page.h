@@ -103,8 +103,6 @@ struct page_axis {
 };
 void page_axis_init(struct page_axis *axis, const struct dataset *d, size_t factor);
 void page_axis_done(struct page_axis *axis);
-/* The cell as `like` but for one factor; DATASET_NONE when there is none. */
-size_t page_cell_with(const struct dataset *d, size_t like, size_t factor, const char *level);
 /* "size=64 threads=2" of the cell without two factors and those of one level only. */
 char *page_where(const struct dataset *d, size_t cell, size_t factor, size_t other);
 /* Is this the first cell of its combination of the factors but these two? */
@@ -112,7 +110,6 @@ bool page_is_first(const struct dataset *d, size_t cell, size_t factor, size_t o
 /* Two cells of the view: as the table has them, or as the judge says where it does not. */
 bool page_compare(const struct page *page, size_t metric, size_t base, size_t new,
                   struct comparison *ret_comparison);
-bool page_counts_workers(const char *factor);
 struct plot *page_add_plot(struct page *page, const char *kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -6,18 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-/* "64", "1.5", "64k", "100%". */
-static bool level_number(const char *text, double *ret_number)
-{
-    uint64_t bytes;
-    if (parse_double(text, ret_number, NULL) == 0)
-        return isfinite(*ret_number);
-    if (parse_size_bytes(text, &bytes, NULL) < 0)
-        return false;
-    *ret_number = (double)bytes;
-    return true;
-}
-
 void page_axis_init(struct page_axis *axis, const struct dataset *d, size_t factor)
 {
     *axis = (struct page_axis){.factor = factor};
@@ -31,7 +19,7 @@ void page_axis_init(struct page_axis *axis, const struct dataset *d, size_t fact
         if (k < axis->count)
             continue;
         axis->levels[k] = d->cells[c].levels[factor];
-        numeric &= level_number(axis->levels[k], &axis->numbers[k]);
+        numeric &= dataset_level_number(axis->levels[k], &axis->numbers[k]);
         axis->count++;
     }
     if (!numeric) {
@@ -53,18 +41,6 @@ void page_axis_done(struct page_axis *axis)
 {
     free(axis->levels);
     free(axis->numbers);
-}
-
-size_t page_cell_with(const struct dataset *d, size_t like, size_t factor, const char *level)
-{
-    for (size_t c = 0; c < d->cell_count; c++) {
-        bool same = str_eq(d->cells[c].levels[factor], level);
-        for (size_t f = 0; same && f < d->factor_count; f++)
-            same = f == factor || str_eq(d->cells[c].levels[f], d->cells[like].levels[f]);
-        if (same)
-            return c;
-    }
-    return DATASET_NONE;
 }
 
 static bool varies(const struct dataset *d, size_t factor)
@@ -128,14 +104,4 @@ bool page_compare(const struct page *page, size_t metric, size_t base, size_t ne
         return false;
     *ret_comparison = row.comparison;
     return true;
-}
-
-bool page_counts_workers(const char *factor)
-{
-    static const char *const words[] = {"thread", "core",   "cpu", "task",      "worker",
-                                        "proc",   "client", "job", "connection"};
-    for (size_t i = 0; i < ARRAY_COUNT(words); i++)
-        if (strcasestr(factor, words[i]))
-            return true;
-    return false;
 }

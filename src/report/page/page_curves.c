@@ -31,7 +31,7 @@ static void add_curve(struct plot *p, const struct dataset *d, size_t metric, si
 {
     struct plot_series *s = plot_add_series(p, name, PLOT_LINE | PLOT_MARKS | PLOT_BARS, look);
     for (size_t k = 0; k < axis->count; k++) {
-        size_t c = page_cell_with(d, like, axis->factor, axis->levels[k]);
+        size_t c = dataset_cell_with(d, like, axis->factor, axis->levels[k]);
         struct summary summary;
         struct median_interval m;
         if (c != DATASET_NONE && dataset_figures(d, metric, c, &summary, &m))
@@ -55,7 +55,7 @@ static const char *title_where(const struct sweep *s)
 static size_t variant_cell(const struct sweep *s, size_t k)
 {
     return s->variants.count
-               ? page_cell_with(s->page->view, s->cell, s->page->variant, s->variants.levels[k])
+               ? dataset_cell_with(s->page->view, s->cell, s->page->variant, s->variants.levels[k])
                : s->cell;
 }
 
@@ -64,9 +64,9 @@ static size_t variant_anywhere(const struct sweep *s, size_t k)
 {
     size_t found = variant_cell(s, k);
     for (size_t i = 0; found == DATASET_NONE && i < s->axis.count; i++) {
-        size_t at = page_cell_with(s->page->view, s->cell, s->axis.factor, s->axis.levels[i]);
+        size_t at = dataset_cell_with(s->page->view, s->cell, s->axis.factor, s->axis.levels[i]);
         if (at != DATASET_NONE)
-            found = page_cell_with(s->page->view, at, s->page->variant, s->variants.levels[k]);
+            found = dataset_cell_with(s->page->view, at, s->page->variant, s->variants.levels[k]);
     }
     return found;
 }
@@ -121,8 +121,8 @@ static size_t add_ratios(const struct sweep *s, struct plot *p, size_t base_leve
     for (size_t i = 0; i < s->axis.count; i++) {
         size_t base = variant_anywhere(s, base_level), new = variant_anywhere(s, k);
         base = base == DATASET_NONE ? base
-                                    : page_cell_with(d, base, s->axis.factor, s->axis.levels[i]);
-        new = new == DATASET_NONE ? new : page_cell_with(d, new, s->axis.factor, s->axis.levels[i]);
+                                    : dataset_cell_with(d, base, s->axis.factor, s->axis.levels[i]);
+        new = new == DATASET_NONE ? new : dataset_cell_with(d, new, s->axis.factor, s->axis.levels[i]);
         struct comparison c;
         if (base == DATASET_NONE || new == DATASET_NONE ||
             !page_compare(s->page, s->metric, base, new, &c) || c.scale != COMPARISON_RATIO)
@@ -209,7 +209,7 @@ static void add_fit(struct plot *p, const struct sweep *s, size_t like, const ch
     double *threads = NULL, *values = NULL;
     size_t count = 0, capacity = 0, value_count = 0, value_capacity = 0;
     for (size_t k = 0; k < s->axis.count; k++) {
-        size_t c = page_cell_with(d, like, s->axis.factor, s->axis.levels[k]);
+        size_t c = dataset_cell_with(d, like, s->axis.factor, s->axis.levels[k]);
         struct dataset_column column = {0};
         if (c != DATASET_NONE)
             column = dataset_column(d, s->metric, c);
@@ -262,7 +262,7 @@ static void plot_scaling(const struct sweep *s)
         struct plot_series *series =
             plot_add_series(p, name, PLOT_LINE | PLOT_MARKS | PLOT_BARS, k);
         for (size_t i = 0; i < s->axis.count; i++) {
-            size_t c = page_cell_with(d, like, s->axis.factor, s->axis.levels[i]);
+            size_t c = dataset_cell_with(d, like, s->axis.factor, s->axis.levels[i]);
             struct summary summary;
             struct median_interval v;
             if (c == DATASET_NONE || !dataset_figures(d, s->metric, c, &summary, &v) ||
@@ -341,7 +341,7 @@ static bool scales(const struct sweep *s)
 {
     const struct dataset *d = s->page->view;
     return d->metrics[s->metric].facts.better != METRIC_NEITHER &&
-           page_counts_workers(d->factors[s->axis.factor]);
+           dataset_counts_workers(d->factors[s->axis.factor]);
 }
 
 /* Where workers are counted, the curve of scaling shows all that a plain one would. */
@@ -423,7 +423,7 @@ static void plot_cost(const struct sweep *s, const struct cost *cost, size_t wal
             plot_add_series(p, s->variants.count ? s->variants.levels[k] : NULL,
                             PLOT_LINE | PLOT_MARKS | PLOT_BARS, k);
         for (size_t i = 0; i < s->axis.count; i++) {
-            size_t c = page_cell_with(d, like, s->axis.factor, s->axis.levels[i]);
+            size_t c = dataset_cell_with(d, like, s->axis.factor, s->axis.levels[i]);
             struct median_interval m;
             if (c != DATASET_NONE && cost_of(d, cost, s->metric, wall, c, &m))
                 plot_add_point(series, s->axis.numbers[i], m.median, m.low, m.high);

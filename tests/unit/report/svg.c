@@ -223,3 +223,123 @@ TEST(dots_are_relative_and_end_where_they_should)
     CHECK(path && dx > 0 && dy < 0 && dx == -bx && dy == -by);
     plot_done(&p);
 }
+
+/* The labels of a plot: the texts of all its <text> elements, joined by "|". */
+static const char *labels(struct plot *p, struct strbuf *out, struct strbuf *ret)
+{
+    draw(p, false, out);
+    strbuf_clear(ret);
+    for (const char *at = strbuf_text(out); (at = strstr(at, "<text ")); at++) {
+        const char *start = strchr(at, '>') + 1;
+        strbuf_printf(ret, "|%.*s", (int)strcspn(start, "<"), start);
+    }
+    strbuf_puts(ret, "|");
+    return strbuf_text(ret);
+}
+
+static struct plot plain_plot(void)
+{
+    struct plot p = {.kind = "curve", .id = "curve", .title = "t", .description = "d"};
+    p.x = (struct plot_axis){.label = "x", .unit = "", .at_values = true};
+    p.y = (struct plot_axis){.label = "y", .unit = ""};
+    return p;
+}
+
+TEST(ticks_have_short_texts)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0}, text = {0};
+    struct plot p = plain_plot();
+    struct plot_series *s = plot_add_series(&p, NULL, PLOT_LINE, 0);
+    plot_add_point(s, 500, 1, NAN, NAN);
+    plot_add_point(s, 64000, 2, NAN, NAN);
+    plot_add_point(s, 128000, 2, NAN, NAN);
+    CHECK_CONTAINS(labels(&p, &out, &text), "|500|64k|128k|");
+    p.x.unit = "bytes";
+    CHECK_CONTAINS(labels(&p, &out, &text), "|125 KiB|");
+    p.y.unit = "ns";
+    CHECK_CONTAINS(labels(&p, &out, &text), "|1.000 ns|");
+    plot_done(&p);
+    /* The largest prefix does not turn into digits of its own. */
+    p = plain_plot();
+    s = plot_add_series(&p, NULL, PLOT_LINE, 0);
+    plot_add_point(s, 1e15, 1, NAN, NAN);
+    plot_add_point(s, 4e18, 2, NAN, NAN);
+    CHECK_CONTAINS(labels(&p, &out, &text), "|1P|4000P|");
+    plot_done(&p);
+}
+
+TEST(ticks_that_are_close_get_more_digits)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0}, text = {0};
+    struct plot p = plain_plot();
+    struct plot_series *s = plot_add_series(&p, NULL, PLOT_LINE, 0);
+    plot_add_point(s, 1, 1.00001, NAN, NAN);
+    plot_add_point(s, 2, 1.00003, NAN, NAN);
+    CHECK_CONTAINS(labels(&p, &out, &text), "|1.00002|");
+    plot_done(&p);
+}
+
+TEST(more_values_than_ticks_have_round_ticks)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0}, text = {0};
+    struct plot p = plain_plot();
+    struct plot_series *s = plot_add_series(&p, NULL, PLOT_LINE, 0);
+    for (int i = 0; i < 60; i++)
+        plot_add_point(s, i + 0.37, i, NAN, NAN);
+    CHECK_CONTAINS(labels(&p, &out, &text), "|10|20|30|40|50|");
+    plot_done(&p);
+}
+
+TEST(one_point_and_no_point_can_be_drawn)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0}, text = {0};
+    struct plot p = plain_plot();
+    struct plot_series *s = plot_add_series(&p, "one", PLOT_LINE | PLOT_MARKS | PLOT_BAND, 0);
+    CHECK_CONTAINS(labels(&p, &out, &text), "|x|"); /* a series without points has no legend */
+    CHECK(!strstr(strbuf_text(&text), "one"));
+    plot_add_point(s, 3, 7, 6, 8);
+    CHECK_CONTAINS(labels(&p, &out, &text), "|one|");
+    CHECK_CONTAINS(strbuf_text(&text), "|7|");
+    CHECK(!strstr(strbuf_text(&out), "class=\"b s0\"")); /* no band of one point */
+    plot_done(&p);
+}
+
+TEST(words_are_cut_between_characters)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0}, text = {0};
+    struct plot p = plain_plot();
+    const char *words[12];
+    for (size_t i = 0; i < ARRAY_COUNT(words); i++)
+        words[i] = i == 0 ? "größtmögliche" : i == 5 ? "" : "w";
+    p.x = (struct plot_axis){.label = "x", .unit = "", .words = words, .word_count = 12};
+    struct plot_series *s = plot_add_series(&p, NULL, PLOT_MARKS, 0);
+    plot_add_point(s, 0, 1, NAN, NAN);
+    CHECK_CONTAINS(labels(&p, &out, &text), "|größt…|");
+    plot_done(&p);
+}
+
+TEST(intervals_stand_in_the_marks_title)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    struct plot p = plain_plot();
+    p.y.unit = "ns";
+    struct plot_series *s = plot_add_series(&p, NULL, PLOT_MARKS | PLOT_BARS, 1);
+    plot_add_point(s, 1, 2e6, 1e6, 3e6);
+    plot_add_point(s, 2, 2e6, NAN, 3e6);
+    draw(&p, false, &out);
+    CHECK_CONTAINS(strbuf_text(&out), "<title>2.000 ms [1.000 ms, 3.000 ms]</title>");
+    CHECK_CONTAINS(strbuf_text(&out), "<title>2.000 ms</title>");
+    plot_done(&p);
+}
+
+TEST(an_axis_that_cannot_be_logarithmic_is_linear)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0}, text = {0};
+    struct plot p = plain_plot();
+    p.y.log = true;
+    struct plot_series *s = plot_add_series(&p, NULL, PLOT_LINE, 0);
+    plot_add_point(s, 1, 0, NAN, NAN);
+    plot_add_point(s, 2, 1000, NAN, NAN);
+    CHECK_CONTAINS(labels(&p, &out, &text), "|0|200|400|600|800|1000|");
+    plot_done(&p);
+}
