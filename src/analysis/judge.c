@@ -138,7 +138,8 @@ static void look_at_tails(struct judge_row *row, const struct judge_values *v)
 static void call(struct judge_row *row, double tails_alpha)
 {
     bool centre = row->tested && comparison_excludes_same(&row->comparison);
-    row->tails.differs = row->tested && row->tails.looked && !centre && row->tails.p <= tails_alpha;
+    row->tails.beyond = row->tested && row->tails.looked && row->tails.p <= tails_alpha;
+    row->tails.differs = row->tails.beyond && !centre;
     row->changed = centre || row->tails.differs;
     put_words(row);
 }

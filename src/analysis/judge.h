@@ -35,7 +35,8 @@ struct judge_sides {
 /* What a headline shows besides its centre (stats/tails.h). */
 struct judge_tails {
     bool looked;  /* there were enough values to look */
-    bool differs; /* also after the adjustment, and where the centre does not */
+    bool beyond;  /* they differ by more than the centre does, also after the adjustment */
+    bool differs; /* the same where the centre does not differ: all that there is to say */
     double p;
     enum tails_look strongest;
     struct comparison mean;

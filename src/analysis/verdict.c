@@ -191,20 +191,39 @@ static void put_mean(char *out, size_t size, const struct judge_tails *t)
                  100 * (m->low - 1), 100 * (m->high - 1));
 }
 
-/* The centre is the same for all that can be told, the rest is not. */
-static void tell_tails(const struct verdict_options *o, struct verdict *v)
+/* "1 run in 10 is 10× slower: mean +90 % [60, 124]" */
+static void put_tails(char *out, size_t size, const struct verdict_options *o)
 {
     const struct judge_tails *t = o->tails;
     char slow[96] = "", mean[80] = "";
-    double same = t->mean.scale == COMPARISON_RATIO ? 1 : 0;
-    bool mean_moved = isfinite(t->mean.low) && (t->mean.low > same || t->mean.high < same);
-    v->kind = mean_moved ? kind_of(o, t->mean.estimate > same) : VERDICT_DIFFERENT;
     put_mean(mean, sizeof(mean), t);
     if (o->facts.is_speed)
         slow_runs_text(&t->slow, slow, sizeof(slow));
     if (!*slow)
         snprintf(slow, sizeof(slow), "the %s differs", tails_look_name(t->strongest));
-    snprintf(v->text, sizeof(v->text), "same median, but %s%s", slow, mean);
+    snprintf(out, size, "%s%s", slow, mean);
+}
+
+/* The centre is the same for all that can be told, the rest is not. */
+static void tell_tails(const struct verdict_options *o, struct verdict *v)
+{
+    const struct judge_tails *t = o->tails;
+    char tails[180];
+    double same = t->mean.scale == COMPARISON_RATIO ? 1 : 0;
+    bool mean_moved = isfinite(t->mean.low) && (t->mean.low > same || t->mean.high < same);
+    v->kind = mean_moved ? kind_of(o, t->mean.estimate > same) : VERDICT_DIFFERENT;
+    put_tails(tails, sizeof(tails), o);
+    snprintf(v->text, sizeof(v->text), "same median, but %s", tails);
+}
+
+/* The centre differs, and the rest by more than that: a median of +0.2 % must not hide a mean of
+ * +90 %. */
+static void add_tails(const struct verdict_options *o, struct verdict *v)
+{
+    char tails[180];
+    size_t length = strlen(v->text);
+    put_tails(tails, sizeof(tails), o);
+    snprintf(v->text + length, sizeof(v->text) - length, " in the median; %s", tails);
 }
 
 /* The largest difference of the mean that its interval leaves room for; 0 when it is not known. */
@@ -249,9 +268,11 @@ void verdict_judge(const struct comparison *c, const struct verdict_options *o,
     struct verdict v = {.bound = fmax(c->high - same, same - c->low)};
     if (!verdict_is_possible(c))
         tell_too_few(c, o, &v);
-    else if (comparison_excludes_same(c))
+    else if (comparison_excludes_same(c)) {
         tell_difference(c, o, &v);
-    else if (o->tails && o->tails->differs)
+        if (o->tails && o->tails->beyond)
+            add_tails(o, &v);
+    } else if (o->tails && o->tails->differs)
         tell_tails(o, &v);
     else if (v.bound <= limit)
         tell_same(c, o, limit, &v);
