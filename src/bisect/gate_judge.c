@@ -6,18 +6,7 @@
 #include <errno.h>
 #include <math.h>
 
-/* The cell of another side with all else equal. */
-static size_t other_side(const struct dataset *d, size_t cell, size_t side, const char *name)
-{
-    for (size_t c = 0; c < d->cell_count; c++) {
-        bool same = str_eq(d->cells[c].levels[side], name);
-        for (size_t f = 0; same && f < d->factor_count; f++)
-            same = f == side || str_eq(d->cells[c].levels[f], d->cells[cell].levels[f]);
-        if (same)
-            return c;
-    }
-    return DATASET_NONE;
-}
+static const char *const gate_sides[] = {"base", "control", "new"};
 
 static double shift_of(const struct comparison *c)
 {
@@ -49,7 +38,8 @@ static char *cell_name(const struct dataset *d, size_t cell, size_t side)
 static void add_row(struct gate_result_set *set, const struct dataset *d, size_t metric,
                     size_t cell, size_t side)
 {
-    size_t control = other_side(d, cell, side, "control"), new = other_side(d, cell, side, "new");
+    size_t control = dataset_cell_with(d, cell, side, "control");
+    size_t new = dataset_cell_with(d, cell, side, "new");
     const struct store_metric *m = &d->metrics[metric];
     if (control == DATASET_NONE || new == DATASET_NONE)
         return;
@@ -69,7 +59,7 @@ static enum gate_result result_of(const struct gate_row *row, enum metric_better
                                   double max_regression)
 {
     enum gate_result centre = verdict_gate(&row->change.comparison, better, max_regression);
-    if (!row->change.tails.looked || !row->change.tails.differs)
+    if (!row->change.tails.looked || !row->change.tails.beyond)
         return centre;
     enum gate_result mean = verdict_gate(&row->change.tails.mean, better, max_regression);
     return mean == GATE_REGRESSION || centre == GATE_PASS ? mean : centre;
@@ -102,9 +92,70 @@ static void judge_rows(struct gate_result_set *set)
     set->control_failed &= set->result != GATE_REGRESSION;
 }
 
-int gate_judge(struct gate_result_set *set, const struct dataset *d, struct error *err)
+static bool has_round(const struct dataset_column *column, uint32_t round)
 {
-    size_t side = dataset_factor(d, "side"), position = 0, metric;
+    size_t low = 0, high = column->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (column->rounds[middle] < round)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < column->count && column->rounds[low] == round;
+}
+
+/* The values of one metric and one cell, of the rounds that all sides of the cell have. */
+static void keep_common(struct dataset *to, const struct dataset *d, size_t metric, size_t cell,
+                        size_t side)
+{
+    struct dataset_column own = dataset_column(d, metric, cell), others[ARRAY_COUNT(gate_sides)];
+    for (size_t s = 0; s < ARRAY_COUNT(gate_sides); s++) {
+        size_t other = dataset_cell_with(d, cell, side, gate_sides[s]);
+        others[s] =
+            other == DATASET_NONE ? (struct dataset_column){0} : dataset_column(d, metric, other);
+    }
+    for (size_t i = 0; i < own.count; i++) {
+        bool common = true;
+        for (size_t s = 0; common && s < ARRAY_COUNT(gate_sides); s++)
+            common = has_round(&others[s], own.rounds[i]);
+        if (common)
+            dataset_put(to, metric, cell, own.rounds[i], own.values[i]);
+    }
+}
+
+/* The same table with whole rounds only: what a run that failed leaves out is left out for the
+ * change and for the control alike. */
+static void keep_whole_rounds(struct dataset *to, const struct dataset *d, size_t side)
+{
+    dataset_start(to, d->experiment.name);
+    free(to->experiment.headline);
+    to->experiment.headline = memory_strdup(d->experiment.headline);
+    to->round_seconds = d->round_seconds;
+    for (size_t f = 0; f < d->factor_count; f++)
+        dataset_add_factor(to, d->factors[f]);
+    for (size_t c = 0; c < d->cell_count; c++)
+        dataset_add_cell(to, d->cells[c].label, d->cells[c].command,
+                         (const char *const *)d->cells[c].levels);
+    for (size_t m = 0; m < d->metric_count; m++) {
+        const struct store_metric *metric = &d->metrics[m];
+        dataset_add_metric(to, metric->name, metric->unit, metric->kind, metric->facts);
+        for (size_t c = 0; c < d->cell_count; c++)
+            keep_common(to, d, m, c, side);
+    }
+    dataset_settle(to);
+    for (size_t m = 0; m < d->metric_count; m++)
+        for (size_t c = 0; c < d->cell_count; c++)
+            if (dataset_is_bound(d, m, c))
+                dataset_mark_bound(to, m * d->cell_count + c);
+}
+
+int gate_judge(struct gate_result_set *set, const struct dataset *all, struct error *err)
+{
+    CLEANUP(dataset_done) struct dataset whole;
+    const struct dataset *d = &whole;
+    size_t side = dataset_factor(all, "side"), position = 0, metric;
+    keep_whole_rounds(&whole, all, side);
     set->result = GATE_PASS;
     while ((metric = dataset_headline(d, &position)) != DATASET_NONE)
         for (size_t c = 0; c < d->cell_count; c++)

@@ -102,6 +102,14 @@ void session_measure_widths(struct session *s)
     }
 }
 
+/* A control is worth something only in the rounds of the change: all that are compared with a
+ * chosen baseline go on with it. */
+static void choose_sides(const struct session *s, bool *chosen)
+{
+    for (size_t c = 0; c < s->matrix.count; c++)
+        chosen[c] |= s->kept[c] && chosen[s->matrix.cells[c].baseline];
+}
+
 size_t session_choose_extra(struct session *s, size_t *ret_cells)
 {
     double precision = s->options->no_precision    ? 0
@@ -119,6 +127,8 @@ size_t session_choose_extra(struct session *s, size_t *ret_cells)
         if (s->kept[s->matrix.cells[c].baseline])
             chosen[s->matrix.cells[c].baseline] = true;
     }
+    if (s->options->side_count)
+        choose_sides(s, chosen);
     size_t count = 0;
     for (size_t c = 0; c < s->matrix.count; c++)
         if (chosen[c])

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* The gate's judge: what passes, what is a regression, what is void, over one row and over many. */
+#include "bisect/gate.h"
+#include "base/memory.h"
+#include "numbers/random.h"
+#include "test.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum { SIDES = 3 };
+
+static const struct metric_facts time_facts = {.better = METRIC_LOWER, .is_speed = true};
+
+static void make(struct dataset *d)
+{
+    dataset_start(d, "gate");
+    dataset_add_factor(d, "side");
+    static const char *const sides[SIDES] = {"base", "control", "new"};
+    for (size_t i = 0; i < SIDES; i++)
+        dataset_add_cell(d, sides[i], "x", &sides[i]);
+}
+
+/* Values of a metric: each side's level, with noise. */
+static void put(struct dataset *d, const char *name, struct metric_facts facts,
+                const double *levels, double noise, size_t rounds, struct rng *rng)
+{
+    size_t metric = dataset_add_metric(d, name, "ns", "metric", facts);
+    for (uint32_t r = 0; r < rounds; r++)
+        for (size_t i = 0; i < SIDES; i++)
+            dataset_put(d, metric, i, r, levels[i] * exp(noise * rng_normal(rng)));
+}
+
+static void set_headline(struct dataset *d, const char *names)
+{
+    free(d->experiment.headline);
+    d->experiment.headline = memory_strdup(names);
+    dataset_settle(d);
+}
+
+/* One metric; the whole result. */
+static enum gate_result judge_one(const double *levels, double noise, size_t rounds,
+                                  struct metric_facts facts, struct gate_result_set *set)
+{
+    CLEANUP(dataset_done) struct dataset d;
+    struct error err = {0};
+    struct rng rng;
+    rng_seed(&rng, 11);
+    make(&d);
+    put(&d, "v", facts, levels, noise, rounds, &rng);
+    set_headline(&d, "v");
+    set->max_regression = 0.02;
+    if (gate_judge(set, &d, &err) < 0)
+        test_fail(__FILE__, __LINE__, "%s", err.message);
+    return set->result;
+}
+
+static enum gate_result result_of(const double *levels, double noise, size_t rounds,
+                                  struct metric_facts facts)
+{
+    CLEANUP(gate_result_set_done) struct gate_result_set set = {0};
+    return judge_one(levels, noise, rounds, facts, &set);
+}
+
+TEST(the_same_passes_and_slower_does_not)
+{
+    CHECK_INT(result_of((double[]){100, 100, 100}, 0.002, 20, time_facts), GATE_PASS);
+    CHECK_INT(result_of((double[]){100, 100, 105}, 0.002, 20, time_facts), GATE_REGRESSION);
+    CHECK_INT(result_of((double[]){100, 100, 101}, 0.002, 20, time_facts), GATE_PASS);
+    CHECK_INT(result_of((double[]){100, 100, 80}, 0.002, 20, time_facts), GATE_PASS);
+    CHECK_INT(result_of((double[]){100, 100, 102}, 0.01, 12, time_facts), GATE_INCONCLUSIVE);
+}
+
+TEST(which_way_is_worse_is_the_metrics)
+{
+    struct metric_facts rate = {.better = METRIC_HIGHER};
+    CHECK_INT(result_of((double[]){100, 100, 80}, 0.002, 20, rate), GATE_REGRESSION);
+    CHECK_INT(result_of((double[]){100, 100, 120}, 0.002, 20, rate), GATE_PASS);
+}
+
+TEST(values_that_never_vary_are_decided)
+{
+    CHECK_INT(result_of((double[]){7, 7, 7}, 0, 10, time_facts), GATE_PASS);
+    CHECK_INT(result_of((double[]){7, 7, 8}, 0, 10, time_facts), GATE_REGRESSION);
+}
+
+TEST(one_round_decides_nothing)
+{
+    CHECK_INT(result_of((double[]){100, 100, 100}, 0.02, 1, time_facts), GATE_INCONCLUSIVE);
+    CHECK_INT(result_of((double[]){100, 100, 300}, 0.02, 1, time_facts), GATE_INCONCLUSIVE);
+}
+
+/* How often a gate of 2 %, over some rounds with 2 % of noise, gives a result. */
+static size_t count_results(double level, size_t rounds, enum gate_result result)
+{
+    size_t count = 0;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        CLEANUP(dataset_done) struct dataset d;
+        CLEANUP(gate_result_set_done) struct gate_result_set set = {.max_regression = 0.02};
+        struct error err = {0};
+        struct rng rng;
+        rng_seed(&rng, seed);
+        make(&d);
+        put(&d, "v", time_facts, (double[]){100, 100, level}, 0.02, rounds, &rng);
+        set_headline(&d, "v");
+        CHECK_INT(gate_judge(&set, &d, &err), 0);
+        count += set.result == result;
+    }
+    return count;
+}
+
+TEST(wrong_results_are_rare_on_any_number_of_rounds)
+{
+    static const size_t rounds[] = {2, 5, 12, 30};
+    for (size_t i = 0; i < ARRAY_COUNT(rounds); i++) {
+        CHECK(count_results(103, rounds[i], GATE_PASS) <= 12);
+        CHECK(count_results(101, rounds[i], GATE_REGRESSION) <= 12);
+    }
+    CHECK(count_results(108, 30, GATE_REGRESSION) >= 180);
+}
+
+TEST(a_control_that_shifts_as_the_change_does_voids_the_row)
+{
+    CLEANUP(gate_result_set_done) struct gate_result_set set = {0}, clear = {0};
+    CHECK_INT(judge_one((double[]){100, 130, 140}, 0.002, 20, time_facts, &set), GATE_INCONCLUSIVE);
+    CHECK(set.rows[0].control_failed && set.control_failed);
+    /* A control off by 3 % does not void a change of 100 %. */
+    CHECK_INT(judge_one((double[]){100, 103, 200}, 0.002, 20, time_facts, &clear), GATE_REGRESSION);
+    CHECK(!clear.rows[0].control_failed && !clear.control_failed);
+}
+
+TEST(one_void_row_leaves_a_clear_regression_of_another)
+{
+    CLEANUP(dataset_done) struct dataset d;
+    CLEANUP(gate_result_set_done) struct gate_result_set set = {.max_regression = 0.02};
+    struct error err = {0};
+    struct rng rng;
+    rng_seed(&rng, 5);
+    make(&d);
+    put(&d, "void", time_facts, (double[]){100, 130, 140}, 0.002, 20, &rng);
+    put(&d, "clear", time_facts, (double[]){100, 100, 150}, 0.002, 20, &rng);
+    set_headline(&d, "void\nclear");
+    CHECK_INT(gate_judge(&set, &d, &err), 0);
+    CHECK_INT(set.count, 2);
+    CHECK_INT(set.result, GATE_REGRESSION);
+    CHECK(!set.control_failed);
+}
+
+TEST(twenty_metrics_twice_as_slow_are_regressions)
+{
+    size_t void_rows = 0;
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        CLEANUP(dataset_done) struct dataset d;
+        CLEANUP(gate_result_set_done) struct gate_result_set set = {.max_regression = 0.02};
+        CLEANUP(strbuf_done) struct strbuf names = {0};
+        struct error err = {0};
+        struct rng rng;
+        rng_seed(&rng, seed);
+        make(&d);
+        for (size_t i = 0; i < 20; i++) {
+            char name[16];
+            snprintf(name, sizeof(name), "m%zu", i);
+            put(&d, name, time_facts, (double[]){100, 100, 200}, 0.05, 12, &rng);
+            strbuf_printf(&names, "%s%s", i ? "\n" : "", name);
+        }
+        set_headline(&d, strbuf_text(&names));
+        CHECK_INT(gate_judge(&set, &d, &err), 0);
+        CHECK_INT(set.count, 20);
+        CHECK_INT(set.result, GATE_REGRESSION);
+        for (size_t i = 0; i < set.count; i++)
+            void_rows += set.rows[i].control_failed;
+    }
+    CHECK_INT(void_rows, 0);
+}
+
+TEST(a_tail_is_a_regression_too)
+{
+    CLEANUP(dataset_done) struct dataset d;
+    CLEANUP(gate_result_set_done) struct gate_result_set set = {.max_regression = 0.05};
+    struct error err = {0};
+    struct rng rng;
+    rng_seed(&rng, 3);
+    make(&d);
+    size_t metric = dataset_add_metric(&d, "v", "ns", "metric", time_facts);
+    for (uint32_t r = 0; r < 100; r++)
+        for (size_t i = 0; i < SIDES; i++) {
+            bool slow = i == 2 && rng_uniform(&rng) < 0.1;
+            dataset_put(&d, metric, i, r, (slow ? 1000 : 100) * exp(0.005 * rng_normal(&rng)));
+        }
+    set_headline(&d, "v");
+    CHECK_INT(gate_judge(&set, &d, &err), 0);
+    CHECK_INT(set.result, GATE_REGRESSION);
+    CHECK(set.rows[0].change.tails.beyond);
+    CHECK_CONTAINS(set.rows[0].change.verdict.text, "mean +");
+}
+
+TEST(cells_are_judged_one_by_one)
+{
+    CLEANUP(dataset_done) struct dataset d;
+    CLEANUP(gate_result_set_done) struct gate_result_set set = {.max_regression = 0.02};
+    struct error err = {0};
+    struct rng rng;
+    rng_seed(&rng, 9);
+    dataset_start(&d, "gate");
+    dataset_add_factor(&d, "size");
+    dataset_add_factor(&d, "side");
+    static const char *const levels[][2] = {{"1", "base"}, {"1", "control"}, {"1", "new"},
+                                            {"2", "base"}, {"2", "control"}, {"2", "new"},
+                                            {"3", "base"}, {"3", "new"}};
+    for (size_t i = 0; i < ARRAY_COUNT(levels); i++)
+        dataset_add_cell(&d, "x", "x", levels[i]);
+    size_t metric = dataset_add_metric(&d, "v", "ns", "metric", time_facts);
+    for (uint32_t r = 0; r < 20; r++)
+        for (size_t c = 0; c < ARRAY_COUNT(levels); c++)
+            dataset_put(&d, metric, c, r, (c == 5 ? 150 : 100) * exp(0.002 * rng_normal(&rng)));
+    set_headline(&d, "v");
+    CHECK_INT(gate_judge(&set, &d, &err), 0);
+    CHECK_INT(set.count, 2); /* size 3 has no control: not judged */
+    CHECK_STR(set.rows[0].cell, "size=1");
+    CHECK_INT(set.rows[0].result, GATE_PASS);
+    CHECK_STR(set.rows[1].cell, "size=2");
+    CHECK_INT(set.rows[1].result, GATE_REGRESSION);
+}
+
+TEST(change_and_control_have_the_same_rounds)
+{
+    CLEANUP(dataset_done) struct dataset d;
+    CLEANUP(gate_result_set_done) struct gate_result_set set = {.max_regression = 0.02};
+    struct error err = {0};
+    struct rng rng;
+    rng_seed(&rng, 13);
+    make(&d);
+    size_t metric = dataset_add_metric(&d, "v", "ns", "metric", time_facts);
+    /* The control misses rounds 3 and 4, the new one round 8: those count for nobody. */
+    for (uint32_t r = 0; r < 20; r++)
+        for (size_t i = 0; i < SIDES; i++)
+            if (!(i == 1 && (r == 3 || r == 4)) && !(i == 2 && r == 8))
+                dataset_put(&d, metric, i, r, 100 * exp(0.002 * rng_normal(&rng)));
+    set_headline(&d, "v");
+    CHECK_INT(gate_judge(&set, &d, &err), 0);
+    CHECK_INT(set.rows[0].change.comparison.base_count, 17);
+    CHECK_INT(set.rows[0].control.comparison.base_count, 17);
+    CHECK_NEAR(set.rows[0].change.comparison.base_median,
+               set.rows[0].control.comparison.base_median, 0);
+}
+
+TEST(what_cannot_be_judged_is_an_error)
+{
+    CLEANUP(dataset_done) struct dataset d;
+    CLEANUP(gate_result_set_done) struct gate_result_set set = {.max_regression = 0.02};
+    struct error err = {0};
+    struct rng rng;
+    rng_seed(&rng, 1);
+    make(&d);
+    put(&d, "v", (struct metric_facts){.better = METRIC_NEITHER}, (double[]){1, 1, 2}, 0.01, 20,
+        &rng);
+    set_headline(&d, "v");
+    CHECK_INT(gate_judge(&set, &d, &err), -ENODATA);
+    CHECK_CONTAINS(err.message, "which way is better");
+    CHECK_INT(set.count, 0);
+}
