@@ -163,37 +163,56 @@ static void impossible_times(struct doubt_list *list, const struct doubt_context
             wall);
 }
 
+/* How the commands ended, each way counted by itself. */
+struct ends {
+    size_t timed_out, left, killed, failed;
+    int signal_number, code;
+    bool codes_differ;
+};
+
+static struct ends count_ends(const struct measurement *m)
+{
+    struct ends e = {0};
+    for (size_t i = 0; i < m->run_count; i++) {
+        const struct measured_run *run = &m->runs[i];
+        e.timed_out += run->timed_out;
+        e.left += run->left_behind;
+        if (!run->has_command || run->timed_out || !run->status)
+            continue;
+        if (WIFSIGNALED(run->status)) {
+            e.killed++;
+            e.signal_number = WTERMSIG(run->status);
+            continue;
+        }
+        e.codes_differ |= e.failed && e.code != WEXITSTATUS(run->status);
+        e.failed++;
+        e.code = WEXITSTATUS(run->status);
+    }
+    return e;
+}
+
 static void endings(struct doubt_list *list, const struct doubt_context *c)
 {
     const struct measurement *m = c->m;
-    size_t timed_out = 0, left = 0, failed = 0;
-    int code = 0, signal_number = 0;
-    for (size_t i = 0; i < m->run_count; i++) {
-        const struct measured_run *run = &m->runs[i];
-        timed_out += run->timed_out;
-        left += run->left_behind;
-        if (!run->has_command || run->timed_out)
-            continue;
-        if (WIFSIGNALED(run->status))
-            signal_number = WTERMSIG(run->status);
-        else if (WEXITSTATUS(run->status))
-            code = WEXITSTATUS(run->status);
-        failed += run->status != 0;
-    }
-    if (timed_out && m->runs[0].has_command)
+    const struct ends e = count_ends(m);
+    if (e.timed_out && m->runs[0].has_command)
         add(list, "timed-out", "%zu of %zu runs reached the time limit and were stopped.",
-            timed_out, m->run_count);
-    if (failed && signal_number)
-        add(list, "killed", "%zu of %zu runs ended by signal %d (%s).", failed, m->run_count,
-            signal_number, strsignal(signal_number));
-    else if (failed)
-        add(list, "failed", "%zu of %zu runs ended with exit code %d.", failed, m->run_count, code);
-    if (left)
+            e.timed_out, m->run_count);
+    if (e.killed)
+        add(list, "killed", "%zu of %zu runs ended by signal %d (%s).", e.killed, m->run_count,
+            e.signal_number, strsignal(e.signal_number));
+    if (e.codes_differ)
+        add(list, "failed", "%zu of %zu runs ended with exit codes other than 0, the last with %d.",
+            e.failed, m->run_count, e.code);
+    else if (e.failed)
+        add(list, "failed", "%zu of %zu runs ended with exit code %d.", e.failed, m->run_count,
+            e.code);
+    if (e.left)
         add(list, "left-behind",
             "After %zu of %zu runs, processes that the command had started were still running; "
             "what they do after its end is not counted.",
-            left, m->run_count);
-    if (m->signal && !failed)
+            e.left, m->run_count);
+    if (m->signal && !e.failed && !e.killed)
         add(list, "interrupted", "Interrupted by signal %d (%s): these are the counts up to then.",
             m->signal, strsignal(m->signal));
 }
