@@ -152,6 +152,8 @@ static void add_figure(struct filler *f, const struct figure *figure)
     for (size_t i = 0; i < f->r->contestant_count; i++)
         for (size_t j = 0; j < f->r->count; j++) {
             const struct run_record *run = &f->r->items[j].runs[i];
+            if (!run_counts(run))
+                continue;
             dataset_put(f->d, metric, i, (uint32_t)j, figure->value(run));
             f->d->loose[f->d->loose_count - 1].is_bound = figure->is_rss && run->rss_is_bound;
         }
@@ -180,8 +182,9 @@ static void add_event(struct filler *f, const struct event *e, size_t index)
         dataset_add_metric(f->d, name, e->in_ns ? "ns" : e->unit, "counter", event_facts(e));
     for (size_t i = 0; i < f->r->contestant_count; i++)
         for (size_t j = 0; j < f->r->count; j++) {
-            const struct counter_value *value = &f->r->items[j].runs[i].values[index];
-            if (counter_was_counted(value))
+            const struct run_record *run = &f->r->items[j].runs[i];
+            const struct counter_value *value = &run->values[index];
+            if (run_counts(run) && counter_was_counted(value))
                 dataset_put(f->d, metric, i, (uint32_t)j, counter_scaled(value) * e->scale);
         }
 }
@@ -231,7 +234,7 @@ void outcome_add_rounds(struct dataset *d, const struct rounds *r, const struct 
     for (size_t j = 0; j < r->count; j++)
         for (size_t i = 0; i < r->contestant_count; i++) {
             const struct run_record *run = &r->items[j].runs[i];
-            for (size_t k = 0; k < run->metric_count; k++)
+            for (size_t k = 0; k < run->metric_count && run_counts(run); k++)
                 add_metric(&f, &run->metrics[k], own_count, i, j);
         }
     dataset_settle(d);
@@ -261,6 +264,8 @@ void outcome_add_runs(struct dataset *d, const struct rounds *r)
     for (size_t j = 0; j < r->count; j++)
         for (size_t i = 0; i < r->contestant_count; i++) {
             const struct run_record *run = &r->items[j].runs[i];
+            if (run->is_absent)
+                continue;
             bool disturbed = disturbance_reason(&run->disturbance, run->wall_ns) != NULL;
             ARRAY_PUSH(d->runs, d->run_count, d->run_capacity) =
                 (struct dataset_run){.id = (int64_t)d->run_count + 1,

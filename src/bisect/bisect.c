@@ -433,7 +433,7 @@ static int after_failure(struct bisect *b, const struct bisection_action *a,
     const char *how =
         done->failure.end.length ? strbuf_text(&done->failure.end) : "it cannot be started";
     if (!is_new && failures < FAILURES_MAX)
-        return 0;
+        return bisect_journal_retry(b, commit, err);
     if (which < 2)
         return error_set(err, -ECANCELED, "%.12s (%s) fails to run: %s%s%s",
                          b->commits[commit].hash, b->commits[commit].subject, how,

@@ -41,7 +41,8 @@ struct bisect_settings {
 
 struct bisect_commit {
     char *hash, *author, *subject;
-    char *reasons; /* why it changed the metric, in lines; NULL where that was not asked */
+    uint64_t failed_runs; /* that were tried again */
+    char *reasons;        /* why it changed the metric, in lines; NULL where that was not asked */
     bool is_merge;
 };
 

@@ -27,6 +27,7 @@ int bisect_journal_read(struct bisect *b, void (*init_search)(struct bisect *b),
 int bisect_journal_reasons(struct bisect *b, size_t commit, struct error *err);
 int bisect_journal_unit(struct bisect *b, const struct store_metric *m, struct error *err);
 int bisect_journal_stolen(struct bisect *b, struct error *err);
+int bisect_journal_retry(struct bisect *b, size_t commit, struct error *err);
 int bisect_journal_build(struct bisect *b, size_t commit, const char *how, struct error *err);
 int bisect_journal_round(struct bisect *b, const struct bisect_round *round, struct error *err);
 

@@ -14,6 +14,7 @@
  *   metric        NAME UNIT KIND BETTER TRAITS BOUND BOUND VALUE VALUE      of a confirmation
  *   end                                                             of the round
  *   stolen                          a round that does not count
+ *   retry         NUMBER   a round that does not count: a run of this commit failed
  *   reasons       NUMBER   LINES    of a commit that was found
  */
 #include "base/fd.h"
@@ -148,6 +149,14 @@ int bisect_journal_stolen(struct bisect *b, struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf text = {0};
     strbuf_puts(&text, "stolen\n");
+    return append(b, &text, err);
+}
+
+int bisect_journal_retry(struct bisect *b, size_t commit, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    strbuf_printf(&text, "retry\t%zu\n", commit);
+    b->commits[commit].failed_runs++;
     return append(b, &text, err);
 }
 
@@ -308,6 +317,16 @@ static int read_reasons(struct reading *in, struct error *err)
     return 0;
 }
 
+static int read_retry(struct reading *in, struct error *err)
+{
+    uint64_t commit;
+    if (in->count != 2 || parse_u64(in->fields[1], &commit, err) < 0 ||
+        commit >= in->b->commit_count)
+        return bad_line(in, err);
+    in->b->commits[commit].failed_runs++;
+    return 0;
+}
+
 /* One line of a round's table. */
 static int read_metric(struct reading *in, size_t step, uint32_t round, struct error *err)
 {
@@ -400,6 +419,8 @@ int bisect_journal_read(struct bisect *b, void (*init_search)(struct bisect *b),
             r = read_reasons(&reading, err);
         else if (str_eq(what, "stolen"))
             b->stolen_count++;
+        else if (str_eq(what, "retry"))
+            r = read_retry(&reading, err);
         else
             r = str_eq(what, "round") ? read_round(&reading, err) : bad_line(&reading, err);
     }

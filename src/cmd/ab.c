@@ -61,8 +61,8 @@ static const struct option options[] = {
     {0, "cpus", OPTION_STRING, O(cpus), "CPUS", "run on these CPUs, e.g. 0-3 or 2,3", NULL},
     {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "treat a run that takes longer as failed",
      NULL},
-    {'i', "ignore-failure", OPTION_FLAG, O(ignore_failure), NULL,
-     "count failed runs like any other", NULL},
+    {'i', "ignore-failure", OPTION_OPTIONAL, O(ignore_failure), "CODES",
+     "count failed runs like any other: all, or those with these exit codes", NULL},
     {0, "no-padding", OPTION_FLAG, O(no_padding), NULL,
      "keep the size of the environment the same in every round", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "What to measure", NULL},
@@ -302,22 +302,44 @@ static void show_tail(const struct strbuf *text, const char *which)
     }
 }
 
-static int tell_failure(const struct rounds *r)
+/* The command of a contestant, a hook or a duet failed. */
+static void tell_failure(const struct rounds_failure *f, const struct contestant_state *state)
 {
-    const struct rounds_failure *f = &r->failure;
-    CLEANUP(strbuf_done) struct strbuf safe = {0};
+    CLEANUP(strbuf_done) struct strbuf safe = {0}, share = {0};
     strbuf_put_safe(&safe, f->text, strlen(f->text), 300);
-    fflush(stdout);
-    fprintf(stderr, "assay ab: %s failed (%s): %s\n", f->what, strbuf_text(&f->end),
-            strbuf_text(&safe));
+    if (state && state->failed_count < state->run_count)
+        strbuf_printf(&share, " in %zu of %zu runs", state->failed_count, state->run_count);
+    fprintf(stderr, "assay ab: %s failed%s (%s): %s\n", f->what, strbuf_text(&share),
+            strbuf_text(&f->end), strbuf_text(&safe));
     show_tail(&f->output_stdout, "standard output");
     show_tail(&f->output_stderr, "standard error");
     if (f->stdout_was_discarded && !f->output_stderr.length)
         fputs("It printed nothing on standard error; --show-output shows everything it prints.\n",
               stderr);
-    if (str_eq(f->what, "the command"))
+}
+
+/* Tells all failures; the exit code is that of the first, 0 for none. */
+static int tell_failures(const struct rounds *r)
+{
+    int code = 0;
+    bool any = false;
+    fflush(stdout);
+    for (size_t i = 0; i < r->contestant_count; i++) {
+        const struct rounds_failure *f = &r->states[i].failure;
+        if (!f->what)
+            continue;
+        tell_failure(f, &r->states[i]);
+        code = code ? code : f->exit_code ? f->exit_code : EXIT_TROUBLE;
+        any = true;
+    }
+    if (r->failure.what) {
+        tell_failure(&r->failure, NULL);
+        code = code ? code : r->failure.exit_code ? r->failure.exit_code : EXIT_TROUBLE;
+        any |= str_eq(r->failure.what, "the command");
+    }
+    if (any)
         fputs("--ignore-failure counts failed runs like any other.\n", stderr);
-    return f->exit_code ? f->exit_code : EXIT_TROUBLE;
+    return code;
 }
 
 /* Judges and writes; returns 0 or a negative errno. */
@@ -369,7 +391,7 @@ static int finish(const struct ab_options *o, const struct ab_plan *plan,
     return report(o, &view, &d, plan->participants, products, err);
 }
 
-static int measure_with(const struct ab_options *o, const struct ab_plan *plan,
+static int measure_with(const struct ab_options *o, struct ab_plan *plan,
                         const struct event_list *events, struct products *products,
                         struct error *err)
 {
@@ -386,7 +408,7 @@ static int measure_with(const struct ab_options *o, const struct ab_plan *plan,
                                .working_dir = o->directory,
                                .hook_shell = plan->shell ? plan->shell : "sh",
                                .duet = o->duet,
-                               .ignore_failures = o->ignore_failure,
+                               .keep_going = !o->duet,
                                .no_padding = o->no_padding,
                                .on_tick = ab_watch_tick,
                                .on_run = ab_watch_run,
@@ -396,6 +418,8 @@ static int measure_with(const struct ab_options *o, const struct ab_plan *plan,
         r = parse_cpu_list(o->cpus, &cpus, &cpu_count, err);
     if (r == 0 && o->duet && o->cpus && cpu_count != 2)
         r = error_set(err, -EINVAL, "--duet needs two CPUs, but --cpus names %zu", cpu_count);
+    if (r == 0 && o->ignore_failure)
+        r = failure_codes_parse(&spec.ignored_failures, o->ignore_failure, err);
     if (r < 0)
         return cmd_usage(&verb_ab, err);
     spec.cpus = cpus;
@@ -416,14 +440,14 @@ static int measure_with(const struct ab_options *o, const struct ab_plan *plan,
                   o->metric);
         return cmd_fail(&verb_ab, err, EXIT_TROUBLE);
     }
+    ab_plan_replace_references(plan, &rounds);
     if (rounds.end != ROUNDS_FAILURE || rounds.count) {
         r = finish(o, plan, &spec, &rounds, started, products, err);
         if (r < 0)
             return cmd_fail(&verb_ab, err, EXIT_MEASURE_FAILED);
     }
-    if (rounds.end == ROUNDS_FAILURE)
-        return tell_failure(&rounds);
-    return rounds.signal ? 128 + rounds.signal : EXIT_DONE;
+    int failed = tell_failures(&rounds);
+    return rounds.signal ? 128 + rounds.signal : failed;
 }
 
 static int run_commands(const struct ab_options *o, char *const *commands, size_t command_count,

@@ -12,9 +12,10 @@
 
 struct ab_options {
     struct option_list names, lists, scans, setups, prepares, cleanups, events, imports;
-    const char *step, *shell, *input, *output, *directory, *cpus, *precision, *metric, *reference;
+    const char *step, *shell, *input, *output, *directory, *cpus, *precision, *metric, *reference,
+        *ignore_failure;
     const char *json, *csv, *markdown, *html, *export_hyperfine, *export_google;
-    bool no_shell, ignore_failure, show_output, no_padding, duet, all;
+    bool no_shell, show_output, no_padding, duet, all;
     uint64_t rounds, min_rounds, max_rounds, time_ns, timeout_ns, warmup, seed;
 };
 
@@ -29,6 +30,9 @@ struct ab_plan {
 
 int ab_plan_make(struct ab_plan *plan, const struct ab_options *o, char *const *commands,
                  size_t command_count, struct error *err);
+/* Where a reference never succeeded, the first command of its group that did takes its place in the
+ * report. */
+void ab_plan_replace_references(struct ab_plan *plan, const struct rounds *r);
 void ab_plan_done(struct ab_plan *plan);
 
 /* Participants of imported results; references as told. */

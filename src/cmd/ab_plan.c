@@ -217,6 +217,31 @@ int ab_plan_make(struct ab_plan *plan, const struct ab_options *o, char *const *
     return r;
 }
 
+static bool has_values(const struct rounds *r, size_t contestant)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (run_counts(&r->items[i].runs[contestant]))
+            return true;
+    return false;
+}
+
+void ab_plan_replace_references(struct ab_plan *plan, const struct rounds *r)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        size_t other = 0;
+        if (!plan->participants[i].is_reference || has_values(r, i))
+            continue;
+        while (other < plan->count &&
+               (plan->participants[other].group != plan->participants[i].group ||
+                !has_values(r, other)))
+            other++;
+        if (other == plan->count)
+            continue;
+        plan->participants[i].is_reference = false;
+        plan->participants[other].is_reference = true;
+    }
+}
+
 int ab_plan_import(struct ab_plan *plan, const struct ab_options *o, const char *const *names,
                    const char *const *commands, const char *const *parameters, size_t count,
                    struct error *err)

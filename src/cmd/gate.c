@@ -195,6 +195,7 @@ static int gate_in_trees(const struct gate_options *o, struct gate_trees *t, dou
     progress_start(&progress);
     struct session_options so = {.spec_path = has_spec ? words[0] : "gate.yaml",
                                  .spec_text = has_spec ? NULL : strbuf_text(&spec),
+                                 .stop_at_failure = true,
                                  .sides = sides,
                                  .side_count = ARRAY_COUNT(sides),
                                  .db = db,

@@ -279,6 +279,9 @@ static int run_session(struct session *s, const struct run_options *o, struct wa
     struct session_facts facts = session_facts(s);
     bool out_of_reach = run_tell_of_spool(s);
     if (r < 0) {
+        struct error ignored;
+        if (facts.failed_cells && !o->quiet && !out_of_reach)
+            run_show_result(s, &ignored);
         cmd_fail(&verb_run, err, 0);
         fprintf(
             stderr,

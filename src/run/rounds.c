@@ -47,11 +47,10 @@ void rounds_done(struct rounds *r)
     free(r->why);
     free(r->user_only);
     free(r->accounted);
-    free(r->failure.what);
-    free(r->failure.text);
-    strbuf_done(&r->failure.end);
-    strbuf_done(&r->failure.output_stdout);
-    strbuf_done(&r->failure.output_stderr);
+    for (size_t i = 0; r->states && i < r->contestant_count; i++)
+        failure_done(&r->states[i].failure);
+    free(r->states);
+    failure_done(&r->failure);
     *r = (struct rounds){0};
 }
 
@@ -107,19 +106,10 @@ static void sitting_done(struct sitting *s)
     free(s->order);
 }
 
-static void keep_failure(struct sitting *s, const char *what, const char *text,
-                         const struct run_result *result, bool stdout_was_discarded)
+static void end_with_failure(struct sitting *s, const char *what, const char *text,
+                             const struct run_result *result, bool stdout_was_discarded)
 {
-    struct rounds_failure *f = &s->r->failure;
-    f->what = memory_strdup(what);
-    f->text = memory_strdup(text);
-    run_describe_end(result, &f->end);
-    strbuf_append(&f->output_stdout, strbuf_text(&result->kept_stdout), result->kept_stdout.length);
-    strbuf_append(&f->output_stderr, strbuf_text(&result->kept_stderr), result->kept_stderr.length);
-    f->stdout_was_discarded = stdout_was_discarded;
-    f->exit_code = result->timed_out                          ? 124
-                   : result->not_preloaded && !result->status ? 126
-                                                              : process_exit_code(result->status);
+    failure_keep(&s->r->failure, what, text, result, stdout_was_discarded);
     s->r->end = ROUNDS_FAILURE;
 }
 
@@ -136,7 +126,7 @@ static int run_hook(struct sitting *s, const char *what, const char *text, bool 
     if (s->hooks.result.signal) {
         *ret_go_on = false;
     } else if (run_failed(&s->hooks.result)) {
-        keep_failure(s, what, text, &s->hooks.result, false);
+        end_with_failure(s, what, text, &s->hooks.result, false);
         *ret_go_on = false;
     }
     return 0;
@@ -223,25 +213,53 @@ static struct run_spec make_spec(const struct sitting *s, const struct making *m
                              .padding_bytes = making->padding_bytes};
 }
 
+static bool anyone_left(const struct rounds *r)
+{
+    for (size_t i = 0; i < r->contestant_count; i++)
+        if (!r->states[i].is_out)
+            return true;
+    return false;
+}
+
+/* Notes a failure that is not allowed; false when the rounds cannot go on. */
+static bool survive_failure(struct sitting *s, bool is_warmup, size_t contestant,
+                            const struct run_result *result)
+{
+    const struct rounds_spec *spec = s->spec;
+    const char *text = spec->contestants[contestant].command.text;
+    bool shown = spec->stdout_to == RUN_SHOW || spec->stdout_to == RUN_KEEP || is_warmup;
+    if (!spec->keep_going) {
+        end_with_failure(s, "the command", text, result, !shown);
+        return false;
+    }
+    failure_keep(&s->r->states[contestant].failure, "the command", text, result, !shown);
+    return true;
+}
+
 /* Looks at a finished run and keeps it; false when the rounds cannot go on. */
 static bool keep_run(struct sitting *s, const struct making *making, size_t contestant,
                      size_t position, const struct run_result *result)
 {
     struct rounds *r = s->r;
-    if (result->signal)
-        return false;
-    if (run_failed(result) && !s->spec->ignore_failures) {
-        bool discarded =
-            s->spec->stdout_to != RUN_SHOW && s->spec->stdout_to != RUN_KEEP && !making->is_warmup;
-        keep_failure(s, "the command", s->spec->contestants[contestant].command.text, result,
-                     discarded);
+    struct contestant_state *state = &r->states[contestant];
+    if (result->signal) {
+        r->stopped_ns = result->wall_ns;
         return false;
     }
+    bool allowed = run_failed(result) && failure_is_allowed(&s->spec->ignored_failures, result);
+    bool failed = run_failed(result) && !allowed;
+    if (failed && !survive_failure(s, making->is_warmup, contestant, result))
+        return false;
+    contestant_state_note(state, failed);
     if (making->is_warmup)
         return true;
-    r->failed_runs += run_failed(result);
-    note_metric_lines(r, &result->metrics);
+    r->failed_runs += allowed;
+    state->counted_failures += allowed;
+    if (!failed)
+        note_metric_lines(r, &result->metrics);
+    free(making->round->runs[contestant].values);
     making->round->runs[contestant] = make_record(s, result, position);
+    making->round->runs[contestant].is_left_out = failed;
     return true;
 }
 
@@ -308,12 +326,39 @@ static int run_entry(struct sitting *s, const struct making *making, size_t posi
     *ret_go_on = true;
     if (s->spec->duet)
         r = run_duet(s, making, s->order[position], round_number % 2, ret_go_on, err);
-    else
+    else if (!s->r->states[s->order[position]].is_out)
         r = run_alone(s, making, s->order[position], position, ret_go_on, err);
+    else
+        return 0;
     hooks_trim(&s->hooks);
     if (r == 0 && *ret_go_on && s->spec->on_run)
         s->spec->on_run(s->r, s->spec, s->spec->context);
     return r;
+}
+
+/* Runs that are not made yet. */
+static void make_absent(const struct rounds *r, struct round *round)
+{
+    round->runs = memory_zalloc(r->contestant_count, sizeof(*round->runs));
+    for (size_t i = 0; i < r->contestant_count; i++)
+        round->runs[i] = (struct run_record){
+            .is_absent = true,
+            .values = memory_zalloc(r->event_count + 1, sizeof(*round->runs[i].values))};
+}
+
+static size_t count_values(const struct round *round, size_t run_count)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < run_count; i++)
+        count += run_counts(&round->runs[i]);
+    return count;
+}
+
+/* Rounds at the end in which every command failed tell nothing. */
+static void drop_empty_rounds(struct rounds *r)
+{
+    while (r->count && !count_values(&r->items[r->count - 1], r->contestant_count))
+        round_done(&r->items[--r->count], r->contestant_count);
 }
 
 /* One round.  *ret_whole says that it was finished; then it is in r->items unless it was a
@@ -323,7 +368,7 @@ static int run_round(struct sitting *s, bool is_warmup, bool *ret_whole, struct 
     struct rounds *r = s->r;
     struct round round = {0};
     if (!is_warmup)
-        round.runs = memory_zalloc(r->contestant_count, sizeof(*round.runs));
+        make_absent(r, &round);
     struct making making = {.round = &round, .is_warmup = is_warmup};
     rng_shuffle(&s->rng, s->order, s->order_count);
     uint64_t padding = rng_below(&s->rng, RUN_PADDING_MAX);
@@ -334,7 +379,11 @@ static int run_round(struct sitting *s, bool is_warmup, bool *ret_whole, struct 
     for (; done < s->order_count && res == 0 && go_on; done += go_on && res == 0)
         res = run_entry(s, &making, done, &go_on, err);
     *ret_whole = res == 0 && go_on;
-    if (!is_warmup && *ret_whole) {
+    /* Of a first round that was stopped, what there is is better than nothing. */
+    bool partial = !*ret_whole && res == 0 && !r->count && process_signals_caught() &&
+                   count_values(&round, is_warmup ? 0 : r->contestant_count);
+    if (!is_warmup && (*ret_whole || partial)) {
+        r->is_partial = partial;
         ARRAY_PUSH(r->items, r->count, r->capacity) = round;
     } else if (!is_warmup) {
         r->unfinished_runs = done;
@@ -349,6 +398,10 @@ static bool wants_more(struct sitting *s)
     const struct rounds_spec *spec = s->spec;
     struct rounds *r = s->r;
     uint64_t round_ns = r->count ? r->elapsed_ns / r->count : 0;
+    if (!anyone_left(r)) {
+        r->end = ROUNDS_FAILURE;
+        return false;
+    }
     r->end = ROUNDS_DONE;
     if (spec->rounds_max && r->count >= spec->rounds_max)
         return false;
@@ -386,9 +439,11 @@ static int run_all(struct sitting *s, struct error *err)
     s->start_ns = clock_now_ns();
     while (r == 0 && go_on && !process_signals_caught() && wants_more(s)) {
         r = run_round(s, false, &go_on, err);
-        if (go_on)
+        if (go_on || s->r->is_partial)
             s->r->elapsed_ns = clock_now_ns() - s->start_ns;
     }
+    if (s->spec->keep_going)
+        drop_empty_rounds(s->r);
     return r;
 }
 
@@ -427,7 +482,7 @@ static int run_cleanups(struct sitting *s, struct error *err)
         if (r < 0)
             first = first ? first : error_wrap(err, r, "the cleanup command");
         else if (run_failed(&s->hooks.result) && s->r->end != ROUNDS_FAILURE)
-            keep_failure(s, "the cleanup command", text, &s->hooks.result, false);
+            end_with_failure(s, "the cleanup command", text, &s->hooks.result, false);
     }
     return first;
 }
@@ -451,6 +506,7 @@ int rounds_run(const struct rounds_spec *spec, struct rounds *r, struct error *e
     r->why = memory_zalloc(r->event_count + 1, sizeof(*r->why));
     r->user_only = memory_zalloc(r->event_count + 1, sizeof(*r->user_only));
     r->accounted = memory_zalloc(r->event_count + 1, sizeof(*r->accounted));
+    r->states = memory_zalloc(r->contestant_count + 1, sizeof(*r->states));
     CLEANUP(sitting_done) struct sitting s = {.spec = spec, .r = r};
     rng_seed(&s.rng, spec->seed);
     make_order(&s);

@@ -9,6 +9,7 @@
 #define ASSAY_RUN_ROUNDS_H
 
 #include "run/command.h"
+#include "run/failures.h"
 #include "run/runner.h"
 
 /* A command that takes part. */
@@ -32,7 +33,9 @@ struct run_record {
     uint64_t blocks_read, blocks_written;
     int status;
     bool timed_out, left_behind;
-    size_t position; /* in its round; in a duet the side */
+    bool is_absent; /* nothing was run: it is out, or the round was stopped; nothing else is set */
+    bool is_left_out; /* it failed and that was not allowed: its values do not count */
+    size_t position;  /* in its round; in a duet the side */
     struct counter_value *values;
     struct metric *metrics;
     size_t metric_count;
@@ -52,16 +55,6 @@ enum rounds_end {
     ROUNDS_FAILURE, /* a command failed */
 };
 
-/* How a command failed. */
-struct rounds_failure {
-    char *what; /* "the command", "the setup command" */
-    char *text; /* its command line */
-    struct strbuf end;
-    struct strbuf output_stdout, output_stderr;
-    bool stdout_was_discarded;
-    int exit_code; /* for assay's own exit */
-};
-
 struct rounds {
     size_t contestant_count, event_count;
     struct round *items;
@@ -71,11 +64,14 @@ struct rounds {
     bool *accounted; /* per event: counters/accounting.h */
     enum rounds_end end;
     int signal;
-    struct rounds_failure failure;
-    uint64_t elapsed_ns;    /* of the measured rounds, with what is between the runs */
-    size_t unfinished_runs; /* of the round that was interrupted: not kept */
+    struct rounds_failure failure;   /* that ended the rounds */
+    struct contestant_state *states; /* one per contestant */
+    uint64_t elapsed_ns;             /* of the measured rounds, with what is between the runs */
+    size_t unfinished_runs;          /* of the round that was interrupted: not kept */
+    bool is_partial;                 /* it was the first round, and what there is of it was kept */
+    uint64_t stopped_ns;             /* how long the run lasted that a signal ended */
     size_t warmup_done;
-    size_t failed_runs;                         /* that were allowed to */
+    size_t failed_runs;                         /* measured ones that were allowed to */
     size_t bad_metric_lines, truncated_metrics; /* lines; runs */
     char bad_metric_line[96];
     const char *bad_metric_is;
@@ -100,7 +96,8 @@ struct rounds_spec {
     size_t cpu_count;
     const char *hook_shell;
     bool duet; /* each group has two contestants */
-    bool ignore_failures;
+    struct failure_codes ignored_failures;
+    bool keep_going; /* a command that fails does not end the others; not for duets */
     bool no_padding;
     /* Called while a long run lasts, with the number of its contestant; may be NULL.  In a duet by
      * the thread of one side. */
@@ -112,6 +109,11 @@ struct rounds_spec {
     bool (*is_precise)(const struct rounds *r, const struct rounds_spec *spec, void *context);
     void *context;
 };
+
+static inline bool run_counts(const struct run_record *run)
+{
+    return !run->is_absent && !run->is_left_out;
+}
 
 /* Runs.  r is filled as far as it went, also on failure, and must be given to rounds_done.  Leaves
  * no process behind but those that the hooks started. */

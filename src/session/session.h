@@ -34,6 +34,7 @@ struct session_progress {
 
 struct session_options {
     const char *spec_path;
+    bool stop_at_failure;  /* one cell that fails ends all; else the others go on */
     const char *spec_text; /* instead of the file, which then is only a name; NULL for the file */
     const struct spec_level *sides; /* of an added factor "side"; the first is the baseline */
     size_t side_count;
@@ -71,6 +72,7 @@ struct session_facts {
     uint64_t seed;
     size_t cell_count;       /* that are run */
     size_t run_count_before; /* that were there when it was resumed */
+    size_t failed_cells;     /* some runs of which failed, where that is not allowed */
     enum session_end end;
     const char *node; /* of a task; NULL else */
     bool uncounted;   /* a task that ends because the node lacks events */

@@ -377,6 +377,14 @@ static int finish_run(struct session *s, size_t cell, const struct hole_values *
     return good ? 0 : -ECANCELED;
 }
 
+/* The others go on; one that keeps failing is left out of the rounds to come. */
+static void note_failure(struct session *s, size_t cell)
+{
+    struct contestant_state *tries = &s->cells[cell].tries;
+    contestant_state_note(tries, true);
+    s->kept[cell] = s->kept[cell] && !tries->is_out;
+}
+
 int session_run_cell(struct session *s, size_t cell, uint64_t round, uint64_t position, bool keep,
                      struct error *err)
 {
@@ -396,10 +404,15 @@ int session_run_cell(struct session *s, size_t cell, uint64_t round, uint64_t po
         if (r == 0)
             r = finish_run(s, cell, &values, position, started_at_ns, keep, err);
         if (r == 0)
+            contestant_state_note(&s->cells[cell].tries, false);
+        if (r == 0)
             return 0;
         bool last = s->retried_count + 1 >= s->spec.attempts;
-        if (r != -ECANCELED || (last && !s->spec.allow_failures))
+        bool stops = s->options->stop_at_failure || s->options->task;
+        if (r != -ECANCELED || (last && stops && !s->spec.allow_failures))
             return r;
+        if (last && !s->spec.allow_failures)
+            note_failure(s, cell);
         bool first = s->cells[cell].failed_count == s->retried_count;
         if (last && first) /* of its rounds; as it would be told if it ended the session */
             strbuf_printf(&s->notes, "continuing without: %s\n", err->message);

@@ -8,6 +8,7 @@
 #include "machine/machine.h"
 #include "monitors/monitors.h"
 #include "run/cgroup.h"
+#include "run/failures.h"
 #include "run/runner.h"
 #include "session/build.h"
 #include "session/cluster_files.h"
@@ -27,7 +28,8 @@ struct session_cell {
     uint32_t *rounds; /* of its good runs, ascending */
     size_t count, capacity;
     uint64_t failed_count, wall_sum_ns, run_count;
-    double half_width; /* of the interval that precision asks for; NAN when not known */
+    struct contestant_state tries; /* one that keeps failing is not run any more */
+    double half_width;             /* of the interval that precision asks for; NAN when not known */
 };
 
 struct session {

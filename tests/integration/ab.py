@@ -481,17 +481,61 @@ def wrong_command_lines_are_explained():
 # When things go wrong.
 
 @test
-def a_failing_command_stops_all_and_shows_its_output():
+def a_failing_command_does_not_end_the_others():
     bad = script("bad", "echo on stdout; echo on stderr >&2; exit 3")
+    document, text = ab("-r", 5, *QUIET, "true", bad, "sleep 0.001", code=3)
+    equal(document["rounds"], 5)
+    equal([len(values(document, "wall", i)) for i in range(3)], [5, 0, 5])
+    comparison(document, "wall", 2)
+    failure = document["commands"][1]["failure"]
+    equal((failure["exit_code"], failure["last_words"], failure["given_up"]), (3, "on stderr", True))
+    contains(unwrapped(text), "– failed: exit code 3: on stderr")
+    contains(notes(document)["failed"], "'./bad' failed in every run")
     result = assay("ab", "-r", 5, "true", bad, check=3)
     contains(result.stderr, "exit code 3")
     contains(result.stderr, "on stdout")
     contains(result.stderr, "on stderr")
     contains(result.stderr, "--ignore-failure")
     contains(assay("ab", "-r", 5, "sh -c 'kill -SEGV $$'", check=139).stderr, "signal 11")
-    document, text = ab("-r", 4, "-i", *QUIET, bad)
-    equal([run["exit_code"] for run in document["runs"]], [3] * 4)
-    contains(unwrapped(text), "4 of 4 runs failed")
+    document, text = ab("-r", 4, "-i", *QUIET, "true", bad)
+    equal([run["exit_code"] for run in document["runs"] if run["command"] == 1], [3] * 4)
+    contains(unwrapped(text), "4 of 8 runs failed but are counted (--ignore-failure): ./bad (4 of 4)")
+    ab("-r", 4, "--ignore-failure=2,3", *QUIET, bad)
+    assay("ab", "-r", 4, "--ignore-failure=2", *QUIET, bad, check=3)
+    contains(assay("ab", "--ignore-failure=x", bad, check=2).stderr, "exit codes")
+
+
+@test
+def a_reference_that_fails_is_replaced():
+    bad = script("bad", "exit 3")
+    document, _ = ab("-r", 8, *QUIET, bad, "true", "sleep 0.002", code=3)
+    equal([command["is_reference"] for command in document["commands"]], [False, True, False])
+    equal(comparison(document, "wall", 2)["reference"], 1)
+    contains(notes(document)["failed"], "Another command takes its place")
+
+
+@test
+def a_command_that_fails_sometimes_is_compared_with_a_caveat():
+    flaky = script("flaky", "echo x >>runs; n=$(wc -l <runs); [ $((n % 4)) -ne 0 ] || "
+                            "{ echo no luck >&2; exit 7; }; sleep 0.01")
+    document, text = ab("-r", 15, *QUIET, "true", flaky, code=7)
+    equal(document["rounds"], 15)
+    equal(len([run for run in document["runs"] if not run["is_counted"]]), 4)
+    equal(metric(document, "wall")["commands"][1]["n"], 11)
+    equal(comparison(document, "wall")["verdict"], "worse")
+    contains(notes(document)["failed-sometimes"], "'./flaky' failed in 4 of 16 runs (25 %): exit "
+                                                  "code 7: no luck")
+
+
+@test
+def a_first_round_that_is_stopped_shows_what_it_has():
+    code, written = interrupted(["-w", 0, *QUIET, "--seed", 1, "true", "sleep 4720"],
+                                lambda: alive("4720"), lambda pid, _: os.kill(pid, signal.SIGTERM))
+    equal(code, 128 + signal.SIGTERM)
+    contains(written, "in the first round; what had finished is shown")
+    contains(written, "the run of 'sleep 4720' was stopped after")
+    if not gone("4720"):
+        raise AssertionError(alive("4720"))
 
 
 @test

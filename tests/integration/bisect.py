@@ -81,6 +81,25 @@ def the_commit_is_found_and_the_mail_is_whole():
 
 
 @test
+def commits_that_fail_sometimes_are_named_in_the_mail():
+    hashes = repository(8, {5: 1.2})
+    runs = os.path.abspath(".git/runs")
+    counter = os.path.abspath(".git/counter")
+    # Only the good end fails, in each seventh of its runs.
+    run = (f"echo x >>{runs}; n=$(wc -l <{runs}); "
+           f"if [ $(cat number) = 0 ] && [ $((n % 7)) = 6 ]; then exit 9; fi; "
+           f"{NOISY} built {counter} 0.01")
+    result = assay("bisect", "--good", "HEAD~8", "--build", "cp level built", "--run", run,
+                   "--metric", "latency", "--seed", "7", "--no-explain", "--json=r.json", check=0,
+                   timeout=280)
+    found = json.load(open("r.json"))
+    equal([entry["commit"] for entry in found["failed_runs"]], [hashes[0]])
+    contains(result.stdout, hashes[5][:12])
+    contains(" ".join(result.stdout.split()), f"Failed sometimes: {hashes[0][:12]}")
+    contains(result.stdout, f", {found['failed_runs'][0]['runs']} run")
+
+
+@test
 def an_improvement_is_found_past_commits_that_do_not_build():
     hashes = repository(32, {20: 0.95}, broken=(14, 15, 16, 17))
     result = bisect("--json", "--better", "lower", spread="0.005")

@@ -195,6 +195,25 @@ def a_failing_command_stops_with_its_words():
 
 
 @test
+def a_failing_cell_does_not_end_the_others():
+    prepare(SPEC.replace("./program {variant}", "sh -c 'test {variant} = a || { echo sorry; exit 5; }' #")
+            .replace("metrics:\n  ops: {better: higher}\n", ""))
+    result = assay("run", "demo.yaml", check=1)
+    equal(counts(shown()), [4, 4, 0, 0])
+    contains(result.stderr, "2 of 4 cells failed: variant=b")
+    contains(result.stderr, "exit code 5")
+    contains(result.stderr, "sorry")
+    contains(result.stdout, "variant=a")
+    # The same command makes what is missing.
+    prepare(SPEC.replace("./program {variant}", "sh -c 'test -e mended || test {variant} = a' #")
+            .replace("metrics:\n  ops: {better: higher}\n", ""))
+    assay("run", "demo.yaml", check=1)
+    pathlib.Path("mended").touch()
+    assay("run", "demo.yaml", check=0)
+    equal(counts(shown()), [4, 4, 4, 4])
+
+
+@test
 def failures_may_be_allowed_and_tried_again():
     flaky = "#!/bin/sh\n[ -e mark-$1-$2 ] && exit 0\ntouch mark-$1-$2\nexit 1\n"
     prepare(SPEC.replace("metrics:\n  ops: {better: higher}\n", "") + "attempts: 2\n")

@@ -52,6 +52,8 @@ void report_ab_folded(struct strbuf *out, const struct ab_view *v, bool same);
 void strbuf_put_deviation(struct strbuf *out, const char *unit, const struct summary *sum);
 /* "0.746 [0.730, 0.763]", or a difference in the unit. */
 void strbuf_put_ratio(struct strbuf *out, const char *unit, const struct comparison *c);
+/* "failed: exit code 3: last words" of a participant that never succeeded; nothing for others. */
+void strbuf_put_failure(struct strbuf *out, const struct ab_view *v, size_t participant);
 /* The verdict in words. */
 void strbuf_put_verdict(struct strbuf *out, const struct judge_row *judged);
 

@@ -69,10 +69,16 @@ static void put_markdown_row(struct strbuf *out, const struct ab_view *v, size_t
     const struct store_metric *m = &o->data->metrics[metric];
     const struct outcome_cell *cell = outcome_cell(o, metric, participant);
     const struct judge_row *judged = cell->judged;
-    if (!cell->summary.count)
+    if (!cell->summary.count && metric != o->headline)
         return;
     strbuf_printf(out, "| %s | ", m->name);
     put_code(out, o->participants[participant].name);
+    if (!cell->summary.count) {
+        strbuf_puts(out, " | – |  |  | ");
+        strbuf_put_failure(out, v, participant);
+        strbuf_puts(out, " |\n");
+        return;
+    }
     strbuf_puts(out, dataset_is_bound(o->data, metric, participant) ? " | ≤ " : " | ");
     strbuf_put_measured(out, cell->summary.median, m->unit);
     strbuf_puts(out, " | ");
@@ -166,7 +172,10 @@ static void put_hyperfine_result(struct json *j, const struct ab_view *v, size_t
         put_scaled(j, "memory_usage_byte", dataset_column(o->data, rss, participant), 1);
     json_array(j, "exit_codes");
     for (size_t i = 0; v->rounds && i < v->rounds->count; i++) {
-        int status = v->rounds->items[i].runs[participant].status;
+        const struct run_record *run = &v->rounds->items[i].runs[participant];
+        int status = run->status;
+        if (!run_counts(run))
+            continue;
         if (WIFSIGNALED(status))
             json_null(j, NULL);
         else

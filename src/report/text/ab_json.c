@@ -44,6 +44,23 @@ static void put_started(struct json *j, const struct ab_view *v)
     json_string(j, "started", text);
 }
 
+/* Warm-ups included. */
+static void put_failures(struct json *j, const struct contestant_state *state)
+{
+    json_u64(j, "tries", state->run_count);
+    json_u64(j, "tries_failed", state->failed_count);
+    if (!state->failure.what)
+        return;
+    CLEANUP(strbuf_done) struct strbuf words = {0};
+    failure_last_words(&state->failure, &words);
+    json_object(j, "failure");
+    json_string(j, "end", strbuf_text(&state->failure.end));
+    json_i64(j, "exit_code", state->failure.exit_code);
+    json_string(j, "last_words", strbuf_text(&words));
+    json_bool(j, "given_up", state->is_out);
+    json_end(j);
+}
+
 static void put_commands(struct json *j, const struct ab_view *v)
 {
     const struct outcome *o = v->outcome;
@@ -66,6 +83,8 @@ static void put_commands(struct json *j, const struct ab_view *v)
             json_string(j, "prepare", c->prepare);
             json_string(j, "cleanup", c->cleanup);
         }
+        if (v->rounds)
+            put_failures(j, &v->rounds->states[i]);
         json_end(j);
     }
     json_end(j);
@@ -269,6 +288,7 @@ static void put_run(struct json *j, const struct ab_view *v, size_t round, size_
         json_null(j, "signal");
     }
     json_bool(j, "timed_out", run->timed_out);
+    json_bool(j, "is_counted", run_counts(run));
     json_bool(j, "left_behind", run->left_behind);
     json_u64(j, "padding_bytes", v->rounds->items[round].padding_bytes);
     put_counts(j, v, run);
@@ -342,7 +362,8 @@ void report_ab_json(struct strbuf *out, const struct ab_view *v)
         json_array(&j, "runs");
         for (size_t i = 0; i < v->rounds->count; i++)
             for (size_t k = 0; k < v->rounds->contestant_count; k++)
-                put_run(&j, v, i, k);
+                if (!v->rounds->items[i].runs[k].is_absent)
+                    put_run(&j, v, i, k);
         json_end(&j);
         put_losses(&j, v);
     }

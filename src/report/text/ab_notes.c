@@ -120,15 +120,79 @@ static void scaled_events(struct doubt_list *notes, const struct ab_view *v)
 static void ending(struct doubt_list *notes, const struct ab_view *v)
 {
     const struct rounds *r = v->rounds;
-    if (r->end == ROUNDS_SIGNAL)
+    char time[32];
+    if (r->end == ROUNDS_SIGNAL && r->is_partial)
+        report_note(notes, "interrupted",
+                    "interrupted by signal %d (%s) in the first round; what had finished is shown.",
+                    r->signal, strsignal(r->signal));
+    else if (r->end == ROUNDS_SIGNAL)
         report_note(notes, "interrupted",
                     "interrupted by signal %d (%s); finished rounds are kept: %zu; runs dropped "
                     "from the unfinished round: %zu.",
                     r->signal, strsignal(r->signal), r->count, r->unfinished_runs);
-    if (r->failed_runs)
-        report_note(notes, "failed-runs",
-                    "%zu of %zu runs failed but are counted (--ignore-failure).", r->failed_runs,
-                    r->count * r->contestant_count);
+    if (r->end == ROUNDS_SIGNAL && r->stopped_ns)
+        report_note(notes, "stopped-run", "the run of '%s' was stopped after %s.",
+                    v->outcome->participants[r->last_started].name,
+                    format_duration((double)r->stopped_ns, time, sizeof(time)));
+    if (!r->failed_runs)
+        return;
+    CLEANUP(strbuf_done) struct strbuf names = {0};
+    for (size_t i = 0; i < r->contestant_count; i++)
+        if (r->states[i].counted_failures)
+            strbuf_printf(&names, "%s%s (%zu of %zu)", names.length ? ", " : "",
+                          v->outcome->participants[i].name, r->states[i].counted_failures,
+                          r->count);
+    report_note(notes, "failed-runs",
+                "%zu of %zu runs failed but are counted (--ignore-failure): %s.", r->failed_runs,
+                r->count * r->contestant_count, strbuf_text(&names));
+}
+
+/* "exit code 3: cannot open x" */
+static void put_end(struct strbuf *out, const struct rounds_failure *f)
+{
+    strbuf_puts(out, strbuf_text(&f->end));
+    size_t start = out->length;
+    strbuf_puts(out, ": ");
+    failure_last_words(f, out);
+    if (out->length == start + 2)
+        out->data[out->length = start] = '\0';
+}
+
+void strbuf_put_failure(struct strbuf *out, const struct ab_view *v, size_t participant)
+{
+    const struct contestant_state *state = v->rounds ? &v->rounds->states[participant] : NULL;
+    if (!state || !state->failure.what)
+        return;
+    strbuf_puts(out, "failed: ");
+    put_end(out, &state->failure);
+}
+
+/* Who failed, and how often. */
+static void failures(struct doubt_list *notes, const struct ab_view *v)
+{
+    const struct rounds *r = v->rounds;
+    for (size_t i = 0; i < r->contestant_count; i++) {
+        const struct contestant_state *state = &r->states[i];
+        if (!state->failure.what)
+            continue;
+        CLEANUP(strbuf_done) struct strbuf end = {0};
+        put_end(&end, &state->failure);
+        const char *name = v->outcome->participants[i].name;
+        if (state->failed_count == state->run_count)
+            report_note(notes, "failed", "'%s' failed in every run (%zu): %s.%s", name,
+                        state->run_count, strbuf_text(&end),
+                        v->spec->contestants[i].is_reference && r->contestant_count > 1
+                            ? " Another command takes its place as the reference."
+                            : "");
+        else
+            report_note(notes, "failed-sometimes",
+                        "'%s' failed in %zu of %zu runs (%.0f %%): %s; those runs are left out, so "
+                        "what is said of it holds for the others%s.",
+                        name, state->failed_count, state->run_count,
+                        100.0 * (double)state->failed_count / (double)state->run_count,
+                        strbuf_text(&end),
+                        state->is_out ? "; it is not run any more after 5 failures in a row" : "");
+    }
 }
 
 static void shell(struct doubt_list *notes, const struct ab_view *v)
@@ -153,13 +217,16 @@ static void shell(struct doubt_list *notes, const struct ab_view *v)
 static void disturbances(struct doubt_list *notes, const struct ab_view *v)
 {
     const struct rounds *r = v->rounds;
-    size_t disturbed = 0, left = 0, total = r->count * r->contestant_count;
+    size_t disturbed = 0, left = 0, total = 0;
     uint64_t steal_ns = 0, stalled = 0;
     const char *reasons[8] = {0};
     size_t counts[8] = {0}, most = 0;
     for (size_t i = 0; i < r->count; i++)
         for (size_t j = 0; j < r->contestant_count; j++) {
             const struct run_record *run = &r->items[i].runs[j];
+            if (run->is_absent)
+                continue;
+            total++;
             const char *why = disturbance_reason(&run->disturbance, run->wall_ns);
             disturbed += why != NULL;
             for (size_t at = 0; why && at < ARRAY_COUNT(reasons); at++)
@@ -245,6 +312,7 @@ void report_ab_notes(struct doubt_list *notes, const struct ab_view *v)
     const struct outcome *o = v->outcome;
     if (v->rounds) {
         ending(notes, v);
+        failures(notes, v);
         shell(notes, v);
         if (v->rounds->duet_shares_core)
             report_note(notes, "duet-core",

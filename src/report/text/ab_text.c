@@ -128,6 +128,9 @@ static void add_participant(struct table *t, const struct ab_view *v, size_t met
     put_name(&row->cells[COLUMN_NAME], o->participants[participant].name);
     if (!cell->summary.count) {
         strbuf_puts(&row->cells[COLUMN_MEDIAN], "–");
+        if (metric == o->headline)
+            strbuf_put_failure(&row->verdict, v, participant);
+        row->colour = v->colour && row->verdict.length ? "\033[31m" : "";
         return;
     }
     strbuf_puts(&row->cells[COLUMN_MEDIAN],
@@ -244,7 +247,8 @@ static void put_head(struct strbuf *out, const struct ab_view *v)
                                                : "runs of one command after the other, unpaired");
         return;
     }
-    strbuf_printf(out, "\n %zu round%s in %s", r->count, r->count == 1 ? "" : "s",
+    strbuf_printf(out, "\n %zu %sround%s in %s", r->count, r->is_partial ? "unfinished " : "",
+                  r->count == 1 ? "" : "s",
                   format_duration((double)r->elapsed_ns, time, sizeof(time)));
     if (r->warmup_done)
         strbuf_printf(out, " after %zu warm-up %s", r->warmup_done,

@@ -144,6 +144,15 @@ static void put_head(struct json *j, const struct bisect *b)
         if (s->states[i] == COMMIT_SKIPPED)
             json_string(j, NULL, b->commits[i].hash);
     json_end(j);
+    json_array(j, "failed_runs");
+    for (size_t i = 0; i < s->count; i++)
+        if (b->commits[i].failed_runs) {
+            json_object(j, NULL);
+            json_string(j, "commit", b->commits[i].hash);
+            json_u64(j, "runs", b->commits[i].failed_runs);
+            json_end(j);
+        }
+    json_end(j);
 }
 
 void report_bisect_json(struct strbuf *out, const struct bisect_view *v)

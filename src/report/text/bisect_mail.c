@@ -326,6 +326,14 @@ static void put_search(struct mail *m)
             put_commit(m, i);
             strbuf_puts(m->out, "\n");
         }
+    for (size_t i = 0; i < s->count; i++)
+        if (m->b->commits[i].failed_runs) {
+            strbuf_printf(m->out, m->markdown ? "\n%s: " : "  %s: ", "Failed sometimes");
+            put_commit(m, i);
+            strbuf_printf(m->out, ", %llu %s of its command, whose rounds were measured again\n",
+                          (unsigned long long)m->b->commits[i].failed_runs,
+                          plural(m->b->commits[i].failed_runs, "run", "runs"));
+        }
 }
 
 static void put_reproduce(struct mail *m, size_t lo, size_t hi)

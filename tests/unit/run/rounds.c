@@ -195,7 +195,7 @@ TEST(failures_may_be_allowed_and_are_counted)
     CLEANUP(fixture_done) struct fixture f;
     fixture_init(&f);
     set_command(&f, 2, "exit 7");
-    f.spec.ignore_failures = true;
+    f.spec.ignored_failures.all = true;
     f.spec.rounds_min = f.spec.rounds_max = 3;
     run(&f);
     CHECK_INT(f.rounds.end, ROUNDS_DONE);
