@@ -115,7 +115,8 @@ void dataset_take_environment(struct dataset *d, const char *json);
 void dataset_index(struct dataset *d);
 
 struct dataset_column dataset_column(const struct dataset *d, size_t metric, size_t cell);
-/* What one cell shows by itself: false when it has no values of the metric. */
+/* What one cell shows by itself, with an interval that holds also where the rounds were stopped
+ * because of it: false when it has no values of the metric. */
 bool dataset_figures(const struct dataset *d, size_t metric, size_t cell,
                      struct summary *ret_summary, struct median_interval *ret_median);
 double dataset_median(const struct dataset *d, size_t metric, size_t cell);

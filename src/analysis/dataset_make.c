@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/strings.h"
 #include "numbers/sort.h"
+#include "stats/dependence.h"
 
 #include <math.h>
 
@@ -155,6 +156,12 @@ bool dataset_figures(const struct dataset *d, size_t metric, size_t cell,
     memcpy(sorted, column.values, column.count * sizeof(double));
     sort_doubles(sorted, column.count);
     median_interval(sorted, column.count, 0.95, ret_median);
+    if (d->experiment.adaptive) {
+        struct median_interval *m = ret_median;
+        double widening = dependence_running(column.values, column.count);
+        m->low = m->median - widening * (m->median - m->low);
+        m->high = m->median + widening * (m->high - m->median);
+    }
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* See judge.h. */
 #include "analysis/judge.h"
+#include "analysis/judge_trend.h"
 #include "analysis/nodes.h"
 #include "base/memory.h"
 #include "stats/family.h"
@@ -34,10 +35,16 @@ size_t judge_pair_rounds(const struct dataset_column *a, const struct dataset_co
 int judge_values(const struct judge_values *v, double level, struct comparison *ret_comparison,
                  struct error *err)
 {
-    if (v->paired)
-        return stats_compare_paired(v->base, v->new, v->base_count, level, ret_comparison, err);
-    return stats_compare_unpaired(v->base, v->base_count, v->new, v->new_count, level,
-                                  ret_comparison, err);
+    if (!v->paired)
+        return stats_compare_unpaired(v->base, v->base_count, v->new, v->new_count, level,
+                                      ret_comparison, err);
+    int r = v->adaptive
+                ? stats_compare_paired_running(v->base, v->new, v->base_count, level,
+                                               ret_comparison, err)
+                : stats_compare_paired(v->base, v->new, v->base_count, level, ret_comparison, err);
+    if (r == 0)
+        judge_trend(v, level, ret_comparison);
+    return r;
 }
 
 /* The values of two sides as they are compared; `memory` is to be freed. */
@@ -56,7 +63,8 @@ static int collect(const struct judge_sides *s, struct collected *ret)
 {
     struct dataset_column base = dataset_column(s->base, s->base_metric, s->base_cell);
     struct dataset_column new = dataset_column(s->new, s->new_metric, s->new_cell);
-    *ret = (struct collected){.values = {base.values, new.values, base.count, new.count, false}};
+    *ret = (struct collected){
+        .values = {base.values, new.values, base.count, new.count, .paired = false}};
     if (!base.count || !new.count)
         return -ENODATA;
     if (s->base == s->new && s->base->apart)
@@ -68,7 +76,9 @@ static int collect(const struct judge_sides *s, struct collected *ret)
                           : nodes_pair(s->base, &base, s->new, &new, first, second, NULL);
     if (!within && count < COMPARISON_ROUNDS_MIN)
         return 0;
-    ret->values = (struct judge_values){first, second, count, count, true};
+    ret->values = (struct judge_values){
+        first, second,         count,
+        count, .paired = true, .adaptive = within && s->base->experiment.adaptive};
     return count ? 0 : -ENODATA;
 }
 
@@ -86,13 +96,25 @@ static const struct store_metric *metric_of(const struct judge_sides *s)
     return &s->base->metrics[s->base_metric];
 }
 
+static double apart(const struct summary *s)
+{
+    return s->count > 1 && s->min > 0 ? s->max / s->min - 1 : 0;
+}
+
 static void put_words(struct judge_row *row)
 {
-    const struct store_metric *m = metric_of(&row->sides);
+    const struct judge_sides *s = &row->sides;
+    const struct store_metric *m = metric_of(s);
+    const struct dataset_cell *base = &s->base->cells[s->base_cell],
+                              *new = &s->new->cells[s->new_cell];
     struct verdict_options options = {.facts = m->facts,
                                       .unit = m->unit,
-                                      .round_seconds = row->sides.new->round_seconds,
-                                      .tails = row->tails.looked ? &row->tails : NULL};
+                                      .round_seconds = s->new->round_seconds,
+                                      .tails = row->tails.looked ? &row->tails : NULL,
+                                      .apart = fmax(apart(&row->base), apart(&row->new)),
+                                      .run_count = base->run_count + new->run_count,
+                                      .disturbed_count =
+                                          base->disturbed_count + new->disturbed_count};
     verdict_judge(&row->comparison, &options, &row->verdict);
 }
 
@@ -172,6 +194,18 @@ bool judge_cells(const struct dataset *d, size_t metric, size_t base, size_t new
     struct judge_sides sides = {d, d, metric, metric, base, new};
     return base != DATASET_NONE &&
            new != DATASET_NONE &&compare_sides(&sides, JUDGE_LEVEL, ret_comparison) == 0;
+}
+
+bool judge_centre(const struct dataset *d, size_t metric, size_t cell,
+                  struct comparison *ret_comparison)
+{
+    struct dataset_column column = dataset_column(d, metric, cell);
+    CLEANUP(memory_freep) double *ones = memory_zalloc(column.count + 1, sizeof(*ones));
+    for (size_t i = 0; i < column.count; i++)
+        ones[i] = 1;
+    struct judge_values values = {ones,         column.values,  column.count,
+                                  column.count, .paired = true, .adaptive = d->experiment.adaptive};
+    return column.count && judge_values(&values, JUDGE_LEVEL, ret_comparison, NULL) == 0;
 }
 
 /* ---- families ---- */

@@ -70,11 +70,16 @@ void judge_family(struct judge_row *const *rows, size_t count);
 bool judge_cells(const struct dataset *d, size_t metric, size_t base, size_t new,
                  struct comparison *ret_comparison);
 
+/* The centre of one cell alone, as the ratio to 1: for how well it is known. */
+bool judge_centre(const struct dataset *d, size_t metric, size_t cell,
+                  struct comparison *ret_comparison);
+
 /* Values that stand in no table. */
 struct judge_values {
     const double *base, *new;
     size_t base_count, new_count; /* equal when paired */
     bool paired;                  /* value i of both is of the same round */
+    bool adaptive;                /* how many rounds there are depended on the values */
 };
 
 int judge_values(const struct judge_values *values, double level, struct comparison *ret_comparison,

@@ -58,7 +58,7 @@ static void compare_node(const struct sample *s, struct nodes_view *v, size_t no
     struct comparison comparison;
     size_t own = pick(s, v, node, false, scratch);
     size_t rest = pick(s, v, node, true, scratch + own);
-    struct judge_values values = {scratch + own, scratch, rest, own, false};
+    struct judge_values values = {scratch + own, scratch, rest, own, .paired = false};
     share->ratio = share->p = NAN;
     if (own && rest && judge_values(&values, JUDGE_LEVEL, &comparison, NULL) == 0 &&
         comparison.scale == COMPARISON_RATIO) {

@@ -49,12 +49,37 @@ static double relative_half_width(const struct outcome_cell *cell)
     return (cell->median.high - cell->median.low) / 2 / fabs(cell->median.median);
 }
 
+static bool any_is_compared(const struct outcome *o, size_t metric)
+{
+    for (size_t i = 0; i < o->data->cell_count; i++)
+        if (outcome_cell(o, metric, i)->judged)
+            return true;
+    return false;
+}
+
+bool outcome_is_precise(const struct outcome *o, size_t metric, double half_width)
+{
+    bool any_compared = any_is_compared(o, metric), any = false;
+    for (size_t i = 0; i < o->data->cell_count; i++) {
+        const struct outcome_cell *cell = outcome_cell(o, metric, i);
+        struct comparison c;
+        if (!cell->summary.count || (cell->judged != NULL) != any_compared)
+            continue;
+        if (cell->judged)
+            c = cell->judged->comparison;
+        else if (!judge_centre(o->data, metric, i, &c))
+            return false;
+        if (!plan_may_stop(&c, half_width))
+            return false;
+        any = true;
+    }
+    return any;
+}
+
 double outcome_half_width(const struct outcome *o, size_t metric)
 {
     double widest = NAN;
-    bool any_compared = false;
-    for (size_t i = 0; i < o->data->cell_count; i++)
-        any_compared |= outcome_cell(o, metric, i)->judged != NULL;
+    bool any_compared = any_is_compared(o, metric);
     for (size_t i = 0; i < o->data->cell_count; i++) {
         const struct outcome_cell *cell = outcome_cell(o, metric, i);
         if (!cell->summary.count || (cell->judged != NULL) != any_compared)

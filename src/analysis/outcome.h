@@ -67,6 +67,10 @@ size_t outcome_reference(const struct outcome *o, size_t participant);
  * median where there is nothing to compare.  NAN when it cannot be told. */
 double outcome_half_width(const struct outcome *o, size_t metric);
 
+/* Whether every comparison (every centre where there is nothing to compare) is so well known that
+ * measuring may stop.  Only of a table of an adaptive experiment. */
+bool outcome_is_precise(const struct outcome *o, size_t metric, double half_width);
+
 /* Whether some participant differs by this metric. */
 bool outcome_differs(const struct outcome *o, size_t metric);
 /* Whether every comparison of this metric says that there is no difference. */

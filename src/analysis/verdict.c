@@ -71,6 +71,26 @@ static void put_time(char *out, size_t size, const struct verdict *v)
         snprintf(out, size, "%.0f h more", s / 3600);
 }
 
+/* ", from 1.04× in the first round to 1.52× in the last" */
+static void put_movement(struct verdict *v, const struct comparison *c, bool higher,
+                         const char *unit)
+{
+    bool ratio = c->scale == COMPARISON_RATIO;
+    double ends[2] = {c->first, c->last};
+    char texts[2][48];
+    for (int i = 0; i < 2; i++) {
+        double turned = higher ? ends[i] : ratio ? 1 / ends[i] : -ends[i];
+        if (ratio)
+            snprintf(texts[i], sizeof(texts[i]), "%.*f×", turned >= 10 ? 1 : 2, turned);
+        else
+            put_measured(texts[i], sizeof(texts[i]), turned, unit);
+    }
+    size_t length = strlen(v->text);
+    snprintf(v->text + length, sizeof(v->text) - length,
+             ", in all %zu rounds: %s in the first, %s in the last", c->base_count, texts[0],
+             texts[1]);
+}
+
 /* The word for how the new one is, given whether its value is the higher. */
 static const char *word(const struct verdict_options *o, bool higher)
 {
@@ -112,6 +132,8 @@ static void tell_difference(const struct comparison *c, const struct verdict_opt
                                      : "less",
                  texts[1], texts[2]);
     }
+    if (c->moves)
+        put_movement(v, c, higher, o->unit);
 }
 
 static void tell_too_few(const struct comparison *c, const struct verdict_options *o,
@@ -158,6 +180,41 @@ static void plan_more(const struct comparison *c, const struct verdict_options *
         if (patient || next_step(target) > half / 1.4)
             return;
     }
+}
+
+/* Beyond this, the bound says nothing about the programs. */
+static const double noisy_bound = 0.5;
+/* From this share of disturbed runs on, it is worth a word. */
+static const double disturbed_share = 0.1;
+/* What more rounds must be able to show to be worth proposing then. */
+static const double noisy_target = 0.1;
+
+static bool is_realistic(const struct verdict_options *o, const struct verdict *v)
+{
+    return v->target <= noisy_target && (o->round_seconds > 0 ? v->more_seconds <= patience_seconds
+                                                              : v->more_rounds <= patience_rounds);
+}
+
+static void tell_noisy(const struct comparison *c, const struct verdict_options *o, double target,
+                       struct verdict *v)
+{
+    char vary[80] = "", busy[80] = "", more[128] = "";
+    v->kind = VERDICT_CANNOT_TELL;
+    v->too_noisy = true;
+    if (o->apart > 0)
+        snprintf(vary, sizeof(vary), ": runs of the same command differ by up to %.*f %%",
+                 o->apart < 0.1 ? 1 : 0, 100 * o->apart);
+    if ((double)o->disturbed_count > disturbed_share * (double)o->run_count)
+        snprintf(busy, sizeof(busy), "%s other work used the machine in %zu of %zu",
+                 *vary ? ", and" : ":", o->disturbed_count, o->run_count);
+    plan_more(c, o, target, v);
+    if (is_realistic(o, v)) {
+        char time[32], show[48];
+        put_time(time, sizeof(time), v);
+        put_amount(show, sizeof(show), c, o, round_up(v->target));
+        snprintf(more, sizeof(more), "; about %s would show %s", time, show);
+    }
+    snprintf(v->text, sizeof(v->text), "too noisy to tell%s%s%s", vary, busy, more);
 }
 
 static void tell_cannot(const struct comparison *c, const struct verdict_options *o, double target,
@@ -276,6 +333,8 @@ void verdict_judge(const struct comparison *c, const struct verdict_options *o,
         tell_tails(o, &v);
     else if (v.bound <= limit)
         tell_same(c, o, limit, &v);
+    else if (ratio && v.bound >= noisy_bound)
+        tell_noisy(c, o, limit, &v);
     else
         tell_cannot(c, o, limit, &v);
     size_t length = strlen(v.text);

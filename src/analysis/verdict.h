@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A comparison in words: "1.34× faster [1.31, 1.37]", "no difference larger than 0.8 %", or
- * "cannot tell: differences below 3 % are invisible in this run; about 40 s more would show 1 %".
- * Only the judge (judge.h) makes verdicts; everybody may print them.
+ * A comparison in words: "1.34× faster [1.31, 1.37]", "no difference larger than 0.8 %",
+ * "cannot tell: differences below 3 % are invisible in this run; about 40 s more would show 1 %",
+ * or "too noisy to tell: runs of the same command differ by up to 90 %". Only the judge (judge.h)
+ * makes verdicts; everybody may print them.
  */
 #ifndef ASSAY_ANALYSIS_VERDICT_H
 #define ASSAY_ANALYSIS_VERDICT_H
@@ -26,6 +27,9 @@ struct verdict_options {
     double interesting;              /* differences above this matter, 0.01 = 1 %; 0 means 1 % */
     double round_seconds;            /* what one more round costs; 0 when unknown */
     const struct judge_tails *tails; /* what was seen besides the centre; NULL for nothing */
+    double apart;                    /* how far runs of the same command are apart, the largest over
+                                        the smallest less 1; 0 when unknown */
+    size_t run_count, disturbed_count; /* of both */
 };
 
 struct verdict {
@@ -34,6 +38,7 @@ struct verdict {
     double target;       /* when it cannot tell: what more measuring would show, … */
     double more_rounds;  /* … after how many more rounds, … */
     double more_seconds; /* … and how long they take; 0 when unknown */
+    bool too_noisy;      /* it cannot tell, and more of the same would hardly help */
     char text[280];
 };
 

@@ -2,11 +2,13 @@
 /* The terminal: see term.h. */
 #include "base/term.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/strings.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -21,6 +23,15 @@ bool term_has_colour(int fd)
     if (!kind || str_eq(kind, "dumb"))
         return false;
     return isatty(fd);
+}
+
+bool term_has_utf8(int fd)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    const char *locale = NULL;
+    for (size_t i = 0; i < ARRAY_COUNT(names) && !(locale && *locale); i++)
+        locale = getenv(names[i]);
+    return locale && (strcasestr(locale, "utf-8") || strcasestr(locale, "utf8")) && isatty(fd);
 }
 
 size_t term_columns(int fd)

@@ -9,6 +9,8 @@
 
 /* Colour only on a terminal, and not when NO_COLOR is set or TERM is dumb. */
 bool term_has_colour(int fd);
+/* A terminal whose locale is UTF-8. */
+bool term_has_utf8(int fd);
 /* The width in columns; 80 where the descriptor is no terminal. */
 size_t term_columns(int fd);
 

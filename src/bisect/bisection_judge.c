@@ -47,7 +47,7 @@ struct relative comparison_shift(const struct comparison *c)
 static struct comparison compare(const double *base, const double *new, size_t count, double level)
 {
     struct comparison c;
-    struct judge_values values = {base, new, count, count, true};
+    struct judge_values values = {base, new, count, count, .paired = true};
     int r = judge_values(&values, level, &c, NULL);
     assert(r == 0); /* values are finite and there are some */
     return c;

@@ -356,6 +356,7 @@ static int report(const struct ab_options *o, struct ab_view *view, struct datas
     view->notes = &notes;
     view->all = o->all;
     view->colour = term_has_colour(STDOUT_FILENO);
+    view->sketches = term_has_utf8(STDOUT_FILENO);
     view->columns = isatty(STDOUT_FILENO) ? term_columns(STDOUT_FILENO) : 120;
     bool wants_machine = false;
     for (size_t i = 0; i < PRODUCT_COUNT; i++)
@@ -381,6 +382,7 @@ static int finish(const struct ab_options *o, const struct ab_plan *plan,
     outcome_start(&d, plan->participants, plan->count);
     d.round_seconds = rounds->count ? (double)rounds->elapsed_ns / 1e9 / (double)rounds->count : 0;
     outcome_add_rounds(&d, rounds, spec->events, NULL);
+    d.experiment.adaptive = spec->is_precise || rounds->end == ROUNDS_SIGNAL;
     outcome_describe(&d, "assay ab", o->metric, spec->seed, (uint64_t)started * NS_PER_S);
     outcome_add_runs(&d, rounds);
     dataset_index(&d);

@@ -18,6 +18,7 @@ static bool judge_headline(const struct ab_watch *w, const struct rounds *r,
                            struct outcome *outcome)
 {
     outcome_start(d, w->participants, r->contestant_count);
+    d->experiment.adaptive = true; /* whoever sees it may stop */
     d->round_seconds = r->count ? (double)r->elapsed_ns / 1e9 / (double)r->count : 0;
     outcome_add_rounds(d, r, spec->events, w->metric);
     outcome_set_headline(d, w->metric);
@@ -148,6 +149,5 @@ bool ab_watch_is_precise(const struct rounds *r, const struct rounds_spec *spec,
         w->no_metric = true;
         return true; /* more rounds would not bring it */
     }
-    double half = outcome_half_width(&outcome, 0);
-    return isfinite(half) && half <= w->precision;
+    return outcome_is_precise(&outcome, 0, w->precision);
 }

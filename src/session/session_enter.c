@@ -71,6 +71,7 @@ static int begin_new(struct session *s, struct error *err)
                             .environment = environment,
                             .machine = machine,
                             .seed = s->seed,
+                            .adaptive = session_wants_extra(s),
                             .factors = factors,
                             .factor_count = spec->factor_count,
                             .cells = cells,
@@ -167,7 +168,7 @@ static int resume(struct session *s, int64_t id, const char **ret_why, struct er
         dataset_done(&d);
         return 0;
     }
-    r = store_claim(s->store, id, err);
+    r = store_claim(s->store, id, session_wants_extra(s), err);
     if (r == 0) {
         take_over_runs(s, &d);
         s->experiment = id;

@@ -30,6 +30,7 @@ struct session_cell {
     uint64_t failed_count, wall_sum_ns, run_count;
     struct contestant_state tries; /* one that keeps failing is not run any more */
     double half_width;             /* of the interval that precision asks for; NAN when not known */
+    bool is_precise;               /* it needs no more rounds */
 };
 
 struct session {

@@ -15,6 +15,7 @@ void session_make_values(struct session *s)
 {
     s->values = memory_zalloc(1, sizeof(*s->values));
     dataset_start(s->values, "");
+    s->values->experiment.adaptive = session_wants_extra(s);
     for (size_t c = 0; c < s->matrix.count; c++)
         dataset_add_cell(s->values, s->matrix.cells[c].label, "", NULL);
     dataset_add_metric(s->values, "headline", "", "metric",
@@ -44,31 +45,40 @@ bool session_has_round(const struct session_cell *cell, uint64_t round)
     return false;
 }
 
-/* Against its baseline; a cell without one is compared with a constant, which gives the interval of
- * its own centre. */
+/* Against its baseline; a cell without one by itself. */
 static bool compare_cell(const struct session *s, size_t cell, struct comparison *ret)
 {
     size_t baseline = s->matrix.cells[cell].baseline;
     dataset_settle(s->values);
     if (baseline != cell && s->kept[baseline])
         return judge_cells(s->values, 0, baseline, cell, ret);
-    struct dataset_column column = dataset_column(s->values, 0, cell);
-    CLEANUP(memory_freep) double *ones = memory_zalloc(column.count + 1, sizeof(*ones));
-    for (size_t i = 0; i < column.count; i++)
-        ones[i] = 1;
-    struct judge_values values = {ones, column.values, column.count, column.count, true};
-    return column.count && judge_values(&values, JUDGE_LEVEL, ret, NULL) == 0;
+    return judge_centre(s->values, 0, cell, ret);
 }
 
-static double width_of(const struct session *s, size_t cell)
+static double precision_of(const struct session *s)
+{
+    return s->options->no_precision    ? 0
+           : s->options->precision > 0 ? s->options->precision
+                                       : s->spec.precision;
+}
+
+/* How well the cell is known, and whether that is enough. */
+static void measure_width(const struct session *s, size_t index, struct session_cell *cell)
 {
     struct comparison comparison;
-    if (!compare_cell(s, cell, &comparison) || comparison.base_count < 2)
-        return INFINITY;
-    if (comparison.scale == COMPARISON_DIFFERENCE) /* no relative precision to be had */
-        return comparison.low == comparison.high ? 0 : NAN;
+    double precision = precision_of(s);
+    cell->is_precise = false;
+    cell->half_width = INFINITY;
+    if (!compare_cell(s, index, &comparison) || comparison.base_count < 2)
+        return;
+    if (comparison.scale == COMPARISON_DIFFERENCE) { /* no relative precision to be had */
+        cell->half_width = comparison.low == comparison.high ? 0 : NAN;
+        cell->is_precise = true;
+        return;
+    }
     double width = plan_half_width(&comparison);
-    return isnan(width) ? INFINITY : width;
+    cell->half_width = isnan(width) ? INFINITY : width;
+    cell->is_precise = precision > 0 && plan_may_stop(&comparison, precision);
 }
 
 bool session_cell_changed(const struct session *s, size_t cell)
@@ -96,7 +106,7 @@ void session_measure_widths(struct session *s)
         cell->half_width = NAN;
         if (!s->kept[c] || cell->count == 0 || is_baseline_of_others(s, c))
             continue;
-        cell->half_width = width_of(s, c);
+        measure_width(s, c, cell);
         if (!isnan(cell->half_width) && !(cell->half_width <= s->widest))
             s->widest = cell->half_width;
     }
@@ -112,16 +122,15 @@ static void choose_sides(const struct session *s, bool *chosen)
 
 size_t session_choose_extra(struct session *s, size_t *ret_cells)
 {
-    double precision = s->options->no_precision    ? 0
-                       : s->options->precision > 0 ? s->options->precision
-                                                   : s->spec.precision;
     session_measure_widths(s);
-    if (isnan(s->widest) || (precision > 0 && s->widest <= precision))
-        return 0;
+    double widest = 0; /* of those that are to go on */
+    for (size_t c = 0; c < s->matrix.count; c++)
+        if (!isnan(s->cells[c].half_width) && !s->cells[c].is_precise)
+            widest = fmax(widest, s->cells[c].half_width);
     CLEANUP(memory_freep) bool *chosen = memory_zalloc(s->matrix.count, sizeof(bool));
     for (size_t c = 0; c < s->matrix.count; c++) {
-        double width = s->cells[c].half_width;
-        if (isnan(width) || width <= precision || width < NEAR_WIDEST * s->widest)
+        const struct session_cell *cell = &s->cells[c];
+        if (isnan(cell->half_width) || cell->is_precise || cell->half_width < NEAR_WIDEST * widest)
             continue;
         chosen[c] = true;
         if (s->kept[s->matrix.cells[c].baseline])

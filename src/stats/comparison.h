@@ -43,6 +43,10 @@ struct comparison {
     bool assumes_normal;
     bool paired;
     bool running; /* of stats_compare_paired_running */
+    /* The ratio (difference) moves in one direction from round to round, so the estimate and its
+     * interval are of the middle round, with the movement taken out (judge_trend.h). */
+    bool moves;
+    double first, last; /* of the first and the last round; only where it moves */
     const char *method;
 };
 

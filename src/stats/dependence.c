@@ -13,9 +13,12 @@
  * for autocorrelations up to 0.5 (bench/stats-coverage; docs/METHOD.md has the table).
  */
 #include "stats/dependence.h"
+#include "base/memory.h"
 #include "numbers/distributions.h"
+#include "numbers/sort.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { BLOCKS_MIN = 6 };
 
@@ -110,6 +113,21 @@ double dependence_widening_most(double lag1, double block, size_t count)
     double error = sqrt(fmax(0.05, 1 - r * r) / n), bias = (1 + (3 + most_bias * up) * up) / n;
     double most = fmin(fmax(r + (most_errors + most_growth * up) * error + bias, 0), 0.99);
     return fmax(block, sqrt((1 + most) / (1 - most)));
+}
+
+/* What stopping at a lucky moment costs independent rounds. */
+static const double running_reserve = 1.1;
+
+double dependence_running(const double *values, size_t count)
+{
+    double *sorted CLEANUP(memory_freep) = memory_alloc((2 * count + 1) * sizeof(double));
+    double *ranks = sorted + count;
+    struct dependence d;
+    memcpy(sorted, values, count * sizeof(double));
+    sort_doubles(sorted, count);
+    rank_doubles(values, sorted, count, ranks);
+    dependence_estimate(ranks, count, &d);
+    return running_reserve * dependence_widening_most(d.lag1, d.block, count);
 }
 
 /* Nothing is given away below 8 values: there the interval is not called a 95 % interval. */

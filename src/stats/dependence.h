@@ -27,6 +27,10 @@ double dependence_widening(double lag1, double block, size_t count);
  * which one stops. */
 double dependence_widening_most(double lag1, double block, size_t count);
 
+/* dependence_widening_most of values in the order in which they were taken, with what stopping at a
+ * lucky moment costs independent ones as well. */
+double dependence_running(const double *values, size_t count);
+
 /* The error probability to ask of the interval before it is widened: a little more than what is
  * wanted in the end, because chance widens the interval of independent values too.  dependence_p
  * is its inverse, for p-values. */

@@ -35,9 +35,6 @@ static double reach_alpha(size_t count)
     return 0.6 * pow(2.0 / 3, (double)count - 1);
 }
 
-/* What stopping at a lucky moment costs independent rounds. */
-static const double running_reserve = 1.1;
-
 /* An interval goes at most this much further from the centre than the values do. */
 static const double reach_limit = 2;
 
@@ -144,13 +141,12 @@ static void compare(const double *values, double *sorted, double *scratch, size_
     rank_doubles(values, sorted, count, scratch);
     struct dependence dependence;
     dependence_estimate(scratch, count, &dependence);
-    struct rounds r = {.is_normal = noise || count < RANKS_COUNT_MIN,
-                       .is_running = running,
-                       .widening = running ? running_reserve : 1};
+    struct rounds r = {
+        .is_normal = noise || count < RANKS_COUNT_MIN, .is_running = running, .widening = 1};
     location_init(&r.location, sorted, count, scratch);
     measure_spread(&r, values, count, noise);
     if (running)
-        r.widening *= dependence_widening_most(dependence.lag1, dependence.block, count);
+        r.widening = dependence_running(values, count);
     else if (!r.is_normal)
         r.widening = dependence_widening(dependence.lag1, dependence.block, count);
     r.centre = r.is_normal ? r.mean : r.location.centre;

@@ -33,8 +33,10 @@ double plan_half_width(const struct comparison *c)
 
 bool plan_may_stop(const struct comparison *c, double half_width)
 {
-    double wanted = c->scale == COMPARISON_RATIO ? log1p(half_width) : half_width;
-    return c->running && count_of(c) >= PLAN_STOP_ROUNDS_MIN && half_width_of(c) <= wanted;
+    double wanted =
+        c->scale == COMPARISON_RATIO ? log1p(half_width) : half_width * fabs(c->base_median);
+    double half = half_width_of(c), least = half == 0 ? least_of(c) : PLAN_STOP_ROUNDS_MIN;
+    return c->running && count_of(c) >= least && half <= wanted;
 }
 
 static double rounds_for(const struct comparison *c, double wanted)

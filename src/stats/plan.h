@@ -11,8 +11,10 @@ double plan_half_width(const struct comparison *comparison);
 
 enum { PLAN_STOP_ROUNDS_MIN = 20 };
 
-/* Whether measuring may stop because half the width is at most `half_width`, from 20 rounds on:
- * fewer cannot show whether rounds depend on each other.  Only of stats_compare_paired_running. */
+/* Whether measuring may stop because half the width is at most `half_width` (relative: of the
+ * base's median on the scale of differences), from 20 rounds on: fewer cannot show whether rounds
+ * depend on each other.  Rounds that are all alike need no more than an interval needs.  Only of
+ * stats_compare_paired_running. */
 bool plan_may_stop(const struct comparison *running, double half_width);
 
 /*

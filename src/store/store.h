@@ -77,6 +77,7 @@ struct store_new {
     const char *environment; /* JSON */
     const char *machine;     /* the capability record, JSON */
     uint64_t seed;
+    bool adaptive; /* how many rounds there will be depends on what they say */
     const char *const *factors;
     size_t factor_count;
     const struct store_new_cell *cells;
@@ -173,7 +174,7 @@ int store_reconnect(struct store *store, struct error *err);
 const char *store_uuid(const struct store *store);
 
 /* Takes an experiment over whose process has ended; -EBUSY when it still runs. */
-int store_claim(struct store *store, int64_t experiment, struct error *err);
+int store_claim(struct store *store, int64_t experiment, bool adaptive, struct error *err);
 /* state: "done", "stopped" (can be resumed), "failed". */
 int store_finish(struct store *store, int64_t experiment, const char *state, struct error *err);
 
@@ -184,7 +185,8 @@ struct store_experiment {
     char *spec_path, *spec_hash;
     uint64_t seed, started_at_ns, ended_at_ns;
     uint64_t cell_count, run_count, failed_count, disturbed_count;
-    bool alive; /* its process is running it now */
+    bool alive;    /* its process is running it now */
+    bool adaptive; /* how many rounds there are depended on what they said */
 };
 
 struct store_list {

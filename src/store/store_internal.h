@@ -39,7 +39,7 @@ int store_document_now(struct store *store, int64_t experiment, const char *kind
 #define STORE_EXPERIMENT_COLUMNS                                                              \
     "id, uuid, name, question, state, git_commit, selection, baseline, headline, spec_path, " \
     "spec_hash, seed, started_at_ns, ended_at_ns, cell_count, run_count, failed_count, "      \
-    "disturbed_count, owner, updated_at_ns"
+    "disturbed_count, owner, updated_at_ns, adaptive"
 int store_read_list(struct sql_rows *rows, struct store_list *ret_list, struct error *err);
 /* Adds a run unless it is there already. */
 int store_add_run_once(struct store *store, int64_t experiment, const struct store_new_run *run,

@@ -28,6 +28,7 @@ static void read_experiment(const struct sql_rows *rows, struct store_experiment
         .run_count = (uint64_t)sql_i64(rows, 15),
         .failed_count = (uint64_t)sql_i64(rows, 16),
         .disturbed_count = (uint64_t)sql_i64(rows, 17),
+        .adaptive = sql_i64(rows, 20) != 0,
     };
     if (str_eq(e->state, "running"))
         e->alive = store_owner_alive(sql_text(rows, 18), (uint64_t)sql_i64(rows, 19));

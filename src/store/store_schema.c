@@ -116,8 +116,10 @@ static const char version_2[] = "DROP INDEX experiment_by_name;"
                                 "CREATE INDEX factor_by_name ON factor (name, experiment);";
 
 /* What a metric is, said once by whoever measures it (stats/metric.h): 1 a speed, 2 a count, 4 a
- * total.  For what version 0.1 measured, by the names it used. */
+ * total.  For what version 0.1 measured, by the names it used.  And whether the number of rounds
+ * depended on what they said. */
 static const char version_3[] =
+    "ALTER TABLE experiment ADD COLUMN adaptive INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE metric ADD COLUMN traits INTEGER NOT NULL DEFAULT 0;"
     "UPDATE metric SET traits = 1 WHERE (kind = 'time' AND name = 'wall')"
     " OR (kind = 'metric' AND (better = 1 OR (better = 0 AND unit = 'ns')));"

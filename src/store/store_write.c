@@ -33,12 +33,14 @@ static int insert_experiment(struct store *store, const struct store_new *new, i
     return sql_insert(store->sql, ret_id, err,
                       "INSERT INTO experiment (uuid, name, question, state, selection, baseline,"
                       " headline, spec_path, spec_hash, git_commit, seed, started_at_ns,"
-                      " updated_at_ns, owner, cell_count, run_count, failed_count, disturbed_count)"
-                      " VALUES (?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0)"
+                      " updated_at_ns, owner, cell_count, run_count, failed_count, disturbed_count,"
+                      " adaptive)"
+                      " VALUES (?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, ?)"
                       " RETURNING id",
-                      "tttttttttiiiti", uuid, new->name, new->question, new->selection,
+                      "tttttttttiiitii", uuid, new->name, new->question, new->selection,
                       new->baseline, new->headline, new->spec_path, hash, new->git_commit,
-                      (int64_t) new->seed, now, now, owner, (int64_t) new->cell_count);
+                      (int64_t) new->seed, now, now, owner, (int64_t) new->cell_count,
+                      (int64_t) new->adaptive);
 }
 
 static int insert_cells(struct store *store, int64_t experiment, const struct store_new *new,
@@ -211,7 +213,7 @@ int store_add_run(struct store *store, int64_t experiment, const struct store_ne
     return own && store_lost(store, r) ? store_spool_run(store, run, err) : r;
 }
 
-static int take_over(struct store *store, int64_t experiment, struct error *err)
+static int take_over(struct store *store, int64_t experiment, bool adaptive, struct error *err)
 {
     struct sql_rows *rows;
     char before[256] = "", uuid[37] = "";
@@ -240,8 +242,9 @@ static int take_over(struct store *store, int64_t experiment, struct error *err)
     /* The old owner is named, because another process may have been quicker. */
     r = sql_run(store->sql, err,
                 "UPDATE experiment SET owner = ?, state = 'running', updated_at_ns = ?,"
-                " ended_at_ns = NULL WHERE id = ? AND owner = ?",
-                "tiit", owner, (int64_t)clock_read_ns(CLOCK_REALTIME), experiment, before);
+                " ended_at_ns = NULL, adaptive = adaptive | ? WHERE id = ? AND owner = ?",
+                "tiiit", owner, (int64_t)clock_read_ns(CLOCK_REALTIME), (int64_t)adaptive,
+                experiment, before);
     int64_t changed = 0;
     if (r == 0)
         r = sql_changed(store->sql, &changed, err);
@@ -255,12 +258,12 @@ static int take_over(struct store *store, int64_t experiment, struct error *err)
     return r;
 }
 
-int store_claim(struct store *store, int64_t experiment, struct error *err)
+int store_claim(struct store *store, int64_t experiment, bool adaptive, struct error *err)
 {
     int r = sql_begin(store->sql, SQL_WRITING, err);
     if (r < 0)
         return r;
-    r = take_over(store, experiment, err);
+    r = take_over(store, experiment, adaptive, err);
     if (r < 0) {
         sql_rollback(store->sql);
         return r;

@@ -156,7 +156,7 @@ static int compare(const struct explain_measured *m, double *const values[SIDE_C
 {
     static const struct metric_facts facts = {.better = METRIC_LOWER, .is_speed = true};
     struct judge_values both = {values[SIDE_A], values[SIDE_B], m->counts[SIDE_A],
-                                m->counts[SIDE_B], m->paired};
+                                m->counts[SIDE_B], .paired = m->paired};
     int r = judge_values(&both, JUDGE_LEVEL, comparison, err);
     if (r == 0)
         judge_words(comparison, facts, "ns", verdict);

@@ -449,12 +449,12 @@ def it_stops_as_it_was_told():
     document, _ = ab("-t", "0.001", *QUIET, "sleep 0.01")
     equal(document["rounds"], 1)
     document, _ = ab("--precision", "90%", "-t", 20, *QUIET, "sleep 0.05")
-    equal(document["end"], "precise")
-    between(document["rounds"], 10, 100, "rounds")
+    equal((document["end"], document["adaptive"]), ("precise", True))
+    between(document["rounds"], 20, 100, "rounds")
     document, _ = ab("--precision", "0.0001%", "-M", 12, *QUIET, "true", "true x")
     equal((document["end"], document["rounds"]), ("done", 12))
     document, _ = ab("-m", 4, "-M", 4, "-w", 0, *QUIET, "true")
-    equal(document["rounds"], 4)
+    equal((document["rounds"], document["adaptive"]), (4, False))
 
 
 @test

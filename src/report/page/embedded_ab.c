@@ -156,6 +156,7 @@ static int read_root(struct embedded *e, const json_t *root, const char *name, s
             headline = text_at(metric, "name");
     }
     d->apart = json_is_false(json_object_get(root, "paired"));
+    d->experiment.adaptive = json_is_true(json_object_get(root, "adaptive"));
     double rounds = json_number_value(json_object_get(root, "rounds"));
     double elapsed_ns = json_number_value(json_object_get(root, "elapsed_ns"));
     d->round_seconds = rounds > 0 && elapsed_ns > 0 ? elapsed_ns / 1e9 / rounds : 0;

@@ -309,6 +309,7 @@ static int read_relations(struct dataset *d, const json_t *set, struct error *er
         dataset_mark_bound(d, (size_t)column);
     }
     d->apart = json_is_true(json_object_get(set, "apart"));
+    d->experiment.adaptive = json_is_true(json_object_get(set, "adaptive"));
     double seconds = json_number_value(json_object_get(set, "round_seconds"));
     d->round_seconds = isfinite(seconds) && seconds > 0 ? seconds : 0;
     return 0;

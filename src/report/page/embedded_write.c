@@ -205,6 +205,7 @@ static void put_set(struct strbuf *out, const struct dataset *d, const struct em
             json_u64(&j, NULL, i);
     json_end(&j);
     json_bool(&j, "apart", d->apart);
+    json_bool(&j, "adaptive", d->experiment.adaptive);
     json_double(&j, "round_seconds", d->round_seconds);
     put_runs(&j, d);
     put_nodes(&j, d);

@@ -357,6 +357,7 @@ void report_ab_json(struct strbuf *out, const struct ab_view *v)
         put_events(&j, v);
     }
     json_bool(&j, "paired", !v->outcome->data->apart);
+    json_bool(&j, "adaptive", v->outcome->data->experiment.adaptive);
     put_metrics(&j, v);
     if (v->rounds) {
         json_array(&j, "runs");

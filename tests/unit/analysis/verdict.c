@@ -55,6 +55,82 @@ TEST(differences_in_words)
     CHECK_INT(v.kind, VERDICT_DIFFERENT);
 }
 
+TEST(too_noisy_in_words)
+{
+    struct verdict_options noisy = time_options;
+    struct verdict v = judged(ratio(1.5, 0.4, 6, 12), noisy);
+    CHECK_INT(v.kind, VERDICT_CANNOT_TELL);
+    CHECK(v.too_noisy);
+    CHECK(!strstr(v.text, "invisible") && !strstr(v.text, "500 %"));
+    noisy.apart = 0.9;
+    noisy.run_count = 24;
+    noisy.disturbed_count = 20;
+    noisy.round_seconds = 60;
+    CHECK_STR(judged(ratio(1.5, 0.4, 6, 12), noisy).text,
+              "too noisy to tell: runs of the same command differ by up to 90 %, and other work "
+              "used the machine in 20 of 24");
+    noisy.disturbed_count = 0;
+    CHECK_STR(judged(ratio(1.5, 0.4, 6, 12), noisy).text,
+              "too noisy to tell: runs of the same command differ by up to 90 %");
+    /* More rounds are proposed where they are realistic. */
+    noisy.round_seconds = 0.02;
+    CHECK(strstr(judged(ratio(1.05, 0.7, 1.55, 12), noisy).text, " more would show "));
+    /* A moderate bound is a figure. */
+    v = judged(ratio(1.05, 0.9, 1.25, 12), noisy);
+    CHECK(!v.too_noisy && strstr(v.text, "differences below 25 % are invisible"));
+}
+
+enum { ROUNDS = 60 };
+
+static struct comparison of_rounds(const double *base, const double *new)
+{
+    struct judge_values values = {base, new, ROUNDS, ROUNDS, .paired = true};
+    struct comparison c = {0};
+    CHECK_INT(judge_values(&values, JUDGE_LEVEL, &c, NULL), 0);
+    return c;
+}
+
+TEST(a_ratio_that_moves_is_judged_without_its_movement)
+{
+    struct rng rng;
+    rng_seed(&rng, 5);
+    double base[ROUNDS], slower[ROUNDS], crossing[ROUNDS];
+    for (size_t i = 0; i < ROUNDS; i++) {
+        base[i] = 100 * exp(0.01 * rng_normal(&rng));
+        slower[i] = base[i] * (1.04 + 0.008 * (double)i) * exp(0.003 * rng_normal(&rng));
+        crossing[i] = base[i] * (0.8 + 0.008 * (double)i) * exp(0.003 * rng_normal(&rng));
+    }
+    struct comparison c = of_rounds(base, slower);
+    CHECK(c.moves && comparison_excludes_same(&c));
+    CHECK(c.low < 1.276 && c.high > 1.27);
+    CHECK_NEAR(c.first, 1.04, 0.03);
+    CHECK_NEAR(c.last, 1.51, 0.05);
+    struct verdict v = judged(c, time_options);
+    CHECK_INT(v.kind, VERDICT_WORSE);
+    CHECK(strstr(v.text, "slower [") && strstr(v.text, ", in all 60 rounds: 1.0"));
+    /* Where rounds disagree, nothing is taken out. */
+    c = of_rounds(base, crossing);
+    CHECK(!c.moves && !comparison_excludes_same(&c));
+}
+
+TEST(rounds_that_were_stopped_have_a_wider_interval)
+{
+    struct rng rng;
+    rng_seed(&rng, 6);
+    double base[ROUNDS], new[ROUNDS];
+    for (size_t i = 0; i < ROUNDS; i++) {
+        base[i] = 100 * exp(0.01 * rng_normal(&rng));
+        new[i] = 101 * exp(0.01 * rng_normal(&rng));
+    }
+    struct comparison fixed = of_rounds(base, new), running;
+    struct judge_values values = {base, new, ROUNDS, ROUNDS, .paired = true, .adaptive = true};
+    CHECK_INT(judge_values(&values, JUDGE_LEVEL, &running, NULL), 0);
+    CHECK(running.running && !fixed.running);
+    CHECK_NEAR(running.estimate, fixed.estimate, 1e-9);
+    CHECK(plan_half_width(&running) > 1.05 * plan_half_width(&fixed));
+    CHECK(plan_may_stop(&running, 0.05) && !plan_may_stop(&fixed, 0.05));
+}
+
 TEST(digits_follow_the_interval)
 {
     CHECK_STR(judged(ratio(1.002, 1.001, 1.003, 99), time_options).text,
@@ -97,7 +173,7 @@ TEST(not_knowing_in_words)
               "about 79 more rounds would show 1 %");
     /* 1 % would take hours: what ten minutes would show is said instead. */
     v = judged(ratio(1, 1 / 1.8, 1.8, 20), time_options);
-    CHECK_STR(v.text, "cannot tell: differences below 80 % are invisible in this run; "
+    CHECK_STR(v.text, "too noisy to tell; "
                       "about 6 min more would show 10 %");
     /* Narrow, but to one side. */
     v = judged(ratio(1.007, 0.999, 1.015, 100), time_options);

@@ -315,11 +315,11 @@ TEST(only_the_dead_are_taken_over)
     CHECK_INT(store_open(&store, place, STORE_WRITE, &err), 0);
     int64_t theirs = 0;
     CHECK_INT(store_find(store, "theirs", &theirs, &err), 0);
-    CHECK_INT(store_claim(store, theirs, &err), 0);
-    CHECK_INT(store_claim(store, mine, &err), -EBUSY);
-    CHECK_INT(store_claim(store, 12345, &err), -ENOENT);
+    CHECK_INT(store_claim(store, theirs, false, &err), 0);
+    CHECK_INT(store_claim(store, mine, false, &err), -EBUSY);
+    CHECK_INT(store_claim(store, 12345, false, &err), -ENOENT);
     CHECK_INT(store_finish(store, mine, "done", &err), 0);
-    CHECK_INT(store_claim(store, mine, &err), 0); /* nobody's now */
+    CHECK_INT(store_claim(store, mine, false, &err), 0); /* nobody's now */
     store_close(store);
 }
 

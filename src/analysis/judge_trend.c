@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* See judge_trend.h. */
+#include "analysis/judge_trend.h"
+#include "base/memory.h"
+#include "fits/trend.h"
+
+#include <math.h>
+
+/* The new values as they would be if every round were like the one in the middle. */
+static double *without_movement(const struct judge_values *v, const struct trend *t)
+{
+    double *values = memory_alloc(v->new_count * sizeof(*values));
+    bool ratio = t->scale == COMPARISON_RATIO;
+    double first = ratio ? log(t->first) : t->first, last = ratio ? log(t->last) : t->last;
+    double middle = (double)(v->new_count - 1) / 2;
+    for (size_t i = 0; i < v->new_count; i++) {
+        double moved = (last - first) * ((double)i - middle) / (2 * middle);
+        values[i] = ratio ? v->new[i] * exp(-moved) : v->new[i] - moved;
+    }
+    return values;
+}
+
+void judge_trend(const struct judge_values *v, double level, struct comparison *comparison)
+{
+    struct trend t;
+    if (!v->paired || !comparison->autocorrelated || comparison_excludes_same(comparison) ||
+        stats_trend(v->base, v->new, v->base_count, &t, NULL) < 0 || !t.found || !t.all_agree)
+        return;
+    CLEANUP(memory_freep) double *still = without_movement(v, &t);
+    struct judge_values values = *v;
+    struct comparison c;
+    values.new = still;
+    if (judge_values(&values, level, &c, NULL) < 0 || c.scale != comparison->scale ||
+        !comparison_excludes_same(&c))
+        return;
+    c.new_median = comparison->new_median;
+    c.moves = true;
+    c.first = t.first;
+    c.last = t.last;
+    *comparison = c;
+}
