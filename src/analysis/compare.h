@@ -8,6 +8,7 @@
 #define ASSAY_ANALYSIS_COMPARE_H
 
 #include "analysis/judge.h"
+#include "base/strings.h"
 
 #define COMPARE_NONE ((size_t)-1)
 
@@ -51,6 +52,10 @@ void compare_baselines(struct compare *c, const struct dataset *d);
 void compare_done(struct compare *c);
 /* The row of the metric and the cell (of `new`), NULL when they were not compared. */
 const struct compare_row *compare_find(const struct compare *c, size_t metric, size_t cell);
+
+/* Where this metric cannot tell cells from what they are compared with, but what they cost can (CPU
+ * time, instructions): a line for each, "wall cannot tell new from old, but cpu can: …". */
+void compare_put_instead(struct strbuf *out, const struct compare *c, size_t metric);
 
 /* The row's change as a share of the base (0.1 = 10 % more); NAN where there is none to be told,
  * because the base is about zero. */

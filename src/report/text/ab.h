@@ -17,6 +17,7 @@ struct ab_view {
     const struct doubt_list *notes;
     bool all; /* nothing is folded */
     bool colour;
+    bool sketches;  /* the terminal can draw distributions */
     size_t columns; /* of the text */
     /* What was run here; NULL for values that were read from files. */
     const struct rounds *rounds;
@@ -45,6 +46,14 @@ void report_note(struct doubt_list *notes, const char *id, const char *format, .
 /* Whether the metric gets a table of its own: the headline, what programs print, and what differs.
  */
 bool report_ab_is_shown(const struct ab_view *v, size_t metric);
+/* How the headline's values lie: mean, extremes, quartiles, a sketch, and which runs stand out. */
+void report_ab_distribution(struct strbuf *out, const struct ab_view *v);
+/* The same as rows of a Markdown table. */
+void report_ab_distribution_markdown(struct strbuf *out, const struct ab_view *v);
+/* A command's name, not too long. */
+void strbuf_put_ab_name(struct strbuf *out, const char *name);
+/* Text inside a cell of a Markdown table, as code. */
+void strbuf_put_markdown_code(struct strbuf *out, const char *text);
 /* Appends "no difference: a (± 0.8 %), b" or "cannot tell: …" of the metrics without a table. */
 void report_ab_folded(struct strbuf *out, const struct ab_view *v, bool same);
 

@@ -40,8 +40,7 @@ void report_ab_csv(struct strbuf *out, const struct ab_view *v)
     }
 }
 
-/* Text inside a cell of a Markdown table, as code. */
-static void put_code(struct strbuf *out, const char *text)
+void strbuf_put_markdown_code(struct strbuf *out, const char *text)
 {
     CLEANUP(strbuf_done) struct strbuf safe = {0};
     strbuf_put_safe(&safe, text, strlen(text), 200);
@@ -72,7 +71,7 @@ static void put_markdown_row(struct strbuf *out, const struct ab_view *v, size_t
     if (!cell->summary.count && metric != o->headline)
         return;
     strbuf_printf(out, "| %s | ", m->name);
-    put_code(out, o->participants[participant].name);
+    strbuf_put_markdown_code(out, o->participants[participant].name);
     if (!cell->summary.count) {
         strbuf_puts(out, " | – |  |  | ");
         strbuf_put_failure(out, v, participant);
@@ -101,6 +100,9 @@ static void put_markdown_row(struct strbuf *out, const struct ab_view *v, size_t
 void report_ab_markdown(struct strbuf *out, const struct ab_view *v)
 {
     const struct outcome *o = v->outcome;
+    size_t before = out->length;
+    compare_put_instead(out, &o->compare, o->headline);
+    strbuf_puts(out, out->length > before ? "\n" : "");
     strbuf_puts(out, "| metric | command | median | spread | ratio [95 % interval] | verdict |\n"
                      "|---|---|--:|--:|---|---|\n");
     for (size_t i = 0; i < o->data->metric_count; i++)
@@ -108,6 +110,7 @@ void report_ab_markdown(struct strbuf *out, const struct ab_view *v)
             if (report_ab_is_shown(v, i) || o->data->cell_count == 1)
                 put_markdown_row(out, v, i, j);
     strbuf_putc(out, '\n');
+    report_ab_distribution_markdown(out, v);
     for (int same = 1; same >= 0; same--) {
         size_t start = out->length;
         report_ab_folded(out, v, same);

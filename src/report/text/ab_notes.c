@@ -307,6 +307,22 @@ static void values(struct doubt_list *notes, const struct ab_view *v)
     }
 }
 
+/* What helps where more rounds do not. */
+static void noise(struct doubt_list *notes, const struct ab_view *v)
+{
+    const struct outcome *o = v->outcome;
+    bool noisy = false;
+    for (size_t i = 0; o->headline != DATASET_NONE && i < o->data->cell_count; i++) {
+        const struct judge_row *j = outcome_cell(o, o->headline, i)->judged;
+        noisy |= j && j->verdict.too_noisy;
+    }
+    if (noisy)
+        report_note(notes, "noisy",
+                    "what helps on a noisy machine: CPU time as the headline (--metric cpu), both "
+                    "commands at once (--duet), exact counts (assay stat --sim), or a quieter "
+                    "machine.");
+}
+
 void report_ab_notes(struct doubt_list *notes, const struct ab_view *v)
 {
     const struct outcome *o = v->outcome;
@@ -322,6 +338,7 @@ void report_ab_notes(struct doubt_list *notes, const struct ab_view *v)
         disturbances(notes, v);
     }
     values(notes, v);
+    noise(notes, v);
     if (!v->rounds && o->data->apart)
         report_note(notes, "unpaired",
                     "hyperfine runs one command after the other: a drift between them looks like a "

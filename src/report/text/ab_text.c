@@ -4,98 +4,17 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "report/text/ab.h"
+#include "report/text/ab_table.h"
 #include "report/text/stat.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #define NAME_COLUMNS_MAX 44
-#define VERDICT_COLUMNS 28 /* a verdict of this width still belongs into the row */
 
-enum { COLUMN_NAME, COLUMN_MEDIAN, COLUMN_SPREAD, COLUMN_RATIO, COLUMN_COUNT };
+enum { COLUMN_NAME, COLUMN_MEDIAN, COLUMN_SPREAD, COLUMN_RATIO };
 
-/* A table whose columns are as wide as they need to be. */
-struct row {
-    struct strbuf cells[COLUMN_COUNT], verdict;
-    const char *colour;
-};
-
-struct table {
-    struct row *rows;
-    size_t count, capacity;
-};
-
-static struct row *add_row(struct table *t)
-{
-    struct row *row = &ARRAY_PUSH(t->rows, t->count, t->capacity);
-    *row = (struct row){.colour = ""};
-    return row;
-}
-
-static void table_done(struct table *t)
-{
-    for (size_t i = 0; i < t->count; i++) {
-        for (size_t j = 0; j < COLUMN_COUNT; j++)
-            strbuf_done(&t->rows[i].cells[j]);
-        strbuf_done(&t->rows[i].verdict);
-    }
-    free(t->rows);
-}
-
-static void put_padded(struct strbuf *out, const char *text, size_t width, bool right)
-{
-    size_t columns = str_columns(text), pad = width > columns ? width - columns : 0;
-    strbuf_pad(out, ' ', right ? pad : 0);
-    strbuf_puts(out, text);
-    strbuf_pad(out, ' ', right ? 0 : pad);
-}
-
-static void strip(struct strbuf *out)
-{
-    while (out->length && out->data[out->length - 1] == ' ')
-        out->data[--out->length] = '\0';
-}
-
-static void put_row(struct strbuf *out, const struct row *row, const size_t *widths, size_t columns,
-                    bool is_head)
-{
-    size_t start = out->length;
-    strbuf_puts(out, is_head ? " " : "   ");
-    put_padded(out, strbuf_text(&row->cells[COLUMN_NAME]), widths[COLUMN_NAME] + (is_head ? 2 : 0),
-               false);
-    for (size_t i = COLUMN_MEDIAN; i < COLUMN_COUNT; i++) {
-        strbuf_puts(out, "  ");
-        put_padded(out, strbuf_text(&row->cells[i]), widths[i], i != COLUMN_RATIO);
-    }
-    if (!row->verdict.length)
-        strip(out);
-    size_t used = str_columns(out->data + start);
-    size_t verdict = str_columns(strbuf_text(&row->verdict));
-    if (verdict && used + 2 + verdict > columns && verdict > VERDICT_COLUMNS) {
-        strip(out);
-        strbuf_puts(out, "\n     ");
-    } else if (verdict) {
-        strbuf_puts(out, "  ");
-    }
-    if (verdict)
-        strbuf_printf(out, "%s%s%s", row->colour, strbuf_text(&row->verdict),
-                      *row->colour ? "\033[0m" : "");
-    strbuf_putc(out, '\n');
-}
-
-static void put_table(struct strbuf *out, const struct table *t, size_t columns)
-{
-    size_t widths[COLUMN_COUNT] = {0};
-    for (size_t i = 0; i < t->count; i++)
-        for (size_t j = 0; j < COLUMN_COUNT; j++) {
-            size_t width = str_columns(strbuf_text(&t->rows[i].cells[j]));
-            widths[j] = width > widths[j] ? width : widths[j];
-        }
-    for (size_t i = 0; i < t->count; i++)
-        put_row(out, &t->rows[i], widths, columns, i == 0);
-}
-
-static void put_name(struct strbuf *out, const char *name)
+void strbuf_put_ab_name(struct strbuf *out, const char *name)
 {
     CLEANUP(strbuf_done) struct strbuf safe = {0};
     strbuf_put_safe(&safe, name, strlen(name), SIZE_MAX);
@@ -118,14 +37,14 @@ static const char *colour_of(const struct ab_view *v, const struct outcome_cell 
     return kind == VERDICT_SAME ? "" : "\033[33m";
 }
 
-static void add_participant(struct table *t, const struct ab_view *v, size_t metric,
+static void add_participant(struct ab_table *t, const struct ab_view *v, size_t metric,
                             size_t participant)
 {
     const struct outcome *o = v->outcome;
     const char *unit = o->data->metrics[metric].unit;
     const struct outcome_cell *cell = outcome_cell(o, metric, participant);
-    struct row *row = add_row(t);
-    put_name(&row->cells[COLUMN_NAME], o->participants[participant].name);
+    struct ab_row *row = ab_table_add(t);
+    strbuf_put_ab_name(&row->cells[COLUMN_NAME], o->participants[participant].name);
     if (!cell->summary.count) {
         strbuf_puts(&row->cells[COLUMN_MEDIAN], "–");
         if (metric == o->headline)
@@ -151,8 +70,8 @@ static void add_participant(struct table *t, const struct ab_view *v, size_t met
 static void put_metric(struct strbuf *out, const struct ab_view *v, size_t metric)
 {
     const struct outcome *o = v->outcome;
-    CLEANUP(table_done) struct table t = {0};
-    struct row *head = add_row(&t);
+    CLEANUP(ab_table_done) struct ab_table t = {.left = COLUMN_RATIO};
+    struct ab_row *head = ab_table_add(&t);
     strbuf_puts(&head->cells[COLUMN_NAME], o->data->metrics[metric].name);
     strbuf_puts(&head->cells[COLUMN_MEDIAN], "median");
     strbuf_puts(&head->cells[COLUMN_SPREAD], "spread");
@@ -161,7 +80,7 @@ static void put_metric(struct strbuf *out, const struct ab_view *v, size_t metri
         add_participant(&t, v, metric, i);
     strbuf_puts(out, v->colour ? "\033[1m" : "");
     size_t start = out->length;
-    put_table(out, &t, v->columns);
+    ab_table_put(out, &t, v->columns);
     if (v->colour) {
         /* Bold ends with the head's line. */
         CLEANUP(memory_freep) char *text = memory_strdup(out->data + start);
@@ -178,9 +97,9 @@ static void put_metric(struct strbuf *out, const struct ab_view *v, size_t metri
 static void put_alone(struct strbuf *out, const struct ab_view *v)
 {
     const struct outcome *o = v->outcome;
-    CLEANUP(table_done) struct table t = {0};
-    struct row *head = add_row(&t);
-    put_name(&head->cells[COLUMN_NAME], o->participants[0].name);
+    CLEANUP(ab_table_done) struct ab_table t = {.left = COLUMN_RATIO};
+    struct ab_row *head = ab_table_add(&t);
+    strbuf_put_ab_name(&head->cells[COLUMN_NAME], o->participants[0].name);
     strbuf_puts(&head->cells[COLUMN_MEDIAN], "median");
     strbuf_puts(&head->cells[COLUMN_SPREAD], "spread");
     strbuf_puts(&head->cells[COLUMN_RATIO], "95 % interval of the median");
@@ -190,7 +109,7 @@ static void put_alone(struct strbuf *out, const struct ab_view *v)
         const struct outcome_cell *cell = outcome_cell(o, i, 0);
         if (!cell->summary.count)
             continue;
-        struct row *row = add_row(&t);
+        struct ab_row *row = ab_table_add(&t);
         strbuf_puts(&row->cells[COLUMN_NAME], m->name);
         strbuf_puts(&row->cells[COLUMN_MEDIAN], dataset_is_bound(o->data, i, 0) ? "≤ " : "");
         strbuf_put_measured(&row->cells[COLUMN_MEDIAN], cell->summary.median, m->unit);
@@ -209,7 +128,7 @@ static void put_alone(struct strbuf *out, const struct ab_view *v)
         strbuf_puts(&row->verdict, " … ");
         strbuf_put_measured(&row->verdict, cell->summary.max, m->unit);
     }
-    put_table(out, &t, v->columns > 120 ? v->columns : 120);
+    ab_table_put(out, &t, v->columns > 120 ? v->columns : 120);
     strbuf_putc(out, '\n');
 }
 
@@ -261,6 +180,15 @@ static void put_head(struct strbuf *out, const struct ab_view *v)
     strbuf_printf(out, "; seed %llu\n\n", (unsigned long long)v->spec->seed);
 }
 
+/* What can tell, where the headline cannot. */
+static void put_instead(struct strbuf *out, const struct ab_view *v)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    compare_put_instead(&text, &v->outcome->compare, v->outcome->headline);
+    if (text.length)
+        strbuf_printf(out, "%s\n", strbuf_text(&text));
+}
+
 void report_ab_text(struct strbuf *out, const struct ab_view *v)
 {
     const struct outcome *o = v->outcome;
@@ -269,10 +197,15 @@ void report_ab_text(struct strbuf *out, const struct ab_view *v)
         strbuf_puts(out, "  no round was finished\n\n");
     } else if (o->data->cell_count == 1) {
         put_alone(out, v);
+        report_ab_distribution(out, v);
     } else {
-        for (size_t i = 0; i < o->data->metric_count; i++)
+        put_instead(out, v);
+        for (size_t i = 0; i < o->data->metric_count; i++) {
             if (report_ab_is_shown(v, i))
                 put_metric(out, v, i);
+            if (i == o->headline)
+                report_ab_distribution(out, v);
+        }
         size_t start = out->length;
         put_folded(out, v, true);
         put_folded(out, v, false);

@@ -173,6 +173,7 @@ void report_cells_text(struct strbuf *out, const struct dataset *d, bool all, bo
     while ((metric = dataset_headline(d, &position)) != DATASET_NONE)
         if (!shown[metric]) {
             put_metric(out, &compare, metric, colour);
+            compare_put_instead(out, &compare, metric);
             shown[metric] = true;
         }
     for (size_t m = 0; all && m < d->metric_count; m++)
