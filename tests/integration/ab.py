@@ -714,7 +714,7 @@ def strange_names_stay_in_their_place():
     text = open("x.md").read()
     lacks(text, "\033")
     for line in text.splitlines():
-        if line.startswith("| wall"):
+        if line.startswith("| wall |"):
             equal(len(re.findall(r"(?<!\\)\|", line)), 7, "cells of " + line)
 
 

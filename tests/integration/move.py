@@ -525,7 +525,7 @@ def the_fair_congestion_control_is_what_the_user_may_have():
 @test
 def a_way_that_cannot_be_had_does_not_end_the_experiment():
     spec = (ROOT / "experiments/data-movement.yaml").read_text()
-    spec = spec.replace("../build/workloads/move/assay-move", MOVE + " --no-trace")
+    spec = spec.replace("  assay-move --variant", f"  {MOVE} --no-trace --variant")
     spec = spec.replace("way: sendmsg,", "way: magic,")
     pathlib.Path("spec.yaml").write_text(spec)
     done = assay("run", "spec.yaml", "--quick", "--rounds", "2", "--cells",
@@ -554,7 +554,7 @@ def many_zero_copy_connections_share_the_limit_of_locked_memory():
 def the_experiments_run_and_answer():
     # Counted by the loop: whether tracing can be switched on in time depends on the machine's load.
     spec = (ROOT / "experiments/data-movement.yaml").read_text()
-    spec = spec.replace("../build/workloads/move/assay-move", MOVE + " --no-trace")
+    spec = spec.replace("  assay-move --variant", f"  {MOVE} --no-trace --variant")
     pathlib.Path("spec.yaml").write_text(spec)
     done = assay("run", "spec.yaml", "--quick", "--rounds", "1", "--cells",
                  "variant=send8,variant=sendmsg,variant=zerocopy-fields,threads=1", "--db",

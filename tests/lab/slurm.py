@@ -318,11 +318,11 @@ def replicas_are_on_nodes_of_their_own():
     ports = slurm.free_ports(3)
     for i, port in enumerate(ports):
         text = text.replace(f":{7001 + i}", f":{port}")
-    text = text.replace("../build/", f"{build}/").replace("requests: 1000", "requests: 100")
-    text = text.replace("requests: 5000", "requests: 200")
-    text = text.replace(", replica, --config", ", replica, --config").replace(
-        f"{build}/workloads/vr/assay-vr, replica",
-        f"sh, -c, 'echo $SLURMD_NODENAME >> replicas; exec {build}/workloads/vr/assay-vr replica \"$@\"', x")
+    text = text.replace("requests: 1000", "requests: 100").replace("requests: 5000", "requests: 200")
+    replica = f"{build}/workloads/vr/assay-vr replica"
+    asked = ("assay-vr, replica,", f"sh, -c, 'echo $SLURMD_NODENAME >> replicas; exec {replica} \"$@\"', x,")
+    equal(text.count(asked[0]), 3)
+    text = text.replace(*asked).replace("command: assay-vr", f"command: {build}/workloads/vr/assay-vr")
     pathlib.Path("lab.yaml").write_text(text)
     ended(start("--db", "lab.db", "--quick", "--throttle", 1))
     equal(set(pathlib.Path("replicas").read_text().split()), {"n2", "n3", "n4"})
