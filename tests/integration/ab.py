@@ -584,12 +584,13 @@ def what_commands_leave_behind_is_ended_and_told():
         raise AssertionError(alive("4713"))
 
 
-def interrupted(args, ready, how):
+def interrupted(args, ready, how, env=()):
     """Runs assay ab on a terminal, calls how(pid, terminal) when ready() is true, and returns its
     exit code and what it wrote."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ["TERM"] = "dumb"
+        os.environ.update(env)
         os.execv(ASSAY, [ASSAY, "ab", *map(str, args)])
     deadline = time.monotonic() + 60
     while not ready():
@@ -800,6 +801,60 @@ def google_benchmarks_format():
                entry["time_unit"]), ("iteration", 3, index % 3, "ns"))
         between(entry["real_time"], 1, 1e12, "real_time")
         between(entry["cpu_time"], 0, 1e12, "cpu_time")
+
+
+COUNTED = """n=$(cat $1.n 2>/dev/null || echo 0); echo $((n + 1)) > $1.n
+set -- $1 $(awk -v n=$n -v kind=$1 'BEGIN { srand(n * 2 + (kind == "flat"));
+    v = 100000 + rand() * 3000
+    if (kind == "drift") v += 2000 + n * 600
+    if (kind == "slow" && n % 10 == 9) v *= 10
+    if (kind == "wild") v = exp(log(v) + 6 * (rand() - 0.5))
+    print int(v) }')
+echo assay.metric t $2 us >&$ASSAY_METRICS_FD"""
+
+
+@test
+def a_ratio_that_moves_gets_the_verdict_of_all_rounds():
+    counted = script("counted", COUNTED)
+    document, text = ab("-r", 40, "-w", 0, *QUIET, "--metric", "t", "-n", "flat", "-n", "drift",
+                        f"{counted} flat", f"{counted} drift")
+    row = comparison(document, "t")
+    contains(row["text"], "× slower [")
+    contains(row["text"], "in all 40 rounds: 1.0")
+    if not row["low"] > 1:
+        raise AssertionError(row)
+    contains(text, row["text"])
+
+
+@test
+def noise_is_told_as_noise():
+    counted = script("counted", COUNTED)
+    document, text = ab("-r", 12, "-w", 0, *QUIET, "--metric", "t", "-n", "wild", "-n", "flat",
+                        f"{counted} wild", f"{counted} flat")
+    row = comparison(document, "t")
+    contains(row["text"], "too noisy to tell: runs of the same command differ by up to ")
+    lacks(text, "invisible")
+    contains(notes(document)["noisy"], "--metric cpu")
+
+
+@test
+def how_the_runs_lie_is_shown():
+    counted = script("counted", COUNTED)
+    document, text = ab("-r", 40, "-w", 0, *QUIET, "--metric", "t", "--markdown=x.md",
+                        "--html=x.html", "-n", "flat", "-n", "slow", f"{counted} flat",
+                        f"{counted} slow")
+    for place in (text, open("x.md").read()):
+        contains(place, "t, all runs")
+        contains(place, "min … max")
+        contains(place, "4 of 40 runs take about 1")
+    page = open("x.html").read()
+    contains(page, "All runs: mean, extremes, quartiles")
+    contains(page, "4 of 40 runs take about 1")
+    lacks(text, "▇")  # no terminal
+    code, drawn = interrupted(["-r", 8, *QUIET, "true"], lambda: True, lambda pid, terminal: None,
+                              env={"LC_ALL": "C.UTF-8"})
+    equal(code, 0)
+    contains(drawn, "▕")
 
 
 @test

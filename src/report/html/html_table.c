@@ -4,11 +4,18 @@
 #include "base/memory.h"
 #include "report/html/html.h"
 #include "report/text/experiment.h"
+#include "stats/tails.h"
 
 #include <math.h>
 #include <stdio.h>
 
-enum { ROWS_MAX = 240, ANSWERS_SHOWN = 8, ANSWERS_MAX = 24, LINES_SHOWN = 6 };
+enum {
+    ROWS_MAX = 240,
+    DISTRIBUTIONS_MAX = 240,
+    ANSWERS_SHOWN = 8,
+    ANSWERS_MAX = 24,
+    LINES_SHOWN = 6
+};
 
 static const struct {
     const char *class, *sign, *word;
@@ -183,6 +190,20 @@ static void put_profile_lead(struct strbuf *out, const struct page *page)
     }
 }
 
+/* Where the headline cannot tell and what the cells cost can. */
+static void put_instead(struct strbuf *out, const struct page *page, size_t metric)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    if (page->view != page->compare.new)
+        return;
+    compare_put_instead(&text, &page->compare, metric);
+    if (!text.length)
+        return;
+    strbuf_puts(out, "<p class=\"lead instead\">");
+    strbuf_put_markup(out, strbuf_text(&text));
+    strbuf_puts(out, "</p>\n");
+}
+
 void html_put_verdict(struct strbuf *out, const struct page *page)
 {
     strbuf_puts(out, "<section id=\"verdict\" aria-labelledby=\"h-verdict\"><h2 "
@@ -198,6 +219,7 @@ void html_put_verdict(struct strbuf *out, const struct page *page)
     for (size_t i = 0; i < page->row_count; i++)
         if (page->rows[i].headline && page->rows[i].metric != last) {
             last = page->rows[i].metric;
+            put_instead(out, page, last);
             put_tally(out, page, last);
         }
     put_strongest(out, page);
@@ -253,6 +275,41 @@ static void put_row(struct strbuf *out, const struct page *page, size_t index)
     strbuf_puts(out, "</td></tr>\n");
 }
 
+/* How the values of the headlines lie. */
+static void put_distributions(struct strbuf *out, const struct page *page)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < page->row_count && shown < DISTRIBUTIONS_MAX; i++) {
+        const struct page_row *r = &page->rows[i];
+        const struct store_metric *m = &page->view->metrics[r->metric];
+        if (!r->headline || r->new.count < 2)
+            continue;
+        if (!shown++)
+            strbuf_puts(out, "<details id=\"distributions\"><summary>All runs: mean, extremes, "
+                             "quartiles</summary>\n<div class=\"scroll\" tabindex=\"0\" "
+                             "role=\"region\" aria-label=\"All runs\"><table><thead><tr>"
+                             "<th scope=\"col\">Cell</th><th scope=\"col\">Metric</th>"
+                             "<th scope=\"col\">Mean</th><th scope=\"col\">Min</th>"
+                             "<th scope=\"col\">25 %</th><th scope=\"col\">75 %</th>"
+                             "<th scope=\"col\">Max</th><th scope=\"col\">Standing out</th>"
+                             "</tr></thead><tbody>\n");
+        strbuf_puts(out, "<tr><th scope=\"row\">");
+        strbuf_put_markup(out, r->label);
+        strbuf_puts(out, "</th><td>");
+        strbuf_put_markup(out, m->name);
+        strbuf_puts(out, "</td>");
+        double figures[] = {r->new.mean, r->new.min, r->new.q1, r->new.q3, r->new.max};
+        for (size_t k = 0; k < ARRAY_COUNT(figures); k++)
+            put_number_cell(out, figures[k], m->unit);
+        struct dataset_column c = dataset_column(page->view, r->metric, r->cell);
+        char text[96];
+        slow_runs_alone(c.values, c.count, m->facts.better != METRIC_HIGHER, text, sizeof(text));
+        strbuf_printf(out, "<td>%s</td></tr>\n", text);
+    }
+    if (shown)
+        strbuf_puts(out, "</tbody></table></div></details>\n");
+}
+
 void html_put_table(struct strbuf *out, const struct page *page)
 {
     size_t noise = 0, shown = 0, over = 0;
@@ -288,8 +345,9 @@ void html_put_table(struct strbuf *out, const struct page *page)
                       noise + over, plural(noise + over, "row", "rows"),
                       over ? ", and those that do not fit here" : "");
     strbuf_puts(out, "For metrics that are not headlines, a change counts only after the "
-                     "Benjamini–Hochberg correction at 5 %.</p>\n"
-                     "</section>\n");
+                     "Benjamini–Hochberg correction at 5 %.</p>\n");
+    put_distributions(out, page);
+    strbuf_puts(out, "</section>\n");
 }
 
 /* Four digits: what is shown, not the data. */

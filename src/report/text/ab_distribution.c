@@ -11,23 +11,13 @@
 
 enum { SKETCH_BINS = 20, VALUES_MIN = 2 };
 
-static struct slow_runs slow_runs_of(const struct outcome *o, size_t participant)
+static void put_slow_runs(struct strbuf *out, const struct outcome *o, size_t participant)
 {
     struct dataset_column c = dataset_column(o->data, o->headline, participant);
-    struct slow_runs slow;
-    slow_runs_count(c.values, c.count, c.values, c.count,
-                    o->data->metrics[o->headline].facts.better != METRIC_HIGHER, &slow);
-    return slow;
-}
-
-/* "3 of 30 runs take about 2.1× as long as the others" */
-static void put_slow_runs(struct strbuf *out, const struct slow_runs *s)
-{
-    if (!s->base_slow)
-        return;
-    strbuf_printf(out, "%zu of %zu %s about %.*f× as long as the others", s->base_slow,
-                  s->base_count, s->base_slow == 1 ? "runs takes" : "runs take",
-                  s->base_factor < 10 ? 1 : 0, s->base_factor);
+    char text[96];
+    slow_runs_alone(c.values, c.count, o->data->metrics[o->headline].facts.better != METRIC_HIGHER,
+                    text, sizeof(text));
+    strbuf_puts(out, text);
 }
 
 /* From the smallest to the largest value of all participants, so that sketches can be compared. */
@@ -77,14 +67,13 @@ static void add_command(struct ab_table *t, const struct ab_view *v, size_t part
     const char *unit = o->data->metrics[o->headline].unit;
     const struct summary *s = &outcome_cell(o, o->headline, participant)->summary;
     struct ab_row *row = ab_table_add(t);
-    struct slow_runs slow = slow_runs_of(o, participant);
     strbuf_put_ab_name(&row->cells[0], o->participants[participant].name);
     strbuf_put_measured(&row->cells[1], s->mean, unit);
     put_range(&row->cells[2], s->min, s->max, unit);
     put_range(&row->cells[3], s->q1, s->q3, unit);
     if (v->sketches)
         put_sketch(&row->cells[4], o, participant, low, high);
-    put_slow_runs(&row->verdict, &slow);
+    put_slow_runs(&row->verdict, o, participant);
 }
 
 void report_ab_distribution(struct strbuf *out, const struct ab_view *v)
@@ -118,7 +107,6 @@ void report_ab_distribution_markdown(struct strbuf *out, const struct ab_view *v
             continue;
         const struct store_metric *m = &o->data->metrics[o->headline];
         const struct summary *s = &outcome_cell(o, o->headline, i)->summary;
-        struct slow_runs slow = slow_runs_of(o, i);
         if (!any)
             strbuf_printf(out,
                           "| %s, all runs | mean | min … max | middle half | standing out |\n"
@@ -134,7 +122,7 @@ void report_ab_distribution_markdown(struct strbuf *out, const struct ab_view *v
         strbuf_puts(out, " | ");
         put_range(out, s->q1, s->q3, m->unit);
         strbuf_puts(out, " | ");
-        put_slow_runs(out, &slow);
+        put_slow_runs(out, o, i);
         strbuf_puts(out, " |\n");
     }
     strbuf_puts(out, any ? "\n" : "");
