@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "cmd/cmd.h"
+#include "counters/simulated.h"
 #include "numbers/sort.h"
 #include "report/text/ab.h"
 
@@ -70,6 +71,10 @@ static const struct option options[] = {
      "event"},
     {0, "metric", OPTION_STRING, O(metric), "NAME",
      "the headline metric, which --precision applies to (wall)", NULL},
+    {0, "metric-regex", OPTION_LIST, O(metric_regexes), "NAME=REGEX",
+     "take a figure from the commands' output: the number in the parentheses", NULL},
+    {0, "sim", OPTION_FLAG, O(sim), NULL,
+     "compare exact instruction counts, too: some more runs under Valgrind, 7 times slower", NULL},
     {0, "reference", OPTION_STRING, O(reference), "NAME",
      "the command to compare the others with: its name or number (1)", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "Output", NULL},
@@ -236,14 +241,14 @@ static void set_output(struct rounds_spec *spec, const struct ab_options *o)
     spec->stdout_to = o->show_output ? RUN_SHOW : output_parse(o->output);
 }
 
-static int parse_events(const struct ab_options *o, struct event_list *list, struct error *err)
+static int parse_events(struct ab_options *o, struct event_list *list, struct error *err)
 {
     if (!o->events.count)
         event_list_default(list, false, 0);
     for (size_t i = 0; i < o->events.count; i++) {
-        int r = str_eq(o->events.items[i], "none")
-                    ? 0
-                    : event_list_parse(list, o->events.items[i], err);
+        CLEANUP(memory_freep) char *rest = NULL;
+        o->sim |= simulated_take_event(o->events.items[i], &rest);
+        int r = !*rest || str_eq(rest, "none") ? 0 : event_list_parse(list, rest, err);
         if (r < 0)
             return r;
     }
@@ -344,8 +349,8 @@ static int tell_failures(const struct rounds *r)
 
 /* Judges and writes; returns 0 or a negative errno. */
 static int report(const struct ab_options *o, struct ab_view *view, struct dataset *d,
-                  const struct participant *participants, struct products *products,
-                  struct error *err)
+                  const struct participant *participants, const struct ab_metrics *metrics,
+                  struct products *products, struct error *err)
 {
     CLEANUP(outcome_done) struct outcome outcome = {0};
     CLEANUP(doubt_list_done) struct doubt_list notes = {0};
@@ -365,8 +370,8 @@ static int report(const struct ab_options *o, struct ab_view *view, struct datas
         machine_probe(&machine, MACHINE_QUICK);
         view->machine = &machine;
     }
-    if (outcome.headline == DATASET_NONE && d->metric_count && view->rounds && view->rounds->count)
-        report_note(&notes, "no-headline", "there is no metric '%s' (--metric).", o->metric);
+    if (metrics)
+        ab_metrics_notes(metrics, &notes);
     report_ab_notes(&notes, view);
     int r = products_write(products, view, err);
     if (view->machine)
@@ -375,7 +380,8 @@ static int report(const struct ab_options *o, struct ab_view *view, struct datas
 }
 
 static int finish(const struct ab_options *o, const struct ab_plan *plan,
-                  const struct rounds_spec *spec, const struct rounds *rounds, time_t started,
+                  const struct rounds_spec *spec, const struct rounds *rounds,
+                  const struct rounds *simulated, const struct ab_metrics *metrics, time_t started,
                   struct products *products, struct error *err)
 {
     CLEANUP(dataset_done) struct dataset d;
@@ -383,6 +389,8 @@ static int finish(const struct ab_options *o, const struct ab_plan *plan,
     d.round_seconds = rounds->count ? (double)rounds->elapsed_ns / 1e9 / (double)rounds->count : 0;
     outcome_add_rounds(&d, rounds, spec->events, NULL);
     d.experiment.adaptive = spec->is_precise || rounds->end == ROUNDS_SIGNAL;
+    if (simulated->count)
+        ab_add_simulated(&d, simulated);
     outcome_describe(&d, "assay ab", o->metric, spec->seed, (uint64_t)started * NS_PER_S);
     outcome_add_runs(&d, rounds);
     dataset_index(&d);
@@ -390,7 +398,7 @@ static int finish(const struct ab_options *o, const struct ab_plan *plan,
         .rounds = rounds, .spec = spec, .started = started, .shell = plan->shell};
     if (plan->shell && rounds->end != ROUNDS_SIGNAL)
         view.shell_startup_ns = measure_shell(plan->shell);
-    return report(o, &view, &d, plan->participants, products, err);
+    return report(o, &view, &d, plan->participants, metrics, products, err);
 }
 
 static int measure_with(const struct ab_options *o, struct ab_plan *plan,
@@ -399,7 +407,9 @@ static int measure_with(const struct ab_options *o, struct ab_plan *plan,
 {
     CLEANUP(memory_freep) int *cpus = NULL;
     size_t cpu_count = 0;
-    struct ab_watch watch = {.participants = plan->participants, .metric = o->metric};
+    CLEANUP(ab_metrics_done) struct ab_metrics metrics = {0};
+    struct ab_watch watch = {
+        .participants = plan->participants, .metrics = &metrics, .metric = o->metric};
     struct rounds_spec spec = {.contestants = plan->contestants,
                                .contestant_count = plan->count,
                                .events = events,
@@ -414,12 +424,15 @@ static int measure_with(const struct ab_options *o, struct ab_plan *plan,
                                .no_padding = o->no_padding,
                                .on_tick = ab_watch_tick,
                                .on_run = ab_watch_run,
+                               .on_result = ab_metrics_take,
                                .context = &watch};
     int r = set_limits(&spec, &watch, o, err);
     if (r == 0 && o->cpus)
         r = parse_cpu_list(o->cpus, &cpus, &cpu_count, err);
     if (r == 0 && o->duet && o->cpus && cpu_count != 2)
         r = error_set(err, -EINVAL, "--duet needs two CPUs, but --cpus names %zu", cpu_count);
+    if (r == 0)
+        r = ab_metrics_init(&metrics, o, err);
     if (r == 0 && o->ignore_failure)
         r = failure_codes_parse(&spec.ignored_failures, o->ignore_failure, err);
     if (r < 0)
@@ -430,29 +443,30 @@ static int measure_with(const struct ab_options *o, struct ab_plan *plan,
     time_t started = time(NULL);
     progress_start(&watch.progress);
     watch.run_ns = watch.progress.start_ns;
-    CLEANUP(rounds_done) struct rounds rounds;
+    CLEANUP(rounds_done) struct rounds rounds, simulated = {0};
     r = rounds_run(&spec, &rounds, err);
+    if (r == 0 && o->sim && rounds.count && !rounds.signal)
+        r = ab_simulate(&spec, &simulated, &watch.progress, err);
     progress_end(&watch.progress);
     if (r < 0)
         return cmd_fail(&verb_ab, err,
                         rounds.start_code < 0 ? process_exit_code_for(rounds.start_code)
                                               : EXIT_MEASURE_FAILED);
-    if (watch.no_metric) {
-        error_set(err, -ENOENT, "--metric %s: no such metric, so --precision cannot apply to it",
-                  o->metric);
-        return cmd_fail(&verb_ab, err, EXIT_TROUBLE);
+    if (metrics.headline_missing) {
+        ab_metrics_missing(&metrics, &rounds, events, err);
+        return cmd_usage(&verb_ab, err);
     }
     ab_plan_replace_references(plan, &rounds);
     if (rounds.end != ROUNDS_FAILURE || rounds.count) {
-        r = finish(o, plan, &spec, &rounds, started, products, err);
+        r = finish(o, plan, &spec, &rounds, &simulated, &metrics, started, products, err);
         if (r < 0)
             return cmd_fail(&verb_ab, err, EXIT_MEASURE_FAILED);
     }
-    int failed = tell_failures(&rounds);
-    return rounds.signal ? 128 + rounds.signal : failed;
+    int failed = tell_failures(&rounds), signal = rounds.signal ? rounds.signal : simulated.signal;
+    return signal ? 128 + signal : failed;
 }
 
-static int run_commands(const struct ab_options *o, char *const *commands, size_t command_count,
+static int run_commands(struct ab_options *o, char *const *commands, size_t command_count,
                         struct error *err)
 {
     CLEANUP(ab_plan_done) struct ab_plan plan = {0};
@@ -494,7 +508,7 @@ static int report_imported(const struct ab_options *o, const struct imported *im
     CLEANUP(dataset_done) struct dataset d;
     outcome_start(&d, plan.participants, plan.count);
     imported_fill(imported, &d);
-    r = report(o, &view, &d, plan.participants, products, err);
+    r = report(o, &view, &d, plan.participants, NULL, products, err);
     return r < 0 ? cmd_fail(&verb_ab, err, EXIT_TROUBLE) : EXIT_DONE;
 }
 
@@ -531,8 +545,9 @@ static int run(int argc, char **argv)
         code = run_import(&o, argv + first, word_count, &err);
     else
         code = run_commands(&o, argv + first, word_count, &err);
-    struct option_list *const lists[] = {&o.names,    &o.lists,    &o.scans,  &o.setups,
-                                         &o.prepares, &o.cleanups, &o.events, &o.imports};
+    struct option_list *const lists[] = {&o.names,  &o.lists,    &o.scans,
+                                         &o.setups, &o.prepares, &o.cleanups,
+                                         &o.events, &o.imports,  &o.metric_regexes};
     for (size_t i = 0; i < ARRAY_COUNT(lists); i++)
         free(lists[i]->items);
     return code;

@@ -10,12 +10,15 @@
 #include "run/rounds.h"
 #include "spec/parameters.h"
 
+#include <regex.h>
+
 struct ab_options {
-    struct option_list names, lists, scans, setups, prepares, cleanups, events, imports;
+    struct option_list names, lists, scans, setups, prepares, cleanups, events, imports,
+        metric_regexes;
     const char *step, *shell, *input, *output, *directory, *cpus, *precision, *metric, *reference,
         *ignore_failure;
     const char *json, *csv, *markdown, *html, *export_hyperfine, *export_google;
-    bool no_shell, show_output, no_padding, duet, all;
+    bool sim, no_shell, show_output, no_padding, duet, all;
     uint64_t rounds, min_rounds, max_rounds, time_ns, timeout_ns, warmup, seed;
 };
 
@@ -43,17 +46,54 @@ int ab_plan_import(struct ab_plan *plan, const struct ab_options *o, const char 
 /* The whole result as one HTML file. */
 void ab_put_html(struct strbuf *out, const struct ab_view *v);
 
+/* A figure in the commands' output: --metric-regex. */
+struct ab_regex {
+    char *name;
+    regex_t regex;
+    bool ready;
+    size_t missed; /* runs in which nothing matched */
+};
+
+/* What is taken from runs beside what every run has, and the names of all. */
+struct ab_metrics {
+    const char *headline;
+    struct ab_regex *regexes;
+    size_t regex_count, regex_capacity;
+    bool simulates;
+    char **names; /* of the metrics that there are, by the first run of each command */
+    size_t name_count, name_capacity;
+    size_t result_count;
+    bool headline_missing; /* the headline is none of them: the rounds have ended */
+};
+
+int ab_metrics_init(struct ab_metrics *m, const struct ab_options *o, struct error *err);
+void ab_metrics_done(struct ab_metrics *m);
+/* For rounds_spec, as on_result. */
+bool ab_metrics_take(const struct rounds *r, const struct rounds_spec *spec,
+                     struct run_result *result, size_t contestant, void *context);
+/* Says which expressions did not match. */
+void ab_metrics_notes(const struct ab_metrics *m, struct doubt_list *notes);
+/* The error of a headline that is missing, with the nearest names. */
+int ab_metrics_missing(const struct ab_metrics *m, const struct rounds *r,
+                       const struct event_list *events, struct error *err);
+
+/* Runs all commands a few times more under Valgrind, which counts their instructions.  The rounds
+ * must be given to rounds_done in any case. */
+int ab_simulate(const struct rounds_spec *like, struct rounds *ret_rounds,
+                struct progress *progress, struct error *err);
+void ab_add_simulated(struct dataset *d, const struct rounds *r);
+
 /* What the callbacks of the rounds know. */
 struct ab_watch {
     struct progress progress;
     const struct participant *participants;
+    struct ab_metrics *metrics;
     const char *metric; /* the headline */
     double precision;   /* 0 when none was asked for */
     uint64_t estimated_ns;
     char estimate[160];
     double rounds_needed; /* for the precision; 0 when unknown */
     size_t next_check;
-    bool no_metric;             /* there is no metric of that name */
     uint64_t run_ns, ticked_ns; /* when the last run ended, and when that was last shown */
 };
 

@@ -145,9 +145,7 @@ bool ab_watch_is_precise(const struct rounds *r, const struct rounds_spec *spec,
     w->next_check = r->count + 1 + r->count / 20;
     CLEANUP(dataset_done) struct dataset d = {0};
     CLEANUP(outcome_done) struct outcome outcome = {0};
-    if (!judge_headline(w, r, spec, &d, &outcome)) {
-        w->no_metric = true;
+    if (!judge_headline(w, r, spec, &d, &outcome))
         return true; /* more rounds would not bring it */
-    }
     return outcome_is_precise(&outcome, 0, w->precision);
 }

@@ -12,6 +12,7 @@
 #include "base/term.h"
 #include "bisect/gate_trees.h"
 #include "cmd/cmd.h"
+#include "counters/simulated.h"
 #include "run/output.h"
 #include "session/git.h"
 #include "session/session.h"
@@ -33,6 +34,7 @@ enum { EXIT_INCONCLUSIVE = 3 };
 struct gate_options {
     const char *base, *build, *max_regression, *db, *summary, *markdown, *junit, *cpus, *seed,
         *output;
+    struct option_list events;
     bool json, quick, quiet;
     uint64_t rounds, budget_ns, timeout_ns;
 };
@@ -44,6 +46,8 @@ static const struct option options[] = {
     {0, "max-regression", OPTION_STRING, O(max_regression), "PERCENT",
      "the largest regression allowed (2%)", NULL},
     {0, "build", OPTION_STRING, O(build), "COMMAND", "run this in both trees first", NULL},
+    {'e', "event", OPTION_LIST, O(events), "LIST",
+     "events to count; sim:instructions judges by exact instruction counts", "event"},
     {'r', "rounds", OPTION_U64, O(rounds), "N", "run exactly N rounds", NULL},
     {0, "budget", OPTION_SECONDS, O(budget_ns), "TIME",
      "measure until the result is clear, at most this long (5m)", NULL},
@@ -65,9 +69,12 @@ static const struct option options[] = {
     {0},
 };
 
-/* A spec for a bare command. */
-static void write_spec(struct strbuf *out, char **words, size_t count)
+/* A spec for a bare command.  Exact instruction counts, where they are asked for, are what it is
+ * judged by. */
+static void write_spec(struct strbuf *out, const struct option_list *events, char **words,
+                       size_t count)
 {
+    CLEANUP(strbuf_done) struct strbuf metrics = {0};
     strbuf_puts(out, "name: gate\ncommand: ");
     if (count > 1)
         strbuf_puts(out, "[");
@@ -76,6 +83,17 @@ static void write_spec(struct strbuf *out, char **words, size_t count)
         strbuf_put_json(out, words[i], strlen(words[i]));
     }
     strbuf_printf(out, "%s\n", count > 1 ? "]" : "");
+    for (size_t i = 0; i < events->count; i++) {
+        CLEANUP(memory_freep) char *rest = NULL;
+        strbuf_puts(out, i ? "" : "counters:\n");
+        strbuf_puts(out, "  - ");
+        strbuf_put_json(out, events->items[i], strlen(events->items[i]));
+        strbuf_putc(out, '\n');
+        if (simulated_take_event(events->items[i], &rest))
+            strbuf_puts(&metrics, "metrics:\n  \"" SIMULATED_INSTRUCTIONS
+                                  "\": {headline: true, better: lower}\n");
+    }
+    strbuf_puts(out, strbuf_text(&metrics));
 }
 
 static void show_progress(const struct session_progress *p, void *context)
@@ -174,7 +192,12 @@ static int gate_in_trees(const struct gate_options *o, struct gate_trees *t, dou
     bool has_spec =
         count == 1 && (str_has_suffix(words[0], ".yaml") || str_has_suffix(words[0], ".yml"));
     if (!has_spec)
-        write_spec(&spec, words, count);
+        write_spec(&spec, &o->events, words, count);
+    else if (o->events.count)
+        return error_set(err, -EINVAL,
+                         "--event is for a plain command; a spec names its events itself: "
+                         "counters: [%s]",
+                         o->events.items[0]);
     const char *slash = has_spec ? strrchr(words[0], '/') : NULL;
     CLEANUP(memory_freep)
     char *inside =
@@ -249,6 +272,7 @@ static int run(int argc, char **argv)
     if (r == 0)
         r = gate_in_trees(&o, &trees, max_regression, argv + first, (size_t)(argc - first), &err);
     gate_trees_close(&trees);
+    free(o.events.items);
     int signal = process_signals_caught();
     process_signals_restore();
     if (signal)

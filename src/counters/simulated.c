@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+enum { WORDS_MAX = 11 }; /* that go before a command */
+
 /* Sums of cachegrind's columns (documented in the Valgrind manual, chapter 5.9). */
 static const struct {
     struct simulated_event event;
@@ -192,13 +194,18 @@ static int make_folder(char **ret_path, struct error *err)
     return 0;
 }
 
-static void remove_folder(const char *path)
+static void empty_folder(const char *path)
 {
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && (entry = readdir(folder));)
         unlinkat(dirfd(folder), entry->d_name, 0);
     if (folder)
         closedir(folder);
+}
+
+static void remove_folder(const char *path)
+{
+    empty_folder(path);
     rmdir(path);
 }
 
@@ -252,26 +259,34 @@ static int no_output(const char *path, struct error *err)
                      strbuf_text(&safe));
 }
 
-/* The command line: Valgrind's words, then the command's.  The caller frees it. */
-static char **make_argv(const struct simulate_spec *spec, char *valgrind, char *out_option,
-                        char *log_option)
+/* Valgrind's words; the number of them. */
+static size_t make_words(char **words, char *valgrind, bool full, char *out_option,
+                         char *log_option)
 {
     char *head[] = {valgrind,
                     "--command-line-only=yes",
                     "--tool=cachegrind",
                     "--trace-children=yes",
                     "--vgdb=no", /* its pipes in TMPDIR outlive a process that is killed */
-                    spec->full ? "--cache-sim=yes" : "--cache-sim=no",
-                    spec->full ? "--branch-sim=yes" : "--branch-sim=no",
+                    full ? "--cache-sim=yes" : "--cache-sim=no",
+                    full ? "--branch-sim=yes" : "--branch-sim=no",
                     out_option,
                     log_option,
                     "--"};
+    memcpy(words, head, sizeof(head));
+    return ARRAY_COUNT(head);
+}
+
+/* The command line: Valgrind's words, then the command's.  The caller frees it. */
+static char **make_argv(const struct simulate_spec *spec, char *valgrind, char *out_option,
+                        char *log_option)
+{
     size_t words = 0;
     while (spec->argv[words])
         words++;
-    char **argv = memory_zalloc(ARRAY_COUNT(head) + words + 1, sizeof(*argv));
-    memcpy(argv, head, sizeof(head));
-    memcpy(argv + ARRAY_COUNT(head), spec->argv, words * sizeof(*argv));
+    char **argv = memory_zalloc(WORDS_MAX + words + 1, sizeof(*argv));
+    size_t count = make_words(argv, valgrind, spec->full, out_option, log_option);
+    memcpy(argv + count, spec->argv, words * sizeof(*argv));
     return argv;
 }
 
@@ -335,16 +350,24 @@ static int run_once(const struct simulate_spec *spec, struct simulation *s, char
     return 0;
 }
 
+static int find_valgrind(char **ret_path, struct error *err)
+{
+    return process_find("valgrind", ret_path, NULL) == 0
+               ? 0
+               : error_set(err, -ENOENT,
+                           "--sim needs Valgrind; install it: sudo apt-get install valgrind");
+}
+
 int simulate(const struct simulate_spec *spec, struct simulation *s, int *ret_start_code,
              struct error *err)
 {
     *s = (struct simulation){.full = spec->full, .event_count = event_count(spec->full)};
     CLEANUP(memory_freep) char *valgrind = NULL;
     CLEANUP(memory_freep) char *program = NULL;
-    if (process_find("valgrind", &valgrind, NULL) < 0)
-        return error_set(err, -ENOENT,
-                         "--sim needs Valgrind; install it: sudo apt-get install valgrind");
-    int r = process_find(spec->argv[0], &program, err);
+    int r = find_valgrind(&valgrind, err);
+    if (r < 0)
+        return r;
+    r = process_find(spec->argv[0], &program, err);
     if (r < 0) {
         *ret_start_code = r;
         return r;
@@ -363,4 +386,62 @@ void simulation_done(struct simulation *s)
 {
     free(s->runs);
     *s = (struct simulation){0};
+}
+
+int simulator_open(struct simulator *s, struct error *err)
+{
+    *s = (struct simulator){0};
+    int r = find_valgrind(&s->valgrind, err);
+    if (r == 0)
+        r = make_folder(&s->folder, err);
+    if (r < 0)
+        return r;
+    s->out_option = folder_option("--cachegrind-out-file=", s->folder, "out.%p");
+    s->log_option = folder_option("--log-file=", s->folder, "log");
+    make_words(s->words, s->valgrind, false, s->out_option, s->log_option);
+    return 0;
+}
+
+int simulator_take(struct simulator *s, uint64_t *ret_instructions, struct error *err)
+{
+    struct simulate_spec spec = {0};
+    struct simulated_run run = {0};
+    int r = collect(s->folder, &spec, &run, err);
+    if (r == 0 && !run.process_count)
+        r = no_output(s->folder, err);
+    empty_folder(s->folder);
+    if (r == 0)
+        *ret_instructions = run.values[0];
+    return r;
+}
+
+void simulator_done(struct simulator *s)
+{
+    if (s->folder)
+        remove_folder(s->folder);
+    free(s->valgrind);
+    free(s->folder);
+    free(s->out_option);
+    free(s->log_option);
+    *s = (struct simulator){0};
+}
+
+bool simulated_take_event(const char *list, char **ret_rest)
+{
+    struct strbuf rest = {0};
+    bool found = false;
+    while (*list) {
+        size_t length = strcspn(list, ",");
+        bool is_it = length == strlen(SIMULATED_INSTRUCTIONS) &&
+                     strncmp(list, SIMULATED_INSTRUCTIONS, length) == 0;
+        if (!is_it) {
+            strbuf_puts(&rest, rest.length ? "," : "");
+            strbuf_append(&rest, list, length);
+        }
+        found |= is_it;
+        list += length + (list[length] == ',');
+    }
+    *ret_rest = memory_strdup(strbuf_text(&rest));
+    strbuf_done(&rest);
+    return found;
 }

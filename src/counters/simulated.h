@@ -64,6 +64,24 @@ int simulate(const struct simulate_spec *spec, struct simulation *s, int *ret_st
              struct error *err);
 void simulation_done(struct simulation *s);
 
+/* For those who run the command themselves, without `full`: the words that go before it, and then
+ * what its processes counted. */
+struct simulator {
+    char *valgrind, *folder, *out_option, *log_option;
+    char *words[12]; /* ends with NULL; words[0] is the program */
+};
+
+#define SIMULATED_INSTRUCTIONS "sim:instructions"
+
+/* -ENOENT, and what to install, where there is no Valgrind. */
+int simulator_open(struct simulator *s, struct error *err);
+/* The instructions of the run that has just ended; the next one starts at 0. */
+int simulator_take(struct simulator *s, uint64_t *ret_instructions, struct error *err);
+void simulator_done(struct simulator *s);
+/* Whether a list of events as -e takes it names sim:instructions.  *ret_rest is the list without
+ * it; the caller frees it. */
+bool simulated_take_event(const char *list, char **ret_rest);
+
 /* The events in the order of the values. */
 const struct simulated_event *simulated_event(size_t index);
 

@@ -238,7 +238,7 @@ static bool survive_failure(struct sitting *s, bool is_warmup, size_t contestant
 
 /* Looks at a finished run and keeps it; false when the rounds cannot go on. */
 static bool keep_run(struct sitting *s, const struct making *making, size_t contestant,
-                     size_t position, const struct run_result *result)
+                     size_t position, struct run_result *result)
 {
     struct rounds *r = s->r;
     struct contestant_state *state = &r->states[contestant];
@@ -246,6 +246,8 @@ static bool keep_run(struct sitting *s, const struct making *making, size_t cont
         r->stopped_ns = result->wall_ns;
         return false;
     }
+    if (s->spec->on_result && !s->spec->on_result(r, s->spec, result, contestant, s->spec->context))
+        return false;
     bool allowed = run_failed(result) && failure_is_allowed(&s->spec->ignored_failures, result);
     bool failed = run_failed(result) && !allowed;
     if (failed && !survive_failure(s, making->is_warmup, contestant, result))

@@ -103,6 +103,10 @@ struct rounds_spec {
      * the thread of one side. */
     void (*on_tick)(const struct rounds *r, const struct rounds_spec *spec, size_t contestant,
                     void *context);
+    /* Called with what a run gave before it is kept, warm-ups and failures included: may add
+     * metrics; false ends the rounds.  May be NULL. */
+    bool (*on_result)(const struct rounds *r, const struct rounds_spec *spec,
+                      struct run_result *result, size_t contestant, void *context);
     /* Called after each run, warm-ups included; may be NULL. */
     void (*on_run)(const struct rounds *r, const struct rounds_spec *spec, void *context);
     /* Called after each round once the minimum is reached: true ends the rounds as precise. */

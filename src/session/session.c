@@ -127,6 +127,15 @@ static int read_plan(struct session *s, struct error *err)
     return r;
 }
 
+/* The spec's counters, of which sim:instructions is no event. */
+static int parse_counters(struct session *s, struct error *err)
+{
+    CLEANUP(memory_freep) char *rest = NULL;
+    s->simulates |= simulated_take_event(s->spec.counters, &rest);
+    int r = s->simulates ? simulator_open(&s->simulator, err) : 0;
+    return r == 0 && *rest ? event_list_parse(&s->events, rest, err) : r;
+}
+
 static void note_accounted(struct session *s)
 {
     CLEANUP(strbuf_done) struct strbuf names = {0};
@@ -161,8 +170,8 @@ static int open_instruments(struct session *s, struct error *err)
         r = 0; /* they count for themselves */
     else if (str_eq(s->spec.counters, "default"))
         event_list_default(&s->events, false, 0);
-    else if (s->spec.counters[0])
-        r = event_list_parse(&s->events, s->spec.counters, err);
+    else
+        r = parse_counters(s, err);
     if (r < 0)
         return error_wrap(err, r, "%s: counters", s->spec.file);
     if (s->options->task && (r = session_drop_events(s, err)) < 0)

@@ -71,7 +71,8 @@ static void collect_given(void *context, const char *name, const char *unit, dou
 {
     struct error ignored;
     bool is_headline = str_eq(name, ((struct collector *)context)->s->headline);
-    struct metric_facts facts = {.better = is_headline ? METRIC_LOWER : METRIC_NEITHER,
+    bool is_cost = is_headline || str_eq(name, SIMULATED_INSTRUCTIONS);
+    struct metric_facts facts = {.better = is_cost ? METRIC_LOWER : METRIC_NEITHER,
                                  .is_count = !*unit};
     collect_plain(context, name, unit, facts, "monitor", value, &ignored);
 }
@@ -83,6 +84,8 @@ static int collect_metrics(struct collector *c, const struct hole_values *values
     const struct metric_list *printed = &s->result.metrics;
     for (size_t i = 0; i < s->spec.metric_count; i++) {
         const struct spec_metric *m = &s->spec.metrics[i];
+        if (session_is_simulated(m))
+            continue;
         const struct metric *same = metrics_find(printed, m->name);
         const char *unit = m->unit[0] ? m->unit : same ? same->unit : "";
         double value = NAN;

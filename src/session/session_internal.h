@@ -5,6 +5,7 @@
 
 #include "analysis/dataset.h"
 #include "counters/event.h"
+#include "counters/simulated.h"
 #include "machine/machine.h"
 #include "monitors/monitors.h"
 #include "run/cgroup.h"
@@ -49,8 +50,10 @@ struct session {
     size_t run_count_before; /* that were there when it was resumed */
     struct steps steps;
     struct monitors monitors;
-    struct monitors traces;    /* those that need a run of their own */
-    bool watch_profile;        /* the same for perf-profile */
+    struct monitors traces; /* those that need a run of their own */
+    bool watch_profile;     /* the same for perf-profile */
+    bool simulates;         /* and for sim:instructions */
+    struct simulator simulator;
     struct run_result watched; /* of such a run */
     struct event_list events;
     struct guests *guests; /* the emulated machines; NULL for none */
@@ -125,6 +128,7 @@ bool session_cell_changed(const struct session *s, size_t cell);
 /* How a cell is run once more. */
 struct session_again {
     char *const *before;             /* words before its command, NULL for none */
+    const char *program;             /* of those words; NULL for assay itself */
     void (*on_ready)(void *context); /* just before the start; may be NULL */
     void *context;
 };
@@ -176,6 +180,8 @@ const char *session_default_headline(const struct spec *spec);
 int session_open_watchers(struct session *s, struct error *err);
 void session_close_watchers(struct session *s);
 bool session_watches(const struct session *s);
+/* The metric is not printed by the command but counted by a simulation. */
+bool session_is_simulated(const struct spec_metric *m);
 /* After a measured run: runs its cell again as often as the monitors need. */
 void session_watch(struct session *s, size_t cell, uint64_t round, session_value_fn *put,
                    void *context);

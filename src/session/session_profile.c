@@ -29,7 +29,7 @@ static void add_metrics(struct session *s, const struct hole_values *values,
         const struct spec_metric *m = &s->spec.metrics[i];
         struct error ignored;
         double value;
-        if (!metrics_find(&result->metrics, m->name) &&
+        if (!metrics_find(&result->metrics, m->name) && !session_is_simulated(m) &&
             extract_metric(m, &result->metrics, strbuf_text(&result->kept_stdout), values, &value,
                            &ignored) == 0)
             metrics_set(&result->metrics, m->name, value, m->unit);
@@ -63,7 +63,7 @@ int session_run_again(struct session *s, size_t cell, uint64_t round, struct run
         char **words = command_join_words(again->before, argv);
         struct run_spec spec = {
             .argv = words,
-            .program = again->before ? "/proc/self/exe" : NULL,
+            .program = again->before && !again->program ? "/proc/self/exe" : again->program,
             .environment_added = s->cells[cell].environment,
             .working_dir = spec_folder(&s->spec, s->matrix.cells[cell].levels),
             .input_path = s->cells[cell].input,

@@ -20,11 +20,18 @@
 /* How often the buffers of traces are emptied. */
 #define DRAIN_NS (10 * NS_PER_MS)
 
+bool session_is_simulated(const struct spec_metric *m)
+{
+    return m->source == METRIC_PRINTED && str_eq(m->name, SIMULATED_INSTRUCTIONS);
+}
+
 int session_open_watchers(struct session *s, struct error *err)
 {
     const struct spec *spec = &s->spec;
     for (size_t i = 0; i < spec->monitor_count; i++)
         s->watch_profile |= monitor_class(monitor_find(spec->monitors[i])) == MONITOR_PROFILES;
+    for (size_t i = 0; i < spec->metric_count; i++)
+        s->simulates |= session_is_simulated(&spec->metrics[i]);
     int r = monitors_open(&s->traces, spec->monitors, s->guests ? 0 : spec->monitor_count,
                           MONITOR_TRACES, DRAIN_NS, err);
     s->traces_open = r == 0;
@@ -36,7 +43,7 @@ int session_open_watchers(struct session *s, struct error *err)
 
 bool session_watches(const struct session *s)
 {
-    return s->watch_profile || (s->traces_open && s->traces.instance_count);
+    return s->watch_profile || s->simulates || (s->traces_open && s->traces.instance_count);
 }
 
 static void start_traces(void *context)
@@ -107,6 +114,20 @@ static int profile_cell(struct session *s, size_t cell, uint64_t round, session_
     return r;
 }
 
+/* Exact, and many times slower. */
+static int simulate_cell(struct session *s, size_t cell, uint64_t round, session_value_fn *put,
+                         void *context, struct error *err)
+{
+    struct session_again again = {.before = s->simulator.words, .program = s->simulator.valgrind};
+    uint64_t instructions;
+    int r = session_run_again(s, cell, round, &s->runner, &again, &s->watched, err);
+    if (r == 0)
+        r = simulator_take(&s->simulator, &instructions, err);
+    if (r == 0)
+        put(context, SIMULATED_INSTRUCTIONS, "", (double)instructions);
+    return r;
+}
+
 /* What failed once is likely to fail again: it is said once and left. */
 static void note_failure(struct session *s, const char *what, size_t cell, const struct error *err)
 {
@@ -128,11 +149,17 @@ void session_watch(struct session *s, size_t cell, uint64_t round, session_value
         note_failure(s, "perf-profile", cell, &err);
         s->watch_profile = false;
     }
+    if (s->simulates && !process_signals_caught() &&
+        simulate_cell(s, cell, round, put, context, &err) < 0 && !process_signals_caught()) {
+        note_failure(s, "simulation", cell, &err);
+        s->simulates = false;
+    }
 }
 
 void session_close_watchers(struct session *s)
 {
     if (s->traces_open)
         monitors_done(&s->traces);
+    simulator_done(&s->simulator);
     run_result_done(&s->watched);
 }

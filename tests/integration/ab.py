@@ -472,10 +472,43 @@ def wrong_command_lines_are_explained():
         contains(assay("ab", *args, check=2).stderr, words)
     contains(assay("ab", "-e", "no-such-event", "true").stderr, "no-such-event")
     contains(assay("ab", "--json", "x.json", "true", check=127).stderr, "--json=FILE")
-    contains(assay("ab", "--metric", "nothing", "--precision", "1%", "true", check=1).stderr,
-             "no such metric")
-    document, _ = ab("--metric", "nothing", "-r", 2, *QUIET, "true")
-    contains(notes(document)["no-headline"], "'nothing'")
+    contains(assay("ab", "--metric", "nothing", "--precision", "1%", "true", check=2).stderr,
+             "nothing")
+    contains(assay("ab", "--metric", "user-time", "-r", 2, "true", check=2).stderr, "no such metric")
+    contains(assay("ab", "--metric", "wal", "-r", 2, "true", check=2).stderr, "did you mean wall?")
+    contains(assay("ab", "--metric", "latancy", "-r", 2, *QUIET,
+                   "sh -c 'echo assay.metric latency 3 >&$ASSAY_METRICS_FD'", check=2).stderr,
+             "did you mean latency?")
+
+
+@test
+def figures_in_the_output_are_metrics():
+    document, _ = ab("-r", 8, *QUIET, "--metric-regex", "last=^([0-9]+)$", "--metric", "last",
+                     "seq 100", "seq 120")
+    equal(values(document, "last"), [100] * 8)
+    equal(values(document, "last", 1), [120] * 8)
+    equal(metric(document, "last")["is_headline"], True)
+    document, _ = ab("-r", 2, *QUIET, "--metric-regex", "x=x([0-9])", "echo x1", "echo y1")
+    contains(notes(document)["metric-regex"], "nothing matched in 3 of 6 runs")
+    for expression in "x", "=x", "x=[", "x=1", "a b=(1)":
+        contains(assay("ab", "--metric-regex", expression, "true", check=2).stderr, "--metric-regex")
+    contains(assay("ab", "--metric-regex", "x=(1)", "--output", "null", "true", check=2).stderr,
+             "--output")
+
+
+if shutil.which("valgrind"):
+    @test
+    def instructions_are_compared_exactly():
+        program = target("empty-static")
+        for option in ["--sim"], ["-e", "sim:instructions"]:
+            document, text = ab("-r", 8, *option, program, program, "seq 2000")
+            counted = metric(document, "sim:instructions")
+            equal((counted["source"], counted["better"]), ("simulated", "lower"))
+            equal(counted["commands"][0]["values"], counted["commands"][1]["values"])
+            equal(comparison(document, "sim:instructions", 1)["verdict"], "same")
+            equal(comparison(document, "sim:instructions", 2)["verdict"], "worse")
+            equal(len(values(document, "wall")), 8)
+        ab("-r", 3, *QUIET, "--sim", "--metric", "sim:instructions", program)
 
 
 # When things go wrong.

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 
 from harness import *
@@ -120,6 +121,21 @@ def a_command_is_built_and_run_in_both_trees():
         os.chdir("..")
     lines = log.read_text().split()
     equal((lines.count("base"), lines.count("new")), (6, 3))
+
+
+if shutil.which("valgrind"):
+    @test
+    def exact_counts_judge_where_time_cannot():
+        git("init", "-q", ".")
+        pathlib.Path("count").write_text("2000\n")
+        git("add", "-A")
+        git("commit", "-qm", "base")
+        command = ["-r", "8", "-e", "sim:instructions", "--", "sh", "-c", "exec seq $(cat count)"]
+        result = gate(*command, check=0)
+        contains(result.stdout, "sim:instructions")
+        pathlib.Path("count").write_text("3000\n")
+        contains(gate(*command, check=1).stdout, "regression")
+        contains(gate("-e", "cycles", "x.yaml", check=125).stderr, "counters: [cycles]")
 
 
 @test

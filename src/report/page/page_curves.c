@@ -122,7 +122,8 @@ static size_t add_ratios(const struct sweep *s, struct plot *p, size_t base_leve
         size_t base = variant_anywhere(s, base_level), new = variant_anywhere(s, k);
         base = base == DATASET_NONE ? base
                                     : dataset_cell_with(d, base, s->axis.factor, s->axis.levels[i]);
-        new = new == DATASET_NONE ? new : dataset_cell_with(d, new, s->axis.factor, s->axis.levels[i]);
+        new = new == DATASET_NONE ? new
+                                  : dataset_cell_with(d, new, s->axis.factor, s->axis.levels[i]);
         struct comparison c;
         if (base == DATASET_NONE || new == DATASET_NONE ||
             !page_compare(s->page, s->metric, base, new, &c) || c.scale != COMPARISON_RATIO)

@@ -29,10 +29,11 @@ static const char *end_name(enum rounds_end end)
 /* The clock is assay's own; other times and counts of every run are from wait4. */
 static const char *source_name(const struct store_metric *m)
 {
-    return str_eq(m->kind, "metric")    ? "program"
-           : str_eq(m->kind, "counter") ? "event"
-           : str_eq(m->name, "wall")    ? "clock"
-                                        : "rusage";
+    return str_has_prefix(m->name, "sim:") ? "simulated"
+           : str_eq(m->kind, "metric")     ? "program"
+           : str_eq(m->kind, "counter")    ? "event"
+           : str_eq(m->name, "wall")       ? "clock"
+                                           : "rusage";
 }
 
 static void put_started(struct json *j, const struct ab_view *v)
