@@ -87,8 +87,8 @@ static void put_movement(struct verdict *v, const struct comparison *c, bool hig
     }
     size_t length = strlen(v->text);
     snprintf(v->text + length, sizeof(v->text) - length,
-             ", in all %zu rounds: %s in the first, %s in the last", c->base_count, texts[0],
-             texts[1]);
+             ", in all %zu %s: %s in the first, %s in the last", c->base_count,
+             plural(c->base_count, "round", "rounds"), texts[0], texts[1]);
 }
 
 /* The word for how the new one is, given whether its value is the higher. */
