@@ -168,8 +168,8 @@ int explain_judge(struct explain_measured *m, struct error *err)
     int r = compare(m, m->cpu, &m->cpu_comparison, &m->cpu_verdict, err);
     if (r == 0 && m->wall[SIDE_A])
         r = compare(m, m->wall, &m->wall_comparison, &m->wall_verdict, err);
-    m->moved = comparison_differs(&m->cpu_comparison) ||
-               (m->wall[SIDE_A] && comparison_differs(&m->wall_comparison));
+    m->moved = r == 0 && (verdict_is_difference(&m->cpu_verdict) ||
+                          (m->wall[SIDE_A] && verdict_is_difference(&m->wall_verdict)));
     return r;
 }
 

@@ -170,6 +170,16 @@ def nothing_moved_is_an_answer():
 
 
 @test
+def few_rounds_are_explained_when_their_verdict_is_a_difference():
+    loops = [f"i=0; while [ $i -lt {count} ]; do i=$((i+1)); done" for count in (2000, 200000)]
+    text = assay("explain", "--rounds", 4, "--profiles", 2, "--no-sim", *loops, check=0).stdout
+    contains(text, "× slower")
+    contains(text, "assuming log-normal noise")
+    lacks(text, "Nothing changed")
+    contains(text, "Why:")
+
+
+@test
 def text_and_tables():
     base, new = (f"{target('planted')} {cause} 5000" for cause in ("base", "copy"))
     options = ("--force", "--no-sim", "--profiles", "2", "-r", "8")
