@@ -36,7 +36,7 @@ source_tree() {
 # ./dev package [ARCHITECTURE]: Debian packages into out/package/.  For another architecture than
 # this machine's they are made in a Debian root, which may have that one's libraries.
 verb_package() {
-    has_apt || die "Debian packages are made on Debian; ./dev release makes an archive for any Linux"
+    has_apt || die "Debian packages can only be built on Debian; ./dev release builds an archive for any Linux"
     local own arch tree
     stamp
     own=$(dpkg --print-architecture)
@@ -48,7 +48,7 @@ verb_package() {
     if [ "$arch" = "$own" ]; then
         need "${packages_build[@]}" "${packages_package[@]}"
         make_packages "$tree" "$arch"
-        say "looking at them with lintian"
+        say "checking them with lintian"
         lintian --allow-root --fail-on error,warning "out/package/$arch"/*.changes
     else
         package_in_root "$tree" "$arch"
@@ -148,7 +148,7 @@ try_package() {
     arch=$(dpkg --print-architecture)
     as_root mkdir -p "$root/debs/older"
     as_root cp "$folder"/assay_*_"$arch".deb "$folder"/assay-workloads_*_"$arch".deb packaging/smoke "$root/debs/"
-    in_root "$root" sh -e /dev/stdin <<'END' || die "the packages do not do in $root"
+    in_root "$root" sh -e /dev/stdin <<'END' || die "the packages do not work in $root"
 apt-get update -qq
 # The same packages under an older version, to be upgraded.
 for deb in /debs/*.deb; do
@@ -213,9 +213,15 @@ packages_release=(xz-utils liblzma-dev libbz2-dev clang bpftool)
 
 # ./dev release [ARCHITECTURE]: one static program for any Linux, with its manual pages, completions,
 # workloads and experiments, into out/release/.  For another architecture than this machine's it is
-# built in a Debian root.  Two builds of a commit have the same bytes.
+# built in a Debian root.  Two builds of a commit have the same bytes: --verify builds a second time,
+# in another directory, and compares.
 verb_release() {
-    local arch=${1:-$(uname -m)}
+    local arch verify=
+    if [ "${1:-}" = --verify ]; then
+        verify=yes
+        shift
+    fi
+    arch=${1:-$(uname -m)}
     case "$arch" in
     amd64) arch=x86_64 ;;
     arm64) arch=aarch64 ;;
@@ -233,6 +239,30 @@ verb_release() {
     fi
     (cd out/release && sha256sum ./*.tar.xz >SHA256SUMS)
     say "made: out/release/$(release_name "$arch").tar.xz"
+    [ -z "$verify" ] || verify_release "$arch"
+}
+
+# verify_release ARCHITECTURE: what was built is built again, at a longer path, with another umask,
+# locale and time zone; the archives must be the same.
+verify_release() {
+    local name again
+    [ "$1" = "$(uname -m)" ] || die "--verify is for this machine's architecture, $(uname -m)"
+    name=$(release_name "$1")
+    again=$(mktemp -d "${TMPDIR:-/tmp}/assay-release-again.XXXXXX")
+    say "building again in $again"
+    (
+        umask 077
+        export LC_ALL=C TZ=Asia/Kathmandu
+        source_tree "$again/another-directory/of-a-longer-name/source"
+        release_build "$again/another-directory/of-a-longer-name/source" "$again" "$1"
+    ) || die "the second build failed in $again"
+    if ! cmp "out/release/$name.tar.xz" "$again/$name.tar.xz"; then
+        diff <(tar -xJOf "out/release/$name.tar.xz" "$name/SHA256SUMS") \
+            <(tar -xJOf "$again/$name.tar.xz" "$name/SHA256SUMS") >&2 || true
+        die "two builds of one commit differ (the files above, or only their metadata); $again has the second"
+    fi
+    rm -rf "$again"
+    say "both builds have the same bytes: $(sha256sum <"out/release/$name.tar.xz" | cut -c -16)…"
 }
 
 release_name() { echo "assay-$(version_here)-$1-linux"; }
@@ -271,7 +301,7 @@ release_in_root() {
     case "$arch" in
     aarch64) debian=arm64 ;;
     x86_64) debian=amd64 ;;
-    *) die "there is no release for '$arch': x86_64 and aarch64 it is" ;;
+    *) die "no release for '$arch'; use x86_64 or aarch64" ;;
     esac
     bare_root bookworm
     root=$(copy_root bookworm "bookworm-release-$debian")
