@@ -149,8 +149,8 @@ class FlameGraph {
 
   describe(node) {
     const [a, b] = this.shares(node);
-    if (!this.pair) return `${node.name}: ${(100 * a).toFixed(2)} %, ${node.samples[0].toLocaleString('en-US')} samples`;
-    const sure = ['costs less', 'could be chance, or below the resolution', 'costs more'][this.change(node) + 1];
+    if (!this.pair) return `${node.name}: ${(100 * a).toFixed(2)} %, ${node.samples[0].toLocaleString('en-US')} ${node.samples[0] === 1 ? 'sample' : 'samples'}`;
+    const sure = ['costs less', 'could be chance, or is below the resolution', 'costs more'][this.change(node) + 1];
     return `${node.name}: ${(100 * a).toFixed(2)} → ${(100 * b).toFixed(2)} % (${node.samples[0]} and ${node.samples[1]} samples; ${sure})`;
   }
 
@@ -283,7 +283,7 @@ function startFlame(tools) {
   tools.hidden = false;
   svg.setAttribute('tabindex', '0');
   svg.setAttribute('role', 'application');
-  svg.setAttribute('aria-roledescription', 'flame graph: arrows move, Enter zooms, Escape shows all');
+  svg.setAttribute('aria-roledescription', 'flame graph: arrow keys move, Enter zooms in, Escape shows everything');
   svg.addEventListener('click', async (event) => {
     const box = svg.getBoundingClientRect();
     const g = await ready();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The table: sorting, filter, rows of noise on demand, and every raw run of a row.
 
-const SIGNS = [['better', '▲'], ['worse', '▼'], ['different', '◆'], ['same', '='], ['unsure', '?']];
+// By kind of verdict: class, sign and word, as in the rows that are there from the start.
+const KINDS = [['better', '▲', 'better'], ['worse', '▼', 'worse'], ['different', '◆', 'different'],
+  ['same', '=', 'same'], ['unsure', '?', 'cannot tell']];
 
 function startTable() {
   const table = document.getElementById('rows');
@@ -50,7 +52,7 @@ function startTable() {
       if (next && next.classList.contains('raw')) next.hidden = row.hidden;
       shown += !row.hidden;
     }
-    count.textContent = `${shown} rows`;
+    count.textContent = shown === 1 ? '1 row' : `${shown} rows`;
   }
 
   async function addNoise() {
@@ -133,8 +135,8 @@ function noiseRow(data, r) {
     return cell;
   };
   const [kind, isRatio, estimate, low, high] = r.slice(4);
-  const verdict = make('td', { textContent: kind < 0 ? '–' : SIGNS[kind].join(' ') });
-  if (kind >= 0) verdict.className = SIGNS[kind][0];
+  const verdict = make('td', { textContent: kind < 0 ? '–' : KINDS[kind].slice(1).join(' ') });
+  if (kind >= 0) verdict.className = KINDS[kind][0];
   const amount = (x) => (isRatio ? x.toPrecision(4) : measured(x, unit));
   let ratio = kind < 0 || estimate === null ? '' : amount(estimate) + (isRatio ? '×' : '');
   if (ratio && low !== null && high !== null) ratio += ` [${amount(low)}, ${amount(high)}]`;
@@ -164,7 +166,7 @@ function rawRuns(data, r) {
   const base = r[2] >= 0 ? valuesOf(data, r[0], r[2]) : null;
   const paired = base && !data.view.joint;
   const head = ['Round', 'Value'];
-  if (base) head.push(paired ? 'Base in that round' : 'Base');
+  if (base) head.push(paired ? 'Base in the same round' : 'Base');
   head.push('Disturbed');
   const row = (tag, texts) => make('tr', {}, ...texts.map((text) => {
     const cell = make(tag, { textContent: text });

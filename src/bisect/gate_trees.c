@@ -34,7 +34,7 @@ int gate_trees_open(struct gate_trees *t, const char *ref, struct error *err)
     t->base = memory_printf("%s/%s", temporary, strbuf_text(&out));
     t->new = memory_strdup(here);
     r = GIT(t->top, &out, err, "worktree", "add", "--detach", temporary, t->commit);
-    return r < 0 ? error_wrap(err, r, "checking the base out") : 0;
+    return r < 0 ? error_wrap(err, r, "checking out the base") : 0;
 }
 
 void gate_trees_close(struct gate_trees *t)

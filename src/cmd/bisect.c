@@ -40,7 +40,7 @@ static const struct option options[] = {
     {0, "run", OPTION_STRING, O(run), "COMMAND",
      "the command to measure, in the same directory (required)", NULL},
     {0, "metric", OPTION_STRING, O(metric), "NAME",
-     "the metric to judge by (wall; cpu where only that changed)", NULL},
+     "the metric to judge by (wall, or cpu if the command never waits)", NULL},
     {0, "better", OPTION_STRING, O(better), "WAY",
      "lower or higher (default: guessed from its name and unit)", "lower higher"},
     {0, "all", OPTION_FLAG, O(all), NULL, "find every change in the range, not only one", NULL},

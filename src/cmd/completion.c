@@ -36,7 +36,7 @@ static int run(int argc, char **argv)
 
 static const struct option options[] = {
     {0, "list", OPTION_STRING, offsetof(struct completion_options, list), "KIND",
-     "words for the scripts: specs, monitors, experiments, cells, metrics or sides",
+     "list words for the completion scripts: specs, monitors, experiments, cells, metrics or sides",
      "specs monitors experiments cells metrics sides"},
     {0},
 };

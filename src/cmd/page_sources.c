@@ -54,10 +54,11 @@ static int check_no_file(const char *word, struct error *err)
     if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
         return error_errno(err, -errno, "%s", word);
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
-        return error_set(err, -EISDIR, "%s is a folder; name a recording or a report in it", word);
+        return error_set(err, -EISDIR, "%s is a directory; name a recording or a report in it",
+                         word);
     if (fd < 0 && (strchr(word, '/') || str_has_suffix(word, ".data") ||
                    str_has_suffix(word, ".html") || str_has_suffix(word, ".json")))
-        return error_set(err, -ENOENT, "there is no file %s", word);
+        return error_set(err, -ENOENT, "%s: no such file", word);
     return 0;
 }
 
@@ -69,7 +70,8 @@ static int add_experiment(struct loader *l, const char *word, struct error *err)
         return r;
     r = open_store(l, err);
     if (r == -ENOENT && !str_eq(word, "last"))
-        error_wrap(err, r, "'%s' is not a file, and as the name of an experiment it needs a store",
+        error_wrap(err, r,
+                   "'%s' is not a file, and there is no store in which to look for an experiment",
                    word);
     if (r == 0)
         r = store_find(l->store, word, &id, err);

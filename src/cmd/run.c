@@ -344,8 +344,8 @@ static bool wants_monitors(const struct run_options *o)
 static int show_monitors(void)
 {
     static const char *const when[] = {[MONITOR_READS] = "",
-                                       [MONITOR_TRACES] = " (traced, in a run of its own)",
-                                       [MONITOR_PROFILES] = " (sampled, in a run of its own)"};
+                                       [MONITOR_TRACES] = " (traced, in a separate run)",
+                                       [MONITOR_PROFILES] = " (sampled, in a separate run)"};
     const char *names[MONITORS_MAX];
     size_t count = monitor_names(names);
     for (size_t i = 0; i < count; i++) {

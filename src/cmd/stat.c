@@ -139,7 +139,7 @@ static int parse_pids(const struct option_list *texts, pid_t **ret_pids, size_t 
             uint64_t pid;
             int r = parse_u64(word, &pid, err);
             if (r == 0 && (pid == 0 || pid > INT32_MAX))
-                r = error_set(err, -EINVAL, "'%s' is not a process id", word);
+                r = error_set(err, -EINVAL, "'%s' is not a process ID", word);
             if (r < 0) {
                 free(pids);
                 return error_wrap(err, r, "option --pid");
@@ -148,7 +148,7 @@ static int parse_pids(const struct option_list *texts, pid_t **ret_pids, size_t 
         }
     }
     if (!count)
-        return error_set(err, -EINVAL, "option --pid: no process id is given");
+        return error_set(err, -EINVAL, "option --pid: no process ID is given");
     *ret_pids = pids;
     *ret_count = count;
     return 0;

@@ -32,7 +32,7 @@ static void probe_smt(struct machine *m)
     }
     struct finding *f = finding_add(m, "smt", "SMT", active ? FINDING_YES : FINDING_NO,
                                     active ? "%zu processors are threads of %zu cores"
-                                           : "each processor is a core of its own",
+                                           : "each processor is a separate core",
                                     m->cpu_count, m->core_count);
     if (active && str_eq(control, "on"))
         finding_remedy(m, f, "for steadier times: echo off | sudo tee " CPU_FOLDER "smt/control");

@@ -148,7 +148,7 @@ int session_apply_limits(struct session *s, struct error *err)
 {
     int nice = s->options->has_nice ? s->options->nice : s->spec.nice;
     if (nice && setpriority(PRIO_PROCESS, 0, nice) < 0)
-        return error_errno(err, -errno, "nice %d (less than %d, the present one, needs root)", nice,
+        return error_errno(err, -errno, "nice %d (going below the current %d needs root)", nice,
                            getpriority(PRIO_PROCESS, 0));
     return s->spec.cgroup.count ? cgroup_enter(&s->cgroups, &s->spec.cgroup, err) : 0;
 }

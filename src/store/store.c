@@ -25,7 +25,7 @@ int store_open(struct store **ret_store, const char *place, enum store_mode mode
     struct sql *sql = NULL;
     struct stat st;
     if (!store_is_address(place) && stat(place, &st) == 0 && S_ISDIR(st.st_mode))
-        return error_set(err, -EISDIR, "%s is a folder, not a store; name a file: %s/assay.db",
+        return error_set(err, -EISDIR, "%s is a directory, not a store; name a file: %s/assay.db",
                          place, place);
     int r = sql_open(&sql, place, mode, err);
     if (r == -ENOENT && mode != STORE_CREATE && mode != STORE_EXPORT)

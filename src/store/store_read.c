@@ -151,8 +151,8 @@ static int find_by_uuid(struct store *store, const char *word, int64_t *ret_id, 
     r = sql_next(rows, err);
     int64_t id = r > 0 ? sql_i64(rows, 0) : 0;
     if (r > 0 && sql_next(rows, NULL) > 0)
-        r = error_set(err, -EINVAL, "'%s' is ambiguous: several experiments' uuids start with it",
-                      word);
+        r = error_set(err, -EINVAL,
+                      "'%s' is ambiguous: the UUIDs of several experiments start with it", word);
     sql_rows_done(rows);
     if (r > 0)
         *ret_id = id;
@@ -181,6 +181,6 @@ int store_find(struct store *store, const char *word, int64_t *ret_id, struct er
         return r < 0 ? r : 0;
     return error_set(err, -ENOENT,
                      "no experiment matches '%s' (give its number, its name, 'last', or the start "
-                     "of its uuid or commit; 'assay list' shows them)",
+                     "of its UUID or commit; 'assay list' shows them)",
                      word);
 }

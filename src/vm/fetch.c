@@ -230,7 +230,8 @@ static int resolve(struct apt *a, const char *package, const struct vm_arch *arc
     if (*ret_concrete)
         return 0;
     return error_set(err, -ENOENT, "no package %s for %s in apt's sources%s%s%s", package,
-                     arch->debian, a->how->suite ? "" : " (another release has it? --suite)",
+                     arch->debian,
+                     a->how->suite ? "" : " (to look in another release, use --suite)",
                      a->wrong.length ? "; apt printed: " : "", strbuf_text(&a->wrong));
 }
 

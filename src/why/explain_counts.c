@@ -115,7 +115,7 @@ void explain_simulate(struct explain *e, const struct explain_runs *runs, struct
     for (unsigned side = 0; side < SIDE_COUNT && r == 0; side++) {
         char *const *argv = runs->argv ? runs->argv(runs->context, side) : NULL;
         if (!argv) {
-            strbuf_puts(&e->notes, "caches were not simulated: a cell with steps of its own cannot "
+            strbuf_puts(&e->notes, "caches were not simulated: a cell with its own steps cannot "
                                    "be run under cachegrind\n");
             simulation_done(&s[SIDE_A]);
             return;

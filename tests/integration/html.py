@@ -205,16 +205,16 @@ def errors_name_the_true_cause():
     """What was meant as a file is not looked for in a store."""
     os.mkdir("folder")
     pathlib.Path("words.txt").write_text("hello\n")
-    for word, words in (("nosuch.data", "there is no file nosuch.data"),
-                        ("folder/nosuch", "there is no file folder/nosuch"),
-                        ("folder", "folder is a folder"),
+    for word, words in (("nosuch.data", "nosuch.data: no such file"),
+                        ("folder/nosuch", "folder/nosuch: no such file"),
+                        ("folder", "folder is a directory"),
                         ("words.txt", "words.txt is not a recording")):
         message = assay("html", word, check=1).stderr
         contains(message, words)
         lacks(message, "there is no store")
     contains(assay("html", "sorting", check=1).stderr, "'sorting' is not a file")
     for verb in ("list",), ("html", "last"), ("show", "last"):
-        contains(assay(*verb, "--db", "folder", check=1).stderr, "folder is a folder, not a store")
+        contains(assay(*verb, "--db", "folder", check=1).stderr, "folder is a directory, not a store")
     if os.geteuid() != 0:
         pathlib.Path("secret.data").touch(mode=0)
         contains(assay("html", "secret.data", check=1).stderr, "secret.data: Permission denied")

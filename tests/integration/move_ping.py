@@ -31,7 +31,7 @@ def adds_up(data):
     metrics, histogram = data["metrics"], data["histogram"]
     answers = sum(bucket["count"] for bucket in histogram)
     between(answers, 1, 1e9, "answers")
-    equal(metrics["ping_per_second"] * 0.2, answers, "answers a second")
+    equal(metrics["ping_per_second"] * 0.2, answers, "answers per second")
     steps = [metrics["ping_" + name] for name in
              ["p50_us", "p90_us", "p99_us", "p999_us", "max_us"]]
     equal(steps, sorted(steps), "the percentiles grow")
@@ -96,7 +96,7 @@ def socket_options_are_taken_and_metrics_written():
     text = move("--ping=nagle,quickack", *SHORT, env=dict(os.environ, ASSAY_METRICS_FD=str(write_end)),
                 pass_fds=[write_end]).stdout
     os.close(write_end)
-    contains(text, "ping over tcp, nagle,quickack, 64 bytes, each when the last is back")
+    contains(text, "ping over tcp, nagle,quickack, 64 bytes, each after the previous one")
     with os.fdopen(read_end) as stream:
         contains(stream.read(), "assay.metric ping_p99_us ")
 
@@ -121,9 +121,9 @@ def an_interrupt_leaves_nobody_behind():
 @test
 def what_makes_no_sense_is_refused():
     for args, reason in [
-            (["--ping=fast"], "there is no 'fast'; the words are spin"),
-            (["--rate", "9"], "--rate is of --ping"),
-            (["--ping", "--transport", "veth"], "tcp, unix, udp, pipe or shm"),
+            (["--ping=fast"], "unknown word 'fast'; use spin"),
+            (["--rate", "9"], "--rate needs --ping"),
+            (["--ping", "--transport", "veth"], "tcp, unix, udp, pipe and shm"),
             (["--ping", "--transport", "carrier"], "not 'carrier'"),
             (["--ping", "--variant", "send"], "without --variant"),
             (["--ping", "--threads", "2"], "one connection"),

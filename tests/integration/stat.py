@@ -575,7 +575,7 @@ def bad_input_gets_a_word_and_the_right_code():
         (["-I", "0.1", "--", "true"], 2, "at least 1 ms"),
         (["-I", "0", "--", "true"], 2, "at least 1 ms"),
         (["--timeout", "0", "--", "true"], 2, "--timeout 0"),
-        (["-p", ","], 125, "no process id"),
+        (["-p", ","], 125, "no process ID"),
         (["-e", "r11111111111111111111", "--", "true"], 125, "16 hexadecimal digits"),
         (["-e", "x" * 100000, "--", "true"], 125, "unknown event 'xxx"),
         (["--" + "x" * 100000], 2, "--help lists them all"),

@@ -41,12 +41,12 @@ static const struct option table[] = {
     {0, "no-trace", OPTION_FLAG, O(no_trace), NULL,
      "do not count calls and copies after the measured time", NULL},
     {0, "ping", OPTION_OPTIONAL, O(ping), "HOW",
-     "round trips instead of a stream; with spin, busypoll, nagle, quickack", NULL},
+     "measure round trips instead of a stream; HOW: spin, busypoll, nagle, quickack", NULL},
     {0, "rate", OPTION_U64, O(rate), "N",
-     "round trips a second, by the clock (each when the last is back)", NULL},
+     "--ping: round trips per second, on a schedule (each after the previous one)", NULL},
     {.kind = OPTION_HEADING, .help = "The sockets"},
     {0, "cc", OPTION_STRING, O(cc), "NAME",
-     "TCP's congestion control; fair: cubic where permitted (system: the system's own)",
+     "TCP congestion control; fair: cubic if permitted (system: the system's default)",
      "system fair cubic reno bbr"},
     {0, "buffer", OPTION_BYTES, O(buffer_bytes), "BYTES",
      "socket buffers or pipe size (the system's)", NULL},
@@ -54,7 +54,7 @@ static const struct option table[] = {
      "size of one receive (chosen by the receive side)", NULL},
     {.kind = OPTION_HEADING, .help = "Between hosts"},
     {0, "listen", OPTION_STRING, O(listen_address), "[HOST:]PORT",
-     "receive from others that connect", NULL},
+     "receive from senders that connect", NULL},
     {0, "once", OPTION_FLAG, O(once), NULL, "exit after one run", NULL},
     {0, "connect", OPTION_STRING, O(connect_address), "HOST:PORT", "send to a listening assay-move",
      NULL},
@@ -197,7 +197,7 @@ int main(int argc, char **argv)
         return r < 0 ? fail(&err, 2) : contradictions ? 1 : 0;
     }
     if (s.rate && !s.ping) {
-        error_set(&err, -EINVAL, "--rate is of --ping");
+        error_set(&err, -EINVAL, "--rate needs --ping");
         return fail(&err, 2);
     }
     int code = s.ping ? ping(&s) : settings_check(&s, &err) < 0 ? fail(&err, 2) : run(&s);

@@ -44,8 +44,7 @@ int ping_how_parse(const char *words, struct ping_how *ret, struct error *err)
             ret->quickack = true;
         else if (*word)
             return error_set(err, -EINVAL,
-                             "--ping=%s: there is no '%s'; the words are spin, busypoll, nagle and "
-                             "quickack",
+                             "--ping=%s: unknown word '%s'; use spin, busypoll, nagle or quickack",
                              words, word);
     }
     return 0;
@@ -142,7 +141,7 @@ static int take(struct client *c, uint64_t asked_ns, struct error *err)
     memcpy(&head, c->message, sizeof(head));
     bool is_known = head.check == check_of(head.number) && head.number < c->sent;
     if (!is_known || (c->end->transport != TRANSPORT_UDP && head.number != c->next))
-        return error_set(err, -EBADMSG, "an answer is not what was asked: number %llu, not %llu",
+        return error_set(err, -EBADMSG, "an answer has the wrong number: %llu, not %llu",
                          (unsigned long long)head.number, (unsigned long long)c->next);
     c->next = head.number + 1;
     c->answered++;

@@ -13,18 +13,20 @@ static void list_figures(const struct settings *s, const struct ping_result *r, 
     const struct ping_times *t = &r->times;
     double wall_s = (double)r->wall_ns / 1e9;
     const struct figure all[] = {
-        {"ping_p50_us", "us", ping_times_quantile(t, 0.5) / 1e3, "round trip, half"},
+        {"ping_p50_us", "us", ping_times_quantile(t, 0.5) / 1e3, "round trip, median"},
         {"ping_p90_us", "us", ping_times_quantile(t, 0.9) / 1e3, "90 %"},
         {"ping_p99_us", "us", ping_times_quantile(t, 0.99) / 1e3, "99 %"},
         {"ping_p999_us", "us", ping_times_quantile(t, 0.999) / 1e3, "99.9 %"},
         {"ping_max_us", "us", t->count ? (double)t->max_ns / 1e3 : NAN, "longest"},
         {"ping_mean_us", "us", (double)t->sum_ns / (double)t->count / 1e3, "mean"},
-        {"ping_per_second", "1/s", (double)t->count / wall_s, "answers a second"},
+        {"ping_per_second", "1/s", (double)t->count / wall_s, "answers per second"},
         {"ping_unanswered", "messages", (double)r->unanswered, "not answered"},
         {"ping_late", "messages", s->rate ? (double)r->late : NAN,
          "sent more than an interval late"},
-        {"ping_client_cpu_us", "us", (double)r->client_cpu_ns / 1e3, "CPU a round trip, who asks"},
-        {"ping_echo_cpu_us", "us", (double)r->echo_cpu_ns / 1e3, "CPU a round trip, who answers"},
+        {"ping_client_cpu_us", "us", (double)r->client_cpu_ns / 1e3,
+         "CPU per round trip, asking side"},
+        {"ping_echo_cpu_us", "us", (double)r->echo_cpu_ns / 1e3,
+         "CPU per round trip, answering side"},
     };
     f->count = 0;
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
@@ -99,9 +101,9 @@ void ping_report(const struct settings *s, const struct ping_result *r)
     printf("ping over %s%s%s, %llu bytes, ", transport_text(s->transport), *s->ping ? ", " : "",
            s->ping, (unsigned long long)s->size);
     if (s->rate)
-        printf("%llu a second by the clock\n", (unsigned long long)s->rate);
+        printf("%llu per second, on a schedule\n", (unsigned long long)s->rate);
     else
-        printf("each when the last is back\n");
+        printf("each after the previous one\n");
     for (size_t i = 0; i < f.count; i++)
         printf("  %-36s %12.*f %s\n", f.list[i].words, f.list[i].value < 1000 ? 2 : 0,
                f.list[i].value, f.list[i].unit);

@@ -122,7 +122,7 @@ void figures_from(const struct settings *s, const struct run_result *r, struct f
             "datagrams that arrived");
     if (s->cc_fair)
         add(f, "fair_cc_is_cubic", s->cc ? 100 : 0, "%",
-            "share of connections with cubic, as --cc fair asks");
+            "share of connections that use cubic (--cc fair)");
     if (s->verify)
         add(f, "verified", (double)got->verified, "messages", "messages verified");
 }
@@ -139,15 +139,15 @@ static void put_congestion_control(const struct settings *s, struct strbuf *out)
         return;
     strbuf_printf(out, "congestion control: %s%s\n", name,
                   s->cc        ? ""
-                  : s->cc_fair ? ", the system's own: no permission to choose " CC_FAIR
-                               : ", the system's own");
+                  : s->cc_fair ? ", the system's default: no permission to choose " CC_FAIR
+                               : ", the system's default");
 }
 
 static void put_notes(const struct settings *s, const struct run_result *r, const struct figures *f,
                       struct strbuf *out)
 {
     bool alone = s->send->role == ROLE_ALONE;
-    strbuf_printf(out, "copies as claimed (--prove): sending: %s", s->send->claim.words);
+    strbuf_printf(out, "claimed copies (--prove checks them): sending: %s", s->send->claim.words);
     if (!alone)
         strbuf_printf(out, "; receiving: %s", s->receive->claim.words);
     strbuf_putc(out, '\n');

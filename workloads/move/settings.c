@@ -317,12 +317,13 @@ int settings_check_ping(struct settings *s, struct error *err)
     unsigned takes =
         TRANSPORT_TCP | TRANSPORT_UNIX | TRANSPORT_UDP | TRANSPORT_PIPE | TRANSPORT_SHM;
     if (s->variant_name || s->receive_name || s->connect_address || s->threads != 1)
-        return error_set(err, -EINVAL,
-                         "--ping is for one connection on this host, without --variant, --receive, "
-                         "--connect and --threads; --transport says which way");
+        return error_set(
+            err, -EINVAL,
+            "--ping uses one connection on this host; it cannot be used with --variant, "
+            "--receive, --connect or --threads; --transport chooses the transport");
     s->transport = s->transport_name ? transport_named(s->transport_name) : TRANSPORT_TCP;
     if (!(s->transport & takes))
-        return error_set(err, -EINVAL, "--ping goes over tcp, unix, udp, pipe or shm, not '%s'",
+        return error_set(err, -EINVAL, "--ping supports tcp, unix, udp, pipe and shm, not '%s'",
                          s->transport_name);
     if (s->cc && !str_eq(s->cc, "system") && s->transport != TRANSPORT_TCP)
         return error_set(err, -EINVAL, "--cc is for TCP; %s has no congestion control",

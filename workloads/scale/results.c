@@ -51,19 +51,19 @@ bool results_explain_linear(const struct results *r, const struct measure_result
     if (base->cpu_share < one->cpu_share - BEYOND_LINEAR)
         strbuf_printf(
             out,
-            "the run with %s, the measure, had %.0f %% of its CPU time and this one %.0f %%; "
-            "something else ran, so repeat it",
+            "the reference run with %s got %.0f %% of its CPU time, this one %.0f %%; something "
+            "else was running, so repeat the measurement",
             tasks, 100 * base->cpu_share, 100 * one->cpu_share);
     else if (base->idle_share > one->idle_share + BEYOND_LINEAR)
         strbuf_printf(out,
                       "with %s the CPUs idled for %.0f %% of the time, here for %.0f %%: waiting "
-                      "costs less when others run meanwhile",
+                      "costs less if others run in the meantime",
                       tasks, 100 * base->idle_share, 100 * one->idle_share);
     else
         strbuf_printf(
             out,
-            "with %s each operation took longer for no reason that is seen from here (the "
-            "host's clock rate, or its other guests); repeat it before you believe it",
+            "with %s each operation took longer for no visible reason (perhaps the host's "
+            "clock rate or its other guests); repeat the measurement before you trust it",
             tasks);
     return true;
 }

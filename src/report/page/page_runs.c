@@ -268,7 +268,7 @@ void page_plot_pairs(struct page *page, size_t metric)
     CLEANUP(memory_freep) size_t *cells = memory_zalloc(count + 1, sizeof(*cells));
     struct plot_series *sure = plot_add_series(p, "differs", PLOT_MARKS | PLOT_BARS, 1);
     size_t sure_at = p->series_count - 1;
-    plot_add_series(p, "cannot be told or same", PLOT_MARKS | PLOT_BARS, 7);
+    plot_add_series(p, "no difference, or cannot tell", PLOT_MARKS | PLOT_BARS, 7);
     size_t at = 0;
     for (size_t i = 0; i < page->row_count && at < count; i++) {
         const struct page_row *r = &page->rows[i];

@@ -40,7 +40,7 @@ static void note_losses(const struct profile *p, struct notes *notes)
     if (lost)
         NOTE(notes,
              "%s records were lost (%.2f %% of all): the kernel's buffer was full; lower the "
-             "frequency (-F) or enlarge the buffer (-m).",
+             "frequency (-F) or enlarge the buffer (assay record --buffer, perf record -m).",
              format_thousands(lost, number, sizeof(number)), percent(lost, lost + l->samples));
     if (l->throttled)
         NOTE(notes,

@@ -55,7 +55,7 @@ void strbuf_put_verdict(struct strbuf *out, const struct judge_row *judged)
 {
     strbuf_puts(out, judged->verdict.text);
     if (verdict_is_difference(&judged->verdict) && !judged->changed)
-        strbuf_puts(out, ", but one of so many metrics may look so by chance");
+        strbuf_puts(out, ", but with this many metrics it could be chance");
 }
 
 bool report_ab_is_shown(const struct ab_view *v, size_t metric)

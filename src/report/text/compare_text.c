@@ -254,8 +254,8 @@ static void put_footer(struct strbuf *out, const struct compare_view *v)
                       c->unmatched_new);
     if (!c->within)
         strbuf_printf(out,
-                      "Two experiments: what else changed on the %s between them is in these "
-                      "differences.\n",
+                      "Two experiments: anything else that changed on the %s in between is part of "
+                      "these differences.\n",
                       c->base->node_count && c->new->node_count ? "nodes" : "machine");
 }
 

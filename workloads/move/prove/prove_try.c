@@ -222,9 +222,9 @@ static int try_send(struct pair *p, struct proof *proof, struct error *err)
         check_bytes(p->receive.check, &p->receive, arrived, p->send.message_bytes, err);
         judge_arrived(p->receive.check, e);
     } else if (r == 0 && !other)
-        found(e, FOUND_NOTHING, "nobody receives");
+        found(e, FOUND_NOTHING, "there is no receiver");
     else if (r == 0 && !painted)
-        found(e, FOUND_NOTHING, "the variant has memory of its own");
+        found(e, FOUND_NOTHING, "the variant uses its own memory");
     else if (r == 0)
         judge_arrived(p->receive.check, e);
     struct error ignored;

@@ -10,5 +10,5 @@ static int run(struct task *t, struct error *err)
 }
 
 SCALE_TEST(page_fault1,
-           .summary = "first write to a page of anonymous memory; mapped anew after 128 MB",
+           .summary = "first write to a page of anonymous memory; mapped again after 128 MB",
            .calls = "mmap/pages munmap/pages", .memory_bytes = SCALE_BIG_BYTES, .run = run);

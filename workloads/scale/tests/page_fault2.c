@@ -15,5 +15,5 @@ static int run(struct task *t, struct error *err)
 SCALE_TEST(
     page_fault2,
     .summary =
-        "first write to a page of a private mapping of a private file; mapped anew after 128 MB",
+        "first write to a page of a private mapping of a private file; mapped again after 128 MB",
     .calls = "mmap/pages munmap/pages", .memory_bytes = SCALE_BIG_BYTES * 2ULL, .run = run);

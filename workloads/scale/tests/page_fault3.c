@@ -15,6 +15,6 @@ static int run(struct task *t, struct error *err)
 SCALE_TEST(
     page_fault3,
     .summary =
-        "first write to a page of a shared mapping of a private file; mapped anew after 128 MB",
+        "first write to a page of a shared mapping of a private file; mapped again after 128 MB",
     .calls = "mmap/pages munmap/pages", .memory_bytes = SCALE_BIG_BYTES,
     .disk_bytes = SCALE_BIG_BYTES, .run = run);

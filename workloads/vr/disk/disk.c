@@ -146,10 +146,11 @@ static int open_file(const char *path, int flags, struct error *err)
 {
     int fd = open(path, flags | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
-        return error_set(err, -ENOENT,
-                         "%s is not there; the first start takes --format, and so does one after "
-                         "the disk was lost: then 'assay-vr reconfigure --replace' takes it in",
-                         path);
+        return error_set(
+            err, -ENOENT,
+            "%s: no such file; the first start needs --format, and so does a start after "
+            "the disk was lost: then 'assay-vr reconfigure --replace' adds it again",
+            path);
     return fd < 0 ? error_errno(err, -errno, "%s", path) : fd;
 }
 

@@ -185,10 +185,11 @@ static int superblock_check(const struct vr_store *s, const struct superblock *b
                     {"pages of", b->page_bytes, c->page_bytes}};
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
         if (settings[i].formatted != settings[i].configured)
-            return error_set(err, -EINVAL,
-                             "it was formatted with %s %u, and the configuration says %u; set it "
-                             "back, the file cannot change",
-                             settings[i].name, settings[i].formatted, settings[i].configured);
+            return error_set(
+                err, -EINVAL,
+                "it was formatted with %s %u, but the configuration says %u; change it "
+                "back: a file keeps the settings it was formatted with",
+                settings[i].name, settings[i].formatted, settings[i].configured);
     return 0;
 }
 

@@ -24,9 +24,9 @@ void vr_figures_load(struct vr_figures *f, const struct vr_load_settings *s,
         double share;
     } points[] = {{"p50", "corrected_p50", "p50", NULL, 0.5},
                   {"p90", "corrected_p90", "p90", NULL, 0.9},
-                  {"p99", "corrected_p99", "p99", "p99 without waiting", 0.99},
-                  {"p999", "corrected_p999", "p99.9", "p99.9 without waiting", 0.999},
-                  {"p9999", "corrected_p9999", "p99.99", "p99.99 without waiting", 0.9999}};
+                  {"p99", "corrected_p99", "p99", "p99, corrected", 0.99},
+                  {"p999", "corrected_p999", "p99.9", "p99.9, corrected", 0.999},
+                  {"p9999", "corrected_p9999", "p99.99", "p99.99, corrected", 0.9999}};
     double seconds = (double)r->elapsed_ns / 1e9;
     vr_figures_add(f, "throughput", "ops/s", "throughput",
                    seconds > 0 ? (double)r->done / seconds : 0);

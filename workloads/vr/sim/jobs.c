@@ -223,7 +223,7 @@ static int gather(struct sim_jobs *jobs, struct worker *workers, uint64_t build,
         }
         add(sum, sum->next, &one);
         uint64_t now_ns = clock_now_ns(), done = sum->next - begin;
-        progress_show(&progress, "seed %" PRIu64 " of %" PRIu64 ", %.0f each second", sum->next - 1,
+        progress_show(&progress, "seed %" PRIu64 " of %" PRIu64 ", %.0f per second", sum->next - 1,
                       jobs->end - 1, (double)done * 1e9 / (double)(now_ns - begun_ns + 1));
         if (now_ns > save_ns) {
             result = save(jobs, build, err);

@@ -181,8 +181,8 @@ void sim_oracle_executed(struct sim *s, uint8_t index, const struct vr_entry *en
         return;
     if (entry->op <= m->entry_count) {
         if (m->entry_checksums[entry->op] != entry->checksum)
-            sim_fail(s, "replica %u executes another entry as op %lu than was executed before",
-                     index, entry->op);
+            sim_fail(s, "replica %u executes a different entry as op %lu than before", index,
+                     entry->op);
         return;
     }
     if (entry->op != m->entry_count + 1) {
@@ -230,7 +230,7 @@ void sim_oracle_answered(struct sim *s, const struct sim_client *c, const struct
                  h->view, a->status);
     else if (a->place <= c->invoked_place && c->registered)
         sim_fail(s,
-                 "client %lu: request %lu stands in the history before one that was answered "
+                 "client %lu: request %lu precedes in the history one that was answered "
                  "before it was made",
                  c->id, c->number);
     if (a->place > s->completed_place)
@@ -246,7 +246,7 @@ void sim_oracle_checkpoint(struct sim *s, uint8_t index)
     r->checkpoint_seen = n->op;
     uint64_t *known = &s->model.checkpoints[n->op];
     if (*known && *known != n->checksum)
-        sim_fail(s, "replica %u has another state at op %lu than a replica before", index, n->op);
+        sim_fail(s, "replica %u has a different state at op %lu than another", index, n->op);
     *known = n->checksum;
 }
 
@@ -281,6 +281,6 @@ bool sim_oracle_converged(struct sim *s)
     }
     for (uint8_t i = 0; i < s->node_count; i++)
         if (s->model.group.members >> i & 1 && !same_state(s, i))
-            sim_fail(s, "replica %u has executed all and has another state than the model", i);
+            sim_fail(s, "replica %u has executed all, but its state differs from the model's", i);
     return true;
 }

@@ -91,7 +91,7 @@ static void check_identity(struct sim *s, uint8_t index)
         sim_trace(s, "%u: knows that it is an old copy", index);
         s->result->count[SIM_COPIES_NOTICED]++;
         if (!r->restored && !r->lost_tail)
-            sim_fail(s, "replica %u takes its disk for an old copy, and it is none", index);
+            sim_fail(s, "replica %u takes its disk for an old copy, but it is not one", index);
         r->incarnation = r->core->incarnation;
     }
     if (!r->restored)
@@ -101,7 +101,7 @@ static void check_identity(struct sim *s, uint8_t index)
     /* In an epoch that began later it has promised nothing. */
     else if (r->core->hello.phase == VR_HELLO_DONE &&
              vr_epoch_of(r->core->view) <= r->restored_epoch)
-        sim_fail(s, "replica %u has a voice, and its disk is an old copy", index);
+        sim_fail(s, "replica %u has a vote, although its disk is an old copy", index);
 }
 
 void sim_replica_step(struct sim *s, uint8_t index, const struct vr_event *event)
