@@ -75,12 +75,33 @@ static void put_lines(struct strbuf *out, const char *indent, const char *text)
     }
 }
 
+/* 1 for a cost that rose, -1 for one that fell, 0 where that is not certain. */
+static int direction_of(const struct verdict *verdict)
+{
+    return (verdict->kind == VERDICT_WORSE) - (verdict->kind == VERDICT_BETTER);
+}
+
+/* Ratios are taken within rounds.  Where runs vary more from round to round than the sides differ,
+ * the medians of each side alone can go the other way. */
+static bool medians_disagree(const struct comparison *c, const struct verdict *verdict)
+{
+    return direction_of(verdict) * (c->new_median - c->base_median) < 0;
+}
+
 static void put_time(struct strbuf *out, const struct explain *e, const char *what,
                      const struct comparison *c, const struct verdict *verdict)
 {
     struct cost_unit unit;
     cost_unit_choose(&unit, fmax(c->base_median, c->new_median), true, e->unit);
     strbuf_printf(out, "%s per %s: ", what, e->unit ? e->unit : "run");
+    if (medians_disagree(c, verdict)) {
+        strbuf_printf(out, "%s, within rounds; the medians over all rounds (", verdict->text);
+        strbuf_put_cost(out, &unit, c->base_median);
+        strbuf_puts(out, " and ");
+        strbuf_put_cost(out, &unit, c->new_median);
+        strbuf_printf(out, " %s) do not show it: rounds vary more than that\n", unit.text);
+        return;
+    }
     strbuf_put_cost(out, &unit, c->base_median);
     strbuf_puts(out, " → ");
     strbuf_put_cost(out, &unit, c->new_median);
@@ -202,6 +223,20 @@ static void put_notes(struct strbuf *out, const struct explain *e, const struct 
     put_lines(out, "  * ", strbuf_text(&e->notes));
 }
 
+/* The profiled runs are others than the measured ones, and may have gone another way. */
+static void put_direction(struct strbuf *out, const struct explain *e)
+{
+    const struct explain_measured *m = &e->measured;
+    int cpu = direction_of(&m->cpu_verdict);
+    int measured = cpu || !m->wall[SIDE_A] ? cpu : direction_of(&m->wall_verdict);
+    if (measured * e->whole.change < 0)
+        strbuf_printf(out,
+                      " in the profiled runs, although the measured ones became %s: what follows "
+                      "accounts for the profiled runs only, and more --rounds and --profiles would "
+                      "settle it",
+                      measured > 0 ? "slower" : "faster");
+}
+
 void report_explain_text(struct strbuf *out, const struct explain_view *v)
 {
     const struct explain *e = v->e;
@@ -212,6 +247,7 @@ void report_explain_text(struct strbuf *out, const struct explain_view *v)
     choose_unit(e, &unit);
     strbuf_putc(out, '\n');
     report_explain_whole(out, e);
+    put_direction(out, e);
     strbuf_puts(out, ". Why:\n\n");
     put_reasons(out, v, &unit);
     put_facts(out, e);

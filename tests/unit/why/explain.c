@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples sorted into causes, on stacks made by hand. */
+#include "report/text/explain.h"
 #include "base/memory.h"
 #include "test.h"
 #include "why/explain_parts.h"
@@ -225,4 +226,53 @@ TEST(a_lonely_program_waits_for_the_outside)
     sort_all(&s);
     CHECK_NEAR(found(&s, PART_WAIT, "read"), 30, 0);
     sorted_done(&s);
+}
+
+/* Sides whose ratio within rounds and whose medians go different ways. */
+static void drifting(double *base, double *new, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        base[i] = (31.53 + 3 * ((double)i - (double)(count / 2))) * 1e6;
+        new[i] = base[i] * (i + 1 >= count / 2 && i <= count / 2 + 1 ? 0.96 : 1.17);
+    }
+}
+
+TEST(the_times_and_their_verdict_never_contradict_each_other)
+{
+    enum { COUNT = 17 };
+    double walls[SIDE_COUNT][COUNT], cpus[SIDE_COUNT][COUNT];
+    drifting(walls[SIDE_A], walls[SIDE_B], COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        cpus[SIDE_A][i] = 20e6 + (double)i;
+        cpus[SIDE_B][i] = 25e6 + (double)i;
+    }
+    struct explain e = {.names = {"a", "b"}, .label = ""};
+    for (unsigned s = 0; s < SIDE_COUNT; s++) {
+        e.measured.wall[s] = walls[s];
+        e.measured.cpu[s] = cpus[s];
+        e.measured.counts[s] = COUNT;
+    }
+    e.measured.paired = true;
+    struct error err;
+    CHECK_INT(explain_judge(&e.measured, &err), 0);
+    const struct comparison *wall = &e.measured.wall_comparison;
+    CHECK(wall->new_median < wall->base_median);
+    CHECK_INT(e.measured.wall_verdict.kind, VERDICT_WORSE);
+    struct strbuf out = {0};
+    report_explain_text(&out, &(struct explain_view){.e = &e});
+    const char *text = strbuf_text(&out);
+    CHECK(strstr(text, "slower") &&
+          strstr(text, ", within rounds; the medians over all rounds (31."));
+    CHECK(strstr(text, "CPU time per run: 20.00 → 25.00 ms"));
+    /* Profiled runs that went the other way are told. */
+    e.profiled = true;
+    e.whole = (struct attributed){.a = 25e6, .b = 20e6, .change = -5e6};
+    strbuf_clear(&out);
+    report_explain_text(&out, &(struct explain_view){.e = &e});
+    CHECK(strstr(strbuf_text(&out), "although the measured ones became slower"));
+    e.whole = (struct attributed){.a = 20e6, .b = 25e6, .change = 5e6};
+    strbuf_clear(&out);
+    report_explain_text(&out, &(struct explain_view){.e = &e});
+    CHECK(!strstr(strbuf_text(&out), "although"));
+    strbuf_done(&out);
 }
