@@ -139,7 +139,7 @@ def exit_codes_and_settings_are_told():
         with open("other.conf", "w") as file:
             file.write(text.replace("slots 256", "slots 512"))
         words = vr("replica", "--config", "other.conf", "--index", 2, check=1).stderr
-        contains(words, "formatted with slots 256, and the configuration says 512")
+        contains(words, "formatted with slots 256, but the configuration says 512")
     contains(vr("kv", "--config", "nowhere.conf", "get", "x", check=2).stderr, "nowhere.conf")
 
 
