@@ -5,6 +5,8 @@
 #include "analysis/nodes.h"
 #include "base/memory.h"
 #include "stats/family.h"
+#include "stats/means.h"
+#include "stats/quantiles.h"
 
 #include <errno.h>
 #include <math.h>
@@ -47,6 +49,22 @@ int judge_values(const struct judge_values *v, double level, struct comparison *
     return r;
 }
 
+static int compare_by(const struct judge_values *v, enum judge_by by, double level,
+                      struct comparison *ret)
+{
+    if (by == JUDGE_MEAN)
+        return v->paired
+                   ? stats_compare_means_paired(v->base, v->new, v->base_count, level, ret, NULL)
+                   : stats_compare_means_unpaired(v->base, v->base_count, v->new, v->new_count,
+                                                  level, ret, NULL);
+    if (by == JUDGE_P95)
+        return v->paired ? stats_compare_quantile_paired(v->base, v->new, v->base_count, 0.95,
+                                                         level, ret, NULL)
+                         : stats_compare_quantile_unpaired(v->base, v->base_count, v->new,
+                                                           v->new_count, 0.95, level, ret, NULL);
+    return judge_values(v, level, ret, NULL);
+}
+
 /* The values of two sides as they are compared; `memory` is to be freed. */
 struct collected {
     struct judge_values values;
@@ -82,11 +100,12 @@ static int collect(const struct judge_sides *s, struct collected *ret)
     return count ? 0 : -ENODATA;
 }
 
-static int compare_sides(const struct judge_sides *s, double level, struct comparison *ret)
+static int compare_sides(const struct judge_sides *s, enum judge_by by, double level,
+                         struct comparison *ret)
 {
     CLEANUP(collected_done) struct collected c;
     int r = collect(s, &c);
-    return r < 0 ? r : judge_values(&c.values, level, ret, NULL);
+    return r < 0 ? r : compare_by(&c.values, by, level, ret);
 }
 
 /* ---- one row ---- */
@@ -178,22 +197,28 @@ bool judge_row(struct judge_row *row)
         return false; /* a bound says nothing about differences */
     if (!summarise(s->base, s->base_metric, s->base_cell, &row->base) ||
         !summarise(s->new, s->new_metric, s->new_cell, &row->new) || collect(s, &c) < 0 ||
-        judge_values(&c.values, JUDGE_LEVEL, &row->comparison, NULL) < 0)
+        compare_by(&c.values, row->by, JUDGE_LEVEL, &row->comparison) < 0)
         return false;
     row->tested = !row->skip && verdict_is_possible(&row->comparison) && !nothing_varies(row);
     row->p_adjusted = row->tested ? row->comparison.p : NAN;
-    if (row->tested && row->headline)
+    if (row->tested && row->headline && row->by == JUDGE_MEDIAN)
         look_at_tails(row, &c.values);
     call(row, TAILS_SHARE * JUDGE_RATE);
     return true;
 }
 
-bool judge_cells(const struct dataset *d, size_t metric, size_t base, size_t new,
-                 struct comparison *ret_comparison)
+bool judge_cells_by(const struct dataset *d, size_t metric, size_t base, size_t new,
+                    enum judge_by by, struct comparison *ret_comparison)
 {
     struct judge_sides sides = {d, d, metric, metric, base, new};
     return base != DATASET_NONE &&
-           new != DATASET_NONE &&compare_sides(&sides, JUDGE_LEVEL, ret_comparison) == 0;
+           new != DATASET_NONE &&compare_sides(&sides, by, JUDGE_LEVEL, ret_comparison) == 0;
+}
+
+bool judge_cells(const struct dataset *d, size_t metric, size_t base, size_t new,
+                 struct comparison *ret_comparison)
+{
+    return judge_cells_by(d, metric, base, new, JUDGE_MEDIAN, ret_comparison);
 }
 
 bool judge_centre(const struct dataset *d, size_t metric, size_t cell,
@@ -214,7 +239,8 @@ bool judge_centre(const struct dataset *d, size_t metric, size_t cell,
 static void redraw(struct judge_row *row, double level)
 {
     struct comparison c;
-    if (fabs(level - row->comparison.level) > 1e-12 && compare_sides(&row->sides, level, &c) == 0)
+    if (fabs(level - row->comparison.level) > 1e-12 &&
+        compare_sides(&row->sides, row->by, level, &c) == 0)
         row->comparison = c;
 }
 

@@ -44,10 +44,14 @@ struct judge_tails {
     struct slow_runs slow;
 };
 
+/* What of two samples is compared: their centres, unless somebody asks for another. */
+enum judge_by { JUDGE_MEDIAN, JUDGE_MEAN, JUDGE_P95 };
+
 /* One row of a family. */
 struct judge_row {
     /* Asked: */
     struct judge_sides sides;
+    enum judge_by by;
     bool headline; /* what the experiment is about; the others are beside it */
     bool skip;     /* shown, but not worth a test */
     /* Found: */
@@ -73,6 +77,10 @@ bool judge_cells(const struct dataset *d, size_t metric, size_t base, size_t new
 /* The centre of one cell alone, as the ratio to 1: for how well it is known. */
 bool judge_centre(const struct dataset *d, size_t metric, size_t cell,
                   struct comparison *ret_comparison);
+
+/* The same by another figure than the centre. */
+bool judge_cells_by(const struct dataset *d, size_t metric, size_t base, size_t new,
+                    enum judge_by by, struct comparison *ret_comparison);
 
 /* Values that stand in no table. */
 struct judge_values {

@@ -8,6 +8,7 @@
  */
 #include "base/memory.h"
 #include "bisect/bisect_internal.h"
+#include "run/straight.h"
 
 #include <errno.h>
 
@@ -16,18 +17,15 @@ enum { PILOT_ROUNDS = 5 };
 /* Of a run's time: a round in which the host took more than this from a run is made again. */
 #define STEAL_SHARE 0.02
 
-/* Whether most of the contestant's runs left the CPU of their own will at their end only. */
 static bool never_waits(const struct rounds *r, size_t contestant)
 {
-    size_t straight = 0;
+    struct straight straight = {0};
     for (size_t i = 0; i < r->count; i++) {
         const struct run_record *run = &r->items[i].runs[contestant];
-        double cpu = (double)(run->user_ns + run->sys_ns), wall = (double)run->wall_ns;
-        if (cpu > 1.02 * wall)
-            return false; /* it runs in several threads */
-        straight += run->voluntary_switches <= 1;
+        straight_note(&straight, (double)(run->user_ns + run->sys_ns), (double)run->wall_ns,
+                      (double)run->voluntary_switches);
     }
-    return 2 * straight > r->count;
+    return straight_never_waits(&straight);
 }
 
 int bisect_choose_metric(struct bisect *b, const struct rounds_spec *like, struct error *err)

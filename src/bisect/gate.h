@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a gate found: new against base, and base against itself as a control, judged by the one
- * judge.  A row whose control shifts as the change does is void; clear regressions stay.
+ * judge.  A row whose control shifts as the change does is void; clear regressions stay.  Against a
+ * stored result there is no control, and the rounds are not the same.
  */
 #ifndef ASSAY_BISECT_GATE_H
 #define ASSAY_BISECT_GATE_H
@@ -9,26 +10,66 @@
 #include "analysis/judge.h"
 #include "base/strings.h"
 
+/* What must not get worse. */
+enum gate_by { GATE_BY_BOTH, GATE_BY_MEDIAN, GATE_BY_MEAN, GATE_BY_P95 }; /* both: median, mean */
+
 /* One metric in one cell. */
 struct gate_row {
     char *metric, *unit, *cell;
     struct judge_row change, control; /* new against base, and base against itself */
+    bool has_control;
+    enum metric_better better;
     enum gate_result result;
     bool control_failed; /* its own shift is comparable with the change: the row is void */
+    bool set_aside;      /* shown only: CPU time was judged in its place */
+    char *command;
+    char **factors, **levels; /* of the cell, without the side */
+    size_t factor_count;
+    double *values[2]; /* of base and new, as they were compared */
+    size_t value_counts[2];
 };
 
 struct gate_result_set {
+    /* Asked: */
     double max_regression;
-    const char *base_commit;
+    enum gate_by by;
+    bool has_better;
+    enum metric_better better; /* of all metrics, where it was given */
+    bool cpu_stands_in;        /* where wall time cannot tell (run/straight.h) */
+    /* Who is compared: */
+    const char *base_ref, *base_commit, *new_commit;
+    bool is_dirty;             /* the working tree has changes that are not committed */
+    const char *stored;        /* what the new one is compared with instead of a commit, or NULL */
+    const char *stored_commit; /* that it was measured at; "" when not known */
+    uint64_t stored_at_ns;     /* when; 0 when not known */
+    /* Found: */
+    uint64_t started_at_ns; /* when it was measured */
     struct gate_row *rows;
     size_t count, capacity;
     enum gate_result result; /* the worst of all */
     bool control_failed;     /* of some row, and nothing else is clear */
+    bool by_cpu;             /* wall time could not tell, CPU time could */
 };
 
 /* d has a factor "side" with base, control and new.  Headline metrics of which one way is better.
  */
 int gate_judge(struct gate_result_set *set, const struct dataset *d, struct error *err);
+/* The same for a new one that was measured alone: d has a side "new" only.  `stored` may have
+ * sides, of which "new" counts. */
+int gate_judge_stored(struct gate_result_set *set, const struct dataset *stored,
+                      const struct dataset *d, struct error *err);
 void gate_result_set_done(struct gate_result_set *set);
+
+/* For the two of them: a row that is to be judged; false when there is nothing to compare. */
+bool gate_add_row(struct gate_result_set *set, const struct judge_sides *sides,
+                  size_t control_cell);
+/* CPU time as a metric, where it was not kept by itself; DATASET_NONE when it is not known. */
+size_t gate_add_cpu(struct dataset *d);
+/* Judges all rows as a family. */
+void gate_judge_rows(struct gate_result_set *set);
+/* The figure that the judge is asked for; both: the centre, and the tails with it. */
+enum judge_by gate_judge_by(enum gate_by by);
+/* Which way is better for a metric. */
+enum metric_better gate_better(const struct gate_result_set *set, const struct store_metric *m);
 
 #endif

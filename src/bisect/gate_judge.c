@@ -2,6 +2,7 @@
 /* See gate.h. */
 #include "base/memory.h"
 #include "bisect/gate.h"
+#include "run/straight.h"
 
 #include <errno.h>
 #include <math.h>
@@ -20,67 +21,99 @@ static double shift_of(const struct comparison *c)
 static bool control_fails(const struct gate_row *row, double max_regression)
 {
     double own = shift_of(&row->control.comparison);
-    return row->control.changed && own > log1p(max_regression) / 2 &&
+    return row->has_control && row->control.changed && own > log1p(max_regression) / 2 &&
            own > shift_of(&row->change.comparison) / 4;
 }
 
-static char *cell_name(const struct dataset *d, size_t cell, size_t side)
+enum metric_better gate_better(const struct gate_result_set *set, const struct store_metric *m)
 {
-    struct strbuf text = {0};
-    for (size_t f = 0; f < d->factor_count; f++)
-        if (f != side)
-            strbuf_printf(&text, "%s%s=%s", text.length ? " " : "", d->factors[f],
-                          d->cells[cell].levels[f]);
-    return text.data ? text.data : memory_strdup("");
+    return set->has_better ? set->better : m->facts.better;
 }
 
-/* Puts the row there that is to be judged. */
-static void add_row(struct gate_result_set *set, const struct dataset *d, size_t metric,
-                    size_t cell, size_t side)
+/* What the row keeps of its new cell: where it was, and the values for whoever compares later. */
+static void describe_row(struct gate_row *row)
 {
-    size_t control = dataset_cell_with(d, cell, side, "control");
-    size_t new = dataset_cell_with(d, cell, side, "new");
-    const struct store_metric *m = &d->metrics[metric];
-    if (control == DATASET_NONE || new == DATASET_NONE)
-        return;
-    struct gate_row row = {
-        .change = {.sides = {d, d, metric, metric, cell, new}, .headline = true},
-        .control = {.sides = {d, d, metric, metric, cell, control}, .headline = true}};
-    if (!judge_row(&row.change) || !judge_row(&row.control))
-        return;
-    row.metric = memory_strdup(m->name);
-    row.unit = memory_strdup(m->unit);
-    row.cell = cell_name(d, cell, side);
+    const struct judge_sides *s = &row->change.sides;
+    const struct dataset *d = s->new;
+    const struct dataset_cell *cell = &d->cells[s->new_cell];
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    row->metric = memory_strdup(d->metrics[s->new_metric].name);
+    row->unit = memory_strdup(d->metrics[s->new_metric].unit);
+    row->command = memory_strdup(cell->command ? cell->command : "");
+    row->factors = memory_zalloc(d->factor_count + 1, sizeof(*row->factors));
+    row->levels = memory_zalloc(d->factor_count + 1, sizeof(*row->levels));
+    for (size_t f = 0; f < d->factor_count; f++) {
+        if (str_eq(d->factors[f], "side"))
+            continue;
+        strbuf_printf(&text, "%s%s=%s", text.length ? " " : "", d->factors[f], cell->levels[f]);
+        row->factors[row->factor_count] = memory_strdup(d->factors[f]);
+        row->levels[row->factor_count++] = memory_strdup(cell->levels[f]);
+    }
+    row->cell = memory_strdup(strbuf_text(&text));
+    struct dataset_column columns[] = {dataset_column(s->base, s->base_metric, s->base_cell),
+                                       dataset_column(d, s->new_metric, s->new_cell)};
+    for (size_t i = 0; i < ARRAY_COUNT(columns); i++) {
+        row->values[i] = memory_zalloc(columns[i].count + 1, sizeof(double));
+        memcpy(row->values[i], columns[i].values, columns[i].count * sizeof(double));
+        row->value_counts[i] = columns[i].count;
+    }
+}
+
+static void row_done(struct gate_row *row)
+{
+    for (size_t f = 0; f < row->factor_count; f++) {
+        free(row->factors[f]);
+        free(row->levels[f]);
+    }
+    free(row->factors);
+    free(row->levels);
+    free(row->values[0]);
+    free(row->values[1]);
+    free(row->metric);
+    free(row->unit);
+    free(row->cell);
+    free(row->command);
+}
+
+enum judge_by gate_judge_by(enum gate_by by)
+{
+    return by == GATE_BY_MEAN ? JUDGE_MEAN : by == GATE_BY_P95 ? JUDGE_P95 : JUDGE_MEDIAN;
+}
+
+bool gate_add_row(struct gate_result_set *set, const struct judge_sides *sides, size_t control_cell)
+{
+    enum judge_by by = gate_judge_by(set->by);
+    struct gate_row row = {.change = {.sides = *sides, .by = by, .headline = true},
+                           .control = {.sides = *sides, .by = by, .headline = true},
+                           .has_control = control_cell != DATASET_NONE};
+    row.control.sides.new_cell = control_cell;
+    if (!judge_row(&row.change) || (row.has_control && !judge_row(&row.control)))
+        return false;
+    describe_row(&row);
+    row.better = gate_better(set, &sides->new->metrics[sides->new_metric]);
     ARRAY_PUSH(set->rows, set->count, set->capacity) = row;
+    return true;
 }
 
 /* By the centre and by the mean, whichever is worse: users feel both. */
-static enum gate_result result_of(const struct gate_row *row, enum metric_better better,
-                                  double max_regression)
+static enum gate_result result_of(const struct gate_result_set *set, const struct gate_row *row)
 {
-    enum gate_result centre = verdict_gate(&row->change.comparison, better, max_regression);
-    if (!row->change.tails.looked || !row->change.tails.beyond)
+    enum gate_result centre =
+        verdict_gate(&row->change.comparison, row->better, set->max_regression);
+    if (set->by != GATE_BY_BOTH || !row->change.tails.looked || !row->change.tails.beyond)
         return centre;
-    enum gate_result mean = verdict_gate(&row->change.tails.mean, better, max_regression);
+    enum gate_result mean = verdict_gate(&row->change.tails.mean, row->better, set->max_regression);
     return mean == GATE_REGRESSION || centre == GATE_PASS ? mean : centre;
 }
 
-/* All changes are one family, and so are all controls: with twenty metrics one of them always
- * looks different from itself. */
-static void judge_rows(struct gate_result_set *set)
+/* Each row's own result, and the worst of them. */
+static void take_results(struct gate_result_set *set, size_t from)
 {
-    CLEANUP(memory_freep) struct judge_row **rows = memory_zalloc(set->count + 1, sizeof(*rows));
-    for (size_t i = 0; i < set->count; i++)
-        rows[i] = &set->rows[i].change;
-    judge_family(rows, set->count);
-    for (size_t i = 0; i < set->count; i++)
-        rows[i] = &set->rows[i].control;
-    judge_family(rows, set->count);
-    for (size_t i = 0; i < set->count; i++) {
+    set->result = GATE_PASS;
+    set->control_failed = false;
+    for (size_t i = from; i < set->count; i++) {
         struct gate_row *row = &set->rows[i];
-        const struct judge_sides *s = &row->change.sides;
-        row->result =
-            result_of(row, s->base->metrics[s->base_metric].facts.better, set->max_regression);
+        row->result = result_of(set, row);
         row->control_failed = control_fails(row, set->max_regression);
         if (row->control_failed)
             row->result = GATE_INCONCLUSIVE;
@@ -91,6 +124,29 @@ static void judge_rows(struct gate_result_set *set)
     }
     set->control_failed &= set->result != GATE_REGRESSION;
 }
+
+/* All changes are one family, and so are all controls: with twenty metrics one of them always
+ * looks different from itself. */
+static void judge_families(struct gate_row *rows, size_t count)
+{
+    CLEANUP(memory_freep) struct judge_row **family = memory_zalloc(count + 1, sizeof(*family));
+    size_t controls = 0;
+    for (size_t i = 0; i < count; i++)
+        family[i] = &rows[i].change;
+    judge_family(family, count);
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].has_control)
+            family[controls++] = &rows[i].control;
+    judge_family(family, controls);
+}
+
+void gate_judge_rows(struct gate_result_set *set)
+{
+    judge_families(set->rows, set->count);
+    take_results(set, 0);
+}
+
+/* ---- whole rounds ---- */
 
 static bool has_round(const struct dataset_column *column, uint32_t round)
 {
@@ -124,6 +180,23 @@ static void keep_common(struct dataset *to, const struct dataset *d, size_t metr
     }
 }
 
+size_t gate_add_cpu(struct dataset *d)
+{
+    size_t user = dataset_metric(d, "user"), sys = dataset_metric(d, "sys");
+    size_t cpu = dataset_metric(d, "cpu");
+    if (cpu != DATASET_NONE || user == DATASET_NONE || sys == DATASET_NONE)
+        return cpu;
+    cpu = dataset_add_metric(d, "cpu", "ns", "time", (struct metric_facts){.better = METRIC_LOWER});
+    for (size_t c = 0; c < d->cell_count; c++) {
+        struct dataset_column u = dataset_column(d, user, c), s = dataset_column(d, sys, c);
+        for (size_t i = 0; i < u.count && i < s.count; i++)
+            if (u.rounds[i] == s.rounds[i])
+                dataset_put(d, cpu, c, u.rounds[i], u.values[i] + s.values[i]);
+    }
+    dataset_settle(d);
+    return cpu;
+}
+
 /* The same table with whole rounds only: what a run that failed leaves out is left out for the
  * change and for the control alike. */
 static void keep_whole_rounds(struct dataset *to, const struct dataset *d, size_t side)
@@ -131,6 +204,7 @@ static void keep_whole_rounds(struct dataset *to, const struct dataset *d, size_
     dataset_start(to, d->experiment.name);
     free(to->experiment.headline);
     to->experiment.headline = memory_strdup(d->experiment.headline);
+    to->experiment.adaptive = d->experiment.adaptive;
     to->round_seconds = d->round_seconds;
     for (size_t f = 0; f < d->factor_count; f++)
         dataset_add_factor(to, d->factors[f]);
@@ -150,32 +224,90 @@ static void keep_whole_rounds(struct dataset *to, const struct dataset *d, size_
                 dataset_mark_bound(to, m * d->cell_count + c);
 }
 
+/* ---- CPU time in wall time's place ---- */
+
+static bool never_waits(const struct dataset *d, size_t cell)
+{
+    size_t wall = dataset_metric(d, "wall"), cpu = dataset_metric(d, "cpu");
+    size_t switches = dataset_metric(d, "voluntary-switches");
+    struct straight straight = {0};
+    if (wall == DATASET_NONE || cpu == DATASET_NONE || switches == DATASET_NONE)
+        return false;
+    struct dataset_column w = dataset_column(d, wall, cell), c = dataset_column(d, cpu, cell);
+    struct dataset_column v = dataset_column(d, switches, cell);
+    for (size_t i = 0; i < w.count && i < c.count && i < v.count; i++)
+        straight_note(&straight, c.values[i], w.values[i], v.values[i]);
+    return straight_never_waits(&straight);
+}
+
+static void add_rows(struct gate_result_set *set, const struct dataset *d, size_t metric)
+{
+    size_t side = dataset_factor(d, "side");
+    for (size_t c = 0; c < d->cell_count; c++) {
+        size_t control = dataset_cell_with(d, c, side, "control");
+        size_t new = dataset_cell_with(d, c, side, "new");
+        if (!str_eq(d->cells[c].levels[side], "base") || control == DATASET_NONE ||
+            new == DATASET_NONE)
+            continue;
+        struct judge_sides sides = {d, d, metric, metric, c, new};
+        gate_add_row(set, &sides, control);
+    }
+}
+
+/* Wall time could not tell.  CPU time is judged with it in one family, since it is a second look;
+ * where it can tell, it counts. */
+static void try_cpu(struct gate_result_set *set, struct dataset *d)
+{
+    size_t walls = set->count, cpu = gate_add_cpu(d);
+    for (size_t c = 0; c < d->cell_count; c++)
+        if (!never_waits(d, c))
+            return;
+    if (cpu == DATASET_NONE)
+        return;
+    add_rows(set, d, cpu);
+    struct gate_result_set look = *set;
+    look.rows = memory_zalloc(set->count + 1, sizeof(*look.rows));
+    memcpy(look.rows, set->rows, set->count * sizeof(*look.rows));
+    judge_families(look.rows, look.count);
+    take_results(&look, walls);
+    bool tells = look.result != GATE_INCONCLUSIVE;
+    for (size_t i = walls; tells && i < set->count; i++)
+        set->rows[i] = look.rows[i];
+    for (size_t i = 0; tells && i < walls; i++)
+        set->rows[i].set_aside = true;
+    while (!tells && set->count > walls)
+        row_done(&set->rows[--set->count]);
+    if (tells) {
+        set->result = look.result;
+        set->control_failed = look.control_failed;
+        set->by_cpu = true;
+    }
+    free(look.rows);
+}
+
 int gate_judge(struct gate_result_set *set, const struct dataset *all, struct error *err)
 {
-    CLEANUP(dataset_done) struct dataset whole;
-    const struct dataset *d = &whole;
-    size_t side = dataset_factor(all, "side"), position = 0, metric;
-    keep_whole_rounds(&whole, all, side);
-    set->result = GATE_PASS;
-    while ((metric = dataset_headline(d, &position)) != DATASET_NONE)
-        for (size_t c = 0; c < d->cell_count; c++)
-            if (d->metrics[metric].facts.better != METRIC_NEITHER &&
-                str_eq(d->cells[c].levels[side], "base"))
-                add_row(set, d, metric, c, side);
-    judge_rows(set);
+    CLEANUP(dataset_done) struct dataset d;
+    size_t position = 0, metric;
+    set->started_at_ns = all->experiment.started_at_ns;
+    keep_whole_rounds(&d, all, dataset_factor(all, "side"));
+    while ((metric = dataset_headline(&d, &position)) != DATASET_NONE)
+        if (gate_better(set, &d.metrics[metric]) != METRIC_NEITHER)
+            add_rows(set, &d, metric);
+    gate_judge_rows(set);
+    if (set->count && set->result == GATE_INCONCLUSIVE && set->cpu_stands_in &&
+        str_eq(d.experiment.headline, "wall\n"))
+        try_cpu(set, &d);
     return set->count ? 0
                       : error_set(err, -ENODATA,
                                   "nothing can be judged: no headline metric says which way is "
-                                  "better, or no round is complete");
+                                  "better (--better does), or no round is complete");
 }
 
 void gate_result_set_done(struct gate_result_set *set)
 {
-    for (size_t i = 0; i < set->count; i++) {
-        free(set->rows[i].metric);
-        free(set->rows[i].unit);
-        free(set->rows[i].cell);
-    }
+    for (size_t i = 0; i < set->count; i++)
+        row_done(&set->rows[i]);
     free(set->rows);
     set->rows = NULL;
     set->count = 0;

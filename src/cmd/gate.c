@@ -2,7 +2,8 @@
 /*
  * `assay gate`: did this change make it slower?  For CI: the base commit, the base again as a
  * control, and the working tree run in the same rounds on the same machine.  When the control
- * differs from itself, the machine cannot judge anyone, and nobody fails.
+ * differs from itself, the machine cannot judge anyone, and nobody fails.  With --baseline only the
+ * working tree runs, and a stored result is what it is compared with.
  */
 #include "report/text/gate.h"
 #include "base/fd.h"
@@ -12,15 +13,15 @@
 #include "base/term.h"
 #include "bisect/gate_trees.h"
 #include "cmd/cmd.h"
+#include "counters/event.h"
 #include "counters/simulated.h"
+#include "report/page/embedded.h"
+#include "run/command.h"
 #include "run/output.h"
-#include "session/git.h"
 #include "session/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <math.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -32,8 +33,8 @@ enum { EXIT_INCONCLUSIVE = 3 };
 #define ROUNDS 10
 
 struct gate_options {
-    const char *base, *build, *max_regression, *db, *summary, *markdown, *junit, *cpus, *seed,
-        *output;
+    const char *base, *baseline, *build, *max_regression, *db, *summary, *markdown, *junit, *cpus;
+    const char *seed, *output, *judge, *metric, *better;
     struct option_list events;
     bool json, quick, quiet;
     uint64_t rounds, budget_ns, timeout_ns;
@@ -42,12 +43,26 @@ struct gate_options {
 #define O(field) offsetof(struct gate_options, field)
 
 static const struct option options[] = {
-    {0, "base", OPTION_STRING, O(base), "REF", "the commit to compare with (required)", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "What to compare with", NULL},
+    {0, "base", OPTION_STRING, O(base), "REF",
+     "the commit to compare with, in the same rounds (this or --baseline is required)", NULL},
+    {0, "baseline", OPTION_STRING, O(baseline), "RESULT",
+     "a stored result instead: an HTML report, JSON of ab or gate, or an experiment of the store",
+     "file"},
+    {0, "build", OPTION_STRING, O(build), "COMMAND", "run this in both trees first", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "What to judge", NULL},
     {0, "max-regression", OPTION_STRING, O(max_regression), "PERCENT",
      "the largest regression allowed (2%)", NULL},
-    {0, "build", OPTION_STRING, O(build), "COMMAND", "run this in both trees first", NULL},
     {'e', "event", OPTION_LIST, O(events), "LIST",
      "events to count; sim:instructions judges by exact instruction counts", "event"},
+    {0, "judge", OPTION_STRING, O(judge), "WHAT",
+     "median, mean or p95 (default: the median and the mean)", "median mean p95"},
+    {0, "metric", OPTION_STRING, O(metric), "NAME",
+     "the metric to judge by (default: the spec's; wall, or cpu where wall cannot tell)",
+     "!assay completion --list metrics"},
+    {0, "better", OPTION_STRING, O(better), "WAY",
+     "lower or higher (default: known from the metric)", "lower higher"},
+    {0, NULL, OPTION_HEADING, 0, NULL, "How to run", NULL},
     {'r', "rounds", OPTION_U64, O(rounds), "N", "run exactly N rounds", NULL},
     {0, "budget", OPTION_SECONDS, O(budget_ns), "TIME",
      "measure until the result is clear, at most this long (5m)", NULL},
@@ -57,8 +72,9 @@ static const struct option options[] = {
     {0, "cpus", OPTION_STRING, O(cpus), "CPUS", "run on these CPUs, e.g. 0-3,7", NULL},
     {0, "output", OPTION_STRING, O(output), OUTPUT_VALUE, OUTPUT_HELP, OUTPUT_WORDS},
     {0, "seed", OPTION_STRING, O(seed), "N", "seed for the order of the runs", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "Output", NULL},
     {0, "db", OPTION_STRING, O(db), "PATH",
-     "keep the runs in this store (default: do not keep them)", "file"},
+     "keep the runs in this store, and find --baseline there (default: do not keep them)", "file"},
     {0, "summary", OPTION_STRING, O(summary), "FILE",
      "append the Markdown to this file ($GITHUB_STEP_SUMMARY)", "file"},
     {0, "markdown", OPTION_STRING, O(markdown), "FILE",
@@ -69,30 +85,65 @@ static const struct option options[] = {
     {0},
 };
 
-/* A spec for a bare command.  Exact instruction counts, where they are asked for, are what it is
- * judged by. */
-static void write_spec(struct strbuf *out, const struct option_list *events, char **words,
-                       size_t count)
+/* What a gate works with. */
+struct gate {
+    const struct gate_options *o;
+    char **words;
+    size_t word_count;
+    bool has_spec;
+    struct gate_trees trees;
+    struct gate_result_set set;
+    /* With --baseline: */
+    struct embedded file;
+    struct dataset kept;
+    bool has_kept;
+    struct dataset *stored; /* one of them; NULL without */
+};
+
+/* An event that is counted, and no figure that every run has or a program prints. */
+static bool is_event(const char *metric)
 {
+    static const char *const always[] = {"wall", "cpu", "user", "sys", "peak-rss"};
+    for (size_t i = 0; i < ARRAY_COUNT(always); i++)
+        if (str_eq(metric, always[i]))
+            return false;
+    CLEANUP(event_list_done) struct event_list list = {0};
+    return event_list_parse(&list, metric, NULL) == 0;
+}
+
+/* Names an event among those to be counted.  Exact instruction counts, where they are asked for,
+ * are what it is judged by. */
+static void write_event(struct strbuf *out, struct strbuf *metrics, const char *event)
+{
+    CLEANUP(memory_freep) char *rest = NULL;
+    strbuf_puts(out, "  - ");
+    strbuf_put_json(out, event, strlen(event));
+    strbuf_putc(out, '\n');
+    if (simulated_take_event(event, &rest))
+        strbuf_puts(metrics, "metrics:\n  \"" SIMULATED_INSTRUCTIONS
+                             "\": {headline: true, better: lower}\n");
+}
+
+/* A spec for a bare command. */
+static void write_spec(struct strbuf *out, const struct gate *g)
+{
+    const struct option_list *events = &g->o->events;
+    bool metric_counts = g->o->metric && is_event(g->o->metric);
     CLEANUP(strbuf_done) struct strbuf metrics = {0};
     strbuf_puts(out, "name: gate\ncommand: ");
-    if (count > 1)
+    if (g->word_count > 1)
         strbuf_puts(out, "[");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < g->word_count; i++) {
         strbuf_puts(out, i ? ", " : "");
-        strbuf_put_json(out, words[i], strlen(words[i]));
+        strbuf_put_json(out, g->words[i], strlen(g->words[i]));
     }
-    strbuf_printf(out, "%s\n", count > 1 ? "]" : "");
-    for (size_t i = 0; i < events->count; i++) {
-        CLEANUP(memory_freep) char *rest = NULL;
-        strbuf_puts(out, i ? "" : "counters:\n");
-        strbuf_puts(out, "  - ");
-        strbuf_put_json(out, events->items[i], strlen(events->items[i]));
-        strbuf_putc(out, '\n');
-        if (simulated_take_event(events->items[i], &rest))
-            strbuf_puts(&metrics, "metrics:\n  \"" SIMULATED_INSTRUCTIONS
-                                  "\": {headline: true, better: lower}\n");
-    }
+    strbuf_printf(out, "%s\n", g->word_count > 1 ? "]" : "");
+    if (events->count || metric_counts)
+        strbuf_puts(out, "counters:\n");
+    for (size_t i = 0; i < events->count; i++)
+        write_event(out, &metrics, events->items[i]);
+    if (metric_counts)
+        write_event(out, &metrics, g->o->metric);
     strbuf_puts(out, strbuf_text(&metrics));
 }
 
@@ -102,7 +153,12 @@ static void show_progress(const struct session_progress *p, void *context)
                   p->runs_done + 1, p->runs_planned, p->current);
 }
 
-static int measure(const struct session_options *so, struct gate_result_set *set, struct error *err)
+static int judge(struct gate *g, const struct dataset *d, struct error *err)
+{
+    return g->stored ? gate_judge_stored(&g->set, g->stored, d, err) : gate_judge(&g->set, d, err);
+}
+
+static int measure(struct gate *g, const struct session_options *so, struct error *err)
 {
     struct session *s;
     struct dataset d;
@@ -115,7 +171,7 @@ static int measure(const struct session_options *so, struct gate_result_set *set
     if (r == 0)
         r = dataset_load(&d, facts.store, facts.experiment, err);
     if (r == 0) {
-        r = gate_judge(set, &d, err);
+        r = judge(g, &d, err);
         dataset_done(&d);
     }
     session_close(s);
@@ -182,96 +238,262 @@ static int exit_code(const struct gate_result_set *set)
                                             : EXIT_INCONCLUSIVE;
 }
 
-static int gate_in_trees(const struct gate_options *o, struct gate_trees *t, double max_regression,
-                         char **words, size_t count, struct error *err)
+/* ---- a stored result ---- */
+
+static bool is_store(const char *path)
 {
-    int r = o->build ? gate_trees_build(t, o->build, err) : 0;
+    char head[16] = {0};
+    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && read(fd, head, sizeof(head)) == (ssize_t)sizeof(head) &&
+           memcmp(head, "SQLite format 3", sizeof(head)) == 0;
+}
+
+static int load_file(struct gate *g, const char *path, struct error *err)
+{
+    if (is_store(path))
+        return error_set(
+            err, -EINVAL,
+            "%s is a store; name one of its experiments: --db %s --baseline EXPERIMENT", path,
+            path);
+    int r = embedded_read_file(&g->file, path, err);
+    if (r == 0 && g->file.set_count != 1)
+        r = error_set(err, -EINVAL, "%s holds %zu %s; --baseline needs one", path,
+                      g->file.set_count, plural(g->file.set_count, "experiment", "experiments"));
+    if (r == 0)
+        g->stored = &g->file.sets[0];
+    return r;
+}
+
+static int load_experiment(struct gate *g, const char *name, struct error *err)
+{
+    CLEANUP(store_closep) struct store *store = NULL;
+    int64_t id;
+    int r = store_open(&store, store_place(g->o->db), STORE_READ, err);
+    if (r == 0)
+        r = store_find(store, name, &id, err);
+    if (r == 0)
+        r = dataset_load(&g->kept, store, id, err);
+    g->has_kept = r == 0;
+    g->stored = r == 0 ? &g->kept : NULL;
+    return r == -ENOENT ? error_wrap(err, r, "--baseline %s is not a file", name) : r;
+}
+
+static int load_baseline(struct gate *g, struct error *err)
+{
+    const char *name = g->o->baseline;
+    struct stat st;
+    int r = stat(name, &st) == 0 && S_ISREG(st.st_mode) ? load_file(g, name, err)
+                                                        : load_experiment(g, name, err);
     if (r < 0)
         return r;
-    CLEANUP(strbuf_done) struct strbuf spec = {0};
-    bool has_spec =
-        count == 1 && (str_has_suffix(words[0], ".yaml") || str_has_suffix(words[0], ".yml"));
-    if (!has_spec)
-        write_spec(&spec, &o->events, words, count);
-    else if (o->events.count)
+    if (g->o->metric && str_eq(g->o->metric, "cpu"))
+        gate_add_cpu(g->stored);
+    struct error ignored; /* outside of a repository there is no commit to name */
+    if (gate_trees_look(&g->trees, &ignored) < 0)
+        g->trees.is_dirty = false;
+    g->set.stored = name;
+    g->set.stored_commit = g->stored->experiment.git_commit;
+    g->set.stored_at_ns = g->stored->experiment.started_at_ns;
+    return 0;
+}
+
+/* ---- the two trees ---- */
+
+/* The program of a bare command is in both trees; what only a shell understands is not looked at.
+ */
+static int check_program(const struct gate *g, struct error *err)
+{
+    char **words = NULL;
+    bool needs_shell = false;
+    if (g->has_spec || g->stored)
+        return 0;
+    if (g->word_count > 1)
+        return gate_trees_check(&g->trees, ".", g->words[0], g->o->build, err);
+    if (command_split(g->words[0], &words, &needs_shell, NULL) < 0)
+        return 0;
+    int r = needs_shell ? 0 : gate_trees_check(&g->trees, ".", words[0], g->o->build, err);
+    command_free_words(words);
+    return r;
+}
+
+static int prepare(struct gate *g, struct error *err)
+{
+    const struct gate_options *o = g->o;
+    if (g->has_spec && o->events.count)
         return error_set(err, -EINVAL,
                          "--event is for a plain command; a spec names its events itself: "
                          "counters: [%s]",
                          o->events.items[0]);
-    const char *slash = has_spec ? strrchr(words[0], '/') : NULL;
+    int r = o->baseline ? load_baseline(g, err) : gate_trees_open(&g->trees, o->base, err);
+    if (r == 0 && o->build)
+        r = gate_trees_build(&g->trees, o->build, err);
+    if (r == 0)
+        r = check_program(g, err);
+    g->set.base_ref = o->base;
+    g->set.base_commit = g->trees.commit;
+    g->set.new_commit = g->trees.new_commit;
+    g->set.is_dirty = g->trees.is_dirty;
+    return r;
+}
+
+/* The store that the runs go to; the caller frees the name. */
+static char *choose_store(const struct gate_options *o, struct error *err)
+{
+    const char *place = getenv("TMPDIR");
+    if (o->db)
+        return memory_strdup(o->db);
+    char *db = memory_printf("%s/assay-gate-XXXXXX.db", place && *place ? place : "/tmp");
+    CLEANUP(fd_closep) int fd = mkostemps(db, 3, O_CLOEXEC);
+    if (fd >= 0)
+        return db;
+    error_errno(err, -errno, "%s", db);
+    free(db);
+    return NULL;
+}
+
+static struct session_options plan(const struct gate *g)
+{
+    const struct gate_options *o = g->o;
+    const struct gate_result_set *set = &g->set;
+    return (struct session_options){.spec_path = g->has_spec ? g->words[0] : "gate.yaml",
+                                    .stop_at_failure = true,
+                                    .quick = o->quick,
+                                    .fresh = true,
+                                    .rounds = o->rounds ? o->rounds : ROUNDS,
+                                    .no_precision = o->rounds > 0,
+                                    .precision = set->max_regression / 3,
+                                    .budget_ns = o->budget_ns ? o->budget_ns : BUDGET_NS,
+                                    .timeout_ns = o->timeout_ns,
+                                    .headline = o->metric,
+                                    .judge_by = gate_judge_by(set->by),
+                                    .cpu_stands_in = set->cpu_stands_in,
+                                    .cpus = o->cpus,
+                                    .output = o->output};
+}
+
+static int run_sides(struct gate *g, struct session_options *so, struct error *err)
+{
+    const char *slash = g->has_spec ? strrchr(g->words[0], '/') : NULL;
     CLEANUP(memory_freep)
     char *inside =
-        slash ? memory_strndup(words[0], (size_t)(slash - words[0])) : memory_strdup(".");
-    CLEANUP(memory_freep) char *base = memory_printf("%s/%s", t->base, inside);
-    CLEANUP(memory_freep) char *new = memory_printf("%s/%s", t->new, inside);
+        slash ? memory_strndup(g->words[0], (size_t)(slash - g->words[0])) : memory_strdup(".");
+    CLEANUP(memory_freep) char *base = memory_printf("%s/%s", g->trees.base, inside);
+    CLEANUP(memory_freep)
+    char *new = g->stored ? memory_strdup(inside) : memory_printf("%s/%s", g->trees.new, inside);
     struct text_pair names[] = {{.name = "ASSAY_SIDE", .value = "base"},
                                 {.name = "ASSAY_SIDE", .value = "control"},
                                 {.name = "ASSAY_SIDE", .value = "new"}};
     struct spec_level sides[] = {{.name = "base", .folder = base},
                                  {.name = "control", .folder = base},
                                  {.name = "new", .folder = new}};
-    CLEANUP(memory_freep)
-    char *db = o->db ? memory_strdup(o->db) : memory_printf("%s.db", t->base_top);
     for (size_t i = 0; i < ARRAY_COUNT(sides); i++)
         sides[i].environment = (struct text_pairs){.items = &names[i], .count = 1};
+    so->sides = g->stored ? &sides[2] : sides;
+    so->side_count = g->stored ? 1 : ARRAY_COUNT(sides);
+    int r = measure(g, so, err);
+    if (r < 0 && r != -EINTR && !g->stored && !g->o->build && g->has_spec)
+        error_wrap(err, r,
+                   "if the program has to be built first, --build COMMAND does so in both trees");
+    return r;
+}
+
+static int run_gate(struct gate *g, struct error *err)
+{
+    const struct gate_options *o = g->o;
+    CLEANUP(strbuf_done) struct strbuf spec = {0};
+    CLEANUP(memory_freep) char *db = choose_store(o, err);
+    if (!db)
+        return -EIO;
     struct progress progress;
+    struct session_options so = plan(g);
+    int r = 0;
+    so.db = db;
+    if (!g->has_spec) {
+        write_spec(&spec, g);
+        so.spec_text = strbuf_text(&spec);
+    }
     progress_start(&progress);
-    struct session_options so = {.spec_path = has_spec ? words[0] : "gate.yaml",
-                                 .spec_text = has_spec ? NULL : strbuf_text(&spec),
-                                 .stop_at_failure = true,
-                                 .sides = sides,
-                                 .side_count = ARRAY_COUNT(sides),
-                                 .db = db,
-                                 .quick = o->quick,
-                                 .fresh = true,
-                                 .rounds = o->rounds ? o->rounds : ROUNDS,
-                                 .no_precision = o->rounds > 0,
-                                 .precision = max_regression / 3,
-                                 .budget_ns = o->budget_ns ? o->budget_ns : BUDGET_NS,
-                                 .timeout_ns = o->timeout_ns,
-                                 .cpus = o->cpus,
-                                 .output = o->output,
-                                 .on_progress = o->quiet ? NULL : show_progress,
-                                 .context = &progress};
+    so.on_progress = o->quiet ? NULL : show_progress;
+    so.context = &progress;
     if (o->seed) {
         so.has_seed = true;
         r = parse_u64(o->seed, &so.seed, err);
     }
-    struct gate_result_set set = {.max_regression = max_regression, .base_commit = t->commit};
     if (r == 0)
-        r = measure(&so, &set, err);
+        r = run_sides(g, &so, err);
     progress_end(&progress);
     if (r == 0)
-        r = print_result(o, &set, err);
-    int code = exit_code(&set);
-    gate_result_set_done(&set);
+        r = print_result(o, &g->set, err);
     if (!o->db)
         remove_store(db);
-    return r < 0 ? r : code;
+    return r < 0 ? r : exit_code(&g->set);
+}
+
+/* ---- the command line ---- */
+
+static int read_judge(const char *word, enum gate_by *ret_by, struct error *err)
+{
+    static const char *const names[] = {
+        [GATE_BY_MEDIAN] = "median", [GATE_BY_MEAN] = "mean", [GATE_BY_P95] = "p95"};
+    for (size_t i = GATE_BY_MEDIAN; i < ARRAY_COUNT(names); i++)
+        if (str_eq(word, names[i])) {
+            *ret_by = (enum gate_by)i;
+            return 0;
+        }
+    return error_set(err, -EINVAL, "--judge %s: must be median, mean or p95", word);
+}
+
+static int check_options(const struct gate_options *o, struct gate_result_set *set,
+                         struct error *err)
+{
+    if (!o->base == !o->baseline)
+        return error_set(err, -EINVAL,
+                         o->base ? "--base and --baseline cannot be used together"
+                                 : "give the commit to compare with: --base REF, or a stored "
+                                   "result: --baseline RESULT");
+    int r = option_share("max-regression", o->max_regression, 1, &set->max_regression, err);
+    if (r == 0 && o->judge)
+        r = read_judge(o->judge, &set->by, err);
+    if (r == 0 && o->better && !str_eq(o->better, "lower") && !str_eq(o->better, "higher"))
+        r = error_set(err, -EINVAL, "--better %s: must be lower or higher", o->better);
+    set->has_better = o->better;
+    set->better = o->better && str_eq(o->better, "higher") ? METRIC_HIGHER : METRIC_LOWER;
+    set->cpu_stands_in = !o->metric && !o->baseline;
+    return r;
+}
+
+static void gate_done(struct gate *g)
+{
+    gate_result_set_done(&g->set);
+    gate_trees_close(&g->trees);
+    embedded_done(&g->file);
+    if (g->has_kept)
+        dataset_done(&g->kept);
 }
 
 static int run(int argc, char **argv)
 {
     struct error err = {0};
     struct gate_options o = {.max_regression = "2%"};
-    double max_regression = 0.02;
+    struct gate g = {.o = &o};
     int first = options_parse(options, &o, argc, argv, &err);
     if (first == OPTIONS_HELP)
         return cmd_help(&verb_gate);
     if (first > 0 && first >= argc)
         first = error_set(&err, -EINVAL, "expected a spec or a command");
-    if (first > 0 && !o.base)
-        first = error_set(&err, -EINVAL, "give the commit to compare with: --base REF");
-    if (first > 0 && option_share("max-regression", o.max_regression, 1, &max_regression, &err) < 0)
+    if (first > 0 && check_options(&o, &g.set, &err) < 0)
         first = -EINVAL;
     if (first < 0)
         return cmd_usage(&verb_gate, &err);
+    g.words = argv + first;
+    g.word_count = (size_t)(argc - first);
+    g.has_spec = g.word_count == 1 &&
+                 (str_has_suffix(g.words[0], ".yaml") || str_has_suffix(g.words[0], ".yml"));
     process_signals_catch();
-    struct gate_trees trees = {0};
-    int r = gate_trees_open(&trees, o.base, &err);
+    int r = prepare(&g, &err);
     if (r == 0)
-        r = gate_in_trees(&o, &trees, max_regression, argv + first, (size_t)(argc - first), &err);
-    gate_trees_close(&trees);
+        r = run_gate(&g, &err);
+    gate_done(&g);
     free(o.events.items);
     int signal = process_signals_caught();
     process_signals_restore();
@@ -283,9 +505,11 @@ static int run(int argc, char **argv)
 const struct verb verb_gate = {
     .name = "gate",
     .summary = "fail (for CI) if a change made the program slower than its base",
-    .synopsis = "--base REF [options] SPEC.yaml | --base REF [options] [--] COMMAND…",
+    .synopsis = "--base REF [options] SPEC.yaml | [--] COMMAND… | --baseline RESULT …",
     .examples = "  assay gate --base origin/main --build 'make -s' -- ./bench\n"
-                "  assay gate --base HEAD~1 --max-regression 5% bench.yaml\n",
+                "  assay gate --base HEAD~1 --max-regression 5% bench.yaml\n"
+                "  assay gate --base HEAD~1 --judge p95 --metric latency -- ./bench\n"
+                "  assay gate --baseline release.html -- ./bench   a result of another day\n",
     .options = options,
     .run = run,
 };

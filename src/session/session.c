@@ -108,6 +108,10 @@ static int read_plan(struct session *s, struct error *err)
             s->headline = memory_strdup(s->spec.metrics[m].name);
             break;
         }
+    if (r == 0 && o->headline) {
+        free(s->headline);
+        s->headline = memory_strdup(o->headline);
+    }
     const char *cpus = o->cpus ? o->cpus : s->spec.cpus;
     if (r == 0 && cpus && parse_cpu_list(cpus, &s->cpus, &s->cpu_count, err) < 0)
         r = error_wrap(err, -EINVAL, "%s: cpus", s->spec.file);

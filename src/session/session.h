@@ -14,6 +14,7 @@
 #ifndef ASSAY_SESSION_SESSION_H
 #define ASSAY_SESSION_SESSION_H
 
+#include "analysis/judge.h"
 #include "base/strings.h"
 #include "spec/matrix.h"
 #include "store/store.h"
@@ -48,6 +49,9 @@ struct session_options {
     /* Instead of what the spec says; 0 or NULL for that. */
     uint64_t rounds, budget_ns, timeout_ns, seed;
     double precision;
+    const char *headline;   /* the metric that is judged */
+    enum judge_by judge_by; /* what precision is asked of */
+    bool cpu_stands_in; /* CPU time may be precise enough instead of wall time (run/straight.h) */
     bool has_seed, no_precision;
     const char *cpus, *commit;
     const char *output;           /* where standard output goes, as output_parse takes it */

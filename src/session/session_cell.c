@@ -24,6 +24,7 @@ struct collector {
     struct store_series *series;
     size_t series_count, series_capacity;
     double headline;
+    struct strbuf names; /* of all metrics, where one was asked for by name */
 };
 
 static int collect(struct collector *c, const char *name, const char *unit,
@@ -39,6 +40,8 @@ static int collect(struct collector *c, const char *name, const char *unit,
             return 0;
     struct store_value kept = *value;
     kept.metric = id;
+    if (c->s->options->headline)
+        strbuf_printf(&c->names, "%s%s", c->names.length ? ", " : "", name);
     ARRAY_PUSH(c->values, c->count, c->capacity) = kept;
     if (isnan(c->headline) && str_eq(name, c->s->headline))
         c->headline = value->value;
@@ -145,7 +148,25 @@ static int collect_usage(struct collector *c, struct error *err)
     for (size_t i = 0; r == 0 && i < ARRAY_COUNT(figures); i++)
         r = collect_plain(c, figures[i].name, figures[i].unit, figures[i].facts, "time",
                           figures[i].value, err);
+    if (r == 0 && str_eq(c->s->headline, "cpu")) /* the sum of two that are there */
+        r = collect_plain(c, "cpu", "ns", (struct metric_facts){.better = METRIC_LOWER}, "time",
+                          session_cpu_ns(result), err);
     return r;
+}
+
+double session_cpu_ns(const struct run_result *result)
+{
+    return (double)(timeval_ns(result->usage.ru_utime) + timeval_ns(result->usage.ru_stime));
+}
+
+/* A metric that somebody asked for by name and that no run has: said at once, with what there is.
+ */
+static int check_headline(const struct collector *c, struct error *err)
+{
+    if (!c->s->options->headline || !isnan(c->headline))
+        return 0;
+    return error_set(err, -ENOENT, "no metric '%s' was measured; there are: cpu, %s",
+                     c->s->options->headline, strbuf_text(&c->names));
 }
 
 static int collect_counters(struct collector *c, struct error *err)
@@ -361,6 +382,8 @@ static int finish_run(struct session *s, size_t cell, const struct hole_values *
     int status = good ? 0 : s->result.status ? s->result.status : 1 << 8;
     if (good > 0 && keep && session_watches(s))
         session_watch(s, cell, values->round, collect_given, &c);
+    if (r == 0 && good && keep)
+        r = check_headline(&c, err);
     struct error store_err;
     if (r == 0 && keep) {
         r = keep_run(s, &c, cell, values->round, position, started_at_ns, status,
@@ -370,11 +393,13 @@ static int finish_run(struct session *s, size_t cell, const struct hole_values *
     }
     if (r == 0 && good && keep) {
         session_note_value(s, cell, (uint32_t)values->round, c.headline);
+        session_note_cpu(s, cell, (uint32_t)values->round, &s->result);
         s->cells[cell].wall_sum_ns += s->result.wall_ns;
         s->cells[cell].run_count++;
     }
     free(c.values);
     free(c.series);
+    strbuf_done(&c.names);
     if (r < 0)
         return r;
     return good ? 0 : -ECANCELED;

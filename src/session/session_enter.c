@@ -19,9 +19,11 @@ static char *baseline_text(const struct spec *s)
 }
 
 /* The headline metrics in the spec's order; wall time where it names none. */
-static char *headline_text(const struct spec *s)
+static char *headline_text(const struct spec *s, const char *given)
 {
     struct strbuf text = {0};
+    if (given)
+        return memory_printf("%s\n", given);
     for (size_t i = 0; i < s->metric_count; i++)
         if (s->metrics[i].headline)
             strbuf_printf(&text, "%s\n", s->metrics[i].name);
@@ -52,7 +54,7 @@ static int begin_new(struct session *s, struct error *err)
                                                  .values = own};
     }
     CLEANUP(memory_freep) char *baseline = baseline_text(spec);
-    CLEANUP(memory_freep) char *headline = headline_text(spec);
+    CLEANUP(memory_freep) char *headline = headline_text(spec, s->options->headline);
     CLEANUP(memory_freep) char *environment = session_environment_json(s);
     CLEANUP(memory_freep) char *machine = session_machine_json();
     CLEANUP(memory_freep)

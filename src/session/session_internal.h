@@ -11,6 +11,7 @@
 #include "run/cgroup.h"
 #include "run/failures.h"
 #include "run/runner.h"
+#include "run/straight.h"
 #include "session/build.h"
 #include "session/cluster_files.h"
 #include "session/session.h"
@@ -32,6 +33,7 @@ struct session_cell {
     struct contestant_state tries; /* one that keeps failing is not run any more */
     double half_width;             /* of the interval that precision asks for; NAN when not known */
     bool is_precise;               /* it needs no more rounds */
+    struct straight straight;      /* whether its runs wait */
 };
 
 struct session {
@@ -112,6 +114,9 @@ int session_run_cell(struct session *s, size_t cell, uint64_t round, uint64_t po
 
 /* Notes a good run's headline value. */
 void session_note_value(struct session *s, size_t cell, uint32_t round, double value);
+/* Notes a good run's CPU time, which may stand in for its wall time. */
+void session_note_cpu(struct session *s, size_t cell, uint32_t round,
+                      const struct run_result *result);
 /* The empty table of those values. */
 void session_make_values(struct session *s);
 bool session_has_round(const struct session_cell *cell, uint64_t round);
@@ -175,6 +180,8 @@ bool session_drops_unit(const struct session *s, size_t cell, const char *name, 
 void session_note_left_out(struct session *s);
 /* The metric that decides where the spec names none. */
 const char *session_default_headline(const struct spec *spec);
+/* Its CPU time. */
+double session_cpu_ns(const struct run_result *result);
 
 /* Monitors that need runs of their own. */
 int session_open_watchers(struct session *s, struct error *err);

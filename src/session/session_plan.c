@@ -20,6 +20,19 @@ void session_make_values(struct session *s)
         dataset_add_cell(s->values, s->matrix.cells[c].label, "", NULL);
     dataset_add_metric(s->values, "headline", "", "metric",
                        (struct metric_facts){.better = METRIC_NEITHER});
+    dataset_add_metric(s->values, "cpu", "", "metric",
+                       (struct metric_facts){.better = METRIC_NEITHER});
+}
+
+void session_note_cpu(struct session *s, size_t index, uint32_t round,
+                      const struct run_result *result)
+{
+    double cpu_ns = session_cpu_ns(result);
+    if (!s->options->cpu_stands_in || !str_eq(s->headline, "wall"))
+        return;
+    dataset_put(s->values, 1, index, round, cpu_ns);
+    straight_note(&s->cells[index].straight, cpu_ns, (double)result->wall_ns,
+                  (double)result->usage.ru_nvcsw);
 }
 
 void session_note_value(struct session *s, size_t index, uint32_t round, double value)
@@ -46,13 +59,14 @@ bool session_has_round(const struct session_cell *cell, uint64_t round)
 }
 
 /* Against its baseline; a cell without one by itself. */
-static bool compare_cell(const struct session *s, size_t cell, struct comparison *ret)
+static bool compare_cell(const struct session *s, size_t metric, size_t cell,
+                         struct comparison *ret)
 {
     size_t baseline = s->matrix.cells[cell].baseline;
     dataset_settle(s->values);
     if (baseline != cell && s->kept[baseline])
-        return judge_cells(s->values, 0, baseline, cell, ret);
-    return judge_centre(s->values, 0, cell, ret);
+        return judge_cells_by(s->values, metric, baseline, cell, s->options->judge_by, ret);
+    return judge_centre(s->values, metric, cell, ret);
 }
 
 static double precision_of(const struct session *s)
@@ -62,14 +76,15 @@ static double precision_of(const struct session *s)
                                        : s->spec.precision;
 }
 
-/* How well the cell is known, and whether that is enough. */
-static void measure_width(const struct session *s, size_t index, struct session_cell *cell)
+/* How well the cell is known by one metric, and whether that is enough. */
+static void measure_by(const struct session *s, size_t metric, size_t index,
+                       struct session_cell *cell)
 {
     struct comparison comparison;
     double precision = precision_of(s);
     cell->is_precise = false;
     cell->half_width = INFINITY;
-    if (!compare_cell(s, index, &comparison) || comparison.base_count < 2)
+    if (!compare_cell(s, metric, index, &comparison) || comparison.base_count < 2)
         return;
     if (comparison.scale == COMPARISON_DIFFERENCE) { /* no relative precision to be had */
         cell->half_width = comparison.low == comparison.high ? 0 : NAN;
@@ -81,11 +96,25 @@ static void measure_width(const struct session *s, size_t index, struct session_
     cell->is_precise = precision > 0 && plan_may_stop(&comparison, precision);
 }
 
+/* The same by the headline, or by CPU time where that stands in for it. */
+static void measure_width(const struct session *s, size_t index, struct session_cell *cell)
+{
+    size_t baseline = s->matrix.cells[index].baseline;
+    measure_by(s, 0, index, cell);
+    if (!s->options->cpu_stands_in || !straight_never_waits(&cell->straight) ||
+        !straight_never_waits(&s->cells[baseline].straight))
+        return;
+    struct session_cell by_cpu = *cell;
+    measure_by(s, 1, index, &by_cpu);
+    cell->half_width = fmin(cell->half_width, by_cpu.half_width);
+    cell->is_precise |= by_cpu.is_precise;
+}
+
 bool session_cell_changed(const struct session *s, size_t cell)
 {
     size_t baseline = s->matrix.cells[cell].baseline;
     struct comparison comparison;
-    return baseline != cell && s->kept[baseline] && compare_cell(s, cell, &comparison) &&
+    return baseline != cell && s->kept[baseline] && compare_cell(s, 0, cell, &comparison) &&
            comparison_differs(&comparison);
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzzes the reader of a report's data: as a page, as the JSON within one, and as assay ab's. */
+/* Fuzzes the reader of a report's data: as a page, as the JSON within one, and as that of assay ab
+ * and gate.
+ */
 #include "report/page/embedded.h"
 #include "base/memory.h"
 #include "report/html/html.h"
@@ -26,11 +28,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     strbuf_puts(&wrapped, "<script id=\"" EMBEDDED_ID "\" data-encoding=\"none\">");
     strbuf_put_base64(&wrapped, data, size);
     strbuf_puts(&wrapped, "</script>");
-    for (int way = 0; way < 3; way++) {
+    for (int way = 0; way < 4; way++) {
         CLEANUP(page_done) struct page page = {0};
         int r = way == 0   ? embedded_read(&page.data, (const char *)data, size, "fuzz", &err)
                 : way == 1 ? embedded_read(&page.data, wrapped.data, wrapped.length, "fuzz", &err)
-                           : embedded_read_ab(&page.data, (const char *)data, size, "fuzz", &err);
+                : way == 2 ? embedded_read_ab(&page.data, (const char *)data, size, "fuzz", &err)
+                           : embedded_read_gate(&page.data, (const char *)data, size, "fuzz", &err);
         if (r == 0)
             show(&page);
     }

@@ -177,4 +177,231 @@ def files_for_ci_systems():
     contains(refused.stderr, "no/such/gate.xml")
 
 
+TAILED = """#!/bin/sh
+# About 1050 with a little noise; every so many runs of a side, many times that.
+printf . >>"$COUNTER.$ASSAY_SIDE"
+n=$(wc -c <"$COUNTER.$ASSAY_SIDE")
+x=$((n * 48271 + ${#ASSAY_SIDE} * 7919))
+value=$((1000 + x * x / 13 % 97))
+[ $((n % EVERY)) != 3 ] || value=$((value * TIMES))
+echo "assay.metric v $value" >&$ASSAY_METRICS_FD
+"""
+
+
+def tailed(times, every):
+    pathlib.Path("sub/prog").write_text(TAILED.replace("TIMES", str(times)).replace("EVERY", str(every)))
+
+
+@test
+def what_is_judged_is_an_option():
+    """A program that is 10 times slower in 1 run of 10: the median passes, the mean does not."""
+    repository()
+    tailed(1, 10)
+    git("commit", "-qam", "tailed")
+    tailed(10, 10)
+    words = ("-r", "100", "--max-regression", "5%")
+    median = gate(*words, "--judge", "median", "--json", "sub/g.yaml", check=0)
+    equal(json.loads(median.stdout)["judge"], "median")
+    mean = gate(*words, "--judge", "mean", "sub/g.yaml", check=1).stdout
+    contains(mean, "at most 5 % worse allowed in the mean")
+    contains(mean, "change of the mean (95 %)")
+    both = gate(*words, "sub/g.yaml", check=1).stdout
+    contains(both, "worse allowed in the median and mean")
+    contains(both, "mean +")
+    contains(gate("-r", "10", "--judge", "p95", "sub/g.yaml", check=3).stdout,
+             "the 95th percentile takes 60 rounds or more; there were 10")
+    gate(*words, "--judge", "p95", "sub/g.yaml", check=1)
+    contains(assay("gate", "--base", "HEAD", "--judge", "max", "--", "true", check=2).stderr,
+             "must be median, mean or p95")
+
+
+@test
+def a_plain_command_has_a_metric():
+    repository()
+    write(105, 0.001)
+    os.chdir("sub")
+    try:
+        # Nothing is known of a program's own figure without a unit: which way is better is asked.
+        unknown = assay("gate", "--base", "HEAD", "-q", "-r", "10", "--metric", "v", "--", "./prog",
+                        check=125, env={"COUNTER": os.path.abspath("../.git/counter")})
+        contains(unknown.stderr, "--better")
+        for way, code in (("lower", 1), ("higher", 0)):
+            result = assay("gate", "--base", "HEAD", "-q", "-r", "10", "--metric", "v", "--better",
+                           way, "--json", "--", "./prog", check=code,
+                           env={"COUNTER": os.path.abspath("../.git/counter")})
+            rows = json.loads(result.stdout)["rows"]
+            equal([row["metric"] for row in rows], ["v"])
+        typo = assay("gate", "--base", "HEAD", "-q", "-r", "10", "--metric", "wal", "--", "./prog",
+                     check=125, env={"COUNTER": os.path.abspath("../.git/counter")})
+        contains(typo.stderr, "no metric 'wal' was measured; there are: cpu, v, wall, user, sys")
+    finally:
+        os.chdir("..")
+
+
+@test
+def cpu_time_is_judged_where_wall_time_cannot_tell():
+    """30 % more work, on a processor that two others want as well: by wall time or by CPU time, it
+    is found, and what was judged is said."""
+    git("init", "-q", ".")
+    for count in 20, 26:
+        pathlib.Path("prog").write_text(f"#!/bin/sh\nexec {os.path.abspath(target('spin'))} {count}\n")
+        os.chmod("prog", 0o755)
+        git("add", "-A")
+        git("commit", "-qm", "base") if count == 20 else None
+    cpu = str(min(os.sched_getaffinity(0)))
+    neighbours = [subprocess.Popen(["taskset", "-c", cpu, "sh", "-c", "while :; do :; done"])
+                  for _ in range(2)]
+    try:
+        result = gate("--budget", "20s", "--cpus", cpu, "--json", "--", "./prog", check=1)
+    finally:
+        for neighbour in neighbours:
+            neighbour.kill()
+            neighbour.wait()
+    report = json.loads(result.stdout)
+    rows = [(row["metric"], row["result"]) for row in report["rows"]]
+    equal(rows, [("wall", "set aside"), ("cpu", "regression")] if report["by_cpu"]
+          else [("wall", "regression")])
+
+
+@test
+def a_shallow_clone_says_how_to_get_the_base():
+    repository()
+    write(100, 0.002)
+    git("commit", "-qam", "second")
+    git("clone", "-q", "--depth", "1", f"file://{os.getcwd()}", "shallow")
+    os.chdir("shallow")
+    try:
+        refused = assay("gate", "--base", "HEAD~1", "--", "true", check=125).stderr
+    finally:
+        os.chdir("..")
+    contains(refused, "shallow clone")
+    contains(refused, "git fetch --unshallow")
+    contains(refused, "fetch-depth: 0")
+
+
+@test
+def a_program_that_nothing_built_is_named_with_its_tree():
+    repository()
+    pathlib.Path("built").write_text("#!/bin/sh\n")
+    os.chmod("built", 0o755)
+    missing = gate("--", "./built", check=125).stderr
+    contains(missing, "the base's tree has no ./built, and nothing built it there")
+    contains(missing, "--build COMMAND runs in both trees")
+    contains(gate("./nowhere now", check=125).stderr, "neither the base's tree nor the working tree")
+    vain = gate("--build", "true", "--", "./built", check=125).stderr
+    contains(vain, "though 'true' (--build) ran in both")
+    pathlib.Path("sub/g.yaml").write_text(SPEC.replace("./prog", "./built"))
+    contains(gate("-r", "2", "sub/g.yaml", check=125).stderr, "--build COMMAND does so in both trees")
+
+
+@test
+def the_summary_names_both_commits_and_changes():
+    repository()
+    head = subprocess.run(["git", "rev-parse", "HEAD"], text=True, capture_output=True).stdout[:12]
+    same = gate("-r", "8", "sub/g.yaml", check=0).stdout
+    contains(same, f"New ({head}) against base {head} (HEAD), at most 2 % worse allowed")
+    contains(same, "Both are the same commit")
+    write(100, 0.002)
+    dirty = gate("-r", "8", "--json", "sub/g.yaml", check=0)
+    equal((json.loads(dirty.stdout)["dirty"], json.loads(dirty.stdout)["new"][:12]), (True, head))
+    contains(gate("-r", "8", "sub/g.yaml", check=0).stdout,
+             f"New ({head}, with uncommitted changes) against base {head} (HEAD)")
+    git("commit", "-qam", "second")
+    result = assay("gate", "--base", "HEAD~1", "--seed", "7", "-r", "8", "sub/g.yaml", check=0,
+                   env={"COUNTER": os.path.abspath(".git/counter")}).stdout
+    second = subprocess.run(["git", "rev-parse", "HEAD"], text=True, capture_output=True).stdout
+    contains(result, f"New ({second[:12]}) against base {head} (HEAD~1)")
+
+
+@test
+def change_and_control_have_the_same_rounds():
+    """Also where the new one alone needs more of them, and where one run fails."""
+    repository(spread=0.001)
+    write(100, 0.05)
+    path = pathlib.Path("sub/prog")
+    path.write_text(path.read_text() + "import sys\nsys.exit(1 if seed == 20 else 0)\n")
+    pathlib.Path("sub/g.yaml").write_text(SPEC + "allow_failures: true\n")
+    git("add", "-A")
+    result = gate("--budget", "15s", "--json", "--db", "kept.db", "sub/g.yaml", check=None)
+    row = json.loads(result.stdout)["rows"][0]
+    equal(row["change"]["rounds"], row["control"]["rounds"])
+    equal(len(row["base_values"]), row["change"]["rounds"])
+    if row["change"]["rounds"] <= 10:
+        raise AssertionError("no extra rounds were needed")
+    shown = json.loads(assay("show", "--db", "kept.db", "last", "--json").stdout)
+    runs = {cell["label"]: cell.get("runs") for cell in shown["cells"]}
+    print("#", runs)
+
+
+@test
+def what_is_not_checked_is_not_called_a_pass():
+    repository(spread=0.1)
+    text = gate("-r", "8", "sub/g.yaml", check=3).stdout
+    contains(text, "> [!WARNING]")
+    contains(text, "This is not a pass.")
+
+
+def stored(*args, check):
+    return assay("gate", "--seed", "7", "-q", *args, check=check,
+                 env={"COUNTER": os.path.abspath(".git/counter")})
+
+
+@test
+def a_stored_result_can_be_the_base():
+    repository()
+    first = assay("gate", "--base", "HEAD", "-q", "-r", "10", "--db", "kept.db", "--json", "sub/g.yaml",
+                  check=0, env={"COUNTER": os.path.abspath(".git/counter")})
+    pathlib.Path("g.json").write_text(first.stdout)
+    assay("html", "--db", "kept.db", "last", "-o", "g.html")
+    for base in (["--baseline", "g.json"], ["--baseline", "g.html"],
+                 ["--db", "kept.db", "--baseline", "1"]):
+        write(100, 0.001)
+        passed = stored(*base, "-r", "12", "sub/g.yaml", check=0).stdout
+        contains(passed, "against the stored result ")
+        contains(passed, "was not measured in the same rounds")
+        contains(passed, "| not measured | 10, 12 | pass |")
+        write(105, 0.001)
+        report = json.loads(stored(*base, "-r", "12", "--json", "sub/g.yaml", check=1).stdout)
+        equal((report["result"], report["stored"]), ("regression", base[-1]))
+        equal("control" in report["rows"][0], False)
+    # It needs no repository.
+    os.rename(".git", "gone")
+    assay("gate", "--baseline", "g.json", "-q", "-r", "12", "sub/g.yaml", check=1,
+          env={"COUNTER": os.path.abspath("gone/counter")})
+
+
+@test
+def what_ab_wrote_can_be_the_base():
+    repository()
+    env = {"COUNTER": os.path.abspath(".git/counter")}
+    assay("ab", "-r", "10", "--json=ab.json", "sub/prog", check=0, env=env)
+    assay("ab", "-r", "10", "--json=two.json", "sub/prog", "true", check=0, env=env)
+    for file in "ab.json", "two.json":
+        stored("--baseline", file, "-r", "12", "--metric", "v", "--better", "lower", "--", "sub/prog",
+               check=0)
+    write(105, 0.001)
+    stored("--baseline", "two.json", "-r", "12", "--metric", "v", "--better", "lower", "--", "sub/prog",
+           check=1)
+    many = stored("--baseline", "two.json", "-r", "8", "--metric", "v", "--better", "lower", "--",
+                  "sub/prog", "x", check=125)
+    contains(many.stderr, "could be meant by")
+    contains(many.stderr, "'true'")
+
+
+@test
+def what_is_no_stored_result_is_refused():
+    repository()
+    assay("gate", "--base", "HEAD", "-q", "-r", "8", "--db", "kept.db", "sub/g.yaml", check=0,
+          env={"COUNTER": os.path.abspath(".git/counter")})
+    contains(stored("--baseline", "kept.db", "sub/g.yaml", check=125).stderr,
+             "is a store; name one of its experiments: --db kept.db --baseline EXPERIMENT")
+    contains(stored("--baseline", "nosuch", "--db", "kept.db", "sub/g.yaml", check=125).stderr,
+             "--baseline nosuch is not a file")
+    pathlib.Path("old.json").write_text('{"format": "assay-gate-1", "rows": [{"metric": "v"}]}')
+    contains(stored("--baseline", "old.json", "sub/g.yaml", check=125).stderr, "has no values")
+    contains(stored("--baseline", "sub/g.yaml", "sub/g.yaml", check=125).stderr, "sub/g.yaml is not")
+    contains(stored("--baseline", "old.json", "--base", "HEAD", "sub/g.yaml", check=2).stderr,
+             "cannot be used together")
+
+
 main()

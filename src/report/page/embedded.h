@@ -69,8 +69,11 @@ int embedded_read(struct embedded *e, const char *text, size_t length, const cha
 /* Adds what `assay ab --json` wrote. */
 int embedded_read_ab(struct embedded *e, const char *text, size_t length, const char *name,
                      struct error *err);
-/* Either, or what `assay explain --json` wrote, by its content: -EBADMSG when it is none of them or
- * damaged. */
+/* Adds what `assay gate --json` wrote. */
+int embedded_read_gate(struct embedded *e, const char *text, size_t length, const char *name,
+                       struct error *err);
+/* One of them, or what `assay explain --json` wrote, by its content: -EBADMSG when it is none of
+ * them or damaged. */
 int embedded_read_file(struct embedded *e, const char *path, struct error *err);
 
 #endif

@@ -394,11 +394,10 @@ int embedded_read(struct embedded *e, const char *text, size_t length, const cha
 
 #endif
 
-/* An explanation says so in its beginning. */
-static bool is_explanation(const char *text, size_t length)
+/* An explanation, or a gate's result, says so in its beginning. */
+static bool begins_as(const char *text, size_t length, const char *mark)
 {
-    static const char mark[] = "\"assay-explain-1\"";
-    return memmem(text, length < 200 ? length : 200, mark, sizeof(mark) - 1) != NULL;
+    return memmem(text, length < 200 ? length : 200, mark, strlen(mark)) != NULL;
 }
 
 int embedded_read_file(struct embedded *e, const char *path, struct error *err)
@@ -409,10 +408,12 @@ int embedded_read_file(struct embedded *e, const char *path, struct error *err)
         return r;
     if (is_page(strbuf_text(&text), text.length)) {
         r = embedded_read(e, text.data, text.length, path, err);
-    } else if (is_explanation(strbuf_text(&text), text.length)) {
+    } else if (begins_as(strbuf_text(&text), text.length, "\"assay-explain-1\"")) {
         r = explanations_read(&e->explanations, text.data, text.length, err);
         if (r < 0)
             error_wrap(err, r, "%s", path);
+    } else if (begins_as(strbuf_text(&text), text.length, "\"assay-gate-1\"")) {
+        r = embedded_read_gate(e, text.data, text.length, path, err);
     } else {
         r = embedded_read_ab(e, strbuf_text(&text), text.length, path, err);
     }

@@ -4,9 +4,17 @@
 #include "base/json.h"
 #include "base/measured.h"
 
+#include <time.h>
+
 static const char *result_name(enum gate_result result)
 {
     return result == GATE_PASS ? "pass" : result == GATE_REGRESSION ? "regression" : "inconclusive";
+}
+
+static const char *by_name(enum gate_by by)
+{
+    static const char *const names[] = {"median and mean", "median", "mean", "95th percentile"};
+    return names[by];
 }
 
 void gate_put_interval(struct strbuf *out, const struct comparison *c, const char *unit)
@@ -24,6 +32,102 @@ void gate_put_interval(struct strbuf *out, const struct comparison *c, const cha
     strbuf_puts(out, "]");
 }
 
+/* "New (1a2b3c, with uncommitted changes)" */
+static void put_new(struct strbuf *out, const struct gate_result_set *set)
+{
+    strbuf_puts(out, "New");
+    if (set->new_commit)
+        strbuf_printf(out, " (%.12s%s)", set->new_commit,
+                      set->is_dirty ? ", with uncommitted changes" : "");
+}
+
+static void put_stored(struct strbuf *out, const struct gate_result_set *set)
+{
+    char day[32] = "";
+    time_t seconds = (time_t)(set->stored_at_ns / 1000000000);
+    struct tm tm;
+    if (seconds && gmtime_r(&seconds, &tm))
+        strftime(day, sizeof(day), "%Y-%m-%d %H:%M UTC", &tm);
+    strbuf_printf(out, "the stored result %s", set->stored);
+    bool has_commit = set->stored_commit && *set->stored_commit;
+    if (has_commit || *day)
+        strbuf_printf(out, " (%.18s%s%s)", has_commit ? set->stored_commit : "",
+                      has_commit && *day ? ", " : "", day);
+}
+
+static void put_sides(struct strbuf *out, const struct gate_result_set *set)
+{
+    put_new(out, set);
+    strbuf_puts(out, " against ");
+    if (set->stored)
+        put_stored(out, set);
+    else
+        strbuf_printf(out, "base %.12s (%s)", set->base_commit, set->base_ref);
+    strbuf_printf(out, ", at most %.3g %% worse allowed in the %s.\n\n", 100 * set->max_regression,
+                  by_name(set->by));
+    if (!set->stored && !set->is_dirty && str_eq(set->base_commit, set->new_commit))
+        strbuf_puts(out, "Both are the same commit, and the working tree has no changes of tracked "
+                         "files: there is nothing to compare.\n\n");
+}
+
+static void put_row(struct strbuf *out, const struct gate_row *row)
+{
+    const struct comparison *c = &row->change.comparison;
+    strbuf_printf(out, "| %s%s%s | ", row->metric, row->cell[0] ? ", " : "", row->cell);
+    strbuf_put_measured(out, row->change.base.median, row->unit);
+    strbuf_puts(out, " | ");
+    strbuf_put_measured(out, row->change.new.median, row->unit);
+    strbuf_puts(out, " | ");
+    gate_put_interval(out, c, row->unit);
+    strbuf_puts(out, " | ");
+    if (row->has_control)
+        gate_put_interval(out, &row->control.comparison, row->unit);
+    else
+        strbuf_puts(out, "not measured");
+    strbuf_printf(out, "%s | ", row->control_failed ? " (differs)" : "");
+    if (c->paired)
+        strbuf_printf(out, "%zu", c->base_count);
+    else
+        strbuf_printf(out, "%zu, %zu", c->base_count, c->new_count);
+    strbuf_printf(out, " | %s |\n", row->set_aside ? "set aside" : result_name(row->result));
+}
+
+/* What the table cannot show. */
+static void put_notes(struct strbuf *out, const struct gate_result_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        const struct gate_row *row = &set->rows[i];
+        bool few = set->by == GATE_BY_P95 && row->change.comparison.too_few;
+        if (set->by == GATE_BY_BOTH && row->change.tails.beyond && !row->set_aside)
+            strbuf_printf(out, "\n%s%s%s: %s.\n", row->metric, row->cell[0] ? ", " : "", row->cell,
+                          row->change.verdict.text);
+        if (few)
+            strbuf_printf(out,
+                          "\n%s: the 95th percentile takes 60 rounds or more; there were %zu.\n",
+                          row->metric, row->change.comparison.base_count);
+    }
+    if (set->by_cpu)
+        strbuf_puts(out, "\nWall time cannot tell on this machine. The command runs in one thread "
+                         "and never waits, so its CPU time was judged instead.\n");
+}
+
+static void put_warnings(struct strbuf *out, const struct gate_result_set *set)
+{
+    if (set->stored)
+        strbuf_puts(
+            out, "\n> [!WARNING]\n> The stored result was not measured in the same rounds: what "
+                 "drifted since (the machine, its load, temperature, kernel, libraries) counts as "
+                 "a difference, and there is no control that would show it. `--base REF` "
+                 "measures both together.\n");
+    if (set->control_failed)
+        strbuf_puts(out, "\n> [!WARNING]\n> Not checked: the same commit, run twice in the same "
+                         "rounds, gave different results. This machine is too noisy to fail "
+                         "anyone.\n");
+    else if (set->result == GATE_INCONCLUSIVE)
+        strbuf_puts(out, "\n> [!WARNING]\n> Not checked: whether the change is within the limit is "
+                         "not known. This is not a pass.\n");
+}
+
 void gate_write_markdown(struct strbuf *out, const struct gate_result_set *set)
 {
     const char *head =
@@ -31,27 +135,19 @@ void gate_write_markdown(struct strbuf *out, const struct gate_result_set *set)
         : set->result == GATE_PASS ? "pass"
         : set->result == GATE_REGRESSION ? "regression"
                                          : "inconclusive: more rounds would be needed to tell";
-    strbuf_printf(out,
-                  "### assay gate: %s\n\nNew against base %.12s, at most %.3g %% worse allowed.\n\n"
-                  "| metric | base | new | change (95 %%) | base against itself | rounds | |\n"
-                  "|---|---:|---:|---:|---:|---:|---|\n",
-                  head, set->base_commit, 100 * set->max_regression);
-    for (size_t i = 0; i < set->count; i++) {
-        const struct gate_row *row = &set->rows[i];
-        strbuf_printf(out, "| %s%s%s | ", row->metric, row->cell[0] ? ", " : "", row->cell);
-        strbuf_put_measured(out, row->change.comparison.base_median, row->unit);
-        strbuf_puts(out, " | ");
-        strbuf_put_measured(out, row->change.comparison.new_median, row->unit);
-        strbuf_puts(out, " | ");
-        gate_put_interval(out, &row->change.comparison, row->unit);
-        strbuf_puts(out, " | ");
-        gate_put_interval(out, &row->control.comparison, row->unit);
-        strbuf_printf(out, "%s | %zu | %s |\n", row->control_failed ? " (differs)" : "",
-                      row->change.comparison.base_count, result_name(row->result));
-    }
-    if (set->control_failed)
-        strbuf_puts(out, "\nThe same commit, run twice in the same rounds, gave different results: "
-                         "this machine is too noisy to fail anyone.\n");
+    strbuf_printf(out, "### assay gate: %s\n\n", head);
+    put_sides(out, set);
+    strbuf_printf(
+        out,
+        "| metric | base, median | new, median | change%s (95 %%) | base against itself | "
+        "rounds | |\n|---|---:|---:|---:|---:|---:|---|\n",
+        set->by == GATE_BY_MEAN  ? " of the mean"
+        : set->by == GATE_BY_P95 ? " of the 95th percentile"
+                                 : "");
+    for (size_t i = 0; i < set->count; i++)
+        put_row(out, &set->rows[i]);
+    put_notes(out, set);
+    put_warnings(out, set);
 }
 
 static void put_comparison(struct json *j, const char *key, const struct comparison *c)
@@ -67,30 +163,60 @@ static void put_comparison(struct json *j, const char *key, const struct compari
     json_end(j);
 }
 
+static void put_values(struct json *j, const char *key, const double *values, size_t count)
+{
+    json_array(j, key);
+    for (size_t i = 0; i < count; i++)
+        json_double(j, NULL, values[i]);
+    json_end(j);
+}
+
+static void put_json_row(struct json *j, const struct gate_row *row)
+{
+    json_object(j, NULL);
+    json_string(j, "metric", row->metric);
+    json_string(j, "unit", row->unit);
+    json_string(j, "better", row->better == METRIC_HIGHER ? "higher" : "lower");
+    json_string(j, "cell", row->cell);
+    json_string(j, "command", row->command);
+    json_object(j, "levels");
+    for (size_t f = 0; f < row->factor_count; f++)
+        json_string(j, row->factors[f], row->levels[f]);
+    json_end(j);
+    json_string(j, "result", row->set_aside ? "set aside" : result_name(row->result));
+    json_bool(j, "control_failed", row->control_failed);
+    json_double(j, "base_median", row->change.base.median);
+    json_double(j, "new_median", row->change.new.median);
+    put_comparison(j, "change", &row->change.comparison);
+    if (row->has_control)
+        put_comparison(j, "control", &row->control.comparison);
+    put_values(j, "base_values", row->values[0], row->value_counts[0]);
+    put_values(j, "new_values", row->values[1], row->value_counts[1]);
+    json_end(j);
+}
+
 void gate_write_json(struct strbuf *out, const struct gate_result_set *set)
 {
+    static const char *const by[] = {"median,mean", "median", "mean", "p95"};
     struct json j = {.out = out};
     json_object(&j, NULL);
     json_string(&j, "format", "assay-gate-1");
     json_string(&j, "result", set->control_failed ? "inconclusive" : result_name(set->result));
     json_bool(&j, "control_failed", set->control_failed);
-    json_string(&j, "base", set->base_commit);
+    if (set->stored)
+        json_string(&j, "stored", set->stored);
+    else
+        json_string(&j, "base_ref", set->base_ref);
+    json_string(&j, "base", set->stored ? set->stored_commit : set->base_commit);
+    json_string(&j, "new", set->new_commit ? set->new_commit : "");
+    json_bool(&j, "dirty", set->is_dirty);
+    json_string(&j, "judge", by[set->by]);
+    json_bool(&j, "by_cpu", set->by_cpu);
     json_double(&j, "max_regression", set->max_regression);
+    json_u64(&j, "started_at_ns", set->started_at_ns);
     json_array(&j, "rows");
-    for (size_t i = 0; i < set->count; i++) {
-        const struct gate_row *row = &set->rows[i];
-        json_object(&j, NULL);
-        json_string(&j, "metric", row->metric);
-        json_string(&j, "unit", row->unit);
-        json_string(&j, "cell", row->cell);
-        json_string(&j, "result", result_name(row->result));
-        json_bool(&j, "control_failed", row->control_failed);
-        json_double(&j, "base_median", row->change.comparison.base_median);
-        json_double(&j, "new_median", row->change.comparison.new_median);
-        put_comparison(&j, "change", &row->change.comparison);
-        put_comparison(&j, "control", &row->control.comparison);
-        json_end(&j);
-    }
+    for (size_t i = 0; i < set->count; i++)
+        put_json_row(&j, &set->rows[i]);
     json_end(&j);
     json_end(&j);
 }

@@ -27,7 +27,7 @@ static void put_escaped(struct strbuf *out, const char *text)
 
 static bool is_undecided(const struct gate_result_set *set, const struct gate_row *row)
 {
-    return set->control_failed || row->result == GATE_INCONCLUSIVE;
+    return set->control_failed || row->set_aside || row->result == GATE_INCONCLUSIVE;
 }
 
 static void put_change(struct strbuf *out, const struct gate_row *row)
@@ -48,6 +48,7 @@ static void put_case(struct strbuf *out, const struct gate_result_set *set,
     if (is_undecided(set, row))
         strbuf_printf(out, "      <skipped message=\"%s\"/>\n",
                       set->control_failed ? "the base differs from itself on this machine"
+                      : row->set_aside    ? "wall time cannot tell; CPU time was judged instead"
                                           : "cannot tell: more rounds would be needed");
     else if (row->result == GATE_REGRESSION) {
         strbuf_puts(out, "      <failure type=\"regression\" message=\"");

@@ -259,3 +259,150 @@ TEST(what_cannot_be_judged_is_an_error)
     CHECK_CONTAINS(err.message, "which way is better");
     CHECK_INT(set.count, 0);
 }
+
+/* Wall times that others made long, and the CPU times of the same runs; `switches` is how often a
+ * run gave its CPU away. */
+static void put_busy(struct dataset *d, double growth, double switches, struct rng *rng)
+{
+    static const struct metric_facts cost = {.better = METRIC_LOWER};
+    size_t wall = dataset_add_metric(d, "wall", "ns", "time", time_facts);
+    size_t user = dataset_add_metric(d, "user", "ns", "time", cost);
+    size_t sys = dataset_add_metric(d, "sys", "ns", "time", cost);
+    size_t left = dataset_add_metric(d, "voluntary-switches", "", "time", (struct metric_facts){0});
+    for (uint32_t r = 0; r < 30; r++)
+        for (size_t i = 0; i < SIDES; i++) {
+            double cpu = 1e6 * (i == 2 ? growth : 1) * exp(0.002 * rng_normal(rng));
+            dataset_put(d, wall, i, r, cpu * exp(fabs(1.5 * rng_normal(rng))));
+            dataset_put(d, user, i, r, 0.9 * cpu);
+            dataset_put(d, sys, i, r, 0.1 * cpu);
+            dataset_put(d, left, i, r, switches);
+        }
+    set_headline(d, "wall\n");
+}
+
+static void judge_busy(struct gate_result_set *set, double growth, double switches)
+{
+    CLEANUP(dataset_done) struct dataset d;
+    struct error err = {0};
+    struct rng rng;
+    rng_seed(&rng, 31);
+    make(&d);
+    put_busy(&d, growth, switches, &rng);
+    set->max_regression = 0.02;
+    CHECK_INT(gate_judge(set, &d, &err), 0);
+}
+
+TEST(cpu_time_stands_in_for_a_command_that_never_waits)
+{
+    CLEANUP(gate_result_set_done) struct gate_result_set slower = {.cpu_stands_in = true};
+    CLEANUP(gate_result_set_done) struct gate_result_set same = {.cpu_stands_in = true};
+    judge_busy(&slower, 1.1, 1);
+    CHECK(slower.by_cpu);
+    CHECK_INT(slower.result, GATE_REGRESSION);
+    CHECK_INT(slower.count, 2);
+    CHECK(slower.rows[0].set_aside && !slower.rows[1].set_aside);
+    CHECK_STR(slower.rows[1].metric, "cpu");
+    CHECK_NEAR(slower.rows[1].change.comparison.estimate, 1.1, 0.005);
+    CHECK(slower.rows[1].change.comparison.level > 0.97); /* a second look is paid for */
+    judge_busy(&same, 1, 1);
+    CHECK(same.by_cpu);
+    CHECK_INT(same.result, GATE_PASS);
+}
+
+TEST(cpu_time_says_nothing_about_waiting)
+{
+    CLEANUP(gate_result_set_done) struct gate_result_set waits = {.cpu_stands_in = true};
+    CLEANUP(gate_result_set_done) struct gate_result_set unasked = {0};
+    judge_busy(&waits, 1.1, 7);
+    CHECK(!waits.by_cpu);
+    CHECK_INT(waits.result, GATE_INCONCLUSIVE);
+    CHECK_INT(waits.count, 1);
+    CHECK(!waits.rows[0].set_aside);
+    judge_busy(&unasked, 1.1, 1);
+    CHECK_INT(unasked.result, GATE_INCONCLUSIVE);
+}
+
+TEST(the_figure_that_is_judged_can_be_chosen)
+{
+    CLEANUP(dataset_done) struct dataset d;
+    struct error err = {0};
+    struct rng rng;
+    rng_seed(&rng, 3);
+    make(&d);
+    size_t metric = dataset_add_metric(&d, "v", "ns", "metric", time_facts);
+    for (uint32_t r = 0; r < 100; r++)
+        for (size_t i = 0; i < SIDES; i++) {
+            bool slow = i == 2 && r % 10 == 3;
+            dataset_put(&d, metric, i, r, (slow ? 1000 : 100) * exp(0.005 * rng_normal(&rng)));
+        }
+    set_headline(&d, "v");
+    static const enum gate_result expected[] = {[GATE_BY_BOTH] = GATE_REGRESSION,
+                                                [GATE_BY_MEDIAN] = GATE_PASS,
+                                                [GATE_BY_MEAN] = GATE_REGRESSION,
+                                                [GATE_BY_P95] = GATE_REGRESSION};
+    for (size_t by = 0; by < ARRAY_COUNT(expected); by++) {
+        CLEANUP(gate_result_set_done)
+        struct gate_result_set set = {.max_regression = 0.05, .by = (enum gate_by)by};
+        CHECK_INT(gate_judge(&set, &d, &err), 0);
+        CHECK_INT(set.result, expected[by]);
+    }
+}
+
+TEST(stored_results_are_two_samples)
+{
+    CLEANUP(dataset_done) struct dataset old, now;
+    struct error err = {0};
+    struct rng rng;
+    rng_seed(&rng, 7);
+    make(&old); /* an earlier gate: of its sides the new one counts */
+    put(&old, "v", time_facts, (double[]){50, 50, 100}, 0.002, 20, &rng);
+    set_headline(&old, "v");
+    for (int slower = 0; slower < 2; slower++) {
+        CLEANUP(gate_result_set_done) struct gate_result_set set = {.max_regression = 0.02};
+        dataset_start(&now, "gate");
+        dataset_add_factor(&now, "side");
+        dataset_add_cell(&now, "new", "x", (const char *const[]){"new"});
+        size_t metric = dataset_add_metric(&now, "v", "ns", "metric", time_facts);
+        for (uint32_t r = 0; r < 12; r++)
+            dataset_put(&now, metric, 0, r, (slower ? 110 : 100) * exp(0.002 * rng_normal(&rng)));
+        set_headline(&now, "v");
+        CHECK_INT(gate_judge_stored(&set, &old, &now, &err), 0);
+        CHECK_INT(set.result, slower ? GATE_REGRESSION : GATE_PASS);
+        CHECK(!set.rows[0].change.comparison.paired && !set.rows[0].has_control);
+        CHECK_INT(set.rows[0].change.comparison.base_count, 20);
+        CHECK_INT(set.rows[0].change.comparison.new_count, 12);
+        if (!slower)
+            dataset_done(&now);
+    }
+}
+
+TEST(which_stored_result_is_meant_must_be_clear)
+{
+    CLEANUP(dataset_done) struct dataset old, now;
+    CLEANUP(gate_result_set_done) struct gate_result_set set = {.max_regression = 0.02};
+    struct error err = {0};
+    dataset_start(&old, "ab");
+    dataset_add_factor(&old, "command");
+    dataset_add_cell(&old, "a", "./a", (const char *const[]){"a"});
+    dataset_add_cell(&old, "b", "./b", (const char *const[]){"b"});
+    dataset_start(&now, "gate");
+    size_t cell = dataset_add_cell(&now, "new", "./c", NULL);
+    for (int i = 0; i < 2; i++) {
+        struct dataset *d = i ? &now : &old;
+        size_t metric = dataset_add_metric(d, "v", "ns", "metric", time_facts);
+        for (size_t c = 0; c < d->cell_count; c++)
+            for (uint32_t r = 0; r < 10; r++)
+                dataset_put(d, metric, c, r, 100 + (double)c + 0.01 * r);
+        set_headline(d, "v");
+    }
+    CHECK_INT(gate_judge_stored(&set, &old, &now, &err), -ENOENT);
+    CHECK_CONTAINS(err.message, "'./a', './b'");
+    free(now.cells[cell].command);
+    now.cells[cell].command = memory_strdup("./b");
+    CHECK_INT(gate_judge_stored(&set, &old, &now, &err), 0);
+    CHECK_NEAR(set.rows[0].change.base.median, 101, 0.1);
+    set_headline(&now, "v");
+    old.metrics[0].name[0] = 'w';
+    CHECK_INT(gate_judge_stored(&set, &old, &now, &err), -ENOENT);
+    CHECK_CONTAINS(err.message, "no metric 'v'");
+}
