@@ -5,10 +5,12 @@
 #   gate.sh install FOLDER    the released program, checked against its checksum, into FOLDER
 #   gate.sh measure           runs 'assay gate'; leaves gate.md, gate.xml, gate.html, gate.code
 #   gate.sh github | gitlab   one comment on the pull or merge request, updated later
-#   gate.sh status            ends as the policy says: a regression fails, inconclusive does not
+#   gate.sh status            ends as the policy says: a regression fails; what could not be told is
+#                             neutral, unless the policy is another
 #
 # What to do stands in the environment: ASSAY_COMMAND, ASSAY_BUILD, ASSAY_BASE, ASSAY_MAX_REGRESSION,
-# ASSAY_BUDGET; ASSAY_RELEASES and ASSAY_VERSION say where the release is; ASSAY_OUT is the folder for
+# ASSAY_BUDGET, ASSAY_JUDGE, ASSAY_METRIC; ASSAY_INCONCLUSIVE says what an inconclusive gate is: neutral
+# (a warning, and exit code 3 where ASSAY_NEUTRAL_CODE is 3), fail, or pass.  ASSAY_RELEASES and ASSAY_VERSION say where the release is; ASSAY_OUT is the folder for
 # the files.
 set -euo pipefail
 out=${ASSAY_OUT:-assay-gate}
@@ -30,10 +32,21 @@ install_release() {
     echo "$folder/$name/bin"
 }
 
+# What an inconclusive gate is; a typo is found before anything is measured.
+policy() {
+    case "${ASSAY_INCONCLUSIVE:-neutral}" in
+    neutral | fail | pass) echo "${ASSAY_INCONCLUSIVE:-neutral}" ;;
+    *) die "ASSAY_INCONCLUSIVE is '$ASSAY_INCONCLUSIVE'; it must be neutral, fail or pass" ;;
+    esac
+}
+
 measure() {
     : "${ASSAY_COMMAND:?what to measure}" "${ASSAY_BASE:?the commit to compare with}"
     local code=0 words=()
     mkdir -p "$out"
+    policy >/dev/null
+    [ -z "${ASSAY_JUDGE:-}" ] || words+=(--judge "$ASSAY_JUDGE")
+    [ -z "${ASSAY_METRIC:-}" ] || words+=(--metric "$ASSAY_METRIC")
     [ -z "${ASSAY_BUILD:-}" ] || words+=(--build "$ASSAY_BUILD")
     [ -z "${GITHUB_STEP_SUMMARY:-}" ] || words+=(--summary "$GITHUB_STEP_SUMMARY")
     rm -f "$out/gate.db" "$out/gate.md"
@@ -94,12 +107,28 @@ gitlab() {
     comment "$api?per_page=100" "$api" "$api" PUT -H "PRIVATE-TOKEN: $GITLAB_TOKEN"
 }
 
+# The machine could not tell: nothing was checked, and nobody may take that for a pass.
+inconclusive() {
+    local text='inconclusive: this machine could not tell, so the change was not checked'
+    [ "$1" != fail ] || {
+        echo "::error title=assay gate::$text (the policy is to fail)"
+        exit 1
+    }
+    echo "::warning title=assay gate::$text"
+    [ -z "${GITHUB_STEP_SUMMARY:-}" ] ||
+        printf '\n**assay gate: %s.** Policy: %s.\n' "$text" "$1" >>"$GITHUB_STEP_SUMMARY"
+    [ "$1" = pass ] || exit "${ASSAY_NEUTRAL_CODE:-0}"
+}
+
 status() {
-    local code
+    local code chosen
     code=$(cat "$out/gate.code" 2>/dev/null) || die "there is no $out/gate.code; run 'gate.sh measure' first"
     case "$code" in
     0) ;;
-    3) echo '::notice title=assay::inconclusive: this machine could not tell' ;;
+    3)
+        chosen=$(policy)
+        inconclusive "$chosen"
+        ;;
     *) exit "$code" ;;
     esac
 }

@@ -196,7 +196,16 @@ def inconclusive_is_neutral_and_trouble_is_not():
     out = pathlib.Path("clone/assay-gate")
     out.mkdir()
     (out / "gate.code").write_text("3\n")
-    contains(step("status").stdout, "could not tell")
+    summary = pathlib.Path.cwd() / "summary.md"
+    neutral = step("status", GITHUB_STEP_SUMMARY=str(summary)).stdout
+    contains(neutral, "::warning title=assay gate::inconclusive: this machine could not tell")
+    contains(summary.read_text(), "was not checked.** Policy: neutral.")
+    # GitLab has a state for it, by the exit code.
+    step("status", check=3, ASSAY_NEUTRAL_CODE="3")
+    contains(step("status", check=1, ASSAY_INCONCLUSIVE="fail").stdout, "::error")
+    contains(step("status", ASSAY_INCONCLUSIVE="pass", ASSAY_NEUTRAL_CODE="3").stdout, "::warning")
+    for verb in "status", "measure":
+        contains(step(verb, check=125, ASSAY_INCONCLUSIVE="ignore").stderr, "must be neutral, fail or pass")
     pathlib.Path("path").symlink_to(pathlib.Path(ASSAY).resolve().parent)
     contains(step("measure", check=125, ASSAY_BASE="origin/none").stderr, "could not be run")
     contains(step("github", check=125, GITHUB_TOKEN="t", GITHUB_REPOSITORY="o/r", ASSAY_REQUEST="5",
