@@ -6,6 +6,10 @@
  * found (frame pointers), the branches that the processor remembered (LBR), or the registers and
  * a copy of the stack to be unwound here.  In a long recording most rows of callers were seen
  * before, or differ in the innermost few only.
+ *
+ * Samples are taken in batches: what a batch needs of the memory is asked for before it is used,
+ * and a batch of plain chains can be made on one processor while another looks the one before it up
+ * (feed.h).
  */
 #include "base/memory.h"
 #include "profile/load.h"
@@ -42,7 +46,7 @@ void chain_done(struct chain_builder *b)
     idtable_done(&b->space_table);
     free(b->addresses);
     free(b->callers);
-    free(b->entries);
+    free(b->branches);
     free(b->unwound);
     *b = (struct chain_builder){0};
 }
@@ -125,18 +129,28 @@ static uint32_t mode_of_misc(uint16_t misc)
     }
 }
 
-static uint32_t locate(struct chain_builder *b, const struct perfdata_record *r,
-                       uint64_t generation, uint64_t address, uint32_t flags)
+static struct address_cache_entry *cached_address(struct chain_builder *b, uint64_t generation,
+                                                  uint64_t address, uint32_t flags)
 {
-    if (flags & STACK_KERNEL) /* the same for all processes */
-        generation = b->kernel_generation;
     uint64_t hash = hash_mix(address + flags, generation);
-    struct address_cache_entry *entry = &b->addresses[hash & (ADDRESSES_SIZE - 1)];
+    return &b->addresses[hash & (ADDRESSES_SIZE - 1)];
+}
+
+static uint64_t generation_for(const struct chain_builder *b, uint64_t generation, uint32_t flags)
+{
+    return flags & STACK_KERNEL ? b->kernel_generation : generation; /* one for all processes */
+}
+
+static uint32_t locate(struct chain_builder *b, const struct chain_sample *s, uint64_t address,
+                       uint32_t flags)
+{
+    uint64_t generation = generation_for(b, s->generation, flags);
+    struct address_cache_entry *entry = cached_address(b, generation, address, flags);
     if (entry->generation == generation && entry->address == address && entry->flags == flags)
         return entry->location;
     struct location found = {NULL, address};
-    if (!(flags & STACK_GUEST) && !processes_find(b->processes, (pid_t)r->pid, flags & STACK_KERNEL,
-                                                  address, r->time_ns, &found))
+    if (!(flags & STACK_GUEST) && !processes_find(b->processes, (pid_t)s->pid, flags & STACK_KERNEL,
+                                                  address, s->time_ns, &found))
         found = (struct location){NULL, address};
     uint32_t location = stacks_location(&b->profile->stacks, found.module, found.address, flags);
     *entry = (struct address_cache_entry){generation, address, flags, location};
@@ -144,10 +158,10 @@ static uint32_t locate(struct chain_builder *b, const struct perfdata_record *r,
 }
 
 /* Takes the addresses behind the sampled one apart, leaf first. */
-static void collect(struct chain_builder *b, const uint64_t *ips, uint64_t count, uint32_t mode,
-                    bool is_return)
+static size_t collect(const uint64_t *ips, uint64_t count, uint32_t mode, bool is_return,
+                      struct chain_entry *entries)
 {
-    b->entry_count = 0;
+    size_t taken = 0;
     for (uint64_t i = 0; i < count; i++) {
         uint64_t ip = ips[i];
         if (is_marker(ip)) {
@@ -156,46 +170,57 @@ static void collect(struct chain_builder *b, const uint64_t *ips, uint64_t count
             continue;
         }
         bool caller = is_return && ip;
-        ARRAY_PUSH(b->entries, b->entry_count, b->entry_capacity) =
-            (struct chain_entry){ip - caller, mode | (caller ? STACK_CALLER : 0), 0};
+        entries[taken++] = (struct chain_entry){ip - caller, 0, mode | (caller ? STACK_CALLER : 0)};
         is_return = true;
     }
+    return taken;
 }
 
-static struct callers_cache_entry *cached_callers(struct chain_builder *b, uint64_t hash)
+/* Gives each entry the hash of itself and all further out. */
+static void hash_entries(struct chain_entry *entries, size_t count)
 {
-    return &b->callers[hash * 0x9e3779b97f4a7c15ULL >> (64 - CHAIN_CALLERS_LOG2)];
-}
-
-/*
- * The node of the collected entries below `node`, which is that of an unwound user part or the
- * empty one.  The longest row of callers that is remembered is taken as it is; only what is further
- * in is looked up frame by frame.
- */
-static uint32_t push_entries(struct chain_builder *b, const struct perfdata_record *r,
-                             uint64_t generation, uint32_t node)
-{
-    struct chain_entry *entries = b->entries;
-    size_t count = b->entry_count;
-    uint64_t hash = hash_mix(generation ^ b->kernel_generation << 32, node);
+    uint64_t hash = 0x9e3779b97f4a7c15ULL;
     for (size_t i = count; i-- > 0;) {
         hash = (hash ^ (entries[i].address + entries[i].flags)) * 0xd6e8feb86659fd93ULL;
         hash ^= hash >> 32;
         entries[i].hash = hash;
     }
+}
+
+/* The same for a state of the maps and what is below. */
+static uint64_t row_key(const struct chain_builder *b, const struct chain_sample *s, uint64_t hash)
+{
+    return hash_mix(hash, s->generation ^ b->kernel_generation << 32 ^ (uint64_t)s->node << 16);
+}
+
+static struct callers_cache_entry *cached_callers(struct chain_builder *b, uint64_t key)
+{
+    return &b->callers[key * 0x9e3779b97f4a7c15ULL >> (64 - CHAIN_CALLERS_LOG2)];
+}
+
+/*
+ * The node of the entries below the sample's, which is that of an unwound user part or the empty
+ * one.  The longest row of callers that is remembered is taken as it is; only what is further in is
+ * looked up frame by frame.
+ */
+static uint32_t push_entries(struct chain_builder *b, const struct chain_sample *s,
+                             const struct chain_entry *entries)
+{
+    uint32_t node = s->node;
     size_t rest = 0;
-    for (; rest < count; rest++) {
-        const struct callers_cache_entry *entry = cached_callers(b, entries[rest].hash);
-        if (entry->hash == entries[rest].hash && entry->node) {
+    for (; rest < s->entry_count; rest++) {
+        uint64_t key = row_key(b, s, entries[rest].hash);
+        const struct callers_cache_entry *entry = cached_callers(b, key);
+        if (entry->key == key && entry->node) {
             node = entry->node;
             break;
         }
     }
     while (rest-- > 0) {
-        uint32_t location = locate(b, r, generation, entries[rest].address, entries[rest].flags);
+        uint32_t location = locate(b, s, entries[rest].address, entries[rest].flags);
+        uint64_t key = row_key(b, s, entries[rest].hash);
         node = stacks_push(&b->profile->stacks, node, location);
-        *cached_callers(b, entries[rest].hash) =
-            (struct callers_cache_entry){entries[rest].hash, node};
+        *cached_callers(b, key) = (struct callers_cache_entry){key, node};
     }
     return node;
 }
@@ -203,17 +228,20 @@ static uint32_t push_entries(struct chain_builder *b, const struct perfdata_reco
 /* With LBR call stacks the user part of the chain comes from the branches: the address that the
  * kernel found first, then where each call still open came from. */
 static uint32_t push_branches(struct chain_builder *b, const struct perfdata_record *r,
-                              uint64_t generation, uint64_t user_ip)
+                              uint64_t user_ip)
 {
     const struct perfdata_sample *s = &r->sample;
-    b->entry_count = 0;
+    struct chain_sample sample = {.pid = r->pid, .time_ns = r->time_ns};
+    b->branches =
+        memory_grow(b->branches, &b->branch_capacity, s->branch_count + 1, sizeof(*b->branches));
     if (user_ip)
-        ARRAY_PUSH(b->entries, b->entry_count, b->entry_capacity) =
-            (struct chain_entry){user_ip, 0, 0};
+        b->branches[sample.entry_count++] = (struct chain_entry){user_ip, 0, 0};
     for (uint64_t i = 0; i < s->branch_count; i++)
-        ARRAY_PUSH(b->entries, b->entry_count, b->entry_capacity) =
-            (struct chain_entry){s->branches[i].from, STACK_CALLER, 0};
-    return push_entries(b, r, generation, STACK_EMPTY);
+        b->branches[sample.entry_count++] =
+            (struct chain_entry){s->branches[i].from, 0, STACK_CALLER};
+    hash_entries(b->branches, sample.entry_count);
+    sample.generation = current_generation(b, r->pid);
+    return push_entries(b, &sample, b->branches);
 }
 
 /* Unwinds the copied stack.  The frame that was sampled itself is left to the caller when the
@@ -272,33 +300,103 @@ static bool has_branch_chain(const struct perfdata_record *r)
            (r->event->attr.branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK);
 }
 
-uint32_t chain_callers(struct chain_builder *b, const struct perfdata_record *r,
-                       uint32_t *ret_location)
+bool chain_is_plain(const struct perfdata_record *r)
+{
+    return !r->sample.user_stack_size && !has_branch_chain(r);
+}
+
+static void keep_chain(struct chain_batch *batch, struct chain_sample *sample, const uint64_t *ips,
+                       uint64_t count)
+{
+    bool is_return = false;
+    /* The chain begins with the sampled address itself, in the mode of the sample. */
+    if (count >= 2 && is_marker(ips[0]) && mode_of_marker(ips[0]) == sample->mode &&
+        !is_marker(ips[1])) {
+        ips += 2;
+        count -= 2;
+        is_return = true;
+    }
+    batch->entries = memory_grow(batch->entries, &batch->entry_capacity,
+                                 batch->entry_count + count + 1, sizeof(*batch->entries));
+    struct chain_entry *entries = batch->entries + batch->entry_count;
+    sample->entry_count = (uint32_t)collect(ips, count, sample->mode, is_return, entries);
+    hash_entries(entries, sample->entry_count);
+    batch->entry_count += sample->entry_count;
+}
+
+void chain_batch_add(struct chain_batch *batch, struct chain_builder *b,
+                     const struct perfdata_record *r, const struct stack_sample *sample)
 {
     const struct perfdata_sample *s = &r->sample;
-    uint32_t mode = mode_of_misc(r->misc);
-    uint64_t generation = current_generation(b, r->pid);
-    uint32_t node = STACK_EMPTY;
+    struct chain_sample new = {.sample = *sample,
+                               .address = s->ip,
+                               .time_ns = r->time_ns,
+                               .pid = r->pid,
+                               .cpu = r->cpu,
+                               .mode = mode_of_misc(r->misc),
+                               .first_entry = batch->entry_count,
+                               .node = STACK_EMPTY};
     if (!b->profile->options.no_callers) {
-        const uint64_t *ips = s->callchain;
         uint64_t count = s->callchain_count, user_ip;
-        bool is_return = false;
-        if (s->user_stack_size && push_unwound(b, r, mode, &node)) {
+        if (s->user_stack_size && push_unwound(b, r, new.mode, &new.node)) {
             count = kernel_part(s, &user_ip);
         } else if (has_branch_chain(r)) {
             count = kernel_part(s, &user_ip);
-            node = push_branches(b, r, generation, mode == 0 ? 0 : user_ip);
+            new.node = push_branches(b, r, new.mode == 0 ? 0 : user_ip);
         }
-        /* The chain begins with the sampled address itself, in the mode of the sample. */
-        if (count >= 2 && is_marker(ips[0]) && mode_of_marker(ips[0]) == mode &&
-            !is_marker(ips[1])) {
-            ips += 2;
-            count -= 2;
-            is_return = true;
-        }
-        collect(b, ips, count, mode, is_return);
-        node = push_entries(b, r, generation, node);
+        keep_chain(batch, &new, s->callchain, count);
     }
-    *ret_location = locate(b, r, generation, s->ip, mode);
-    return node;
+    batch->samples[batch->count++] = new;
+}
+
+/* Asks the memory for what looking these up will read. */
+static void ask_ahead(struct chain_builder *b, const struct chain_batch *batch, size_t from,
+                      size_t to)
+{
+    for (size_t i = from; i < to; i++) {
+        struct chain_sample *s = &batch->samples[i];
+        s->generation = current_generation(b, s->pid);
+        uint64_t generation = generation_for(b, s->generation, s->mode);
+        __builtin_prefetch(cached_address(b, generation, s->address, s->mode));
+        for (size_t k = 0; k < s->entry_count && k < 2; k++)
+            __builtin_prefetch(
+                cached_callers(b, row_key(b, s, batch->entries[s->first_entry + k].hash)));
+    }
+}
+
+static void keep_sample(struct profile *p, const struct chain_sample *s)
+{
+    const struct stack_sample *k = &s->sample;
+    uint32_t node = stacks_push(&p->stacks, k->parent, k->location);
+    stacks_add(&p->stacks, node, k->task, k->event, k->cpu, k->weight);
+    ARRAY_PUSH(p->samples, p->sample_count, p->sample_capacity) = (struct profile_sample){
+        .time_ns = s->time_ns,
+        .weight = k->weight,
+        .node = node,
+        .task = k->task,
+        .event = k->event,
+        .cpu = s->cpu,
+    };
+}
+
+static void take(struct chain_builder *b, const struct chain_batch *batch, struct chain_sample *s)
+{
+    struct profile *p = b->profile;
+    s->sample.parent = push_entries(b, s, batch->entries + s->first_entry);
+    s->sample.location = locate(b, s, s->address, s->mode);
+    if (p->options.with_samples)
+        keep_sample(p, s);
+    else
+        stacks_add_later(&p->stacks, &s->sample);
+}
+
+void chain_batch_take(struct chain_builder *b, struct chain_batch *batch)
+{
+    for (size_t from = 0; from < batch->count; from += CHAIN_AHEAD) {
+        size_t to = from + CHAIN_AHEAD < batch->count ? from + CHAIN_AHEAD : batch->count;
+        ask_ahead(b, batch, from, to);
+        for (size_t i = from; i < to; i++)
+            take(b, batch, &batch->samples[i]);
+    }
+    batch->count = batch->entry_count = 0;
 }

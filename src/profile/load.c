@@ -6,6 +6,7 @@
  */
 #include "profile/load.h"
 #include "base/memory.h"
+#include "profile/feed.h"
 #include "sampler/offcpu.h"
 
 #include <errno.h>
@@ -19,6 +20,7 @@ struct loader {
     struct perfdata *reader;
     struct processes *processes;
     struct chain_builder chain;
+    struct feed feed;
     struct offcpu *offcpu;
     struct idtable build_ids; /* by file name, into the reader's list */
     size_t build_id_count;
@@ -130,21 +132,6 @@ static bool sample_passes(struct loader *l, const struct perfdata_record *r, uin
            number_listed(f->tids, f->tid_count, r->tid);
 }
 
-static void keep_sample(struct profile *p, const struct perfdata_record *r,
-                        const struct stack_sample *s)
-{
-    uint32_t node = stacks_push(&p->stacks, s->parent, s->location);
-    stacks_add(&p->stacks, node, s->task, s->event, s->cpu, s->weight);
-    ARRAY_PUSH(p->samples, p->sample_count, p->sample_capacity) = (struct profile_sample){
-        .time_ns = r->time_ns,
-        .weight = s->weight,
-        .node = node,
-        .task = s->task,
-        .event = s->event,
-        .cpu = r->cpu,
-    };
-}
-
 static void add_sample(struct loader *l, const struct perfdata_record *r)
 {
     struct profile *p = l->profile;
@@ -160,11 +147,7 @@ static void add_sample(struct loader *l, const struct perfdata_record *r)
         .cpu = p->options.with_cpus ? r->cpu : STACK_ANY_CPU,
         .weight = weight,
     };
-    sample.parent = chain_callers(&l->chain, r, &sample.location);
-    if (p->options.with_samples)
-        keep_sample(p, r, &sample);
-    else
-        stacks_add_later(&p->stacks, &sample);
+    feed_add(&l->feed, r, &sample);
     struct profile_event *event = &p->events[event_index];
     event->samples++;
     event->weight += weight;
@@ -249,8 +232,26 @@ static void add_fork(struct loader *l, const struct perfdata_record *r)
         processes_fork(l->processes, (pid_t)t->ppid, (pid_t)t->pid);
 }
 
+/* What the samples before it must not see. */
+static bool changes_maps(const struct perfdata_record *r)
+{
+    switch (r->type) {
+    case PERF_RECORD_MMAP:
+    case PERF_RECORD_MMAP2:
+    case PERF_RECORD_COMM:
+    case PERF_RECORD_FORK:
+    case PERF_RECORD_EXIT:
+    case PERF_RECORD_KSYMBOL:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void add_record(struct loader *l, const struct perfdata_record *r)
 {
+    if (changes_maps(r))
+        feed_drain(&l->feed);
     switch (r->type) {
     case PERF_RECORD_SAMPLE:
         add_sample(l, r);
@@ -372,7 +373,9 @@ static int load(struct loader *l, struct error *err)
     if (r < 0)
         return r;
     chain_init(&l->chain, p, l->processes, perfdata_info(l->reader)->arch);
+    feed_start(&l->feed, &l->chain);
     r = read_records(l, err);
+    feed_stop(&l->feed);
     /* A file that ends in the middle of a record gives what it holds. */
     keep_info(l);
     stacks_finish(&p->stacks);

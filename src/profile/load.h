@@ -19,7 +19,7 @@ struct address_cache_entry {
 /* A row of callers, from the outermost one inwards, by a hash of its addresses and the state of
  * the maps.  64 bits: two of a million different rows are taken for one in 1 of 10^7 recordings. */
 struct callers_cache_entry {
-    uint64_t hash;
+    uint64_t key;
     uint32_t node;
 };
 
@@ -31,13 +31,33 @@ struct space_state {
 };
 
 #define CHAIN_ADDRESSES_LOG2 15
-#define CHAIN_CALLERS_LOG2 16
+#define CHAIN_CALLERS_LOG2 18
 #define CHAIN_UNWIND_MAX 1024
 
 struct chain_entry {
     uint64_t address;
-    uint32_t flags;
     uint64_t hash; /* of this one and all further out */
+    uint32_t flags;
+};
+
+/* A sample whose chain has been taken apart, but not looked up. */
+struct chain_sample {
+    struct stack_sample sample;
+    uint64_t address, time_ns, generation;
+    size_t first_entry; /* of its callers in the batch */
+    uint32_t entry_count;
+    uint32_t pid, cpu, mode;
+    uint32_t node; /* that the callers are below */
+};
+
+#define CHAIN_BATCH 512 /* samples */
+#define CHAIN_AHEAD 32  /* of these, whose cache misses overlap */
+
+struct chain_batch {
+    struct chain_sample *samples; /* CHAIN_BATCH */
+    size_t count;
+    struct chain_entry *entries;
+    size_t entry_count, entry_capacity;
 };
 
 struct chain_builder {
@@ -52,8 +72,8 @@ struct chain_builder {
     uint64_t generation_count, kernel_generation;
     struct address_cache_entry *addresses;
     struct callers_cache_entry *callers;
-    struct chain_entry *entries;
-    size_t entry_count, entry_capacity;
+    struct chain_entry *branches;
+    size_t branch_capacity;
     struct unwind_frame *unwound;
 };
 
@@ -63,9 +83,13 @@ void chain_done(struct chain_builder *b);
 /* The maps of a process changed: what was remembered about its addresses is void. */
 void chain_space_changed(struct chain_builder *b, uint32_t pid, bool has_jit);
 void chain_kernel_changed(struct chain_builder *b);
-/* The stack of a sample: that of its callers, and the location of the sampled instruction. */
-uint32_t chain_callers(struct chain_builder *b, const struct perfdata_record *record,
-                       uint32_t *ret_location);
+/* The sample brings its chain as addresses: adding it to a batch does not touch the builder. */
+bool chain_is_plain(const struct perfdata_record *record);
+/* Puts a sample into a batch that has room.  A stack that was copied is unwound on the way. */
+void chain_batch_add(struct chain_batch *batch, struct chain_builder *b,
+                     const struct perfdata_record *record, const struct stack_sample *sample);
+/* Counts the samples of a batch in their stacks, and empties it. */
+void chain_batch_take(struct chain_builder *b, struct chain_batch *batch);
 
 /* Counts what profile_chains says of merged stacks; after symbolizing. */
 void chain_judge(struct profile *profile);
