@@ -26,7 +26,7 @@ static int add_regex(struct ab_metrics *m, const char *text, struct error *err)
     metrics_done(&trial);
     if (!good)
         return error_set(err, -EINVAL,
-                         "--metric-regex: '%s' is no name for a metric; use letters, digits and "
+                         "--metric-regex: '%s' is not a valid metric name; use letters, digits and "
                          "_ - . : / %% +",
                          x->name);
     int code = regcomp(&x->regex, equals + 1, REG_EXTENDED | REG_NEWLINE);

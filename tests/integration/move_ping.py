@@ -125,7 +125,7 @@ def what_makes_no_sense_is_refused():
             (["--rate", "9"], "--rate needs --ping"),
             (["--ping", "--transport", "veth"], "tcp, unix, udp, pipe and shm"),
             (["--ping", "--transport", "carrier"], "not 'carrier'"),
-            (["--ping", "--variant", "send"], "without --variant"),
+            (["--ping", "--variant", "send"], "cannot be used with --variant"),
             (["--ping", "--threads", "2"], "one connection"),
             (["--ping", "--size", "8"], "--size 8: must be between 16"),
             (["--ping", "--transport", "udp", "--size", "65508"], "65507"),
