@@ -30,8 +30,28 @@ static int four_digits(double value)
     return magnitude >= 999.95 ? 0 : magnitude >= 99.995 ? 1 : magnitude >= 9.9995 ? 2 : 3;
 }
 
+static const struct time_unit {
+    const char *name, *sign;
+    double ns;
+} time_units[] = {{"microsecond", "µs", 1e3}, {"millisecond", "ms", 1e6}, {"second", "s", 1e9}};
+static const struct time_unit *wanted_unit; /* set once, before anything is shown */
+
+void measured_use_time_unit(const char *name)
+{
+    wanted_unit = NULL;
+    for (size_t i = 0; name && i < ARRAY_COUNT(time_units); i++)
+        if (str_eq(name, time_units[i].name))
+            wanted_unit = &time_units[i];
+}
+
 static void put_time(struct strbuf *out, double ns)
 {
+    if (wanted_unit) {
+        double value = ns / wanted_unit->ns;
+        strbuf_put_grouped(out, value, fabs(value) < 1 ? 6 : four_digits(value), 0);
+        strbuf_printf(out, " %s", wanted_unit->sign);
+        return;
+    }
     static const struct {
         double below_ns, unit_ns;
         const char *name;

@@ -8,6 +8,9 @@
 /* 12345678 "ns" -> "12.35 ms", 1536 "bytes" -> "1.50 KiB", 1234567 "" -> "1,234,567", else digits
  * and unit; "-" for what is not finite. */
 void strbuf_put_measured(struct strbuf *out, double value, const char *unit);
+/* From now on times are shown in this unit: "microsecond", "millisecond", "second"; NULL: in what
+ * suits each. */
+void measured_use_time_unit(const char *name);
 /* With thousands separated: "1,234.50", right-aligned to `width`. */
 void strbuf_put_grouped(struct strbuf *out, double value, int decimals, int width);
 /* "2026-11-15 06:12" in local time; "" for 0. */

@@ -21,156 +21,6 @@
 #define PRECISION_TIME_NS (600 * NS_PER_S)
 #define SHELL_TRIALS 11
 
-#define O(field) offsetof(struct ab_options, field)
-
-static const struct option options[] = {
-    {0, NULL, OPTION_HEADING, 0, NULL, "How often", NULL},
-    {'r', "rounds", OPTION_U64, O(rounds), "N", "run exactly N rounds", NULL},
-    {'t', "time", OPTION_SECONDS, O(time_ns), "TIME", "measure for this long, e.g. 30s or 2m",
-     NULL},
-    {0, "precision", OPTION_STRING, O(precision), "PERCENT",
-     "stop when the 95 % interval is within ± this, e.g. 1% (at most --time, or 10m)", NULL},
-    {'m', "min-rounds", OPTION_U64, O(min_rounds), "N", "run at least N rounds (10)", NULL},
-    {'M', "max-rounds", OPTION_U64, O(max_rounds), "N", "run at most N rounds", NULL},
-    {'w', "warmup", OPTION_U64, O(warmup), "N", "warm-up rounds, which are not counted (1)", NULL},
-    {0, "seed", OPTION_U64, O(seed), "N", "repeat the order of the run that printed this seed",
-     NULL},
-    {0, "duet", OPTION_FLAG, O(duet), NULL,
-     "run two commands at the same time on two CPUs, swapped after each round", NULL},
-    {0, NULL, OPTION_HEADING, 0, NULL, "What to run", NULL},
-    {'n', "name", OPTION_LIST, O(names), "NAME", "a name for a command; repeat for each, in order",
-     NULL},
-    {'L', "parameter-list", OPTION_LIST, O(lists), "VAR VALUES",
-     "replace {VAR} in commands with each value, e.g. -L size 64,512", NULL},
-    {'P', "parameter-scan", OPTION_LIST, O(scans), "VAR MIN MAX",
-     "replace {VAR} with each number from MIN to MAX", NULL},
-    {'D', "parameter-step-size", OPTION_STRING, O(step), "STEP", "step for -P (1)", NULL},
-    {'s', "setup", OPTION_LIST, O(setups), "CMD",
-     "run once before all rounds; may be repeated, one for each command", NULL},
-    {'p', "prepare", OPTION_LIST, O(prepares), "CMD",
-     "run before each run; may be repeated, one for each command", NULL},
-    {'c', "cleanup", OPTION_LIST, O(cleanups), "CMD", "run once at the end, even after a failure",
-     NULL},
-    {'S', "shell", OPTION_STRING, O(shell), "SHELL",
-     "auto (sh only when a command needs it), none, default (sh), or a shell", "auto none default"},
-    {'N', NULL, OPTION_FLAG, O(no_shell), NULL, "use no shell; same as --shell none", NULL},
-    {0, "input", OPTION_STRING, O(input), "FILE", "standard input (default /dev/null)", "file"},
-    {0, "output", OPTION_STRING, O(output), OUTPUT_VALUE, OUTPUT_HELP, OUTPUT_WORDS},
-    {0, "show-output", OPTION_FLAG, O(show_output), NULL, "show what the commands print", NULL},
-    {0, "directory", OPTION_STRING, O(directory), "DIR", "run the commands in this directory",
-     "file"},
-    {0, "cpus", OPTION_STRING, O(cpus), "CPUS", "run on these CPUs, e.g. 0-3 or 2,3", NULL},
-    {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME", "treat a run that takes longer as failed",
-     NULL},
-    {'i', "ignore-failure", OPTION_OPTIONAL, O(ignore_failure), "CODES",
-     "count failed runs like any other: all, or those with these exit codes", NULL},
-    {0, "no-padding", OPTION_FLAG, O(no_padding), NULL,
-     "keep the size of the environment the same in every round", NULL},
-    {0, NULL, OPTION_HEADING, 0, NULL, "What to measure", NULL},
-    {'e', "event", OPTION_LIST, O(events), "LIST", "events to count, as in assay stat; or none",
-     "event"},
-    {0, "metric", OPTION_STRING, O(metric), "NAME",
-     "the headline metric, which --precision applies to (wall)", NULL},
-    {0, "metric-regex", OPTION_LIST, O(metric_regexes), "NAME=REGEX",
-     "take a figure from the commands' output: the number in the parentheses", NULL},
-    {0, "sim", OPTION_FLAG, O(sim), NULL,
-     "compare exact instruction counts, too: some more runs under Valgrind, 7 times slower", NULL},
-    {0, "reference", OPTION_STRING, O(reference), "NAME",
-     "the command to compare the others with: its name or number (1)", NULL},
-    {0, NULL, OPTION_HEADING, 0, NULL, "Output", NULL},
-    {'a', "all", OPTION_FLAG, O(all), NULL, "show a table for every metric", NULL},
-    {'j', "json", OPTION_OPTIONAL, O(json), "FILE", "JSON with every value of every run", NULL},
-    {0, "csv", OPTION_OPTIONAL, O(csv), "FILE", "CSV, a line for each value", NULL},
-    {0, "markdown", OPTION_OPTIONAL, O(markdown), "FILE", "a Markdown table", NULL},
-    {0, "html", OPTION_STRING, O(html), "FILE", "a report as one HTML file", "file"},
-    {0, "export-hyperfine", OPTION_STRING, O(export_hyperfine), "FILE",
-     "write JSON in the format of hyperfine --export-json", "file"},
-    {0, "export-google-benchmark", OPTION_STRING, O(export_google), "FILE",
-     "write JSON in the format of google-benchmark's --benchmark_out", "file"},
-    {0, "import-hyperfine", OPTION_LIST, O(imports), "FILE",
-     "compare results in hyperfine's JSON files instead of running anything", "file"},
-    {0},
-};
-
-/* A result in one format, for standard output or a file. */
-struct product {
-    const char *path; /* NULL: not wanted, "" or "-": standard output */
-    const char *name;
-    void (*report)(struct strbuf *out, const struct ab_view *v);
-    struct outfile file;
-};
-
-enum { PRODUCT_COUNT = 6 };
-
-struct products {
-    struct product items[PRODUCT_COUNT];
-    bool to_stdout; /* one of them takes the place of the text */
-};
-
-static bool is_stdout(const struct product *p)
-{
-    return p->path && (!*p->path || str_eq(p->path, "-"));
-}
-
-/* Opens what will be written, before hours of measuring. */
-static int products_open(struct products *all, const struct ab_options *o, struct error *err)
-{
-    *all = (struct products){
-        .items = {{o->json, "--json", report_ab_json, {.fd = -1}},
-                  {o->csv, "--csv", report_ab_csv, {.fd = -1}},
-                  {o->markdown, "--markdown", report_ab_markdown, {.fd = -1}},
-                  {o->html, "--html", ab_put_html, {.fd = -1}},
-                  {o->export_hyperfine, "--export-hyperfine", report_ab_hyperfine, {.fd = -1}},
-                  {o->export_google, "--export-google-benchmark", report_ab_google, {.fd = -1}}}};
-    const char *first = NULL;
-    for (size_t i = 0; i < PRODUCT_COUNT; i++) {
-        struct product *p = &all->items[i];
-        if (is_stdout(p) && first)
-            return error_set(err, -EINVAL,
-                             "%s and %s both go to standard output; give one a file: %s=FILE",
-                             first, p->name, p->name);
-        if (is_stdout(p))
-            first = p->name;
-        int r = p->path && !is_stdout(p) ? outfile_open(&p->file, p->path, err) : 0;
-        if (r < 0)
-            return r;
-    }
-    all->to_stdout = first != NULL;
-    return 0;
-}
-
-static void products_done(struct products *all)
-{
-    for (size_t i = 0; i < PRODUCT_COUNT; i++)
-        outfile_done(&all->items[i].file);
-}
-
-static int products_write(struct products *all, const struct ab_view *v, struct error *err)
-{
-    int first = 0;
-    CLEANUP(strbuf_done) struct strbuf text = {0};
-    if (!all->to_stdout) {
-        report_ab_text(&text, v);
-        fputs(strbuf_text(&text), stdout);
-    }
-    for (size_t i = 0; i < PRODUCT_COUNT; i++) {
-        struct product *p = &all->items[i];
-        if (!p->path)
-            continue;
-        strbuf_clear(&text);
-        p->report(&text, v);
-        if (is_stdout(p)) {
-            fwrite(strbuf_text(&text), 1, text.length, stdout);
-            continue;
-        }
-        int r = outfile_write(&p->file, text.data, text.length, first ? NULL : err);
-        if (r == 0)
-            r = outfile_commit(&p->file, first ? NULL : err);
-        first = first ? first : r;
-    }
-    return first;
-}
-
 static int parse_percent(const char *text, double *ret_share, struct error *err)
 {
     size_t length = strlen(text);
@@ -183,33 +33,6 @@ static int parse_percent(const char *text, double *ret_share, struct error *err)
     if (r < 0 || !(value > 0 && value < 1))
         return error_set(err, -EINVAL, "--precision %s: write a percentage, for example 1%%", text);
     *ret_share = value;
-    return 0;
-}
-
-static int check_options(const struct ab_options *o, size_t command_count, struct error *err)
-{
-    if (!command_count && !o->imports.count)
-        return error_set(
-            err, -EINVAL,
-            "no commands to run; give each as one quoted argument, e.g. 'ls -l' 'ls -lR'");
-    if (o->rounds && (o->min_rounds || o->max_rounds))
-        return error_set(err, -EINVAL, "--rounds cannot be used with --min-rounds or --max-rounds");
-    if (o->max_rounds && o->min_rounds > o->max_rounds)
-        return error_set(err, -EINVAL, "--min-rounds is greater than --max-rounds");
-    if (o->rounds && o->precision)
-        return error_set(err, -EINVAL, "--rounds and --precision cannot be used together");
-    bool shown = o->show_output || (o->output && str_eq(o->output, "inherit"));
-    if (shown && ((o->json && !*o->json) || (o->csv && !*o->csv) || (o->markdown && !*o->markdown)))
-        return error_set(err, -EINVAL,
-                         "the commands' output and the results would be mixed on standard output; "
-                         "write the results to a file, e.g. --json=FILE");
-    if (o->show_output && o->output)
-        return error_set(err, -EINVAL,
-                         "--show-output means --output inherit; use only one of them");
-    if (o->directory && access(o->directory, X_OK) < 0)
-        return error_errno(err, -errno, "--directory %s", o->directory);
-    if (o->input && access(o->input, R_OK) < 0)
-        return error_errno(err, -errno, "--input %s", o->input);
     return 0;
 }
 
@@ -350,21 +173,26 @@ static int tell_failures(const struct rounds *r)
 /* Judges and writes; returns 0 or a negative errno. */
 static int report(const struct ab_options *o, struct ab_view *view, struct dataset *d,
                   const struct participant *participants, const struct ab_metrics *metrics,
-                  struct products *products, struct error *err)
+                  struct ab_products *products, struct error *err)
 {
     CLEANUP(outcome_done) struct outcome outcome = {0};
     CLEANUP(doubt_list_done) struct doubt_list notes = {0};
     outcome_set_headline(d, o->metric);
     outcome_judge(&outcome, d, participants, o->metric);
+    CLEANUP(memory_freep) size_t *order = ab_row_order(o, &outcome);
     struct machine machine;
     view->outcome = &outcome;
+    view->order = order;
     view->notes = &notes;
     view->all = o->all;
-    view->colour = term_has_colour(STDOUT_FILENO);
+    view->colour = ab_has_colour(o);
+    view->verbose = o->verbose || o->all;
+    view->events_given = o->events.count > 0;
+    measured_use_time_unit(o->time_unit);
     view->sketches = term_has_utf8(STDOUT_FILENO);
     view->columns = isatty(STDOUT_FILENO) ? term_columns(STDOUT_FILENO) : 120;
     bool wants_machine = false;
-    for (size_t i = 0; i < PRODUCT_COUNT; i++)
+    for (size_t i = 0; i < AB_PRODUCT_COUNT; i++)
         wants_machine |= products->items[i].path != NULL;
     if (wants_machine && view->rounds) {
         machine_probe(&machine, MACHINE_QUICK);
@@ -373,7 +201,7 @@ static int report(const struct ab_options *o, struct ab_view *view, struct datas
     if (metrics)
         ab_metrics_notes(metrics, &notes);
     report_ab_notes(&notes, view);
-    int r = products_write(products, view, err);
+    int r = ab_products_write(products, view, err);
     if (view->machine)
         machine_done(&machine);
     return r;
@@ -382,7 +210,7 @@ static int report(const struct ab_options *o, struct ab_view *view, struct datas
 static int finish(const struct ab_options *o, const struct ab_plan *plan,
                   const struct rounds_spec *spec, const struct rounds *rounds,
                   const struct rounds *simulated, const struct ab_metrics *metrics, time_t started,
-                  struct products *products, struct error *err)
+                  struct ab_products *products, struct error *err)
 {
     CLEANUP(dataset_done) struct dataset d;
     outcome_start(&d, plan->participants, plan->count);
@@ -401,8 +229,29 @@ static int finish(const struct ab_options *o, const struct ab_plan *plan,
     return report(o, &view, &d, plan->participants, metrics, products, err);
 }
 
+/* Tells what was found and what failed. */
+static int conclude(const struct ab_options *o, struct ab_plan *plan,
+                    const struct rounds_spec *spec, const struct rounds *rounds,
+                    const struct rounds *simulated, const struct ab_metrics *metrics,
+                    time_t started, struct ab_products *products, struct error *err)
+{
+    if (metrics->headline_missing) {
+        ab_metrics_missing(metrics, rounds, spec->events, err);
+        return cmd_usage(&verb_ab, err);
+    }
+    ab_plan_replace_references(plan, rounds);
+    if (rounds->end != ROUNDS_FAILURE || rounds->count) {
+        int r = finish(o, plan, spec, rounds, simulated, metrics, started, products, err);
+        if (r < 0)
+            return cmd_fail(&verb_ab, err, EXIT_MEASURE_FAILED);
+    }
+    int failed = tell_failures(rounds),
+        signal = rounds->signal ? rounds->signal : simulated->signal;
+    return signal ? 128 + signal : failed;
+}
+
 static int measure_with(const struct ab_options *o, struct ab_plan *plan,
-                        const struct event_list *events, struct products *products,
+                        const struct event_list *events, struct ab_products *products,
                         struct error *err)
 {
     CLEANUP(memory_freep) int *cpus = NULL;
@@ -442,6 +291,7 @@ static int measure_with(const struct ab_options *o, struct ab_plan *plan,
     set_output(&spec, o);
     time_t started = time(NULL);
     progress_start(&watch.progress);
+    watch.progress.enabled = watch.progress.enabled && ab_has_progress(o);
     watch.run_ns = watch.progress.start_ns;
     CLEANUP(rounds_done) struct rounds rounds, simulated = {0};
     r = rounds_run(&spec, &rounds, err);
@@ -452,26 +302,20 @@ static int measure_with(const struct ab_options *o, struct ab_plan *plan,
         return cmd_fail(&verb_ab, err,
                         rounds.start_code < 0 ? process_exit_code_for(rounds.start_code)
                                               : EXIT_MEASURE_FAILED);
-    if (metrics.headline_missing) {
-        ab_metrics_missing(&metrics, &rounds, events, err);
-        return cmd_usage(&verb_ab, err);
-    }
-    ab_plan_replace_references(plan, &rounds);
-    if (rounds.end != ROUNDS_FAILURE || rounds.count) {
-        r = finish(o, plan, &spec, &rounds, &simulated, &metrics, started, products, err);
-        if (r < 0)
-            return cmd_fail(&verb_ab, err, EXIT_MEASURE_FAILED);
-    }
-    int failed = tell_failures(&rounds), signal = rounds.signal ? rounds.signal : simulated.signal;
-    return signal ? 128 + signal : failed;
+    return conclude(o, plan, &spec, &rounds, &simulated, &metrics, started, products, err);
 }
 
-static int run_commands(struct ab_options *o, char *const *commands, size_t command_count,
+static int run_commands(struct ab_options *o, char *const *given, size_t given_count,
                         struct error *err)
 {
+    size_t command_count = given_count;
+    CLEANUP(memory_freep) char **commands = memory_zalloc(given_count + 1, sizeof(*commands));
+    memcpy(commands, given, given_count * sizeof(*commands));
+    if (ab_reference_is_command(o, given, given_count))
+        commands[command_count++] = (char *)o->reference;
     CLEANUP(ab_plan_done) struct ab_plan plan = {0};
     CLEANUP(event_list_done) struct event_list events = {0};
-    CLEANUP(products_done) struct products products = {0};
+    CLEANUP(ab_products_done) struct ab_products products = {0};
     int r = ab_plan_make(&plan, o, commands, command_count, err);
     bool bare = (o->json && !*o->json) || (o->csv && !*o->csv) || (o->markdown && !*o->markdown);
     if (r == -ENOENT && bare)
@@ -480,7 +324,7 @@ static int run_commands(struct ab_options *o, char *const *commands, size_t comm
         return cmd_fail(&verb_ab, err, process_exit_code_for(r));
     if (r < 0)
         return cmd_usage(&verb_ab, err);
-    r = products_open(&products, o, err);
+    r = ab_products_open(&products, o, err);
     if (r == 0)
         r = parse_events(o, &events, err);
     if (r < 0)
@@ -489,7 +333,7 @@ static int run_commands(struct ab_options *o, char *const *commands, size_t comm
 }
 
 static int report_imported(const struct ab_options *o, const struct imported *imported,
-                           struct products *products, struct error *err)
+                           struct ab_products *products, struct error *err)
 {
     size_t count = imported->count;
     CLEANUP(memory_freep) const char **names = memory_zalloc(count + 1, sizeof(*names));
@@ -516,12 +360,12 @@ static int run_import(const struct ab_options *o, char *const *words, size_t wor
                       struct error *err)
 {
     CLEANUP(imported_done) struct imported imported = {0};
-    CLEANUP(products_done) struct products products = {0};
+    CLEANUP(ab_products_done) struct ab_products products = {0};
     size_t count = o->imports.count + word_count;
     CLEANUP(memory_freep) const char **paths = memory_zalloc(count, sizeof(*paths));
     for (size_t i = 0; i < count; i++)
         paths[i] = i < o->imports.count ? o->imports.items[i] : words[i - o->imports.count];
-    int r = products_open(&products, o, err);
+    int r = ab_products_open(&products, o, err);
     if (r == 0)
         r = hyperfine_import(paths, count, &imported, err);
     if (r < 0)
@@ -533,21 +377,21 @@ static int run(int argc, char **argv)
 {
     struct error err = {0};
     struct ab_options o = {.warmup = 1, .metric = "wall"};
-    int first = options_parse_mixed(options, &o, argc, argv, &err), code;
+    int first = options_parse_mixed(ab_option_table, &o, argc, argv, &err), code;
     size_t word_count = first > 0 ? (size_t)(argc - first) : 0;
     if (first < 0)
         code = cmd_usage(&verb_ab, &err);
     else if (first == OPTIONS_HELP)
         code = cmd_help(&verb_ab);
-    else if (check_options(&o, word_count, &err) < 0)
+    else if (ab_options_check(&o, word_count, &err) < 0)
         code = cmd_usage(&verb_ab, &err);
     else if (o.imports.count)
         code = run_import(&o, argv + first, word_count, &err);
     else
         code = run_commands(&o, argv + first, word_count, &err);
-    struct option_list *const lists[] = {&o.names,  &o.lists,    &o.scans,
-                                         &o.setups, &o.prepares, &o.cleanups,
-                                         &o.events, &o.imports,  &o.metric_regexes};
+    struct option_list *const lists[] = {&o.names,          &o.lists,    &o.scans,  &o.setups,
+                                         &o.prepares,       &o.cleanups, &o.events, &o.imports,
+                                         &o.metric_regexes, &o.concludes};
     for (size_t i = 0; i < ARRAY_COUNT(lists); i++)
         free(lists[i]->items);
     return code;
@@ -565,6 +409,6 @@ const struct verb verb_ab = {
         "  assay ab --duet './old' './new'                on a noisy virtual machine\n"
         "  assay ab -e cycles,instructions --json=ab.json './old' './new'\n"
         "  assay ab --import-hyperfine before.json after.json\n",
-    .options = options,
+    .options = ab_option_table,
     .run = run,
 };

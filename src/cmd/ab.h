@@ -4,6 +4,7 @@
 #define ASSAY_CMD_AB_H
 
 #include "analysis/outcome.h"
+#include "base/fd.h"
 #include "base/options.h"
 #include "base/term.h"
 #include "report/text/ab.h"
@@ -14,13 +15,44 @@
 
 struct ab_options {
     struct option_list names, lists, scans, setups, prepares, cleanups, events, imports,
-        metric_regexes;
+        metric_regexes, concludes;
     const char *step, *shell, *input, *output, *directory, *cpus, *precision, *metric, *reference,
         *ignore_failure;
     const char *json, *csv, *markdown, *html, *export_hyperfine, *export_google;
-    bool sim, no_shell, show_output, no_padding, duet, all;
-    uint64_t rounds, min_rounds, max_rounds, time_ns, timeout_ns, warmup, seed;
+    const char *export_csv, *export_asciidoc, *export_orgmode, *sort, *time_unit, *style;
+    bool sim, no_shell, show_output, no_padding, duet, all, verbose;
+    uint64_t rounds, min_rounds, max_rounds, time_ns, timeout_ns, warmup, seed, copies;
 };
+
+extern const struct option ab_option_table[];
+/* What no single option can tell is wrong. */
+int ab_options_check(const struct ab_options *o, size_t command_count, struct error *err);
+/* --style */
+bool ab_has_colour(const struct ab_options *o);
+bool ab_has_progress(const struct ab_options *o);
+/* The participants in the order that --sort asks for, to be freed; NULL for the given one. */
+size_t *ab_row_order(const struct ab_options *o, const struct outcome *outcome);
+
+/* A result in one format, for standard output or a file. */
+struct ab_product {
+    const char *path; /* NULL: not wanted, "" or "-": standard output */
+    const char *name;
+    void (*report)(struct strbuf *out, const struct ab_view *v);
+    struct outfile file;
+};
+
+enum { AB_PRODUCT_COUNT = 9 };
+
+struct ab_products {
+    struct ab_product items[AB_PRODUCT_COUNT];
+    bool silent;    /* nobody wants the text */
+    bool to_stdout; /* one of them takes the place of the text */
+};
+
+/* Opens what will be written, before hours of measuring. */
+int ab_products_open(struct ab_products *all, const struct ab_options *o, struct error *err);
+int ab_products_write(struct ab_products *all, const struct ab_view *v, struct error *err);
+void ab_products_done(struct ab_products *all);
 
 /* Who runs: every command with every combination of the parameters. */
 struct ab_plan {
@@ -31,6 +63,8 @@ struct ab_plan {
     const char *shell; /* that runs them, NULL for none */
 };
 
+/* Whether --reference is none of the commands, names and numbers, but one more command. */
+bool ab_reference_is_command(const struct ab_options *o, char *const *commands, size_t count);
 int ab_plan_make(struct ab_plan *plan, const struct ab_options *o, char *const *commands,
                  size_t command_count, struct error *err);
 /* Where a reference never succeeded, the first command of its group that did takes its place in the

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From the command line of `assay ab` to the contestants: see ab.h. */
 #include "base/memory.h"
+#include "base/process.h"
 #include "cmd/ab.h"
 
 #include <errno.h>
@@ -40,8 +41,8 @@ static int check_parameters(const struct ab_plan *plan, const struct ab_options 
 {
     const struct parameter_list *list = &plan->parameters;
     for (size_t i = 0; i < list->count; i++) {
-        bool used = used_in(list, i, &o->setups) || used_in(list, i, &o->prepares) ||
-                    used_in(list, i, &o->cleanups);
+        bool used = used_in(list, i, &o->setups) || used_in(list, i, &o->concludes) ||
+                    used_in(list, i, &o->prepares) || used_in(list, i, &o->cleanups);
         for (size_t j = 0; j < command_count; j++)
             used |= parameters_used(list, i, commands[j]);
         if (!used)
@@ -79,6 +80,8 @@ static int choose_shell(struct ab_plan *plan, const struct ab_options *o, char *
     if (o->no_shell && o->shell && !none)
         return error_set(err, -EINVAL, "-N and --shell %s cannot be used together", o->shell);
     plan->shell = automatic || none ? NULL : str_eq(o->shell, "default") ? "sh" : o->shell;
+    if (o->copies > 1 && !plan->shell)
+        plan->shell = "sh";
     if (none || !automatic)
         return 0;
     for (size_t i = 0; i < command_count; i++)
@@ -95,15 +98,30 @@ static int choose_shell(struct ab_plan *plan, const struct ab_options *o, char *
     return 0;
 }
 
+/* A command for the shell that runs the text so many times at once, and fails with the last of them
+ * that fails.  A line of its own ends a comment in the text. */
+static char *copies_of(const char *text, uint64_t count)
+{
+    return memory_printf(
+        "n=0 p=; while [ $n -lt %llu ]; do ( %s\n) & p=\"$p $!\"; n=$((n+1)); done; "
+        "n=0; for i in $p; do wait $i || n=$?; done; exit $n",
+        (unsigned long long)count, text);
+}
+
 static int add_contestant(struct ab_plan *plan, const struct ab_options *o, const char *command,
                           size_t index, size_t combination, size_t command_count, struct error *err)
 {
     struct contestant *c = &plan->contestants[plan->count];
     CLEANUP(memory_freep)
     char *text = parameters_substitute(&plan->parameters, combination, command);
-    int r = command_init(&c->command, text, plan->shell, err);
+    CLEANUP(memory_freep) char *copies = o->copies > 1 ? copies_of(text, o->copies) : NULL;
+    int r = command_init(&c->command, copies ? copies : text, plan->shell, err);
     if (r < 0)
         return r;
+    if (copies) { /* what failed is told as it was given */
+        free(c->command.text);
+        c->command.text = memory_strdup(text);
+    }
     const char *name = index < o->names.count ? o->names.items[index] : command;
     c->name = parameters_substitute(&plan->parameters, combination, name);
     c->group = command_count > 1 ? combination : 0;
@@ -111,6 +129,7 @@ static int add_contestant(struct ab_plan *plan, const struct ab_options *o, cons
     c->source_index = index;
     c->setup = hook_for(plan, &o->setups, index, combination);
     c->prepare = hook_for(plan, &o->prepares, index, combination);
+    c->conclude = hook_for(plan, &o->concludes, index, combination);
     c->cleanup = hook_for(plan, &o->cleanups, index, combination);
     CLEANUP(strbuf_done) struct strbuf parameters = {0};
     parameters_describe(&plan->parameters, combination, &parameters);
@@ -138,6 +157,22 @@ static void name_participants(struct ab_plan *plan)
     }
 }
 
+bool ab_reference_is_command(const struct ab_options *o, char *const *commands, size_t count)
+{
+    uint64_t number;
+    const char *wanted = o->reference;
+    CLEANUP(memory_freep) char *path = NULL;
+    if (!wanted || parse_u64(wanted, &number, NULL) == 0)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(commands[i], wanted) || strchr(commands[i], '{'))
+            return false; /* with parameters, names are made from them */
+    for (size_t i = 0; i < o->names.count; i++)
+        if (str_eq(o->names.items[i], wanted))
+            return false;
+    return wanted[strcspn(wanted, " /")] || process_find(wanted, &path, NULL) == 0;
+}
+
 /* The number that --reference means among some names: a name, or a number from 1 on. */
 static int find_reference(const char *wanted, const char *const *names, const char *const *commands,
                           size_t count, size_t *ret_index, struct error *err)
@@ -151,10 +186,15 @@ static int find_reference(const char *wanted, const char *const *names, const ch
             *ret_index = i;
             return 0;
         }
-    if (parse_u64(wanted, &number, NULL) < 0 || number < 1 || number > count)
+    if (parse_u64(wanted, &number, NULL) < 0 || number < 1 || number > count) {
+        CLEANUP(strbuf_done) struct strbuf near = {0};
+        size_t found = str_nearest(wanted, names, count, 1, &near);
         return error_set(err, -EINVAL,
-                         "--reference %s: neither a command's name nor a number from 1 to %zu",
-                         wanted, count);
+                         "--reference %s: neither a command nor a name nor a number from 1 to "
+                         "%zu%s%s%s",
+                         wanted, count, found ? "; did you mean " : "", strbuf_text(&near),
+                         found ? "?" : "");
+    }
     *ret_index = number - 1;
     return 0;
 }
@@ -195,6 +235,8 @@ int ab_plan_make(struct ab_plan *plan, const struct ab_options *o, char *const *
         r = check_hooks(&o->setups, "setup", command_count, err);
     if (r == 0)
         r = check_hooks(&o->prepares, "prepare", command_count, err);
+    if (r == 0)
+        r = check_hooks(&o->concludes, "conclude", command_count, err);
     if (r == 0)
         r = check_hooks(&o->cleanups, "cleanup", command_count, err);
     if (r == 0 && o->names.count > command_count)
@@ -271,6 +313,7 @@ void ab_plan_done(struct ab_plan *plan)
             free(c->name);
             free(c->setup);
             free(c->prepare);
+            free(c->conclude);
             free(c->cleanup);
         }
         free(plan->participants[i].name);

@@ -281,7 +281,9 @@ static int run_alone(struct sitting *s, const struct making *making, size_t cont
     if (r < 0)
         return r;
     *ret_go_on = keep_run(s, making, contestant, position, &s->results[0]);
-    return 0;
+    return *ret_go_on ? run_hook(s, "the conclude command",
+                                 s->spec->contestants[contestant].conclude, ret_go_on, err)
+                      : 0;
 }
 
 /* The two contestants of a group, the reference's side told by the round's number. */
@@ -317,7 +319,10 @@ static int run_duet(struct sitting *s, const struct making *making, size_t group
         return r;
     for (size_t side = 0; side < 2 && *ret_go_on; side++)
         *ret_go_on = keep_run(s, making, pair[side], side, &s->results[side]);
-    return 0;
+    for (size_t side = 0; side < 2 && r == 0 && *ret_go_on; side++)
+        r = run_hook(s, "the conclude command", spec->contestants[pair[side]].conclude, ret_go_on,
+                     err);
+    return r;
 }
 
 static int run_entry(struct sitting *s, const struct making *making, size_t position,

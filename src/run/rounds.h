@@ -16,12 +16,12 @@
 struct contestant {
     struct command command;
     char *name;
-    size_t group;                    /* compared with the reference of the same group */
-    bool is_reference;               /* one in each group */
-    size_t combination;              /* of the parameters */
-    size_t source_index;             /* of the command as it was given, before parameters */
-    char *setup, *prepare, *cleanup; /* command lines for a shell, or NULL */
-    const char *working_dir;         /* NULL for that of the spec */
+    size_t group;        /* compared with the reference of the same group */
+    bool is_reference;   /* one in each group */
+    size_t combination;  /* of the parameters */
+    size_t source_index; /* of the command as it was given, before parameters */
+    char *setup, *prepare, *conclude, *cleanup; /* command lines for a shell, or NULL */
+    const char *working_dir;                    /* NULL for that of the spec */
 };
 
 struct run_record {

@@ -134,7 +134,7 @@ def metrics_that_do_not_differ_are_folded():
 
 @test
 def what_this_machine_cannot_count_is_said_once():
-    document, text = ab("-r", 8, "true", "true")
+    document, text = ab("-r", 8, "--verbose", "true", "true")
     missing = [event for event in document["events"] if not event["supported"]]
     if not missing:
         skip("this machine counts all default events")
@@ -142,6 +142,9 @@ def what_this_machine_cannot_count_is_said_once():
     for event in missing:
         contains(event["why"], " ")
         equal(len(re.findall(rf"\b{event['name']}\b[,:]", text)), 1, f"times {event['name']} named")
+    # One that was asked for is news.
+    name = missing[0]["name"]
+    contains(ab("-r", 2, "-e", name, "true")[1], name)
 
 
 @test
@@ -509,6 +512,83 @@ if shutil.which("valgrind"):
             equal(comparison(document, "sim:instructions", 2)["verdict"], "worse")
             equal(len(values(document, "wall")), 8)
         ab("-r", 3, *QUIET, "--sim", "--metric", "sim:instructions", program)
+
+
+# At home for hyperfine's users.
+
+@test
+def three_commands_end_with_a_ranking_and_a_sentence():
+    levels = {name: script(name, f"echo assay.metric level {level} ns >&$ASSAY_METRICS_FD")
+              for name, level in (("slow", 300), ("quick", 100), ("same", 100))}
+    document, text = ab("-r", 9, *QUIET, "--metric", "level", levels["slow"], levels["quick"],
+                        levels["same"])
+    equal(document["ranking"][2], 0)
+    contains(document["summary"], "./quick and ./same are fastest and cannot be told apart: ./quick "
+                                  "is 3.00× [3.00, 3.00] faster than ./slow.")
+    contains(unwrapped(text), "ranking by level 1. ./quick 2. ./same no difference 3. ./slow 3.00×")
+    contains(unwrapped(text), unwrapped(document["summary"]))
+    document, text = ab("-r", 9, *QUIET, "--metric", "level", levels["slow"], levels["quick"])
+    lacks(text, "ranking")
+    for name, level in ("low", 10), ("high", 40), ("middle", 20):
+        levels[name] = script(name, f"echo assay.metric rate {level} ops/s >&$ASSAY_METRICS_FD")
+    document, text = ab("-r", 9, *QUIET, "--metric", "rate", levels["low"], levels["high"],
+                        levels["middle"])
+    equal(document["ranking"], [1, 2, 0])
+    contains(document["summary"], "./high is ")
+    contains(document["summary"], "2.00× [2.00, 2.00]")
+    contains(document["summary"], "4.00× [4.00, 4.00]")
+
+
+@test
+def hyperfines_options_work():
+    document, text = ab("--runs", 3, *QUIET, "--command-name", "one", "--command-name", "two",
+                        "--reference", "sleep 0.03", "--conclude", "echo x >>concluded",
+                        "--export-json", "h.json", "--export-csv", "h.csv", "--export-markdown",
+                        "h.md", "--export-asciidoc", "h.adoc", "--export-orgmode", "h.org",
+                        "--sort", "mean-time", "--time-unit", "second", "--style", "basic",
+                        "sleep 0.06", "true")
+    equal(document["rounds"], 3)
+    equal([command["name"] for command in document["commands"]], ["one", "two", "sleep 0.03"])
+    equal([command["is_reference"] for command in document["commands"]], [False, False, True])
+    equal(lines_in("concluded"), 12)
+    equal(len(json.load(open("h.json"))["results"]), 3)
+    rows = list(csv.DictReader(open("h.csv")))
+    equal([row["command"] for row in rows], ["two", "sleep 0.03", "one"])
+    equal(set(rows[0]), {"command", "mean", "stddev", "median", "user", "system", "min", "max"})
+    contains(open("h.md").read(), "| `two` |")
+    contains(open("h.adoc").read(), "|===\n| Command | Mean")
+    contains(open("h.org").read(), "| Command | Mean | Median | Min | Max | Compared |\n|------")
+    if not re.search(r"two +0\.\d+ s .*\n +sleep 0\.03 +0\.\d+ s .*\n +one +0\.\d+ s ", text):
+        raise AssertionError(text)
+    equal(ab("--min-runs", 2, "--max-runs", 2, *QUIET, "true")[0]["rounds"], 2)
+    equal(assay("ab", "--runs", 1, "--style", "none", "true", check=0).stdout, "")
+    for wrong in ["--sort", "x"], ["--style", "x"], ["--time-unit", "x"]:
+        contains(assay("ab", *wrong, "true", check=2).stderr, "must be one of")
+    contains(assay("ab", "--reference", "frist", "-n", "first", "-n", "second", "true", "ls",
+                   check=2).stderr, "did you mean first?")
+    failed = assay("ab", "-r", 2, *QUIET, "--conclude", "exit 6", "true", check=6)
+    contains(failed.stderr, "the conclude command failed")
+
+
+@test
+def copies_run_at_once():
+    # Each waits until all three are there.
+    meeting = script("meeting", "echo x >>copies; n=0; until [ $(wc -l <copies) -ge 3 ]; do "
+                                "sleep 0.02; n=$((n+1)); [ $n -lt 1000 ] || exit 1; done")
+    ab("-r", 1, "-w", 0, *QUIET, "--copies", 3, meeting)
+    equal(lines_in("copies"), 3)
+    contains(assay("ab", "--copies", 3, "-r", 2, "exit 4", check=4).stderr, "exit 4")
+    contains(assay("ab", "--copies", 3, "-N", "true", check=2).stderr, "--copies")
+
+
+@test
+def notes_that_are_always_the_same_need_verbose():
+    small = target("empty-static")
+    document, text = ab("-r", 2, small)
+    if "rss-bound" in notes(document):
+        lacks(text, "peak-rss: a program")
+        contains(text, "about this machine")
+        contains(assay("ab", "-r", 2, "--verbose", small, check=0).stdout, "peak-rss: a program")
 
 
 # When things go wrong.

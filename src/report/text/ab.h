@@ -5,6 +5,7 @@
 #define ASSAY_REPORT_TEXT_AB_H
 
 #include "analysis/outcome.h"
+#include "base/json.h"
 #include "base/measured.h"
 #include "base/strings.h"
 #include "counters/doubts.h"
@@ -17,8 +18,11 @@ struct ab_view {
     const struct doubt_list *notes;
     bool all; /* nothing is folded */
     bool colour;
-    bool sketches;  /* the terminal can draw distributions */
-    size_t columns; /* of the text */
+    bool events_given;   /* asked for by name: that one is missing is news */
+    bool verbose;        /* with the notes that are the same every time */
+    const size_t *order; /* of the rows; NULL: as they were given */
+    bool sketches;       /* the terminal can draw distributions */
+    size_t columns;      /* of the text */
     /* What was run here; NULL for values that were read from files. */
     const struct rounds *rounds;
     const struct rounds_spec *spec;
@@ -34,11 +38,22 @@ void report_ab_csv(struct strbuf *out, const struct ab_view *v);
 void report_ab_markdown(struct strbuf *out, const struct ab_view *v);
 /* As hyperfine --export-json writes it, for its scripts; says besides that it is paired. */
 void report_ab_hyperfine(struct strbuf *out, const struct ab_view *v);
+/* As hyperfine --export-csv writes it. */
+void report_ab_summary_csv(struct strbuf *out, const struct ab_view *v);
+/* A line for each command, by the headline. */
+void report_ab_asciidoc(struct strbuf *out, const struct ab_view *v);
+void report_ab_orgmode(struct strbuf *out, const struct ab_view *v);
 /* As google-benchmark's --benchmark_out writes it, for its compare.py. */
 void report_ab_google(struct strbuf *out, const struct ab_view *v);
 
 /* What the result's reader must know: losses, disturbances, and what cannot be believed. */
 void report_ab_notes(struct doubt_list *notes, const struct ab_view *v);
+/* "zstd is fastest: 3.95× [3.60, 4.20] faster than pigz, …", a line for each group of three or more
+ * commands; false where there is none. */
+bool report_ab_ranking(struct strbuf *out, const struct ab_view *v);
+void report_ab_ranking_table(struct strbuf *out, const struct ab_view *v);
+void report_ab_ranking_json(struct json *j, const struct ab_view *v);
+
 /* Adds one. */
 void report_note(struct doubt_list *notes, const char *id, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

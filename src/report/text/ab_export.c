@@ -108,8 +108,9 @@ void report_ab_markdown(struct strbuf *out, const struct ab_view *v)
     for (size_t i = 0; i < o->data->metric_count; i++)
         for (size_t j = 0; j < o->data->cell_count; j++)
             if (report_ab_is_shown(v, i) || o->data->cell_count == 1)
-                put_markdown_row(out, v, i, j);
+                put_markdown_row(out, v, i, v->order ? v->order[j] : j);
     strbuf_putc(out, '\n');
+    strbuf_puts(out, report_ab_ranking(out, v) ? "\n" : "");
     report_ab_distribution_markdown(out, v);
     for (int same = 1; same >= 0; same--) {
         size_t start = out->length;

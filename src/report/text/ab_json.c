@@ -369,6 +369,7 @@ void report_ab_json(struct strbuf *out, const struct ab_view *v)
         json_end(&j);
         put_losses(&j, v);
     }
+    report_ab_ranking_json(&j, v);
     put_notes(&j, v->notes);
     if (v->machine)
         machine_write_json(v->machine, &j, "machine");

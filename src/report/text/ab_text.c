@@ -77,7 +77,7 @@ static void put_metric(struct strbuf *out, const struct ab_view *v, size_t metri
     strbuf_puts(&head->cells[COLUMN_SPREAD], "spread");
     strbuf_puts(&head->cells[COLUMN_RATIO], "ratio [95 % interval]");
     for (size_t i = 0; i < o->data->cell_count; i++)
-        add_participant(&t, v, metric, i);
+        add_participant(&t, v, metric, v->order ? v->order[i] : i);
     strbuf_puts(out, v->colour ? "\033[1m" : "");
     size_t start = out->length;
     ab_table_put(out, &t, v->columns);
@@ -189,6 +189,46 @@ static void put_instead(struct strbuf *out, const struct ab_view *v)
         strbuf_printf(out, "%s\n", strbuf_text(&text));
 }
 
+/* The last word, each line broken where it must be. */
+static void put_ranking(struct strbuf *out, const struct ab_view *v)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    if (!report_ab_ranking(&text, v))
+        return;
+    strbuf_printf(out, "%s", v->colour ? "\033[1m" : "");
+    for (const char *line = strbuf_text(&text); *line;) {
+        size_t length = strcspn(line, "\n");
+        CLEANUP(memory_freep) char *one = memory_strndup(line, length);
+        strbuf_putc(out, ' ');
+        strbuf_put_wrapped(out, one, 1, v->columns);
+        strbuf_putc(out, '\n');
+        line += length + (line[length] == '\n');
+    }
+    strbuf_printf(out, "%s\n", v->colour ? "\033[0m" : "");
+}
+
+/* What this machine lacks is the same in every result. */
+static bool is_constant(const struct ab_view *v, const struct doubt *note)
+{
+    bool by_default = !v->events_given && str_eq(note->id, "not-supported");
+    return by_default || str_eq(note->id, "rss-bound");
+}
+
+static void put_notes(struct strbuf *out, const struct ab_view *v)
+{
+    size_t hidden = 0;
+    for (size_t i = 0; i < v->notes->count; i++)
+        if (!v->verbose && is_constant(v, &v->notes->items[i]))
+            hidden++;
+        else
+            strbuf_put_note(out, v->notes->items[i].text, v->colour);
+    if (hidden)
+        strbuf_printf(out, "  %zu %s about this machine that %s always the same: --verbose\n",
+                      hidden, plural(hidden, "note", "notes"), plural(hidden, "is", "are"));
+    if (v->notes->count)
+        strbuf_putc(out, '\n');
+}
+
 void report_ab_text(struct strbuf *out, const struct ab_view *v)
 {
     const struct outcome *o = v->outcome;
@@ -211,6 +251,8 @@ void report_ab_text(struct strbuf *out, const struct ab_view *v)
         put_folded(out, v, false);
         if (out->length > start)
             strbuf_putc(out, '\n');
+        report_ab_ranking_table(out, v);
+        put_ranking(out, v);
     }
-    strbuf_put_notes(out, v->notes, v->colour);
+    put_notes(out, v);
 }

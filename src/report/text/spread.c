@@ -31,19 +31,18 @@ void strbuf_put_spread(struct strbuf *out, const struct spread *s, double diviso
     strbuf_puts(out, "]");
 }
 
-void strbuf_put_note(struct strbuf *out, const char *text, bool colour)
+void strbuf_put_wrapped(struct strbuf *out, const char *text, size_t indent, size_t width)
 {
-    strbuf_puts(out, colour ? "\033[33m" : "");
-    strbuf_puts(out, "  * ");
-    size_t column = 4;
+    size_t column = indent;
     for (const char *word = text; *word;) {
         size_t length = strcspn(word, " ");
         CLEANUP(memory_freep) char *one = memory_strndup(word, length);
         size_t columns = str_columns(one);
-        if (column > 4 && column + 1 + columns > NOTE_COLUMNS) {
-            strbuf_puts(out, "\n    ");
-            column = 4;
-        } else if (column > 4) {
+        if (column > indent && column + 1 + columns > width) {
+            strbuf_putc(out, '\n');
+            strbuf_pad(out, ' ', indent);
+            column = indent;
+        } else if (column > indent) {
             strbuf_putc(out, ' ');
             column++;
         }
@@ -51,6 +50,13 @@ void strbuf_put_note(struct strbuf *out, const char *text, bool colour)
         column += columns;
         word += length + (word[length] == ' ');
     }
+}
+
+void strbuf_put_note(struct strbuf *out, const char *text, bool colour)
+{
+    strbuf_puts(out, colour ? "\033[33m" : "");
+    strbuf_puts(out, "  * ");
+    strbuf_put_wrapped(out, text, 4, NOTE_COLUMNS);
     strbuf_puts(out, colour ? "\033[0m\n" : "\n");
 }
 

@@ -50,6 +50,8 @@ struct spread {
 struct spread spread_of(const double *values, size_t count);
 /* "  ± 1.20%  [0.75 … 0.79]" in the given decimals, with the values divided by the divisor. */
 void strbuf_put_spread(struct strbuf *out, const struct spread *s, double divisor, int decimals);
+/* Words of a text that stands behind `indent` columns, which every further line gets, too. */
+void strbuf_put_wrapped(struct strbuf *out, const char *text, size_t indent, size_t width);
 /* Notes under a table, wrapped. */
 void strbuf_put_note(struct strbuf *out, const char *text, bool colour);
 void strbuf_put_notes(struct strbuf *out, const struct doubt_list *doubts, bool colour);
