@@ -30,11 +30,12 @@ def place():
     return os.environ.get("ASSAY_DB", ".git/a.db")
 
 
-def store(levels):
+def store(levels, spread=0.01):
     """One experiment for each level of size 1; size 2 stays where it is."""
     git("init", "-q", ".")
     pathlib.Path("e.yaml").write_text(SPEC.replace("NOISY", NOISY)
-                                      .replace("COUNTER", os.path.abspath(".git/counter")))
+                                      .replace("COUNTER 0.01",
+                                               os.path.abspath(".git/counter") + f" {spread}"))
     commits = []
     for number, level in enumerate(levels):
         pathlib.Path("level-1").write_text(f"{level}\n")
@@ -50,6 +51,22 @@ def store(levels):
 
 def history(*args, **kwargs):
     return assay("history", *args, "--db", place(), **kwargs)
+
+
+@test
+def a_shift_that_may_be_nothing_is_not_called_an_improvement():
+    """Experiments that begin to vary: the distribution changes, and whether the level does is not
+    known, since the interval has 0 in it."""
+    store([100.08, 99.48, 99.83, 99.87, 100.49, 100.21, 99.83, 100.34, 100.26, 99.81, 100, 99.83, 99.22,
+           100.27, 103.75, 104.09, 102.78, 100.83, 101.45, 103.81, 101.49, 99.6, 99.95, 97.94], spread=0)
+    changes = json.loads(history("latency", "--json", "--cell", "size=1", check=0).stdout)["histories"][0]
+    [change] = changes["changes"]
+    equal(change["low"] < 1 < change["high"], True, change)
+    equal(change["kind"], "possible change")
+    text = history("latency", "--cell", "size=1", check=0).stdout
+    contains(text, "possible change at ")
+    lacks(text, "improvement")
+    lacks(text, "regression")
 
 
 @test

@@ -77,9 +77,16 @@ static size_t row_of(const struct drawing *d, double value, size_t rows)
     return (size_t)lround(share * (double)(rows - 1));
 }
 
-static const char *colour_of(const struct history *one, const struct change_point *change)
+/* What a change of level is called; one whose interval leaves room for none is called neither. */
+static const char *kind_of(const struct history *one, const struct change_point *change)
 {
     const char *kind = verdict_change_name(&change->change, one->better);
+    return str_eq(kind, "no change") ? "possible change" : kind;
+}
+
+static const char *colour_of(const struct history *one, const struct change_point *change)
+{
+    const char *kind = kind_of(one, change);
     return str_eq(kind, "regression") ? red : str_eq(kind, "improvement") ? green : bold;
 }
 
@@ -154,7 +161,7 @@ static void put_changes(struct strbuf *out, const struct history *one, bool colo
         const struct change_point *change = &one->changes.points[i];
         strbuf_printf(out, "  %s▲%s ", colour ? colour_of(one, change) : "", colour ? plain : "");
         strbuf_put_change(out, &change->change, unit);
-        strbuf_printf(out, " %s at ", verdict_change_name(&change->change, one->better));
+        strbuf_printf(out, " %s at ", kind_of(one, change));
         put_point(out, &one->points[change->index]);
         strbuf_printf(out, ", p = %.2g\n", change->p);
     }
@@ -211,7 +218,7 @@ static void put_json_change(struct json *j, const struct history *one,
     json_u64(j, "index", change->index);
     json_i64(j, "experiment", p->experiment);
     json_string(j, "commit", p->commit);
-    json_string(j, "kind", verdict_change_name(c, one->better));
+    json_string(j, "kind", kind_of(one, change));
     json_string(j, "scale", c->scale == COMPARISON_RATIO ? "ratio" : "difference");
     json_double(j, "estimate", c->estimate);
     json_double(j, "low", c->low);
