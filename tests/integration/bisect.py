@@ -115,10 +115,28 @@ def an_improvement_is_found_past_commits_that_do_not_build():
 @test
 def a_change_among_commits_that_do_not_build_is_one_of_several():
     hashes = repository(8, {4: 1.1}, broken=(3, 4))
-    result = bisect("--json=r.json", count=8)
+    result = bisect("--json=r.json", "--markdown=r.md", count=8)
     contains(result.stdout, "one of these commits")
+    # The subject accuses nobody alone: the last of them is as innocent as the others until built.
+    for subject in result.stdout, pathlib.Path("r.md").read_text():
+        contains(subject.splitlines()[0],
+                 f" by one of 3 commits, {hashes[2][:12]}..{hashes[5][:12]}")
+        lacks(subject.splitlines()[0], f"by {hashes[5][:12]}")
     change = json.loads(pathlib.Path("r.json").read_text())["changes"][0]
     equal((change["certain"], change["suspects"]), (False, hashes[3:6]))
+
+
+@test
+def the_table_and_the_opening_agree():
+    hashes = repository(8, {4: 1.1})
+    text = bisect("--json=r.json", count=8).stdout
+    change = json.loads(pathlib.Path("r.json").read_text())["changes"][0]
+    opening = text.split("assay noticed a ")[1].split(" regression")[0]
+    table = text.split("what changed:")[1]
+    equal(opening.split("[")[1], table.split("[")[1][:len(opening.split("[")[1])])
+    contains(table.split("\n\n")[1], opening)
+    contains(table, "is not quite the ratio of")
+    equal(change["commit"]["hash"], hashes[4])
 
 
 @test

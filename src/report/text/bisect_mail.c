@@ -80,15 +80,17 @@ static void put_cell(struct mail *m, const char *unit, const struct outcome_cell
         pad(m, from, TEXT_COLUMNS);
 }
 
-static void put_row(struct mail *m, const struct bisect_metrics *metrics, size_t row)
+/* `found` is what the mail opens with, for the row of its metric: one interval for one thing. */
+static void put_row(struct mail *m, const struct bisect_metrics *metrics, size_t row,
+                    const struct comparison *found)
 {
     const struct store_metric *metric = &metrics->outcome.data->metrics[row];
     const struct outcome_cell *after = outcome_cell(&metrics->outcome, row, 1);
     strbuf_puts(m->out, m->markdown ? "| " : "  ");
     put_cell(m, metric->unit, outcome_cell(&metrics->outcome, row, 0));
     size_t from = m->out->length;
-    if (after->judged)
-        strbuf_put_change(m->out, &after->judged->comparison, metric->unit);
+    if (found || after->judged)
+        strbuf_put_change(m->out, found ? found : &after->judged->comparison, metric->unit);
     if (m->markdown)
         strbuf_puts(m->out, " | ");
     else
@@ -112,17 +114,22 @@ static void put_table(struct mail *m, const struct bisection_change *c)
                       CHANGE_COLUMNS, "change", TEXT_COLUMNS, m->b->commits[c->hi].hash, "metric");
     CLEANUP(strbuf_done) struct strbuf others = {0};
     if (metrics.outcome.headline != DATASET_NONE)
-        put_row(m, &metrics, metrics.outcome.headline);
+        put_row(m, &metrics, metrics.outcome.headline, &c->change);
     for (size_t i = 0; i < metrics.outcome.data->metric_count; i++) {
         const struct outcome_cell *after = outcome_cell(&metrics.outcome, i, 1);
         if (i == metrics.outcome.headline)
             continue;
         if (after->judged && after->judged->changed)
-            put_row(m, &metrics, i);
+            put_row(m, &metrics, i, NULL);
         else
             strbuf_printf(&others, "%s%s", others.length ? ", " : "",
                           metrics.outcome.data->metrics[i].name);
     }
+    const char *indent = m->markdown ? "" : "  ";
+    strbuf_printf(m->out,
+                  "%s%sThe change is taken within rounds, in which both commits ran, and so is not "
+                  "quite the ratio of\n%sthe medians, which are of each commit's own runs.\n",
+                  m->markdown ? "\n" : "", indent, indent);
     if (others.length) {
         strbuf_puts(m->out, m->markdown ? "\n" : "  ");
         strbuf_puts(m->out, "No confirmed change: ");
@@ -371,6 +378,16 @@ static void put_rest(struct mail *m)
     strbuf_puts(m->out, ".\n");
 }
 
+/* " by 1a2b3c", or the range where only one of several commits can be named. */
+static void put_culprit(struct mail *m, const struct bisection_change *c)
+{
+    if (bisect_is_range(c))
+        strbuf_printf(m->out, " by one of %zu commits, %.12s..%.12s", c->hi - c->lo,
+                      m->b->commits[c->lo].hash, m->b->commits[c->hi].hash);
+    else
+        strbuf_printf(m->out, " by %.12s", m->b->commits[c->hi].hash);
+}
+
 static void put_subject(struct mail *m)
 {
     const struct bisection *s = &m->b->search;
@@ -391,8 +408,8 @@ static void put_subject(struct mail *m)
         if (c->scale == COMPARISON_RATIO)
             strbuf_printf(m->out, "%s%.1f %% ", c->estimate < 1 ? "−" : "+",
                           fabs(100 * (c->estimate - 1)));
-        strbuf_printf(m->out, "%s by %.12s", verdict_change_name(c, m->b->better),
-                      m->b->commits[s->found[i].hi].hash);
+        strbuf_puts(m->out, verdict_change_name(c, m->b->better));
+        put_culprit(m, &s->found[i]);
     }
     strbuf_puts(m->out, "\n\n");
 }
