@@ -10,7 +10,7 @@
 
 enum {
     WIDTH = 640,
-    LEFT = 76,
+    LEFT = 84,
     RIGHT = 14,
     TOP = 10,
     PLOT_HEIGHT = 250,
