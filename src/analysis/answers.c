@@ -72,7 +72,7 @@ const char *why_undecided(struct question *q, const struct comparison *c)
     size_t count = c->base_count < c->new_count ? c->base_count : c->new_count;
     double size = c->scale == COMPARISON_RATIO ? expm1(fabs(log(c->estimate))) : fabs(c->estimate);
     double rounds = plan_rounds_for_change(c, size, 0.9);
-    if (c->too_few)
+    if (!comparison_has_interval(c))
         snprintf(text, sizeof(text), "too few rounds: %zu of at least %d", count,
                  COMPARISON_ROUNDS_MIN);
     else if (rounds <= (double)count) /* it should have been seen: an unlucky round or two */

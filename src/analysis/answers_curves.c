@@ -42,7 +42,7 @@ static void tell_last_gain(struct question *q, size_t cell, size_t factor, const
             c.scale != COMPARISON_RATIO)
             continue;
         any = true;
-        if (c.too_few)
+        if (!comparison_has_interval(&c))
             few = c;
         bool gains = (c.estimate > 1) == (q->better == METRIC_HIGHER);
         if (comparison_differs(&c) && gains)
@@ -52,7 +52,7 @@ static void tell_last_gain(struct question *q, size_t cell, size_t factor, const
     }
     if (!any)
         return;
-    if (few.too_few) {
+    if (!comparison_has_interval(&few)) {
         answer_add(q, "saturation", where, false, "whether more %s help is undecided (%s)",
                    q->d->factors[factor], why_undecided(q, &few));
         return;

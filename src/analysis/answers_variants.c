@@ -69,7 +69,7 @@ static void judge_context(struct question *q, size_t cell, void *context)
         tally->wins[l.best_level]++;
     } else {
         tally->undecided++;
-        tally->too_few += c.too_few;
+        tally->too_few += !comparison_has_interval(&c);
     }
     double ratio = c.estimate, low = c.low, high = c.high;
     if (c.scale == COMPARISON_RATIO && ratio < 1) {
@@ -167,8 +167,8 @@ static void tell_crossovers(struct question *q, const struct duel *duel, const c
     } else if (found->state == CROSSOVER_CANNOT_TELL) {
         answer_add(q, "crossover", where, false,
                    "%s and %s cannot be told apart at any %s (%zu points%s%s)", duel->base,
-                   duel->new, sizes, point_count, first->too_few ? "; " : "",
-                   first->too_few ? why_undecided(q, first) : "");
+                   duel->new, sizes, point_count, !comparison_has_interval(first) ? "; " : "",
+                   !comparison_has_interval(first) ? why_undecided(q, first) : "");
     }
 }
 

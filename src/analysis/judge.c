@@ -199,7 +199,7 @@ bool judge_row(struct judge_row *row)
         !summarise(s->new, s->new_metric, s->new_cell, &row->new) || collect(s, &c) < 0 ||
         compare_by(&c.values, row->by, JUDGE_LEVEL, &row->comparison) < 0)
         return false;
-    row->tested = !row->skip && verdict_is_possible(&row->comparison) && !nothing_varies(row);
+    row->tested = !row->skip && comparison_has_interval(&row->comparison) && !nothing_varies(row);
     row->p_adjusted = row->tested ? row->comparison.p : NAN;
     if (row->tested && row->headline && row->by == JUDGE_MEDIAN)
         look_at_tails(row, &c.values);

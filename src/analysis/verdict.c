@@ -234,11 +234,6 @@ static void tell_cannot(const struct comparison *c, const struct verdict_options
     snprintf(v->text + length, sizeof(v->text) - length, "; about %s would show %s", time, show);
 }
 
-bool verdict_is_possible(const struct comparison *c)
-{
-    return !c->too_few || (isfinite(c->low) && isfinite(c->high) && c->level > 0.9499);
-}
-
 /* "mean +90 % [60, 124]" */
 static void put_mean(char *out, size_t size, const struct judge_tails *t)
 {
@@ -323,7 +318,7 @@ void verdict_judge(const struct comparison *c, const struct verdict_options *o,
     double interesting = o->interesting > 0 ? o->interesting : default_interesting;
     double limit = ratio ? interesting : interesting * fabs(c->base_median);
     struct verdict v = {.bound = fmax(c->high - same, same - c->low)};
-    if (!verdict_is_possible(c))
+    if (!comparison_has_interval(c))
         tell_too_few(c, o, &v);
     else if (comparison_excludes_same(c)) {
         tell_difference(c, o, &v);
@@ -371,7 +366,7 @@ const char *verdict_change_name(const struct comparison *c, enum metric_better b
 enum gate_result verdict_gate(const struct comparison *c, enum metric_better better,
                               double max_regression)
 {
-    if (!verdict_is_possible(c))
+    if (!comparison_has_interval(c))
         return GATE_INCONCLUSIVE;
     bool ratio = c->scale == COMPARISON_RATIO;
     /* The harm as an interval of logs or of differences, upwards is worse. */

@@ -45,8 +45,6 @@ struct verdict {
 void verdict_judge(const struct comparison *comparison, const struct verdict_options *options,
                    struct verdict *ret_verdict);
 
-/* The interval reaches its level: on enough rounds, exactly or with an assumption that is said. */
-bool verdict_is_possible(const struct comparison *comparison);
 /* "better", "worse", "different", "same", "cannot tell": for programs. */
 const char *verdict_name(enum verdict_kind kind);
 /* It says that there is a difference. */

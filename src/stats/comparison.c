@@ -19,7 +19,12 @@ bool comparison_excludes_same(const struct comparison *c)
     return c->low > same || c->high < same;
 }
 
+bool comparison_has_interval(const struct comparison *c)
+{
+    return !c->too_few || (isfinite(c->low) && isfinite(c->high) && c->level > 0.9499);
+}
+
 bool comparison_differs(const struct comparison *c)
 {
-    return !c->too_few && comparison_excludes_same(c);
+    return comparison_has_interval(c) && comparison_excludes_same(c);
 }

@@ -90,7 +90,10 @@ int stats_compare_unpaired(const double *base_values, size_t base_count, const d
                            size_t new_count, double level, struct comparison *ret_comparison,
                            struct error *err);
 
-/* The interval shows a difference and stands on enough rounds to be believed. */
+/* The interval reaches its level: on enough rounds, exactly or with an assumption that is said. */
+bool comparison_has_interval(const struct comparison *comparison);
+
+/* The interval shows a difference and reaches its level. */
 bool comparison_differs(const struct comparison *comparison);
 
 /* The interval excludes 1 (or 0), however few the rounds are: p is below 1 - level. */

@@ -37,7 +37,7 @@ static void put_measured(struct strbuf *out, double value, const char *unit)
 static void put_ratio(struct strbuf *out, const struct page_row *r, const char *unit)
 {
     const struct comparison *c = &r->comparison;
-    bool interval = verdict_is_possible(c);
+    bool interval = comparison_has_interval(c);
     if (c->scale == COMPARISON_RATIO) {
         int decimals = c->estimate >= 100 ? 0 : c->estimate >= 10 ? 2 : 3;
         strbuf_printf(out, "%.*f×", decimals, c->estimate);
@@ -377,8 +377,8 @@ void html_put_rows_json(struct strbuf *out, const struct page *page)
             if (r->compared) {
                 json_u64(&j, NULL, c->scale == COMPARISON_RATIO);
                 put_short(&j, c->estimate);
-                put_short(&j, verdict_is_possible(c) ? c->low : NAN);
-                put_short(&j, verdict_is_possible(c) ? c->high : NAN);
+                put_short(&j, comparison_has_interval(c) ? c->low : NAN);
+                put_short(&j, comparison_has_interval(c) ? c->high : NAN);
             }
         }
         json_end(&j);

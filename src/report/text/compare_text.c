@@ -52,13 +52,13 @@ static void put_ratio(struct strbuf *out, const struct compare_row *row)
     if (c->scale == COMPARISON_RATIO) {
         int decimals = c->estimate >= 100 ? 0 : c->estimate >= 10 ? 2 : 3;
         strbuf_printf(out, "%.*f×", decimals, c->estimate);
-        if (verdict_is_possible(c))
+        if (comparison_has_interval(c))
             strbuf_printf(out, " [%.*f, %.*f]", decimals, c->low, decimals, c->high);
         return;
     }
     strbuf_put_measured(&estimate, c->estimate, row->metric->unit);
     strbuf_printf(out, "%s%s", c->estimate >= 0 ? "+" : "", strbuf_text(&estimate));
-    if (verdict_is_possible(c)) {
+    if (comparison_has_interval(c)) {
         strbuf_put_measured(&low, c->low, row->metric->unit);
         strbuf_put_measured(&high, c->high, row->metric->unit);
         strbuf_printf(out, " [%s, %s]", strbuf_text(&low), strbuf_text(&high));
@@ -68,7 +68,7 @@ static void put_ratio(struct strbuf *out, const struct compare_row *row)
 /* How sure: in words for few, else the (adjusted) probability of chance. */
 static void put_sure(struct strbuf *out, const struct compare_row *row)
 {
-    if (!verdict_is_possible(&row->judged.comparison))
+    if (!comparison_has_interval(&row->judged.comparison))
         strbuf_puts(out, "too few");
     else if (isnan(row->judged.p_adjusted))
         strbuf_puts(out, row->judged.tested ? "-" : row->is_negligible ? "untested" : "same");
@@ -234,7 +234,7 @@ static void put_footer(struct strbuf *out, const struct compare_view *v)
         const struct compare_row *row = &c->rows[i];
         small += row->judged.changed && !row->judged.headline && is_small(row);
         folded += row->folded_into != COMPARE_NONE;
-        few += !verdict_is_possible(&row->judged.comparison);
+        few += !comparison_has_interval(&row->judged.comparison);
     }
     strbuf_printf(out,
                   "\n%zu of %zu metrics tested changed; of these at most 5 %% are expected to be "
