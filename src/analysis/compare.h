@@ -57,6 +57,10 @@ const struct compare_row *compare_find(const struct compare *c, size_t metric, s
  * time, instructions): a line for each, "wall cannot tell new from old, but cpu can: …". */
 void compare_put_instead(struct strbuf *out, const struct compare *c, size_t metric);
 
+/* Where several pairs of cells differ in the same values, a line for each headline: the geometric
+ * mean of their ratios, and which of them moved. */
+void compare_put_suites(struct strbuf *out, const struct compare *c);
+
 /* The row's change as a share of the base (0.1 = 10 % more); NAN where there is none to be told,
  * because the base is about zero. */
 double compare_change(const struct compare_row *row);

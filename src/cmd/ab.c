@@ -226,7 +226,11 @@ static int finish(const struct ab_options *o, const struct ab_plan *plan,
         .rounds = rounds, .spec = spec, .started = started, .shell = plan->shell};
     if (plan->shell && rounds->end != ROUNDS_SIGNAL)
         view.shell_startup_ns = measure_shell(plan->shell);
-    return report(o, &view, &d, plan->participants, metrics, products, err);
+    int r = report(o, &view, &d, plan->participants, metrics, products, err);
+    if (r == 0 && o->before && !products->to_stdout && !products->silent)
+        r = ab_against_print(o, o->before, &d, err);
+    bool saves = o->save || (o->db && !o->against);
+    return r == 0 && saves && rounds->count ? ab_save(o, &d, err) : r;
 }
 
 /* Tells what was found and what failed. */
@@ -324,12 +328,20 @@ static int run_commands(struct ab_options *o, char *const *given, size_t given_c
         return cmd_fail(&verb_ab, err, process_exit_code_for(r));
     if (r < 0)
         return cmd_usage(&verb_ab, err);
+    struct dataset before;
     r = ab_products_open(&products, o, err);
     if (r == 0)
         r = parse_events(o, &events, err);
+    if (r == 0 && o->against) {
+        r = ab_against_load(o, &before, err);
+        o->before = r == 0 ? &before : NULL;
+    }
     if (r < 0)
         return cmd_fail(&verb_ab, err, r == -EINVAL ? EXIT_USAGE : EXIT_MEASURE_FAILED);
-    return measure_with(o, &plan, &events, &products, err);
+    int code = measure_with(o, &plan, &events, &products, err);
+    if (o->before)
+        dataset_done(o->before);
+    return code;
 }
 
 static int report_imported(const struct ab_options *o, const struct imported *imported,

@@ -20,6 +20,8 @@ struct ab_options {
         *ignore_failure;
     const char *json, *csv, *markdown, *html, *export_hyperfine, *export_google;
     const char *export_csv, *export_asciidoc, *export_orgmode, *sort, *time_unit, *style;
+    const char *db, *save, *against;
+    struct dataset *before; /* what --against names; NULL for nothing */
     bool sim, no_shell, show_output, no_padding, duet, all, verbose;
     uint64_t rounds, min_rounds, max_rounds, time_ns, timeout_ns, warmup, seed, copies;
 };
@@ -116,6 +118,13 @@ int ab_metrics_missing(const struct ab_metrics *m, const struct rounds *r,
 int ab_simulate(const struct rounds_spec *like, struct rounds *ret_rounds,
                 struct progress *progress, struct error *err);
 void ab_add_simulated(struct dataset *d, const struct rounds *r);
+
+/* --against: the experiment, loaded before anything is measured, and the comparison with it. */
+int ab_against_load(const struct ab_options *o, struct dataset *ret_before, struct error *err);
+int ab_against_print(const struct ab_options *o, struct dataset *before, struct dataset *now,
+                     struct error *err);
+/* --save */
+int ab_save(const struct ab_options *o, const struct dataset *d, struct error *err);
 
 /* What the callbacks of the rounds know. */
 struct ab_watch {

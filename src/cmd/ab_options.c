@@ -2,6 +2,7 @@
 /* The options of `assay ab`: see ab.h. */
 #include "base/memory.h"
 #include "cmd/ab.h"
+#include "cmd/cmd.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -92,6 +93,13 @@ const struct option ab_option_table[] = {
      "file"},
     {0, "import-hyperfine", OPTION_LIST, O(imports), "FILE",
      "compare results in hyperfine's JSON files instead of running anything", "file"},
+    {0, NULL, OPTION_HEADING, 0, NULL, "The store", NULL},
+    {0, "save", OPTION_STRING, O(save), "NAME",
+     "keep the result in the store, for compare, history and html", NULL},
+    {0, "against", OPTION_STRING, O(against), "NAME",
+     "also compare with what was saved under this name another day",
+     "!assay completion --list experiments"},
+    {0, "db", OPTION_STRING, O(db), "PATH", CMD_DB_HELP, "file"},
     {0, NULL, OPTION_HEADING, 0, NULL, "hyperfine's names for the same", NULL},
     {0, "runs", OPTION_U64, O(rounds), "N", "same as --rounds", NULL},
     {0, "min-runs", OPTION_U64, O(min_rounds), "N", "same as --min-rounds", NULL},

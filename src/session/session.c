@@ -462,38 +462,14 @@ static int run_all(struct session *s, struct error *err)
     return r < 0 ? r : after;
 }
 
-static size_t failed_cells(const struct session *s)
-{
-    size_t count = 0;
-    for (size_t c = 0; s->cells && c < s->matrix.count; c++)
-        count += s->cells[c].tries.failed_count > 0;
-    return count;
-}
-
-/* All that could be measured is; the notes have each failure's words. */
-static int tell_failed_cells(const struct session *s, struct error *err)
-{
-    CLEANUP(strbuf_done) struct strbuf names = {0};
-    size_t count = failed_cells(s);
-    for (size_t c = 0; c < s->matrix.count && names.length < 300; c++) {
-        const struct contestant_state *tries = &s->cells[c].tries;
-        if (tries->failed_count)
-            strbuf_printf(&names, "%s%s (%zu of %zu %s)", names.length ? ", " : "",
-                          s->matrix.cells[c].label, tries->failed_count, tries->run_count,
-                          plural(tries->run_count, "run", "runs"));
-    }
-    return error_set(err, -ECANCELED, "%zu of %zu %s failed: %s", count, s->kept_count,
-                     plural(s->kept_count, "cell", "cells"), strbuf_text(&names));
-}
-
 int session_run(struct session *s, struct error *err)
 {
     s->started_ns = clock_now_ns();
     if (s->options->task)
         return session_run_task(s, err);
     int r = run_all(s, err);
-    if (r == 0 && failed_cells(s))
-        r = tell_failed_cells(s, err);
+    if (r == 0 && session_failed_cells(s))
+        r = session_tell_failed(s, err);
     session_note_left_out(s);
     s->end = r == 0 ? SESSION_DONE : r == -EINTR ? SESSION_STOPPED : SESSION_FAILED;
     static const char *const states[] = {"done", "stopped", "failed"};
@@ -559,7 +535,7 @@ struct session_facts session_facts(const struct session *s)
                                   .seed = s->seed,
                                   .cell_count = s->kept_count,
                                   .run_count_before = s->run_count_before,
-                                  .failed_cells = failed_cells(s),
+                                  .failed_cells = session_failed_cells(s),
                                   .end = s->end,
                                   .node = s->node,
                                   .uncounted = s->uncounted};

@@ -450,3 +450,26 @@ int session_run_cell(struct session *s, size_t cell, uint64_t round, uint64_t po
             return 0;
     }
 }
+
+size_t session_failed_cells(const struct session *s)
+{
+    size_t count = 0;
+    for (size_t c = 0; s->cells && c < s->matrix.count; c++)
+        count += s->cells[c].tries.failed_count > 0;
+    return count;
+}
+
+int session_tell_failed(const struct session *s, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf names = {0};
+    size_t count = session_failed_cells(s);
+    for (size_t c = 0; c < s->matrix.count && names.length < 300; c++) {
+        const struct contestant_state *tries = &s->cells[c].tries;
+        if (tries->failed_count)
+            strbuf_printf(&names, "%s%s (%zu of %zu %s)", names.length ? ", " : "",
+                          s->matrix.cells[c].label, tries->failed_count, tries->run_count,
+                          plural(tries->run_count, "run", "runs"));
+    }
+    return error_set(err, -ECANCELED, "%zu of %zu %s failed: %s", count, s->kept_count,
+                     plural(s->kept_count, "cell", "cells"), strbuf_text(&names));
+}

@@ -187,6 +187,10 @@ double session_cpu_ns(const struct run_result *result);
 int session_open_watchers(struct session *s, struct error *err);
 void session_close_watchers(struct session *s);
 bool session_watches(const struct session *s);
+/* Cells some runs of which failed, where that is not allowed, and the error that names them: all
+ * else is measured by then, and the notes have each failure's words. */
+size_t session_failed_cells(const struct session *s);
+int session_tell_failed(const struct session *s, struct error *err);
 /* The metric is not printed by the command but counted by a simulation. */
 bool session_is_simulated(const struct spec_metric *m);
 /* After a measured run: runs its cell again as often as the monitors need. */

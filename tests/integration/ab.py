@@ -591,6 +591,33 @@ def notes_that_are_always_the_same_need_verbose():
         contains(assay("ab", "-r", 2, "--verbose", small, check=0).stdout, "peak-rss: a program")
 
 
+@test
+def results_are_saved_and_compared_with_another_day():
+    program = script("level", "echo assay.metric level $(cat level.txt) ns >&$ASSAY_METRICS_FD")
+    def measure(level, *args, **kwargs):
+        with open("level.txt", "w") as file:
+            file.write(level)
+        return ab("-r", 8, *QUIET, "--db", "ab.db", "--metric", "level", "-n", "a", "-n", "b",
+                  *args, program, "true", **kwargs)
+    document, _ = measure("100", "--save", "monday")
+    shown = json.loads(assay("show", "--db", "ab.db", "monday", "--json", check=0).stdout)
+    equal(shown["name"], "monday")
+    equal([cell["label"] for cell in shown["cells"]], ["a", "b"])
+    rows = list(csv.DictReader(io.StringIO(
+        assay("show", "--db", "ab.db", "monday", "--csv=wide", check=0).stdout)))
+    equal([float(row["wall (ns)"]) for row in rows if row["command"] == "a"], values(document, "wall"))
+    _, text = measure("150", "--against", "monday", "--save", "tuesday")
+    contains(text, "base: 1 (monday)")
+    contains(text, "1.50×")
+    contains(text, "'monday' was measured on ")
+    contains(assay("compare", "--db", "ab.db", "monday", "tuesday", check=0).stdout, "1.50×")
+    contains(assay("history", "--db", "ab.db", "--metric", "level", check=None).stdout, "level")
+    assay("html", "--db", "ab.db", "-o", "page.html", "monday", check=0)
+    contains(assay("ab", "--db", "ab.db", "--against", "sunday", "true", check=125).stderr, "sunday")
+    contains(assay("ab", "-r", 1, "--db", "ab.db", "--against", "monday", "-n", "x", "-n", "y",
+                   "true", "ls", check=125).stderr, "partner")
+
+
 # When things go wrong.
 
 @test

@@ -68,6 +68,39 @@ def a_known_difference_is_found():
         raise AssertionError(result)
 
 
+SUITE = """name: suite
+command: ./program variant={variant} size={size} round={round}
+factors: {variant: [old, new, odd], size: [1, 2, 4, 8]}
+metrics: {t: {unit: ms, better: lower}}
+rounds: 9
+warmup: 0
+baseline: {variant: old}
+"""
+
+SUITE_BODY = """
+factor = {'old': 1, 'new': 2, 'odd': {'1': 4, '2': 0.25, '4': 1, '8': 1}[values['size']]}
+report('t', 100 * int(values['size']) * factor[values['variant']] * (1 + wobble / 10), 'ms')
+"""
+
+
+@test
+def several_benchmarks_are_summed_up_in_one_line():
+    experiment(SUITE_BODY, SUITE)
+    text = assay("show", "last", check=0).stdout
+    new = next(line for line in text.splitlines() if line.startswith("all 4 of variant=new, t: "))
+    contains(new, "2.00")
+    contains(new, "(geometric mean); slower: size=1, size=2, size=4, size=8")
+    odd = next(line for line in text.splitlines() if line.startswith("all 4 of variant=odd, t: "))
+    contains(odd, "; slower: size=1; faster: size=2; not certain: 2")
+    for option in [], ["--markdown"]:
+        contains(assay("compare", "variant=old", "variant=new", *option, check=0).stdout, new)
+    result = json.loads(assay("compare", "variant=old", "variant=new", "--json", check=0).stdout)
+    equal(result["suites"], new + "\n")
+    # One benchmark is no suite.
+    experiment(BODY, SPEC)
+    lacks(assay("compare", "variant=old", "variant=new", check=0).stdout, "geometric mean")
+
+
 @test
 def the_table_is_short_and_honest():
     experiment(BODY, SPEC)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A comparison for programs. */
 #include "base/json.h"
+#include "base/memory.h"
 #include "report/text/compare.h"
 #include "report/text/nodes.h"
 
@@ -67,6 +68,9 @@ void report_compare_json(struct strbuf *out, const struct compare_view *v)
         if (report_compare_shows(v, &c->rows[i]))
             put_row(&j, c, &c->rows[i]);
     json_end(&j);
+    CLEANUP(strbuf_done) struct strbuf suites = {0};
+    compare_put_suites(&suites, c);
+    json_string(&j, "suites", suites.length ? strbuf_text(&suites) : NULL);
     json_end(&j);
 }
 

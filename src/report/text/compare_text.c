@@ -281,6 +281,10 @@ void report_compare_text(struct strbuf *out, const struct compare_view *v)
     for (size_t p = 0; p < c->pair_count; p++)
         add_pair_rows(&t, v, p);
     put_table(out, &t, v->colour);
+    CLEANUP(strbuf_done) struct strbuf suites = {0};
+    compare_put_suites(&suites, c);
+    if (suites.length)
+        strbuf_printf(out, "\n%s", strbuf_text(&suites));
     put_footer(out, v);
     report_compare_nodes_text(out, c);
     if (report_compare_emulated(c))
@@ -310,6 +314,10 @@ void report_compare_markdown(struct strbuf *out, const struct compare_view *v)
                       c->pairs[row->pair].label[0] ? ", " : "", c->pairs[row->pair].label,
                       row->judged.headline ? row->judged.verdict.text : "");
     }
+    CLEANUP(strbuf_done) struct strbuf suites = {0};
+    compare_put_suites(&suites, c);
+    if (suites.length)
+        strbuf_printf(out, "\n%s", strbuf_text(&suites));
     if (report_compare_emulated(c))
         strbuf_printf(out, "\n%s\n", report_compare_emulated(c));
 }

@@ -179,6 +179,10 @@ void report_cells_text(struct strbuf *out, const struct dataset *d, bool all, bo
     for (size_t m = 0; all && m < d->metric_count; m++)
         if (!shown[m])
             put_metric(out, &compare, m, colour);
+    CLEANUP(strbuf_done) struct strbuf suites = {0};
+    compare_put_suites(&suites, &compare);
+    if (suites.length)
+        strbuf_printf(out, "\n%s", strbuf_text(&suites));
     report_nodes_text(out, d);
     if (!all)
         strbuf_printf(out, "\n%zu %s recorded; --all shows all.\n", d->metric_count,

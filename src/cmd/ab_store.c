@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* What `assay ab` found, kept in the store and compared with another day: see ab.h. */
+#include "analysis/sparse.h"
+#include "base/memory.h"
+#include "cmd/ab.h"
+#include "report/text/compare.h"
+#include "session/keep.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+int ab_against_load(const struct ab_options *o, struct dataset *ret_before, struct error *err)
+{
+    CLEANUP(store_closep) struct store *store = NULL;
+    int64_t id;
+    int r = store_open(&store, store_place(o->db), STORE_READ, err);
+    if (r == 0)
+        r = store_find(store, o->against, &id, err);
+    if (r == 0)
+        r = dataset_load(ret_before, store, id, err);
+    return r < 0 ? error_wrap(err, r, "--against %s", o->against) : 0;
+}
+
+int ab_against_print(const struct ab_options *o, struct dataset *before, struct dataset *now,
+                     struct error *err)
+{
+    char moment[40];
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    struct compare c;
+    sparse_join(before, now);
+    int r = compare_experiments(&c, before, now, err);
+    if (r == 0 && !c.pair_count)
+        r = error_set(err, -ENOENT,
+                      "--against %s: no command of this name was measured then; -n gives names",
+                      o->against);
+    if (r == 0) {
+        free(c.new_name);
+        c.new_name = memory_strdup("these rounds");
+        report_compare_text(&out, &(struct compare_view){.c = &c, .colour = ab_has_colour(o)});
+        printf("%s'%s' was measured on %s. Run both in one 'assay ab' to be certain.\n\n",
+               strbuf_text(&out), o->against,
+               format_moment(before->experiment.started_at_ns, moment, sizeof(moment)));
+    }
+    compare_done(&c);
+    return r;
+}
+
+int ab_save(const struct ab_options *o, const struct dataset *d, struct error *err)
+{
+    int64_t id;
+    const char *name = o->save ? o->save : "ab";
+    int r = keep_dataset(d, o->db, name, &id, err);
+    if (r < 0)
+        return error_wrap(err, r, "the result could not be stored");
+    fprintf(stderr, "assay ab: kept as experiment %lld (%s) in %s\n", (long long)id, name,
+            store_place(o->db));
+    return 0;
+}
