@@ -73,7 +73,7 @@ static const struct verb verb_move = {
     .summary = "Move messages from one process to another, and measure what that costs",
     .synopsis = "[options]",
     .examples = "  assay-move --variant send --size 64\n"
-                "  assay-move --variant zerocopy --size 64k --threads 2 --cc cubic\n"
+                "  assay-move --variant zerocopy --size 64k --threads 2 --cc fair\n"
                 "  assay-move --variant batch-send --batch 32 --size 512 --verify\n"
                 "  assay-move --ping --transport unix --size 64 --rate 10000\n"
                 "  assay-move --prove\n"
