@@ -216,9 +216,9 @@ packages_release=(xz-utils liblzma-dev libbz2-dev clang bpftool)
 # built in a Debian root.  Two builds of a commit have the same bytes: --verify builds a second time,
 # in another directory, and compares.
 verb_release() {
-    local arch verify=
+    local arch again=
     if [ "${1:-}" = --verify ]; then
-        verify=yes
+        again=$(mktemp -d "${TMPDIR:-/tmp}/assay-release-again.XXXXXX")
         shift
     fi
     arch=${1:-$(uname -m)}
@@ -232,6 +232,7 @@ verb_release() {
         ! has_apt || ! can_be_root || need "${packages_release[@]}"
         say "building for $arch"
         source_tree out/release/source
+        [ -z "$again" ] || cp -a out/release/source "$again/another-directory-of-a-longer-name"
         release_build out/release/source "$PWD/out/release" "$arch"
         rm -rf out/release/source
     else
@@ -239,22 +240,21 @@ verb_release() {
     fi
     (cd out/release && sha256sum ./*.tar.xz >SHA256SUMS)
     say "made: out/release/$(release_name "$arch").tar.xz"
-    [ -z "$verify" ] || verify_release "$arch"
+    [ -z "$again" ] || verify_release "$arch" "$again"
 }
 
-# verify_release ARCHITECTURE: what was built is built again, at a longer path, with another umask,
-# locale and time zone; the archives must be the same.
+# verify_release ARCHITECTURE FOLDER: the same sources, a copy of which is in FOLDER, are built again,
+# at a longer path, with another umask, locale and time zone; the archives must be the same.
 verify_release() {
-    local name again
-    [ "$1" = "$(uname -m)" ] || die "--verify is for this machine's architecture, $(uname -m)"
+    local name again=$2
     name=$(release_name "$1")
-    again=$(mktemp -d "${TMPDIR:-/tmp}/assay-release-again.XXXXXX")
+    [ -e "$again/another-directory-of-a-longer-name" ] ||
+        die "--verify is for this machine's architecture, $(uname -m)"
     say "building again in $again"
     (
         umask 077
         export LC_ALL=C TZ=Asia/Kathmandu
-        source_tree "$again/another-directory/of-a-longer-name/source"
-        release_build "$again/another-directory/of-a-longer-name/source" "$again" "$1"
+        release_build "$again/another-directory-of-a-longer-name" "$again" "$1"
     ) || die "the second build failed in $again"
     if ! cmp "out/release/$name.tar.xz" "$again/$name.tar.xz"; then
         diff <(tar -xJOf "out/release/$name.tar.xz" "$name/SHA256SUMS") \
