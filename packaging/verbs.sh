@@ -176,27 +176,86 @@ left=$(find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /debs -o
 END
 }
 
-# ./dev roots [SUITE…]: in a bare Debian 12 and 13 each, what README promises: ./dev demo, the unit
-# tests, and the package in use.  Needs root; a quarter of an hour for each.
+# ./dev roots [--short] [SUITE…]: in a bare Debian 12 and 13 each, what README promises: ./dev demo, the
+# unit tests, the package in use, and the static program in use, in a root of nothing but busybox as
+# well.  Needs root; a quarter of an hour for each.  --short: only the package and the static program,
+# built on this machine.
 verb_roots() {
     [ "$(id -u)" -eq 0 ] || { say "skipped: ./dev roots needs root for debootstrap and chroot"; return 0; }
-    local suite root suites=("$@")
+    local suite short='' suites
+    if [ "${1:-}" = --short ]; then
+        short=yes
+        shift
+    fi
+    suites=("$@")
     stamp
     [ ${#suites[@]} -gt 0 ] || suites=(bookworm trixie)
+    [ -z "$short" ] || verb_package "$(dpkg --print-architecture)"
     for suite in "${suites[@]}"; do
         bare_root "$suite"
-        root=$(copy_root "$suite" "$suite-demo")
-        source_tree "$root/src"
-        say "$suite: ./dev demo"
-        in_root "$root" sh -c 'cd /src && ./dev demo' || die "./dev demo fails in $suite"
-        say "$suite: the unit tests"
-        in_root "$root" sh -c 'cd /src && python3 tests/lib/run.py gcc=build:unit' ||
-            die "unit tests fail in $suite"
-        say "$suite: the package"
-        in_root "$root" sh -c 'cd /src && ./dev package' || die "./dev package fails in $suite"
-        roots_try_package "$suite" "$root/src/out/package/$(dpkg --print-architecture)"
-        rm -rf --one-file-system "$root"
+        if [ -n "$short" ]; then
+            roots_try_package "$suite" "out/package/$(dpkg --print-architecture)"
+        else
+            roots_try_sources "$suite"
+        fi
     done
+    verb_release
+    for suite in "${suites[@]}"; do roots_try_release "$suite"; done
+    roots_try_busybox
+}
+
+# The README's commands, and a package made there.
+roots_try_sources() {
+    local root suite=$1
+    root=$(copy_root "$suite" "$suite-demo")
+    source_tree "$root/src"
+    say "$suite: ./dev demo"
+    in_root "$root" sh -c 'cd /src && ./dev demo' || die "./dev demo fails in $suite"
+    say "$suite: the unit tests"
+    in_root "$root" sh -c 'cd /src && python3 tests/lib/run.py gcc=build:unit' ||
+        die "unit tests fail in $suite"
+    say "$suite: the package"
+    in_root "$root" sh -c 'cd /src && ./dev package' || die "./dev package fails in $suite"
+    roots_try_package "$suite" "$root/src/out/package/$(dpkg --print-architecture)"
+    rm -rf --one-file-system "$root"
+}
+
+# put_release ROOT: unpacks the static program, and prints its path in the root.
+put_release() {
+    local name
+    name=$(release_name "$(uname -m)")
+    mkdir -p "$1/opt" "$1/tmp"
+    chmod 1777 "$1/tmp"
+    tar -xJf "out/release/$name.tar.xz" -C "$1/opt"
+    cp packaging/smoke "$1/opt/smoke"
+    chmod 755 "$1/opt" "$1/opt/smoke"
+    echo "/opt/$name/bin/assay"
+}
+
+# A bare Debian: nothing is installed but what was unpacked.
+roots_try_release() {
+    local root program
+    root=$(copy_root "$1" "$1-release")
+    program=$(put_release "$root")
+    in_root "$root" setpriv --reuid someone --regid someone --clear-groups /opt/smoke "$program" ||
+        die "the static program does not work in $1"
+    rm -rf --one-file-system "$root"
+    say "$1: the static program was used"
+}
+
+# No libc, no Debian: busybox and the static program alone.
+roots_try_busybox() {
+    local root program
+    need busybox-static
+    root=$(roots_folder)/busybox
+    rm -rf --one-file-system "$root"
+    mkdir -p "$root/bin" "$root/proc" "$root/sys" "$root/dev" "$root/etc"
+    cp /bin/busybox "$root/bin/"
+    chroot "$root" /bin/busybox --install -s /bin
+    program=$(put_release "$root")
+    in_root "$root" /bin/sh /opt/smoke "$program" || die "the static program does not work beside busybox alone"
+    rm -rf --one-file-system "$root"
+    say "busybox alone: the static program was used"
 }
 
 roots_try_package() {
