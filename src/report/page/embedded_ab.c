@@ -24,7 +24,7 @@ static int wrong(struct error *err, const char *what)
 {
     return error_set(err, -EINVAL,
                      "not written by assay ab --json: %s; a page reads recordings, reports of "
-                     "assay html, and JSON of assay ab or explain",
+                     "assay html, and JSON of assay ab, gate or explain",
                      what);
 }
 
@@ -177,7 +177,7 @@ int embedded_read_ab(struct embedded *e, const char *text, size_t length, const 
     json_t *root = json_loadb(text, length, 0, &where);
     if (!root)
         return error_set(err, -EINVAL,
-                         "%s is not a recording, a report of assay html, or JSON of assay ab or "
+                         "%s is not a recording, a report of assay html, or JSON of assay ab, gate or "
                          "explain (%s at byte %d); check that this is the right file",
                          name, where.text, where.position);
     int r = read_root(e, root, name, err);

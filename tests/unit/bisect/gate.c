@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { SIDES = 3 };
 
@@ -405,4 +406,28 @@ TEST(which_stored_result_is_meant_must_be_clear)
     old.metrics[0].name[0] = 'w';
     CHECK_INT(gate_judge_stored(&set, &old, &now, &err), -ENOENT);
     CHECK_CONTAINS(err.message, "no metric 'v'");
+}
+
+/* A pure shift, of noise of any width, is no tail beyond it. */
+TEST(a_shift_is_not_taken_for_a_tail)
+{
+    static const double noises[] = {0.005, 0.05, 0.5};
+    size_t beyond = 0, trials = 0;
+    for (size_t k = 0; k < ARRAY_COUNT(noises); k++)
+        for (uint64_t seed = 1; seed <= 200; seed++, trials++) {
+            CLEANUP(dataset_done) struct dataset d;
+            CLEANUP(gate_result_set_done) struct gate_result_set set = {.max_regression = 0.02};
+            struct error err = {0};
+            struct rng rng;
+            rng_seed(&rng, seed);
+            make(&d);
+            put(&d, "v", time_facts, (double[]){100, 100, 120}, noises[k], 60, &rng);
+            set_headline(&d, "v");
+            CHECK_INT(gate_judge(&set, &d, &err), 0);
+            beyond += set.rows[0].change.tails.beyond;
+        }
+    /* 0.5 % of comparisons are allowed; 3 of 600, and what chance adds to that. */
+    CHECK(beyond <= 9);
+    if (getenv("GATE_SHOW"))
+        printf("# %zu of %zu\n", beyond, trials);
 }
