@@ -176,10 +176,11 @@ int embedded_read_ab(struct embedded *e, const char *text, size_t length, const 
     json_error_t where;
     json_t *root = json_loadb(text, length, 0, &where);
     if (!root)
-        return error_set(err, -EINVAL,
-                         "%s is not a recording, a report of assay html, or JSON of assay ab, gate or "
-                         "explain (%s at byte %d); check that this is the right file",
-                         name, where.text, where.position);
+        return error_set(
+            err, -EINVAL,
+            "%s is not a recording, a report of assay html, or JSON of assay ab, gate or "
+            "explain (%s at byte %d); check that this is the right file",
+            name, where.text, where.position);
     int r = read_root(e, root, name, err);
     json_decref(root);
     return r < 0 ? error_wrap(err, r, "%s", name) : 0;
