@@ -368,6 +368,10 @@ def a_stored_result_can_be_the_base():
         report = json.loads(stored(*base, "-r", "12", "--json", "sub/g.yaml", check=1).stdout)
         equal((report["result"], report["stored"]), ("regression", base[-1]))
         equal("control" in report["rows"][0], False)
+    # Other verbs read a gate's result as well.
+    contains(assay("compare", "g.json", "g.json", "--json", check=0).stdout, '"v"')
+    assay("html", "g.json", "-o", "page.html", check=0)
+    contains(pathlib.Path("page.html").read_text(), "side=new")
     # It needs no repository.
     os.rename(".git", "gone")
     assay("gate", "--baseline", "g.json", "-q", "-r", "12", "sub/g.yaml", check=1,
