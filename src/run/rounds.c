@@ -210,7 +210,8 @@ static struct run_spec make_spec(const struct sitting *s, const struct making *m
                              .cpus = spec->cpus,
                              .cpu_count = spec->cpu_count,
                              .timeout_ns = spec->timeout_ns,
-                             .padding_bytes = making->padding_bytes};
+                             .padding_bytes = making->padding_bytes,
+                             .small_start = true};
 }
 
 static bool anyone_left(const struct rounds *r)

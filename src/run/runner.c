@@ -108,6 +108,7 @@ int runner_open(struct runner *r, const struct event_list *events, struct error 
 
 void runner_done(struct runner *r)
 {
+    launcher_done(&r->launcher);
     counters_done(&r->counters);
     counters_done(&r->moves);
     event_list_done(&r->move_events);
@@ -125,6 +126,7 @@ void runner_done(struct runner *r)
 
 int runner_renew(struct runner *r, struct error *err)
 {
+    launcher_done(&r->launcher); /* the next one inherits the new counters */
     counters_done(&r->counters);
     counters_done(&r->moves);
     int res = open_counters(r, err);
@@ -455,6 +457,21 @@ static uint64_t own_peak_bytes(void)
     return (uint64_t)usage.ru_maxrss * 1024;
 }
 
+/* By the launcher; false when that does not do, and the usual way has to say why. */
+static bool start_small(struct run *run, const struct process_spec *process)
+{
+    struct launcher *l = &run->r->launcher;
+    unsigned long cpus[ARRAY_COUNT(run->old_cpus)];
+    size_t cpu_bytes = run->spec->cpu_count ? sizeof(cpus) : 0;
+    const char *program = process->program ? process->program : process->argv[0];
+    if (!strchr(program, '/') || !launcher_ready(l) ||
+        (cpu_bytes && sched_getaffinity(0, sizeof(cpus), (cpu_set_t *)cpus) < 0) ||
+        launcher_spawn(l, process, cpus, cpu_bytes, &run->pid, &run->result->start_ns) < 0)
+        return false;
+    run->result->rss_bytes_floor = l->rss_bytes;
+    return true;
+}
+
 static int start(struct run *run, struct error *err)
 {
     struct runner *r = run->r;
@@ -478,7 +495,8 @@ static int start(struct run *run, struct error *err)
     if (spec->on_ready)
         spec->on_ready(spec->context);
     run->result->start_ns = clock_now_ns();
-    res = run->result->start_code = process_spawn(&process, &run->pid, err);
+    if (!spec->small_start || !start_small(run, &process))
+        res = run->result->start_code = process_spawn(&process, &run->pid, err);
     give_cpus_back(run);
     fd_closep(&run->pipe_write_fd);
     return res;

@@ -26,6 +26,7 @@
 #include "base/strings.h"
 #include "counters/counters.h"
 #include "run/disturbance.h"
+#include "run/launcher.h"
 #include "run/metrics.h"
 #include "run/output.h"
 
@@ -49,6 +50,7 @@ struct run_spec {
     size_t cpu_count;
     uint64_t timeout_ns;  /* 0 for none */
     size_t padding_bytes; /* length of the variable that varies the layout, 0 for none */
+    bool small_start;     /* by the launcher, where it can: then peak RSS is the command's own */
     bool leave_others;    /* what the command leaves behind goes on */
     bool beside_others;   /* assay has other children just now, which are not this run's */
     /* Called when all is ready, just before the start; may be NULL. */
@@ -86,6 +88,7 @@ struct runner {
     struct counter_value *last; /* totals of the events at the end of the last run */
     struct counter_value *now;
     uint64_t last_moves;
+    struct launcher launcher;
     int null_fd, metrics_fd, stdout_fd, stderr_fd; /* the last three are in memory */
     int metrics_number;                            /* the descriptor's number in the command */
     char **environment;

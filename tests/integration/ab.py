@@ -582,6 +582,29 @@ def copies_run_at_once():
 
 
 @test
+def peak_memory_is_that_of_the_program():
+    if SANITIZED:
+        skip("the memory of sanitizers cannot be unmapped")
+    # Small programs: assay itself has more.
+    document, _ = ab("-r", 3, *QUIET, "true", "sleep 0.001")
+    for command in 0, 1:
+        for value in values(document, "peak-rss", command):
+            if not 100e3 < value < 3e6:
+                raise AssertionError(f"{value} bytes for a small program")
+    equal([run["rss_is_bound"] for run in document["runs"]], [False] * 6)
+    # It holds where CPUs are given, in a duet, and for programs that leave others behind.
+    leaver = script("leaver", "sleep 4722 >/dev/null 2>&1 &")
+    for options in ["--cpus", min(os.sched_getaffinity(0)), "true"], [leaver]:
+        document, _ = ab("-r", 3, *QUIET, *options)
+        equal([run["rss_is_bound"] for run in document["runs"]], [False] * 3, options)
+    if len(os.sched_getaffinity(0)) > 1:
+        document, _ = ab("-r", 3, *QUIET, "--duet", "true", "true")
+        equal([run["rss_is_bound"] for run in document["runs"]], [False] * 6)
+    if not gone("4722"):
+        raise AssertionError(alive("4722"))
+
+
+@test
 def notes_that_are_always_the_same_need_verbose():
     small = target("empty-static")
     document, text = ab("-r", 2, small)
