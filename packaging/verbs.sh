@@ -199,7 +199,7 @@ verb_roots() {
             roots_try_sources "$suite"
         fi
     done
-    verb_release
+    verb_release "$(uname -m)"
     for suite in "${suites[@]}"; do roots_try_release "$suite"; done
     roots_try_busybox
 }
