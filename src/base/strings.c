@@ -124,7 +124,7 @@ int parse_share(const char *text, double most, double *ret_share, struct error *
     size_t length = strlen(text);
     bool percent = length && text[length - 1] == '%';
     CLEANUP(memory_freep) char *number = memory_strndup(text, length - percent);
-    double value;
+    double value = 0;
     int r = parse_double(number, &value, err);
     if (r < 0)
         return r;
