@@ -179,7 +179,7 @@ END
 # ./dev roots [--short] [SUITE…]: in a bare Debian 12 and 13 each, what README promises: ./dev demo, the
 # unit tests, the package in use, and the static program in use, in a root of nothing but busybox as
 # well.  Needs root; a quarter of an hour for each.  --short: only the package and the static program,
-# built on this machine.
+# built on this machine, in its own release.
 verb_roots() {
     [ "$(id -u)" -eq 0 ] || { say "skipped: ./dev roots needs root for debootstrap and chroot"; return 0; }
     local suite short='' suites
@@ -189,6 +189,8 @@ verb_roots() {
     fi
     suites=("$@")
     stamp
+    # A package is for the release that it was made in.
+    [ ${#suites[@]} -gt 0 ] || [ -z "$short" ] || suites=("$(. /etc/os-release && echo "$VERSION_CODENAME")")
     [ ${#suites[@]} -gt 0 ] || suites=(bookworm trixie)
     [ -z "$short" ] || verb_package "$(dpkg --print-architecture)"
     for suite in "${suites[@]}"; do

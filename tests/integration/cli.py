@@ -44,6 +44,17 @@ def the_version_names_commit_and_libraries():
 
 
 @test
+def debian_has_the_changelog():
+    made = subprocess.run([str(ROOT / "debian/make-changelog"), "0.2.0", "1700000000"], cwd=ROOT,
+                          text=True, capture_output=True, check=False)
+    equal(made.returncode, 0, made.stderr)
+    releases = re.findall(r"^assay \((.+?)\) unstable", made.stdout, flags=re.M)
+    written = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), flags=re.M)
+    equal(releases, written)
+    equal(made.stdout.count(" -- The assay developers"), len(releases))
+
+
+@test
 def few_libraries_are_needed_to_start():
     """What few verbs need is loaded by them: a start must not wait for LDAP."""
     if not shutil.which("ldd"):

@@ -119,7 +119,7 @@ def prepare_results():
                        stderr=subprocess.DEVNULL)
 
     for name, way in ("old", "write"), ("new", "writev"):
-        run("record", "-q", "-o", f"{name}.data", "--", "./two-ways", way, "2000")
+        run("record", "-q", "-F", "19999", "-o", f"{name}.data", "--", "./two-ways", way, "20000")
     for name, file in ("monday", "before"), ("tuesday", "after"):
         run("ab", "--rounds", "3", "--html", f"{name}.html", "--export-hyperfine", f"{file}.json",
             "-n", "a", "-n", "b", "a", "b")
