@@ -333,7 +333,8 @@ void verdict_judge(const struct comparison *c, const struct verdict_options *o,
     else
         tell_cannot(c, o, limit, &v);
     size_t length = strlen(v.text);
-    if (verdict_is_difference(&v) && c->too_few && c->assumes_normal)
+    bool repeats = c->high - c->low <= 1e-9 * fabs(c->high); /* exact counts have no noise */
+    if (verdict_is_difference(&v) && c->too_few && c->assumes_normal && !repeats)
         snprintf(v.text + length, sizeof(v.text) - length, ", assuming log-normal noise");
     *ret_verdict = v;
 }

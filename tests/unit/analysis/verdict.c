@@ -80,6 +80,16 @@ TEST(too_noisy_in_words)
     CHECK(!v.too_noisy && strstr(v.text, "differences below 25 % are invisible"));
 }
 
+TEST(counts_that_repeat_assume_nothing)
+{
+    struct comparison c = ratio(1.61, 1.5, 1.7, 3);
+    c.assumes_normal = true;
+    c.level = 0.95;
+    CHECK_STR(judged(c, time_options).text, "1.61× slower [1.50, 1.70], assuming log-normal noise");
+    c.low = c.high = c.estimate; /* exact counts that repeat have no noise */
+    CHECK_STR(judged(c, time_options).text, "1.61× slower [1.61, 1.61]");
+}
+
 enum { ROUNDS = 60 };
 
 static struct comparison of_rounds(const double *base, const double *new)
