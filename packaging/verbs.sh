@@ -3,7 +3,7 @@
 # The verbs of ./dev that make what others install: package, release, roots.  ./dev reads this file;
 # say, die, need, as_root and the lists of packages are its.
 
-packages_package=(dpkg-dev debhelper fakeroot lintian clang bpftool g++)
+packages_package=(build-essential dpkg-dev debhelper fakeroot lintian clang bpftool g++)
 
 version_here() { sed -n "s/^  version: '\(.*\)',$/\1/p" meson.build; }
 

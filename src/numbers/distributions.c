@@ -144,15 +144,6 @@ double dist_t_quantile(double p, double freedom)
     return p < 0.5 ? -t : t;
 }
 
-double dist_f_cdf(double f, double freedom_1, double freedom_2)
-{
-    if (!(freedom_1 > 0 && freedom_2 > 0) || isnan(f))
-        return NAN;
-    if (f <= 0)
-        return 0;
-    return dist_beta_cdf(freedom_1 * f / (freedom_1 * f + freedom_2), freedom_1 / 2, freedom_2 / 2);
-}
-
 /* The regularised upper incomplete gamma function Q(a, x): the series for small x, the continued
  * fraction beyond. */
 static double gamma_tail(double a, double x)

@@ -19,7 +19,6 @@ double dist_beta_quantile(double p, double a, double b);
 
 double dist_t_cdf(double t, double freedom);
 double dist_t_quantile(double p, double freedom);
-double dist_f_cdf(double f, double freedom_1, double freedom_2);
 /* The upper tail of chi-square, P(X > x). */
 double dist_chi_square_tail(double x, double freedom);
 

@@ -39,7 +39,7 @@ struct comparison {
     bool autocorrelated;          /* the rounds depend on each other beyond chance */
     bool too_few;                 /* too few rounds for a 95 % interval without assumptions */
     /* No exact interval of this level exists for so few rounds: this one takes the noise to be
-     * log-normal (normal on the scale of differences), of the size that was seen or given. */
+     * log-normal (normal on the scale of differences), of the size that was seen. */
     bool assumes_normal;
     bool paired;
     bool running; /* of stats_compare_paired_running */
@@ -57,23 +57,6 @@ struct comparison {
  */
 int stats_compare_paired(const double *base_values, const double *new_values, size_t round_count,
                          double level, struct comparison *ret_comparison, struct error *err);
-
-/* Noise that was seen elsewhere, in rounds like these: the standard deviation of a round's log
- * ratio (or difference), and how many degrees of freedom it stands on. */
-struct comparison_noise {
-    double stddev, freedom;
-};
-
-/*
- * The same for a handful of rounds, with what is known of the noise from elsewhere (other cells,
- * earlier sittings): the interval is Student's on the log ratios, the given spread pooled with
- * their own, and assumes_normal is set.  One round is enough.  -EINVAL also for a stddev or
- * freedom that is not above 0.
- */
-int stats_compare_paired_known(const double *base_values, const double *new_values,
-                               size_t round_count, double level,
-                               const struct comparison_noise *noise,
-                               struct comparison *ret_comparison, struct error *err);
 
 /*
  * The same for rounds that are still being made: it may be asked after each round, and measuring

@@ -115,36 +115,27 @@ static double p_of(const struct rounds *r)
     return beyond ? fmin(p, reach_alpha(count)) : p;
 }
 
-/* Spread of the rounds, pooled with what is known from elsewhere. */
-static void measure_spread(struct rounds *r, const double *values, size_t count,
-                           const struct comparison_noise *noise)
+static void measure_spread(struct rounds *r, const double *values, size_t count)
 {
     struct running running = {0};
     for (size_t i = 0; i < count; i++)
         running_add(&running, values[i]);
-    double squares = running.squares;
     r->freedom = (double)count - 1;
-    if (noise) {
-        squares += noise->stddev * noise->stddev * noise->freedom;
-        r->freedom += noise->freedom;
-    }
     r->mean = running.mean;
-    r->error = sqrt(squares / (r->freedom * (double)count));
+    r->error = sqrt(running.squares / (r->freedom * (double)count));
 }
 
 static void compare(const double *values, double *sorted, double *scratch, size_t count,
-                    double level, bool running, const struct comparison_noise *noise,
-                    struct comparison *c)
+                    double level, bool running, struct comparison *c)
 {
     memcpy(sorted, values, count * sizeof(double));
     sort_doubles(sorted, count);
     rank_doubles(values, sorted, count, scratch);
     struct dependence dependence;
     dependence_estimate(scratch, count, &dependence);
-    struct rounds r = {
-        .is_normal = noise || count < RANKS_COUNT_MIN, .is_running = running, .widening = 1};
+    struct rounds r = {.is_normal = count < RANKS_COUNT_MIN, .is_running = running, .widening = 1};
     location_init(&r.location, sorted, count, scratch);
-    measure_spread(&r, values, count, noise);
+    measure_spread(&r, values, count);
     if (running)
         r.widening = dependence_running(values, count);
     else if (!r.is_normal)
@@ -185,25 +176,22 @@ static void drop_rounding(double *values, size_t count)
 }
 
 static int check(const double *base_values, const double *new_values, size_t round_count,
-                 double level, const struct comparison_noise *noise, struct error *err)
+                 double level, struct error *err)
 {
     if (round_count == 0)
         return error_set(err, -EINVAL, "no rounds to compare");
     if (!(level > 0 && level < 1))
         return error_set(err, -EINVAL, "the level %g is not between 0 and 1", level);
-    if (noise && !(noise->stddev > 0 && noise->freedom > 0 && isfinite(noise->stddev)))
-        return error_set(err, -EINVAL, "a spread of %g on %g degrees of freedom is not valid noise",
-                         noise->stddev, noise->freedom);
     int r = stats_check_finite(base_values, round_count, "base value", err);
     return r < 0 ? r : stats_check_finite(new_values, round_count, "new value", err);
 }
 
 static int compare_rounds(const double *base_values, const double *new_values, size_t round_count,
-                          double level, bool running, const struct comparison_noise *noise,
-                          struct comparison *ret_comparison, struct error *err)
+                          double level, bool running, struct comparison *ret_comparison,
+                          struct error *err)
 {
     size_t n = round_count;
-    int r = check(base_values, new_values, n, level, noise, err);
+    int r = check(base_values, new_values, n, level, err);
     if (r < 0)
         return r;
     double *values CLEANUP(memory_freep) = memory_alloc(4 * n * sizeof(double));
@@ -224,7 +212,7 @@ static int compare_rounds(const double *base_values, const double *new_values, s
         .running = running,
         .too_few = n < COMPARISON_ROUNDS_MIN,
     };
-    compare(values, sorted, scratch, n, level, running, noise, &c);
+    compare(values, sorted, scratch, n, level, running, &c);
     comparison_from_logs(&c);
     *ret_comparison = c;
     return 0;
@@ -233,23 +221,12 @@ static int compare_rounds(const double *base_values, const double *new_values, s
 int stats_compare_paired(const double *base_values, const double *new_values, size_t round_count,
                          double level, struct comparison *ret_comparison, struct error *err)
 {
-    return compare_rounds(base_values, new_values, round_count, level, false, NULL, ret_comparison,
-                          err);
-}
-
-int stats_compare_paired_known(const double *base_values, const double *new_values,
-                               size_t round_count, double level,
-                               const struct comparison_noise *noise,
-                               struct comparison *ret_comparison, struct error *err)
-{
-    return compare_rounds(base_values, new_values, round_count, level, false, noise, ret_comparison,
-                          err);
+    return compare_rounds(base_values, new_values, round_count, level, false, ret_comparison, err);
 }
 
 int stats_compare_paired_running(const double *base_values, const double *new_values,
                                  size_t round_count, double level,
                                  struct comparison *ret_comparison, struct error *err)
 {
-    return compare_rounds(base_values, new_values, round_count, level, true, NULL, ret_comparison,
-                          err);
+    return compare_rounds(base_values, new_values, round_count, level, true, ret_comparison, err);
 }

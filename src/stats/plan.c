@@ -59,9 +59,3 @@ double plan_rounds_for_change(const struct comparison *c, double change, double 
     double size = c->scale == COMPARISON_RATIO ? log1p(change) : change;
     return rounds_for(c, size * limit / (limit + dist_normal_quantile(power)));
 }
-
-double plan_more_rounds(const struct comparison *c, double half_width, double rounds_max)
-{
-    double more = plan_rounds_for_width(c, half_width) - count_of(c);
-    return more > 0 && more <= rounds_max ? more : 0;
-}

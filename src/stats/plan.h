@@ -28,8 +28,4 @@ double plan_rounds_for_width(const struct comparison *comparison, double half_wi
  * probability `power` (0.9). */
 double plan_rounds_for_change(const struct comparison *comparison, double change, double power);
 
-/* How many more rounds it takes until half the width is at most `half_width`; 0 where that cannot
- * be told or is more than `rounds_max`, which is to be answered with what would help instead. */
-double plan_more_rounds(const struct comparison *comparison, double half_width, double rounds_max);
-
 #endif

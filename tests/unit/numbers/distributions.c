@@ -42,13 +42,8 @@ TEST(student)
     CHECK(isnan(dist_t_quantile(0.5, 0)));
 }
 
-TEST(f_and_chi_square)
+TEST(chi_square)
 {
-    CHECK_NEAR(dist_f_cdf(3.7083, 3, 10), 0.95, 1e-5);
-    CHECK_NEAR(dist_f_cdf(161.4476, 1, 1), 0.95, 1e-6);
-    CHECK_NEAR(dist_f_cdf(19.2964, 5, 2), 0.95, 1e-6);
-    CHECK_NEAR(dist_f_cdf(2.3479, 10, 20), 0.95, 1e-5);
-    CHECK_NEAR(dist_f_cdf(0, 2, 2), 0, 0);
     CHECK_NEAR(dist_chi_square_tail(3.8415, 1), 0.05, 1e-5);
     CHECK_NEAR(dist_chi_square_tail(11.0705, 5), 0.05, 1e-6);
     CHECK_NEAR(dist_chi_square_tail(18.3070, 10), 0.05, 1e-6);

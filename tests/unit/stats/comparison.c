@@ -77,25 +77,6 @@ TEST(few_rounds_assume_a_shape_and_say_so)
     CHECK(isnan(unpaired(a, 1, b, 1).low));
 }
 
-TEST(noise_known_from_elsewhere_is_pooled)
-{
-    const double a[] = {1, 1}, b[] = {1.1, 1.2};
-    struct comparison_noise noise = {0.02, 30};
-    struct comparison c = {0}, alone = paired(a, b, 2);
-    struct error err;
-    CHECK(!comparison_excludes_same(&alone)); /* 12.7 standard errors */
-    CHECK_INT(stats_compare_paired_known(a, b, 2, 0.95, &noise, &c, &err), 0);
-    CHECK(c.assumes_normal && c.too_few && comparison_excludes_same(&c));
-    /* One degree of its own (sum of squares 0.0037855), thirty given (0.012). */
-    double error = sqrt((0.0037855 + 0.012) / 31 / 2);
-    CHECK_NEAR(log(c.low), log(1.1 * 1.2) / 2 - 2.039513 * error, 1e-5);
-    CHECK_INT(stats_compare_paired_known(a, b, 1, 0.95, &noise, &c, &err), 0);
-    CHECK_NEAR(log(c.high), log(1.1) + 2.042272 * 0.02, 1e-6);
-    noise.stddev = 0;
-    CHECK_INT(stats_compare_paired_known(a, b, 2, 0.95, &noise, &c, &err), -EINVAL);
-    CHECK_CONTAINS(err.message, "not valid noise");
-}
-
 /* With many rows each asks for more than 95 %: more than eight rounds can give exactly. */
 TEST(levels_beyond_the_exact_ones_are_nested)
 {
