@@ -138,6 +138,20 @@ int link_apply(const struct settings *s, int fd, struct error *err)
     return 0;
 }
 
+/* The socket of a server that has just ended may take a moment to be gone. */
+static int bind_and_listen(int fd, const struct endpoint *at)
+{
+    enum { TRIES = 40, PAUSE_US = 50000 };
+    for (int tries = 1;; tries++) {
+        if (bind(fd, (const struct sockaddr *)&at->address, at->length) == 0 &&
+            listen(fd, THREADS_MAX) == 0)
+            return 0;
+        if (errno != EADDRINUSE || tries == TRIES)
+            return -errno;
+        usleep(PAUSE_US);
+    }
+}
+
 int link_listen(const struct settings *s, const struct endpoint *at, struct error *err)
 {
     int yes = 1;
@@ -146,9 +160,9 @@ int link_listen(const struct settings *s, const struct endpoint *at, struct erro
         return error_errno(err, -errno, "a socket to listen on");
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     int r = link_apply(s, fd, err);
-    if (r == 0 && (bind(fd, (const struct sockaddr *)&at->address, at->length) < 0 ||
-                   listen(fd, THREADS_MAX) < 0))
-        r = error_errno(err, -errno, "listening on port %u", endpoint_port(at));
+    int code = r == 0 ? bind_and_listen(fd, at) : 0;
+    if (code < 0)
+        r = error_errno(err, code, "listening on port %u", endpoint_port(at));
     if (r < 0) {
         close(fd);
         return r;
