@@ -4,6 +4,7 @@
  * loses at most the transaction it was in.  synchronous=FULL, because a run that took minutes is
  * worth an fsync, and a machine under test is one that may crash.
  */
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/strings.h"
 #include "store/sql_engine.h"
@@ -74,13 +75,26 @@ static int script(struct sql *base, const char *text, struct error *err)
     return code == SQLITE_OK ? 0 : explain(db, code, err);
 }
 
+/* Several processes may make the file at once.  SQLite does not wait for its lock while it changes
+ * the journal, where two that wait might wait for each other. */
+static int make_journal(struct lite *db, struct error *err)
+{
+    uint64_t end_ns = clock_now_ns() + BUSY_TIMEOUT_MS * NS_PER_MS;
+    int r;
+    while ((r = script(&db->base, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL", err)) ==
+               -EBUSY &&
+           clock_now_ns() < end_ns)
+        usleep(10000);
+    return r;
+}
+
 static int set_up(struct lite *db, enum store_mode mode, struct error *err)
 {
     sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
     sqlite3_extended_result_codes(db->handle, 1);
     int r = script(&db->base, "PRAGMA foreign_keys = ON; PRAGMA cache_size = -16384", err);
     if (r == 0 && mode == STORE_CREATE)
-        r = script(&db->base, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL", err);
+        r = make_journal(db, err);
     if (r == 0 && mode == STORE_WRITE)
         r = script(&db->base, "PRAGMA synchronous = FULL", err);
     return r;
