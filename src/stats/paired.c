@@ -26,6 +26,7 @@ struct rounds {
     double mean, error, freedom; /* for Student's t */
     bool is_normal;              /* nothing but Student's t */
     bool is_running;             /* more rounds may come, depending on what is said here */
+    double plain_width;          /* of the last interval, before it was widened */
 };
 
 /* From here on the interval may be cut to reach_limit times the range.  All of n values of an
@@ -58,15 +59,13 @@ static double answered_of(const struct rounds *r, double p)
 
 /* What the interval was widened by in the end, where it was not allowed to go as far as it would.
  */
-static double widening_within_reach(const struct rounds *r, double alpha, double width)
+static double widening_within_reach(const struct rounds *r, double width)
 {
-    double low, high;
-    location_interval(&r->location, asked_of(r, alpha), &low, &high);
-    return high > low ? fmin(r->widening, width / (high - low)) : r->widening;
+    return r->plain_width > 0 ? fmin(r->widening, width / r->plain_width) : r->widening;
 }
 
 /* Gives whether the interval had to assume normal noise. */
-static bool interval_for(const struct rounds *r, double alpha, double *ret_low, double *ret_high)
+static bool interval_for(struct rounds *r, double alpha, double *ret_low, double *ret_high)
 {
     double asked = asked_of(r, alpha);
     double half = r->widening * r->error * dist_t_quantile(1 - asked / 2, r->freedom);
@@ -78,6 +77,7 @@ static bool interval_for(const struct rounds *r, double alpha, double *ret_low, 
     }
     double low, high;
     location_interval(&r->location, asked, &low, &high);
+    r->plain_width = high - low;
     low = r->centre - r->widening * (r->centre - low);
     high = r->centre + r->widening * (high - r->centre);
     bool assumes = asked < r->location.alpha_min;
@@ -152,9 +152,8 @@ static void compare(const double *values, double *sorted, double *scratch, size_
     c->level = has_interval ? level : 0;
     c->autocorrelation = dependence.lag1;
     c->autocorrelated = dependence.found;
-    c->widening = c->assumes_normal || !has_interval
-                      ? r.widening
-                      : widening_within_reach(&r, 1 - level, c->high - c->low);
+    c->widening = c->assumes_normal || !has_interval ? r.widening
+                                                     : widening_within_reach(&r, c->high - c->low);
     c->effective_count = (double)count / (c->widening * c->widening);
     c->method = c->assumes_normal      ? "mean of paired log ratios, Student's t"
                 : r.location.is_ranked ? "centre of paired ratios, signed ranks"

@@ -4,14 +4,14 @@
  * sign patterns as the product of (1 + x^i), i = 1 … n, has terms up to x^k (Hollander & Wolfe,
  * Nonparametric Statistical Methods, chapter 3).  That sum is the number of means of pairs (i <= j,
  * a value with itself included) above the centre, so the ends of the interval are means of pairs at
- * the critical place from either end.  They are found by bisection with counting passes of n steps,
- * without forming all pairs.
+ * the critical place from either end.  They are found by counting passes of n steps, without
+ * forming all pairs.
  */
 #include "stats/signedrank.h"
 #include "numbers/distributions.h"
-#include "numbers/pairsums.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 static void count_out(struct signed_rank *test, size_t count)
@@ -67,34 +67,55 @@ double signed_rank_critical(const struct signed_rank *test, double alpha)
     return (double)k + (alpha / 2 - test->tail[k]) / (test->tail[k + 1] - test->tail[k]);
 }
 
-/* How many sums of pairs, i <= j, are at or below a value; their neighbours as in pairsums.h. */
+/* How many sums of pairs, i <= j, are at or below a value; the largest of these, and the smallest
+ * of the others. */
 static double count_sums(const double *sorted, size_t count, double value, double *ret_at_or_below,
                          double *ret_above)
 {
-    struct pair_sums all = {sorted, sorted, count, count};
-    double both = (double)pair_sums_count(&all, value, ret_at_or_below, ret_above);
-    size_t low = 0, high = count; /* how many values are at or below half of it */
-    while (low < high) {
-        size_t at = low + (high - low) / 2;
-        if (sorted[at] + sorted[at] <= value)
-            low = at + 1;
-        else
-            high = at;
+    double below = -INFINITY, above = INFINITY;
+    uint64_t sums = 0;
+    size_t end = count; /* partners [row, end) of this row are at or below the value */
+    for (size_t row = 0; row < count; row++) {
+        double own = sorted[row];
+        while (end > row && own + sorted[end - 1] > value)
+            end--;
+        if (end < count && own + sorted[end > row ? end : row] < above)
+            above = own + sorted[end > row ? end : row];
+        if (end <= row)
+            break; /* so it is for all further rows */
+        if (own + sorted[end - 1] > below)
+            below = own + sorted[end - 1];
+        sums += end - row;
     }
-    return (both + (double)low) / 2;
+    *ret_at_or_below = below;
+    *ret_above = above;
+    return (double)sums;
 }
 
-/* The sum of a pair at a whole place, counted from 0. */
+static double last_place(size_t count)
+{
+    return (double)count * ((double)count + 1) / 2 - 1;
+}
+
+/* The sum of a pair at a whole place, counted from 0.  Counts rise smoothly with the value, so a
+ * guess by proportion comes near at once; every third one halves the range, whatever the values
+ * are. */
 static double select_sum(const double *sorted, size_t count, double place)
 {
     double low = 2 * sorted[0], high = 2 * sorted[count - 1], below, above;
-    while (low < high) {
-        double middle = low + (high - low) / 2;
-        middle = middle < high ? middle : low; /* neighbours: rounding */
-        if (count_sums(sorted, count, middle, &below, &above) > place)
+    double low_count = 0, high_count = last_place(count) + 1;
+    for (size_t pass = 0; low < high; pass++) {
+        double part = pass % 3 == 2 ? 0.5 : (place + 0.5 - low_count) / (high_count - low_count);
+        double middle = low + (high - low) * fmin(fmax(part, 0), 1);
+        middle = middle < high ? middle : nextafter(high, low);
+        double at_or_below = count_sums(sorted, count, middle, &below, &above);
+        if (at_or_below > place) {
             high = below;
-        else
+            high_count = at_or_below;
+        } else {
             low = above;
+            low_count = at_or_below;
+        }
     }
     return low;
 }
@@ -106,11 +127,6 @@ static double select_mean(const double *sorted, size_t count, double place)
     if (place > whole && count_sums(sorted, count, value, &below, &above) <= whole + 1)
         value += (place - whole) * (above - value);
     return value / 2;
-}
-
-static double last_place(size_t count)
-{
-    return (double)count * ((double)count + 1) / 2 - 1;
 }
 
 double signed_rank_centre(const double *sorted, size_t count)
