@@ -388,7 +388,7 @@ static int run_import(const struct ab_options *o, char *const *words, size_t wor
 static int run(int argc, char **argv)
 {
     struct error err = {0};
-    struct ab_options o = {.warmup = 1, .metric = "wall"};
+    struct ab_options o = {.warmup = 1, .copies = 1, .metric = "wall"};
     int first = options_parse_mixed(ab_option_table, &o, argc, argv, &err), code;
     size_t word_count = first > 0 ? (size_t)(argc - first) : 0;
     if (first < 0)

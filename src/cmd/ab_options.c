@@ -66,7 +66,8 @@ const struct option ab_option_table[] = {
     {0, "metric-regex", OPTION_LIST, O(metric_regexes), "NAME=REGEX",
      "take a figure from the commands' output: the number in the parentheses", NULL},
     {0, "sim", OPTION_FLAG, O(sim), NULL,
-     "compare exact instruction counts, too: some more runs under Valgrind, 7 times slower", NULL},
+     "also compare exact instruction counts: extra runs under Valgrind, about 7 times slower",
+     NULL},
     {0, "reference", OPTION_STRING, O(reference), "NAME",
      "the command to compare the others with: its name, its number (1), or one more command", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "Output", NULL},
@@ -153,8 +154,8 @@ int ab_options_check(const struct ab_options *o, size_t command_count, struct er
         r = check_word("style", o->style, styles, ARRAY_COUNT(styles), err);
     if (r < 0)
         return r;
-    if (o->copies > COPIES_MAX)
-        return error_set(err, -EINVAL, "--copies: at most %d", COPIES_MAX);
+    if (o->copies < 1 || o->copies > COPIES_MAX)
+        return error_set(err, -EINVAL, "--copies must be from 1 to %d", COPIES_MAX);
     if (o->copies > 1 && (o->no_shell || o->sim))
         return error_set(err, -EINVAL, "--copies needs a shell and cannot be used with %s",
                          o->sim ? "--sim" : "-N");

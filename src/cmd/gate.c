@@ -61,7 +61,7 @@ static const struct option options[] = {
      "the metric to judge by (default: the spec's; wall, or cpu where wall cannot tell)",
      "!assay completion --list metrics"},
     {0, "better", OPTION_STRING, O(better), "WAY",
-     "lower or higher (default: known from the metric)", "lower higher"},
+     "which direction is better: lower or higher (default: the metric's own)", "lower higher"},
     {0, NULL, OPTION_HEADING, 0, NULL, "How to run", NULL},
     {'r', "rounds", OPTION_U64, O(rounds), "N", "run exactly N rounds", NULL},
     {0, "budget", OPTION_SECONDS, O(budget_ns), "TIME",

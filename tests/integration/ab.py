@@ -579,6 +579,7 @@ def copies_run_at_once():
     equal(lines_in("copies"), 3)
     contains(assay("ab", "--copies", 3, "-r", 2, "exit 4", check=4).stderr, "exit 4")
     contains(assay("ab", "--copies", 3, "-N", "true", check=2).stderr, "--copies")
+    contains(assay("ab", "--copies", 0, "true", check=2).stderr, "from 1 to")
 
 
 @test
