@@ -70,9 +70,10 @@ static int add_experiment(struct loader *l, const char *word, struct error *err)
         return r;
     r = open_store(l, err);
     if (r == -ENOENT && !str_eq(word, "last"))
-        error_wrap(err, r,
-                   "'%s' is not a file, and there is no store in which to look for an experiment",
-                   word);
+        error_set(err, r,
+                  "'%s' is not a file; nor can it be looked up as an experiment, because the store "
+                  "%s does not exist (--db names another)",
+                  word, store_place(l->db));
     if (r == 0)
         r = store_find(l->store, word, &id, err);
     if (r == 0)

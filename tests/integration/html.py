@@ -212,7 +212,10 @@ def errors_name_the_true_cause():
         message = assay("html", word, check=1).stderr
         contains(message, words)
         lacks(message, "there is no store")
-    contains(assay("html", "sorting", check=1).stderr, "'sorting' is not a file")
+    message = assay("html", "sorting", check=1).stderr
+    contains(message, "'sorting' is not a file")
+    contains(message, "the store assay.db does not exist")
+    lacks(message, "there is no store")
     for verb in ("list",), ("html", "last"), ("show", "last"):
         contains(assay(*verb, "--db", "folder", check=1).stderr, "folder is a directory, not a store")
     if os.geteuid() != 0:
