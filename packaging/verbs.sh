@@ -204,6 +204,7 @@ verb_roots() {
     verb_release "$(uname -m)"
     for suite in "${suites[@]}"; do roots_try_release "$suite"; done
     roots_try_busybox
+    [ -n "$short" ] || roots_try_container
 }
 
 # The README's commands, and a package made there.
@@ -245,19 +246,47 @@ roots_try_release() {
     say "$1: the static program was used"
 }
 
+bare_busybox() {
+    rm -rf --one-file-system "$1"
+    mkdir -p "$1/bin" "$1/proc" "$1/sys" "$1/dev" "$1/etc"
+    cp /bin/busybox "$1/bin/"
+    chroot "$1" /bin/busybox --install -s /bin
+}
+
 # No libc, no Debian: busybox and the static program alone.
 roots_try_busybox() {
     local root program
     need busybox-static
     root=$(roots_folder)/busybox
-    rm -rf --one-file-system "$root"
-    mkdir -p "$root/bin" "$root/proc" "$root/sys" "$root/dev" "$root/etc"
-    cp /bin/busybox "$root/bin/"
-    chroot "$root" /bin/busybox --install -s /bin
+    bare_busybox "$root"
     program=$(put_release "$root")
     in_root "$root" /bin/sh /opt/smoke "$program" || die "the static program does not work beside busybox alone"
     rm -rf --one-file-system "$root"
     say "busybox alone: the static program was used"
+}
+
+# Containerfile's image, made and used by podman; busybox is this machine's, no registry is asked.
+roots_try_container() {
+    local words=(run --rm --network none --ulimit nofile=1024:1024 --ulimit nproc=1024:1024) runtime reason=
+    want podman buildah runc crun
+    command -v podman >/dev/null || { say "skipped: the container: podman is not installed"; return 0; }
+    need busybox-static
+    bare_busybox "$(roots_folder)/image"
+    tar -C "$(roots_folder)/image" -c . | podman import - localhost/assay-busybox >/dev/null 2>&1
+    rm -rf --one-file-system "$(roots_folder)/image"
+    for runtime in crun runc ''; do
+        [ -n "$runtime" ] || { say "skipped: podman starts no container here: $reason"; return 0; }
+        ! reason=$(podman --runtime "$runtime" "${words[@]}" localhost/assay-busybox true 2>&1) || break
+    done
+    podman build --build-arg BUSYBOX=localhost/assay-busybox --build-arg VERSION="$(version_here)" \
+        --build-arg ARCH="$(uname -m)" -t localhost/assay . >/dev/null || die "Containerfile does not build"
+    words=(--runtime "$runtime" "${words[@]}" --cap-add PERFMON --security-opt seccomp=unconfined
+        -v "$PWD/packaging:/packaging:ro")
+    podman "${words[@]}" localhost/assay --version || die "the image does not start"
+    podman "${words[@]}" --entrypoint /bin/sh localhost/assay /packaging/smoke assay ||
+        die "assay does not work in the container"
+    podman rmi localhost/assay localhost/assay-busybox >/dev/null
+    say "a container: the image was built and used"
 }
 
 roots_try_package() {

@@ -51,7 +51,7 @@ ONLY_CHECKED = {
     "assay compare allocator=": ALLOCATORS, "assay compare level=": ALLOCATORS,
     "assay compare queue=": ALLOCATORS, "assay explain level=": ALLOCATORS,
     "sudo apt install": "installs packages",
-    "docker run": "needs docker; ./dev roots uses the image's program in a chroot",
+    "docker run": "needs docker; ./dev roots builds the image and uses it with podman",
     "cc program.c": "needs an installation; tests/integration/queue.py compiles such programs",
     "sudo -u postgres": LAB, "echo 'hostssl": LAB, "sudo systemctl": LAB, "echo 'db.example": LAB,
     "export ASSAY_DB=postgresql": LAB, "parallel --sshlogin": LAB, "assay list --name sort": LAB,
@@ -91,7 +91,7 @@ def quick_form(text):
 
 def run_one(command):
     line = quick_form(command.text)
-    result = subprocess.run(["bash", "-c", line], text=True, capture_output=True, timeout=120,
+    result = subprocess.run(["bash", "-c", line], text=True, capture_output=True, timeout=400,
                             stdin=subprocess.DEVNULL, check=False)
     allowed = next((codes for start, codes in EXIT_CODES.items() if line.startswith(start)), (0,))
     assert result.returncode in allowed, \
