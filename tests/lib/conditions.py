@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Conditions under which every test must pass: see CONDITIONS, and docs/TESTING.md.
 
-A condition that needs another checkout (an ordinary user's, or one at an unusual path) has a copy of
+Several can hold at once, "load+locale+long-path": a test that passes then passes under each.  A condition that needs another checkout (an ordinary user's, or one at an unusual path) has a copy of
 this one below the system's folder for temporary files, built there once and brought up to date."""
+import contextlib
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -23,35 +25,35 @@ class Impossible(Exception):
 class Condition:
     """As it is: the environment, the words before a command, the build folder."""
     summary = "as they are"
-    variables = {}
     before = ()
 
     def folder(self):
-        """The build folder whose tests are run; made ready at the first call."""
-        return ROOT / "build"
+        """The build folder whose tests are run, made ready at the first call; None: any."""
+        return None
 
-    def environment(self):
-        return dict(os.environ, **self.variables)
+    def environment(self, ours):
+        """What becomes of these variables."""
+        return ours
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
+    @contextlib.contextmanager
+    def holding(self):
+        """While a test runs."""
+        yield
 
 
 class Load(Condition):
     summary = "a busy loop on each processor"
 
-    def __enter__(self):
-        self.loops = [subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.DEVNULL)
-                      for _ in os.sched_getaffinity(0)]
-        return self
-
-    def __exit__(self, *_):
-        for loop in self.loops:
-            loop.kill()
-            loop.wait()
+    @contextlib.contextmanager
+    def holding(self):
+        loops = [subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.DEVNULL)
+                 for _ in os.sched_getaffinity(0)]
+        try:
+            yield
+        finally:
+            for loop in loops:
+                loop.kill()
+                loop.wait()
 
 
 class Nice(Condition):
@@ -70,21 +72,21 @@ class OneProcessor(Condition):
 class EmptyEnvironment(Condition):
     summary = "no variables but PATH"
 
-    def environment(self):
+    def environment(self, ours):
         return {"PATH": PATH}
 
 
 class OtherLocale(Condition):
     summary = "TZ=Asia/Kathmandu, LC_ALL=de_DE.UTF-8 (decimal commas)"
 
-    def environment(self):
+    def environment(self, ours):
         folder = place("locale")
         if not (folder / "de_DE.UTF-8").exists():
             made = subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8",
                                    str(folder / "de_DE.UTF-8")], capture_output=True, text=True)
             if made.returncode:
                 raise Impossible("localedef: " + (made.stderr.strip() or "no locales package"))
-        return dict(os.environ, TZ="Asia/Kathmandu", LC_ALL="de_DE.UTF-8", LANG="de_DE.UTF-8",
+        return dict(ours, TZ="Asia/Kathmandu", LC_ALL="de_DE.UTF-8", LANG="de_DE.UTF-8",
                     LOCPATH=str(folder))
 
 
@@ -95,6 +97,7 @@ class Copy(Condition):
 
     def __init__(self):
         self.ready = False
+        self.lock = threading.Lock()
 
     def words(self):
         return ()
@@ -106,9 +109,10 @@ class Copy(Condition):
         return place(self.name) / "tmp"
 
     def folder(self):
-        if not self.ready:
-            self.update()
-            self.ready = True
+        with self.lock:
+            if not self.ready:
+                self.update()
+                self.ready = True
         return self.checkout() / "build"
 
     def update(self):
@@ -125,13 +129,13 @@ class Copy(Condition):
             subprocess.run(["chown", "-R", f"{self.owner}:{self.owner}", place(self.name)],
                            check=True)
         built = subprocess.run([*self.words(), "./dev", "build"], cwd=where, text=True,
-                               env=self.environment(), stdin=subprocess.DEVNULL,
+                               env=self.environment(os.environ), stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if built.returncode:
             raise AssertionError(f"./dev build in {where} fails:\n{built.stdout}")
 
-    def environment(self):
-        return dict(os.environ, TMPDIR=str(self.temporary()))
+    def environment(self, ours):
+        return dict(ours, TMPDIR=str(self.temporary()))
 
 
 class LongPath(Copy):
@@ -156,13 +160,42 @@ class OrdinaryUser(Copy):
 
     before = property(words)
 
-    def environment(self):
+    def environment(self, ours):
         home = place(self.name) / "home"
         home.mkdir(parents=True, exist_ok=True)
         if self.owner is not None:
             os.chown(home, USER, USER)
         return {"PATH": PATH, "HOME": str(home), "TMPDIR": str(self.temporary()),
                 "LANG": "C.UTF-8"}
+
+
+class Together(Condition):
+    """Several conditions at once, of which one at most has a checkout."""
+
+    def __init__(self, names):
+        self.parts = [CONDITIONS[name] for name in names.split("+")]
+
+    @property
+    def before(self):
+        return tuple(word for part in self.parts for word in part.before)
+
+    def folder(self):
+        folders = [folder for folder in (part.folder() for part in self.parts) if folder]
+        if len(folders) > 1:
+            raise Impossible("one checkout cannot be at two places")
+        return folders[0] if folders else ROOT / "build"
+
+    def environment(self, ours):
+        for part in self.parts:
+            ours = part.environment(ours)
+        return dict(ours)
+
+    @contextlib.contextmanager
+    def holding(self):
+        with contextlib.ExitStack() as stack:
+            for part in self.parts:
+                stack.enter_context(part.holding())
+            yield
 
 
 def copy_changed(names, where):
@@ -198,3 +231,7 @@ CONDITIONS = {
     "foreign-path": ForeignPath(),
     "locale": OtherLocale(),
 }
+
+# Every condition once, and every test under each: as few runs as that takes.  What an ordinary user
+# skips, root runs under the other ones.
+SETS = ("plain", "user", "load+locale+long-path", "nice+foreign-path", "empty-env+one-cpu")

@@ -2,15 +2,19 @@
 # SPDX-License-Identifier: MIT
 """Runs every test many times under many conditions and prints how often each fails.
 
-    flakes.py [N] [--only WORD] [--conditions A,B] [--suites A,B] [--minutes M] [--table] [--fresh]
+    flakes.py [N] [--only WORD] [--conditions A,B+C] [--suites A,B] [--jobs N] [--minutes M]
+              [--table] [--fresh]
 
-Programs of tests are taken in random order, their tests too.  What came out is appended to
-out/flakes.jsonl, a line for each program, so that another call goes on where this one stopped, until
-each has run N times under each condition; --minutes ends a call earlier.  Runs of older sources
-count until --fresh removes them: a test that was mended is run anew (--fresh --only NAME).
+Conditions that do not exclude each other hold at once (B+C): what passes then passes under each, and
+what fails is run again under each of them alone.  Programs of tests are taken in random order, their
+tests too, every program once before any is run again.  What came out is appended to out/flakes.jsonl,
+a line for each program, so that another call goes on where this one stopped, until each has run N
+times under each condition; --minutes ends a call earlier.  Runs of older sources count until --fresh
+removes them: a test that was mended is run anew (--fresh --only NAME).
 """
 import argparse
 import collections
+import concurrent.futures
 import datetime
 import json
 import os
@@ -18,14 +22,15 @@ import pathlib
 import random
 import subprocess
 import sys
+import threading
 import time
 
 import suite
-from conditions import CONDITIONS, ROOT, Impossible
+from conditions import CONDITIONS, ROOT, SETS, Impossible, Together
 
 JOURNAL = ROOT / "out" / "flakes.jsonl"
-PATIENCE = 4  # time decides no test
 SUITES = "unit,integration,vm,lab"  # the browser's tests are among integration
+writing = threading.Lock()
 
 
 def read_journal():
@@ -42,7 +47,7 @@ def forget(names):
 
 def keep(line):
     JOURNAL.parent.mkdir(exist_ok=True)
-    with JOURNAL.open("a") as file:
+    with writing, JOURNAL.open("a") as file:
         file.write(json.dumps(line) + "\n")
 
 
@@ -51,18 +56,20 @@ def commit():
                           capture_output=True).stdout.strip()
 
 
-def run(name, condition, seed):
-    """One program under one condition; the journal's line."""
+def run(name, condition, seed, cases=()):
+    """One program under one set of conditions; the journal's line."""
     line = {"program": name, "condition": condition, "seed": seed, "commit": commit(),
             "at": datetime.datetime.now().isoformat(timespec="seconds")}
-    with CONDITIONS[condition] as c:
-        try:
-            folder = c.folder()
-            jobs = {job.name: job for job in suite.load(f"gcc={folder}")}
-            environment = dict(c.environment(), ASSAY_TEST_ORDER=str(seed))
-            outcome = suite.run(jobs[name], environment, c.before, PATIENCE)
-        except Impossible as reason:
-            return dict(line, impossible=str(reason))
+    together = Together(condition)
+    try:
+        jobs = {job.name: job for job in suite.load(f"gcc={together.folder()}")}
+        environment = dict(together.environment(os.environ), ASSAY_TEST_ORDER=str(seed))
+        job = jobs[name]
+        job.cases = tuple(cases)
+        with together.holding():
+            outcome = suite.run(job, environment, together.before)
+    except Impossible as reason:
+        return dict(line, impossible=str(reason))
     return dict(line, seconds=round(outcome.seconds, 1), broken=outcome.broken,
                 passed=[case.name for case in outcome.cases if case.state == "passed"],
                 failed=[case.name for case in outcome.cases if case.state == "failed"],
@@ -72,38 +79,69 @@ def run(name, condition, seed):
 
 
 def remaining(names, conditions, times):
-    done = collections.Counter((line["program"], line["condition"]) for line in read_journal())
-    return [(name, condition) for name in names for condition in conditions
-            for _ in range(times - done[name, condition])]
+    """What is still to run, in random order, but nothing a second time before all had their first."""
+    done = collections.Counter((line["program"], line["condition"]) for line in read_journal()
+                               if not line.get("alone"))
+    left = []
+    for turn in range(times):
+        batch = [(name, condition) for name in names for condition in conditions
+                 if done[name, condition] <= turn]
+        random.shuffle(batch)
+        left += batch
+    return left
+
+
+def one(name, condition, end):
+    """Runs a program; what failed under several conditions, under each of them alone as well."""
+    if time.monotonic() > end:
+        return False
+    line = run(name, condition, random.randrange(1 << 30))
+    record(line)
+    parts = condition.split("+")
+    if failures(line) and len(parts) > 1:
+        for part in parts:
+            again = run(name, part, line["seed"], line["failed"])
+            record(dict(again, alone=True))
+    return True
+
+
+def failures(line):
+    return line.get("failed", []) + [line["broken"]] * bool(line.get("broken"))
+
+
+def record(line):
+    keep(line)
+    print(f"{'FAILED' if failures(line) else 'ok':7}{line['condition']:23}{line['program']} "
+          f"({line.get('seconds', 0):.1f} s) {', '.join(failures(line))}", flush=True)
 
 
 def go(options, names):
     conditions = options.conditions.split(",")
     left = remaining(names, conditions, options.times)
-    random.shuffle(left)
     end = time.monotonic() + 60 * options.minutes
-    print(f"{len(left)} runs of {len(names)} programs under {len(conditions)} conditions",
-          flush=True)
-    for index, (name, condition) in enumerate(left):
-        if time.monotonic() > end:
-            print(f"the time is over; {len(left) - index} runs are left: the same command goes on")
-            return
-        line = run(name, condition, random.randrange(1 << 30))
-        keep(line)
-        failed = line.get("failed", []) + [line["broken"]] * bool(line.get("broken"))
-        print(f"{'FAILED' if failed else 'ok':7}{condition:13}{name} "
-              f"({line.get('seconds', 0):.1f} s) {', '.join(failed)}", flush=True)
+    print(f"{len(left)} runs of {len(names)} programs: {', '.join(conditions)}", flush=True)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        waiting = [pool.submit(one, name, condition, end) for name, condition in left]
+        try:
+            ran = [future.result() for future in waiting]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            suite.stop()
+            raise
+    if not all(ran):
+        print(f"the time is over; {ran.count(False)} runs are left: the same command goes on")
 
 
 def tally(journal):
     """(program, test) -> condition -> [failures, runs]; a program that died is the test "(whole)"."""
     counts = collections.defaultdict(lambda: collections.defaultdict(lambda: [0, 0]))
     for line in journal:
-        for test in line.get("passed", []):
-            counts[line["program"], test][line["condition"]][1] += 1
-        for test in line.get("failed", []) + ["(whole)"] * bool(line.get("broken")):
-            counts[line["program"], test][line["condition"]][0] += 1
-            counts[line["program"], test][line["condition"]][1] += 1
+        for condition in line["condition"].split("+"):
+            for test in line.get("passed", []):
+                counts[line["program"], test][condition][1] += 1
+            for test in line.get("failed", []) + ["(whole)"] * bool(line.get("broken")):
+                counts[line["program"], test][condition][0] += 1
+                counts[line["program"], test][condition][1] += 1
     return counts
 
 
@@ -130,9 +168,11 @@ def show(journal, conditions):
 
 def table(journal, conditions):
     """For docs/TESTING.md: failures of runs, by suite of tests and condition."""
+    if not journal:
+        sys.exit("flakes: nothing has run yet")
     dates = sorted(line["at"][:10] for line in journal)
     print(f"{dates[0]} to {dates[-1]}; failures / runs of single tests.\n")
-    print("| tests | " + " | ".join(conditions) + " |\n|---" * 1 + "|---" * len(conditions) + "|")
+    print("| tests | " + " | ".join(conditions) + " |\n|---" + "|---" * len(conditions) + "|")
     counts = tally(journal)
     programs = sorted({program for program, _ in counts})
     for program in programs:
@@ -147,13 +187,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("times", nargs="?", type=int, default=10)
     parser.add_argument("--only", default="", help="programs whose name contains this")
-    parser.add_argument("--conditions", default=",".join(CONDITIONS), help="of: %(default)s")
+    parser.add_argument("--conditions", default=",".join(SETS),
+                        help="of: " + ", ".join(CONDITIONS) + "; A+B: both at once")
     parser.add_argument("--suites", default=SUITES)
+    parser.add_argument("--jobs", type=int, default=2, help="programs at a time")
     parser.add_argument("--minutes", type=float, default=1e9, help="end after this long")
     parser.add_argument("--table", action="store_true", help="print the table for docs/TESTING.md")
     parser.add_argument("--fresh", action="store_true", help="forget earlier runs (with --only, its)")
     options = parser.parse_args()
-    unknown = set(options.conditions.split(",")) - set(CONDITIONS)
+    chosen = options.conditions.replace("+", ",").split(",")
+    unknown = set(chosen) - set(CONDITIONS)
     if unknown:
         parser.error(f"no such condition: {', '.join(unknown)}")
     os.chdir(ROOT)
@@ -162,14 +205,14 @@ def main():
     if options.fresh:
         forget(set(names))
     if options.table:
-        table(read_journal(), options.conditions.split(","))
+        table(read_journal(), [name for name in CONDITIONS if name in chosen])
         return
     try:
         go(options, names)
     except KeyboardInterrupt:
         print("interrupted; the same command goes on")
     journal = [line for line in read_journal() if line["program"] in names]
-    show(journal, options.conditions.split(","))
+    show(journal, [name for name in CONDITIONS if name in chosen])
     failed = any(line.get("failed") or line.get("broken") for line in journal)
     sys.exit(1 if failed else 0)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The tests that meson knows (meson introspect), run one by one; each prints TAP.  run.py and
 flakes.py share this."""
+import contextlib
 import dataclasses
 import json
 import os
@@ -8,6 +9,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import threading
 import time
 
 # A shell starts what it puts into the background with these ignored, and nohup the last; so would
@@ -18,7 +20,15 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 LINE = re.compile(r"^(not )?ok\s+\d+\s*-?\s*(.*?)(?:\s*#\s*SKIP\s*(.*))?$", re.IGNORECASE)
 TOOK = re.compile(r"^# took ([\d.]+) s$")
+running = set()  # the processes of jobs under way
+changing = threading.Lock()
+stopped = threading.Event()
+PATIENCE = 4  # a time limit ends what hangs; on a busy machine it must decide nothing
 MEASURING = {"integration", "sanitize", "vm", "lab"}
+
+
+class Stopped(Exception):
+    """stop() ended it: nothing can be said of it."""
 
 
 @dataclasses.dataclass
@@ -110,7 +120,7 @@ def read_tap(output):
     return cases, planned
 
 
-def run(job, environment=None, before=(), patience=1):
+def run(job, environment=None, before=()):
     """Runs a job, in this environment instead of ours and behind the words of `before`."""
     environment = dict(os.environ if environment is None else environment, **variables(job))
     started = time.monotonic()
@@ -119,15 +129,22 @@ def run(job, environment=None, before=(), patience=1):
                                env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, encoding="utf-8",
                                errors="replace", start_new_session=True)
+    with changing:
+        running.add(process.pid)
     timed_out = False
     try:
-        output, _ = process.communicate(timeout=patience * job.test["timeout"])
+        output, _ = process.communicate(timeout=PATIENCE * job.test["timeout"])
     except BaseException as reason:  # a time limit, Ctrl-C: nothing is left behind
         os.killpg(process.pid, signal.SIGKILL)
         output, _ = process.communicate()
         if not isinstance(reason, subprocess.TimeoutExpired):
             raise
         timed_out = True
+    finally:
+        with changing:
+            running.discard(process.pid)
+    if stopped.is_set():
+        raise Stopped
     cases, planned = read_tap(output)
     failed = any(case.state == "failed" for case in cases)
     broken = ("ran out of time" if timed_out else
@@ -135,3 +152,12 @@ def run(job, environment=None, before=(), patience=1):
               f"announced {planned} tests and had {len(cases)}" if planned != len(cases) else
               f"exit code {process.returncode}" if process.returncode and not failed else "")
     return Outcome(job, cases, broken, output, time.monotonic() - started)
+
+
+def stop():
+    """Ends the jobs that other threads are running: they are in sessions of their own."""
+    stopped.set()
+    with changing:
+        for pid in running:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
