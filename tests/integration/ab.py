@@ -760,7 +760,7 @@ def interrupted(args, ready, how, env=()):
         os.environ["TERM"] = "dumb"
         os.environ.update(env)
         os.execv(ASSAY, [ASSAY, "ab", *map(str, args)])
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while not ready():
         if time.monotonic() > deadline:
             os.kill(pid, signal.SIGKILL)

@@ -14,7 +14,7 @@ import time
 from fake_slurm import FakeSlurm
 from harness import *
 
-WAIT_S = 120
+WAIT_S = 480
 
 # The figure follows from cell, round and node; `hold` and `hold.NODE` keep runs.
 SPEC = """name: lab

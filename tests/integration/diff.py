@@ -21,7 +21,7 @@ def record(name, *command, runs=3):
 
 
 def diff(a, b, *options):
-    found = json.loads(assay("diff", a, b, "--json", *options, check=0, timeout=300).stdout)
+    found = json.loads(assay("diff", a, b, "--json", *options, check=0, timeout=600).stdout)
     equal(found["format"], "assay-diff-1")
     for d in found["diffs"]:
         adds_up(d)
@@ -177,7 +177,7 @@ profile: all
 @test
 def profiled_cells_of_the_store_are_compared():
     pathlib.Path("s.yaml").write_text(SPEC.replace("PLANTED", target("planted")))
-    result = assay("run", "s.yaml", check=0, timeout=400)
+    result = assay("run", "s.yaml", check=0, timeout=800)
     if "no profile of" in result.stderr:
         skip("assay record cannot sample here: " + result.stderr)
     diffs = diff("cause=base", "cause=copy")
@@ -198,7 +198,7 @@ def profiled_cells_of_the_store_are_compared():
 def cells_without_a_profile_are_named():
     pathlib.Path("s.yaml").write_text(
         SPEC.replace("PLANTED", target("planted")).replace("profile: all", "profile: none"))
-    assay("run", "s.yaml", "-q", check=0, timeout=400)
+    assay("run", "s.yaml", "-q", check=0, timeout=800)
     contains(assay("diff", "cause=base", "cause=copy", check=1).stderr, "has no profile of cell")
 
 

@@ -153,7 +153,7 @@ def root_can_trace():
 def nobody_gets_remedies():
     command = as_nobody()
     result = subprocess.run([*command, "doctor", "--json", "--no-noise"], text=True,
-                            capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
+                            capture_output=True, stdin=subprocess.DEVNULL, timeout=240)
     equal((result.returncode, result.stderr), (0, ""))
     machine = json.loads(result.stdout)["machine"]
     equal(machine["root"], False)
@@ -227,18 +227,18 @@ def an_interrupt_prints_what_there_is():
         process = subprocess.Popen([ASSAY, "doctor", "--json", "--seconds", "100"],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    start_new_session=True)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         worker = ""
         while "--noise-worker" not in worker and time.monotonic() < deadline:
             pids = children_of(process.pid).split()
             worker = (read(f"/proc/{pids[0]}/cmdline") or "") if pids else ""
         time.sleep(0.5)
         (os.killpg if whole_group else os.kill)(process.pid, number)
-        output, errors = process.communicate(timeout=30)
+        output, errors = process.communicate(timeout=240)
         equal((process.returncode, errors), (128 + number, ""))
         equal(json.loads(output)["noise"]["ended_by_signal"], number)
         # A run that was shot in the middle of its exit may take a moment to go.
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 240
         while (left := session_members(process.pid)) and time.monotonic() < deadline:
             time.sleep(0.05)
         equal(left, "", "processes left behind")

@@ -35,7 +35,7 @@ def hidden_share(command):
 
 
 def explain(base, new, *options):
-    result = assay("explain", "--force", "--json", *options, base, new, timeout=500)
+    result = assay("explain", "--force", "--json", *options, base, new, timeout=900)
     if result.returncode and "cannot sample" in result.stderr + result.stdout:
         skip("assay record cannot sample here: " + result.stderr)
     equal(result.returncode, 0, result.stderr)
@@ -131,7 +131,7 @@ def an_eventfd_that_is_never_read_is_named():
     program = BUILD.resolve() / "workloads/vr/assay-vr"
     bench = f"{program} bench --in-memory --clients 1 --requests 60 --warmup 10 --transport"
     tried = subprocess.run(f"{bench} uring-eventfd --requests 1 --warmup 0", shell=True,
-                           capture_output=True, text=True, timeout=60)
+                           capture_output=True, text=True, timeout=240)
     if tried.returncode:
         skip("no io_uring here: " + tried.stderr.strip())
     (e,) = explain(f"{bench} uring-eventfd", f"{bench} uring-eventfd-unread", "--no-sim",
@@ -164,7 +164,7 @@ def misses_are_simulated_where_nothing_counts_them():
 @test
 def nothing_moved_is_an_answer():
     command = f"{target('empty')}"
-    result = assay("explain", "-r", "8", command, command, check=0, timeout=300)
+    result = assay("explain", "-r", "8", command, command, check=0, timeout=600)
     if "Nothing changed" not in result.stdout:  # a machine may lie once in twenty
         contains(result.stdout, "Why:")
 
@@ -183,17 +183,17 @@ def few_rounds_are_explained_when_their_verdict_is_a_difference():
 def text_and_tables():
     base, new = (f"{target('planted')} {cause} 5000" for cause in ("base", "copy"))
     options = ("--force", "--no-sim", "--profiles", "2", "-r", "8")
-    text = assay("explain", *options, base, new, check=0, timeout=400).stdout
+    text = assay("explain", *options, base, new, check=0, timeout=800).stdout
     contains(text, "measured without a profiler")
     contains(text, "  1. ")
     contains(text, "unattributed")
     lacks(text, "\033")
     rows = list(csv.DictReader(io.StringIO(
-        assay("explain", "--csv", *options, base, new, check=0, timeout=400).stdout)))
+        assay("explain", "--csv", *options, base, new, check=0, timeout=800).stdout)))
     equal([r["reason"] for r in rows[-2:]], ["(unattributed)", "(whole)"])
     total = sum(float(r["change"]) for r in rows[:-1])
     between(total - float(rows[-1]["change"]), -1, 1)
-    markdown = assay("explain", "--markdown", *options, base, new, check=0, timeout=400).stdout
+    markdown = assay("explain", "--markdown", *options, base, new, check=0, timeout=800).stdout
     contains(markdown, "1. ")
 
 
@@ -201,7 +201,7 @@ def text_and_tables():
 def recordings_can_be_kept_and_compared():
     base, new = (f"{target('planted')} {cause} 5000" for cause in ("base", "copy"))
     assay("explain", "--force", "--no-sim", "--profiles", "2", "-r", "8", "-o", "kept", base, new,
-          check=0, timeout=400)
+          check=0, timeout=800)
     equal(sorted(p.name for p in pathlib.Path("kept").iterdir()),
           ["base-1.data", "base-2.data", "new-1.data", "new-2.data"])
     assay("diff", "kept/base-*", "kept/new-*", check=0)
@@ -221,7 +221,7 @@ baseline: {cause: base}
 @test
 def cells_of_the_store_are_explained():
     pathlib.Path("s.yaml").write_text(SPEC.replace("PLANTED", target("planted")))
-    assay("run", "s.yaml", "-q", check=0, timeout=400)
+    assay("run", "s.yaml", "-q", check=0, timeout=800)
     before = json.loads(assay("show", "1", "--json", check=0).stdout)
     found = explain("cause=base", "cause=copy", "--no-sim", "--profiles", "3")
     equal([e["cell"] for e in found], ["ops=4000", "ops=8000"])
@@ -243,7 +243,7 @@ def cells_that_did_not_move_are_not_profiled():
                                       "factors: {side: [left, right]}\n")
     assay("run", "s.yaml", "-q", check=0)
     runs = len(pathlib.Path("runs").read_text().splitlines())
-    result = assay("explain", "side=left", "side=right", check=0, timeout=300)
+    result = assay("explain", "side=left", "side=right", check=0, timeout=600)
     if "Nothing changed" in result.stdout:
         equal(len(pathlib.Path("runs").read_text().splitlines()), runs)
 
@@ -279,11 +279,11 @@ def what_moved_is_decided_by_the_runs_that_were_measured():
     for version in ("base", "copy", "cache"):
         shutil.copy(target("planted"), f"planted-{version}")
     pathlib.Path("s.yaml").write_text(VERSIONS)
-    assay("run", "s.yaml", "-q", check=0, timeout=400)
+    assay("run", "s.yaml", "-q", check=0, timeout=800)
     with open("planted-cache", "ab") as file:
         file.write(b"changed")
     result = assay("explain", "--json", "--no-sim", "--profiles", "2", "version=base",
-                   "version=copy", timeout=500)
+                   "version=copy", timeout=900)
     if result.returncode and "cannot sample" in result.stderr:
         skip("assay record cannot sample here: " + result.stderr)
     equal(result.returncode, 0, result.stderr)
@@ -312,7 +312,7 @@ def what_moved_is_decided_by_the_runs_that_were_measured():
 def an_explanation_of_commands_becomes_a_page():
     base, new = (f"{target('planted')} {cause} 5000" for cause in ("base", "copy"))
     result = assay("explain", "--force", "--no-sim", "--profiles", "2", "-r", "8", "--json", base,
-                   new, check=0, timeout=400)
+                   new, check=0, timeout=800)
     pathlib.Path("e.json").write_text(result.stdout)
     assay("html", "e.json", "-o", "e.html", check=0)
     contains(pathlib.Path("e.html").read_text(), "called by copy_again")

@@ -52,7 +52,7 @@ def npm_package(name):
         result = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--fetch-retries=0",
                                  "--prefix", cache,
                                  f"{name}@{PACKAGES[name]}"],
-                                text=True, capture_output=True, timeout=240)
+                                text=True, capture_output=True, timeout=480)
         if result.returncode or not folder.exists():
             skip(f"npm cannot fetch {name} here: {result.stderr.strip()[-200:]}")
     return folder
@@ -186,7 +186,7 @@ def profiler_cli(*arguments, check=True):
     package = npm_package("@firefox-devtools/profiler-cli")
     for _ in range(20):
         result = subprocess.run(["node", package / "dist/profiler-cli.js", *arguments], text=True,
-                                capture_output=True, timeout=120,
+                                capture_output=True, timeout=400,
                                 env=dict(os.environ, HOME=os.getcwd(), XDG_CONFIG_HOME=os.getcwd(),
                                          PROFILER_CLI_HOME=os.getcwd()))
         # It gives its own daemon half a second to start, which a busy machine does not keep.

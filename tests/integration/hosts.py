@@ -147,7 +147,7 @@ def parts_of_an_experiment_with_gnu_parallel():
                        PARALLEL_HOME=str(pathlib.Path("parallel").absolute()))
     command = command.replace("cd project", f"cd {project}").replace("assay run", f"{ASSAY} run")
     done = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True,
-                          timeout=120, stdin=subprocess.DEVNULL, check=False)
+                          timeout=400, stdin=subprocess.DEVNULL, check=False)
     equal(done.returncode, 0, done.stderr)
     listed = json.loads(assay("list", "--json", "--name", "sort", "--db", "lab.db", check=0).stdout)
     equal(sorted((e["selection"], e["runs_count"], e["state"]) for e in listed["experiments"]),

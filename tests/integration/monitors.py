@@ -36,7 +36,7 @@ def watch(cause, *monitors, rounds=2, check=0):
 
 def allowed(what):
     """Whether the machine lets the program plant its cause."""
-    result = subprocess.run([CAUSES, what, "1"], capture_output=True, text=True, timeout=120)
+    result = subprocess.run([CAUSES, what, "1"], capture_output=True, text=True, timeout=400)
     if result.returncode == 77:
         skip(result.stderr.strip())
     equal(result.returncode, 0, result.stderr)
@@ -197,7 +197,7 @@ def without_permission_it_says_what_is_missing():
     os.chmod(".", 0o777)
     nobody = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
                              ASSAY, "run", "--db", "nobody.db", "plain.yaml"], capture_output=True,
-                            text=True, timeout=120)
+                            text=True, timeout=400)
     if nobody.returncode == 126 or "setpriv" in nobody.stderr:
         skip("another user cannot run this build")
     equal(nobody.returncode, 0, nobody.stderr)

@@ -19,7 +19,7 @@ ROOT_USER = os.geteuid() == 0
 SHORT = ["--seconds", "0.05", "--warmup", "0.02"]
 
 
-def move(*args, check=0, timeout=100, **kwargs):
+def move(*args, check=0, timeout=300, **kwargs):
     result = subprocess.run([MOVE, *map(str, args)], text=True, capture_output=True,
                             stdin=subprocess.DEVNULL, timeout=timeout, **kwargs)
     if "Sanitizer" in result.stderr or "runtime error:" in result.stderr:
@@ -320,7 +320,7 @@ def little_locked_memory_is_told():
         if name not in variants("send"):
             continue
         result = subprocess.run([os.path.abspath(program), "--variant", name, *SHORT], text=True,
-                                capture_output=True, preexec_fn=limited, timeout=60)
+                                capture_output=True, preexec_fn=limited, timeout=240)
         if result.returncode == 0:
             print(f"# {name}: this kernel does not count it")
         elif not re.search("locked memory|not allowed|Permission", result.stderr):
@@ -341,7 +341,7 @@ def ordinary_users_get_their_figures():
         os.setgid(65534)
         os.setuid(65534)
     result = subprocess.run([os.path.abspath(program), *SHORT], text=True, capture_output=True,
-                            preexec_fn=ordinary, timeout=60)
+                            preexec_fn=ordinary, timeout=240)
     equal(result.returncode, 0, result.stderr)
     contains(result.stdout, "the loop's own count")
 
@@ -350,7 +350,7 @@ def ordinary_users_get_their_figures():
 def a_receiver_that_dies_ends_the_run():
     with Long() as run_:
         os.kill(run_.children["move-receive"], signal.SIGKILL)
-        equal(run_.process.wait(timeout=60), 1)
+        equal(run_.process.wait(timeout=240), 1)
         contains(run_.process.stderr.read(), "receiver was killed by signal 9")
         wait_for(lambda: gone(run_.children["move-send"]), "the sender's end")
 
@@ -359,7 +359,7 @@ def a_receiver_that_dies_ends_the_run():
 def a_sender_that_dies_ends_the_run():
     with Long() as run_:
         os.kill(run_.children["move-send"], signal.SIGKILL)
-        equal(run_.process.wait(timeout=60), 1)
+        equal(run_.process.wait(timeout=240), 1)
         contains(run_.process.stderr.read(), "sender was killed by signal 9")
         wait_for(lambda: gone(run_.children["move-receive"]), "the receiver's end")
 
@@ -369,7 +369,7 @@ def nothing_is_left_running():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         with Long() as run_:
             run_.process.send_signal(number)
-            equal(run_.process.wait(timeout=60), -number)
+            equal(run_.process.wait(timeout=240), -number)
             for name, pid in run_.children.items():
                 wait_for(lambda pid=pid: gone(pid), f"the end of {name} after signal {number}")
 
@@ -414,7 +414,7 @@ def a_listener_outlives_bad_company():
 def once_is_once():
     with Listening("--once") as server:
         run("--connect", f"127.0.0.1:{server.port}")
-        equal(server.process.wait(timeout=60), 0)
+        equal(server.process.wait(timeout=240), 0)
 
 
 @test
@@ -530,7 +530,7 @@ def a_way_that_cannot_be_had_does_not_end_the_experiment():
     pathlib.Path("spec.yaml").write_text(spec)
     done = assay("run", "spec.yaml", "--quick", "--rounds", "2", "--cells",
                  "variant=send8,variant=sendmsg,threads=1,size=4096", "--db", "store.db", check=0,
-                 timeout=300)
+                 timeout=600)
     equal(done.stderr.count("continuing without: cell"), 1, done.stderr)
     contains(done.stderr, "magic")
     contains(done.stdout, "2 runs failed")
@@ -558,7 +558,7 @@ def the_experiments_run_and_answer():
     pathlib.Path("spec.yaml").write_text(spec)
     done = assay("run", "spec.yaml", "--quick", "--rounds", "1", "--cells",
                  "variant=send8,variant=sendmsg,variant=zerocopy-fields,threads=1", "--db",
-                 "store.db", check=0, timeout=300)
+                 "store.db", check=0, timeout=600)
     answers = json.loads(assay("answers", "--json", "--db", "store.db", check=0).stdout)["answers"]
     constants = {answer["metric"]: answer["text"] for answer in answers
                  if answer["kind"] == "constant"}

@@ -15,7 +15,7 @@ SHORT = ["--seconds", "0.2", "--warmup", "0.05", "--size", "64"]
 
 
 def move(*args, check=0, **kwargs):
-    result = subprocess.run([MOVE, *args], text=True, capture_output=True, timeout=120, **kwargs)
+    result = subprocess.run([MOVE, *args], text=True, capture_output=True, timeout=400, **kwargs)
     if "Sanitizer" in result.stderr or "runtime error:" in result.stderr:
         raise AssertionError("sanitizer report:\n" + result.stderr)
     if result.returncode != check:
@@ -75,7 +75,7 @@ def a_stall_counts_for_all_that_were_due():
     child = subprocess.Popen([MOVE, "--ping", "--rate", "1000", "--seconds", "2", "--warmup", "0",
                               "--size", "64", "--json"], stdout=subprocess.PIPE, text=True)
     path = f"/proc/{child.pid}/task/{child.pid}/children"
-    end = time.monotonic() + 60
+    end = time.monotonic() + 240
     while not (words := open(path).read().split()):
         if time.monotonic() > end:
             raise AssertionError("nobody answers")
@@ -84,7 +84,7 @@ def a_stall_counts_for_all_that_were_due():
     os.kill(int(words[0]), signal.SIGSTOP)
     time.sleep(0.5)
     os.kill(int(words[0]), signal.SIGCONT)
-    data = json.loads(child.communicate(timeout=60)[0])
+    data = json.loads(child.communicate(timeout=240)[0])
     slow = sum(bucket["count"] for bucket in data["histogram"] if bucket["from_ns"] >= 50e6)
     # Half a second without answers: one a millisecond was due, and 450 of them waited for 50 ms.
     between(slow + data["metrics"]["ping_unanswered"], 400, 2000, "messages that saw the stall")
@@ -105,7 +105,7 @@ def socket_options_are_taken_and_metrics_written():
 def an_interrupt_leaves_nobody_behind():
     child = subprocess.Popen([MOVE, "--ping=spin", "--seconds", "1000"], stdout=subprocess.DEVNULL)
     path = f"/proc/{child.pid}/task/{child.pid}/children"
-    end = time.monotonic() + 60
+    end = time.monotonic() + 240
     while not (words := open(path).read().split()):
         if time.monotonic() > end:
             raise AssertionError("nobody answers")

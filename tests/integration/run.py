@@ -154,7 +154,7 @@ def interrupted_keeps_what_is_there_and_goes_on():
     process = start("run", "demo.yaml", PAUSE="0.05")
     wait_for_runs(5, process)
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=30)
+    _, stderr = process.communicate(timeout=240)
     equal(process.returncode, 130)
     contains(stderr, "run the same command again to resume")
     equal(shown()["state"], "stopped")
@@ -175,7 +175,7 @@ def two_at_once_on_one_store():
     processes = [start("run", name, PAUSE="0.01")
                  for name in ("demo.yaml", "other.yaml", "demo.yaml")]
     for process in processes:
-        _, stderr = process.communicate(timeout=100)
+        _, stderr = process.communicate(timeout=300)
         equal(process.returncode, 0, stderr)
     experiments = json.loads(assay("list", "--json", check=0).stdout)["experiments"]
     equal(sorted(e["name"] for e in experiments), ["demo", "demo", "other"])
@@ -498,14 +498,14 @@ def changed_cells_get_a_profile():
 def profiles_go_on_where_they_were_stopped():
     prepare_slow()
     run = start("run", "demo.yaml")
-    end = time.monotonic() + 120
+    end = time.monotonic() + 400
     while not list(pathlib.Path(".").glob(".assay/profiles/*")) and run.poll() is None:
         if time.monotonic() > end:
             run.kill()
             raise AssertionError("no profile in two minutes")
         time.sleep(0.01)
     run.send_signal(signal.SIGINT)
-    _, words = run.communicate(timeout=120)
+    _, words = run.communicate(timeout=400)
     if "no profile of" in words:
         skip("assay record cannot sample here: " + words)
     contains(words, "stopped")
@@ -548,7 +548,7 @@ def disturbed_runs_are_kept_and_shown():
     process.send_signal(signal.SIGSTOP)
     time.sleep(0.6)
     process.send_signal(signal.SIGCONT)
-    _, stderr = process.communicate(timeout=30)
+    _, stderr = process.communicate(timeout=240)
     equal(process.returncode, 0, stderr)
     equal(counts(shown()), [1])
 

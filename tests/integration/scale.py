@@ -64,7 +64,7 @@ RAISE_MAY = {"getpid", "gettid", "rt_sigprocmask"}
 
 
 def scale(*args, check=None, **kwargs):
-    kwargs.setdefault("timeout", 240)
+    kwargs.setdefault("timeout", 480)
     kwargs.setdefault("env", dict(os.environ, LC_ALL="C.UTF-8", TMPDIR=os.getcwd()))
     result = subprocess.run([SCALE, *map(str, args)], stdin=subprocess.DEVNULL, text=True,
                             capture_output=True, **kwargs)
@@ -347,7 +347,7 @@ def nothing_is_left_when_it_is_stopped():
                    "files of the tasks")
         children = descendants(process.pid)
         process.send_signal(number)
-        process.communicate(timeout=60)
+        process.communicate(timeout=240)
         equal(process.returncode, 128 + number, "exit code")
         equal(folders(), [])
         # It waited for all of them.
@@ -364,7 +364,7 @@ def nothing_is_left_when_it_is_killed():
             time.sleep(0.1)
             children = descendants(process.pid)
             process.kill()
-            process.communicate(timeout=60)
+            process.communicate(timeout=240)
             await_true(lambda: not folders(), f"{name} {mode}: the folder is removed")
             await_true(lambda: not [pid for pid in children if is_running(pid)], "all processes end")
 
@@ -379,7 +379,7 @@ def a_task_that_dies_is_an_error_and_ends_all():
     await_true(lambda: len(tasks()) == 2, "two tasks")
     children = descendants(process.pid)
     os.kill(tasks()[0], signal.SIGKILL)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=240)
     equal(process.returncode, 1, "exit code")
     contains(errors, "signal 9")
     equal(folders(), [])

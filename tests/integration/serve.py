@@ -35,12 +35,12 @@ class Server:
 
     def __exit__(self, *_):
         self.process.send_signal(signal.SIGTERM)
-        _, error = self.process.communicate(timeout=120)
+        _, error = self.process.communicate(timeout=400)
         equal(self.process.returncode, 0, "exit code\n" + error)
         lacks(error, "Sanitizer")
 
     def get(self, path="", method="GET", host=None, body=None, absolute=False):
-        connection = http.client.HTTPConnection("127.0.0.1", self.url.port, timeout=120)
+        connection = http.client.HTTPConnection("127.0.0.1", self.url.port, timeout=400)
         connection.request(method, path if absolute else self.url.path + path, body,
                            {"Host": host} if host else {})
         response = connection.getresponse()
@@ -121,14 +121,14 @@ def slow_and_rude_clients_hold_up_nobody():
                      b"GET /" + b"a" * 100000, b"POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n",
                      b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 20000):
             for _ in range(12):
-                client = socket.create_connection(("127.0.0.1", server.url.port), timeout=60)
+                client = socket.create_connection(("127.0.0.1", server.url.port), timeout=240)
                 client.setblocking(False)
                 try:
                     client.send(text)
                 except OSError:
                     pass  # it was dropped already
                 rude.append(client)
-        reader = socket.create_connection(("127.0.0.1", server.url.port), timeout=60)
+        reader = socket.create_connection(("127.0.0.1", server.url.port), timeout=240)
         reader.send(f"GET {server.url.path}e/1/report HTTP/1.1\r\nHost: 127.0.0.1:{server.url.port}\r\n\r\n".encode())
         for _ in range(50):
             equal(server.get("e/1")[0], 200)
@@ -144,13 +144,13 @@ def half_open_connections_hold_up_nobody():
         whole = f"GET {server.url.path}e/1/report HTTP/1.1\r\nHost: 127.0.0.1:{server.url.port}\r\n\r\n"
         clients = []
         for text in [whole[:25]] * 50 + [whole] * 20:  # half a request, and those that read nothing
-            client = socket.create_connection(("127.0.0.1", server.url.port), timeout=60)
+            client = socket.create_connection(("127.0.0.1", server.url.port), timeout=240)
             client.sendall(text.encode())
             clients.append(client)
         for path in ("", "e/1", "e/1/runs", "e/1/report"):
             equal(server.get(path)[0], 200, path)
         # Several requests on one connection are answered there, and none disturbs another.
-        connection = http.client.HTTPConnection("127.0.0.1", server.url.port, timeout=120)
+        connection = http.client.HTTPConnection("127.0.0.1", server.url.port, timeout=400)
         connection.connect()
         first = connection.sock
         for _ in range(5):

@@ -226,7 +226,7 @@ def a_running_process_is_counted():
         time.sleep(0.3)
         process.kill()
         process.wait()
-        output = started.communicate(timeout=20)[1]
+        output = started.communicate(timeout=240)[1]
         contains(output, f"process id {process.pid}")
         equal(started.returncode, 0)
     finally:
@@ -439,7 +439,7 @@ def a_signal_for_assay_reaches_the_command():
                                text=True, start_new_session=True)
     time.sleep(0.5)
     process.send_signal(signal.SIGTERM)
-    output = process.communicate(timeout=20)[1]
+    output = process.communicate(timeout=240)[1]
     equal(process.returncode, 143)
     contains(output, "ended by signal 15")
 
@@ -450,7 +450,7 @@ def runs_that_were_not_made_are_a_failure():
                                 "true"], start_new_session=True)
     time.sleep(0.7)
     process.send_signal(signal.SIGTERM)
-    equal(process.wait(timeout=60), 143)
+    equal(process.wait(timeout=240), 143)
     losses = json.load(open("x.json"))["losses"]
     equal(losses["interrupted_by_signal"], signal.SIGTERM)
 
@@ -667,7 +667,7 @@ def an_interrupted_run_leaves_no_half_file():
                                stderr=subprocess.DEVNULL, start_new_session=True)
     time.sleep(0.5)
     os.killpg(process.pid, signal.SIGINT)
-    process.wait(timeout=20)
+    process.wait(timeout=240)
     equal(json.load(open("x.json"))["losses"]["interrupted_by_signal"], signal.SIGINT)
     equal([name for name in os.listdir(".") if name.startswith("x.json.")], [])
 
@@ -790,7 +790,7 @@ def an_interrupted_simulation_prints_what_was_counted():
                                env=dict(os.environ, TMPDIR="100%pure"))
     time.sleep(3)
     process.send_signal(signal.SIGINT)
-    equal(process.wait(timeout=60), 130)
+    equal(process.wait(timeout=240), 130)
     losses = json.load(open("x.json"))["losses"]
     equal(losses["interrupted_by_signal"], signal.SIGINT)
     equal(os.listdir("100%pure"), [], "files left behind")

@@ -15,7 +15,7 @@ LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
 def run(*args, input=None, env=None, check=True):
     """Output of a command that must succeed."""
     result = subprocess.run([str(word) for word in args], input=input, text=True, errors="replace",
-                            capture_output=True, timeout=300, env=dict(os.environ, **(env or {})))
+                            capture_output=True, timeout=600, env=dict(os.environ, **(env or {})))
     if (check and result.returncode) or "Sanitizer" in result.stderr or "runtime error:" in result.stderr:
         raise AssertionError(f"{args[0]}: exit {result.returncode}\n{result.stderr[-4000:]}")
     return result

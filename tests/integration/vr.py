@@ -98,7 +98,7 @@ ONCE_FAILED = [15411, 74015, 509665, 535694, 552550, 588146, 748502, 973361]
 
 def vr(*args, program="assay-vr", check=0):
     result = subprocess.run([os.path.join(FOLDER, program), *map(str, args)], text=True,
-                            errors="replace", capture_output=True, timeout=250)
+                            errors="replace", capture_output=True, timeout=500)
     if result.returncode != check:
         raise AssertionError(f"{program} {args}: exit {result.returncode}, not {check}\n"
                              f"{result.stdout[-2000:]}\n{result.stderr[-4000:]}")
@@ -176,7 +176,7 @@ def without_a_planted_bug_the_same_seeds_pass():
 def scenario(program, name, bug):
     folder = os.path.join(os.environ.get("BUILD", "build"), "tests")
     return subprocess.run([os.path.join(folder, f"unit-vr-{program}-planted"), name], text=True,
-                          capture_output=True, timeout=120, check=False,
+                          capture_output=True, timeout=400, check=False,
                           env=dict(os.environ, VR_BUG=bug, ASAN_OPTIONS="detect_leaks=0"))
 
 

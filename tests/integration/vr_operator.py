@@ -9,12 +9,12 @@ from harness import *
 from vr_cluster import *
 
 
-def kv(*args, check=0, timeout=30):
+def kv(*args, check=0, timeout=120):
     return vr("kv", "--config", "cluster.conf", "--timeout", timeout, *args, check=check)
 
 
 def reconfigure(*args, check=0):
-    return vr("reconfigure", "--config", "cluster.conf", "--timeout", 20, *args, check=check)
+    return vr("reconfigure", "--config", "cluster.conf", "--timeout", 120, *args, check=check)
 
 
 def state(cluster, index):

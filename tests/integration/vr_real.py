@@ -187,7 +187,7 @@ def no_room_for_the_file_is_said_at_the_start():
     os.mkdir("other")
     result = subprocess.run([PROGRAM, "replica", "--config", "cluster.conf", "--index", "0",
                              "--data", "other", "--format"], preexec_fn=limit, text=True,
-                            capture_output=True, timeout=60)
+                            capture_output=True, timeout=240)
     equal(result.returncode, 1)
     contains(result.stderr, "make room")
     equal(os.listdir("other"), [])
@@ -243,7 +243,7 @@ def second_copies_of_heads_are_written_at_the_start_or_nothing_starts():
             resource.setrlimit(resource.RLIMIT_FSIZE, (16384, resource.RLIM_INFINITY))
         result = subprocess.run([PROGRAM, "replica", "--config", "cluster.conf", "--index",
                                  str(backup)], preexec_fn=limit, text=True, capture_output=True,
-                                timeout=60)
+                                timeout=240)
         equal(result.returncode, 1)
         contains(result.stderr, "second copies of the log's headers")
         contains(result.stderr, name)
@@ -371,7 +371,7 @@ class Hosts:
 
     def ask(self, *words):
         return subprocess.run(self.network.command(-1, PROGRAM, *words), capture_output=True,
-                              text=True, timeout=120)
+                              text=True, timeout=400)
 
     def status(self):
         text = self.ask("status", "--config", "cluster.conf", "--json", "--timeout", "0.5").stdout
@@ -686,7 +686,7 @@ def metrics_go_to_the_experiment():
     read, write = os.pipe()
     os.set_inheritable(write, True)
     subprocess.run([PROGRAM, "bench", "--in-memory", "--requests", "200", "--warmup", "10",
-                    "--rate", "2000", "--clients", "4"], check=True, timeout=60,
+                    "--rate", "2000", "--clients", "4"], check=True, timeout=240,
                    capture_output=True, close_fds=False,
                    env=dict(os.environ, ASSAY_METRICS_FD=str(write)))
     os.close(write)

@@ -104,7 +104,7 @@ class Cluster(Kept):
         path.write_text(what) if what else path.unlink(missing_ok=True)
 
     def run(self, *words):
-        result = subprocess.run(words, env=dict(os.environ, **self.environment), timeout=60,
+        result = subprocess.run(words, env=dict(os.environ, **self.environment), timeout=240,
                                 capture_output=True, text=True, check=False)
         if result.returncode != 0:
             raise RuntimeError(f"{words[0]}: {result.stderr}")
@@ -194,7 +194,7 @@ class Keeper:
             time.sleep(0.1)
 
     def ask(self, *words):
-        return subprocess.run(words, env=dict(os.environ, SLURM_CONF=str(self.conf)), timeout=60,
+        return subprocess.run(words, env=dict(os.environ, SLURM_CONF=str(self.conf)), timeout=240,
                               capture_output=True, text=True, check=False)
 
     def start_node(self, name):

@@ -12,7 +12,7 @@ import time
 from harness import *
 from server import Server, why_not
 
-WAIT_S = 120
+WAIT_S = 480
 
 # Each run says which it is; its figure follows from cell and round alone.
 SPEC = """name: cut

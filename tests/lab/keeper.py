@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-WAIT_S = 90
+WAIT_S = 360
 
 
 def free_ports(count):

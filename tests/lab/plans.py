@@ -39,7 +39,7 @@ def use_everything(place):
         root = daemon.stdout.readline().strip()
         for page in ("", "?q=perf7", "e/1000", "e/1000/runs", "e/1000/report",
                      "history?name=perf7"):
-            urllib.request.urlopen(root + page, timeout=60).read()
+            urllib.request.urlopen(root + page, timeout=240).read()
     finally:
         daemon.terminate()
         daemon.wait(60)

@@ -85,7 +85,7 @@ class Server(Kept):
         result = subprocess.run(
             ["psql", "-X", "-q", "-t", "-A", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p",
              str(self.port), "-U", user, "-d", database, "-c", text],
-            capture_output=True, text=True, timeout=300, check=False)
+            capture_output=True, text=True, timeout=600, check=False)
         if result.returncode != 0:
             raise RuntimeError(f"psql: {result.stderr}")
         return result.stdout.strip()

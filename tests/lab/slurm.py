@@ -15,7 +15,7 @@ from harness import *
 from server import Server
 from server import why_not as why_no_server
 
-WAIT_S = 180
+WAIT_S = 720
 
 # Each run says where it was; its figure follows from cell and round alone.  `hold` keeps runs.
 SPEC = """name: lab

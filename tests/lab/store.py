@@ -57,7 +57,7 @@ def database(name):
 def passed(command, **environment):
     """Runs a program that prints TAP; returns how many of its tests passed."""
     result = subprocess.run(command, env=dict(os.environ, **environment), text=True,
-                            capture_output=True, timeout=300, check=False)
+                            capture_output=True, timeout=600, check=False)
     if result.returncode != 0:
         raise AssertionError(result.stdout[-6000:] + result.stderr[-2000:])
     return len(re.findall(r"(?m)^ok \d+ \S+\s*$", result.stdout))
@@ -220,7 +220,7 @@ def a_role_that_may_only_read_suffices_for_reading():
     try:
         root = daemon.stdout.readline().strip()
         for page in ("", "?q=shared", "e/1", "e/1/runs", "e/1/report", "history?name=shared"):
-            text = urllib.request.urlopen(root + page, timeout=60).read().decode()
+            text = urllib.request.urlopen(root + page, timeout=240).read().decode()
             contains(text, "shared")
     finally:
         daemon.terminate()

@@ -37,7 +37,7 @@ def test(function):
 def assay(*args, check=None, env=None, **kwargs):
     """Runs assay with text output captured; check is the expected exit code."""
     kwargs.setdefault("stdin", subprocess.DEVNULL)
-    kwargs.setdefault("timeout", 120)
+    kwargs.setdefault("timeout", 400)
     environment = dict(os.environ, LC_ALL="C.UTF-8", **(env or {}))
     result = subprocess.run([ASSAY, *map(str, args)], env=environment, text=True, errors="replace",
                             capture_output=True, **kwargs)

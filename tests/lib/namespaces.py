@@ -34,7 +34,7 @@ def inside(name, *words):
 def ip(*words):
     """ip with these words, where "-n NAME" in front means inside that namespace."""
     command = inside(words[1], "ip", *words[2:]) if words[0] == "-n" else ["ip", *words]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=30)
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=240)
 
 
 class Network:
@@ -78,7 +78,7 @@ class Network:
 
     def output(self, index, *words):
         return subprocess.run(self.command(index, *words), check=True, capture_output=True, text=True,
-                              timeout=30).stdout
+                              timeout=240).stdout
 
     def datagrams(self, index):
         """What has happened in the namespace: (datagrams that its sockets sent, that they received, those

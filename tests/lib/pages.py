@@ -59,7 +59,7 @@ def experiment(variants=("base", "fast"), seed="1"):
     if kept.exists() and not pathlib.Path("assay.db-wal").exists():
         shutil.copy(kept, "assay.db")
         return
-    assay("run", "demo.yaml", "--fresh", "--seed", seed, "-q", check=0, timeout=300)
+    assay("run", "demo.yaml", "--fresh", "--seed", seed, "-q", check=0, timeout=600)
     if not pathlib.Path("assay.db-wal").exists():
         shutil.copy("assay.db", kept)
 
@@ -88,7 +88,7 @@ def history():
     for number in range(12):
         pathlib.Path("level").write_text(str((100 if number < 6 else 150) + number % 3))
         pathlib.Path("pause").write_text("1" if number == 11 else "0.02")
-        assay("run", "drift.yaml", "--fresh", "-q", check=0, timeout=300)
+        assay("run", "drift.yaml", "--fresh", "-q", check=0, timeout=600)
 
 
 def explanation():
@@ -133,7 +133,7 @@ def recordings():
     subprocess.run(["objcopy", "--strip-debug", f"--redefine-sym=added={EVIL}", "burn", "evil"],
                    check=True)
     for name, command in (("old.data", ["./burn"]), ("new.data", ["./evil", "x"])):
-        result = assay("record", "-q", "-g", "-F", "999", "-o", name, "--", *command, timeout=300)
+        result = assay("record", "-q", "-g", "-F", "999", "-o", name, "--", *command, timeout=600)
         if result.returncode:
             skip("cannot record here: " + result.stderr.strip().splitlines()[-1])
 
@@ -146,10 +146,10 @@ def all_pages():
     experiment(("base", "fast", EVIL), "2")
     assay("html", "1", "2", "-o", "two.html", check=0)
     recordings()
-    assay("html", "old.data", "new.data", "-o", "profiles.html", check=0, timeout=300)
-    assay("html", "2", "new.data", "-o", "evil.html", check=0, timeout=300)
+    assay("html", "old.data", "new.data", "-o", "profiles.html", check=0, timeout=600)
+    assay("html", "2", "new.data", "-o", "evil.html", check=0, timeout=600)
     explanation()
-    assay("html", "e.json", "old.data", "new.data", "-o", "why.html", check=0, timeout=300)
+    assay("html", "e.json", "old.data", "new.data", "-o", "why.html", check=0, timeout=600)
     history()
     assay("html", "-o", "time.html", check=0)
     assay("html", "time.html", "-o", "time-again.html", check=0)

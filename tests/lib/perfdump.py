@@ -20,7 +20,7 @@ def perf(*args, **kwargs):
     environment = dict(os.environ, LC_ALL="C", HOME="/nonexistent")
     result = subprocess.run(["perf", *map(str, args)], text=True, errors="replace",
                             capture_output=True, env=environment, stdin=subprocess.DEVNULL,
-                            timeout=120, **kwargs)
+                            timeout=400, **kwargs)
     return result
 
 
@@ -102,7 +102,7 @@ def assay_dump(path, *options, stdin=None):
     """The records as assay's reader gives them, in its order, with each thread's name worked out
     from the COMM and FORK records before."""
     result = subprocess.run([DUMP, *options, path], stdin=stdin, text=True, errors="replace",
-                            capture_output=True, timeout=120)
+                            capture_output=True, timeout=400)
     if "Sanitizer" in result.stderr or "runtime error:" in result.stderr:
         raise AssertionError(result.stderr)
     dump, names = Dump(), {}

@@ -45,7 +45,7 @@ def record(*arguments, command, frequency=4000, tool="perf"):
     if frequency:
         words += ["-F", str(frequency)]
     result = subprocess.run([*words, *arguments, "--", *command], text=True, capture_output=True,
-                            stdin=subprocess.DEVNULL, timeout=120)
+                            stdin=subprocess.DEVNULL, timeout=400)
     if not path.exists() or path.stat().st_size == 0:
         skip(f"{tool} record does not work here: {result.stderr.strip()[-200:]}")
     return str(path)

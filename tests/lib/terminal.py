@@ -11,7 +11,7 @@ import struct
 import termios
 import time
 
-TIMEOUT = 60
+TIMEOUT = 240
 
 
 class Terminal:

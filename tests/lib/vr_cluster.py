@@ -7,10 +7,10 @@ import subprocess
 import time
 
 PROGRAM = os.path.abspath(os.path.join(os.environ.get("BUILD", "build"), "workloads/vr/assay-vr"))
-LIMIT = int(os.environ.get("VR_LIMIT", 60))  # seconds until a wait for a condition is given up
+LIMIT = int(os.environ.get("VR_LIMIT", 240))  # seconds until a wait for a condition is given up
 
 
-def vr(*args, check=0, timeout=120, env=None):
+def vr(*args, check=0, timeout=400, env=None):
     result = subprocess.run([PROGRAM, *map(str, args)], text=True, errors="replace",
                             capture_output=True, timeout=timeout,
                             env=dict(os.environ, **(env or {})))
@@ -109,7 +109,7 @@ class Cluster:
 
 
 def finish(load, code=0):
-    out, words = load.communicate(timeout=150)
+    out, words = load.communicate(timeout=400)
     if load.returncode != code:
         raise AssertionError(f"client: exit {load.returncode}: {words}")
     return json.loads(out)

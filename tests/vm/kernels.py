@@ -25,7 +25,7 @@ def need():
 
 
 def vm_run(*words, **options):
-    return assay("vm", "run", *words, timeout=300, **options)
+    return assay("vm", "run", *words, timeout=600, **options)
 
 
 def children(pid):
@@ -174,7 +174,7 @@ def without_a_network_that_is_said():
     if "Acquire::http" in subprocess.run(["apt-config", "dump"], text=True,
                                          capture_output=True).stdout.replace("http::Timeout", ""):
         skip("apt has a proxy of its own here")
-    result = assay("vm", "fetch", "linux-image-arm64", env=offline, check=1, timeout=200)
+    result = assay("vm", "fetch", "linux-image-arm64", env=offline, check=1, timeout=400)
     contains(result.stderr, "no package linux-image-arm64")
     contains(result.stderr, "apt printed")
 
@@ -198,7 +198,7 @@ def kernels_are_a_factor():
     spec((("a", kernel.DEFAULT_PACKAGE), ("b", kernel.find().image)),
          "rounds: 2\nwarmup: 0\nmonitors: [perf-profile]\nprofile: all\n"
          "vm: {memory: 256M, rounds_per_boot: 1}")
-    said = assay("run", "spec.yaml", check=0, timeout=300)
+    said = assay("run", "spec.yaml", check=0, timeout=600)
     contains(said.stdout, WORDS)
     contains(said.stderr, "workload (op/s)")
     compared = assay("compare", "kernel=a", "kernel=b", "--all", check=0).stdout
@@ -254,13 +254,13 @@ def what_a_spec_cannot_mean_is_refused():
 def a_newer_kernel_takes_fewer_instructions_for_brk():
     need()
     try:
-        fetched = assay("vm", "fetch", NEWER, timeout=150)
+        fetched = assay("vm", "fetch", NEWER, timeout=400)
     except subprocess.TimeoutExpired:
         skip(f"{NEWER} takes too long to fetch here")
     if fetched.returncode:
         skip(f"{NEWER} cannot be fetched here: {fetched.stderr.strip()[:200]}")
     spec((("6.1", kernel.DEFAULT_PACKAGE), ("6.12", NEWER)), "rounds: 1\nwarmup: 0", 4000)
-    assay("run", "spec.yaml", check=0, timeout=300)
+    assay("run", "spec.yaml", check=0, timeout=600)
     document = json.loads(assay("compare", "kernel=6.1", "kernel=6.12", "--json", "--all",
                                 check=0).stdout)
     row = next(row for row in document["rows"]

@@ -23,7 +23,7 @@ from initramfs import Initramfs
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build-arm64"
 QEMU = "qemu-system-aarch64"
-BOOT_TIMEOUT_S = 90
+BOOT_TIMEOUT_S = 360
 PROGRAMS = {
     "/init": BUILD / "src/cmd/assay",
     "/bin/assay": BUILD / "src/cmd/assay",
@@ -100,7 +100,7 @@ class Machine:
     def __exit__(self, *unused):
         self.close()
 
-    def run(self, *argv, uid=0, timeout_s=60):
+    def run(self, *argv, uid=0, timeout_s=240):
         """Runs a command in the machine.  The timeout is of the host's clock and ends the
         machine, not just the command."""
         argv = tuple(map(str, argv))
@@ -122,7 +122,7 @@ class Machine:
     def alive(self):
         return self.process.poll() is None
 
-    def request(self, kind, payload, word, argv, timeout_s=60):
+    def request(self, kind, payload, word, argv, timeout_s=240):
         deadline = time.monotonic() + timeout_s
         try:
             self.port.settimeout(timeout_s)

@@ -32,6 +32,7 @@ let browser;
 // Opens a page and keeps account of what must not happen: requests, errors.
 export async function open(url, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  context.setDefaultTimeout(240000); // time decides no test
   const page = await context.newPage();
   page.requests = [];
   page.errors = [];
@@ -40,7 +41,7 @@ export async function open(url, options = {}) {
     if (['error', 'warning'].includes(message.type())) page.errors.push(message.text());
   });
   page.on('pageerror', (error) => page.errors.push(String(error)));
-  await page.goto(url, { timeout: 60000 });
+  await page.goto(url, { timeout: 240000 });
   return page;
 }
 
@@ -56,7 +57,7 @@ export async function main() {
   browser = await chromium.launch({
     executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
     args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
-    timeout: 120000,
+    timeout: 480000,
   });
   let failed = 0;
   for (const [index, { name, run }] of tests.entries()) {
