@@ -62,7 +62,7 @@ static int write_file(const struct profile *profile, const struct export_options
 
 static void warn(const struct profile *p)
 {
-    uint64_t lost = p->losses.lost_records + p->losses.lost_samples;
+    uint64_t lost = perfdata_lost(&p->losses);
     if (p->trouble)
         fprintf(stderr, "assay export: %s\n", p->trouble);
     if (lost)

@@ -11,8 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#define SYSTEM "assay"
-
 /* Writes one line to the file that holds the definitions. */
 static int write_definition(int events_fd, bool in_kernel, const char *line, struct error *err)
 {
@@ -46,7 +44,7 @@ static int define(struct dynamic_event *d, int events_fd, const struct event *e,
     CLEANUP(strbuf_done) struct strbuf line = {0};
     CLEANUP(fd_closep) int file_fd = -1;
     int r = 0;
-    strbuf_printf(&line, "%c:" SYSTEM "/%s ", e->attr.config & 1 ? 'r' : 'p', d->name);
+    strbuf_printf(&line, "%c:" DYNAMIC_SYSTEM "/%s ", e->attr.config & 1 ? 'r' : 'p', d->name);
     if (d->in_kernel)
         strbuf_puts(&line, e->probe_target);
     else
@@ -55,7 +53,7 @@ static int define(struct dynamic_event *d, int events_fd, const struct event *e,
         strbuf_printf(&line, ":0x%llx", (unsigned long long)e->attr.config2);
     if (r == 0)
         r = write_definition(events_fd, d->in_kernel, strbuf_text(&line), err);
-    return r < 0 ? r : tracefs_event_id(events_fd, SYSTEM, d->name, ret_id, err);
+    return r < 0 ? r : tracefs_event_id(events_fd, DYNAMIC_SYSTEM, d->name, ret_id, err);
 }
 
 int dynamic_define(struct dynamic_event *d, const struct event *e, struct perf_event_attr *attr,
@@ -88,7 +86,7 @@ void dynamic_done(struct dynamic_event *d)
     if (!d->name)
         return;
     CLEANUP(fd_closep) int events_fd = tracefs_open_events(NULL);
-    CLEANUP(memory_freep) char *line = memory_printf("-:" SYSTEM "/%s", d->name);
+    CLEANUP(memory_freep) char *line = memory_printf("-:" DYNAMIC_SYSTEM "/%s", d->name);
     /* What was never defined cannot be removed, and there is nobody to tell. */
     if (events_fd >= 0)
         write_definition(events_fd, d->in_kernel, line, NULL);

@@ -16,8 +16,10 @@
 
 #include <stdbool.h>
 
+#define DYNAMIC_SYSTEM "assay"
+
 struct dynamic_event {
-    char *name;     /* below the system "assay"; NULL for none */
+    char *name;     /* below the system; NULL for none */
     bool in_kernel; /* a kprobe */
 };
 

@@ -17,6 +17,9 @@
 #if HAVE_LIBELF
 #include <gelf.h>
 #endif
+#if HAVE_LIBZSTD
+#include <zstd.h>
+#endif
 
 #define SECTION_COUNT_MAX (1u << 20)
 #define SECTION_BYTES_MAX (4ull << 30)
@@ -335,22 +338,89 @@ const struct image_section *image_find_type(const struct image *image, uint32_t 
     return NULL;
 }
 
-#if HAVE_LIBELF
-/* libelf knows how to undo the compressions; the section is found again by its place. */
-static int decompress(const struct image *image, const struct image_section *section,
-                      uint8_t **ret_bytes, size_t *ret_size, struct error *err)
+/* A compressed section begins with how it was compressed, and how large it is without. */
+struct packed {
+    uint32_t type;
+    uint64_t size;
+    uint64_t offset; /* of the compressed bytes, in the file */
+    size_t packed_size;
+};
+
+static bool read_packed(const struct image *image, const struct image_section *section,
+                        struct packed *p)
 {
-    int r = error_set(err, -EBADMSG, "%s: section %s: cannot be decompressed", image->path,
-                      section->name);
+    size_t header = image->is_64bit ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
+    Elf64_Chdr wide;
+    Elf32_Chdr narrow;
+    if (section->size < header || section->size > image->size - section->offset ||
+        !read_exactly(image, section->offset, image->is_64bit ? (void *)&wide : (void *)&narrow,
+                      header))
+        return false;
+    *p = (struct packed){.type = image->is_64bit ? wide.ch_type : narrow.ch_type,
+                         .size = image->is_64bit ? wide.ch_size : narrow.ch_size,
+                         .offset = section->offset + header,
+                         .packed_size = (size_t)(section->size - header)};
+    return true;
+}
+
+#ifndef ELFCOMPRESS_ZSTD
+#define ELFCOMPRESS_ZSTD 2
+#endif
+
+#if HAVE_LIBZSTD
+/* libelf learned zstd only in 0.189.  The size that the header claims is not trusted: the room
+ * grows with what comes out. */
+static int decompress_zstd(const struct image *image, const struct packed *p, uint8_t **ret_bytes,
+                           size_t *ret_size)
+{
+    CLEANUP(memory_freep) uint8_t *packed = memory_alloc(p->packed_size + 1);
+    if (!read_exactly(image, p->offset, packed, p->packed_size))
+        return -EBADMSG;
+    ZSTD_DStream *zstd = ZSTD_createDStream();
+    ZSTD_inBuffer in = {.src = packed, .size = p->packed_size};
+    uint8_t *bytes = NULL;
+    size_t capacity = 0, left = 1;
+    ZSTD_outBuffer out = {0};
+    while (left && !ZSTD_isError(left) && out.pos <= p->size) {
+        bytes = memory_grow(bytes, &capacity, out.pos + 65536 + 1, 1);
+        size_t before = out.pos, read_before = in.pos;
+        out.dst = bytes;
+        out.size = capacity - 1;
+        left = ZSTD_decompressStream(zstd, &out, &in);
+        if (out.pos == before && in.pos == read_before)
+            break;
+    }
+    ZSTD_freeDStream(zstd);
+    if (left || out.pos != p->size || !bytes) {
+        free(bytes);
+        return -EBADMSG;
+    }
+    bytes[out.pos] = 0;
+    *ret_bytes = bytes;
+    *ret_size = out.pos;
+    return 0;
+}
+#else
+static int decompress_zstd(const struct image *image, const struct packed *p, uint8_t **ret_bytes,
+                           size_t *ret_size)
+{
+    (void)image, (void)p, (void)ret_bytes, (void)ret_size;
+    return -ENOTSUP;
+}
+#endif
+
+#if HAVE_LIBELF
+/* libelf undoes the others; the section is found again by its place. */
+static int decompress_other(const struct image *image, const struct image_section *section,
+                            uint8_t **ret_bytes, size_t *ret_size)
+{
+    int r = -EBADMSG;
     if (elf_version(EV_CURRENT) == EV_NONE)
         return r;
     Elf *elf = image->fd >= 0 ? elf_begin(image->fd, ELF_C_READ, NULL)
                               : elf_memory((char *)(uintptr_t)image->bytes, (size_t)image->size);
     Elf_Scn *scn = elf ? elf_getscn(elf, (size_t)(section - image->sections)) : NULL;
-    GElf_Chdr packed;
-    /* The size the header claims is checked against what deflate and zstd can reach at most. */
-    if (scn && gelf_getchdr(scn, &packed) && packed.ch_size <= SECTION_BYTES_MAX &&
-        packed.ch_size / 4096 <= section->size && elf_compress(scn, 0, 0) >= 0) {
+    if (scn && elf_compress(scn, 0, 0) >= 0) {
         Elf_Data *data = elf_rawdata(scn, NULL);
         if (data && data->d_buf && data->d_size) {
             *ret_bytes = memory_alloc(data->d_size + 1);
@@ -364,14 +434,33 @@ static int decompress(const struct image *image, const struct image_section *sec
     return r;
 }
 #else
+static int decompress_other(const struct image *image, const struct image_section *section,
+                            uint8_t **ret_bytes, size_t *ret_size)
+{
+    (void)image, (void)section, (void)ret_bytes, (void)ret_size;
+    return -ENOTSUP;
+}
+#endif
+
 static int decompress(const struct image *image, const struct image_section *section,
                       uint8_t **ret_bytes, size_t *ret_size, struct error *err)
 {
-    (void)ret_bytes, (void)ret_size;
-    return error_set(err, -ENOTSUP, "%s: section %s is compressed; this build has no libelf",
-                     image->path, section->name);
+    struct packed p;
+    int r = -EBADMSG;
+    /* The size that the header claims is checked against what deflate and zstd can reach at
+     * most. */
+    if (read_packed(image, section, &p) && p.size <= SECTION_BYTES_MAX &&
+        p.size / 131072 <= p.packed_size)
+        r = p.type == ELFCOMPRESS_ZSTD ? decompress_zstd(image, &p, ret_bytes, ret_size)
+                                       : decompress_other(image, section, ret_bytes, ret_size);
+    if (r == -ENOTSUP)
+        return error_set(err, r,
+                         "%s: section %s is compressed; this build lacks the library for it",
+                         image->path, section->name);
+    return r < 0 ? error_set(err, r, "%s: section %s: cannot be decompressed", image->path,
+                             section->name)
+                 : 0;
 }
-#endif
 
 int image_section_bytes(const struct image *image, const struct image_section *section,
                         uint8_t **ret_bytes, size_t *ret_size, struct error *err)

@@ -129,7 +129,7 @@ void perf_profile_give(const struct profile *p, profile_row_fn *f, void *context
         samples += p->calls.cells[k].samples;
     }
     f(context, "perf-profile.samples", (double)samples, "");
-    f(context, "perf-profile.lost", (double)(p->losses.lost_records + p->losses.lost_samples), "");
+    f(context, "perf-profile.lost", (double)perfdata_lost(&p->losses), "");
     for (size_t k = 0; k < KINDS; k++)
         shares_init(&shares[k]);
     add_functions(&p->calls, &shares[CHILDREN], &shares[SELF]);

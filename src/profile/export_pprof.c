@@ -191,9 +191,22 @@ static void put_locations(struct pprof *w)
     }
 }
 
+/* Where functions that were declared nowhere (assembler) have lines. */
+static const char **files_of_lines(const struct calls *calls)
+{
+    const char **files = memory_zalloc(calls->symbol_count + 1, sizeof(*files));
+    for (size_t i = 0; i < calls->frame_count; i++) {
+        const struct profile_frame *f = &calls->frames[i];
+        if (!files[f->symbol])
+            files[f->symbol] = calls->srclines[f->srcline].file;
+    }
+    return files;
+}
+
 static void put_functions(struct pprof *w)
 {
     const struct calls *calls = &w->out->profile->calls;
+    CLEANUP(memory_freep) const char **files = files_of_lines(calls);
     CLEANUP(strbuf_done) struct strbuf name = {0};
     for (uint32_t i = 0; i < calls->symbol_count; i++) {
         const struct profile_symbol *s = &calls->symbols[i];
@@ -212,6 +225,8 @@ static void put_functions(struct pprof *w)
         if (s->function && s->function->declared_file) {
             put_number(&w->message, 4, string_number(w, s->function->declared_file));
             put_number(&w->message, 5, s->function->declared_line);
+        } else if (files[i]) {
+            put_number(&w->message, 4, string_number(w, files[i]));
         }
         put_message(w, PROFILE_FUNCTION);
     }

@@ -214,7 +214,7 @@ void flame_from_profile(struct flame *flame, const struct profile *p, uint32_t e
     *flame = (struct flame){.label = memory_strdup(label),
                             .event = memory_strdup(p->events[event].name),
                             .is_time = p->events[event].is_time,
-                            .lost = p->losses.lost_records + p->losses.lost_samples};
+                            .lost = perfdata_lost(&p->losses)};
     struct builder b;
     builder_init(&b);
     struct name_finder f = {

@@ -66,7 +66,7 @@ static void put_clock(struct perfdata_writer *w, const struct facts *f)
 static void put_packing(struct perfdata_writer *w, const struct facts *f)
 {
     struct strbuf *out = perfdata_writer_feature(w, PERFDATA_FEATURE_COMPRESSED);
-    perfdata_put_u32(out, 1); /* the layout's version */
+    perfdata_put_u32(out, 0); /* the version, which perf never sets */
     perfdata_put_u32(out, 1); /* zstd */
     perfdata_put_u32(out, (uint32_t)f->pack_level);
     perfdata_put_u32(out, f->pack_ratio);

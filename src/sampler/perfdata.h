@@ -313,7 +313,8 @@ struct perfdata_build_id {
 struct perfdata_losses {
     uint64_t samples;        /* read */
     uint64_t lost_records;   /* that the kernel had no room for (LOST): samples and others */
-    uint64_t lost_samples;   /* LOST_SAMPLES */
+    uint64_t lost_counted;   /* the same, as perf counts them at the end of a recording */
+    uint64_t lost_samples;   /* that the processor lost (LOST_SAMPLES of the kernel) */
     uint64_t throttled;      /* THROTTLE records */
     uint64_t malformed;      /* records whose contents contradict their size, passed over */
     uint64_t unknown;        /* records of types that this reader does not know */
@@ -323,6 +324,9 @@ struct perfdata_losses {
     uint64_t undecompressed; /* compressed blocks that could not be unpacked */
     uint64_t bytes_missing;  /* that the file should have, but has not */
 };
+
+/* All that was lost, each once. */
+uint64_t perfdata_lost(const struct perfdata_losses *losses);
 
 struct perfdata_options {
     bool unordered;         /* give the records in the order of the file */

@@ -309,6 +309,22 @@ static bool take_kernel_record(struct perfdata *p, const struct perf_event_heade
     }
 }
 
+uint64_t perfdata_lost(const struct perfdata_losses *l)
+{
+    uint64_t records = l->lost_records > l->lost_counted ? l->lost_records : l->lost_counted;
+    return records + l->lost_samples;
+}
+
+#define MISC_DROPPED_BY_FILTER (1u << 15) /* PERF_RECORD_MISC_LOST_SAMPLES_BPF */
+
+/* perf reads how many records each event lost when it ends and writes that as LOST_SAMPLES, too,
+ * without a time: those that LOST records tell of are among them. */
+static bool is_count_at_end(const struct perfdata_record *r)
+{
+    return r->time_ns == 0 && r->event && r->event->attr.sample_id_all &&
+           (r->event->attr.sample_type & PERF_SAMPLE_TIME);
+}
+
 static void count_record(struct perfdata *p, const struct perfdata_record *r)
 {
     switch (r->type) {
@@ -319,7 +335,9 @@ static void count_record(struct perfdata *p, const struct perfdata_record *r)
         p->losses.lost_records += r->lost.count;
         break;
     case PERF_RECORD_LOST_SAMPLES:
-        p->losses.lost_samples += r->lost.count;
+        if (r->misc & MISC_DROPPED_BY_FILTER)
+            break;
+        *(is_count_at_end(r) ? &p->losses.lost_counted : &p->losses.lost_samples) += r->lost.count;
         break;
     case PERF_RECORD_THROTTLE:
         p->losses.throttled++;

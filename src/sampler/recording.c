@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A recording from start to end: see recording.h. */
 #include "sampler/recording.h"
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
@@ -13,6 +14,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -130,10 +132,16 @@ static int write_tracing_data(struct recording *r, struct error *err)
 {
     struct sampling *s = &r->sampling;
     CLEANUP(memory_freep) const char **names = memory_zalloc(s->event_count, sizeof(*names));
+    CLEANUP(arena_done) struct arena arena = {0};
     size_t count = 0;
-    for (size_t i = 0; i < s->event_count; i++)
-        if (s->events[i].attr.type == PERF_TYPE_TRACEPOINT)
-            names[count++] = s->events[i].name;
+    for (size_t i = 0; i < s->event_count; i++) {
+        const struct sampling_event *e = &s->events[i];
+        char probe[128];
+        snprintf(probe, sizeof(probe), DYNAMIC_SYSTEM ":%s",
+                 e->dynamic.name ? e->dynamic.name : "");
+        if (e->attr.type == PERF_TYPE_TRACEPOINT)
+            names[count++] = e->dynamic.name ? arena_strdup(&arena, probe) : e->name;
+    }
     CLEANUP(strbuf_done) struct strbuf data = {0};
     int code = tracing_data_write(&data, names, count, err);
     if (code < 0 || !data.length)
@@ -313,7 +321,8 @@ static int carry(struct recording *r, struct error *err)
     }
 }
 
-/* What was lost at the very end is in no LOST record; nor is what did not fit onto the disk. */
+/* What was lost at the very end is in no LOST record; nor is what did not fit onto the disk.  As
+ * perf does, the sum stands at the end without a time: see perfdata_lost. */
 static int write_losses(struct recording *r, struct error *err)
 {
     const struct ring_totals *t = &r->sampling.rings.totals;
@@ -321,7 +330,7 @@ static int write_losses(struct recording *r, struct error *err)
     if (counted > t->lost)
         unsaid += counted - t->lost;
     r->result->lost = t->lost + unsaid;
-    if (!unsaid)
+    if (!r->result->lost)
         return 0;
     uint64_t type = r->sampling.events[0].attr.sample_type;
     uint64_t id_bits =
@@ -331,7 +340,7 @@ static int write_losses(struct recording *r, struct error *err)
     struct perf_event_header head = {.type = PERF_RECORD_LOST_SAMPLES,
                                      .size = (uint16_t)(16 + id_size)};
     memcpy(record, &head, sizeof(head));
-    record[1] = unsaid;
+    record[1] = r->result->lost;
     return perfdata_writer_append(&r->writer, record, head.size, err);
 }
 

@@ -59,7 +59,13 @@ static void load_perfmap(struct module *m)
 {
     CLEANUP(strbuf_done) struct strbuf text = {0};
     struct symtab_builder builder = {.latest_wins = true};
-    if (perfmap_read(m->path, m->pid, &text)) {
+    enum perfmap_found found = perfmap_read(m->path, m->pid, &text);
+    if (found == PERFMAP_FOREIGN)
+        symbols_diagnose(m->symbols, m, DIAGNOSTIC_FILE_MISSING,
+                         "%s belongs to another user and is ignored: JIT code has no names; to use "
+                         "it, become that user or give the file to yourself",
+                         m->path);
+    if (found == PERFMAP_READ) {
         size_t bad = perfmap_parse(strbuf_text(&text), text.length, &builder);
         if (bad)
             symbols_diagnose(m->symbols, m, DIAGNOSTIC_JIT_MALFORMED,

@@ -227,9 +227,15 @@ static void load_dump(struct processes *p, struct process *process, const char *
     CLEANUP(memory_freep) char *inside = memory_printf("/proc/%d/root%s", (int)process->pid, path);
     CLEANUP(jitdump_done) struct jitdump dump = {0};
     struct error err;
-    if (!perfmap_read_file(path, &bytes) && !perfmap_read_file(inside, &bytes)) {
+    enum perfmap_found found = perfmap_read_file(path, &bytes);
+    if (found == PERFMAP_MISSING)
+        found = perfmap_read_file(inside, &bytes);
+    if (found != PERFMAP_READ) {
         symbols_diagnose(p->symbols, jit->module, DIAGNOSTIC_FILE_MISSING,
-                         "%s was not found (or belongs to another user): JIT code has no names",
+                         found == PERFMAP_FOREIGN
+                             ? "%s belongs to another user and is ignored: JIT code has no names; "
+                               "to use it, become that user or give the file to yourself"
+                             : "%s was not found: JIT code has no names",
                          path);
         return;
     }

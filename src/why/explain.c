@@ -298,7 +298,7 @@ static void note_losses(struct explain *e)
     for (unsigned side = 0; side < SIDE_COUNT; side++)
         for (size_t i = 0; i < e->loads.counts[side]; i++) {
             const struct perfdata_losses *l = &e->loads.profiles[side][i]->losses;
-            lost += l->lost_records + l->lost_samples;
+            lost += perfdata_lost(l);
             kept += l->samples;
         }
     if (lost)

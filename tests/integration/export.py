@@ -182,6 +182,23 @@ def pprof_has_types_mappings_and_inlined_functions():
     equal(sum(values), total_weight(inlines))
 
 
+@test
+def pprof_names_the_files_of_assembler():
+    """Functions in assembler are declared nowhere; their lines say where they stand."""
+    if shutil.which("gcc") is None:
+        skip("gcc is not installed")
+    pathlib.Path("spin.s").write_text(".globl spin\n.type spin, @function\nspin:\n"
+                                      "1: dec %rdi\n jnz 1b\n ret\n.size spin, .-spin\n"
+                                      '.section .note.GNU-stack,"",@progbits\n')
+    pathlib.Path("main.c").write_text("void spin(long);\nint main(void) { spin(300000000); }\n")
+    if os.uname().machine != "x86_64":
+        skip("the assembler is x86_64's")
+    subprocess.run(["gcc", "-g", "-o", "assembled", "main.c", "spin.s"], check=True)
+    text = pprof("-raw", export(record(command=(os.path.abspath("assembled"),)), "pprof"))
+    if not re.search(r"spin \S*spin\.s:[45]", text):
+        raise AssertionError(f"no file for spin:\n{text[-2000:]}")
+
+
 def profiler_cli(*arguments, check=True):
     package = npm_package("@firefox-devtools/profiler-cli")
     for _ in range(20):

@@ -2,6 +2,7 @@
 """The reader of perf.data against files that the installed perf has just written: what perf itself
 says of them is the truth."""
 import os
+import re
 import subprocess
 
 from harness import *
@@ -229,6 +230,20 @@ def a_recorder_that_was_killed_leaves_a_readable_file():
     dump = assay_dump("perf.data")
     contains(dump.trouble, "not finished")
     between(len(dump.samples), 100, 10**9, "samples")
+
+
+@test
+def what_was_lost_counts_once():
+    """perf tells of losses twice, as they happen and as a sum at the end."""
+    if not ROOT_USER:
+        skip("tracepoints need root")
+    record("-m", "1", "-e", "raw_syscalls:sys_enter", "-e", "raw_syscalls:sys_exit",
+           command=["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=200000", "status=none"])
+    theirs = re.search(r"# Total Lost Samples: (\d+)", perf("report", "--stdio").stdout)
+    if not theirs or theirs[1] == "0":
+        skip("nothing was lost")
+    ours = assay("report", "--stdio", "perf.data", check=0).stdout
+    contains(ours, f"# Total Lost Samples: {theirs[1]}\n")
 
 
 main()

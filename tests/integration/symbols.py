@@ -225,6 +225,40 @@ def compressed_sections():
         raise AssertionError(f"{same}, {inlined}")
 
 
+@test
+def sections_compressed_with_zstd():
+    need("addr2line", "objcopy")
+    if subprocess.run(["objcopy", "--compress-debug-sections=zstd", cxx_target(), "packed"],
+                      capture_output=True).returncode:
+        skip("this objcopy has no zstd")
+    same, inlined = compare(os.path.abspath("packed"), cxx_target(), 11)
+    if same < 300 or inlined < 100:
+        raise AssertionError(f"{same}, {inlined}")
+    # Damaged within the compressed bytes: no lines, and no harm.
+    sections = run("readelf", "-SW", "packed").stdout
+    at = int(re.search(r"\.debug_info\s+PROGBITS\s+\S+ (\S+)", sections)[1], 16)
+    bytes_ = bytearray(open("packed", "rb").read())
+    bytes_[at + 200:at + 260] = bytes(60)
+    open("packed", "wb").write(bytes_)
+    resolve(os.path.abspath("packed"), range(*text_of("packed"), 4096))
+
+
+@test
+def split_dwarf_of_clang():
+    """clang's .dwo files have no list of files of their own."""
+    need("llvm-addr2line")
+    whole = build_cxx("clang++", "-g", "-fno-omit-frame-pointer")
+    os.rename(whole, "whole")
+    for version in "5", "4":
+        split = build_cxx("clang++", f"-gdwarf-{version}", "-gsplit-dwarf",
+                          "-fno-omit-frame-pointer")
+        if text_of("whole") != text_of(split):
+            skip("this compiler makes other code with -gsplit-dwarf")
+        same, inlined = compare(split, "whole", 11, program="llvm-addr2line")
+        if same < 300 or inlined < 100:
+            raise AssertionError(f"DWARF {version}: {same}, {inlined}")
+
+
 def build_id(path):
     return re.search(r"Build ID: ([0-9a-f]+)", run("readelf", "-n", path).stdout)[1]
 

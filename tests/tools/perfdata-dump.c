@@ -127,11 +127,12 @@ static void print_summary(const struct perfdata *p)
     for (size_t i = 0; i < info->command_line_count; i++)
         printf(" %s", info->command_line[i]);
     printf("\nassay %s\n", info->assay_json ? info->assay_json : "-");
-    printf("losses samples=%" PRIu64 " lost=%" PRIu64 " lost_samples=%" PRIu64 " throttled=%" PRIu64
-           " malformed=%" PRIu64 " unknown=%" PRIu64 " aux=%" PRIu64 " unmatched=%" PRIu64
-           " late=%" PRIu64 " undecompressed=%" PRIu64 " missing=%" PRIu64 "\n",
-           l->samples, l->lost_records, l->lost_samples, l->throttled, l->malformed, l->unknown,
-           l->aux, l->unmatched, l->out_of_order, l->undecompressed, l->bytes_missing);
+    printf(
+        "losses samples=%" PRIu64 " lost=%" PRIu64 " lost_counted=%" PRIu64 " lost_samples=%" PRIu64
+        " throttled=%" PRIu64 " malformed=%" PRIu64 " unknown=%" PRIu64 " aux=%" PRIu64
+        " unmatched=%" PRIu64 " late=%" PRIu64 " undecompressed=%" PRIu64 " missing=%" PRIu64 "\n",
+        l->samples, l->lost_records, l->lost_counted, l->lost_samples, l->throttled, l->malformed,
+        l->unknown, l->aux, l->unmatched, l->out_of_order, l->undecompressed, l->bytes_missing);
     printf("trouble %s\n", perfdata_trouble(p) ? perfdata_trouble(p) : "-");
 }
 

@@ -214,7 +214,7 @@ static void put_json_event(struct json *j, const struct profile *p, uint32_t eve
 static void put_json_losses(struct json *j, const struct profile *p)
 {
     json_object(j, "losses");
-    json_u64(j, "lost", p->losses.lost_records + p->losses.lost_samples);
+    json_u64(j, "lost", perfdata_lost(&p->losses));
     json_u64(j, "throttled", p->losses.throttled);
     json_u64(j, "malformed", p->losses.malformed);
     json_u64(j, "unmatched", p->losses.unmatched);

@@ -35,7 +35,7 @@ static double percent(uint64_t part, uint64_t whole)
 static void note_losses(const struct profile *p, struct notes *notes)
 {
     const struct perfdata_losses *l = &p->losses;
-    uint64_t lost = l->lost_records + l->lost_samples;
+    uint64_t lost = perfdata_lost(l);
     char number[32];
     if (lost)
         NOTE(notes,

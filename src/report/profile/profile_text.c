@@ -89,7 +89,7 @@ static void put_file_head(const struct profile *p, const struct profile_view *vi
                           struct strbuf *out)
 {
     struct notes notes = {0};
-    unsigned long long lost = p->losses.lost_records + p->losses.lost_samples;
+    unsigned long long lost = perfdata_lost(&p->losses);
     strbuf_printf(out, "# Total Lost Samples: %llu\n#\n", lost);
     profile_file_notes(p, view->verbose, &notes);
     put_notes(out, &notes, view->columns);

@@ -65,7 +65,8 @@ const char *unit_path(struct unit *u, uint32_t file)
 
 const char *unit_call_path(struct unit *u, uint32_t file)
 {
-    return u->split ? path_of(u, &u->split_files, u->split_paths, file) : unit_path(u, file);
+    return u->split_files.count ? path_of(u, &u->split_files, u->split_paths, file)
+                                : unit_path(u, file);
 }
 
 /* What is taken from a DIE that may have code. */
@@ -315,7 +316,8 @@ static void walk_dies(struct walk *w)
     }
 }
 
-/* With -gsplit-dwarf the functions stand in another file. */
+/* With -gsplit-dwarf the functions stand in another file.  gcc gives it a list of files of its own;
+ * clang's has none, and numbers files as the main one does. */
 static void open_split(struct unit *u)
 {
     if (!u->header->dwo_name)

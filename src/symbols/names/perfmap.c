@@ -97,13 +97,14 @@ static long inner_pid(pid_t pid)
     return inner;
 }
 
-bool perfmap_read_file(const char *path, struct strbuf *out)
+enum perfmap_found perfmap_read_file(const char *path, struct strbuf *out)
 {
     CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-        (geteuid() != 0 && st.st_uid != geteuid() && st.st_uid != 0))
-        return false;
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return PERFMAP_MISSING;
+    if (st.st_uid != geteuid() && st.st_uid != 0)
+        return PERFMAP_FOREIGN;
     char block[65536];
     while (out->length < JIT_FILE_BYTES_MAX) {
         ssize_t got = read(fd, block, sizeof(block));
@@ -112,16 +113,15 @@ bool perfmap_read_file(const char *path, struct strbuf *out)
         strbuf_append(out, block, (size_t)got);
     }
     strbuf_append(out, "", 0);
-    return true;
+    return PERFMAP_READ;
 }
 
-bool perfmap_read(const char *path, pid_t pid, struct strbuf *out)
+enum perfmap_found perfmap_read(const char *path, pid_t pid, struct strbuf *out)
 {
-    if (perfmap_read_file(path, out))
-        return true;
-    long inner = pid > 0 ? inner_pid(pid) : 0;
+    enum perfmap_found found = perfmap_read_file(path, out);
+    long inner = found == PERFMAP_MISSING && pid > 0 ? inner_pid(pid) : 0;
     if (inner <= 0)
-        return false;
+        return found;
     CLEANUP(memory_freep)
     char *inside = memory_printf("/proc/%d/root%s/perf-%ld.map", (int)pid, "/tmp", inner);
     return perfmap_read_file(inside, out);

@@ -13,12 +13,18 @@
 /* Adds what the lines say; returns how many made no sense. */
 size_t perfmap_parse(const char *text, size_t length, struct symtab_builder *builder);
 
+enum perfmap_found {
+    PERFMAP_MISSING,
+    PERFMAP_FOREIGN, /* it belongs to somebody else */
+    PERFMAP_READ,
+};
+
 /* Reads a file that a JIT compiler left for us.  Only a regular file of whoever runs this or of
- * root (root reads anybody's): anybody may write to /tmp, and the names end up in a report. */
-bool perfmap_read_file(const char *path, struct strbuf *out);
+ * root, as perf does: anybody may write to /tmp, and the names end up in a report. */
+enum perfmap_found perfmap_read_file(const char *path, struct strbuf *out);
 
 /* The same of a process's map, whose path is known; where it is not there, as the process itself
  * would find it, which may live in a container.  pid is 0 when it is not known. */
-bool perfmap_read(const char *path, pid_t pid, struct strbuf *out);
+enum perfmap_found perfmap_read(const char *path, pid_t pid, struct strbuf *out);
 
 #endif

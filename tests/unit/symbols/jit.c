@@ -265,6 +265,32 @@ TEST(anonymous_memory_is_named_by_the_perf_map)
     rmdir(folder);
 }
 
+/* As perf does, for root, too: anybody may write to /tmp. */
+TEST(perf_maps_and_dumps_of_others_are_refused)
+{
+    char folder[] = "/tmp/assay-jit-XXXXXX";
+    struct error err;
+    CHECK(mkdtemp(folder) != NULL);
+    CLEANUP(memory_freep) char *path = memory_printf("%s/perf-321.map", folder);
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    CHECK_INT(perfmap_read_file(path, &text), PERFMAP_MISSING);
+    CHECK_INT(file_write(path, "7f0010 10 jitted\n", 17, &err), 0);
+    CHECK_INT(perfmap_read_file(path, &text), PERFMAP_READ);
+    if (chown(path, 12345, 12345) == 0) { /* as root only */
+        CHECK_INT(perfmap_read_file(path, &text), PERFMAP_FOREIGN);
+        struct symbols_options options = {.no_cache = true, .perfmap_folder = folder};
+        struct symbols *symbols = symbols_new(&options);
+        struct processes *p = processes_new(symbols);
+        struct process_map map = {.start = 0x7f0000, .length = 0x1000, .path = "//anon"};
+        processes_map(p, 321, &map);
+        CHECK_STR(name_of(symbols, p, 321, 0x7f0018, 0), "(no name)");
+        processes_free(p);
+        symbols_free(symbols);
+    }
+    unlink(path);
+    rmdir(folder);
+}
+
 TEST(bpf_programs_come_and_go)
 {
     struct symbols *symbols = symbols_new(&(struct symbols_options){.no_cache = true});
