@@ -37,17 +37,22 @@ def need_target(name):
 @functools.lru_cache(None)
 def record(*arguments, command, frequency=4000, tool="perf"):
     """Records the command (a tuple of words) with perf or assay; returns the path of the file."""
-    path = _folder / f"{len(list(_folder.iterdir()))}.data"
+    path = pathlib.Path(tempfile.mkdtemp(dir=_folder)) / "perf.data"
     program = "perf" if tool == "perf" else ASSAY
     if tool == "perf":
         need_perf()
     words = [program, "record", "-o", str(path)]
     if frequency:
         words += ["-F", str(frequency)]
-    result = subprocess.run([*words, *arguments, "--", *command], text=True, capture_output=True,
-                            stdin=subprocess.DEVNULL, timeout=400)
+    for _ in range(4):  # perf itself crashes now and then ("stack smashing detected")
+        result = subprocess.run([*words, *arguments, "--", *command], text=True,
+                                capture_output=True, stdin=subprocess.DEVNULL, timeout=400)
+        if result.returncode >= 0 or tool != "perf":
+            break
     if not path.exists() or path.stat().st_size == 0:
         skip(f"{tool} record does not work here: {result.stderr.strip()[-200:]}")
+    if result.returncode < 0:
+        raise AssertionError(f"{tool} record ended with {result.returncode}: {result.stderr}")
     return str(path)
 
 
