@@ -80,16 +80,29 @@ def main():
     parser.add_argument("--case", default="", help="one of its tests")
     parser.add_argument("entries", nargs="+")
     options = parser.parse_args()
-    jobs = list(choose(options))
-    # Tests that measure have the machine to themselves, as their users would.
-    alone = [job for job in jobs if job.measures()]
-    together = [job for job in jobs if not job.measures()]
+    sys.exit(summarize(go(list(choose(options)), options.jobs)))
+
+
+def go(jobs, at_once):
+    """Runs the jobs, several at a time, the longest first, so that none of these is the last; then
+    those that measure, one by one."""
     outcomes = []
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for outcome in itertools.chain(pool.map(suite.run, together), map(suite.run, alone)):
-            tell(outcome)
-            outcomes.append(outcome)
-    sys.exit(summarize(outcomes))
+    jobs.sort(key=lambda job: -job.test["timeout"])
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        waiting = [pool.submit(suite.run, job) for job in jobs if not job.alone()]
+        try:
+            for future in concurrent.futures.as_completed(waiting):
+                outcomes.append(future.result())
+                tell(outcomes[-1])
+        except BaseException:  # Ctrl-C
+            pool.shutdown(wait=False, cancel_futures=True)
+            suite.stop()
+            raise
+    for job in jobs:
+        if job.alone():
+            outcomes.append(suite.run(job))
+            tell(outcomes[-1])
+    return outcomes
 
 
 main()

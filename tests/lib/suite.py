@@ -24,7 +24,6 @@ running = set()  # the processes of jobs under way
 changing = threading.Lock()
 stopped = threading.Event()
 PATIENCE = 4  # a time limit ends what hangs; on a busy machine it must decide nothing
-MEASURING = {"integration", "sanitize", "vm", "lab"}
 
 
 class Stopped(Exception):
@@ -43,9 +42,9 @@ class Job:
     def name(self):
         return self.test["name"]
 
-    def measures(self):
-        """Whether it has the machine to itself, as its users would."""
-        return any(suite.split(":")[-1] in MEASURING for suite in self.test["suite"])
+    def alone(self):
+        """Whether it measures, and has the machine to itself, as its users would."""
+        return "alone" in (suite.split(":")[-1] for suite in self.test["suite"])
 
     def again(self, case=None):
         """The one command that repeats it."""
