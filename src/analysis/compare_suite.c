@@ -39,7 +39,7 @@ static void put_name(struct strbuf *out, const struct compare *c, const struct c
         const char *level = d->cells[pair->new_cell].levels[f];
         bool differs =
             c->base == c->new && !str_eq(level, c->base->cells[pair->base_cell].levels[f]);
-        if (!differs)
+        if (!differs && *level)
             strbuf_printf(out, "%s%s=%s", out->length > start ? " " : "", d->factors[f], level);
     }
     if (out->length == start)

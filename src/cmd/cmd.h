@@ -18,6 +18,7 @@ enum {
 
 extern const struct verb verb_annotate;
 extern const struct verb verb_ab;
+extern const struct verb verb_bench;
 extern const struct verb verb_completion;
 extern const struct verb verb_events;
 extern const struct verb verb_export;

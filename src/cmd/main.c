@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* assay: which version is faster, by how much, and why?  Finds the verb and runs it. */
 #include "base/memory.h"
+#include "bench/runner.h"
 #include "cmd/cmd.h"
 #include "vm/guest.h"
 
@@ -20,6 +21,7 @@ const struct verb *const verbs[] = {
     &verb_events,
     /* compare */
     &verb_ab,
+    &verb_bench,
     &verb_compare,
     &verb_diff,
     &verb_gate,
@@ -166,6 +168,8 @@ int main(int argc, char **argv)
 {
     if (vm_guest_is(argv))
         vm_guest_serve();
+    if (bench_runner_is(argc, argv))
+        return bench_runner_serve(argv);
     occupy_standard_streams();
     if (argc < 2)
         return print_help(stderr);

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: MIT */
+/* See worker.h. */
+#include "bench/worker.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "bench/runner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+enum { LINE_MAX_BYTES = 1 << 20, WORDS_MAX = 4096, WORKER_IN = 200, WORKER_OUT = 201 };
+
+/* ---- starting and ending ---- */
+
+/* The words and the environment of the new process. */
+struct plan {
+    char **argv, **environment;
+    char *variables[3];
+    const char *program;
+};
+
+static void plan_done(struct plan *p)
+{
+    free(p->argv);
+    free(p->environment);
+    for (size_t i = 0; i < ARRAY_COUNT(p->variables); i++)
+        free(p->variables[i]);
+}
+
+static bool is_replaced(const char *variable, bool preload)
+{
+    return str_has_prefix(variable, "ASSAY_WORKER=") || str_has_prefix(variable, "ASSAY_ONCE=") ||
+           str_has_prefix(variable, "ASSAY_COUNTERS=") ||
+           (preload && str_has_prefix(variable, "LD_PRELOAD="));
+}
+
+static void plan_make(struct plan *p, const struct bench_target *t, const struct bench_start *how)
+{
+    size_t words = 0, count = 0, variables = 0;
+    while (how->before && how->before[words])
+        words++;
+    p->argv = memory_zalloc(words + 4, sizeof(*p->argv));
+    for (size_t i = 0; i < words; i++)
+        p->argv[i] = how->before[i];
+    bool shared = t->kind == BENCH_SHARED;
+    if (shared)
+        p->argv[words++] = (char *)(how->before ? "/proc/self/exe" : BENCH_RUNNER_NAME);
+    if (shared && how->before)
+        p->argv[words - 1] = (char *)bench_runner_path();
+    p->argv[words++] = t->path;
+    p->program = how->before ? how->before[0] : shared ? "/proc/self/exe" : t->path;
+    while (environ[count])
+        count++;
+    p->environment = memory_zalloc(count + ARRAY_COUNT(p->variables) + 1, sizeof(char *));
+    p->variables[0] = how->once ? memory_printf("ASSAY_ONCE=%s", how->once)
+                                : memory_printf("ASSAY_WORKER=%d,%d", WORKER_IN, WORKER_OUT);
+    p->variables[1] = how->preload ? memory_printf("LD_PRELOAD=%s", how->preload) : NULL;
+    p->variables[2] = shared ? memory_printf(BENCH_RUNNER_VARIABLE "=1") : NULL;
+    for (size_t i = 0; i < count; i++)
+        if (!is_replaced(environ[i], how->preload))
+            p->environment[variables++] = environ[i];
+    for (size_t i = 0; i < ARRAY_COUNT(p->variables); i++)
+        if (p->variables[i])
+            p->environment[variables++] = p->variables[i];
+}
+
+/* In the new process, between fork and exec. */
+static void become(const struct plan *p, const struct bench_start *how, int in, int out, int errors,
+                   int report)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+    sigset_t none;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setpgid(0, 0);
+    for (size_t i = 0; i < ARRAY_COUNT(signals); i++)
+        signal(signals[i], SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    int nothing = open("/dev/null", O_RDWR);
+    dup2(nothing, STDIN_FILENO);
+    dup2(how->show_output ? STDERR_FILENO : nothing, STDOUT_FILENO);
+    if (!how->show_output)
+        dup2(errors, STDERR_FILENO);
+    if (in >= 0)
+        dup2(in, WORKER_IN);
+    if (out >= 0)
+        dup2(out, WORKER_OUT);
+    if (how->cpu >= 0) {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET((unsigned)how->cpu, &set);
+        sched_setaffinity(0, sizeof(set), &set);
+    }
+    execve(p->program, p->argv, p->environment);
+    int code = errno;
+    if (write(report, &code, sizeof(code)) != sizeof(code))
+        _exit(126);
+    _exit(127);
+}
+
+static int open_pipes(int pipes[4][2], struct error *err)
+{
+    for (size_t i = 0; i < 4; i++)
+        if (pipe2(pipes[i], O_CLOEXEC) < 0)
+            return error_errno(err, -errno, "creating a pipe");
+    return 0;
+}
+
+static void close_pipes(int pipes[4][2])
+{
+    for (size_t i = 0; i < 4; i++)
+        for (size_t k = 0; k < 2; k++)
+            fd_closep(&pipes[i][k]);
+}
+
+static int take(int *fd)
+{
+    int taken = *fd;
+    *fd = -1;
+    return taken;
+}
+
+static int spawn(struct bench_worker *w, const struct bench_start *how, struct error *err)
+{
+    int pipes[4][2] = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}}, code = 0;
+    CLEANUP(plan_done) struct plan plan = {0};
+    int r = open_pipes(pipes, err);
+    plan_make(&plan, w->target, how);
+    pid_t parent = getpid();
+    pid_t pid = r == 0 ? fork() : -1;
+    if (r == 0 && pid < 0)
+        r = error_errno(err, -errno, "starting %s", w->target->path);
+    if (pid == 0) {
+        become(&plan, how, pipes[0][0], pipes[1][1], pipes[2][1], pipes[3][1]);
+        _exit(getppid() == parent ? 127 : 126);
+    }
+    if (r == 0) {
+        fd_closep(&pipes[3][1]);
+        if (read(pipes[3][0], &code, sizeof(code)) == sizeof(code)) {
+            waitpid(pid, NULL, 0);
+            r = error_errno(err, -code, "%s", w->target->path);
+        } else {
+            w->pid = pid;
+            w->to = take(&pipes[0][1]);
+            w->from = take(&pipes[1][0]);
+            w->errors = take(&pipes[2][0]);
+            fcntl(w->errors, F_SETFL, O_NONBLOCK);
+        }
+    }
+    close_pipes(pipes);
+    return r;
+}
+
+void bench_worker_stop(struct bench_worker *w)
+{
+    if (w->pid > 0) {
+        kill(-w->pid, SIGKILL);
+        kill(w->pid, SIGKILL);
+        while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    if (w->target) {
+        fd_closep(&w->to);
+        fd_closep(&w->from);
+        fd_closep(&w->errors);
+    }
+    strbuf_done(&w->in);
+    strbuf_done(&w->words);
+    *w = (struct bench_worker){0};
+}
+
+/* ---- what it says ---- */
+
+/* Keeps the end of what it prints on standard error. */
+static void take_words(struct bench_worker *w)
+{
+    char buffer[4096];
+    ssize_t got;
+    while ((got = read(w->errors, buffer, sizeof(buffer))) > 0) {
+        strbuf_append(&w->words, buffer, (size_t)got);
+        if (w->words.length > 2 * WORDS_MAX) {
+            memmove(w->words.data, w->words.data + w->words.length - WORDS_MAX, WORDS_MAX);
+            w->words.length = WORDS_MAX;
+            w->words.data[WORDS_MAX] = '\0';
+        }
+    }
+}
+
+static void put_words(struct bench_worker *w, struct strbuf *out)
+{
+    const char *text = strbuf_text(&w->words);
+    size_t length = w->words.length;
+    while (length && text[length - 1] == '\n')
+        length--;
+    size_t start = length;
+    for (int lines = 0; start > 0 && lines < 5 && length - start < 600; start--)
+        lines += text[start - 1] == '\n';
+    if (start > 0)
+        while (start < length && text[start] == '\n')
+            start++;
+    strbuf_put_safe(out, text + start, length - start, 600);
+}
+
+/* It has ended, or will: why, in words. */
+static int describe_end(struct bench_worker *w, struct error *err)
+{
+    int status = 0;
+    CLEANUP(strbuf_done) struct strbuf words = {0};
+    pid_t pid = w->pid;
+    /* One that closed its end of the pipe and lives on is no use any more. */
+    if (!process_poll(pid, clock_now_ns() + NS_PER_S))
+        kill(-pid, SIGKILL);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    kill(-pid, SIGKILL); /* what it left behind */
+    w->pid = 0;
+    take_words(w);
+    put_words(w, &words);
+    const char *separator = words.length ? "; its last words: " : "";
+    if (WIFSIGNALED(status))
+        return error_set(err, -ECHILD, "crashed: %s (SIG%s)%s%s", strsignal(WTERMSIG(status)),
+                         sigabbrev_np(WTERMSIG(status)), separator, strbuf_text(&words));
+    return error_set(err, -ECHILD, "ended by itself with exit code %d%s%s", WEXITSTATUS(status),
+                     separator, strbuf_text(&words));
+}
+
+/* The next line, without its end; it stays the worker's until the next call. */
+static int receive(struct bench_worker *w, const char **ret_line, struct error *err)
+{
+    uint64_t deadline = clock_now_ns() + w->timeout_ns;
+    if (w->used) {
+        memmove(w->in.data, w->in.data + w->used, w->in.length - w->used + 1);
+        w->in.length -= w->used;
+        w->used = 0;
+    }
+    for (;;) {
+        char *end = w->in.length ? memchr(w->in.data, '\n', w->in.length) : NULL;
+        if (end) {
+            *end = '\0';
+            w->used = (size_t)(end - w->in.data) + 1;
+            *ret_line = w->in.data;
+            return 0;
+        }
+        if (w->in.length > LINE_MAX_BYTES)
+            return error_set(err, -EPROTO, "it does not speak as a program with assay.h does");
+        struct pollfd fds[] = {{w->from, POLLIN, 0}, {w->errors, POLLIN, 0}};
+        size_t count = w->errors >= 0 ? 2 : 1;
+        if (process_poll_fds(fds, count, deadline, true) == 0) {
+            w->interrupted = process_signals_caught() != 0;
+            if (w->interrupted)
+                return error_set(err, -EINTR, "interrupted");
+            char time[32];
+            return error_set(err, -ETIMEDOUT,
+                             "no answer for %s: an endless loop, or one call takes longer than "
+                             "--timeout allows",
+                             format_duration((double)w->timeout_ns, time, sizeof(time)));
+        }
+        char buffer[4096];
+        if (count > 1 && fds[1].revents) {
+            take_words(w);
+            if (!(fds[1].revents & POLLIN))
+                fd_closep(&w->errors);
+        }
+        if (!fds[0].revents)
+            continue;
+        ssize_t got = read(w->from, buffer, sizeof(buffer));
+        if (got > 0)
+            strbuf_append(&w->in, buffer, (size_t)got);
+        else if (got == 0 || errno != EINTR)
+            return describe_end(w, err);
+    }
+}
+
+static int say(struct bench_worker *w, const char *line, struct error *err)
+{
+    if (w->pid <= 0)
+        return error_set(err, -ECHILD, "is not running");
+    if (fd_write_all(w->to, line, strlen(line)) < 0)
+        return describe_end(w, err);
+    return 0;
+}
+
+int bench_worker_start(struct bench_worker *w, const struct bench_target *t,
+                       const struct bench_start *how, struct error *err)
+{
+    const char *line;
+    *w = (struct bench_worker){
+        .target = t, .to = -1, .from = -1, .errors = -1, .timeout_ns = how->timeout_ns};
+    int r = spawn(w, how, err);
+    if (r == 0)
+        r = receive(w, &line, err);
+    if (r == -ECHILD || r == -ETIMEDOUT)
+        return error_wrap(err, r,
+                          "%s does not answer as a program with benchmarks does (is ASSAY_MAIN, or "
+                          "a call of assay_main, in it?)",
+                          t->path);
+    if (r < 0)
+        return r;
+    if (line[0] == 'x' && line[1] == ' ') {
+        CLEANUP(strbuf_done) struct strbuf safe = {0};
+        strbuf_put_safe(&safe, line + 2, strlen(line + 2), 700);
+        return error_set(err, -ENOEXEC, "%s", strbuf_text(&safe));
+    }
+    if (!str_eq(line, "assay 1"))
+        return error_set(err, -EPROTO,
+                         "%s was built with another version of assay.h; build it "
+                         "again with the one that belongs to this assay",
+                         t->path);
+    return 0;
+}
+
+int bench_worker_list(struct bench_worker *w, struct bench_entries *entries, struct error *err)
+{
+    const char *line;
+    int r = say(w, "l\n", err);
+    while (r == 0 && (r = receive(w, &line, err)) == 0 && !str_eq(line, "."))
+        r = bench_entries_take(entries, line, err);
+    if (r == 0)
+        bench_entries_sort(entries);
+    return r < 0 ? error_wrap(err, r, "%s", w->target->path) : 0;
+}
+
+int bench_worker_overhead(struct bench_worker *w, double *ret_loop_ns, double *ret_clock_ns,
+                          struct error *err)
+{
+    const char *line;
+    double loop, clock;
+    int r = say(w, "o\n", err);
+    if (r == 0)
+        r = receive(w, &line, err);
+    if (r < 0)
+        return r;
+    if (sscanf(line, "o %lf %lf", &loop, &clock) != 2)
+        return error_set(err, -EPROTO, "it does not say what an empty loop costs");
+    *ret_loop_ns = loop / 1000;
+    *ret_clock_ns = clock / 1000;
+    return 0;
+}
+
+/* ---- one call ---- */
+
+void bench_said_done(struct bench_said *said)
+{
+    for (size_t i = 0; i < said->figure_count; i++) {
+        free(said->figures[i].name);
+        free(said->figures[i].unit);
+    }
+    free(said->figures);
+    free(said->failed);
+    free(said->skipped);
+    free(said->law);
+    *said = (struct bench_said){0};
+}
+
+static char *safe_text(const char *text)
+{
+    CLEANUP(strbuf_done) struct strbuf safe = {0};
+    strbuf_put_safe(&safe, text, strlen(text), 700);
+    return memory_strdup(strbuf_text(&safe));
+}
+
+static int take_figure(struct bench_said *said, const char *line, struct error *err)
+{
+    struct bench_figure f;
+    int r = bench_figure_parse(line, &f.value, &f.name, &f.unit, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < said->figure_count; i++)
+        if (str_eq(said->figures[i].name, f.name)) {
+            said->figures[i].value = f.value;
+            free(f.name);
+            free(f.unit);
+            return 0;
+        }
+    ARRAY_PUSH(said->figures, said->figure_count, said->figure_capacity) = f;
+    return 0;
+}
+
+static void fail_with(struct bench_said *said, const char *why)
+{
+    if (!said->failed)
+        said->failed = safe_text(why);
+}
+
+/* How the call ended: "d CODE". */
+static void take_end(struct bench_said *said, const char *line)
+{
+    if (said->skipped)
+        return;
+    if (line[2] == '1')
+        fail_with(said, "it has no loop: ASSAY_LOOP { … } is the part that is timed");
+    else if (line[2] == '2')
+        fail_with(said,
+                  "its loop was left early: break, return and goto must not leave ASSAY_LOOP");
+    else if (line[2] == '3')
+        fail_with(said, "it has more than one loop: a benchmark has one ASSAY_LOOP");
+}
+
+/* Reads up to a line of one of the kinds in `until`, and takes what comes before. */
+static int read_until(struct bench_worker *w, const char *until, struct bench_said *said,
+                      const char **ret_line, struct error *err)
+{
+    for (;;) {
+        const char *line;
+        int r = receive(w, &line, err);
+        if (r < 0)
+            return r;
+        if (line[0] && strchr(until, line[0])) {
+            *ret_line = line;
+            return 0;
+        }
+        if (line[0] == 'v')
+            r = take_figure(said, line, err);
+        else if (line[0] == 'c' && !said->law)
+            r = bench_law_parse(line, &said->n, &said->law, err);
+        else if (line[0] == 'f' && line[1])
+            fail_with(said, line + 2);
+        else if (line[0] == 'k' && line[1] && !said->skipped)
+            said->skipped = safe_text(line + 2);
+        else if (line[0] == 'x' && line[1])
+            return error_set(err, -ECHILD, "%s", line + 2);
+        else if (line[0] != 'c')
+            r = error_set(err, -EPROTO, "it does not speak as a program with assay.h does");
+        if (r < 0)
+            return r;
+    }
+}
+
+int bench_worker_call(struct bench_worker *w, const struct bench_call *call, bool *ret_ready,
+                      struct bench_said *said, struct error *err)
+{
+    const char *line;
+    CLEANUP(strbuf_done) struct strbuf words = {0};
+    strbuf_printf(&words, "r %zu %llu %llu %llu", call->index, (unsigned long long)call->threads,
+                  (unsigned long long)call->stack_bytes, (unsigned long long)call->heap_bytes);
+    for (size_t i = 0; i < ARRAY_COUNT(call->values); i++)
+        strbuf_printf(&words, " %lld", (long long)call->values[i]);
+    strbuf_putc(&words, '\n');
+    int r = say(w, strbuf_text(&words), err);
+    if (r == 0)
+        r = read_until(w, "rd", said, &line, err);
+    if (r < 0)
+        return r;
+    *ret_ready = line[0] == 'r';
+    if (!*ret_ready)
+        take_end(said, line);
+    return 0;
+}
+
+int bench_worker_go(struct bench_worker *w, uint64_t warm, uint64_t iterations,
+                    struct bench_sample *ret_sample, bool *ret_more, struct bench_said *said,
+                    struct error *err)
+{
+    char words[64];
+    const char *line;
+    snprintf(words, sizeof(words), "g %llu %llu\n", (unsigned long long)warm,
+             (unsigned long long)iterations);
+    int r = say(w, words, err);
+    if (r == 0)
+        r = read_until(w, "sd", said, &line, err);
+    if (r < 0)
+        return r;
+    *ret_more = line[0] == 's';
+    if (!*ret_more) {
+        take_end(said, line);
+        return 0;
+    }
+    r = bench_sample_parse(line, ret_sample, err);
+    if (r == 0)
+        ret_sample->iterations = iterations;
+    return r;
+}
+
+int bench_worker_finish(struct bench_worker *w, struct bench_said *said, struct error *err)
+{
+    const char *line;
+    int r = say(w, "e\n", err);
+    if (r == 0)
+        r = read_until(w, "rd", said, &line, err);
+    if (r == 0 && line[0] == 'r')
+        return error_set(err, -EPROTO, "its loop does not end");
+    if (r == 0)
+        take_end(said, line);
+    return r;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the results of `assay bench` go: see bench.h. */
+#include "base/memory.h"
+#include "base/term.h"
+#include "bench/runner.h"
+#include "cmd/bench.h"
+#include "report/html/html.h"
+#include "session/keep.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static char *machine_text(const struct machine *machine)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    struct json j = {.out = &text};
+    machine_write_json(machine, &j, NULL);
+    return memory_strdup(strbuf_text(&text));
+}
+
+static void put_html(struct strbuf *out, const struct bench_view *v)
+{
+    CLEANUP(page_done) struct page page = {0};
+    struct embedded *e = &page.data;
+    ARRAY_PUSH(e->documents, e->set_count, e->document_capacity) =
+        (struct embedded_documents){machine_text(v->machine), memory_strdup(""), memory_strdup("")};
+    e->sets = memory_grow(e->sets, &e->set_capacity, 1, sizeof(*e->sets));
+    e->sets[0] = *v->outcome->data; /* lent, and taken back below */
+    e->command = memory_strdup("assay bench");
+    struct error ignored;
+    if (page_prepare(&page, &ignored) == 0) { /* nothing can fail with one table */
+        page_plot(&page);
+        html_put_page(out, &page);
+    }
+    e->sets[0] = (struct dataset){0};
+}
+
+static int write_file(struct outfile *file, const struct strbuf *text, struct error *err)
+{
+    int r = outfile_write(file, text->data, text->length, err);
+    return r < 0 ? r : outfile_commit(file, err);
+}
+
+/* Programs that run assay bench (ab, gate, bisect) are told the figures, too. */
+static void tell_metrics(const struct bench_view *v)
+{
+    const char *text = getenv("ASSAY_METRICS_FD");
+    uint64_t fd;
+    if (!text || parse_u64(text, &fd, NULL) < 0 || fd > 1 << 20)
+        return;
+    for (size_t i = 0; i < v->cases->count; i++) {
+        const struct outcome_cell *cell =
+            outcome_cell(v->outcome, v->outcome->headline,
+                         bench_cell(i, v->results->side_count - 1, v->results->side_count));
+        CLEANUP(memory_freep) char *name = memory_strdup(v->cases->items[i].label);
+        for (char *p = name; *p; p++)
+            *p = *p == ' ' || *p == '=' ? ':' : *p;
+        if (cell->summary.count)
+            dprintf((int)fd, "assay.metric %s %.17g ns\n", name, cell->summary.median);
+    }
+}
+
+int bench_report(const struct bench_options *o, struct bench_view *view, struct outfile *json,
+                 struct outfile *html, struct error *err)
+{
+    CLEANUP(doubt_list_done) struct doubt_list notes = {0};
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    struct machine machine;
+    bool to_stdout = o->json && (!*o->json || str_eq(o->json, "-"));
+    int r = 0;
+    view->notes = &notes;
+    view->all = o->all;
+    view->colour = term_has_colour(STDOUT_FILENO);
+    view->columns = isatty(STDOUT_FILENO) ? term_columns(STDOUT_FILENO) : 120;
+    report_bench_notes(&notes, view);
+    tell_metrics(view);
+    if (!to_stdout) {
+        report_bench_text(&out, view);
+        fputs(strbuf_text(&out), stdout);
+    }
+    if (!o->json && !o->html)
+        return 0;
+    machine_probe(&machine, MACHINE_QUICK);
+    view->machine = &machine;
+    strbuf_clear(&out);
+    report_bench_json(&out, view);
+    if (to_stdout)
+        fwrite(strbuf_text(&out), 1, out.length, stdout);
+    else if (o->json)
+        r = write_file(json, &out, err);
+    if (r == 0 && o->html) {
+        strbuf_clear(&out);
+        put_html(&out, view);
+        r = write_file(html, &out, err);
+    }
+    view->machine = NULL;
+    machine_done(&machine);
+    return r;
+}
+
+int bench_save(const struct bench_options *o, const struct dataset *d, struct error *err)
+{
+    int64_t id;
+    const char *name = o->save ? o->save : "bench";
+    int r = keep_dataset(d, o->db, name, &id, err);
+    if (r < 0)
+        return error_wrap(err, r, "the result could not be stored");
+    fprintf(stderr, "assay bench: kept as experiment %lld (%s) in %s\n", (long long)id, name,
+            store_place(o->db));
+    return 0;
+}
+
+int bench_run_once(const struct bench_options *o, const struct bench_target *t,
+                   const struct bench_call *call, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf once = {0};
+    strbuf_printf(&once, "%llu %zu %llu 0 0", (unsigned long long)o->iterations, call->index,
+                  (unsigned long long)call->threads);
+    for (size_t i = 0; i < ARRAY_COUNT(call->values); i++)
+        strbuf_printf(&once, " %lld", (long long)call->values[i]);
+    setenv("ASSAY_ONCE", strbuf_text(&once), 1);
+    unsetenv("ASSAY_WORKER");
+    char *const argv[] = {t->kind == BENCH_SHARED ? (char *)BENCH_RUNNER_NAME : t->path,
+                          t->kind == BENCH_SHARED ? t->path : NULL, NULL};
+    if (t->kind == BENCH_SHARED)
+        setenv(BENCH_RUNNER_VARIABLE, "1", 1);
+    execv(t->kind == BENCH_SHARED ? "/proc/self/exe" : t->path, argv);
+    return error_errno(err, -errno, "%s", t->path);
+}
