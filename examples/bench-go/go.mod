@@ -1,0 +1,3 @@
+module example.org/bench
+
+go 1.18
