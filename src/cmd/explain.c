@@ -6,6 +6,7 @@
 #include "base/process.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "cmd/explain_bill.h"
 #include "report/text/explain.h"
 #include "run/command.h"
 #include "why/explain_cells.h"
@@ -27,7 +28,7 @@ struct explain_cli {
 #define O(field) offsetof(struct explain_cli, field)
 
 static const struct option options[] = {
-    {'r', "rounds", OPTION_U64, O(rounds), "N", "measured rounds of two commands (default 10)",
+    {'r', "rounds", OPTION_U64, O(rounds), "N", "measured rounds (default 10; of one command 5)",
      NULL},
     {0, "profiles", OPTION_U64, O(profiles), "N", "profiled rounds (default 6)", NULL},
     {'F', "freq", OPTION_U64, O(frequency_hz), "HZ",
@@ -372,6 +373,33 @@ static int explain(const struct explain_cli *cli, char **words)
     return r < 0 ? cmd_fail(&verb_explain, &err, EXIT_TROUBLE) : EXIT_DONE;
 }
 
+/* One command: its bill. */
+static int explain_one(const struct explain_cli *cli, const char *word)
+{
+    struct error err = {0};
+    struct command command = {0};
+    CLEANUP(memory_freep) char *folder = NULL;
+    int r = init_command(cli, &command, word, &err);
+    if (r == 0)
+        r = make_folder(cli, &folder, &err);
+    if (r < 0) {
+        command_done(&command);
+        return cmd_fail(&verb_explain, &err, EXIT_TROUBLE);
+    }
+    int code = explain_bill(&(struct explain_bill){.command = &command,
+                                                   .rounds = cli->rounds,
+                                                   .frequency_hz = cli->frequency_hz,
+                                                   .timeout_ns = cli->timeout_ns,
+                                                   .output = cli->output,
+                                                   .folder = folder,
+                                                   .all = cli->all,
+                                                   .json = cli->json});
+    if (!cli->keep)
+        remove_folder(folder);
+    command_done(&command);
+    return code;
+}
+
 static int run(int argc, char **argv)
 {
     struct error err = {0};
@@ -379,9 +407,10 @@ static int run(int argc, char **argv)
     int first = options_parse_mixed(options, &cli, argc, argv, &err);
     if (first == OPTIONS_HELP)
         return cmd_help(&verb_explain);
-    if (first > 0 && argc - first != 2)
+    if (first > 0 && (argc - first < 1 || argc - first > 2))
         first = error_set(&err, -EINVAL,
-                          "expected two commands, two experiments, or two factor=value pairs");
+                          "expected one command, two commands, two experiments, or two "
+                          "factor=value pairs; put a command with arguments in quotes");
     if (first > 0 && cli.json + cli.csv + cli.markdown > 1)
         first = error_set(&err, -EINVAL, "--json, --csv and --markdown cannot be used together");
     if (first > 0 && cli.sim && cli.no_sim)
@@ -390,14 +419,15 @@ static int run(int argc, char **argv)
         first = error_set(&err, -EINVAL, "--shell and --no-shell cannot be used together");
     if (first < 0)
         return cmd_usage(&verb_explain, &err);
-    return explain(&cli, argv + first);
+    return argc - first == 1 ? explain_one(&cli, argv[first]) : explain(&cli, argv + first);
 }
 
 const struct verb verb_explain = {
     .name = "explain",
-    .summary = "explain why one command or cell is faster or slower than another",
-    .synopsis = "[options] BASE NEW",
-    .examples = "  assay explain './old 1000' './new 1000'\n"
+    .summary = "explain where a command's time goes, or why one is faster than another",
+    .synopsis = "[options] COMMAND | BASE NEW",
+    .examples = "  assay explain 'make -j2'                      where the wall time goes\n"
+                "  assay explain './old 1000' './new 1000'\n"
                 "  assay explain --work ops './bench -v1' './bench -v2'\n"
                 "  assay explain variant=send8 variant=sendmsg   cells of the newest experiment\n"
                 "  assay explain --json ./old ./new | jq '.explanations[0].reasons[0].words'\n",

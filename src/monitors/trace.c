@@ -250,56 +250,18 @@ void trace_stop(struct trace *t, trace_fn *f, void *context)
     close_events(t);
 }
 
-/* "	field:pid_t prev_pid;	offset:24;	size:4;	signed:1;" */
-static bool find_field(const char *format, const char *name, struct trace_field *field)
-{
-    size_t length = strlen(name);
-    for (const char *at = format; (at = strstr(at, "\tfield:")); at++) {
-        const char *end = strchr(at, ';');
-        if (!end)
-            return false;
-        const char *bracket = memchr(at, '[', (size_t)(end - at)), *stop = bracket ? bracket : end;
-        const char *start = stop - length;
-        if (start <= at || memcmp(start, name, length) != 0 ||
-            (start[-1] != ' ' && start[-1] != '*'))
-            continue;
-        return sscanf(end, ";\toffset:%zu;\tsize:%zu;", &field->offset, &field->size) == 2;
-    }
-    return false;
-}
-
 int trace_field(const struct trace *t, size_t event, const char *name,
                 struct trace_field *ret_field, struct error *err)
 {
     size_t own = t->sources[TRACE_RUN].events.count;
     const char *full = event < own ? t->sources[TRACE_RUN].events.items[event].name
                                    : t->sources[TRACE_EVERYWHERE].events.items[event - own].name;
-    CLEANUP(strbuf_done) struct strbuf text = {0}, path = {0};
-    CLEANUP(fd_closep) int events_fd = tracefs_open_events(err);
-    if (events_fd < 0)
-        return events_fd;
-    strbuf_printf(&path, "%s/format", full);
-    path.data[strcspn(path.data, ":")] = '/';
-    int r = file_read_at(events_fd, strbuf_text(&path), &text, err);
-    if (r < 0)
-        return r;
-    if (!find_field(strbuf_text(&text), name, ret_field))
-        return error_set(err, -ENOENT, "%s has no field '%s' in this kernel", full, name);
-    return 0;
+    return tracefs_field(full, name, ret_field, err);
 }
 
 int64_t trace_number(const struct trace_record *r, const struct trace_field *f)
 {
-    if (f->offset > r->raw_size || f->size > r->raw_size - f->offset)
-        return 0;
-    if (f->size == 8) {
-        int64_t value;
-        memcpy(&value, r->raw + f->offset, sizeof(value));
-        return value;
-    }
-    int32_t value = 0;
-    memcpy(&value, r->raw + f->offset, f->size < 4 ? f->size : 4);
-    return value;
+    return tracefs_number(f, r->raw, r->raw_size);
 }
 
 void trace_sums_add(struct trace_sums *s, uint64_t ns)

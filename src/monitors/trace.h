@@ -18,6 +18,7 @@
 #define ASSAY_MONITORS_TRACE_H
 
 #include "base/error.h"
+#include "machine/tracefs.h"
 #include "profile/idtable.h"
 #include "sampler/sampling.h"
 #include "symbols/symbols.h"
@@ -47,11 +48,6 @@ struct trace_record {
 };
 
 typedef void trace_fn(void *context, const struct trace_record *record);
-
-/* A field of an event, as its format file says. */
-struct trace_field {
-    size_t offset, size;
-};
 
 struct trace_waiting {
     uint64_t time_ns;

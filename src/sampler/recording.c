@@ -24,9 +24,11 @@
 struct recording {
     const struct recording_spec *spec;
     struct recording_result *result;
-    struct sampling sampling;
+    struct sampling parts[RECORDING_PARTS_MAX]; /* the main one, then those beside it */
+    size_t part_count;
     struct perfdata_writer writer;
     struct perfdata_writer_event *events;
+    size_t event_count, ring_count; /* of all parts */
     struct mapped_files files;
     struct packer packer;
     bool is_packing;
@@ -78,6 +80,47 @@ static int choose_targets(struct recording *r, struct error *err)
     return 0;
 }
 
+/* Takes a part that is open; what it notes is for the user. */
+static void add_part(struct recording *r)
+{
+    struct sampling *s = &r->parts[r->part_count++];
+    s->rings.files = &r->files;
+    for (size_t i = 0; i < s->rings.count; i++)
+        if (s->rings.items[i].size > r->result->ring_bytes)
+            r->result->ring_bytes = s->rings.items[i].size;
+    r->event_count += s->event_count;
+    r->ring_count += s->rings.count;
+    r->pack_chunk_max = r->result->ring_bytes;
+    strbuf_puts(&r->result->notes, strbuf_text(&s->notes));
+}
+
+static int open_beside(struct recording *r, struct error *err)
+{
+    const struct recording_spec *spec = r->spec;
+    for (size_t i = 0; i < spec->beside_count && r->part_count < RECORDING_PARTS_MAX; i++) {
+        const struct recording_part *p = &spec->beside[i];
+        struct sampling_spec s = {
+            .events = p->events,
+            .stacks = p->kernel_stacks ? SAMPLING_FRAME_POINTERS : SAMPLING_NO_STACKS,
+            .kernel_stacks = true,
+            .no_tracking = true,
+            .whole_cpus = p->whole_cpus,
+            .on_exec = !p->whole_cpus,
+            .beside_others = true,
+            .tasks = r->tasks,
+            .task_count = r->task_count,
+            .cpus = r->cpus,
+            .cpu_count = r->cpu_count,
+            .ring_bytes = p->ring_bytes,
+        };
+        int code = sampling_open(&r->parts[r->part_count], &s, err);
+        if (code < 0)
+            return code;
+        add_part(r);
+    }
+    return 0;
+}
+
 static int open_events(struct recording *r, struct error *err)
 {
     const struct recording_spec *spec = r->spec;
@@ -95,47 +138,48 @@ static int open_events(struct recording *r, struct error *err)
         .cpus = r->cpus,
         .cpu_count = r->cpu_count,
         .ring_bytes = spec->ring_bytes,
+        .beside_others = spec->beside_count,
     };
-    int code = sampling_open(&r->sampling, &s, err);
+    int code = sampling_open(&r->parts[0], &s, err);
     if (code < 0)
         return code;
-    r->sampling.rings.files = &r->files;
-    for (size_t i = 0; i < r->sampling.rings.count; i++)
-        if (r->sampling.rings.items[i].size > r->result->ring_bytes)
-            r->result->ring_bytes = r->sampling.rings.items[i].size;
-    r->pack_chunk_max = r->result->ring_bytes;
-    strbuf_puts(&r->result->notes, strbuf_text(&r->sampling.notes));
-    return 0;
+    add_part(r);
+    return open_beside(r, err);
+}
+
+/* The event at this place, counted through all parts. */
+static const struct sampling_event *event_at(const struct recording *r, size_t index)
+{
+    size_t part = 0;
+    while (index >= r->parts[part].event_count)
+        index -= r->parts[part++].event_count;
+    return &r->parts[part].events[index];
 }
 
 static int open_file(struct recording *r, struct error *err)
 {
-    struct sampling *s = &r->sampling;
-    r->events = memory_zalloc(s->event_count, sizeof(*r->events));
-    for (size_t i = 0; i < s->event_count; i++) {
-        r->events[i] = (struct perfdata_writer_event){.attr = s->events[i].attr,
-                                                      .name = s->events[i].name,
-                                                      .ids = s->events[i].ids,
-                                                      .id_count = s->events[i].id_count};
-        if (s->events[i].attr.config == PERF_COUNT_SW_DUMMY &&
-            s->events[i].attr.type == PERF_TYPE_SOFTWARE)
+    r->events = memory_zalloc(r->event_count, sizeof(*r->events));
+    for (size_t i = 0; i < r->event_count; i++) {
+        const struct sampling_event *e = event_at(r, i);
+        r->events[i] = (struct perfdata_writer_event){
+            .attr = e->attr, .name = e->name, .ids = e->ids, .id_count = e->id_count};
+        if (e->attr.config == PERF_COUNT_SW_DUMMY && e->attr.type == PERF_TYPE_SOFTWARE)
             continue;
         if (r->result->events.length)
             strbuf_puts(&r->result->events, ", ");
-        strbuf_puts(&r->result->events, s->events[i].name);
+        strbuf_puts(&r->result->events, e->name);
     }
-    return perfdata_writer_open(&r->writer, r->spec->output, r->events, s->event_count, err);
+    return perfdata_writer_open(&r->writer, r->spec->output, r->events, r->event_count, err);
 }
 
 /* In a stream the formats of tracepoints must come before their samples. */
 static int write_tracing_data(struct recording *r, struct error *err)
 {
-    struct sampling *s = &r->sampling;
-    CLEANUP(memory_freep) const char **names = memory_zalloc(s->event_count, sizeof(*names));
+    CLEANUP(memory_freep) const char **names = memory_zalloc(r->event_count, sizeof(*names));
     CLEANUP(arena_done) struct arena arena = {0};
     size_t count = 0;
-    for (size_t i = 0; i < s->event_count; i++) {
-        const struct sampling_event *e = &s->events[i];
+    for (size_t i = 0; i < r->event_count; i++) {
+        const struct sampling_event *e = event_at(r, i);
         char probe[128];
         snprintf(probe, sizeof(probe), DYNAMIC_SYSTEM ":%s",
                  e->dynamic.name ? e->dynamic.name : "");
@@ -164,13 +208,13 @@ static int write_tracing_data(struct recording *r, struct error *err)
 static int write_past(struct recording *r, struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf out = {0};
-    uint64_t type = r->sampling.events[0].attr.sample_type;
+    uint64_t type = r->parts[0].events[0].attr.sample_type;
     uint64_t id_bits =
         PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
     struct synthesis s = {.out = &out,
                           .sample_id_size = 8 * (size_t)__builtin_popcountll(type & id_bits),
                           .files = &r->files};
-    if (r->sampling.kernel_sampled && !synthesize_kernel(&s))
+    if (r->parts[0].kernel_sampled && !synthesize_kernel(&s))
         strbuf_puts(&r->result->notes,
                     "the kernel hides its addresses, so its functions will have no names; to show "
                     "them: sudo sysctl kernel.kptr_restrict=0\n");
@@ -183,9 +227,8 @@ static int write_past(struct recording *r, struct error *err)
     return out.length ? perfdata_writer_append(&r->writer, out.data, out.length, err) : 0;
 }
 
-static int write_packed(struct recording *r, struct error *err)
+static int write_packed(struct recording *r, struct rings *rings, struct error *err)
 {
-    struct rings *rings = &r->sampling.rings;
     strbuf_clear(&r->packed);
     for (size_t i = 0; i < rings->vector_count; i++) {
         int code = packer_add(&r->packer, rings->vector[i].iov_base, rings->vector[i].iov_len,
@@ -196,26 +239,53 @@ static int write_packed(struct recording *r, struct error *err)
     return perfdata_writer_append(&r->writer, r->packed.data, r->packed.length, err);
 }
 
+/* What all rings had so far. */
+static struct ring_totals totals(const struct recording *r)
+{
+    struct ring_totals all = r->parts[0].rings.totals;
+    for (size_t i = 1; i < r->part_count; i++) {
+        const struct ring_totals *t = &r->parts[i].rings.totals;
+        all.samples += t->samples;
+        all.lost += t->lost;
+        all.throttled += t->throttled;
+        if (!all.first_sample_ns ||
+            (t->first_sample_ns && t->first_sample_ns < all.first_sample_ns))
+            all.first_sample_ns = t->first_sample_ns;
+        if (t->last_sample_ns > all.last_sample_ns)
+            all.last_sample_ns = t->last_sample_ns;
+    }
+    return all;
+}
+
+/* Carries what is in the rings of one part to the file. */
+static int drain_part(struct recording *r, struct rings *rings, bool *ret_any, struct error *err)
+{
+    if (!rings_collect(rings))
+        return 0;
+    *ret_any = true;
+    int code = r->is_packing ? write_packed(r, rings, err)
+                             : perfdata_writer_append_vector(&r->writer, rings->vector,
+                                                             rings->vector_count, err);
+    rings_release(rings);
+    return code;
+}
+
 /* Empties all rings once.  The mark behind them lets readers put the records in order. */
 static int drain(struct recording *r, struct error *err)
 {
     static const struct perf_event_header round = {.type = PERFDATA_FINISHED_ROUND,
                                                    .size = sizeof(round)};
-    struct rings *rings = &r->sampling.rings;
-    if (!rings_collect(rings))
-        return 0;
+    bool any = false;
     int code = 0;
-    if (r->is_packing) {
-        code = write_packed(r, err);
-        rings->vector_count = 0;
-    }
-    rings->vector[rings->vector_count++] = (struct iovec){(void *)&round, sizeof(round)};
+    for (size_t i = 0; i < r->part_count && code == 0; i++)
+        code = drain_part(r, &r->parts[i].rings, &any, err);
+    if (!any)
+        return code;
     if (code == 0)
-        code = perfdata_writer_append_vector(&r->writer, rings->vector, rings->vector_count, err);
-    rings_release(rings);
+        code = perfdata_writer_append(&r->writer, &round, sizeof(round), err);
     r->result->rounds++;
     r->result->samples =
-        code == 0 ? rings->totals.samples : r->result->samples + r->writer.kept_samples;
+        code == 0 ? totals(r).samples : r->result->samples + r->writer.kept_samples;
     return code;
 }
 
@@ -231,14 +301,15 @@ static int watch_process(pid_t pid, int *ret_fd, struct error *err)
 /* The rings, then the command or the processes. */
 static int prepare_polls(struct recording *r, struct error *err)
 {
-    struct rings *rings = &r->sampling.rings;
     bool has_command = r->spec->command;
     size_t process_count = has_command ? 1 : r->spec->pid_count;
-    r->polls = memory_zalloc(rings->count + process_count, sizeof(*r->polls));
-    for (size_t i = 0; i < rings->count; i++)
-        r->polls[i] = (struct pollfd){.fd = rings->items[i].fd, .events = POLLIN};
+    r->polls = memory_zalloc(r->ring_count + process_count, sizeof(*r->polls));
+    for (size_t part = 0, place = 0; part < r->part_count; part++)
+        for (size_t i = 0; i < r->parts[part].rings.count; i++)
+            r->polls[place++] =
+                (struct pollfd){.fd = r->parts[part].rings.items[i].fd, .events = POLLIN};
     while (r->process_count < process_count) {
-        struct pollfd *p = &r->polls[rings->count + r->process_count];
+        struct pollfd *p = &r->polls[r->ring_count + r->process_count];
         pid_t pid = has_command ? r->held.pid : r->spec->pids[r->process_count];
         int code = watch_process(pid, &p->fd, err);
         if (code < 0)
@@ -252,7 +323,7 @@ static int prepare_polls(struct recording *r, struct error *err)
 /* Whether all that was waited for has ended. */
 static bool look_at_processes(struct recording *r)
 {
-    struct pollfd *processes = r->polls + r->sampling.rings.count;
+    struct pollfd *processes = r->polls + r->ring_count;
     size_t alive = 0;
     for (size_t i = 0; i < r->process_count; i++) {
         if (processes[i].fd >= 0 && processes[i].revents)
@@ -264,7 +335,7 @@ static bool look_at_processes(struct recording *r)
 
 static void forget_hung_up(struct recording *r)
 {
-    for (size_t i = 0; i < r->sampling.rings.count; i++)
+    for (size_t i = 0; i < r->ring_count; i++)
         if (r->polls[i].revents & (POLLHUP | POLLERR))
             r->polls[i].fd = -1;
 }
@@ -292,14 +363,14 @@ static void tick(struct recording *r, uint64_t now_ns)
     r->tick_ns = now_ns;
     perfdata_writer_checkpoint(&r->writer, NULL);
     if (r->spec->progress)
-        r->spec->progress(r->spec->progress_context, r->sampling.rings.totals.samples,
-                          r->writer.data_size, now_ns - r->start_ns);
+        r->spec->progress(r->spec->progress_context, totals(r).samples, r->writer.data_size,
+                          now_ns - r->start_ns);
 }
 
 /* Carries records to the file until the recording is over. */
 static int carry(struct recording *r, struct error *err)
 {
-    size_t poll_count = r->sampling.rings.count + r->process_count;
+    size_t poll_count = r->ring_count + r->process_count;
     r->tick_ns = clock_now_ns();
     for (;;) {
         uint64_t now_ns = clock_now_ns();
@@ -325,14 +396,16 @@ static int carry(struct recording *r, struct error *err)
  * perf does, the sum stands at the end without a time: see perfdata_lost. */
 static int write_losses(struct recording *r, struct error *err)
 {
-    const struct ring_totals *t = &r->sampling.rings.totals;
-    uint64_t counted = sampling_lost(&r->sampling), unsaid = t->samples - r->result->samples;
-    if (counted > t->lost)
-        unsaid += counted - t->lost;
-    r->result->lost = t->lost + unsaid;
+    struct ring_totals t = totals(r);
+    uint64_t counted = 0, unsaid = t.samples - r->result->samples;
+    for (size_t i = 0; i < r->part_count; i++)
+        counted += sampling_lost(&r->parts[i]);
+    if (counted > t.lost)
+        unsaid += counted - t.lost;
+    r->result->lost = t.lost + unsaid;
     if (!r->result->lost)
         return 0;
-    uint64_t type = r->sampling.events[0].attr.sample_type;
+    uint64_t type = r->parts[0].events[0].attr.sample_type;
     uint64_t id_bits =
         PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
     size_t id_size = 8 * (size_t)__builtin_popcountll(type & id_bits);
@@ -346,15 +419,15 @@ static int write_losses(struct recording *r, struct error *err)
 
 static int finish_file(struct recording *r, struct error *err)
 {
-    const struct ring_totals *t = &r->sampling.rings.totals;
+    struct ring_totals t = totals(r);
     struct facts facts = {
         .events = r->events,
-        .event_count = r->sampling.event_count,
+        .event_count = r->event_count,
         .command_line = r->spec->command_line,
         .files = &r->files,
-        .first_sample_ns = t->first_sample_ns,
-        .last_sample_ns = t->last_sample_ns,
-        .has_clock = r->sampling.kernel.has_clock,
+        .first_sample_ns = t.first_sample_ns,
+        .last_sample_ns = t.last_sample_ns,
+        .has_clock = r->parts[0].kernel.has_clock,
         .wall_clock_ns = r->wall_clock_ns,
         .record_clock_ns = r->record_clock_ns,
         .pack_level = r->is_packing ? r->spec->pack_level : 0,
@@ -371,14 +444,14 @@ static int finish_file(struct recording *r, struct error *err)
 static int finish(struct recording *r, int code, struct error *err)
 {
     struct error later;
-    sampling_disable(&r->sampling);
+    for (size_t i = 0; i < r->part_count; i++)
+        sampling_disable(&r->parts[i]);
     if (code == 0)
         code = drain(r, err);
     int last = write_losses(r, code ? &later : err);
     if (last == 0)
         last = finish_file(r, code ? &later : err);
-    const struct ring_totals *t = &r->sampling.rings.totals;
-    r->result->throttled = t->throttled;
+    r->result->throttled = totals(r).throttled;
     struct stat st;
     bool is_file = !r->writer.is_pipe && fstat(r->writer.fd, &st) == 0;
     r->result->bytes = is_file ? (uint64_t)st.st_size : r->writer.data_size;
@@ -421,8 +494,13 @@ static int start(struct recording *r, struct error *err)
     r->wall_clock_ns = clock_read_ns(CLOCK_REALTIME);
     r->record_clock_ns = clock_now_ns();
     r->start_ns = r->record_clock_ns;
+    r->result->pid = r->held.pid;
     if (r->spec->whole_cpus)
-        code = sampling_enable(&r->sampling, err);
+        code = sampling_enable(&r->parts[0], err);
+    for (size_t i = 0; i < r->spec->beside_count && code == 0; i++)
+        if (r->spec->beside[i].whole_cpus)
+            code = sampling_enable(&r->parts[1 + i], err);
+    r->result->start_ns = clock_now_ns();
     return code < 0 ? code : release_command(r, err);
 }
 
@@ -466,7 +544,7 @@ static int await_command(struct recording *r, struct error *err)
 static void recording_done(struct recording *r)
 {
     for (size_t i = 0; i < r->process_count; i++)
-        fd_closep(&r->polls[r->sampling.rings.count + i].fd);
+        fd_closep(&r->polls[r->ring_count + i].fd);
     if (r->held.pid > 0 && !r->result->has_started) {
         fd_closep(&r->held.go_fd);
         fd_closep(&r->held.error_fd);
@@ -481,7 +559,8 @@ static void recording_done(struct recording *r)
     if (r->is_packing)
         packer_done(&r->packer);
     perfdata_writer_done(&r->writer);
-    sampling_done(&r->sampling);
+    for (size_t i = 0; i < r->part_count; i++)
+        sampling_done(&r->parts[i]);
     mapped_files_done(&r->files);
 }
 

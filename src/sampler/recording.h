@@ -20,12 +20,24 @@
 #include "base/strings.h"
 #include "sampler/sampling.h"
 
+/* Events that are recorded beside the others, with rings of their own. */
+struct recording_part {
+    const struct event_list *events;
+    bool whole_cpus;    /* of all that the machine does; else of the same tasks as the others */
+    bool kernel_stacks; /* with the kernel's part of call chains; else without any */
+    uint64_t ring_bytes;
+};
+
+#define RECORDING_PARTS_MAX 4 /* with the main one */
+
 struct recording_spec {
     const struct event_list *events; /* NULL or empty: cycles, or cpu-clock without a PMU */
     uint64_t frequency_hz, period;   /* at most one of them; none for the default frequency */
     enum sampling_stacks stacks;
     uint32_t stack_bytes; /* 0 for the default */
     bool off_cpu;
+    const struct recording_part *beside; /* of a command that assay starts */
+    size_t beside_count;
 
     const struct process_spec *command; /* NULL: until a signal, the duration or the tasks' end */
     bool whole_cpus;
@@ -50,7 +62,9 @@ struct recording_result {
     bool exec_failed; /* it was tried and did not */
     bool has_ended;   /* and it has ended: */
     struct process_result command;
-    int signal; /* that ended the recording, 0 for none */
+    pid_t pid;         /* of the command */
+    uint64_t start_ns; /* when it was let go, by clock_now_ns */
+    int signal;        /* that ended the recording, 0 for none */
     uint64_t samples, lost, throttled;
     uint64_t bytes;  /* of the file */
     uint64_t rounds; /* how often the rings were emptied */

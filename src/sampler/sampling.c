@@ -133,7 +133,7 @@ static void set_common(struct perf_event_attr *attr, const struct sampling *s,
 {
     attr->size = sizeof(*attr);
     attr->sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
-    if (s->event_count > 1)
+    if (s->event_count > 1 || spec->beside_others)
         attr->sample_type |= PERF_SAMPLE_IDENTIFIER;
     attr->sample_id_all = 1;
     attr->read_format = PERF_FORMAT_ID | (s->kernel.has_lost_count ? FORMAT_LOST : 0);
@@ -461,7 +461,7 @@ int sampling_open(struct sampling *s, const struct sampling_spec *spec, struct e
     }
     prepare_mending(s);
     /* IDENTIFIER where there is one, ip, pid and tid stand before the time. */
-    s->rings.time_offset = s->event_count > 1 ? 24 : 16;
+    s->rings.time_offset = s->event_count > 1 || spec->beside_others ? 24 : 16;
     for (size_t i = 0; i < s->event_count; i++)
         s->kernel_sampled |= !s->events[i].attr.exclude_kernel;
     return 0;

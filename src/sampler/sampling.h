@@ -31,6 +31,7 @@ struct sampling_spec {
     bool off_cpu;         /* see offcpu.h */
     bool whole_cpus;      /* whatever runs on the CPUs; else the tasks */
     bool on_exec;         /* tasks: from their exec on */
+    bool beside_others;   /* its file has other events too: records say whose they are */
     const pid_t *tasks;
     size_t task_count;
     const int *cpus;

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* `assay explain COMMAND`: the bill of one command. */
+#include "cmd/explain_bill.h"
+#include "base/process.h"
+#include "base/term.h"
+#include "cmd/cmd.h"
+#include "report/bill/bill.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static void show_progress(void *context, const char *what, uint64_t round, uint64_t count)
+{
+    progress_show(context, "%s: round %llu of %llu", what, (unsigned long long)round + 1,
+                  (unsigned long long)count);
+}
+
+static void print(const struct explain_bill *cli, const struct bill *b,
+                  const struct bill_doubts *doubts)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    struct bill_view view = {.b = b,
+                             .doubts = doubts,
+                             .command = cli->command->text,
+                             .all = cli->all,
+                             .colour = term_has_colour(STDOUT_FILENO),
+                             .columns = term_columns(STDOUT_FILENO)};
+    if (cli->json) {
+        struct json j = {.out = &out};
+        json_object(&j, NULL);
+        json_string(&j, "format", "assay-bill-1");
+        report_bill_json(&j, &view);
+        json_end(&j);
+        strbuf_putc(&out, '\n');
+    } else {
+        report_bill_text(&out, &view);
+    }
+    fwrite(strbuf_text(&out), 1, out.length, stdout);
+}
+
+int explain_bill(const struct explain_bill *cli)
+{
+    struct error err = {0};
+    struct bill b;
+    struct bill_doubts doubts = {0};
+    struct progress progress;
+    progress_start(&progress);
+    struct bill_settings settings = {.command = cli->command,
+                                     .rounds = cli->rounds,
+                                     .frequency_hz = cli->frequency_hz,
+                                     .timeout_ns = cli->timeout_ns,
+                                     .output = cli->output,
+                                     .folder = cli->folder,
+                                     .progress = show_progress,
+                                     .context = &progress};
+    bill_init(&b);
+    process_signals_catch();
+    int r = bill_run(&b, &doubts, &settings, &err);
+    int signal = process_signals_caught();
+    process_signals_restore();
+    progress_end(&progress);
+    if (r == 0)
+        print(cli, &b, &doubts);
+    bill_done(&b);
+    bill_doubts_done(&doubts);
+    if (signal)
+        return 128 + signal;
+    return r < 0 ? cmd_fail(&verb_explain, &err, EXIT_TROUBLE) : EXIT_DONE;
+}

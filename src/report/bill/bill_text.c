@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* The bill of one command: parts, the largest first, with their lines below them. */
+#include "base/memory.h"
+#include "report/bill/bill.h"
+
+#include <math.h>
+
+#define SMALL_SHARE 0.01 /* lines with less are added up */
+#define LINES_MOST 8     /* of one part */
+#define SUM_DIFFERS 0.03 /* from the runs without tracing: worth a word */
+#define NAME_WIDTH_MIN 30
+#define FIGURES_WIDTH 30
+
+void report_bill_name(struct strbuf *out, const struct bill_view *v, const struct bill_line *l)
+{
+    if (v->b->has_threads) {
+        strbuf_put_safe(out, l->who, strlen(l->who), 16);
+        strbuf_puts(out, ": ");
+    }
+    strbuf_put_safe(out, l->what, strlen(l->what), 120);
+    if (l->detail) {
+        strbuf_puts(out, ", ");
+        strbuf_put_safe(out, l->detail, strlen(l->detail), 160);
+    }
+}
+
+static double unit_of(double ns, const char **ret_name)
+{
+    *ret_name = ns >= 1e9 ? "s" : ns >= 1e6 ? "ms" : "us";
+    return ns >= 1e9 ? 1e9 : ns >= 1e6 ? 1e6 : 1e3;
+}
+
+static void put_time(struct strbuf *out, const struct bill_estimate *e)
+{
+    const char *unit;
+    double scale = unit_of(e->mean, &unit), half = (e->high - e->mean) / scale;
+    double value = e->mean / scale;
+    int digits = value >= 100 ? 1 : value >= 10 ? 2 : 3;
+    strbuf_printf(out, "%.*f", digits, value);
+    if (isfinite(half))
+        strbuf_printf(out, " ±%.*f", half >= 100 ? 0 : half >= 10 ? 1 : digits > 1 ? 2 : 1, half);
+    strbuf_printf(out, " %s", unit);
+}
+
+/* Columns, not bytes. */
+static size_t width_of(const struct strbuf *text)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < text->length; i++)
+        width += ((unsigned char)text->data[i] & 0xc0) != 0x80;
+    return width;
+}
+
+static void put_row(struct strbuf *out, const struct bill_view *v, unsigned indent,
+                    struct strbuf *name, const struct bill_estimate *time, double share)
+{
+    CLEANUP(strbuf_done) struct strbuf figure = {0};
+    size_t room = v->columns > FIGURES_WIDTH + NAME_WIDTH_MIN + indent
+                      ? v->columns - FIGURES_WIDTH - indent
+                      : NAME_WIDTH_MIN;
+    size_t width = width_of(name);
+    strbuf_pad(out, ' ', indent);
+    if (width > room) {
+        size_t keep = room - 1;
+        while (keep > 0 && ((unsigned char)name->data[keep] & 0xc0) == 0x80)
+            keep--;
+        strbuf_append(out, name->data, keep);
+        strbuf_puts(out, "…");
+        width = keep + 1;
+    } else {
+        strbuf_puts(out, strbuf_text(name));
+    }
+    put_time(&figure, time);
+    size_t column = FIGURES_WIDTH - 9, taken = width_of(&figure);
+    strbuf_pad(out, ' ', (room > width ? room - width : 0) + (column > taken ? column - taken : 1));
+    strbuf_puts(out, strbuf_text(&figure));
+    strbuf_printf(out, " %6.1f %%\n", 100 * share);
+}
+
+static double share_of(const struct bill *b, double ns)
+{
+    return b->sum.mean > 0 ? ns / b->sum.mean : 0;
+}
+
+/* The lines of a part that are not shown, as one. */
+static void put_others(struct strbuf *out, const struct bill_view *v, enum bill_part part,
+                       size_t from)
+{
+    CLEANUP(memory_freep) double *sums = memory_zalloc(v->b->run_count + 1, sizeof(*sums));
+    CLEANUP(strbuf_done) struct strbuf name = {0};
+    size_t count = 0;
+    for (size_t l = from; l < v->b->line_count; l++) {
+        const struct bill_line *line = &v->b->lines[l];
+        if (line->part != part || line->time.mean <= 0)
+            continue;
+        count++;
+        for (size_t r = 0; r < v->b->run_count; r++)
+            sums[r] += line->ns[r];
+    }
+    if (!count)
+        return;
+    struct bill_estimate time = bill_estimate(sums, v->b->run_count);
+    strbuf_printf(&name, "%zu more", count);
+    put_row(out, v, 4, &name, &time, share_of(v->b, time.mean));
+}
+
+static void put_part(struct strbuf *out, const struct bill_view *v, enum bill_part part)
+{
+    CLEANUP(strbuf_done) struct strbuf name = {0};
+    size_t shown = 0;
+    strbuf_puts(&name, bill_part_title(part));
+    strbuf_puts(out, v->colour ? "\033[1m" : "");
+    put_row(out, v, 2, &name, &v->b->parts[part], share_of(v->b, v->b->parts[part].mean));
+    strbuf_puts(out, v->colour ? "\033[0m" : "");
+    for (size_t l = 0; l < v->b->line_count; l++) {
+        const struct bill_line *line = &v->b->lines[l];
+        if (line->part != part || line->time.mean <= 0)
+            continue;
+        if (!v->all && (shown == LINES_MOST || (line->share < SMALL_SHARE && shown))) {
+            put_others(out, v, part, l);
+            return;
+        }
+        strbuf_clear(&name);
+        report_bill_name(&name, v, line);
+        put_row(out, v, 4, &name, &line->time, line->share);
+        shown++;
+    }
+}
+
+static void put_parts(struct strbuf *out, const struct bill_view *v)
+{
+    bool is_shown[BILL_PARTS] = {false};
+    for (;;) {
+        unsigned next = BILL_PARTS;
+        for (unsigned p = 0; p < BILL_PARTS; p++)
+            if (!is_shown[p] && v->b->parts[p].mean > 0 &&
+                (next == BILL_PARTS || v->b->parts[p].mean > v->b->parts[next].mean))
+                next = p;
+        if (next == BILL_PARTS)
+            return;
+        is_shown[next] = true;
+        put_part(out, v, next);
+    }
+}
+
+/* How the traced runs compare with the others. */
+static void put_cost(struct strbuf *out, const struct bill *b)
+{
+    double ratio = b->wall.mean > 0 ? b->traced.mean / b->wall.mean : 1;
+    strbuf_printf(out, "\n%zu traced runs, %.2f times as long as %zu without tracing", b->run_count,
+                  ratio, b->wall_count);
+    if (b->cost_ns > 0)
+        strbuf_printf(out, "; %.2f us for each record are taken out of the lines",
+                      b->cost_ns / 1e3);
+    strbuf_putc(out, '\n');
+    if (fabs(b->sum.mean - b->wall.mean) > SUM_DIFFERS * b->wall.mean) {
+        strbuf_puts(out, "the runs without tracing took ");
+        put_time(out, &b->wall);
+        strbuf_puts(out, ": the machine was not equally busy, or tracing changed what the command "
+                         "does; look at shares rather than times\n");
+    }
+}
+
+static void put_notes(struct strbuf *out, const struct bill_view *v)
+{
+    const struct bill_doubts *d = v->doubts;
+    put_cost(out, v->b);
+    if (d->lost)
+        strbuf_printf(out, "%llu of %llu records were lost: the lines are less certain\n",
+                      (unsigned long long)d->lost, (unsigned long long)(d->lost + d->records));
+    if (d->sampled_calls)
+        strbuf_puts(out, "too many system calls to trace each: their times are by samples\n");
+    if (d->is_full)
+        strbuf_puts(out, "the runs are too long to keep every event: their ends are unattributed; "
+                         "explain a shorter run\n");
+    if (d->notes.length)
+        strbuf_puts(out, strbuf_text(&d->notes));
+}
+
+void report_bill_text(struct strbuf *out, const struct bill_view *v)
+{
+    CLEANUP(strbuf_done) struct strbuf name = {0};
+    strbuf_puts(out, v->colour ? "\033[1m" : "");
+    strbuf_put_safe(out, v->command, strlen(v->command), 400);
+    strbuf_puts(out, v->colour ? "\033[0m\n" : "\n");
+    strbuf_puts(&name, "wall time");
+    put_row(out, v, 0, &name, &v->b->sum, 1);
+    put_parts(out, v);
+    put_notes(out, v);
+}
