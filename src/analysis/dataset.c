@@ -241,6 +241,8 @@ void dataset_take_environment(struct dataset *d, const char *json)
 {
     free(d->emulated);
     d->emulated = json_member_text(json, "emulated");
+    CLEANUP(memory_freep) char *apart = json_member_text(json, "apart");
+    d->apart = apart && str_eq(apart, "true");
 }
 
 int dataset_load(struct dataset *d, struct store *store, int64_t experiment, struct error *err)

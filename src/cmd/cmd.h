@@ -26,6 +26,7 @@ extern const struct verb verb_report;
 extern const struct verb verb_record;
 extern const struct verb verb_stat;
 extern const struct verb verb_doctor;
+extern const struct verb verb_import;
 extern const struct verb verb_init;
 extern const struct verb verb_run;
 extern const struct verb verb_answers;

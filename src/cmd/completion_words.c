@@ -7,6 +7,7 @@
 #include "cmd/completion_words.h"
 #include "analysis/dataset.h"
 #include "base/memory.h"
+#include "harness/harness.h"
 #include "monitors/monitors.h"
 #include "session/experiments.h"
 
@@ -83,6 +84,9 @@ bool completion_print_words(const char *kind)
         print_specs();
     else if (str_eq(kind, "monitors"))
         print_monitors();
+    else if (str_eq(kind, "formats"))
+        for (const struct harness_format *f = harness_formats; f->name; f++)
+            puts(f->name);
     else if (str_eq(kind, "experiments") || str_eq(kind, "cells") || str_eq(kind, "metrics") ||
              str_eq(kind, "sides"))
         print_from_store(kind);

@@ -40,6 +40,7 @@ const struct verb *const verbs[] = {
     &verb_serve,
     /* keep */
     &verb_db,
+    &verb_import,
     &verb_export,
     &verb_rm,
     /* the shell */

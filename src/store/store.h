@@ -76,6 +76,9 @@ struct store_new {
     const char *subject;     /* the commit's first line, "" when there is none */
     const char *environment; /* JSON */
     const char *machine;     /* the capability record, JSON */
+    const char *branch;      /* of git; NULL or "" when not known */
+    const char *machine_class; /* machines whose results may be compared have the same; as branch */
+    uint64_t started_at_ns;    /* since 1970; 0 for now */
     uint64_t seed;
     bool adaptive; /* how many rounds there will be depends on what they say */
     const char *const *factors;
@@ -126,6 +129,10 @@ struct store_new_run {
 
 int store_add_run(struct store *store, int64_t experiment, const struct store_new_run *run,
                   struct error *err);
+
+/* Many runs in one transaction: all of them or none.  They are not spooled. */
+int store_add_runs(struct store *store, int64_t experiment, const struct store_new_run *runs,
+                   size_t count, struct error *err);
 
 /* How many things wait for the store to be in reach again, and the file they are in. */
 size_t store_waiting(const struct store *store, const char **ret_path);

@@ -71,15 +71,15 @@ static int copy_experiment(struct copier *c, const struct sql_rows *rows, struct
         c->to, &c->new_id, err,
         "INSERT INTO experiment (uuid, name, question, state, selection, baseline, headline,"
         " spec_path, spec_hash, git_commit, seed, started_at_ns, updated_at_ns, ended_at_ns, owner,"
-        " cell_count, run_count, failed_count, disturbed_count, adaptive)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), '', ?, ?, ?, ?, ?)"
+        " cell_count, run_count, failed_count, disturbed_count, adaptive, branch, machine_class)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), '', ?, ?, ?, ?, ?, ?, ?)"
         " RETURNING id",
-        "ttttttttttiiiiiiiii", sql_text(rows, 0), sql_text(rows, 1), sql_text(rows, 2),
+        "ttttttttttiiiiiiiiitt", sql_text(rows, 0), sql_text(rows, 1), sql_text(rows, 2),
         str_eq(state, "running") ? "stopped" : state, sql_text(rows, 4), sql_text(rows, 5),
         sql_text(rows, 6), sql_text(rows, 7), sql_text(rows, 8), sql_text(rows, 9),
         sql_i64(rows, 10), sql_i64(rows, 11), sql_i64(rows, 12), sql_i64(rows, 13),
         sql_i64(rows, 14), sql_i64(rows, 15), sql_i64(rows, 16), sql_i64(rows, 17),
-        sql_i64(rows, 18));
+        sql_i64(rows, 18), sql_text(rows, 19), sql_text(rows, 20));
 }
 
 static int copy_document(struct copier *c, const struct sql_rows *rows, struct error *err)
@@ -175,7 +175,7 @@ static const struct {
 } steps[] = {
     {"SELECT uuid, name, question, state, selection, baseline, headline, spec_path, spec_hash,"
      " git_commit, seed, started_at_ns, updated_at_ns, ended_at_ns, cell_count, run_count,"
-     " failed_count, disturbed_count, adaptive FROM experiment WHERE id = ?",
+     " failed_count, disturbed_count, adaptive, branch, machine_class FROM experiment WHERE id = ?",
      copy_experiment},
     {"SELECT a.kind, d.text FROM attachment a JOIN document d ON d.hash = a.hash"
      " WHERE a.experiment = ?",

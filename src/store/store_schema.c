@@ -125,7 +125,28 @@ static const char version_3[] =
     " OR (kind = 'metric' AND (better = 1 OR (better = 0 AND unit = 'ns')));"
     "UPDATE metric SET traits = 2 WHERE unit = '' AND (kind = 'counter' OR kind = 'time');";
 
-static const char *const versions[] = {version_1, version_2, version_3};
+/* What a history is told apart by, and what people said of its changes: a change is "accepted" with
+ * a note, or was "told" to whoever wanted an alarm.  It is found again by the time of the first
+ * result of its new level and by its direction. */
+static const char version_4[] =
+    "ALTER TABLE experiment ADD COLUMN branch TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE experiment ADD COLUMN machine_class TEXT NOT NULL DEFAULT '';"
+    "CREATE TABLE remark ("
+    "  id INTEGER PRIMARY KEY AUTOINCREMENT,"
+    "  kind TEXT NOT NULL,"
+    "  name TEXT NOT NULL,"
+    "  cell TEXT NOT NULL,"
+    "  metric TEXT NOT NULL,"
+    "  unit TEXT NOT NULL,"
+    "  branch TEXT NOT NULL,"
+    "  machine_class TEXT NOT NULL,"
+    "  at_ns INTEGER NOT NULL,"
+    "  direction INTEGER NOT NULL,"
+    "  note TEXT NOT NULL,"
+    "  written_at_ns INTEGER NOT NULL,"
+    "  UNIQUE (kind, name, cell, metric, unit, branch, machine_class, at_ns, direction));";
+
+static const char *const versions[] = {version_1, version_2, version_3, version_4};
 enum { VERSION_NEWEST = sizeof(versions) / sizeof(versions[0]) };
 
 static int read_version(struct sql *sql, int64_t *ret_version, struct error *err)

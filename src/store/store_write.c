@@ -30,17 +30,19 @@ static int insert_experiment(struct store *store, const struct store_new *new, i
     store_hash(new->spec_text, hash);
     store_owner_self(owner, sizeof(owner));
     int64_t now = (int64_t)clock_read_ns(CLOCK_REALTIME);
+    int64_t started = new->started_at_ns ? (int64_t) new->started_at_ns : now;
     return sql_insert(store->sql, ret_id, err,
                       "INSERT INTO experiment (uuid, name, question, state, selection, baseline,"
                       " headline, spec_path, spec_hash, git_commit, seed, started_at_ns,"
                       " updated_at_ns, owner, cell_count, run_count, failed_count, disturbed_count,"
-                      " adaptive)"
-                      " VALUES (?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, ?)"
-                      " RETURNING id",
-                      "tttttttttiiitii", uuid, new->name, new->question, new->selection,
+                      " adaptive, branch, machine_class)"
+                      " VALUES (?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, ?, ?,"
+                      " ?) RETURNING id",
+                      "tttttttttiiitiitt", uuid, new->name, new->question, new->selection,
                       new->baseline, new->headline, new->spec_path, hash, new->git_commit,
-                      (int64_t) new->seed, now, now, owner, (int64_t) new->cell_count,
-                      (int64_t) new->adaptive);
+                      (int64_t) new->seed, started, now, owner, (int64_t) new->cell_count,
+                      (int64_t) new->adaptive, new->branch ? new->branch : "",
+                      new->machine_class ? new->machine_class : "");
 }
 
 static int insert_cells(struct store *store, int64_t experiment, const struct store_new *new,
@@ -138,8 +140,8 @@ static int insert_values(struct store *store, int64_t id, const struct store_new
     return r;
 }
 
-int store_insert_run(struct store *store, int64_t experiment, const struct store_new_run *run,
-                     struct error *err)
+static int insert_run(struct store *store, int64_t experiment, const struct store_new_run *run,
+                      struct error *err)
 {
     int64_t id = 0, disturbed = run->disturbance_count > 0;
     int r = sql_insert(store->sql, &id, err,
@@ -152,16 +154,48 @@ int store_insert_run(struct store *store, int64_t experiment, const struct store
                        (int64_t)run->wall_ns, (int64_t)run->status, disturbed,
                        run->layout ? run->layout : "", run->output, run->tick_ns,
                        run->tick_count * sizeof(uint64_t));
+    return r == 0 ? insert_values(store, id, run, err) : r;
+}
+
+/* Brings the experiment's own counts up to date. */
+static int count_runs(struct store *store, int64_t experiment, const struct store_new_run *runs,
+                      size_t count, struct error *err)
+{
+    int64_t failed = 0, disturbed = 0;
+    for (size_t i = 0; i < count; i++) {
+        failed += runs[i].status != 0;
+        disturbed += runs[i].disturbance_count > 0;
+    }
+    return sql_run(store->sql, err,
+                   "UPDATE experiment SET run_count = run_count + ?,"
+                   " failed_count = failed_count + ?, disturbed_count = disturbed_count + ?,"
+                   " updated_at_ns = ? WHERE id = ?",
+                   "iiiii", (int64_t)count, failed, disturbed,
+                   (int64_t)clock_read_ns(CLOCK_REALTIME), experiment);
+}
+
+int store_insert_run(struct store *store, int64_t experiment, const struct store_new_run *run,
+                     struct error *err)
+{
+    int r = insert_run(store, experiment, run, err);
+    return r == 0 ? count_runs(store, experiment, run, 1, err) : r;
+}
+
+int store_add_runs(struct store *store, int64_t experiment, const struct store_new_run *runs,
+                   size_t count, struct error *err)
+{
+    int r = sql_begin(store->sql, SQL_WRITING, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < count && r == 0; i++)
+        r = insert_run(store, experiment, &runs[i], err);
     if (r == 0)
-        r = insert_values(store, id, run, err);
-    if (r == 0)
-        r = sql_run(store->sql, err,
-                    "UPDATE experiment SET run_count = run_count + 1,"
-                    " failed_count = failed_count + ?, disturbed_count = disturbed_count + ?,"
-                    " updated_at_ns = ? WHERE id = ?",
-                    "iiii", (int64_t)(run->status != 0), disturbed,
-                    (int64_t)clock_read_ns(CLOCK_REALTIME), experiment);
-    return r;
+        r = count_runs(store, experiment, runs, count, err);
+    if (r < 0) {
+        sql_rollback(store->sql);
+        return error_wrap(err, r, "storing runs");
+    }
+    return sql_commit(store->sql, err);
 }
 
 /* Whether a run of that cell and round that started at that nanosecond is there. */

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* fio's JSON: what it computed for each job and direction. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/strings.h"
+#include "harness/formats.h"
+#include "harness/json.h"
+
+#include <errno.h>
+
+bool fio_is(const struct json_t *document)
+{
+    return harness_text(document, "fio version") && harness_get(document, "jobs");
+}
+
+static void put_if(struct harness_benchmark *b, const struct json_t *from, const char *key,
+                   const char *direction, const char *name, const char *unit,
+                   struct metric_facts facts)
+{
+    double value;
+    if (!harness_number(from, key, &value))
+        return;
+    CLEANUP(memory_freep) char *full = memory_printf("%s.%s", direction, name);
+    harness_summary(b, full, unit, facts, value);
+}
+
+static void put_direction(struct harness_benchmark *b, const struct json_t *job,
+                          const char *direction)
+{
+    const struct json_t *part = harness_get(job, direction), *lat = harness_get(part, "lat_ns");
+    const struct json_t *percentiles = harness_get(harness_get(part, "clat_ns"), "percentile");
+    double total;
+    if (!harness_number(part, "total_ios", &total) || total <= 0)
+        return;
+    put_if(b, part, "iops", direction, "iops", "ops/s", HARNESS_RATE);
+    put_if(b, part, "bw_bytes", direction, "bandwidth", "bytes/s", HARNESS_RATE);
+    put_if(b, lat, "mean", direction, "latency.mean", "ns", HARNESS_TIME);
+    put_if(b, lat, "max", direction, "latency.max", "ns", HARNESS_TIME);
+    put_if(b, percentiles, "50.000000", direction, "latency.p50", "ns", HARNESS_TIME);
+    put_if(b, percentiles, "99.000000", direction, "latency.p99", "ns", HARNESS_TIME);
+    put_if(b, percentiles, "99.900000", direction, "latency.p99.9", "ns", HARNESS_TIME);
+}
+
+static int put_option(void *context, const char *key, const struct json_t *value)
+{
+    if (str_eq(key, "rw") || str_eq(key, "bs") || str_eq(key, "iodepth") ||
+        str_eq(key, "numjobs") || str_eq(key, "ioengine")) {
+        CLEANUP(memory_freep) char *text = harness_as_text(value);
+        harness_param(context, key, text);
+    }
+    return 0;
+}
+
+int fio_read(struct harness_results *r, const struct json_t *document, struct error *err)
+{
+    static const int known[] = {3, -1};
+    const char *version = harness_text(document, "fio version");
+    const struct json_t *jobs = harness_get(document, "jobs");
+    double at_ms;
+    version = str_has_prefix(version, "fio-") ? version + 4 : version;
+    harness_set(&r->version, version);
+    if (harness_number(document, "timestamp_ms", &at_ms) && at_ms > 0 && at_ms < 1e13)
+        r->measured_at_ns = (uint64_t)at_ms * (NS_PER_S / 1000);
+    int code = harness_check_version("fio", version, known, err);
+    for (size_t i = 0; i < harness_length(jobs) && code == 0; i++) {
+        const struct json_t *job = harness_item(jobs, i);
+        const char *name = harness_text(job, "jobname");
+        double number;
+        if (!name)
+            return error_set(err, -EINVAL, "jobs[%zu] has no 'jobname'", i);
+        struct harness_benchmark *b = harness_add(r, name);
+        harness_each(harness_get(document, "global options"), put_option, b);
+        harness_each(harness_get(job, "job options"), put_option, b);
+        if (harness_number(job, "error", &number) && number != 0) {
+            CLEANUP(memory_freep) char *words = memory_printf("fio's error %g", number);
+            harness_set(&b->failure, words);
+            continue;
+        }
+        put_direction(b, job, "read");
+        put_direction(b, job, "write");
+        put_direction(b, job, "trim");
+        put_if(b, job, "usr_cpu", "cpu", "user", "%", HARNESS_COST);
+        put_if(b, job, "sys_cpu", "cpu", "sys", "%", HARNESS_COST);
+        put_if(b, job, "ctx", "cpu", "switches", "", HARNESS_COUNT);
+    }
+    return code;
+}

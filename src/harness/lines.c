@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* See lines.h. */
+#include "harness/lines.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool lines_next(struct lines *l)
+{
+    if (!l->at || !*l->at)
+        return false;
+    size_t length = strcspn(l->at, "\n"), kept = length;
+    if (kept > sizeof(l->line) - 1)
+        kept = sizeof(l->line) - 1;
+    memcpy(l->line, l->at, kept);
+    while (kept && l->line[kept - 1] == '\r')
+        kept--;
+    l->line[kept] = '\0';
+    l->at += length + (l->at[length] == '\n');
+    l->number++;
+    return true;
+}
+
+size_t lines_words(char *line, char **ret_words)
+{
+    size_t count = 0;
+    char *rest = NULL;
+    for (char *word = strtok_r(line, " \t", &rest); word && count < LINES_WORDS_MAX;
+         word = strtok_r(NULL, " \t", &rest))
+        ret_words[count++] = word;
+    return count;
+}
+
+static char *unquote(char *field)
+{
+    size_t length = strlen(field);
+    if (length >= 2 && field[0] == '"' && field[length - 1] == '"') {
+        field[length - 1] = '\0';
+        field++;
+    }
+    return field;
+}
+
+size_t lines_fields(char *line, char separator, char **ret_fields)
+{
+    size_t count = 0;
+    bool quoted = false;
+    char *start = line;
+    for (char *at = line; count < LINES_WORDS_MAX; at++) {
+        quoted ^= *at == '"';
+        if (*at && (*at != separator || quoted))
+            continue;
+        bool is_end = !*at;
+        *at = '\0';
+        ret_fields[count++] = unquote(start);
+        start = at + 1;
+        if (is_end)
+            break;
+    }
+    return count;
+}
+
+bool lines_number(const char *text, double *ret_value, const char **ret_rest)
+{
+    char *end;
+    if (!((*text >= '0' && *text <= '9') || *text == '-' || *text == '.' || *text == '+'))
+        return false;
+    double value = strtod(text, &end);
+    if (end == text || !isfinite(value) || (!ret_rest && *end))
+        return false;
+    *ret_value = value;
+    if (ret_rest)
+        *ret_rest = end;
+    return true;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* What sysbench prints at its end, and the lines of --report-interval as repetitions. */
+#include "base/memory.h"
+#include "base/strings.h"
+#include "harness/formats.h"
+#include "harness/lines.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+bool sysbench_is(const char *text)
+{
+    return str_has_prefix(text, "sysbench ") && strstr(text, "\nGeneral statistics:");
+}
+
+/* Figures of the end, by the words in front of them. */
+static const struct {
+    const char *words, *name, *unit;
+    struct metric_facts facts;
+} figures[] = {
+    {"events per second:", "events", "events/s", {.better = METRIC_HIGHER, .is_speed = true}},
+    {"transactions:",
+     "transactions",
+     "transactions/s",
+     {.better = METRIC_HIGHER, .is_speed = true}},
+    {"queries:", "queries", "queries/s", {.better = METRIC_HIGHER, .is_speed = true}},
+    {"reads/s:", "reads", "ops/s", {.better = METRIC_HIGHER, .is_speed = true}},
+    {"writes/s:", "writes", "ops/s", {.better = METRIC_HIGHER, .is_speed = true}},
+    {"fsyncs/s:", "fsyncs", "ops/s", {.better = METRIC_HIGHER, .is_speed = true}},
+    {"read, MiB/s:", "read", "MiB/s", {.better = METRIC_HIGHER, .is_speed = true}},
+    {"written, MiB/s:", "written", "MiB/s", {.better = METRIC_HIGHER, .is_speed = true}},
+    {"min:", "latency.min", "ms", {.better = METRIC_LOWER, .is_speed = true}},
+    {"avg:", "latency.mean", "ms", {.better = METRIC_LOWER, .is_speed = true}},
+    {"max:", "latency.max", "ms", {.better = METRIC_LOWER, .is_speed = true}},
+    {"95th percentile:", "latency.p95", "ms", {.better = METRIC_LOWER, .is_speed = true}},
+    {"99th percentile:", "latency.p99", "ms", {.better = METRIC_LOWER, .is_speed = true}},
+};
+
+/* "12,  6.2 per sec.)" has the rate in parentheses; otherwise the number itself. */
+static bool figure_value(const char *rest, double *ret_value)
+{
+    const char *rate = strchr(rest, '(');
+    const char *number = rate && strstr(rate, "per sec") ? rate + 1 : rest + strspn(rest, " ");
+    const char *unit;
+    return lines_number(number, ret_value, &unit);
+}
+
+static void read_figure(struct harness_benchmark *b, const char *line)
+{
+    line += strspn(line, " ");
+    for (size_t i = 0; i < ARRAY_COUNT(figures); i++) {
+        double value;
+        if (str_has_prefix(line, figures[i].words) &&
+            figure_value(line + strlen(figures[i].words), &value))
+            harness_summary(b, figures[i].name, figures[i].unit, figures[i].facts, value);
+    }
+}
+
+/* "[ 1s ] thds: 1 eps: 573.04 lat (ms,95%): 11.24", or with "tps: 20.1" of a database. */
+static void read_interval(struct harness_benchmark *b, const char *line)
+{
+    static const char *const keys[][3] = {{"eps: ", "interval.events", "events/s"},
+                                          {"tps: ", "interval.transactions", "transactions/s"}};
+    double value;
+    const char *rest, *latency = strstr(line, "): ");
+    for (size_t i = 0; i < ARRAY_COUNT(keys); i++) {
+        const char *at = strstr(line, keys[i][0]);
+        if (at && lines_number(at + strlen(keys[i][0]), &value, &rest))
+            harness_put(harness_metric(b, keys[i][1], keys[i][2], HARNESS_RATE), value);
+    }
+    if (latency && strstr(line, "lat (ms") && lines_number(latency + 3, &value, &rest))
+        harness_put(harness_metric(b, "interval.latency", "ms", HARNESS_TIME), value);
+}
+
+/* What was run is told by the headings only. */
+static const char *test_of(const char *text)
+{
+    static const char *const signs[][2] = {{"CPU speed:", "cpu"},
+                                           {"File operations:", "fileio"},
+                                           {"SQL statistics:", "oltp"},
+                                           {"MiB transferred", "memory"},
+                                           {"Running mutex", "mutex"}};
+    for (size_t i = 0; i < ARRAY_COUNT(signs); i++)
+        if (strstr(text, signs[i][0]))
+            return signs[i][1];
+    return "sysbench";
+}
+
+int sysbench_read(struct harness_results *r, const char *text, struct error *err)
+{
+    static const int known[] = {1, -1};
+    struct lines l = {.at = text};
+    char version[32] = "", threads[16];
+    sscanf(text, "sysbench %31s", version);
+    harness_set(&r->version, version);
+    int code = harness_check_version("sysbench", version, known, err);
+    if (code < 0)
+        return code;
+    struct harness_benchmark *b = harness_add(r, test_of(text));
+    while (lines_next(&l)) {
+        if (sscanf(l.line, "Number of threads: %15[0-9]", threads) == 1)
+            harness_param(b, "threads", threads);
+        if (str_has_prefix(l.line, "FATAL:"))
+            harness_set(&b->failure, l.line);
+        if (str_has_prefix(l.line, "[ "))
+            read_interval(b, l.line);
+        else
+            read_figure(b, l.line);
+    }
+    return 0;
+}

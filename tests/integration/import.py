@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: MIT
+"""assay import: files that the real tools wrote (tests/fuzz/corpus/harness), value for value."""
+import csv
+import json
+import os
+import pathlib
+import shutil
+import sqlite3
+import subprocess
+import xml.etree.ElementTree
+
+from harness import *
+
+FILES = ROOT / "tests/fuzz/corpus/harness"
+
+
+def place():
+    return os.environ.get("ASSAY_DB", "a.db")
+
+
+def imports(*args, check=0):
+    return assay("import", "--db", "a.db", *args, check=check)
+
+
+def values(label, metric, database="a.db"):
+    """The values of a cell in the order of its runs, as the store has them."""
+    with sqlite3.connect(database) as db:
+        rows = db.execute("SELECT v.value FROM value v JOIN run r ON r.id = v.run JOIN cell c ON c.id = r.cell"
+                          " JOIN metric m ON m.id = v.metric WHERE c.label = ? AND m.name = ? ORDER BY r.id",
+                          (label, metric)).fetchall()
+    return [row[0] for row in rows]
+
+
+def experiment(column):
+    with sqlite3.connect("a.db") as db:
+        return db.execute(f"SELECT {column} FROM experiment ORDER BY id DESC").fetchone()[0]
+
+
+def read(name):
+    return json.loads((FILES / name).read_text())
+
+
+@test
+def every_file_is_recognised():
+    for path in sorted(FILES.iterdir()):
+        said = json.loads(imports("--dry-run", "--json", path).stdout)
+        equal(said["values"] > 0, True, path.name)
+        tool = {"perf-stat-j": "perf-json", "perf-stat": "perf-csv", "perf-stat-i": "perf-csv",
+                "go-bench": "go", "redis": "redis-benchmark", "sysbench-fileio": "sysbench",
+                "lkp-matrix": "lkp-json"}
+        equal(said["tool"], tool.get(path.stem, path.stem))
+    equal(os.path.exists("a.db"), False, "a store after --dry-run")
+
+
+@test
+def google_benchmark():
+    imports(FILES / "google-benchmark.json")
+    entries = [e for e in read("google-benchmark.json")["benchmarks"] if e["run_type"] == "iteration"]
+    for name in ("BM_sort/64", "BM_sort/512"):
+        for metric in ("real_time", "cpu_time", "items_per_second", "bytes_per_second", "own"):
+            equal(values(f"benchmark={name}", metric), [e[metric] for e in entries if e["name"] == name], metric)
+    equal(values("benchmark=BM_ms/threads:2 threads=2", "real_time_ms"),
+          [e["real_time"] for e in entries if e["name"] == "BM_ms/threads:2"])
+    equal(experiment("name"), "gb")
+    equal(experiment("failed_count"), 1)
+    shown = assay("show", "--db", "a.db", "last", check=0).stdout
+    contains(shown, "1 run failed" if "1 run failed" in shown else "1 runs failed")
+    contains(shown, "real_time_ms")
+    with sqlite3.connect("a.db") as db:
+        equal(db.execute("SELECT output FROM run WHERE status <> 0").fetchall(), [("no such file",)])
+
+
+@test
+def hyperfine():
+    imports(FILES / "hyperfine.json")
+    for result in read("hyperfine.json")["results"]:
+        label = f"benchmark={result['command']} n={result['parameters']['n']}"
+        equal(values(label, "wall"), result["times"])
+
+
+@test
+def pytest_benchmark():
+    imports(FILES / "pytest-benchmark.json", "--commit", "c0ffee", "--branch", "main")
+    for entry in read("pytest-benchmark.json")["benchmarks"]:
+        equal(values("benchmark=" + entry["fullname"], "wall"), entry["stats"]["data"])
+    equal(experiment("git_commit"), "c0ffee")
+    equal(experiment("branch"), "main")
+
+
+@test
+def texts_of_go_sysbench_pgbench_and_redis():
+    for name in ("go-bench.txt", "sysbench.txt", "pgbench.txt", "redis.csv"):
+        imports(FILES / name)
+    lines = [line.split() for line in (FILES / "go-bench.txt").read_text().splitlines()]
+    equal(values("benchmark=Sum procs=2", "time"), [float(w[2]) for w in lines if w and w[0] == "BenchmarkSum-2"])
+    equal(values("benchmark=Alloc procs=2", "allocations"), [1.0] * 3)
+    equal(values("benchmark=Alloc procs=2", "widgets/op"), [3.5] * 3)
+    equal(values("benchmark=cpu threads=1", "events"), [514.12])
+    equal(values("benchmark=cpu threads=1", "interval.events"), [573.04, 455.51])
+    label = "benchmark=<builtin: TPC-B (sort of)> scale=1 mode=simple clients=2 threads=1"
+    equal(values(label, "tps"), [324.128323])
+    equal(values(label, "interval.tps"), [379.4, 265.1])
+    for row in csv.DictReader(open(FILES / "redis.csv")):
+        equal(values("benchmark=" + row["test"], "rps"), [float(row["rps"])])
+        equal(values("benchmark=" + row["test"], "latency.p99"), [float(row["p99_latency_ms"])])
+
+
+@test
+def catch2_and_stress_ng():
+    imports(FILES / "catch2.xml", FILES / "stress-ng.yaml")
+    tree = xml.etree.ElementTree.parse(FILES / "catch2.xml")
+    for result in tree.iter("BenchmarkResults"):
+        equal(values("benchmark=fib: " + result.get("name"), "mean"),
+              [float(result.find("mean").get("value"))], result.get("name"))
+    equal(values("benchmark=cpu", "bogo-ops.real"), [113.233833])
+    equal(values("benchmark=vm", "peak-rss"), [263820])
+
+
+@test
+def fio_and_iperf3():
+    imports(FILES / "fio.json", FILES / "iperf3.json")
+    job = read("fio.json")["jobs"][0]
+    equal(values("benchmark=seq rw=randrw bs=4k", "read.iops"), [job["read"]["iops"]])
+    equal(values("benchmark=seq rw=randrw bs=4k", "write.latency.p99"),
+          [job["write"]["clat_ns"]["percentile"]["99.000000"]])
+    intervals = [i["sum"]["bits_per_second"] for i in read("iperf3.json")["intervals"]]
+    equal(values("benchmark=TCP streams=1 blksize=131072", "throughput"), intervals)
+
+
+@test
+def perf_stat():
+    imports(FILES / "perf-stat.csv")
+    equal(values("benchmark=perf stat", "page-faults"), [51])
+    equal(values("benchmark=perf stat", "cycles"), [], "what is not supported has no values")
+    imports(FILES / "perf-stat-i.csv")
+    equal(values("benchmark=perf stat", "page-faults"), [51, 77, 0])
+    imports(FILES / "perf-stat-j.txt")
+
+
+@test
+def jmh_pyperf_nanobench_and_divan():
+    for name in ("jmh.json", "pyperf.json", "nanobench.json", "divan.txt"):
+        imports(FILES / name)
+    equal(values("benchmark=org.example.Parse.small mode=avgt size=64", "score"),
+          [101.25, 102.5, 104.0, 105.0, 103.25, 105.0])
+    equal(values("benchmark=timeit", "wall"), [1.125e-08, 1.25e-08, 1.0625e-08])
+    equal(values("benchmark=fnv", "elapsed"), [2e-08, 2.5e-08, 1.5e-08])
+    equal(values("benchmark=fibonacci/iterative/20", "median"), [5.5e6])
+    equal(values("benchmark=fibonacci/rec", "fastest"), [1e9])
+
+
+@test
+def criterions_directory():
+    for name, times in {"sum 20": [100, 210], "grp/f/10": [50, 110]}.items():
+        new = pathlib.Path("target/criterion", name, "new")
+        new.mkdir(parents=True)
+        (new / "benchmark.json").write_text(json.dumps({"group_id": name, "full_id": name,
+                                                         "throughput": None, "directory_name": name}))
+        (new / "sample.json").write_text(json.dumps({"sampling_mode": "Linear", "iters": [10.0, 20.0],
+                                                      "times": times}))
+    imports("target/criterion")
+    equal(values("benchmark=sum 20", "time"), [10.0, 10.5])
+    equal(values("benchmark=grp/f/10", "time"), [5.0, 5.5])
+
+
+@test
+def a_result_root_of_lkp_can_be_compared_by_commit():
+    base = pathlib.Path("result/will-it-scale/brk2-process-2/box/debian.cgz/x86_64-rhel/gcc-12")
+    for commit, level in (("aaaa", 1000), ("bbbb", 800)):
+        for run in range(8):
+            place = base / commit / str(run)
+            place.mkdir(parents=True)
+            (place / "stats.json").write_text(json.dumps({"will-it-scale.per_process_ops": level + run,
+                                                          "vmstat.system.cs": 5 + run % 3}))
+    (base / "bbbb/matrix.json").write_text(json.dumps({
+        "will-it-scale.per_process_ops": [800 + run for run in range(8)],
+        "vmstat.system.cs": [5 + run % 3 for run in range(8)]}))
+    imports("result")
+    text = assay("compare", "--db", "a.db", "commit=aaaa", "commit=bbbb", "--lkp", check=0).stdout
+    contains(text, "will-it-scale.per_process_ops")
+    contains(text, "-19.9%")
+
+
+@test
+def what_is_imported_can_be_shown_compared_and_followed():
+    imports(FILES / "go-bench.txt", "--name", "go", "--date", "2026-01-01T00:00:00Z")
+    imports(FILES / "go-bench.txt", "--name", "go", "--date", "2026-01-02T00:00:00Z")
+    contains(assay("list", "--db", "a.db", check=0).stdout, "2026-01-0")
+    contains(assay("show", "--db", "a.db", "last", check=0).stdout, "benchmark=Sum")
+    contains(assay("compare", "--db", "a.db", "1", "2", check=0).stdout, "Sum")
+    points = json.loads(assay("history", "--db", "a.db", "time", "--json", check=0).stdout)["histories"]
+    equal([len(h["points"]) for h in points], [2, 2, 2])
+    assay("html", "--db", "a.db", "last", "-o", "r.html", check=0)
+
+
+@test
+def versions_that_are_not_known_are_refused_by_name():
+    for name, old, new, words in (("fio.json", "fio-3.33", "fio-4.1", "fio 4.1"),
+                                  ("pytest-benchmark.json", '"version": "3.2.2"', '"version": "9.1"',
+                                   "pytest-benchmark 9.1"),
+                                  ("sysbench.txt", "sysbench 1.0.20", "sysbench 0.4.12", "sysbench 0.4.12"),
+                                  ("jmh.json", '"1.37"', '"2.0"', "JMH 2.0"),
+                                  ("pyperf.json", '"version": "1.0"', '"version": "7.0"', "7.0")):
+        text = (FILES / name).read_text()
+        equal(old in text, True, name)
+        pathlib.Path("f").write_text(text.replace(old, new))
+        contains(imports("f", check=1).stderr, words)
+    with sqlite3.connect("a.db") as db:
+        equal(db.execute("SELECT count(*) FROM experiment").fetchone()[0], 0)
+
+
+@test
+def what_is_wrong_is_said_with_file_place_and_remedy():
+    for content, words in ((b"", "does not know this format"), (b"hello\n", "'assay import --list'"),
+                           (b"{\"a\": ", "line 1, column"), (b"{}", "does not know this format"),
+                           (b"\0\1\2", "binary"), (b"{\"context\": {}, \"benchmarks\": []}", "no values"),
+                           (b"{\"context\": {}, \"benchmarks\": [{\"name\": \"a\"}]}", "benchmarks[0] ('a')"),
+                           (b"\"test\",\"rps\",\"x\"\n\"SET\",\"abc\",\"1\"\n", "line 2, field 2")):
+        pathlib.Path("bad").write_bytes(content)
+        said = imports("bad", check=1).stderr
+        contains(said, words)
+        contains(said, "bad: ")
+    contains(imports("missing.json", check=1).stderr, "missing.json: No such file")
+    contains(imports("--format", "goggle-benchmark", "bad", check=1).stderr, "google-benchmark")
+    contains(imports("--format", "fio", FILES / "hyperfine.json", check=1).stderr, "this is not fio")
+    os.mkdir("empty")
+    contains(imports("empty", check=1).stderr, "criterion's and LKP's")
+    contains(imports(check=2).stderr, "give a file")
+    contains(imports("--date", "yesterday", FILES / "fio.json", check=2).stderr, "not a time")
+
+
+@test
+def standard_input_and_several_files():
+    result = subprocess.run([ASSAY, "import", "--db", "a.db", "-"], stdin=open(FILES / "go-bench.txt"),
+                            capture_output=True, text=True)
+    equal(result.returncode, 0, result.stderr)
+    contains(result.stdout, "-: experiment 1")
+    said = imports("missing", FILES / "fio.json", check=1)
+    contains(said.stdout, "experiment 2 (fio)")
+
+
+main()
