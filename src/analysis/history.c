@@ -19,6 +19,11 @@ void histories_done(struct histories *h)
             free(one->points[k].subject);
         }
         free(one->points);
+        for (size_t k = 0; one->remarks && k < one->changes.count; k++)
+            free(one->remarks[k].note);
+        free(one->remarks);
+        free(one->branch);
+        free(one->machine);
         free(one->name);
         free(one->cell);
         free(one->metric);
@@ -51,7 +56,8 @@ static void finish_point(struct history *one, struct gathering *g)
 static bool is_of(const struct history *one, const struct store_history_row *row)
 {
     return str_eq(one->name, row->name) && str_eq(one->cell, row->cell) &&
-           str_eq(one->unit, row->unit) && one->quick == row->quick;
+           str_eq(one->unit, row->unit) && one->quick == row->quick &&
+           str_eq(one->branch, row->branch) && str_eq(one->machine, row->machine_class);
 }
 
 static void add_row(struct histories *h, const struct store_history_row *row, const char *metric,
@@ -66,6 +72,8 @@ static void add_row(struct histories *h, const struct store_history_row *row, co
                                 .cell = memory_strdup(row->cell),
                                 .metric = memory_strdup(metric),
                                 .unit = memory_strdup(row->unit),
+                                .branch = memory_strdup(row->branch),
+                                .machine = memory_strdup(row->machine_class),
                                 .quick = row->quick,
                                 .better = row->better};
     }
@@ -90,7 +98,8 @@ static int read_rows(struct histories *h, struct store *store, const struct hist
         return r;
     struct gathering g = {0};
     while ((r = store_next_history(&rows, &row, err)) > 0)
-        add_row(h, &row, o->metric, &g);
+        if (!o->branch || !*row.branch || str_eq(o->branch, row.branch))
+            add_row(h, &row, o->metric, &g);
     if (h->count)
         finish_point(&h->items[h->count - 1], &g);
     free(g.values);
@@ -172,6 +181,149 @@ static int find_changes(struct history *one, const struct history_options *o, st
     return r;
 }
 
+static bool is_same_benchmark(const struct history *a, const struct history *b)
+{
+    return str_eq(a->name, b->name) && str_eq(a->cell, b->cell) && str_eq(a->unit, b->unit) &&
+           a->quick == b->quick;
+}
+
+static int compare_points(const void *a, const void *b)
+{
+    const struct history_point *x = a, *y = b;
+    if (x->started_at_ns != y->started_at_ns)
+        return x->started_at_ns < y->started_at_ns ? -1 : 1;
+    return x->experiment < y->experiment ? -1 : x->experiment > y->experiment;
+}
+
+/* Moves the points of one history into another, and the first out of the list. */
+static void merge(struct histories *h, size_t from, size_t into)
+{
+    struct history *source = &h->items[from], *target = &h->items[into];
+    for (size_t i = 0; i < source->count; i++)
+        ARRAY_PUSH(target->points, target->count, target->capacity) = source->points[i];
+    qsort(target->points, target->count, sizeof(*target->points), compare_points);
+    source->count = 0;
+    struct histories gone = {.items = memory_zalloc(1, sizeof(*source)), .count = 1};
+    gone.items[0] = *source;
+    histories_done(&gone);
+    memmove(source, source + 1, (h->count - from - 1) * sizeof(*source));
+    h->count--;
+}
+
+/* Experiments of stores before schema 4 say neither branch nor machine: they belong to the one
+ * history of the benchmark that does, where there is only one. */
+static void join_unknown(struct histories *h)
+{
+    for (size_t i = 0; i < h->count; i++) {
+        size_t others = 0, into = 0;
+        if (*h->items[i].branch || *h->items[i].machine)
+            continue;
+        for (size_t k = 0; k < h->count; k++)
+            if (k != i && is_same_benchmark(&h->items[i], &h->items[k])) {
+                others++;
+                into = k;
+            }
+        if (others == 1)
+            merge(h, i--, into);
+    }
+}
+
+/* ---- remarks ---- */
+
+enum { REMARK_DISTANCE = 3 }; /* a change is found again although its place has moved so far */
+
+static int direction_of(const struct change_point *c)
+{
+    return c->change.estimate >= (c->change.scale == COMPARISON_RATIO ? 1 : 0) ? 1 : -1;
+}
+
+static bool remark_is_of(const struct history *one, const struct store_remark *m)
+{
+    return str_eq(m->name, one->name) && str_eq(m->cell, one->cell) && str_eq(m->unit, one->unit) &&
+           str_eq(m->branch, one->branch) && str_eq(m->machine_class, one->machine);
+}
+
+/* The change that a remark means: the nearest one in its direction. */
+static size_t remarked_change(const struct history *one, const struct store_remark *m)
+{
+    size_t at = 0, found = one->changes.count, least = REMARK_DISTANCE + 1;
+    while (at < one->count && one->points[at].started_at_ns < m->at_ns)
+        at++;
+    for (size_t c = 0; c < one->changes.count; c++) {
+        size_t index = one->changes.points[c].index;
+        size_t distance = index > at ? index - at : at - index;
+        if (one->remarks[c].direction == m->direction && distance < least) {
+            least = distance;
+            found = c;
+        }
+    }
+    return found;
+}
+
+static int read_remarks(struct histories *h, struct store *store, const char *metric,
+                        struct error *err)
+{
+    CLEANUP(store_cursor_done) struct store_cursor rows = {0};
+    struct store_remark m;
+    for (size_t i = 0; i < h->count; i++) {
+        struct history *one = &h->items[i];
+        one->remarks = memory_zalloc(one->changes.count + 1, sizeof(*one->remarks));
+        for (size_t c = 0; c < one->changes.count; c++)
+            one->remarks[c].direction = direction_of(&one->changes.points[c]);
+    }
+    int r = store_remarks(store, metric, &rows, err);
+    while (r >= 0 && (r = store_next_remark(&rows, &m, err)) > 0)
+        for (size_t i = 0; i < h->count; i++) {
+            struct history *one = &h->items[i];
+            size_t c = remark_is_of(one, &m) ? remarked_change(one, &m) : one->changes.count;
+            if (c == one->changes.count)
+                continue;
+            if (str_eq(m.kind, "told")) {
+                one->remarks[c].is_told = true;
+                continue;
+            }
+            free(one->remarks[c].note);
+            one->remarks[c].note = memory_strdup(m.note);
+        }
+    return r;
+}
+
+static struct store_remark remark_of(const struct history *one, size_t change, const char *kind,
+                                     const char *note)
+{
+    return (struct store_remark){.kind = kind,
+                                 .name = one->name,
+                                 .cell = one->cell,
+                                 .metric = one->metric,
+                                 .unit = one->unit,
+                                 .branch = one->branch,
+                                 .machine_class = one->machine,
+                                 .at_ns =
+                                     one->points[one->changes.points[change].index].started_at_ns,
+                                 .direction = one->remarks[change].direction,
+                                 .note = note};
+}
+
+int history_accept(struct store *store, const struct history *one, size_t change, const char *note,
+                   bool *ret_added, struct error *err)
+{
+    struct store_remark m = remark_of(one, change, "accepted", note);
+    return store_add_remark(store, &m, ret_added, err);
+}
+
+int history_tell(struct store *store, const struct history *one, size_t change, bool *ret_added,
+                 struct error *err)
+{
+    struct store_remark m = remark_of(one, change, "told", "");
+    return store_add_remark(store, &m, ret_added, err);
+}
+
+int history_untell(struct store *store, const struct history *one, size_t change, struct error *err)
+{
+    struct store_remark m = remark_of(one, change, "told", "");
+    return store_remove_remark(store, &m, err);
+}
+
 int histories_load(struct histories *h, struct store *store, const struct history_options *o,
                    struct error *err)
 {
@@ -179,10 +331,11 @@ int histories_load(struct histories *h, struct store *store, const struct histor
     int r = read_rows(h, store, o, err);
     if (r == 0 && !h->count)
         r = no_such_metric(store, o, err);
+    join_unknown(h);
     for (size_t i = 0; i < h->count && r == 0; i++) {
         if (o->commit_count)
             order_by_commit(&h->items[i], o);
         r = find_changes(&h->items[i], o, err);
     }
-    return r;
+    return r == 0 ? read_remarks(h, store, o->metric, err) : r;
 }

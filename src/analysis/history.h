@@ -11,6 +11,13 @@
 #include "fits/changepoint.h"
 #include "store/store.h"
 
+/* What is known of a change, beside where it is and how large. */
+struct history_remark {
+    char *note;    /* NULL: nobody accepted it */
+    bool is_told;  /* an alarm was given */
+    int direction; /* 1: the new level is higher; -1: lower */
+};
+
 struct history_point {
     int64_t experiment;
     char *commit; /* "" when not known; may end in "-dirty" */
@@ -22,12 +29,14 @@ struct history_point {
 
 struct history {
     char *name, *cell, *metric, *unit; /* name: of the experiments */
+    char *branch, *machine;            /* "" when not known */
     bool quick;                        /* of the specs' quick sections */
     enum metric_better better;
     struct history_point *points; /* in order */
     size_t count, capacity;
-    struct change_points changes; /* index: of the first point of the new level */
-    size_t dropped;               /* oldest points that are too many to be looked at */
+    struct change_points changes;   /* index: of the first point of the new level */
+    struct history_remark *remarks; /* of each change */
+    size_t dropped;                 /* oldest points that are too many to be looked at */
 };
 
 struct histories {
@@ -37,9 +46,10 @@ struct histories {
 
 struct history_options {
     const char *metric;
-    const char *name; /* of the experiments; NULL for all */
-    const char *cell; /* a part of the cell's label; NULL for all */
-    double chance;    /* of a change in a history that has none: 0.05 */
+    const char *name;   /* of the experiments; NULL for all */
+    const char *cell;   /* a part of the cell's label; NULL for all */
+    const char *branch; /* NULL for all */
+    double chance;      /* of a change in a history that has none: 0.05 */
     uint64_t seed;
     /* The order of the points: commits from the oldest on; without, by time.  Points of commits
      * that are not among them come by time, after the point that ran before them. */
@@ -51,5 +61,14 @@ struct history_options {
 int histories_load(struct histories *h, struct store *store, const struct history_options *o,
                    struct error *err);
 void histories_done(struct histories *h);
+
+/* Accepts a change with a note, or notes that an alarm was given; false in *ret_added when that was
+ * done before.  history_untell takes the second back. */
+int history_accept(struct store *store, const struct history *one, size_t change, const char *note,
+                   bool *ret_added, struct error *err);
+int history_tell(struct store *store, const struct history *one, size_t change, bool *ret_added,
+                 struct error *err);
+int history_untell(struct store *store, const struct history *one, size_t change,
+                   struct error *err);
 
 #endif

@@ -16,7 +16,9 @@ static int begin(struct store *store, const struct dataset *d, const char *name,
                  int64_t *cell_ids, struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf text = {0};
-    CLEANUP(memory_freep) char *machine = session_machine_json();
+    CLEANUP(memory_freep) char *class = NULL;
+    CLEANUP(memory_freep) char *machine = session_machine_json(&class);
+    CLEANUP(memory_freep) char *branch = session_git_branch(".");
     CLEANUP(memory_freep) char *commit = session_git_commit(".");
     CLEANUP(memory_freep) char *subject = session_git_subject(".", commit);
     CLEANUP(memory_freep)
@@ -37,6 +39,8 @@ static int begin(struct store *store, const struct dataset *d, const char *name,
                             .subject = subject,
                             .environment = "{}",
                             .machine = machine,
+                            .branch = branch,
+                            .machine_class = class,
                             .seed = d->experiment.seed,
                             .adaptive = d->experiment.adaptive,
                             .factors = (const char *const *)d->factors,

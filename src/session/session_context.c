@@ -59,6 +59,24 @@ char *session_git_commit(const char *folder)
     return commit.data;
 }
 
+char *session_git_branch(const char *folder)
+{
+    char *name[] = {(char *)"git",     (char *)"-C",      (char *)folder, (char *)"symbolic-ref",
+                    (char *)"--quiet", (char *)"--short", (char *)"HEAD", NULL};
+    static const char *const variables[] = {"GITHUB_HEAD_REF", "GITHUB_REF_NAME",
+                                            "CI_COMMIT_REF_NAME"};
+    struct strbuf branch = {0};
+    if (capture(name, &branch) && branch.length)
+        return branch.data;
+    strbuf_done(&branch);
+    for (size_t i = 0; i < ARRAY_COUNT(variables); i++) {
+        const char *value = getenv(variables[i]);
+        if (value && *value)
+            return memory_strdup(value);
+    }
+    return memory_strdup("");
+}
+
 char *session_git_subject(const char *folder, const char *commit)
 {
     size_t length = strlen(commit) - (str_has_suffix(commit, "-dirty") ? strlen("-dirty") : 0);
@@ -133,10 +151,13 @@ char *session_environment_json(const struct session *s)
     return out.data;
 }
 
-char *session_machine_json(void)
+char *session_machine_json(char **ret_class)
 {
     struct machine machine;
     machine_probe(&machine, MACHINE_QUICK);
+    *ret_class =
+        memory_printf("%s, %zu %s", *machine.cpu_model ? machine.cpu_model : machine.arch,
+                      machine.cpu_count, plural(machine.cpu_count, "processor", "processors"));
     struct strbuf out = {0};
     struct json j = {.out = &out, .compact = true};
     machine_write_json(&machine, &j, NULL);

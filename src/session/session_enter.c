@@ -56,7 +56,9 @@ static int begin_new(struct session *s, struct error *err)
     CLEANUP(memory_freep) char *baseline = baseline_text(spec);
     CLEANUP(memory_freep) char *headline = headline_text(spec, s->options->headline);
     CLEANUP(memory_freep) char *environment = session_environment_json(s);
-    CLEANUP(memory_freep) char *machine = session_machine_json();
+    CLEANUP(memory_freep) char *class = NULL;
+    CLEANUP(memory_freep) char *machine = session_machine_json(&class);
+    CLEANUP(memory_freep) char *branch = session_git_branch(spec->folder);
     CLEANUP(memory_freep)
     char *commit =
         s->options->commit ? memory_strdup(s->options->commit) : session_git_commit(spec->folder);
@@ -72,6 +74,8 @@ static int begin_new(struct session *s, struct error *err)
                             .subject = subject,
                             .environment = environment,
                             .machine = machine,
+                            .branch = branch,
+                            .machine_class = class,
                             .seed = s->seed,
                             .adaptive = session_wants_extra(s),
                             .factors = factors,

@@ -199,10 +199,13 @@ void session_watch(struct session *s, size_t cell, uint64_t round, session_value
 
 /* Texts that are kept with an experiment. */
 char *session_environment_json(const struct session *s);
-char *session_machine_json(void);
+/* *ret_class: what machines whose results may be compared have in common; the caller frees it. */
+char *session_machine_json(char **ret_class);
 /* "" outside of a repository; with "-dirty" when there are changes. */
 char *session_git_commit(const char *folder);
 char *session_git_subject(const char *folder, const char *commit);
+/* The branch that is checked out, or that CI says it has checked out; "" when there is none. */
+char *session_git_branch(const char *folder);
 
 /* Priority and control group of all that is run. */
 int session_apply_limits(struct session *s, struct error *err);

@@ -40,12 +40,13 @@ int store_mean_run_ns(struct store *store, const char *name, uint64_t *ret_ns, s
 #define HISTORY(OF_NAME)                                                                       \
     "SELECT e.id, e.name, e.selection LIKE 'quick%', c.label, m.unit, m.better, e.git_commit," \
     " e.started_at_ns, v.value, (SELECT d.text FROM attachment a JOIN document d"              \
-    "  ON d.hash = a.hash WHERE a.experiment = e.id AND a.kind = 'subject')"                   \
+    "  ON d.hash = a.hash WHERE a.experiment = e.id AND a.kind = 'subject'),"                  \
+    " e.branch, e.machine_class"                                                               \
     " FROM run r JOIN experiment e ON e.id = r.experiment JOIN cell c ON c.id = r.cell"        \
     " JOIN metric m ON m.name = ?1 JOIN value v ON v.run = r.id AND v.metric = m.id"           \
     " WHERE r.status = 0 AND v.value IS NOT NULL"                                              \
     " AND (?2 = '' OR replace(c.label, ?2, '') <> c.label)" OF_NAME                            \
-    " ORDER BY e.name, 3, c.label, m.unit, e.started_at_ns, e.id"
+    " ORDER BY e.name, 3, c.label, m.unit, e.branch, e.machine_class, e.started_at_ns, e.id"
 
 int store_history(struct store *store, const char *metric, const char *cell, const char *name,
                   struct store_cursor *cursor, struct error *err)
@@ -76,6 +77,8 @@ int store_next_history(struct store_cursor *cursor, struct store_history_row *re
         .started_at_ns = (uint64_t)sql_i64(rows, 7),
         .value = sql_double(rows, 8),
         .subject = sql_text(rows, 9),
+        .branch = sql_text(rows, 10),
+        .machine_class = sql_text(rows, 11),
     };
     return r;
 }

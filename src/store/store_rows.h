@@ -109,6 +109,7 @@ int store_mean_run_ns(struct store *store, const char *name, uint64_t *ret_ns, s
 struct store_history_row {
     int64_t experiment;
     const char *name, *cell, *unit, *commit, *subject;
+    const char *branch, *machine_class; /* "" when not known */
     bool quick;
     enum metric_better better;
     uint64_t started_at_ns;
@@ -116,11 +117,30 @@ struct store_history_row {
 };
 
 /* A metric's values in the runs of all experiments, or of those of one name, in cells whose labels
- * hold a text: by name, whether it was quick, cell, unit, and time. */
+ * hold a text: by name, whether it was quick, cell, unit, branch, class of machines, and time. */
 int store_history(struct store *store, const char *metric, const char *cell, const char *name,
                   struct store_cursor *cursor, struct error *err);
 int store_next_history(struct store_cursor *cursor, struct store_history_row *ret_row,
                        struct error *err);
+
+/* What was said of a change of a history; see the table `remark` in docs/FORMATS.md. */
+struct store_remark {
+    const char *kind; /* "accepted", "told" */
+    const char *name, *cell, *metric, *unit, *branch, *machine_class;
+    uint64_t at_ns;
+    int direction;
+    const char *note;
+};
+
+/* Adds it; *ret_added is false when it is there already. */
+int store_add_remark(struct store *store, const struct store_remark *remark, bool *ret_added,
+                     struct error *err);
+int store_remove_remark(struct store *store, const struct store_remark *remark, struct error *err);
+/* All remarks about a metric. */
+int store_remarks(struct store *store, const char *metric, struct store_cursor *cursor,
+                  struct error *err);
+int store_next_remark(struct store_cursor *cursor, struct store_remark *ret_remark,
+                      struct error *err);
 
 /* ---- a page at a time ---- */
 

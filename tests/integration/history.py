@@ -138,4 +138,69 @@ def trouble_is_told():
                    place() if "://" in place() else os.path.abspath(place()), check=1, cwd="/").stderr, "--by-commit needs")
 
 
+def series(levels, first_day=1, **keys):
+    """One imported result for each level, a day each."""
+    options = [word for name, value in keys.items() for word in (f"--{name}", value)]
+    for day, level in enumerate(levels, first_day):
+        pathlib.Path("go.txt").write_text("".join(f"BenchmarkParse 100 {level + k / 100} ns/op\n" for k in range(3)))
+        assay("import", "--db", place(), "--name", "parse", "--commit", f"c{day:07}",
+              "--date", f"2026-{1 + day // 28:02}-{1 + day % 28:02}T00:00:00Z", *options, "go.txt", check=0)
+
+
+def told(*args, check=0):
+    """What --alarm told, a document for each change."""
+    pathlib.Path("told").write_text("")
+    history("time", "--alarm", "cat >> told; echo >> told; echo ---- >> told", *args, check=check)
+    return [json.loads(part) for part in pathlib.Path("told").read_text().split("----\n") if part.strip()]
+
+
+STEP = [100, 101, 99, 100.5, 100, 99.5, 101, 100, 100.2, 99.8] + [120, 121, 119, 120.5, 120, 119.5, 121, 120, 120.2, 119.8]
+
+
+@test
+def an_alarm_is_given_once_and_not_for_what_was_accepted():
+    os.mkdir(".git")
+    series(STEP)
+    history("time", "--alarm", "exit 3", check=1)
+    contains(history("time", "--alarm", "exit 3", check=1).stderr, "exit code 3")
+    [alarm] = told()
+    equal((alarm["kind"], alarm["commit"], alarm["last_before"]), ("regression", "c0000011", "c0000010"))
+    equal(1.15 < alarm["low"] < 1.2 < alarm["high"] < 1.25, True, alarm)
+    equal(told(), [], "told again")
+    series([level + 40 for level in STEP[:10]], first_day=21)
+    [alarm] = told()
+    equal(alarm["commit"], "c0000021")
+    history("time", "--accept", "wanted", check=0)
+    contains(history("time", check=0).stdout, "accepted: wanted")
+    series([200 + level / 10 for level in STEP[:10]], first_day=31)
+    history("time", "--accept", "the new parser", "--at", "31", check=0)
+    equal(told(), [], "told although it was accepted")
+    contains(history("time", "--accept", "x", "--at", "2", check=1).stderr, "no change at experiment 2")
+
+
+@test
+def machines_and_branches_are_histories_of_their_own():
+    os.mkdir(".git")
+    series(STEP[:10], machine="small", branch="main")
+    series(STEP[10:], first_day=11, machine="large", branch="main")
+    text = history("time", check=0).stdout
+    contains(text, "on small, branch main")
+    contains(text, "on large, branch main")
+    lacks(text, "regression")
+    equal(told(), [])
+    series([500] * 4, first_day=21, machine="small", branch="topic")
+    equal(len(json.loads(history("time", "--json", "--branch", "topic", check=0).stdout)["histories"]), 1)
+    equal(len(json.loads(history("time", "--json", check=0).stdout)["histories"]), 3)
+
+
+@test
+def results_without_a_machine_join_the_only_history():
+    os.mkdir(".git")
+    series(STEP[:10])
+    series(STEP[10:], first_day=11, machine="box")
+    [one] = json.loads(history("time", "--json", check=0).stdout)["histories"]
+    equal(len(one["points"]), 20)
+    equal([c["commit"] for c in one["changes"]], ["c0000011"])
+
+
 main()

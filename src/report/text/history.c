@@ -78,7 +78,7 @@ static size_t row_of(const struct drawing *d, double value, size_t rows)
 }
 
 /* What a change of level is called; one whose interval leaves room for none is called neither. */
-static const char *kind_of(const struct history *one, const struct change_point *change)
+const char *report_history_kind(const struct history *one, const struct change_point *change)
 {
     const char *kind = verdict_change_name(&change->change, one->better);
     return str_eq(kind, "no change") ? "possible change" : kind;
@@ -86,7 +86,7 @@ static const char *kind_of(const struct history *one, const struct change_point 
 
 static const char *colour_of(const struct history *one, const struct change_point *change)
 {
-    const char *kind = kind_of(one, change);
+    const char *kind = report_history_kind(one, change);
     return str_eq(kind, "regression") ? red : str_eq(kind, "improvement") ? green : bold;
 }
 
@@ -161,9 +161,14 @@ static void put_changes(struct strbuf *out, const struct history *one, bool colo
         const struct change_point *change = &one->changes.points[i];
         strbuf_printf(out, "  %s▲%s ", colour ? colour_of(one, change) : "", colour ? plain : "");
         strbuf_put_change(out, &change->change, unit);
-        strbuf_printf(out, " %s at ", kind_of(one, change));
+        strbuf_printf(out, " %s at ", report_history_kind(one, change));
         put_point(out, &one->points[change->index]);
         strbuf_printf(out, ", p = %.2g\n", change->p);
+        if (one->remarks[i].note) {
+            strbuf_puts(out, "    accepted: ");
+            strbuf_put_safe(out, one->remarks[i].note, strlen(one->remarks[i].note), 400);
+            strbuf_putc(out, '\n');
+        }
     }
     if (one->changes.count)
         return;
@@ -183,8 +188,17 @@ static void put_title(struct strbuf *out, const struct history *one, bool colour
     strbuf_put_safe(out, one->cell, strlen(one->cell), 200);
     strbuf_printf(out, "%s%s", *one->cell ? ", " : "", colour ? plain : "");
     strbuf_put_safe(out, one->metric, strlen(one->metric), 100);
-    strbuf_printf(out, "%s: %zu experiment%s\n", ways[one->better], one->count,
-                  one->count == 1 ? "" : "s");
+    strbuf_printf(out, "%s: %zu %s", ways[one->better], one->count,
+                  plural(one->count, "experiment", "experiments"));
+    if (*one->machine) {
+        strbuf_puts(out, " on ");
+        strbuf_put_safe(out, one->machine, strlen(one->machine), 100);
+    }
+    if (*one->branch) {
+        strbuf_puts(out, ", branch ");
+        strbuf_put_safe(out, one->branch, strlen(one->branch), 100);
+    }
+    strbuf_putc(out, '\n');
 }
 
 void report_history_text(struct strbuf *out, const struct history_view *v)
@@ -209,33 +223,51 @@ void report_history_text(struct strbuf *out, const struct history_view *v)
     }
 }
 
-static void put_json_change(struct json *j, const struct history *one,
-                            const struct change_point *change)
+/* One change as members of an object that is open. */
+static void put_json_change(struct json *j, const struct history *one, size_t index)
 {
+    const struct change_point *change = &one->changes.points[index];
     const struct comparison *c = &change->change;
     const struct history_point *p = &one->points[change->index];
-    json_object(j, NULL);
     json_u64(j, "index", change->index);
     json_i64(j, "experiment", p->experiment);
     json_string(j, "commit", p->commit);
-    json_string(j, "kind", kind_of(one, change));
+    json_string(j, "kind", report_history_kind(one, change));
     json_string(j, "scale", c->scale == COMPARISON_RATIO ? "ratio" : "difference");
     json_double(j, "estimate", c->estimate);
     json_double(j, "low", c->low);
     json_double(j, "high", c->high);
     json_double(j, "p", change->p);
-    json_end(j);
+    json_string(j, "last_before", one->points[change->index - 1].commit);
+    json_string(j, "accepted", one->remarks[index].note);
+}
+
+static void put_json_key(struct json *j, const struct history *one)
+{
+    json_string(j, "name", one->name);
+    json_string(j, "cell", one->cell);
+    json_bool(j, "quick", one->quick);
+    json_string(j, "metric", one->metric);
+    json_string(j, "unit", one->unit);
+    json_string(j, "branch", one->branch);
+    json_string(j, "machine", one->machine);
+}
+
+void report_history_alarm(struct strbuf *out, const struct history *one, size_t change)
+{
+    struct json j = {.out = out};
+    json_object(&j, NULL);
+    json_string(&j, "format", "assay-alarm-1");
+    put_json_key(&j, one);
+    put_json_change(&j, one, change);
+    json_end(&j);
 }
 
 static void put_json_history(struct json *j, const struct history *one)
 {
     static const char *const betters[] = {"lower", "higher", "neither"};
     json_object(j, NULL);
-    json_string(j, "name", one->name);
-    json_string(j, "cell", one->cell);
-    json_bool(j, "quick", one->quick);
-    json_string(j, "metric", one->metric);
-    json_string(j, "unit", one->unit);
+    put_json_key(j, one);
     json_string(j, "better", betters[one->better]);
     json_array(j, "points");
     for (size_t i = 0; i < one->count; i++) {
@@ -253,8 +285,11 @@ static void put_json_history(struct json *j, const struct history *one)
     }
     json_end(j);
     json_array(j, "changes");
-    for (size_t i = 0; i < one->changes.count; i++)
-        put_json_change(j, one, &one->changes.points[i]);
+    for (size_t i = 0; i < one->changes.count; i++) {
+        json_object(j, NULL);
+        put_json_change(j, one, i);
+        json_end(j);
+    }
     json_end(j);
     json_u64(j, "not_searched", one->dropped);
     json_end(j);

@@ -17,4 +17,9 @@ struct history_view {
 void report_history_text(struct strbuf *out, const struct history_view *v);
 void report_history_json(struct strbuf *out, const struct histories *h);
 
+/* "regression", "improvement", or "possible change" where the interval has no difference in it. */
+const char *report_history_kind(const struct history *one, const struct change_point *change);
+/* One change as a JSON document of its own, for an alarm. */
+void report_history_alarm(struct strbuf *out, const struct history *one, size_t change);
+
 #endif
