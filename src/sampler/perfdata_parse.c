@@ -233,7 +233,18 @@ static void parse_sample(struct cursor *c, const struct perf_event_attr *attr,
     take_memory(c, attr, s);
 }
 
-static void parse_mmap(struct cursor *c, struct perfdata_record *r)
+/* Whether the 24 bytes of a mapping's file are a build ID.  Linux sets the flag in another
+ * program's records, too, when a recording with build IDs runs at the same time; those have a
+ * device there. */
+static bool is_build_id(const unsigned char *file, const struct perf_event_attr *attr,
+                        const struct perfdata_record *r)
+{
+    return r->misc & PERF_RECORD_MISC_MMAP_BUILD_ID && file[0] <= PERFDATA_BUILD_ID_BYTES &&
+           !file[1] && !file[2] && !file[3] && (attr->build_id || file[0] >= 16);
+}
+
+static void parse_mmap(struct cursor *c, const struct perf_event_attr *attr,
+                       struct perfdata_record *r)
 {
     struct perfdata_mmap *m = &r->mmap;
     m->pid = take_u32(c);
@@ -245,8 +256,8 @@ static void parse_mmap(struct cursor *c, struct perfdata_record *r)
         m->prot = r->misc & PERF_RECORD_MISC_MMAP_DATA ? PROT_READ : PROT_READ | PROT_EXEC;
     } else {
         const unsigned char *file = take(c, 24);
-        if (file && r->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
-            m->build_id_size = file[0] < sizeof(m->build_id) ? file[0] : sizeof(m->build_id);
+        if (file && is_build_id(file, attr, r)) {
+            m->build_id_size = file[0];
             memcpy(m->build_id, file + 4, m->build_id_size);
         } else if (file) {
             memcpy(&m->major, file, 4);
@@ -362,7 +373,7 @@ static void parse_kernel_record(struct cursor *c, const struct perf_event_attr *
     switch (r->type) {
     case PERF_RECORD_MMAP:
     case PERF_RECORD_MMAP2:
-        parse_mmap(c, r);
+        parse_mmap(c, attr, r);
         break;
     case PERF_RECORD_COMM:
         parse_comm(c, r);

@@ -44,7 +44,7 @@ def record(*arguments, command, frequency=4000, tool="perf"):
     words = [program, "record", "-o", str(path)]
     if frequency:
         words += ["-F", str(frequency)]
-    for _ in range(4):  # perf itself crashes now and then ("stack smashing detected")
+    for _ in range(4):  # perf crashes when somebody records with build IDs meanwhile
         result = subprocess.run([*words, *arguments, "--", *command], text=True,
                                 capture_output=True, stdin=subprocess.DEVNULL, timeout=400)
         if result.returncode >= 0 or tool != "perf":

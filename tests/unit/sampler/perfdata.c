@@ -306,6 +306,34 @@ static void put_with_id(struct strbuf *out, uint32_t type, uint16_t misc, const 
     put_record(out, type, misc, all.data, all.length);
 }
 
+/* Linux sets the flag for everybody when one recording has build IDs. */
+TEST(a_device_that_is_flagged_as_a_build_id_is_a_device)
+{
+    struct perfdata_writer_event e = simple_event();
+    const uint64_t map[] = {pair(10, 11), 0x400000, 0x1000, 0x2000};
+    const uint32_t majors[] = {8, 254, 259};
+    CLEANUP(strbuf_done) struct strbuf records = {0};
+    for (size_t i = 0; i < ARRAY_COUNT(majors); i++) {
+        const uint64_t inode[] = {pair(majors[i], 1), 4242, 5};
+        CLEANUP(strbuf_done) struct strbuf body = {0};
+        strbuf_append(&body, (const char *)map, sizeof(map));
+        strbuf_append(&body, (const char *)inode, sizeof(inode));
+        perfdata_put_u64(&body, pair(5, 2));
+        strbuf_append(&body, "/bin/a", 7);
+        put_with_id(&records, PERF_RECORD_MMAP2,
+                    PERF_RECORD_MISC_USER | PERF_RECORD_MISC_MMAP_BUILD_ID, &body, 1);
+    }
+    CLEANUP(fd_closep) int fd = make_file(&e, 1, &records);
+    CLEANUP(freep) struct perfdata *p = open_reader(fd, NULL);
+    struct perfdata_record r;
+    for (size_t i = 0; i < ARRAY_COUNT(majors); i++) {
+        CHECK_INT(perfdata_next(p, &r, NULL), 1);
+        CHECK_INT(r.mmap.build_id_size, 0);
+        CHECK_INT(r.mmap.major, majors[i]);
+        CHECK_INT(r.mmap.inode, 4242);
+    }
+}
+
 TEST(the_other_records_are_taken_apart)
 {
     struct perfdata_writer_event e = simple_event();
