@@ -943,11 +943,14 @@ def hyperfine_exports_are_like_hyperfines():
                         "h.json"], capture_output=True, check=True)
         theirs = set(json.load(open("h.json"))["results"][0])
         equal(theirs - set(exported["results"][0]), set(), "keys that hyperfine has besides")
-    # Read back, the rounds are paired again and say the same.
+    # Read back, the rounds are paired again and say the same; how disturbed they were is not in it.
     assay("ab", "--import-hyperfine", "x.json", "--json=y.json", check=0)
     again = json.load(open("y.json"))
     equal(again["paired"], True)
-    equal(comparison(again, "wall", 1)["verdict"], comparison(document, "wall", 1)["verdict"])
+    theirs, ours = comparison(again, "wall", 1), comparison(document, "wall", 1)
+    between(theirs["estimate"] / ours["estimate"], 0.9999, 1.0001, "the ratio read back")
+    if {theirs["verdict"], ours["verdict"]} == {"better", "worse"}:
+        raise AssertionError(f"{theirs} contradicts {ours}")
 
 
 @test
@@ -972,11 +975,13 @@ def google_benchmarks_format():
 
 
 COUNTED = """n=$(cat $1.n 2>/dev/null || echo 0); echo $((n + 1)) > $1.n
-set -- $1 $(awk -v n=$n -v kind=$1 'BEGIN { srand(n * 2 + (kind == "flat"));
-    v = 100000 + rand() * 3000
+set -- $1 $(awk -v n=$n -v kind=$1 '
+    function any() { x = (x * 16807) % 2147483647; return x / 2147483647 } # every awk has another rand
+    BEGIN { x = n * 2654435 + (kind == "flat") * 97531 + 12345; any(); any()
+    v = 100000 + any() * 3000
     if (kind == "drift") v += 2000 + n * 600
     if (kind == "slow" && n % 10 == 9) v *= 10
-    if (kind == "wild") v = exp(log(v) + 6 * (rand() - 0.5))
+    if (kind == "wild") v = exp(log(v) + 6 * (any() - 0.5))
     print int(v) }')
 echo assay.metric t $2 us >&$ASSAY_METRICS_FD"""
 
@@ -1014,10 +1019,10 @@ def how_the_runs_lie_is_shown():
     for place in (text, open("x.md").read()):
         contains(place, "t, all runs")
         contains(place, "min … max")
-        contains(place, "4 of 40 runs take about 1")
+        contains(place, "4 of 40 runs take about ")  # 9.9 or 10 times as long
     page = open("x.html").read()
     contains(page, "All runs: mean, extremes, quartiles")
-    contains(page, "4 of 40 runs take about 1")
+    contains(page, "4 of 40 runs take about ")
     lacks(text, "▇")  # no terminal
     code, drawn = interrupted(["-r", 8, *QUIET, "true"], lambda: True, lambda pid, terminal: None,
                               env={"LC_ALL": "C.UTF-8"})
