@@ -304,6 +304,19 @@ static uint32_t item_of_ready(struct classifier *c, const struct timeline_piece 
     return item_of_turn(c, p, &cpu->turns[turn]);
 }
 
+static bool is_lock(struct classifier *c, const struct timeline_piece *p);
+
+/* A wait for a lock that a thread of the command held: the path never stays here, but what would be
+ * without it can be asked. */
+static uint32_t item_of_wanted(struct classifier *c, const struct timeline_piece *p)
+{
+    const struct place *wanted = place_of(c, p->stack);
+    char what[300];
+    snprintf(what, sizeof(what), "lock wanted in %s",
+             wanted->program_function ? wanted->program_function : name_of(c, p->name));
+    return bill_item(c->b, BILL_LOCK, name_of(c, p->name), what, NULL);
+}
+
 static uint32_t item_of(struct classifier *c, const struct timeline_piece *p, bool is_first)
 {
     uint64_t until_ns;
@@ -311,6 +324,8 @@ static uint32_t item_of(struct classifier *c, const struct timeline_piece *p, bo
         return item_of_running(c, p);
     if (is_first || p->is_start)
         return bill_item(c->b, BILL_START, name_of(c, p->name), "exec and loader", NULL);
+    if (p->state == TIMELINE_WAITS && p->waker_kind == WAKER_THREAD && is_lock(c, p))
+        return item_of_wanted(c, p);
     return p->state == TIMELINE_WAITS ? item_of_wait(c, p)
                                       : item_of_ready(c, p, p->start_ns, &until_ns);
 }

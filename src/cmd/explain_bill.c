@@ -19,7 +19,10 @@ static void print(const struct explain_bill *cli, const struct bill *b,
                   const struct bill_doubts *doubts)
 {
     CLEANUP(strbuf_done) struct strbuf out = {0};
+    struct whatifs whatifs;
+    whatif_predict(&whatifs, b);
     struct bill_view view = {.b = b,
+                             .whatifs = &whatifs,
                              .doubts = doubts,
                              .command = cli->command->text,
                              .all = cli->all,

@@ -239,24 +239,6 @@ static int write_packed(struct recording *r, struct rings *rings, struct error *
     return perfdata_writer_append(&r->writer, r->packed.data, r->packed.length, err);
 }
 
-/* What all rings had so far. */
-static struct ring_totals totals(const struct recording *r)
-{
-    struct ring_totals all = r->parts[0].rings.totals;
-    for (size_t i = 1; i < r->part_count; i++) {
-        const struct ring_totals *t = &r->parts[i].rings.totals;
-        all.samples += t->samples;
-        all.lost += t->lost;
-        all.throttled += t->throttled;
-        if (!all.first_sample_ns ||
-            (t->first_sample_ns && t->first_sample_ns < all.first_sample_ns))
-            all.first_sample_ns = t->first_sample_ns;
-        if (t->last_sample_ns > all.last_sample_ns)
-            all.last_sample_ns = t->last_sample_ns;
-    }
-    return all;
-}
-
 /* Carries what is in the rings of one part to the file. */
 static int drain_part(struct recording *r, struct rings *rings, bool *ret_any, struct error *err)
 {
@@ -284,8 +266,8 @@ static int drain(struct recording *r, struct error *err)
     if (code == 0)
         code = perfdata_writer_append(&r->writer, &round, sizeof(round), err);
     r->result->rounds++;
-    r->result->samples =
-        code == 0 ? totals(r).samples : r->result->samples + r->writer.kept_samples;
+    r->result->samples = code == 0 ? sampling_totals(r->parts, r->part_count).samples
+                                   : r->result->samples + r->writer.kept_samples;
     return code;
 }
 
@@ -363,7 +345,8 @@ static void tick(struct recording *r, uint64_t now_ns)
     r->tick_ns = now_ns;
     perfdata_writer_checkpoint(&r->writer, NULL);
     if (r->spec->progress)
-        r->spec->progress(r->spec->progress_context, totals(r).samples, r->writer.data_size,
+        r->spec->progress(r->spec->progress_context,
+                          sampling_totals(r->parts, r->part_count).samples, r->writer.data_size,
                           now_ns - r->start_ns);
 }
 
@@ -396,7 +379,7 @@ static int carry(struct recording *r, struct error *err)
  * perf does, the sum stands at the end without a time: see perfdata_lost. */
 static int write_losses(struct recording *r, struct error *err)
 {
-    struct ring_totals t = totals(r);
+    struct ring_totals t = sampling_totals(r->parts, r->part_count);
     uint64_t counted = 0, unsaid = t.samples - r->result->samples;
     for (size_t i = 0; i < r->part_count; i++)
         counted += sampling_lost(&r->parts[i]);
@@ -419,7 +402,7 @@ static int write_losses(struct recording *r, struct error *err)
 
 static int finish_file(struct recording *r, struct error *err)
 {
-    struct ring_totals t = totals(r);
+    struct ring_totals t = sampling_totals(r->parts, r->part_count);
     struct facts facts = {
         .events = r->events,
         .event_count = r->event_count,
@@ -451,7 +434,7 @@ static int finish(struct recording *r, int code, struct error *err)
     int last = write_losses(r, code ? &later : err);
     if (last == 0)
         last = finish_file(r, code ? &later : err);
-    r->result->throttled = totals(r).throttled;
+    r->result->throttled = sampling_totals(r->parts, r->part_count).throttled;
     struct stat st;
     bool is_file = !r->writer.is_pipe && fstat(r->writer.fd, &st) == 0;
     r->result->bytes = is_file ? (uint64_t)st.st_size : r->writer.data_size;

@@ -502,6 +502,23 @@ uint64_t sampling_lost(const struct sampling *s)
     return total;
 }
 
+struct ring_totals sampling_totals(const struct sampling *parts, size_t count)
+{
+    struct ring_totals all = parts[0].rings.totals;
+    for (size_t i = 1; i < count; i++) {
+        const struct ring_totals *t = &parts[i].rings.totals;
+        all.samples += t->samples;
+        all.lost += t->lost;
+        all.throttled += t->throttled;
+        if (!all.first_sample_ns ||
+            (t->first_sample_ns && t->first_sample_ns < all.first_sample_ns))
+            all.first_sample_ns = t->first_sample_ns;
+        if (t->last_sample_ns > all.last_sample_ns)
+            all.last_sample_ns = t->last_sample_ns;
+    }
+    return all;
+}
+
 void sampling_done(struct sampling *s)
 {
     rings_done(&s->rings);

@@ -79,6 +79,8 @@ int sampling_enable(struct sampling *s, struct error *err);
 void sampling_disable(struct sampling *s);
 /* Records that the kernel could not place, over all events; 0 where it does not count them. */
 uint64_t sampling_lost(const struct sampling *s);
+/* What went through the rings of several so far; at least one. */
+struct ring_totals sampling_totals(const struct sampling *parts, size_t count);
 void sampling_done(struct sampling *s);
 
 /* The largest frequency that the kernel allows now. */

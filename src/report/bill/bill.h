@@ -5,9 +5,11 @@
 
 #include "base/json.h"
 #include "bill/bill_run.h"
+#include "bill/whatif.h"
 
 struct bill_view {
     const struct bill *b;
+    const struct whatifs *whatifs;
     const struct bill_doubts *doubts;
     const char *command;
     bool all, colour; /* every line, however small */

@@ -27,6 +27,25 @@ static void put_line(struct json *j, const struct bill_line *l, size_t run_count
     json_end(j);
 }
 
+static void put_whatifs(struct json *j, const struct bill_view *v)
+{
+    json_array(j, "what_if");
+    for (size_t i = 0; i < v->whatifs->count; i++) {
+        const struct whatif *w = &v->whatifs->items[i];
+        const struct bill_line *l = &v->b->lines[w->line];
+        json_object(j, NULL);
+        json_string(j, "part", bill_part_name(l->part));
+        json_string(j, "who", l->who);
+        json_string(j, "what", l->what);
+        json_string(j, "detail", l->detail);
+        put_estimate(j, "gain_removed", &w->removed);
+        put_estimate(j, "gain_halved", &w->halved);
+        json_end(j);
+    }
+    json_end(j);
+    json_double(j, "replay_error", v->whatifs->replay_error);
+}
+
 void report_bill_json(struct json *j, const struct bill_view *v)
 {
     const struct bill *b = v->b;
@@ -50,6 +69,7 @@ void report_bill_json(struct json *j, const struct bill_view *v)
         if (b->lines[l].time.mean > 0)
             put_line(j, &b->lines[l], b->run_count);
     json_end(j);
+    put_whatifs(j, v);
     json_u64(j, "records", v->doubts->records);
     json_u64(j, "lost_records", v->doubts->lost);
     json_u64(j, "unseen_wakeups", v->doubts->unseen);

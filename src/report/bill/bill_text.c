@@ -5,9 +5,10 @@
 
 #include <math.h>
 
-#define SMALL_SHARE 0.01 /* lines with less are added up */
-#define LINES_MOST 8     /* of one part */
-#define SUM_DIFFERS 0.03 /* from the runs without tracing: worth a word */
+#define SMALL_SHARE 0.01  /* lines with less are added up */
+#define LINES_MOST 8      /* of one part */
+#define SUM_DIFFERS 0.03  /* from the runs without tracing: worth a word */
+#define REPLAY_ERROR 0.05 /* worth a word */
 #define NAME_WIDTH_MIN 30
 #define FIGURES_WIDTH 30
 
@@ -161,6 +162,37 @@ static void put_cost(struct strbuf *out, const struct bill *b)
     }
 }
 
+static void put_gain(struct strbuf *out, const char *what, const struct bill_estimate *gain)
+{
+    const char *unit;
+    double scale = unit_of(fmax(fabs(gain->low), fabs(gain->high)), &unit);
+    strbuf_printf(out, "  %s: %.3g to %.3g %s sooner", what, gain->low / scale, gain->high / scale,
+                  unit);
+}
+
+static void put_whatifs(struct strbuf *out, const struct bill_view *v)
+{
+    CLEANUP(strbuf_done) struct strbuf name = {0};
+    if (!v->whatifs->count)
+        return;
+    strbuf_puts(out,
+                "\nwhat if (predicted, by replaying the traced runs with that line changed)\n");
+    for (size_t i = 0; i < v->whatifs->count; i++) {
+        const struct whatif *w = &v->whatifs->items[i];
+        const struct bill_line *line = &v->b->lines[w->line];
+        strbuf_clear(&name);
+        report_bill_name(&name, v, line);
+        strbuf_printf(out, "  %s: %s\n  ", bill_part_title(line->part), strbuf_text(&name));
+        put_gain(out, "removed", &w->removed);
+        strbuf_puts(out, ";");
+        put_gain(out, "halved", &w->halved);
+        strbuf_putc(out, '\n');
+    }
+    if (v->whatifs->replay_error > REPLAY_ERROR)
+        strbuf_printf(out, "  the replay without a change is off by %.0f %%: do not trust it far\n",
+                      100 * v->whatifs->replay_error);
+}
+
 static void put_notes(struct strbuf *out, const struct bill_view *v)
 {
     const struct bill_doubts *d = v->doubts;
@@ -186,5 +218,6 @@ void report_bill_text(struct strbuf *out, const struct bill_view *v)
     strbuf_puts(&name, "wall time");
     put_row(out, v, 0, &name, &v->b->sum, 1);
     put_parts(out, v);
+    put_whatifs(out, v);
     put_notes(out, v);
 }
