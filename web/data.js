@@ -31,6 +31,12 @@ function withNames(data) {
   return data;
 }
 
+// Each unit's next smaller one, as in src/base/measured.c.
+const SMALLER = { 'Gbit/s': ['Mbit/s', 1000], 'Mbit/s': ['kbit/s', 1000], 'kbit/s': ['bit/s', 1000],
+  'GB/s': ['MB/s', 1000], 'MB/s': ['kB/s', 1000], 'kB/s': ['B/s', 1000], 'GiB/s': ['MiB/s', 1024],
+  'MiB/s': ['KiB/s', 1024], 'KiB/s': ['B/s', 1024], s: ['ms', 1000], ms: ['µs', 1000], us: ['ns', 1000],
+  µs: ['ns', 1000] };
+
 // A number as assay's own tables write it.
 function measured(value, unit) {
   if (value === null || !Number.isFinite(value)) return '-';
@@ -45,6 +51,8 @@ function measured(value, unit) {
     for (const [name, size] of units) if (Math.abs(value) >= size) return `${three(value / size)} ${name}`;
     return `${value} B`;
   }
+  const smaller = SMALLER[unit];
+  if (smaller && value !== 0 && Math.abs(value) < 0.1) return measured(value * smaller[1], smaller[0]);
   const digits = Number.isInteger(value) || Math.abs(value) >= 9999.5
     ? Math.round(value).toLocaleString('en-US') : String(Number(value.toPrecision(4)));
   return unit ? `${digits} ${unit}` : digits;

@@ -31,5 +31,7 @@ function startPrint() {
 startTheme();
 startPrint();
 startTable();
+startPlots();
+startExport();
 startFlames();
 document.documentElement.dataset.ready = '1';

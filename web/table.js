@@ -16,6 +16,7 @@ function startTable() {
   document.getElementById('table-tools').hidden = false;
 
   function addOpener(row) {
+    if (row.dataset.r === undefined) return; // no run of it succeeded
     const button = make('button', { type: 'button', className: 'open', textContent: '▸' });
     button.setAttribute('aria-label', `Every run of ${row.cells[0].textContent}`);
     button.setAttribute('aria-expanded', 'false');
@@ -35,7 +36,8 @@ function startTable() {
     button.setAttribute('aria-expanded', 'true');
     const data = await pageData();
     const raw = make('tr', { className: 'raw' });
-    const cell = make('td', { colSpan: 8 }, rawRuns(data, data.view.rows[row.dataset.r]));
+    const cell = make('td', { colSpan: 8 }, runDots(data, data.view.rows[row.dataset.r]),
+      rawRuns(data, data.view.rows[row.dataset.r]));
     raw.append(cell);
     row.after(raw);
   }
@@ -117,10 +119,14 @@ function valuesOf(data, metric, cell) {
   const source = set.cells[at];
   const values = index < 0 ? [] : source.values[index];
   const disturbed = new Set();
+  const failed = new Set();
   set.runs.cell.forEach((c, i) => {
     if (c === at && set.runs.disturbed[i]) disturbed.add(set.runs.round[i]);
+    if (c === at && set.runs.status[i]) failed.add(set.runs.round[i]);
   });
-  return source.rounds.map((round, i) => ({ round, value: values[i] ?? null, disturbed: disturbed.has(round) }));
+  const list = source.rounds.map((round, i) => ({ round, value: values[i] ?? null, disturbed: disturbed.has(round) }));
+  list.failed = [...failed].filter((round) => !source.rounds.includes(round));
+  return list;
 }
 
 function noiseRow(data, r) {
@@ -144,9 +150,8 @@ function noiseRow(data, r) {
   if (ratio) change.dataset.v = estimate;
   const head = make('th', { textContent: labelOf(data, r) });
   head.scope = 'row';
-  return make('tr', {}, head, make('td', { textContent: name }), number(base), number(values),
-    make('td', {}), make('td', { textContent: values.filter((v) => v !== null).length }),
-    change, verdict);
+  return make('tr', {}, head, make('td', { textContent: name }), verdict, change, number(base),
+    number(values), make('td', {}), make('td', { textContent: values.filter((v) => v !== null).length }));
 }
 
 // What the row is about: the cell, or what the pair of cells has in common.
@@ -158,6 +163,51 @@ function labelOf(data, r) {
   const base = first.cells[r[2]];
   return set.factors.map((f, i) => [f, i]).filter(([, i]) => cell.levels[i] === base.levels[i])
     .map(([f, i]) => `${f}=${cell.levels[i]}`).join(' ') || 'everything';
+}
+
+function svgNode(name, attributes, text) {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+// Every run by its round: a drift is a slope.  Disturbed runs are rings, failed ones crosses.
+function runDots(data, r) {
+  const [name, unit] = data.view.metrics[r[0]];
+  const values = valuesOf(data, r[0], r[1]);
+  const base = r[2] >= 0 ? valuesOf(data, r[0], r[2]) : [];
+  const all = [...values, ...base].map((v) => v.value).filter((v) => v !== null);
+  const rounds = [...values, ...base].map((v) => v.round).concat(values.failed);
+  if (!all.length) return make('p', { className: 'note', textContent: 'There are no values.' });
+  const [low, high] = [Math.min(...all), Math.max(...all)];
+  const [first, last] = [Math.min(...rounds), Math.max(...rounds)];
+  const x = (round) => 90 + (last > first ? (500 * (round - first)) / (last - first) : 250);
+  const y = (value) => 116 - (high > low ? (96 * (value - low)) / (high - low) : 48);
+  const svg = svgNode('svg', { viewBox: '0 0 610 150', role: 'img' });
+  svg.append(svgNode('title', {}, `${name} of every run, by round: from ${measured(low, unit)} to ${measured(high, unit)}`));
+  for (const v of high > low ? [low, high] : [low]) {
+    svg.append(svgNode('path', { class: 'l', d: `M90 ${y(v)}H590`, 'stroke-dasharray': '2 3' }),
+      svgNode('text', { x: 84, y: y(v) + 4, 'text-anchor': 'end' }, measured(v, unit)));
+  }
+  for (const v of base) {
+    if (v.value !== null) svg.append(svgNode('path', { class: 'y', d: `M${x(v.round) - 2} ${y(v.value) - 2}h4v4h-4z` }));
+  }
+  for (const v of values) {
+    if (v.value === null) continue;
+    const dot = svgNode('circle', { class: v.disturbed ? 'o' : 'v', cx: x(v.round), cy: y(v.value), r: 3.4 });
+    dot.append(svgNode('title', {}, `round ${v.round}: ${measured(v.value, unit)}${v.disturbed ? ', disturbed' : ''}`));
+    svg.append(dot);
+  }
+  for (const round of values.failed) {
+    const cross = svgNode('path', { class: 'x', d: `M${x(round) - 4} 6l8 8m0 -8l-8 8` });
+    cross.append(svgNode('title', {}, `round ${round}: failed`));
+    svg.append(cross);
+  }
+  svg.append(svgNode('text', { x: x(first), y: 140, 'text-anchor': 'middle' }, `round ${first}`));
+  if (last > first) svg.append(svgNode('text', { x: x(last), y: 140, 'text-anchor': 'middle' }, `round ${last}`));
+  const words = ['● run', '○ disturbed run', ...(values.failed.length ? ['✕ failed run'] : []), ...(base.length ? ['■ base'] : [])];
+  return make('div', { className: 'dots' }, svg, make('p', { className: 'note', textContent: words.join('  ') }));
 }
 
 function rawRuns(data, r) {

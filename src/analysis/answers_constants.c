@@ -5,6 +5,7 @@
  * more about why it is fast or slow than its speed does.
  */
 #include "analysis/answers_internal.h"
+#include "base/measured.h"
 #include "base/memory.h"
 #include "base/strings.h"
 
@@ -53,6 +54,15 @@ static bool is_constant(const struct range *r, const char *unit)
 
 static void put_range(struct strbuf *out, const struct range *r, const char *unit)
 {
+    if (str_eq(unit, "ns") || str_eq(unit, "bytes")) {
+        bool same = r->high - r->low <= SAME_SHARE * fabs(r->high);
+        strbuf_put_measured(out, same ? (r->low + r->high) / 2 : r->low, unit);
+        if (!same) {
+            strbuf_puts(out, " to ");
+            strbuf_put_measured(out, r->high, unit);
+        }
+        return;
+    }
     if (r->high - r->low <= SAME_SHARE * fabs(r->high))
         strbuf_printf(out, "%.3g", (r->low + r->high) / 2);
     else

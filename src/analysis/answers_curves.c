@@ -21,12 +21,6 @@ struct curve {
     size_t few_count, most_points; /* of curves that are too short for a fit */
 };
 
-/* Throughput of one run: a time counts as its inverse. */
-static double throughput_of(const struct question *q, double value)
-{
-    return q->better == METRIC_HIGHER ? value : 1 / value;
-}
-
 /* The last step upwards that made a difference, told from the comparisons alone. */
 static void tell_last_gain(struct question *q, size_t cell, size_t factor, const char *where)
 {
@@ -57,12 +51,18 @@ static void tell_last_gain(struct question *q, size_t cell, size_t factor, const
                    q->d->factors[factor], why_undecided(q, &few));
         return;
     }
+    bool higher = q->better == METRIC_HIGHER;
+    const char *good =
+        higher ? "more %s help up to %s%s%s%s" : "it falls with more %s, up to %s%s%s%s";
+    const char *bad = higher ? "more %s than %s do not help%s%s%s"
+                             : "it does not fall with more %s than %s%s%s%s";
     struct answer *answer =
-        answer_add(q, "saturation", where, true,
-                   last ? "more %s help up to %s%s%s%s" : "more %s than %s do not help%s%s%s",
-                   q->d->factors[factor], axis->levels[last],
-                   last && last + 1 == axis->count ? ", the most measured" : "",
-                   worse ? "; it gets worse at " : "", worse ? axis->levels[worse] : "");
+        answer_add(q, "saturation", where, true, last ? good : bad, q->d->factors[factor],
+                   axis->levels[last], last && last + 1 == axis->count ? ", the most measured" : "",
+                   !worse   ? ""
+                   : higher ? "; it gets worse at "
+                            : "; it rises at ",
+                   worse ? axis->levels[worse] : "");
     answer_number(answer, "last_gain", axis->numbers[last]);
 }
 
@@ -126,10 +126,12 @@ static void look_for_saturation(struct question *q, size_t cell, void *context)
         points += column.count > 0;
         for (size_t i = 0; i < column.count; i++) {
             ARRAY_PUSH(threads, count, capacity) = axis->numbers[k];
-            ARRAY_PUSH(values, value_count, value_capacity) = throughput_of(q, column.values[i]);
+            ARRAY_PUSH(values, value_count, value_capacity) = column.values[i];
         }
     }
     tell_last_gain(q, cell, curve->factor, where);
+    if (q->better != METRIC_HIGHER) /* the law is one of throughput */
+        count = points = 0;
     struct scaling scaling;
     int r = count ? scaling_fit(threads, values, count, q->d->experiment.seed, &scaling, NULL)
                   : -ENODATA;

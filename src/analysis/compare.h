@@ -57,6 +57,28 @@ const struct compare_row *compare_find(const struct compare *c, size_t metric, s
  * time, instructions): a line for each, "wall cannot tell new from old, but cpu can: …". */
 void compare_put_instead(struct strbuf *out, const struct compare *c, size_t metric);
 
+/* Pairs of cells that differ in the same values, by one headline: "variant=new" at every size. */
+struct compare_suite {
+    char *key; /* the values by which they differ; "" for two experiments */
+    const struct store_metric *metric;
+    const struct compare_row **rows;
+    size_t row_count, row_capacity;
+    size_t moved_count;           /* rows that changed for certain */
+    struct comparison comparison; /* of the only row, or the geometric mean */
+    struct verdict verdict;
+    bool is_mean;
+    size_t mean_count; /* rows that entered the mean */
+    bool is_told;      /* there is a comparison: not where no row has a ratio with an interval */
+};
+
+struct compare_suites {
+    struct compare_suite *items; /* in the order of the rows: by metric first */
+    size_t count, capacity;
+};
+
+void compare_suites_find(struct compare_suites *s, const struct compare *c);
+void compare_suites_done(struct compare_suites *s);
+
 /* Where several pairs of cells differ in the same values, a line for each headline: the geometric
  * mean of their ratios, and which of them moved. */
 void compare_put_suites(struct strbuf *out, const struct compare *c);

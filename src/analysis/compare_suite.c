@@ -8,13 +8,9 @@
 #include "base/memory.h"
 #include "stats/suite.h"
 
-enum { NAMES_MOST = 6 };
+#include <stdio.h>
 
-/* The rows of one sentence. */
-struct suite_rows {
-    const struct compare_row **items;
-    size_t count;
-};
+enum { NAMES_MOST = 6 };
 
 /* The values by which the new cell differs from the base; "" for two experiments. */
 static char *key_of(const struct compare *c, const struct compare_row *row)
@@ -46,105 +42,121 @@ static void put_name(struct strbuf *out, const struct compare *c, const struct c
         strbuf_puts(out, pair->label);
 }
 
-static bool is_first(const struct compare *c, size_t index, const char *key)
+static struct compare_suite *suite_of(struct compare_suites *s, const struct compare_row *row,
+                                      const char *key)
 {
-    for (size_t i = 0; i < index; i++) {
-        const struct compare_row *row = &c->rows[i];
-        if (!row->judged.headline || !str_eq(row->metric->name, c->rows[index].metric->name))
-            continue;
-        CLEANUP(memory_freep) char *other = key_of(c, row);
-        if (str_eq(other, key))
-            return false;
-    }
-    return true;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->items[i].metric == row->metric && str_eq(s->items[i].key, key))
+            return &s->items[i];
+    return NULL;
 }
 
-static struct suite_rows collect(const struct compare *c, size_t first, const char *key)
-{
-    struct suite_rows s = {.items = memory_zalloc(c->row_count, sizeof(*s.items))};
-    for (size_t i = first; i < c->row_count; i++) {
-        const struct compare_row *row = &c->rows[i];
-        CLEANUP(memory_freep) char *other = key_of(c, row);
-        if (row->judged.headline && str_eq(row->metric->name, c->rows[first].metric->name) &&
-            str_eq(other, key))
-            s.items[s.count++] = row;
-    }
-    return s;
-}
-
-static void put_moved(struct strbuf *out, const struct compare *c, const struct suite_rows *s,
+static void put_moved(struct strbuf *out, const struct compare *c, const struct compare_suite *s,
                       enum verdict_kind kind, const char *word)
 {
     size_t count = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        if (!s->items[i]->judged.changed || s->items[i]->judged.verdict.kind != kind)
+    for (size_t i = 0; i < s->row_count; i++) {
+        if (!s->rows[i]->judged.changed || s->rows[i]->judged.verdict.kind != kind)
             continue;
         if (count == NAMES_MOST)
             strbuf_puts(out, ", …");
         if (count < NAMES_MOST) {
             strbuf_puts(out, count ? ", " : word);
-            put_name(out, c, s->items[i]);
+            put_name(out, c, s->rows[i]);
         }
         count++;
     }
 }
 
-static void put_sentence(struct strbuf *out, const struct compare *c, const struct suite_rows *s,
-                         const char *key)
+/* The geometric mean of the rows. */
+static void take_mean(struct compare_suite *s)
 {
     struct suite suite;
-    const struct store_metric *m = s->items[0]->metric;
-    CLEANUP(memory_freep) struct comparison *rows = memory_zalloc(s->count, sizeof(*rows));
-    size_t moved = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        rows[i] = s->items[i]->judged.comparison;
-        moved += s->items[i]->judged.changed;
-    }
-    stats_suite(rows, s->count, 0.95, &suite);
-    if (suite.count < 2)
+    CLEANUP(memory_freep) struct comparison *rows = memory_zalloc(s->row_count, sizeof(*rows));
+    for (size_t i = 0; i < s->row_count; i++)
+        rows[i] = s->rows[i]->judged.comparison;
+    stats_suite(rows, s->row_count, 0.95, &suite);
+    s->is_mean = true;
+    s->mean_count = suite.count;
+    s->is_told = suite.count >= 2;
+    if (!s->is_told)
         return;
-    const struct comparison mean = {.scale = COMPARISON_RATIO,
-                                    .estimate = suite.estimate,
-                                    .low = suite.low,
-                                    .high = suite.high,
-                                    .level = suite.level,
-                                    .p = suite.p,
-                                    .base_median = 1,
-                                    .new_median = suite.estimate,
-                                    .base_count = suite.count,
-                                    .new_count = suite.count,
-                                    .effective_count = (double)suite.count,
-                                    .widening = 1,
-                                    .method = "geometric mean"};
-    struct verdict verdict;
-    judge_words(&mean, m->facts, m->unit, &verdict);
-    strbuf_printf(out, "all %zu%s%s, %s: ", suite.count, *key ? " of " : "", key, m->name);
-    if (verdict.kind == VERDICT_CANNOT_TELL)
-        strbuf_printf(out, "no certain difference, %.3f [%.3f, %.3f]", suite.estimate, suite.low,
-                      suite.high);
-    else
-        strbuf_puts(out, verdict.text);
-    strbuf_puts(out, " (geometric mean)");
-    bool is_speed = m->facts.is_speed;
+    s->comparison = (struct comparison){.scale = COMPARISON_RATIO,
+                                        .estimate = suite.estimate,
+                                        .low = suite.low,
+                                        .high = suite.high,
+                                        .level = suite.level,
+                                        .p = suite.p,
+                                        .base_median = 1,
+                                        .new_median = suite.estimate,
+                                        .base_count = suite.count,
+                                        .new_count = suite.count,
+                                        .effective_count = (double)suite.count,
+                                        .widening = 1,
+                                        .method = "geometric mean"};
+    judge_words(&s->comparison, s->metric->facts, s->metric->unit, &s->verdict);
+    if (s->verdict.kind == VERDICT_CANNOT_TELL)
+        snprintf(s->verdict.text, sizeof(s->verdict.text),
+                 "no certain difference, %.3f [%.3f, %.3f]", suite.estimate, suite.low, suite.high);
+}
+
+static void put_sentence(struct strbuf *out, const struct compare *c, const struct compare_suite *s)
+{
+    strbuf_printf(out, "all %zu%s%s, %s: %s (geometric mean)", s->mean_count, *s->key ? " of " : "",
+                  s->key, s->metric->name, s->verdict.text);
+    bool is_speed = s->metric->facts.is_speed;
     put_moved(out, c, s, VERDICT_WORSE, is_speed ? "; slower: " : "; worse: ");
     put_moved(out, c, s, VERDICT_BETTER, is_speed ? "; faster: " : "; better: ");
     put_moved(out, c, s, VERDICT_DIFFERENT, "; different: ");
-    if (moved < s->count)
-        strbuf_printf(out, "; not certain: %zu", s->count - moved);
+    if (s->moved_count < s->row_count)
+        strbuf_printf(out, "; not certain: %zu", s->row_count - s->moved_count);
     strbuf_putc(out, '\n');
+}
+
+void compare_suites_find(struct compare_suites *s, const struct compare *c)
+{
+    *s = (struct compare_suites){0};
+    for (size_t i = 0; i < c->row_count; i++) {
+        const struct compare_row *row = &c->rows[i];
+        if (!row->judged.headline)
+            continue;
+        CLEANUP(memory_freep) char *key = key_of(c, row);
+        struct compare_suite *suite = suite_of(s, row, key);
+        if (!suite) {
+            suite = &ARRAY_PUSH(s->items, s->count, s->capacity);
+            *suite = (struct compare_suite){.key = key, .metric = row->metric};
+            key = NULL;
+        }
+        ARRAY_PUSH(suite->rows, suite->row_count, suite->row_capacity) = row;
+        suite->moved_count += row->judged.changed;
+    }
+    for (size_t i = 0; i < s->count; i++) {
+        struct compare_suite *suite = &s->items[i];
+        if (suite->row_count > 1) {
+            take_mean(suite);
+            continue;
+        }
+        suite->comparison = suite->rows[0]->judged.comparison;
+        suite->verdict = suite->rows[0]->judged.verdict;
+        suite->is_told = true;
+    }
+}
+
+void compare_suites_done(struct compare_suites *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        free(s->items[i].key);
+        free(s->items[i].rows);
+    }
+    free(s->items);
+    *s = (struct compare_suites){0};
 }
 
 void compare_put_suites(struct strbuf *out, const struct compare *c)
 {
-    for (size_t i = 0; i < c->row_count; i++) {
-        if (!c->rows[i].judged.headline)
-            continue;
-        CLEANUP(memory_freep) char *key = key_of(c, &c->rows[i]);
-        if (!is_first(c, i, key))
-            continue;
-        struct suite_rows s = collect(c, i, key);
-        if (s.count > 1)
-            put_sentence(out, c, &s, key);
-        free(s.items);
-    }
+    CLEANUP(compare_suites_done) struct compare_suites s;
+    compare_suites_find(&s, c);
+    for (size_t i = 0; i < s.count; i++)
+        if (s.items[i].is_mean && s.items[i].is_told)
+            put_sentence(out, c, &s.items[i]);
 }

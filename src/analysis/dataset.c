@@ -151,6 +151,26 @@ static int load_runs(struct dataset *d, struct store *store, struct error *err)
     return r;
 }
 
+static int load_failures(struct dataset *d, struct store *store, struct error *err)
+{
+    CLEANUP(store_cursor_done) struct store_cursor rows = {0};
+    struct store_failure_row row;
+    if (!d->experiment.failed_count)
+        return 0;
+    int r = store_failures(store, d->experiment.id, &rows, err);
+    if (r < 0)
+        return r;
+    while ((r = store_next_failure(&rows, &row, err)) > 0) {
+        size_t cell = cell_of_id(d, row.cell);
+        if (cell == DATASET_NONE)
+            continue;
+        d->cells[cell].last_status = row.status;
+        free(d->cells[cell].last_words);
+        d->cells[cell].last_words = *row.output ? memory_strdup(row.output) : NULL;
+    }
+    return r;
+}
+
 /* The metric's index, loading it at its first use. */
 static int metric_index(struct loader *l, struct store *store, int64_t id, uint32_t *ret_index,
                         struct error *err)
@@ -261,6 +281,8 @@ int dataset_load(struct dataset *d, struct store *store, int64_t experiment, str
     if (r == 0)
         r = load_runs(d, store, err);
     if (r == 0)
+        r = load_failures(d, store, err);
+    if (r == 0)
         r = load_values(&l, store, err);
     if (r == 0)
         store_document(store, experiment, "subject", &d->subject, NULL);
@@ -293,6 +315,7 @@ void dataset_done(struct dataset *d)
         free(d->cells[c].label);
         free(d->cells[c].command);
         free(d->cells[c].build_id);
+        free(d->cells[c].last_words);
         for (size_t f = 0; f < d->factor_count; f++)
             free(d->cells[c].levels[f]);
         free(d->cells[c].levels);

@@ -76,9 +76,33 @@ static void put_number(struct strbuf *out, double value)
         strbuf_put_grouped(out, value, four_digits(value), 0);
 }
 
+/* The next smaller unit, and how many make one; NULL for none.  "0.02034 Gbit/s" reads badly. */
+static const char *smaller_unit(const char *unit, double *ret_factor)
+{
+    static const struct {
+        const char *unit, *smaller;
+        double factor;
+    } units[] = {{"Gbit/s", "Mbit/s", 1000}, {"Mbit/s", "kbit/s", 1000}, {"kbit/s", "bit/s", 1000},
+                 {"GB/s", "MB/s", 1000},     {"MB/s", "kB/s", 1000},     {"kB/s", "B/s", 1000},
+                 {"GiB/s", "MiB/s", 1024},   {"MiB/s", "KiB/s", 1024},   {"KiB/s", "B/s", 1024},
+                 {"s", "ms", 1000},          {"ms", "µs", 1000},         {"us", "ns", 1000},
+                 {"µs", "ns", 1000}};
+    for (size_t i = 0; i < ARRAY_COUNT(units); i++)
+        if (str_eq(unit, units[i].unit)) {
+            *ret_factor = units[i].factor;
+            return units[i].smaller;
+        }
+    return NULL;
+}
+
 void strbuf_put_measured(struct strbuf *out, double value, const char *unit)
 {
     char text[32];
+    double factor;
+    for (const char *smaller; isfinite(value) && value != 0 && fabs(value) < 0.1 &&
+                              (smaller = smaller_unit(unit, &factor));
+         unit = smaller)
+        value *= factor;
     if (!isfinite(value)) {
         strbuf_putc(out, '-');
     } else if (str_eq(unit, "ns")) {

@@ -100,6 +100,30 @@ int store_next_run(struct store_cursor *cursor, struct store_run_row *ret_row, s
     return r;
 }
 
+int store_failures(struct store *store, int64_t experiment, struct store_cursor *cursor,
+                   struct error *err)
+{
+    return sql_query(
+        store->sql, &cursor->rows, err,
+        "SELECT cell, status, output FROM run WHERE id IN"
+        " (SELECT MAX(id) FROM run WHERE experiment = ? AND status <> 0 GROUP BY cell)",
+        "i", experiment);
+}
+
+int store_next_failure(struct store_cursor *cursor, struct store_failure_row *ret_row,
+                       struct error *err)
+{
+    const struct sql_rows *rows = cursor->rows;
+    int r = sql_next(cursor->rows, err);
+    if (r > 0) {
+        const char *output = sql_text(rows, 2);
+        *ret_row = (struct store_failure_row){.cell = sql_i64(rows, 0),
+                                              .status = (int)sql_i64(rows, 1),
+                                              .output = output ? output : ""};
+    }
+    return r;
+}
+
 int store_values(struct store *store, int64_t experiment, struct store_cursor *cursor,
                  struct error *err)
 {

@@ -60,6 +60,18 @@ int store_runs(struct store *store, int64_t experiment, struct store_cursor *cur
                struct error *err);
 int store_next_run(struct store_cursor *cursor, struct store_run_row *ret_row, struct error *err);
 
+struct store_failure_row {
+    int64_t cell;
+    int status;
+    const char *output; /* the end of what the command said; "" for nothing */
+};
+
+/* Of each cell the last run that failed. */
+int store_failures(struct store *store, int64_t experiment, struct store_cursor *cursor,
+                   struct error *err);
+int store_next_failure(struct store_cursor *cursor, struct store_failure_row *ret_row,
+                       struct error *err);
+
 struct store_value_row {
     int64_t run, cell, metric;
     uint64_t round;

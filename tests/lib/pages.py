@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import shutil
+import sqlite3
 import subprocess
 import tempfile
 
@@ -138,6 +139,47 @@ def recordings():
             skip("cannot record here: " + result.stderr.strip().splitlines()[-1])
 
 
+TROUBLE = """#!/bin/sh
+case $1 in
+broken) echo "opening data: <b>no such file</b>" >&2; exit 3;;
+flaky) [ $(($3 % 3)) = 1 ] && { echo late >&2; exit 7; };;
+esac
+echo "assay.metric delay $((100 + $2 + $3 % 4)) ms" > /proc/self/fd/$ASSAY_METRICS_FD
+"""
+
+
+def trouble(name, variants, sizes, rounds=8, baseline=True):
+    """Runs an experiment of which cells fail, into trouble.db."""
+    pathlib.Path("trouble").write_text(TROUBLE)
+    os.chmod("trouble", 0o755)
+    spec = {"name": name, "question": "what fails?", "rounds": rounds, "warmup": 0,
+            "command": ["./trouble", "{variant}", "{size}", "{round}", "{tag}"],
+            "factors": {"variant": variants, "size": sizes, "tag": ["x"]},
+            "metrics": {"delay": {"unit": "ms", "better": "lower", "headline": True}}}
+    if name == "long":
+        spec["factors"]["tag"] = ["v" * 5000 + "</td>", "w" * 300]
+    if baseline:
+        spec["baseline"] = {"variant": variants[0]}
+    pathlib.Path(f"{name}.yaml").write_text(json.dumps(spec))
+    assay("run", "--db", "trouble.db", f"{name}.yaml", "--fresh", "-q", timeout=300)
+
+
+def troubled_pages():
+    """Pages of experiments that failed, were stopped, have long names, or only one cell."""
+    trouble("failed", ["plain", "flaky", "broken"], [0, 50])
+    assay("html", "--db", "trouble.db", "-o", "failed.html", check=0)
+    with sqlite3.connect("trouble.db") as db:
+        db.execute("UPDATE experiment SET state = 'stopped'")
+    db.close()
+    assay("html", "--db", "trouble.db", "-o", "stopped.html", check=0)
+    trouble("allfailed", ["broken"], [0, 1], rounds=2, baseline=False)
+    assay("html", "--db", "trouble.db", "-o", "allfailed.html", check=0)
+    trouble("long", ["plain", "other"], [0], rounds=6)
+    assay("html", "--db", "trouble.db", "-o", "long.html", check=0)
+    trouble("one", ["plain"], [0], rounds=3, baseline=False)
+    assay("html", "--db", "trouble.db", "-o", "one.html", check=0)
+
+
 def all_pages():
     """The pages that the browser looks at, in this folder."""
     experiment()
@@ -153,6 +195,8 @@ def all_pages():
     history()
     assay("html", "-o", "time.html", check=0)
     assay("html", "time.html", "-o", "time-again.html", check=0)
+    troubled_pages()
 
 
-__all__ = ["EVIL", "experiment", "recordings", "history", "explanation", "all_pages", "ROOT", "target"]
+__all__ = ["EVIL", "experiment", "recordings", "history", "explanation", "trouble",
+           "troubled_pages", "all_pages", "ROOT", "target"]

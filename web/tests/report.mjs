@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The report in a browser: nothing is asked for, everything is there, every interaction does what
 // it says.  PAGES is the folder with the pages, SERVER the address of assay serve.
+import fs from 'node:fs';
 import { equal, main, ok, open, test, until, violations } from './browser.mjs';
 
 const PAGES = process.env.PAGES;
 const FILES = ['run.html', 'within.html', 'two.html', 'profiles.html', 'evil.html',
-  'why.html', 'time.html'];
+  'why.html', 'time.html', 'failed.html', 'allfailed.html', 'stopped.html', 'long.html', 'one.html'];
 const url = (name) => `file://${PAGES}/${name}`;
 
 async function done(page) {
@@ -57,15 +58,110 @@ test('a plot has intervals, marks and a text for those who cannot see it', async
 
 test('the table sorts', async () => {
   const page = await open(url('run.html'));
-  const medians = () => page.$$eval('#rows > tbody > tr', (rows) => rows.map((r) => Number(r.cells[3].dataset.v)));
-  const button = page.locator('#rows thead th').nth(3).locator('button');
+  const medians = () => page.$$eval('#rows > tbody > tr', (rows) => rows.map((r) => Number(r.cells[5].dataset.v)));
+  const button = page.locator('#rows thead th').nth(5).locator('button');
   await button.click();
   let list = await medians();
   ok(list.every((v, i) => i === 0 || v >= list[i - 1]), 'ascending');
-  equal(await page.locator('#rows thead th').nth(3).getAttribute('aria-sort'), 'ascending', 'aria-sort');
+  equal(await page.locator('#rows thead th').nth(5).getAttribute('aria-sort'), 'ascending', 'aria-sort');
   await button.press('Enter');
   list = await medians();
   ok(list.every((v, i) => i === 0 || v <= list[i - 1]), 'descending');
+  await done(page);
+});
+
+// How much of each verdict a reader sees: all of it, whatever the width, without scrolling sideways.
+const verdictWidths = (page) => page.$$eval('#rows > tbody > tr:not([hidden]):not(.raw) > td:nth-child(3)',
+  (list) => list.map((cell) => {
+    const box = cell.getBoundingClientRect();
+    const clip = cell.closest('.scroll').getBoundingClientRect();
+    const seen = Math.min(box.right, clip.right, innerWidth) - Math.max(box.left, clip.left, 0);
+    return [Math.round(box.width), Math.round(seen)];
+  }));
+
+test('the verdict column is visible at every width and on paper, and nothing scrolls sideways', async () => {
+  for (const name of ['run.html', 'two.html', 'evil.html', 'failed.html', 'long.html']) {
+    for (const width of [390, 1280, 1440, 1920]) {
+      const page = await open(url(name), { viewport: { width, height: 900 } });
+      const list = await verdictWidths(page);
+      ok(list.length, `${name}: no verdicts`);
+      for (const [whole, seen] of list) equal(seen, whole, `${name} at ${width}: visible width of a verdict`);
+      equal(await page.evaluate(() => document.documentElement.scrollWidth), width, `${name}: width of the page`);
+      await done(page);
+    }
+    const page = await open(url(name), { viewport: { width: 718, height: 1000 } }); // A4 less its margins
+    await page.emulateMedia({ media: 'print' });
+    for (const [whole, seen] of await verdictWidths(page)) equal(seen, whole, `${name} on paper`);
+    await done(page);
+  }
+});
+
+test('the first screen names the winner, the baseline, the interval, and shows the same', async () => {
+  const page = await open(url('run.html'), { viewport: { width: 1440, height: 900 } });
+  const lead = await page.locator('.lead.main').textContent();
+  ok(/fast against base \(the baseline\)/.test(lead), lead);
+  ok(/\[[\d.]+, [\d.]+\]/.test(lead), `an interval: ${lead}`);
+  ok(/95 % confidence/.test(await page.locator('.first').textContent()), 'how sure');
+  const picture = await page.locator('.first figure svg').boundingBox();
+  ok(picture.y + picture.height <= 900, `the picture ends at ${picture.y + picture.height}`);
+  ok(await count(page, '.first figure .mb'), "the crossover's interval");
+  await done(page);
+});
+
+test('failed runs are told at the top, with a row for each cell', async () => {
+  const page = await open(url('failed.html'));
+  const banner = await page.locator('.banner.lost').textContent();
+  ok(/\d+ of \d+ runs failed, in \d+ of \d+ cells/.test(banner), banner);
+  const rows = await page.locator('.failures tbody').textContent();
+  ok(/exit code 3/.test(rows) && rows.includes('<b>no such file</b>'), rows);
+  ok(await count(page, '#rows tr.lost') >= 2, 'rows of cells without values');
+  ok(/runs failed/.test(await page.locator('#rows .caveat').first().textContent()), 'a caveat of a flaky cell');
+  ok(/runs failed/.test(await page.locator('.forest').textContent()), 'in the picture');
+  await page.locator('#rows .open').last().click();
+  await page.waitForSelector('tr.raw .dots');
+  await page.goto(url('allfailed.html'));
+  ok(/All \d+ runs failed/.test(await page.locator('.banner.lost').textContent()), 'nothing but failures');
+  ok(/no verdict/.test(await page.locator('#verdict').textContent()), 'no verdict');
+  equal((await violations(page)).join('\n'), '', 'violations');
+  await page.goto(url('stopped.html'));
+  ok(/was stopped before its end/.test(await page.locator('.banner').first().textContent()), 'that it was stopped');
+  await done(page);
+});
+
+test('a long name and a long value are shortened, with the whole on demand', async () => {
+  const page = await open(url('long.html'), { viewport: { width: 1440, height: 900 } });
+  const cell = page.locator('#rows th[scope=row] details.long').first();
+  ok((await cell.locator('summary').boundingBox()).height < 200, 'a short summary');
+  ok((await cell.textContent()).length > 5000, 'the whole');
+  await done(page);
+});
+
+test('tables and plots are saved as CSV, SVG and PNG', async () => {
+  const page = await open(url('run.html'));
+  const save = async (selector) => {
+    const [file] = await Promise.all([page.waitForEvent('download'), page.locator(selector).first().click()]);
+    return fs.readFileSync(await file.path());
+  };
+  const csv = (await save('#table .export button')).toString();
+  ok(csv.startsWith('Cell,Metric,Verdict,New / base,Base,Median'), csv.slice(0, 100));
+  ok(csv.trim().split('\n').length >= 16, 'lines');
+  const svg = (await save('figure .export button:has-text("SVG")')).toString();
+  ok(svg.startsWith('<svg') && /fill="rgb/.test(svg), svg.slice(0, 100));
+  const png = await save('figure .export button:has-text("PNG")');
+  equal(png.subarray(1, 4).toString(), 'PNG', 'a picture');
+  await done(page);
+});
+
+test('a point tells its figures on hover and on focus', async () => {
+  const page = await open(url('run.html'));
+  const svg = page.locator('#plot-curve svg');
+  await svg.focus();
+  const first = await page.locator('#plot-curve .detail').textContent();
+  ok(/size 64: .*\[/.test(first), first);
+  await page.keyboard.press('ArrowRight');
+  ok(await page.locator('#plot-curve .detail').textContent() !== first, 'the next point');
+  await svg.locator('.p path').last().hover();
+  ok(/MB\/s/.test(await page.locator('#plot-curve .detail').textContent()), 'a value with its unit');
   await done(page);
 });
 

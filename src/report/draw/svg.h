@@ -78,6 +78,19 @@ void plot_add_mark(struct plot *p, bool vertical, double at, double low, double 
 bool plot_has_points(const struct plot *p);
 /* With `alone`, a whole file with its own colours and title; else a part of a page. */
 void plot_put_svg(const struct plot *p, bool alone, struct strbuf *out);
+/* Ratios to one base, a line for each, on a logarithmic axis with "same" in it. */
+struct forest_row {
+    const char *name, *words, *note;
+    const char *kind;           /* the class of the verdict: its colour, and its shape */
+    double estimate, low, high; /* NAN where there is no ratio, or no interval */
+};
+struct forest {
+    const char *id, *title, *base;
+    const struct forest_row *rows;
+    size_t count;
+};
+void forest_put_svg(const struct forest *f, struct strbuf *out);
+
 /* The style that a file of its own carries; the page has the same rules in its own style. */
 void svg_put_alone_head(struct strbuf *out, int width, int height, const char *title);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A plot: axes, bands, lines, marks, and a legend below. */
+/* A plot: axes, bands, lines, marks, names at the ends of the lines, and a legend below for what
+ * has no end. */
 #include "base/memory.h"
 #include "report/draw/svg.h"
 #include "report/text/experiment.h"
@@ -11,8 +12,12 @@
 enum {
     WIDTH = 640,
     LEFT = 84,
-    RIGHT = 14,
-    TOP = 10,
+    RIGHT_LEAST = 14,
+    TOP_LEAST = 10,
+    LABEL_COLUMNS = 18, /* of a name at the end of its line */
+    LABEL_GAP = 13,
+    LABELS_MAX = 12,
+    MARKS_NAMED = 4,
     PLOT_HEIGHT = 250,
     FOOT = 44,
     LEGEND_LINE = 20,
@@ -81,6 +86,7 @@ struct frame {
     struct strbuf *out;
     struct strbuf grid; /* all its lines are one path */
     int height, legend_rows;
+    int top, right; /* margins: room for the words of marks above, for names at the right */
 };
 
 static void widen(struct svg_scale *s, double value)
@@ -108,8 +114,8 @@ static bool can_be_log(const struct plot *p, bool is_x)
 static void find_scales(struct frame *f)
 {
     const struct plot *p = f->p;
-    f->x = (struct svg_scale){.low = NAN, .high = NAN, .from = LEFT, .to = WIDTH - RIGHT};
-    f->y = (struct svg_scale){.low = NAN, .high = NAN, .from = TOP + PLOT_HEIGHT, .to = TOP};
+    f->x = (struct svg_scale){.low = NAN, .high = NAN, .from = LEFT, .to = WIDTH - f->right};
+    f->y = (struct svg_scale){.low = NAN, .high = NAN, .from = f->top + PLOT_HEIGHT, .to = f->top};
     f->x.log = p->x.log && can_be_log(p, true);
     f->y.log = p->y.log && can_be_log(p, false);
     for (size_t i = 0; i < p->series_count; i++)
@@ -214,10 +220,10 @@ static void put_x_tick(struct frame *f, double x, const char *text)
 {
     struct strbuf *out = f->out;
     f->out = &f->grid;
-    put_pair(f, "M", x, TOP);
+    put_pair(f, "M", x, f->top);
     strbuf_printf(&f->grid, "v%d", PLOT_HEIGHT);
     f->out = out;
-    put_label(f, x, TOP + PLOT_HEIGHT + 16, "", text);
+    put_label(f, x, f->top + PLOT_HEIGHT + 16, "", text);
 }
 
 /* The values that were measured are the ticks, as far as they have room. */
@@ -263,7 +269,7 @@ static void put_x_axis(struct frame *f)
     const struct plot_axis *axis = &f->p->x;
     double last = -1000, ticks[SVG_TICKS_MAX];
     if (axis->words) {
-        double each = (WIDTH - LEFT - RIGHT) / (double)(axis->word_count + 1);
+        double each = (WIDTH - LEFT - f->right) / (double)(axis->word_count + 1);
         for (size_t k = 0; k < axis->word_count; k++) {
             double x = svg_place(&f->x, (double)k);
             size_t next = k + 1;
@@ -289,7 +295,10 @@ static void put_x_axis(struct frame *f)
             last = x;
         }
     }
-    put_label(f, (LEFT + WIDTH - RIGHT) / 2.0, TOP + PLOT_HEIGHT + 36, "", axis->label);
+    CLEANUP(strbuf_done) struct strbuf label = {0};
+    put_word(&label, axis->label, (size_t)((WIDTH - LEFT - f->right) / 6.8));
+    put_label(f, (LEFT + WIDTH - f->right) / 2.0, f->top + PLOT_HEIGHT + 36, "",
+              strbuf_text(&label));
     strbuf_puts(f->out, "</g>");
 }
 
@@ -308,7 +317,7 @@ static void put_y_axis(struct frame *f)
         struct strbuf *out = f->out;
         f->out = &f->grid;
         put_pair(f, "M", LEFT, y);
-        strbuf_printf(&f->grid, "h%d", WIDTH - RIGHT - LEFT);
+        strbuf_printf(&f->grid, "h%d", WIDTH - f->right - LEFT);
         f->out = out;
         put_label(f, LEFT - 6, y + 4, "", strbuf_text(&text));
         last = y;
@@ -316,37 +325,38 @@ static void put_y_axis(struct frame *f)
     strbuf_puts(f->out, "</g>");
     strbuf_printf(f->out,
                   "<text text-anchor=\"middle\" transform=\"translate(13 %d) rotate(-90)\">",
-                  TOP + PLOT_HEIGHT / 2);
-    strbuf_put_markup(f->out, f->p->y.label);
+                  f->top + PLOT_HEIGHT / 2);
+    CLEANUP(strbuf_done) struct strbuf label = {0};
+    put_word(&label, f->p->y.label, (size_t)(PLOT_HEIGHT / 6.8));
+    strbuf_put_markup(f->out, strbuf_text(&label));
     strbuf_puts(f->out, "</text>");
 }
 
 static void put_mark_lines(struct frame *f)
 {
+    size_t line = 0;
     for (size_t i = 0; i < f->p->mark_count; i++) {
         const struct plot_mark *m = &f->p->marks[i];
         if (isfinite(m->low) && isfinite(m->high)) {
             double a = m->vertical ? at_x(f, m->low) : at_y(f, m->high);
             double b = m->vertical ? at_x(f, m->high) : at_y(f, m->low);
             strbuf_puts(f->out, "<path class=\"mb\" d=\"");
-            put_pair(f, "M", m->vertical ? a : LEFT, m->vertical ? TOP : a);
-            put_pair(f, "L", m->vertical ? b : WIDTH - RIGHT, m->vertical ? TOP : a);
-            put_pair(f, "L", m->vertical ? b : WIDTH - RIGHT, m->vertical ? TOP + PLOT_HEIGHT : b);
-            put_pair(f, "L", m->vertical ? a : LEFT, m->vertical ? TOP + PLOT_HEIGHT : b);
+            put_pair(f, "M", m->vertical ? a : LEFT, m->vertical ? f->top : a);
+            put_pair(f, "L", m->vertical ? b : WIDTH - f->right, m->vertical ? f->top : a);
+            put_pair(f, "L", m->vertical ? b : WIDTH - f->right,
+                     m->vertical ? f->top + PLOT_HEIGHT : b);
+            put_pair(f, "L", m->vertical ? a : LEFT, m->vertical ? f->top + PLOT_HEIGHT : b);
             strbuf_puts(f->out, "Z\"/>");
         }
         if (m->vertical) {
             double x = at_x(f, m->at);
-            put_line(f, "m", x, TOP, x, TOP + PLOT_HEIGHT);
+            put_line(f, "m", x, f->top, x, f->top + PLOT_HEIGHT);
             bool left = x > (LEFT + WIDTH) / 2.0;
-            if (m->label)
-                put_label(f, left ? x - 5 : x + 5, TOP + 12 + 14 * (double)(i % 4),
-                          left ? "end" : "", m->label);
+            if (m->label && line < MARKS_NAMED)
+                put_label(f, x, 12 + LABEL_GAP * (double)line++, left ? "end" : "", m->label);
         } else {
             double y = at_y(f, m->at);
-            put_line(f, "m", LEFT, y, WIDTH - RIGHT, y);
-            if (m->label)
-                put_label(f, WIDTH - RIGHT - 4, y - 4, "end", m->label);
+            put_line(f, "m", LEFT, y, WIDTH - f->right, y);
         }
     }
 }
@@ -377,13 +387,30 @@ static void put_dots(struct frame *f, const struct plot_series *s)
     strbuf_puts(f->out, "\"/>");
 }
 
+/* "size 1024: " */
+static void put_x_words(const struct frame *f, double x, struct strbuf *out)
+{
+    const struct plot_axis *axis = &f->p->x;
+    if (axis->words)
+        return;
+    strbuf_printf(out, "%s ", axis->label);
+    strbuf_put_measured(out, x, axis->unit);
+    strbuf_puts(out, ": ");
+}
+
 static void put_marks(struct frame *f, const struct plot_series *s)
 {
     if (s->style & PLOT_DOTS) {
         put_dots(f, s);
         return;
     }
-    strbuf_printf(f->out, "<g class=\"p s%zu%s\">", s->look, s->look ? "" : " c");
+    strbuf_printf(f->out, "<g class=\"p s%zu%s\"", s->look, s->look ? "" : " c");
+    if (s->name) {
+        strbuf_puts(f->out, " data-name=\"");
+        strbuf_put_markup(f->out, s->name);
+        strbuf_putc(f->out, '"');
+    }
+    strbuf_putc(f->out, '>');
     for (size_t k = 0; k < s->count; k++) {
         const struct plot_point *p = &s->points[k];
         CLEANUP(strbuf_done) struct strbuf text = {0};
@@ -391,6 +418,7 @@ static void put_marks(struct frame *f, const struct plot_series *s)
         put_pair(f, "M", at_x(f, p->x), at_y(f, p->y));
         strbuf_puts(f->out, shapes[s->look]);
         strbuf_puts(f->out, "\"><title>");
+        put_x_words(f, p->x, &text);
         strbuf_put_measured(&text, p->y, f->p->y.unit);
         if (isfinite(p->low) && isfinite(p->high)) {
             strbuf_puts(&text, " [");
@@ -478,6 +506,93 @@ static void put_all_series(struct frame *f)
     }
 }
 
+/* ---- names at the ends of the lines ---- */
+
+struct end_label {
+    double y, wanted;
+    const char *name;
+    size_t look;
+    bool is_mark;
+};
+
+static bool has_end(const struct plot_series *s)
+{
+    return s->name && s->count && s->style & PLOT_LINE && !(s->style & PLOT_GUIDE);
+}
+
+/* Names at the right are for lines that reach it; a picture of many has a legend. */
+static bool names_ends(const struct plot *p)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < p->series_count; i++)
+        count += has_end(&p->series[i]);
+    return count >= 2 && count <= 8;
+}
+
+static size_t collect_ends(const struct frame *f, struct end_label labels[static LABELS_MAX])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < f->p->series_count && names_ends(f->p) && count < LABELS_MAX; i++) {
+        const struct plot_series *s = &f->p->series[i];
+        if (has_end(s))
+            labels[count++] = (struct end_label){
+                .wanted = at_y(f, s->points[s->count - 1].y), .name = s->name, .look = s->look};
+    }
+    for (size_t i = 0; i < f->p->mark_count && count < LABELS_MAX; i++)
+        if (!f->p->marks[i].vertical && f->p->marks[i].label)
+            labels[count++] = (struct end_label){.wanted = at_y(f, f->p->marks[i].at),
+                                                 .name = f->p->marks[i].label,
+                                                 .is_mark = true};
+    for (size_t i = 1; i < count; i++)
+        for (size_t k = i; k > 0 && labels[k - 1].wanted > labels[k].wanted; k--) {
+            struct end_label swap = labels[k];
+            labels[k] = labels[k - 1];
+            labels[k - 1] = swap;
+        }
+    return count;
+}
+
+/* As near to the ends as they do not cover each other. */
+static void put_ends(struct frame *f)
+{
+    struct end_label labels[LABELS_MAX];
+    size_t count = collect_ends(f, labels);
+    double last = f->top - 4, bottom = f->top + PLOT_HEIGHT + 2;
+    for (size_t i = 0; i < count; i++)
+        last = labels[i].y = fmax(labels[i].wanted, last + LABEL_GAP);
+    for (size_t i = count; i-- > 0; bottom -= LABEL_GAP)
+        bottom = labels[i].y = fmin(labels[i].y, bottom);
+    for (size_t i = 0; i < count; i++) {
+        CLEANUP(strbuf_done) struct strbuf name = {0};
+        put_word(&name, labels[i].name, LABEL_COLUMNS);
+        if (labels[i].is_mark)
+            strbuf_puts(f->out, "<g class=\"soft\">");
+        else
+            strbuf_printf(f->out, "<g class=\"t s%zu\">", labels[i].look);
+        put_label(f, WIDTH - f->right + 8, labels[i].y + 4, "", strbuf_text(&name));
+        strbuf_puts(f->out, "</g>");
+    }
+}
+
+static void find_margins(struct frame *f)
+{
+    size_t columns = 0, named = 0;
+    f->top = TOP_LEAST;
+    f->right = RIGHT_LEAST;
+    for (size_t i = 0; i < f->p->series_count && names_ends(f->p); i++)
+        if (has_end(&f->p->series[i]) && str_columns(f->p->series[i].name) > columns)
+            columns = str_columns(f->p->series[i].name);
+    for (size_t i = 0; i < f->p->mark_count; i++) {
+        const struct plot_mark *m = &f->p->marks[i];
+        named += m->vertical && m->label;
+        if (!m->vertical && m->label && str_columns(m->label) > columns)
+            columns = str_columns(m->label);
+    }
+    if (columns)
+        f->right = 14 + (int)(6.8 * (double)(columns < LABEL_COLUMNS ? columns : LABEL_COLUMNS));
+    f->top += LABEL_GAP * (int)(named < MARKS_NAMED ? named : MARKS_NAMED);
+}
+
 /* Draws the legend, or only counts its rows. */
 static int legend(struct frame *f, bool draw)
 {
@@ -485,14 +600,14 @@ static int legend(struct frame *f, bool draw)
     int row = 0;
     for (size_t i = 0; i < f->p->series_count; i++) {
         const struct plot_series *s = &f->p->series[i];
-        if (!s->name || !s->count)
+        if (!s->name || !s->count || (names_ends(f->p) && has_end(s)))
             continue;
         double width = 34 + 6.6 * (double)str_columns(s->name);
-        if (x > LEFT && x + width > WIDTH - RIGHT) {
+        if (x > LEFT && x + width > WIDTH - f->right) {
             x = LEFT;
             row++;
         }
-        double y = TOP + PLOT_HEIGHT + FOOT + LEGEND_LINE * row + 8;
+        double y = f->top + PLOT_HEIGHT + FOOT + LEGEND_LINE * row + 8;
         if (draw) {
             struct plot_series sample = *s;
             struct strbuf *out = f->out;
@@ -536,8 +651,11 @@ void svg_put_alone_head(struct strbuf *out, int width, int height, const char *t
         ".p.s0,.b.s0{fill:#0b63c5}.p.s1,.b.s1{fill:#b04a00}.p.s2,.b.s2{fill:#00766c}"
         ".p.s3,.b.s3{fill:#a02060}.p.s4,.b.s4{fill:#5b45c9}.p.s5,.b.s5{fill:#6b5d00}"
         ".p.s6,.b.s6{fill:#2f6d1f}.p.s7,.b.s7{fill:#454b54}"
+        ".t{stroke:none}.t.s0{fill:#0b63c5}.t.s1{fill:#b04a00}.t.s2{fill:#00766c}.t.s3{fill:#"
+        "a02060}"
+        ".t.s4{fill:#5b45c9}.t.s5{fill:#6b5d00}.t.s6{fill:#2f6d1f}.t.s7{fill:#454b54}"
         ".fr{stroke:#fff;stroke-width:.6}.f0{fill:#f0b27a}.f1{fill:#f5cba7}.f2{fill:#edbb99}"
-        ".fk{fill:#a9cce3}.fn{fill:#d5d8dc}.fu1{fill:#f5b7b1}.fu2{fill:#e6766b}"
+        ".fk{fill:#c9d8a8}.fn{fill:#d5d8dc}.fu1{fill:#f5b7b1}.fu2{fill:#e6766b}"
         ".fd1{fill:#aed6f1}.fd2{fill:#5dade2}</style>\n");
     strbuf_printf(out, "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", width, height);
 }
@@ -545,9 +663,10 @@ void svg_put_alone_head(struct strbuf *out, int width, int height, const char *t
 void plot_put_svg(const struct plot *p, bool alone, struct strbuf *out)
 {
     struct frame f = {.p = p, .out = out};
+    find_margins(&f);
     find_scales(&f);
     f.legend_rows = legend(&f, false);
-    f.height = TOP + PLOT_HEIGHT + FOOT + LEGEND_LINE * f.legend_rows + (alone ? 28 : 2);
+    f.height = f.top + PLOT_HEIGHT + FOOT + LEGEND_LINE * f.legend_rows + (alone ? 28 : 2);
     if (alone) {
         svg_put_alone_head(out, WIDTH, f.height, p->title);
         strbuf_puts(out, "<g transform=\"translate(0 26)\">");
@@ -568,6 +687,7 @@ void plot_put_svg(const struct plot *p, bool alone, struct strbuf *out)
     strbuf_done(&f.grid);
     put_mark_lines(&f);
     put_all_series(&f);
+    put_ends(&f);
     legend(&f, true);
     strbuf_puts(out, alone ? "</g></svg>\n" : "</svg>");
 }

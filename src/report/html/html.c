@@ -74,7 +74,7 @@ void html_put_foot(struct strbuf *out, const struct strbuf *data)
     strbuf_printf(out, "<script>%s</script>\n</body>\n</html>\n", web_script);
 }
 
-static void put_plot(struct strbuf *out, const struct plot *p)
+void html_put_plot(struct strbuf *out, const struct plot *p)
 {
     bool drawn = plot_has_points(p);
     strbuf_printf(out, "<figure id=\"plot-%s\" data-kind=\"%s\"><figcaption>", p->id, p->kind);
@@ -95,8 +95,9 @@ void html_put_plots(struct strbuf *out, const struct page *page)
     strbuf_puts(out, "<section id=\"plots\" aria-labelledby=\"h-plots\"><h2 "
                      "id=\"h-plots\">Plots</h2>\n<div class=\"plots\">\n");
     for (size_t i = 0; i < page->plot_count; i++)
-        if (plot_has_points(&page->plots[i]) || page->plots[i].note)
-            put_plot(out, &page->plots[i]);
+        if ((plot_has_points(&page->plots[i]) || page->plots[i].note) &&
+            &page->plots[i] != page->first.curve)
+            html_put_plot(out, &page->plots[i]);
     strbuf_puts(out, "</div>\n</section>\n");
 }
 

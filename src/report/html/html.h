@@ -22,6 +22,18 @@ void html_put_head(struct strbuf *out, const char *title, const char *subtitle,
 void html_put_foot(struct strbuf *out, const struct strbuf *data);
 
 void html_put_verdict(struct strbuf *out, const struct page *page);
+/* Class, sign and word of a verdict. */
+struct html_kind {
+    const char *class, *sign, *word;
+};
+const struct html_kind *html_kind(enum verdict_kind kind);
+/* The sentence and the picture of the first screen. */
+void html_put_first(struct strbuf *out, const struct page *page);
+/* What is missing: an experiment that did not end, runs that failed. */
+void html_put_banners(struct strbuf *out, const struct page *page);
+void html_put_failures(struct strbuf *out, const struct dataset *d);
+/* A text of any length: shortened, with the whole on demand. */
+void html_put_shortened(struct strbuf *out, const char *text, size_t columns);
 /* What `assay explain` found: the reasons in order. */
 void html_put_explanations(struct strbuf *out, const struct page *page);
 /* Which functions make the difference. */
@@ -29,6 +41,7 @@ void html_put_why(struct strbuf *out, const struct page *page);
 void html_put_table(struct strbuf *out, const struct page *page);
 /* The rows for the page's scripts, as JSON. */
 void html_put_rows_json(struct strbuf *out, const struct page *page);
+void html_put_plot(struct strbuf *out, const struct plot *p);
 void html_put_plots(struct strbuf *out, const struct page *page);
 void html_put_flames(struct strbuf *out, const struct page *page);
 /* Of a cluster; a page has them where an experiment ran on one. */

@@ -76,7 +76,7 @@ static void put_flame(struct strbuf *out, const struct flame *f, size_t index, b
                   plural(f->samples, "sample", "samples"));
     strbuf_put_markup(out, f->event);
     strbuf_printf(out,
-                  ", %llu lost. Width is the share of the whole; kernel functions are blue and "
+                  ", %llu lost. Width is the share of the whole; kernel functions are green and "
                   "start with [k].</p>\n",
                   (unsigned long long)f->lost);
     put_tools(out, id, false, f->order_count > 1);

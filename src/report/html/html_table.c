@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The verdict in words and the table behind it. */
+#include "analysis/losses.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "report/html/html.h"
@@ -14,18 +15,22 @@ enum {
     DISTRIBUTIONS_MAX = 240,
     ANSWERS_SHOWN = 8,
     ANSWERS_MAX = 24,
-    LINES_SHOWN = 6
+    LINES_SHOWN = 6,
+    LABEL_COLUMNS = 120
 };
 
-static const struct {
-    const char *class, *sign, *word;
-} kinds[] = {
+static const struct html_kind kinds[] = {
     [VERDICT_BETTER] = {"better", "▲", "better"},
     [VERDICT_WORSE] = {"worse", "▼", "worse"},
     [VERDICT_DIFFERENT] = {"different", "◆", "different"},
     [VERDICT_SAME] = {"same", "=", "same"},
     [VERDICT_CANNOT_TELL] = {"unsure", "?", "cannot tell"},
 };
+
+const struct html_kind *html_kind(enum verdict_kind kind)
+{
+    return &kinds[kind];
+}
 
 static void put_measured(struct strbuf *out, double value, const char *unit)
 {
@@ -65,8 +70,8 @@ static void put_item(struct strbuf *out, enum verdict_kind kind, const char *hea
                   kinds[kind].class, kinds[kind].sign, kinds[kind].word);
     if (*head) {
         strbuf_puts(out, "<b>");
-        strbuf_put_markup(out, head);
-        strbuf_puts(out, "</b>: ");
+        strbuf_put_markup_n(out, head, str_column_bytes(head, LABEL_COLUMNS));
+        strbuf_puts(out, str_columns(head) > LABEL_COLUMNS ? "…</b>: " : "</b>: ");
     }
     strbuf_put_markup(out, text);
     strbuf_puts(out, "</li>\n");
@@ -208,13 +213,9 @@ void html_put_verdict(struct strbuf *out, const struct page *page)
 {
     strbuf_puts(out, "<section id=\"verdict\" aria-labelledby=\"h-verdict\"><h2 "
                      "id=\"h-verdict\">Verdict</h2>\n");
+    html_put_first(out, page);
     for (size_t i = 0; i < page->data.set_count; i++)
-        if (page->data.sets[i].emulated) {
-            strbuf_puts(out, "<p class=\"note emulated\">");
-            strbuf_put_markup(out, page->data.sets[i].emulated);
-            strbuf_puts(out, "</p>\n");
-            break;
-        }
+        html_put_failures(out, &page->data.sets[i]);
     size_t last = DATASET_NONE;
     for (size_t i = 0; i < page->row_count; i++)
         if (page->rows[i].headline && page->rows[i].metric != last) {
@@ -244,35 +245,68 @@ static void put_number_cell(struct strbuf *out, double value, const char *unit)
     strbuf_puts(out, "</td>");
 }
 
+/* The verdict, and what speaks against trusting it. */
+static void put_verdict_cell(struct strbuf *out, const struct page *page, const struct page_row *r)
+{
+    const struct dataset *d = page->view;
+    CLEANUP(strbuf_done) struct strbuf caveat = {0};
+    losses_put_caveat(&caveat, r->base_cell == DATASET_NONE ? NULL : &d->cells[r->base_cell],
+                      &d->cells[r->cell]);
+    if (r->compared) {
+        strbuf_printf(out, "<td class=\"%s\">%s ", kinds[r->verdict.kind].class,
+                      kinds[r->verdict.kind].sign);
+        strbuf_put_markup(out, r->verdict.text);
+    } else {
+        strbuf_puts(out, "<td>–");
+    }
+    if (caveat.length) {
+        strbuf_puts(out, " <small class=\"caveat\">✕ ");
+        strbuf_put_markup(out, strbuf_text(&caveat));
+        strbuf_puts(out, "</small>");
+    }
+    strbuf_puts(out, "</td>");
+}
+
 static void put_row(struct strbuf *out, const struct page *page, size_t index)
 {
     const struct page_row *r = &page->rows[index];
     const struct store_metric *m = &page->view->metrics[r->metric];
     strbuf_printf(out, "<tr data-r=\"%zu\"><th scope=\"row\">", index);
-    strbuf_put_markup(out, r->label);
+    html_put_shortened(out, r->label, LABEL_COLUMNS);
     strbuf_puts(out, "</th><td>");
-    strbuf_put_markup(out, m->name);
+    html_put_shortened(out, m->name, LABEL_COLUMNS);
     strbuf_puts(out, "</td>");
-    if (r->compared)
+    put_verdict_cell(out, page, r);
+    if (r->compared) {
+        strbuf_printf(out, "<td data-v=\"%.6g\">", r->comparison.estimate);
+        put_ratio(out, r, m->unit);
+        strbuf_puts(out, "</td>");
         put_number_cell(out, r->base.median, m->unit);
-    else
-        strbuf_puts(out, "<td></td>");
+    } else {
+        strbuf_puts(out, "<td></td><td></td>");
+    }
     put_number_cell(out, r->new.median, m->unit);
     strbuf_puts(out, "<td>[");
     put_measured(out, r->interval.low, m->unit);
     strbuf_puts(out, ", ");
     put_measured(out, r->interval.high, m->unit);
-    strbuf_printf(out, "]</td><td>%zu</td>", r->new.count);
-    if (!r->compared) {
-        strbuf_puts(out, "<td></td><td>–</td></tr>\n");
-        return;
+    strbuf_printf(out, "]</td><td>%zu</td></tr>\n", r->new.count);
+}
+
+/* A cell without any value has a row all the same. */
+static void put_lost_rows(struct strbuf *out, const struct dataset *d)
+{
+    for (size_t c = 0; c < d->cell_count; c++) {
+        if (!losses_is_lost(&d->cells[c]))
+            continue;
+        CLEANUP(strbuf_done) struct strbuf words = {0};
+        losses_put_cell(&words, &d->cells[c]);
+        strbuf_puts(out, "<tr class=\"lost\"><th scope=\"row\">");
+        html_put_shortened(out, d->cells[c].label, LABEL_COLUMNS);
+        strbuf_puts(out, "</th><td>–</td><td class=\"worse\">✕ ");
+        strbuf_put_markup(out, strbuf_text(&words));
+        strbuf_puts(out, "</td><td></td><td></td><td></td><td></td><td>0</td></tr>\n");
     }
-    strbuf_printf(out, "<td data-v=\"%.6g\">", r->comparison.estimate);
-    put_ratio(out, r, m->unit);
-    strbuf_printf(out, "</td><td class=\"%s\">%s ", kinds[r->verdict.kind].class,
-                  kinds[r->verdict.kind].sign);
-    strbuf_put_markup(out, r->verdict.text);
-    strbuf_puts(out, "</td></tr>\n");
 }
 
 /* How the values of the headlines lie. */
@@ -294,9 +328,9 @@ static void put_distributions(struct strbuf *out, const struct page *page)
                              "<th scope=\"col\">Max</th><th scope=\"col\">Standing out</th>"
                              "</tr></thead><tbody>\n");
         strbuf_puts(out, "<tr><th scope=\"row\">");
-        strbuf_put_markup(out, r->label);
+        html_put_shortened(out, r->label, LABEL_COLUMNS);
         strbuf_puts(out, "</th><td>");
-        strbuf_put_markup(out, m->name);
+        html_put_shortened(out, m->name, LABEL_COLUMNS);
         strbuf_puts(out, "</td>");
         double figures[] = {r->new.mean, r->new.min, r->new.q1, r->new.q3, r->new.max};
         for (size_t k = 0; k < ARRAY_COUNT(figures); k++)
@@ -323,9 +357,9 @@ void html_put_table(struct strbuf *out, const struct page *page)
                      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
                      "aria-label=\"Rows\"><table id=\"rows\"><thead><tr>"
                      "<th scope=\"col\">Cell</th><th scope=\"col\">Metric</th>"
+                     "<th scope=\"col\">Verdict</th><th scope=\"col\">New / base</th>"
                      "<th scope=\"col\">Base</th><th scope=\"col\">Median</th>"
                      "<th scope=\"col\">95 % interval</th><th scope=\"col\">Runs</th>"
-                     "<th scope=\"col\">New / base</th><th scope=\"col\">Verdict</th>"
                      "</tr></thead><tbody>\n");
     for (size_t i = 0; i < page->row_count; i++) {
         if (page->rows[i].is_noise)
@@ -337,6 +371,7 @@ void html_put_table(struct strbuf *out, const struct page *page)
             over++;
         }
     }
+    put_lost_rows(out, page->view);
     strbuf_puts(out, "</tbody></table></div>\n<p class=\"note\">");
     if (noise || over)
         strbuf_printf(out,

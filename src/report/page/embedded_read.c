@@ -132,6 +132,7 @@ static void read_experiment(struct store_experiment *e, const json_t *set)
         .name = embedded_text(set, "name"),
         .question = embedded_text(set, "question"),
         .state = embedded_text(set, "state"),
+        .alive = json_is_true(json_object_get(set, "alive")),
         .git_commit = embedded_text(set, "commit"),
         .selection = embedded_text(set, "selection"),
         .baseline = embedded_text(set, "baseline"),
@@ -245,6 +246,8 @@ static int read_cell(struct dataset *d, const json_t *cell, struct value_list *v
                                .label = embedded_text(cell, "label"),
                                .command = embedded_text(cell, "command"),
                                .build_id = embedded_text(cell, "build_id"),
+                               .last_status = (int)embedded_number(cell, "last_status"),
+                               .last_words = embedded_text_or_null(cell, "last_words"),
                                .levels = memory_zalloc(d->factor_count + 1, sizeof(char *))};
     for (size_t f = 0; f < d->factor_count; f++) {
         const char *level = json_string_value(json_array_get(levels, f));

@@ -41,6 +41,8 @@ static void put_experiment(struct json *j, const struct store_experiment *e)
     json_string(j, "name", e->name);
     json_string(j, "question", e->question);
     json_string(j, "state", e->state);
+    if (e->alive)
+        json_bool(j, "alive", true);
     json_string(j, "selection", e->selection);
     json_string(j, "baseline", e->baseline);
     json_string(j, "headline", e->headline);
@@ -94,6 +96,10 @@ static void put_cell(struct json *j, const struct dataset *d, size_t cell)
     json_string(j, "label", c->label);
     json_string(j, "command", c->command);
     json_string(j, "build_id", c->build_id);
+    if (c->failed_count) {
+        json_i64(j, "last_status", c->last_status);
+        json_string(j, "last_words", c->last_words ? c->last_words : "");
+    }
     json_array(j, "levels");
     for (size_t f = 0; f < d->factor_count; f++)
         json_string(j, NULL, c->levels[f]);

@@ -23,6 +23,7 @@ void page_done(struct page *page)
         plot_done(&page->plots[i]);
     for (size_t i = 0; i < page->why_count; i++)
         page_why_done(&page->whys[i]);
+    page_first_done(&page->first);
     free(page->whys);
     free(page->plots);
     free(page->rows);
@@ -60,6 +61,7 @@ static void join_cell(struct dataset *to, const struct dataset *from, size_t cel
     into->label = memory_printf("%s: %s", side, c->label);
     into->command = memory_strdup(c->command);
     into->build_id = memory_strdup(c->build_id);
+    into->last_words = c->last_words ? memory_strdup(c->last_words) : NULL;
     into->levels = memory_zalloc(to->factor_count + 1, sizeof(char *));
     into->levels[0] = memory_strdup(side);
     for (size_t f = 1; f < to->factor_count; f++) {
@@ -342,4 +344,5 @@ void page_plot(struct page *page)
     if (d)
         page_plot_percentiles(page);
     page_plot_time(page);
+    page_find_first(page);
 }

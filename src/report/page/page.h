@@ -42,6 +42,26 @@ struct page_why {
     size_t count, capacity;
 };
 
+/* A line of the picture on the first screen: a variant against its baseline, or a pair of cells. */
+struct page_entry {
+    char *name;
+    struct comparison comparison;
+    struct verdict verdict;
+    char *note;   /* failed runs, or that it is a mean; "" for none */
+    bool is_lost; /* no run succeeded: there is no comparison */
+};
+
+/* The first screen: what a reader must know, and one picture that tells the same. */
+struct page_first {
+    size_t metric; /* in the view; DATASET_NONE where there is nothing to say */
+    char *base;    /* what the entries are compared with */
+    struct page_entry *entries;
+    size_t count, capacity;
+    size_t best; /* the entry to name in the sentence; DATASET_NONE for none */
+    char *machine;
+    const struct plot *curve; /* instead of the entries, where a crossover was found */
+};
+
 struct page {
     struct embedded data;
     struct dataset joint;       /* two experiments as one, with a factor "side" */
@@ -60,6 +80,7 @@ struct page {
     size_t why_count, why_capacity;
     struct plot *plots;
     size_t plot_count, plot_capacity;
+    struct page_first first;
     struct flame_pair pair; /* of the first two flames, where they are compared */
     bool has_pair;
     char *title;
@@ -112,6 +133,10 @@ bool page_compare(const struct page *page, size_t metric, size_t base, size_t ne
                   struct comparison *ret_comparison);
 struct plot *page_add_plot(struct page *page, const char *kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* After the plots. */
+void page_find_first(struct page *page);
+void page_first_done(struct page_first *first);
 
 void page_plot_curves(struct page *page, size_t metric);
 void page_plot_efficiency(struct page *page, size_t metric);

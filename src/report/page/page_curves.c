@@ -16,7 +16,7 @@ enum { CONTEXTS_MAX = 2, VARIANTS_MAX = 8 };
 
 static const char *axis_unit(const char *factor)
 {
-    return strcasestr(factor, "size") || strcasestr(factor, "byte") ? "bytes" : "";
+    return strcasestr(factor, "byte") ? "bytes" : ""; /* a size may be of anything */
 }
 
 static const char *label_of_metric(struct plot *p, const struct store_metric *m)
@@ -183,7 +183,7 @@ static void plot_ratio(const struct sweep *s)
         size_t count = add_ratios(s, p, base_level, k, points);
         mark_crossovers(p, s->variants.levels[k], points, count);
     }
-    plot_add_mark(p, false, 1, NAN, NAN, "1: no difference");
+    plot_add_mark(p, false, 1, NAN, NAN, plot_text(p, "1: %s", s->variants.levels[base_level]));
     p->description =
         plot_text(p,
                   "The ratio to the baseline's %s at each %s. The bands are 95 %% intervals; where "
@@ -197,16 +197,10 @@ static void plot_ratio(const struct sweep *s)
 
 /* ---- workers ---- */
 
-static double throughput(const struct store_metric *m, double value)
-{
-    return m->facts.better == METRIC_HIGHER ? value : NS_PER_S / value;
-}
-
 static void add_fit(struct plot *p, const struct sweep *s, size_t like, const char *name,
                     size_t look, struct strbuf *note)
 {
     const struct dataset *d = s->page->view;
-    const struct store_metric *m = &d->metrics[s->metric];
     double *threads = NULL, *values = NULL;
     size_t count = 0, capacity = 0, value_count = 0, value_capacity = 0;
     for (size_t k = 0; k < s->axis.count; k++) {
@@ -216,7 +210,7 @@ static void add_fit(struct plot *p, const struct sweep *s, size_t like, const ch
             column = dataset_column(d, s->metric, c);
         for (size_t i = 0; i < column.count; i++) {
             ARRAY_PUSH(threads, count, capacity) = s->axis.numbers[k];
-            ARRAY_PUSH(values, value_count, value_capacity) = throughput(m, column.values[i]);
+            ARRAY_PUSH(values, value_count, value_capacity) = column.values[i];
         }
     }
     struct scaling fit;
@@ -246,12 +240,10 @@ static void plot_scaling(const struct sweep *s)
     const struct dataset *d = s->page->view;
     const struct store_metric *m = &d->metrics[s->metric];
     CLEANUP(memory_freep)
-    char *what = memory_printf("scaling: %s",
-                               m->facts.better == METRIC_HIGHER ? m->name : "runs per second");
+    char *what = memory_printf("scaling: %s", m->name);
     struct plot *p = start_plot(s, "scaling", what);
-    p->y = (struct plot_axis){.label = plot_text(p, "%s", what + strlen("scaling: ")),
-                              .unit = m->facts.better == METRIC_HIGHER ? m->unit : "/s",
-                              .log = true};
+    p->y = (struct plot_axis){
+        .label = plot_text(p, "%s", what + strlen("scaling: ")), .unit = m->unit, .log = true};
     CLEANUP(strbuf_done) struct strbuf note = {0};
     double best = 0;
     size_t count = s->variants.count ? s->variants.count : 1;
@@ -269,9 +261,7 @@ static void plot_scaling(const struct sweep *s)
             if (c == DATASET_NONE || !dataset_figures(d, s->metric, c, &summary, &v) ||
                 v.median <= 0)
                 continue;
-            double low = throughput(m, v.low), high = throughput(m, v.high);
-            plot_add_point(series, s->axis.numbers[i], throughput(m, v.median),
-                           low < high ? low : high, low < high ? high : low);
+            plot_add_point(series, s->axis.numbers[i], v.median, v.low, v.high);
         }
         if (series->count && series->points[0].x == s->axis.numbers[0])
             best = fmax(best, series->points[0].y);
@@ -341,7 +331,7 @@ static void each_sweep(struct page *page, size_t metric, bool only_first,
 static bool scales(const struct sweep *s)
 {
     const struct dataset *d = s->page->view;
-    return d->metrics[s->metric].facts.better != METRIC_NEITHER &&
+    return d->metrics[s->metric].facts.better == METRIC_HIGHER &&
            dataset_counts_workers(d->factors[s->axis.factor]);
 }
 

@@ -280,7 +280,7 @@ void page_plot_pairs(struct page *page, size_t metric)
                        r->comparison.high);
         at++;
     }
-    plot_add_mark(p, false, 1, NAN, NAN, "1: no difference");
+    plot_add_mark(p, false, 1, NAN, NAN, "1: same");
     p->x = (struct plot_axis){.label = cell_axis(p, page->view),
                               .unit = "",
                               .words = cell_words(p, page->view, cells, at),

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* The first screen: a sentence with the winner, the baseline, how much and how sure, and beside it
+ * one picture that tells the same. */
+#include "base/memory.h"
+#include "report/html/html.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { FOREST_MAX = 16, NAME_COLUMNS = 60 };
+
+static void put_name(struct strbuf *out, const char *name)
+{
+    strbuf_puts(out, "<b>");
+    if (str_columns(name) <= NAME_COLUMNS) {
+        strbuf_put_markup(out, name);
+    } else {
+        strbuf_put_markup_n(out, name, str_column_bytes(name, NAME_COLUMNS - 1));
+        strbuf_puts(out, "…");
+    }
+    strbuf_puts(out, "</b>");
+}
+
+static void put_sentence(struct strbuf *out, const struct page *page)
+{
+    const struct page_first *f = &page->first;
+    const struct page_entry *e = &f->entries[f->best];
+    const struct html_kind *k = html_kind(e->verdict.kind);
+    strbuf_puts(out, "<p class=\"lead main\">");
+    put_name(out, e->name);
+    strbuf_puts(out, " against ");
+    put_name(out, f->base);
+    strbuf_printf(out, "%s, ", page->is_compared ? "" : " (the baseline)");
+    strbuf_put_markup(out, page->view->metrics[f->metric].name);
+    strbuf_printf(out, ": <strong class=\"%s\"><span aria-hidden=\"true\">%s</span> ", k->class,
+                  k->sign);
+    strbuf_put_markup(out, e->verdict.text);
+    strbuf_puts(out, "</strong>");
+    if (*e->note) {
+        strbuf_puts(out, " (");
+        strbuf_put_markup(out, e->note);
+        strbuf_puts(out, ")");
+    }
+    strbuf_puts(out, ".</p>\n");
+}
+
+/* Which of all is best, as the answers have it; they are about the whole experiment. */
+static void put_best(struct strbuf *out, const struct page *page)
+{
+    if (!page->has_answers || page->is_compared)
+        return;
+    for (size_t i = 0; i < page->answers.count; i++) {
+        const struct answer *a = &page->answers.items[i];
+        if (!str_eq(a->kind, "best") ||
+            (page->first.metric != DATASET_NONE &&
+             !str_eq(a->metric, page->view->metrics[page->first.metric].name)))
+            continue;
+        strbuf_puts(out, "<p class=\"lead\">By ");
+        strbuf_put_markup(out, a->metric);
+        if (*a->where) {
+            strbuf_puts(out, " at ");
+            strbuf_put_markup(out, a->where);
+        }
+        strbuf_puts(out, ": ");
+        strbuf_put_markup(out, a->text);
+        strbuf_puts(out, ".</p>\n");
+        return;
+    }
+}
+
+/* How sure, on what, and what speaks against it. */
+static void put_circumstances(struct strbuf *out, const struct page *page)
+{
+    const struct page_first *f = &page->first;
+    strbuf_puts(out, "<p class=\"note\">");
+    if (f->best != DATASET_NONE && comparison_has_interval(&f->entries[f->best].comparison))
+        strbuf_printf(out, "The interval in brackets is at %.4g %% confidence. ",
+                      100 * f->entries[f->best].comparison.level);
+    if (*f->machine) {
+        strbuf_puts(out, "Measured on ");
+        strbuf_put_markup(out, f->machine);
+        strbuf_puts(out, ". ");
+    }
+    for (size_t i = 0; i < page->data.set_count; i++) {
+        const struct store_experiment *e = &page->data.sets[i].experiment;
+        if (e->disturbed_count * 10 > e->run_count)
+            strbuf_printf(out, "Other work used the machine in %llu of %llu runs%s. ",
+                          (unsigned long long)e->disturbed_count, (unsigned long long)e->run_count,
+                          page->data.set_count < 2 ? ""
+                          : i                      ? " of the new one"
+                                                   : " of the base");
+    }
+    strbuf_puts(out, "</p>\n");
+}
+
+static bool is_plain(const char *text)
+{
+    return *text && strlen(text) <= 80 && !strpbrk(text, "'\n");
+}
+
+/* The command that finds the reasons, where none are known. */
+static void put_next(struct strbuf *out, const struct page *page)
+{
+    const struct page_first *f = &page->first;
+    if (page->data.explanations.count || page->why_count || f->best == DATASET_NONE ||
+        !verdict_is_difference(&f->entries[f->best].verdict))
+        return;
+    CLEANUP(strbuf_done) struct strbuf command = {0};
+    const struct compare_pair *pair = NULL;
+    const struct dataset *sets = page->data.sets;
+    for (size_t i = 0; i < page->compare.row_count && !pair; i++) {
+        const struct compare_row *row = &page->compare.rows[i];
+        const struct dataset_cell *cell =
+            &page->compare.new->cells[page->compare.pairs[row->pair].new_cell];
+        if (page->is_compared || (page->variant != DATASET_NONE &&
+                                  str_eq(cell->levels[page->variant], f->entries[f->best].name)))
+            pair = &page->compare.pairs[row->pair];
+    }
+    if (!pair)
+        return;
+    const char *texts[2] = {page->compare.base->cells[pair->base_cell].command,
+                            page->compare.new->cells[pair->new_cell].command};
+    if (page->data.set_count == 2 && sets[0].experiment.id > 0 && sets[1].experiment.id > 0)
+        strbuf_printf(&command, "assay explain %lld %lld", (long long)sets[0].experiment.id,
+                      (long long)sets[1].experiment.id);
+    else if (page->data.set_count == 1 && sets[0].experiment.id > 0 &&
+             page->variant != DATASET_NONE && is_plain(f->base) &&
+             is_plain(f->entries[f->best].name))
+        strbuf_printf(&command, "assay explain --in %lld '%s=%s' '%s=%s'",
+                      (long long)sets[0].experiment.id, sets[0].factors[page->variant], f->base,
+                      sets[0].factors[page->variant], f->entries[f->best].name);
+    else if (page->data.set_count == 1 && is_plain(texts[0]) && is_plain(texts[1]))
+        strbuf_printf(&command, "assay explain '%s' '%s'", texts[0], texts[1]);
+    if (!command.length)
+        return;
+    strbuf_puts(out, "<p class=\"next\">Why? <code>");
+    strbuf_put_markup(out, strbuf_text(&command));
+    strbuf_puts(out, "</code> finds the reasons.</p>\n");
+}
+
+static void put_forest(struct strbuf *out, const struct page *page)
+{
+    const struct page_first *f = &page->first;
+    const struct store_metric *m = &page->view->metrics[f->metric];
+    size_t count = f->count < FOREST_MAX ? f->count : FOREST_MAX;
+    CLEANUP(memory_freep) struct forest_row *rows = memory_zalloc(count, sizeof(*rows));
+    for (size_t i = 0; i < count; i++) {
+        const struct page_entry *e = &f->entries[i];
+        bool ratio = !e->is_lost && e->comparison.scale == COMPARISON_RATIO;
+        bool interval = ratio && comparison_has_interval(&e->comparison);
+        rows[i] = (struct forest_row){
+            .name = e->name,
+            .words = e->is_lost ? e->note : e->verdict.text,
+            .note = e->is_lost ? "" : e->note,
+            .kind = e->is_lost ? "lost" : html_kind(e->verdict.kind)->class,
+            .estimate = ratio ? e->comparison.estimate : NAN,
+            .low = interval ? e->comparison.low : NAN,
+            .high = interval ? e->comparison.high : NAN,
+        };
+    }
+    CLEANUP(memory_freep)
+    char *title = memory_printf("%s, ratio to %s with its interval", m->name, f->base);
+    strbuf_puts(out, "<figure id=\"first-picture\" data-kind=\"forest\"><figcaption>");
+    strbuf_put_markup(out, m->name);
+    strbuf_puts(out, " / ");
+    strbuf_put_markup_n(out, f->base, str_column_bytes(f->base, 40));
+    strbuf_puts(out, str_columns(f->base) > 40 ? "…" : "");
+    strbuf_puts(out, m->facts.better == METRIC_LOWER    ? "’s; lower is better"
+                     : m->facts.better == METRIC_HIGHER ? "’s; higher is better"
+                                                        : "’s");
+    strbuf_puts(out, "</figcaption>");
+    forest_put_svg(
+        &(struct forest){
+            .id = "forest", .title = title, .base = f->base, .rows = rows, .count = count},
+        out);
+    if (count < f->count)
+        strbuf_printf(out, "<p class=\"note\">%zu more are in the table.</p>", f->count - count);
+    strbuf_puts(out, "</figure>\n");
+}
+
+void html_put_first(struct strbuf *out, const struct page *page)
+{
+    const struct page_first *f = &page->first;
+    strbuf_puts(out, "<div class=\"first\"><div class=\"say\">\n");
+    html_put_banners(out, page);
+    if (f->best != DATASET_NONE)
+        put_sentence(out, page);
+    put_best(out, page);
+    if (page->view && f->metric == DATASET_NONE)
+        strbuf_puts(out, "<p class=\"lead main\">There is no verdict: no run has a value of a "
+                         "headline metric.</p>\n");
+    else if (page->view && f->best == DATASET_NONE && !page->has_answers)
+        strbuf_puts(out, "<p class=\"lead main\">There is nothing to compare: the experiment names "
+                         "no baseline, or only the baseline has values.</p>\n");
+    if (page->view)
+        put_circumstances(out, page);
+    put_next(out, page);
+    strbuf_puts(out, "</div>\n");
+    if (f->curve) {
+        html_put_plot(out, f->curve);
+    } else if (f->count && f->metric != DATASET_NONE) {
+        put_forest(out, page);
+    }
+    strbuf_puts(out, "</div>\n");
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* What stands on the first screen: which is best, against what, by how much, and on what machine.
+ * The comparisons and their words are the judge's. */
+#include "analysis/losses.h"
+#include "base/json_read.h"
+#include "base/memory.h"
+#include "report/page/page.h"
+
+#include <math.h>
+
+enum { ENTRIES_MAX = 40 };
+
+void page_first_done(struct page_first *first)
+{
+    for (size_t i = 0; i < first->count; i++) {
+        free(first->entries[i].name);
+        free(first->entries[i].note);
+    }
+    free(first->entries);
+    free(first->base);
+    free(first->machine);
+    *first = (struct page_first){0};
+}
+
+/* "batch" of "variant=batch", where one factor alone differs. */
+static char *short_name(const char *key)
+{
+    const char *equals = strchr(key, '=');
+    bool alone = equals && !strchr(equals, ' ');
+    return memory_strdup(alone && equals[1] ? equals + 1 : key);
+}
+
+static void add_entry(struct page_first *f, char *name, const struct comparison *c,
+                      const struct verdict *v, char *note)
+{
+    ARRAY_PUSH(f->entries, f->count, f->capacity) =
+        (struct page_entry){.name = name, .comparison = *c, .verdict = *v, .note = note};
+}
+
+static char *note_of_suite(const struct page *page, const struct compare_suite *s)
+{
+    struct strbuf note = {0};
+    size_t failed = 0, runs = 0;
+    for (size_t i = 0; i < s->row_count; i++) {
+        const struct compare_pair *pair = &page->compare.pairs[s->rows[i]->pair];
+        const struct dataset_cell *cell = &page->compare.new->cells[pair->new_cell];
+        failed += cell->failed_count;
+        runs += cell->run_count;
+    }
+    if (failed)
+        strbuf_printf(&note, "%zu of %zu runs failed", failed, runs);
+    if (s->is_mean)
+        strbuf_printf(&note, "%sgeometric mean of %zu cells", note.length ? "; " : "",
+                      s->mean_count);
+    return note.data ? note.data : memory_strdup("");
+}
+
+/* Variants of which no run succeeded anywhere. */
+static void add_lost(struct page *page)
+{
+    const struct dataset *d = page->view;
+    struct page_axis axis;
+    if (page->variant == DATASET_NONE || page->is_compared)
+        return;
+    page_axis_init(&axis, d, page->variant);
+    for (size_t k = 0; k < axis.count && page->first.count < ENTRIES_MAX; k++) {
+        size_t cells = 0, lost = 0, runs = 0;
+        for (size_t c = 0; c < d->cell_count; c++)
+            if (str_eq(d->cells[c].levels[page->variant], axis.levels[k])) {
+                cells++;
+                lost += losses_is_lost(&d->cells[c]);
+                runs += d->cells[c].run_count;
+            }
+        if (!cells || lost < cells)
+            continue;
+        struct comparison none = {.estimate = NAN, .low = NAN, .high = NAN};
+        struct verdict verdict = {.kind = VERDICT_CANNOT_TELL};
+        add_entry(&page->first, memory_strdup(axis.levels[k]), &none, &verdict,
+                  memory_printf(runs == 1 ? "its only run failed" : "all %zu runs failed", runs));
+        page->first.entries[page->first.count - 1].is_lost = true;
+    }
+    page_axis_done(&axis);
+}
+
+static char *base_name(const struct page *page)
+{
+    const struct dataset *d = page->view;
+    if (page->is_compared)
+        return short_name(page->compare.base_name);
+    for (size_t c = 0; page->variant != DATASET_NONE && c < d->cell_count; c++)
+        if (d->cells[c].baseline != DATASET_NONE)
+            return memory_strdup(d->cells[d->cells[c].baseline].levels[page->variant]);
+    return memory_strdup(d->experiment.baseline);
+}
+
+/* A level of each variant against its baseline, over all cells. */
+static void add_suites(struct page *page, const char *metric)
+{
+    CLEANUP(compare_suites_done) struct compare_suites suites;
+    compare_suites_find(&suites, &page->compare);
+    for (size_t i = 0; i < suites.count && page->first.count < ENTRIES_MAX; i++) {
+        const struct compare_suite *s = &suites.items[i];
+        if (s->is_told && str_eq(s->metric->name, metric))
+            add_entry(&page->first,
+                      page->is_compared && !*s->key ? short_name(page->compare.new_name)
+                                                    : short_name(s->key),
+                      &s->comparison, &s->verdict, note_of_suite(page, s));
+    }
+}
+
+/* Each pair of a comparison of two, after their mean. */
+static void add_pairs(struct page *page)
+{
+    for (size_t i = 0; i < page->row_count && page->first.count < ENTRIES_MAX; i++) {
+        const struct page_row *r = &page->rows[i];
+        if (!r->compared || !r->headline || r->metric != page->first.metric)
+            continue;
+        CLEANUP(strbuf_done) struct strbuf note = {0};
+        losses_put_caveat(&note,
+                          r->base_cell == DATASET_NONE ? NULL : &page->view->cells[r->base_cell],
+                          &page->view->cells[r->cell]);
+        add_entry(&page->first, memory_strdup(r->label), &r->comparison, &r->verdict,
+                  memory_strdup(strbuf_text(&note)));
+    }
+}
+
+/* Which entry the sentence names: what is better, and of those the one that moved most; else the
+ * one that moved most. */
+static size_t choose(const struct page_first *f)
+{
+    size_t best = DATASET_NONE;
+    double most = -1;
+    for (int pass = 0; pass < 2 && best == DATASET_NONE; pass++)
+        for (size_t i = 0; i < f->count; i++) {
+            const struct page_entry *e = &f->entries[i];
+            const struct comparison *c = &e->comparison;
+            if (e->is_lost || (pass == 0 && e->verdict.kind != VERDICT_BETTER))
+                continue;
+            double far = c->scale == COMPARISON_RATIO && c->estimate > 0 ? fabs(log(c->estimate))
+                                                                         : fabs(c->estimate);
+            bool sure = verdict_is_difference(&e->verdict);
+            double weight = isfinite(far) ? far + (sure ? 1e6 : 0) : 0;
+            if (weight > most) {
+                most = weight;
+                best = i;
+            }
+        }
+    return best;
+}
+
+static char *machine_words(const struct page *page)
+{
+    const struct embedded *data = &page->data;
+    if (!data->set_count)
+        return memory_strdup("");
+    const char *document = data->documents[data->set_count - 1].machine;
+    CLEANUP(memory_freep) char *model = json_member_text(document, "cpu_model");
+    CLEANUP(memory_freep) char *count = json_member_text(document, "cpu_count");
+    CLEANUP(memory_freep)
+    char *host = json_member_text(data->documents[data->set_count - 1].environment, "host");
+    const struct dataset *d = &data->sets[data->set_count - 1];
+    if (d->node_count > 1)
+        return memory_printf("%zu nodes", d->node_count);
+    struct strbuf out = {0};
+    if (host && *host)
+        strbuf_puts(&out, host);
+    if (model && *model)
+        strbuf_printf(&out, "%s%s%s%s%s", out.length ? " (" : "", model, count ? ", " : "",
+                      count ? count : "",
+                      count ? str_eq(count, "1") ? " processor" : " processors" : "");
+    if (out.length && host && *host && model && *model)
+        strbuf_putc(&out, ')');
+    return out.data ? out.data : memory_strdup("");
+}
+
+void page_find_first(struct page *page)
+{
+    struct page_first *f = &page->first;
+    size_t position = 0;
+    page_first_done(f);
+    f->metric = f->best = DATASET_NONE;
+    f->machine = machine_words(page);
+    f->base = memory_strdup("");
+    if (!page->view)
+        return;
+    f->metric = dataset_headline(page->view, &position);
+    if (f->metric == DATASET_NONE || !page->has_compare) {
+        add_lost(page);
+        return;
+    }
+    free(f->base);
+    f->base = base_name(page);
+    add_suites(page, page->view->metrics[f->metric].name);
+    if (page->is_compared && f->count && page->compare.pair_count > 1)
+        add_pairs(page);
+    f->best = page->is_compared ? (f->count ? 0 : DATASET_NONE) : choose(f);
+    add_lost(page);
+    for (size_t i = 0; i < page->plot_count && !f->curve; i++) {
+        const struct plot *p = &page->plots[i];
+        for (size_t k = 0; str_eq(p->kind, "ratio") && k < p->mark_count; k++)
+            if (p->marks[k].vertical)
+                f->curve = p;
+    }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Plots: the figures of a point on hover and on focus (arrow keys go from point to point).
+
+function startPlots() {
+  for (const svg of document.querySelectorAll('svg.plot')) startPlot(svg);
+}
+
+function startPlot(svg) {
+  const marks = [...svg.querySelectorAll('.p path, .k')];
+  if (!marks.length) return;
+  const detail = make('p', { className: 'detail' });
+  detail.setAttribute('aria-live', 'polite');
+  svg.after(detail);
+  svg.setAttribute('tabindex', '0');
+  let here = -1;
+  const show = (index) => {
+    if (here >= 0) marks[here].classList.remove('here');
+    here = index;
+    if (here < 0) return;
+    const mark = marks[here];
+    mark.classList.add('here');
+    const name = mark.parentElement.dataset.name;
+    detail.textContent = (name ? `${name}, ` : '') + mark.querySelector('title').textContent;
+  };
+  svg.addEventListener('pointermove', (event) => {
+    let nearest = -1;
+    let least = 24;
+    marks.forEach((mark, i) => {
+      const box = mark.getBoundingClientRect();
+      const inside = event.clientX >= box.left && event.clientX <= box.right && event.clientY >= box.top && event.clientY <= box.bottom;
+      const far = inside && mark.tagName === 'g' ? 0 : Math.hypot(event.clientX - (box.left + box.right) / 2, event.clientY - (box.top + box.bottom) / 2);
+      if (far < least) {
+        least = far;
+        nearest = i;
+      }
+    });
+    if (nearest >= 0 && nearest !== here) show(nearest);
+  });
+  svg.addEventListener('focus', () => { if (here < 0) show(0); });
+  svg.addEventListener('keydown', (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    show((here + step + marks.length) % marks.length);
+  });
+}
