@@ -20,7 +20,7 @@ bool term_has_colour(int fd)
     const char *no_colour = getenv("NO_COLOR"), *kind = getenv("TERM");
     if (no_colour && *no_colour)
         return false;
-    if (!kind || str_eq(kind, "dumb"))
+    if (!kind || !*kind || str_eq(kind, "dumb"))
         return false;
     return isatty(fd);
 }

@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Colour only on a terminal, and not when NO_COLOR is set or TERM is dumb. */
+/* Colour only on a terminal, and not when NO_COLOR is set or TERM is dumb or
+ * empty. */
 bool term_has_colour(int fd);
 /* A terminal whose locale is UTF-8. */
 bool term_has_utf8(int fd);

@@ -38,8 +38,11 @@ static const struct option options[] = {
 
 static void print(const struct compare_options *o, const struct compare *c)
 {
-    struct compare_view view = {
-        .c = c, .all = o->all, .only = o->only, .colour = term_has_colour(STDOUT_FILENO)};
+    struct compare_view view = {.c = c,
+                                .all = o->all,
+                                .only = o->only,
+                                .colour = term_has_colour(STDOUT_FILENO),
+                                .columns = isatty(STDOUT_FILENO) ? term_columns(STDOUT_FILENO) : 0};
     CLEANUP(strbuf_done) struct strbuf out = {0};
     if (o->lkp)
         report_compare_lkp(&out, &view);

@@ -239,7 +239,11 @@ int run_show_result(struct session *s, struct error *err)
     CLEANUP(strbuf_done) struct strbuf out = {0};
     bool colour = term_has_colour(STDOUT_FILENO);
     report_head_text(&out, &d, colour);
-    report_cells_text(&out, &d, false, colour);
+    report_cells_text(
+        &out, &d,
+        &(struct cells_view){.colour = colour,
+                             .bars = term_has_utf8(STDOUT_FILENO),
+                             .columns = isatty(STDOUT_FILENO) ? term_columns(STDOUT_FILENO) : 0});
     fputs(strbuf_text(&out), stdout);
     dataset_done(&d);
     return 0;

@@ -71,7 +71,12 @@ static int show_with(const struct show_options *o, const char *word, struct erro
         report_experiment_csv(&out, &d);
     } else {
         report_head_text(&out, &d, colour);
-        report_cells_text(&out, &d, o->all, colour);
+        report_cells_text(&out, &d,
+                          &(struct cells_view){
+                              .all = o->all,
+                              .colour = colour,
+                              .bars = term_has_utf8(STDOUT_FILENO),
+                              .columns = isatty(STDOUT_FILENO) ? term_columns(STDOUT_FILENO) : 0});
     }
     dataset_done(&d);
     fwrite(out.data, 1, out.length, stdout);

@@ -3,6 +3,7 @@
 #include "report/text/answers.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "report/text/experiment.h"
 
 enum { ANSWERS_OF_A_KIND = 12, PLACES_MAX = 8 };
 
@@ -87,6 +88,7 @@ void report_answers_text(struct strbuf *out, const struct answers *a, bool all, 
         strbuf_put_safe(out, e->question, strlen(e->question), 400);
         strbuf_putc(out, '\n');
     }
+    report_losses_text(out, a->d, colour);
     for (size_t k = 0; k < ARRAY_COUNT(kinds); k++) {
         bool has_any = false;
         for (size_t i = 0; i < a->count && !has_any; i++)

@@ -14,7 +14,7 @@
 #define SMALL_CHANGE 0.02
 #define SMALL_POINTS 0.5
 
-enum { NAME_BYTES = 2000, ALSO_BYTES = 60 };
+enum { NAME_BYTES = 2000, ALSO_BYTES = 60, FOLD_FROM = 12 };
 
 static const char bold[] = "\033[1m", plain[] = "\033[0m";
 
@@ -146,11 +146,8 @@ static void add_row(struct table *t, const struct compare *c, size_t index)
     }
 }
 
-static void put_table(struct strbuf *out, const struct table *t, bool colour)
+static void find_widths(const struct table *t, const char *const *heads, size_t *widths)
 {
-    static const char *const heads[COLUMNS] = {"base",   "new", "new / base", "n", "chance",
-                                               "metric", ""};
-    size_t widths[COLUMNS] = {0};
     for (size_t i = 0; i < COLUMNS; i++)
         widths[i] = strlen(heads[i]);
     for (size_t i = 0; i < t->count; i++) {
@@ -158,29 +155,80 @@ static void put_table(struct strbuf *out, const struct table *t, bool colour)
         size_t columns = !heading && t->cells[i] ? str_columns(t->cells[i]) : 0;
         widths[i % COLUMNS] = columns > widths[i % COLUMNS] ? columns : widths[i % COLUMNS];
     }
-    for (size_t i = 0; i < 6; i++) {
+}
+
+/* The name and the verdict, behind the figures where they fit, else on lines of their own. */
+static void put_row_words(struct strbuf *out, char *const *cells, size_t used, size_t columns)
+{
+    size_t name = str_columns(cells[5]), verdict = str_columns(cells[6]);
+    if (!columns || used + 2 + name <= columns) {
+        strbuf_printf(out, "  %s", cells[5]);
+        used += 2 + name;
+    } else {
+        strbuf_puts(out, "\n    ");
+        strbuf_put_wrapped(out, cells[5], 4, columns);
+        used = columns;
+    }
+    if (!verdict)
+        return;
+    if (!columns || used + 2 + verdict <= columns) {
+        strbuf_printf(out, "  %s", cells[6]);
+    } else {
+        strbuf_puts(out, "\n    ");
+        strbuf_put_wrapped(out, cells[6], 4, columns);
+    }
+}
+
+/* Where not even the figures fit side by side. */
+static void put_narrow_row(struct strbuf *out, char *const *cells, size_t columns)
+{
+    CLEANUP(memory_freep)
+    char *figures =
+        memory_printf("%s → %s, %s, n = %s, %s", cells[0], cells[1], cells[2], cells[3], cells[4]);
+    strbuf_put_wrapped(out, cells[5], 2, columns);
+    strbuf_puts(out, "\n  ");
+    strbuf_put_wrapped(out, figures, 2, columns);
+    if (*cells[6]) {
+        strbuf_puts(out, "\n  ");
+        strbuf_put_wrapped(out, cells[6], 2, columns);
+    }
+}
+
+static void put_table(struct strbuf *out, const struct table *t, bool colour, size_t columns)
+{
+    static const char *const heads[COLUMNS] = {"base",   "new", "new / base", "n", "chance",
+                                               "metric", ""};
+    size_t widths[COLUMNS], used = 8;
+    find_widths(t, heads, widths);
+    for (size_t i = 0; i < 5; i++)
+        used += widths[i];
+    bool narrow = columns && used + 10 > columns;
+    for (size_t i = 0; i < 6 && !narrow; i++) {
         strbuf_pad(out, ' ', (i < 4 ? widths[i] - strlen(heads[i]) : 0) + (i ? 2 : 0));
         strbuf_puts(out, heads[i]);
         if (i == 4)
             strbuf_pad(out, ' ', widths[4] - strlen(heads[4]));
     }
-    strbuf_putc(out, '\n');
+    strbuf_puts(out, narrow ? "" : "\n");
     for (size_t row = 0; row < t->count; row += COLUMNS) {
-        if (!t->cells[row]) {
-            strbuf_printf(out, "%s%s%s\n", colour ? bold : "", t->cells[row + 1],
-                          colour ? plain : "");
+        char *const *cells = t->cells + row;
+        if (!cells[0]) {
+            strbuf_printf(out, "%s%s%s\n", colour ? bold : "", cells[1], colour ? plain : "");
             continue;
         }
-        for (size_t i = 0; i < COLUMNS; i++) {
-            const char *text = t->cells[row + i];
-            size_t gap = widths[i] - str_columns(text);
-            if (i == 6 && !*text)
-                break;
+        if (narrow) {
+            put_narrow_row(out, cells, columns);
+            strbuf_putc(out, '\n');
+            continue;
+        }
+        for (size_t i = 0; i < 5; i++) {
+            size_t gap = widths[i] - str_columns(cells[i]);
             strbuf_pad(out, ' ', (i ? 2 : 0) + (i < 4 ? gap : 0));
-            strbuf_puts(out, text);
-            if (i >= 4 && i < 5)
+            strbuf_puts(out, cells[i]);
+            if (i == 4)
                 strbuf_pad(out, ' ', gap);
         }
+        put_row_words(out, cells, used, columns);
         strbuf_putc(out, '\n');
     }
 }
@@ -259,6 +307,49 @@ static void put_footer(struct strbuf *out, const struct compare_view *v)
                       c->base->node_count && c->new->node_count ? "nodes" : "machine");
 }
 
+/* What moved first; of many that did not, only how many they are, which is returned. */
+static size_t add_headlines(struct table *t, const struct compare_view *v)
+{
+    const struct compare *c = v->c;
+    size_t moved = 0, still = 0, last = COMPARE_NONE;
+    for (size_t i = 0; i < c->row_count; i++)
+        if (c->rows[i].judged.headline && report_compare_shows(v, &c->rows[i])) {
+            moved += c->rows[i].judged.changed;
+            still += !c->rows[i].judged.changed;
+        }
+    bool folds = !v->all && !v->only && moved && still > FOLD_FROM;
+    for (int pass = 0; pass < (folds ? 1 : 2); pass++)
+        for (size_t i = 0; i < c->row_count; i++) {
+            const struct compare_row *row = &c->rows[i];
+            if (!row->judged.headline || !report_compare_shows(v, row) ||
+                row->judged.changed != (pass == 0))
+                continue;
+            if (row->pair != last && c->pairs[row->pair].label[0])
+                add_heading(t, c->pairs[row->pair].label);
+            last = row->pair;
+            add_row(t, c, i);
+        }
+    return folds ? still : 0;
+}
+
+/* Failed runs of both sides, and what did not end. */
+static void put_losses(struct strbuf *out, const struct compare_view *v)
+{
+    const struct dataset *sides[2] = {v->c->base, v->c->new};
+    for (size_t i = 0; i < (v->c->within ? 1 : 2); i++) {
+        CLEANUP(strbuf_done) struct strbuf text = {0};
+        report_losses_text(&text, sides[i], v->colour);
+        if (text.length)
+            strbuf_printf(out, "%s%s",
+                          v->c->within ? ""
+                          : i          ? "new:"
+                                       : "base:",
+                          strbuf_text(&text));
+    }
+    if (out->length)
+        strbuf_putc(out, '\n');
+}
+
 void report_compare_text(struct strbuf *out, const struct compare_view *v)
 {
     const struct compare *c = v->c;
@@ -266,21 +357,16 @@ void report_compare_text(struct strbuf *out, const struct compare_view *v)
     strbuf_put_safe(out, c->base_name, strlen(c->base_name), 200);
     strbuf_puts(out, "\nnew:  ");
     strbuf_put_safe(out, c->new_name, strlen(c->new_name), 200);
-    strbuf_puts(out, "\n\n");
+    strbuf_puts(out, "\n");
+    put_losses(out, v);
     CLEANUP(table_done) struct table t = {0};
-    size_t last = COMPARE_NONE;
-    for (size_t i = 0; i < c->row_count; i++) {
-        const struct compare_row *row = &c->rows[i];
-        if (!row->judged.headline || !report_compare_shows(v, row))
-            continue;
-        if (row->pair != last && c->pairs[row->pair].label[0])
-            add_heading(&t, c->pairs[row->pair].label);
-        last = row->pair;
-        add_row(&t, c, i);
-    }
+    size_t folded = add_headlines(&t, v);
     for (size_t p = 0; p < c->pair_count; p++)
         add_pair_rows(&t, v, p);
-    put_table(out, &t, v->colour);
+    put_table(out, &t, v->colour, v->columns);
+    if (folded)
+        strbuf_printf(out, "… %zu headline %s not change for certain; --all lists them\n", folded,
+                      plural(folded, "row did", "rows did"));
     CLEANUP(strbuf_done) struct strbuf suites = {0};
     compare_put_suites(&suites, c);
     if (suites.length)

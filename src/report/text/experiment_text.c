@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Lists of experiments, and one experiment in tables. */
 #include "analysis/compare.h"
+#include "analysis/losses.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "report/text/experiment.h"
 #include "report/text/nodes.h"
+#include "report/text/stat.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,11 +16,6 @@ static const char bold[] = "\033[1m", dim[] = "\033[2m", plain[] = "\033[0m";
 static void put_styled(struct strbuf *out, const char *style, const char *text, bool colour)
 {
     strbuf_printf(out, "%s%s%s", colour ? style : "", text, colour ? plain : "");
-}
-
-static const char *state_of(const struct store_experiment *e)
-{
-    return str_eq(e->state, "running") && !e->alive ? "killed" : e->state;
 }
 
 void report_list_text(struct strbuf *out, const struct store_list *list, bool colour)
@@ -37,7 +34,7 @@ void report_list_text(struct strbuf *out, const struct store_list *list, bool co
         bool dirty = str_has_suffix(e->git_commit, "-dirty");
         snprintf(commit, sizeof(commit), "%.9s%s", e->git_commit, dirty ? "*" : "");
         strbuf_printf(out, "%5lld  %-16s  %-8s %6llu %7llu  %-10s  ", (long long)e->id,
-                      format_moment(e->started_at_ns, moment, sizeof(moment)), state_of(e),
+                      format_moment(e->started_at_ns, moment, sizeof(moment)), losses_state(e),
                       (unsigned long long)e->cell_count, (unsigned long long)e->run_count, commit);
         strbuf_put_safe(out, e->name, strlen(e->name), 80);
         if (e->selection[0]) {
@@ -73,7 +70,7 @@ void report_head_text(struct strbuf *out, const struct dataset *d, bool colour)
     strbuf_put_safe(out, e->name, strlen(e->name), 200);
     strbuf_printf(out, "%s\n", colour ? plain : "");
     put_line(out, "question", e->question, colour);
-    snprintf(text, sizeof(text), "%s, started %s, %llu %s, %llu %s%s", state_of(e),
+    snprintf(text, sizeof(text), "%s, started %s, %llu %s, %llu %s%s", losses_state(e),
              format_moment(e->started_at_ns, moment, sizeof(moment)),
              (unsigned long long)e->cell_count, plural(e->cell_count, "cell", "cells"),
              (unsigned long long)e->run_count, plural(e->run_count, "run", "runs"),
@@ -95,73 +92,239 @@ void report_head_text(struct strbuf *out, const struct dataset *d, bool colour)
     }
 }
 
-static size_t label_width(const struct dataset *d)
+enum {
+    FOLD_FROM = 12, /* cells that did not change; fewer are listed */
+    LABEL_MOST = 60,
+    WORDS_LEAST = 24, /* columns for a verdict beside the figures */
+    BAR = 19,
+    FAILURES_MOST = 12,
+};
+
+void report_losses_text(struct strbuf *out, const struct dataset *d, bool colour)
 {
-    size_t width = 4;
-    for (size_t c = 0; c < d->cell_count; c++) {
-        size_t columns = str_columns(d->cells[c].label);
-        width = columns > width ? columns : width;
+    CLEANUP(strbuf_done) struct strbuf state = {0}, failed = {0};
+    static const char red[] = "\033[1;31m";
+    size_t shown = 0, count = 0;
+    losses_put_state(&state, &d->experiment);
+    losses_put_failed(&failed, d);
+    if (state.length) {
+        strbuf_putc(out, '\n');
+        put_styled(out, bold, strbuf_text(&state), colour);
+        strbuf_putc(out, '\n');
     }
-    return width < 60 ? width : 60;
+    if (!failed.length)
+        return;
+    strbuf_putc(out, '\n');
+    put_styled(out, red, strbuf_text(&failed), colour);
+    strbuf_putc(out, '\n');
+    for (size_t c = 0; c < d->cell_count; c++) {
+        const struct dataset_cell *cell = &d->cells[c];
+        if (!cell->failed_count || ++count > FAILURES_MOST)
+            continue;
+        CLEANUP(strbuf_done) struct strbuf words = {0};
+        losses_put_cell(&words, cell);
+        strbuf_puts(out, "  ");
+        strbuf_put_safe(out, cell->label, strlen(cell->label), LABEL_MOST);
+        strbuf_printf(out, ": %s", strbuf_text(&words));
+        if (cell->last_words) {
+            const char *last = cell->last_words;
+            size_t length = strlen(last);
+            while (length && (last[length - 1] == '\n' || last[length - 1] == ' '))
+                length--;
+            size_t from = length;
+            while (from && last[from - 1] != '\n')
+                from--;
+            strbuf_puts(out, ": ");
+            strbuf_put_safe(out, last + from, length - from, 120);
+        }
+        strbuf_putc(out, '\n');
+        shown++;
+    }
+    if (count > shown)
+        strbuf_printf(out, "  … and %zu more cells\n", count - shown);
 }
 
 static void put_padded(struct strbuf *out, const char *text, size_t width, bool right)
 {
-    size_t columns = str_columns(text), gap = columns < width ? width - columns : 0;
+    CLEANUP(strbuf_done) struct strbuf safe = {0};
+    strbuf_put_safe(&safe, text, strlen(text), 400);
+    size_t columns = str_columns(strbuf_text(&safe)), gap = columns < width ? width - columns : 0;
     if (right)
         strbuf_pad(out, ' ', gap);
-    strbuf_put_safe(out, text, strlen(text), 200);
+    if (columns > width && width > 1) {
+        strbuf_append(out, strbuf_text(&safe), str_column_bytes(strbuf_text(&safe), width - 1));
+        strbuf_puts(out, "…");
+    } else {
+        strbuf_puts(out, strbuf_text(&safe));
+    }
     if (!right)
         strbuf_pad(out, ' ', gap);
 }
 
-static void put_cell(struct strbuf *out, const struct compare *c, size_t metric, size_t cell,
-                     size_t width)
+/* One metric's table. */
+struct cells_table {
+    const struct compare *compare;
+    const struct cells_view *v;
+    size_t metric, label_width, bar;
+    double reach; /* of the bars: the logarithm of the ratio at an end */
+};
+
+static const struct compare_row *row_of(const struct cells_table *t, size_t cell)
 {
-    const struct dataset *d = c->new;
-    struct dataset_column column = dataset_column(d, metric, cell);
+    return compare_find(t->compare, t->metric, cell);
+}
+
+/* What moved, then what did not, then what is compared with nothing, then what has no values. */
+static int rank_of(const struct cells_table *t, size_t cell)
+{
+    const struct compare_row *row = row_of(t, cell);
+    if (!dataset_column(t->compare->new, t->metric, cell).count)
+        return 3;
+    return !row ? 2 : row->judged.changed ? 0 : 1;
+}
+
+/* "┊ ├──●──┤": the ratio with its interval, and where it is 1. */
+static void put_bar(struct strbuf *out, const struct cells_table *t, const struct comparison *c)
+{
+    const char *signs[BAR];
+    for (size_t i = 0; i < t->bar; i++)
+        signs[i] = i == t->bar / 2 ? "┊" : " ";
+    double half = (double)(t->bar / 2);
+    bool drawn = c && c->scale == COMPARISON_RATIO && c->estimate > 0 && t->reach > 0;
+    if (drawn && comparison_has_interval(c) && c->low > 0) {
+        size_t from = (size_t)fmax(0, rint(half + half * log(c->low) / t->reach));
+        size_t to = (size_t)fmin((double)t->bar - 1, rint(half + half * log(c->high) / t->reach));
+        for (size_t i = from; i <= to && i < t->bar; i++)
+            signs[i] = "─";
+    }
+    if (drawn) {
+        double at = rint(half + half * log(c->estimate) / t->reach);
+        signs[(size_t)fmin(fmax(at, 0), (double)t->bar - 1)] = "●";
+    }
+    strbuf_puts(out, "  ");
+    for (size_t i = 0; i < t->bar; i++)
+        strbuf_puts(out, signs[i]);
+}
+
+static void put_words(struct strbuf *out, const struct cells_table *t, size_t cell, size_t used)
+{
+    const struct dataset *d = t->compare->new;
+    const struct compare_row *row = row_of(t, cell);
+    CLEANUP(strbuf_done) struct strbuf words = {0}, caveat = {0};
+    if (row)
+        strbuf_puts(&words, row->judged.verdict.text);
+    losses_put_caveat(&caveat, row ? &d->cells[row->judged.sides.base_cell] : NULL,
+                      &d->cells[cell]);
+    if (caveat.length)
+        strbuf_printf(&words, "%s(%s)", words.length ? " " : "", strbuf_text(&caveat));
+    if (d->cells[cell].disturbed_count)
+        strbuf_printf(&words, "%s(%zu disturbed)", words.length ? "  " : "",
+                      d->cells[cell].disturbed_count);
+    if (!words.length)
+        return;
+    size_t columns = t->v->columns;
+    if (!columns) {
+        strbuf_printf(out, "  %s", strbuf_text(&words));
+    } else if (used + 2 + WORDS_LEAST <= columns) {
+        strbuf_puts(out, "  ");
+        strbuf_put_wrapped(out, strbuf_text(&words), used + 2, columns);
+    } else {
+        strbuf_puts(out, "\n    ");
+        strbuf_put_wrapped(out, strbuf_text(&words), 4, columns);
+    }
+}
+
+static void put_cell(struct strbuf *out, const struct cells_table *t, size_t cell)
+{
+    const struct dataset *d = t->compare->new;
+    struct dataset_column column = dataset_column(d, t->metric, cell);
     struct summary summary;
     CLEANUP(strbuf_done) struct strbuf value = {0};
-    put_padded(out, d->cells[cell].label, width, false);
+    put_padded(out, d->cells[cell].label, t->label_width, false);
     if (column.count == 0 || stats_summarise(column.values, column.count, &summary, NULL) < 0) {
-        strbuf_puts(out, "             -\n");
+        CLEANUP(strbuf_done) struct strbuf lost = {0};
+        losses_put_cell(&lost, &d->cells[cell]);
+        strbuf_printf(out, "  %s\n", lost.length ? strbuf_text(&lost) : "             -");
         return;
     }
-    strbuf_put_measured(&value, summary.median, d->metrics[metric].unit);
-    put_padded(out, strbuf_text(&value), 16, true);
+    bool narrow = t->v->columns && t->v->columns < t->label_width + 36;
+    if (narrow)
+        strbuf_puts(out, "\n ");
+    strbuf_put_measured(&value, summary.median, d->metrics[t->metric].unit);
+    put_padded(out, strbuf_text(&value), narrow ? 1 : 16, true);
     if (summary.median != 0 && column.count > 1)
         strbuf_printf(out, "  ±%5.1f %%", 100 * fabs(summary.mad / summary.median));
     else
         strbuf_puts(out, "          ");
     strbuf_printf(out, "  n=%-4zu", column.count);
-    const struct compare_row *row = compare_find(c, metric, cell);
-    if (row)
-        strbuf_printf(out, "  %s", row->judged.verdict.text);
-    if (d->cells[cell].disturbed_count)
-        strbuf_printf(out, "  (%zu disturbed)", d->cells[cell].disturbed_count);
+    size_t used = (narrow ? 1 + str_columns(strbuf_text(&value)) : t->label_width + 16) + 18;
+    const struct compare_row *row = row_of(t, cell);
+    if (t->bar) {
+        put_bar(out, t, row ? &row->judged.comparison : NULL);
+        used += t->bar + 2;
+    }
+    put_words(out, t, cell, used);
     strbuf_putc(out, '\n');
 }
 
+static void find_layout(struct cells_table *t)
+{
+    const struct dataset *d = t->compare->new;
+    bool any = false;
+    t->label_width = 4;
+    for (size_t c = 0; c < d->cell_count; c++) {
+        size_t columns = str_columns(d->cells[c].label);
+        t->label_width = columns > t->label_width ? columns : t->label_width;
+        const struct compare_row *row = row_of(t, c);
+        if (!row || row->judged.comparison.scale != COMPARISON_RATIO)
+            continue;
+        const struct comparison *k = &row->judged.comparison;
+        any = true;
+        if (k->estimate > 0)
+            t->reach = fmax(t->reach, fabs(log(k->estimate)));
+        if (comparison_has_interval(k) && k->low > 0)
+            t->reach = fmax(t->reach, fmax(fabs(log(k->low)), fabs(log(k->high))));
+    }
+    t->label_width = t->label_width < LABEL_MOST ? t->label_width : LABEL_MOST;
+    size_t columns = t->v->columns;
+    if (columns && t->label_width + 4 > columns)
+        t->label_width = columns > 8 ? columns - 4 : 4;
+    bool room = columns >= t->label_width + 16 + 18 + BAR + 4 + WORDS_LEAST;
+    t->bar = any && t->v->bars && room ? BAR : 0;
+}
+
 static void put_metric(struct strbuf *out, const struct compare *compare, size_t metric,
-                       bool colour)
+                       const struct cells_view *v)
 {
     const struct dataset *d = compare->new;
     const struct store_metric *m = &d->metrics[metric];
-    size_t width = label_width(d);
+    struct cells_table t = {.compare = compare, .v = v, .metric = metric};
+    find_layout(&t);
     CLEANUP(strbuf_done) struct strbuf head = {0};
     strbuf_put_safe(&head, m->name, strlen(m->name), 100);
     if (m->facts.better != METRIC_NEITHER)
         strbuf_puts(&head, m->facts.better == METRIC_HIGHER ? " (higher is better)"
                                                             : " (lower is better)");
     strbuf_putc(out, '\n');
-    put_styled(out, bold, strbuf_text(&head), colour);
+    put_styled(out, bold, strbuf_text(&head), v->colour);
     strbuf_puts(out, ": median ± spread\n");
+    size_t counts[4] = {0};
     for (size_t c = 0; c < d->cell_count; c++)
-        put_cell(out, compare, metric, c, width);
+        counts[rank_of(&t, c)]++;
+    for (int rank = 0; rank < 4; rank++) {
+        bool folded = rank == 1 && !v->all && counts[0] && counts[1] > FOLD_FROM;
+        for (size_t c = 0; c < d->cell_count && !folded; c++)
+            if (rank_of(&t, c) == rank)
+                put_cell(out, &t, c);
+        if (folded)
+            strbuf_printf(out, "… %zu cells did not change for certain; --all lists them\n",
+                          counts[1]);
+    }
 }
 
-void report_cells_text(struct strbuf *out, const struct dataset *d, bool all, bool colour)
+void report_cells_text(struct strbuf *out, const struct dataset *d, const struct cells_view *v)
 {
+    report_losses_text(out, d, v->colour);
     if (d->metric_count == 0) {
         strbuf_puts(out, "\nNo run has succeeded yet.\n");
         return;
@@ -172,19 +335,29 @@ void report_cells_text(struct strbuf *out, const struct dataset *d, bool all, bo
     size_t position = 0, metric;
     while ((metric = dataset_headline(d, &position)) != DATASET_NONE)
         if (!shown[metric]) {
-            put_metric(out, &compare, metric, colour);
+            put_metric(out, &compare, metric, v);
             compare_put_instead(out, &compare, metric);
             shown[metric] = true;
         }
-    for (size_t m = 0; all && m < d->metric_count; m++)
+    for (size_t m = 0; v->all && m < d->metric_count; m++)
         if (!shown[m])
-            put_metric(out, &compare, m, colour);
+            put_metric(out, &compare, m, v);
     CLEANUP(strbuf_done) struct strbuf suites = {0};
     compare_put_suites(&suites, &compare);
     if (suites.length)
-        strbuf_printf(out, "\n%s", strbuf_text(&suites));
+        strbuf_putc(out, '\n');
+    for (const char *line = strbuf_text(&suites); *line;) {
+        size_t length = strcspn(line, "\n");
+        CLEANUP(memory_freep) char *text = memory_strndup(line, length);
+        if (v->columns)
+            strbuf_put_wrapped(out, text, 0, v->columns);
+        else
+            strbuf_puts(out, text);
+        strbuf_putc(out, '\n');
+        line += length + (line[length] == '\n');
+    }
     report_nodes_text(out, d);
-    if (!all)
+    if (!v->all)
         strbuf_printf(out, "\n%zu %s recorded; --all shows all.\n", d->metric_count,
                       plural(d->metric_count, "metric was", "metrics were"));
 }
