@@ -211,6 +211,7 @@ class FlameGraph {
   zoom(node) {
     this.focus = node;
     this.draw();
+    keepState(`zoom-${this.svg.id}`, node.parent ? node.known : '');
   }
 
   say(node) {
@@ -221,6 +222,7 @@ class FlameGraph {
   // The share that matches: frames within a matching frame are not counted again.
   search(text) {
     const status = this.tools.querySelector('.match');
+    keepState(`find-${this.svg.id}`, text);
     try {
       this.pattern = text ? new RegExp(text) : null;
     } catch {
@@ -319,7 +321,20 @@ function startFlame(tools) {
     const g = await ready();
     g.zoom(g.root);
   });
+  restoreFlame(svg, tools, ready);
   return ready;
+}
+
+async function restoreFlame(svg, tools, ready) {
+  const [zoom, find] = [chosen.get(`zoom-${svg.id}`), chosen.get(`find-${svg.id}`)];
+  if (!zoom && !find) return;
+  const graph = await ready();
+  const node = zoom && graph.find(zoom);
+  if (node) graph.zoom(node);
+  if (find) {
+    tools.querySelector('[data-act=search]').value = find;
+    graph.search(find);
+  }
 }
 
 function startFlames() {

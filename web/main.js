@@ -30,6 +30,7 @@ function startPrint() {
 
 startTheme();
 startPrint();
+startLink();
 startTable();
 startPlots();
 startExport();

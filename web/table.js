@@ -24,12 +24,17 @@ function startTable() {
     button.addEventListener('click', () => toggle(row, button));
   }
 
+  function keepOpen() {
+    keepState('open', [...body.querySelectorAll('tr.raw')].map((raw) => raw.previousElementSibling.dataset.r).join('.'));
+  }
+
   async function toggle(row, button) {
     const next = row.nextElementSibling;
     if (next && next.classList.contains('raw')) {
       next.remove();
       button.textContent = '▸';
       button.setAttribute('aria-expanded', 'false');
+      keepOpen();
       return;
     }
     button.textContent = '▾';
@@ -40,6 +45,7 @@ function startTable() {
       rawRuns(data, data.view.rows[row.dataset.r]));
     raw.append(cell);
     row.after(raw);
+    keepOpen();
   }
 
   function apply() {
@@ -54,6 +60,8 @@ function startTable() {
       if (next && next.classList.contains('raw')) next.hidden = row.hidden;
       shown += !row.hidden;
     }
+    keepState('q', filter.value);
+    keepState('all', noise.checked ? '' : '1');
     count.textContent = shown === 1 ? '1 row' : `${shown} rows`;
   }
 
@@ -86,6 +94,7 @@ function startTable() {
       ? a - b : String(a).localeCompare(String(b), 'en', { numeric: true })));
     if (down) rows.reverse();
     body.append(...rows.map(([, row]) => row));
+    keepState('sort', `${column}${down ? 'd' : 'a'}`);
   }
 
   [...body.rows].forEach(addOpener);
@@ -99,7 +108,25 @@ function startTable() {
     if (!noise.checked) await addNoise();
     apply();
   });
-  apply();
+
+  // What the address asks for.
+  async function restore() {
+    const [all, sort, open] = ['all', 'sort', 'open'].map((key) => chosen.get(key) ?? '');
+    filter.value = chosen.get('q') ?? '';
+    noise.checked = !all;
+    if (all) await addNoise();
+    apply();
+    const heading = table.tHead.rows[0].cells[parseInt(sort, 10)];
+    if (heading) {
+      if (sort.endsWith('d')) heading.setAttribute('aria-sort', 'ascending');
+      sortBy(heading.cellIndex, heading);
+    }
+    for (const number of open.split('.').filter((text) => /^\d+$/.test(text))) {
+      const row = body.querySelector(`tr[data-r="${number}"]`);
+      if (row) await toggle(row, row.querySelector('.open'));
+    }
+  }
+  restore();
 }
 
 function median(values) {

@@ -27,7 +27,10 @@ void losses_put_failed(struct strbuf *out, const struct dataset *d)
     if (!failed)
         return;
     if (failed == runs) {
-        strbuf_printf(out, runs == 1 ? "The only run failed" : "All %zu runs failed", runs);
+        if (runs == 1)
+            strbuf_puts(out, "The only run failed");
+        else
+            strbuf_printf(out, "All %zu %s failed", runs, plural(runs, "run", "runs"));
         strbuf_puts(out, ": there are no values to compare.");
         return;
     }

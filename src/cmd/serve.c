@@ -61,11 +61,14 @@ static void release(void *body)
     serve_body_release(body);
 }
 
-static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, struct MHD_Response *r)
+static const char html_type[] = "text/html; charset=utf-8";
+
+static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, struct MHD_Response *r,
+                              const char *type)
 {
     if (!r)
         return MHD_NO;
-    MHD_add_response_header(r, "Content-Type", "text/html; charset=utf-8");
+    MHD_add_response_header(r, "Content-Type", type);
     MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
     MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
     MHD_add_response_header(r, "Cache-Control", "no-store");
@@ -83,7 +86,8 @@ static enum MHD_Result refuse(struct MHD_Connection *c, unsigned status, const c
     CLEANUP(strbuf_done) struct strbuf body = {0};
     strbuf_printf(&body, "<!doctype html><title>%u</title><p>%s</p>\n", status, words);
     return answer(c, status,
-                  MHD_create_response_from_buffer(body.length, body.data, MHD_RESPMEM_MUST_COPY));
+                  MHD_create_response_from_buffer(body.length, body.data, MHD_RESPMEM_MUST_COPY),
+                  html_type);
 }
 
 /* A page elsewhere may let a name of its own point to 127.0.0.1; then the browser sends that name.
@@ -105,12 +109,23 @@ static const char *behind_token(const struct server *s, const char *url)
     unsigned different = 0;
     for (size_t i = 0; i < length; i++)
         different |= (unsigned char)url[i + 1] ^ (unsigned char)s->token[i];
-    return different || url[length + 1] != '/' ? NULL : url + length + 1;
+    return different || (url[length + 1] && url[length + 1] != '/') ? NULL : url + length + 1;
 }
 
 static const char *argument(struct MHD_Connection *c, const char *name)
 {
     return MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, name);
+}
+
+/* The address without its last slash, from which no link would lead on. */
+static enum MHD_Result lead_home(struct MHD_Connection *c, const struct server *s)
+{
+    char to[80];
+    snprintf(to, sizeof(to), "/%s/", s->token);
+    struct MHD_Response *r = MHD_create_response_from_buffer(0, to, MHD_RESPMEM_MUST_COPY);
+    if (r)
+        MHD_add_response_header(r, "Location", to);
+    return answer(c, 301, r, html_type);
 }
 
 static enum MHD_Result handle(void *context, struct MHD_Connection *c, const char *url,
@@ -136,6 +151,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *c, const cha
         return refuse(c, 404, "There is no such page.");
     if (!is_read)
         return refuse(c, 405, "This server is read-only.");
+    if (!*path)
+        return lead_home(c, s);
     struct serve_request request = {.path = path,
                                     .query = argument(c, "q"),
                                     .page = argument(c, "page"),
@@ -148,7 +165,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *c, const cha
         body->length, body->text, release, body);
     if (!r)
         serve_body_release(body);
-    return answer(c, status, r);
+    return answer(c, status, r, str_has_prefix(path, SERVE_API) ? "application/json" : html_type);
 }
 
 static void make_token(struct server *s, const char *given)

@@ -118,6 +118,8 @@ int store_run_lines(struct store *store, int64_t experiment, const char *metric,
         store->sql, &cursor->rows, err,
         "SELECT r.id, c.label, r.round, r.started_at_ns, r.wall_ns, r.status, r.disturbed,"
         " (SELECT v.value FROM value v JOIN metric m ON m.id = v.metric"
+        "  WHERE v.run = r.id AND m.name = ?2),"
+        " (SELECT m.unit FROM value v JOIN metric m ON m.id = v.metric"
         "  WHERE v.run = r.id AND m.name = ?2)"
         " FROM run r JOIN cell c ON c.id = r.cell"
         " WHERE r.experiment = ?1 ORDER BY r.id LIMIT ?3 OFFSET ?4",
@@ -137,7 +139,8 @@ int store_next_run_line(struct store_cursor *cursor, struct store_run_line *ret_
                                             .wall_ns = (uint64_t)sql_i64(rows, 4),
                                             .status = (int)sql_i64(rows, 5),
                                             .disturbed = sql_i64(rows, 6) != 0,
-                                            .value = sql_double(rows, 7)};
+                                            .value = sql_double(rows, 7),
+                                            .unit = sql_text(rows, 8)};
     return r;
 }
 

@@ -167,7 +167,8 @@ struct store_run_line {
     uint64_t round, started_at_ns, wall_ns;
     int status;
     bool disturbed;
-    double value; /* of the metric that was asked for; NAN for none */
+    double value;     /* of the metric that was asked for; NAN for none */
+    const char *unit; /* of that metric; NULL for none */
 };
 
 int store_run_lines(struct store *store, int64_t experiment, const char *metric, uint64_t skip,

@@ -86,8 +86,20 @@ def strangers_get_nothing():
         for method in ("POST", "PUT", "DELETE", "OPTIONS", "TRACE"):
             equal(server.get(method=method, body="x=1" if method == "POST" else None)[0], 405, method)
         equal(server.get(method="HEAD")[0], 200, "HEAD")
-        for path in ("e/99", "e/0", "e/-1", "e/1/nothing", "e/1;x", "../..", "e/%2e%2e", "x"):
+        for path in ("e/99", "e/0", "e/-1", "e/1/nothing", "e/1;x", "../..", "e/%2e%2e", "x",
+                     "?page=99999", "e/1/runs?page=99999"):
             equal(server.get(path)[0], 404, path)
+        status, _, response = server.get(server.url.path.rstrip("/"), absolute=True)
+        equal((status, response.getheader("Location")), (301, server.url.path), "without its last slash")
+        status, text, response = server.get("api/v1/experiments")
+        equal((status, response.getheader("Content-Type")), (200, "application/json"), "a list for programs")
+        equal([e["id"] for e in json.loads(text)["experiments"]], [1], "experiments")
+        one = json.loads(server.get("api/v1/experiments/1")[1])
+        equal((one["id"], len(one["cells"])), (1, 16), "one experiment")
+        for path, code in (("api/v1/experiments/99", 404), ("api/v1/x", 404),
+                           ("api/v1/experiments?page=x", 400), ("api/v1/experiments?page=9", 404)):
+            status, text, _ = server.get(path)
+            equal((status, list(json.loads(text))), (code, ["error"]), path)
         for path in ("?page=0", "?page=x", "e/1/runs?page=-1", "compare", "compare?base=1&new=1",
                      "history"):
             equal(server.get(path)[0], 400, path)

@@ -81,15 +81,15 @@ const verdictWidths = (page) => page.$$eval('#rows > tbody > tr:not([hidden]):no
 
 test('the verdict column is visible at every width and on paper, and nothing scrolls sideways', async () => {
   for (const name of ['run.html', 'two.html', 'evil.html', 'failed.html', 'long.html']) {
+    const page = await open(url(name));
     for (const width of [390, 1280, 1440, 1920]) {
-      const page = await open(url(name), { viewport: { width, height: 900 } });
+      await page.setViewportSize({ width, height: 900 });
       const list = await verdictWidths(page);
       ok(list.length, `${name}: no verdicts`);
       for (const [whole, seen] of list) equal(seen, whole, `${name} at ${width}: visible width of a verdict`);
       equal(await page.evaluate(() => document.documentElement.scrollWidth), width, `${name}: width of the page`);
-      await done(page);
     }
-    const page = await open(url(name), { viewport: { width: 718, height: 1000 } }); // A4 less its margins
+    await page.setViewportSize({ width: 718, height: 1000 }); // A4 less its margins
     await page.emulateMedia({ media: 'print' });
     for (const [whole, seen] of await verdictWidths(page)) equal(seen, whole, `${name} on paper`);
     await done(page);
@@ -179,6 +179,25 @@ test('the table filters and hides noise', async () => {
   await page.check('#noise');
   equal(await shownRows(page), before, 'rows without noise');
   await done(page);
+});
+
+test('the address shows the same again', async () => {
+  const page = await open(url('run.html'));
+  await page.fill('#filter', 'size=64');
+  await page.locator('#rows thead th').nth(5).locator('button').click();
+  await page.locator('#rows > tbody > tr:not([hidden]) .open').first().click();
+  await page.waitForSelector('tr.raw');
+  const rows = () => page.$$eval('#rows > tbody > tr:not([hidden])', (list) => list.map((r) => r.cells[0].textContent).join());
+  const before = await rows();
+  const again = await open(page.url());
+  await again.waitForSelector('tr.raw');
+  equal(await again.$$eval('#rows > tbody > tr:not([hidden])', (list) => list.map((r) => r.cells[0].textContent).join()), before, 'rows');
+  equal(await again.locator('#filter').inputValue(), 'size=64', 'the filter');
+  await done(again);
+  await done(page);
+  const flames = await open(`${url('profiles.html')}#?zoom-flame-0=removed&find-flame-0=removed`);
+  await until(flames, () => document.querySelectorAll('#flame-0 .up').length > 0 && document.querySelector('#flame-0 .hit'));
+  await done(flames);
 });
 
 test('a row opens to every raw run', async () => {

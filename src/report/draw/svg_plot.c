@@ -2,27 +2,12 @@
 /* A plot: axes, bands, lines, marks, names at the ends of the lines, and a legend below for what
  * has no end. */
 #include "base/memory.h"
-#include "report/draw/svg.h"
+#include "report/draw/svg_frame.h"
 #include "report/text/experiment.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-
-enum {
-    WIDTH = 640,
-    LEFT = 84,
-    RIGHT_LEAST = 14,
-    TOP_LEAST = 10,
-    LABEL_COLUMNS = 18, /* of a name at the end of its line */
-    LABEL_GAP = 13,
-    LABELS_MAX = 12,
-    MARKS_NAMED = 4,
-    PLOT_HEIGHT = 250,
-    FOOT = 44,
-    LEGEND_LINE = 20,
-    LOOKS = 8,
-};
 
 static const char *const dashes[LOOKS] = {"",     "6 3", "2 3", "9 3 2 3",
                                           "12 4", "4 2", "1 2", "8 2 2 2"};
@@ -79,15 +64,6 @@ bool plot_has_points(const struct plot *p)
             return true;
     return false;
 }
-
-struct frame {
-    const struct plot *p;
-    struct svg_scale x, y;
-    struct strbuf *out;
-    struct strbuf grid; /* all its lines are one path */
-    int height, legend_rows;
-    int top, right; /* margins: room for the words of marks above, for names at the right */
-};
 
 static void widen(struct svg_scale *s, double value)
 {
@@ -152,7 +128,7 @@ static double at_x(const struct frame *f, double value)
     return clamp(&f->x, f->x.log && value <= 0 ? f->x.from : svg_place(&f->x, value));
 }
 
-static double at_y(const struct frame *f, double value)
+double svg_frame_y(const struct frame *f, double value)
 {
     return clamp(&f->y, f->y.log && value <= 0 ? f->y.from : svg_place(&f->y, value));
 }
@@ -165,7 +141,7 @@ static void put_pair(struct frame *f, const char *head, double x, double y)
     svg_put_number(f->out, y);
 }
 
-static void put_label(struct frame *f, double x, double y, const char *anchor, const char *text)
+void svg_frame_label(struct frame *f, double x, double y, const char *anchor, const char *text)
 {
     strbuf_puts(f->out, "<text x=\"");
     svg_put_number(f->out, x);
@@ -223,7 +199,7 @@ static void put_x_tick(struct frame *f, double x, const char *text)
     put_pair(f, "M", x, f->top);
     strbuf_printf(&f->grid, "v%d", PLOT_HEIGHT);
     f->out = out;
-    put_label(f, x, f->top + PLOT_HEIGHT + 16, "", text);
+    svg_frame_label(f, x, f->top + PLOT_HEIGHT + 16, "", text);
 }
 
 /* The values that were measured are the ticks, as far as they have room. */
@@ -251,18 +227,6 @@ static size_t ticks_at_values(const struct frame *f, double *ticks)
     return count;
 }
 
-/* As many characters as fit, of which none is cut; four at least. */
-static void put_word(struct strbuf *out, const char *word, size_t fits)
-{
-    size_t most = fits < 4 ? 4 : fits;
-    if (str_columns(word) <= most) {
-        strbuf_puts(out, word);
-        return;
-    }
-    strbuf_append(out, word, str_column_bytes(word, most - 1));
-    strbuf_puts(out, "…");
-}
-
 static void put_x_axis(struct frame *f)
 {
     strbuf_puts(f->out, "<g text-anchor=\"middle\">");
@@ -278,7 +242,7 @@ static void put_x_axis(struct frame *f)
             if (!*axis->words[k] || x - last < 26)
                 continue;
             CLEANUP(strbuf_done) struct strbuf text = {0};
-            put_word(&text, axis->words[k], (size_t)(each * (double)(next - k) / 6.5));
+            svg_put_word(&text, axis->words[k], (size_t)(each * (double)(next - k) / 6.5));
             put_x_tick(f, x, strbuf_text(&text));
             last = x;
         }
@@ -296,9 +260,9 @@ static void put_x_axis(struct frame *f)
         }
     }
     CLEANUP(strbuf_done) struct strbuf label = {0};
-    put_word(&label, axis->label, (size_t)((WIDTH - LEFT - f->right) / 6.8));
-    put_label(f, (LEFT + WIDTH - f->right) / 2.0, f->top + PLOT_HEIGHT + 36, "",
-              strbuf_text(&label));
+    svg_put_word(&label, axis->label, (size_t)((WIDTH - LEFT - f->right) / 6.8));
+    svg_frame_label(f, (LEFT + WIDTH - f->right) / 2.0, f->top + PLOT_HEIGHT + 36, "",
+                    strbuf_text(&label));
     strbuf_puts(f->out, "</g>");
 }
 
@@ -319,7 +283,7 @@ static void put_y_axis(struct frame *f)
         put_pair(f, "M", LEFT, y);
         strbuf_printf(&f->grid, "h%d", WIDTH - f->right - LEFT);
         f->out = out;
-        put_label(f, LEFT - 6, y + 4, "", strbuf_text(&text));
+        svg_frame_label(f, LEFT - 6, y + 4, "", strbuf_text(&text));
         last = y;
     }
     strbuf_puts(f->out, "</g>");
@@ -327,7 +291,7 @@ static void put_y_axis(struct frame *f)
                   "<text text-anchor=\"middle\" transform=\"translate(13 %d) rotate(-90)\">",
                   f->top + PLOT_HEIGHT / 2);
     CLEANUP(strbuf_done) struct strbuf label = {0};
-    put_word(&label, f->p->y.label, (size_t)(PLOT_HEIGHT / 6.8));
+    svg_put_word(&label, f->p->y.label, (size_t)(PLOT_HEIGHT / 6.8));
     strbuf_put_markup(f->out, strbuf_text(&label));
     strbuf_puts(f->out, "</text>");
 }
@@ -338,8 +302,8 @@ static void put_mark_lines(struct frame *f)
     for (size_t i = 0; i < f->p->mark_count; i++) {
         const struct plot_mark *m = &f->p->marks[i];
         if (isfinite(m->low) && isfinite(m->high)) {
-            double a = m->vertical ? at_x(f, m->low) : at_y(f, m->high);
-            double b = m->vertical ? at_x(f, m->high) : at_y(f, m->low);
+            double a = m->vertical ? at_x(f, m->low) : svg_frame_y(f, m->high);
+            double b = m->vertical ? at_x(f, m->high) : svg_frame_y(f, m->low);
             strbuf_puts(f->out, "<path class=\"mb\" d=\"");
             put_pair(f, "M", m->vertical ? a : LEFT, m->vertical ? f->top : a);
             put_pair(f, "L", m->vertical ? b : WIDTH - f->right, m->vertical ? f->top : a);
@@ -353,9 +317,9 @@ static void put_mark_lines(struct frame *f)
             put_line(f, "m", x, f->top, x, f->top + PLOT_HEIGHT);
             bool left = x > (LEFT + WIDTH) / 2.0;
             if (m->label && line < MARKS_NAMED)
-                put_label(f, x, 12 + LABEL_GAP * (double)line++, left ? "end" : "", m->label);
+                svg_frame_label(f, x, 12 + LABEL_GAP * (double)line++, left ? "end" : "", m->label);
         } else {
-            double y = at_y(f, m->at);
+            double y = svg_frame_y(f, m->at);
             put_line(f, "m", LEFT, y, WIDTH - f->right, y);
         }
     }
@@ -379,7 +343,7 @@ static void put_dots(struct frame *f, const struct plot_series *s)
     long last_x = 0, last_y = 0;
     strbuf_printf(f->out, "<path class=\"d s%zu\" d=\"", s->look);
     for (size_t k = 0; k < s->count; k++) {
-        long x = lround(at_x(f, s->points[k].x)), y = lround(at_y(f, s->points[k].y));
+        long x = lround(at_x(f, s->points[k].x)), y = lround(svg_frame_y(f, s->points[k].y));
         strbuf_printf(f->out, y < last_y ? "m%ld%ldh0" : "m%ld %ldh0", x - last_x, y - last_y);
         last_x = x;
         last_y = y;
@@ -415,7 +379,7 @@ static void put_marks(struct frame *f, const struct plot_series *s)
         const struct plot_point *p = &s->points[k];
         CLEANUP(strbuf_done) struct strbuf text = {0};
         strbuf_puts(f->out, "<path d=\"");
-        put_pair(f, "M", at_x(f, p->x), at_y(f, p->y));
+        put_pair(f, "M", at_x(f, p->x), svg_frame_y(f, p->y));
         strbuf_puts(f->out, shapes[s->look]);
         strbuf_puts(f->out, "\"><title>");
         put_x_words(f, p->x, &text);
@@ -442,10 +406,10 @@ static void put_band(struct frame *f, const struct plot_series *s)
     for (size_t k = 0; k < s->count; k++)
         if (isfinite(s->points[k].high) && isfinite(s->points[k].low))
             put_pair(&back, drawn++ ? "L" : "M", at_x(f, s->points[k].x),
-                     at_y(f, s->points[k].high));
+                     svg_frame_y(f, s->points[k].high));
     for (size_t k = s->count; k-- > 0;)
         if (isfinite(s->points[k].high) && isfinite(s->points[k].low))
-            put_pair(&back, "L", at_x(f, s->points[k].x), at_y(f, s->points[k].low));
+            put_pair(&back, "L", at_x(f, s->points[k].x), svg_frame_y(f, s->points[k].low));
     if (drawn > 1)
         strbuf_printf(f->out, "<path class=\"b s%zu\" d=\"%sZ\"/>", s->look, strbuf_text(&keep));
 }
@@ -461,10 +425,10 @@ static void put_bars(struct frame *f, const struct plot_series *s)
             strbuf_printf(f->out, "<path class=\"l s%zu\" d=\"", s->look);
         open = true;
         double x = at_x(f, p->x);
-        put_pair(f, "M", x - 3, at_y(f, p->low));
-        put_pair(f, "h6M", x, at_y(f, p->low));
-        put_pair(f, "L", x, at_y(f, p->high));
-        put_pair(f, "M", x - 3, at_y(f, p->high));
+        put_pair(f, "M", x - 3, svg_frame_y(f, p->low));
+        put_pair(f, "h6M", x, svg_frame_y(f, p->low));
+        put_pair(f, "L", x, svg_frame_y(f, p->high));
+        put_pair(f, "M", x - 3, svg_frame_y(f, p->high));
         strbuf_puts(f->out, "h6");
     }
     if (open)
@@ -482,9 +446,9 @@ static void put_series_line(struct frame *f, const struct plot_series *s)
                       *dashes[s->look] ? " stroke-dasharray=\"" : "", dashes[s->look],
                       *dashes[s->look] ? "\"" : "");
     for (size_t k = 0; k < s->count; k++) {
-        double x = at_x(f, s->points[k].x), y = at_y(f, s->points[k].y);
+        double x = at_x(f, s->points[k].x), y = svg_frame_y(f, s->points[k].y);
         if (k && s->style & PLOT_STEPS)
-            put_pair(f, "L", x, at_y(f, s->points[k - 1].y));
+            put_pair(f, "L", x, svg_frame_y(f, s->points[k - 1].y));
         put_pair(f, k ? "L" : "M", x, y);
     }
     strbuf_puts(f->out, "\"/>");
@@ -506,93 +470,6 @@ static void put_all_series(struct frame *f)
     }
 }
 
-/* ---- names at the ends of the lines ---- */
-
-struct end_label {
-    double y, wanted;
-    const char *name;
-    size_t look;
-    bool is_mark;
-};
-
-static bool has_end(const struct plot_series *s)
-{
-    return s->name && s->count && s->style & PLOT_LINE && !(s->style & PLOT_GUIDE);
-}
-
-/* Names at the right are for lines that reach it; a picture of many has a legend. */
-static bool names_ends(const struct plot *p)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < p->series_count; i++)
-        count += has_end(&p->series[i]);
-    return count >= 2 && count <= 8;
-}
-
-static size_t collect_ends(const struct frame *f, struct end_label labels[static LABELS_MAX])
-{
-    size_t count = 0;
-    for (size_t i = 0; i < f->p->series_count && names_ends(f->p) && count < LABELS_MAX; i++) {
-        const struct plot_series *s = &f->p->series[i];
-        if (has_end(s))
-            labels[count++] = (struct end_label){
-                .wanted = at_y(f, s->points[s->count - 1].y), .name = s->name, .look = s->look};
-    }
-    for (size_t i = 0; i < f->p->mark_count && count < LABELS_MAX; i++)
-        if (!f->p->marks[i].vertical && f->p->marks[i].label)
-            labels[count++] = (struct end_label){.wanted = at_y(f, f->p->marks[i].at),
-                                                 .name = f->p->marks[i].label,
-                                                 .is_mark = true};
-    for (size_t i = 1; i < count; i++)
-        for (size_t k = i; k > 0 && labels[k - 1].wanted > labels[k].wanted; k--) {
-            struct end_label swap = labels[k];
-            labels[k] = labels[k - 1];
-            labels[k - 1] = swap;
-        }
-    return count;
-}
-
-/* As near to the ends as they do not cover each other. */
-static void put_ends(struct frame *f)
-{
-    struct end_label labels[LABELS_MAX];
-    size_t count = collect_ends(f, labels);
-    double last = f->top - 4, bottom = f->top + PLOT_HEIGHT + 2;
-    for (size_t i = 0; i < count; i++)
-        last = labels[i].y = fmax(labels[i].wanted, last + LABEL_GAP);
-    for (size_t i = count; i-- > 0; bottom -= LABEL_GAP)
-        bottom = labels[i].y = fmin(labels[i].y, bottom);
-    for (size_t i = 0; i < count; i++) {
-        CLEANUP(strbuf_done) struct strbuf name = {0};
-        put_word(&name, labels[i].name, LABEL_COLUMNS);
-        if (labels[i].is_mark)
-            strbuf_puts(f->out, "<g class=\"soft\">");
-        else
-            strbuf_printf(f->out, "<g class=\"t s%zu\">", labels[i].look);
-        put_label(f, WIDTH - f->right + 8, labels[i].y + 4, "", strbuf_text(&name));
-        strbuf_puts(f->out, "</g>");
-    }
-}
-
-static void find_margins(struct frame *f)
-{
-    size_t columns = 0, named = 0;
-    f->top = TOP_LEAST;
-    f->right = RIGHT_LEAST;
-    for (size_t i = 0; i < f->p->series_count && names_ends(f->p); i++)
-        if (has_end(&f->p->series[i]) && str_columns(f->p->series[i].name) > columns)
-            columns = str_columns(f->p->series[i].name);
-    for (size_t i = 0; i < f->p->mark_count; i++) {
-        const struct plot_mark *m = &f->p->marks[i];
-        named += m->vertical && m->label;
-        if (!m->vertical && m->label && str_columns(m->label) > columns)
-            columns = str_columns(m->label);
-    }
-    if (columns)
-        f->right = 14 + (int)(6.8 * (double)(columns < LABEL_COLUMNS ? columns : LABEL_COLUMNS));
-    f->top += LABEL_GAP * (int)(named < MARKS_NAMED ? named : MARKS_NAMED);
-}
-
 /* Draws the legend, or only counts its rows. */
 static int legend(struct frame *f, bool draw)
 {
@@ -600,7 +477,7 @@ static int legend(struct frame *f, bool draw)
     int row = 0;
     for (size_t i = 0; i < f->p->series_count; i++) {
         const struct plot_series *s = &f->p->series[i];
-        if (!s->name || !s->count || (names_ends(f->p) && has_end(s)))
+        if (!s->name || !s->count || (svg_names_ends(f->p) && svg_has_end(s)))
             continue;
         double width = 34 + 6.6 * (double)str_columns(s->name);
         if (x > LEFT && x + width > WIDTH - f->right) {
@@ -625,7 +502,7 @@ static int legend(struct frame *f, bool draw)
                 put_pair(f, "M", x + 11, y);
                 strbuf_printf(out, "%s\"/>", shapes[s->look]);
             }
-            put_label(f, x + 27, y + 4, "", s->name);
+            svg_frame_label(f, x + 27, y + 4, "", s->name);
         }
         x += width + 12;
     }
@@ -663,14 +540,14 @@ void svg_put_alone_head(struct strbuf *out, int width, int height, const char *t
 void plot_put_svg(const struct plot *p, bool alone, struct strbuf *out)
 {
     struct frame f = {.p = p, .out = out};
-    find_margins(&f);
+    svg_frame_margins(&f);
     find_scales(&f);
     f.legend_rows = legend(&f, false);
     f.height = f.top + PLOT_HEIGHT + FOOT + LEGEND_LINE * f.legend_rows + (alone ? 28 : 2);
     if (alone) {
         svg_put_alone_head(out, WIDTH, f.height, p->title);
         strbuf_puts(out, "<g transform=\"translate(0 26)\">");
-        put_label(&f, WIDTH / 2.0, -8, "middle", p->title);
+        svg_frame_label(&f, WIDTH / 2.0, -8, "middle", p->title);
     } else {
         strbuf_printf(out,
                       "<svg class=\"plot\" viewBox=\"0 0 %d %d\" role=\"img\" "
@@ -687,7 +564,7 @@ void plot_put_svg(const struct plot *p, bool alone, struct strbuf *out)
     strbuf_done(&f.grid);
     put_mark_lines(&f);
     put_all_series(&f);
-    put_ends(&f);
+    svg_frame_ends(&f);
     legend(&f, true);
     strbuf_puts(out, alone ? "</g></svg>\n" : "</svg>");
 }

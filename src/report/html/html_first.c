@@ -21,6 +21,11 @@ static void put_name(struct strbuf *out, const char *name)
     strbuf_puts(out, "</b>");
 }
 
+static bool has_best(const struct page_first *f)
+{
+    return f->best < f->count;
+}
+
 static void put_sentence(struct strbuf *out, const struct page *page)
 {
     const struct page_first *f = &page->first;
@@ -73,10 +78,10 @@ static void put_circumstances(struct strbuf *out, const struct page *page)
 {
     const struct page_first *f = &page->first;
     strbuf_puts(out, "<p class=\"note\">");
-    if (f->best != DATASET_NONE && comparison_has_interval(&f->entries[f->best].comparison))
+    if (has_best(f) && comparison_has_interval(&f->entries[f->best].comparison))
         strbuf_printf(out, "The interval in brackets is at %.4g %% confidence. ",
                       100 * f->entries[f->best].comparison.level);
-    if (*f->machine) {
+    if (f->machine && *f->machine) {
         strbuf_puts(out, "Measured on ");
         strbuf_put_markup(out, f->machine);
         strbuf_puts(out, ". ");
@@ -102,7 +107,7 @@ static bool is_plain(const char *text)
 static void put_next(struct strbuf *out, const struct page *page)
 {
     const struct page_first *f = &page->first;
-    if (page->data.explanations.count || page->why_count || f->best == DATASET_NONE ||
+    if (page->data.explanations.count || page->why_count || !has_best(f) ||
         !verdict_is_difference(&f->entries[f->best].verdict))
         return;
     CLEANUP(strbuf_done) struct strbuf command = {0};
@@ -183,13 +188,13 @@ void html_put_first(struct strbuf *out, const struct page *page)
     const struct page_first *f = &page->first;
     strbuf_puts(out, "<div class=\"first\"><div class=\"say\">\n");
     html_put_banners(out, page);
-    if (f->best != DATASET_NONE)
+    if (has_best(f))
         put_sentence(out, page);
     put_best(out, page);
     if (page->view && f->metric == DATASET_NONE)
         strbuf_puts(out, "<p class=\"lead main\">There is no verdict: no run has a value of a "
                          "headline metric.</p>\n");
-    else if (page->view && f->best == DATASET_NONE && !page->has_answers)
+    else if (page->view && !has_best(f) && !page->has_answers)
         strbuf_puts(out, "<p class=\"lead main\">There is nothing to compare: the experiment names "
                          "no baseline, or only the baseline has values.</p>\n");
     if (page->view)

@@ -76,7 +76,7 @@ static void add_lost(struct page *page)
         struct comparison none = {.estimate = NAN, .low = NAN, .high = NAN};
         struct verdict verdict = {.kind = VERDICT_CANNOT_TELL};
         add_entry(&page->first, memory_strdup(axis.levels[k]), &none, &verdict,
-                  memory_printf(runs == 1 ? "its only run failed" : "all %zu runs failed", runs));
+                  memory_printf("%zu of %zu %s failed", runs, runs, plural(runs, "run", "runs")));
         page->first.entries[page->first.count - 1].is_lost = true;
     }
     page_axis_done(&axis);
@@ -151,7 +151,7 @@ static size_t choose(const struct page_first *f)
 static char *machine_words(const struct page *page)
 {
     const struct embedded *data = &page->data;
-    if (!data->set_count)
+    if (!data->set_count || !data->documents)
         return memory_strdup("");
     const char *document = data->documents[data->set_count - 1].machine;
     CLEANUP(memory_freep) char *model = json_member_text(document, "cpu_model");

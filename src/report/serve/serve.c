@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The store as pages: lists are read a page at a time, so that 10^5 runs cost what 100 cost. */
 #include "report/serve/serve.h"
+#include "analysis/losses.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "report/html/html.h"
 #include "report/text/experiment.h"
@@ -9,7 +11,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <sys/wait.h>
 
 static const struct html_link home[] = {{"./", "Experiments"}};
 
@@ -47,6 +48,12 @@ static bool page_number(const char *text, uint64_t *ret_page)
     return !text || (parse_u64(text, ret_page, NULL) == 0 && *ret_page >= 1 && *ret_page < 1000000);
 }
 
+/* The first page is there also when nothing stands on it. */
+static bool page_exists(uint64_t page, uint64_t count, uint64_t each)
+{
+    return page == 1 || (page - 1) * each < count;
+}
+
 static void put_pager(struct strbuf *out, uint64_t page, uint64_t pages, const char *extra)
 {
     strbuf_printf(out, "<nav aria-label=\"Pages\"><p>Page %llu of %llu", (unsigned long long)page,
@@ -80,22 +87,33 @@ static void put_search(struct strbuf *out, const char *query)
                 "names, questions and commits <input type=\"search\" name=\"q\" value=\"");
     strbuf_put_markup(out, query);
     strbuf_puts(out, "\"></label> <button type=\"submit\">Search</button></form>\n"
-                     "<form method=\"get\" action=\"compare\" class=\"tools\"><label>Compare base "
-                     "<input name=\"base\" size=\"8\" required></label> <label>with new <input "
-                     "name=\"new\" size=\"8\" required></label> <button "
+                     "<form method=\"get\" action=\"compare\" class=\"tools\" id=\"pair\">"
+                     "<span>Choose a base and a new one in the list:</span> <button "
                      "type=\"submit\">Compare</button></form>\n");
+}
+
+/* "base" and "new" of the row, which the form above sends. */
+static void put_choice(struct strbuf *out, const char *side, long long id)
+{
+    strbuf_printf(out,
+                  "<td><input type=\"radio\" form=\"pair\" name=\"%s\" value=\"%lld\" required "
+                  "aria-label=\"%lld as %s\"></td>",
+                  side, id, id, side);
 }
 
 static void put_experiment_row(struct strbuf *out, const struct store_experiment *e)
 {
     char moment[32];
     long long id = e->id;
-    strbuf_printf(out, "<tr><th scope=\"row\"><a href=\"e/%lld\">%lld</a></th><td>", id, id);
+    strbuf_printf(out, "<tr><th scope=\"row\"><a href=\"e/%lld\">%lld</a></th>", id, id);
+    put_choice(out, "base", id);
+    put_choice(out, "new", id);
+    strbuf_puts(out, "<td>");
     strbuf_put_markup(out, e->name);
     strbuf_puts(out, "</td><td>");
     strbuf_put_markup(out, e->question);
     strbuf_printf(out, "</td><td>%s</td><td>%s</td><td>%llu</td><td>%llu</td><td>%llu</td><td>",
-                  format_moment(e->started_at_ns, moment, sizeof(moment)), e->state,
+                  format_moment(e->started_at_ns, moment, sizeof(moment)), losses_state(e),
                   (unsigned long long)e->cell_count, (unsigned long long)e->run_count,
                   (unsigned long long)e->failed_count);
     strbuf_put_markup_n(out, e->git_commit, strnlen(e->git_commit, 12));
@@ -116,11 +134,14 @@ static int list_page(struct store *store, const struct serve_request *q, struct 
                          &count, &err);
     if (r < 0)
         return trouble(out, &err, r, 0);
+    if (!page_exists(page, count, SERVE_EXPERIMENTS))
+        return fail(out, 404, "Not found", "There are not that many experiments.", 0);
     put_start(out, "Experiments", "", 0);
     put_search(out, query);
     strbuf_puts(out,
                 "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Experiments\">"
-                "<table><thead><tr><th scope=\"col\">Id</th><th scope=\"col\">Name</th>"
+                "<table><thead><tr><th scope=\"col\">Id</th><th scope=\"col\">Base</th>"
+                "<th scope=\"col\">New</th><th scope=\"col\">Name</th>"
                 "<th scope=\"col\">Question</th><th scope=\"col\">Started</th>"
                 "<th scope=\"col\">State</th><th scope=\"col\">Cells</th><th "
                 "scope=\"col\">Runs</th><th scope=\"col\">Failed</th><th "
@@ -149,6 +170,27 @@ static void put_fact(struct strbuf *out, const char *name, const char *value)
     strbuf_puts(out, "</dd>\n");
 }
 
+static void put_losses(struct store *store, int64_t id, struct strbuf *out)
+{
+    struct dataset d;
+    struct error err = {0};
+    if (dataset_load(&d, store, id, &err) < 0)
+        return;
+    CLEANUP(strbuf_done) struct strbuf state = {0}, failed = {0};
+    losses_put_state(&state, &d.experiment);
+    losses_put_failed(&failed, &d);
+    for (size_t i = 0; i < 2; i++) {
+        const struct strbuf *text = i ? &failed : &state;
+        if (!text->length)
+            continue;
+        strbuf_printf(out, "<p class=\"banner %s\">", i ? "lost" : "unfinished");
+        strbuf_put_markup(out, strbuf_text(text));
+        strbuf_puts(out, "</p>\n");
+    }
+    html_put_failures(out, &d);
+    dataset_done(&d);
+}
+
 static int experiment_page(struct store *store, int64_t id, struct strbuf *out)
 {
     struct error err = {0};
@@ -160,7 +202,7 @@ static int experiment_page(struct store *store, int64_t id, struct strbuf *out)
     CLEANUP(memory_freep) char *title = memory_printf("%lld: %s", (long long)id, e.name);
     put_start(out, title, e.question, 1);
     strbuf_puts(out, "<dl>\n");
-    put_fact(out, "State", e.state);
+    put_fact(out, "State", losses_state(&e));
     put_fact(out, "Started", format_moment(e.started_at_ns, moment, sizeof(moment)));
     put_fact(out, "Commit", e.git_commit);
     put_fact(out, "Spec", e.spec_path);
@@ -176,29 +218,32 @@ static int experiment_page(struct store *store, int64_t id, struct strbuf *out)
                   (long long)id, (long long)id);
     put_escaped(out, e.name);
     strbuf_puts(out, "\">History</a></li></ul>\n");
+    if (e.failed_count || !str_eq(e.state, "done"))
+        put_losses(store, id, out);
     html_put_foot(out, NULL);
     return 200;
+}
+
+static void put_value(struct strbuf *out, double value, const char *unit)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    strbuf_put_measured(&text, value, unit);
+    strbuf_put_markup(out, strbuf_text(&text));
 }
 
 static void put_run_row(struct strbuf *out, const struct store_run_line *run)
 {
     char moment[32];
-    int status = run->status;
     strbuf_printf(out, "<tr><th scope=\"row\">%lld</th><td>", (long long)run->id);
     strbuf_put_markup(out, run->cell);
     strbuf_printf(out, "</td><td>%llu</td><td>%s</td><td>", (unsigned long long)run->round,
                   format_moment(run->started_at_ns, moment, sizeof(moment)));
     strbuf_put_measured(out, (double)run->wall_ns, "ns");
     strbuf_puts(out, "</td><td>");
-    if (status == 0)
-        strbuf_puts(out, "done");
-    else if (WIFSIGNALED(status))
-        strbuf_printf(out, "signal %d", WTERMSIG(status));
-    else
-        strbuf_printf(out, "exit code %d", WEXITSTATUS(status));
+    losses_put_status(out, run->status);
     strbuf_printf(out, "</td><td>%s</td><td>", run->disturbed ? "yes" : "");
     if (!isnan(run->value))
-        strbuf_put_measured(out, run->value, "");
+        put_value(out, run->value, run->unit ? run->unit : "");
     strbuf_puts(out, "</td></tr>\n");
 }
 
@@ -213,6 +258,8 @@ static int runs_page(struct store *store, const struct serve_request *q, int64_t
     int r = store_experiment(store, id, &e, &err);
     if (r < 0)
         return trouble(out, &err, r, 2);
+    if (!page_exists(page, e.run_count, SERVE_RUNS))
+        return fail(out, 404, "Not found", "There are not that many runs.", 2);
     CLEANUP(memory_freep) char *headline = memory_strndup(e.headline, strcspn(e.headline, "\n"));
     CLEANUP(memory_freep) char *title = memory_printf("Runs of %lld: %s", (long long)id, e.name);
     put_start(out, title, "", 2);
@@ -312,8 +359,54 @@ static int history_page(struct store *store, const struct serve_request *q, stru
     return 200;
 }
 
+/* ---- for programs ---- */
+
+static int api_trouble(struct strbuf *out, int status, const char *words)
+{
+    struct json j = {.out = out};
+    strbuf_clear(out);
+    json_object(&j, NULL);
+    json_string(&j, "error", words);
+    json_end(&j);
+    return status;
+}
+
+/* "/api/v1/experiments" and "/api/v1/experiments/12", as `assay list` and `assay show` give them.
+ */
+static int api_page(struct store *store, const struct serve_request *q, const char *rest,
+                    struct strbuf *out)
+{
+    struct error err = {0};
+    uint64_t page, count = 0;
+    long long id;
+    int end = 0;
+    if (str_eq(rest, "experiments")) {
+        CLEANUP(store_list_done) struct store_list list = {0};
+        if (!page_number(q->page, &page))
+            return api_trouble(out, 400, "the page number is not valid");
+        if (store_search(store, q->query ? q->query : "", (page - 1) * SERVE_EXPERIMENTS,
+                         SERVE_EXPERIMENTS, &list, &count, &err) < 0)
+            return api_trouble(out, 500, err.message);
+        if (!page_exists(page, count, SERVE_EXPERIMENTS))
+            return api_trouble(out, 404, "there are not that many experiments");
+        report_list_json(out, &list);
+        return 200;
+    }
+    if (sscanf(rest, "experiments/%lld%n", &id, &end) != 1 || rest[end] || id <= 0)
+        return api_trouble(out, 404, "there is no such resource");
+    struct dataset d;
+    int r = dataset_load(&d, store, id, &err);
+    if (r < 0)
+        return api_trouble(out, r == -ENOENT ? 404 : 500, err.message);
+    report_experiment_json(out, &d);
+    dataset_done(&d);
+    return 200;
+}
+
 int serve_page(struct store *store, const struct serve_request *q, struct strbuf *out)
 {
+    if (str_has_prefix(q->path, SERVE_API))
+        return api_page(store, q, q->path + strlen(SERVE_API), out);
     long long id;
     int end = 0;
     if (str_eq(q->path, "/"))

@@ -17,6 +17,9 @@ struct serve_request {
 /* Appends the page and returns the HTTP status: 200, 400, 404, 500. */
 int serve_page(struct store *store, const struct serve_request *request, struct strbuf *out);
 
+/* Below this, answers are JSON. */
+#define SERVE_API "/api/v1/"
+
 enum { SERVE_EXPERIMENTS = 50, SERVE_RUNS = 100 }; /* on one page */
 
 #endif

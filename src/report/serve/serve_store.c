@@ -175,8 +175,8 @@ static void put_key(struct strbuf *key, const struct serve_request *q)
 /* What reads all values of an experiment, or of many. */
 static bool is_heavy(const struct serve_request *q)
 {
-    return str_has_suffix(q->path, "/report") || str_eq(q->path, "/compare") ||
-           str_eq(q->path, "/history");
+    return str_has_suffix(q->path, "/report") || str_has_prefix(q->path, SERVE_API) ||
+           str_eq(q->path, "/compare") || str_eq(q->path, "/history");
 }
 
 static struct serve_body *refuse(struct serve_store *s, int status, const char *words)

@@ -96,7 +96,8 @@ enum {
     FOLD_FROM = 12, /* cells that did not change; fewer are listed */
     LABEL_MOST = 60,
     WORDS_LEAST = 24, /* columns for a verdict beside the figures */
-    BAR = 19,
+    BAR_HALF = 9,
+    BAR = 2 * BAR_HALF + 1,
     FAILURES_MOST = 12,
 };
 
@@ -141,7 +142,8 @@ void report_losses_text(struct strbuf *out, const struct dataset *d, bool colour
         shown++;
     }
     if (count > shown)
-        strbuf_printf(out, "  … and %zu more cells\n", count - shown);
+        strbuf_printf(out, "  … and %zu more %s\n", count - shown,
+                      plural(count - shown, "cell", "cells"));
 }
 
 static void put_padded(struct strbuf *out, const char *text, size_t width, bool right)
@@ -188,8 +190,8 @@ static void put_bar(struct strbuf *out, const struct cells_table *t, const struc
 {
     const char *signs[BAR];
     for (size_t i = 0; i < t->bar; i++)
-        signs[i] = i == t->bar / 2 ? "┊" : " ";
-    double half = (double)(t->bar / 2);
+        signs[i] = i == BAR_HALF ? "┊" : " ";
+    const double half = BAR_HALF;
     bool drawn = c && c->scale == COMPARISON_RATIO && c->estimate > 0 && t->reach > 0;
     if (drawn && comparison_has_interval(c) && c->low > 0) {
         size_t from = (size_t)fmax(0, rint(half + half * log(c->low) / t->reach));
@@ -317,8 +319,8 @@ static void put_metric(struct strbuf *out, const struct compare *compare, size_t
             if (rank_of(&t, c) == rank)
                 put_cell(out, &t, c);
         if (folded)
-            strbuf_printf(out, "… %zu cells did not change for certain; --all lists them\n",
-                          counts[1]);
+            strbuf_printf(out, "… %zu %s did not change for certain; --all lists them\n", counts[1],
+                          plural(counts[1], "cell", "cells"));
     }
 }
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* What the parts of a plot's drawing share. */
+#ifndef ASSAY_REPORT_DRAW_SVG_FRAME_H
+#define ASSAY_REPORT_DRAW_SVG_FRAME_H
+
+#include "report/draw/svg.h"
+
+enum {
+    WIDTH = 640,
+    LEFT = 84,
+    RIGHT_LEAST = 14,
+    TOP_LEAST = 10,
+    LABEL_COLUMNS = 18, /* of a name at the end of its line */
+    LABEL_GAP = 13,
+    LABELS_MAX = 12,
+    MARKS_NAMED = 4,
+    PLOT_HEIGHT = 250,
+    FOOT = 44,
+    LEGEND_LINE = 20,
+    LOOKS = 8,
+};
+
+struct frame {
+    const struct plot *p;
+    struct svg_scale x, y;
+    struct strbuf *out;
+    struct strbuf grid; /* all its lines are one path */
+    int height, legend_rows;
+    int top, right; /* margins: room for the words of marks above, for names at the right */
+};
+
+/* Where a value stands, within the plot. */
+double svg_frame_y(const struct frame *f, double value);
+void svg_frame_label(struct frame *f, double x, double y, const char *anchor, const char *text);
+/* As many characters as fit, of which none is cut; four at least. */
+void svg_put_word(struct strbuf *out, const char *word, size_t fits);
+
+/* Room for the names at the right and the words above. */
+void svg_frame_margins(struct frame *f);
+/* As near to the ends as they do not cover each other. */
+void svg_frame_ends(struct frame *f);
+bool svg_has_end(const struct plot_series *s);
+/* Names at the right are for lines that reach it; a picture of many has a legend. */
+bool svg_names_ends(const struct plot *p);
+
+#endif
