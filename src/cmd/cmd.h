@@ -25,6 +25,7 @@ extern const struct verb verb_export;
 extern const struct verb verb_report;
 extern const struct verb verb_record;
 extern const struct verb verb_stat;
+extern const struct verb verb_trace;
 extern const struct verb verb_doctor;
 extern const struct verb verb_import;
 extern const struct verb verb_init;

@@ -14,6 +14,7 @@ const struct verb *const verbs[] = {
     /* measure */
     &verb_stat,
     &verb_record,
+    &verb_trace,
     &verb_init,
     &verb_run,
     &verb_vm,

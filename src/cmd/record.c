@@ -4,13 +4,14 @@
 #include "base/memory.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "counters/filter.h"
 #include "sampler/recording.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
 struct arguments {
-    struct option_list events;
+    struct option_list events, filters;
     const char *frequency;
     uint64_t period;
     bool call_graph_fp;
@@ -31,6 +32,8 @@ static const struct option options[] = {
     {0, NULL, OPTION_HEADING, 0, NULL, "What to sample", NULL},
     {'e', "event", OPTION_LIST, O(events), "EVENT,…",
      "sample on these events (default: cycles, or cpu-clock without a PMU)", "event"},
+    {0, "filter", OPTION_LIST, O(filters), "EXPR",
+     "sample only tracepoints whose fields meet this, e.g. 'prev_pid == 7'", NULL},
     {'F', "freq", OPTION_STRING, O(frequency), "HZ",
      "samples per second on each CPU, or 'max' (default 999)", NULL},
     {'c', "count", OPTION_U64, O(period), "N", "take a sample every N events", NULL},
@@ -191,13 +194,12 @@ static int plan_targets(struct plan *p, const struct arguments *a, int argc, cha
 static int make_plan(struct plan *p, const struct arguments *a, int argc, char **argv,
                      struct error *err)
 {
-    for (size_t i = 0; i < a->events.count; i++) {
-        int r = event_list_parse(&p->events, a->events.items[i], err);
-        if (r < 0)
-            return r;
-    }
+    int r = filter_parse_events(&p->events, a->events.items, a->events.count, a->filters.items,
+                                a->filters.count, err);
+    if (r < 0)
+        return r;
     p->spec.events = &p->events;
-    int r = plan_rate(p, a, err);
+    r = plan_rate(p, a, err);
     if (r == 0)
         r = plan_stacks(p, a, err);
     if (r == 0)
@@ -296,11 +298,13 @@ static int run(int argc, char **argv)
     int r = first < 0 ? first : 0;
     if (r == 0 && first == OPTIONS_HELP) {
         free(a.events.items);
+        free(a.filters.items);
         return cmd_help(&verb_record);
     }
     if (r == 0)
         r = make_plan(&plan, &a, argc - first, argv + first, &err);
     free(a.events.items);
+    free(a.filters.items);
     if (r < 0)
         return cmd_usage(&verb_record, &err);
     CLEANUP(memory_freep) char **words = memory_zalloc((size_t)argc + 2, sizeof(*words));

@@ -7,6 +7,7 @@
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "counters/doubts.h"
+#include "counters/filter.h"
 #include "counters/online.h"
 #include "counters/simulated.h"
 #include "counters/startup.h"
@@ -21,7 +22,7 @@
 #define NOT_GIVEN UINT64_MAX /* of durations where 0 is an error */
 
 struct stat_options {
-    struct option_list events;
+    struct option_list events, filters;
     struct option_list pids;
     unsigned detail;
     uint64_t repeat_count;
@@ -36,6 +37,8 @@ static const struct option options[] = {
     {0, NULL, OPTION_HEADING, 0, NULL, "What to count", NULL},
     {'e', "event", OPTION_LIST, O(events), "LIST",
      "events: names, rNNN, pmu/…/, sys:tracepoint, mem:, uprobe:, {groups}, :u :k", "event"},
+    {0, "filter", OPTION_LIST, O(filters), "EXPR",
+     "count only tracepoints whose fields meet this, e.g. 'prev_pid == 7'", NULL},
     {'d', "detailed", OPTION_COUNT, O(detail), NULL, "more default events; also -dd and -ddd",
      NULL},
     {0, "sim", OPTION_OPTIONAL, O(sim), "full",
@@ -358,11 +361,10 @@ static int run_measurement(const struct stat_options *o, const struct measure_sp
 
 static int parse_events(const struct stat_options *o, struct event_list *list, struct error *err)
 {
-    for (size_t i = 0; i < o->events.count; i++) {
-        int r = event_list_parse(list, o->events.items[i], err);
-        if (r < 0)
-            return r;
-    }
+    int r = filter_parse_events(list, o->events.items, o->events.count, o->filters.items,
+                                o->filters.count, err);
+    if (r < 0)
+        return r;
     if (!list->count)
         event_list_default(list, o->all_cpus || o->cpus || o->cgroup, o->detail);
     return 0;
@@ -435,6 +437,7 @@ static int run(int argc, char **argv)
     else
         code = stat_with(&o, first < argc ? argv + first : NULL, &err);
     free(o.events.items);
+    free(o.filters.items);
     free(o.pids.items);
     return code;
 }

@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "counters/accounting.h"
 #include "counters/explain.h"
+#include "counters/filter.h"
 
 #include <errno.h>
 #include <sys/ioctl.h>
@@ -133,7 +134,7 @@ static int open_one(struct counters *c, size_t index, size_t entity,
     if (fd >= 0) {
         item->user_only = item->restricted && !counts_all_modes(item->event);
         item->fds[entity] = fd;
-        return 0;
+        return filter_apply(item->event, fd, err);
     }
     struct explain_context context = {.systemwide = target->kind == TARGET_CPUS ||
                                                     target->kind == TARGET_CGROUP,

@@ -29,6 +29,7 @@ static void event_done(struct event *e)
     free(e->name);
     free(e->probe_target);
     free(e->pmu);
+    free(e->filter);
 }
 
 static void truncate_list(struct event_list *list, size_t count)

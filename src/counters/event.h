@@ -30,6 +30,7 @@ struct event {
     struct perf_event_attr attr; /* type, configs, excludes, precise_ip; the rest is zero */
     char *probe_target;          /* what attr.config1 points to for probes, or NULL */
     char *pmu;                   /* of pmu/…/, or NULL */
+    char *filter;                /* of a tracepoint, see filter.h; or NULL */
     unsigned group;              /* 0 alone; else events of the same number are counted together */
     bool has_modifier;           /* the user chose user, kernel or hypervisor */
     bool in_ns;

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/strings.h"
+#include "counters/filter.h"
 #include "counters/online.h"
 #include "machine/tracefs.h"
 
@@ -21,26 +22,28 @@ static int open_source(struct trace *t, size_t source, struct error *err)
 {
     struct trace_source *s = &t->sources[source];
     pid_t self = (pid_t)syscall(SYS_gettid);
+    bool everywhere = source == TRACE_EVERYWHERE || t->spec.whole_machine;
+    bool on_exec = !everywhere && (!t->spec.tasks || t->spec.on_exec);
     size_t ring_bytes = RING_BYTES;
     while (ring_bytes > RING_BYTES_MIN && ring_bytes * t->cpu_count > RINGS_BYTES_MAX)
         ring_bytes /= 2;
     struct sampling_spec spec = {
         .events = &s->events,
         .stacks = s->stacks ? SAMPLING_FRAME_POINTERS : SAMPLING_NO_STACKS,
-        .kernel_stacks = true,
+        .kernel_stacks = !t->spec.user_stacks,
         .no_tracking = true,
         .switches = source == TRACE_RUN && t->spec.switches,
-        .on_exec = source == TRACE_RUN,
-        .whole_cpus = source == TRACE_EVERYWHERE,
-        .tasks = &self,
-        .task_count = 1,
+        .on_exec = on_exec,
+        .whole_cpus = everywhere,
+        .tasks = t->spec.tasks ? t->spec.tasks : &self,
+        .task_count = t->spec.tasks ? t->spec.task_count : 1,
         .cpus = t->cpus,
         .cpu_count = t->cpu_count,
         .ring_bytes = ring_bytes,
     };
     int r = sampling_open(&s->sampling, &spec, err);
     s->is_sampling = r == 0;
-    return r == 0 && source == TRACE_EVERYWHERE ? sampling_enable(&s->sampling, err) : r;
+    return r == 0 && !on_exec ? sampling_enable(&s->sampling, err) : r;
 }
 
 static int open_events(struct trace *t, struct error *err)
@@ -68,6 +71,11 @@ int trace_open(struct trace *t, const struct trace_spec *spec, struct error *err
     int r = online_cpus(&t->cpus, &t->cpu_count, err);
     for (size_t i = 0; r == 0 && i < TRACE_SOURCES; i++)
         r = lists[i] ? event_list_parse(&t->sources[i].events, lists[i], err) : 0;
+    struct event_list *own = &t->sources[TRACE_RUN].events;
+    if (r == 0 && spec->first_filter)
+        r = filter_assign(own, 0, spec->filter_from, spec->first_filter, err);
+    if (r == 0 && spec->filter)
+        r = filter_assign(own, spec->filter_from, own->count, spec->filter, err);
     if (r == 0)
         r = open_events(t, err);
     close_events(t);
@@ -112,10 +120,10 @@ static bool cut(struct cutter *c, void *value, size_t size)
 static bool parse_sample(const struct trace_source *s, struct cutter c, struct trace_record *r)
 {
     uint64_t ignored, chain_count = 0;
-    uint32_t pid, raw_size;
+    uint32_t raw_size, reserved;
     if ((s->events.count > 1 && !cut(&c, &ignored, 8)) || !cut(&c, &ignored, 8) ||
-        !cut(&c, &pid, 4) || !cut(&c, &r->tid, 4) || !cut(&c, &r->time_ns, 8) ||
-        !cut(&c, &ignored, 8))
+        !cut(&c, &r->pid, 4) || !cut(&c, &r->tid, 4) || !cut(&c, &r->time_ns, 8) ||
+        !cut(&c, &r->cpu, 4) || !cut(&c, &reserved, 4))
         return false;
     if (s->stacks) {
         if (!cut(&c, &chain_count, 8) || chain_count > (size_t)(c.end - c.at) / 8)
@@ -142,9 +150,13 @@ static bool parse_sample(const struct trace_source *s, struct cutter c, struct t
 static bool parse_switch(const struct perf_event_header *head, struct cutter c,
                          struct trace_record *r)
 {
-    uint32_t pid;
     r->kind = head->misc & PERF_RECORD_MISC_SWITCH_OUT ? TRACE_LEAVES : TRACE_ARRIVES;
-    return cut(&c, &pid, 4) && cut(&c, &r->tid, 4) && cut(&c, &r->time_ns, 8);
+    r->is_preempted = head->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+    if (!cut(&c, &r->pid, 4) || !cut(&c, &r->tid, 4) || !cut(&c, &r->time_ns, 8))
+        return false;
+    if (!cut(&c, &r->cpu, 4))
+        r->cpu = UINT32_MAX;
+    return true;
 }
 
 bool trace_parse(const struct trace *t, size_t source, const struct perf_event_header *head,

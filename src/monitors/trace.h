@@ -28,10 +28,19 @@
 #include <stdint.h>
 
 struct trace_spec {
-    const char *events;     /* of the run's processes, as -e takes them */
-    const char *everywhere; /* of all CPUs, without call chains; NULL for none */
-    bool stacks;            /* with the kernel's part of the call chain */
-    bool switches;          /* and a record of every arrival at a CPU and leaving */
+    const char *events; /* of the run's processes, as -e takes them */
+    const char *filter; /* of these events from filter_from on, as counters/filter.h says */
+    size_t filter_from;
+    const char *first_filter; /* of those before */
+    const char *everywhere;   /* of all CPUs, without call chains; NULL for none */
+    bool stacks;              /* with the kernel's part of the call chain */
+    bool switches;            /* and a record of every arrival at a CPU and leaving */
+    bool user_stacks;         /* and the user's part of the call chain, by frame pointers */
+    /* Instead of what the calling thread starts: */
+    const pid_t *tasks; /* these threads and what they start, at once */
+    size_t task_count;
+    bool on_exec; /* from their exec on */
+    bool whole_machine;
 };
 
 enum trace_kind { TRACE_EVENT, TRACE_ARRIVES, TRACE_LEAVES };
@@ -39,10 +48,11 @@ enum trace_kind { TRACE_EVENT, TRACE_ARRIVES, TRACE_LEAVES };
 struct trace_record {
     enum trace_kind kind;
     uint64_t time_ns;
-    uint32_t tid;
+    uint32_t pid, tid, cpu;
     size_t event; /* of TRACE_EVENT: its place in the list; those of everywhere come behind */
     const unsigned char *raw;
     size_t raw_size;
+    bool is_preempted;     /* of TRACE_LEAVES: still runnable */
     const uint64_t *chain; /* addresses in the kernel, the innermost first */
     size_t chain_count;
 };

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "counters/counters.h"
 #include "counters/explain.h"
+#include "counters/filter.h"
 #include "sampler/offcpu.h"
 
 #include <errno.h>
@@ -291,7 +292,7 @@ static int open_at(struct sampling *s, const struct sampling_spec *spec, size_t 
             e->fds[place] = fd;
             if (ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0)
                 e->ids[e->id_count++] = id;
-            return 0;
+            return filter_apply(e->event, fd, err);
         }
         /* A thread that has ended, a CPU that went offline. */
         if (fd == -ESRCH || (fd == -ENODEV && s->rings.count))
