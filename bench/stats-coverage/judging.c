@@ -380,7 +380,7 @@ static bool find_changes(struct rng *rng, size_t count, double lag1, double step
 static void print_changes(size_t experiments)
 {
     enum { COUNT = 500 };
-    static const double lags[] = {0, 0.3, 0.5};
+    static const double lags[] = {0, 0.3, 0.5, 0.7, 0.9};
     printf(
         "Histories of %d results with 1 %% noise, in %%: any change where there is none, the same "
         "with one spike, with ten, steps found within 5 results (20 if autocorrelated); %zu "

@@ -28,6 +28,13 @@ enum { PERMUTATIONS = 399, PERMUTATIONS_CLEAR = 99 };
  * (bench/stats-coverage). */
 static const double chance_used = 0.6;
 
+/* The more a value resembles the one before it, the more an error of that estimate looks like a
+ * change of level: from 0.5 on, less of the chance is used. */
+static double used_part(double lag1)
+{
+    return chance_used * fmin(1, 4 * (1 - lag1) * (1 - lag1));
+}
+
 struct search {
     const double *values;
     double *scores; /* of all values: ranks within their segment over its length */
@@ -302,7 +309,7 @@ int change_points_find(const double *values, size_t count, double chance, uint64
     bounds[1] = count;
     rng_seed(&search.rng, seed);
     search.lag1 = autocorrelation_of(&search, count);
-    divide(&search, fmax(chance_used * chance, 1.0 / (PERMUTATIONS + 1)));
+    divide(&search, fmax(used_part(search.lag1) * chance, 1.0 / (PERMUTATIONS + 1)));
     settle(&search);
     struct change_points points;
     r = describe(&search, &points, err);
