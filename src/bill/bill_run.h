@@ -27,6 +27,10 @@ struct bill_doubts {
     bool is_full;
     bool sampled_calls;  /* too many system calls to trace: their times are by samples */
     struct strbuf notes; /* lines for the user */
+    /* Without permission to trace there are no lines, only what the kernel tells everybody: */
+    bool is_denied;
+    struct bill_estimate user, system;                  /* CPU time of all threads and processes */
+    double major_faults, switches_own, switches_forced; /* means of a run */
 };
 
 int bill_run(struct bill *b, struct bill_doubts *doubts, const struct bill_settings *settings,

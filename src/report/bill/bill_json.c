@@ -50,7 +50,12 @@ void report_bill_json(struct json *j, const struct bill_view *v)
 {
     const struct bill *b = v->b;
     json_string(j, "command", v->command);
+    json_bool(j, "traced", !v->doubts->is_denied);
     put_estimate(j, "wall", &b->wall);
+    if (v->doubts->is_denied) {
+        put_estimate(j, "cpu_user", &v->doubts->user);
+        put_estimate(j, "cpu_system", &v->doubts->system);
+    }
     put_estimate(j, "sum", &b->sum);
     put_estimate(j, "traced_wall", &b->traced);
     json_u64(j, "runs", b->wall_count);

@@ -209,6 +209,34 @@ static void put_notes(struct strbuf *out, const struct bill_view *v)
         strbuf_puts(out, strbuf_text(&d->notes));
 }
 
+/* What is known without permission to trace. */
+static void put_denied(struct strbuf *out, const struct bill_view *v)
+{
+    const struct bill_doubts *d = v->doubts;
+    const struct {
+        const char *name;
+        const struct bill_estimate *time;
+    } rows[] = {{"CPU time of its own code, all threads", &d->user},
+                {"CPU time in the kernel, all threads", &d->system}};
+    CLEANUP(strbuf_done) struct strbuf name = {0};
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        strbuf_clear(&name);
+        strbuf_puts(&name, rows[i].name);
+        put_row(out, v, 2, &name, rows[i].time,
+                v->b->wall.mean > 0 ? rows[i].time->mean / v->b->wall.mean : 0);
+    }
+    double away = v->b->wall.mean - d->user.mean - d->system.mean;
+    if (away > 0)
+        strbuf_printf(out, "  no thread ran for at least %.3g ms\n", away / 1e6);
+    strbuf_printf(out,
+                  "  each run: %.0f waits, %.0f times preempted, %.0f page faults from storage\n",
+                  d->switches_own, d->switches_forced, d->major_faults);
+    strbuf_printf(out,
+                  "\nno permission to trace, so there is no bill: what was waited for, by whom,\n"
+                  "the critical path, functions and predictions are missing\n%s",
+                  strbuf_text(&d->notes));
+}
+
 void report_bill_text(struct strbuf *out, const struct bill_view *v)
 {
     CLEANUP(strbuf_done) struct strbuf name = {0};
@@ -216,7 +244,11 @@ void report_bill_text(struct strbuf *out, const struct bill_view *v)
     strbuf_put_safe(out, v->command, strlen(v->command), 400);
     strbuf_puts(out, v->colour ? "\033[0m\n" : "\n");
     strbuf_puts(&name, "wall time");
-    put_row(out, v, 0, &name, &v->b->sum, 1);
+    put_row(out, v, 0, &name, v->doubts->is_denied ? &v->b->wall : &v->b->sum, 1);
+    if (v->doubts->is_denied) {
+        put_denied(out, v);
+        return;
+    }
     put_parts(out, v);
     put_whatifs(out, v);
     put_notes(out, v);
