@@ -194,15 +194,15 @@ int profile_loads_read(struct profile_loads *l, const struct profile_pair *pair,
             l->profiles[s][l->counts[s]++] = p;
             profile_symbolize(p);
             l->runs[s][i] = (struct diff_run){.profile = p, .work = set->work[i]};
-            r = diff_choose_event(p, l->event, &l->runs[s][i].event, err);
-            if (r < 0)
-                return r;
         }
         l->options.sides[s] = (struct diff_input){.runs = l->runs[s],
                                                   .run_count = set->count,
                                                   .measured = set->measured,
                                                   .measured_count = set->measured_count};
     }
+    int r = diff_choose_events(l->runs, l->counts, l->event, err);
+    if (r < 0)
+        return r;
     if (l->event) /* what was measured is time on the CPU */
         l->options.sides[SIDE_A].measured_count = l->options.sides[SIDE_B].measured_count = 0;
     return 0;

@@ -297,20 +297,73 @@ uint32_t diff_row_of(const struct diff *d, unsigned side, size_t run, uint32_t s
     return item == MATCH_NONE ? MATCH_NONE : d->row_of_item[item];
 }
 
-int diff_choose_event(const struct profile *profile, const char *name, uint32_t *ret_event,
-                      struct error *err)
+/* The event of a profile that is the same as another profile's; UINT32_MAX when it has none. */
+static uint32_t find_same(const struct profile *profile, const struct profile_event *wanted)
 {
-    uint32_t best = UINT32_MAX;
+    uint32_t found = UINT32_MAX;
     for (uint32_t i = 0; i < profile->event_count; i++) {
         const struct profile_event *e = &profile->events[i];
-        if (name ? !str_eq(e->name, name) : e->is_off_cpu || !e->samples)
-            continue;
-        if (best == UINT32_MAX || e->samples > profile->events[best].samples)
-            best = i;
+        bool same_name = str_eq(e->name, wanted->name);
+        bool both_clocks =
+            e->is_time && wanted->is_time && !e->is_off_cpu && !wanted->is_off_cpu && e->samples;
+        if (same_name)
+            return i;
+        if (both_clocks)
+            found = i;
     }
-    if (best == UINT32_MAX)
-        return error_set(err, -ENOENT, "%s: contains no samples of %s", profile->path,
-                         name ? name : "time on the CPU");
-    *ret_event = best;
+    return found;
+}
+
+static bool all_have(struct diff_run *const runs[SIDE_COUNT], const size_t counts[SIDE_COUNT],
+                     const struct profile_event *wanted)
+{
+    for (unsigned s = 0; s < SIDE_COUNT; s++)
+        for (size_t i = 0; i < counts[s]; i++)
+            if (find_same(runs[s][i].profile, wanted) == UINT32_MAX)
+                return false;
+    return true;
+}
+
+static int no_common_event(struct diff_run *const runs[SIDE_COUNT], struct error *err)
+{
+    struct strbuf lists[SIDE_COUNT] = {{0}};
+    for (unsigned s = 0; s < SIDE_COUNT; s++) {
+        const struct profile *p = runs[s][0].profile;
+        for (uint32_t i = 0; i < p->event_count; i++)
+            strbuf_printf(&lists[s], "%s%s", i ? ", " : "", p->events[i].name);
+    }
+    error_set(err, -ENOENT,
+              "no event to compare: %s has samples of %s, and %s of %s; record the same event on "
+              "both sides",
+              runs[SIDE_A][0].profile->path, strbuf_text(&lists[SIDE_A]),
+              runs[SIDE_B][0].profile->path, strbuf_text(&lists[SIDE_B]));
+    strbuf_done(&lists[SIDE_A]);
+    strbuf_done(&lists[SIDE_B]);
+    return -ENOENT;
+}
+
+int diff_choose_events(struct diff_run *const runs[SIDE_COUNT], const size_t counts[SIDE_COUNT],
+                       const char *name, struct error *err)
+{
+    if (!counts[SIDE_A] || !counts[SIDE_B])
+        return 0; /* diff_build says so */
+    const struct profile *first = runs[SIDE_A][0].profile;
+    const struct profile_event *best = NULL;
+    for (uint32_t i = 0; i < first->event_count; i++) {
+        const struct profile_event *e = &first->events[i];
+        if ((name ? !str_eq(e->name, name) : e->is_off_cpu) || !all_have(runs, counts, e))
+            continue;
+        if (!best || e->is_time > best->is_time ||
+            (e->is_time == best->is_time && e->samples > best->samples))
+            best = e;
+    }
+    if (!best && name)
+        return error_set(err, -ENOENT, "%s or %s: contains no samples of %s", first->path,
+                         runs[SIDE_B][0].profile->path, name);
+    if (!best)
+        return no_common_event(runs, err);
+    for (unsigned s = 0; s < SIDE_COUNT; s++)
+        for (size_t i = 0; i < counts[s]; i++)
+            runs[s][i].event = find_same(runs[s][i].profile, best);
     return 0;
 }

@@ -78,9 +78,12 @@ void diff_done(struct diff *d);
 /* The row of a symbol of one of the profiles (calls.symbols); MATCH_NONE when it has none. */
 uint32_t diff_row_of(const struct diff *d, unsigned side, size_t run, uint32_t symbol);
 
-/* The event of a profile to compare: the one named, or else the one with most weight that is about
- * time on the CPU.  -ENOENT when there is none. */
-int diff_choose_event(const struct profile *profile, const char *name, uint32_t *ret_event,
-                      struct error *err);
+/*
+ * Sets the event of every run of both sides to one that all of them have: the one named, else time
+ * on the CPU, else the one with most samples.  Clocks of different names are one event; others are
+ * not. -ENOENT when there is none that all have.
+ */
+int diff_choose_events(struct diff_run *const runs[SIDE_COUNT], const size_t counts[SIDE_COUNT],
+                       const char *name, struct error *err);
 
 #endif

@@ -48,7 +48,7 @@ static bool load_vmlinux(struct module *kernel)
     uint64_t there = symbols->kernel_symbol && symbols->kernel_symbol_address
                          ? elfsyms_address_of(&vmlinux, symbols->kernel_symbol)
                          : 0;
-    elfsyms_load(NULL, &vmlinux, &kernel->table, &(struct error){0});
+    elfsyms_load(NULL, &vmlinux, NULL, &kernel->table, &(struct error){0});
     if (kernel->table.segment_count)
         *(struct symtab_segment *)(uintptr_t)kernel->table.segments = (struct symtab_segment){
             .address = there ? there - symbols->kernel_symbol_address : 0, .size = UINT64_MAX};

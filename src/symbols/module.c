@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "symbols/dwarf/cfi.h"
 #include "symbols/internal.h"
 #include "symbols/names/elfsyms.h"
 #include "symbols/names/perfmap.h"
@@ -23,6 +24,29 @@ bool module_open(struct module *m)
     return m->has_image;
 }
 
+/* Where the functions of stripped code are, as its unwinding rules tell. */
+static void find_bounds(const struct module *m, struct elfsyms_bounds *ret)
+{
+    struct cfi *cfi = cfi_load(&m->image, NULL);
+    struct elfsyms_bound bound;
+    *ret = (struct elfsyms_bounds){.module = m->name};
+    for (size_t i = 0; cfi_function(cfi, i, &bound.start, &bound.size); i++)
+        ARRAY_PUSH(ret->items, ret->count, ret->capacity) = bound;
+    cfi_free(cfi);
+}
+
+static bool has_real_names(const struct symtab *table)
+{
+    for (uint32_t i = 0; i < table->symbol_count; i++) {
+        size_t length;
+        const char *name = symtab_name(table, i, &length);
+        bool is_plt = length > 4 && memcmp(name + length - 4, "@plt", 4) == 0;
+        if (!is_plt && !elfsyms_is_address(name, length))
+            return true;
+    }
+    return false;
+}
+
 static void load_file_table(struct module *m)
 {
     const char *folder = m->symbols->cache_folder;
@@ -40,7 +64,12 @@ static void load_file_table(struct module *m)
                              NULL) == 0;
     if (!cached) {
         struct error err;
-        elfsyms_load(has_code ? &m->image : NULL, has_debug ? &debug : NULL, &m->table, &err);
+        struct elfsyms_bounds bounds = {0};
+        if (has_code && !elfsyms_has_symtab(&m->image))
+            find_bounds(m, &bounds);
+        elfsyms_load(has_code ? &m->image : NULL, has_debug ? &debug : NULL,
+                     bounds.count ? &bounds : NULL, &m->table, &err);
+        free(bounds.items);
         if (err.code < 0)
             symbols_diagnose(m->symbols, m, DIAGNOSTIC_NO_SYMBOLS, "%s: %s", m->path, err.message);
         else if (folder && m->build_id.size && !nothing && m->kind == MODULE_FILE)
@@ -48,11 +77,12 @@ static void load_file_table(struct module *m)
     }
     if (has_debug)
         image_close(&debug);
-    if (m->table.symbol_count == 0 && has_code)
+    if (has_code && !has_real_names(&m->table))
         symbols_diagnose(m->symbols, m, DIAGNOSTIC_NO_SYMBOLS,
-                         "%s has no symbols, and no debug file was found: showing addresses only; "
+                         "%s has no symbols, and no debug file was found: showing %s only; "
                          "install its debug package or set DEBUGINFOD_URLS",
-                         m->path);
+                         m->path,
+                         m->table.symbol_count ? "the addresses of functions" : "addresses");
 }
 
 static void load_perfmap(struct module *m)

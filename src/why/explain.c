@@ -394,33 +394,46 @@ static bool wants_simulation(const struct explain *e, const struct explain_setti
     return cpu * SIMULATION_SLOWDOWN < SIMULATION_SECONDS_MOST && user_code_moved(parts);
 }
 
+/* The second half: counts, perhaps a simulation, and the reasons. */
+static int conclude(struct explain *e, const struct explain_settings *settings,
+                    const struct explain_runs *runs, struct parts *parts, struct error *err)
+{
+    struct explain_counts counts = {0};
+    explain_choose_counts(&counts, parts);
+    int r = count(e, settings, runs, &counts, err);
+    if (r == 0 && wants_simulation(e, settings, &counts, parts))
+        explain_simulate(
+            e, runs, &counts,
+            settings->simulate == EXPLAIN_SIM_ALWAYS ? 0 : SIMULATION_SECONDS_MOST * NS_PER_S);
+    if (r == 0)
+        explain_conclude(e, parts, &counts);
+    e->profiled = r == 0;
+    explain_counts_done(&counts);
+    return r;
+}
+
 int explain_run(struct explain *e, const struct explain_settings *settings,
                 const struct explain_runs *runs, struct error *err)
 {
-    int r = e->measured.cpu[SIDE_A] ? 0 : measure(e, settings, runs, err);
+    bool measured_before = e->measured.cpu[SIDE_A] != NULL;
+    int r = measured_before ? 0 : measure(e, settings, runs, err);
     if (r == 0)
         r = explain_judge(&e->measured, err);
-    if (r < 0 || (!e->measured.moved && !settings->force))
+    /* What the store has is not run again for nothing. */
+    if (r < 0 || (!e->measured.moved && !settings->force && measured_before))
         return r;
-    struct explain_counts counts = {0};
     struct parts parts = {0};
     r = profile(e, settings, runs, err);
     if (r == 0)
         r = load(e, err);
     if (r == 0) {
         parts_build(&parts, &e->loads, &e->diff);
-        explain_choose_counts(&counts, &parts);
-        r = count(e, settings, runs, &counts, err);
+        explain_confirm(e, &parts);
+        e->looked_at_waits = e->has_waits;
+        if (e->outcome == EXPLAIN_EXPLAINED || settings->force)
+            r = conclude(e, settings, runs, &parts, err);
     }
-    if (r == 0 && wants_simulation(e, settings, &counts, &parts))
-        explain_simulate(
-            e, runs, &counts,
-            settings->simulate == EXPLAIN_SIM_ALWAYS ? 0 : SIMULATION_SECONDS_MOST * NS_PER_S);
-    if (r == 0)
-        explain_conclude(e, &parts, &counts);
-    e->profiled = r == 0;
     parts_done(&parts);
-    explain_counts_done(&counts);
     return r;
 }
 
@@ -435,6 +448,7 @@ void explain_done(struct explain *e)
     }
     for (size_t i = 0; i < e->reason_count; i++) {
         free(e->reasons[i].name);
+        free(e->reasons[i].where);
         free(e->reasons[i].evidence);
     }
     for (size_t i = 0; i < e->fact_count; i++) {

@@ -30,6 +30,7 @@ enum reason_kind {
 struct reason {
     enum reason_kind kind;
     char *name;             /* "memcpy", "pread64", "page faults", "a lock: futex in …" */
+    char *where;            /* "in work inlined there"; "" for none */
     struct attributed cost; /* per unit of work; share of explain.whole */
     char *evidence;         /* lines; "" for none */
 };
@@ -86,6 +87,12 @@ struct explain_runs {
     void *context;
 };
 
+enum explain_outcome {
+    EXPLAIN_SAME,        /* the sides were not told apart */
+    EXPLAIN_UNCONFIRMED, /* the measured ones were, but the profiled runs do not show it */
+    EXPLAIN_EXPLAINED,
+};
+
 struct explain {
     char *names[SIDE_COUNT];
     char *label; /* of the cell, "" for none */
@@ -95,7 +102,11 @@ struct explain {
     char *work; /* the metric that counts the work; NULL for runs */
     char *unit; /* what one of it is called: "op"; NULL for a run */
     struct explain_measured measured;
-    bool profiled; /* the rest is set */
+    enum explain_outcome outcome;
+    bool looked_at_waits; /* and at the rest of the profiled runs, to decide this */
+    bool waits_moved;     /* the program's own waits changed, whatever the clocks say */
+    struct attributed profiled_change; /* what the profiled runs show of what moved */
+    bool profiled;                     /* the rest is set */
     struct attributed whole, cpu, waits;
     struct attributed unattributed;
     struct attributed others;    /* runnable while others had the CPU: not part of the whole */

@@ -32,6 +32,10 @@ double explain_count(const struct explain_counts *c, const char *event, unsigned
 void explain_simulate(struct explain *e, const struct explain_runs *runs, struct explain_counts *c,
                       uint64_t timeout_ns);
 
+/* Whether the profiled runs show what the measured ones do, or a change of waits: sets the outcome.
+ */
+void explain_confirm(struct explain *e, const struct parts *parts);
+
 /* Reasons and facts from all that is known. */
 void explain_conclude(struct explain *e, struct parts *parts, const struct explain_counts *counts);
 

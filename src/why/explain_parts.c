@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+enum { CALLERS_DEPTH = 12 };
+
 static bool has_any(const char *name, const char *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -47,33 +49,6 @@ const char *part_syscall_name(const char *name)
     return NULL;
 }
 
-/* Functions of the C library that do nothing but make the call of the same name. */
-static const char *wrapped_call(const char *name)
-{
-    static const char *const calls[] = {"read",      "write",     "readv",
-                                        "writev",    "pread64",   "pwrite64",
-                                        "sendto",    "recvfrom",  "sendmsg",
-                                        "recvmsg",   "sendmmsg",  "recvmmsg",
-                                        "sendfile",  "splice",    "open",
-                                        "openat",    "close",     "stat",
-                                        "fstat",     "lseek",     "mmap",
-                                        "munmap",    "mprotect",  "madvise",
-                                        "brk",       "ioctl",     "fcntl",
-                                        "poll",      "select",    "epoll_wait",
-                                        "epoll_ctl", "nanosleep", "clock_nanosleep",
-                                        "fsync",     "fdatasync", "getppid",
-                                        "getpid",    "gettid",    "sched_yield",
-                                        "kill",      "accept4",   "connect",
-                                        "socket",    "shutdown",  "io_uring_enter",
-                                        "ftruncate", "unlink",    "rename"};
-    if (name && str_has_prefix(name, "__")) /* "__sched_yield" */
-        name += 2;
-    for (size_t i = 0; name && i < ARRAY_COUNT(calls); i++)
-        if (str_eq(name, calls[i]))
-            return calls[i];
-    return NULL;
-}
-
 /* What a stack says, read from its leaf outwards. */
 struct reading {
     const struct calls *calls;
@@ -81,11 +56,12 @@ struct reading {
     bool in_kernel;               /* the leaf is */
     bool fault, interrupt, entry; /* the innermost mark */
     bool marked;
-    bool storage, peer, sleep;     /* waits: by what the kernel does */
-    bool worker;                   /* a thread that the kernel added, as io_uring's */
-    bool lock, join;               /* by what the library does */
-    uint32_t user_leaf, user_next; /* symbols; IDTABLE_NONE for none */
-    uint32_t program; /* the first user function beyond the library's waiting functions */
+    bool storage, peer, sleep; /* waits: by what the kernel does */
+    bool worker;               /* a thread that the kernel added, as io_uring's */
+    bool lock, join;           /* by what the library does */
+    uint32_t user_leaf;        /* symbol; IDTABLE_NONE for none */
+    uint32_t user_node;        /* the innermost frame in user space; 0 for none */
+    uint32_t program; /* the first frame beyond the library's waiting functions; 0 for none */
 };
 
 static void read_kernel_frame(struct reading *r, const char *name)
@@ -113,45 +89,73 @@ static void read_kernel_frame(struct reading *r, const char *name)
     r->marked = syscall || r->fault || r->interrupt || r->entry;
 }
 
-static void read_user_frame(struct reading *r, uint32_t symbol, const char *name)
+/* Functions that only lead into the kernel on somebody's behalf. */
+static bool leads_into_kernel(const char *name)
 {
-    bool waiting =
-        name && HAS_ANY(name, "futex", "lll_lock", "mutex_lock", "rwlock", "sem_wait", "sem_timed",
-                        "cond_wait", "cond_timed", "barrier_wait", "nanosleep", "pthread_", "mtx_",
-                        "syscall", "clone", "poll", "select");
-    if (r->user_leaf == IDTABLE_NONE)
+    return HAS_ANY(name, "futex", "lll_lock", "mutex_lock", "rwlock", "sem_wait", "sem_timed",
+                   "cond_wait", "cond_timed", "barrier_wait", "sleep", "pthread_", "mtx_",
+                   "syscall", "clone", "poll", "select", "gthread", "__gthr") ||
+           explain_wrapped_call(name);
+}
+
+/* The C library and its like, by the names of their files. */
+static bool is_system_library(const char *dso)
+{
+    static const char *const libraries[] = {"libc.so", "libc-", "libpthread", "ld-", "[vdso]"};
+    for (size_t i = 0; i < ARRAY_COUNT(libraries); i++)
+        if (str_has_prefix(dso, libraries[i]))
+            return true;
+    return false;
+}
+
+static void read_user_frame(struct reading *r, uint32_t node, uint32_t symbol, const char *name)
+{
+    const char *dso = r->calls->dsos.items[r->calls->symbols[symbol].dso];
+    if (!r->user_node) {
         r->user_leaf = symbol;
-    else if (r->user_next == IDTABLE_NONE)
-        r->user_next = symbol;
+        r->user_node = node;
+    }
     if (name) {
         r->lock |= HAS_ANY(name, "lll_lock", "mutex_lock", "rwlock", "sem_wait", "sem_timed",
                            "spin_lock", "mtx_lock");
         r->join |= HAS_ANY(name, "pthread_join", "clockjoin", "thrd_join", "cond_wait",
                            "cond_timed", "barrier_wait", "cnd_wait");
     }
-    if (r->program == IDTABLE_NONE && name && !waiting && symbol != r->user_leaf)
-        r->program = symbol;
+    if (!r->program && name && !leads_into_kernel(name) && !is_system_library(dso))
+        r->program = node;
 }
 
 static struct reading read_stack(const struct calls *calls, uint32_t leaf)
 {
-    struct reading r = {.calls = calls,
-                        .user_leaf = IDTABLE_NONE,
-                        .user_next = IDTABLE_NONE,
-                        .program = IDTABLE_NONE};
+    struct reading r = {.calls = calls, .user_leaf = IDTABLE_NONE};
     r.in_kernel = leaf && calls_symbol(calls, calls->nodes[leaf].frame)->is_kernel;
     for (uint32_t node = leaf; node; node = calls->nodes[node].parent) {
         uint32_t symbol = calls->frames[calls->nodes[node].frame].symbol;
         const struct profile_symbol *s = &calls->symbols[symbol];
         if (!s->is_kernel)
-            read_user_frame(&r, symbol, s->name);
-        else if (s->name && r.user_leaf == IDTABLE_NONE)
+            read_user_frame(&r, node, symbol, s->name);
+        else if (s->name && !r.user_node)
             read_kernel_frame(&r, s->name);
     }
     return r;
 }
 
-static struct part *find_part(struct parts *p, enum part_kind kind, const char *name, bool is_wait)
+bool part_is_own_wait(const struct part *p)
+{
+    return p->is_wait && p->kind != PART_PEERS && p->kind != PART_OTHERS;
+}
+
+bool part_is_peers(const struct part *p)
+{
+    return p->kind == PART_PEERS;
+}
+
+bool part_is_others(const struct part *p)
+{
+    return p->kind == PART_OTHERS;
+}
+
+struct part *parts_find(struct parts *p, enum part_kind kind, const char *name, bool is_wait)
 {
     for (size_t i = 0; i < p->count; i++)
         if (p->items[i].kind == kind && p->items[i].is_wait == is_wait &&
@@ -162,34 +166,13 @@ static struct part *find_part(struct parts *p, enum part_kind kind, const char *
         part.weights[s] = memory_zalloc(p->run_counts[s] + 1, sizeof(double));
         part.samples[s] = memory_zalloc(p->run_counts[s] + 1, sizeof(double));
     }
+    callers_init(&part.callers, p->run_counts);
     ARRAY_PUSH(p->items, p->count, p->capacity) = part;
     return &p->items[p->count - 1];
 }
 
-static void add_via(struct part *part, const char *name, double weight)
-{
-    if (!name)
-        return;
-    for (size_t i = 0; i < part->via_count; i++)
-        if (str_eq(part->via[i].name, name)) {
-            part->via[i].weight += weight;
-            return;
-        }
-    if (part->via_count < 64)
-        ARRAY_PUSH(part->via, part->via_count, part->via_capacity) =
-            (struct part_via){name, weight};
-}
-
-/* A user function by the name that both sides' share. */
-static const char *shared_name(const struct diff *diff, unsigned side, size_t run, uint32_t symbol)
-{
-    uint32_t item = symbol == IDTABLE_NONE ? MATCH_NONE : diff->match.rows[side][run][symbol];
-    return item == MATCH_NONE ? NULL : diff->match.items[item].name;
-}
-
 struct place {
     struct parts *parts;
-    const struct diff *diff;
     unsigned side;
     size_t run;
     bool has_peers; /* the command has several threads or processes */
@@ -199,21 +182,21 @@ static struct part *cpu_part(const struct place *at, const struct reading *r)
 {
     const char *name, *call;
     if (!r->in_kernel) {
-        name = shared_name(at->diff, at->side, at->run, r->user_leaf);
-        return name ? find_part(at->parts, PART_FUNCTION, name, false) : NULL;
+        name = explain_name(&at->parts->names, at->side, at->run, r->user_leaf);
+        return name ? parts_find(at->parts, PART_FUNCTION, name, false) : NULL;
     }
     if (r->fault)
-        return find_part(at->parts, PART_FAULTS, "page faults", false);
+        return parts_find(at->parts, PART_FAULTS, "page faults", false);
     if (r->interrupt)
-        return find_part(at->parts, PART_INTERRUPTS, "interrupts", false);
+        return parts_find(at->parts, PART_INTERRUPTS, "interrupts", false);
     if (r->syscall)
-        return find_part(at->parts, PART_SYSCALL, r->syscall, false);
-    call = wrapped_call(shared_name(at->diff, at->side, at->run, r->user_leaf));
+        return parts_find(at->parts, PART_SYSCALL, r->syscall, false);
+    call = explain_wrapped_call(explain_name(&at->parts->names, at->side, at->run, r->user_leaf));
     if (r->entry && call)
-        return find_part(at->parts, PART_SYSCALL, call, false);
+        return parts_find(at->parts, PART_SYSCALL, call, false);
     if (r->entry)
-        return find_part(at->parts, PART_ENTRY, "entry", false);
-    return find_part(at->parts, PART_KERNEL, "other work of the kernel", false);
+        return parts_find(at->parts, PART_ENTRY, "entry", false);
+    return parts_find(at->parts, PART_KERNEL, "other work of the kernel", false);
 }
 
 static struct part *wait_part(const struct place *at, const struct reading *r)
@@ -223,16 +206,44 @@ static struct part *wait_part(const struct place *at, const struct reading *r)
     if (r->worker && !r->storage) /* it has nothing to do; nobody waits */
         return NULL;
     if (r->storage)
-        return find_part(at->parts, PART_STORAGE, syscall, true);
+        return parts_find(at->parts, PART_STORAGE, syscall, true);
     if (futex && r->lock)
-        return find_part(at->parts, PART_LOCK, syscall, true);
+        return parts_find(at->parts, PART_LOCK, syscall, true);
     if (at->has_peers && (r->join || r->peer))
-        return find_part(at->parts, PART_PEERS, syscall, true);
+        return parts_find(at->parts, PART_PEERS, syscall, true);
     if (futex) /* no name of the library says for what: a program's own lock */
-        return find_part(at->parts, PART_LOCK, syscall, true);
+        return parts_find(at->parts, PART_LOCK, syscall, true);
     if (r->sleep)
-        return find_part(at->parts, PART_SLEEP, syscall, true);
-    return find_part(at->parts, PART_WAIT, syscall, true);
+        return parts_find(at->parts, PART_SLEEP, syscall, true);
+    return parts_find(at->parts, PART_WAIT, syscall, true);
+}
+
+/* Those behind a sample, from its own function or from the first one of the program on. */
+static void add_callers(const struct place *at, struct part *part, const struct reading *r,
+                        double weight, double samples)
+{
+    const struct calls *calls = r->calls;
+    bool is_own = part->kind == PART_FUNCTION, inlined = false;
+    uint32_t first = is_own || !r->program ? r->user_node : r->program;
+    uint32_t at_node = 0;
+    const char *below = part->name;
+    callers_add(&part->callers, 0, at->side, at->run, weight, samples);
+    for (uint32_t node = first, depth = 0; node && depth < CALLERS_DEPTH;
+         node = calls->nodes[node].parent) {
+        const struct profile_frame *frame = &calls->frames[calls->nodes[node].frame];
+        const char *name = explain_name(&at->parts->names, at->side, at->run, frame->symbol);
+        if (!name)
+            return;
+        if (!(is_own && node == first) && !str_eq(name, below)) {
+            at_node = callers_find(&part->callers, at_node, name, inlined);
+            if (at_node == CALLERS_NONE)
+                return;
+            callers_add(&part->callers, at_node, at->side, at->run, weight, samples);
+            depth++;
+        }
+        below = name;
+        inlined = frame->inlined && (is_own || at_node);
+    }
 }
 
 static void add_cell(const struct place *at, const struct diff_run *run,
@@ -250,7 +261,7 @@ static void add_cell(const struct place *at, const struct diff_run *run,
         at->parts->cpu_samples[at->side][at->run] += samples;
         part = cpu_part(at, &r);
     } else if (strstr(event->name, ":preempted")) {
-        part = find_part(at->parts, PART_OTHERS, "others", true);
+        part = parts_find(at->parts, PART_OTHERS, "others", true);
     } else {
         part = wait_part(at, &r);
     }
@@ -258,11 +269,7 @@ static void add_cell(const struct place *at, const struct diff_run *run,
         return;
     part->weights[at->side][at->run] += weight;
     part->samples[at->side][at->run] += samples;
-    uint32_t via = part->kind == PART_FUNCTION                  ? r.user_next
-                   : part->is_wait && r.program != IDTABLE_NONE ? r.program
-                   : r.program != IDTABLE_NONE                  ? r.program
-                                                                : r.user_leaf;
-    add_via(part, shared_name(at->diff, at->side, at->run, via), weight);
+    add_callers(at, part, &r, weight, samples);
 }
 
 static bool has_several_tasks(const struct profile *p)
@@ -271,12 +278,6 @@ static bool has_several_tasks(const struct profile *p)
         if (p->tasks.items[i].tid != p->tasks.items[0].tid)
             return true;
     return false;
-}
-
-static int compare_via(const void *left, const void *right)
-{
-    const struct part_via *a = left, *b = right;
-    return a->weight < b->weight ? 1 : a->weight > b->weight ? -1 : 0;
 }
 
 /* A library's function that does nothing but make the call is part of the call. */
@@ -303,6 +304,7 @@ static void fold_wrappers(struct parts *p)
                     call->samples[s][run] += wrapper->samples[s][run];
                     wrapper->weights[s][run] = wrapper->samples[s][run] = 0;
                 }
+            callers_graft(&call->callers, 0, &wrapper->callers, 0);
         }
     }
 }
@@ -315,20 +317,15 @@ void parts_build(struct parts *p, const struct profile_loads *loads, const struc
         p->cpu_weights[s] = memory_zalloc(loads->counts[s] + 1, sizeof(double));
         p->cpu_samples[s] = memory_zalloc(loads->counts[s] + 1, sizeof(double));
     }
+    explain_names_init(&p->names, loads, diff);
     for (unsigned s = 0; s < SIDE_COUNT; s++)
         for (size_t run = 0; run < loads->counts[s]; run++) {
             const struct profile *profile = loads->profiles[s][run];
-            struct place at = {.parts = p,
-                               .diff = diff,
-                               .side = s,
-                               .run = run,
-                               .has_peers = has_several_tasks(profile)};
+            struct place at = {
+                .parts = p, .side = s, .run = run, .has_peers = has_several_tasks(profile)};
             for (size_t i = 0; i < profile->calls.cell_count; i++)
                 add_cell(&at, &loads->runs[s][run], &profile->calls.cells[i]);
         }
-    for (size_t i = 0; i < p->count; i++)
-        if (p->items[i].via_count)
-            qsort(p->items[i].via, p->items[i].via_count, sizeof(*p->items[i].via), compare_via);
     fold_wrappers(p);
 }
 
@@ -398,10 +395,19 @@ void parts_done(struct parts *p)
             free(p->items[i].weights[s]);
             free(p->items[i].samples[s]);
         }
+        for (size_t k = 0; k < p->items[i].inlined_count; k++) {
+            free(p->items[i].inlined[k].name);
+            for (unsigned s = 0; s < SIDE_COUNT; s++) {
+                free(p->items[i].inlined[k].weights[s]);
+                free(p->items[i].inlined[k].samples[s]);
+            }
+        }
+        free(p->items[i].inlined);
         free(p->items[i].name);
-        free(p->items[i].via);
+        callers_done(&p->items[i].callers);
     }
     free(p->items);
+    explain_names_done(&p->names);
     for (unsigned s = 0; s < SIDE_COUNT; s++) {
         free(p->cpu_weights[s]);
         free(p->cpu_samples[s]);

@@ -4,6 +4,8 @@
 #define ASSAY_WHY_EXPLAIN_PARTS_H
 
 #include "why/explain.h"
+#include "why/explain_callers.h"
+#include "why/explain_names.h"
 
 enum part_kind {
     PART_FUNCTION, /* user code */
@@ -25,12 +27,14 @@ struct part {
     char *name;
     bool is_wait;
     double *weights[SIDE_COUNT], *samples[SIDE_COUNT]; /* one per run */
-    /* Who is behind it: the caller, or the program's function that waits; heaviest first. */
-    struct part_via {
-        const char *name;
-        double weight;
-    } * via;
-    size_t via_count, via_capacity;
+    struct callers
+        callers; /* who is behind it: of the program, where it is the kernel or a library */
+    /* Of a function into which others are inlined whose change sits here: theirs. */
+    struct part_inlined {
+        char *name;
+        double *weights[SIDE_COUNT], *samples[SIDE_COUNT];
+    } * inlined;
+    size_t inlined_count, inlined_capacity;
 };
 
 struct parts {
@@ -38,11 +42,33 @@ struct parts {
     size_t count, capacity;
     size_t run_counts[SIDE_COUNT];
     double *cpu_weights[SIDE_COUNT], *cpu_samples[SIDE_COUNT]; /* totals of each run */
+    struct explain_names names;
 };
 
 /* The diff tells which functions are one. */
 void parts_build(struct parts *p, const struct profile_loads *loads, const struct diff *diff);
 void parts_done(struct parts *p);
+/* The part of a kind and name, made when it is not there; moves the parts. */
+struct part *parts_find(struct parts *p, enum part_kind kind, const char *name, bool is_wait);
+
+/* Waits: of the program's own making, for other threads or processes of the command, and time in
+ * which others had the CPU. */
+bool part_is_own_wait(const struct part *p);
+bool part_is_peers(const struct part *p);
+bool part_is_others(const struct part *p);
+
+/*
+ * Code that is inlined in several places is told where it changed: where the change of a function
+ * sits in one of those into which it is inlined, it becomes that one's part.
+ */
+void parts_place(struct parts *p, const struct attribution *cpu);
+/* Who made a part change, in words: "func_b", "step, from func_b", "func_b (+7.0 ms) and func_c
+ * (+3.1 ms)"; false when no caller stands out.  a is the attribution of the part's kind. */
+bool part_callers(const struct part *part, const struct attribution *a, struct strbuf *out);
+/* The nearest caller that a part's change sits in; NULL for none. */
+const char *part_caller(const struct part *part, const struct attribution *a);
+/* "in work inlined there"; false when nothing was inlined. */
+bool part_inlined_words(const struct part *part, const struct attribution *a, struct strbuf *out);
 
 /* The way into the kernel is shared out to the system calls by how often each was made ("": those
  * that no stack names, which keep it): counts per

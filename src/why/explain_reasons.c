@@ -44,21 +44,6 @@ static void sums_done(struct sums *sums)
     }
 }
 
-static bool is_own_wait(const struct part *p)
-{
-    return p->is_wait && p->kind != PART_PEERS && p->kind != PART_OTHERS;
-}
-
-static bool is_peer_wait(const struct part *p)
-{
-    return p->kind == PART_PEERS;
-}
-
-static bool is_others(const struct part *p)
-{
-    return p->kind == PART_OTHERS;
-}
-
 /* Waits are all there, not sampled, and were never measured without. */
 static void wait_attribution(struct attribution *a, const struct parts *p, const struct sums *sums)
 {
@@ -84,14 +69,9 @@ static struct attributed sum_up(const struct parts *p, const struct profile_load
     return whole;
 }
 
-static const char *via_name(const struct part *p)
+static char *reason_name(const struct part *p, const struct attribution *a)
 {
-    return p->via_count ? p->via[0].name : NULL;
-}
-
-static char *reason_name(const struct part *p)
-{
-    const char *via = via_name(p);
+    const char *via = part_caller(p, a);
     switch (p->kind) {
     case PART_SYSCALL:
         return memory_printf("system call %s", p->name);
@@ -169,11 +149,19 @@ static void put_misses(struct strbuf *out, const struct explain *e, const char *
     strbuf_puts(out, " (simulated)\n");
 }
 
-static void put_function_evidence(struct strbuf *out, const struct explain *e, const struct part *p,
-                                  const struct explain_counts *c)
+/* "called by func_b"; nothing where no caller stands out. */
+static void put_callers(struct strbuf *out, const char *how, const struct part *p,
+                        const struct attribution *a)
 {
-    if (via_name(p) && !str_eq(via_name(p), p->name))
-        strbuf_printf(out, "called by %s%s\n", via_name(p), p->via_count > 1 ? " and others" : "");
+    CLEANUP(strbuf_done) struct strbuf names = {0};
+    if (part_callers(p, a, &names))
+        strbuf_printf(out, "%s %s\n", how, strbuf_text(&names));
+}
+
+static void put_function_evidence(struct strbuf *out, const struct explain *e, const struct part *p,
+                                  const struct attribution *a, const struct explain_counts *c)
+{
+    put_callers(out, "called by", p, a);
     for (size_t i = 0; i < c->miss_count; i++) {
         const struct simulated_misses *m = c->misses[i].values;
         if (!str_eq(c->misses[i].function, p->name))
@@ -243,7 +231,8 @@ static void put_returns_at_once(struct strbuf *out, const struct explain *e,
 }
 
 static char *find_evidence(const struct explain *e, const struct parts *parts, const struct part *p,
-                           const struct attributed *cost, const struct explain_counts *c)
+                           const struct attribution *a, const struct attributed *cost,
+                           const struct explain_counts *c)
 {
     struct strbuf out = {0};
     strbuf_puts(&out, "");
@@ -252,17 +241,16 @@ static char *find_evidence(const struct explain *e, const struct parts *parts, c
         put_counted(&out, e, "calls", explain_count(c, event, SIDE_A),
                     explain_count(c, event, SIDE_B), cost->a, cost->b);
         put_returns_at_once(&out, e, parts, p, c);
-        if (via_name(p) && !str_eq(via_name(p), p->name))
-            strbuf_printf(&out, "made by %s%s\n", via_name(p),
-                          p->via_count > 1 ? " and others" : "");
+        put_callers(&out, "made by", p, a);
     } else if (p->kind == PART_FAULTS) {
         put_counted(&out, e, "faults", explain_count(c, "page-faults", SIDE_A),
                     explain_count(c, "page-faults", SIDE_B), cost->a, cost->b);
+        put_callers(&out, "in", p, a);
     } else if (p->is_wait) {
         put_counted(&out, e, "waits", mean_count(parts, &e->loads, p, SIDE_A),
                     mean_count(parts, &e->loads, p, SIDE_B), cost->a, cost->b);
     } else if (p->kind == PART_FUNCTION) {
-        put_function_evidence(&out, e, p, c);
+        put_function_evidence(&out, e, p, a, c);
     }
     return out.data ? out.data : memory_strdup("");
 }
@@ -270,8 +258,17 @@ static char *find_evidence(const struct explain *e, const struct parts *parts, c
 static int compare_reasons(const void *left, const void *right)
 {
     const struct reason *a = left, *b = right;
+    if (attributed_is_told(&a->cost) != attributed_is_told(&b->cost))
+        return attributed_is_told(&a->cost) ? -1 : 1; /* what could be chance comes last */
     double x = fabs(a->cost.change), y = fabs(b->cost.change);
     return x < y ? 1 : x > y ? -1 : strcmp(a->name, b->name);
+}
+
+static char *reason_where(const struct part *p, const struct attribution *a)
+{
+    struct strbuf out = {0};
+    part_inlined_words(p, a, &out);
+    return out.data ? out.data : memory_strdup("");
 }
 
 static void add_reasons(struct explain *e, const struct parts *p, const struct attribution *a,
@@ -279,7 +276,7 @@ static void add_reasons(struct explain *e, const struct parts *p, const struct a
 {
     for (size_t i = 0; i < p->count; i++) {
         const struct part *part = &p->items[i];
-        if (part->is_wait != waits || (waits && !is_own_wait(part)))
+        if (part->is_wait != waits || (waits && !part_is_own_wait(part)))
             continue;
         struct attributed cost =
             attribution_part(a, (const double *const[]){part->weights[0], part->weights[1]},
@@ -289,9 +286,10 @@ static void add_reasons(struct explain *e, const struct parts *p, const struct a
         cost.share = e->whole.change != 0 ? cost.change / e->whole.change : NAN;
         ARRAY_PUSH(e->reasons, e->reason_count, e->reason_capacity) =
             (struct reason){.kind = reason_kind_of(part),
-                            .name = reason_name(part),
+                            .name = reason_name(part, a),
+                            .where = reason_where(part, a),
                             .cost = cost,
-                            .evidence = find_evidence(e, p, part, &cost, c)};
+                            .evidence = find_evidence(e, p, part, a, &cost, c)};
     }
 }
 
@@ -360,7 +358,7 @@ void explain_conclude(struct explain *e, struct parts *parts, const struct expla
     struct sums sums;
     share_entries(parts, counts);
     struct attribution_options o = {.paired = e->measured.paired};
-    sums_init(&sums, parts, &e->loads, is_own_wait);
+    sums_init(&sums, parts, &e->loads, part_is_own_wait);
     for (unsigned s = 0; s < SIDE_COUNT; s++)
         o.sides[s] = (struct attribution_side){.run_count = parts->run_counts[s],
                                                .weights = parts->cpu_weights[s],
@@ -374,8 +372,9 @@ void explain_conclude(struct explain *e, struct parts *parts, const struct expla
     e->cpu = cpu.whole;
     e->waits = waits.whole;
     e->whole = add_wholes(&e->cpu, &e->waits);
-    e->own_peers = sum_up(parts, &e->loads, is_peer_wait);
-    e->others = sum_up(parts, &e->loads, is_others);
+    e->own_peers = sum_up(parts, &e->loads, part_is_peers);
+    e->others = sum_up(parts, &e->loads, part_is_others);
+    parts_place(parts, &cpu);
     add_reasons(e, parts, &cpu, false, counts);
     add_reasons(e, parts, &waits, true, counts);
     if (e->reason_count)

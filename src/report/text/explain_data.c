@@ -58,6 +58,7 @@ static void put_reason(struct json *j, const struct explain *e, const struct rea
     json_object(j, NULL);
     json_string(j, "kind", reason_kind(r->kind));
     json_string(j, "name", r->name);
+    json_string(j, "where", r->where);
     report_attributed_json(j, "cost", &r->cost);
     json_string(j, "evidence", r->evidence);
     json_string(j, "words", strbuf_text(&line));
@@ -98,6 +99,9 @@ void report_explain_json(struct json *j, const struct explain_view *v)
     json_string(j, "unit", "ns");
     json_string(j, "per", e->unit ? e->unit : "run");
     put_measured(j, &e->measured);
+    static const char *const outcomes[] = {"no difference", "not confirmed", "explained"};
+    json_string(j, "outcome", outcomes[e->outcome]);
+    json_bool(j, "waits_moved", e->waits_moved);
     json_bool(j, "profiled", e->profiled);
     if (e->profiled) {
         CLEANUP(strbuf_done) struct strbuf whole = {0}, rest = {0};

@@ -9,18 +9,22 @@
 /* Reasons that carry less of the change than this are added up in one line. */
 #define SMALL_SHARE 0.02
 #define REASONS_MOST 10
+#define SURE_TIMES 1.5
 
 static void choose_unit(const struct explain *e, struct cost_unit *unit)
 {
     cost_unit_choose(unit, fmax(fabs(e->whole.a), fabs(e->whole.b)), true, e->unit);
 }
 
+/* The first, and those that are certain; many are looked at, so that each has to be surer than one
+ * alone would. */
 static bool matters(const struct explain_view *v, size_t index)
 {
-    const struct reason *r = &v->e->reasons[index];
-    if (v->all || index == 0)
-        return true;
-    return index < REASONS_MOST && fabs(r->cost.share) >= SMALL_SHARE && !r->cost.below_resolution;
+    const struct attributed *cost = &v->e->reasons[index].cost;
+    bool is_sure = attributed_is_told(cost) &&
+                   (!(fabs(cost->change) < SURE_TIMES * cost->half_width) || cost->share > 0.3);
+    return v->all || index == 0 ||
+           (index < REASONS_MOST && fabs(cost->share) >= SMALL_SHARE && is_sure);
 }
 
 void report_reason_line(struct strbuf *out, const struct explain *e, const struct reason *reason)
@@ -30,6 +34,10 @@ void report_reason_line(struct strbuf *out, const struct explain *e, const struc
     strbuf_put_safe(out, reason->name, strlen(reason->name), 160);
     strbuf_putc(out, ' ');
     strbuf_put_attributed(out, &unit, &reason->cost);
+    if (reason->where[0]) {
+        strbuf_puts(out, ", ");
+        strbuf_put_safe(out, reason->where, strlen(reason->where), 160);
+    }
     if (isfinite(reason->cost.share)) {
         strbuf_puts(out, ", ");
         strbuf_put_share(out, reason->cost.share);
@@ -108,6 +116,41 @@ static void put_time(struct strbuf *out, const struct explain *e, const char *wh
     strbuf_printf(out, " %s, %s\n", unit.text, verdict->text);
 }
 
+/* Why nothing is explained, or that it is all the same. */
+static void put_outcome(struct strbuf *out, const struct explain *e)
+{
+    struct cost_unit unit;
+    const struct explain_measured *m = &e->measured;
+    bool cannot_tell = m->cpu_verdict.kind == VERDICT_CANNOT_TELL ||
+                       (m->wall[SIDE_A] && m->wall_verdict.kind == VERDICT_CANNOT_TELL);
+    if (e->outcome == EXPLAIN_EXPLAINED) {
+        if (!m->moved && e->waits_moved)
+            strbuf_puts(out, "The clocks cannot tell them apart, but what the program itself waits "
+                             "for changed.\n");
+        return;
+    }
+    if (e->outcome == EXPLAIN_UNCONFIRMED) {
+        cost_unit_choose(&unit, fmax(fabs(e->profiled_change.a), fabs(e->profiled_change.b)), true,
+                         e->unit);
+        strbuf_puts(out, "The profiled runs do not confirm it: there, CPU time");
+        strbuf_puts(out, verdict_is_difference(&m->cpu_verdict) ? "" : " and own waits");
+        strbuf_puts(out, " changed by ");
+        strbuf_put_attributed(out, &unit, &e->profiled_change);
+        strbuf_puts(out, e->profiled ? ". Explained because of --force.\n"
+                                     : ". So nothing is explained; more --rounds and --profiles "
+                                       "would settle it, --force explains the profiled runs.\n");
+        return;
+    }
+    strbuf_puts(out, cannot_tell ? "No difference can be told from noise"
+                                 : "Nothing changed beyond noise");
+    strbuf_puts(out, e->looked_at_waits ? ", nor in what the program waits for" : "");
+    strbuf_puts(out, e->profiled ? "; explained because of --force.\n"
+                     : cannot_tell
+                         ? ", so nothing is explained; more --rounds would show smaller "
+                           "differences, --force explains anyway.\n"
+                         : ", so there is nothing to explain; --force explains anyway.\n");
+}
+
 static void put_head(struct strbuf *out, const struct explain_view *v)
 {
     const struct explain *e = v->e;
@@ -125,11 +168,7 @@ static void put_head(struct strbuf *out, const struct explain_view *v)
     if (m->wall[SIDE_A])
         put_time(out, e, "wall time", &m->wall_comparison, &m->wall_verdict);
     put_time(out, e, "CPU time", &m->cpu_comparison, &m->cpu_verdict);
-    if (!m->moved)
-        strbuf_puts(out, e->profiled
-                             ? "Nothing changed beyond noise; profiled because of --force.\n"
-                             : "Nothing changed beyond noise, so there is nothing to explain; "
-                               "--force profiles anyway.\n");
+    put_outcome(out, e);
 }
 
 void report_reasons_others(struct strbuf *out, const struct explain *e, size_t count, double change)
@@ -182,8 +221,21 @@ static void put_number(struct strbuf *out, double value)
     strbuf_printf(out, fabs(value) >= 1000 ? "%.0f" : "%.3g", value);
 }
 
-static void put_facts(struct strbuf *out, const struct explain *e)
+/* Whether a reason above has the time that a count stands for. */
+static bool is_among_reasons(const struct explain_view *v, const char *event)
 {
+    for (size_t i = 0; i < v->e->reason_count; i++) {
+        enum reason_kind kind = v->e->reasons[i].kind;
+        if (matters(v, i) && ((kind == REASON_FAULTS && str_eq(event, "page-faults")) ||
+                              (kind == REASON_SYSCALL && str_eq(event, "raw_syscalls:sys_enter"))))
+            return true;
+    }
+    return false;
+}
+
+static void put_facts(struct strbuf *out, const struct explain_view *v)
+{
+    const struct explain *e = v->e;
     bool any = false;
     for (size_t i = 0; i < e->fact_count; i++) {
         const struct explain_fact *f = &e->facts[i];
@@ -191,13 +243,14 @@ static void put_facts(struct strbuf *out, const struct explain *e)
         if (!f->changed || fabs(f->values[1] - f->values[0]) < 0.01 * larger)
             continue;
         if (!any)
-            strbuf_printf(out, "\nAlso changed, per %s (their time is in the reasons above):\n",
-                          e->unit ? e->unit : "run");
+            strbuf_printf(out, "\nAlso changed, per %s:\n", e->unit ? e->unit : "run");
         any = true;
         strbuf_printf(out, "     %-26s ", f->name);
         put_number(out, f->values[SIDE_A]);
         strbuf_puts(out, " → ");
         put_number(out, f->values[SIDE_B]);
+        strbuf_puts(out,
+                    is_among_reasons(v, f->name) ? "  (their time is in the reasons above)" : "");
         strbuf_puts(out, f->simulated ? "  (simulated)\n" : "\n");
     }
 }
@@ -223,20 +276,6 @@ static void put_notes(struct strbuf *out, const struct explain *e, const struct 
     put_lines(out, "  * ", strbuf_text(&e->notes));
 }
 
-/* The profiled runs are others than the measured ones, and may have gone another way. */
-static void put_direction(struct strbuf *out, const struct explain *e)
-{
-    const struct explain_measured *m = &e->measured;
-    int cpu = direction_of(&m->cpu_verdict);
-    int measured = cpu || !m->wall[SIDE_A] ? cpu : direction_of(&m->wall_verdict);
-    if (measured * e->whole.change < 0)
-        strbuf_printf(out,
-                      " in the profiled runs, although the measured ones became %s: what follows "
-                      "accounts for the profiled runs only, and more --rounds and --profiles would "
-                      "settle it",
-                      measured > 0 ? "slower" : "faster");
-}
-
 void report_explain_text(struct strbuf *out, const struct explain_view *v)
 {
     const struct explain *e = v->e;
@@ -247,10 +286,9 @@ void report_explain_text(struct strbuf *out, const struct explain_view *v)
     choose_unit(e, &unit);
     strbuf_putc(out, '\n');
     report_explain_whole(out, e);
-    put_direction(out, e);
     strbuf_puts(out, ". Why:\n\n");
     put_reasons(out, v, &unit);
-    put_facts(out, e);
+    put_facts(out, v);
     put_notes(out, e, &unit);
 }
 

@@ -343,3 +343,17 @@ bool cfi_find(struct cfi *cfi, uint64_t address, struct cfi_frame *ret_frame)
 {
     return find_in(&cfi->eh, address, ret_frame) || find_in(&cfi->debug, address, ret_frame);
 }
+
+bool cfi_function(const struct cfi *cfi, size_t index, uint64_t *ret_start, uint64_t *ret_size)
+{
+    const struct cfi_index *section = &cfi->eh;
+    if (index >= section->function_count) {
+        index -= section->function_count;
+        section = &cfi->debug;
+    }
+    if (index >= section->function_count)
+        return false;
+    *ret_start = section->functions[index].start;
+    *ret_size = section->functions[index].size;
+    return true;
+}

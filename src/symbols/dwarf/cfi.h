@@ -68,6 +68,9 @@ void cfi_free(struct cfi *cfi);
 /* The rules at an address, in the file's own terms. */
 bool cfi_find(struct cfi *cfi, uint64_t address, struct cfi_frame *ret_frame);
 
+/* Where functions begin and how long they are, as far as the rules tell: from 0 to false. */
+bool cfi_function(const struct cfi *cfi, size_t index, uint64_t *ret_start, uint64_t *ret_size);
+
 /* Evaluates an expression.  read gives eight bytes of the process's memory. */
 struct cfi_context {
     const uint64_t *registers;

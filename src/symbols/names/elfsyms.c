@@ -158,8 +158,59 @@ static void guess_segments(struct symtab_builder *builder, const struct image *d
         symtab_add_segment(builder, 0, debug->segments[0].address & ~4095ull, UINT64_MAX);
 }
 
-void elfsyms_load(const struct image *code, const struct image *debug, struct symtab *ret_table,
-                  struct error *err)
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The first of the sorted values that is not below another one. */
+static size_t first_from(const uint64_t *values, size_t count, uint64_t wanted)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (values[middle] < wanted)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Stripped code keeps the bounds of its functions, for exceptions and debuggers. */
+static void add_bounds(struct symtab_builder *builder, const struct elfsyms_bounds *bounds)
+{
+    size_t count = builder->count;
+    uint64_t *starts = memory_alloc((count + 1) * sizeof(*starts));
+    for (size_t i = 0; i < count; i++)
+        starts[i] = builder->entries[i].start;
+    qsort(starts, count, sizeof(*starts), by_value);
+    const char *suffix = strstr(bounds->module, ".so");
+    size_t length = suffix ? (size_t)(suffix - bounds->module) : strlen(bounds->module);
+    for (size_t i = 0; i < bounds->count; i++) {
+        const struct elfsyms_bound *b = &bounds->items[i];
+        size_t next = first_from(starts, count, b->start);
+        if (next < count && starts[next] < b->start + b->size)
+            continue;
+        CLEANUP(strbuf_done) struct strbuf name = {0};
+        strbuf_append(&name, bounds->module, length);
+        strbuf_printf(&name, "+0x%llx", (unsigned long long)b->start);
+        symtab_add(builder, b->start, b->size, UINT64_MAX, SYMTAB_LOCAL, name.data, name.length);
+    }
+    free(starts);
+}
+
+bool elfsyms_is_address(const char *name, size_t length)
+{
+    size_t digits = 0;
+    while (digits < length && strchr("0123456789abcdef", name[length - 1 - digits]))
+        digits++;
+    return digits > 0 && length > digits + 3 && memcmp(name + length - digits - 3, "+0x", 3) == 0;
+}
+
+void elfsyms_load(const struct image *code, const struct image *debug,
+                  const struct elfsyms_bounds *bounds, struct symtab *ret_table, struct error *err)
 {
     err->code = 0;
     struct symtab_builder builder = {0};
@@ -176,6 +227,8 @@ void elfsyms_load(const struct image *code, const struct image *debug, struct sy
     }
     if (code) {
         elfsyms_add_plt(&builder, code);
+        if (bounds && !with_symtab)
+            add_bounds(&builder, bounds);
         add_segments(&builder, code);
     } else if (debug) {
         guess_segments(&builder, debug);

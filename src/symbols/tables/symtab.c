@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#define SYMTAB_VERSION 3u
+#define SYMTAB_VERSION 4u
 #define SEGMENT_COUNT_MAX 64u
 
 struct symtab_header {
@@ -143,6 +143,13 @@ static size_t underscores(const char *name)
     return strspn(name, "_");
 }
 
+/* The kernel has its system calls under several names, of which this one is known best:
+ * __ia32_sys_x and __do_sys_x may be the same code. */
+static bool is_system_call(const char *name)
+{
+    return str_has_prefix(name, "__x64_sys_") || str_has_prefix(name, "__arm64_sys_");
+}
+
 /* Which of two names for the same place a person would rather read; the order of the questions
  * is perf's, so that both show the same. */
 static bool is_better(const struct symtab_builder *b, const struct symtab_entry *x,
@@ -150,6 +157,9 @@ static bool is_better(const struct symtab_builder *b, const struct symtab_entry 
 {
     const char *x_name = b->strings.data + x->name, *y_name = b->strings.data + y->name;
     bool x_sized = x->end != x->start, y_sized = y->end != y->start;
+    bool x_call = is_system_call(x_name), y_call = is_system_call(y_name);
+    if (x_call != y_call)
+        return x_call;
     if (x_sized != y_sized)
         return x_sized;
     if (x->binding != y->binding && (x->binding == SYMTAB_WEAK || y->binding == SYMTAB_WEAK))
