@@ -295,6 +295,7 @@ extern int assay_c_yield(void) __asm__("sched_yield");
 extern long assay_c_read(int fd, void *bytes, size_t size) __asm__("read");
 extern long assay_c_write(int fd, const void *bytes, size_t size) __asm__("write");
 extern int assay_c_exec(const char *file, char *const *argv) __asm__("execvp");
+extern void *assay_c_symbol(void *handle, const char *name) __asm__("dlsym") __attribute__((weak));
 extern int assay_c_create(void *thread, const void *attributes, void *(*run)(void *),
                           void *argument) __asm__("pthread_create") __attribute__((weak));
 extern int assay_c_join(unsigned long thread, void **ret) __asm__("pthread_join")
@@ -333,7 +334,8 @@ struct assay_team {
     uint64_t ready;             /* members that are about to start */
     int by_call, over, silent;
     struct assay_reading before;
-    uint64_t barrier[16]; /* room for a pthread_barrier_t */
+    const uint64_t *allocated; /* calls and bytes, where they are counted; else NULL */
+    uint64_t barrier[16];      /* room for a pthread_barrier_t */
     char line[ASSAY_LINE_MAX];
     size_t length, used;
 };
@@ -394,6 +396,8 @@ static inline void assay_look(const struct assay_team *t, struct assay_reading *
     for (int i = 0; i < t->counter_count; i++)
         if (assay_c_read(t->counters[i], &ret->counters[i], sizeof(uint64_t)) != 8)
             ret->counters[i] = 0;
+    for (int i = 0; i < 2 && t->allocated; i++)
+        ret->counters[i] = t->allocated[i];
     assay_c_usage(many ? 0 : 1, &ret->usage);
     ret->cpu_ns = assay_clock_ns(many ? 2 : 3);
     ret->cpu = assay_c_cpu();
@@ -418,7 +422,7 @@ static inline void assay_send_sample(struct assay_team *t)
                  b->minor_faults - a->minor_faults, b->major_faults - a->major_faults,
                  b->voluntary - a->voluntary, b->involuntary - a->involuntary, now.cpu,
                  t->before.cpu, (unsigned long long)t->members[0].pauses);
-    for (int i = 0; i < t->counter_count && length > 0; i++)
+    for (int i = 0; i < (t->allocated ? 2 : t->counter_count) && length > 0; i++)
         length += snprintf(line + length, sizeof(line) - (size_t)length, " %llu",
                            (unsigned long long)(now.counters[i] - t->before.counters[i]));
     assay_send(t, line);
@@ -708,6 +712,10 @@ static inline int assay_serve(const struct assay_registry *registry, int in, int
         char *rest;
         t.counters[t.counter_count++] = (int)strtol(counters, &rest, 10);
         counters = *rest ? rest + 1 : rest;
+    }
+    if (getenv("ASSAY_ALLOCATIONS") && assay_c_symbol) {
+        t.allocated = (const uint64_t *)assay_c_symbol(NULL, "assay_allocated");
+        t.counter_count = 0;
     }
     assay_send(&t, "assay 1\n");
     for (;;) {

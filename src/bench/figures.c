@@ -73,7 +73,7 @@ bool bench_figures(const struct bench_result *r, size_t side, struct bench_figur
     return true;
 }
 
-bool bench_is_empty(const struct bench_results *all, const struct bench_figures *f)
+bool bench_is_empty(const struct bench_result *r, size_t side)
 {
-    return f->least < EMPTY_FACTOR * all->loop_ns;
+    return r->sides[side].empty_ratio > 0 && r->sides[side].empty_ratio < EMPTY_FACTOR;
 }

@@ -23,6 +23,6 @@ bool bench_figures(const struct bench_result *r, size_t side, struct bench_figur
 
 /* A loop that takes no longer than an empty one: its work was optimised away, or is too small to be
  * seen. */
-bool bench_is_empty(const struct bench_results *all, const struct bench_figures *f);
+bool bench_is_empty(const struct bench_result *r, size_t side);
 
 #endif

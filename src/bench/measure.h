@@ -50,6 +50,10 @@ struct bench_side {
     uint64_t warmup;        /* samples until they are steady */
     bool still_warming;     /* they never were */
     bool by_call;           /* timed one by one */
+    double
+        empty_ratio; /* the least of a sample and of an empty loop right after it; 0: not looked */
+    bool has_instructions, has_allocations; /* they were counted (passes.h), of one iteration: */
+    double instructions, allocations, allocated_bytes;
 };
 
 struct bench_result {

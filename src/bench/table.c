@@ -76,12 +76,6 @@ static double time_of(const struct bench_kept *s, size_t index)
     return s->ns;
 }
 
-static double cpu_of(const struct bench_kept *s, size_t index)
-{
-    (void)index;
-    return s->cpu_ns;
-}
-
 static double counter_of(const struct bench_kept *s, size_t index)
 {
     return s->counters[index];
@@ -111,6 +105,22 @@ static void add_constant(struct dataset *d, const char *name, const char *unit,
         dataset_put(d, metric, cell, (uint32_t)round, value);
 }
 
+/* What the passes counted. */
+static void add_counted(const struct filler *f, size_t index, size_t side)
+{
+    static const struct metric_facts count = {METRIC_LOWER, .is_count = true};
+    static const struct metric_facts amount = {.better = METRIC_LOWER};
+    const struct bench_side *s = &f->results->items[index].sides[side];
+    size_t cell = bench_cell(index, side, f->results->side_count);
+    size_t rounds = f->results->items[index].round_count;
+    if (s->has_instructions)
+        add_constant(f->d, "sim:instructions", "", count, cell, s->instructions, rounds);
+    if (s->has_allocations) {
+        add_constant(f->d, "allocations", "", count, cell, s->allocations, rounds);
+        add_constant(f->d, "allocated", "bytes", amount, cell, s->allocated_bytes, rounds);
+    }
+}
+
 /* Figures of the benchmarks' own.  They are of one call, and so the same in every round. */
 static void add_figures(const struct filler *f)
 {
@@ -125,6 +135,7 @@ static void add_figures(const struct filler *f)
                                  bench_cell(i, side, f->results->side_count), figure->value,
                                  f->results->items[i].round_count);
             }
+            add_counted(f, i, side);
         }
 }
 
@@ -196,9 +207,6 @@ void bench_table_make(struct dataset *d, const struct bench_cases *cases,
         dataset_add_metric(d, BENCH_METRIC, "ns", "time",
                            (struct metric_facts){.better = METRIC_LOWER, .is_speed = true});
     add_values(&f, metric, time_of, 0);
-    metric =
-        dataset_add_metric(d, "cpu", "ns", "time", (struct metric_facts){.better = METRIC_LOWER});
-    add_values(&f, metric, cpu_of, 0);
     for (size_t k = 0; counters && counters[k]; k++) {
         metric = dataset_add_metric(d, counters[k], "", "counter",
                                     (struct metric_facts){METRIC_LOWER, .is_count = true});

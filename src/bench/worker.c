@@ -16,14 +16,20 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-enum { LINE_MAX_BYTES = 1 << 20, WORDS_MAX = 4096, WORKER_IN = 200, WORKER_OUT = 201 };
+enum {
+    LINE_MAX_BYTES = 1 << 20,
+    WORDS_MAX = 4096,
+    WORKER_IN = 200,
+    WORKER_OUT = 201,
+    WORKER_PRELOAD = 202
+};
 
 /* ---- starting and ending ---- */
 
 /* The words and the environment of the new process. */
 struct plan {
     char **argv, **environment;
-    char *variables[3];
+    char *variables[4];
     const char *program;
 };
 
@@ -62,10 +68,12 @@ static void plan_make(struct plan *p, const struct bench_target *t, const struct
     p->environment = memory_zalloc(count + ARRAY_COUNT(p->variables) + 1, sizeof(char *));
     p->variables[0] = how->once ? memory_printf("ASSAY_ONCE=%s", how->once)
                                 : memory_printf("ASSAY_WORKER=%d,%d", WORKER_IN, WORKER_OUT);
-    p->variables[1] = how->preload ? memory_printf("LD_PRELOAD=%s", how->preload) : NULL;
+    p->variables[1] =
+        how->preload_fd ? memory_printf("LD_PRELOAD=/proc/self/fd/%d", WORKER_PRELOAD) : NULL;
     p->variables[2] = shared ? memory_printf(BENCH_RUNNER_VARIABLE "=1") : NULL;
+    p->variables[3] = how->preload_fd ? memory_strdup("ASSAY_ALLOCATIONS=1") : NULL;
     for (size_t i = 0; i < count; i++)
-        if (!is_replaced(environ[i], how->preload))
+        if (!is_replaced(environ[i], how->preload_fd))
             p->environment[variables++] = environ[i];
     for (size_t i = 0; i < ARRAY_COUNT(p->variables); i++)
         if (p->variables[i])
@@ -93,6 +101,8 @@ static void become(const struct plan *p, const struct bench_start *how, int in, 
         dup2(in, WORKER_IN);
     if (out >= 0)
         dup2(out, WORKER_OUT);
+    if (how->preload_fd)
+        dup2(*how->preload_fd, WORKER_PRELOAD);
     if (how->cpu >= 0) {
         cpu_set_t set;
         CPU_ZERO(&set);
@@ -315,6 +325,53 @@ int bench_worker_start(struct bench_worker *w, const struct bench_target *t,
                          "again with the one that belongs to this assay",
                          t->path);
     return 0;
+}
+
+/* Until it has closed its standard error, or time is up. */
+static int drain(struct bench_worker *w, uint64_t deadline_ns, struct error *err)
+{
+    for (;;) {
+        struct pollfd fd = {w->errors, POLLIN, 0};
+        if (process_poll_fds(&fd, 1, deadline_ns, true) == 0)
+            return process_signals_caught() ? error_set(err, -EINTR, "interrupted")
+                                            : error_set(err, -ETIMEDOUT, "it does not end");
+        take_words(w);
+        if (!(fd.revents & POLLIN))
+            return 0;
+    }
+}
+
+int bench_worker_once(const struct bench_target *t, const struct bench_start *how,
+                      struct error *err)
+{
+    CLEANUP(bench_worker_stop)
+    struct bench_worker w = {.target = t, .to = -1, .from = -1, .errors = -1};
+    CLEANUP(strbuf_done) struct strbuf words = {0};
+    int status = 0, r = spawn(&w, how, err);
+    if (r == 0)
+        r = drain(&w, clock_now_ns() + 10 * how->timeout_ns, err);
+    if (r < 0)
+        return r;
+    while (waitpid(w.pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    w.pid = 0;
+    put_words(&w, &words);
+    if (status)
+        return error_set(err, -ECHILD, "%s %s %d: %s", t->path,
+                         WIFSIGNALED(status) ? "ended with signal" : "ended with exit code",
+                         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+                         strbuf_text(&words));
+    return 0;
+}
+
+char *bench_once_text(const struct bench_call *call, uint64_t iterations)
+{
+    struct strbuf text = {0};
+    strbuf_printf(&text, "%llu %zu %llu 0 0", (unsigned long long)iterations, call->index,
+                  (unsigned long long)call->threads);
+    for (size_t i = 0; i < ARRAY_COUNT(call->values); i++)
+        strbuf_printf(&text, " %lld", (long long)call->values[i]);
+    return text.data;
 }
 
 int bench_worker_list(struct bench_worker *w, struct bench_entries *entries, struct error *err)

@@ -28,7 +28,8 @@ struct bench_start {
     int cpu;             /* to run on; -1 for any */
     bool show_output;    /* its output goes where assay's standard error goes */
     uint64_t timeout_ns; /* for one answer */
-    const char *preload; /* of LD_PRELOAD; NULL for none */
+    const int
+        *preload_fd;     /* a library that counts allocations, to be loaded first; NULL for none */
     char *const *before; /* words before the command (a simulator), NULL for none */
     const char *once;    /* instead of a dialogue: of ASSAY_ONCE */
 };
@@ -36,6 +37,9 @@ struct bench_start {
 /* Starts it and waits until it answers.  -EINTR when a signal came for assay. */
 int bench_worker_start(struct bench_worker *w, const struct bench_target *t,
                        const struct bench_start *how, struct error *err);
+/* Starts it without a dialogue, with how->once, and waits for its end.  It must succeed. */
+int bench_worker_once(const struct bench_target *t, const struct bench_start *how,
+                      struct error *err);
 /* Ends it, whatever it does. */
 void bench_worker_stop(struct bench_worker *w);
 
@@ -51,6 +55,9 @@ struct bench_call {
     uint64_t stack_bytes, heap_bytes; /* by which both are moved */
     int64_t values[BENCH_PARAMETERS_MAX];
 };
+
+/* The text of how->once that runs it so often; the caller frees it. */
+char *bench_once_text(const struct bench_call *call, uint64_t iterations);
 
 /* A figure that the benchmark reports. */
 struct bench_figure {

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/term.h"
+#include "bench/passes.h"
 #include "bisect/gate_trees.h"
 #include "cmd/cmd.h"
 
@@ -14,7 +15,7 @@
 #include <stddef.h>
 #include <sys/random.h>
 
-#define TIME_NS NS_PER_S
+#define TIME_NS (900 * NS_PER_MS) /* with starting and listing, a second */
 #define TIMEOUT_NS (20 * NS_PER_S)
 
 #define O(field) offsetof(struct bench_options, field)
@@ -27,14 +28,21 @@ const struct option bench_option_table[] = {
     {0, "base", OPTION_STRING, O(base), "REF",
      "compare with this commit: PROGRAM is built there, too", NULL},
     {0, "build", OPTION_STRING, O(build), "COMMAND", "what builds PROGRAM, for --base", NULL},
+    {0, "harness", OPTION_STRING, O(harness), "NAME",
+     "what the programs were built with (default: auto)",
+     "auto assay google-benchmark catch2 nanobench go criterion divan pytest-benchmark"},
     {'n', "name", OPTION_LIST, O(names), "NAME", "a name for a version; repeat for both, in order",
      NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "How to measure", NULL},
-    {'t', "time", OPTION_SECONDS, O(time_ns), "TIME", "time for each benchmark, both versions (1s)",
-     NULL},
+    {'t', "time", OPTION_SECONDS, O(time_ns), "TIME",
+     "time for each benchmark, both versions (0.9s)", NULL},
     {'r', "rounds", OPTION_U64, O(rounds), "N", "run exactly N rounds", NULL},
     {0, "cpu", OPTION_STRING, O(cpu), "N",
      "the CPU to measure on, or 'any' (default: the one that is most idle)", NULL},
+    {0, "sim", OPTION_FLAG, O(sim), NULL,
+     "also count the instructions of one iteration exactly, with Valgrind", NULL},
+    {0, "allocations", OPTION_FLAG, O(allocations), NULL,
+     "also count the allocations of one iteration, and their bytes", NULL},
     {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME",
      "how long one call may take before it has failed (20s)", NULL},
     {0, "seed", OPTION_U64, O(seed), "N", "repeat the order of the run that printed this seed",
@@ -83,14 +91,14 @@ static void name_versions(struct bench_versions *v, const struct bench_options *
 static int open_versions(struct bench_versions *v, const struct bench_options *o,
                          char *const *paths, size_t count, struct error *err)
 {
+    int first = 0;
     v->count = count;
     for (size_t i = 0; i < count; i++) {
-        int r = bench_target_open(&v->targets[i], paths[i], err);
-        if (r < 0)
-            return r;
+        int r = bench_target_open(&v->targets[i], paths[i], first ? NULL : err);
+        first = first ? first : r;
     }
     name_versions(v, o, paths);
-    return 0;
+    return first;
 }
 
 static void bench_versions_done(struct bench_versions *v)
@@ -118,8 +126,8 @@ static int list_of(const struct bench_target *t, const struct bench_start *how,
     return r;
 }
 
-static int none_fits(const struct bench_cases *c, const struct bench_options *o, size_t versions,
-                     struct error *err)
+int bench_none_fits(const struct bench_cases *c, const struct bench_options *o, size_t versions,
+                    struct error *err)
 {
     if (o->filters.count && !c->only_count[0] && !c->only_count[1])
         return error_set(err, -ENOENT, "no benchmark fits '%s'; --list shows the %zu that there %s",
@@ -143,7 +151,7 @@ static int find_cases(const struct bench_options *o, const struct bench_versions
         r = bench_cases_make(cases, &entries[0], v->count > 1 ? &entries[1] : NULL,
                              o->filters.items, o->filters.count, err);
     if (r == 0 && !cases->count)
-        r = none_fits(cases, o, v->count, err);
+        r = bench_none_fits(cases, o, v->count, err);
     for (size_t i = 0; i < BENCH_SIDES_MAX; i++)
         bench_entries_done(&entries[i]);
     return r;
@@ -167,89 +175,27 @@ static uint64_t random_seed(void)
     return seed ? seed : 1;
 }
 
-/* The benchmarks that failed, and the exit code. */
-static int tell_failures(const struct bench_versions *v, const struct bench_cases *cases,
-                         const struct bench_results *results)
-{
-    size_t failed = 0;
-    for (size_t i = 0; i < cases->count; i++)
-        for (size_t side = 0; side < v->count; side++) {
-            const char *why = results->items[i].sides[side].failed;
-            if (!why)
-                continue;
-            fprintf(stderr, "assay bench: %s of %s: %s\n", cases->items[i].label,
-                    v->targets[side].path, why);
-            failed++;
-        }
-    return failed ? EXIT_TROUBLE : EXIT_DONE;
-}
-
 static int measure_cases(const struct bench_options *o, const struct bench_versions *v,
-                         const struct bench_start *how, const struct bench_cases *cases,
-                         struct error *err)
+                         struct bench_plan *plan, struct error *err)
 {
-    struct progress progress;
-    CLEANUP(outfile_done) struct outfile json = {.fd = -1}, html = {.fd = -1};
+    CLEANUP(bench_files_done) struct bench_files files = {{.fd = -1}, {.fd = -1}};
     CLEANUP(bench_results_done) struct bench_results results = {0};
-    struct bench_plan plan = {.side_count = v->count,
-                              .cases = cases,
-                              .start = *how,
-                              .time_ns = o->time_ns,
-                              .rounds = o->rounds,
-                              .seed = o->seed ? o->seed : random_seed(),
-                              .on_progress = show_progress,
-                              .context = &progress};
-    const char *paths[BENCH_SIDES_MAX] = {0};
-    for (size_t i = 0; i < v->count; i++) {
-        plan.targets[i] = &v->targets[i];
-        paths[i] = v->targets[i].path;
-    }
+    struct progress *progress = plan->context;
     time_t started = time(NULL);
-    int r = o->json && *o->json && !str_eq(o->json, "-") ? outfile_open(&json, o->json, err) : 0;
-    if (r == 0 && o->html)
-        r = outfile_open(&html, o->html, err);
+    int r = bench_files_open(&files, o, err);
     if (r < 0)
         return cmd_fail(&verb_bench, err, EXIT_TROUBLE);
-    progress_start(&progress);
-    progress.enabled = progress.enabled && !o->quiet;
-    r = bench_measure(&plan, &results, err);
-    progress_end(&progress);
+    progress_start(progress);
+    progress->enabled = progress->enabled && !o->quiet;
+    r = bench_measure(plan, &results, err);
+    if (r == 0 && o->sim && !results.signal)
+        r = bench_count_instructions(plan, &results, err);
+    if (r == 0 && o->allocations && !results.signal)
+        r = bench_count_allocations(plan, &results, err);
+    progress_end(progress);
     if (r < 0)
         return cmd_fail(&verb_bench, err, EXIT_MEASURE_FAILED);
-    CLEANUP(dataset_done) struct dataset d;
-    bench_table_make(&d, cases, &results, (const char *const *)v->names, paths, NULL, plan.seed,
-                     (uint64_t)started * NS_PER_S);
-    CLEANUP(outcome_done) struct outcome outcome = {0};
-    outcome_judge(&outcome, &d, NULL, BENCH_METRIC);
-    CLEANUP(bench_fits_done) struct bench_fits fits = {0};
-    bench_fits_make(&fits, cases, &results, &outcome);
-    struct bench_view view = {.cases = cases,
-                              .fits = &fits,
-                              .results = &results,
-                              .outcome = &outcome,
-                              .names = (const char *const *)v->names,
-                              .paths = paths,
-                              .seed = plan.seed,
-                              .started = started};
-    r = bench_report(o, &view, &json, &html, err);
-    if (r == 0 && (o->save || o->db) && results.round_count)
-        r = bench_save(o, &d, err);
-    if (r < 0)
-        return cmd_fail(&verb_bench, err, EXIT_TROUBLE);
-    fflush(stdout);
-    int failed = tell_failures(v, cases, &results);
-    return results.signal ? 128 + results.signal : failed;
-}
-
-static int print_list(const struct bench_options *o, const struct bench_cases *cases)
-{
-    CLEANUP(strbuf_done) struct strbuf out = {0};
-    if (o->json)
-        report_bench_list_json(&out, cases);
-    else
-        report_bench_list(&out, cases);
-    fputs(strbuf_text(&out), stdout);
-    return EXIT_DONE;
+    return bench_conclude(o, v, plan, &results, started, &files, err);
 }
 
 static int parse_cpu(const char *text, int *ret_cpu, struct error *err)
@@ -273,35 +219,57 @@ static int parse_cpu(const char *text, int *ret_cpu, struct error *err)
     return 0;
 }
 
+static int run_assay(const struct bench_options *o, const struct bench_versions *v,
+                     struct bench_plan *plan, struct error *err)
+{
+    CLEANUP(bench_cases_done) struct bench_cases cases = {0};
+    int r = find_cases(o, v, &plan->start, &cases, err);
+    if (r < 0)
+        return cmd_fail(&verb_bench, err, EXIT_TROUBLE);
+    if (o->list)
+        return bench_print_list(o, &cases);
+    plan->cases = &cases;
+    if (!o->iterations)
+        return measure_cases(o, v, plan, err);
+    if (cases.count != 1 || v->count != 1)
+        r = error_set(err, -EINVAL,
+                      "--iterations runs one benchmark of one program, but %zu %s; choose with "
+                      "--bench",
+                      cases.count, plural(cases.count, "fits", "fit"));
+    else
+        r = bench_run_once(o, &v->targets[0], &cases.items[0].calls[0], err);
+    return cmd_fail(&verb_bench, err, r == -EINVAL ? EXIT_USAGE : EXIT_MEASURE_FAILED);
+}
+
 static int run_versions(const struct bench_options *o, char *const *paths, size_t count,
                         struct error *err)
 {
     CLEANUP(bench_versions_done) struct bench_versions versions = {0};
-    CLEANUP(bench_cases_done) struct bench_cases cases = {0};
-    struct bench_start how = {.show_output = o->show_output, .timeout_ns = o->timeout_ns};
-    int r = parse_cpu(o->list ? "any" : o->cpu, &how.cpu, err);
+    const struct printed_harness *harness = NULL;
+    struct progress progress;
+    struct bench_plan plan = {.side_count = count,
+                              .start = {.show_output = o->show_output, .timeout_ns = o->timeout_ns},
+                              .time_ns = o->time_ns,
+                              .rounds = o->rounds,
+                              .seed = o->seed ? o->seed : random_seed(),
+                              .on_progress = show_progress,
+                              .context = &progress};
+    int r = parse_cpu(o->list ? "any" : o->cpu, &plan.start.cpu, err);
+    if (r == 0)
+        r = bench_find_harness(o, paths, count, &harness, err);
     if (r < 0)
         return cmd_usage(&verb_bench, err);
     r = open_versions(&versions, o, paths, count, err);
+    if (harness && r != -ENOENT && r != -EACCES)
+        r = 0; /* its programs are as they are */
     if (r == -ENOENT || r == -EACCES)
         return cmd_fail(&verb_bench, err, process_exit_code_for(r));
-    if (r == 0)
-        r = find_cases(o, &versions, &how, &cases, err);
     if (r < 0)
         return cmd_fail(&verb_bench, err, EXIT_TROUBLE);
-    if (o->list)
-        return print_list(o, &cases);
-    if (o->iterations) {
-        if (cases.count != 1 || count != 1)
-            r = error_set(err, -EINVAL,
-                          "--iterations runs one benchmark of one program, but %zu %s; choose with "
-                          "--bench",
-                          cases.count, plural(cases.count, "fits", "fit"));
-        else
-            r = bench_run_once(o, &versions.targets[0], &cases.items[0].calls[0], err);
-        return cmd_fail(&verb_bench, err, r == -EINVAL ? EXIT_USAGE : EXIT_MEASURE_FAILED);
-    }
-    return measure_cases(o, &versions, &how, &cases, err);
+    for (size_t i = 0; i < count; i++)
+        plan.targets[i] = &versions.targets[i];
+    return harness ? bench_run_foreign(o, &versions, harness, &plan, err)
+                   : run_assay(o, &versions, &plan, err);
 }
 
 /* --base: the program of the working tree, and the one that is built in the base's. */

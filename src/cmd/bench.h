@@ -11,9 +11,9 @@
 struct bench_options {
     struct option_list filters, names;
     const char *base, *build, *json, *html, *db, *save;
-    bool list, show_output, all, quiet;
+    bool list, show_output, all, quiet, sim, allocations;
     uint64_t time_ns, rounds, timeout_ns, seed, iterations;
-    const char *cpu;
+    const char *cpu, *harness;
 };
 
 extern const struct option bench_option_table[];
@@ -25,13 +25,32 @@ struct bench_versions {
     size_t count;
 };
 
-/* Writes what was found; returns 0 or a negative errno. */
-int bench_report(const struct bench_options *o, struct bench_view *view, struct outfile *json,
-                 struct outfile *html, struct error *err);
-/* --save */
-int bench_save(const struct bench_options *o, const struct dataset *d, struct error *err);
+/* What is written besides the text; opened before anything is measured. */
+struct bench_files {
+    struct outfile json, html;
+};
+int bench_files_open(struct bench_files *f, const struct bench_options *o, struct error *err);
+void bench_files_done(struct bench_files *f);
+
+/* --list */
+int bench_print_list(const struct bench_options *o, const struct bench_cases *cases);
+/* The error of filters that leave nothing. */
+int bench_none_fits(const struct bench_cases *c, const struct bench_options *o, size_t versions,
+                    struct error *err);
+/* Judges, writes and keeps what was measured; returns the exit code. */
+int bench_conclude(const struct bench_options *o, const struct bench_versions *v,
+                   const struct bench_plan *plan, const struct bench_results *results,
+                   time_t started, struct bench_files *files, struct error *err);
 /* --iterations: becomes the program.  Returns only when it failed. */
 int bench_run_once(const struct bench_options *o, const struct bench_target *t,
                    const struct bench_call *call, struct error *err);
+
+/* --harness: NULL for programs with assay.h. */
+struct printed_harness;
+int bench_find_harness(const struct bench_options *o, char *const *paths, size_t count,
+                       const struct printed_harness **ret, struct error *err);
+/* Lists or measures programs of another harness; returns the exit code. */
+int bench_run_foreign(const struct bench_options *o, const struct bench_versions *v,
+                      const struct printed_harness *h, struct bench_plan *plan, struct error *err);
 
 #endif

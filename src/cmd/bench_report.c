@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Where the results of `assay bench` go: see bench.h. */
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/term.h"
 #include "bench/runner.h"
 #include "cmd/bench.h"
+#include "cmd/bench_command.h"
+#include "cmd/cmd.h"
 #include "report/html/html.h"
 #include "session/keep.h"
 #include "store/store.h"
@@ -54,16 +57,14 @@ static void tell_metrics(const struct bench_view *v)
         const struct outcome_cell *cell =
             outcome_cell(v->outcome, v->outcome->headline,
                          bench_cell(i, v->results->side_count - 1, v->results->side_count));
-        CLEANUP(memory_freep) char *name = memory_strdup(v->cases->items[i].label);
-        for (char *p = name; *p; p++)
-            *p = *p == ' ' || *p == '=' ? ':' : *p;
+        CLEANUP(memory_freep) char *name = bench_metric_name(v->cases->items[i].label);
         if (cell->summary.count)
             dprintf((int)fd, "assay.metric %s %.17g ns\n", name, cell->summary.median);
     }
 }
 
-int bench_report(const struct bench_options *o, struct bench_view *view, struct outfile *json,
-                 struct outfile *html, struct error *err)
+static int report(const struct bench_options *o, struct bench_view *view, struct bench_files *files,
+                  struct error *err)
 {
     CLEANUP(doubt_list_done) struct doubt_list notes = {0};
     CLEANUP(strbuf_done) struct strbuf out = {0};
@@ -89,18 +90,18 @@ int bench_report(const struct bench_options *o, struct bench_view *view, struct 
     if (to_stdout)
         fwrite(strbuf_text(&out), 1, out.length, stdout);
     else if (o->json)
-        r = write_file(json, &out, err);
+        r = write_file(&files->json, &out, err);
     if (r == 0 && o->html) {
         strbuf_clear(&out);
         put_html(&out, view);
-        r = write_file(html, &out, err);
+        r = write_file(&files->html, &out, err);
     }
     view->machine = NULL;
     machine_done(&machine);
     return r;
 }
 
-int bench_save(const struct bench_options *o, const struct dataset *d, struct error *err)
+static int save(const struct bench_options *o, const struct dataset *d, struct error *err)
 {
     int64_t id;
     const char *name = o->save ? o->save : "bench";
@@ -112,15 +113,81 @@ int bench_save(const struct bench_options *o, const struct dataset *d, struct er
     return 0;
 }
 
+int bench_files_open(struct bench_files *f, const struct bench_options *o, struct error *err)
+{
+    int r = o->json && *o->json && !str_eq(o->json, "-") ? outfile_open(&f->json, o->json, err) : 0;
+    return r == 0 && o->html ? outfile_open(&f->html, o->html, err) : r;
+}
+
+void bench_files_done(struct bench_files *f)
+{
+    outfile_done(&f->json);
+    outfile_done(&f->html);
+}
+
+int bench_print_list(const struct bench_options *o, const struct bench_cases *cases)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    if (o->json)
+        report_bench_list_json(&out, cases);
+    else
+        report_bench_list(&out, cases);
+    fputs(strbuf_text(&out), stdout);
+    return EXIT_DONE;
+}
+
+/* The benchmarks that failed, and the exit code. */
+static int tell_failures(const struct bench_versions *v, const struct bench_cases *cases,
+                         const struct bench_results *results)
+{
+    size_t failed = 0;
+    for (size_t i = 0; i < cases->count; i++)
+        for (size_t side = 0; side < v->count; side++) {
+            const char *why = results->items[i].sides[side].failed;
+            if (!why)
+                continue;
+            fprintf(stderr, "assay bench: %s of %s: %s\n", cases->items[i].label,
+                    v->targets[side].path, why);
+            failed++;
+        }
+    return failed ? EXIT_TROUBLE : EXIT_DONE;
+}
+
+int bench_conclude(const struct bench_options *o, const struct bench_versions *v,
+                   const struct bench_plan *plan, const struct bench_results *results,
+                   time_t started, struct bench_files *files, struct error *err)
+{
+    const char *paths[BENCH_SIDES_MAX] = {v->targets[0].path, v->targets[1].path};
+    CLEANUP(dataset_done) struct dataset d;
+    CLEANUP(outcome_done) struct outcome outcome = {0};
+    CLEANUP(bench_fits_done) struct bench_fits fits = {0};
+    bench_table_make(&d, plan->cases, results, (const char *const *)v->names, paths, NULL,
+                     plan->seed, (uint64_t)started * NS_PER_S);
+    outcome_judge(&outcome, &d, NULL, BENCH_METRIC);
+    bench_fits_make(&fits, plan->cases, results, &outcome);
+    struct bench_view view = {.cases = plan->cases,
+                              .fits = &fits,
+                              .results = results,
+                              .outcome = &outcome,
+                              .names = (const char *const *)v->names,
+                              .paths = paths,
+                              .seed = plan->seed,
+                              .started = started};
+    int r = report(o, &view, files, err);
+    if (r == 0 && (o->save || o->db) && results->round_count)
+        r = save(o, &d, err);
+    if (r < 0)
+        return cmd_fail(&verb_bench, err, EXIT_TROUBLE);
+    fflush(stdout);
+    int failed = tell_failures(v, plan->cases, results);
+    return results->signal ? 128 + results->signal : failed;
+}
+
 int bench_run_once(const struct bench_options *o, const struct bench_target *t,
                    const struct bench_call *call, struct error *err)
 {
-    CLEANUP(strbuf_done) struct strbuf once = {0};
-    strbuf_printf(&once, "%llu %zu %llu 0 0", (unsigned long long)o->iterations, call->index,
-                  (unsigned long long)call->threads);
-    for (size_t i = 0; i < ARRAY_COUNT(call->values); i++)
-        strbuf_printf(&once, " %lld", (long long)call->values[i]);
-    setenv("ASSAY_ONCE", strbuf_text(&once), 1);
+    CLEANUP(memory_freep) char *once = bench_once_text(call, o->iterations);
+    setenv("ASSAY_ONCE", once, 1);
     unsetenv("ASSAY_WORKER");
     char *const argv[] = {t->kind == BENCH_SHARED ? (char *)BENCH_RUNNER_NAME : t->path,
                           t->kind == BENCH_SHARED ? t->path : NULL, NULL};

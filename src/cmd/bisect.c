@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/term.h"
+#include "cmd/bench_command.h"
 #include "cmd/cmd.h"
 #include "report/text/explain.h"
 
@@ -22,7 +23,7 @@
 enum { EXIT_INCONCLUSIVE = 3, REASONS_MOST = 8 };
 
 struct bisect_options {
-    const char *good, *bad, *build, *run, *metric, *better, *dir, *cpus, *seed, *output;
+    const char *good, *bad, *build, *run, *metric, *better, *dir, *cpus, *seed, *output, *bench;
     const char *error, *min_change, *json, *markdown;
     struct option_list events;
     bool go_on, abort, all, keep, quiet, no_explain;
@@ -39,6 +40,8 @@ static const struct option options[] = {
      "the command that builds a commit, in a worktree of it", NULL},
     {0, "run", OPTION_STRING, O(run), "COMMAND",
      "the command to measure, in the same directory (required)", NULL},
+    {0, "bench", OPTION_STRING, O(bench), "NAME",
+     "search by this benchmark of a program with assay.h, which --run names", NULL},
     {0, "metric", OPTION_STRING, O(metric), "NAME",
      "the metric to judge by (wall, or cpu if the command never waits)", NULL},
     {0, "better", OPTION_STRING, O(better), "WAY",
@@ -97,6 +100,10 @@ static int check_options(const struct bisect_options *o, struct error *err)
         return error_set(err, -EINVAL, "give the older commit: --good REF");
     if (!o->run || !*o->run)
         return error_set(err, -EINVAL, "give the command to measure: --run COMMAND");
+    if (o->bench && (o->metric || o->better))
+        return error_set(err, -EINVAL,
+                         "--bench has a metric of its own; give no --metric and "
+                         "--better");
     if (o->better && !str_eq(o->better, "lower") && !str_eq(o->better, "higher"))
         return error_set(err, -EINVAL, "--better %s: must be lower or higher", o->better);
     if (o->min_rounds && o->min_rounds < COMPARISON_ROUNDS_MIN)
@@ -334,6 +341,16 @@ static int run(int argc, char **argv)
             argv[first]);
     if (first > 0 && check_options(&o, &err) < 0)
         first = -EINVAL;
+    CLEANUP(memory_freep) char *command = NULL, *metric = NULL;
+    if (first > 0 && o.bench) {
+        char *words[BENCH_COMMAND_WORDS + 1] = {0};
+        CLEANUP(strbuf_done) struct strbuf text = {0};
+        bench_command_words(words, o.bench, o.run);
+        strbuf_put_command(&text, words);
+        o.run = command = memory_strdup(strbuf_text(&text));
+        o.metric = metric = bench_metric_name(o.bench);
+        o.better = "lower";
+    }
     int code = first < 0 ? cmd_usage(&verb_bisect, &err) : run_with(&o, &err);
     free(o.events.items);
     return code;

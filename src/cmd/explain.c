@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/term.h"
+#include "cmd/bench_command.h"
 #include "cmd/cmd.h"
 #include "cmd/explain_bill.h"
 #include "report/text/explain.h"
@@ -20,7 +21,7 @@
 #include <unistd.h>
 
 struct explain_cli {
-    const char *db, *in, *work, *shell, *keep, *seed, *output;
+    const char *bench, *db, *in, *work, *shell, *keep, *seed, *output;
     uint64_t rounds, profiles, frequency_hz, timeout_ns;
     bool no_shell, sim, no_sim, force, all, json, csv, markdown, commands;
 };
@@ -46,6 +47,8 @@ static const struct option options[] = {
     {0, NULL, OPTION_HEADING, 0, NULL, "Two commands", NULL},
     {0, "commands", OPTION_FLAG, O(commands), NULL,
      "treat both arguments as commands, whatever the store holds", NULL},
+    {0, "bench", OPTION_STRING, O(bench), "NAME",
+     "treat both as programs with assay.h, and explain this benchmark", NULL},
     {0, "shell", OPTION_STRING, O(shell), "SHELL", "run the commands with this shell", NULL},
     {'N', "no-shell", OPTION_FLAG, O(no_shell), NULL, "run the commands without a shell", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "The store", NULL},
@@ -400,6 +403,19 @@ static int explain_one(const struct explain_cli *cli, const char *word)
     return code;
 }
 
+/* The benchmark as a command, of both programs. */
+static int explain_bench(struct explain_cli *cli, char **programs)
+{
+    char *texts[SIDE_COUNT] = {0};
+    struct error err;
+    int r = bench_command_texts(cli->bench, programs, texts, &err);
+    cli->commands = true;
+    int code = r < 0 ? cmd_fail(&verb_explain, &err, EXIT_TROUBLE) : explain(cli, texts);
+    free(texts[SIDE_A]);
+    free(texts[SIDE_B]);
+    return code;
+}
+
 static int run(int argc, char **argv)
 {
     struct error err = {0};
@@ -419,6 +435,12 @@ static int run(int argc, char **argv)
         first = error_set(&err, -EINVAL, "--shell and --no-shell cannot be used together");
     if (first < 0)
         return cmd_usage(&verb_explain, &err);
+    if (cli.bench && argc - first != 2) {
+        error_set(&err, -EINVAL, "--bench explains the difference between two programs; name both");
+        return cmd_usage(&verb_explain, &err);
+    }
+    if (cli.bench)
+        return explain_bench(&cli, argv + first);
     return argc - first == 1 ? explain_one(&cli, argv[first]) : explain(&cli, argv + first);
 }
 

@@ -12,6 +12,7 @@
 #include "base/process.h"
 #include "base/term.h"
 #include "bisect/gate_trees.h"
+#include "cmd/bench_command.h"
 #include "cmd/cmd.h"
 #include "counters/event.h"
 #include "counters/simulated.h"
@@ -34,7 +35,7 @@ enum { EXIT_INCONCLUSIVE = 3 };
 
 struct gate_options {
     const char *base, *baseline, *build, *max_regression, *db, *summary, *markdown, *junit, *cpus;
-    const char *seed, *output, *judge, *metric, *better;
+    const char *seed, *output, *judge, *metric, *better, *bench;
     struct option_list events;
     bool json, quick, quiet;
     uint64_t rounds, budget_ns, timeout_ns;
@@ -57,6 +58,8 @@ static const struct option options[] = {
      "events to count; sim:instructions judges by exact instruction counts", "event"},
     {0, "judge", OPTION_STRING, O(judge), "WHAT",
      "median, mean or p95 (default: the median and the mean)", "median mean p95"},
+    {0, "bench", OPTION_STRING, O(bench), "NAME",
+     "judge this benchmark of a program with assay.h, which takes the place of the command", NULL},
     {0, "metric", OPTION_STRING, O(metric), "NAME",
      "the metric to judge by (default: the spec's; wall, or cpu where wall cannot tell)",
      "!assay completion --list metrics"},
@@ -481,12 +484,26 @@ static int run(int argc, char **argv)
         return cmd_help(&verb_gate);
     if (first > 0 && first >= argc)
         first = error_set(&err, -EINVAL, "expected a spec or a command");
+    if (first > 0 && o.bench && (argc - first != 1 || o.metric || o.better))
+        first = error_set(&err, -EINVAL, "--bench takes one program, and no --metric and --better");
     if (first > 0 && check_options(&o, &g.set, &err) < 0)
         first = -EINVAL;
     if (first < 0)
         return cmd_usage(&verb_gate, &err);
     g.words = argv + first;
     g.word_count = (size_t)(argc - first);
+    char *words[BENCH_COMMAND_WORDS];
+    CLEANUP(memory_freep) char *metric = NULL;
+    if (o.bench) {
+        bench_command_words(words, o.bench, g.words[0]);
+        o.metric = metric = bench_metric_name(o.bench);
+        o.better = "lower";
+        g.words = words;
+        g.word_count = BENCH_COMMAND_WORDS;
+        g.set.has_better = true;
+        g.set.cpu_stands_in = false;
+        g.set.better = METRIC_LOWER;
+    }
     g.has_spec = g.word_count == 1 &&
                  (str_has_suffix(g.words[0], ".yaml") || str_has_suffix(g.words[0], ".yml"));
     process_signals_catch();

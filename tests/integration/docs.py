@@ -60,6 +60,7 @@ ONLY_CHECKED = {
     "assay ab --time 1m": PART, "assay run --precision 2%": PART, "assay ab --duet": PART,
     "assay stat --sim": PART, "assay run --cells 'variant=new'": PART,
     "assay-move --transport veth": PART,
+    "assay bench": "needs programs with benchmarks; tests/integration/bench.py builds and measures some",
 }
 NEEDS_ROOT = ("assay stat -e raw_syscalls:",)
 NEEDS_PROGRAM = {"assay stat --sim": "valgrind", "assay plot -p ratio -o ratio.png": "rsvg-convert",

@@ -99,7 +99,7 @@ static void put_version(struct json *j, const struct bench_view *v, size_t index
     json_bool(j, "timed_by_call", s->by_call);
     put_said(j, &s->said);
     if (bench_figures(r, side, &f)) {
-        json_bool(j, "looks_empty", bench_is_empty(v->results, &f));
+        json_bool(j, "looks_empty", bench_is_empty(r, side));
         put_interval(j, "mean", &f.mean);
         put_interval(j, "p99", &f.p99);
         json_u64(j, "samples_disturbed", f.disturbed);

@@ -31,8 +31,7 @@ static size_t collect(const struct bench_view *v, struct strbuf *names,
 
 static bool is_empty(const struct bench_view *v, size_t index, size_t side)
 {
-    struct bench_figures f;
-    return bench_figures(&v->results->items[index], side, &f) && bench_is_empty(v->results, &f);
+    return bench_is_empty(&v->results->items[index], side);
 }
 
 static bool still_warms(const struct bench_view *v, size_t index, size_t side)

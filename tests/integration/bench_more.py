@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: MIT
+"""assay bench with other harnesses and languages, and other verbs with benchmarks."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+from harness import *
+
+INCLUDE = ROOT / "include"
+CC = os.environ.get("CC", "cc")
+# Short, and none of the tests asks how long something took.
+QUICK = ["-t", "20ms", "-r", "2"]
+
+GOOD = r"""
+#include <assay.h>
+static uint64_t work(uint64_t x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        x = x * 6364136223846793005u + 1442695040888963407u;
+        ASSAY_KEEP(x);
+    }
+    return x;
+}
+ASSAY_BENCH(steady)
+{
+    uint64_t x = 1;
+    ASSAY_LOOP { x = work(x, WORK); }
+    ASSAY_CHECK(x != 0);
+}
+ASSAY_BENCH(sized, ASSAY_RANGE(n, 8, 100, 4), ASSAY_LIST(kind, 1, 2))
+{
+    uint64_t x = (uint64_t)kind;
+    ASSAY_LOOP { x = work(x, n); }
+    ASSAY_ITEMS(n);
+    ASSAY_BYTES(n * 8);
+    ASSAY_COUNTER("answer", 42);
+}
+ASSAY_BENCH(not_here) { ASSAY_SKIP("no such hardware"); ASSAY_LOOP {} }
+"""
+
+
+def build(source, name="prog", flags=(), compiler=CC, suffix=".c"):
+    path = pathlib.Path(name.replace(".so", "") + "_source" + suffix)
+    path.write_text(source)
+    shared = ["-shared", "-fPIC"] if name.endswith(".so") else []
+    result = subprocess.run([*compiler.split(), "-O2", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}", *flags,
+                             *shared, str(path), "-o", name, "-pthread"], text=True, capture_output=True)
+    if result.returncode:
+        raise AssertionError(result.stderr)
+    return "./" + name
+
+
+def body(text, head="#include <assay.h>\n"):
+    return head + text + "\nASSAY_MAIN\n"
+
+
+WORK_LOOP = "for (int i = 0; i < WORK; i++) { x = x * 3 + 1; __asm__ volatile(\"\" : \"+r\"(x)); }"
+GOOGLE = """
+#include <benchmark/benchmark.h>
+static void steady(benchmark::State &s) { unsigned x = 1; for (auto _ : s) { LOOP } }
+BENCHMARK(steady);
+static void other(benchmark::State &s) { for (auto _ : s) { unsigned x = 1; benchmark::DoNotOptimize(x); } }
+BENCHMARK(other)->Arg(8);
+BENCHMARK_MAIN();
+""".replace("LOOP", WORK_LOOP)
+CATCH = """
+#define CATCH_CONFIG_MAIN
+#define CATCH_CONFIG_ENABLE_BENCHMARKING
+#include <catch2/catch.hpp>
+extern int work;
+TEST_CASE("all", "[!benchmark]") { BENCHMARK("steady < work") { unsigned x = 1; LOOP return x; }; }
+""".replace("LOOP", WORK_LOOP.replace("WORK", "10 * work"))
+GO = """package b
+import "testing"
+var sink int
+func BenchmarkSteady(b *testing.B) { for i := 0; i < b.N; i++ { for k := 0; k < WORK; k++ { sink++ } } }
+func BenchmarkSub(b *testing.B) { b.Run("one", func(b *testing.B) { for i := 0; i < b.N; i++ { sink++ } }) }
+"""
+
+
+def foreign(build_one, names, harness, flags=()):
+    """Two versions, the second with thrice the work in the first of the names."""
+    old, new = build_one(300, "old"), build_one(900, "new")
+    equal(assay("bench", "-l", *flags, old, check=0).stdout.split("\n")[:-1], names)
+    report = json.loads(assay("bench", "-r", "8", "--json", *flags, "-b", names[0].replace("[", "?"), old, new,
+                              check=0).stdout)
+    row = report["benchmarks"][0]
+    equal((row["name"], row["rounds"]), (names[0], 8))
+    between(row["comparison"]["time"]["estimate"], 1.8, 4.5, "thrice the work")
+    contains(assay("bench", "-r", "1", *flags, "--harness", harness, old, check=0).stdout, names[0])
+
+
+@test
+def google_benchmarks_are_paired():
+    if not os.path.exists("/usr/include/benchmark/benchmark.h"):
+        skip("libbenchmark-dev is not installed")
+
+    def one(work, name):
+        path = pathlib.Path(name + ".cc")
+        path.write_text(GOOGLE)
+        subprocess.run(["g++", "-O2", f"-DWORK={work}", path, "-o", name, "-lbenchmark", "-lpthread"], check=True)
+        return "./" + name
+    foreign(one, ["steady", "other/8"], "google-benchmark")
+
+
+@test
+def catch2_benchmarks_are_paired():
+    if not os.path.exists("/usr/include/catch2/catch.hpp"):
+        skip("catch2 version 2 is not installed")
+
+    pathlib.Path("catch.cc").write_text(CATCH)
+    subprocess.run(["g++", "-O0", "-c", "catch.cc"], check=True)  # once: it takes a while
+
+    def one(work, name):
+        pathlib.Path("work.cc").write_text(f"int work = {work};")
+        subprocess.run(["g++", "catch.o", "work.cc", "-o", name], check=True)
+        return "./" + name
+    foreign(one, ["steady < work"], "catch2")
+
+
+@test
+def go_benchmarks_are_paired():
+    if not shutil.which("go"):
+        skip("go is not installed")
+
+    def one(work, name):
+        os.makedirs("b", exist_ok=True)
+        pathlib.Path("b/go.mod").write_text("module b\n\ngo 1.18\n")
+        pathlib.Path("b/b_test.go").write_text(GO.replace("WORK", str(work)))
+        subprocess.run(["go", "test", "-c", "-o", "../" + name], cwd="b", check=True,
+                       env=dict(os.environ, GOFLAGS="-mod=mod", GOPROXY="off", GOCACHE=os.path.abspath("gocache")))
+        return "./" + name
+    foreign(one, ["BenchmarkSteady", "BenchmarkSub/one"], "go")
+
+
+@test
+def pytest_benchmarks_are_paired():
+    path = {"PATH": "/usr/bin:/bin"}  # Debian's Python
+    if subprocess.run(["/usr/bin/python3", "-c", "import pytest_benchmark"], capture_output=True).returncode:
+        skip("python3-pytest-benchmark is not installed")
+    for name, work in (("test_old.py", 3000), ("test_new.py", 9000)):
+        pathlib.Path(name).write_text(f"def test_sum(benchmark):\n    benchmark(lambda: sum(range({work})))\n")
+    report = json.loads(assay("bench", "-r", "2", "--json", "test_old.py", "test_new.py", env=path, check=0).stdout)
+    between(report["benchmarks"][0]["comparison"]["time"]["estimate"], 1.8, 4.5, "thrice the work")
+
+
+@test
+def other_programs_that_fail():
+    pathlib.Path("bad").write_text("#!/bin/sh\necho oh no >&2\nexit 3\n")
+    os.chmod("bad", 0o755)
+    result = assay("bench", "--harness", "google-benchmark", "./bad", check=1)
+    contains(result.stderr, "./bad failed with exit code 3: oh no")
+    pathlib.Path("bad").write_text("#!/bin/sh\necho hello\n")
+    contains(assay("bench", "--harness", "go", "./bad", check=1).stderr, "run as a program of go test -bench")
+    contains(assay("bench", "--harness", "nothing", "./bad", check=2).stderr, "not one of auto, assay, google-benchmark")
+
+
+@test
+def a_benchmark_is_explained():
+    old = build(GOOD, "old.so", flags=["-DWORK=100", "-g"])
+    new = build(GOOD, "new.so", flags=["-DWORK=300", "-g"])
+    result = assay("explain", "--bench", "steady", "--no-sim", "-r", "8", "--profiles", "1", old, new, check=0)
+    contains(result.stdout, "slower")
+    contains(assay("explain", "--bench", "s*", old, new, check=1).stderr, "7 benchmarks of ./old.so fit, but one is needed")
+
+
+@test
+def a_benchmark_is_gated():
+    def git(*args):
+        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *args], check=True,
+                       capture_output=True)
+    git("init", "-q", ".")
+    pathlib.Path("bench.c").write_text(body(GOOD, ""))
+    pathlib.Path("make.sh").write_text(f"{CC} -O2 -I{INCLUDE} -DWORK=100 bench.c -o prog\n")
+    git("add", "bench.c", "make.sh")
+    git("commit", "-qm", "base")
+    pathlib.Path("make.sh").write_text(f"{CC} -O2 -I{INCLUDE} -DWORK=300 bench.c -o prog\n")
+    result = assay("gate", "--base", "HEAD", "--build", "sh make.sh", "-r", "8", "--bench", "steady", "./prog", check=1)
+    contains(result.stdout, "| steady |")
+    contains(result.stdout, "regression")
+
+
+def example(name, *commands):
+    shutil.copytree(ROOT / "examples" / name, name)
+    os.chdir(name)
+    for command in commands:
+        result = subprocess.run(command, shell=True, text=True, capture_output=True,
+                                env=dict(os.environ, CGO_CFLAGS=f"-I{INCLUDE}", GOFLAGS="-mod=mod", GOPROXY="off",
+                                         HOME=os.environ.get("HOME", "."), GOCACHE=os.path.abspath("../gocache")))
+        if result.returncode:
+            raise AssertionError(f"{command}:\n{result.stdout}\n{result.stderr}")
+
+
+@test
+def example_in_c():
+    example("bench-c", f"{CC} -O2 -Wall -Wextra -Werror -I{INCLUDE} bench.c -o bench")
+    contains(assay("bench", *QUICK, "./bench", check=0).stdout, "table n=4096")
+
+
+@test
+def example_in_cpp():
+    if not shutil.which("g++"):
+        skip("g++ is not installed")
+    example("bench-cpp", f"g++ -O2 -std=c++17 -Wall -Wextra -Werror -I{INCLUDE} bench.cpp -o bench")
+    contains(assay("bench", *QUICK, "./bench", check=0).stdout, "find_in_unordered_map")
+
+
+@test
+def example_in_rust():
+    if not os.path.exists("/usr/bin/rustc"):
+        skip("rustc is not installed")
+    example("bench-rust", "/usr/bin/rustc -O --crate-type cdylib bench.rs -o bench.so")
+    result = assay("bench", *QUICK, "--json", "bench.so", check=0)
+    equal([b["label"] for b in json.loads(result.stdout)["benchmarks"]],
+          ["sum_of_squares n=100", "sum_of_squares n=10000", "push_a_string"])
+
+
+@test
+def example_in_go():
+    if not shutil.which("go"):
+        skip("go is not installed")
+    example("bench-go", "go build -buildmode=c-shared -o bench.so .")
+    contains(assay("bench", *QUICK, "bench.so", check=0).stdout, "split_fields words=1000")
+
+
+@test
+def example_in_python():
+    example("bench-python", f"{CC} -O2 -shared -fPIC -I{INCLUDE} shim.c -o shim.so")
+    contains(assay("bench", *QUICK, "./bench.py", check=0).stdout, "loads")
+
+
+
+main()
