@@ -11,6 +11,7 @@
 #define ASSAY_SYMBOLS_INTERNAL_H
 
 #include "base/arena.h"
+#include "base/parallel.h"
 #include "elf/image.h"
 #include "symbols/symbols.h"
 #include "symbols/tables/symtab.h"
@@ -83,11 +84,9 @@ struct module {
     _Atomic(struct cfi *) cfi; /* published with release, read with acquire */
 };
 
-#define WORKER_COUNT_MAX 64
-
 struct symbols {
     struct symbols_options options;
-    unsigned worker_count;
+    size_t worker_count;
     char *cache_folder; /* NULL: no cache */
     pthread_mutex_t lock;
     struct module **modules;
@@ -100,7 +99,7 @@ struct symbols {
     uint64_t kernel_symbol_address;
     struct diagnostic *diagnostics;
     size_t diagnostic_count, diagnostic_capacity;
-    struct arena arenas[WORKER_COUNT_MAX]; /* frames, one for each worker */
+    struct arena arenas[PARALLEL_WIDTH_MAX]; /* frames, one for each worker */
 };
 
 /* Adds a diagnostic, unless the module has one of the kind. */

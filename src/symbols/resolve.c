@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches of addresses to names, in three steps of jobs that workers take from a common counter:
+ * Batches of addresses to names, in three steps of jobs for several threads:
  *
  * 1. for each module: load its table, look its addresses up in order; for source lines, see which
  *    addresses its table of lines does not know yet, and in which compilation units they lie;
@@ -11,6 +11,7 @@
 #include "symbols/symbols.h"
 
 #include "base/memory.h"
+#include "base/parallel.h"
 #include "symbols/dwarf/debug.h"
 #include "symbols/internal.h"
 #include "symbols/names/jitdump.h"
@@ -50,47 +51,21 @@ struct batch {
     struct unit_job *jobs;
     size_t job_count, job_capacity;
     void (*step)(struct batch *batch, size_t job, struct arena *arena);
-    size_t step_count;
-    atomic_size_t next; /* relaxed: each value is taken once, results are read after the joins */
-};
-
-struct worker {
-    struct batch *batch;
-    struct arena *arena;
-    pthread_t thread;
 };
 
 static const struct symbols_frame unknown_frame = {0};
 
-static void *work(void *argument)
+static void do_job(void *context, size_t index, size_t who)
 {
-    struct worker *w = argument;
-    struct batch *b = w->batch;
-    for (;;) {
-        size_t job = atomic_fetch_add_explicit(&b->next, 1, memory_order_relaxed);
-        if (job >= b->step_count)
-            return NULL;
-        b->step(b, job, w->arena);
-    }
+    struct batch *b = context;
+    b->step(b, index, &b->symbols->arenas[who]);
 }
 
-/* Runs the step for each job; this thread works too, alone if no other can be had. */
 static void run_step(struct batch *b, size_t count, bool alone,
                      void (*step)(struct batch *, size_t, struct arena *))
 {
-    struct worker workers[WORKER_COUNT_MAX];
-    size_t wanted = alone ? 1 : b->symbols->worker_count, started = 1;
     b->step = step;
-    b->step_count = count;
-    atomic_store_explicit(&b->next, 0, memory_order_relaxed);
-    for (size_t i = 0; i < WORKER_COUNT_MAX; i++)
-        workers[i] = (struct worker){.batch = b, .arena = &b->symbols->arenas[i]};
-    while (started < wanted && started < count &&
-           pthread_create(&workers[started].thread, NULL, work, &workers[started]) == 0)
-        started++;
-    work(&workers[0]);
-    for (size_t i = 1; i < started; i++)
-        pthread_join(workers[i].thread, NULL);
+    parallel_each(count, alone ? 1 : b->symbols->worker_count, do_job, b);
 }
 
 /* By module, then by address. */

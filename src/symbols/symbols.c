@@ -21,12 +21,9 @@ struct symbols *symbols_new(const struct symbols_options *options)
 {
     struct symbols *symbols = memory_zalloc(1, sizeof(*symbols));
     symbols->options = *options;
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    symbols->worker_count = options->thread_count ? options->thread_count
-                            : processors > 0      ? (unsigned)processors
-                                                  : 1;
-    if (symbols->worker_count > WORKER_COUNT_MAX)
-        symbols->worker_count = WORKER_COUNT_MAX;
+    symbols->worker_count = options->thread_count ? options->thread_count : parallel_width();
+    if (symbols->worker_count > PARALLEL_WIDTH_MAX)
+        symbols->worker_count = PARALLEL_WIDTH_MAX;
     symbols->cache_folder = options->no_cache ? NULL : cache_folder(options->cache_folder);
     pthread_mutex_init(&symbols->lock, NULL);
     return symbols;
@@ -66,7 +63,7 @@ void symbols_free(struct symbols *symbols)
         module_free(symbols->modules[i]);
     for (size_t i = 0; i < symbols->diagnostic_count; i++)
         free((char *)(uintptr_t)symbols->diagnostics[i].text);
-    for (size_t i = 0; i < WORKER_COUNT_MAX; i++)
+    for (size_t i = 0; i < PARALLEL_WIDTH_MAX; i++)
         arena_done(&symbols->arenas[i]);
     free(symbols->modules);
     free(symbols->by_key);
