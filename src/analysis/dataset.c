@@ -208,21 +208,21 @@ static int load_values(struct loader *l, struct store *store, struct error *err)
         return r;
     size_t run = 0; /* both come in the order of the runs' ids */
     while ((r = store_next_value(&rows, &row, err)) > 0) {
-        size_t cell = cell_of_id(l->d, row.cell);
         uint32_t metric = 0;
-        if (cell == DATASET_NONE)
-            continue;
-        while (run + 1 < l->d->run_count && l->d->runs[run].id < row.run)
+        while (run < l->d->run_count && l->d->runs[run].id < row.run)
             run++;
+        if (run == l->d->run_count || l->d->runs[run].id != row.run)
+            continue; /* kept since the runs were read, or of no cell */
+        const struct dataset_run *of = &l->d->runs[run];
         r = metric_index(l, store, row.metric, &metric, err);
         if (r < 0)
             break;
         ARRAY_PUSH(l->values, l->count, l->capacity) =
             (struct dataset_value){.value = row.value,
                                    .metric = metric,
-                                   .cell = (uint32_t)cell,
-                                   .node = l->d->runs[run].node,
-                                   .round = (uint32_t)row.round};
+                                   .cell = (uint32_t)of->cell,
+                                   .node = of->node,
+                                   .round = (uint32_t)of->round};
     }
     return r;
 }

@@ -33,6 +33,22 @@ struct lite {
     size_t statement_count;
 };
 
+/* SQLite tells the last of several errors: where nothing may be created in a directory, it has
+ * looked for the file once more, and says that there is none. */
+static int cannot_open(const struct lite *db, struct error *err)
+{
+    const char *slash = strrchr(db->place, '/');
+    CLEANUP(memory_freep)
+    char *parent =
+        slash ? memory_strndup(db->place, (size_t)(slash - db->place) + 1) : memory_strdup(".");
+    int code = sqlite3_system_errno(db->handle);
+    if (access(db->place, F_OK) < 0 && access(parent, W_OK | X_OK) < 0)
+        code = errno;
+    return code ? error_errno(err, -code, "%s: cannot be opened", db->place)
+                : error_set(err, -EIO, "%s: cannot be opened: %s", db->place,
+                            sqlite3_errmsg(db->handle));
+}
+
 static int explain(const struct lite *db, int code, struct error *err)
 {
     int extended = sqlite3_extended_errcode(db->handle);
@@ -53,9 +69,7 @@ static int explain(const struct lite *db, int code, struct error *err)
     case SQLITE_CORRUPT:
         return error_set(err, -EIO, "%s: the file is damaged: %s", db->place, words);
     case SQLITE_CANTOPEN:
-        return error_set(
-            err, -ENOENT, "%s: cannot be opened: %s", db->place,
-            sqlite3_system_errno(db->handle) ? strerror(sqlite3_system_errno(db->handle)) : words);
+        return cannot_open(db, err);
     case SQLITE_IOERR:
         return error_set(err, -EIO, "%s: %s (%d)", db->place, words, extended);
     default:
@@ -121,7 +135,9 @@ static int open_file(struct sql **ret_db, const char *place, enum store_mode mod
     int flags = mode == STORE_READ    ? SQLITE_OPEN_READONLY
                 : mode == STORE_WRITE ? SQLITE_OPEN_READWRITE
                                       : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    int code = sqlite3_open_v2(place, &db->handle, flags, NULL);
+    /* Without SQLite's own locks, which a large result takes millions of times: a store is used by
+     * one thread at a time. */
+    int code = sqlite3_open_v2(place, &db->handle, flags | SQLITE_OPEN_NOMUTEX, NULL);
     int r = code == SQLITE_OK ? set_up(db, mode, err) : explain(db, code, err);
     if (r < 0) {
         close_file(&db->base);

@@ -128,7 +128,7 @@ int store_values(struct store *store, int64_t experiment, struct store_cursor *c
                  struct error *err)
 {
     return sql_query(store->sql, &cursor->rows, err,
-                     "SELECT r.cell, r.round, v.metric, v.value, r.id FROM run r"
+                     "SELECT v.run, v.metric, v.value FROM run r"
                      " JOIN value v ON v.run = r.id"
                      " WHERE r.experiment = ? AND r.status = 0 AND v.value IS NOT NULL"
                      " ORDER BY r.id, v.metric",
@@ -141,11 +141,8 @@ int store_next_value(struct store_cursor *cursor, struct store_value_row *ret_ro
     const struct sql_rows *rows = cursor->rows;
     int r = sql_next(cursor->rows, err);
     if (r > 0)
-        *ret_row = (struct store_value_row){.cell = sql_i64(rows, 0),
-                                            .round = (uint64_t)sql_i64(rows, 1),
-                                            .metric = sql_i64(rows, 2),
-                                            .value = sql_double(rows, 3),
-                                            .run = sql_i64(rows, 4)};
+        *ret_row = (struct store_value_row){
+            .run = sql_i64(rows, 0), .metric = sql_i64(rows, 1), .value = sql_double(rows, 2)};
     return r;
 }
 

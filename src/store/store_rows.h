@@ -73,8 +73,7 @@ int store_next_failure(struct store_cursor *cursor, struct store_failure_row *re
                        struct error *err);
 
 struct store_value_row {
-    int64_t run, cell, metric;
-    uint64_t round;
+    int64_t run, metric;
     double value;
 };
 
