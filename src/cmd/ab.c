@@ -229,8 +229,7 @@ static int finish(const struct ab_options *o, const struct ab_plan *plan,
     int r = report(o, &view, &d, plan->participants, metrics, products, err);
     if (r == 0 && o->before && !products->to_stdout && !products->silent)
         r = ab_against_print(o, o->before, &d, err);
-    bool saves = o->save || (o->db && !o->against);
-    return r == 0 && saves && rounds->count ? ab_save(o, &d, err) : r;
+    return r == 0 && ab_saves(o) && rounds->count ? ab_save(o, &d, err) : r;
 }
 
 /* Tells what was found and what failed. */
@@ -273,7 +272,7 @@ static int measure_with(const struct ab_options *o, struct ab_plan *plan,
                                .working_dir = o->directory,
                                .hook_shell = plan->shell ? plan->shell : "sh",
                                .duet = o->duet,
-                               .keep_going = !o->duet,
+                               .keep_going = true,
                                .no_padding = o->no_padding,
                                .on_tick = ab_watch_tick,
                                .on_run = ab_watch_run,
@@ -332,6 +331,8 @@ static int run_commands(struct ab_options *o, char *const *given, size_t given_c
     r = ab_products_open(&products, o, err);
     if (r == 0)
         r = parse_events(o, &events, err);
+    if (r == 0)
+        r = ab_save_check(o, err);
     if (r == 0 && o->against) {
         r = ab_against_load(o, &before, err);
         o->before = r == 0 ? &before : NULL;

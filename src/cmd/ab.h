@@ -123,7 +123,9 @@ void ab_add_simulated(struct dataset *d, const struct rounds *r);
 int ab_against_load(const struct ab_options *o, struct dataset *ret_before, struct error *err);
 int ab_against_print(const struct ab_options *o, struct dataset *before, struct dataset *now,
                      struct error *err);
-/* --save */
+/* --save: whether there is anything to keep, whether that will be possible, and the keeping. */
+bool ab_saves(const struct ab_options *o);
+int ab_save_check(const struct ab_options *o, struct error *err);
 int ab_save(const struct ab_options *o, const struct dataset *d, struct error *err);
 
 /* What the callbacks of the rounds know. */

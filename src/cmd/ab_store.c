@@ -46,6 +46,17 @@ int ab_against_print(const struct ab_options *o, struct dataset *before, struct 
     return r;
 }
 
+bool ab_saves(const struct ab_options *o)
+{
+    return o->save || (o->db && !o->against);
+}
+
+int ab_save_check(const struct ab_options *o, struct error *err)
+{
+    int r = ab_saves(o) ? store_check_place(store_place(o->db), err) : 0;
+    return r < 0 ? error_wrap(err, r, "the result could not be stored") : 0;
+}
+
 int ab_save(const struct ab_options *o, const struct dataset *d, struct error *err)
 {
     int64_t id;

@@ -214,10 +214,21 @@ static struct run_spec make_spec(const struct sitting *s, const struct making *m
                              .small_start = true};
 }
 
-static bool anyone_left(const struct rounds *r)
+/* Whether the contestant, or the group of a duet, is still run: a duet takes two. */
+static bool is_left(const struct sitting *s, size_t entry)
 {
-    for (size_t i = 0; i < r->contestant_count; i++)
-        if (!r->states[i].is_out)
+    if (!s->spec->duet)
+        return !s->r->states[entry].is_out;
+    for (size_t i = 0; i < s->spec->contestant_count; i++)
+        if (s->spec->contestants[i].group == entry && s->r->states[i].is_out)
+            return false;
+    return true;
+}
+
+static bool anyone_left(const struct sitting *s)
+{
+    for (size_t i = 0; i < s->order_count; i++)
+        if (is_left(s, s->order[i]))
             return true;
     return false;
 }
@@ -332,12 +343,12 @@ static int run_entry(struct sitting *s, const struct making *making, size_t posi
     int r;
     size_t round_number = making->is_warmup ? s->r->warmup_done : s->r->count;
     *ret_go_on = true;
+    if (!is_left(s, s->order[position]))
+        return 0;
     if (s->spec->duet)
         r = run_duet(s, making, s->order[position], round_number % 2, ret_go_on, err);
-    else if (!s->r->states[s->order[position]].is_out)
-        r = run_alone(s, making, s->order[position], position, ret_go_on, err);
     else
-        return 0;
+        r = run_alone(s, making, s->order[position], position, ret_go_on, err);
     hooks_trim(&s->hooks);
     if (r == 0 && *ret_go_on && s->spec->on_run)
         s->spec->on_run(s->r, s->spec, s->spec->context);
@@ -406,7 +417,7 @@ static bool wants_more(struct sitting *s)
     const struct rounds_spec *spec = s->spec;
     struct rounds *r = s->r;
     uint64_t round_ns = r->count ? r->elapsed_ns / r->count : 0;
-    if (!anyone_left(r)) {
+    if (!anyone_left(s)) {
         r->end = ROUNDS_FAILURE;
         return false;
     }

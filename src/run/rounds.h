@@ -97,7 +97,7 @@ struct rounds_spec {
     const char *hook_shell;
     bool duet; /* each group has two contestants */
     struct failure_codes ignored_failures;
-    bool keep_going; /* a command that fails does not end the others; not for duets */
+    bool keep_going; /* a command that fails does not end the others */
     bool no_padding;
     /* Called while a long run lasts, with the number of its contestant; may be NULL.  In a duet by
      * the thread of one side. */

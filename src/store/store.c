@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 const char *store_place(const char *option)
 {
@@ -49,6 +50,22 @@ int store_open(struct store **ret_store, const char *place, enum store_mode mode
     if (mode == STORE_CREATE)
         store_deliver(store, &ignored, NULL);
     return 0;
+}
+
+int store_check_place(const char *place, struct error *err)
+{
+    CLEANUP(store_closep) struct store *store = NULL;
+    if (store_is_address(place))
+        return store_open(&store, place, STORE_CREATE, err);
+    if (access(place, F_OK) == 0)
+        return access(place, W_OK) < 0 ? error_errno(err, -errno, "%s: cannot be written", place)
+                                       : store_open(&store, place, STORE_CREATE, err);
+    const char *slash = strrchr(place, '/');
+    CLEANUP(memory_freep)
+    char *parent = slash ? memory_strndup(place, (size_t)(slash - place) + 1) : memory_strdup(".");
+    return access(parent, W_OK | X_OK) < 0
+               ? error_errno(err, -errno, "%s: cannot be created", place)
+               : 0;
 }
 
 void store_close(struct store *store)

@@ -30,6 +30,8 @@ struct store;
 int store_open(struct store **ret_store, const char *place, enum store_mode mode,
                struct error *err);
 void store_close(struct store *store);
+/* Whether STORE_CREATE would work, without creating anything: for those who measure first. */
+int store_check_place(const char *place, struct error *err);
 static inline void store_closep(struct store **store)
 {
     store_close(*store);

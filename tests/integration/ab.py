@@ -674,6 +674,33 @@ def a_failing_command_does_not_end_the_others():
 
 
 @test
+def a_place_that_cannot_be_written_is_told_before_anything_runs():
+    os.mkdir("closed")
+    words = ("ab", "-r", 2, *QUIET, "--save", "monday", "touch ran")
+    missing = assay(*words[:-1], "--db", "nosuch/assay.db", words[-1], check=125)
+    contains(missing.stderr, "nosuch/assay.db: cannot be created: No such file or directory")
+    equal(os.path.exists("ran"), False)
+    if os.geteuid() == 0:
+        skip("root may write everywhere")
+    os.chmod("closed", 0o500)
+    denied = assay(*words[:-1], "--db", "closed/assay.db", words[-1], check=125)
+    contains(denied.stderr, "closed/assay.db: cannot be created: Permission denied")
+    equal(os.path.exists("ran"), False)
+
+
+@test
+def a_duet_goes_on_without_a_command_that_fails():
+    if len(os.sched_getaffinity(0)) < 2:
+        skip("a duet needs two CPUs")
+    bad = script("bad", "echo on stderr >&2; exit 3")
+    result = assay("ab", "--duet", "-r", 4, *QUIET, "--json=ab.json", "true", bad, check=3)
+    with open("ab.json") as file:
+        failure = json.load(file)["commands"][1]["failure"]
+    equal((failure["exit_code"], failure["last_words"]), (3, "on stderr"))
+    contains(unwrapped(result.stdout), "failed: exit code 3: on stderr")
+
+
+@test
 def a_reference_that_fails_is_replaced():
     bad = script("bad", "exit 3")
     document, _ = ab("-r", 8, *QUIET, bad, "true", "sleep 0.002", code=3)
