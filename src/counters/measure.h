@@ -16,7 +16,8 @@ struct measured_run {
     bool has_command; /* the next three are known */
     int status;       /* as wait4 gives it */
     struct rusage usage;
-    bool rss_is_bound; /* peak memory not above assay's own, which a child starts with: "at most" */
+    bool rss_is_bound;        /* peak memory not above what every command starts with: "at most" */
+    uint64_t rss_bytes_floor; /* that, of the launcher; 0: assay's own peak */
     bool timed_out;
     bool left_behind; /* processes of the command went on after it had ended */
 };

@@ -463,10 +463,14 @@ static bool start_small(struct run *run, const struct process_spec *process)
     struct launcher *l = &run->r->launcher;
     unsigned long cpus[ARRAY_COUNT(run->old_cpus)];
     size_t cpu_bytes = run->spec->cpu_count ? sizeof(cpus) : 0;
-    const char *program = process->program ? process->program : process->argv[0];
-    if (!strchr(program, '/') || !launcher_ready(l) ||
+    CLEANUP(memory_freep) char *found = NULL;
+    struct process_spec known = *process;
+    if (!known.program && process_find(known.argv[0], &found, NULL) < 0)
+        return false;
+    known.program = known.program ? known.program : found;
+    if (!launcher_ready(l) ||
         (cpu_bytes && sched_getaffinity(0, sizeof(cpus), (cpu_set_t *)cpus) < 0) ||
-        launcher_spawn(l, process, cpus, cpu_bytes, &run->pid, &run->result->start_ns) < 0)
+        launcher_spawn(l, &known, cpus, cpu_bytes, &run->pid, &run->result->start_ns) < 0)
         return false;
     run->result->rss_bytes_floor = l->rss_bytes;
     return true;

@@ -25,8 +25,8 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "counters/counters.h"
+#include "counters/launcher.h"
 #include "run/disturbance.h"
-#include "run/launcher.h"
 #include "run/metrics.h"
 #include "run/output.h"
 

@@ -179,6 +179,25 @@ static void put_usage(struct strbuf *out, const struct stat_view *v, enum usage_
     put_figure(out, values, count, divisor, decimals, unit);
 }
 
+/* Of the runs whose peak is the command's own, if there are any. */
+static void put_peak_rss(struct strbuf *out, const struct stat_view *v)
+{
+    size_t count = v->m->run_count, exact = 0;
+    CLEANUP(memory_freep) double *values = memory_zalloc(count, sizeof(*values));
+    for (size_t i = 0; i < count; i++)
+        if (!v->m->runs[i].rss_is_bound)
+            values[exact++] = usage_value(&v->m->runs[i].usage, USAGE_RSS);
+    CLEANUP(memory_freep)
+    char *unit = exact < count
+                     ? memory_printf("kB peak RSS (of %zu %s)", exact, plural(exact, "run", "runs"))
+                     : memory_strdup("kB peak RSS");
+    if (exact)
+        put_figure(out, values, exact, 1, 0, unit);
+    else
+        put_usage(out, v, USAGE_RSS, 1, 0,
+                  "kB peak RSS at most (what it was started from; the command needed less)");
+}
+
 static int widest_name(const struct stat_view *v)
 {
     size_t width = v->m->run_count > 1 ? 18 : NAME_COLUMNS;
@@ -251,12 +270,7 @@ void report_stat_text(struct strbuf *out, const struct stat_view *v)
         put_usage(out, v, USAGE_SYSTEM, 1e9, 9, "seconds sys");
         strbuf_putc(out, '\n');
         put_usage(out, v, USAGE_INVOLUNTARY, 1, 0, "involuntary context switches");
-        bool is_bound = false;
-        for (size_t i = 0; i < count; i++)
-            is_bound |= v->m->runs[i].rss_is_bound;
-        put_usage(out, v, USAGE_RSS, 1, 0,
-                  is_bound ? "kB peak RSS at most (assay's own; the command needed less)"
-                           : "kB peak RSS");
+        put_peak_rss(out, v);
         put_usage(out, v, USAGE_READ, 1, 0, "blocks read (512 B)");
         put_usage(out, v, USAGE_WRITTEN, 1, 0, "blocks written (512 B)");
         strbuf_putc(out, '\n');

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A small process that starts commands: see launcher.h. */
-#include "run/launcher.h"
+#include "counters/launcher.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
@@ -18,6 +18,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+extern char **environ;
 
 /* Sanitizers keep memory of their own, which cannot be unmapped. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -55,7 +57,7 @@ struct launch {
     char *argv[WORDS_MAX], *environment[WORDS_MAX];
     struct process_fd fds[FDS_MAX];
     size_t fd_count;
-    bool own_group;
+    pid_t group; /* 0: its own */
     size_t cpu_bytes;
     char cpus[CPU_BYTES_MAX];
     struct range ranges[RANGES_MAX];
@@ -82,8 +84,7 @@ static void change_state(struct launch *l, uint32_t state)
 
 static bool set_up(const struct launch *l)
 {
-    if (l->own_group)
-        system_call(SYS_setpgid, 0, 0);
+    system_call(SYS_setpgid, 0, l->group);
     if (l->cpu_bytes && system_call(SYS_sched_setaffinity, 0, l->cpu_bytes, l->cpus) < 0)
         return false;
     for (size_t i = 0; i < l->fd_count; i++) {
@@ -210,7 +211,7 @@ static bool await_done(struct launcher *l)
     }
 }
 
-static uint64_t peak_of(pid_t pid)
+uint64_t launcher_peak_bytes(pid_t pid)
 {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
@@ -238,7 +239,7 @@ static bool make(struct launcher *l)
     l->pid = pid > 0 ? (pid_t)pid : 0;
     if (!l->pid || !await_done(l))
         return false;
-    l->rss_bytes = peak_of(l->pid);
+    l->rss_bytes = launcher_peak_bytes(l->pid);
     if (l->rss_bytes)
         l->rss_bytes += SLACK_BYTES;
     return l->rss_bytes > 0;
@@ -285,14 +286,15 @@ static bool put_request(struct launch *l, const struct process_spec *spec, const
             l->fds[l->fd_count++] = (struct process_fd){standard[i], i};
     for (size_t i = 0; i < spec->fd_count; i++)
         l->fds[l->fd_count++] = spec->fds[i];
-    l->own_group = spec->own_group;
+    l->group = spec->own_group ? 0 : getpgrp();
     l->cpu_bytes = cpu_bytes;
     if (cpu_bytes)
         memcpy(l->cpus, cpus, cpu_bytes);
     l->program = put_text(l, spec->program ? spec->program : spec->argv[0]);
     l->working_dir = spec->working_dir ? put_text(l, spec->working_dir) : NULL;
     return l->program && (l->working_dir || !spec->working_dir) &&
-           put_words(l, l->argv, spec->argv) && put_words(l, l->environment, spec->environment);
+           put_words(l, l->argv, spec->argv) &&
+           put_words(l, l->environment, spec->environment ? spec->environment : environ);
 }
 
 int launcher_spawn(struct launcher *l, const struct process_spec *spec, const void *cpus,

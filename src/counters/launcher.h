@@ -11,8 +11,8 @@
  *
  * A launcher belongs to the thread that made it and dies with it.
  */
-#ifndef ASSAY_RUN_LAUNCHER_H
-#define ASSAY_RUN_LAUNCHER_H
+#ifndef ASSAY_COUNTERS_LAUNCHER_H
+#define ASSAY_COUNTERS_LAUNCHER_H
 
 #include "base/process.h"
 
@@ -32,5 +32,10 @@ bool launcher_ready(struct launcher *l);
 int launcher_spawn(struct launcher *l, const struct process_spec *spec, const void *cpus,
                    size_t cpu_bytes, pid_t *ret_pid, uint64_t *ret_start_ns);
 void launcher_done(struct launcher *l);
+
+/* The most memory that a process had so far, 0 when that is not known.  A command is started by
+ * vfork, and at its exec the kernel takes over the peak of the memory it leaves: no command seems
+ * to need less than the process that started it. */
+uint64_t launcher_peak_bytes(pid_t pid);
 
 #endif
