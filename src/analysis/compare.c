@@ -46,7 +46,7 @@ static bool is_detail(const char *name)
  * sides together, which says nothing of the difference, so that the rate of false discoveries stays
  * what it is (Bourgon, Gentleman and Huber, PNAS 2010).
  */
-static bool is_negligible(const struct compare_row *row, size_t base_runs, size_t new_runs)
+static bool is_negligible(const struct judge_row *row)
 {
     static const struct {
         const char *prefix;
@@ -54,38 +54,32 @@ static bool is_negligible(const struct compare_row *row, size_t base_runs, size_
     } shares[] = {{"perf-profile.calltrace.", 2},     {"perf-profile.children.", 1},
                   {"perf-profile.self.", 0.5},        {"perf-sched.wait_and_delay.count.", 2},
                   {"perf-sched.sch_delay.count.", 2}, {"lock-contention.count.", 2}};
+    const struct judge_sides *s = &row->sides;
+    const char *name = s->base->metrics[s->base_metric].name;
     for (size_t i = 0; i < ARRAY_COUNT(shares); i++)
-        if (str_has_prefix(row->metric->name, shares[i].prefix))
-            return row->judged.base.mean + row->judged.new.mean < shares[i].least;
+        if (str_has_prefix(name, shares[i].prefix))
+            return row->base.mean + row->new.mean < shares[i].least;
     /* Of other figures of a chain: one that is not seen in most runs. */
-    bool of_chain = str_has_prefix(row->metric->name, "perf-sched.") ||
-                    str_has_prefix(row->metric->name, "lock-contention.");
-    return of_chain &&
-           (row->judged.base.count + row->judged.new.count) * 4 < (base_runs + new_runs) * 3;
+    bool of_chain = str_has_prefix(name, "perf-sched.") || str_has_prefix(name, "lock-contention.");
+    size_t runs = s->base->cells[s->base_cell].run_count + s->new->cells[s->new_cell].run_count;
+    return of_chain && (row->base.count + row->new.count) * 4 < runs * 3;
 }
 
 static void add_row(struct compare *c, size_t pair, size_t base_metric, size_t new_metric,
                     bool headline)
 {
     const struct compare_pair *p = &c->pairs[pair];
-    struct compare_row row = {.pair = pair,
-                              .metric = &c->base->metrics[base_metric],
-                              .is_detail = is_detail(c->base->metrics[base_metric].name),
-                              .folded_into = COMPARE_NONE};
-    struct judge_row *j = &row.judged;
-    *j = (struct judge_row){
-        .sides = {c->base, c->new, base_metric, new_metric, p->base_cell, p->new_cell},
-        .headline = headline,
-        .skip = row.is_detail};
-    if (!judge_row(j))
-        return;
-    row.is_negligible = is_negligible(&row, c->base->cells[p->base_cell].run_count,
-                                      c->new->cells[p->new_cell].run_count);
-    if (row.is_negligible) {
-        j->skip = true;
-        judge_row(j);
-    }
-    ARRAY_PUSH(c->rows, c->row_count, c->row_capacity) = row;
+    const struct store_metric *metric = &c->base->metrics[base_metric];
+    bool detail = is_detail(metric->name);
+    ARRAY_PUSH(c->rows, c->row_count, c->row_capacity) = (struct compare_row){
+        .pair = pair,
+        .metric = metric,
+        .is_detail = detail,
+        .folded_into = COMPARE_NONE,
+        .judged = {.sides = {c->base, c->new, base_metric, new_metric, p->base_cell, p->new_cell},
+                   .headline = headline,
+                   .skip = detail,
+                   .is_negligible = is_negligible}};
 }
 
 static void add_rows(struct compare *c)
@@ -130,17 +124,24 @@ static void index_rows(struct compare *c)
     qsort_r(c->order, c->row_count, sizeof(*c->order), by_place, c->rows);
 }
 
+/* Rows with nothing to compare go. */
 static void judge_all(struct compare *c)
 {
     CLEANUP(memory_freep) struct judge_row **rows = memory_zalloc(c->row_count + 1, sizeof(*rows));
+    size_t count = 0;
     for (size_t i = 0; i < c->row_count; i++)
         rows[i] = &c->rows[i].judged;
-    judge_family(rows, c->row_count);
+    judge_rows(rows, c->row_count);
     for (size_t i = 0; i < c->row_count; i++) {
-        const struct judge_row *j = rows[i];
-        c->test_count += j->tested && !j->headline;
-        c->changed_count += j->changed && !j->headline;
+        struct compare_row *row = &c->rows[i];
+        if (!row->judged.is_there)
+            continue;
+        row->is_negligible = is_negligible(&row->judged);
+        c->test_count += row->judged.tested && !row->judged.headline;
+        c->changed_count += row->judged.changed && !row->judged.headline;
+        c->rows[count++] = *row;
     }
+    c->row_count = count;
 }
 
 /* The largest deviation of one column from a fixed multiple of the other; infinity when they have
@@ -217,10 +218,10 @@ static int finish(struct compare *c, struct error *err)
         return error_set(err, -ENOENT, "no cell of %s has a partner in %s", c->base_name,
                          c->new_name);
     add_rows(c);
+    judge_all(c);
     if (c->row_count == 0)
         return error_set(err, -ENODATA, "%s and %s have no metric with values in common",
                          c->base_name, c->new_name);
-    judge_all(c);
     fold(c);
     index_rows(c);
     return 0;

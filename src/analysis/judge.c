@@ -4,8 +4,10 @@
 #include "analysis/judge_trend.h"
 #include "analysis/nodes.h"
 #include "base/memory.h"
+#include "base/parallel.h"
 #include "stats/family.h"
 #include "stats/means.h"
+#include "stats/plan.h"
 #include "stats/quantiles.h"
 
 #include <errno.h>
@@ -34,46 +36,70 @@ size_t judge_pair_rounds(const struct dataset_column *a, const struct dataset_co
     return count;
 }
 
+static int prepare(const struct judge_values *v, struct compared **ret_compared, struct error *err)
+{
+    return v->paired ? stats_compared_paired(v->base, v->new, v->base_count, v->adaptive || v->wary,
+                                             ret_compared, err)
+                     : stats_compared_unpaired(v->base, v->base_count, v->new, v->new_count,
+                                               ret_compared, err);
+}
+
 int judge_values(const struct judge_values *v, double level, struct comparison *ret_comparison,
                  struct error *err)
 {
-    if (!v->paired)
-        return stats_compare_unpaired(v->base, v->base_count, v->new, v->new_count, level,
-                                      ret_comparison, err);
-    int r = v->adaptive
-                ? stats_compare_paired_running(v->base, v->new, v->base_count, level,
-                                               ret_comparison, err)
-                : stats_compare_paired(v->base, v->new, v->base_count, level, ret_comparison, err);
+    struct compared *compared;
+    int r = prepare(v, &compared, err);
+    if (r == 0)
+        r = compared_ask(compared, level, ret_comparison, err);
     if (r == 0)
         judge_trend(v, level, ret_comparison);
     return r;
 }
 
+/* By another figure than the centre. */
 static int compare_by(const struct judge_values *v, enum judge_by by, double level,
                       struct comparison *ret)
 {
+    bool looks = v->paired && v->adaptive;
+    level = looks ? plan_look_level(level, v->base_count) : level;
+    int r;
     if (by == JUDGE_MEAN)
-        return v->paired
-                   ? stats_compare_means_paired(v->base, v->new, v->base_count, level, ret, NULL)
-                   : stats_compare_means_unpaired(v->base, v->base_count, v->new, v->new_count,
-                                                  level, ret, NULL);
-    if (by == JUDGE_P95)
-        return v->paired ? stats_compare_quantile_paired(v->base, v->new, v->base_count, 0.95,
-                                                         level, ret, NULL)
-                         : stats_compare_quantile_unpaired(v->base, v->base_count, v->new,
-                                                           v->new_count, 0.95, level, ret, NULL);
-    return judge_values(v, level, ret, NULL);
+        r = v->paired ? stats_compare_means_paired(v->base, v->new, v->base_count, level, ret, NULL)
+                      : stats_compare_means_unpaired(v->base, v->base_count, v->new, v->new_count,
+                                                     level, ret, NULL);
+    else
+        r = v->paired ? stats_compare_quantile_paired(v->base, v->new, v->base_count, 0.95, level,
+                                                      ret, NULL)
+                      : stats_compare_quantile_unpaired(v->base, v->base_count, v->new,
+                                                        v->new_count, 0.95, level, ret, NULL);
+    if (r == 0 && looks)
+        ret->running = plan_is_look(v->base_count);
+    return r;
 }
 
-/* The values of two sides as they are compared; `memory` is to be freed. */
+/* The values of two sides as they are compared, and what is known of them at any level. */
 struct collected {
     struct judge_values values;
     double *memory;
+    struct compared *compared; /* by their centres; NULL until it is asked for */
 };
 
 static void collected_done(struct collected *c)
 {
     free(c->memory);
+    compared_free(c->compared);
+}
+
+/* From this share of disturbed runs on, few rounds are not taken for independent. */
+#define WARY_SHARE 0.25
+
+static bool is_wary(const struct judge_sides *s, size_t round_count)
+{
+    const struct dataset_cell *base = &s->base->cells[s->base_cell],
+                              *new = &s->new->cells[s->new_cell];
+    double runs = (double)(base->run_count + new->run_count);
+    return round_count < COMPARISON_ROUNDS_MIN && runs > 0 &&
+           (double)(base->disturbed_count + new->disturbed_count) >= WARY_SHARE * runs;
 }
 
 /* -ENODATA when there is nothing to compare. */
@@ -94,18 +120,35 @@ static int collect(const struct judge_sides *s, struct collected *ret)
                           : nodes_pair(s->base, &base, s->new, &new, first, second, NULL);
     if (!within && count < COMPARISON_ROUNDS_MIN)
         return 0;
-    ret->values = (struct judge_values){
-        first, second,         count,
-        count, .paired = true, .adaptive = within && s->base->experiment.adaptive};
+    ret->values = (struct judge_values){first,
+                                        second,
+                                        count,
+                                        count,
+                                        .paired = true,
+                                        .adaptive = within && s->base->experiment.adaptive,
+                                        .wary = is_wary(s, count)};
     return count ? 0 : -ENODATA;
+}
+
+static int compare_collected(struct collected *c, enum judge_by by, double level,
+                             struct comparison *ret)
+{
+    if (by != JUDGE_MEDIAN)
+        return compare_by(&c->values, by, level, ret);
+    int r = c->compared ? 0 : prepare(&c->values, &c->compared, NULL);
+    if (r < 0)
+        return r;
+    compared_at(c->compared, level, ret);
+    judge_trend(&c->values, level, ret);
+    return 0;
 }
 
 static int compare_sides(const struct judge_sides *s, enum judge_by by, double level,
                          struct comparison *ret)
 {
-    CLEANUP(collected_done) struct collected c;
+    CLEANUP(collected_done) struct collected c = {0};
     int r = collect(s, &c);
-    return r < 0 ? r : compare_by(&c.values, by, level, ret);
+    return r < 0 ? r : compare_collected(&c, by, level, ret);
 }
 
 /* ---- one row ---- */
@@ -185,26 +228,35 @@ static void call(struct judge_row *row, double tails_alpha)
     put_words(row);
 }
 
-bool judge_row(struct judge_row *row)
+/* All that the row's own values say, but for the words. */
+static bool fill(struct judge_row *row, struct collected *c)
 {
     const struct judge_sides *s = &row->sides;
-    CLEANUP(collected_done) struct collected c = {0};
     row->p_adjusted = NAN;
-    row->tested = row->changed = false;
+    row->tested = row->changed = row->is_there = false;
     row->tails = (struct judge_tails){0};
     if (dataset_is_bound(s->base, s->base_metric, s->base_cell) ||
         dataset_is_bound(s->new, s->new_metric, s->new_cell))
         return false; /* a bound says nothing about differences */
     if (!summarise(s->base, s->base_metric, s->base_cell, &row->base) ||
-        !summarise(s->new, s->new_metric, s->new_cell, &row->new) || collect(s, &c) < 0 ||
-        compare_by(&c.values, row->by, JUDGE_LEVEL, &row->comparison) < 0)
+        !summarise(s->new, s->new_metric, s->new_cell, &row->new) || collect(s, c) < 0 ||
+        compare_collected(c, row->by, JUDGE_LEVEL, &row->comparison) < 0)
         return false;
+    row->is_there = true;
+    row->skip |= row->is_negligible && row->is_negligible(row);
     row->tested = !row->skip && comparison_has_interval(&row->comparison) && !nothing_varies(row);
     row->p_adjusted = row->tested ? row->comparison.p : NAN;
     if (row->tested && row->headline && row->by == JUDGE_MEDIAN)
-        look_at_tails(row, &c.values);
-    call(row, TAILS_SHARE * JUDGE_RATE);
+        look_at_tails(row, &c->values);
     return true;
+}
+
+bool judge_row(struct judge_row *row)
+{
+    CLEANUP(collected_done) struct collected c = {0};
+    if (fill(row, &c))
+        call(row, TAILS_SHARE * JUDGE_RATE);
+    return row->is_there;
 }
 
 bool judge_cells_by(const struct dataset *d, size_t metric, size_t base, size_t new,
@@ -235,41 +287,98 @@ bool judge_centre(const struct dataset *d, size_t metric, size_t cell,
 
 /* ---- families ---- */
 
-/* Compares once more at the level that goes with the call. */
-static void redraw(struct judge_row *row, double level)
+/* Fewer values are judged sooner than threads are started. */
+enum { VALUES_WORTH_THREADS = 50000 };
+
+/* Rows that are judged together, and what became known of each on the way. */
+struct family {
+    struct judge_row *const *rows;
+    struct collected *collected; /* NULL where the rows were filled before */
+    size_t count, width;
+    double *levels;         /* of the rows' intervals; NAN for rows that were not tested */
+    double tails_alphas[2]; /* of the others, of headlines */
+};
+
+static void fill_job(void *context, size_t index, size_t who)
 {
-    struct comparison c;
-    if (fabs(level - row->comparison.level) > 1e-12 &&
-        compare_sides(&row->sides, row->by, level, &c) == 0)
-        row->comparison = c;
+    struct family *f = context;
+    (void)who;
+    fill(f->rows[index], &f->collected[index]);
 }
 
-/* Headlines, or all others. */
-static void judge_part(struct judge_row *const *rows, size_t count, bool headlines)
+/* Compares at the level that goes with the call, and calls. */
+static void call_job(void *context, size_t index, size_t who)
 {
-    CLEANUP(memory_freep) struct family_row *family = memory_zalloc(count + 1, sizeof(*family));
+    struct family *f = context;
+    struct judge_row *row = f->rows[index];
+    double level = f->levels[index];
+    struct comparison c;
+    (void)who;
+    if (!isnan(level) && fabs(level - row->comparison.level) > 1e-12 &&
+        (f->collected ? compare_collected(&f->collected[index], row->by, level, &c)
+                      : compare_sides(&row->sides, row->by, level, &c)) == 0)
+        row->comparison = c;
+    if (row->is_there)
+        call(row, f->tails_alphas[row->headline]);
+}
+
+/* The levels of headlines, or of all others. */
+static void adjust_part(struct family *f, bool headlines)
+{
+    CLEANUP(memory_freep) struct family_row *rows = memory_zalloc(f->count + 1, sizeof(*rows));
     size_t tests = 0;
-    for (size_t i = 0; i < count; i++) {
-        bool counts = rows[i]->tested && rows[i]->headline == headlines;
-        family[i] = (struct family_row){.p = counts ? rows[i]->comparison.p : NAN,
-                                        .is_headline = headlines};
+    for (size_t i = 0; i < f->count; i++) {
+        bool counts = f->rows[i]->tested && f->rows[i]->headline == headlines;
+        rows[i] = (struct family_row){.p = counts ? f->rows[i]->comparison.p : NAN,
+                                      .is_headline = headlines};
         tests += counts;
     }
     /* A part of the error that a headline may make belongs to its tails. */
     double error = headlines ? JUDGE_RATE * (1 - TAILS_SHARE) : JUDGE_RATE;
-    double tails_alpha = 1 - family_level(1 - JUDGE_RATE * TAILS_SHARE, tests ? tests : 1);
-    family_adjust(family, count, error);
-    for (size_t i = 0; i < count; i++) {
-        if (isnan(family[i].p))
+    f->tails_alphas[headlines] = 1 - family_level(1 - JUDGE_RATE * TAILS_SHARE, tests ? tests : 1);
+    family_adjust(rows, f->count, error);
+    for (size_t i = 0; i < f->count; i++) {
+        if (isnan(rows[i].p))
             continue;
-        redraw(rows[i], family[i].level);
-        rows[i]->p_adjusted = family[i].p_adjusted;
-        call(rows[i], tails_alpha);
+        f->levels[i] = rows[i].level;
+        f->rows[i]->p_adjusted = rows[i].p_adjusted;
     }
+}
+
+static void adjust(struct family *f)
+{
+    CLEANUP(memory_freep) double *levels = memory_zalloc(f->count + 1, sizeof(*levels));
+    f->levels = levels;
+    for (size_t i = 0; i < f->count; i++)
+        levels[i] = NAN;
+    adjust_part(f, true);
+    adjust_part(f, false);
+    parallel_each(f->count, f->width, call_job, f);
 }
 
 void judge_family(struct judge_row *const *rows, size_t count)
 {
-    judge_part(rows, count, true);
-    judge_part(rows, count, false);
+    struct family family = {.rows = rows, .count = count, .width = 1};
+    adjust(&family);
+}
+
+static size_t width_for(struct judge_row *const *rows, size_t count)
+{
+    size_t values = 0;
+    for (size_t i = 0; i < count && values < VALUES_WORTH_THREADS; i++) {
+        const struct judge_sides *s = &rows[i]->sides;
+        values += dataset_column(s->new, s->new_metric, s->new_cell).count;
+    }
+    return values < VALUES_WORTH_THREADS ? 1 : parallel_width();
+}
+
+void judge_rows(struct judge_row *const *rows, size_t count)
+{
+    struct family family = {.rows = rows, .count = count, .width = width_for(rows, count)};
+    family.collected = memory_zalloc(count + 1, sizeof(*family.collected));
+    parallel_each(count, family.width, fill_job, &family);
+    adjust(&family);
+    for (size_t i = 0; i < count; i++)
+        collected_done(&family.collected[i]);
+    free(family.collected);
 }

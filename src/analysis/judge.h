@@ -54,7 +54,10 @@ struct judge_row {
     enum judge_by by;
     bool headline; /* what the experiment is about; the others are beside it */
     bool skip;     /* shown, but not worth a test */
+    /* Says, when all but the verdict is there, that the row is to be skipped; or NULL. */
+    bool (*is_negligible)(const struct judge_row *row);
     /* Found: */
+    bool is_there; /* there was something to compare; else nothing of what follows holds */
     struct summary base, new;
     struct comparison comparison;
     struct verdict verdict;
@@ -69,6 +72,8 @@ struct judge_row {
 bool judge_row(struct judge_row *row);
 /* Adjusts rows that judge_row has filled and that are shown together. */
 void judge_family(struct judge_row *const *rows, size_t count);
+/* Both for rows that are shown together, with all processors where there are many values. */
+void judge_rows(struct judge_row *const *rows, size_t count);
 
 /* Two cells of one table alone; false as judge_row, and when a cell is DATASET_NONE. */
 bool judge_cells(const struct dataset *d, size_t metric, size_t base, size_t new,
@@ -88,6 +93,8 @@ struct judge_values {
     size_t base_count, new_count; /* equal when paired */
     bool paired;                  /* value i of both is of the same round */
     bool adaptive;                /* how many rounds there are depended on the values */
+    bool wary; /* few rounds, and others used the machine: nothing vouches for the rounds' being
+                  independent, so that the widest interval is made that they allow */
 };
 
 int judge_values(const struct judge_values *values, double level, struct comparison *ret_comparison,

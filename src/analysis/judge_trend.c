@@ -20,11 +20,23 @@ static double *without_movement(const struct judge_values *v, const struct trend
     return values;
 }
 
+/* Cheaper than the movement itself, and seldom so where there is nothing. */
+static bool all_agree(const struct judge_values *v)
+{
+    size_t above = 0, below = 0;
+    for (size_t i = 0; i < v->new_count && !(above && below); i++) {
+        above += v->new[i] > v->base[i];
+        below += v->new[i] < v->base[i];
+    }
+    return !above || !below;
+}
+
 void judge_trend(const struct judge_values *v, double level, struct comparison *comparison)
 {
     struct trend t;
     if (!v->paired || !comparison->autocorrelated || comparison_excludes_same(comparison) ||
-        stats_trend(v->base, v->new, v->base_count, &t, NULL) < 0 || !t.found || !t.all_agree)
+        !all_agree(v) || stats_trend(v->base, v->new, v->base_count, &t, NULL) < 0 || !t.found ||
+        !t.all_agree)
         return;
     CLEANUP(memory_freep) double *still = without_movement(v, &t);
     struct judge_values values = *v;

@@ -310,6 +310,20 @@ static void tell_same(const struct comparison *c, const struct verdict_options *
         snprintf(v->text, sizeof(v->text), "no difference");
 }
 
+/* What few rounds rest on. */
+static void add_doubts(const struct comparison *c, const struct verdict_options *o,
+                       struct verdict *v)
+{
+    size_t length = strlen(v->text);
+    if (c->assumes_normal)
+        length += (size_t)snprintf(v->text + length, sizeof(v->text) - length,
+                                   ", assuming log-normal noise");
+    if (c->running && o->disturbed_count && length < sizeof(v->text))
+        snprintf(v->text + length, sizeof(v->text) - length,
+                 "; other work used the machine in %zu of %zu runs", o->disturbed_count,
+                 o->run_count);
+}
+
 void verdict_judge(const struct comparison *c, const struct verdict_options *o,
                    struct verdict *ret_verdict)
 {
@@ -332,10 +346,9 @@ void verdict_judge(const struct comparison *c, const struct verdict_options *o,
         tell_noisy(c, o, limit, &v);
     else
         tell_cannot(c, o, limit, &v);
-    size_t length = strlen(v.text);
     bool repeats = c->high - c->low <= 1e-9 * fabs(c->high); /* exact counts have no noise */
-    if (verdict_is_difference(&v) && c->too_few && c->assumes_normal && !repeats)
-        snprintf(v.text + length, sizeof(v.text) - length, ", assuming log-normal noise");
+    if (verdict_is_difference(&v) && c->too_few && !repeats)
+        add_doubts(c, o, &v);
     *ret_verdict = v;
 }
 

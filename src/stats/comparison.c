@@ -2,7 +2,9 @@
 /* See comparison.h: what both comparisons share. */
 #include "stats/comparison.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 void comparison_from_logs(struct comparison *c)
 {
@@ -27,4 +29,27 @@ bool comparison_has_interval(const struct comparison *c)
 bool comparison_differs(const struct comparison *c)
 {
     return comparison_has_interval(c) && comparison_excludes_same(c);
+}
+
+void compared_at(const struct compared *compared, double level, struct comparison *ret_comparison)
+{
+    struct comparison c = compared->known;
+    compared->at(compared, level, &c);
+    comparison_from_logs(&c);
+    *ret_comparison = c;
+}
+
+int compared_ask(struct compared *compared, double level, struct comparison *ret_comparison,
+                 struct error *err)
+{
+    bool in_range = level > 0 && level < 1;
+    if (in_range)
+        compared_at(compared, level, ret_comparison);
+    compared_free(compared);
+    return in_range ? 0 : error_set(err, -EINVAL, "the level %g is not between 0 and 1", level);
+}
+
+void compared_free(struct compared *compared)
+{
+    free(compared);
 }

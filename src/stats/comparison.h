@@ -42,7 +42,7 @@ struct comparison {
      * log-normal (normal on the scale of differences), of the size that was seen. */
     bool assumes_normal;
     bool paired;
-    bool running; /* of stats_compare_paired_running */
+    bool running; /* measuring may stop because of what it shows (stats_compare_paired_running) */
     /* The ratio (difference) moves in one direction from round to round, so the estimate and its
      * interval are of the middle round, with the movement taken out (judge_trend.h). */
     bool moves;
@@ -73,6 +73,17 @@ int stats_compare_unpaired(const double *base_values, size_t base_count, const d
                            size_t new_count, double level, struct comparison *ret_comparison,
                            struct error *err);
 
+/* The same in two steps, for who asks at several levels: whatever does not depend on the level is
+ * found once.  The values are copied. */
+struct compared;
+int stats_compared_paired(const double *base_values, const double *new_values, size_t round_count,
+                          bool running, struct compared **ret_compared, struct error *err);
+int stats_compared_unpaired(const double *base_values, size_t base_count, const double *new_values,
+                            size_t new_count, struct compared **ret_compared, struct error *err);
+/* `level` lies between 0 and 1. */
+void compared_at(const struct compared *compared, double level, struct comparison *ret_comparison);
+void compared_free(struct compared *compared);
+
 /* The interval reaches its level: on enough rounds, exactly or with an assumption that is said. */
 bool comparison_has_interval(const struct comparison *comparison);
 
@@ -84,5 +95,17 @@ bool comparison_excludes_same(const struct comparison *comparison);
 
 /* Turns estimate, low and high from logarithms into ratios; for the two above. */
 void comparison_from_logs(struct comparison *comparison);
+
+/* ---- for the two kinds of comparisons ---- */
+
+/* What each of them begins with: what is known at every level, and how to find the rest. */
+struct compared {
+    struct comparison known;
+    void (*at)(const struct compared *compared, double level, struct comparison *c);
+};
+
+/* Asks once at one level, and frees. */
+int compared_ask(struct compared *compared, double level, struct comparison *ret_comparison,
+                 struct error *err);
 
 #endif

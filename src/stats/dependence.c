@@ -109,7 +109,8 @@ static const double most_errors = 1.2, most_growth = 3, most_bias = 3;
 
 double dependence_widening_most(double lag1, double block, size_t count)
 {
-    double n = (double)count, r = fmin(fmax(lag1, -1), 1), up = fmax(r, 0);
+    /* Fewer than 8 values do not show that they depend on each other in the favourable way. */
+    double n = (double)count, r = fmin(fmax(lag1, count < 8 ? 0 : -1), 1), up = fmax(r, 0);
     double error = sqrt(fmax(0.05, 1 - r * r) / n), bias = (1 + (3 + most_bias * up) * up) / n;
     double most = fmin(fmax(r + (most_errors + most_growth * up) * error + bias, 0), 0.99);
     return fmax(block, sqrt((1 + most) / (1 - most)));

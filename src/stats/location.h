@@ -10,6 +10,8 @@
 
 #include "stats/signedrank.h"
 
+#include <stdbool.h>
+
 struct location {
     const double *sorted; /* the caller's */
     size_t count;

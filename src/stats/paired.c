@@ -21,12 +21,13 @@
 enum { RANKS_COUNT_MIN = 6 }; /* five rounds have no exact 95 % interval */
 
 struct rounds {
+    struct compared compared; /* first */
     struct location location;
     double centre, widening;
     double mean, error, freedom; /* for Student's t */
     bool is_normal;              /* nothing but Student's t */
     bool is_running;             /* more rounds may come, depending on what is said here */
-    double plain_width;          /* of the last interval, before it was widened */
+    double sorted[];             /* the log ratios, or the differences */
 };
 
 /* From here on the interval may be cut to reach_limit times the range.  All of n values of an
@@ -57,30 +58,25 @@ static double answered_of(const struct rounds *r, double p)
     return r->is_running ? p : dependence_p(p, r->location.count);
 }
 
-/* What the interval was widened by in the end, where it was not allowed to go as far as it would.
- */
-static double widening_within_reach(const struct rounds *r, double width)
+/* Gives whether the interval had to assume normal noise, and its width before it was widened. */
+static bool interval_for(const struct rounds *r, double alpha, double *ret_low, double *ret_high,
+                         double *ret_plain)
 {
-    return r->plain_width > 0 ? fmin(r->widening, width / r->plain_width) : r->widening;
-}
-
-/* Gives whether the interval had to assume normal noise. */
-static bool interval_for(struct rounds *r, double alpha, double *ret_low, double *ret_high)
-{
-    double asked = asked_of(r, alpha);
-    double half = r->widening * r->error * dist_t_quantile(1 - asked / 2, r->freedom);
-    half = r->error > 0 ? half : 0;
+    double asked = asked_of(r, alpha), half = 0;
+    bool assumes = r->is_normal || asked < r->location.alpha_min;
+    if (assumes && r->error > 0)
+        half = r->widening * r->error * dist_t_quantile(1 - asked / 2, r->freedom);
     if (r->is_normal) {
         *ret_low = r->mean - half;
         *ret_high = r->mean + half;
+        *ret_plain = 0;
         return true;
     }
     double low, high;
     location_interval(&r->location, asked, &low, &high);
-    r->plain_width = high - low;
+    *ret_plain = high - low;
     low = r->centre - r->widening * (r->centre - low);
     high = r->centre + r->widening * (high - r->centre);
-    bool assumes = asked < r->location.alpha_min;
     if (assumes) {
         low = fmin(low, r->mean - half);
         high = fmax(high, r->mean + half);
@@ -125,39 +121,44 @@ static void measure_spread(struct rounds *r, const double *values, size_t count)
     r->error = sqrt(running.squares / (r->freedom * (double)count));
 }
 
-static void compare(const double *values, double *sorted, double *scratch, size_t count,
-                    double level, bool running, struct comparison *c)
+/* Everything but the interval; `scratch` holds 2 count. */
+static void prepare(struct rounds *r, const double *values, double *scratch, size_t count)
 {
-    memcpy(sorted, values, count * sizeof(double));
-    sort_doubles(sorted, count);
-    rank_doubles(values, sorted, count, scratch);
+    struct comparison *c = &r->compared.known;
     struct dependence dependence;
+    memcpy(r->sorted, values, count * sizeof(double));
+    sort_doubles(r->sorted, count);
+    rank_doubles(values, r->sorted, count, scratch);
     dependence_estimate(scratch, count, &dependence);
-    struct rounds r = {.is_normal = count < RANKS_COUNT_MIN, .is_running = running, .widening = 1};
-    location_init(&r.location, sorted, count, scratch);
-    measure_spread(&r, values, count);
-    if (running)
-        r.widening = dependence_running(values, count);
-    else if (!r.is_normal)
-        r.widening = dependence_widening(dependence.lag1, dependence.block, count);
-    r.centre = r.is_normal ? r.mean : r.location.centre;
-    bool has_interval = r.freedom > 0;
-    c->estimate = r.centre;
-    c->low = c->high = NAN;
-    c->p = 1;
-    if (has_interval) {
-        c->assumes_normal = interval_for(&r, 1 - level, &c->low, &c->high);
-        c->p = p_of(&r);
-    }
-    c->level = has_interval ? level : 0;
+    r->is_normal = count < RANKS_COUNT_MIN;
+    location_init(&r->location, r->sorted, count, scratch);
+    measure_spread(r, values, count);
+    r->widening = r->is_running  ? dependence_running(values, count)
+                  : r->is_normal ? 1
+                                 : dependence_widening(dependence.lag1, dependence.block, count);
+    r->centre = r->is_normal ? r->mean : r->location.centre;
+    c->estimate = r->centre;
+    c->p = r->freedom > 0 ? p_of(r) : 1;
     c->autocorrelation = dependence.lag1;
     c->autocorrelated = dependence.found;
-    c->widening = c->assumes_normal || !has_interval ? r.widening
-                                                     : widening_within_reach(&r, c->high - c->low);
-    c->effective_count = (double)count / (c->widening * c->widening);
-    c->method = c->assumes_normal      ? "mean of paired log ratios, Student's t"
-                : r.location.is_ranked ? "centre of paired ratios, signed ranks"
-                                       : "median of paired ratios, sign test";
+}
+
+static void at(const struct compared *compared, double level, struct comparison *c)
+{
+    const struct rounds *r = (const struct rounds *)compared;
+    double plain = 0;
+    c->low = c->high = NAN;
+    if (r->freedom > 0) {
+        c->assumes_normal = interval_for(r, 1 - level, &c->low, &c->high, &plain);
+        c->level = level;
+    }
+    /* Where it was not allowed to go as far as it would, it was widened by less. */
+    bool is_cut = plain > 0 && !c->assumes_normal;
+    c->widening = is_cut ? fmin(r->widening, (c->high - c->low) / plain) : r->widening;
+    c->effective_count = (double)r->location.count / (c->widening * c->widening);
+    c->method = c->assumes_normal       ? "mean of paired log ratios, Student's t"
+                : r->location.is_ranked ? "centre of paired ratios, signed ranks"
+                                        : "median of paired ratios, sign test";
 }
 
 /* Rounds the values to 40 binary digits of the largest, so that sums of two are exact and equal
@@ -175,57 +176,60 @@ static void drop_rounding(double *values, size_t count)
 }
 
 static int check(const double *base_values, const double *new_values, size_t round_count,
-                 double level, struct error *err)
+                 struct error *err)
 {
     if (round_count == 0)
         return error_set(err, -EINVAL, "no rounds to compare");
-    if (!(level > 0 && level < 1))
-        return error_set(err, -EINVAL, "the level %g is not between 0 and 1", level);
     int r = stats_check_finite(base_values, round_count, "base value", err);
     return r < 0 ? r : stats_check_finite(new_values, round_count, "new value", err);
 }
 
-static int compare_rounds(const double *base_values, const double *new_values, size_t round_count,
-                          double level, bool running, struct comparison *ret_comparison,
-                          struct error *err)
+int stats_compared_paired(const double *base_values, const double *new_values, size_t round_count,
+                          bool running, struct compared **ret_compared, struct error *err)
 {
     size_t n = round_count;
-    int r = check(base_values, new_values, n, level, err);
+    int r = check(base_values, new_values, n, err);
     if (r < 0)
         return r;
-    double *values CLEANUP(memory_freep) = memory_alloc(4 * n * sizeof(double));
-    double *sorted = values + n, *scratch = values + 2 * n;
+    double *values CLEANUP(memory_freep) = memory_alloc(3 * n * sizeof(double));
+    double *scratch = values + n;
     bool positive = true;
     for (size_t i = 0; i < n; i++)
         positive = positive && base_values[i] > 0 && new_values[i] > 0;
     for (size_t i = 0; i < n; i++)
         values[i] = positive ? log(new_values[i] / base_values[i]) : new_values[i] - base_values[i];
     drop_rounding(values, n);
-    struct comparison c = {
-        .scale = positive ? COMPARISON_RATIO : COMPARISON_DIFFERENCE,
-        .base_median = stats_median(base_values, n, scratch),
-        .new_median = stats_median(new_values, n, scratch),
-        .base_count = n,
-        .new_count = n,
-        .paired = true,
-        .running = running,
-        .too_few = n < COMPARISON_ROUNDS_MIN,
+    struct rounds *rounds = memory_alloc(sizeof(*rounds) + n * sizeof(double));
+    *rounds = (struct rounds){
+        .compared = {.at = at,
+                     .known = {.scale = positive ? COMPARISON_RATIO : COMPARISON_DIFFERENCE,
+                               .base_median = stats_median(base_values, n, scratch),
+                               .new_median = stats_median(new_values, n, scratch),
+                               .base_count = n,
+                               .new_count = n,
+                               .paired = true,
+                               .running = running,
+                               .too_few = n < COMPARISON_ROUNDS_MIN}},
+        .is_running = running,
     };
-    compare(values, sorted, scratch, n, level, running, &c);
-    comparison_from_logs(&c);
-    *ret_comparison = c;
+    prepare(rounds, values, scratch, n);
+    *ret_compared = &rounds->compared;
     return 0;
 }
 
 int stats_compare_paired(const double *base_values, const double *new_values, size_t round_count,
                          double level, struct comparison *ret_comparison, struct error *err)
 {
-    return compare_rounds(base_values, new_values, round_count, level, false, ret_comparison, err);
+    struct compared *c;
+    int r = stats_compared_paired(base_values, new_values, round_count, false, &c, err);
+    return r < 0 ? r : compared_ask(c, level, ret_comparison, err);
 }
 
 int stats_compare_paired_running(const double *base_values, const double *new_values,
                                  size_t round_count, double level,
                                  struct comparison *ret_comparison, struct error *err)
 {
-    return compare_rounds(base_values, new_values, round_count, level, true, ret_comparison, err);
+    struct compared *c;
+    int r = stats_compared_paired(base_values, new_values, round_count, true, &c, err);
+    return r < 0 ? r : compared_ask(c, level, ret_comparison, err);
 }

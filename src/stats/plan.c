@@ -39,6 +39,26 @@ bool plan_may_stop(const struct comparison *c, double half_width)
     return c->running && count_of(c) >= least && half <= wanted;
 }
 
+/* Which look this is, from 1 on; 0 for none. */
+static size_t look_number(size_t round_count)
+{
+    size_t look = PLAN_TAILS_ROUNDS_MIN, number = 1;
+    for (; look < round_count; number++)
+        look += look / 2;
+    return look == round_count ? number : 0;
+}
+
+bool plan_is_look(size_t round_count)
+{
+    return look_number(round_count) > 0;
+}
+
+double plan_look_level(double level, size_t round_count)
+{
+    double half = (1 - level) / 2, number = (double)look_number(round_count);
+    return 1 - (number > 0 ? half / (number * (number + 1)) : half);
+}
+
 static double rounds_for(const struct comparison *c, double wanted)
 {
     double half = half_width_of(c) / (c->autocorrelated ? 1 : c->widening);

@@ -9,7 +9,22 @@
  * NaN where there is no interval. */
 double plan_half_width(const struct comparison *comparison);
 
-enum { PLAN_STOP_ROUNDS_MIN = 20 };
+enum {
+    PLAN_STOP_ROUNDS_MIN = 20,
+    /* Where slow runs count, which are rare: of a program that is slow in one run of ten, this many
+     * rounds show some slow runs for certain, and enough of them to tell in 99 of 100 cases. */
+    PLAN_TAILS_ROUNDS_MIN = 100,
+};
+
+/*
+ * Figures other than the centre (means, quantiles) have no interval that holds whenever one looks.
+ * They are looked at after 100, 150, 225, … rounds, and once more where the rounds end.  Half of
+ * the error is divided among the looks (the k-th of them gets 1/(k (k+1))), the other half is for
+ * the end, so that all intervals hold together, whatever decides which look is the last.
+ */
+bool plan_is_look(size_t round_count);
+/* The level of the interval after this many rounds, for one of `level` in the end. */
+double plan_look_level(double level, size_t round_count);
 
 /* Whether measuring may stop because half the width is at most `half_width` (relative: of the
  * base's median on the scale of differences), from 20 rounds on: fewer cannot show whether rounds

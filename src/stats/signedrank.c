@@ -10,33 +10,51 @@
 #include "stats/signedrank.h"
 #include "numbers/distributions.h"
 
+#include <assert.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdint.h>
-#include <string.h>
 
-static void count_out(struct signed_rank *test, size_t count)
+/* The tables of all counts that are counted out, one after the other, made once. */
+enum { TABLES_SIZE = 37881 }; /* the sum of n (n + 1) / 2 + 1, n = 0 … SIGNED_RANK_EXACT_MAX */
+static double tables[TABLES_SIZE];
+static pthread_once_t tables_once = PTHREAD_ONCE_INIT;
+
+/* Where the table of a count begins: the sum of the sizes of those before it. */
+static size_t table_start(size_t count)
 {
-    size_t size = count * (count + 1) / 2 + 1;
-    memset(test->tail, 0, size * sizeof(double));
-    test->tail[0] = 1;
-    for (size_t i = 1; i <= count; i++) {
-        for (size_t k = i * (i + 1) / 2; k >= i; k--)
-            test->tail[k] = (test->tail[k] + test->tail[k - i]) / 2;
-        for (size_t k = 0; k < i; k++)
-            test->tail[k] /= 2;
+    return count * (count * count + 5) / 6;
+}
+static_assert(TABLES_SIZE == (SIGNED_RANK_EXACT_MAX + 1) *
+                                 ((SIGNED_RANK_EXACT_MAX + 1) * (SIGNED_RANK_EXACT_MAX + 1) + 5) /
+                                 6,
+              "one table for each count from 0 on");
+
+/* The shares of one count follow from those of the count before. */
+static void count_out(void)
+{
+    tables[0] = 1;
+    for (size_t n = 1; n <= SIGNED_RANK_EXACT_MAX; n++) {
+        const double *before = tables + table_start(n - 1);
+        double *shares = tables + table_start(n);
+        size_t size = n * (n - 1) / 2 + 1;
+        for (size_t k = 0; k < size; k++) {
+            shares[k] += before[k] / 2;
+            shares[k + n] += before[k] / 2;
+        }
     }
-    for (size_t k = 1; k < size; k++)
-        test->tail[k] += test->tail[k - 1];
+    for (size_t n = 1; n <= SIGNED_RANK_EXACT_MAX; n++)
+        for (size_t k = table_start(n) + 1; k < table_start(n + 1); k++)
+            tables[k] += tables[k - 1];
 }
 
 void signed_rank_init(struct signed_rank *test, size_t count)
 {
     double n = (double)count;
+    pthread_once(&tables_once, count_out);
     test->mean = n * (n + 1) / 4;
     test->stddev = sqrt(n * (n + 1) * (2 * n + 1) / 24);
-    test->exact = count <= SIGNED_RANK_EXACT_MAX;
-    if (test->exact)
-        count_out(test, count);
+    test->tail = count <= SIGNED_RANK_EXACT_MAX ? tables + table_start(count) : NULL;
 }
 
 double signed_rank_p(const struct signed_rank *test, double k)
@@ -44,7 +62,7 @@ double signed_rank_p(const struct signed_rank *test, double k)
     k = fmax(k, 0);
     if (k >= test->mean)
         return 1;
-    if (!test->exact)
+    if (!test->tail)
         return fmin(1, 2 * dist_normal_cdf((k + 0.5 - test->mean) / test->stddev));
     size_t whole = (size_t)k;
     double part = k - (double)whole, tail = test->tail[whole];
@@ -55,7 +73,7 @@ double signed_rank_p(const struct signed_rank *test, double k)
 
 double signed_rank_critical(const struct signed_rank *test, double alpha)
 {
-    if (!test->exact) {
+    if (!test->tail) {
         double k = test->mean - 0.5 + test->stddev * dist_normal_quantile(alpha / 2);
         return k < 0 ? -1 : k;
     }

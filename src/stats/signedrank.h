@@ -8,19 +8,14 @@
 #ifndef ASSAY_STATS_SIGNEDRANK_H
 #define ASSAY_STATS_SIGNEDRANK_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
-enum {
-    SIGNED_RANK_EXACT_MAX = 60,
-    SIGNED_RANK_SUM_MAX = SIGNED_RANK_EXACT_MAX * (SIGNED_RANK_EXACT_MAX + 1) / 2,
-};
+enum { SIGNED_RANK_EXACT_MAX = 60 };
 
 /* How the smaller of the two rank sums is spread when there is no difference. */
 struct signed_rank {
     double mean, stddev;
-    bool exact;
-    double tail[SIGNED_RANK_SUM_MAX + 1]; /* P(sum <= k), if exact */
+    const double *tail; /* P(sum <= k), counted out; NULL where there are too many values */
 };
 
 void signed_rank_init(struct signed_rank *test, size_t count);

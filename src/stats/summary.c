@@ -53,7 +53,9 @@ double stats_median(const double *values, size_t count, double *scratch)
     double upper = select_double(scratch, count, count / 2);
     if (count % 2)
         return upper;
-    double lower = select_double(scratch, count, count / 2 - 1);
+    double lower = scratch[0]; /* all that stands before the upper one is at most that */
+    for (size_t i = 1; i < count / 2; i++)
+        lower = fmax(lower, scratch[i]);
     return lower + (upper - lower) / 2;
 }
 

@@ -74,26 +74,43 @@ static double unpaired_widening(const struct sample *base, const struct sample *
     return fmax(1, spread) * dependence_widening(lag1, block, all);
 }
 
-static void compare(struct sample *base, struct sample *new, double *scratch, double level,
-                    struct comparison *c)
+/* All differences of a new and a base value: `sums` of the new ones and the negated base ones. */
+struct samples {
+    struct compared compared; /* first */
+    struct pair_sums sums;
+    double values[]; /* what the sums point to, both in ascending order */
+};
+
+static void at(const struct compared *compared, double level, struct comparison *c)
 {
-    size_t n = base->count, m = new->count, room = n + m;
-    double *negated = base->logs; /* no longer needed in the order in which they came */
+    const struct samples *s = (const struct samples *)compared;
+    size_t all = c->base_count + c->new_count;
+    double *scratch CLEANUP(memory_freep) = memory_alloc(all * sizeof(double));
+    double asked = dependence_alpha(1 - level, all);
+    struct shift shift;
+    shift_interval(&s->sums, c->estimate, 1 - asked, c->widening, scratch, all, &shift);
+    c->low = all > 2 ? shift.low : NAN;
+    c->high = all > 2 ? shift.high : NAN;
+    c->level = shift.level < 1 - asked ? shift.level : level;
+    c->p = dependence_p(shift.p, all);
+}
+
+static struct samples *compare(const struct sample *base, const struct sample *new, double *scratch,
+                               const struct comparison *known)
+{
+    size_t n = base->count, m = new->count;
+    struct samples *s = memory_alloc(sizeof(*s) + (n + m) * sizeof(double));
+    double *negated = s->values, *values = s->values + n;
+    *s = (struct samples){.compared = {.known = *known, .at = at}, .sums = {negated, values, n, m}};
     for (size_t i = 0; i < n; i++)
         negated[i] = -base->sorted[n - 1 - i];
-    struct pair_sums differences = {negated, new->sorted, n, m};
-    double centre = shift_centre(&differences, scratch, room);
-    c->widening = unpaired_widening(base, new, centre, &c->autocorrelation);
+    memcpy(values, new->sorted, m * sizeof(double));
+    struct comparison *c = &s->compared.known;
+    c->estimate = shift_centre(&s->sums, scratch, n + m);
+    c->widening = unpaired_widening(base, new, c->estimate, &c->autocorrelation);
     c->autocorrelated = base->dependence.found || new->dependence.found;
-    double asked = dependence_alpha(1 - level, room);
-    struct shift shift;
-    shift_interval(&differences, centre, 1 - asked, c->widening, scratch, room, &shift);
-    c->estimate = shift.estimate;
-    c->low = n + m > 2 ? shift.low : NAN;
-    c->high = n + m > 2 ? shift.high : NAN;
-    c->level = shift.level < 1 - asked ? shift.level : level;
-    c->p = dependence_p(shift.p, room);
-    c->effective_count = (double)room / (c->widening * c->widening);
+    c->effective_count = (double)(n + m) / (c->widening * c->widening);
+    return s;
 }
 
 static int check(const struct sample *s, const char *which, bool *positive, struct error *err)
@@ -105,15 +122,12 @@ static int check(const struct sample *s, const char *which, bool *positive, stru
     return stats_check_finite(s->values, s->count, which, err);
 }
 
-int stats_compare_unpaired(const double *base_values, size_t base_count, const double *new_values,
-                           size_t new_count, double level, struct comparison *ret_comparison,
-                           struct error *err)
+int stats_compared_unpaired(const double *base_values, size_t base_count, const double *new_values,
+                            size_t new_count, struct compared **ret_compared, struct error *err)
 {
     struct sample base = {.values = base_values, .count = base_count};
     struct sample new = {.values = new_values, .count = new_count};
     bool positive = true;
-    if (!(level > 0 && level < 1))
-        return error_set(err, -EINVAL, "the level %g is not between 0 and 1", level);
     int r = check(&base, "base value", &positive, err);
     if (r == 0)
         r = check(&new, "new value", &positive, err);
@@ -138,8 +152,15 @@ int stats_compare_unpaired(const double *base_values, size_t base_count, const d
         .too_few = base_count < COMPARISON_VALUES_MIN || new_count < COMPARISON_VALUES_MIN,
         .method = exact ? "unpaired, exact rank sum" : "unpaired, rank sum",
     };
-    compare(&base, &new, scratch, level, &c);
-    comparison_from_logs(&c);
-    *ret_comparison = c;
+    *ret_compared = &compare(&base, &new, scratch, &c)->compared;
     return 0;
+}
+
+int stats_compare_unpaired(const double *base_values, size_t base_count, const double *new_values,
+                           size_t new_count, double level, struct comparison *ret_comparison,
+                           struct error *err)
+{
+    struct compared *c;
+    int r = stats_compared_unpaired(base_values, base_count, new_values, new_count, &c, err);
+    return r < 0 ? r : compared_ask(c, level, ret_comparison, err);
 }

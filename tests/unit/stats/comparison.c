@@ -105,6 +105,40 @@ TEST(levels_beyond_the_exact_ones_are_nested)
     }
 }
 
+/* In two steps as in one, at any level and in any order. */
+TEST(asking_again_gives_what_asking_once_gives)
+{
+    static const double levels[] = {0.5, 0.9999, 0.95};
+    struct rng rng;
+    rng_seed(&rng, 43);
+    for (size_t n = 1; n < 80; n += 1 + n / 6) {
+        double a[80], b[80];
+        for (size_t i = 0; i < n; i++) {
+            a[i] = exp(0.1 * rng_normal(&rng));
+            b[i] = exp(0.1 + 0.1 * rng_normal(&rng));
+        }
+        for (int kind = 0; kind < 3; kind++) {
+            struct compared *compared = NULL;
+            int r = kind == 2 ? stats_compared_unpaired(a, n, b, n, &compared, NULL)
+                              : stats_compared_paired(a, b, n, kind == 1, &compared, NULL);
+            CHECK_INT(r, 0);
+            for (size_t k = 0; k < sizeof(levels) / sizeof(levels[0]); k++) {
+                struct comparison once, again;
+                compared_at(compared, levels[k], &again);
+                r = kind == 0   ? stats_compare_paired(a, b, n, levels[k], &once, NULL)
+                    : kind == 1 ? stats_compare_paired_running(a, b, n, levels[k], &once, NULL)
+                                : stats_compare_unpaired(a, n, b, n, levels[k], &once, NULL);
+                CHECK_INT(r, 0);
+                CHECK(once.estimate == again.estimate && once.p == again.p);
+                CHECK(n < 2 || (once.low == again.low && once.high == again.high));
+                CHECK(once.widening == again.widening && once.level == again.level);
+                CHECK_STR(once.method, again.method);
+            }
+            compared_free(compared);
+        }
+    }
+}
+
 TEST(equal_values_are_handled)
 {
     double a[12], b[12];

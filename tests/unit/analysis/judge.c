@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows that are judged together: as one by one, with one thread and with several; few rounds beside
+ * other work; figures that are looked at now and then. */
+#include "analysis/judge.h"
+#include "base/memory.h"
+#include "numbers/random.h"
+#include "stats/plan.h"
+#include "test.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const struct metric_facts facts = {.better = METRIC_LOWER, .is_speed = true};
+
+static void make(struct dataset *d, size_t metrics, size_t rounds, bool apart, struct rng *rng)
+{
+    dataset_start(d, "x");
+    d->apart = apart;
+    dataset_add_cell(d, "base", "", NULL);
+    dataset_add_cell(d, "new", "", NULL);
+    for (size_t m = 0; m < metrics; m++) {
+        CLEANUP(memory_freep) char *name = memory_printf("m%zu", m);
+        dataset_add_metric(d, name, "ns", "metric", facts);
+        double factor = m % 5 ? 1 : 1 + 0.1 * rng_uniform(rng);
+        for (uint32_t r = 0; r < rounds; r++) {
+            dataset_put(d, m, 0, r, 100 * exp(0.03 * rng_normal(rng)));
+            dataset_put(d, m, 1, r, 100 * factor * exp(0.03 * rng_normal(rng)));
+        }
+    }
+    dataset_settle(d);
+}
+
+static void check_same(const struct judge_row *a, const struct judge_row *b)
+{
+    CHECK(a->is_there == b->is_there && a->tested == b->tested && a->changed == b->changed);
+    CHECK(a->comparison.estimate == b->comparison.estimate);
+    CHECK(a->comparison.low == b->comparison.low && a->comparison.high == b->comparison.high);
+    CHECK(a->comparison.level == b->comparison.level);
+    CHECK(a->p_adjusted == b->p_adjusted || (isnan(a->p_adjusted) && isnan(b->p_adjusted)));
+    CHECK_STR(a->verdict.text, b->verdict.text);
+}
+
+/* 400 rows of 150 rounds are worth threads, 20 of 12 are not. */
+TEST(together_is_as_one_by_one)
+{
+    static const struct {
+        size_t metrics, rounds;
+        bool apart;
+    } cases[] = {{20, 12, false}, {20, 4, false}, {20, 12, true}, {400, 150, false}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct rng rng;
+        rng_seed(&rng, 5 + i);
+        CLEANUP(dataset_done) struct dataset d;
+        make(&d, cases[i].metrics, cases[i].rounds, cases[i].apart, &rng);
+        size_t count = d.metric_count;
+        struct judge_row *one = memory_zalloc(count, sizeof(*one)),
+                         *all = memory_zalloc(count, sizeof(*all)),
+                         **rows = memory_zalloc(count, sizeof(*rows));
+        for (size_t m = 0; m < count; m++) {
+            one[m] = all[m] =
+                (struct judge_row){.sides = {&d, &d, m, m, 0, 1}, .headline = m % 7 == 0};
+            CHECK(judge_row(&one[m]));
+            rows[m] = &one[m];
+        }
+        judge_family(rows, count);
+        for (size_t m = 0; m < count; m++)
+            rows[m] = &all[m];
+        judge_rows(rows, count);
+        for (size_t m = 0; m < count; m++)
+            check_same(&one[m], &all[m]);
+        free(one);
+        free(all);
+        free(rows);
+    }
+}
+
+static bool is_mine(const struct judge_row *row)
+{
+    return row->base.count + row->new.count > 0 && row->sides.base_metric == 1;
+}
+
+TEST(rows_without_values_and_negligible_ones_are_told)
+{
+    struct rng rng;
+    rng_seed(&rng, 1);
+    CLEANUP(dataset_done) struct dataset d;
+    make(&d, 2, 10, false, &rng);
+    dataset_add_metric(&d, "empty", "ns", "metric", facts);
+    dataset_settle(&d);
+    struct judge_row rows[3], *pointers[3];
+    for (size_t m = 0; m < 3; m++) {
+        rows[m] = (struct judge_row){.sides = {&d, &d, m, m, 0, 1}, .is_negligible = is_mine};
+        pointers[m] = &rows[m];
+    }
+    judge_rows(pointers, 3);
+    CHECK(rows[0].is_there && rows[0].tested);
+    CHECK(rows[1].is_there && !rows[1].tested && isnan(rows[1].p_adjusted));
+    CHECK(!rows[2].is_there && !rows[2].tested && !rows[2].changed);
+}
+
+TEST(few_rounds_beside_other_work_are_not_taken_for_independent)
+{
+    static const double base[] = {10, 10.1, 9.9, 10.05}, new[] = {10.5, 11.3, 10.2, 11.2};
+    struct judge_row rows[2];
+    for (size_t busy = 0; busy < 2; busy++) {
+        CLEANUP(dataset_done) struct dataset d;
+        dataset_start(&d, "x");
+        dataset_add_cell(&d, "base", "", NULL);
+        dataset_add_cell(&d, "new", "", NULL);
+        dataset_add_metric(&d, "wall", "ns", "time", facts);
+        for (uint32_t r = 0; r < 4; r++) {
+            dataset_put(&d, 0, 0, r, base[r]);
+            dataset_put(&d, 0, 1, r, new[r]);
+        }
+        dataset_settle(&d);
+        d.cells[0].run_count = d.cells[1].run_count = 4;
+        d.cells[1].disturbed_count = busy ? 2 : 1;
+        rows[busy] = (struct judge_row){.sides = {&d, &d, 0, 0, 0, 1}, .headline = true};
+        CHECK(judge_row(&rows[busy]));
+    }
+    CHECK(rows[0].changed && !rows[1].changed);
+    CHECK(rows[1].comparison.low < rows[0].comparison.low);
+}
+
+TEST(looks_share_the_error)
+{
+    double spent = 0;
+    size_t looks = 0, last = 0;
+    for (size_t n = 1; n < 100000; n++) {
+        if (!plan_is_look(n)) {
+            CHECK(fabs(1 - plan_look_level(0.95, n) - 0.025) < 1e-12);
+            continue;
+        }
+        CHECK(n >= PLAN_TAILS_ROUNDS_MIN && (!last || n == last + last / 2));
+        spent += 1 - plan_look_level(0.95, n);
+        last = n;
+        looks++;
+    }
+    CHECK(looks > 10 && spent < 0.025);
+}
+
+TEST(another_figure_than_the_centre_may_stop_only_at_looks)
+{
+    struct rng rng;
+    for (size_t rounds = 99; rounds <= 101; rounds++) {
+        rng_seed(&rng, 3);
+        CLEANUP(dataset_done) struct dataset d;
+        make(&d, 1, rounds, false, &rng);
+        struct comparison fixed, adaptive;
+        CHECK(judge_cells_by(&d, 0, 0, 1, JUDGE_MEAN, &fixed));
+        d.experiment.adaptive = true;
+        CHECK(judge_cells_by(&d, 0, 0, 1, JUDGE_MEAN, &adaptive));
+        CHECK(adaptive.low < fixed.low && adaptive.high > fixed.high);
+        CHECK_INT(plan_may_stop(&adaptive, 0.05), rounds == 100);
+        CHECK(!plan_may_stop(&fixed, 0.05));
+    }
+}
