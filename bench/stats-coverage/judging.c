@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "fits/changepoint.h"
 #include "fits/trend.h"
+#include "gates.h"
 #include "numbers/distributions.h"
 #include "simulate.h"
 #include "stats/comparison.h"
@@ -435,6 +436,7 @@ bool judging_print(const char *name, size_t experiments)
                  {"families", print_families, 400}, {"tails", print_tails, 1000},
                  {"means", print_means, 1000},      {"stopping", print_stopping, 1000},
                  {"trends", print_trends, 1000},    {"changes", print_changes, 200},
+                 {"gates", gates_print, 400},       {"busy", busy_print, 4000},
                  {"speed", print_speed, 200}};
     bool known = false;
     for (size_t i = 0; i < ARRAY_COUNT(parts); i++) {

@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Runs the part of that name (power, few, families, tails, means, stopping, trends, changes), all
- * of them for "judging"; false for any other name.  0 experiments: as many as docs/METHOD.md has.
+/* Runs the part of that name (power, few, families, tails, means, stopping, trends, changes,
+ * gates, busy), all of them for "judging"; false for any other name.  0 experiments: as many as
+ * docs/METHOD.md has.
  */
 bool judging_print(const char *name, size_t experiments);
 

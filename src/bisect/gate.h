@@ -29,6 +29,12 @@ struct gate_row {
     size_t value_counts[2];
 };
 
+/* Runs of one side of one cell that failed; they are left out. */
+struct gate_failure {
+    char *cell; /* "side=new n=20" */
+    size_t failed_count, run_count;
+};
+
 struct gate_result_set {
     /* Asked: */
     double max_regression;
@@ -49,6 +55,9 @@ struct gate_result_set {
     enum gate_result result; /* the worst of all */
     bool control_failed;     /* of some row, and nothing else is clear */
     bool by_cpu;             /* wall time could not tell, CPU time could */
+    struct gate_failure *failures;
+    size_t failure_count, failure_capacity;
+    bool has_failed; /* some of these were not allowed to */
 };
 
 /* d has a factor "side" with base, control and new.  Headline metrics of which one way is better.
@@ -58,6 +67,8 @@ int gate_judge(struct gate_result_set *set, const struct dataset *d, struct erro
  * sides, of which "new" counts. */
 int gate_judge_stored(struct gate_result_set *set, const struct dataset *stored,
                       const struct dataset *d, struct error *err);
+/* Notes whose runs failed.  Due before one of the two. */
+void gate_note_failures(struct gate_result_set *set, const struct dataset *d);
 void gate_result_set_done(struct gate_result_set *set);
 
 /* For the two of them: a row that is to be judged; false when there is nothing to compare. */
@@ -69,6 +80,11 @@ size_t gate_add_cpu(struct dataset *d);
 void gate_judge_rows(struct gate_result_set *set);
 /* The figure that the judge is asked for; both: the centre, and the tails with it. */
 enum judge_by gate_judge_by(enum gate_by by);
+/* Whether a gate has seen enough of two sides whose centres are known well enough.  Slow runs are
+ * rare: unless the centre alone is a regression, it takes 100 rounds, and more where the mean looks
+ * worse than allowed.  `better`: METRIC_NEITHER where that is not known. */
+bool gate_may_stop(const struct gate_result_set *set, const struct judge_sides *sides,
+                   const struct comparison *centre, enum metric_better better);
 /* Which way is better for a metric. */
 enum metric_better gate_better(const struct gate_result_set *set, const struct store_metric *m);
 

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "bisect/gate.h"
 #include "run/straight.h"
+#include "stats/plan.h"
 
 #include <errno.h>
 #include <math.h>
@@ -95,15 +96,52 @@ bool gate_add_row(struct gate_result_set *set, const struct judge_sides *sides, 
     return true;
 }
 
-/* By the centre and by the mean, whichever is worse: users feel both. */
+/* The mean looks worse than allowed, by an error of this size. */
+static bool is_suspect(const struct judge_tails *t, enum metric_better better,
+                       double max_regression, double error)
+{
+    struct comparison point = t->mean;
+    point.low = point.high = point.estimate;
+    return t->looked && t->mean.p < error &&
+           verdict_gate(&point, better, max_regression) != GATE_PASS;
+}
+
+/* By the centre and by the mean, whichever is worse: users feel both.  What looks bad and is not
+ * certain is not passed. */
 static enum gate_result result_of(const struct gate_result_set *set, const struct gate_row *row)
 {
+    const struct judge_tails *t = &row->change.tails;
     enum gate_result centre =
         verdict_gate(&row->change.comparison, row->better, set->max_regression);
-    if (set->by != GATE_BY_BOTH || !row->change.tails.looked || !row->change.tails.beyond)
+    if (set->by != GATE_BY_BOTH || !t->looked)
         return centre;
-    enum gate_result mean = verdict_gate(&row->change.tails.mean, row->better, set->max_regression);
-    return mean == GATE_REGRESSION || centre == GATE_PASS ? mean : centre;
+    enum gate_result mean = verdict_gate(&t->mean, row->better, set->max_regression);
+    if (t->beyond)
+        return mean == GATE_REGRESSION || centre == GATE_PASS ? mean : centre;
+    bool suspect = is_suspect(t, row->better, set->max_regression, JUDGE_RATE);
+    return centre == GATE_PASS && suspect ? GATE_INCONCLUSIVE : centre;
+}
+
+/* Suspicions that are worth more rounds. */
+#define SUSPICION 0.2
+
+bool gate_may_stop(const struct gate_result_set *set, const struct judge_sides *sides,
+                   const struct comparison *centre, enum metric_better better)
+{
+    size_t rounds = centre->base_count;
+    if (set->by != GATE_BY_BOTH || centre->low == centre->high ||
+        (better != METRIC_NEITHER &&
+         verdict_gate(centre, better, set->max_regression) == GATE_REGRESSION))
+        return true;
+    struct judge_row row = {.sides = *sides, .headline = true};
+    if (rounds < PLAN_TAILS_ROUNDS_MIN || !judge_row(&row))
+        return false;
+    if (!is_suspect(&row.tails, better, set->max_regression, SUSPICION))
+        return true;
+    /* The tails' part of the error is divided among the looks as plan.h does. */
+    double alpha = 1 - plan_look_level(1 - TAILS_SHARE * JUDGE_RATE, rounds);
+    return plan_is_look(rounds) && row.tails.p <= alpha &&
+           verdict_gate(&row.tails.mean, better, set->max_regression) == GATE_REGRESSION;
 }
 
 /* Each row's own result, and the worst of them. */
@@ -304,8 +342,23 @@ int gate_judge(struct gate_result_set *set, const struct dataset *all, struct er
                                   "better (--better does), or no round is complete");
 }
 
+void gate_note_failures(struct gate_result_set *set, const struct dataset *d)
+{
+    for (size_t c = 0; c < d->cell_count; c++)
+        if (d->cells[c].failed_count)
+            ARRAY_PUSH(set->failures, set->failure_count, set->failure_capacity) =
+                (struct gate_failure){.cell = memory_strdup(d->cells[c].label),
+                                      .failed_count = d->cells[c].failed_count,
+                                      .run_count = d->cells[c].run_count};
+}
+
 void gate_result_set_done(struct gate_result_set *set)
 {
+    for (size_t i = 0; i < set->failure_count; i++)
+        free(set->failures[i].cell);
+    free(set->failures);
+    set->failures = NULL;
+    set->failure_count = 0;
     for (size_t i = 0; i < set->count; i++)
         row_done(&set->rows[i]);
     free(set->rows);

@@ -101,6 +101,7 @@ struct gate {
     struct dataset kept;
     bool has_kept;
     struct dataset *stored; /* one of them; NULL without */
+    struct strbuf notes;    /* how runs failed */
 };
 
 /* An event that is counted, and no figure that every run has or a program prints. */
@@ -150,10 +151,17 @@ static void write_spec(struct strbuf *out, const struct gate *g)
     strbuf_puts(out, strbuf_text(&metrics));
 }
 
+/* What the session's callbacks know. */
+struct watch {
+    struct progress progress;
+    const struct gate *gate;
+};
+
 static void show_progress(const struct session_progress *p, void *context)
 {
-    progress_show(context, "round %llu, run %zu of %zu: %s", (unsigned long long)p->round + 1,
-                  p->runs_done + 1, p->runs_planned, p->current);
+    struct watch *watch = context;
+    progress_show(&watch->progress, "round %llu, run %zu of %zu: %s",
+                  (unsigned long long)p->round + 1, p->runs_done + 1, p->runs_planned, p->current);
 }
 
 static int judge(struct gate *g, const struct dataset *d, struct error *err)
@@ -161,24 +169,35 @@ static int judge(struct gate *g, const struct dataset *d, struct error *err)
     return g->stored ? gate_judge_stored(&g->set, g->stored, d, err) : gate_judge(&g->set, d, err);
 }
 
+/* A cell whose runs fail does not keep the others from being judged. */
 static int measure(struct gate *g, const struct session_options *so, struct error *err)
 {
     struct session *s;
     struct dataset d;
+    CLEANUP(strbuf_done) struct strbuf early = {0};
     int r = session_open(&s, so, err);
-    if (r == 0)
+    if (r == 0) {
+        session_take_notes(s, &early); /* of the machine: not for a gate */
         r = session_run(s, err);
+    }
     struct session_facts facts = session_facts(s);
+    bool failed = r == -ECANCELED && facts.failed_cells;
     if (r == 0 && facts.end == SESSION_STOPPED)
         r = error_set(err, -EINTR, "interrupted");
-    if (r == 0)
-        r = dataset_load(&d, facts.store, facts.experiment, err);
-    if (r == 0) {
-        r = judge(g, &d, err);
+    g->set.has_failed = failed;
+    if (failed)
+        session_take_notes(s, &g->notes);
+    struct error why;
+    int judged = r == 0 || failed ? dataset_load(&d, facts.store, facts.experiment, &why) : r;
+    if (judged == 0) {
+        gate_note_failures(&g->set, &d);
+        judged = judge(g, &d, &why);
         dataset_done(&d);
     }
+    if (r == 0 && judged < 0)
+        *err = why;
     session_close(s);
-    return r;
+    return r < 0 && !failed ? r : failed && judged < 0 ? r : judged;
 }
 
 /* A file that a CI system reads: whole or not there. */
@@ -235,10 +254,10 @@ static void remove_store(const char *db)
 
 static int exit_code(const struct gate_result_set *set)
 {
-    return set->control_failed              ? EXIT_INCONCLUSIVE
-           : set->result == GATE_PASS       ? EXIT_DONE
-           : set->result == GATE_REGRESSION ? EXIT_TROUBLE
-                                            : EXIT_INCONCLUSIVE;
+    return set->result == GATE_REGRESSION && !set->control_failed ? EXIT_TROUBLE
+           : set->has_failed                                      ? EXIT_MEASURE_FAILED
+           : set->control_failed || set->result != GATE_PASS      ? EXIT_INCONCLUSIVE
+                                                                  : EXIT_DONE;
 }
 
 /* ---- a stored result ---- */
@@ -354,12 +373,21 @@ static char *choose_store(const struct gate_options *o, struct error *err)
     return NULL;
 }
 
+static bool may_stop(const struct judge_sides *sides, const struct comparison *c, void *context)
+{
+    const struct gate *g = ((const struct watch *)context)->gate;
+    bool is_time = !g->has_spec && !g->o->metric; /* less is better */
+    enum metric_better better = g->set.has_better ? g->set.better
+                                : is_time         ? METRIC_LOWER
+                                                  : METRIC_NEITHER;
+    return gate_may_stop(&g->set, sides, c, better);
+}
+
 static struct session_options plan(const struct gate *g)
 {
     const struct gate_options *o = g->o;
     const struct gate_result_set *set = &g->set;
     return (struct session_options){.spec_path = g->has_spec ? g->words[0] : "gate.yaml",
-                                    .stop_at_failure = true,
                                     .quick = o->quick,
                                     .fresh = true,
                                     .rounds = o->rounds ? o->rounds : ROUNDS,
@@ -369,6 +397,7 @@ static struct session_options plan(const struct gate *g)
                                     .timeout_ns = o->timeout_ns,
                                     .headline = o->metric,
                                     .judge_by = gate_judge_by(set->by),
+                                    .may_stop = may_stop,
                                     .cpu_stands_in = set->cpu_stands_in,
                                     .cpus = o->cpus,
                                     .output = o->output};
@@ -407,7 +436,7 @@ static int run_gate(struct gate *g, struct error *err)
     CLEANUP(memory_freep) char *db = choose_store(o, err);
     if (!db)
         return -EIO;
-    struct progress progress;
+    struct watch watch = {.gate = g};
     struct session_options so = plan(g);
     int r = 0;
     so.db = db;
@@ -415,16 +444,17 @@ static int run_gate(struct gate *g, struct error *err)
         write_spec(&spec, g);
         so.spec_text = strbuf_text(&spec);
     }
-    progress_start(&progress);
+    progress_start(&watch.progress);
     so.on_progress = o->quiet ? NULL : show_progress;
-    so.context = &progress;
+    so.context = &watch;
     if (o->seed) {
         so.has_seed = true;
         r = parse_u64(o->seed, &so.seed, err);
     }
     if (r == 0)
         r = run_sides(g, &so, err);
-    progress_end(&progress);
+    progress_end(&watch.progress);
+    fputs(strbuf_text(&g->notes), stderr);
     if (r == 0)
         r = print_result(o, &g->set, err);
     if (!o->db)
@@ -468,6 +498,7 @@ static int check_options(const struct gate_options *o, struct gate_result_set *s
 static void gate_done(struct gate *g)
 {
     gate_result_set_done(&g->set);
+    strbuf_done(&g->notes);
     gate_trees_close(&g->trees);
     embedded_done(&g->file);
     if (g->has_kept)

@@ -35,7 +35,6 @@ struct session_progress {
 
 struct session_options {
     const char *spec_path;
-    bool stop_at_failure;  /* one cell that fails ends all; else the others go on */
     const char *spec_text; /* instead of the file, which then is only a name; NULL for the file */
     const struct spec_level *sides; /* of an added factor "side"; the first is the baseline */
     size_t side_count;
@@ -52,6 +51,9 @@ struct session_options {
     const char *headline;   /* the metric that is judged */
     enum judge_by judge_by; /* what precision is asked of */
     bool cpu_stands_in; /* CPU time may be precise enough instead of wall time (run/straight.h) */
+    /* Whether two cells that are precise enough are so in all respects; may be NULL. */
+    bool (*may_stop)(const struct judge_sides *sides, const struct comparison *comparison,
+                     void *context);
     bool has_seed, no_precision;
     const char *cpus, *commit;
     const char *output;           /* where standard output goes, as output_parse takes it */
@@ -62,7 +64,7 @@ struct session_options {
     int nice;
     /* Called often; may be NULL. */
     void (*on_progress)(const struct session_progress *progress, void *context);
-    void *context;
+    void *context; /* of both */
 };
 
 enum session_end { SESSION_DONE, SESSION_STOPPED, SESSION_FAILED };

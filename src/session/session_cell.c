@@ -359,6 +359,7 @@ static int measure(struct session *s, size_t cell, const struct hole_values *val
         .cpu_count = s->cpu_count,
         .timeout_ns = s->options->timeout_ns ? s->options->timeout_ns : s->spec.timeout_ns,
         .padding_bytes = padding_of(s, values->round),
+        .small_start = true,
         .beside_others = steps_running(&s->steps),
         .on_ready = start_monitors,
         .context = &s->monitors,
@@ -410,7 +411,13 @@ static void note_failure(struct session *s, size_t cell)
 {
     struct contestant_state *tries = &s->cells[cell].tries;
     contestant_state_note(tries, true);
-    s->kept[cell] = s->kept[cell] && !tries->is_out;
+    if (!tries->is_out)
+        return;
+    s->kept[cell] = false;
+    /* Of sides that are compared with each other, one alone says nothing. */
+    for (size_t c = 0; s->options->side_count && c < s->matrix.count; c++)
+        if (s->matrix.cells[c].baseline == s->matrix.cells[cell].baseline)
+            s->kept[c] = false;
 }
 
 int session_run_cell(struct session *s, size_t cell, uint64_t round, uint64_t position, bool keep,
@@ -436,8 +443,7 @@ int session_run_cell(struct session *s, size_t cell, uint64_t round, uint64_t po
         if (r == 0)
             return 0;
         bool last = s->retried_count + 1 >= s->spec.attempts;
-        bool stops = s->options->stop_at_failure || s->options->task;
-        if (r != -ECANCELED || (last && stops && !s->spec.allow_failures))
+        if (r != -ECANCELED || (last && s->options->task && !s->spec.allow_failures))
             return r;
         if (last && !s->spec.allow_failures)
             note_failure(s, cell);

@@ -76,12 +76,23 @@ static double precision_of(const struct session *s)
                                        : s->spec.precision;
 }
 
+/* Narrow enough, also for whoever asks for more than that. */
+static bool is_precise(const struct session *s, size_t metric, size_t cell,
+                       const struct comparison *c)
+{
+    const struct session_options *o = s->options;
+    size_t baseline = s->matrix.cells[cell].baseline;
+    struct judge_sides sides = {s->values, s->values, metric, metric, baseline, cell};
+    double precision = precision_of(s);
+    return precision > 0 && plan_may_stop(c, precision) &&
+           (!o->may_stop || baseline == cell || o->may_stop(&sides, c, o->context));
+}
+
 /* How well the cell is known by one metric, and whether that is enough. */
 static void measure_by(const struct session *s, size_t metric, size_t index,
                        struct session_cell *cell)
 {
     struct comparison comparison;
-    double precision = precision_of(s);
     cell->is_precise = false;
     cell->half_width = INFINITY;
     if (!compare_cell(s, metric, index, &comparison) || comparison.base_count < 2)
@@ -93,7 +104,7 @@ static void measure_by(const struct session *s, size_t metric, size_t index,
     }
     double width = plan_half_width(&comparison);
     cell->half_width = isnan(width) ? INFINITY : width;
-    cell->is_precise = precision > 0 && plan_may_stop(&comparison, precision);
+    cell->is_precise = is_precise(s, metric, index, &comparison);
 }
 
 /* The same by the headline, or by CPU time where that stands in for it. */

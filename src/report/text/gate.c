@@ -13,7 +13,7 @@ static const char *result_name(enum gate_result result)
 
 static const char *by_name(enum gate_by by)
 {
-    static const char *const names[] = {"median and mean", "median", "mean", "95th percentile"};
+    static const char *const names[] = {"median and the mean", "median", "mean", "95th percentile"};
     return names[by];
 }
 
@@ -63,8 +63,8 @@ static void put_sides(struct strbuf *out, const struct gate_result_set *set)
         put_stored(out, set);
     else
         strbuf_printf(out, "base %.12s (%s)", set->base_commit, set->base_ref);
-    strbuf_printf(out, ", at most %.3g %% worse allowed in the %s.\n\n", 100 * set->max_regression,
-                  by_name(set->by));
+    strbuf_printf(out, ". Limit: the %s may get at most %.3g %% worse.\n\n", by_name(set->by),
+                  100 * set->max_regression);
     if (!set->stored && !set->is_dirty && str_eq(set->base_commit, set->new_commit))
         strbuf_puts(out, "Both are the same commit, and the working tree has no changes of tracked "
                          "files: there is nothing to compare.\n\n");
@@ -111,8 +111,21 @@ static void put_notes(struct strbuf *out, const struct gate_result_set *set)
                          "and never waits, so its CPU time was judged instead.\n");
 }
 
+static void put_failures(struct strbuf *out, const struct gate_result_set *set)
+{
+    strbuf_puts(out, "\n> [!CAUTION]\n> Runs that failed, and are left out:");
+    for (size_t i = 0; i < set->failure_count; i++) {
+        const struct gate_failure *f = &set->failures[i];
+        strbuf_printf(out, "%s %s (%zu of %zu %s)", i ? "," : "", f->cell, f->failed_count,
+                      f->run_count, plural(f->run_count, "run", "runs"));
+    }
+    strbuf_puts(out, ". Nothing is known about what they would have measured.\n");
+}
+
 static void put_warnings(struct strbuf *out, const struct gate_result_set *set)
 {
+    if (set->failure_count)
+        put_failures(out, set);
     if (set->stored)
         strbuf_puts(
             out, "\n> [!WARNING]\n> The stored result was not measured in the same rounds: what "
@@ -130,8 +143,10 @@ static void put_warnings(struct strbuf *out, const struct gate_result_set *set)
 
 void gate_write_markdown(struct strbuf *out, const struct gate_result_set *set)
 {
+    bool failed = set->has_failed && (set->result != GATE_REGRESSION || set->control_failed);
     const char *head =
-        set->control_failed        ? "inconclusive: the base differs from itself on this machine"
+        failed                     ? "failed: some runs ended with an error"
+        : set->control_failed      ? "inconclusive: the base differs from itself on this machine"
         : set->result == GATE_PASS ? "pass"
         : set->result == GATE_REGRESSION ? "regression"
                                          : "inconclusive: more rounds would be needed to tell";
@@ -202,6 +217,15 @@ void gate_write_json(struct strbuf *out, const struct gate_result_set *set)
     json_object(&j, NULL);
     json_string(&j, "format", "assay-gate-1");
     json_string(&j, "result", set->control_failed ? "inconclusive" : result_name(set->result));
+    json_array(&j, "failures");
+    for (size_t i = 0; i < set->failure_count; i++) {
+        json_object(&j, NULL);
+        json_string(&j, "cell", set->failures[i].cell);
+        json_u64(&j, "failed", set->failures[i].failed_count);
+        json_u64(&j, "runs", set->failures[i].run_count);
+        json_end(&j);
+    }
+    json_end(&j);
     json_bool(&j, "control_failed", set->control_failed);
     if (set->stored)
         json_string(&j, "stored", set->stored);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a gate found as JUnit XML, which most CI systems show: a test for each metric and cell.  A
- * regression is a failure; what cannot be told is skipped, with the reason.
+ * regression is a failure, runs that failed are an error; what cannot be told is skipped, with the
+ * reason.
  */
 #include "report/text/gate.h"
 
@@ -62,6 +63,14 @@ static void put_case(struct strbuf *out, const struct gate_result_set *set,
                   plural(row->change.comparison.base_count, "round", "rounds"));
 }
 
+static void put_failure(struct strbuf *out, const struct gate_failure *f)
+{
+    strbuf_puts(out, "    <testcase classname=\"assay.gate\" name=\"");
+    put_escaped(out, f->cell);
+    strbuf_printf(out, "\">\n      <error message=\"%zu of %zu %s failed\"/>\n    </testcase>\n",
+                  f->failed_count, f->run_count, plural(f->run_count, "run", "runs"));
+}
+
 void gate_write_junit(struct strbuf *out, const struct gate_result_set *set)
 {
     size_t failures = 0, skipped = 0;
@@ -71,10 +80,12 @@ void gate_write_junit(struct strbuf *out, const struct gate_result_set *set)
     }
     strbuf_printf(out,
                   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
-                  "  <testsuite name=\"assay gate\" tests=\"%zu\" failures=\"%zu\" errors=\"0\""
+                  "  <testsuite name=\"assay gate\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\""
                   " skipped=\"%zu\">\n",
-                  set->count, failures, skipped);
+                  set->count + set->failure_count, failures, set->failure_count, skipped);
     for (size_t i = 0; i < set->count; i++)
         put_case(out, set, &set->rows[i]);
+    for (size_t i = 0; i < set->failure_count; i++)
+        put_failure(out, &set->failures[i]);
     strbuf_puts(out, "  </testsuite>\n</testsuites>\n");
 }
