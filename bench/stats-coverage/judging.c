@@ -287,7 +287,9 @@ static size_t stop(const struct shape *shape, double precision, struct rng *rng,
         simulate_load(rng, ROUNDS_MAX);
     for (;; n += 1 + n / 40) {
         n = n < ROUNDS_MAX ? n : ROUNDS_MAX;
-        stats_compare_paired_running(first, second, n, 0.95, &c, NULL);
+        struct compared *running;
+        stats_compared_paired(first, second, n, true, &running, NULL);
+        compared_ask(running, 0.95, &c, NULL);
         if (plan_may_stop(&c, precision) || n == ROUNDS_MAX)
             break;
     }

@@ -31,7 +31,7 @@ struct gate_row {
 
 /* Runs of one side of one cell that failed; they are left out. */
 struct gate_failure {
-    char *cell; /* "side=new n=20" */
+    char *cell; /* "n=20 side=new" */
     size_t failed_count, run_count;
 };
 

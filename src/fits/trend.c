@@ -18,6 +18,9 @@
 enum { PLACES_MAX = 600, ROUNDS_MIN = 8 };
 
 static const double chance = 0.01;
+/* Of all pairs, this many more rise than fall (or fall than rise): a movement, even where it is so
+ * smooth and so little straight that what is left around the line depends on itself. */
+static const double nearly_all = 0.9;
 
 /* The medians of at most PLACES_MAX stretches of equal length, in place of the values. */
 static size_t thin(double *values, size_t count, double *scratch)
@@ -85,7 +88,8 @@ static void fit(struct trend *t, double *values, size_t count)
     t->first = start;
     t->last = start + slope * (n - 1);
     double noise = stats_quantile(sorted, places, 0.75) - stats_quantile(sorted, places, 0.25);
-    t->found = count >= ROUNDS_MIN && t->p < chance && fabs(t->last - t->first) >= noise / 2;
+    bool moves = t->p < chance || fabs(score) >= nearly_all * n * (n - 1) / 2;
+    t->found = count >= ROUNDS_MIN && moves && fabs(t->last - t->first) >= noise / 2;
 }
 
 static void from_logs(struct trend *t)

@@ -42,7 +42,7 @@ struct comparison {
      * log-normal (normal on the scale of differences), of the size that was seen. */
     bool assumes_normal;
     bool paired;
-    bool running; /* measuring may stop because of what it shows (stats_compare_paired_running) */
+    bool running; /* measuring may stop because of what it shows (stats_compared_paired) */
     /* The ratio (difference) moves in one direction from round to round, so the estimate and its
      * interval are of the middle round, with the movement taken out (judge_trend.h). */
     bool moves;
@@ -58,16 +58,6 @@ struct comparison {
 int stats_compare_paired(const double *base_values, const double *new_values, size_t round_count,
                          double level, struct comparison *ret_comparison, struct error *err);
 
-/*
- * The same for rounds that are still being made: it may be asked after each round, and measuring
- * may stop as soon as plan_may_stop says that it is narrow enough.  Such a rule catches lucky
- * moments, in which noise or dependence look smaller than they are; the interval (and p with it) is
- * widened for that and holds as often as it says, up to an autocorrelation of 0.9.
- */
-int stats_compare_paired_running(const double *base_values, const double *new_values,
-                                 size_t round_count, double level,
-                                 struct comparison *ret_comparison, struct error *err);
-
 /* Compares two samples that were not taken in common rounds, each in the order in which it ran. */
 int stats_compare_unpaired(const double *base_values, size_t base_count, const double *new_values,
                            size_t new_count, double level, struct comparison *ret_comparison,
@@ -76,6 +66,12 @@ int stats_compare_unpaired(const double *base_values, size_t base_count, const d
 /* The same in two steps, for who asks at several levels: whatever does not depend on the level is
  * found once.  The values are copied. */
 struct compared;
+/*
+ * `running`: for rounds that are still being made.  It may be asked after each round, and measuring
+ * may stop as soon as plan_may_stop says that it is narrow enough.  Such a rule catches lucky
+ * moments, in which noise or dependence look smaller than they are; the interval (and p with it) is
+ * widened for that and holds as often as it says, up to an autocorrelation of 0.9.
+ */
 int stats_compared_paired(const double *base_values, const double *new_values, size_t round_count,
                           bool running, struct compared **ret_compared, struct error *err);
 int stats_compared_unpaired(const double *base_values, size_t base_count, const double *new_values,
@@ -104,7 +100,7 @@ struct compared {
     void (*at)(const struct compared *compared, double level, struct comparison *c);
 };
 
-/* Asks once at one level, and frees. */
+/* Asks once at one level, and frees.  -EINVAL for a level outside (0, 1). */
 int compared_ask(struct compared *compared, double level, struct comparison *ret_comparison,
                  struct error *err);
 

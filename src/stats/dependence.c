@@ -106,6 +106,8 @@ double dependence_widening(double lag1, double block, size_t count)
 /* Found by simulation of stopping at the first interval that is narrow enough, for correlations up
  * to 0.9 (bench/stats-coverage). */
 static const double most_errors = 1.2, most_growth = 3, most_bias = 3;
+/* Two and three values allow any correlation; an interval without an end would help nobody. */
+static const double most_of_few = 4;
 
 double dependence_widening_most(double lag1, double block, size_t count)
 {
@@ -113,7 +115,8 @@ double dependence_widening_most(double lag1, double block, size_t count)
     double n = (double)count, r = fmin(fmax(lag1, count < 8 ? 0 : -1), 1), up = fmax(r, 0);
     double error = sqrt(fmax(0.05, 1 - r * r) / n), bias = (1 + (3 + most_bias * up) * up) / n;
     double most = fmin(fmax(r + (most_errors + most_growth * up) * error + bias, 0), 0.99);
-    return fmax(block, sqrt((1 + most) / (1 - most)));
+    double widening = fmax(block, sqrt((1 + most) / (1 - most)));
+    return count < 8 ? fmin(widening, most_of_few) : widening;
 }
 
 /* What stopping at a lucky moment costs independent rounds. */

@@ -224,12 +224,3 @@ int stats_compare_paired(const double *base_values, const double *new_values, si
     int r = stats_compared_paired(base_values, new_values, round_count, false, &c, err);
     return r < 0 ? r : compared_ask(c, level, ret_comparison, err);
 }
-
-int stats_compare_paired_running(const double *base_values, const double *new_values,
-                                 size_t round_count, double level,
-                                 struct comparison *ret_comparison, struct error *err)
-{
-    struct compared *c;
-    int r = stats_compared_paired(base_values, new_values, round_count, true, &c, err);
-    return r < 0 ? r : compared_ask(c, level, ret_comparison, err);
-}

@@ -29,7 +29,7 @@ double plan_look_level(double level, size_t round_count);
 /* Whether measuring may stop because half the width is at most `half_width` (relative: of the
  * base's median on the scale of differences), from 20 rounds on: fewer cannot show whether rounds
  * depend on each other.  Rounds that are all alike need no more than an interval needs.  Only of
- * stats_compare_paired_running. */
+ * comparisons of running rounds (stats_compared_paired). */
 bool plan_may_stop(const struct comparison *running, double half_width);
 
 /*

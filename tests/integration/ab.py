@@ -558,7 +558,7 @@ def hyperfines_options_work():
     contains(open("h.md").read(), "| `two` |")
     contains(open("h.adoc").read(), "|===\n| Command | Mean")
     contains(open("h.org").read(), "| Command | Mean | Median | Min | Max | Compared |\n|------")
-    if not re.search(r"two +0\.\d+ s .*\n +sleep 0\.03 +0\.\d+ s .*\n +one +0\.\d+ s ", text):
+    if not re.search(r"(?s)two +0\.\d+ s .*\n +sleep 0\.03 +0\.\d+ s .*\n +one +0\.\d+ s ", text):
         raise AssertionError(text)
     equal(ab("--min-runs", 2, "--max-runs", 2, *QUIET, "true")[0]["rounds"], 2)
     equal(assay("ab", "--runs", 1, "--style", "none", "true", check=0).stdout, "")

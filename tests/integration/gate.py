@@ -177,13 +177,13 @@ def a_failing_cell_does_not_keep_the_others_from_being_judged():
     result = gate("-r", "10", "--junit", "gate.xml", "--json", "sub/g.yaml", check=125)
     document = json.loads(result.stdout)
     equal([(row["cell"], row["result"]) for row in document["rows"]], [("n=1", "pass")])
-    equal(document["failures"], [{"cell": "side=new n=2", "failed": 2, "runs": 2}])
+    equal(document["failures"], [{"cell": "n=2 side=new", "failed": 2, "runs": 2}])
     contains(result.stderr, "no such size")
     contains(pathlib.Path("gate.xml").read_text(), "2 of 2 runs failed")
     # Nobody measures a base whose other side is gone.
     text = gate("-r", "10", "sub/g.yaml", check=125).stdout
     contains(text, "### assay gate: failed: some runs ended with an error")
-    contains(text, "left out: side=new n=2 (2 of 2 runs)")
+    contains(text, "left out: n=2 side=new (2 of 2 runs)")
     # A regression is one, whatever fails beside it.
     path.write_text(path.read_text().replace("FACTOR", "").replace("value = 100", "value = 120"))
     gate("-r", "10", "sub/g.yaml", check=1)
@@ -351,7 +351,8 @@ def the_summary_names_both_commits_and_changes():
     repository()
     head = subprocess.run(["git", "rev-parse", "HEAD"], text=True, capture_output=True).stdout[:12]
     same = gate("-r", "8", "sub/g.yaml", check=0).stdout
-    contains(same, f"New ({head}) against base {head} (HEAD), at most 2 % worse allowed")
+    contains(same, f"New ({head}) against base {head} (HEAD). Limit: the median and the mean may get "
+             "at most 2 % worse.")
     contains(same, "Both are the same commit")
     write(100, 0.002)
     dirty = gate("-r", "8", "--json", "sub/g.yaml", check=0)

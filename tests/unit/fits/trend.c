@@ -26,6 +26,19 @@ TEST(a_program_that_gets_slower_and_slower)
     CHECK(t.found && t.all_agree && t.below == 60 && t.most < 1 && t.last < t.first);
 }
 
+/* A straight line is a curve on the scale of ratios: what is left around the line is not noise. */
+TEST(a_movement_without_noise_is_one)
+{
+    double a[60], b[60];
+    struct trend t;
+    for (size_t i = 0; i < 60; i++) {
+        a[i] = 100;
+        b[i] = 100.5 + (double)i / 2;
+    }
+    CHECK_INT(stats_trend(a, b, 60, &t, NULL), 0);
+    CHECK(t.found && t.all_agree);
+}
+
 TEST(noise_is_no_trend)
 {
     struct rng rng;

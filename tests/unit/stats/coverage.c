@@ -82,7 +82,9 @@ TEST(intervals_hold_when_stopped_at_a_precision)
             simulate(&rng, tried[k], 1.05, true, a, b, STOP_MAX);
             for (;; rounds += 1 + rounds / 20) {
                 rounds = rounds < STOP_MAX ? rounds : STOP_MAX;
-                stats_compare_paired_running(a, b, rounds, 0.95, &c, NULL);
+                struct compared *running;
+                CHECK_INT(stats_compared_paired(a, b, rounds, true, &running, NULL), 0);
+                CHECK_INT(compared_ask(running, 0.95, &c, NULL), 0);
                 if (plan_may_stop(&c, 0.02) || rounds == STOP_MAX)
                     break;
             }
