@@ -6,7 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-void comparison_from_logs(struct comparison *c)
+/* Turns estimate, low and high from logarithms into ratios. */
+static void from_logs(struct comparison *c)
 {
     if (c->scale != COMPARISON_RATIO)
         return;
@@ -35,7 +36,7 @@ void compared_at(const struct compared *compared, double level, struct compariso
 {
     struct comparison c = compared->known;
     compared->at(compared, level, &c);
-    comparison_from_logs(&c);
+    from_logs(&c);
     *ret_comparison = c;
 }
 

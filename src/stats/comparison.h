@@ -89,9 +89,6 @@ bool comparison_differs(const struct comparison *comparison);
 /* The interval excludes 1 (or 0), however few the rounds are: p is below 1 - level. */
 bool comparison_excludes_same(const struct comparison *comparison);
 
-/* Turns estimate, low and high from logarithms into ratios; for the two above. */
-void comparison_from_logs(struct comparison *comparison);
-
 /* ---- for the two kinds of comparisons ---- */
 
 /* What each of them begins with: what is known at every level, and how to find the rest. */
