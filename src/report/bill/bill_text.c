@@ -176,7 +176,8 @@ static void put_whatifs(struct strbuf *out, const struct bill_view *v)
     if (!v->whatifs->count)
         return;
     strbuf_puts(out,
-                "\nwhat if (predicted, by replaying the traced runs with that line changed)\n");
+                "\nwhat if (experimental: predicted by replaying the traced runs with that line "
+                "changed; 'man assay-explain' says how far to trust it)\n");
     for (size_t i = 0; i < v->whatifs->count; i++) {
         const struct whatif *w = &v->whatifs->items[i];
         const struct bill_line *line = &v->b->lines[w->line];
