@@ -373,7 +373,8 @@ release_build() {
             { tail -20 meson.log >&2; exit 1; }
         ninja -C build --quiet >ninja.log 2>&1 || { tail -40 ninja.log >&2; exit 1; }
         DESTDIR="$tree/$name" meson install -C build --no-rebuild --quiet --strip
-        rm -rf "${name:?}/lib" "${name:?}/include"
+        rm -rf "${name:?}/include"
+        find "${name:?}/lib" -mindepth 1 -maxdepth 1 ! -name assay -exec rm -rf {} +
         cp LICENSE CHANGELOG.md README.md "$name/"
         cd "$name" || exit
         find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum >../sums

@@ -93,6 +93,8 @@ struct filler {
 
 static bool is_wanted(const struct filler *f, const char *name)
 {
+    if (f->only && str_has_suffix(f->only, ":"))
+        return str_has_prefix(name, f->only);
     return !f->only || str_eq(f->only, name);
 }
 

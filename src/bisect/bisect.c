@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "bisect/bisect_internal.h"
+#include "exact/run.h"
 #include "session/git.h"
 
 #include <errno.h>
@@ -373,7 +374,11 @@ static void make_table(const struct bisect *b, const struct rounds *done, struct
         commits[i] = (struct participant){
             .name = (char *)"", .command = (char *)"", .parameters = (char *)""};
     outcome_start(d, commits, done->contestant_count);
-    outcome_add_rounds(d, done, &b->event_list, NULL);
+    /* An emulator's times mean nothing. */
+    outcome_add_rounds(d, done, &b->event_list,
+                       !*b->settings.exact                          ? NULL
+                       : str_has_prefix(b->settings.metric, "sim:") ? "sim:"
+                                                                    : "exact:");
 }
 
 static void keep_table(struct bisect *b, const struct dataset *d)
@@ -476,6 +481,8 @@ static int make_contestants(struct bisect *b, const struct bisection_action *a,
         if (r == 0)
             r = command_init(&contestants[i].command, b->settings.run, shell ? "/bin/sh" : NULL,
                              err);
+        if (r == 0 && *b->settings.exact)
+            exact_emulate(&contestants[i].command, NULL);
     }
     return r;
 }
@@ -497,6 +504,7 @@ static int run_round(struct bisect *b, const struct bisection_action *a,
                                .output_path = b->settings.output,
                                .hook_shell = "/bin/sh",
                                .cpus = b->cpu_list,
+                               .no_padding = *b->settings.exact,
                                .cpu_count = b->cpu_count};
     int chosen = *b->settings.metric ? 0 : bisect_choose_metric(b, &spec, err);
     if (chosen < 0)
@@ -512,7 +520,8 @@ static int run_round(struct bisect *b, const struct bisection_action *a,
             r = error_set(err, -EINTR, "stopped");
         else if (failed)
             r = after_failure(b, a, &rounds, failures, err);
-        else if (r == 0 && b->stolen_in_row < STOLEN_MAX && bisect_was_stolen(&rounds))
+        else if (r == 0 && b->stolen_in_row < STOLEN_MAX && !*b->settings.exact &&
+                 bisect_was_stolen(&rounds))
             r = drop_round(b, err);
         else if (r == 0)
             r = keep_round(b, a, &rounds, err);

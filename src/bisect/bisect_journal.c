@@ -40,6 +40,7 @@ const struct bisect_setting bisect_setting_table[] = {
     {"cpus", SETTING_TEXT, O(cpus)},
     {"better", SETTING_TEXT, O(better)},
     {"output", SETTING_TEXT, O(output)},
+    {"exact", SETTING_TEXT, O(exact)},
     {"prefix", SETTING_TEXT, O(prefix)},
     {"seed", SETTING_COUNT, O(seed)},
     {"timeout_ns", SETTING_COUNT, O(timeout_ns)},

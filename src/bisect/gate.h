@@ -9,6 +9,7 @@
 
 #include "analysis/judge.h"
 #include "base/strings.h"
+#include "exact/functions.h"
 
 /* What must not get worse. */
 enum gate_by { GATE_BY_BOTH, GATE_BY_MEDIAN, GATE_BY_MEAN, GATE_BY_P95 }; /* both: median, mean */
@@ -25,7 +26,8 @@ struct gate_row {
     char *command;
     char **factors, **levels; /* of the cell, without the side */
     size_t factor_count;
-    double *values[2]; /* of base and new, as they were compared */
+    double *values[2];                   /* of base and new, as they were compared */
+    struct exact_functions functions[2]; /* of base and new, where they are counted exactly */
     size_t value_counts[2];
 };
 

@@ -66,6 +66,8 @@ static void row_done(struct gate_row *row)
         free(row->factors[f]);
         free(row->levels[f]);
     }
+    exact_functions_done(&row->functions[0]);
+    exact_functions_done(&row->functions[1]);
     free(row->factors);
     free(row->levels);
     free(row->values[0]);

@@ -215,7 +215,7 @@ static int finish(const struct ab_options *o, const struct ab_plan *plan,
     CLEANUP(dataset_done) struct dataset d;
     outcome_start(&d, plan->participants, plan->count);
     d.round_seconds = rounds->count ? (double)rounds->elapsed_ns / 1e9 / (double)rounds->count : 0;
-    outcome_add_rounds(&d, rounds, spec->events, NULL);
+    outcome_add_rounds(&d, rounds, spec->events, metrics->only);
     d.experiment.adaptive = spec->is_precise || rounds->end == ROUNDS_SIGNAL;
     if (simulated->count)
         ab_add_simulated(&d, simulated);
@@ -224,7 +224,7 @@ static int finish(const struct ab_options *o, const struct ab_plan *plan,
     dataset_index(&d);
     struct ab_view view = {
         .rounds = rounds, .spec = spec, .started = started, .shell = plan->shell};
-    if (plan->shell && rounds->end != ROUNDS_SIGNAL)
+    if (plan->shell && !metrics->only && rounds->end != ROUNDS_SIGNAL)
         view.shell_startup_ns = measure_shell(plan->shell);
     int r = report(o, &view, &d, plan->participants, metrics, products, err);
     if (r == 0 && o->before && !products->to_stdout && !products->silent)
@@ -253,9 +253,19 @@ static int conclude(const struct ab_options *o, struct ab_plan *plan,
     return signal ? 128 + signal : failed;
 }
 
-static int measure_with(const struct ab_options *o, struct ab_plan *plan,
-                        const struct event_list *events, struct ab_products *products,
-                        struct error *err)
+/* What cannot be told is a line, and no failure: the verdict stands. */
+static void show_functions(const struct ab_exact *exact, const struct rounds_spec *spec,
+                           const struct rounds *rounds)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    struct error err = {0};
+    if (ab_exact_explain(exact, spec, rounds, &text, &err) < 0)
+        fprintf(stderr, "assay ab: no instructions by function: %s\n", err.message);
+    fputs(strbuf_text(&text), stdout);
+}
+
+static int measure_with(struct ab_options *o, struct ab_plan *plan, const struct event_list *events,
+                        struct ab_products *products, struct error *err)
 {
     CLEANUP(memory_freep) int *cpus = NULL;
     size_t cpu_count = 0;
@@ -283,8 +293,13 @@ static int measure_with(const struct ab_options *o, struct ab_plan *plan,
         r = parse_cpu_list(o->cpus, &cpus, &cpu_count, err);
     if (r == 0 && o->duet && o->cpus && cpu_count != 2)
         r = error_set(err, -EINVAL, "--duet needs two CPUs, but --cpus names %zu", cpu_count);
+    CLEANUP(ab_exact_done) struct ab_exact exact = {0};
+    if (r == 0 && o->exact && (r = ab_exact_open(&exact, o, &spec, err)) < 0)
+        return cmd_fail(&verb_ab, err, EXIT_MEASURE_FAILED);
+    watch.metric = o->metric;
     if (r == 0)
         r = ab_metrics_init(&metrics, o, err);
+    metrics.only = !o->exact ? NULL : exact.tool.is_cachegrind ? "sim:" : "exact:";
     if (r == 0 && o->ignore_failure)
         r = failure_codes_parse(&spec.ignored_failures, o->ignore_failure, err);
     if (r < 0)
@@ -301,11 +316,16 @@ static int measure_with(const struct ab_options *o, struct ab_plan *plan,
     if (r == 0 && o->sim && rounds.count && !rounds.signal)
         r = ab_simulate(&spec, &simulated, &watch.progress, err);
     progress_end(&watch.progress);
+    if (o->exact)
+        ab_exact_settle(&rounds);
     if (r < 0)
         return cmd_fail(&verb_ab, err,
                         rounds.start_code < 0 ? process_exit_code_for(rounds.start_code)
                                               : EXIT_MEASURE_FAILED);
-    return conclude(o, plan, &spec, &rounds, &simulated, &metrics, started, products, err);
+    int code = conclude(o, plan, &spec, &rounds, &simulated, &metrics, started, products, err);
+    if (o->exact && code == EXIT_DONE && !products->to_stdout && !products->silent)
+        show_functions(&exact, &spec, &rounds);
+    return code;
 }
 
 static int run_commands(struct ab_options *o, char *const *given, size_t given_count,

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/options.h"
 #include "base/term.h"
+#include "exact/tool.h"
 #include "report/text/ab.h"
 #include "run/rounds.h"
 #include "spec/parameters.h"
@@ -22,6 +23,7 @@ struct ab_options {
     const char *export_csv, *export_asciidoc, *export_orgmode, *sort, *time_unit, *style;
     const char *db, *save, *against;
     struct dataset *before; /* what --against names; NULL for nothing */
+    const char *exact;      /* NULL for none */
     bool sim, no_shell, show_output, no_padding, duet, all, verbose;
     uint64_t rounds, min_rounds, max_rounds, time_ns, timeout_ns, warmup, seed, copies;
 };
@@ -96,7 +98,8 @@ struct ab_metrics {
     struct ab_regex *regexes;
     size_t regex_count, regex_capacity;
     bool simulates;
-    char **names; /* of the metrics that there are, by the first run of each command */
+    const char *only; /* the beginning of the names that are kept; NULL for all */
+    char **names;     /* of the metrics that there are, by the first run of each command */
     size_t name_count, name_capacity;
     size_t result_count;
     bool headline_missing; /* the headline is none of them: the rounds have ended */
@@ -118,6 +121,24 @@ int ab_metrics_missing(const struct ab_metrics *m, const struct rounds *r,
 int ab_simulate(const struct rounds_spec *like, struct rounds *ret_rounds,
                 struct progress *progress, struct error *err);
 void ab_add_simulated(struct dataset *d, const struct rounds *r);
+
+/* --exact: the commands run emulated.  ab_exact_open changes the rounds so that they are. */
+struct ab_exact {
+    struct exact_tool tool;
+    struct contestant *contestants;
+    const struct contestant *plain; /* as they were given */
+    size_t count;
+};
+
+int ab_exact_check(const struct ab_options *o, struct error *err);
+int ab_exact_open(struct ab_exact *e, struct ab_options *o, struct rounds_spec *spec,
+                  struct error *err);
+/* Forgets what disturbed the runs: it changes no count. */
+void ab_exact_settle(struct rounds *r);
+/* Which functions account for differences: text behind the table. */
+int ab_exact_explain(const struct ab_exact *e, const struct rounds_spec *like,
+                     const struct rounds *rounds, struct strbuf *out, struct error *err);
+void ab_exact_done(struct ab_exact *e);
 
 /* --against: the experiment, loaded before anything is measured, and the comparison with it. */
 int ab_against_load(const struct ab_options *o, struct dataset *ret_before, struct error *err);

@@ -68,6 +68,8 @@ const struct option ab_option_table[] = {
     {0, "sim", OPTION_FLAG, O(sim), NULL,
      "also compare exact instruction counts: extra runs under Valgrind, about 7 times slower",
      NULL},
+    {0, "exact", OPTION_OPTIONAL, O(exact), "user",
+     "compare exact instruction counts instead of times: runs in an emulator (QEMU)", "user"},
     {0, "reference", OPTION_STRING, O(reference), "NAME",
      "the command to compare the others with: its name, its number (1), or one more command", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "Output", NULL},
@@ -159,6 +161,8 @@ int ab_options_check(const struct ab_options *o, size_t command_count, struct er
     if (o->copies > 1 && (o->no_shell || o->sim))
         return error_set(err, -EINVAL, "--copies needs a shell and cannot be used with %s",
                          o->sim ? "--sim" : "-N");
+    if ((r = ab_exact_check(o, err)) < 0)
+        return r;
     if (o->show_output && o->output)
         return error_set(err, -EINVAL,
                          "--show-output means --output inherit; use only one of them");

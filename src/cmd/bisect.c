@@ -11,6 +11,7 @@
 #include "base/term.h"
 #include "cmd/bench_command.h"
 #include "cmd/cmd.h"
+#include "exact/tool.h"
 #include "report/text/explain.h"
 
 #include <errno.h>
@@ -24,7 +25,7 @@ enum { EXIT_INCONCLUSIVE = 3, REASONS_MOST = 8 };
 
 struct bisect_options {
     const char *good, *bad, *build, *run, *metric, *better, *dir, *cpus, *seed, *output, *bench;
-    const char *error, *min_change, *json, *markdown;
+    const char *error, *min_change, *json, *markdown, *exact;
     struct option_list events;
     bool go_on, abort, all, keep, quiet, no_explain;
     uint64_t timeout_ns, warmup, min_rounds, max_rounds, stride;
@@ -44,6 +45,8 @@ static const struct option options[] = {
      "search by this benchmark of a program with assay.h, which --run names", NULL},
     {0, "metric", OPTION_STRING, O(metric), "NAME",
      "the metric to judge by (wall, or cpu if the command never waits)", NULL},
+    {0, "exact", OPTION_OPTIONAL, O(exact), "user",
+     "search by exact instruction counts: runs in an emulator (QEMU), no noise", "user"},
     {0, "better", OPTION_STRING, O(better), "WAY",
      "lower or higher (default: guessed from its name and unit)", "lower higher"},
     {0, "all", OPTION_FLAG, O(all), NULL, "find every change in the range, not only one", NULL},
@@ -115,6 +118,25 @@ static int check_options(const struct bisect_options *o, struct error *err)
     return 0;
 }
 
+/* What counts exactly here names the metric. */
+static int choose_exact(struct bisect_settings *s, struct error *err)
+{
+    CLEANUP(exact_tool_done) struct exact_tool tool = {0};
+    int r = exact_check_word(s->exact, err);
+    if (r == 0)
+        r = exact_tool_find(&tool, err);
+    if (r < 0)
+        return r;
+    if (tool.is_cachegrind)
+        fprintf(stderr, "assay bisect: --exact=user counts with %s: %s\n", tool.name, tool.why);
+    if (!s->metric)
+        s->metric = (char *)tool.metric;
+    if (!s->rounds_first)
+        s->rounds_first = COMPARISON_ROUNDS_MIN;
+    s->warmup = 0;
+    return 0;
+}
+
 static int make_settings(const struct bisect_options *o, struct bisect_settings *s,
                          struct strbuf *events, struct error *err)
 {
@@ -132,6 +154,7 @@ static int make_settings(const struct bisect_options *o, struct bisect_settings 
                                   .cpus = (char *)o->cpus,
                                   .better = (char *)o->better,
                                   .output = (char *)o->output,
+                                  .exact = (char *)(o->exact ? o->exact : ""),
                                   .seed = chance,
                                   .timeout_ns = o->timeout_ns,
                                   .warmup = o->warmup,
@@ -140,9 +163,9 @@ static int make_settings(const struct bisect_options *o, struct bisect_settings 
                                   .stride = o->stride,
                                   .all = o->all,
                                   .keep = o->keep,
-                                  .explain = !o->no_explain};
-    int r = 0;
-    if (o->error)
+                                  .explain = !o->no_explain && !o->exact};
+    int r = o->exact ? choose_exact(s, err) : 0;
+    if (r == 0 && o->error)
         r = option_share("error", o->error, 0.5, &s->error, err);
     if (r == 0 && o->min_change)
         r = option_share("min-change", o->min_change, 0.5, &s->min_change, err);

@@ -16,6 +16,7 @@
 #include "cmd/cmd.h"
 #include "counters/event.h"
 #include "counters/simulated.h"
+#include "exact/tool.h"
 #include "report/page/embedded.h"
 #include "run/command.h"
 #include "run/output.h"
@@ -32,10 +33,11 @@ enum { EXIT_INCONCLUSIVE = 3 };
 
 #define BUDGET_NS (300ULL * 1000000000)
 #define ROUNDS 10
+#define EXACT_ROUNDS 3
 
 struct gate_options {
     const char *base, *baseline, *build, *max_regression, *db, *summary, *markdown, *junit, *cpus;
-    const char *seed, *output, *judge, *metric, *better, *bench;
+    const char *seed, *output, *judge, *metric, *better, *bench, *exact;
     struct option_list events;
     bool json, quick, quiet;
     uint64_t rounds, budget_ns, timeout_ns;
@@ -56,6 +58,8 @@ static const struct option options[] = {
      "the largest regression allowed (2%)", NULL},
     {'e', "event", OPTION_LIST, O(events), "LIST",
      "events to count; sim:instructions judges by exact instruction counts", "event"},
+    {0, "exact", OPTION_OPTIONAL, O(exact), "user",
+     "judge by exact instruction counts: runs in an emulator (QEMU), no noise", "user"},
     {0, "judge", OPTION_STRING, O(judge), "WHAT",
      "median, mean or p95 (default: the median and the mean)", "median mean p95"},
     {0, "bench", OPTION_STRING, O(bench), "NAME",
@@ -169,6 +173,24 @@ static int judge(struct gate *g, const struct dataset *d, struct error *err)
     return g->stored ? gate_judge_stored(&g->set, g->stored, d, err) : gate_judge(&g->set, d, err);
 }
 
+/* Which functions account for a change, where they are counted; else nothing is said of them. */
+static void find_functions(struct gate *g, struct session *s, const struct dataset *d)
+{
+    size_t side = dataset_factor(d, "side");
+    for (size_t i = 0; i < g->set.count; i++) {
+        struct gate_row *row = &g->set.rows[i];
+        struct error ignored;
+        if (!str_has_prefix(row->metric, "exact:") || row->result == GATE_PASS)
+            continue;
+        const char *const sides[] = {"base", "new"};
+        for (size_t k = 0; k < 2; k++) {
+            size_t cell = dataset_cell_with(d, row->change.sides.new_cell, side, sides[k]);
+            if (cell != DATASET_NONE)
+                session_exact_functions(s, d->cells[cell].label, &row->functions[k], &ignored);
+        }
+    }
+}
+
 /* A cell whose runs fail does not keep the others from being judged. */
 static int measure(struct gate *g, const struct session_options *so, struct error *err)
 {
@@ -192,6 +214,8 @@ static int measure(struct gate *g, const struct session_options *so, struct erro
     if (judged == 0) {
         gate_note_failures(&g->set, &d);
         judged = judge(g, &d, &why);
+        if (judged == 0 && !g->stored && g->set.result != GATE_PASS)
+            find_functions(g, s, &d);
         dataset_done(&d);
     }
     if (r == 0 && judged < 0)
@@ -390,8 +414,11 @@ static struct session_options plan(const struct gate *g)
     return (struct session_options){.spec_path = g->has_spec ? g->words[0] : "gate.yaml",
                                     .quick = o->quick,
                                     .fresh = true,
-                                    .rounds = o->rounds ? o->rounds : ROUNDS,
-                                    .no_precision = o->rounds > 0,
+                                    .rounds = o->rounds  ? o->rounds
+                                              : o->exact ? EXACT_ROUNDS
+                                                         : ROUNDS,
+                                    .exact = o->exact,
+                                    .no_precision = o->rounds > 0 || o->exact,
                                     .precision = set->max_regression / 3,
                                     .budget_ns = o->budget_ns ? o->budget_ns : BUDGET_NS,
                                     .timeout_ns = o->timeout_ns,
@@ -489,9 +516,11 @@ static int check_options(const struct gate_options *o, struct gate_result_set *s
         r = read_judge(o->judge, &set->by, err);
     if (r == 0 && o->better && !str_eq(o->better, "lower") && !str_eq(o->better, "higher"))
         r = error_set(err, -EINVAL, "--better %s: must be lower or higher", o->better);
+    if (r == 0 && o->exact)
+        r = exact_check_word(o->exact, err);
     set->has_better = o->better;
     set->better = o->better && str_eq(o->better, "higher") ? METRIC_HIGHER : METRIC_LOWER;
-    set->cpu_stands_in = !o->metric && !o->baseline;
+    set->cpu_stands_in = !o->metric && !o->baseline && !o->exact;
     return r;
 }
 

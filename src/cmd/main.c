@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "bench/runner.h"
 #include "cmd/cmd.h"
+#include "exact/run.h"
 #include "vm/guest.h"
 
 #include <errno.h>
@@ -188,6 +189,8 @@ int main(int argc, char **argv)
             return unknown_verb(argv[2]);
         return close_output(topic ? cmd_help(topic) : print_help(stdout));
     }
+    if (str_eq(name, EXACT_CHILD))
+        exact_child(argc, argv);
     const struct verb *verb = find_verb(name);
     if (!verb)
         return unknown_verb(name);

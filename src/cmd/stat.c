@@ -6,11 +6,13 @@
 #include "base/process.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "cmd/stat.h"
 #include "counters/doubts.h"
 #include "counters/filter.h"
 #include "counters/online.h"
 #include "counters/simulated.h"
 #include "counters/startup.h"
+#include "exact/tool.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -20,16 +22,6 @@
 #define STARTUP_MATTERS_NS (50 * 1000 * 1000)
 
 #define NOT_GIVEN UINT64_MAX /* of durations where 0 is an error */
-
-struct stat_options {
-    struct option_list events, filters;
-    struct option_list pids;
-    unsigned detail;
-    uint64_t repeat_count;
-    bool all_cpus, per_thread, json, csv;
-    const char *cpus, *cgroup, *output, *sim;
-    uint64_t interval_ns, delay_ns, timeout_ns;
-};
 
 #define O(field) offsetof(struct stat_options, field)
 
@@ -43,6 +35,9 @@ static const struct option options[] = {
      NULL},
     {0, "sim", OPTION_OPTIONAL, O(sim), "full",
      "simulate with cachegrind: exact counts without a PMU, 7 (full: 20) times slower", NULL},
+    {0, "exact", OPTION_OPTIONAL, O(exact), "user",
+     "count instructions exactly, by function, and system calls by name, in an emulator (QEMU)",
+     "user"},
     {0, NULL, OPTION_HEADING, 0, NULL, "What to watch", NULL},
     {'p', "pid", OPTION_LIST, O(pids), "PIDS", "count for these running processes", NULL},
     {'a', "all-cpus", OPTION_FLAG, O(all_cpus), NULL, "count everything on all CPUs", NULL},
@@ -120,12 +115,19 @@ static int check_options(const struct stat_options *o, bool has_command, struct 
         return error_set(err, -EINVAL, "-I: the interval must be at least 1 ms");
     if (o->timeout_ns == 0)
         return error_set(err, -EINVAL, "--timeout 0: leaves no time to measure");
+    bool plain = !attached && !o->events.count && !o->filters.count && !o->detail &&
+                 o->interval_ns == NOT_GIVEN && !o->delay_ns && o->timeout_ns == NOT_GIVEN &&
+                 !o->per_thread;
+    if (o->exact)
+        return o->sim   ? error_set(err, -EINVAL, "--sim and --exact cannot be used together")
+               : !plain ? error_set(err, -EINVAL,
+                                    "--exact can be combined only with -r, -o, --json and --csv")
+                        : exact_check_word(o->exact, err);
     if (!o->sim)
         return 0;
     if (*o->sim && !str_eq(o->sim, "full"))
         return error_set(err, -EINVAL, "--sim=%s: use --sim or --sim=full", o->sim);
-    if (attached || o->events.count || o->detail || o->interval_ns != NOT_GIVEN || o->delay_ns ||
-        o->timeout_ns != NOT_GIVEN || o->per_thread)
+    if (!plain)
         return error_set(err, -EINVAL, "--sim can be combined only with -r, -o, --json and --csv");
     return 0;
 }
@@ -185,8 +187,8 @@ static void describe_target(struct strbuf *out, const struct stat_options *o, ch
 
 /* Writes the report where it was asked for.  Nothing is lost: what a full disk refuses goes to
  * standard error.  Signals wait for a file; one may end the writing to a pipe or terminal. */
-static int deliver(const struct strbuf *text, struct outfile *file, const char *path,
-                   struct error *err)
+int stat_deliver(const struct strbuf *text, struct outfile *file, const char *path,
+                 struct error *err)
 {
     if (!path || !file->temporary_path)
         process_signals_restore();
@@ -261,7 +263,7 @@ static void write_report(struct strbuf *out, const struct stat_options *o, struc
     machine_done(&machine);
 }
 
-static int fail_to_measure(const struct error *err, int start_code)
+int stat_fail(const struct error *err, int start_code)
 {
     return cmd_fail(&verb_stat, err,
                     start_code < 0 ? process_exit_code_for(start_code) : EXIT_MEASURE_FAILED);
@@ -283,7 +285,7 @@ static int run_simulation(const struct stat_options *o, char *const *argv, struc
     process_signals_clear();
     progress_end(&w.progress);
     if (r < 0)
-        return fail_to_measure(err, start_code);
+        return stat_fail(err, start_code);
     CLEANUP(strbuf_done) struct strbuf text = {0};
     struct simulation_view view = {.s = &s,
                                    .argv = argv,
@@ -301,9 +303,9 @@ static int run_simulation(const struct stat_options *o, char *const *argv, struc
         report_simulation_text(&text, &view);
     if (o->json || o->csv)
         machine_done(&machine);
-    r = deliver(&text, file, o->output, err);
+    r = stat_deliver(&text, file, o->output, err);
     if (r < 0)
-        return fail_to_measure(err, 0);
+        return stat_fail(err, 0);
     for (size_t i = 0; i < s.run_count; i++)
         if (s.runs[i].status)
             return process_exit_code(s.runs[i].status);
@@ -338,7 +340,7 @@ static int run_measurement(const struct stat_options *o, const struct measure_sp
     process_signals_clear(); /* the probes that follow are not to be cut short by it */
     progress_end(&w.progress);
     if (r < 0)
-        return fail_to_measure(err, start_code);
+        return stat_fail(err, start_code);
     CLEANUP(doubt_list_done) struct doubt_list doubts = {0};
     struct doubt_context context = {
         .events = base->events,
@@ -353,9 +355,9 @@ static int run_measurement(const struct stat_options *o, const struct measure_sp
     w.view.m = &m;
     w.view.doubts = &doubts;
     write_report(&text, o, &w.view);
-    r = deliver(&text, file, o->output, err);
+    r = stat_deliver(&text, file, o->output, err);
     if (r < 0)
-        return fail_to_measure(err, 0);
+        return stat_fail(err, 0);
     return command_exit_code(&m, base);
 }
 
@@ -413,7 +415,9 @@ static int stat_with(const struct stat_options *o, char *const *argv, struct err
     /* From here on a signal ends the measurement, not assay: what was counted is written. */
     process_signals_catch();
     if (r < 0)
-        code = fail_to_measure(err, 0);
+        code = stat_fail(err, 0);
+    else if (o->exact)
+        code = stat_exact(o, argv, &file, err);
     else if (o->sim)
         code = run_simulation(o, argv, &file, err);
     else

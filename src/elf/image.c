@@ -256,17 +256,6 @@ static int read_image(struct image *image, struct error *err)
     return 0;
 }
 
-bool image_machine(const void *bytes, size_t size, uint16_t *ret_machine)
-{
-    Elf64_Half machine; /* at the same place in both sizes of the header */
-    size_t at = offsetof(Elf64_Ehdr, e_machine);
-    if (size < at + sizeof(machine) || memcmp(bytes, ELFMAG, SELFMAG) != 0)
-        return false;
-    memcpy(&machine, (const uint8_t *)bytes + at, sizeof(machine));
-    *ret_machine = machine;
-    return true;
-}
-
 int image_open(struct image *image, const char *path, struct error *err)
 {
     *image = (struct image){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};

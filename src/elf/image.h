@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "elf/build_id.h"
+#include "elf/machine.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,10 +55,6 @@ struct image {
     struct build_id build_id;
     struct image_part interpreter; /* the program that loads it; size 0 for none */
 };
-
-/* The machine (EM_X86_64, …) that the beginning of a file says; false when that is no ELF file's.
- */
-bool image_machine(const void *bytes, size_t size, uint16_t *ret_machine);
 
 int image_open(struct image *image, const char *path, struct error *err);
 /* The bytes must live as long as the image. */

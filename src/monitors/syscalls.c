@@ -12,6 +12,7 @@
  * Calls that do not return (exit, exit_group, the first execve's entry) have a count and no time;
  * the time of one that sleeps is the time until it goes on.
  */
+#include "monitors/syscalls.h"
 #include "base/memory.h"
 #include "monitors/monitor.h"
 #include "monitors/syscall_names.h"
@@ -142,6 +143,14 @@ static void put_call(uint64_t count, const struct trace_sums *s, const char *nam
     }
 }
 
+const char *syscall_name(uint64_t number, char *buffer, size_t size)
+{
+    if (number < ARRAY_COUNT(syscall_names) && syscall_names[number])
+        return syscall_names[number];
+    snprintf(buffer, size, "number-%llu", (unsigned long long)number);
+    return buffer;
+}
+
 static void syscalls_read(struct monitor_instance *i, struct monitor_sink *sink)
 {
     struct syscalls *s = i->extra;
@@ -157,14 +166,10 @@ static void syscalls_read(struct monitor_instance *i, struct monitor_sink *sink)
     sink_put_text(sink, "total.ms", (double)total.total_ns / 1e6, COLUMN_LAST, "ms");
     sink_put_text(sink, "lost", (double)s->trace.lost, COLUMN_LAST, "");
     for (size_t n = 0; n < NUMBERS_MAX; n++) {
-        const char *name = n < ARRAY_COUNT(syscall_names) ? syscall_names[n] : NULL;
         char number[32];
-        snprintf(number, sizeof(number), "number-%zu", n);
         if (s->counts[n])
             put_call(s->counts[n], &s->sums[n],
-                     name                   ? name
-                     : n == NUMBERS_MAX - 1 ? "other"
-                                            : number,
+                     n == NUMBERS_MAX - 1 ? "other" : syscall_name(n, number, sizeof(number)),
                      sink);
     }
 }

@@ -174,6 +174,8 @@ double metric_unit_ns(const char *unit)
 
 struct metric_facts metric_facts_of(const char *name, const char *unit)
 {
+    if (str_has_prefix(name, "exact:") || str_has_prefix(name, "sim:"))
+        return (struct metric_facts){.better = METRIC_LOWER, .is_count = true};
     bool rate = is_rate(name, unit), is_time = metric_unit_ns(unit) > 0;
     bool is_memory = str_eq(unit, "bytes") || str_eq(unit, "B");
     return (struct metric_facts){.better = rate                   ? METRIC_HIGHER

@@ -101,6 +101,8 @@ static int read_plan(struct session *s, struct error *err)
         r = matrix_select(&s->matrix, o->cells, s->kept, err);
     for (size_t c = 0; r == 0 && c < s->matrix.count; c++)
         s->kept_count += s->kept[c];
+    if (r == 0)
+        r = session_open_exact(s, err);
     s->headline = memory_strdup(session_default_headline(&s->spec));
     for (size_t m = 0; r == 0 && m < s->spec.metric_count; m++)
         if (s->spec.metrics[m].headline) {
@@ -512,6 +514,7 @@ void session_close(struct session *s)
     free(s->kept);
     free(s->cpus);
     free(s->headline);
+    session_close_exact(s);
     free(s->selection);
     free(s->resume_note);
     free(s->stop_path);

@@ -16,6 +16,7 @@
 
 #include "analysis/judge.h"
 #include "base/strings.h"
+#include "exact/functions.h"
 #include "spec/matrix.h"
 #include "store/store.h"
 
@@ -49,6 +50,7 @@ struct session_options {
     uint64_t rounds, budget_ns, timeout_ns, seed;
     double precision;
     const char *headline;   /* the metric that is judged */
+    const char *exact;      /* as the spec's */
     enum judge_by judge_by; /* what precision is asked of */
     bool cpu_stands_in; /* CPU time may be precise enough instead of wall time (run/straight.h) */
     /* Whether two cells that are precise enough are so in all respects; may be NULL. */
@@ -92,6 +94,10 @@ int session_run(struct session *s, struct error *err);
 void session_close(struct session *s);
 
 struct session_facts session_facts(const struct session *s);
+/* Exact counts by function, of one run more of the cell with this label.  -ENOTSUP where the
+ * experiment does not count exactly. */
+int session_exact_functions(struct session *s, const char *label, struct exact_functions *ret,
+                            struct error *err);
 struct session_progress session_progress(const struct session *s);
 const struct spec *session_spec(const struct session *s);
 const struct matrix *session_matrix(const struct session *s);

@@ -209,11 +209,12 @@ static int collect_monitors(struct collector *c, struct error *err)
 }
 
 /* Up to the number of kinds; returns how many. */
-static size_t list_disturbances(const struct run_result *result, struct store_disturbance *list)
+static size_t list_disturbances(const struct run_result *result, bool is_exact,
+                                struct store_disturbance *list)
 {
     const struct disturbance *d = &result->disturbance;
     const char *reason = disturbance_reason(d, result->wall_ns);
-    if (!reason)
+    if (!reason || is_exact) /* which changes no count */
         return 0;
     const struct store_disturbance kinds[] = {
         {"steal", (double)d->steal_ns, "ns taken by the host"},
@@ -238,7 +239,7 @@ static int keep_run(struct session *s, const struct collector *c, size_t cell, u
                     struct error *err)
 {
     struct store_disturbance disturbances[9];
-    size_t disturbance_count = list_disturbances(&s->result, disturbances);
+    size_t disturbance_count = list_disturbances(&s->result, s->exact_words != NULL, disturbances);
     struct store_new_run run = {
         .cell = s->cells[cell].id,
         .round = round,
@@ -310,7 +311,7 @@ static int judge_run(struct session *s, size_t cell, struct collector *c,
         error_wrap(err, r, "cell %zu (%s)", cell + 1, s->matrix.cells[cell].label);
         return 0;
     }
-    if (r == 0)
+    if (r == 0 && !s->exact_words) /* an emulator's times mean nothing */
         r = collect_usage(c, err);
     if (r == 0)
         r = collect_counters(c, err);
@@ -346,8 +347,10 @@ static int measure(struct session *s, size_t cell, const struct hole_values *val
         command_free_words(argv);
         return r;
     }
+    char **words = command_join_words(s->exact_words, argv);
     struct run_spec spec = {
-        .argv = argv,
+        .argv = words,
+        .program = s->exact_words ? "/proc/self/exe" : NULL,
         .environment_added = c->environment,
         .working_dir = spec_folder(&s->spec, s->matrix.cells[cell].levels),
         .input_path = c->input,
@@ -358,14 +361,15 @@ static int measure(struct session *s, size_t cell, const struct hole_values *val
         .cpus = s->cpus,
         .cpu_count = s->cpu_count,
         .timeout_ns = s->options->timeout_ns ? s->options->timeout_ns : s->spec.timeout_ns,
-        .padding_bytes = padding_of(s, values->round),
-        .small_start = true,
+        .padding_bytes = s->exact_words ? 0 : padding_of(s, values->round),
+        .small_start = !s->exact_words,
         .beside_others = steps_running(&s->steps),
         .on_ready = start_monitors,
         .context = &s->monitors,
     };
     r = runner_run(&s->runner, &spec, &s->result, err);
     monitors_stop(&s->monitors);
+    free(words);
     command_free_words(argv);
     if (r == 0)
         r = steps_check(&s->steps, err);

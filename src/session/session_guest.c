@@ -15,6 +15,8 @@
 
 const char *session_default_headline(const struct spec *spec)
 {
+    if (spec->exact)
+        return spec->exact_metric ? spec->exact_metric : EXACT_INSTRUCTIONS;
     if (spec->kernel_factor == SPEC_NO_FACTOR)
         return "wall";
     return spec->work ? PATH_LENGTH : INSTRUCTIONS;

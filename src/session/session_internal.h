@@ -6,6 +6,7 @@
 #include "analysis/dataset.h"
 #include "counters/event.h"
 #include "counters/simulated.h"
+#include "exact/run.h"
 #include "machine/machine.h"
 #include "monitors/monitors.h"
 #include "run/cgroup.h"
@@ -52,9 +53,11 @@ struct session {
     size_t run_count_before; /* that were there when it was resumed */
     struct steps steps;
     struct monitors monitors;
-    struct monitors traces; /* those that need a run of their own */
-    bool watch_profile;     /* the same for perf-profile */
-    bool simulates;         /* and for sim:instructions */
+    struct monitors traces;  /* those that need a run of their own */
+    bool watch_profile;      /* the same for perf-profile */
+    bool simulates;          /* and for sim:instructions */
+    struct exact_tool exact; /* what counts; only where exact_words is set */
+    char **exact_words;      /* before each command */
     struct simulator simulator;
     struct run_result watched; /* of such a run */
     struct event_list events;
@@ -191,6 +194,9 @@ bool session_watches(const struct session *s);
  * else is measured by then, and the notes have each failure's words. */
 size_t session_failed_cells(const struct session *s);
 int session_tell_failed(const struct session *s, struct error *err);
+/* Where the spec asks for exact counts: what counts them is looked for. */
+int session_open_exact(struct session *s, struct error *err);
+void session_close_exact(struct session *s);
 /* The metric is not printed by the command but counted by a simulation. */
 bool session_is_simulated(const struct spec_metric *m);
 /* After a measured run: runs its cell again as often as the monitors need. */

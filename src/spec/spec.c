@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/strings.h"
+#include "exact/tool.h"
 #include "monitors/monitors.h"
 #include "spec/holes.h"
 #include "spec/spec_read.h"
@@ -75,6 +76,16 @@ static int read_counters(struct spec_reader *reader, const struct tree *value)
         strbuf_printf(&list, "%s%s", i ? "," : "", names[i]);
     reader->s->counters = arena_strdup(&reader->s->arena, strbuf_text(&list));
     return 0;
+}
+
+static int read_exact(struct spec_reader *reader, const struct tree *value)
+{
+    struct error err;
+    int r = spec_want_text(reader, value, "exact", &reader->s->exact);
+    if (r == 0 && exact_check_word(reader->s->exact, &err) < 0)
+        return spec_fail(reader, value->line, "exact: '%s' is not known; write exact: user",
+                         reader->s->exact);
+    return r;
 }
 
 static int read_monitor_names(struct spec_reader *reader, const struct tree *value)
@@ -314,6 +325,7 @@ static const struct spec_key keys[] = {
     {"env", read_env, false},
     {"input", read_input, false},
     {"counters", read_counters, true},
+    {"exact", read_exact, true},
     {"monitors", read_monitors, true},
     {"rounds", read_rounds, true},
     {"warmup", read_warmup, true},

@@ -3,8 +3,11 @@
 #include "report/text/gate.h"
 #include "base/json.h"
 #include "base/measured.h"
+#include "base/memory.h"
 
 #include <time.h>
+
+enum { FUNCTIONS_SHOWN = 12 };
 
 static const char *result_name(enum gate_result result)
 {
@@ -141,6 +144,34 @@ static void put_warnings(struct strbuf *out, const struct gate_result_set *set)
                          "not known. This is not a pass.\n");
 }
 
+/* The functions that account for a change; their lines add up to that of the whole. */
+static void put_functions(struct strbuf *out, const struct gate_row *row)
+{
+    const struct exact_functions *base = &row->functions[0], *new = &row->functions[1];
+    if (!base->count || !new->count)
+        return;
+    CLEANUP(exact_changes_done) struct exact_changes c;
+    exact_changes_find(&c, base, new);
+    int64_t whole = (int64_t)(new->instructions - base->instructions), rest = whole;
+    strbuf_printf(out,
+                  "\nInstructions by function%s%s:\n\n| function | base | new | change |\n"
+                  "|---|---:|---:|---:|\n",
+                  *row->cell ? ", " : "", row->cell);
+    for (size_t i = 0; i < c.count && i < FUNCTIONS_SHOWN; i++) {
+        int64_t change = (int64_t)(c.items[i].new - c.items[i].base);
+        rest -= change;
+        strbuf_puts(out, "| `");
+        strbuf_put_safe(out, c.items[i].name, strlen(c.items[i].name), 80);
+        strbuf_printf(out, "` | %llu | %llu | %+lld |\n", (unsigned long long)c.items[i].base,
+                      (unsigned long long)c.items[i].new, (long long)change);
+    }
+    if (c.count > FUNCTIONS_SHOWN)
+        strbuf_printf(out, "| %zu others | | | %+lld |\n", c.count - FUNCTIONS_SHOWN,
+                      (long long)rest);
+    strbuf_printf(out, "| in all | %llu | %llu | %+lld |\n", (unsigned long long)base->instructions,
+                  (unsigned long long)new->instructions, (long long)whole);
+}
+
 void gate_write_markdown(struct strbuf *out, const struct gate_result_set *set)
 {
     bool failed = set->has_failed && (set->result != GATE_REGRESSION || set->control_failed);
@@ -162,6 +193,8 @@ void gate_write_markdown(struct strbuf *out, const struct gate_result_set *set)
     for (size_t i = 0; i < set->count; i++)
         put_row(out, &set->rows[i]);
     put_notes(out, set);
+    for (size_t i = 0; i < set->count; i++)
+        put_functions(out, &set->rows[i]);
     put_warnings(out, set);
 }
 
@@ -186,6 +219,24 @@ static void put_values(struct json *j, const char *key, const double *values, si
     json_end(j);
 }
 
+static void put_json_functions(struct json *j, const struct gate_row *row)
+{
+    if (!row->functions[0].count || !row->functions[1].count)
+        return;
+    CLEANUP(exact_changes_done) struct exact_changes c;
+    exact_changes_find(&c, &row->functions[0], &row->functions[1]);
+    json_array(j, "functions");
+    for (size_t i = 0; i < c.count; i++) {
+        json_object(j, NULL);
+        json_string(j, "name", c.items[i].name);
+        json_string(j, "module", c.items[i].module);
+        json_u64(j, "base", c.items[i].base);
+        json_u64(j, "new", c.items[i].new);
+        json_end(j);
+    }
+    json_end(j);
+}
+
 static void put_json_row(struct json *j, const struct gate_row *row)
 {
     json_object(j, NULL);
@@ -207,6 +258,7 @@ static void put_json_row(struct json *j, const struct gate_row *row)
         put_comparison(j, "control", &row->control.comparison);
     put_values(j, "base_values", row->values[0], row->value_counts[0]);
     put_values(j, "new_values", row->values[1], row->value_counts[1]);
+    put_json_functions(j, row);
     json_end(j);
 }
 

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* See tool.h. */
+#include "exact/tool.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "base/strings.h"
+#include "exact/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+
+#if defined(__x86_64__)
+#define EMULATOR "qemu-x86_64"
+#elif defined(__aarch64__)
+#define EMULATOR "qemu-aarch64"
+#else
+#define EMULATOR "qemu-user"
+#endif
+
+int exact_check_word(const char *word, struct error *err)
+{
+    if (str_eq(word, "user"))
+        return 0;
+    return error_set(err, -EINVAL, "--exact=%s: use --exact=user", word);
+}
+
+/* The first line that a program prints with --version. */
+static void ask_version(char *program, char *line, size_t size)
+{
+    int fds[2];
+    pid_t pid;
+    struct process_result result;
+    line[0] = '\0';
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return;
+    char *const argv[] = {program, "--version", NULL};
+    struct process_spec command = {
+        .argv = argv, .stdin_fd = -1, .stdout_fd = fds[1], .stderr_fd = -1};
+    bool started = process_spawn(&command, &pid, NULL) == 0;
+    close(fds[1]);
+    size_t length = 0;
+    for (ssize_t got; started && length < size - 1; length += (size_t)got)
+        if ((got = read(fds[0], line + length, size - 1 - length)) <= 0)
+            break;
+    line[length] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    close(fds[0]);
+    if (started)
+        process_wait(pid, &result, NULL);
+}
+
+/* The plugin is installed beside this program, or built in its tree. */
+static char *find_plugin(int version)
+{
+    char self[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    self[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(self, '/');
+    int folder = slash ? (int)(slash - self) : 0;
+    static const char *const places[] = {"../lib/assay", "../exact"};
+    for (size_t i = 0; i < ARRAY_COUNT(places); i++) {
+        char *path = memory_printf("%.*s/%s/assay-exact-%d.so", folder, self, places[i], version);
+        char *whole = realpath(path, NULL);
+        free(path);
+        if (whole)
+            return whole;
+    }
+    return NULL;
+}
+
+/* "qemu-x86_64 version 7.2.22 (Debian …)": 7.2.22. */
+static int find_qemu(struct exact_tool *t)
+{
+    char line[256], version[32] = "";
+    unsigned major = 0;
+    if (process_find(EMULATOR, &t->emulator, NULL) < 0) {
+        snprintf(t->why, sizeof(t->why), "%s is not installed (Debian's package: qemu-user).",
+                 EMULATOR);
+        return -ENOENT;
+    }
+    ask_version(t->emulator, line, sizeof(line));
+    const char *at = strstr(line, "version ");
+    if (at)
+        sscanf(at + 8, "%31[0-9.]", version);
+    sscanf(version, "%u", &major);
+    t->plugin = major ? find_plugin(major < 9 ? 1 : 2) : NULL;
+    if (!t->plugin) {
+        snprintf(t->why, sizeof(t->why), "%s",
+                 major ? "assay's plugin for QEMU is not installed."
+                       : "the version of " EMULATOR " is not known.");
+        return -ENOENT;
+    }
+    snprintf(t->name, sizeof(t->name), "%s %s, CPU model %s", EMULATOR, version, EXACT_CPU);
+    t->metric = EXACT_INSTRUCTIONS;
+    return 0;
+}
+
+int exact_tool_find(struct exact_tool *t, struct error *err)
+{
+    *t = (struct exact_tool){0};
+    if (find_qemu(t) == 0)
+        return 0;
+    struct simulator s;
+    int r = simulator_open(&s, err);
+    if (r < 0)
+        return error_set(err, r,
+                         "--exact=user: %s install qemu-user (or valgrind): sudo apt-get "
+                         "install qemu-user",
+                         t->why);
+    char line[64];
+    ask_version(s.valgrind, line, sizeof(line));
+    simulator_done(&s);
+    t->is_cachegrind = true;
+    t->metric = SIMULATED_INSTRUCTIONS;
+    snprintf(t->name, sizeof(t->name), "cachegrind of %s", line);
+    return 0;
+}
+
+void exact_tool_done(struct exact_tool *t)
+{
+    free(t->emulator);
+    free(t->plugin);
+    *t = (struct exact_tool){0};
+}

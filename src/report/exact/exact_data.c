@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* See exact.h and docs/FORMATS.md. */
+#include "base/json.h"
+#include "config.h"
+#include "monitors/syscalls.h"
+#include "report/exact/exact.h"
+
+#include <stdio.h>
+#include <sys/wait.h>
+
+static void put_count(struct json *j, const char *event, uint64_t value)
+{
+    json_object(j, NULL);
+    json_string(j, "event", event);
+    json_string(j, "state", "emulated");
+    json_u64(j, "value", value);
+    json_string(j, "unit", "count");
+    json_end(j);
+}
+
+static void put_calls(struct json *j, const struct exact_counts *c)
+{
+    json_array(j, "syscalls");
+    for (size_t i = 0; i < EXACT_CALLS; i++) {
+        char name[32];
+        if (!c->calls_by_number[i])
+            continue;
+        json_object(j, NULL);
+        json_u64(j, "number", i);
+        json_string(j, "name", syscall_name(i, name, sizeof(name)));
+        json_u64(j, "count", c->calls_by_number[i]);
+        json_end(j);
+    }
+    json_end(j);
+}
+
+static void put_names(struct json *j, const char *key, char *const *names, size_t count)
+{
+    json_array(j, key);
+    for (size_t i = 0; i < count; i++)
+        json_string(j, NULL, names[i]);
+    json_end(j);
+}
+
+static void put_run(struct json *j, const struct exact_view *v, const struct exact_result *run)
+{
+    json_object(j, NULL);
+    json_u64(j, "emulation_wall_ns", run->wall_ns);
+    if (WIFSIGNALED(run->status))
+        json_i64(j, "signal", WTERMSIG(run->status));
+    else
+        json_i64(j, "exit_code", WEXITSTATUS(run->status));
+    json_u64(j, "processes", run->counts.process_count);
+    json_u64(j, "threads", run->counts.thread_count);
+    json_bool(j, "left_behind", run->left_behind);
+    json_array(j, "counts");
+    put_count(j, v->tool->metric, run->counts.instructions);
+    if (!v->tool->is_cachegrind)
+        put_count(j, EXACT_CALLS_METRIC, run->counts.calls);
+    json_end(j);
+    if (!v->tool->is_cachegrind)
+        put_calls(j, &run->counts);
+    put_names(j, "not_counted", run->foreign, run->foreign_count);
+    put_names(j, "without_set_id", run->set_id, run->set_id_count);
+    json_end(j);
+}
+
+static void put_functions(struct json *j, const struct exact_functions *f)
+{
+    json_array(j, "functions");
+    for (size_t i = 0; f && i < f->count; i++) {
+        json_object(j, NULL);
+        json_string(j, "name", f->items[i].name);
+        json_string(j, "module", f->items[i].module);
+        json_u64(j, "instructions", f->items[i].instructions);
+        json_end(j);
+    }
+    json_end(j);
+}
+
+void report_exact_json(struct strbuf *out, const struct exact_view *v)
+{
+    struct json j = {.out = out};
+    json_object(&j, NULL);
+    json_string(&j, "format", "assay-stat-1");
+    json_string(&j, "assay", ASSAY_VERSION);
+    json_array(&j, "command");
+    for (size_t i = 0; v->argv[i]; i++)
+        json_string(&j, NULL, v->argv[i]);
+    json_end(&j);
+    json_string(&j, "target", "command");
+    json_object(&j, "emulator");
+    json_string(&j, "tool", v->tool->name);
+    json_string(&j, "scope", "user mode only");
+    json_bool(&j, "fallback", v->tool->is_cachegrind);
+    json_end(&j);
+    json_array(&j, "runs");
+    for (size_t i = 0; i < v->run_count; i++)
+        put_run(&j, v, &v->runs[i]);
+    json_end(&j);
+    put_functions(&j, v->functions);
+    json_object(&j, "losses");
+    json_u64(&j, "runs_requested", v->requested_runs);
+    json_u64(&j, "runs_finished", v->run_count);
+    json_i64(&j, "interrupted_by_signal", v->signal);
+    json_end(&j);
+    machine_write_json(v->machine, &j, "machine");
+    json_end(&j);
+}
+
+void report_exact_csv(struct strbuf *out, const struct exact_view *v)
+{
+    strbuf_printf(out, "# emulator: %s, user mode only\n", v->tool->name);
+    strbuf_printf(out, "# losses: runs_requested=%llu runs_finished=%zu\n",
+                  (unsigned long long)v->requested_runs, v->run_count);
+    strbuf_puts(out, "where,event,state,unit,value,raw,enabled_ns,running_ns\n");
+    for (size_t i = 0; i < v->run_count; i++) {
+        const struct exact_counts *c = &v->runs[i].counts;
+        strbuf_printf(out, "run %zu,%s,emulated,count,%llu,,,\n", i + 1, v->tool->metric,
+                      (unsigned long long)c->instructions);
+        if (!v->tool->is_cachegrind)
+            strbuf_printf(out, "run %zu,%s,emulated,count,%llu,,,\n", i + 1, EXACT_CALLS_METRIC,
+                          (unsigned long long)c->calls);
+    }
+}
