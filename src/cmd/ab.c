@@ -264,6 +264,22 @@ static void show_functions(const struct ab_exact *exact, const struct rounds_spe
     fputs(strbuf_text(&text), stdout);
 }
 
+static int read_cpus(const struct ab_options *o, int **ret_cpus, size_t *ret_count,
+                     struct error *err)
+{
+    int r = parse_cpu_list(o->cpus, ret_cpus, ret_count, err);
+    if (r == 0 && o->duet && *ret_count != 2)
+        r = error_set(err, -EINVAL, "--duet needs two CPUs, but --cpus names %zu", *ret_count);
+    return r;
+}
+
+static void start_progress(struct ab_watch *watch, const struct ab_options *o)
+{
+    progress_start(&watch->progress);
+    watch->progress.enabled = watch->progress.enabled && ab_has_progress(o);
+    watch->run_ns = watch->progress.start_ns;
+}
+
 static int measure_with(struct ab_options *o, struct ab_plan *plan, const struct event_list *events,
                         struct ab_products *products, struct error *err)
 {
@@ -290,9 +306,7 @@ static int measure_with(struct ab_options *o, struct ab_plan *plan, const struct
                                .context = &watch};
     int r = set_limits(&spec, &watch, o, err);
     if (r == 0 && o->cpus)
-        r = parse_cpu_list(o->cpus, &cpus, &cpu_count, err);
-    if (r == 0 && o->duet && o->cpus && cpu_count != 2)
-        r = error_set(err, -EINVAL, "--duet needs two CPUs, but --cpus names %zu", cpu_count);
+        r = read_cpus(o, &cpus, &cpu_count, err);
     CLEANUP(ab_exact_done) struct ab_exact exact = {0};
     if (r == 0 && o->exact && (r = ab_exact_open(&exact, o, &spec, err)) < 0)
         return cmd_fail(&verb_ab, err, EXIT_MEASURE_FAILED);
@@ -308,9 +322,7 @@ static int measure_with(struct ab_options *o, struct ab_plan *plan, const struct
     spec.cpu_count = cpu_count;
     set_output(&spec, o);
     time_t started = time(NULL);
-    progress_start(&watch.progress);
-    watch.progress.enabled = watch.progress.enabled && ab_has_progress(o);
-    watch.run_ns = watch.progress.start_ns;
+    start_progress(&watch, o);
     CLEANUP(rounds_done) struct rounds rounds, simulated = {0};
     r = rounds_run(&spec, &rounds, err);
     if (r == 0 && o->sim && rounds.count && !rounds.signal)
