@@ -20,6 +20,8 @@
 #define EMULATOR "qemu-user"
 #endif
 
+enum { HELP_BYTES = 64 << 10 };
+
 int exact_check_word(const char *word, struct error *err)
 {
     if (str_eq(word, "user"))
@@ -27,8 +29,8 @@ int exact_check_word(const char *word, struct error *err)
     return error_set(err, -EINVAL, "--exact=%s: use --exact=user", word);
 }
 
-/* The first line that a program prints with --version. */
-static void ask_version(char *program, char *line, size_t size)
+/* What a program prints with an option, as far as there is room. */
+static void ask(char *program, char *option, char *line, size_t size)
 {
     int fds[2];
     pid_t pid;
@@ -36,7 +38,7 @@ static void ask_version(char *program, char *line, size_t size)
     line[0] = '\0';
     if (pipe2(fds, O_CLOEXEC) < 0)
         return;
-    char *const argv[] = {program, "--version", NULL};
+    char *const argv[] = {program, option, NULL};
     struct process_spec command = {
         .argv = argv, .stdin_fd = -1, .stdout_fd = fds[1], .stderr_fd = -1};
     bool started = process_spawn(&command, &pid, NULL) == 0;
@@ -46,10 +48,25 @@ static void ask_version(char *program, char *line, size_t size)
         if ((got = read(fds[0], line + length, size - 1 - length)) <= 0)
             break;
     line[length] = '\0';
-    line[strcspn(line, "\n")] = '\0';
     close(fds[0]);
     if (started)
         process_wait(pid, &result, NULL);
+}
+
+static void ask_version(char *program, char *line, size_t size)
+{
+    ask(program, "--version", line, size);
+    line[strcspn(line, "\n")] = '\0';
+}
+
+/* QEMU may be built without plugins, as Debian 13's qemu-user is. */
+static bool takes_plugins(char *emulator)
+{
+    char *help = memory_alloc(HELP_BYTES);
+    ask(emulator, "-h", help, HELP_BYTES);
+    bool found = strstr(help, "-plugin") != NULL;
+    free(help);
+    return found;
 }
 
 /* The plugin is installed beside this program, or built in its tree. */
@@ -86,6 +103,10 @@ static int find_qemu(struct exact_tool *t)
     if (at)
         sscanf(at + 8, "%31[0-9.]", version);
     sscanf(version, "%u", &major);
+    if (major && !takes_plugins(t->emulator)) {
+        snprintf(t->why, sizeof(t->why), "%s %s is built without plugins.", EMULATOR, version);
+        return -ENOENT;
+    }
     t->plugin = major ? find_plugin(major < 9 ? 1 : 2) : NULL;
     if (!t->plugin) {
         snprintf(t->why, sizeof(t->why), "%s",

@@ -65,6 +65,8 @@ def emulator():
         skip("the programs of this test are for x86_64")
     if not shutil.which("qemu-x86_64"):
         skip("qemu-x86_64 is not installed (package qemu-user)")
+    if "-plugin" not in subprocess.run(["qemu-x86_64", "-h"], text=True, capture_output=True).stdout:
+        skip("this qemu-x86_64 is built without plugins")
 
 
 def program(name="prog", text=PROGRAM):
@@ -207,6 +209,12 @@ def without_qemu_cachegrind_counts_and_it_is_said():
     equal(data["runs"][0]["counts"][0]["event"], "sim:instructions")
     result = assay("stat", "--exact=user", "--", "true", check=0, env=env)
     contains(result.stderr, "instead of QEMU: qemu-x86_64 is not installed")
+    # A QEMU that was built without plugins.
+    pathlib.Path("bin/qemu-x86_64").write_text("#!/bin/sh\necho qemu-x86_64 version 10.0.13\n")
+    os.chmod("bin/qemu-x86_64", 0o755)
+    result = assay("stat", "--exact=user", "--", "true", check=0, env=env)
+    contains(" ".join(result.stderr.split()), "10.0.13 is built without plugins")
+    os.unlink("bin/qemu-x86_64")
     os.unlink("bin/valgrind")
     result = assay("stat", "--exact=user", "--", "true", check=125, env=env)
     contains(result.stderr, "install qemu-user")
