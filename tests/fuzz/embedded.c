@@ -3,6 +3,7 @@
  * and gate.
  */
 #include "report/page/embedded.h"
+#include "base/base64.h"
 #include "base/memory.h"
 #include "report/html/html.h"
 

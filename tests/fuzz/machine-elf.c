@@ -15,6 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint16_t machine;
     if (image_open_memory(&image, "fuzz", data, size, NULL) == 0) {
         CLEANUP(memory_freep) char *loader = image_interpreter(&image);
+        (void)loader;
         frames_count(&image, &frames);
         image_close(&image);
     }
