@@ -248,7 +248,8 @@ def verdicts():
     # A/A, +0.4 % with 0.2 % allowed, and the functions, which add up.
     result = assay("gate", "--exact=user", "--base", "HEAD~1", "--max-regression", "0.2%", "--", "./run",
                    check=0)
-    contains(result.stdout, "+0.00 % [+0.00, +0.00]")
+    # Trees stand at different paths, which a shell and a loader handle in a few instructions more or less.
+    contains(result.stdout.replace("-0.00", "+0.00"), "+0.00 % [+0.00, +0.00]")
     result = assay("gate", "--exact=user", "--base", "HEAD~2", "--max-regression", "0.2%", "--json", "--",
                    "./run", check=1)
     row = json.loads(result.stdout)["rows"][0]
