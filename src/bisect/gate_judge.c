@@ -138,6 +138,11 @@ bool gate_may_stop(const struct gate_result_set *set, const struct judge_sides *
     struct judge_row row = {.sides = *sides, .headline = true};
     if (rounds < PLAN_TAILS_ROUNDS_MIN || !judge_row(&row))
         return false;
+    /* A metric of a spec, whose direction is not known here, has clearly moved: if that is worse,
+     * it is decided, and if it is better, the verdict looks at the mean of these rounds. */
+    if (better == METRIC_NEITHER &&
+        verdict_gate(centre, better, set->max_regression) == GATE_REGRESSION)
+        return true;
     if (!is_suspect(&row.tails, better, set->max_regression, SUSPICION))
         return true;
     /* The tails' part of the error is divided among the looks as plan.h does. */
