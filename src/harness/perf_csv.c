@@ -84,6 +84,16 @@ void perf_stat_put(struct harness_results *r, const char *where, const char *eve
     harness_put(m, lines_number(value, &number, NULL) ? number : (double)NAN);
 }
 
+/* The processor, core … in front of the value, where perf counted each by itself: one or two
+ * fields, a name and how many it has; the time of -I may stand there, too. */
+static const char *place_of(char **fields, size_t event)
+{
+    for (size_t back = 3; back <= 4 && back <= event; back++)
+        if (isalpha((unsigned char)*fields[event - back]))
+            return fields[event - back];
+    return "perf stat";
+}
+
 int perf_csv_read(struct harness_results *r, const char *text, struct error *err)
 {
     struct lines l = {.at = text};
@@ -97,13 +107,7 @@ int perf_csv_read(struct harness_results *r, const char *text, struct error *err
             continue;
         if (!at)
             return error_set(err, -EINVAL, "line %zu is not one of perf stat -x", l.number);
-        bool has_place = at > 2 && isalpha((unsigned char)*fields[at - 3]);
-        if (at > 3 && !has_place)
-            has_place = isalpha((unsigned char)*fields[at - 4]);
-        const char *place =
-            at > 3 && !isalpha((unsigned char)*fields[at - 3]) ? fields[at - 4] : fields[at - 3];
-        perf_stat_put(r, has_place ? place : "perf stat", fields[at], fields[at - 1],
-                      fields[at - 2]);
+        perf_stat_put(r, place_of(fields, at), fields[at], fields[at - 1], fields[at - 2]);
     }
     return 0;
 }

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (harness_formats[formats].name)
         formats++;
     size_t choice = size ? data[0] : 0;
-    bool is_named = choice < formats;
+    bool is_named = size && choice < formats;
     CLEANUP(memory_freep)
     char *text = memory_strndup((const char *)data + is_named, size - is_named);
     harness_read_text(&results, text, strlen(text), "fuzz",
