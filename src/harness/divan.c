@@ -95,8 +95,8 @@ int divan_read(struct harness_results *r, const char *text, struct error *err)
         const char *at = l.line;
         size_t length;
         if (!*r->suite && strstr(at, "fastest")) {
-            path[0] = memory_strndup(at, name_length(at));
-            harness_set(&r->suite, path[0]);
+            CLEANUP(memory_freep) char *name = memory_strndup(at, name_length(at));
+            harness_set(&r->suite, name);
         }
         int depth = depth_of(&at);
         if (depth < 0)

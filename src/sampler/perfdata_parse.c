@@ -240,7 +240,7 @@ static bool is_build_id(const unsigned char *file, const struct perf_event_attr 
                         const struct perfdata_record *r)
 {
     return r->misc & PERF_RECORD_MISC_MMAP_BUILD_ID && file[0] <= PERFDATA_BUILD_ID_BYTES &&
-           !file[1] && !file[2] && !file[3] && (attr->build_id || file[0] >= 16);
+           !file[1] && !file[2] && !file[3] && ((attr && attr->build_id) || file[0] >= 16);
 }
 
 static void parse_mmap(struct cursor *c, const struct perf_event_attr *attr,
