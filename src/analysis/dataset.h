@@ -82,7 +82,7 @@ struct dataset {
     size_t *starts;              /* of column metric * cell_count + cell; one more at the end */
     bool *bounds;                /* per column: some value is only a bound; NULL for none */
     struct dataset_value *loose; /* that were put, in the order of their rounds for each column */
-    size_t loose_count, loose_capacity, settled_count;
+    size_t loose_count, loose_capacity, settled_count, settled_columns;
     bool apart;           /* cells did not run in common rounds: they are samples taken apart */
     double round_seconds; /* what one more round would take; 0 when not known */
 };

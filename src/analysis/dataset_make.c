@@ -68,7 +68,8 @@ void dataset_put(struct dataset *d, size_t metric, size_t cell, uint32_t round, 
 
 void dataset_settle(struct dataset *d)
 {
-    if (d->starts && d->settled_count == d->loose_count)
+    bool has_columns = d->settled_columns == d->metric_count * d->cell_count || !d->loose_count;
+    if (d->starts && d->settled_count == d->loose_count && has_columns)
         return;
     dataset_deal(d, d->loose, d->loose_count);
     d->settled_count = d->loose_count;
@@ -120,6 +121,7 @@ void dataset_deal(struct dataset *d, const struct dataset_value *values, size_t 
 {
     size_t columns = d->metric_count * d->cell_count;
     make_room(d, columns, count);
+    d->settled_columns = columns;
     for (size_t i = 0; i < count; i++)
         d->starts[values[i].metric * d->cell_count + values[i].cell + 2]++;
     for (size_t c = 2; c < columns + 2; c++)

@@ -137,7 +137,9 @@ def an_eventfd_that_is_never_read_is_named():
     (e,) = explain(f"{bench} uring-eventfd", f"{bench} uring-eventfd-unread", "--no-sim",
                    "--work", "requests", "--rounds", "3", "--profiles", "2")
     # A disk that is slow at the wrong moment is a wait, and beside the point.
-    first = next(r for r in e["reasons"] if r["kind"] != "wait")
+    # So is what all calls share, which may be the larger part on a virtual machine.
+    first = next(r for r in e["reasons"]
+                 if r["kind"] != "wait" and r["name"] != "entering and leaving the kernel")
     equal((first["kind"], first["name"]), ("system call", "system call epoll_wait"))
     contains(first["evidence"], "made by ")
     if any(c["event"] == "raw_syscalls:sys_enter" for c in e["counts"]):
@@ -326,7 +328,7 @@ def wrong_words_are_explained():
     contains(assay("explain", "no-such-program-x", "no-such-program-y", check=1).stderr,
              "no-such-program-x")
     contains(assay("explain", "false", "true", check=1).stderr, "'false' failed: exit code 1")
-    assay("explain", "true", check=2)
+    assay("explain", check=2)
     assay("explain", "true", "true", "--sim", "--no-sim", check=2)
     contains(assay("explain", "--work", "nothing", "true", "true", check=1).stderr,
              "reports no metric 'nothing'")
