@@ -429,7 +429,8 @@ static int after_failure(struct bisect *b, const struct bisection_action *a,
                          const struct rounds *done, size_t failures, struct error *err)
 {
     size_t which = done->last_started, commit = a->commits[which];
-    bool is_new = a->step->round_count == 0;
+    bool has_run = which < 2 && b->run_count > 0; /* an end of the range, in an earlier step */
+    bool is_new = a->step->round_count == 0 && !has_run;
     CLEANUP(strbuf_done) struct strbuf safe = {0};
     const struct strbuf *said = &done->failure.output_stderr;
     size_t from = said->length > 300 ? said->length - 300 : 0;
