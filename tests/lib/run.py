@@ -6,9 +6,14 @@
 
 The last line is "N passed, N failed, N skipped"; each skip is listed with its reason, each failure
 with the command that repeats it, and the ten slowest tests with their times.
+
+Programs run several at a time, and a machine that is shared decides what fails beside another.  What
+failed is repeated once at the end, alone: what fails again has failed; what passes then is listed as
+unsteady, with the output of its failure.  --once repeats nothing; flakes.py counts what is unsteady.
 """
 import argparse
 import concurrent.futures
+import dataclasses
 import itertools
 import os
 import sys
@@ -32,6 +37,9 @@ def tell(outcome):
           f"{outcome.count('passed')} passed, {outcome.failed} failed, "
           f"{outcome.count('skipped')} skipped ({outcome.seconds:.1f} s)", flush=True)
     if outcome.failed:
+        for case in outcome.cases:
+            if case.state == "failed":
+                print(f"not ok: {case.name}\n{outcome.words(case)}", end="")
         print(f"------ output ({outcome.broken or 'to its end'}):\n{outcome.output}------")
         for line in repeats(outcome):
             print("again:  " + line)
@@ -54,7 +62,28 @@ def slowest(outcomes):
     return sorted(times, reverse=True)[:SLOWEST]
 
 
-def summarize(outcomes):
+def repeat(outcomes):
+    """What failed, once more, with the machine to itself.  The outcomes that count, and the names of
+    what passed this time."""
+    final, unsteady = [], []
+    for outcome in outcomes:
+        if not outcome.failed:
+            final.append(outcome)
+            continue
+        bad = [case.name for case in outcome.cases if case.state == "failed"]
+        job = dataclasses.replace(outcome.job, cases=() if outcome.broken else tuple(bad))
+        print(f"again, alone: {job.label}/{job.name}", flush=True)
+        again = suite.run(job)
+        tell(again)
+        if not again.failed:
+            unsteady.append(f"{job.label}/{job.name}: {', '.join(bad) or outcome.broken}")
+        if job.cases and not again.broken:
+            again.cases += [case for case in outcome.cases if case.state != "failed"]
+        final.append(again)
+    return final, unsteady
+
+
+def summarize(outcomes, unsteady):
     skips = sorted({f"{outcome.job.label}/{outcome.job.name}: {case.name}: {case.reason}"
                     for outcome in outcomes for case in outcome.cases if case.state == "skipped"})
     if skips:
@@ -63,6 +92,8 @@ def summarize(outcomes):
         print("slowest:")
         for seconds, name in slowest(outcomes):
             print(f"  {seconds:7.1f} s  {name}")
+    if unsteady:
+        print("unsteady (failed at first, passed alone):", *unsteady, sep="\n  ")
     bad = [line for outcome in outcomes if outcome.failed for line in repeats(outcome)]
     if bad:
         print("again:", *bad, sep="\n  ")
@@ -78,9 +109,13 @@ def main():
     parser.add_argument("--only", default="", help="programs whose name contains this")
     parser.add_argument("--exactly", default="", help="the program of this name")
     parser.add_argument("--case", default="", help="one of its tests")
+    parser.add_argument("--once", action="store_true", help="repeat nothing that failed")
     parser.add_argument("entries", nargs="+")
     options = parser.parse_args()
-    sys.exit(summarize(go(list(choose(options)), options.jobs)))
+    outcomes, unsteady = go(list(choose(options)), options.jobs), []
+    if len(outcomes) > 1 and not options.once:
+        outcomes, unsteady = repeat(outcomes)
+    sys.exit(summarize(outcomes, unsteady))
 
 
 def go(jobs, at_once):

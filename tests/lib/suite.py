@@ -72,6 +72,18 @@ class Outcome:
     def count(self, state):
         return sum(case.state == state for case in self.cases)
 
+    def words(self, case):
+        """What the program printed for this case: TAP's comments, behind its line or before it."""
+        lines = self.output.splitlines(keepends=True)
+        at = [index for index, line in enumerate(lines)
+              if (match := LINE.match(line)) and match[2] == case.name]
+        if not at:
+            return ""
+        others = [index for index, line in enumerate(lines) if LINE.match(line)]
+        before = max((index for index in others if index < at[0]), default=-1)
+        after = min((index for index in others if index > at[0]), default=len(lines))
+        return "".join(lines[before + 1:after])
+
     @property
     def failed(self):
         return self.count("failed") + bool(self.broken)
