@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #if HAVE_CAPSTONE
-#include "profile/libcapstone.h"
+#include "profile/code/libcapstone.h"
 #endif
 
 #if HAVE_CAPSTONE

@@ -189,11 +189,24 @@ static uint64_t group_hash(const void *items, uint32_t id)
     return group_key(g->name, g->is_kernel);
 }
 
-static uint32_t find_group(struct matcher *m, const char *linkage_name, bool is_kernel)
+/* What has no name but its place is known by that in this build. */
+static void place_name(const struct function *function, struct strbuf *out)
+{
+    char text[BUILD_ID_TEXT];
+    const struct build_id *id = module_build_id(function->module);
+    strbuf_printf(out, "%s+0x%llx",
+                  id->size ? build_id_format(id, text) : module_path(function->module),
+                  (unsigned long long)function->start);
+}
+
+static uint32_t find_group(struct matcher *m, const struct profile_symbol *s)
 {
     CLEANUP(strbuf_done) struct strbuf name = {0};
-    bool is_alias;
-    match_name(linkage_name, is_kernel, &name, &is_alias);
+    bool is_alias = false, is_kernel = s->is_kernel;
+    if (s->function && !is_kernel && function_is_nameless(s->function))
+        place_name(s->function, &name);
+    else
+        match_name(linkage_of(s), is_kernel, &name, &is_alias);
     const char *text = strbuf_text(&name);
     uint32_t slot, id;
     IDTABLE_EACH(&m->table, group_key(text, is_kernel), slot, id)
@@ -232,7 +245,7 @@ static void group_profile(struct matcher *m, unsigned side, size_t run, const st
         groups[i] = MATCH_NONE;
         if (!s->name)
             continue;
-        groups[i] = find_group(m, linkage_of(s), s->is_kernel);
+        groups[i] = find_group(m, s);
         find_qualifier(&m->groups[groups[i]], qualifier_of(calls, s))->sides |= 1u << side;
     }
     m->group_of[side][run] = groups;
@@ -316,7 +329,7 @@ void match_show(struct match *m, uint32_t item, unsigned side, const struct prof
     struct matched *shown = &m->items[item];
     shown->symbols[side] = &profile->calls.symbols[symbol];
     shown->dsos[side] = profile->calls.dsos.items[shown->symbols[side]->dso];
-    if (shown->kind != MATCH_RENAMED)
+    if (shown->kind != MATCH_RENAMED && shown->kind != MATCH_MIXED)
         shown->kind = kind_of(shown);
 }
 
@@ -324,7 +337,8 @@ void match_show(struct match *m, uint32_t item, unsigned side, const struct prof
 static bool looks_renamed(const struct matched *a, const struct matched *b)
 {
     const struct function *left = a->symbols[0]->function, *right = b->symbols[1]->function;
-    if (a->is_kernel != b->is_kernel)
+    if (a->is_kernel != b->is_kernel || (left && function_is_nameless(left)) ||
+        (right && function_is_nameless(right)))
         return false;
     if (str_eq(a->name, b->name))
         return true;
@@ -348,6 +362,16 @@ static uint32_t find_renamed(const struct match *m, uint32_t a, const uint32_t *
     return found;
 }
 
+void match_join(struct match *m, const struct profile *const *const profiles[2],
+                const uint32_t *target)
+{
+    for (unsigned side = 0; side < 2; side++)
+        for (size_t run = 0; run < m->run_counts[side]; run++)
+            for (size_t i = 0; i < profiles[side][run]->calls.symbol_count; i++)
+                if (m->rows[side][run][i] != MATCH_NONE)
+                    m->rows[side][run][i] = target[m->rows[side][run][i]];
+}
+
 static void join_renamed(struct match *m, const struct profile *const *const profiles[2])
 {
     CLEANUP(memory_freep) uint32_t *target = memory_zalloc(m->count + 1, sizeof(*target));
@@ -364,11 +388,8 @@ static void join_renamed(struct match *m, const struct profile *const *const pro
         target[b] = a;
         any = true;
     }
-    for (unsigned side = 0; side < 2 && any; side++)
-        for (size_t run = 0; run < m->run_counts[side]; run++)
-            for (size_t i = 0; i < profiles[side][run]->calls.symbol_count; i++)
-                if (m->rows[side][run][i] != MATCH_NONE)
-                    m->rows[side][run][i] = target[m->rows[side][run][i]];
+    if (any)
+        match_join(m, profiles, target);
 }
 
 void match_build(struct match *m, const struct profile *const *const profiles[2],
@@ -395,6 +416,7 @@ void match_build(struct match *m, const struct profile *const *const profiles[2]
         m->items[i].kind = kind_of(&m->items[i]);
         m->items[i].item = i;
     }
+    match_stripped(m, profiles);
     join_renamed(m, profiles);
     for (size_t g = 0; g < matcher.group_count; g++)
         free(matcher.groups[g].qualifiers);
@@ -410,6 +432,7 @@ void match_done(struct match *m)
         free(m->rows[side]);
     }
     free(m->items);
+    strbuf_done(&m->notes);
     arena_done(&m->arena);
     *m = (struct match){0};
 }

@@ -11,6 +11,10 @@
  * them apart.  What remains on one side only is compared with what remains on the other: the same
  * name with other parameters, or another name declared at the same line of the same file, is the
  * same function under a new name.
+ *
+ * Functions of stripped code have no names but their places, which another build moves.  Those of
+ * two builds are matched by their code (code/twins.h).  Where that leaves some on both sides, they
+ * are one item, since nothing tells whether one of them was removed or changed; notes say so.
  */
 #ifndef ASSAY_PROFILE_MATCH_H
 #define ASSAY_PROFILE_MATCH_H
@@ -24,7 +28,8 @@ enum match_kind {
     MATCH_SAME,    /* one linkage name */
     MATCH_VARIANT, /* but for .isra.0 and the like */
     MATCH_ALIAS,   /* a library's other name for it: tc_malloc and malloc */
-    MATCH_RENAMED, /* other parameters, or another name at the same declaration */
+    MATCH_RENAMED, /* other parameters, or another name at the same declaration, or the same code */
+    MATCH_MIXED,   /* stripped functions of both sides, none of which can be told to be another's */
     MATCH_ONLY_A,
     MATCH_ONLY_B,
 };
@@ -44,6 +49,8 @@ struct match {
     size_t count;
     uint32_t **rows[2]; /* [side][run][symbol]: number in items, or MATCH_NONE without a name */
     size_t run_counts[2];
+    const char *lacks_debug; /* a binary without debug information, whose other build has some */
+    struct strbuf notes;     /* lines: what could not be matched, and what would help */
     struct arena arena;
 };
 
@@ -51,6 +58,12 @@ struct match {
 void match_build(struct match *m, const struct profile *const *const profiles[2],
                  const size_t run_counts[2]);
 void match_done(struct match *m);
+
+/* Makes one item of those that have the same target; target[i] is i for one that stays. */
+void match_join(struct match *m, const struct profile *const *const profiles[2],
+                const uint32_t *target);
+/* Finds which functions of stripped code are one. */
+void match_stripped(struct match *m, const struct profile *const *const profiles[2]);
 
 /* Lets another of an item's symbols stand for it on a side: the one that people should see. */
 void match_show(struct match *m, uint32_t item, unsigned side, const struct profile *profile,

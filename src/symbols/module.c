@@ -308,6 +308,24 @@ const char *module_file(struct module *m)
     return path;
 }
 
+const struct function *module_function(struct module *m, size_t index)
+{
+    const struct function *function = NULL;
+    pthread_mutex_lock(&m->lock);
+    if (m->kind == MODULE_FILE) {
+        module_load_table(m);
+        if (index < m->table.symbol_count)
+            function = &table_function(m, (uint32_t)index)->function;
+    }
+    pthread_mutex_unlock(&m->lock);
+    return function;
+}
+
+bool function_is_nameless(const struct function *function)
+{
+    return elfsyms_is_address(function->linkage_name, strlen(function->linkage_name));
+}
+
 uint64_t module_elf_address(struct module *m, uint64_t address)
 {
     pthread_mutex_lock(&m->lock);

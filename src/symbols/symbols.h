@@ -173,6 +173,8 @@ size_t symbols_module_count(const struct symbols *symbols);
 struct module *symbols_module_at(struct symbols *symbols, size_t index);
 
 enum module_kind module_kind(const struct module *module);
+/* Whether a function has no name but its place, as "libsqlite3+0x3f210". */
+bool function_is_nameless(const struct function *function);
 /* As a "Shared Object" column shows it: the last part of a path, "[kernel.kallsyms]". */
 const char *module_name(const struct module *module);
 /* As it was recorded. */
@@ -188,6 +190,8 @@ const char *module_file(struct module *module);
 uint64_t module_elf_address(struct module *module, uint64_t address);
 /* And back. */
 uint64_t module_address_of_elf(struct module *module, uint64_t elf_address);
+/* Its functions, by number from 0; NULL behind the last.  None where there is no file. */
+const struct function *module_function(struct module *module, size_t index);
 /* Copies the code there; returns how many bytes there were. */
 size_t module_read(struct module *module, uint64_t address, void *buffer, size_t size);
 

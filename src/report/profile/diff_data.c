@@ -9,7 +9,8 @@
  * "only A", "only B". */
 static const char *kind_name(enum match_kind kind)
 {
-    static const char *const names[] = {"same", "variant", "alias", "renamed", "only A", "only B"};
+    static const char *const names[] = {"same",  "variant", "alias", "renamed",
+                                        "mixed", "only A",  "only B"};
     return names[kind];
 }
 

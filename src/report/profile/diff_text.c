@@ -84,11 +84,13 @@ static void put_binary(struct strbuf *out, const struct diff_row *row)
 
 static void put_function(struct strbuf *out, const struct diff_row *row)
 {
-    strbuf_put_safe(out, row->name, strlen(row->name), 120);
     const struct profile_symbol *const *s = row->match.symbols;
     if (row->match.kind == MATCH_RENAMED && !str_eq(s[0]->name, s[1]->name)) {
+        strbuf_put_safe(out, s[0]->name, strlen(s[0]->name), 120);
         strbuf_puts(out, " → ");
         strbuf_put_safe(out, s[1]->name, strlen(s[1]->name), 120);
+    } else {
+        strbuf_put_safe(out, row->name, strlen(row->name), 120);
     }
     put_binary(out, row);
     if (row->is_inlined[SIDE_A] && row->is_inlined[SIDE_B])
@@ -218,6 +220,13 @@ static void put_notes(struct strbuf *out, const struct diff *d)
     if (d->user_only)
         strbuf_puts(out, "  * The kernel was not sampled: no permission (run as root, or set "
                          "kernel.perf_event_paranoid to 1 or less). Its work is unattributed.\n");
+    for (const char *note = strbuf_text(&d->match.notes); *note;) {
+        size_t length = strcspn(note, "\n");
+        strbuf_puts(out, "  * ");
+        strbuf_put_safe(out, note, length, 400);
+        strbuf_puts(out, ".\n");
+        note += length + (note[length] == '\n');
+    }
     if (d->lacks_debug[SIDE_A] != d->lacks_debug[SIDE_B])
         strbuf_printf(out,
                       "  * %c has no debug information: its inlined functions count as part of "

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "config.h"
 #include "elf/table.h"
+#include "symbols/names/own_library.h"
 
 #include <elf.h>
 #include <sys/mman.h>
@@ -227,8 +228,10 @@ void elfsyms_load(const struct image *code, const struct image *debug,
     }
     if (code) {
         elfsyms_add_plt(&builder, code);
-        if (bounds && !with_symtab)
+        if (bounds && !with_symtab) {
+            own_library_add(&builder, code, bounds);
             add_bounds(&builder, bounds);
+        }
         add_segments(&builder, code);
     } else if (debug) {
         guess_segments(&builder, debug);

@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#define SYMTAB_VERSION 4u
+#define SYMTAB_VERSION 5u
 #define SEGMENT_COUNT_MAX 64u
 
 struct symtab_header {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* capstone, loaded when code is first disassembled: see base/library.h. */
-#ifndef ASSAY_PROFILE_LIBCAPSTONE_H
-#define ASSAY_PROFILE_LIBCAPSTONE_H
+#ifndef ASSAY_PROFILE_CODE_LIBCAPSTONE_H
+#define ASSAY_PROFILE_CODE_LIBCAPSTONE_H
 
 #include "base/library.h"
 #include "config.h"
