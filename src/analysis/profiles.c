@@ -185,7 +185,9 @@ int profile_loads_read(struct profile_loads *l, const struct profile_pair *pair,
         l->runs[s] = memory_zalloc(set->count + 1, sizeof(*l->runs[s]));
         for (size_t i = 0; i < set->count; i++) {
             struct profile_options o = {.symbols = l->symbols,
-                                        .want = SYMBOLS_INLINES,
+                                        .want = l->no_inlines ? SYMBOLS_NAMES : SYMBOLS_INLINES,
+                                        .tail_calls = true,
+                                        .with_lines = l->with_lines,
                                         .with_samples = l->with_samples && i == 0};
             struct profile *p;
             int r = profile_load(&p, set->paths[i], &o, err);

@@ -53,6 +53,8 @@ void profile_pair_done(struct profile_pair *pair);
 struct profile_loads {
     const char *event;              /* in: which one, NULL for time on the CPU */
     struct symbols_options symbols; /* in */
+    bool no_inlines;                /* in: code counts for the function it was inlined into */
+    bool with_lines;                /* in: frames know their source lines */
     bool with_samples;              /* in: of each side's first, every sample by time as well */
     struct profile **profiles[SIDE_COUNT];
     struct diff_run *runs[SIDE_COUNT];

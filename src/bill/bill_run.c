@@ -173,6 +173,37 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
+static int read_traced(const struct bill_settings *s, const struct bill_plan *plan,
+                       const char *path, const struct recording_result *result,
+                       struct timeline *ret_timeline, struct profile **ret_profile,
+                       struct error *err)
+{
+    struct timeline_recording recording = {.path = path,
+                                           .pid = (uint32_t)result->pid,
+                                           .name = last_part(s->command->argv[0]),
+                                           .start_ns = result->start_ns,
+                                           .without_calls = !plan->calls};
+    return timeline_read(ret_timeline, ret_profile, &recording, err);
+}
+
+int bill_trace(const struct bill_settings *s, struct timeline *ret_timeline,
+               struct profile **ret_profile, struct error *err)
+{
+    struct bill_events events = {0};
+    struct recording_result result = {0};
+    struct bill_plan plan = {.frequency_hz = s->frequency_hz, .off_cpu = true};
+    CLEANUP(memory_freep) char *path = memory_printf("%s/trace.data", s->folder);
+    int r = parse_events(&events, err);
+    if (r == 0)
+        r = record(s, &plan, &events, path, &result, err);
+    if (r == 0)
+        r = read_traced(s, &plan, path, &result, ret_timeline, ret_profile, err);
+    unlink(path);
+    recording_result_done(&result);
+    events_done(&events);
+    return r;
+}
+
 static int run_traced(struct bill *b, struct bill_doubts *doubts, const struct bill_settings *s,
                       const struct bill_plan *plan, const struct bill_events *events, size_t round,
                       struct error *err)
@@ -182,14 +213,8 @@ static int run_traced(struct bill *b, struct bill_doubts *doubts, const struct b
     struct timeline timeline = {0};
     struct profile *profile = NULL;
     int r = record(s, plan, events, path, &result, err);
-    if (r == 0) {
-        struct timeline_recording recording = {.path = path,
-                                               .pid = (uint32_t)result.pid,
-                                               .name = last_part(s->command->argv[0]),
-                                               .start_ns = result.start_ns,
-                                               .without_calls = !plan->calls};
-        r = timeline_read(&timeline, &profile, &recording, err);
-    }
+    if (r == 0)
+        r = read_traced(s, plan, path, &result, &timeline, &profile, err);
     if (r == 0) {
         doubts->lost += result.lost;
         doubts->records += result.samples;

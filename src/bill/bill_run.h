@@ -33,6 +33,10 @@ struct bill_doubts {
     double major_faults, switches_own, switches_forced; /* means of a run */
 };
 
+/* One traced run, as a timeline with its profile; system calls are not traced.  Leaves no file. */
+int bill_trace(const struct bill_settings *settings, struct timeline *ret_timeline,
+               struct profile **ret_profile, struct error *err);
+
 int bill_run(struct bill *b, struct bill_doubts *doubts, const struct bill_settings *settings,
              struct error *err);
 void bill_doubts_done(struct bill_doubts *d);

@@ -92,7 +92,8 @@ static void print(struct printer *p, const struct explain *e)
 static void show_progress(struct progress *p, enum explain_phase phase, uint64_t round,
                           uint64_t count)
 {
-    static const char *const phases[] = {"measuring", "profiling", "counting", "simulating"};
+    static const char *const phases[] = {"measuring", "profiling", "counting", "simulating",
+                                         "tracing"};
     progress_show(p, "%s: round %llu of %llu", phases[phase], (unsigned long long)round + 1,
                   (unsigned long long)count);
 }

@@ -146,15 +146,37 @@ void calls_add(struct calls *c, uint32_t node, uint32_t task, uint32_t event, ui
         idtable_grow(&c->cell_table, cell_hash, c->cells);
 }
 
+/* A caller in user space that lies in no code: the chain was followed through something that is no
+ * frame pointer. */
+static bool is_nowhere(const struct stack_location *l)
+{
+    return !l->module && l->flags == STACK_CALLER;
+}
+
+/* Whether the function that the caller calls is not the one that is next on the stack. */
+static bool is_missing(const struct calls *c, const struct stacks *stacks, uint32_t caller,
+                       uint32_t outermost, uint32_t location, const uint32_t *called)
+{
+    uint32_t by = stacks->nodes[caller].location;
+    return caller != STACK_EMPTY && called[by] != IDTABLE_NONE &&
+           !(stacks->locations[location].flags & (STACK_KERNEL | STACK_GUEST)) &&
+           c->frames[called[by]].symbol != c->frames[outermost].symbol;
+}
+
 void calls_from_stacks(struct calls *c, const struct stacks *stacks, const uint32_t *frame_lists,
-                       const uint32_t *frame_items, uint32_t *ret_nodes)
+                       const uint32_t *frame_items, const uint32_t *called, uint32_t *ret_nodes)
 {
     uint32_t *nodes = ret_nodes ? ret_nodes : memory_zalloc(stacks->node_count, sizeof(*nodes));
     nodes[STACK_EMPTY] = 0;
     for (size_t i = 1; i < stacks->node_count; i++) {
         const struct stack_node *n = &stacks->nodes[i];
-        uint32_t node = nodes[n->parent];
-        for (uint32_t k = frame_lists[n->location + 1]; k > frame_lists[n->location]; k--)
+        uint32_t node = nodes[n->parent], end = frame_lists[n->location + 1];
+        if (is_nowhere(&stacks->locations[n->location]))
+            end = frame_lists[n->location];
+        if (called && end > frame_lists[n->location] &&
+            is_missing(c, stacks, n->parent, frame_items[end - 1], n->location, called))
+            node = calls_push(c, node, called[stacks->nodes[n->parent].location]);
+        for (uint32_t k = end; k > frame_lists[n->location]; k--)
             node = calls_push(c, node, frame_items[k - 1]);
         nodes[i] = node;
     }

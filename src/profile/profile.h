@@ -49,6 +49,7 @@ struct profile_options {
     bool with_lines;    /* frames of one function at different lines are different frames */
     bool with_cpus;     /* samples of different processors are kept apart */
     bool with_samples;  /* every sample is kept too, in order of time: see profile_sample */
+    bool tail_calls;    /* callers that gave their place to another function are put back */
     bool no_callers;    /* only the sampled instruction, not who called it */
     /* Called now and then while reading; may be NULL. */
     void (*progress)(void *context, uint64_t done_bytes, uint64_t total_bytes);

@@ -179,6 +179,62 @@ static void name_locations(struct namer *n, const struct symbols_request *reques
     }
 }
 
+/* The address that the call instruction at a location calls, in the same module; false where there
+ * is none, or it goes through a pointer. */
+static bool find_target(const struct profile *p, const struct stack_location *l,
+                        struct location *ret_target)
+{
+    uint8_t code[5];
+    int32_t distance;
+    if (!(l->flags & STACK_CALLER) || l->flags & (STACK_KERNEL | STACK_GUEST) || !l->module ||
+        module_kind(l->module) != MODULE_FILE)
+        return false;
+    uint64_t back = l->address + 1, target;
+    if (p->arch && strcmp(p->arch, "aarch64") == 0) {
+        if (module_read(l->module, back - 4, &distance, 4) != 4 ||
+            ((uint32_t)distance & 0xfc000000u) != 0x94000000u) /* bl */
+            return false;
+        int64_t words = (int64_t)((uint64_t)distance << 38) >> 38;
+        target = module_elf_address(l->module, back - 4) + (uint64_t)(words * 4);
+    } else {
+        if (module_read(l->module, back - 5, code, 5) != 5 || code[0] != 0xe8) /* call */
+            return false;
+        memcpy(&distance, code + 1, sizeof(distance));
+        target = module_elf_address(l->module, back - 1) + 1 + (uint64_t)(int64_t)distance;
+    }
+    *ret_target = (struct location){l->module, module_address_of_elf(l->module, target)};
+    return true;
+}
+
+static bool is_plt(const char *name)
+{
+    size_t length = strlen(name);
+    return length > 4 && strcmp(name + length - 4, "@plt") == 0;
+}
+
+/* For each location the frame of the function that is called there, or IDTABLE_NONE. */
+static uint32_t *find_called(struct namer *n)
+{
+    struct profile *p = n->profile;
+    size_t count = p->stacks.location_count;
+    uint32_t *called = memory_alloc((count + 1) * sizeof(*called));
+    struct symbols_request *requests = memory_zalloc(count + 1, sizeof(*requests));
+    for (size_t i = 0; i < count; i++)
+        if (!find_target(p, &p->stacks.locations[i], &requests[i].location))
+            requests[i].location = (struct location){NULL, 0};
+    symbols_resolve(p->symbols, requests, count, p->options.want);
+    for (size_t i = 0; i < count; i++) {
+        const struct symbols_request *r = &requests[i];
+        const struct function *f =
+            r->location.module && r->frame_count ? r->frames[r->frame_count - 1].function : NULL;
+        called[i] = f && f->start == r->location.address && !is_plt(f->linkage_name)
+                        ? calls_frame(&p->calls, function_symbol(n, f, false), 0, false)
+                        : IDTABLE_NONE;
+    }
+    free(requests);
+    return called;
+}
+
 void profile_symbolize(struct profile *p)
 {
     size_t count = p->stacks.location_count;
@@ -193,11 +249,13 @@ void profile_symbolize(struct profile *p)
     n.function_symbols = memory_zalloc(FUNCTION_CACHE, sizeof(*n.function_symbols));
     name_locations(&n, requests);
     free(requests);
+    CLEANUP(memory_freep) uint32_t *called = p->options.tail_calls ? find_called(&n) : NULL;
     free(n.functions);
     free(n.function_symbols);
     free(n.identities);
     idtable_done(&n.table);
     p->call_nodes = memory_zalloc(p->stacks.node_count, sizeof(*p->call_nodes));
-    calls_from_stacks(&p->calls, &p->stacks, p->location_lists, p->location_frames, p->call_nodes);
+    calls_from_stacks(&p->calls, &p->stacks, p->location_lists, p->location_frames, called,
+                      p->call_nodes);
     chain_judge(p);
 }

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <unistd.h>
 
 enum {
     ROUNDS_DEFAULT = 10,
@@ -23,7 +24,11 @@ enum {
     SIMULATION_SLOWDOWN = 50,
     SIMULATION_SECONDS_MOST = 20, /* of one side */
     DWARF_SWITCHES_MOST = 5000,   /* of a run, beyond which copies of the stack are too many */
+    STACK_BYTES_LEAST = 4096,     /* copied with each sample; more where that cuts call chains */
+    STACK_BYTES_MOST = 32768,
 };
+
+#define CUT_SHARE_MOST 0.02
 
 /* Both sides once in each round, in an order drawn anew. */
 struct interleaving {
@@ -177,6 +182,7 @@ int explain_judge(struct explain_measured *m, struct error *err)
 struct record_plan {
     uint64_t frequency_hz;
     bool off_cpu, dwarf;
+    unsigned stack_bytes; /* copied with each sample, where dwarf is set */
 };
 
 static double typical(const double *values, size_t count)
@@ -188,8 +194,10 @@ static double typical(const double *values, size_t count)
 static struct record_plan plan_recording(const struct explain *e, const struct explain_settings *s,
                                          double work, double switches)
 {
-    struct record_plan plan = {
-        .frequency_hz = s->frequency_hz, .off_cpu = true, .dwarf = switches < DWARF_SWITCHES_MOST};
+    struct record_plan plan = {.frequency_hz = s->frequency_hz,
+                               .off_cpu = true,
+                               .dwarf = switches < DWARF_SWITCHES_MOST,
+                               .stack_bytes = STACK_BYTES_LEAST};
     double cpu_a = typical(e->measured.cpu[SIDE_A], e->measured.counts[SIDE_A]);
     double cpu_b = typical(e->measured.cpu[SIDE_B], e->measured.counts[SIDE_B]);
     double seconds = fmin(cpu_a, cpu_b) * work / 1e9;
@@ -207,7 +215,8 @@ static struct record_plan plan_recording(const struct explain *e, const struct e
 static int record_run(struct interleaving *i, unsigned side, const struct record_plan *plan,
                       const char *path, struct error *err)
 {
-    char frequency[24];
+    char frequency[24], stacks[40];
+    snprintf(stacks, sizeof(stacks), "--call-graph=dwarf,%u", plan->stack_bytes);
     snprintf(frequency, sizeof(frequency), "%llu", (unsigned long long)plan->frequency_hz);
     const char *before[12];
     size_t count = 0;
@@ -218,7 +227,7 @@ static int record_run(struct interleaving *i, unsigned side, const struct record
     before[count++] = frequency;
     if (plan->off_cpu)
         before[count++] = "--off-cpu";
-    before[count++] = plan->dwarf ? "--call-graph=dwarf,4096" : "--call-graph=fp";
+    before[count++] = plan->dwarf ? stacks : "--call-graph=fp";
     before[count++] = "-o";
     before[count++] = path;
     before[count++] = "--";
@@ -272,6 +281,39 @@ static int profile_round(struct explain *e, struct interleaving *i, struct recor
     return 0;
 }
 
+/* How many of the call chains of a recording go beyond what was copied of the stack. */
+static double cut_share(const char *path)
+{
+    struct profile *p = NULL;
+    struct error err;
+    if (profile_load(&p, path, &(struct profile_options){0}, &err) < 0)
+        return 0;
+    double share = p->chains.unwound ? (double)p->chains.stack_cut / (double)p->chains.unwound : 0;
+    profile_free(p);
+    return share;
+}
+
+/* Copies as much of the stack as the callers need, by trial.  What cannot be recorded is told by
+ * the first round. */
+static int size_stacks(struct interleaving *i, struct record_plan *plan, const char *folder)
+{
+    CLEANUP(memory_freep) char *path = memory_printf("%s/trial.data", folder);
+    struct error ignored = {0};
+    int r = 0;
+    for (unsigned side = 0; side < SIDE_COUNT && plan->dwarf && r == 0; side++)
+        while (plan->stack_bytes < STACK_BYTES_MOST) {
+            unlink(path); /* else it would be kept as an older one */
+            r = record_run(i, side, plan, path, &ignored);
+            if (r < 0 || cut_share(path) < CUT_SHARE_MOST)
+                break;
+            plan->stack_bytes *= 4;
+            if (plan->stack_bytes > STACK_BYTES_MOST)
+                plan->stack_bytes = STACK_BYTES_MOST;
+        }
+    unlink(path);
+    return r == -EINTR ? r : 0;
+}
+
 static int profile(struct explain *e, const struct explain_settings *s,
                    const struct explain_runs *runs, struct error *err)
 {
@@ -282,6 +324,8 @@ static int profile(struct explain *e, const struct explain_settings *s,
     int r = interleaving_open(&i, runs, &none, s->seed + 1, err);
     if (r == 0)
         r = probe(e, &i, s, &plan, err);
+    if (r == 0 && size_stacks(&i, &plan, s->folder) < 0)
+        r = error_set(err, -EINTR, "interrupted");
     for (size_t round = 0; round < rounds && r == 0; round++) {
         runs->progress(runs->context, EXPLAIN_PROFILE, round, rounds);
         r = profile_round(e, &i, &plan, s->folder, round, err);
@@ -305,9 +349,17 @@ static void note_losses(struct explain *e)
         strbuf_printf(&e->notes, "%llu %s (%.1f %%) lost while profiling: waits may be missing\n",
                       (unsigned long long)lost, plural(lost, "record", "records"),
                       100 * (double)lost / (double)(lost + kept));
+    strbuf_puts(&e->notes, strbuf_text(&e->diff.match.notes));
     if (e->diff.user_only)
         strbuf_puts(&e->notes, "no permission to sample the kernel, so its work is unattributed; "
                                "run as root, or set kernel.perf_event_paranoid to 1 or less\n");
+}
+
+static int read_profiles(struct explain *e, struct error *err)
+{
+    e->loads.with_lines = true;
+    int r = profile_loads_read(&e->loads, &e->recordings, err);
+    return r < 0 ? r : diff_build(&e->diff, &e->loads.options, err);
 }
 
 static int load(struct explain *e, struct error *err)
@@ -323,9 +375,19 @@ static int load(struct explain *e, struct error *err)
     }
     e->recordings.label = memory_strdup(e->label);
     e->recordings.work = e->unit ? memory_strdup(e->unit) : NULL;
-    int r = profile_loads_read(&e->loads, &e->recordings, err);
-    if (r == 0)
-        r = diff_build(&e->diff, &e->loads.options, err);
+    int r = read_profiles(e, err);
+    /* What was inlined can only be compared where both builds tell it. */
+    if (r == 0 && e->diff.match.lacks_debug) {
+        strbuf_printf(
+            &e->notes,
+            "%s has no debug information, unlike its other build: inlined functions count "
+            "as part of those that they were inlined into; compile both with -g\n",
+            e->diff.match.lacks_debug);
+        diff_done(&e->diff);
+        profile_loads_done(&e->loads);
+        e->loads.no_inlines = true;
+        r = read_profiles(e, err);
+    }
     if (r == 0)
         note_losses(e);
     return r;
@@ -407,6 +469,8 @@ static int conclude(struct explain *e, const struct explain_settings *settings,
             settings->simulate == EXPLAIN_SIM_ALWAYS ? 0 : SIMULATION_SECONDS_MOST * NS_PER_S);
     if (r == 0)
         explain_conclude(e, parts, &counts);
+    if (r == 0)
+        explain_find_wakers(e, settings, runs);
     e->profiled = r == 0;
     explain_counts_done(&counts);
     return r;
@@ -450,6 +514,7 @@ void explain_done(struct explain *e)
         free(e->reasons[i].name);
         free(e->reasons[i].where);
         free(e->reasons[i].evidence);
+        free(e->reasons[i].waiter);
     }
     for (size_t i = 0; i < e->fact_count; i++) {
         free(e->facts[i].name);
@@ -457,6 +522,7 @@ void explain_done(struct explain *e)
     }
     free(e->reasons);
     free(e->facts);
+    free(e->unattributed_where);
     free(e->label);
     free(e->work);
     free(e->unit);

@@ -33,6 +33,7 @@ struct reason {
     char *where;            /* "in work inlined there"; "" for none */
     struct attributed cost; /* per unit of work; share of explain.whole */
     char *evidence;         /* lines; "" for none */
+    char *waiter;           /* of a wait: the function that waits; NULL where it is not known */
 };
 
 /* A count that changed, or that could not be had. */
@@ -73,7 +74,13 @@ struct explain_settings {
     const char *folder; /* where recordings go, made by the caller */
 };
 
-enum explain_phase { EXPLAIN_MEASURE, EXPLAIN_PROFILE, EXPLAIN_COUNT, EXPLAIN_SIMULATE };
+enum explain_phase {
+    EXPLAIN_MEASURE,
+    EXPLAIN_PROFILE,
+    EXPLAIN_COUNT,
+    EXPLAIN_SIMULATE,
+    EXPLAIN_TRACE,
+};
 
 /* How one side is run once. */
 struct explain_runs {
@@ -109,6 +116,7 @@ struct explain {
     bool profiled;                     /* the rest is set */
     struct attributed whole, cpu, waits;
     struct attributed unattributed;
+    char *unattributed_where;    /* which code that is, and what would name it; "" for none */
     struct attributed others;    /* runnable while others had the CPU: not part of the whole */
     struct attributed own_peers; /* waits for other threads or processes of the command */
     struct reason *reasons;      /* the largest first */

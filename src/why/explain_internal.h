@@ -36,6 +36,10 @@ void explain_simulate(struct explain *e, const struct explain_runs *runs, struct
  */
 void explain_confirm(struct explain *e, const struct parts *parts);
 
+/* Who ended the waits that are among the reasons, by one traced run: adds it to their evidence. */
+void explain_find_wakers(struct explain *e, const struct explain_settings *settings,
+                         const struct explain_runs *runs);
+
 /* Reasons and facts from all that is known. */
 void explain_conclude(struct explain *e, struct parts *parts, const struct explain_counts *counts);
 

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-enum { CALLERS_DEPTH = 12 };
+enum { CALLERS_DEPTH = 12, WRAPPER_BYTES_MOST = 256 };
 
 static bool has_any(const char *name, const char *const *list, size_t count)
 {
@@ -52,11 +52,13 @@ const char *part_syscall_name(const char *name)
 /* What a stack says, read from its leaf outwards. */
 struct reading {
     const struct calls *calls;
+    bool is_static;               /* the program has the C library in itself */
     const char *syscall;          /* the innermost system call */
     bool in_kernel;               /* the leaf is */
     bool fault, interrupt, entry; /* the innermost mark */
     bool marked;
     bool storage, peer, sleep; /* waits: by what the kernel does */
+    bool memory[FAULT_KINDS];  /* faults: by what the kernel does */
     bool worker;               /* a thread that the kernel added, as io_uring's */
     bool lock, join;           /* by what the library does */
     uint32_t user_leaf;        /* symbol; IDTABLE_NONE for none */
@@ -64,8 +66,19 @@ struct reading {
     uint32_t program; /* the first frame beyond the library's waiting functions; 0 for none */
 };
 
+static void read_fault_frame(struct reading *r, const char *name)
+{
+    r->memory[FAULT_ANONYMOUS] |= HAS_ANY(name, "do_anonymous_page", "do_huge_pmd_anonymous",
+                                          "alloc_anon_folio", "clear_page", "clear_huge_page");
+    r->memory[FAULT_FILE] |= HAS_ANY(name, "do_read_fault", "do_shared_fault", "filemap_",
+                                     "__do_fault", "map_pages", "shmem_fault");
+    r->memory[FAULT_COPY] |= HAS_ANY(name, "do_wp_page", "wp_page_copy", "do_cow_fault");
+    r->memory[FAULT_SWAP] |= HAS_ANY(name, "do_swap_page");
+}
+
 static void read_kernel_frame(struct reading *r, const char *name)
 {
+    read_fault_frame(r, name);
     const char *syscall = part_syscall_name(name);
     if (syscall) /* the outermost has the name that programs use */
         r->syscall = syscall;
@@ -89,23 +102,39 @@ static void read_kernel_frame(struct reading *r, const char *name)
     r->marked = syscall || r->fault || r->interrupt || r->entry;
 }
 
-/* Functions that only lead into the kernel on somebody's behalf. */
-static bool leads_into_kernel(const char *name)
+static bool has_prefix_of(const char *name, const char *const *list, size_t count)
 {
-    return HAS_ANY(name, "futex", "lll_lock", "mutex_lock", "rwlock", "sem_wait", "sem_timed",
-                   "cond_wait", "cond_timed", "barrier_wait", "sleep", "pthread_", "mtx_",
-                   "syscall", "clone", "poll", "select", "gthread", "__gthr") ||
-           explain_wrapped_call(name);
+    for (size_t i = 0; i < count; i++)
+        if (str_has_prefix(name, list[i]))
+            return true;
+    return false;
 }
 
 /* The C library and its like, by the names of their files. */
 static bool is_system_library(const char *dso)
 {
-    static const char *const libraries[] = {"libc.so", "libc-", "libpthread", "ld-", "[vdso]"};
-    for (size_t i = 0; i < ARRAY_COUNT(libraries); i++)
-        if (str_has_prefix(dso, libraries[i]))
+    static const char *const libraries[] = {"libc.so",   "libc-", "libpthread",   "ld-",
+                                            "ld-linux.", "ld.so", "libstdc++.so", "[vdso]"};
+    return has_prefix_of(dso, libraries, ARRAY_COUNT(libraries));
+}
+
+/* Functions of the library that only lead into the kernel on somebody's behalf, in programs that
+ * are linked with it statically, and what headers of C++ and Rust bring along. */
+static bool is_library_name(const char *name, bool is_static)
+{
+    static const char *const always[] = {
+        "std::", "<std::", "core::", "<core::", "__gthread", "__gthr_", "__gnu_cxx::"};
+    static const char *const if_static[] = {"__", "pthread_", "sem_", "mtx_", "cnd_", "thrd_"};
+    static const char *const calls[] = {"sleep", "usleep", "syscall", "clone", "clone3",
+                                        "futex", "ppoll",  "pselect", "wait",  "waitpid"};
+    if (has_prefix_of(name, always, ARRAY_COUNT(always)))
+        return true;
+    if (!is_static)
+        return false;
+    for (size_t i = 0; i < ARRAY_COUNT(calls); i++)
+        if (str_eq(name, calls[i]))
             return true;
-    return false;
+    return has_prefix_of(name, if_static, ARRAY_COUNT(if_static)) || explain_wrapped_call(name);
 }
 
 static void read_user_frame(struct reading *r, uint32_t node, uint32_t symbol, const char *name)
@@ -115,19 +144,29 @@ static void read_user_frame(struct reading *r, uint32_t node, uint32_t symbol, c
         r->user_leaf = symbol;
         r->user_node = node;
     }
-    if (name) {
-        r->lock |= HAS_ANY(name, "lll_lock", "mutex_lock", "rwlock", "sem_wait", "sem_timed",
-                           "spin_lock", "mtx_lock");
-        r->join |= HAS_ANY(name, "pthread_join", "clockjoin", "thrd_join", "cond_wait",
-                           "cond_timed", "barrier_wait", "cnd_wait");
-    }
-    if (!r->program && name && !leads_into_kernel(name) && !is_system_library(dso))
+    if (!name || r->program)
+        return;
+    if (!is_system_library(dso) && !is_library_name(name, r->is_static)) {
         r->program = node;
+        return;
+    }
+    r->lock |= HAS_ANY(name, "lll_lock", "mutex_lock", "rwlock", "sem_wait", "sem_timed",
+                       "spin_lock", "mtx_lock", "lock_contended");
+    r->join |= HAS_ANY(name, "pthread_join", "clockjoin", "thrd_join", "cond_wait", "cond_timed",
+                       "barrier_wait", "cnd_wait");
 }
 
-static struct reading read_stack(const struct calls *calls, uint32_t leaf)
+static bool has_no_library(const struct calls *calls)
 {
-    struct reading r = {.calls = calls, .user_leaf = IDTABLE_NONE};
+    for (size_t i = 0; i < calls->dsos.count; i++)
+        if (is_system_library(calls->dsos.items[i]) && !str_eq(calls->dsos.items[i], "[vdso]"))
+            return false;
+    return true;
+}
+
+static struct reading read_stack(const struct calls *calls, uint32_t leaf, bool is_static)
+{
+    struct reading r = {.calls = calls, .user_leaf = IDTABLE_NONE, .is_static = is_static};
     r.in_kernel = leaf && calls_symbol(calls, calls->nodes[leaf].frame)->is_kernel;
     for (uint32_t node = leaf; node; node = calls->nodes[node].parent) {
         uint32_t symbol = calls->frames[calls->nodes[node].frame].symbol;
@@ -167,6 +206,7 @@ struct part *parts_find(struct parts *p, enum part_kind kind, const char *name, 
         part.samples[s] = memory_zalloc(p->run_counts[s] + 1, sizeof(double));
     }
     callers_init(&part.callers, p->run_counts);
+    callers_init(&part.sites, p->run_counts);
     ARRAY_PUSH(p->items, p->count, p->capacity) = part;
     return &p->items[p->count - 1];
 }
@@ -176,6 +216,7 @@ struct place {
     unsigned side;
     size_t run;
     bool has_peers; /* the command has several threads or processes */
+    bool is_static; /* and no C library beside itself */
 };
 
 static struct part *cpu_part(const struct place *at, const struct reading *r)
@@ -218,6 +259,23 @@ static struct part *wait_part(const struct place *at, const struct reading *r)
     return parts_find(at->parts, PART_WAIT, syscall, true);
 }
 
+/* The line where a caller calls, as "main at prog.c:12"; the text lives as long as the parts. */
+static void add_site(const struct place *at, struct part *part, const struct reading *r,
+                     const struct profile_frame *frame, double weight, double samples)
+{
+    const struct profile_srcline *line = &r->calls->srclines[frame->srcline];
+    if (!line->file || !line->line)
+        return;
+    const char *slash = strrchr(line->file, '/');
+    CLEANUP(memory_freep)
+    char *text = memory_printf("%s:%u", slash ? slash + 1 : line->file, line->line);
+    const char *kept = arena_strdup(&at->parts->arena, text);
+    uint32_t node = callers_find(&part->sites, 0, kept, false);
+    callers_add(&part->sites, 0, at->side, at->run, weight, samples);
+    if (node != CALLERS_NONE)
+        callers_add(&part->sites, node, at->side, at->run, weight, samples);
+}
+
 /* Those behind a sample, from its own function or from the first one of the program on. */
 static void add_callers(const struct place *at, struct part *part, const struct reading *r,
                         double weight, double samples)
@@ -239,11 +297,38 @@ static void add_callers(const struct place *at, struct part *part, const struct 
             if (at_node == CALLERS_NONE)
                 return;
             callers_add(&part->callers, at_node, at->side, at->run, weight, samples);
-            depth++;
+            if (!depth++)
+                add_site(at, part, r, frame, weight, samples);
         }
         below = name;
         inlined = frame->inlined && (is_own || at_node);
     }
+}
+
+/* Whether the innermost function is the program's, whatever its name: not of a library, and not so
+ * short that it can only be one that was linked in. */
+static bool is_own_function(const struct reading *r)
+{
+    const struct profile_symbol *s = &r->calls->symbols[r->user_leaf];
+    if (is_system_library(r->calls->dsos.items[s->dso]) || str_has_suffix(s->name, "@plt"))
+        return false;
+    return !r->is_static ||
+           (s->function && (s->function->declared_file || s->function->size > WRAPPER_BYTES_MOST));
+}
+
+static void add_nameless(const struct place *at, const struct reading *r, double weight)
+{
+    struct parts *p = at->parts;
+    const char *dso = r->user_leaf == IDTABLE_NONE
+                          ? ""
+                          : r->calls->dsos.items[r->calls->symbols[r->user_leaf].dso];
+    size_t i = 0;
+    while (i < p->nameless_count && !str_eq(p->nameless[i].dso, dso))
+        i++;
+    if (i == p->nameless_count)
+        ARRAY_PUSH(p->nameless, p->nameless_count, p->nameless_capacity) =
+            (struct part_nameless){.dso = memory_strdup(dso)};
+    p->nameless[i].weights[at->side] += weight / (double)p->run_counts[at->side];
 }
 
 static void add_cell(const struct place *at, const struct diff_run *run,
@@ -253,7 +338,7 @@ static void add_cell(const struct place *at, const struct diff_run *run,
     const struct profile_event *event = &p->events[cell->event];
     if (!event->is_off_cpu && cell->event != run->event)
         return;
-    struct reading r = read_stack(&p->calls, cell->node);
+    struct reading r = read_stack(&p->calls, cell->node, at->is_static);
     double weight = (double)cell->weight, samples = (double)cell->samples;
     struct part *part;
     if (!event->is_off_cpu) {
@@ -265,10 +350,17 @@ static void add_cell(const struct place *at, const struct diff_run *run,
     } else {
         part = wait_part(at, &r);
     }
+    if (!part && !event->is_off_cpu)
+        add_nameless(at, &r, weight);
     if (!part)
         return;
     part->weights[at->side][at->run] += weight;
     part->samples[at->side][at->run] += samples;
+    if (part->kind == PART_FUNCTION)
+        part->is_own |= is_own_function(&r);
+    for (size_t kind = 0; kind < FAULT_KINDS && part->kind == PART_FAULTS; kind++)
+        if (r.memory[kind])
+            part->faults[kind][at->side] += weight / (double)at->parts->run_counts[at->side];
     add_callers(at, part, &r, weight, samples);
 }
 
@@ -285,7 +377,7 @@ static void fold_wrappers(struct parts *p)
 {
     for (size_t f = 0; f < p->count; f++) {
         struct part *wrapper = &p->items[f];
-        if (wrapper->kind != PART_FUNCTION)
+        if (wrapper->kind != PART_FUNCTION || wrapper->is_own)
             continue;
         for (size_t i = 0; i < p->count; i++) {
             struct part *call = &p->items[i];
@@ -321,8 +413,11 @@ void parts_build(struct parts *p, const struct profile_loads *loads, const struc
     for (unsigned s = 0; s < SIDE_COUNT; s++)
         for (size_t run = 0; run < loads->counts[s]; run++) {
             const struct profile *profile = loads->profiles[s][run];
-            struct place at = {
-                .parts = p, .side = s, .run = run, .has_peers = has_several_tasks(profile)};
+            struct place at = {.parts = p,
+                               .side = s,
+                               .run = run,
+                               .has_peers = has_several_tasks(profile),
+                               .is_static = has_no_library(&profile->calls)};
             for (size_t i = 0; i < profile->calls.cell_count; i++)
                 add_cell(&at, &loads->runs[s][run], &profile->calls.cells[i]);
         }
@@ -405,8 +500,13 @@ void parts_done(struct parts *p)
         free(p->items[i].inlined);
         free(p->items[i].name);
         callers_done(&p->items[i].callers);
+        callers_done(&p->items[i].sites);
     }
     free(p->items);
+    for (size_t i = 0; i < p->nameless_count; i++)
+        free(p->nameless[i].dso);
+    free(p->nameless);
+    arena_done(&p->arena);
     explain_names_done(&p->names);
     for (unsigned s = 0; s < SIDE_COUNT; s++) {
         free(p->cpu_weights[s]);

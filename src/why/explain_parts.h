@@ -3,6 +3,7 @@
 #ifndef ASSAY_WHY_EXPLAIN_PARTS_H
 #define ASSAY_WHY_EXPLAIN_PARTS_H
 
+#include "base/arena.h"
 #include "why/explain.h"
 #include "why/explain_callers.h"
 #include "why/explain_names.h"
@@ -22,19 +23,25 @@ enum part_kind {
     PART_OTHERS, /* runnable while others had the CPU */
 };
 
+/* What memory a page fault was for, by what the kernel does. */
+enum fault_kind { FAULT_ANONYMOUS, FAULT_FILE, FAULT_COPY, FAULT_SWAP, FAULT_KINDS };
+
 struct part {
     enum part_kind kind;
     char *name;
     bool is_wait;
+    bool is_own; /* a function of the program, not of the C library */
     double *weights[SIDE_COUNT], *samples[SIDE_COUNT]; /* one per run */
     struct callers
         callers; /* who is behind it: of the program, where it is the kernel or a library */
+    struct callers sites; /* the lines where its nearest caller calls it, behind one node each */
     /* Of a function into which others are inlined whose change sits here: theirs. */
     struct part_inlined {
         char *name;
         double *weights[SIDE_COUNT], *samples[SIDE_COUNT];
     } * inlined;
     size_t inlined_count, inlined_capacity;
+    double faults[FAULT_KINDS][SIDE_COUNT]; /* weights of page faults, of all runs per run */
 };
 
 struct parts {
@@ -42,7 +49,14 @@ struct parts {
     size_t count, capacity;
     size_t run_counts[SIDE_COUNT];
     double *cpu_weights[SIDE_COUNT], *cpu_samples[SIDE_COUNT]; /* totals of each run */
+    /* Samples in user code without a name, by binary: per run of their side. */
+    struct part_nameless {
+        char *dso;
+        double weights[SIDE_COUNT];
+    } * nameless;
+    size_t nameless_count, nameless_capacity;
     struct explain_names names;
+    struct arena arena;
 };
 
 /* The diff tells which functions are one. */
@@ -65,6 +79,8 @@ void parts_place(struct parts *p, const struct attribution *cpu);
 /* Who made a part change, in words: "func_b", "step, from func_b", "func_b (+7.0 ms) and func_c
  * (+3.1 ms)"; false when no caller stands out.  a is the attribution of the part's kind. */
 bool part_callers(const struct part *part, const struct attribution *a, struct strbuf *out);
+/* The one of several lines of a caller at which the part's change sits; NULL for none. */
+const char *part_site(const struct part *part, const struct attribution *a);
 /* The nearest caller that a part's change sits in; NULL for none. */
 const char *part_caller(const struct part *part, const struct attribution *a);
 /* "in work inlined there"; false when nothing was inlined. */

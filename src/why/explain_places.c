@@ -241,6 +241,18 @@ const char *part_caller(const struct part *part, const struct attribution *a)
     return last == CALLERS_NONE ? NULL : part->callers.items[last].name;
 }
 
+const char *part_site(const struct part *part, const struct attribution *a)
+{
+    struct children found;
+    if (part->inlined_count) /* not known of what came here from elsewhere */
+        return NULL;
+    find_children(&part->sites, 0, a, &found);
+    double whole = cost_of(&part->sites, 0, a).change;
+    bool is_one = found.count > 1 && found.changed_count == 1 &&
+                  found.changed[0].change / whole >= NEARLY_THE_CHANGE;
+    return is_one ? part->sites.items[found.changed[0].node].name : NULL;
+}
+
 bool part_inlined_words(const struct part *part, const struct attribution *a, struct strbuf *out)
 {
     struct listed list[CHILDREN_MOST];

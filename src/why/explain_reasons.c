@@ -10,6 +10,8 @@
 /* Of a unit of work: fewer cannot be felt. */
 #define MISSES_LEAST 0.01
 #define AT_ONCE_TIMES 10
+#define NAMELESS_LEAST 0.01
+#define MEMORY_MOST 0.6
 
 /* Adds up the weights of the parts of some kinds, run by run. */
 struct sums {
@@ -154,8 +156,10 @@ static void put_callers(struct strbuf *out, const char *how, const struct part *
                         const struct attribution *a)
 {
     CLEANUP(strbuf_done) struct strbuf names = {0};
+    const char *site = part_site(p, a);
     if (part_callers(p, a, &names))
-        strbuf_printf(out, "%s %s\n", how, strbuf_text(&names));
+        strbuf_printf(out, "%s %s%s%s\n", how, strbuf_text(&names), site ? ", at " : "",
+                      site ? site : "");
 }
 
 static void put_function_evidence(struct strbuf *out, const struct explain *e, const struct part *p,
@@ -230,6 +234,24 @@ static void put_returns_at_once(struct strbuf *out, const struct explain *e,
     strbuf_puts(out, "; a descriptor that it watches stays ready because nothing reads from it\n");
 }
 
+/* "of new memory": what most of the change is for. */
+static void put_memory(struct strbuf *out, const struct part *p)
+{
+    static const char *const words[FAULT_KINDS] = {
+        "of new anonymous memory", "of files mapped into memory",
+        "that copy a page at the first write", "that read memory back from swap"};
+    double all = 0, change, largest = 0;
+    size_t kind = 0;
+    for (size_t i = 0; i < FAULT_KINDS; i++) {
+        change = fabs(p->faults[i][SIDE_B] - p->faults[i][SIDE_A]);
+        all += change;
+        kind = change > largest ? i : kind;
+        largest = fmax(largest, change);
+    }
+    if (largest > MEMORY_MOST * all && all > 0)
+        strbuf_printf(out, "mostly faults %s\n", words[kind]);
+}
+
 static char *find_evidence(const struct explain *e, const struct parts *parts, const struct part *p,
                            const struct attribution *a, const struct attributed *cost,
                            const struct explain_counts *c)
@@ -246,6 +268,7 @@ static char *find_evidence(const struct explain *e, const struct parts *parts, c
         put_counted(&out, e, "faults", explain_count(c, "page-faults", SIDE_A),
                     explain_count(c, "page-faults", SIDE_B), cost->a, cost->b);
         put_callers(&out, "in", p, a);
+        put_memory(&out, p);
     } else if (p->is_wait) {
         put_counted(&out, e, "waits", mean_count(parts, &e->loads, p, SIDE_A),
                     mean_count(parts, &e->loads, p, SIDE_B), cost->a, cost->b);
@@ -283,13 +306,15 @@ static void add_reasons(struct explain *e, const struct parts *p, const struct a
                              (const double *const[]){part->samples[0], part->samples[1]});
         if (cost.a == 0 && cost.b == 0)
             continue;
+        const char *waiter = waits ? part_caller(part, a) : NULL;
         cost.share = e->whole.change != 0 ? cost.change / e->whole.change : NAN;
         ARRAY_PUSH(e->reasons, e->reason_count, e->reason_capacity) =
             (struct reason){.kind = reason_kind_of(part),
                             .name = reason_name(part, a),
                             .where = reason_where(part, a),
                             .cost = cost,
-                            .evidence = find_evidence(e, p, part, a, &cost, c)};
+                            .evidence = find_evidence(e, p, part, a, &cost, c),
+                            .waiter = waiter ? memory_strdup(waiter) : NULL};
     }
 }
 
@@ -352,6 +377,31 @@ static void share_entries(struct parts *parts, const struct explain_counts *c)
     free(calls);
 }
 
+/* The code that nothing names, where it is more than a trifle: whose, and what would help. */
+static char *nameless_words(const struct parts *p)
+{
+    double all = 0, most = 0;
+    const struct part_nameless *largest = NULL;
+    for (unsigned s = 0; s < SIDE_COUNT; s++)
+        for (size_t run = 0; run < p->run_counts[s]; run++)
+            all += p->cpu_weights[s][run] / (double)p->run_counts[s];
+    for (size_t i = 0; i < p->nameless_count; i++) {
+        double weight = p->nameless[i].weights[SIDE_A] + p->nameless[i].weights[SIDE_B];
+        if (weight > most) {
+            most = weight;
+            largest = &p->nameless[i];
+        }
+    }
+    if (!largest || most < NAMELESS_LEAST * all)
+        return memory_strdup("");
+    const char *dso = largest->dso;
+    bool is_made = !*dso || strchr("[/", dso[0]) || str_has_prefix(dso, "perf-");
+    return is_made ? memory_strdup("code made at run time that no perf map or jitdump names")
+                   : memory_printf("code of %s, which has no symbols; keep them, or install its "
+                                   "debug package",
+                                   dso);
+}
+
 void explain_conclude(struct explain *e, struct parts *parts, const struct explain_counts *counts)
 {
     struct attribution cpu, waits;
@@ -388,6 +438,7 @@ void explain_conclude(struct explain *e, struct parts *parts, const struct expla
     e->unattributed.share = e->whole.change != 0 ? e->unattributed.change / e->whole.change : NAN;
     e->unattributed.half_width = NAN;
     e->unattributed.significant = false;
+    e->unattributed_where = nameless_words(parts);
     for (size_t i = 0; i < counts->events.count; i++)
         if (!str_has_prefix(counts->events.items[i].name, "syscalls:"))
             add_fact(e, counts, i);

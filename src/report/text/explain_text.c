@@ -70,6 +70,10 @@ void report_explain_rest(struct strbuf *out, const struct explain *e)
     strbuf_put_cost_change(out, &unit, e->unattributed.change);
     strbuf_printf(out, " %s, ", unit.text);
     strbuf_put_share(out, e->unattributed.share);
+    if (e->unattributed_where && e->unattributed_where[0]) {
+        strbuf_puts(out, ": ");
+        strbuf_put_safe(out, e->unattributed_where, strlen(e->unattributed_where), 200);
+    }
 }
 
 static void put_lines(struct strbuf *out, const char *indent, const char *text)
@@ -77,7 +81,7 @@ static void put_lines(struct strbuf *out, const char *indent, const char *text)
     while (*text) {
         size_t length = strcspn(text, "\n");
         strbuf_puts(out, indent);
-        strbuf_put_safe(out, text, length, 200);
+        strbuf_put_safe(out, text, length, 400);
         strbuf_putc(out, '\n');
         text += length + (text[length] == '\n');
     }
@@ -297,10 +301,10 @@ void report_explain_markdown(struct strbuf *out, const struct explain_view *v)
     const struct explain *e = v->e;
     if (e->label[0])
         strbuf_printf(out, "**%s**\n\n", e->label);
-    if (!e->profiled) {
-        strbuf_puts(out, "Nothing changed beyond noise.\n");
+    put_outcome(out, e);
+    if (!e->profiled)
         return;
-    }
+    strbuf_puts(out, e->outcome == EXPLAIN_EXPLAINED ? "" : "\n");
     for (size_t i = 0, number = 0; i < e->reason_count; i++) {
         if (!matters(v, i))
             continue;

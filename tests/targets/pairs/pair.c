@@ -49,6 +49,12 @@
 #define TWO 20
 #define MOVED 21
 #define READS 22
+#define QUADRATIC 23
+#define MISSES 24
+#define CLONES 25
+#define TAILS 26
+#define EQUALS 27
+#define OWN_NAMES 28
 
 static volatile uint64_t sink;
 static double took_ms; /* of the place that differs */
@@ -435,6 +441,152 @@ static void reads(void)
     ON_CPU(read_in_pieces(PICK(1u << 16, 512)));
 }
 
+/* Whether each value was seen before: by a table, or by looking at all that were. */
+NOINLINE static void find_all(unsigned count)
+{
+    static uint32_t values[1 << 13];
+    static uint8_t seen[1 << 16];
+    uint32_t x = 1;
+    for (unsigned i = 0; i < count; i++) {
+        values[i] = (x = x * 1664525 + 1013904223) >> 16;
+#ifdef NEW
+        for (unsigned k = 0; k < i; k++)
+            sink += values[k] == values[i];
+#else
+        sink += seen[values[i]]++;
+#endif
+    }
+    sink += seen[0];
+}
+
+static void quadratic(void)
+{
+    func_a(20 * MS);
+    ON_CPU(find_all(6000));
+    func_c(5 * MS);
+}
+
+/* The same number of steps through a list, from neighbour to neighbour or all over the memory. */
+NOINLINE static void walk_list(const uint32_t *next, long steps)
+{
+    uint32_t at = 0;
+    for (long i = 0; i < steps; i++)
+        at = next[at];
+    sink += at;
+}
+
+static void misses(void)
+{
+    enum { COUNT = 1 << 22 };
+    uint32_t *next = malloc(COUNT * sizeof(*next));
+    for (uint32_t i = 0; next && i < COUNT; i++)
+        next[i] = (i * PICK(1u, 2654435761u) + 12345) & (COUNT - 1);
+    func_a(10 * MS);
+    if (next)
+        ON_CPU(walk_list(next, PICK(2000000, 400000)));
+    free(next);
+}
+
+/* Cut into pieces and copied for constants: .constprop.0, .part.0, .isra.0, .cold. */
+__attribute__((noinline)) static void cloned(long turns, int mode, const long *scale)
+{
+    if (__builtin_expect(mode < 0, 0)) {
+        fprintf(stderr, "%ld\n", turns);
+        abort();
+    }
+    sink += spin(turns * *scale) + (uint64_t)mode;
+}
+
+static void clones(void)
+{
+    static const long scale = MS;
+    func_a(20 * MS);
+    ON_CPU(cloned(PICK(6, 26), 3, &scale));
+    cloned(4, 3, &scale);
+}
+
+/* Called last, so that a jump does and the caller leaves no frame. */
+NOINLINE static void last_work(long turns, int mark)
+{
+    sink += spin(turns);
+    sink += (uint64_t)mark;
+}
+
+NOINLINE static void tail_a(long turns)
+{
+    last_work(turns, 'a');
+}
+
+NOINLINE static void tail_b(long turns)
+{
+    last_work(turns, 'b');
+}
+
+NOINLINE static void tail_c(long turns)
+{
+    last_work(turns, 'c');
+}
+
+static void tails(void)
+{
+    tail_a(30 * MS);
+    ON_CPU(tail_b(PICK(12, 30) * MS));
+    tail_c(8 * MS);
+}
+
+/* One code under several names: compilers keep it once. */
+INLINE uint64_t turn(uint64_t x, long turns)
+{
+    for (long i = 0; i < turns; i++) {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+    }
+    return x;
+}
+
+__attribute__((noinline)) uint64_t equal_a(uint64_t x, long turns)
+{
+    return turn(x, turns);
+}
+
+__attribute__((noinline)) uint64_t equal_b(uint64_t x, long turns)
+{
+    return turn(x, turns);
+}
+
+__attribute__((noinline)) uint64_t equal_c(uint64_t x, long turns)
+{
+    return turn(x, turns);
+}
+
+static void equals(void)
+{
+    sink += equal_a(sink + 1, 30 * MS);
+    ON_CPU(sink += equal_b(sink + 2, PICK(12, 30) * MS));
+    sink += equal_c(sink + 3, 8 * MS);
+}
+
+/* Functions of the program that are called like the library's. */
+NOINLINE static void poll_and_sleep(void)
+{
+    if (IS_NEW)
+        usleep(20000);
+}
+
+NOINLINE static void mmap_clone(long turns)
+{
+    sink += spin(turns);
+    sink += 106;
+}
+
+static void own_names(void)
+{
+    func_a(10 * MS);
+    poll_and_sleep();
+    ON_CPU(mmap_clone(PICK(5, 20) * MS));
+}
+
 int main(int argc, char **argv)
 {
     (void)argv;
@@ -466,6 +618,18 @@ int main(int argc, char **argv)
         two();
     else if (CASE == READS)
         reads();
+    else if (CASE == QUADRATIC)
+        quadratic();
+    else if (CASE == MISSES)
+        misses();
+    else if (CASE == CLONES)
+        clones();
+    else if (CASE == TAILS)
+        tails();
+    else if (CASE == EQUALS)
+        equals();
+    else if (CASE == OWN_NAMES)
+        own_names();
     else
         callers();
     if (argc > 1)

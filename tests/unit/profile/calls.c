@@ -37,11 +37,12 @@ static void sample(struct world *w, uint32_t tid, const char *stack, uint64_t we
 }
 
 /* Capital letters are inlined into the function before them: "aB" is b inlined in a, one address
- * each all the same, so that the merge of inlined and called functions can be tested. */
-static void name_all(struct world *w)
+ * each all the same, so that the merge of inlined and called functions can be tested.  calls: pairs
+ * of letters, the second of which is what the instruction at the first one calls. */
+static void name_with_calls(struct world *w, const char *calls)
 {
     uint32_t app = names_add(&w->calls.dsos, &w->calls.arena, "app");
-    uint32_t lists[200] = {0}, items[200];
+    uint32_t lists[200] = {0}, items[200], called[200];
     for (uint32_t i = 0; i < 26; i++) {
         char name[2] = {(char)('a' + i), 0};
         ARRAY_PUSH(w->calls.symbols, w->calls.symbol_count, w->calls.symbol_capacity) =
@@ -54,7 +55,18 @@ static void name_all(struct world *w)
         items[i] = calls_frame(&w->calls, symbol, 0, inlined);
         lists[i + 1] = lists[i] + 1;
     }
-    calls_from_stacks(&w->calls, &w->stacks, lists, items, NULL);
+    for (size_t i = 0; i < w->stacks.location_count; i++) {
+        called[i] = IDTABLE_NONE;
+        for (const char *at = calls; *at; at += 2)
+            if ((char)w->stacks.locations[i].address == at[0])
+                called[i] = calls_frame(&w->calls, (uint32_t)(at[1] - 'a'), 0, false);
+    }
+    calls_from_stacks(&w->calls, &w->stacks, lists, items, called, NULL);
+}
+
+static void name_all(struct world *w)
+{
+    name_with_calls(w, "");
 }
 
 static struct rows_options by_symbol(bool children)
@@ -84,6 +96,32 @@ TEST(equal_stacks_are_one_cell)
     CHECK_INT(w.stacks.cell_count, 3);
     CHECK_INT(w.stacks.cells[0].weight, 30);
     CHECK_INT(w.stacks.cells[0].samples, 2);
+    world_done(&w);
+}
+
+/* The functions of a stack, from its leaf. */
+static void write_stack(const struct world *w, uint32_t node, char *out)
+{
+    for (; node; node = w->calls.nodes[node].parent)
+        *out++ = calls_symbol(&w->calls, w->calls.nodes[node].frame)->name[0];
+    *out = '\0';
+}
+
+TEST(a_function_that_gave_its_place_away_is_put_back)
+{
+    struct world w;
+    char text[20];
+    world_init(&w);
+    sample(&w, 1, "ab", 10);  /* a called b */
+    sample(&w, 1, "ac", 10);  /* a called b, which ended with a jump to c */
+    sample(&w, 1, "acd", 10); /* and c called somebody, through a pointer */
+    name_with_calls(&w, "ab");
+    write_stack(&w, w.calls.cells[0].node, text);
+    CHECK_STR(text, "ba");
+    write_stack(&w, w.calls.cells[1].node, text);
+    CHECK_STR(text, "cba");
+    write_stack(&w, w.calls.cells[2].node, text);
+    CHECK_STR(text, "dcba");
     world_done(&w);
 }
 

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: MIT
+"""Pairs of programs with a known difference (tests/targets/pairs), and what `assay explain` must say
+of them: right, or honestly undecided, never wrong.
+
+tests/integration/explain_pairs.py tries some of them, tests/tools/truths.py (./dev truths) all.
+"""
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+
+SOURCES = pathlib.Path(__file__).resolve().parents[1] / "targets" / "pairs"
+MEASURED = 5      # runs of each side that tell the truth, before and again after the explanation
+TOLD_TIMES = 1.5  # as many half widths must a change have to count as told
+TOLD_SHARE = 0.15  # a reason of less than this of the largest one is not held against the program
+
+
+@dataclasses.dataclass
+class Cause:
+    """One true cause.  name: what the reason must be called; behind: what its name, place or
+    evidence must mention; never: what they must not."""
+    name: str
+    behind: str = ""
+    never: str = ""
+    sign: int = 1
+    sized: bool = True  # its size is what the program itself measures
+    may: bool = False   # true as well, but need not be told
+
+
+@dataclasses.dataclass
+class Pair:
+    name: str
+    case: str
+    causes: list
+    flags: tuple = ("-O2", "-g")
+    source: str = "pair.c"
+    stripped: bool = False
+    kernel: bool = False  # needs the kernel's part of stacks
+
+
+A_OR_C = r"\bfunc_[ac]\b"
+STARTUP = Cause(r"page faults|exit_group|execve|mmap|munmap|other work of the kernel|interrupts",
+                sized=False, may=True, sign=0)
+
+
+def also(pattern, sign=1):
+    return Cause(pattern, sized=False, may=True, sign=sign)
+
+
+def callers(name, case, **more):
+    return Pair(name, case, [Cause(r"^func_b$", never=A_OR_C)], **more)
+
+
+PAIRS = [
+    callers("inlined", "INLINED"),
+    Pair("inlined-less", "INLINED_LESS", [Cause(r"^func_b$", never=A_OR_C, sign=-1)]),
+    callers("folded", "FOLDED"),
+    Pair("shared", "SHARED", [Cause(r"^work$", r"called by .*\bfunc_b\b", A_OR_C)]),
+    Pair("deep", "DEEP", [Cause(r"^work$", r"called by .*\bfunc_b\b", A_OR_C)]),
+    Pair("removed", "REMOVED", [Cause(r"^extra_path$", never=A_OR_C, sign=-1)]),
+    Pair("renamed", "RENAMED", [Cause(r"func_b_fresh.*func_b_old", never=A_OR_C)]),
+    Pair("renamed-only", "RENAMED_ONLY", [Cause(r"^work$", r"called by .*\bfunc_c\b", r"func_[ab]")]),
+    Pair("moved", "MOVED", [Cause(r"^work$", r"called by .*\bfunc_c\b", r"func_[ab]\b")]),
+    Pair("sleeps", "SLEEPS", [Cause(r"^sleeping", r"pause_a_while")], kernel=True),
+    Pair("locks", "LOCKS", [Cause(r"^waiting for a lock .*take_lock"),
+                            also(r"^sleeping .*hold_lock"), also(r"futex|nanosleep")], kernel=True),
+    Pair("faults", "FAULTS", [Cause(r"^page faults$", r"touch_pages", sized=False),
+                              also(r"exit_group|touch_pages|munmap")], kernel=True),
+    Pair("calls", "CALLS", [Cause(r"^system call getppid$", r"ask_often", sized=False),
+                            also(r"entering and leaving|ask_often|^syscall$")], kernel=True),
+    Pair("copies", "COPIES", [Cause(r"mem(cpy|move)", r"copy_more", r"copy_same", sized=False),
+                              also(r"copy_(blocks|more)|page faults")]),
+    Pair("sorts", "SORTS", [Cause(r"compare|sort|libc", sized=False),
+                            also(r"compare|sort|mem(cpy|move)|libc|page faults|mmap|exit_group")]),
+    Pair("threads", "THREADS", [Cause(r"^thread_job$", never=A_OR_C, sized=False)]),
+    Pair("children", "CHILDREN", [Cause(r"^child_job$", never=A_OR_C, sized=False)]),
+    Pair("wakes", "WAKES", [Cause(r"^sleeping .*slow_server", sized=False),
+                            also(r"nanosleep|read|write")], kernel=True),
+    Pair("flushes", "FLUSHES", [Cause(r"fsync", sized=False), also(r"fsync|pwrite64|kernel")],
+         kernel=True),
+    Pair("same", "SAME", []),
+    Pair("two", "TWO", [Cause(r"^two_more$"), Cause(r"^func_a$", sign=-1, sized=False)]),
+    Pair("reads", "READS", [Cause(r"^system call read$", r"read_in_pieces", sized=False),
+                            also(r"entering and leaving|read_in_pieces|^read$|clear_user|memset")],
+         kernel=True),
+    Pair("quadratic", "QUADRATIC", [Cause(r"^find_all$", never=A_OR_C)]),
+    Pair("misses", "MISSES", [Cause(r"^walk_list$", never=A_OR_C, sized=False)]),
+    Pair("clones", "CLONES", [Cause(r"^cloned$", r"", A_OR_C, sized=False)]),
+    Pair("tails", "TAILS", [Cause(r"^last_work$", r"called by .*\btail_b\b", r"\btail_[ac]\b")]),
+    Pair("equals", "EQUALS", [Cause(r"^equal_[ab]$", r"\bequal_b\b", r"\bequal_c\b")]),
+    Pair("own-names", "OWN_NAMES", [Cause(r"^mmap_clone$", never=A_OR_C),
+                                    Cause(r"^sleeping .*poll_and_sleep", sized=False)], kernel=True),
+    Pair("templates", "TEMPLATES", [Cause(r"render<long>", never=r"\bparse\b")], source="pair.cc"),
+    Pair("lambdas", "LAMBDAS", [Cause(r"reduce", never=r"\bgather\b")], source="pair.cc"),
+    Pair("virtuals", "VIRTUALS", [Cause(r"circle::draw", never=r"square", sign=-1)],
+         source="pair.cc"),
+    callers("no-debug-information", "INLINED", flags=("-O2",)),
+    Pair("no-optimization", "SHARED", [Cause(r"^work$", r"called by .*\bfunc_b\b", A_OR_C)],
+         flags=("-O0", "-g")),
+    callers("stripped-inlined", "INLINED", stripped=True),
+    Pair("stripped-shared", "SHARED", [Cause(r"^work$", never=A_OR_C)], stripped=True),
+    Pair("stripped-removed", "REMOVED", [Cause(r"^extra_path$", never=A_OR_C, sign=-1)],
+         stripped=True),
+    Pair("stripped-quadratic", "QUADRATIC", [Cause(r"^find_all$", never=A_OR_C)], stripped=True),
+    Pair("stripped-two", "TWO", [Cause(r"^two_more$"), Cause(r"^func_a$", sign=-1, sized=False)],
+         stripped=True),
+    Pair("stripped-sleeps", "SLEEPS", [Cause(r"^sleeping", sized=True)], stripped=True, kernel=True),
+    Pair("stripped-same", "SAME", [], stripped=True),
+]
+
+
+def compiler(pair):
+    return "g++" if pair.source.endswith(".cc") else "gcc"
+
+
+def missing(pair):
+    """Why the pair cannot be built, "" where it can."""
+    for program in (compiler(pair), *(["strip", "nm"] if pair.stripped else [])):
+        if not shutil.which(program):
+            return f"{program} is not installed"
+    return ""
+
+
+def build(pair, folder):
+    """Both programs, in the folder; returns their commands and the names of stripped functions."""
+    commands, names = [], {}
+    for side, flags in (("base", ()), ("new", ("-DNEW",))):
+        program = pathlib.Path(folder) / f"{pair.name}-{side}"
+        subprocess.run([compiler(pair), *pair.flags, f"-DCASE={pair.case}", *flags, "-o", program,
+                        SOURCES / pair.source, "-pthread"], check=True)
+        if pair.stripped:
+            listed = subprocess.run(["nm", program], check=True, capture_output=True, text=True)
+            for line in listed.stdout.splitlines():
+                if re.match(r"[0-9a-f]+ [tTwW] ", line):
+                    address, _, name = line.split()
+                    names[f"{program.name}+0x{int(address, 16):x}"] = name.split(".")[0]
+            subprocess.run(["strip", program], check=True)
+        commands.append(str(program))
+    return commands, names
+
+
+def took_ms(command):
+    return [float(subprocess.run([command, "x"], check=True, capture_output=True, text=True).stdout)
+            for _ in range(MEASURED)]
+
+
+@dataclasses.dataclass
+class Told:
+    verdict: str  # right, undecided, wrong
+    words: str
+    truth_ms: float = 0
+    told_ms: float = float("nan")
+    half_ms: float = float("nan")
+
+    def covers(self):
+        return abs(self.told_ms - self.truth_ms) <= self.half_ms
+
+
+def named(text, names):
+    """With the names that were stripped."""
+    return re.sub(r"[\w.-]+\+0x[0-9a-f]+", lambda m: names.get(m[0], m[0]), text)
+
+
+def is_told(reason):
+    cost = reason["cost"]
+    return (cost["significant"] and not cost["below_resolution"] and
+            abs(cost["change"]) >= TOLD_TIMES * (cost["half_width"] or 0))
+
+
+def matches(cause, reason, names):
+    name = named(reason["name"], names)
+    # "new (old in the base)" is one function where both have one name
+    one = re.match(r"^(.*) \((.*) in the base\)$", name)
+    if one and one[1] == one[2]:
+        name = one[1]
+    all_of_it = named(f"{name} {reason['where']} {reason['evidence']}", names)
+    change = reason["cost"]["change"]
+    return (re.search(cause.name, name) and re.search(cause.behind, all_of_it) and
+            not (cause.never and re.search(cause.never, all_of_it)) and change * cause.sign >= 0)
+
+
+def judge(pair, e, truth_ms, names):
+    """What is to be said of one explanation."""
+    wanted = [c for c in pair.causes if not c.may]
+    if e["outcome"] != "explained":
+        return Told("right" if not wanted else "undecided", e["outcome"], truth_ms)
+    reasons = e["reasons"]
+    told = [r for r in reasons if is_told(r)]
+    first = ", ".join(named(r["words"], names) for r in reasons[:2])
+    if not told:
+        return Told("undecided" if wanted else "right", "nothing certain: " + first, truth_ms)
+    if not wanted:
+        return Told("wrong", first, truth_ms)
+    largest = abs(told[0]["cost"]["change"])
+    for reason in told:
+        if (abs(reason["cost"]["change"]) >= TOLD_SHARE * largest and
+                not any(matches(c, reason, names) for c in [*pair.causes, STARTUP])):
+            return Told("wrong", "told: " + named(reason["words"], names) + "; "
+                        + named(reason["evidence"], names).replace("\n", "; "), truth_ms)
+    result = Told("right", first, truth_ms)
+    for cause in wanted:
+        found = [r for r in told if matches(cause, r, names)]
+        if not found:
+            result.verdict = "undecided"
+        elif cause.sized:
+            change = sum(r["cost"]["change"] for r in found) / 1e6
+            half = sum(r["cost"]["half_width"] or 0 for r in found) / 1e6
+            result.told_ms, result.half_ms = change, half
+            # Beyond twice the interval and a tenth of the truth it is no matter of luck.
+            if abs(change - truth_ms) > 2 * half + 0.1 * abs(truth_ms):
+                result.verdict = "wrong"
+    return result
+
+
+def try_pair(pair, assay, folder, *options):
+    """Builds, explains and judges."""
+    (base, new), names = build(pair, folder)
+    truths = [took_ms(base), took_ms(new)]
+    result = subprocess.run([assay, "explain", "--json", "--no-sim", *options, base, new], text=True,
+                            capture_output=True, timeout=900, stdin=subprocess.DEVNULL,
+                            env=dict(os.environ, LC_ALL="C.UTF-8"))
+    if result.returncode:
+        raise RuntimeError(result.stderr)
+    truths[0] += took_ms(base)
+    truths[1] += took_ms(new)
+    truth = statistics.median(truths[1]) - statistics.median(truths[0])
+    (e,) = json.loads(result.stdout)["explanations"]
+    return judge(pair, e, truth, names), e
