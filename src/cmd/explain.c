@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 struct explain_cli {
-    const char *bench, *db, *in, *work, *shell, *keep, *seed, *output;
+    const char *bench, *db, *in, *work, *shell, *keep, *seed, *output, *html;
     uint64_t rounds, profiles, frequency_hz, timeout_ns;
     bool no_shell, sim, no_sim, force, all, json, csv, markdown, commands;
 };
@@ -61,6 +61,8 @@ static const struct option options[] = {
     {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON", NULL},
     {0, "csv", OPTION_FLAG, O(csv), NULL, "print CSV", NULL},
     {0, "markdown", OPTION_FLAG, O(markdown), NULL, "print Markdown", NULL},
+    {0, "html", OPTION_STRING, O(html), "FILE",
+     "also write one command's bill as an HTML page, with its threads over time", "file"},
     {0},
 };
 
@@ -396,6 +398,7 @@ static int explain_one(const struct explain_cli *cli, const char *word)
                                                    .timeout_ns = cli->timeout_ns,
                                                    .output = cli->output,
                                                    .folder = folder,
+                                                   .html = cli->html,
                                                    .all = cli->all,
                                                    .json = cli->json});
     if (!cli->keep)
@@ -417,6 +420,33 @@ static int explain_bench(struct explain_cli *cli, char **programs)
     return code;
 }
 
+/* What does not go together. */
+static int check(const struct explain_cli *cli, int word_count, struct error *err)
+{
+    if (word_count < 1 || word_count > 2)
+        return error_set(err, -EINVAL,
+                         "expected one command, two commands, two experiments, or two "
+                         "factor=value pairs; put a command with arguments in quotes");
+    if (cli->json + cli->csv + cli->markdown > 1)
+        return error_set(err, -EINVAL, "--json, --csv and --markdown cannot be used together");
+    if (cli->sim && cli->no_sim)
+        return error_set(err, -EINVAL, "--sim and --no-sim cannot be used together");
+    if (cli->shell && cli->no_shell)
+        return error_set(err, -EINVAL, "--shell and --no-shell cannot be used together");
+    if (cli->bench && word_count != 2)
+        return error_set(err, -EINVAL,
+                         "--bench explains the difference between two programs; name both");
+    if (cli->html && word_count == 2)
+        return error_set(err, -EINVAL,
+                         "--html draws the bill of one command; for two: assay explain --json A B "
+                         "> e.json; assay html e.json");
+    if ((cli->csv || cli->markdown) && word_count == 1)
+        return error_set(err, -EINVAL,
+                         "--csv and --markdown are for a difference; the bill of one command has "
+                         "--json and --html");
+    return 0;
+}
+
 static int run(int argc, char **argv)
 {
     struct error err = {0};
@@ -424,22 +454,8 @@ static int run(int argc, char **argv)
     int first = options_parse_mixed(options, &cli, argc, argv, &err);
     if (first == OPTIONS_HELP)
         return cmd_help(&verb_explain);
-    if (first > 0 && (argc - first < 1 || argc - first > 2))
-        first = error_set(&err, -EINVAL,
-                          "expected one command, two commands, two experiments, or two "
-                          "factor=value pairs; put a command with arguments in quotes");
-    if (first > 0 && cli.json + cli.csv + cli.markdown > 1)
-        first = error_set(&err, -EINVAL, "--json, --csv and --markdown cannot be used together");
-    if (first > 0 && cli.sim && cli.no_sim)
-        first = error_set(&err, -EINVAL, "--sim and --no-sim cannot be used together");
-    if (first > 0 && cli.shell && cli.no_shell)
-        first = error_set(&err, -EINVAL, "--shell and --no-shell cannot be used together");
-    if (first < 0)
+    if (first < 0 || check(&cli, argc - first, &err) < 0)
         return cmd_usage(&verb_explain, &err);
-    if (cli.bench && argc - first != 2) {
-        error_set(&err, -EINVAL, "--bench explains the difference between two programs; name both");
-        return cmd_usage(&verb_explain, &err);
-    }
     if (cli.bench)
         return explain_bench(&cli, argv + first);
     return argc - first == 1 ? explain_one(&cli, argv[first]) : explain(&cli, argv + first);
@@ -449,11 +465,13 @@ const struct verb verb_explain = {
     .name = "explain",
     .summary = "explain where a command's time goes, or why one is faster than another",
     .synopsis = "[options] COMMAND | BASE NEW",
-    .examples = "  assay explain 'make -j2'                      where the wall time goes\n"
-                "  assay explain './old 1000' './new 1000'\n"
-                "  assay explain --work ops './bench -v1' './bench -v2'\n"
-                "  assay explain variant=send8 variant=sendmsg   cells of the newest experiment\n"
-                "  assay explain --json ./old ./new | jq '.explanations[0].reasons[0].words'\n",
+    .examples =
+        "  assay explain 'make -j2'                      where the wall time goes\n"
+        "  assay explain --html bill.html 'make -j2'     the same as a page, with its threads\n"
+        "  assay explain './old 1000' './new 1000'\n"
+        "  assay explain --work ops './bench -v1' './bench -v2'\n"
+        "  assay explain variant=send8 variant=sendmsg   cells of the newest experiment\n"
+        "  assay explain --json ./old ./new | jq '.explanations[0].reasons[0].words'\n",
     .options = options,
     .run = run,
     .words = "!assay completion --list sides",

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* `assay explain COMMAND`: the bill of one command. */
 #include "cmd/explain_bill.h"
+#include "base/fd.h"
+#include "base/memory.h"
 #include "base/process.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
@@ -15,10 +17,20 @@ static void show_progress(void *context, const char *what, uint64_t round, uint6
                   (unsigned long long)count);
 }
 
-static void print(const struct explain_bill *cli, const struct bill *b,
-                  const struct bill_doubts *doubts)
+static void put_json(struct strbuf *out, const struct bill_view *view)
 {
-    CLEANUP(strbuf_done) struct strbuf out = {0};
+    struct json j = {.out = out};
+    json_object(&j, NULL);
+    json_string(&j, "format", "assay-bill-1");
+    report_bill_json(&j, view);
+    json_end(&j);
+    strbuf_putc(out, '\n');
+}
+
+static int print(const struct explain_bill *cli, const struct bill *b,
+                 const struct bill_doubts *doubts, struct outfile *html, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0}, page = {0};
     struct whatifs whatifs;
     whatif_predict(&whatifs, b);
     struct bill_view view = {.b = b,
@@ -28,24 +40,38 @@ static void print(const struct explain_bill *cli, const struct bill *b,
                              .all = cli->all,
                              .colour = term_has_colour(STDOUT_FILENO),
                              .columns = term_columns(STDOUT_FILENO)};
-    if (cli->json) {
-        struct json j = {.out = &out};
-        json_object(&j, NULL);
-        json_string(&j, "format", "assay-bill-1");
-        report_bill_json(&j, &view);
-        json_end(&j);
-        strbuf_putc(&out, '\n');
-    } else {
-        report_bill_text(&out, &view);
-    }
+    (cli->json ? put_json : report_bill_text)(&out, &view);
     fwrite(strbuf_text(&out), 1, out.length, stdout);
+    if (!cli->html)
+        return 0;
+    report_bill_html(&page, &view);
+    int r = outfile_write(html, page.data, page.length, err);
+    return r < 0 ? r : outfile_commit(html, err);
+}
+
+/* Measures and prints; the page's file is opened first, so that nothing is measured in vain. */
+static int measure(const struct explain_bill *cli, const struct bill_settings *settings,
+                   struct progress *progress, struct error *err)
+{
+    CLEANUP(outfile_done) struct outfile html = {.fd = -1};
+    struct bill b;
+    struct bill_doubts doubts = {0};
+    int r = cli->html ? outfile_open(&html, cli->html, err) : 0;
+    if (r < 0)
+        return r;
+    bill_init(&b);
+    r = bill_run(&b, &doubts, settings, err);
+    progress_end(progress);
+    if (r == 0)
+        r = print(cli, &b, &doubts, &html, err);
+    bill_done(&b);
+    bill_doubts_done(&doubts);
+    return r;
 }
 
 int explain_bill(const struct explain_bill *cli)
 {
     struct error err = {0};
-    struct bill b;
-    struct bill_doubts doubts = {0};
     struct progress progress;
     progress_start(&progress);
     struct bill_settings settings = {.command = cli->command,
@@ -56,16 +82,10 @@ int explain_bill(const struct explain_bill *cli)
                                      .folder = cli->folder,
                                      .progress = show_progress,
                                      .context = &progress};
-    bill_init(&b);
     process_signals_catch();
-    int r = bill_run(&b, &doubts, &settings, &err);
+    int r = measure(cli, &settings, &progress, &err);
     int signal = process_signals_caught();
     process_signals_restore();
-    progress_end(&progress);
-    if (r == 0)
-        print(cli, &b, &doubts);
-    bill_done(&b);
-    bill_doubts_done(&doubts);
     if (signal)
         return 128 + signal;
     return r < 0 ? cmd_fail(&verb_explain, &err, EXIT_TROUBLE) : EXIT_DONE;

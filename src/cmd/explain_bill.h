@@ -10,7 +10,7 @@
 struct explain_bill {
     const struct command *command;
     uint64_t rounds, frequency_hz, timeout_ns;
-    const char *output, *folder;
+    const char *output, *folder, *html;
     bool all, json;
 };
 

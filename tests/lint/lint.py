@@ -58,11 +58,11 @@ ROOMS = {
     "report/text": "numbers stats fits machine counters exact store analysis why bisect report/profile",
     "report/exact": f"{MEASURE} monitors exact report/text",
     "report/bench": "numbers stats fits machine counters analysis bench report/text",
-    "report/bill": "numbers stats fits profile timeline bill",
     "report/browser": "profile report/profile",
     "report/draw": "numbers stats fits report/text",
     "report/page": "numbers stats fits profile spec store analysis why report/profile report/text report/draw",
     "report/html": "numbers stats fits profile analysis report/text report/draw report/page",
+    "report/bill": "numbers stats fits profile timeline bill report/draw report/page report/html",
     "report/serve": "store analysis report/text report/html",
 }
 FILE_LINES_MAX = 600

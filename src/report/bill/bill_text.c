@@ -31,7 +31,7 @@ static double unit_of(double ns, const char **ret_name)
     return ns >= 1e9 ? 1e9 : ns >= 1e6 ? 1e6 : 1e3;
 }
 
-static void put_time(struct strbuf *out, const struct bill_estimate *e)
+void report_bill_time(struct strbuf *out, const struct bill_estimate *e)
 {
     const char *unit;
     double scale = unit_of(e->mean, &unit), half = (e->high - e->mean) / scale;
@@ -71,7 +71,7 @@ static void put_row(struct strbuf *out, const struct bill_view *v, unsigned inde
     } else {
         strbuf_puts(out, strbuf_text(name));
     }
-    put_time(&figure, time);
+    report_bill_time(&figure, time);
     size_t column = FIGURES_WIDTH - 9, taken = width_of(&figure);
     strbuf_pad(out, ' ', (room > width ? room - width : 0) + (column > taken ? column - taken : 1));
     strbuf_puts(out, strbuf_text(&figure));
@@ -148,7 +148,7 @@ static void put_parts(struct strbuf *out, const struct bill_view *v)
 static void put_cost(struct strbuf *out, const struct bill *b)
 {
     double ratio = b->wall.mean > 0 ? b->traced.mean / b->wall.mean : 1;
-    strbuf_printf(out, "\n%zu traced runs, %.2f times as long as %zu without tracing", b->run_count,
+    strbuf_printf(out, "%zu traced runs, %.2f times as long as %zu without tracing", b->run_count,
                   ratio, b->wall_count);
     if (b->cost_ns > 0)
         strbuf_printf(out, "; %.2f us for each record are taken out of the lines",
@@ -156,7 +156,7 @@ static void put_cost(struct strbuf *out, const struct bill *b)
     strbuf_putc(out, '\n');
     if (fabs(b->sum.mean - b->wall.mean) > SUM_DIFFERS * b->wall.mean) {
         strbuf_puts(out, "the runs without tracing took ");
-        put_time(out, &b->wall);
+        report_bill_time(out, &b->wall);
         strbuf_puts(out, ": the machine was not equally busy, or tracing changed what the command "
                          "does; look at shares rather than times\n");
     }
@@ -194,7 +194,7 @@ static void put_whatifs(struct strbuf *out, const struct bill_view *v)
                       100 * v->whatifs->replay_error);
 }
 
-static void put_notes(struct strbuf *out, const struct bill_view *v)
+void report_bill_notes(struct strbuf *out, const struct bill_view *v)
 {
     const struct bill_doubts *d = v->doubts;
     put_cost(out, v->b);
@@ -252,5 +252,6 @@ void report_bill_text(struct strbuf *out, const struct bill_view *v)
     }
     put_parts(out, v);
     put_whatifs(out, v);
-    put_notes(out, v);
+    strbuf_putc(out, '\n');
+    report_bill_notes(out, v);
 }

@@ -106,6 +106,9 @@ void page_why_done(struct page_why *why);
 /* A recording. */
 int page_add_recording(struct page *page, const char *path, const char *label, struct error *err);
 /* The flame graph of one that is loaded and symbolized; -ENODATA when it has no samples. */
+/* Of this event. */
+int page_add_flame_of(struct page *page, const struct profile *profile, uint32_t event,
+                      const char *label, struct error *err);
 int page_add_flame(struct page *page, const struct profile *profile, const char *label,
                    struct error *err);
 /* What `assay explain` found about the experiments of the page, as far as the page compares them.

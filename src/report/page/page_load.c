@@ -62,13 +62,12 @@ int page_add_experiment(struct page *page, struct store *store, int64_t id, stru
     return 0;
 }
 
-int page_add_flame(struct page *page, const struct profile *profile, const char *label,
-                   struct error *err)
+int page_add_flame_of(struct page *page, const struct profile *profile, uint32_t event,
+                      const char *label, struct error *err)
 {
     struct embedded *e = &page->data;
     struct flame flame = {0};
-    if (profile->event_count) {
-        uint32_t event = annotate_main_event(profile);
+    if (event < profile->event_count) {
         flame_from_profile(&flame, profile, event, label);
         struct notes notes = {0};
         CLEANUP(strbuf_done) struct strbuf text = {0};
@@ -85,6 +84,12 @@ int page_add_flame(struct page *page, const struct profile *profile, const char 
     }
     ARRAY_PUSH(e->flames, e->flame_count, e->flame_capacity) = flame;
     return 0;
+}
+
+int page_add_flame(struct page *page, const struct profile *profile, const char *label,
+                   struct error *err)
+{
+    return page_add_flame_of(page, profile, annotate_main_event(profile), label, err);
 }
 
 int page_add_recording(struct page *page, const char *path, const char *label, struct error *err)

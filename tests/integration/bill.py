@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""assay explain of one command: its bill."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+from harness import *
+
+SPIN = target("spin")
+
+
+def bill(command, *options):
+    found = json.loads(assay("explain", "--json", *options, command, check=0).stdout)
+    equal(found["format"], "assay-bill-1")
+    return found
+
+
+def traced(command, *options):
+    found = bill(command, *options)
+    if not found["traced"]:
+        skip("no permission to trace: " + found["notes"].strip())
+    return found
+
+
+def part(found, name):
+    return next(p["time"]["mean_ns"] for p in found["parts"] if p["part"] == name)
+
+
+def lines(found, name):
+    return [line for line in found["lines"] if line["part"] == name]
+
+
+@test
+def the_lines_add_up_to_the_wall_time():
+    found = traced(f"{SPIN} 60; sleep 0.1")
+    total = sum(line["time"]["mean_ns"] for line in found["lines"])
+    between(total / found["sum"]["mean_ns"], 1 - 1e-6, 1 + 1e-6, "lines / sum")
+    between(sum(line["share"] for line in found["lines"]), 0.999, 1.001, "shares")
+    between(sum(p["time"]["mean_ns"] for p in found["parts"]) / total, 1 - 1e-6, 1 + 1e-6, "parts")
+    between(part(found, "unattributed") / total, 0, 0.05, "unattributed")
+
+
+@test
+def a_sleep_is_asleep_and_a_loop_is_its_own_code():
+    found = traced(f"{SPIN} 60; sleep 0.1")
+    between(part(found, "sleep") / 1e6, 95, 110, "asleep, ms")
+    own = lines(found, "user-code")[0]
+    equal(own["who"], "spin")
+    for line in found["lines"]:
+        equal(len(line["runs_ns"]), found["traced_runs"], "values of a line")
+
+
+@test
+def work_that_nobody_waits_for_is_on_no_line():
+    """The loop runs in the background and ends long before the sleep that the shell waits for."""
+    found = traced(f"{SPIN} 20 & sleep 0.3")
+    between(part(found, "sleep") / found["sum"]["mean_ns"], 0.75, 1, "share of the sleep")
+    spins = [line["share"] for line in found["lines"] if line["who"] == "spin"]
+    between(sum(spins), 0, 0.1, "share of the loop")
+
+
+@test
+def the_page_has_the_bill_the_threads_and_the_functions():
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "bill.html"
+        found = traced(f"{SPIN} 60; sleep 0.05", "--html", path)
+        page = path.read_text()
+    for part_of_it in ('<table class="bill">', 'class="plot threads"', 'id="flames"',
+                       'class="path"', "critical path", "How it was measured"):
+        contains(page, part_of_it)
+    shares = [float(x) for x in re.findall(r"</td><td>([\d.]+) %</td><td class=\"bar\">", page)]
+    between(sum(shares), 99, 101, "shares on the page")
+    between(float(re.search(r"wall time</th>.*?<td>([\d.]+) %</td><td></td></tr></tfoot>", page)[1]),
+            99.5, 100.5, "the last line")
+    contains(page, f"{shares[0]:.1f} %")
+    contains(page, found["lines"][0]["what"].replace("<", "&lt;"))
+    lacks(page.replace("http://www.w3.org/2000/svg", ""), "http://")
+    lacks(page, "https://")
+
+
+@test
+def a_page_that_cannot_be_written_is_said_before_the_command_runs():
+    with tempfile.TemporaryDirectory() as folder:
+        mark = pathlib.Path(folder) / "ran"
+        result = assay("explain", "--html", f"{folder}/missing/bill.html", f"touch {mark}")
+        if result.returncode == 0:
+            raise AssertionError("a page in a missing directory was written")
+        contains(result.stderr, "missing")
+        equal(mark.exists(), False, "the command ran")
+
+
+@test
+def options_that_do_not_fit_are_refused():
+    result = assay("explain", "--html", "/tmp/x.html", "true", "false", check=2)
+    contains(result.stderr, "one command")
+    result = assay("explain", "--csv", "true", check=2)
+    contains(result.stderr, "--json and --html")
+
+
+@test
+def without_permission_it_says_what_is_missing():
+    if os.geteuid() != 0:
+        skip("needs root, to become somebody else")
+    if int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text()) < 0:
+        skip("perf_event_paranoid is -1: everybody may trace")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        copy = shutil.copy(ASSAY, folder)
+        result = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                                 "env", "HOME=/nonexistent", "TMPDIR=/tmp", copy, "explain",
+                                 "sleep 0.05"], cwd="/", capture_output=True, text=True,
+                                timeout=300)
+    if SANITIZED and "LeakSanitizer" in result.stderr:
+        skip("the sanitizer may not look at its own process as another user")
+    equal(result.returncode, 0, result.stderr)
+    contains(result.stdout, "no permission to trace")
+    contains(result.stdout, "wall time")
+
+
+main()
