@@ -11,12 +11,12 @@
 #include <string.h>
 
 enum { COLUMNS = 840, LEFT = 160, TOP = 22, ROW = 24, BAND = 13, STRIPE = 4, THREADS_MOST = 40 };
-enum { NOTHING = BILL_PARTS };
+enum { OWN = BILL_PARTS, KINDS, NOTHING = KINDS }; /* the bill's parts, and one more */
 
 struct lane {
     uint32_t thread;
     double on_path_ns, here_ns;
-    uint8_t parts[COLUMNS]; /* enum bill_part, or NOTHING */
+    uint8_t kinds[COLUMNS]; /* enum bill_part, OWN or NOTHING */
     bool on_path[COLUMNS];
 };
 
@@ -26,7 +26,7 @@ struct picture {
     double column_ns;
     struct lane *rows;
     size_t count;
-    bool is_used[BILL_PARTS];
+    bool is_used[KINDS];
 };
 
 /* Adds a span of time to the columns that it covers. */
@@ -44,31 +44,45 @@ static void spread(const struct picture *p, double *columns, size_t step, uint64
     }
 }
 
-static void fill_parts(struct picture *p, struct lane *row)
+/* On the path a wait for the command's own threads has no place: there it is what they do. */
+static unsigned kind_of(const struct picture *p, uint32_t thread, size_t piece)
+{
+    const struct timeline_piece *t = &p->run->timeline.threads[thread].pieces[piece];
+    return t->state == TIMELINE_WAITS && t->waker_kind == WAKER_THREAD
+               ? OWN
+               : p->b->items[p->run->items[thread][piece]].part;
+}
+
+static const char *title_of(unsigned kind)
+{
+    return kind == OWN ? "waiting for its own threads and processes" : bill_part_title(kind);
+}
+
+static void fill_kinds(struct picture *p, struct lane *row)
 {
     const struct timeline_thread *t = &p->run->timeline.threads[row->thread];
     CLEANUP(memory_freep)
-    double *times = memory_zalloc((size_t)COLUMNS * BILL_PARTS, sizeof(*times));
+    double *times = memory_zalloc((size_t)COLUMNS * KINDS, sizeof(*times));
     for (size_t i = 0; i < t->piece_count; i++) {
-        enum bill_part part = p->b->items[p->run->items[row->thread][i]].part;
-        spread(p, times + part, BILL_PARTS, t->pieces[i].start_ns, t->pieces[i].end_ns);
+        unsigned kind = kind_of(p, row->thread, i);
+        spread(p, times + kind, KINDS, t->pieces[i].start_ns, t->pieces[i].end_ns);
         row->here_ns += (double)(t->pieces[i].end_ns - t->pieces[i].start_ns);
     }
     for (size_t c = 0; c < COLUMNS; c++) {
-        const double *shares = times + c * BILL_PARTS;
+        const double *shares = times + c * KINDS;
         double most = 0, sum = 0;
-        row->parts[c] = NOTHING;
-        for (unsigned part = 0; part < BILL_PARTS; part++) {
-            sum += shares[part];
-            if (shares[part] > most) {
-                most = shares[part];
-                row->parts[c] = (uint8_t)part;
+        row->kinds[c] = NOTHING;
+        for (unsigned kind = 0; kind < KINDS; kind++) {
+            sum += shares[kind];
+            if (shares[kind] > most) {
+                most = shares[kind];
+                row->kinds[c] = (uint8_t)kind;
             }
         }
         if (sum < 0.5)
-            row->parts[c] = NOTHING;
+            row->kinds[c] = NOTHING;
         else
-            p->is_used[row->parts[c]] = true;
+            p->is_used[row->kinds[c]] = true;
     }
 }
 
@@ -122,7 +136,7 @@ static size_t choose(struct picture *p)
     qsort(p->rows, p->count, sizeof(*p->rows), by_number);
     for (size_t i = 0; i < p->count; i++) {
         p->rows[i].on_path_ns = p->rows[i].here_ns = 0;
-        fill_parts(p, &p->rows[i]);
+        fill_kinds(p, &p->rows[i]);
         fill_path(p, &p->rows[i]);
     }
     return count - p->count;
@@ -141,14 +155,14 @@ static void put_lane(struct strbuf *out, const struct picture *p, const struct l
     strbuf_put_markup(out, last_name(p, row));
     strbuf_printf(out, " %u</text>\n", t->tid);
     for (size_t from = 0, to; from < COLUMNS; from = to) {
-        for (to = from + 1; to < COLUMNS && row->parts[to] == row->parts[from]; to++)
+        for (to = from + 1; to < COLUMNS && row->kinds[to] == row->kinds[from]; to++)
             ;
-        if (row->parts[from] != NOTHING)
+        if (row->kinds[from] != NOTHING)
             strbuf_printf(out,
                           "<rect class=\"w%u\" x=\"%zu\" y=\"%zu\" width=\"%zu\" height=\"%d\">"
                           "<title>%s, %.3g to %.3g ms</title></rect>",
-                          row->parts[from], LEFT + from, y, to - from, BAND,
-                          bill_part_title(row->parts[from]), (double)from * p->column_ns / 1e6,
+                          row->kinds[from], LEFT + from, y, to - from, BAND,
+                          title_of(row->kinds[from]), (double)from * p->column_ns / 1e6,
                           (double)to * p->column_ns / 1e6);
     }
     for (size_t from = 0, to; from < COLUMNS; from = to) {
@@ -178,12 +192,12 @@ static void put_axis(struct strbuf *out, const struct picture *p, size_t height)
 static void put_legend(struct strbuf *out, const struct picture *p)
 {
     strbuf_puts(out, "<ul class=\"legend\">");
-    for (unsigned part = 0; part < BILL_PARTS; part++)
-        if (p->is_used[part])
+    for (unsigned kind = 0; kind < KINDS; kind++)
+        if (p->is_used[kind])
             strbuf_printf(out,
                           "<li><svg class=\"swatch\" viewBox=\"0 0 12 12\" aria-hidden=\"true\">"
                           "<rect class=\"w%u\" width=\"12\" height=\"12\"/></svg>%s</li>",
-                          part, bill_part_title(part));
+                          kind, title_of(kind));
     strbuf_puts(out, "<li><svg class=\"swatch\" viewBox=\"0 0 12 12\" aria-hidden=\"true\"><rect "
                      "class=\"path\" y=\"4\" width=\"12\" height=\"4\"/></svg>critical path</li>"
                      "</ul>\n");
