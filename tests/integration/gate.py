@@ -103,6 +103,42 @@ os.write(int(os.environ['ASSAY_METRICS_FD']), f'assay.metric v {value!r}\\n'.enc
     contains(result.stdout, "too noisy to fail anyone")
 
 
+MANY = 20
+
+
+def many(factor):
+    """A program with twenty metrics, each with noise of its own."""
+    text = PROGRAM.replace("FACTOR", str(factor)).replace("SPREAD", "0.05")
+    head, tail = text.split("normal = ")
+    lines = [f"normal = {tail.splitlines()[0].replace('2 * seed', '2 * (seed * 64 + k)')}",
+             *tail.splitlines()[1:]]
+    lines[-1] = lines[-1].replace("metric v", "metric m{k}")
+    path = pathlib.Path("sub/prog")
+    path.write_text(head + f"for k in range({MANY}):\n" + "".join(f"    {x}\n" for x in lines))
+    os.chmod(path, 0o755)
+
+
+@test
+def twenty_metrics_are_one_family():
+    """All twice as slow: every one a regression, whatever a single control does.  All the same: no
+    alarm."""
+    repository()
+    names = [f"m{k}" for k in range(MANY)]
+    pathlib.Path("sub/g.yaml").write_text(
+        "name: g\ncommand: ./prog\nmetrics:\n" +
+        "".join(f"  {name}: {{better: lower}}\n" for name in names) + "warmup: 0\n")
+    many(100)
+    git("add", "-A")
+    git("commit", "-qm", "many")
+    same = json.loads(gate("-r", "12", "--judge", "median", "--json", "sub/g.yaml",
+                           check=None).stdout)
+    equal([row["metric"] for row in same["rows"] if row["result"] == "regression"], [])
+    many(200)
+    slow = json.loads(gate("-r", "12", "--json", "sub/g.yaml", check=1).stdout)
+    equal(sorted(row["metric"] for row in slow["rows"] if row["result"] == "regression"),
+          sorted(names))
+
+
 @test
 def the_budget_is_spent_until_it_can_tell():
     repository(spread=0.02)
