@@ -22,7 +22,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { PERMUTATIONS = 399, PERMUTATIONS_CLEAR = 99 };
+#define LAG1_MAX 0.97
+#define SPIKE_STEPS 8 /* usual steps from one value to the next */
+
+enum { PERMUTATIONS = 399, PERMUTATIONS_CLEAR = 99, PERMUTATIONS_MAX = 3999 };
 
 /* The part of the chance that is used: the rest is for what is not known of the autocorrelation
  * (bench/stats-coverage). */
@@ -47,6 +50,7 @@ struct search {
     size_t segment_count;
     size_t stretch_end; /* where the right stretch of the last best_split ends */
     double lag1;        /* the autocorrelation that is taken away; 0 for none */
+    size_t permutations;
 };
 
 /* sums[i][j] = sum of |scores[a] - scores[b]| over a < i, b < j. */
@@ -161,15 +165,42 @@ static double lag1_by_rest(struct search *s, size_t count)
     return d.lag1;
 }
 
-/* What chance does in independent values counts as none; to the rest a part of its error is added.
- */
+/* What chance does in independent values counts as none.  To the rest its error is added: taking
+ * too much away costs power, taking too little makes alarms.  Steps know nothing of levels, but
+ * their error is twice as large. */
 static double autocorrelation_of(struct search *s, size_t count)
 {
-    double n = (double)count;
+    double root = sqrt((double)count);
     if (count < 2 * CHANGE_POINT_SEGMENT_MIN)
         return 0;
-    double r = fmin(lag1_by_steps(s, count), lag1_by_rest(s, count));
-    return r * sqrt(n) < 0.7 ? 0 : fmin(r + 2 / sqrt(n), 0.95);
+    double by_steps = lag1_by_steps(s, count), by_rest = lag1_by_rest(s, count);
+    if (fmin(by_steps, by_rest) * root < 0.7)
+        return 0;
+    return fmin(fmin(by_steps + 4 / root, by_rest + 2 / root), LAG1_MAX);
+}
+
+static double middle(double a, double b, double c)
+{
+    return fmax(fmin(a, b), fmin(fmax(a, b), c));
+}
+
+/* A single value far from both neighbours, on the same side of them, is a spike: it is neither a
+ * level nor a sign of dependence, and the nearer neighbour stands for it in the search. */
+static void level_spikes(double *values, const double *given, size_t count, double *room)
+{
+    if (count)
+        memcpy(values, given, count * sizeof(double));
+    if (count < 2 * CHANGE_POINT_SEGMENT_MIN)
+        return;
+    double *steps = room + count;
+    for (size_t i = 1; i < count; i++)
+        steps[i - 1] = fabs(given[i] - given[i - 1]);
+    double usual = stats_median(steps, count - 1, room);
+    for (size_t i = 1; i + 1 < count; i++) {
+        double level = middle(given[i - 1], given[i], given[i + 1]);
+        if (fabs(given[i] - level) > SPIKE_STEPS * usual)
+            values[i] = level;
+    }
 }
 
 /* The best split in any segment; shuffles the scores within each first, if asked to. */
@@ -198,15 +229,16 @@ static double best_of_all(struct search *s, bool shuffled, size_t *ret_split, si
  * "too often", and early when it is "never". */
 static double permutation_p(struct search *s, double found, double chance)
 {
-    size_t as_much = 1, split, segment, most = (size_t)(chance * (PERMUTATIONS + 1));
-    for (size_t k = 0; k < PERMUTATIONS; k++) {
+    double all = (double)s->permutations + 1;
+    size_t as_much = 1, split, segment, most = (size_t)(chance * all + 1e-9);
+    for (size_t k = 0; k < s->permutations; k++) {
         as_much += best_of_all(s, true, &split, &segment) >= found - 1e-9 * fabs(found);
         if (as_much > most)
             return 1;
         if (k + 1 == PERMUTATIONS_CLEAR && as_much == 1 && chance * (PERMUTATIONS_CLEAR + 1) >= 1)
             return 1.0 / (PERMUTATIONS_CLEAR + 1);
     }
-    return (double)as_much / (PERMUTATIONS + 1);
+    return (double)as_much / all;
 }
 
 /* Splits the segments one by one, the clearest first, until chance would do as much. */
@@ -296,10 +328,11 @@ int change_points_find(const double *values, size_t count, double chance, uint64
     int r = check(values, count, chance, err);
     if (r < 0)
         return r;
-    size_t room = 5 * count + 2 + (count + 1) * (count + 1);
+    size_t room = 6 * count + 2 + (count + 1) * (count + 1);
     double *memory CLEANUP(memory_freep) = memory_alloc(room * sizeof(double));
+    double *calm = memory + room - count;
     size_t *bounds CLEANUP(memory_freep) = memory_zalloc(count + 2, sizeof(size_t));
-    struct search search = {.values = values,
+    struct search search = {.values = calm,
                             .scores = memory,
                             .room = memory + count,
                             .p = memory + 4 * count,
@@ -307,10 +340,15 @@ int change_points_find(const double *values, size_t count, double chance, uint64
                             .bounds = bounds,
                             .segment_count = 1};
     bounds[1] = count;
+    level_spikes(calm, values, count, search.room);
     rng_seed(&search.rng, seed);
     search.lag1 = autocorrelation_of(&search, count);
-    divide(&search, fmax(used_part(search.lag1) * chance, 1.0 / (PERMUTATIONS + 1)));
+    /* As many permutations as it takes to be that sure. */
+    double used = fmax(used_part(search.lag1) * chance, 1.0 / (PERMUTATIONS_MAX + 1));
+    search.permutations = (size_t)fmax(PERMUTATIONS, ceil(1 / used - 1e-9) - 1);
+    divide(&search, used);
     settle(&search);
+    search.values = values;
     struct change_points points;
     r = describe(&search, &points, err);
     if (r == 0)
