@@ -94,6 +94,15 @@ static int export(struct export_cli *o, int count, char **words)
     struct profile *profile;
     if (profile_cli_load(&o->profile, path, &needs, &profile, &err) < 0)
         return cmd_fail(&verb_export, &err, EXIT_TROUBLE);
+    if (profile->given && needs.with_samples && wanted.format != EXPORT_SPEEDSCOPE) {
+        error_set(&err, -EINVAL,
+                  "%s: its samples have no times, which %s needs; choose folded, pprof or "
+                  "speedscope",
+                  path, o->to);
+        profile_free(profile);
+        return cmd_fail(&verb_export, &err, EXIT_TROUBLE);
+    }
+    wanted.merged = wanted.merged || profile->given;
     warn(profile);
     wanted.event = choose_event(profile, wanted.format);
     int r = write_file(profile, &wanted, output, &err);

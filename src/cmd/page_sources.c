@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/term.h"
+#include "profile/given/given.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +21,8 @@ static enum source_kind kind_of(const char *word)
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0 || S_ISDIR(st.st_mode))
         return strchr(word, '=') ? SOURCE_LEVEL : SOURCE_EXPERIMENT;
+    if (given_kind_of(word) != GIVEN_NONE)
+        return SOURCE_RECORDING;
     if (read(fd, head, sizeof(head)) < (ssize_t)sizeof(head))
         return SOURCE_TEXT;
     return memcmp(head, "PERFILE2", 8) == 0 || memcmp(head, "2ELIFREP", 8) == 0 ? SOURCE_RECORDING

@@ -18,6 +18,10 @@ int export_format_parse(const char *word, enum export_format *ret_format, struct
             *ret_format = (enum export_format)i;
             return 0;
         }
+    if (str_eq(word, "openmetrics"))
+        return error_set(err, -EINVAL,
+                         "a recording cannot be exported as openmetrics; 'assay show "
+                         "--openmetrics' prints the metrics of an experiment");
     return error_set(err, -EINVAL,
                      "unknown format '%s'; use folded, speedscope, pprof, firefox or perf-script",
                      word);

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "config.h"
 #include "profile/export.h"
+#include "profile/given/given.h"
 
 #include <errno.h>
 #include <string.h>
@@ -177,7 +178,9 @@ static void put_locations(struct pprof *w)
         if (l->module)
             put_number(&w->message, 2, w->mappings[module_index(l->module)]);
         put_number(&w->message, 3,
-                   l->module ? module_elf_address(l->module, l->address) : l->address);
+                   l->module  ? module_elf_address(l->module, l->address)
+                   : p->given ? p->given->locations[l->address].address
+                              : l->address);
         for (uint32_t k = p->location_lists[i]; k < p->location_lists[i + 1]; k++) {
             const struct profile_frame *f = &p->calls.frames[p->location_frames[k]];
             if (!p->calls.symbols[f->symbol].name)

@@ -393,8 +393,9 @@ int profile_load(struct profile **ret_profile, const char *path,
     calls_init(&p->calls);
     struct loader l = {.profile = p};
     idtable_init(&l.build_ids, 6);
-    int r = perfdata_open(&l.reader, path, NULL, err);
-    if (r == 0) {
+    enum given_kind kind = given_kind_of(path);
+    int r = kind ? profile_take_given(p, kind, err) : perfdata_open(&l.reader, path, NULL, err);
+    if (r == 0 && !kind) {
         p->symbols = symbols_new(&p->options.symbols);
         l.processes = processes_new(p->symbols);
         r = load(&l, err);

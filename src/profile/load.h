@@ -3,6 +3,7 @@
 #ifndef ASSAY_PROFILE_LOAD_H
 #define ASSAY_PROFILE_LOAD_H
 
+#include "profile/given/given.h"
 #include "profile/profile.h"
 #include "symbols/addrspace.h"
 #include "symbols/unwind.h"
@@ -90,6 +91,12 @@ void chain_batch_add(struct chain_batch *batch, struct chain_builder *b,
                      const struct perfdata_record *record, const struct stack_sample *sample);
 /* Counts the samples of a batch in their stacks, and empties it. */
 void chain_batch_take(struct chain_builder *b, struct chain_batch *batch);
+
+/* The same from a profile that another tool wrote, in the place of a recording: reading, naming and
+ * what is to be freed. */
+int profile_take_given(struct profile *profile, enum given_kind kind, struct error *err);
+void profile_name_given(struct profile *profile);
+void profile_given_free(struct given *given);
 
 /* Counts what profile_chains says of merged stacks; after symbolizing. */
 void chain_judge(struct profile *profile);

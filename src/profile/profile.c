@@ -2,6 +2,7 @@
 /* A profile's life, and the small things that belong to none of its parts: see profile.h. */
 #include "profile/profile.h"
 #include "base/memory.h"
+#include "profile/load.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@ void profile_free(struct profile *p)
     stacks_done(&p->stacks);
     tasks_done(&p->tasks);
     symbols_free(p->symbols);
+    profile_given_free(p->given);
     arena_done(&p->arena);
     free(p->location_lists);
     free(p->location_frames);

@@ -79,6 +79,8 @@ struct profile_chains {
     uint64_t stack_bytes; /* copied with each sample */
 };
 
+struct given;
+
 struct profile_sample {
     uint64_t time_ns, weight;
     uint32_t node; /* in stacks */
@@ -102,6 +104,7 @@ struct profile {
     const char *hostname, *os_release, *version, *arch, *cpu_description, *command_line;
     uint64_t clock_wall_ns, clock_ns; /* the same moment on the wall's and the record's clock */
     struct profile_chains chains;
+    struct given *given; /* another tool's profile, of which this was made; NULL for a recording */
 
     /* After profile_symbolize: */
     struct calls calls;
@@ -111,7 +114,8 @@ struct profile {
     uint32_t *call_nodes; /* for each node of stacks the node of calls */
 };
 
-/* Reads the file ("-" for standard input). */
+/* Reads the file ("-" for standard input): a recording, or a profile of another tool, whose stacks
+ * come with names, but without times and processors (given/given.h). */
 int profile_load(struct profile **ret_profile, const char *path,
                  const struct profile_options *options, struct error *err);
 /* Names every address and makes profile->calls. */

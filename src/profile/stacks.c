@@ -160,26 +160,36 @@ static uint32_t further_cell(struct stacks *s, uint32_t node, uint32_t task, uin
     return id;
 }
 
-static void count(struct stacks *s, uint32_t cell, uint64_t weight)
+static void count(struct stacks *s, uint32_t cell, uint64_t samples, uint64_t weight)
 {
-    s->cells[cell].samples++;
+    s->cells[cell].samples += samples;
     s->cells[cell].weight += weight;
+}
+
+static uint32_t cell_of(struct stacks *s, uint32_t node, uint32_t task, uint32_t event,
+                        uint32_t cpu)
+{
+    if (node == STACK_EMPTY)
+        return further_cell(s, node, task, event, cpu);
+    struct stack_slot *slot = push_slot(s, s->nodes[node].parent, s->nodes[node].location);
+    if (slot->cell == IDTABLE_NONE)
+        slot->cell = new_cell(s, node, task, event, cpu);
+    uint32_t cell = slot->cell;
+    return is_cell(&s->cells[cell], node, task, event, cpu)
+               ? cell
+               : further_cell(s, node, task, event, cpu);
 }
 
 void stacks_add(struct stacks *s, uint32_t node, uint32_t task, uint32_t event, uint32_t cpu,
                 uint64_t weight)
 {
-    if (node == STACK_EMPTY) {
-        count(s, further_cell(s, node, task, event, cpu), weight);
-        return;
-    }
-    struct stack_slot *slot = push_slot(s, s->nodes[node].parent, s->nodes[node].location);
-    if (slot->cell == IDTABLE_NONE)
-        slot->cell = new_cell(s, node, task, event, cpu);
-    uint32_t cell = slot->cell;
-    if (!is_cell(&s->cells[cell], node, task, event, cpu))
-        cell = further_cell(s, node, task, event, cpu);
-    count(s, cell, weight);
+    count(s, cell_of(s, node, task, event, cpu), 1, weight);
+}
+
+void stacks_add_merged(struct stacks *s, uint32_t node, uint32_t task, uint32_t event,
+                       uint64_t samples, uint64_t weight)
+{
+    count(s, cell_of(s, node, task, event, STACK_ANY_CPU), samples, weight);
 }
 
 /* In three rounds, each of which asks the memory for what the next one reads. */
@@ -203,7 +213,7 @@ static void add_waiting(struct stacks *s)
         uint32_t cell = w->cell;
         if (!is_cell(&s->cells[cell], w->node, w->task, w->event, w->cpu))
             cell = further_cell(s, w->node, w->task, w->event, w->cpu);
-        count(s, cell, w->weight);
+        count(s, cell, 1, w->weight);
     }
     s->waiting_count = 0;
 }

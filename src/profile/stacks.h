@@ -89,6 +89,9 @@ uint32_t stacks_push(struct stacks *s, uint32_t parent, uint32_t location);
 /* Counts one sample of that stack. */
 void stacks_add(struct stacks *s, uint32_t node, uint32_t task, uint32_t event, uint32_t cpu,
                 uint64_t weight);
+/* Counts samples that were merged elsewhere, on any processor. */
+void stacks_add_merged(struct stacks *s, uint32_t node, uint32_t task, uint32_t event,
+                       uint64_t samples, uint64_t weight);
 /* The same for the stack that calls `location` from `parent`, sooner or later. */
 void stacks_add_later(struct stacks *s, const struct stack_sample *sample);
 /* Counts what waits, and drops the tables that only building needs. */

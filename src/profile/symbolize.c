@@ -237,6 +237,10 @@ static uint32_t *find_called(struct namer *n)
 
 void profile_symbolize(struct profile *p)
 {
+    if (p->given) {
+        profile_name_given(p);
+        return;
+    }
     size_t count = p->stacks.location_count;
     struct symbols_request *requests = memory_zalloc(count + 1, sizeof(*requests));
     for (size_t i = 0; i < count; i++)

@@ -79,6 +79,19 @@ def folded_stacks_have_the_whole_weight():
 
 
 @test
+def what_was_exported_is_read_again():
+    def rows(path):
+        return {row["symbol"]: row["samples"] for row in json.loads(assay("report", path, "--json", check=0).stdout)["rows"]
+                if not row["symbol"].startswith("0x")}
+    for kind in ("pprof", "folded"):
+        path = export(profile(), kind)
+        again = event(path)
+        equal(again["weight"], total_weight(profile()), kind)
+        if kind == "pprof":
+            equal(rows(path), rows(profile()))
+
+
+@test
 def folded_counts_samples_when_told():
     weights = folded_weights(export(profile(), "folded", "--samples"))
     equal(sum(weights.values()), event(profile())["samples"])
