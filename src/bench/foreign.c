@@ -11,18 +11,18 @@
 
 #include <errno.h>
 
-const struct printed_harness *bench_foreign_detect(const char *path)
+const struct program_harness *bench_foreign_detect(const char *path)
 {
     CLEANUP(strbuf_done) struct strbuf bytes = {0};
     if (str_has_suffix(path, ".py"))
-        return printed_find("pytest-benchmark");
+        return program_harness_find("pytest-benchmark");
     if (file_read(path, &bytes, NULL) < 0 || !bytes.length)
         return NULL;
-    return printed_of_program(bytes.data, bytes.length);
+    return program_harness_of(bytes.data, bytes.length);
 }
 
-int bench_foreign_list(const struct bench_plan *plan, const struct printed_harness *h,
-                       struct printed_results *lists, struct error *err)
+int bench_foreign_list(const struct bench_plan *plan, const struct program_harness *h,
+                       struct program_results *lists, struct error *err)
 {
     int r = 0;
     process_signals_catch();
@@ -35,7 +35,7 @@ int bench_foreign_list(const struct bench_plan *plan, const struct printed_harne
 }
 
 /* The names as if they were declared with assay.h. */
-static void as_entries(struct bench_entries *entries, const struct printed_results *list)
+static void as_entries(struct bench_entries *entries, const struct program_results *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         struct bench_entry entry = {
@@ -44,7 +44,7 @@ static void as_entries(struct bench_entries *entries, const struct printed_resul
     }
 }
 
-int bench_foreign_cases(struct bench_cases *cases, const struct printed_results *lists,
+int bench_foreign_cases(struct bench_cases *cases, const struct program_results *lists,
                         size_t side_count, const char *const *filters, size_t filter_count,
                         struct error *err)
 {
@@ -57,7 +57,7 @@ int bench_foreign_cases(struct bench_cases *cases, const struct printed_results 
 
 struct foreign {
     const struct bench_plan *plan;
-    const struct printed_harness *harness;
+    const struct program_harness *harness;
     struct bench_results *results;
     struct rng rng;
     uint64_t started_ns;
@@ -76,12 +76,12 @@ static void fail(struct foreign *f, size_t index, size_t side, const char *why)
         s->failed = memory_strdup(why);
 }
 
-static void take(struct foreign *f, const struct printed_results *found, size_t index, size_t side,
+static void take(struct foreign *f, const struct program_results *found, size_t index, size_t side,
                  size_t round)
 {
     struct bench_result *r = &f->results->items[index];
     const char *name = f->plan->cases->items[index].name;
-    const struct printed_result *mine = NULL;
+    const struct program_result *mine = NULL;
     for (size_t i = 0; i < found->count && !mine; i++)
         mine = str_eq(found->items[i].name, name) ? &found->items[i] : NULL;
     if (!mine || !mine->count) {
@@ -100,7 +100,7 @@ static int run_sides(struct foreign *f, size_t index, size_t round, bool flip, s
     const char *name = f->harness->one ? f->plan->cases->items[index].name : NULL;
     for (size_t turn = 0; turn < f->plan->side_count; turn++) {
         size_t side = f->plan->side_count > 1 ? turn ^ flip : 0;
-        CLEANUP(printed_results_done) struct printed_results found = {0};
+        CLEANUP(program_results_done) struct program_results found = {0};
         struct foreign_run run = {f->plan->targets[side]->path, f->harness, name, &f->plan->start};
         int r = foreign_run(&run, &found, err);
         if (r == -EINTR)
@@ -148,7 +148,7 @@ static bool is_enough(const struct foreign *f, size_t rounds)
            clock_now_ns() - f->started_ns >= f->plan->time_ns * f->results->count;
 }
 
-int bench_foreign_measure(const struct bench_plan *plan, const struct printed_harness *h,
+int bench_foreign_measure(const struct bench_plan *plan, const struct program_harness *h,
                           struct bench_results *results, struct error *err)
 {
     size_t count = plan->cases->count;

@@ -141,7 +141,7 @@ static int check_status(int status, const struct foreign_run *run, int errors, s
                      strbuf_text(&words));
 }
 
-int foreign_run(const struct foreign_run *run, struct printed_results *results, struct error *err)
+int foreign_run(const struct foreign_run *run, struct program_results *results, struct error *err)
 {
     CLEANUP(free_words) char *words[WORDS_MAX] = {0};
     CLEANUP(strbuf_done) struct strbuf text = {0};
@@ -160,7 +160,6 @@ int foreign_run(const struct foreign_run *run, struct printed_results *results, 
     if (r < 0)
         return r;
     read_back(out, &text);
-    r = run->harness->parse(results, strbuf_text(&text), text.length, err);
-    return r < 0 ? error_wrap(err, r, "%s, run as a program of %s", run->path, run->harness->title)
-                 : 0;
+    return program_results_read(results, run->harness, strbuf_text(&text), text.length, run->path,
+                                err);
 }

@@ -3,17 +3,17 @@
 #ifndef ASSAY_BENCH_FOREIGN_RUN_H
 #define ASSAY_BENCH_FOREIGN_RUN_H
 
-#include "bench/printed/printed.h"
+#include "bench/programs.h"
 #include "bench/worker.h"
 
 struct foreign_run {
     const char *path;
-    const struct printed_harness *harness;
+    const struct program_harness *harness;
     const char *name; /* of the only benchmark to run; NULL for all */
     const struct bench_start *how;
 };
 
 /* Runs it to its end and reads what it printed.  -EINTR when a signal came for assay. */
-int foreign_run(const struct foreign_run *run, struct printed_results *results, struct error *err);
+int foreign_run(const struct foreign_run *run, struct program_results *results, struct error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `assay bench` with programs of other printed_harnesses: see bench.h. */
+/* `assay bench` with programs of other harnesses: see bench.h. */
 #include "base/memory.h"
 #include "base/term.h"
 #include "bench/foreign.h"
@@ -9,15 +9,15 @@
 #include <errno.h>
 
 int bench_find_harness(const struct bench_options *o, char *const *paths, size_t count,
-                       const struct printed_harness **ret, struct error *err)
+                       const struct program_harness **ret, struct error *err)
 {
     *ret = NULL;
     if (o->harness && !str_eq(o->harness, "auto")) {
-        *ret = printed_find(o->harness);
+        *ret = program_harness_find(o->harness);
         if (*ret || str_eq(o->harness, "assay"))
             return 0;
         CLEANUP(strbuf_done) struct strbuf names = {0};
-        for (const struct printed_harness *h = printed_harnesses; h->name; h++)
+        for (const struct program_harness *h = program_harnesses; h->name; h++)
             strbuf_printf(&names, ", %s", h->name);
         return error_set(err, -EINVAL, "--harness %s: not one of auto, assay%s", o->harness,
                          strbuf_text(&names));
@@ -26,7 +26,7 @@ int bench_find_harness(const struct bench_options *o, char *const *paths, size_t
         struct bench_target t;
         int r = bench_target_open(&t, paths[i], NULL);
         bench_target_done(&t);
-        const struct printed_harness *h =
+        const struct program_harness *h =
             r == -ENOTSUP || r == -ENOEXEC ? bench_foreign_detect(paths[i]) : NULL;
         if (i && h != *ret)
             return error_set(err, -EINVAL,
@@ -40,9 +40,9 @@ int bench_find_harness(const struct bench_options *o, char *const *paths, size_t
 }
 
 static int find_cases(const struct bench_options *o, const struct bench_plan *plan,
-                      const struct printed_harness *h, struct bench_cases *cases, struct error *err)
+                      const struct program_harness *h, struct bench_cases *cases, struct error *err)
 {
-    struct printed_results lists[BENCH_SIDES_MAX] = {0};
+    struct program_results lists[BENCH_SIDES_MAX] = {0};
     int r = bench_foreign_list(plan, h, lists, err);
     if (r == 0)
         r = bench_foreign_cases(cases, lists, plan->side_count, o->filters.items, o->filters.count,
@@ -50,12 +50,12 @@ static int find_cases(const struct bench_options *o, const struct bench_plan *pl
     if (r == 0 && !cases->count)
         r = bench_none_fits(cases, o, plan->side_count, err);
     for (size_t i = 0; i < BENCH_SIDES_MAX; i++)
-        printed_results_done(&lists[i]);
+        program_results_done(&lists[i]);
     return r;
 }
 
 int bench_run_foreign(const struct bench_options *o, const struct bench_versions *v,
-                      const struct printed_harness *h, struct bench_plan *plan, struct error *err)
+                      const struct program_harness *h, struct bench_plan *plan, struct error *err)
 {
     CLEANUP(bench_cases_done) struct bench_cases cases = {0};
     CLEANUP(bench_results_done) struct bench_results results = {0};

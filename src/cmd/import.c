@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "cmd/cmd.h"
+#include "profile/given/given.h"
 #include "session/keep_harness.h"
 
 #include <errno.h>
@@ -110,7 +111,12 @@ static int import_file(const struct import_options *o, struct store *store, uint
                                       .machine = o->machine,
                                       .measured_at_ns = at_ns,
                                       .path = path};
-    int r = harness_read(&results, path, o->format, err);
+    int r = given_kind_of(path) != GIVEN_NONE && !o->format
+                ? error_set(err, -EINVAL,
+                            "%s: this is a profile; 'assay report', 'assay diff' and 'assay html' "
+                            "read it as it is",
+                            path)
+                : harness_read(&results, path, o->format, err);
     if (r == 0 && o->dry)
         count_values(&results, &tally);
     else if (r == 0)

@@ -16,8 +16,8 @@ static const char bar[] = "│", branch[] = "├─ ", last[] = "╰─ ";
 
 bool divan_is(const char *text)
 {
-    return str_has_prefix(text, "Timer precision: ") && strstr(text, "fastest") &&
-           strstr(text, "slowest") && strstr(text, bar);
+    return strstr(text, "fastest") && strstr(text, "slowest") && strstr(text, "median") &&
+           strstr(text, bar);
 }
 
 /* Steps over the lines of the tree; the depth of what stands behind them, or -1 for a line that
@@ -39,27 +39,6 @@ static int depth_of(const char **at)
     }
 }
 
-/* "1.25 µs", as nanoseconds. */
-static bool duration_of(const char *text, double *ret_ns)
-{
-    static const struct {
-        const char *name;
-        double ns;
-    } units[] = {{"ps", 1e-3}, {"ns", 1}, {"µs", 1e3}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-    const char *unit;
-    double value;
-    text += strspn(text, " ");
-    if (!lines_number(text, &value, &unit))
-        return false;
-    unit += strspn(unit, " ");
-    for (size_t i = 0; i < ARRAY_COUNT(units); i++)
-        if (strncmp(unit, units[i].name, strlen(units[i].name)) == 0) {
-            *ret_ns = value * units[i].ns;
-            return true;
-        }
-    return false;
-}
-
 /* The name ends where two blanks or a figure's column begin. */
 static size_t name_length(const char *text)
 {
@@ -73,7 +52,7 @@ static void put_figures(struct harness_results *r, char *const *path, int depth,
     static const int order[] = {2, 3, 0, 1}; /* the median first: it is what is judged */
     double ns[ARRAY_COUNT(names)];
     for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
-        if (!duration_of(rest, &ns[i]))
+        if (!lines_duration(rest, &ns[i], NULL))
             return;
         const char *next = strstr(rest, bar);
         rest = next ? next + strlen(bar) : "";

@@ -25,6 +25,7 @@ HARNESS_JSON(nanobench);
 HARNESS_JSON(pyperf);
 HARNESS_JSON(pytest);
 HARNESS_TEXT(catch2);
+HARNESS_TEXT(criterion_text);
 HARNESS_TEXT(divan);
 HARNESS_TEXT(go_bench);
 HARNESS_TEXT(perf_csv);

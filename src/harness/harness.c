@@ -3,6 +3,7 @@
 #include "harness/harness.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "config.h"
 #include "harness/formats.h"
@@ -27,6 +28,7 @@ const struct harness_format harness_formats[] = {
     TEXT_FORMAT("catch2", "Catch2's XML (-r xml)", catch2),
     {"criterion", "criterion's directory (target/criterion)", .is_directory = criterion_is,
      .read_directory = criterion_read},
+    TEXT_FORMAT("criterion-text", "what criterion prints", criterion_text),
     TEXT_FORMAT("divan", "divan's table", divan),
     JSON_FORMAT("fio", "fio --output-format=json", fio),
     TEXT_FORMAT("go", "go test -bench", go_bench),
@@ -73,6 +75,7 @@ void harness_results_done(struct harness_results *r)
     for (size_t i = 0; i < r->count; i++)
         benchmark_done(&r->benchmarks[i]);
     free(r->benchmarks);
+    free(r->slots);
     free(r->version);
     free(r->suite);
     free(r->machine);
@@ -81,20 +84,38 @@ void harness_results_done(struct harness_results *r)
     *r = (struct harness_results){0};
 }
 
+/* The slot of a name: that of a benchmark, or the free one where it belongs. */
+static uint32_t *slot_of(const struct harness_results *r, const char *name)
+{
+    size_t at = hash_text(HASH_START, name) & r->slot_mask;
+    while (r->slots[at] && !str_eq(r->benchmarks[r->slots[at] - 1].name, name))
+        at = (at + 1) & r->slot_mask;
+    return &r->slots[at];
+}
+
+static void grow_slots(struct harness_results *r)
+{
+    r->slot_mask = r->slot_mask ? 2 * r->slot_mask + 1 : 255;
+    free(r->slots);
+    r->slots = memory_zalloc(r->slot_mask + 1, sizeof(*r->slots));
+    for (size_t i = 0; i < r->count; i++)
+        *slot_of(r, r->benchmarks[i].name) = (uint32_t)i + 1;
+}
+
 struct harness_benchmark *harness_add(struct harness_results *r, const char *name)
 {
+    if (2 * (r->count + 1) > r->slot_mask)
+        grow_slots(r);
     struct harness_benchmark *b = &ARRAY_PUSH(r->benchmarks, r->count, r->capacity);
     *b = (struct harness_benchmark){.name = memory_strdup(name), .command = memory_strdup("")};
+    *slot_of(r, name) = (uint32_t)r->count;
     return b;
 }
 
 struct harness_benchmark *harness_benchmark(struct harness_results *r, const char *name)
 {
-    /* Repetitions follow each other, so the last one is asked first. */
-    for (size_t i = r->count; i > 0; i--)
-        if (str_eq(r->benchmarks[i - 1].name, name))
-            return &r->benchmarks[i - 1];
-    return harness_add(r, name);
+    uint32_t number = r->slots ? *slot_of(r, name) : 0;
+    return number ? &r->benchmarks[number - 1] : harness_add(r, name);
 }
 
 void harness_param(struct harness_benchmark *b, const char *name, const char *value)
@@ -255,16 +276,19 @@ static int not_this(const struct harness_format *format, struct error *err)
 /* Looks at what was read: a file without any value is a mistake, not a result. */
 static int check_results(const struct harness_results *r, const char *path, struct error *err)
 {
-    size_t failed = 0;
+    const char *failure = NULL;
     for (size_t i = 0; i < r->count; i++) {
         for (size_t m = 0; m < r->benchmarks[i].metric_count; m++)
             for (size_t k = 0; k < r->benchmarks[i].metrics[m].count; k++)
                 if (isfinite(r->benchmarks[i].metrics[m].values[k]))
                     return 0;
-        failed += r->benchmarks[i].failure != NULL;
+        failure = failure ? failure : r->benchmarks[i].failure;
     }
-    return error_set(err, -EINVAL, "%s: %s: there are no values in it%s", path, r->format->title,
-                     failed ? "; all benchmarks failed" : "");
+    CLEANUP(strbuf_done) struct strbuf safe = {0};
+    if (failure)
+        strbuf_put_safe(&safe, failure, strlen(failure), 200);
+    return error_set(err, -EINVAL, "%s: %s: there are no values in it%s%s", path, r->format->title,
+                     failure ? "; all benchmarks failed: " : "", strbuf_text(&safe));
 }
 
 static void start(struct harness_results *r)

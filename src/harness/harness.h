@@ -33,8 +33,9 @@ struct harness_param {
 
 struct harness_benchmark {
     char *name;
-    char *command; /* what was run, "" when not known */
-    char *failure; /* why it has no values, NULL for none */
+    char *command;      /* what was run, "" when not known */
+    char *failure;      /* why it has no values, NULL for none */
+    size_t failed_runs; /* have values, but ended with an error */
     struct harness_param *params;
     size_t param_count, param_capacity;
     struct harness_metric *metrics; /* the first is what the tool itself puts first */
@@ -53,6 +54,8 @@ struct harness_results {
     uint64_t measured_at_ns; /* since 1970; 0 when not known */
     struct harness_benchmark *benchmarks;
     size_t count, capacity;
+    uint32_t *slots; /* the last benchmark of each name, by the name's hash */
+    size_t slot_mask;
 };
 
 struct json_t;

@@ -10,7 +10,17 @@
 bool hyperfine_is(const struct json_t *document)
 {
     const struct json_t *first = harness_item(harness_get(document, "results"), 0);
-    return harness_text(first, "command") && harness_get(first, "mean");
+    return harness_text(first, "command") &&
+           (harness_get(first, "mean") || harness_get(first, "times"));
+}
+
+static size_t count_failures(const struct json_t *result)
+{
+    const struct json_t *codes = harness_get(result, "exit_codes");
+    size_t count = 0;
+    for (size_t i = 0; i < harness_length(codes); i++)
+        count += harness_value(harness_item(codes, i)) != 0; /* NAN for none: killed by a signal */
+    return count;
 }
 
 static int put_array(struct harness_benchmark *b, const struct json_t *result, const char *key,
@@ -21,8 +31,8 @@ static int put_array(struct harness_benchmark *b, const struct json_t *result, c
         double value = harness_value(harness_item(array, i));
         if (!(value >= 0))
             return error_set(err, -EINVAL,
-                             "results[%zu] ('%s'): %s[%zu] is not a number of 0 or more", index,
-                             b->name, key, i);
+                             "results[%zu].%s[%zu] ('%s') is not a number of 0 or more", index, key,
+                             i, b->name);
         harness_put(m, value);
     }
     return 0;
@@ -40,6 +50,7 @@ int hyperfine_read(struct harness_results *r, const struct json_t *document, str
             return error_set(err, -EINVAL, "results[%zu] has no 'command'", i);
         struct harness_benchmark *b = harness_add(r, command);
         harness_set(&b->command, command);
+        b->failed_runs = count_failures(result);
         harness_params(b, harness_get(result, "parameters"));
         int code =
             put_array(b, result, "times", harness_metric(b, "wall", "s", HARNESS_TIME), i, err);

@@ -74,3 +74,27 @@ bool lines_number(const char *text, double *ret_value, const char **ret_rest)
         *ret_rest = end;
     return true;
 }
+
+bool lines_duration(const char *text, double *ret_ns, const char **ret_rest)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"ps", 1e-3}, {"ns", 1}, {"us", 1e3}, {"µs", 1e3}, /* U+00B5 */
+                 {"μs", 1e3},                                       /* U+03BC */
+                 {"ms", 1e6},  {"s", 1e9}};
+    const char *unit;
+    double value;
+    text += strspn(text, " ");
+    if (!lines_number(text, &value, &unit))
+        return false;
+    unit += strspn(unit, " ");
+    for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+        if (strncmp(unit, units[i].name, strlen(units[i].name)) == 0) {
+            *ret_ns = value * units[i].ns;
+            if (ret_rest)
+                *ret_rest = unit + strlen(units[i].name);
+            return true;
+        }
+    return false;
+}

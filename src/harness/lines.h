@@ -22,5 +22,7 @@ size_t lines_fields(char *line, char separator, char **ret_fields);
 /* Whether all of the text is one finite number; a sign "%", "ms" and the like behind it is allowed
  * where `ret_rest` is given. */
 bool lines_number(const char *text, double *ret_value, const char **ret_rest);
+/* "1.25 µs" at the beginning, with or without blanks, as nanoseconds. */
+bool lines_duration(const char *text, double *ret_ns, const char **ret_rest);
 
 #endif

@@ -61,20 +61,37 @@ static void put_label(struct strbuf *out, const struct harness_benchmark *b, siz
         strbuf_printf(out, " #%zu", same + 1);
 }
 
-/* How many before it have the same name and parameters. */
-static size_t same_before(const struct harness_results *r, size_t index)
+struct labelled {
+    char *label;
+    size_t index;
+};
+
+static int compare_labelled(const void *a, const void *b)
 {
-    size_t same = 0;
-    CLEANUP(strbuf_done) struct strbuf own = {0};
-    put_label(&own, &r->benchmarks[index], 0);
-    for (size_t b = 0; b < index; b++) {
-        if (!str_eq(r->benchmarks[b].name, r->benchmarks[index].name))
-            continue;
-        CLEANUP(strbuf_done) struct strbuf other = {0};
-        put_label(&other, &r->benchmarks[b], 0);
-        same += str_eq(strbuf_text(&own), strbuf_text(&other));
+    const struct labelled *x = a, *y = b;
+    int order = strcmp(x->label, y->label);
+    return order ? order : x->index < y->index ? -1 : 1;
+}
+
+/* A label for each benchmark; those of the same name and parameters are numbered from #2 on. */
+static void make_labels(char **labels, const struct harness_results *r)
+{
+    struct labelled *all = memory_zalloc(r->count + 1, sizeof(*all));
+    for (size_t b = 0; b < r->count; b++) {
+        CLEANUP(strbuf_done) struct strbuf label = {0};
+        put_label(&label, &r->benchmarks[b], 0);
+        all[b] = (struct labelled){memory_strdup(strbuf_text(&label)), b};
     }
-    return same;
+    qsort(all, r->count, sizeof(*all), compare_labelled);
+    for (size_t i = 0, same = 0; i < r->count; i++) {
+        CLEANUP(strbuf_done) struct strbuf label = {0};
+        same = i && str_eq(all[i].label, all[i - 1].label) ? same + 1 : 0;
+        put_label(&label, &r->benchmarks[all[i].index], same);
+        labels[all[i].index] = memory_strdup(strbuf_text(&label));
+    }
+    for (size_t i = 0; i < r->count; i++)
+        free(all[i].label);
+    free(all);
 }
 
 static void put_headline(struct strbuf *out, const struct harness_results *r)
@@ -133,12 +150,10 @@ static void cell_texts_make(struct cell_texts *t, const struct keeping *k)
     t->cells = memory_zalloc(t->count + 1, sizeof(*t->cells));
     t->labels = memory_zalloc(t->count + 1, sizeof(*t->labels));
     t->levels = memory_zalloc(t->count * k->factor_count + 1, sizeof(*t->levels));
+    make_labels(t->labels, k->r);
     for (size_t b = 0; b < t->count; b++) {
         const struct harness_benchmark *one = &k->r->benchmarks[b];
         const char **own = t->levels + b * k->factor_count;
-        CLEANUP(strbuf_done) struct strbuf label = {0};
-        put_label(&label, one, same_before(k->r, b));
-        t->labels[b] = memory_strdup(strbuf_text(&label));
         own[0] = one->name;
         for (size_t f = 1; f < k->factor_count; f++)
             own[f] = level_of(one, k->factors[f]);

@@ -983,7 +983,7 @@ def hyperfine_exports_are_like_hyperfines():
 @test
 def wrong_files_are_refused_by_name():
     with open("bad.json", "w") as file:
-        file.write('{"results": [{"command": "x"}]}')
+        file.write('{"results": [{"command": "x", "times": [-1]}]}')
     contains(assay("ab", "--import-hyperfine", "bad.json", check=1).stderr, "bad.json: results[0]")
     contains(assay("ab", "--import-hyperfine", "none.json", check=1).stderr, "none.json")
 

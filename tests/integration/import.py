@@ -47,7 +47,7 @@ def every_file_is_recognised():
         equal(said["values"] > 0, True, path.name)
         tool = {"perf-stat-j": "perf-json", "perf-stat": "perf-csv", "perf-stat-i": "perf-csv",
                 "go-bench": "go", "redis": "redis-benchmark", "sysbench-fileio": "sysbench",
-                "lkp-matrix": "lkp-json"}
+                "lkp-matrix": "lkp-json", "criterion": "criterion-text"}
         equal(said["tool"], tool.get(path.stem, path.stem))
     equal(os.path.exists("a.db"), False, "a store after --dry-run")
 
@@ -164,6 +164,29 @@ def criterions_directory():
 
 
 @test
+def criterion_itself():
+    """What criterion 0.3.6 left behind and printed (tests/fuzz/corpus/criterion)."""
+    tree = ROOT / "tests/fuzz/corpus/criterion"
+    imports(tree)
+    found = 0
+    for path in sorted(tree.glob("**/new/sample.json")):
+        sample = json.loads(path.read_text())
+        name = json.loads((path.parent / "benchmark.json").read_text())["full_id"]
+        with sqlite3.connect("a.db") as db:
+            [label] = [row[0] for row in db.execute("SELECT label FROM cell") if row[0].startswith(f"benchmark={name}")]
+        equal(values(label, "time"), [t / i for t, i in zip(sample["times"], sample["iters"])], name)
+        found += 1
+    equal(found, 4)
+    imports(FILES / "criterion.txt")
+    for path in sorted(tree.glob("**/new/estimates.json")):
+        name = json.loads((path.parent / "benchmark.json").read_text())["full_id"]
+        estimates = json.loads(path.read_text())
+        exact = (estimates.get("slope") or estimates["mean"])["point_estimate"]
+        [printed] = values(f"benchmark={name}", "estimate")
+        between(printed / exact, 0.999, 1.001, name)
+
+
+@test
 def a_result_root_of_lkp_can_be_compared_by_commit():
     base = pathlib.Path("result/will-it-scale/brk2-process-2/box/debian.cgz/x86_64-rhel/gcc-12")
     for commit, level in (("aaaa", 1000), ("bbbb", 800)):
@@ -191,6 +214,32 @@ def what_is_imported_can_be_shown_compared_and_followed():
     points = json.loads(assay("history", "--db", "a.db", "time", "--json", check=0).stdout)["histories"]
     equal([len(h["points"]) for h in points], [2, 2, 2])
     assay("html", "--db", "a.db", "last", "-o", "r.html", check=0)
+
+
+@test
+def what_is_imported_is_openmetrics():
+    imports(FILES / "go-bench.txt", "--commit", "c0ffee")
+    text = assay("show", "--db", "a.db", "--openmetrics", check=0).stdout
+    equal(text.endswith("# EOF\n"), True, text[-100:])
+    contains(text, "# TYPE assay_time_seconds gauge\n# UNIT assay_time_seconds seconds\n")
+    try:
+        from prometheus_client.openmetrics.parser import text_string_to_metric_families
+    except ImportError:
+        skip("python3-prometheus-client is not installed")
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    lines = [line.split() for line in (FILES / "go-bench.txt").read_text().splitlines()]
+    times = sorted(float(w[2]) for w in lines if w and w[0] == "BenchmarkSum-2")
+    [median] = [s for s in families["assay_time_seconds"].samples
+                if s.labels["factor_benchmark"] == "Sum" and s.labels["stat"] == "median"]
+    between(median.value / (times[1] * 1e-9), 0.999999, 1.000001, "the median in seconds")
+    equal((median.labels["commit"], median.labels["metric"]), ("c0ffee", "time"))
+    equal({s.value for s in families["assay_experiment_runs"].samples}, {3.0})
+    for name in ("google-benchmark.json", "fio.json", "stress-ng.yaml", "lkp-matrix.json"):
+        imports(FILES / name)
+        list(text_string_to_metric_families(assay("show", "--db", "a.db", "--openmetrics", check=0).stdout))
+    pathlib.Path("odd.txt").write_text('Benchmarka"b\\c-2 1 5 ns/op 3 odd/unit\n')
+    imports("odd.txt", "--name", 'x"y\\z')
+    list(text_string_to_metric_families(assay("show", "--db", "a.db", "--openmetrics", check=0).stdout))
 
 
 @test

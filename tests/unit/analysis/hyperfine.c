@@ -82,14 +82,16 @@ TEST(what_is_wrong_is_named_with_its_place)
     static const struct {
         const char *text, *words;
     } cases[] = {
-        {"", "not JSON"},
+        {"", "this is not hyperfine"},
         {"[1, 2", "not JSON"},
-        {"[]", "'results'"},
-        {"{\"results\": {}}", "'results'"},
-        {"{\"results\": []}", "'results'"},
+        {"[]", "this is not hyperfine"},
+        {"{\"results\": {}}", "this is not hyperfine"},
+        {"{\"results\": []}", "this is not hyperfine"},
         {"{\"results\": [{\"command\": \"a\\u0000\", \"times\": [1]}]}", "not JSON"},
-        {"{\"results\": [1]}", "results[0]: there is no 'command'"},
-        {"{\"results\": [{\"command\": \"a\"}]}", "there are no 'times'"},
+        {"{\"results\": [1]}", "this is not hyperfine"},
+        {"{\"results\": [{\"command\": \"a\", \"mean\": 1, \"median\": 1}]}",
+         "there are no 'times'"},
+        {"{\"results\": [{\"command\": \"a\", \"times\": [1]}, 1]}", "results[1] has no 'command'"},
         {"{\"results\": [{\"command\": \"a\", \"times\": [1, \"x\"]}]}", "results[0].times[1]"},
         {"{\"results\": [{\"command\": \"a\", \"times\": [1, -1]}]}", "results[0].times[1]"},
         {"{\"results\": [{\"command\": \"a\", \"times\": [1e999]}]}", "not JSON"},

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Readers of what other printed_harnesses print. */
-#include "bench/printed/printed.h"
+/* What programs of other harnesses print, as times of one iteration. */
+#include "bench/programs.h"
 #include "base/memory.h"
+#include "base/strings.h"
 #include "config.h"
 #include "test.h"
 
 #include <errno.h>
 
-static double time_of(const struct printed_results *r, const char *name)
+static double time_of(const struct program_results *r, const char *name)
 {
     for (size_t i = 0; i < r->count; i++)
         if (str_eq(r->items[i].name, name))
@@ -15,52 +16,58 @@ static double time_of(const struct printed_results *r, const char *name)
     return -2;
 }
 
-static int parse(const char *harness, const char *text, struct printed_results *r)
+static int parse(const char *harness, const char *text, struct program_results *r)
 {
     struct error err;
-    *r = (struct printed_results){0};
-    return printed_find(harness)->parse(r, text, strlen(text), &err);
+    *r = (struct program_results){0};
+    return program_results_read(r, program_harness_find(harness), text, strlen(text), "program",
+                                &err);
 }
 
 #if HAVE_JANSSON
 TEST(google_has_names_units_and_aggregates)
 {
     static const char text[] =
-        "{\"context\": {}, \"benchmarks\": ["
+        "Running on a laptop\n{\"context\": {}, \"benchmarks\": ["
         "{\"name\": \"fib/10\", \"run_name\": \"fib/10\", \"run_type\": \"iteration\","
         " \"real_time\": 1.5, \"time_unit\": \"us\"},"
         "{\"name\": \"fib/10_mean\", \"run_name\": \"fib/10\", \"run_type\": \"aggregate\","
         " \"real_time\": 9, \"time_unit\": \"us\"},"
-        "{\"name\": \"bad\", \"error_occurred\": true, \"error_message\": \"no disk\"}]}";
-    struct printed_results r;
+        "{\"name\": \"bad\", \"error_occurred\": true, \"error_message\": \"no disk\"}]}\nbye\n";
+    struct program_results r;
     CHECK_INT(parse("google-benchmark", text, &r), 0);
     CHECK_INT(r.count, 2);
     CHECK_NEAR(time_of(&r, "fib/10"), 1500, 1e-9);
     CHECK_INT(r.items[0].count, 1);
     CHECK_STR(r.items[1].failed, "no disk");
-    printed_results_done(&r);
-    CHECK_INT(parse("google-benchmark", "{\"benchmarks\": []}", &r), -ENODATA);
+    program_results_done(&r);
+    CHECK_INT(parse("google-benchmark", "{\"context\": {}, \"benchmarks\": []}", &r), -EINVAL);
     CHECK_INT(parse("google-benchmark", "no JSON", &r), -EINVAL);
 }
 
 TEST(nanobench_and_pytest_have_seconds)
 {
-    struct printed_results r;
+    struct program_results r;
     CHECK_INT(parse("nanobench",
-                    "| ns/op |\n{\"results\": [{\"name\": \"sort\", \"median(elapsed)\": 2e-6,"
+                    "| ns/op |\n{\"results\": [{\"name\": \"sort\", \"epochs\": 2,"
+                    "\"median(elapsed)\": 2e-6,"
                     "\"measurements\": [{\"iterations\": 5, \"elapsed\": 1e-6},"
                     "{\"elapsed\": 3e-6}]}]}",
                     &r),
               0);
     CHECK_NEAR(time_of(&r, "sort"), 1000, 1e-6);
     CHECK_INT(r.items[0].count, 2);
-    printed_results_done(&r);
-    CHECK_INT(parse("pytest-benchmark",
-                    "{\"benchmarks\": [{\"name\": \"test_sort\", \"stats\": {\"median\": 1e-3}}]}",
-                    &r),
-              0);
+    program_results_done(&r);
+    CHECK_INT(
+        parse(
+            "pytest-benchmark",
+            "{\"machine_info\": {}, \"commit_info\": {}, \"benchmarks\": [{\"name\": \"test_sort\","
+            "\"fullname\": \"test_old.py::test_sort\","
+            "\"stats\": {\"median\": 1e-3}}]}",
+            &r),
+        0);
     CHECK_NEAR(time_of(&r, "test_sort"), 1e6, 1e-3);
-    printed_results_done(&r);
+    program_results_done(&r);
 }
 #endif
 
@@ -71,14 +78,14 @@ TEST(go_lines_lose_the_number_of_cpus)
                                "BenchmarkAlloc \t 10\t 1e+03 ns/op\t 16 B/op\t 2 allocs/op\n"
                                "BenchmarkRate-2 \t 10\t 5.0 MB/s\t 7 ns/op\n"
                                "PASS\n";
-    struct printed_results r;
+    struct program_results r;
     CHECK_INT(parse("go", text, &r), 0);
     CHECK_INT(r.count, 3);
-    CHECK_NEAR(time_of(&r, "BenchmarkFib/n=10"), 412.5, 1e-9);
-    CHECK_NEAR(time_of(&r, "BenchmarkAlloc"), 1000, 1e-9);
-    CHECK_NEAR(time_of(&r, "BenchmarkRate"), 7, 1e-9);
-    printed_results_done(&r);
-    CHECK_INT(parse("go", "PASS\n", &r), -ENODATA);
+    CHECK_NEAR(time_of(&r, "Fib/n=10"), 412.5, 1e-9);
+    CHECK_NEAR(time_of(&r, "Alloc"), 1000, 1e-9);
+    CHECK_NEAR(time_of(&r, "Rate"), 7, 1e-9);
+    program_results_done(&r);
+    CHECK_INT(parse("go", "PASS\n", &r), -EINVAL);
 }
 
 TEST(catch2_has_means_in_xml)
@@ -89,13 +96,13 @@ TEST(catch2_has_means_in_xml)
         "<!-- All values in nano seconds -->\n"
         "<mean value=\"1234.5\" lowerBound=\"1\" upperBound=\"2\" ci=\"0.95\"/>\n"
         "<standardDeviation value=\"9\"/></BenchmarkResults></TestCase></Catch>";
-    struct printed_results r;
+    struct program_results r;
     CHECK_INT(parse("catch2", text, &r), 0);
-    CHECK_NEAR(time_of(&r, "a < \"b\""), 1234.5, 1e-9);
-    printed_results_done(&r);
-    CHECK_INT(parse("catch2", "<Catch></Catch>", &r), -ENODATA);
-    CHECK_INT(parse("catch2", "<BenchmarkResults name=\"a\"><mean value=\"x\"/>", &r), -EINVAL);
-    printed_results_done(&r);
+    CHECK_NEAR(time_of(&r, "a: a < \"b\""), 1234.5, 1e-9);
+    program_results_done(&r);
+    CHECK_INT(parse("catch2", "<?xml?><Catch name=\"x\"></Catch>", &r), -EINVAL);
+    CHECK_INT(parse("catch2", "<?xml?><Catch name=\"x\"><BenchmarkResults name=\"a\">", &r),
+              -EINVAL);
 }
 
 TEST(criterion_has_the_estimate_in_the_middle)
@@ -107,12 +114,12 @@ TEST(criterion_has_the_estimate_in_the_middle)
         "                        time:   [1.0 ms 2.0 ms 3.0 ms]\n"
         "                        thrpt:  [1 Kelem/s 2 Kelem/s 3 Kelem/s]\n"
         "broken                  time:   [1.0 ms 2.0 ms]\n";
-    struct printed_results r;
+    struct program_results r;
     CHECK_INT(parse("criterion", text, &r), 0);
     CHECK_INT(r.count, 2);
     CHECK_NEAR(time_of(&r, "fib 20"), 25012, 1e-6);
     CHECK_NEAR(time_of(&r, "a name that is so long that it has a line of its own"), 2e6, 1e-6);
-    printed_results_done(&r);
+    program_results_done(&r);
 }
 
 TEST(divan_has_a_tree)
@@ -128,18 +135,19 @@ TEST(divan_has_a_tree)
         "100\n"
         "   ╰─ 100      1.1 ms        │ 1.5 ms        │ 1.25 ms       │ 1.3 ms        │ 100     │ "
         "100\n";
-    struct printed_results r;
+    struct program_results r;
     CHECK_INT(parse("divan", text, &r), 0);
     CHECK_INT(r.count, 3);
     CHECK_NEAR(time_of(&r, "merge"), 1300, 1e-6);
     CHECK_NEAR(time_of(&r, "quick/10"), 12.5, 1e-6);
     CHECK_NEAR(time_of(&r, "quick/100"), 1.25e6, 1e-3);
-    printed_results_done(&r);
+    program_results_done(&r);
 }
 
 TEST(programs_are_recognised)
 {
-    CHECK(printed_of_program("x_ZN9benchmark3RunEv", 20) == printed_find("google-benchmark"));
-    CHECK(printed_of_program("nothing", 7) == NULL);
-    CHECK(printed_find("nothing") == NULL);
+    CHECK(program_harness_of("x_ZN9benchmark3RunEv", 20) ==
+          program_harness_find("google-benchmark"));
+    CHECK(program_harness_of("nothing", 7) == NULL);
+    CHECK(program_harness_find("nothing") == NULL);
 }
