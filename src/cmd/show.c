@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "report/metrics/openmetrics.h"
 #include "report/text/experiment.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 struct show_options {
     const char *db;
     const char *csv; /* NULL, "", "long" or "wide" */
-    bool all, json, spec, machine, environment;
+    bool all, json, openmetrics, spec, machine, environment;
 };
 
 #define O(field) offsetof(struct show_options, field)
@@ -23,6 +24,8 @@ static const struct option options[] = {
     {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON with every raw value", NULL},
     {0, "csv", OPTION_OPTIONAL, O(csv), "FORM",
      "print CSV with every raw value: a line each, or with wide a line for each run", "long wide"},
+    {0, "openmetrics", OPTION_FLAG, O(openmetrics), NULL,
+     "print the figures of each cell as OpenMetrics text, for Prometheus", NULL},
     {0, "spec", OPTION_FLAG, O(spec), NULL, "print the spec as it was run", NULL},
     {0, "machine", OPTION_FLAG, O(machine), NULL, "print the description of the machine as JSON",
      NULL},
@@ -65,6 +68,8 @@ static int show_with(const struct show_options *o, const char *word, struct erro
     bool colour = term_has_colour(STDOUT_FILENO);
     if (o->json) {
         report_experiment_json(&out, &d);
+    } else if (o->openmetrics) {
+        report_openmetrics(&out, &d);
     } else if (o->csv && str_eq(o->csv, "wide")) {
         report_experiment_csv_wide(&out, &d);
     } else if (o->csv) {
@@ -92,6 +97,8 @@ static int run(int argc, char **argv)
         return cmd_help(&verb_show);
     if (first > 0 && argc - first > 1)
         first = error_set(&err, -EINVAL, "give one experiment at most");
+    if (first > 0 && o.json + o.openmetrics + (o.csv != NULL) > 1)
+        first = error_set(&err, -EINVAL, "--json, --csv and --openmetrics cannot be used together");
     if (first > 0 && o.csv && o.csv[0] && !str_eq(o.csv, "long") && !str_eq(o.csv, "wide"))
         first = error_set(&err, -EINVAL, "--csv=%s: the forms are long and wide", o.csv);
     if (first < 0)
@@ -105,7 +112,8 @@ const struct verb verb_show = {
     .synopsis = "[options] [EXPERIMENT]",
     .examples = "  assay show            the newest\n"
                 "  assay show 12 --all\n"
-                "  assay show sort --csv > values.csv\n",
+                "  assay show sort --csv > values.csv\n"
+                "  assay show --openmetrics > /var/lib/prometheus/node-exporter/assay.prom\n",
     .options = options,
     .run = run,
     .words = "!assay completion --list experiments",
