@@ -19,8 +19,10 @@ void histories_done(struct histories *h)
             free(one->points[k].subject);
         }
         free(one->points);
-        for (size_t k = 0; one->remarks && k < one->changes.count; k++)
+        for (size_t k = 0; one->remarks && k < one->changes.count; k++) {
             free(one->remarks[k].note);
+            free(one->remarks[k].search);
+        }
         free(one->remarks);
         free(one->branch);
         free(one->machine);
@@ -282,8 +284,10 @@ static int read_remarks(struct histories *h, struct store *store, const char *me
                 one->remarks[c].is_told = true;
                 continue;
             }
-            free(one->remarks[c].note);
-            one->remarks[c].note = memory_strdup(m.note);
+            char **text =
+                str_eq(m.kind, "searched") ? &one->remarks[c].search : &one->remarks[c].note;
+            free(*text);
+            *text = memory_strdup(m.note);
         }
     return r;
 }
@@ -322,6 +326,41 @@ int history_untell(struct store *store, const struct history *one, size_t change
 {
     struct store_remark m = remark_of(one, change, "told", "");
     return store_remove_remark(store, &m, err);
+}
+
+int history_search_keep(struct store *store, struct history *one, size_t change,
+                        const struct history_search *s, struct error *err)
+{
+    bool added;
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    strbuf_printf(&text, "%s\t%s\t%s\n%s", s->verdict, s->commit, s->subject, s->reasons);
+    struct store_remark m = remark_of(one, change, "searched", strbuf_text(&text));
+    int r = store_add_remark(store, &m, &added, err);
+    free(one->remarks[change].search);
+    one->remarks[change].search = memory_strdup(strbuf_text(&text));
+    return r;
+}
+
+bool history_search_read(struct history_search *s, const char *text)
+{
+    char **fields[] = {&s->verdict, &s->commit, &s->subject};
+    *s = (struct history_search){0};
+    for (size_t i = 0; text && i < ARRAY_COUNT(fields); i++) {
+        size_t length = strcspn(text, i + 1 < ARRAY_COUNT(fields) ? "\t\n" : "\n");
+        *fields[i] = memory_strndup(text, length);
+        text += length + (text[length] != '\0');
+    }
+    s->reasons = memory_strdup(text ? text : "");
+    return text != NULL;
+}
+
+void history_search_done(struct history_search *s)
+{
+    free(s->verdict);
+    free(s->commit);
+    free(s->subject);
+    free(s->reasons);
+    *s = (struct history_search){0};
 }
 
 int histories_load(struct histories *h, struct store *store, const struct history_options *o,

@@ -14,6 +14,7 @@
 /* What is known of a change, beside where it is and how large. */
 struct history_remark {
     char *note;    /* NULL: nobody accepted it */
+    char *search;  /* what a search for the commit found, see history_search; NULL: none was made */
     bool is_told;  /* an alarm was given */
     int direction; /* 1: the new level is higher; -1: lower */
 };
@@ -37,6 +38,14 @@ struct history {
     struct change_points changes;   /* index: of the first point of the new level */
     struct history_remark *remarks; /* of each change */
     size_t dropped;                 /* oldest points that are too many to be looked at */
+};
+
+/* What a search for the commit of a change found (`assay history --backfill`). */
+struct history_search {
+    char *verdict; /* "found", "no-change", "cannot-tell", "bad-end" */
+    char *commit;  /* the one found, "OLDER..NEWER" where those between do not build; "" for none */
+    char *subject; /* of the commit */
+    char *reasons; /* in lines */
 };
 
 struct histories {
@@ -70,5 +79,12 @@ int history_tell(struct store *store, const struct history *one, size_t change, 
                  struct error *err);
 int history_untell(struct store *store, const struct history *one, size_t change,
                    struct error *err);
+
+/* Keeps what a search found, in the store and in the history. */
+int history_search_keep(struct store *store, struct history *one, size_t change,
+                        const struct history_search *search, struct error *err);
+/* Reads a remark's text; false, with empty texts, where there is none. */
+bool history_search_read(struct history_search *ret_search, const char *text);
+void history_search_done(struct history_search *search);
 
 #endif

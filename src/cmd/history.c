@@ -6,10 +6,12 @@
 #include "base/process.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "cmd/history_backfill.h"
 #include "session/git.h"
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -20,12 +22,12 @@
 #define ALARM_CHANCE 0.0025
 
 struct history_verb_options {
-    const char *db, *name, *cell, *branch, *accept, *alarm;
+    const char *db, *name, *cell, *branch, *accept, *alarm, *build, *run;
     int64_t at;
     const char *at_word;
     double chance;
     uint64_t rows;
-    bool by_commit, spark, json;
+    bool by_commit, spark, json, backfill;
 };
 
 #define O(field) offsetof(struct history_verb_options, field)
@@ -42,6 +44,12 @@ static const struct option options[] = {
      "--accept: only the change at this experiment, which is named with the change", NULL},
     {0, "alarm", OPTION_STRING, O(alarm), "CMD",
      "run this for each new change, with the change as JSON on standard input", NULL},
+    {0, "backfill", OPTION_FLAG, O(backfill), NULL,
+     "search for the commit of each new change, and say why", NULL},
+    {0, "build", OPTION_STRING, O(build), "COMMAND",
+     "with --backfill: the command that builds a commit, in a worktree of it", NULL},
+    {0, "run", OPTION_STRING, O(run), "COMMAND",
+     "with --backfill: the command to measure (default: what the store has)", NULL},
     {0, "by-commit", OPTION_FLAG, O(by_commit), NULL, "order by git history instead of time", NULL},
     {0, "chance", OPTION_DOUBLE, O(chance), "P",
      "the probability of a false change (0.05; with --alarm 0.0025)", NULL},
@@ -149,8 +157,7 @@ static int alarm_changes(const struct history_verb_options *o, struct store *sto
             const struct history *one = &h->items[i];
             const struct history_remark *remark = &one->remarks[c];
             bool added;
-            if (remark->note || remark->is_told ||
-                str_eq(report_history_kind(one, &one->changes.points[c]), "possible change"))
+            if (remark->is_told || !history_is_news(one, c))
                 continue;
             int r = history_tell(store, one, c, &added, err);
             if (r < 0)
@@ -171,7 +178,7 @@ static int show(const struct history_verb_options *o, const char *metric, struct
     CLEANUP(memory_freep) char **commits = NULL;
     CLEANUP(histories_done) struct histories h = {0};
     size_t commit_count = 0;
-    bool writes = o->accept || o->alarm;
+    bool writes = o->accept || o->alarm || o->backfill;
     int r = store_open(&store, store_place(o->db), writes ? STORE_WRITE : STORE_READ, err);
     if (r == 0 && o->by_commit)
         r = list_commits(&text, &commits, &commit_count, err);
@@ -179,9 +186,9 @@ static int show(const struct history_verb_options *o, const char *metric, struct
                                  .name = o->name,
                                  .cell = o->cell,
                                  .branch = o->branch,
-                                 .chance = o->chance > 0 ? o->chance
-                                           : o->alarm    ? ALARM_CHANCE
-                                                         : 0.05,
+                                 .chance = o->chance > 0             ? o->chance
+                                           : o->alarm || o->backfill ? ALARM_CHANCE
+                                                                     : 0.05,
                                  .seed = 1,
                                  .commits = commits,
                                  .commit_count = commit_count};
@@ -189,10 +196,21 @@ static int show(const struct history_verb_options *o, const char *metric, struct
         r = histories_load(&h, store, &ho, err);
     if (r == 0 && o->accept)
         return accept_changes(o, store, &h, err);
+    int searched = 0;
+    struct history_backfill hb = {.build = o->build, .run = o->run};
+    struct error why = {0};
+    if (r == 0 && o->backfill) {
+        searched = history_backfill(&hb, store, &h, &why);
+        r = searched == -EBUSY || searched == -EINTR ? searched : 0;
+    }
     if (r == 0 && o->alarm)
-        return alarm_changes(o, store, &h, err);
-    if (r == 0)
+        r = alarm_changes(o, store, &h, err);
+    else if (r == 0)
         print(o, &h);
+    if (searched < 0 && (r == 0 || r == searched)) {
+        *err = why;
+        r = searched;
+    }
     return r;
 }
 
@@ -212,6 +230,10 @@ static int run(int argc, char **argv)
     uint64_t at = 0;
     if (first > 0 && o.accept && o.alarm)
         first = error_set(&err, -EINVAL, "--accept and --alarm cannot be used together");
+    if (first > 0 && o.accept && o.backfill)
+        first = error_set(&err, -EINVAL, "--accept and --backfill cannot be used together");
+    if (first > 0 && (o.build || o.run) && !o.backfill)
+        first = error_set(&err, -EINVAL, "--build and --run go with --backfill");
     if (first > 0 && o.at_word && !o.accept)
         first = error_set(&err, -EINVAL, "--at goes with --accept");
     if (first > 0 && o.at_word && parse_u64(o.at_word, &at, &err) < 0)
@@ -219,8 +241,9 @@ static int run(int argc, char **argv)
     o.at = (int64_t)at;
     if (first < 0)
         return cmd_usage(&verb_history, &err);
-    return show(&o, argv[first], &err) < 0 ? cmd_fail(&verb_history, &err, EXIT_TROUBLE)
-                                           : EXIT_DONE;
+    int r = show(&o, argv[first], &err);
+    return r == 0 ? EXIT_DONE
+                  : cmd_fail(&verb_history, &err, r == -EINTR ? 128 + SIGINT : EXIT_TROUBLE);
 }
 
 const struct verb verb_history = {
@@ -232,6 +255,7 @@ const struct verb verb_history = {
         "  assay history ops --name queue-throughput --cell size=64\n"
         "  assay history wall --by-commit --json\n"
         "  assay history wall --accept 'the new parser checks more' --at 41\n"
+        "  assay history wall --backfill --build 'make -s' --run ./bench\n"
         "  assay history wall --branch main --alarm 'curl -fsS -d @- https://example.org/hook'\n",
     .options = options,
     .run = run,

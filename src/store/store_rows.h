@@ -136,7 +136,7 @@ int store_next_history(struct store_cursor *cursor, struct store_history_row *re
 
 /* What was said of a change of a history; see the table `remark` in docs/FORMATS.md. */
 struct store_remark {
-    const char *kind; /* "accepted", "told" */
+    const char *kind; /* "accepted", "told", "searched" */
     const char *name, *cell, *metric, *unit, *branch, *machine_class;
     uint64_t at_ns;
     int direction;

@@ -126,8 +126,8 @@ static const char version_3[] =
     "UPDATE metric SET traits = 2 WHERE unit = '' AND (kind = 'counter' OR kind = 'time');";
 
 /* What a history is told apart by, and what people said of its changes: a change is "accepted" with
- * a note, or was "told" to whoever wanted an alarm.  It is found again by the time of the first
- * result of its new level and by its direction. */
+ * a note, was "told" to whoever wanted an alarm, or the commit was "searched".  It is found again
+ * by the time of the first result of its new level and by its direction. */
 static const char version_4[] =
     "ALTER TABLE experiment ADD COLUMN branch TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE experiment ADD COLUMN machine_class TEXT NOT NULL DEFAULT '';"

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 """assay history on stores whose truth is known."""
+import fcntl
 import json
 import os
 import pathlib
+import shlex
+import shutil
 import sqlite3
 import subprocess
 
@@ -201,6 +204,85 @@ def results_without_a_machine_join_the_only_history():
     [one] = json.loads(history("time", "--json", check=0).stdout)["histories"]
     equal(len(one["points"]), 20)
     equal([c["commit"] for c in one["changes"]], ["c0000011"])
+
+
+def gap(change=True):
+    """Results of commits 0 to 7 and 12 to 19; the level changes at commit 10, and 9 does not build."""
+    git("init", "-q", ".")
+    pathlib.Path("e.yaml").write_text(SPEC.replace("NOISY", NOISY).replace("{size: [1, 2]}", "{size: [1]}")
+                                      .replace("COUNTER", os.path.abspath(".git/counter")))
+    pathlib.Path("level-1").write_text("100\n")
+    commits = []
+    for number in range(20):
+        pathlib.Path("ok").write_text(f"{int(number != 9)}\n")
+        if number == 10 and change:
+            pathlib.Path("level-1").write_text("110\n")
+        pathlib.Path("number").write_text(f"{number}\n")
+        git("add", "-A")
+        git("commit", "-qm", f"number {number}")
+        commits.append(git("rev-parse", "HEAD"))
+        if not 8 <= number < 12:
+            assay("run", "e.yaml", "--seed", str(number + 1), "--fresh", "-q", "--db", place(), check=0)
+    return commits
+
+
+@test
+def a_backfill_finds_the_commit_between_and_keeps_it():
+    commits = gap()
+    os.environ["GIT_CONFIG_GLOBAL"] = "/dev/null"
+    fill = ["latency", "--backfill", "--build", "grep -q 1 ok"]
+    report = json.loads(history(*fill, "--json", check=0).stdout)
+    [change] = report["histories"][0]["changes"]
+    equal((change["commit"], change["last_before"]), (commits[12], commits[7]))
+    search = change["search"]
+    equal((search["verdict"], search["commit"].split("..")[-1], search["subject"]), ("found", commits[10], "number 10"))
+    equal(len(search["reasons"]) > 0, True, search)
+    text = history("latency", check=0).stdout
+    contains(text, "caused by")
+    contains(text, "(number 10)")
+    counted = pathlib.Path(".git/counter").stat().st_mtime_ns
+    history(*fill, check=0)
+    equal(pathlib.Path(".git/counter").stat().st_mtime_ns, counted, "searched again")
+    equal(sorted(p.name for p in pathlib.Path(".git").glob("assay-backfill*")), ["assay-backfill.lock"])
+    equal(git("worktree", "list").count("\n"), 0, "worktrees left behind")
+    pathlib.Path(".git/told").write_text("")
+    history("latency", "--alarm", "cat >> .git/told", check=0)
+    equal(json.loads(pathlib.Path(".git/told").read_text())["search"]["commit"].split("..")[-1], commits[10])
+
+
+@test
+def a_backfill_says_what_it_cannot_search():
+    os.mkdir(".git")
+    series(STEP)
+    contains(history("time", "--backfill", check=1).stderr, "--backfill needs the git repository")
+    subprocess.run(["git", "init", "-q", "."], check=True)
+    said = history("time", "--backfill", "--run", "true", check=1)
+    contains(said.stderr, "commit c0000010 of experiment 10 is not in this repository")
+    contains(said.stderr, "1 change was not searched")
+    contains(said.stdout, "regression")
+    with open(".git/assay-backfill.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        contains(history("time", "--backfill", check=1).stderr, "another 'assay history --backfill' is running")
+    contains(history("time", "--run", "true", check=2).stderr, "go with --backfill")
+
+
+@test
+def the_units_for_systemd_are_right():
+    if not shutil.which("systemd-analyze"):
+        skip("systemd-analyze is not installed")
+    for name in ("assay-history.service", "assay-history.timer"):
+        text = (ROOT / "examples/systemd" / name).read_text()
+        pathlib.Path(name).write_text(text.replace("/usr/bin/assay", os.path.realpath(ASSAY)))
+    result = subprocess.run(["systemd-analyze", "verify", "--user", "--man=no", "./assay-history.service",
+                             "./assay-history.timer"], capture_output=True, text=True,
+                            env=dict(os.environ, XDG_RUNTIME_DIR=os.getcwd()))
+    equal((result.returncode, result.stderr), (0, ""))
+    # What it starts is a command that assay takes.
+    command = next(line for line in pathlib.Path("assay-history.service").read_text().splitlines()
+                   if line.startswith("ExecStart="))
+    words = shlex.split(command.partition("=")[2])
+    said = subprocess.run([*words, "--db", "none.db"], capture_output=True, text=True)
+    equal((said.returncode, "none.db" in said.stderr), (1, True), said.stderr)
 
 
 main()

@@ -17,11 +17,7 @@ void bisect_metrics_done(struct bisect_metrics *m);
 
 /* The unit of the metric that was searched for, "" until it is known. */
 const char *bisect_unit(const struct bisect *b);
-/* Whether more than one commit may be the one, because those between cannot be built. */
-bool bisect_is_range(const struct bisection_change *c);
 /* The command that measures the change again. */
 void bisect_put_reproduce(struct strbuf *out, const struct bisect *b, size_t lo, size_t hi);
-/* One sentence for each case: what came out where no commit did. */
-void bisect_put_verdict(struct strbuf *out, const struct bisect *b);
 
 #endif

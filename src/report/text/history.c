@@ -154,6 +154,27 @@ static void put_point(struct strbuf *out, const struct history_point *p)
                   format_moment(p->started_at_ns, moment, sizeof(moment)));
 }
 
+static void put_search(struct strbuf *out, const char *text)
+{
+    CLEANUP(history_search_done) struct history_search s;
+    if (!history_search_read(&s, text))
+        return;
+    if (*s.commit) {
+        strbuf_printf(out, "    caused by %.*s (", strchr(s.commit, '.') ? 26 : 12, s.commit);
+        strbuf_put_safe(out, s.subject, strlen(s.subject), 100);
+        strbuf_puts(out, ")\n");
+    } else {
+        strbuf_printf(out, "    searched: %s\n", s.verdict);
+    }
+    for (const char *at = s.reasons; *at;) {
+        size_t length = strcspn(at, "\n");
+        strbuf_puts(out, "      ");
+        strbuf_put_safe(out, at, length, 300);
+        strbuf_putc(out, '\n');
+        at += length + (at[length] == '\n');
+    }
+}
+
 static void put_changes(struct strbuf *out, const struct history *one, bool colour)
 {
     const char *unit = one->unit;
@@ -169,6 +190,7 @@ static void put_changes(struct strbuf *out, const struct history *one, bool colo
             strbuf_put_safe(out, one->remarks[i].note, strlen(one->remarks[i].note), 400);
             strbuf_putc(out, '\n');
         }
+        put_search(out, one->remarks[i].search);
     }
     if (one->changes.count)
         return;
@@ -223,6 +245,28 @@ void report_history_text(struct strbuf *out, const struct history_view *v)
     }
 }
 
+/* null where none was made. */
+static void put_json_search(struct json *j, const char *text)
+{
+    CLEANUP(history_search_done) struct history_search s;
+    if (!history_search_read(&s, text)) {
+        json_null(j, "search");
+        return;
+    }
+    json_object(j, "search");
+    json_string(j, "verdict", s.verdict);
+    json_string(j, "commit", *s.commit ? s.commit : NULL);
+    json_string(j, "subject", *s.commit ? s.subject : NULL);
+    json_array(j, "reasons");
+    for (const char *at = s.reasons; *at;) {
+        size_t length = strcspn(at, "\n");
+        json_string_n(j, NULL, at, length);
+        at += length + (at[length] == '\n');
+    }
+    json_end(j);
+    json_end(j);
+}
+
 /* One change as members of an object that is open. */
 static void put_json_change(struct json *j, const struct history *one, size_t index)
 {
@@ -240,6 +284,7 @@ static void put_json_change(struct json *j, const struct history *one, size_t in
     json_double(j, "p", change->p);
     json_string(j, "last_before", one->points[change->index - 1].commit);
     json_string(j, "accepted", one->remarks[index].note);
+    put_json_search(j, one->remarks[index].search);
 }
 
 static void put_json_key(struct json *j, const struct history *one)
