@@ -7,6 +7,13 @@
 #include <errno.h>
 #include <sched.h>
 
+static const struct bench_target *target_of(const struct bench *b, size_t side)
+{
+    if (b->plan->layouts && b->round < b->plan->rounds)
+        return &b->plan->layouts[b->round * BENCH_SIDES_MAX + side];
+    return b->plan->targets[side];
+}
+
 int bench_start_workers(struct bench *b, struct error *err)
 {
     size_t first = (size_t)rng_below(&b->rng, b->plan->side_count);
@@ -17,7 +24,7 @@ int bench_start_workers(struct bench *b, struct error *err)
             continue;
         bench_worker_stop(w);
         uint64_t before = clock_now_ns();
-        int r = bench_worker_start(w, b->plan->targets[side], &b->plan->start, err);
+        int r = bench_worker_start(w, target_of(b, side), &b->plan->start, err);
         if (r < 0)
             return r;
         double took = (double)(clock_now_ns() - before);

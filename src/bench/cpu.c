@@ -27,6 +27,14 @@ static void read_idle(uint64_t *idle, size_t count)
     }
 }
 
+uint32_t bench_cpu_khz(int cpu)
+{
+    char path[96];
+    int64_t khz;
+    snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_cur_freq", cpu);
+    return cpu >= 0 && file_read_i64(path, &khz) && khz > 0 && khz < UINT32_MAX ? (uint32_t)khz : 0;
+}
+
 int bench_idle_cpu(void)
 {
     uint64_t before[CPU_SETSIZE] = {0}, after[CPU_SETSIZE] = {0};

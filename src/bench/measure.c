@@ -90,6 +90,9 @@ static int run_case(struct bench *b, size_t index, size_t round, struct error *e
     for (size_t i = 0; i < b->plan->side_count && fine; i++)
         fine = bench_call_case(b, index, (first + i) % b->plan->side_count, &code);
     fine = fine && take_turns(b, index, round, &code);
+    uint32_t khz = fine ? bench_cpu_khz(b->plan->start.cpu) : 0;
+    for (size_t i = kept; i < r->sample_count; i++)
+        r->samples[i].khz = khz;
     for (size_t side = 0; side < b->plan->side_count && fine; side++)
         fine = bench_finish_case(b, index, side, &code);
     if (fine) {
@@ -106,6 +109,7 @@ static int run_round(struct bench *b, size_t round, size_t *order, struct error 
 {
     double loop_ns, clock_ns;
     bench_stop_workers(b);
+    b->round = round;
     int r = bench_start_workers(b, err);
     if (r == 0 && round < OVERHEAD_ROUNDS &&
         bench_worker_overhead(&b->workers[0], &loop_ns, &clock_ns, NULL) == 0)
@@ -155,7 +159,8 @@ static int measure(struct bench *b, struct error *err)
 int bench_measure(const struct bench_plan *plan, struct bench_results *results, struct error *err)
 {
     size_t count = plan->cases->count;
-    struct bench b = {.plan = plan, .results = results, .started_ns = clock_now_ns()};
+    struct bench b = {
+        .plan = plan, .results = results, .started_ns = clock_now_ns(), .round = BENCH_NO_ROUND};
     *results = (struct bench_results){.items = memory_zalloc(count + 1, sizeof(*results->items)),
                                       .count = count,
                                       .side_count = plan->side_count,

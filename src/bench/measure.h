@@ -22,9 +22,10 @@ struct bench_plan {
     const struct bench_target *targets[BENCH_SIDES_MAX];
     size_t side_count;
     const struct bench_cases *cases;
-    struct bench_start start; /* cpu is where single threads run */
-    uint64_t time_ns;         /* for each benchmark */
-    uint64_t rounds;          /* exactly so many; 0: as the time allows */
+    struct bench_start start;           /* cpu is where single threads run */
+    uint64_t time_ns;                   /* for each benchmark */
+    uint64_t rounds;                    /* exactly so many; 0: as the time allows */
+    const struct bench_target *layouts; /* for round k from k * BENCH_SIDES_MAX on; NULL: targets */
     uint64_t seed;
     void (*on_progress)(size_t done, double share, const char *label, void *context);
     void *context;
@@ -39,6 +40,7 @@ struct bench_kept {
     bool disturbed; /* the kernel took the CPU away meanwhile, or moved the thread */
     uint32_t minor_faults, major_faults, voluntary, involuntary;
     bool migrated;
+    uint32_t khz;                        /* of the CPU, right after the round; 0: not known */
     double counters[BENCH_COUNTERS_MAX]; /* of one iteration */
 };
 
@@ -88,5 +90,7 @@ double bench_round_value(const struct bench_result *r, size_t side, uint32_t rou
 
 /* The CPU, of those that this process may use, that did least in the last moment. */
 int bench_idle_cpu(void);
+/* How fast it runs at the moment, in kHz; 0 where the kernel does not say, or for no CPU (-1). */
+uint32_t bench_cpu_khz(int cpu);
 
 #endif

@@ -9,12 +9,15 @@
 
 #define SAMPLE_NS (400.0 * NS_PER_US) /* how long a sample of the slower version takes */
 
+#define BENCH_NO_ROUND SIZE_MAX
+
 struct bench {
     const struct bench_plan *plan;
     struct bench_results *results;
     struct bench_worker workers[BENCH_SIDES_MAX];
     struct rng rng;
     uint64_t started_ns;
+    size_t round;  /* of whose layout the processes are; BENCH_NO_ROUND while calibrating */
     double *costs; /* of each case and side: one iteration, roughly, in ns */
 };
 

@@ -43,8 +43,8 @@ int bench_runner_serve(char *const *argv)
                       "defines one; with a version script, export assay_registry");
     if (registry->abi != ASSAY_ABI || registry->size != sizeof(struct assay_benchmark))
         return refuse(out, path,
-                      "built with another version of assay.h; build it again with the one that "
-                      "belongs to this assay");
+                      "built with another version of assay.h; rebuild it with the assay.h of this "
+                      "assay");
     unsetenv(BENCH_RUNNER_VARIABLE);
     if (once && *once)
         return assay_run_once(registry, once);

@@ -21,7 +21,8 @@ enum {
     WORDS_MAX = 4096,
     WORKER_IN = 200,
     WORKER_OUT = 201,
-    WORKER_PRELOAD = 202
+    WORKER_PRELOAD = 202,
+    WORKER_COUNTERS = 203 /* and on */
 };
 
 /* ---- starting and ending ---- */
@@ -29,7 +30,7 @@ enum {
 /* The words and the environment of the new process. */
 struct plan {
     char **argv, **environment;
-    char *variables[4];
+    char *variables[5];
     const char *program;
 };
 
@@ -72,6 +73,9 @@ static void plan_make(struct plan *p, const struct bench_target *t, const struct
         how->preload_fd ? memory_printf("LD_PRELOAD=/proc/self/fd/%d", WORKER_PRELOAD) : NULL;
     p->variables[2] = shared ? memory_printf(BENCH_RUNNER_VARIABLE "=1") : NULL;
     p->variables[3] = how->preload_fd ? memory_strdup("ASSAY_ALLOCATIONS=1") : NULL;
+    p->variables[4] =
+        how->counters ? memory_printf("ASSAY_COUNTERS=%d,%d", WORKER_COUNTERS, WORKER_COUNTERS + 1)
+                      : NULL;
     for (size_t i = 0; i < count; i++)
         if (!is_replaced(environ[i], how->preload_fd))
             p->environment[variables++] = environ[i];
@@ -103,6 +107,8 @@ static void become(const struct plan *p, const struct bench_start *how, int in, 
         dup2(out, WORKER_OUT);
     if (how->preload_fd)
         dup2(*how->preload_fd, WORKER_PRELOAD);
+    if (how->counters)
+        bench_counters_open(WORKER_COUNTERS);
     if (how->cpu >= 0) {
         cpu_set_t set;
         CPU_ZERO(&set);
@@ -321,8 +327,8 @@ int bench_worker_start(struct bench_worker *w, const struct bench_target *t,
     }
     if (!str_eq(line, "assay 1"))
         return error_set(err, -EPROTO,
-                         "%s was built with another version of assay.h; build it "
-                         "again with the one that belongs to this assay",
+                         "%s was built with another version of assay.h; rebuild it with the "
+                         "assay.h of this assay",
                          t->path);
     return 0;
 }

@@ -32,7 +32,15 @@ struct bench_start {
         *preload_fd;     /* a library that counts allocations, to be loaded first; NULL for none */
     char *const *before; /* words before the command (a simulator), NULL for none */
     const char *once;    /* instead of a dialogue: of ASSAY_ONCE */
+    bool counters;       /* its own events are counted, those of bench_counters() */
 };
+
+/* What the CPU can count of a process: names that end with NULL, at most BENCH_COUNTERS_MAX; none
+ * where there is no PMU, or no permission to use it. */
+const char *const *bench_counters(void);
+/* Opens them for the calling process, on descriptors from `first` on that stay open through exec.
+ */
+void bench_counters_open(int first);
 
 /* Starts it and waits until it answers.  -EINTR when a signal came for assay. */
 int bench_worker_start(struct bench_worker *w, const struct bench_target *t,

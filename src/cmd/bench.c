@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/term.h"
+#include "bench/layouts.h"
 #include "bench/passes.h"
 #include "bisect/gate_trees.h"
 #include "cmd/cmd.h"
@@ -37,6 +38,10 @@ const struct option bench_option_table[] = {
     {'t', "time", OPTION_SECONDS, O(time_ns), "TIME",
      "time for each benchmark, both versions (0.9s)", NULL},
     {'r', "rounds", OPTION_U64, O(rounds), "N", "run exactly N rounds", NULL},
+    {0, "layouts", OPTION_U64, O(layouts), "N",
+     "measure N memory layouts and tell how much of a difference they make (10 or more)", NULL},
+    {0, "link", OPTION_LIST, O(links), "COMMAND",
+     "with --layouts: links a program anew as $ASSAY_OUT; repeat for both, in order", NULL},
     {0, "cpu", OPTION_STRING, O(cpu), "N",
      "the CPU to measure on, or 'any' (default: the one that is most idle)", NULL},
     {0, "sim", OPTION_FLAG, O(sim), NULL,
@@ -175,11 +180,22 @@ static uint64_t random_seed(void)
     return seed ? seed : 1;
 }
 
+static int link_layouts(const struct bench_options *o, struct bench_plan *plan,
+                        struct bench_layouts *layouts, struct error *err)
+{
+    process_signals_catch();
+    int r = bench_layouts_link(layouts, plan, o->links.items, o->layouts, err);
+    process_signals_restore();
+    plan->layouts = layouts->targets;
+    return r;
+}
+
 static int measure_cases(const struct bench_options *o, const struct bench_versions *v,
                          struct bench_plan *plan, struct error *err)
 {
     CLEANUP(bench_files_done) struct bench_files files = {{.fd = -1}, {.fd = -1}};
     CLEANUP(bench_results_done) struct bench_results results = {0};
+    CLEANUP(bench_layouts_done) struct bench_layouts layouts = {0};
     struct progress *progress = plan->context;
     time_t started = time(NULL);
     int r = bench_files_open(&files, o, err);
@@ -187,7 +203,10 @@ static int measure_cases(const struct bench_options *o, const struct bench_versi
         return cmd_fail(&verb_bench, err, EXIT_TROUBLE);
     progress_start(progress);
     progress->enabled = progress->enabled && !o->quiet;
-    r = bench_measure(plan, &results, err);
+    if (o->links.count)
+        r = link_layouts(o, plan, &layouts, err);
+    if (r == 0)
+        r = bench_measure(plan, &results, err);
     if (r == 0 && o->sim && !results.signal)
         r = bench_count_instructions(plan, &results, err);
     if (r == 0 && o->allocations && !results.signal)
@@ -245,12 +264,12 @@ static int run_versions(const struct bench_options *o, char *const *paths, size_
                         struct error *err)
 {
     CLEANUP(bench_versions_done) struct bench_versions versions = {0};
-    const struct printed_harness *harness = NULL;
+    const struct program_harness *harness = NULL;
     struct progress progress;
     struct bench_plan plan = {.side_count = count,
                               .start = {.show_output = o->show_output, .timeout_ns = o->timeout_ns},
                               .time_ns = o->time_ns,
-                              .rounds = o->rounds,
+                              .rounds = o->layouts ? o->layouts : o->rounds,
                               .seed = o->seed ? o->seed : random_seed(),
                               .on_progress = show_progress,
                               .context = &progress};
@@ -268,6 +287,7 @@ static int run_versions(const struct bench_options *o, char *const *paths, size_
         return cmd_fail(&verb_bench, err, EXIT_TROUBLE);
     for (size_t i = 0; i < count; i++)
         plan.targets[i] = &versions.targets[i];
+    plan.start.counters = !harness && bench_counters()[0];
     return harness ? bench_run_foreign(o, &versions, harness, &plan, err)
                    : run_assay(o, &versions, &plan, err);
 }
@@ -321,6 +341,18 @@ static int check(const struct bench_options *o, size_t count, struct error *err)
                          "trees");
     if (o->build && !o->base)
         return error_set(err, -EINVAL, "--build goes with --base");
+    if (o->layouts && (o->layouts < 10 || o->layouts > BENCH_LAYOUTS_MAX))
+        return error_set(err, -EINVAL, "--layouts %llu: must be between 10 and %d",
+                         (unsigned long long)o->layouts, BENCH_LAYOUTS_MAX);
+    if (o->layouts && o->rounds)
+        return error_set(err, -EINVAL,
+                         "--layouts and --rounds cannot be used together: each layout is a round");
+    if (o->links.count && !o->layouts)
+        return error_set(err, -EINVAL, "--link goes with --layouts");
+    if (o->links.count && o->links.count != (o->base ? 2 : count))
+        return error_set(err, -EINVAL, "give --link for each version: %zu %s, but %zu %s",
+                         o->base ? 2 : count, plural(o->base ? 2 : count, "version", "versions"),
+                         o->links.count, plural(o->links.count, "command", "commands"));
     if (o->rounds && o->rounds > 100000)
         return error_set(err, -EINVAL, "--rounds %llu: at most 100,000",
                          (unsigned long long)o->rounds);
@@ -345,6 +377,7 @@ static int run(int argc, char **argv)
         code = run_versions(&o, argv + first, count, &err);
     free(o.filters.items);
     free(o.names.items);
+    free(o.links.items);
     return code;
 }
 

@@ -9,10 +9,10 @@
 #include "report/bench/bench.h"
 
 struct bench_options {
-    struct option_list filters, names;
+    struct option_list filters, names, links;
     const char *base, *build, *json, *html, *db, *save;
     bool list, show_output, all, quiet, sim, allocations;
-    uint64_t time_ns, rounds, timeout_ns, seed, iterations;
+    uint64_t time_ns, rounds, timeout_ns, seed, iterations, layouts;
     const char *cpu, *harness;
 };
 
@@ -46,11 +46,11 @@ int bench_run_once(const struct bench_options *o, const struct bench_target *t,
                    const struct bench_call *call, struct error *err);
 
 /* --harness: NULL for programs with assay.h. */
-struct printed_harness;
+struct program_harness;
 int bench_find_harness(const struct bench_options *o, char *const *paths, size_t count,
-                       const struct printed_harness **ret, struct error *err);
+                       const struct program_harness **ret, struct error *err);
 /* Lists or measures programs of another harness; returns the exit code. */
 int bench_run_foreign(const struct bench_options *o, const struct bench_versions *v,
-                      const struct printed_harness *h, struct bench_plan *plan, struct error *err);
+                      const struct program_harness *h, struct bench_plan *plan, struct error *err);
 
 #endif

@@ -73,6 +73,7 @@ static int report(const struct bench_options *o, struct bench_view *view, struct
     int r = 0;
     view->notes = &notes;
     view->all = o->all;
+    view->layouts = o->layouts > 0;
     view->colour = term_has_colour(STDOUT_FILENO);
     view->columns = isatty(STDOUT_FILENO) ? term_columns(STDOUT_FILENO) : 120;
     report_bench_notes(&notes, view);
@@ -161,8 +162,9 @@ int bench_conclude(const struct bench_options *o, const struct bench_versions *v
     CLEANUP(dataset_done) struct dataset d;
     CLEANUP(outcome_done) struct outcome outcome = {0};
     CLEANUP(bench_fits_done) struct bench_fits fits = {0};
-    bench_table_make(&d, plan->cases, results, (const char *const *)v->names, paths, NULL,
-                     plan->seed, (uint64_t)started * NS_PER_S);
+    bench_table_make(&d, plan->cases, results, (const char *const *)v->names, paths,
+                     plan->start.counters ? bench_counters() : NULL, plan->seed,
+                     (uint64_t)started * NS_PER_S);
     outcome_judge(&outcome, &d, NULL, BENCH_METRIC);
     bench_fits_make(&fits, plan->cases, results, &outcome);
     struct bench_view view = {.cases = plan->cases,

@@ -117,7 +117,7 @@ def catch2_benchmarks_are_paired():
         pathlib.Path("work.cc").write_text(f"int work = {work};")
         subprocess.run(["g++", "catch.o", "work.cc", "-o", name], check=True)
         return "./" + name
-    foreign(one, ["steady < work"], "catch2")
+    foreign(one, ["all: steady < work"], "catch2")
 
 
 @test
@@ -132,7 +132,7 @@ def go_benchmarks_are_paired():
         subprocess.run(["go", "test", "-c", "-o", "../" + name], cwd="b", check=True,
                        env=dict(os.environ, GOFLAGS="-mod=mod", GOPROXY="off", GOCACHE=os.path.abspath("gocache")))
         return "./" + name
-    foreign(one, ["BenchmarkSteady", "BenchmarkSub/one"], "go")
+    foreign(one, ["Steady", "Sub/one"], "go")
 
 
 @test
@@ -144,6 +144,40 @@ def pytest_benchmarks_are_paired():
         pathlib.Path(name).write_text(f"def test_sum(benchmark):\n    benchmark(lambda: sum(range({work})))\n")
     report = json.loads(assay("bench", "-r", "2", "--json", "test_old.py", "test_new.py", env=path, check=0).stdout)
     between(report["benchmarks"][0]["comparison"]["time"]["estimate"], 1.8, 4.5, "thrice the work")
+
+
+@test
+def layouts_are_linked_and_told():
+    for name, work in (("old", 100), ("new", 300)):
+        build(body(GOOD, ""), name, flags=[f"-DWORK={work}", "-ffunction-sections"])
+        subprocess.run([CC, "-O2", f"-I{INCLUDE}", f"-DWORK={work}", "-ffunction-sections", "-c",
+                        f"{name}_source.c", "-o", f"{name}.o"], check=True)
+    os.mkdir("layouts")
+    link = ("sort $ASSAY_SECTIONS > $ASSAY_LAYOUT.sorted; cp $ASSAY_SECTIONS $ASSAY_LAYOUT.order; "
+            "test $(wc -l < $ASSAY_SYMBOLS) = $(wc -l < $ASSAY_SECTIONS) && %s -pthread {}.o -o $ASSAY_OUT" % CC)
+    if shutil.which("ld.gold"):
+        link += " -fuse-ld=gold -Wl,--section-ordering-file=$ASSAY_SECTIONS"
+    result = json.loads(assay("bench", "--layouts", "10", "-t", "0.1", "-b", "steady", "--json", "--link",
+                              link.format("old"), "--link", link.format("new"), "./old", "./new",
+                              env={"TMPDIR": os.path.abspath("layouts")}, check=0).stdout)
+    row = result["benchmarks"][0]
+    equal((row["rounds"], row["layouts"]["count"]), (10, 10))
+    between(row["comparison"]["time"]["estimate"], 1.8, 4.5, "thrice the work")
+    equal(row["layouts"]["low"] <= row["comparison"]["time"]["estimate"] <= row["layouts"]["high"], True, row["layouts"])
+    between(row["layouts"]["share"], 0, 1)
+    orders = {pathlib.Path(f"{k}.order").read_text() for k in range(1, 11)}
+    equal(len(orders), 10, "orders of functions")
+    equal(len({pathlib.Path(f"{k}.sorted").read_text() for k in range(1, 11)}), 1, "the same functions")
+    equal(os.listdir("layouts"), [], "left behind")
+    text = assay("bench", "--layouts", "10", "-t", "0.1", "-b", "steady", "./old", "./new", check=0).stdout
+    contains(text, "steady: over 10 layouts new takes +")
+    contains(text, "one layout alone says between")
+    for words, args in (("must be between 10", ["--layouts", "3"]), ("goes with --layouts", ["--link", "x"]),
+                        ("cannot be used together", ["--layouts", "10", "-r", "10"]),
+                        ("give --link for each version", ["--layouts", "10", "--link", "x"])):
+        contains(assay("bench", *args, "./old", "./new", check=2).stderr, words)
+    for words, link in (("exited with 3", "exit 3"), ("did not make $ASSAY_OUT", "true")):
+        contains(assay("bench", "--layouts", "10", "--link", link, "./old", check=125).stderr, words)
 
 
 @test

@@ -23,6 +23,7 @@ struct bench_view {
     uint64_t seed;
     time_t started;
     bool colour, all;
+    bool layouts; /* each round had a layout of its own, and that is what was asked for */
     size_t columns;
 };
 

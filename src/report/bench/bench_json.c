@@ -2,6 +2,7 @@
 /* What `assay bench` found, as JSON: see bench.h and docs/FORMATS.md. */
 #include "base/json.h"
 #include "base/memory.h"
+#include "bench/layouts.h"
 #include "config.h"
 #include "report/bench/bench.h"
 #include "report/text/ab.h"
@@ -55,6 +56,10 @@ static void put_samples(struct json *j, const struct bench_result *r, size_t sid
         json_u64(j, "voluntary_switches", s->voluntary);
         json_u64(j, "involuntary_switches", s->involuntary);
         json_bool(j, "migrated", s->migrated);
+        if (s->khz)
+            json_u64(j, "frequency_khz", s->khz);
+        else
+            json_null(j, "frequency_khz");
         json_bool(j, "disturbed", s->disturbed);
         json_end(j);
     }
@@ -136,6 +141,21 @@ static void put_comparison(struct json *j, const struct bench_view *v, size_t me
     json_end(j);
 }
 
+static void put_layouts(struct json *j, const struct bench_view *v, size_t index)
+{
+    struct bench_layout_spread s;
+    if (!v->layouts || !bench_layout_spread(&v->results->items[index], &s)) {
+        json_null(j, "layouts");
+        return;
+    }
+    json_object(j, "layouts");
+    json_u64(j, "count", s.count);
+    json_double(j, "low", s.low);
+    json_double(j, "high", s.high);
+    json_double(j, "share", s.share);
+    json_end(j);
+}
+
 static void put_benchmark(struct json *j, const struct bench_view *v, size_t index)
 {
     const struct bench_case *c = &v->cases->items[index];
@@ -156,6 +176,7 @@ static void put_benchmark(struct json *j, const struct bench_view *v, size_t ind
         for (size_t m = 0; m < v->outcome->data->metric_count; m++)
             put_comparison(j, v, m, index);
         json_end(j);
+        put_layouts(j, v, index);
     }
     json_end(j);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define DISTURBED_SHARE 0.1
+#define FREQUENCY_SPREAD 1.05
 
 /* The labels of the cases that fit, a few of them. */
 static size_t collect(const struct bench_view *v, struct strbuf *names,
@@ -68,6 +69,23 @@ static void note_only(struct doubt_list *notes, const struct bench_view *v)
     }
 }
 
+/* Rounds at different clock rates are of different machines, as it were. */
+static void note_frequency(struct doubt_list *notes, const struct bench_view *v)
+{
+    uint32_t least = UINT32_MAX, most = 0;
+    for (size_t i = 0; i < v->results->count; i++)
+        for (size_t k = 0; k < v->results->items[i].sample_count; k++) {
+            uint32_t khz = v->results->items[i].samples[k].khz;
+            least = khz && khz < least ? khz : least;
+            most = khz > most ? khz : most;
+        }
+    if (most && (double)most > FREQUENCY_SPREAD * (double)least)
+        report_note(notes, "frequency",
+                    "CPU %d ran at %.2f to %.2f GHz. Two versions are compared within rounds; "
+                    "times by themselves depend on it.",
+                    v->results->cpu, (double)least / 1e6, (double)most / 1e6);
+}
+
 void report_bench_notes(struct doubt_list *notes, const struct bench_view *v)
 {
     CLEANUP(strbuf_done) struct strbuf empty = {0}, warm = {0}, brief = {0}, disturbed = {0};
@@ -81,12 +99,14 @@ void report_bench_notes(struct doubt_list *notes, const struct bench_view *v)
     if (collect(v, &brief, is_short_by_call))
         report_note(notes, "clock",
                     "ASSAY_LOOP_WITH times every iteration by itself, and reading the clock costs "
-                    "%.0f ns, which is taken off. Hardly longer than that: %s.",
+                    "%.0f ns, which is taken off. These take little longer: %s. Do more work in "
+                    "an iteration.",
                     v->results->clock_ns, strbuf_text(&brief));
     if (collect(v, &warm, still_warms))
         report_note(notes, "warming-up",
                     "Samples were still getting faster when the warm-up ended: %s.",
                     strbuf_text(&warm));
+    note_frequency(notes, v);
     if (collect(v, &disturbed, is_disturbed))
         report_note(notes, "disturbed",
                     "The kernel took the CPU away during more than a tenth of the samples: %s. "
