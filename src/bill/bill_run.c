@@ -191,7 +191,8 @@ int bill_trace(const struct bill_settings *s, struct timeline *ret_timeline,
 {
     struct bill_events events = {0};
     struct recording_result result = {0};
-    struct bill_plan plan = {.frequency_hz = s->frequency_hz, .off_cpu = true};
+    struct bill_plan plan = {
+        .frequency_hz = s->frequency_hz, .off_cpu = true, .calls = s->with_calls};
     CLEANUP(memory_freep) char *path = memory_printf("%s/trace.data", s->folder);
     int r = parse_events(&events, err);
     if (r == 0)

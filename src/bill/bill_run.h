@@ -16,6 +16,7 @@ struct bill_settings {
     uint64_t timeout_ns;
     const char *output; /* of the command, as --output takes it */
     const char *folder; /* for recordings */
+    bool with_calls;    /* bill_trace: also system calls */
     /* Called before each run; what: "measuring", "tracing". */
     void (*progress)(void *context, const char *what, uint64_t round, uint64_t count);
     void *context;
@@ -33,7 +34,7 @@ struct bill_doubts {
     double major_faults, switches_own, switches_forced; /* means of a run */
 };
 
-/* One traced run, as a timeline with its profile; system calls are not traced.  Leaves no file. */
+/* One traced run, as a timeline with its profile.  Leaves no file. */
 int bill_trace(const struct bill_settings *settings, struct timeline *ret_timeline,
                struct profile **ret_profile, struct error *err);
 

@@ -26,6 +26,8 @@ extern const struct verb verb_report;
 extern const struct verb verb_record;
 extern const struct verb verb_stat;
 extern const struct verb verb_trace;
+extern const struct verb verb_sched;
+extern const struct verb verb_locks;
 extern const struct verb verb_doctor;
 extern const struct verb verb_import;
 extern const struct verb verb_init;

@@ -16,6 +16,8 @@ const struct verb *const verbs[] = {
     &verb_stat,
     &verb_record,
     &verb_trace,
+    &verb_sched,
+    &verb_locks,
     &verb_init,
     &verb_run,
     &verb_vm,

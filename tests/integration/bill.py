@@ -101,6 +101,57 @@ def options_that_do_not_fit_are_refused():
     contains(result.stderr, "--json and --html")
 
 
+def table(verb, *command):
+    result = assay(verb, "--json", *command)
+    if result.returncode == 125 and "ermi" in result.stderr:
+        skip("no permission to trace: " + result.stderr.strip())
+    equal(result.returncode, 0, result.stderr)
+    return json.loads(result.stdout)
+
+
+@test
+def sched_tells_who_delayed_whom():
+    found = table("sched", f"taskset -c 0 {SPIN} 100 & taskset -c 0 {SPIN} 100; wait")
+    equal(found["format"], "assay-sched-1")
+    spins = [t for t in found["threads"] if t["name"] == "spin"]
+    equal(len(spins), 2, "loops")
+    for thread in spins:
+        whole = thread["ran_ns"] + thread["delayed_ns"] + thread["waited_ns"]
+        between(whole / found["wall_ns"], 0.1, 1.001, "of the wall time")
+        own = sum(d["ns"] for d in thread["delayed_by"] if d["own"] and d["name"] == "spin")
+        between(own / min(t["ran_ns"] for t in spins), 0.3, 1.1,
+                "delayed by the other, as a share of its time")
+        between(sum(d["ns"] for d in thread["delayed_by"]) / thread["delayed_ns"], 0.8, 1.001,
+                "explained delays")
+    text = assay("sched", "--", "sleep", "0.01", check=0).stdout
+    contains(text, "delayed by")
+    contains(text, "sleep ")
+
+
+@test
+def locks_tells_where_and_who():
+    found = table("locks", target("contended"))
+    equal(found["format"], "assay-locks-1")
+    worst = found["locks"][0]
+    equal((worst["waiter"], worst["handed_over_by"], worst["kernel"]), ("wanter", "holder", False))
+    if not SANITIZED:
+        contains(worst["wanted"], "want_it")
+    between(worst["waits"], 5, 20, "waits")
+    between(worst["waited_ns"] / 1e6, 10, 100, "ms waited")
+    if not worst["address"]:
+        raise AssertionError("the lock has no address")
+    contains(assay("locks", "true", check=0).stdout, "no thread waited for a lock")
+
+
+@test
+def a_command_that_fails_is_not_a_table():
+    for verb in ("sched", "locks"):
+        if assay(verb, "true").returncode:
+            skip("no permission to trace")
+        contains(assay(verb, "false", check=125).stderr, "false")
+        contains(assay(verb, check=2).stderr, "give the command")
+
+
 @test
 def without_permission_it_says_what_is_missing():
     if os.geteuid() != 0:
