@@ -40,8 +40,8 @@ struct option {
     size_t offset;     /* of the target in the verb's struct of options */
     const char *value; /* how help calls the value; NULL for flags */
     const char *help;
-    /* "file", "event", words separated by blanks, or "!" and a command that prints words; NULL for
-     * nothing */
+    /* "file", "folder", "event", words separated by blanks, or "!" and a command that prints words;
+     * NULL for nothing */
     const char *complete;
 };
 

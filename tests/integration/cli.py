@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 from harness import *
+from terminal import Terminal
 
 
 @test
@@ -103,9 +104,6 @@ def fish_accepts_the_completion_scripts():
     for script in scripts:
         result = subprocess.run(["fish", "-n"], input=script, text=True, capture_output=True)
         equal((result.returncode, result.stderr), (0, ""))
-    offered = subprocess.run(["fish", "-c", scripts[0] + "\ncomplete -C 'assay vm f'"], text=True,
-                             capture_output=True, env=os.environ | {"HOME": os.getcwd()}).stdout
-    contains(offered, "fetch")
 
 
 def completed_by_bash(*words):
@@ -118,19 +116,80 @@ def completed_by_bash(*words):
     return result.stdout.split()
 
 
-@test
-def words_of_the_store_complete():
-    equal(completed_by_bash("vm", "fe"), ["fetch"])
-    equal(completed_by_bash("db", "deli"), ["deliver"])
-    equal(completed_by_bash("run", "two-w"), ["two-ways"])
-    equal(completed_by_bash("run", "--monitor", "vmst"), ["vmstat"])
-    equal(completed_by_bash("show", "la"), [])  # there is no store yet
-    pathlib.Path("s.yaml").write_text("name: sorted\ncommand: true {n}\nfactors: {n: [1, 2]}\n")
+# What completes, of what is typed, by what it stands for.
+COMPLETIONS = {
+    "a verb": ("assay compl", "completion"),
+    "a subcommand of vm": ("assay vm fe", "fetch"),
+    "a subcommand of db": ("assay db deli", "deliver"),
+    "an experiment that came with assay": ("assay run two-w", "two-ways"),
+    "a monitor": ("assay run --monitor vmst", "vmstat"),
+    "an event": ("assay stat -e context-sw", "context-switches"),
+    "the newest experiment": ("assay show las", "last"),
+    "an experiment by name": ("assay rm sort", "sorted"),
+    "a metric": ("assay compare -m wal", "wall"),
+    "a cell": ("assay compare many=y", "many=yes"),
+    "the factor of a cell": ("assay compare man", "many="),
+    "a value behind =": ("assay run --monitor=vmst", "--monitor=vmstat"),
+    "a cell of a report": ("assay html many=y", "many=yes"),
+}
+
+
+def keep_an_experiment():
+    pathlib.Path("s.yaml").write_text("name: sorted\ncommand: true {many}\nfactors: {many: ['yes', 'no']}\n")
     assay("run", "--rounds", 1, "s.yaml", check=0)
+
+
+def on_a_terminal(shell, words):
+    """Types what is to be completed, as nothing else shows what a shell makes of it."""
+    with Terminal(shell, columns=200) as terminal:
+        terminal.send(words + "\r")
+        terminal.send("echo set\\-up\r")
+        terminal.expect("set-up")
+        for typed, wanted in COMPLETIONS.values():
+            terminal.send(f"\x15{typed}\t")
+            terminal.expect(" ".join([*typed.split()[:-1], wanted]))
+
+
+@test
+def words_complete_in_bash():
+    """Where = and : end words."""
+    equal(completed_by_bash("show", "la"), [])  # there is no store yet
+    keep_an_experiment()
     equal(completed_by_bash("show", "la"), ["last"])
-    equal(completed_by_bash("rm", "sort"), ["sorted"])
-    equal(completed_by_bash("compare", "n="), ["n=1", "n=2"])
-    equal("wall" in completed_by_bash("compare", "-m", "wal"), True)
+    os.environ.update(with_assay() | {"HOME": os.getcwd()})
+    pathlib.Path("completion").write_text(assay("completion", "bash", check=0).stdout)
+    on_a_terminal(["bash", "--norc", "--noprofile", "-i"], "PS1='ready> '; . ./completion")
+
+
+@test
+def words_complete_in_fish():
+    if not shutil.which("fish"):
+        skip("fish is not installed")
+    keep_an_experiment()
+    script = assay("completion", "fish", check=0).stdout
+    for what, (typed, wanted) in COMPLETIONS.items():
+        result = subprocess.run(["fish", "-c", f"{script}\ncomplete -C '{typed}'"], text=True,
+                                capture_output=True, env=with_assay() | {"HOME": os.getcwd()}, check=False)
+        offered = [line.split("\t")[0] for line in result.stdout.splitlines()]
+        assert any(word.startswith(wanted) for word in offered), \
+            f"{what}: '{typed}' offers {offered}: {result.stderr}"
+
+
+@test
+def words_complete_in_zsh():
+    """On a terminal, as zsh completes nowhere else; the file is the one that is installed."""
+    if not shutil.which("zsh"):
+        skip("zsh is not installed")
+    keep_an_experiment()
+    os.mkdir("functions")
+    shutil.copy(pathlib.Path(os.environ["BUILD"]) / "src/shell/zsh-assay", "functions/_assay")
+    os.environ.update(with_assay() | {"HOME": os.getcwd()})
+    on_a_terminal(["zsh", "-f", "-i"], "PS1='ready> ' fpath=($PWD/functions $fpath); autoload -U compinit; "
+                  "compinit -u -D")
+
+
+def with_assay():
+    return os.environ | {"PATH": f"{pathlib.Path(ASSAY).resolve().parent}:{os.environ['PATH']}"}
 
 
 def workload(name):

@@ -51,7 +51,7 @@ class Terminal:
 
     def plain(self, start=0):
         """What was written, without the terminal's control sequences."""
-        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>78]|\r", "",
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>78]|[\r\a]", "",
                       self.output[start:])
 
     def expect(self, text):
