@@ -124,8 +124,7 @@ static void set_filters(const struct profile_cli *cli, struct profile_view *view
 /* The browser, when a person sits before it. */
 static bool is_interactive(const struct report_options *o)
 {
-    return HAVE_NCURSES && !o->stdio && !o->csv && !o->json && isatty(STDOUT_FILENO) &&
-           isatty(STDIN_FILENO);
+    return !o->stdio && !o->csv && !o->json && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
 }
 
 /* Only what this report needs is read and named. */
@@ -175,11 +174,14 @@ static int report(struct report_options *o, int count, char **words)
     struct profile *profile;
     if (profile_cli_load(&o->profile, path, &needs, &profile, &err) < 0)
         return cmd_fail(&verb_report, &err, EXIT_TROUBLE);
-    int r = 0;
-    if (is_interactive(o))
-        r = browser_run(profile, &view, &err);
-    else
+    int r = is_interactive(o) ? browser_run(profile, &view, &err) : 0;
+    if (r == -ENOPKG || r == -ENOSYS) { /* no ncurses */
+        fprintf(stderr, "assay report: %s; this is the plain report\n", err.message);
+        r = 0;
         print(o, profile, &view);
+    } else if (!is_interactive(o)) {
+        print(o, profile, &view);
+    }
     profile_free(profile);
     return r < 0 ? cmd_fail(&verb_report, &err, EXIT_TROUBLE) : EXIT_DONE;
 }

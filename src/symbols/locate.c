@@ -168,13 +168,19 @@ static bool try_perf_cache(struct search *s, const char *name, struct image *ret
     return path && try_code(s, path, ret_image);
 }
 
+/* Whether the user named servers, and the file can be asked for. */
+static bool may_fetch(const struct module *module, const struct build_id *id)
+{
+    const char *servers = getenv("DEBUGINFOD_URLS");
+    return !module->symbols->options.no_debuginfod && servers && servers[0] && id->size > 0;
+}
+
 #if HAVE_DEBUGINFOD
 /* Asks the servers that DEBUGINFOD_URLS names; the caller frees the path. */
 static char *fetch(struct module *module, const struct build_id *id, bool executable)
 {
     const struct symbols_options *options = &module->symbols->options;
-    const char *servers = getenv("DEBUGINFOD_URLS");
-    if (options->no_debuginfod || !servers || !servers[0] || id->size == 0)
+    if (!may_fetch(module, id))
         return NULL;
     if (options->waiting) {
         CLEANUP(memory_freep)
@@ -212,7 +218,12 @@ static char *fetch(struct module *module, const struct build_id *id, bool execut
 #else
 static char *fetch(struct module *module, const struct build_id *id, bool executable)
 {
-    (void)module, (void)id, (void)executable;
+    (void)executable;
+    if (may_fetch(module, id))
+        symbols_diagnose(module->symbols, module, DIAGNOSTIC_DEBUGINFOD,
+                         "%s: assay was built without libdebuginfod and asks no server "
+                         "(DEBUGINFOD_URLS)",
+                         module->name);
     return NULL;
 }
 #endif

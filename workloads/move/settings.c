@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/strings.h"
 #include "cc.h"
+#include "config.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -68,6 +69,9 @@ static int no_variant(const char *name, struct error *err)
     for (size_t i = 0; variants[i] && count < ARRAY_COUNT(names); i++)
         if (!variants[i]->hidden)
             names[count++] = variants[i]->name;
+    if (!HAVE_LIBURING && strstr(name, "uring"))
+        return error_set(err, -EOPNOTSUPP, "assay-move was built without liburing and has no %s",
+                         name);
     CLEANUP(strbuf_done) struct strbuf near = {0};
     str_nearest(name, names, count, 3, &near);
     return error_set(err, -EINVAL, "there is no variant '%s'%s%s; --list shows them all", name,

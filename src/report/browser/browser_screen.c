@@ -389,7 +389,7 @@ int browser_run(struct profile *profile, const struct profile_view *view, struct
 int browser_run(struct profile *profile, const struct profile_view *view, struct error *err)
 {
     (void)profile, (void)view;
-    return error_set(err, -ENOSYS, "assay was built without ncurses; use --stdio");
+    return error_set(err, -ENOSYS, "assay was built without ncurses and has no browser");
 }
 
 #endif

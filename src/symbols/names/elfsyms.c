@@ -135,7 +135,10 @@ static void add_debugdata(struct symtab_builder *builder, const struct image *co
 static void add_debugdata(struct symtab_builder *builder, const struct image *code,
                           struct error *err)
 {
-    (void)builder, (void)code, (void)err;
+    (void)builder;
+    if (image_find(code, ".gnu_debugdata"))
+        error_set(err, -ENOTSUP,
+                  "assay was built without libdw and cannot read the symbols in .gnu_debugdata");
 }
 #endif
 

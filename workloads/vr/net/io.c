@@ -36,7 +36,12 @@ const struct vr_io_way *vr_io_find(const char *name, struct error *err)
             return vr_io_ways[i];
         strbuf_printf(&names, "%s%s", i ? ", " : "", vr_io_ways[i]->name);
     }
-    error_set(err, -EINVAL, "there is no transport '%s'; available: %s", name, strbuf_text(&names));
+    if (!HAVE_LIBURING && str_has_prefix(name, "uring"))
+        error_set(err, -EOPNOTSUPP, "assay-vr was built without liburing and has no transport '%s'",
+                  name);
+    else
+        error_set(err, -EINVAL, "there is no transport '%s'; available: %s", name,
+                  strbuf_text(&names));
     return NULL;
 }
 
