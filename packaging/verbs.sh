@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
-# The verbs of ./dev that make what others install: package, release, roots.  ./dev reads this file;
-# say, die, need, as_root and the lists of packages are its.
+# The verbs of ./dev that make what others install: package, release.  ./dev reads this file; say, die,
+# need, as_root and the lists of packages are its.
 
 packages_package=(build-essential dpkg-dev debhelper fakeroot lintian clang bpftool g++)
 
@@ -48,11 +48,12 @@ verb_package() {
     if [ "$arch" = "$own" ]; then
         need "${packages_build[@]}" "${packages_package[@]}"
         make_packages "$tree" "$arch"
-        say "checking them with lintian"
-        lintian --allow-root --fail-on error,warning "out/package/$arch"/*.changes
     else
+        need lintian
         package_in_root "$tree" "$arch"
     fi
+    say "checking them with lintian"
+    lintian --allow-root --fail-on error,warning "out/package/$arch"/*.changes
     say "made: $(cd "out/package/$arch" && echo ./*.deb)"
 }
 
@@ -66,51 +67,22 @@ make_packages() {
     )
 }
 
-# ---- bare roots ----
-
-roots_folder() { echo "${ASSAY_ROOTS:-$PWD/out/roots}"; }
-
-# bare_root SUITE: a minimal Debian in out/roots/SUITE, made once and not changed later.
-bare_root() {
-    local root
-    root=$(roots_folder)/$1
-    [ ! -e "$root/.whole" ] || return 0
-    need debootstrap
-    say "debootstrap $1"
-    mkdir -p "$(roots_folder)"
-    as_root rm -rf "$root"
-    as_root debootstrap --variant=minbase "$1" "$root" \
-        "${ASSAY_MIRROR:-http://deb.debian.org/debian}" >"$(roots_folder)/$1.log" 2>&1 ||
-        die "debootstrap of $1 failed; $(roots_folder)/$1.log says why"
-    as_root touch "$root/.whole"
-}
-
-# copy_root SUITE NAME: prints the path of a copy to be spoilt.
-copy_root() {
-    local copy
-    copy=$(roots_folder)/$2
-    as_root rm -rf --one-file-system "$copy"
-    as_root cp -a --reflink=auto "$(roots_folder)/$1" "$copy"
-    as_root cp /etc/resolv.conf "$copy/etc/resolv.conf"
-    as_root chroot "$copy" useradd --create-home someone
-    echo "$copy"
-}
-
-# in_root ROOT COMMAND…: in it, with /proc, /sys and /dev, which are gone when the command ends.
-in_root() {
-    # shellcheck disable=SC2016
-    as_root unshare --mount --propagation private sh -c '
-        root=$1
-        shift
-        mount -t proc proc "$root/proc" && mount --rbind /sys "$root/sys" &&
-            mount --rbind /dev "$root/dev" || exit 1
-        exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
-            LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive ASSAY_COMMIT="$ASSAY_COMMIT" \
-            SOURCE_DATE_EPOCH="$SOURCE_DATE_EPOCH" chroot "$root" "$@"' sh "$@"
-}
-
-apt_in_root() {
-    in_root "$1" sh -c 'apt-get update -qq && shift && apt-get install -y -qq --no-install-recommends "$@" >/dev/null' sh "$@"
+# package_from_build BUILD FOLDER: packages of what a build directory has, into FOLDER, to try them as
+# root: nothing is compiled, and their debug information is left out.
+package_from_build() {
+    local built=$1 tree
+    shift
+    tree=$1/assay-$(version_here)
+    need "${packages_short[@]}"
+    rm -rf "$1"
+    source_tree "$tree"
+    python3 debian/make-changelog "$(version_here)" "$(epoch_here)" >"$tree/debian/changelog"
+    ASSAY_BUILT=$built DEB_BUILD_OPTIONS=noautodbgsym \
+        make -C "$tree" -f debian/rules binary >"$1/build.log" 2>&1 || {
+        tail -40 "$1/build.log" >&2
+        die "packing $built failed; $1/build.log has all of it"
+    }
+    rm -rf "$tree"
 }
 
 # package_in_root TREE ARCHITECTURE [SUITE]: packages made in a Debian root, for another architecture
@@ -137,164 +109,9 @@ package_in_root() {
         DEB_BUILD_OPTIONS="parallel=$(nproc)" dpkg-buildpackage --build=binary --no-sign --host-arch "$1" $profile >../build.log 2>&1 ||
             { tail -40 ../build.log >&2; exit 1; }
     ' sh "$2" "$name" || die "making packages for $2 in $root failed"
-    as_root cp "$root"/made/*.deb "$root"/made/*.changes "$root"/made/build.log "$folder/"
-    as_root chown "$(id -u):$(id -g)" "$folder"/*.deb
-    as_root rm -rf --one-file-system "$root"
-}
-
-# try_package ROOT FOLDER: install, use, upgrade and purge the packages of a folder in a root.
-try_package() {
-    local root=$1 folder=$2 arch
-    arch=$(dpkg --print-architecture)
-    as_root mkdir -p "$root/debs/older"
-    as_root cp "$folder"/assay_*_"$arch".deb "$folder"/assay-workloads_*_"$arch".deb packaging/smoke "$root/debs/"
-    in_root "$root" sh -e /dev/stdin <<'END' || die "the packages do not work in $root"
-apt-get update -qq
-# The same packages under an older version, to be upgraded.
-for deb in /debs/*.deb; do
-    dpkg-deb -R "$deb" /debs/unpacked
-    version=$(dpkg-deb -f "$deb" Version)
-    sed -i "s/$version/0.0.1/" /debs/unpacked/DEBIAN/control
-    dpkg-deb -b /debs/unpacked "/debs/older/$(basename "$deb")" >/dev/null
-    rm -r /debs/unpacked
-done
-cd /tmp
-apt-get install -y -qq --no-install-recommends /debs/older/*.deb >/dev/null
-[ "$(dpkg-query -W -f '${Version}' assay)" = 0.0.1 ]
-apt-get install -y -qq --no-install-recommends /debs/*.deb >/dev/null
-[ "$(dpkg-query -W -f '${Version}' assay)" != 0.0.1 ]
-dpkg --verify assay assay-workloads
-chmod 755 /debs /debs/smoke
-setpriv --reuid someone --regid someone --clear-groups /debs/smoke assay
-# What is loaded when needed is not there now, and says so with the package.
-! assay serve 2>/tmp/said && grep 'apt install libmicrohttpd12' /tmp/said
-! assay list --db postgresql://localhost/x 2>/tmp/said && grep 'apt install libpq5' /tmp/said
-apt-get purge -y -qq assay assay-workloads >/dev/null
-! dpkg-query -W assay 2>/dev/null | grep -q .
-left=$(find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /debs -o -path /var/lib/dpkg -o -path /var/cache -o -path /var/log -o -path /tmp \) -prune -o -iname '*assay*' -print)
-[ -z "$left" ] || { echo "left behind: $left"; exit 1; }
-END
-}
-
-# ./dev roots [--short] [SUITE…]: in a bare Debian 12 and 13 each, what README promises: ./dev demo, the
-# unit tests, the package in use, and the static program in use, in a root of nothing but busybox as
-# well.  Needs root; a quarter of an hour for each.  --short: only the package and the static program,
-# built on this machine, in its own release.
-verb_roots() {
-    [ "$(id -u)" -eq 0 ] || { say "skipped: ./dev roots needs root for debootstrap and chroot"; return 0; }
-    local suite short='' suites
-    if [ "${1:-}" = --short ]; then
-        short=yes
-        shift
-    fi
-    suites=("$@")
-    stamp
-    # A package is for the release that it was made in.
-    [ ${#suites[@]} -gt 0 ] || [ -z "$short" ] || suites=("$(. /etc/os-release && echo "$VERSION_CODENAME")")
-    [ ${#suites[@]} -gt 0 ] || suites=(bookworm trixie)
-    [ -z "$short" ] || verb_package "$(dpkg --print-architecture)"
-    for suite in "${suites[@]}"; do
-        bare_root "$suite"
-        if [ -n "$short" ]; then
-            roots_try_package "$suite" "out/package/$(dpkg --print-architecture)"
-        else
-            roots_try_sources "$suite"
-        fi
-    done
-    verb_release "$(uname -m)"
-    for suite in "${suites[@]}"; do roots_try_release "$suite"; done
-    roots_try_busybox
-    [ -n "$short" ] || roots_try_container
-}
-
-# The README's commands, and a package made there.
-roots_try_sources() {
-    local root suite=$1
-    root=$(copy_root "$suite" "$suite-demo")
-    source_tree "$root/src"
-    say "$suite: ./dev demo"
-    in_root "$root" sh -c 'cd /src && ./dev demo' || die "./dev demo fails in $suite"
-    say "$suite: the unit tests"
-    in_root "$root" sh -c 'cd /src && python3 tests/lib/run.py gcc=build:unit' ||
-        die "unit tests fail in $suite"
-    say "$suite: the package"
-    in_root "$root" sh -c 'cd /src && ./dev package' || die "./dev package fails in $suite"
-    roots_try_package "$suite" "$root/src/out/package/$(dpkg --print-architecture)"
-    rm -rf --one-file-system "$root"
-}
-
-# put_release ROOT: unpacks the static program, and prints its path in the root.
-put_release() {
-    local name
-    name=$(release_name "$(uname -m)")
-    mkdir -p "$1/opt" "$1/tmp"
-    chmod 1777 "$1/tmp"
-    tar -xJf "out/release/$name.tar.xz" -C "$1/opt"
-    cp packaging/smoke "$1/opt/smoke"
-    chmod 755 "$1/opt" "$1/opt/smoke"
-    echo "/opt/$name/bin/assay"
-}
-
-# A bare Debian: nothing is installed but what was unpacked.
-roots_try_release() {
-    local root program
-    root=$(copy_root "$1" "$1-release")
-    program=$(put_release "$root")
-    in_root "$root" setpriv --reuid someone --regid someone --clear-groups /opt/smoke "$program" ||
-        die "the static program does not work in $1"
-    rm -rf --one-file-system "$root"
-    say "$1: the static program was used"
-}
-
-bare_busybox() {
-    rm -rf --one-file-system "$1"
-    mkdir -p "$1/bin" "$1/proc" "$1/sys" "$1/dev" "$1/etc"
-    cp /bin/busybox "$1/bin/"
-    chroot "$1" /bin/busybox --install -s /bin
-}
-
-# No libc, no Debian: busybox and the static program alone.
-roots_try_busybox() {
-    local root program
-    need busybox-static
-    root=$(roots_folder)/busybox
-    bare_busybox "$root"
-    program=$(put_release "$root")
-    in_root "$root" /bin/sh /opt/smoke "$program" || die "the static program does not work beside busybox alone"
-    rm -rf --one-file-system "$root"
-    say "busybox alone: the static program was used"
-}
-
-# Containerfile's image, made and used by podman; busybox is this machine's, no registry is asked.
-roots_try_container() {
-    local words=(run --rm --network none --ulimit nofile=1024:1024 --ulimit nproc=1024:1024) runtime reason=
-    want podman buildah runc crun
-    command -v podman >/dev/null || { say "skipped: the container: podman is not installed"; return 0; }
-    need busybox-static
-    bare_busybox "$(roots_folder)/image"
-    tar -C "$(roots_folder)/image" -c . | podman import - localhost/assay-busybox >/dev/null 2>&1
-    rm -rf --one-file-system "$(roots_folder)/image"
-    for runtime in crun runc ''; do
-        [ -n "$runtime" ] || { say "skipped: podman starts no container here: $reason"; return 0; }
-        ! reason=$(podman --runtime "$runtime" "${words[@]}" localhost/assay-busybox true 2>&1) || break
-    done
-    podman build --build-arg BUSYBOX=localhost/assay-busybox --build-arg VERSION="$(version_here)" \
-        --build-arg ARCH="$(uname -m)" -t localhost/assay . >/dev/null || die "Containerfile does not build"
-    words=(--runtime "$runtime" "${words[@]}" --cap-add PERFMON --security-opt seccomp=unconfined
-        -v "$PWD/packaging:/packaging:ro")
-    podman "${words[@]}" localhost/assay --version || die "the image does not start"
-    podman "${words[@]}" --entrypoint /bin/sh localhost/assay /packaging/smoke assay ||
-        die "assay does not work in the container"
-    podman rmi localhost/assay localhost/assay-busybox >/dev/null
-    say "a container: the image was built and used"
-}
-
-roots_try_package() {
-    local root
-    root=$(copy_root "$1" "$1-install")
-    try_package "$root" "$2"
-    rm -rf --one-file-system "$root"
-    say "$1: installed, used, upgraded, purged"
+    as_root cp "$root"/made/*.deb "$root"/made/*.changes "$root"/made/*.buildinfo "$root"/made/build.log "$folder/"
+    as_root chown "$(id -u):$(id -g)" "$folder"/*.*
+    drop_root "$root"
 }
 
 # ---- the portable archive ----
@@ -418,5 +235,5 @@ release_in_root() {
     mkdir -p out/release
     as_root cp "$root"/made/*.tar.xz out/release/
     as_root chown "$(id -u):$(id -g)" out/release/*.tar.xz
-    as_root rm -rf --one-file-system "$root"
+    drop_root "$root"
 }

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2154
+# ./dev compilers and ./dev without: builds with other compilers, and with fewer libraries.  ./dev reads
+# this file.
+
+# Debian 12 has gcc 11 and 12 and clang 13 to 16 and 19; Debian 13 has gcc 12 to 14 and clang 17 to 19.
+compilers_known=(gcc-12 gcc-13 gcc-14 gcc-15 clang-14 clang-15 clang-16 clang-17 clang-18 clang-19)
+
+# ./dev compilers [COMPILER…]: everything is compiled with each of them, also the tests; a warning is an
+# error.  Without names: every gcc from 12 to 15 and clang from 14 to 19 that this release has, which are
+# installed where that is permitted.
+verb_compilers() {
+    local compiler compilers=("$@") failed=() good=() begun
+    need_to_build
+    if [ ${#compilers[@]} -eq 0 ]; then
+        for compiler in "${compilers_known[@]}"; do
+            if has_apt && can_be_root && ! command -v "$compiler" >/dev/null &&
+                apt-cache policy "$compiler" 2>/dev/null | grep -q 'Candidate: [^(]'; then
+                want "$compiler"
+            fi
+            if command -v "$compiler" >/dev/null; then compilers+=("$compiler"); fi
+        done
+    fi
+    [ ${#compilers[@]} -gt 0 ] || die "none of ${compilers_known[*]} is installed"
+    for compiler in "${compilers[@]}"; do
+        begun=$SECONDS
+        say "compiling with $compiler"
+        if compile_with "$compiler"; then
+            good+=("$compiler: no warning ($((SECONDS - begun)) s)")
+        else
+            failed+=("$compiler: $(grep -c 'error:' "out/compilers/$compiler.log" || true) warnings or errors; out/compilers/$compiler.log has them")
+        fi
+    done
+    printf '%s\n' "${good[@]}" "${failed[@]}"
+    [ ${#failed[@]} -eq 0 ]
+}
+
+# The directory is removed: ten of them take gigabytes.
+compile_with() {
+    local folder=out/compilers/build-$1 code=0
+    rm -rf "$folder"
+    mkdir -p out/compilers
+    {
+        CC=$1 meson setup "$folder" -Dwerror=true && ninja -C "$folder" -k 0
+    } >"out/compilers/$1.log" 2>&1 || code=$?
+    rm -rf "$folder"
+    return "$code"
+}
+
+# ./dev without [LIBRARY…]: a build without each optional library, and one without all of them: it must
+# say what it cannot do, and do the rest.
+verb_without() {
+    build
+    python3 tests/lib/without.py "$@"
+}
