@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import shutil
 import subprocess
 import tarfile
@@ -212,13 +213,92 @@ def inconclusive_is_neutral_and_trouble_is_not():
                   GITHUB_API_URL="http://127.0.0.1:1").stderr, "gate.sh measure")
 
 
+def steps_of_action(inputs, values):
+    """(name, command, environment) of the steps of action.yml that run something, as GitHub fills them."""
+    text = (ROOT / "ci" / "action.yml").read_text()
+    declared, steps = text.split("\nruns:")
+    given = dict(re.findall(r"^  ([\w-]+):\n    description: .*\n    default: '?(.*?)'?$", declared, re.M)) | inputs
+
+    def fill(expression):
+        word = expression[1].strip()
+        if word.startswith("inputs."):
+            return re.sub(r"\$\{\{(.*?)\}\}", fill, given[word.removeprefix("inputs.")])
+        return values[word]
+
+    for step in steps.split("\n    - name: ")[1:]:
+        command = re.search(r"^      run: '(.*)'$", step, re.M)
+        if command:
+            env = re.findall(r"^        (\w+): (.*)$", step.split("      env:")[1] if "      env:" in step else "", re.M)
+            yield step.splitlines()[0], command[1], {k: re.sub(r"\$\{\{(.*?)\}\}", fill, v) for k, v in env}
+
+
+def run_action(server, **inputs):
+    """Runs the action's own commands; the exit code of each, by the step's name."""
+    folder = pathlib.Path.cwd()
+    values = {"github.token": "secret", "github.event.pull_request.number": "5",
+              "github.base_ref || github.event.repository.default_branch": "main"}
+    inputs = {"releases": server.address + "/releases"} | inputs
+    common = os.environ | {"GITHUB_ACTION_PATH": str(ROOT / "ci"), "GITHUB_PATH": str(folder / "path.txt"),
+                           "RUNNER_TEMP": str(folder / "temp"), "GITHUB_REPOSITORY": "o/r",
+                           "GITHUB_API_URL": server.address, "COUNTER": str(folder / "counter"),
+                           "GITHUB_STEP_SUMMARY": str(folder / "summary.md")}
+    common.pop("ASSAY", None)
+    codes = {}
+    for name, command, env in steps_of_action(inputs, values):
+        paths = (folder / "path.txt").read_text().split() if (folder / "path.txt").exists() else []
+        path = {"PATH": ":".join([*reversed(paths), os.environ["PATH"]])}
+        result = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", command], cwd="clone", text=True,
+                                capture_output=True, env=common | path | env, check=False)
+        print(f"# {name}: {result.returncode} {result.stderr.strip()[-300:]}")
+        codes[name] = result.returncode
+    return codes
+
+
+@test
+def the_steps_of_the_action_run_as_they_stand():
+    server = prepare()
+    inputs = {"command": "g.yaml", "max-regression": "5%", "judge": "median"}
+    equal(run_action(server, **inputs), {"install assay": 0, "measure": 0, "comment": 0, "status": 0})
+    contains(server.comments[1]["body"], "### assay gate: pass")
+    write(130)
+    equal(run_action(server, **inputs), {"install assay": 0, "measure": 0, "comment": 0, "status": 1})
+    contains(server.comments[1]["body"], "### assay gate: regression")
+    equal(len(server.comments), 2)
+    contains(pathlib.Path("summary.md").read_text(), "### assay gate: regression")
+    contains((ROOT / "ci/action.yml").read_text(), "path: assay-gate/")
+    assert pathlib.Path("clone/assay-gate/gate.html").exists()
+
+
+@test
+def the_job_of_gitlab_runs_as_it_stands():
+    server = prepare()
+    shutil.copy(STEPS, "releases/gate.sh")
+    text = (ROOT / "ci" / "gitlab.yml").read_text()
+    variables = re.findall(r"^    (\w+): (.*)$", text.split("  variables:\n")[1].split("  rules:")[0], re.M)
+    script = "\n".join(re.findall(r"^    - (.*)$", text.split("  script:\n")[1].split("  artifacts:")[0], re.M))
+    equal(script.count("bash gate.sh"), 4, script)
+    project = {"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main", "CI_PROJECT_DIR": os.getcwd() + "/clone",
+               "CI_API_V4_URL": server.address, "CI_PROJECT_ID": "3", "CI_MERGE_REQUEST_IID": "9",
+               "GITLAB_TOKEN": "secret", "ASSAY_CI": server.address + "/releases",
+               "ASSAY_RELEASES": server.address + "/releases", "ASSAY_COMMAND": "g.yaml",
+               "ASSAY_JUDGE": "median", "COUNTER": os.getcwd() + "/counter"}
+    environment = os.environ | project | {k: v.replace("$CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main")
+                                          for k, v in variables}
+    environment.pop("ASSAY", None)
+    write(130)
+    result = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", script], cwd="clone", text=True,
+                            capture_output=True, env=environment, check=False)
+    equal(result.returncode, 1, result.stdout + result.stderr)
+    contains(server.comments[1]["body"], "### assay gate: regression")
+
+
 @test
 def the_action_names_what_the_steps_take():
     """Variables of the steps and of the two files are the same."""
     steps = STEPS.read_text()
     for file in "action.yml", "gitlab.yml":
         text = (ROOT / "ci" / file).read_text()
-        for name in set(__import__("re").findall(r"\b(ASSAY_[A-Z_]+):", text)) - {"ASSAY_CI"}:
+        for name in set(re.findall(r"\b(ASSAY_[A-Z_]+):", text)) - {"ASSAY_CI"}:
             contains(steps, name)
         for verb in "install", "measure", "status":
             contains(text, verb)
