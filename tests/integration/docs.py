@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 
-from documents import commands, prepare, prepare_results
+from documents import commands, prepare, prepare_benchmarks, prepare_objects, prepare_results
 from harness import *
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -18,7 +18,7 @@ QUICKER = {"assay ab": "--time 1s", "assay doctor": "--seconds 1",
            "assay explain": "--no-sim --rounds 4 --profiles 1", "assay gate": "--budget 3s",
            "assay bisect": "--no-explain", "assay-move": "--seconds 0.1 --warmup 0.02",
            "assay-queue": "--items 100000", "assay-scale": "-s 10ms -w 10ms",
-           "assay run": "--quick"}
+           "assay run": "--quick", "assay bench": "--time 1s"}
 # Others: a part of what the command covers, or the time after which a user would stop it.
 INSTEAD = {
     "assay-move --prove": "assay-move --prove --variant send",
@@ -60,7 +60,7 @@ ONLY_CHECKED = {
     "assay ab --time 1m": PART, "assay run --precision 2%": PART, "assay ab --duet": PART,
     "assay stat --sim": PART, "assay run --cells 'variant=new'": PART,
     "assay-move --transport veth": PART,
-    "assay bench": "needs programs with benchmarks; tests/integration/bench.py builds and measures some",
+    "assay bench old-benchmarks": "needs other harnesses; tests/integration/bench_more.py has them",
 }
 NEEDS_ROOT = ("assay stat -e raw_syscalls:",)
 NEEDS_PROGRAM = {"assay stat --sim": "valgrind", "assay plot -p ratio -o ratio.png": "rsvg-convert",
@@ -74,6 +74,8 @@ def why_not(command):
             return reason
     if command.text.startswith(NEEDS_ROOT) and os.geteuid() != 0:
         return "needs root"
+    if "--exact" in command.text and not (shutil.which("qemu-x86_64") or shutil.which("valgrind")):
+        return "needs qemu-user or valgrind"
     for start, program in NEEDS_PROGRAM.items():
         if command.text.startswith(start) and not shutil.which(program):
             return f"needs {program}"
@@ -121,6 +123,7 @@ def run_all(*documents):
 def the_commands_of_the_readme_run():
     prepare()
     prepare_results()
+    prepare_objects()
     between(run_all("README.md"), 35, 1000, "commands that were run")
     for name in "report.html", "why.html", "ratio.png":
         assert pathlib.Path(name).stat().st_size > 1000, name
@@ -141,6 +144,19 @@ def the_commands_of_the_other_documents_run():
     prepare_results()
     between(run_all("docs/HOWTO.md", "docs/MOVE.md", "docs/LAB.md", "docs/QUEUES.md", "docs/VM.md",
                     "docs/TESTING.md"), 12, 1000, "commands that were run")
+
+
+@test
+def the_commands_about_benchmarks_run():
+    prepare()
+    prepare_benchmarks()
+    between(run_all("docs/BENCH.md"), 8, 1000, "commands that were run")
+
+
+@test
+def the_commands_about_exact_counts_run():
+    prepare()
+    between(run_all("docs/EXACT.md"), 4, 1000, "commands that were run")
 
 
 @test

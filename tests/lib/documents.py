@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The commands that README.md and docs/ print, and a directory in which they can be run."""
 import dataclasses
+import json
 import os
 import pathlib
 import re
@@ -64,6 +65,30 @@ def commands(path):
             yield Command(path.name, words)
 
 
+PARSE = """#include "parse.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+char *load(const char *path)
+{{
+    FILE *file = fopen(path, "r");
+    char *text = calloc(1, 4096);
+    if (!file || fread(text, 1, 4095, file) == 0)
+        exit(1);
+    fclose(file);
+    return text;
+}}
+
+unsigned parse(const char *text)
+{{
+    unsigned sum = 0;
+    for (int turn = 0; turn < {}; turn++)
+        for (const char *c = text; *c; c++)
+            sum = sum * 31 + (unsigned char)*c;
+    return sum;
+}}
+"""
+BENCHMARKS = "bench: bench.c parse.c\n\t$(CC) -O2 $$(pkg-config --cflags assay) bench.c parse.c -o $@\n"
 SLOW = "#!/bin/sh\ni=0\nwhile [ $i -lt {} ]; do i=$((i + 1)); done\n"
 MAKEFILE = "all: bench benchmark\nbench benchmark: work.sh\n\tcp work.sh $@ && chmod +x $@\n"
 FILES = {"old": "#!/bin/sh\nexec two-ways write 300\n", "new": "#!/bin/sh\nexec two-ways writev 300\n",
@@ -123,3 +148,55 @@ def prepare_results():
     for name, file in ("monday", "before"), ("tuesday", "after"):
         run("ab", "--rounds", "3", "--html", f"{name}.html", "--export-hyperfine", f"{file}.json",
             "-n", "a", "-n", "b", "a", "b")
+
+
+def prepare_header():
+    """assay.h, as an installation has it for pkg-config."""
+    build = pathlib.Path(ASSAY).resolve().parents[2]
+    text = (build / "meson-private/assay.pc").read_text()
+    pathlib.Path("pc").mkdir()
+    pathlib.Path("pc/assay.pc").write_text(re.sub(r"^includedir=.*", f"includedir={ROOT / 'include'}", text,
+                                                  flags=re.M))
+    os.environ["PKG_CONFIG_PATH"] = str(pathlib.Path("pc").resolve())
+
+
+def write_benchmark(turns):
+    """The first benchmark of docs/BENCH.md; parse() takes as long as its turns say."""
+    first = re.search(r"^```c\n(.*?)^```", (ROOT / "docs/BENCH.md").read_text(), re.M | re.S)[1]
+    pathlib.Path("bench.c").write_text("#include <stdlib.h>\n" + first)
+    pathlib.Path("parse.h").write_text("char *load(const char *path);\nunsigned parse(const char *text);\n")
+    pathlib.Path("parse.c").write_text(PARSE.format(turns))
+    pathlib.Path("small.json").write_text(json.dumps({"numbers": list(range(40))}))
+
+
+def make_object(name):
+    subprocess.run("cc -O2 $(pkg-config --cflags assay) -shared -fPIC bench.c parse.c -o " + name, shell=True,
+                   check=True)
+
+
+def prepare_objects():
+    """old.so and new.so, with the benchmark; small.json is what it reads."""
+    prepare_header()
+    for turns, name in (1, "old.so"), (2, "new.so"):
+        write_benchmark(turns)
+        make_object(name)
+    for name in "bench.c", "parse.c", "parse.h":
+        pathlib.Path(name).unlink()
+
+
+def prepare_benchmarks():
+    """What docs/BENCH.md takes for granted, in the place of the scripts: the objects, and commits of
+    which the third makes parse() slower."""
+    prepare_objects()
+    shutil.rmtree(".git")
+    git("init", "-q", ".")
+    pathlib.Path("Makefile").write_text(BENCHMARKS)
+    pathlib.Path("bench").unlink()
+    for number, turns in enumerate((1, 1, 2, 2)):
+        write_benchmark(turns)
+        pathlib.Path("notes").write_text(f"{number}\n")
+        git("add", "Makefile", "bench.c", "parse.c", "parse.h", "small.json", "notes")
+        git("commit", "-q", "-m", f"change {number}")
+        if number == 0:
+            git("tag", "v1.2")
+    git("update-ref", "refs/remotes/origin/main", "HEAD~1")
