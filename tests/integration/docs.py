@@ -30,6 +30,9 @@ INSTEAD = {
     "assay run experiments/queue-allocators.yaml":
         "assay run --dry-run experiments/queue-allocators.yaml",
     "assay-scale all -t 1..N": "assay-scale getppid1 open1 -t 1..N -s 10ms -w 10ms",
+    "assay bisect --good v1.2 --build make --bench parse_small --run ./bench":
+        "assay bisect --no-explain --min-rounds 8 --max-rounds 16 --good HEAD~2 --bad HEAD~1 --build make "
+        "--bench parse_small --run ./bench",
     "assay serve": "timeout --preserve-status --signal INT 2 assay serve",
 }
 # What a verdict may be: pass, regression, inconclusive.
@@ -94,7 +97,7 @@ def quick_form(text):
 
 def run_one(command):
     line = quick_form(command.text)
-    result = subprocess.run(["bash", "-c", line], text=True, capture_output=True, timeout=400,
+    result = subprocess.run(["bash", "-c", line], text=True, errors="replace", capture_output=True, timeout=400,
                             stdin=subprocess.DEVNULL, check=False)
     allowed = next((codes for start, codes in EXIT_CODES.items() if line.startswith(start)), (0,))
     assert result.returncode in allowed, \
