@@ -12,7 +12,7 @@
 
 static const double default_interesting = 0.01;
 static const double patience_seconds = 600; /* what may be proposed as "more" */
-static const double patience_rounds = 10000;
+static const double patience_rounds = 1000; /* where it is not known how long one takes */
 
 /* How many decimals a distance needs to be seen. */
 static int decimals_for(double distance)
@@ -163,6 +163,12 @@ static double next_step(double step)
     return unit * (digit < 1.5 ? 2 : digit < 3.5 ? 5 : 10);
 }
 
+static bool is_patient(const struct verdict_options *o, const struct verdict *v)
+{
+    return o->round_seconds > 0 ? v->more_seconds <= patience_seconds
+                                : v->more_rounds <= patience_rounds;
+}
+
 /* What more measuring would show: what is interesting, or as near to it as patience allows. */
 static void plan_more(const struct comparison *c, const struct verdict_options *o, double target,
                       struct verdict *v)
@@ -175,9 +181,7 @@ static void plan_more(const struct comparison *c, const struct verdict_options *
         v->target = target;
         v->more_rounds = fmax(1, plan_rounds_for_width(c, target) - (double)count);
         v->more_seconds = v->more_rounds * o->round_seconds;
-        bool patient = o->round_seconds > 0 ? v->more_seconds <= patience_seconds
-                                            : v->more_rounds <= patience_rounds;
-        if (patient || next_step(target) > half / 1.4)
+        if (is_patient(o, v) || next_step(target) > half / 1.4)
             return;
     }
 }
@@ -191,8 +195,7 @@ static const double noisy_target = 0.1;
 
 static bool is_realistic(const struct verdict_options *o, const struct verdict *v)
 {
-    return v->target <= noisy_target && (o->round_seconds > 0 ? v->more_seconds <= patience_seconds
-                                                              : v->more_rounds <= patience_rounds);
+    return v->target <= noisy_target && is_patient(o, v);
 }
 
 static void tell_noisy(const struct comparison *c, const struct verdict_options *o, double target,
@@ -228,6 +231,8 @@ static void tell_cannot(const struct comparison *c, const struct verdict_options
     if (!(target > 0))
         return;
     plan_more(c, o, target, v);
+    if (!is_patient(o, v))
+        return;
     put_amount(show, sizeof(show), c, o, round_up(v->target));
     put_time(time, sizeof(time), v);
     size_t length = strlen(v->text);

@@ -185,6 +185,8 @@ TEST(not_knowing_in_words)
     v = judged(ratio(1, 1 / 1.8, 1.8, 20), time_options);
     CHECK_STR(v.text, "too noisy to tell; "
                       "about 6 min more would show 10 %");
+    /* Thousands of rounds are no advice. */
+    CHECK_STR(judged(ratio(1, 1 / 4.5, 4.5, 10), unknown).text, "too noisy to tell");
     /* Narrow, but to one side. */
     v = judged(ratio(1.007, 0.999, 1.015, 100), time_options);
     CHECK_INT(v.kind, VERDICT_CANNOT_TELL);
