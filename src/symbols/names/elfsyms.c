@@ -9,6 +9,7 @@
 #include "symbols/names/own_library.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <sys/mman.h>
 #if HAVE_LIBDW
 #include "symbols/names/libdw.h"
