@@ -134,7 +134,7 @@ roots_short() {
     # shellcheck disable=SC1091
     suite=$(. /etc/os-release && [ "$ID" = debian ] && echo "$VERSION_CODENAME") ||
         cannot "this is not Debian; a package is for the release that it was built on"
-    bare_root "$suite" 100
+    bare_root "$suite" 150
     root=$(copy_root "$suite" "$suite-short")
     in_root "$root" apt-get update -qq || {
         drop_root "$root"

@@ -207,6 +207,14 @@ def shell_scripts_pass_shellcheck():
 
 
 @test
+def manual_pages_have_no_tables():
+    """groff draws them only where tbl ran first, and lintian warns of them."""
+    for page in tracked("docs/man/*.scd"):
+        tables = re.findall(r"^(?:\[\[|\|\||\]\]|\[-|\|-) .*", (ROOT / page).read_text(), re.M)
+        equal(tables, [], str(page))
+
+
+@test
 def every_verb_and_option_stands_in_its_manual_page():
     overview = (ROOT / "docs/man/assay.1.scd").read_text()
     lines = assay("--help", check=0).stdout.splitlines()
