@@ -153,32 +153,47 @@ static bool is_nowhere(const struct stack_location *l)
     return !l->module && l->flags == STACK_CALLER;
 }
 
-/* Whether the function that the caller calls is not the one that is next on the stack. */
-static bool is_missing(const struct calls *c, const struct stacks *stacks, uint32_t caller,
-                       uint32_t outermost, uint32_t location, const uint32_t *called)
+/* Puts the outermost frame of a location below its caller's node. */
+static uint32_t push_outermost(struct calls *c, const struct stacks *stacks,
+                               const struct stack_node *n, uint32_t node, uint32_t frame,
+                               const struct calls_known *known)
 {
-    uint32_t by = stacks->nodes[caller].location;
-    return caller != STACK_EMPTY && called[by] != IDTABLE_NONE &&
-           !(stacks->locations[location].flags & (STACK_KERNEL | STACK_GUEST)) &&
-           c->frames[called[by]].symbol != c->frames[outermost].symbol;
+    uint32_t by = stacks->nodes[n->parent].location;
+    bool is_called = n->parent != STACK_EMPTY &&
+                     !(stacks->locations[n->location].flags & (STACK_KERNEL | STACK_GUEST));
+    if (is_called && known->meant && known->meant[by] != IDTABLE_NONE &&
+        c->frames[frame].symbol == known->instead[by])
+        return calls_push(c, node, known->meant[by]);
+    if (is_called && known->called && known->called[by] != IDTABLE_NONE &&
+        c->frames[known->called[by]].symbol != c->frames[frame].symbol)
+        node = calls_push(c, node, known->called[by]);
+    return calls_push(c, node, frame);
+}
+
+static void forget_nodes(struct calls *c)
+{
+    c->node_count = 1;
+    c->cell_count = 0;
+    idtable_clear(&c->node_table);
+    idtable_clear(&c->cell_table);
 }
 
 void calls_from_stacks(struct calls *c, const struct stacks *stacks, const uint32_t *frame_lists,
-                       const uint32_t *frame_items, const uint32_t *called, uint32_t *ret_nodes)
+                       const uint32_t *frame_items, const struct calls_known *known,
+                       uint32_t *ret_nodes)
 {
     uint32_t *nodes = ret_nodes ? ret_nodes : memory_zalloc(stacks->node_count, sizeof(*nodes));
+    forget_nodes(c);
     nodes[STACK_EMPTY] = 0;
     for (size_t i = 1; i < stacks->node_count; i++) {
         const struct stack_node *n = &stacks->nodes[i];
-        uint32_t node = nodes[n->parent], end = frame_lists[n->location + 1];
-        if (is_nowhere(&stacks->locations[n->location]))
-            end = frame_lists[n->location];
-        if (called && end > frame_lists[n->location] &&
-            is_missing(c, stacks, n->parent, frame_items[end - 1], n->location, called))
-            node = calls_push(c, node, called[stacks->nodes[n->parent].location]);
-        for (uint32_t k = end; k > frame_lists[n->location]; k--)
-            node = calls_push(c, node, frame_items[k - 1]);
-        nodes[i] = node;
+        uint32_t start = frame_lists[n->location], end = frame_lists[n->location + 1];
+        nodes[i] = nodes[n->parent];
+        if (start == end || is_nowhere(&stacks->locations[n->location]))
+            continue;
+        nodes[i] = push_outermost(c, stacks, n, nodes[i], frame_items[end - 1], known);
+        for (uint32_t k = end - 1; k > start; k--)
+            nodes[i] = calls_push(c, nodes[i], frame_items[k - 1]);
     }
     for (size_t i = 0; i < stacks->cell_count; i++) {
         const struct stack_cell *cell = &stacks->cells[i];

@@ -74,17 +74,25 @@ uint32_t calls_push(struct calls *c, uint32_t parent, uint32_t frame);
 void calls_add(struct calls *c, uint32_t node, uint32_t task, uint32_t event, uint32_t cpu,
                uint64_t samples, uint64_t weight);
 
+/* What is known of the instruction at each location that calls; each may be NULL. */
+struct calls_known {
+    /* The frame of the function that it calls, IDTABLE_NONE for none.  Where another one is next on
+     * the stack, it was called and gave its place to that one (a tail call): it is put between. */
+    const uint32_t *called;
+    /* The frame of the function that it calls in the source, where the compiler made one of several
+     * equal functions, and the symbol that stands there for it. */
+    const uint32_t *meant, *instead;
+};
+
 /*
- * Makes the stacks of functions from stacks of addresses.  frame_lists[l] .. frame_lists[l + 1] are
- * the frames of location l in frame_items, the innermost first; an empty list leaves the location
- * out, and so is a caller in user space that lies in no module.  called, unless NULL, has for each
- * location the frame of the function that the instruction there calls, IDTABLE_NONE for none: where
- * another one is next on the stack, it was called and gave its place to that one (a tail call), so
- * it is put between.  ret_nodes, unless NULL, gets for each stack node the node here; it has room
- * for them all.
+ * Makes the stacks of functions from stacks of addresses, anew if there are some.  frame_lists[l]
+ * .. frame_lists[l + 1] are the frames of location l in frame_items, the innermost first; an empty
+ * list leaves the location out, and so is a caller in user space that lies in no module. ret_nodes,
+ * unless NULL, gets for each stack node the node here; it has room for them all.
  */
 void calls_from_stacks(struct calls *c, const struct stacks *stacks, const uint32_t *frame_lists,
-                       const uint32_t *frame_items, const uint32_t *called, uint32_t *ret_nodes);
+                       const uint32_t *frame_items, const struct calls_known *known,
+                       uint32_t *ret_nodes);
 
 /* The frame of the function that has the code of the leaf: inlined ones are passed over.
  * IDTABLE_NONE for the empty stack. */

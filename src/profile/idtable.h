@@ -57,6 +57,13 @@ static inline void idtable_done(struct idtable *t)
     *t = (struct idtable){0};
 }
 
+static inline void idtable_clear(struct idtable *t)
+{
+    for (size_t i = 0; i <= t->mask; i++)
+        t->slots[i] = 0;
+    t->count = 0;
+}
+
 static inline uint32_t idtable_at(const struct idtable *t, uint32_t slot)
 {
     return t->slots[slot] - 1; /* IDTABLE_NONE for a free slot */

@@ -418,6 +418,7 @@ void match_build(struct match *m, const struct profile *const *const profiles[2]
     }
     match_stripped(m, profiles);
     join_renamed(m, profiles);
+    match_folded(m, profiles);
     for (size_t g = 0; g < matcher.group_count; g++)
         free(matcher.groups[g].qualifiers);
     free(matcher.groups);

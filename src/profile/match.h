@@ -64,6 +64,15 @@ void match_join(struct match *m, const struct profile *const *const profiles[2],
                 const uint32_t *target);
 /* Finds which functions of stripped code are one. */
 void match_stripped(struct match *m, const struct profile *const *const profiles[2]);
+/* Where one side's compiler made one of several equal functions, gives the samples back to those
+ * that the source calls: changes profile->calls. */
+void match_folded(struct match *m, const struct profile *const *const profiles[2]);
+
+/* Calls back for the two builds of each binary that differ. */
+typedef void match_builds(void *context, struct module *const modules[2]);
+void match_each_build(const struct match *m, const struct profile *const *const profiles[2],
+                      match_builds *found, void *context);
+bool match_is_one_build(const struct module *a, const struct module *b);
 
 /* Lets another of an item's symbols stand for it on a side: the one that people should see. */
 void match_show(struct match *m, uint32_t item, unsigned side, const struct profile *profile,

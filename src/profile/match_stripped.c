@@ -26,7 +26,7 @@ struct joiner {
     uint32_t *target; /* of each item */
 };
 
-static bool is_one(const struct module *a, const struct module *b)
+bool match_is_one_build(const struct module *a, const struct module *b)
 {
     const struct build_id *left = module_build_id(a), *right = module_build_id(b);
     return left->size || right->size ? build_id_equal(left, right)
@@ -48,7 +48,7 @@ static void note_binary(struct binaries *list, const struct calls *calls,
     if (!home)
         return;
     size_t i = 0;
-    while (i < list->count && !is_one(list->items[i].module, home))
+    while (i < list->count && !match_is_one_build(list->items[i].module, home))
         i++;
     if (i == list->count)
         ARRAY_PUSH(list->items, list->count, list->capacity) =
@@ -160,7 +160,7 @@ static void locate_items(const struct joiner *j, const struct twins *t,
             const struct calls *calls = &j->profiles[side][run]->calls;
             for (size_t i = 0; i < calls->symbol_count; i++) {
                 const struct module *home = home_of(&calls->symbols[i]);
-                if (!home || !is_one(home, pair[side]->module))
+                if (!home || !match_is_one_build(home, pair[side]->module))
                     continue;
                 uint32_t at = twins_at(t, side, calls->symbols[i].function->start);
                 if (at != TWINS_NONE)
@@ -244,6 +244,20 @@ static void join_binaries(struct joiner *j, const struct binary *const pair[2])
     twins_done(&twins);
 }
 
+void match_each_build(const struct match *m, const struct profile *const *const profiles[2],
+                      match_builds *found, void *context)
+{
+    struct joiner j = {.match = (struct match *)m, .profiles = profiles};
+    list_binaries(&j);
+    for (size_t i = 0; i < j.sides[0].count; i++) {
+        const struct binary *a = &j.sides[0].items[i], *b = find_other(&j, a);
+        if (b && !match_is_one_build(a->module, b->module))
+            found(context, (struct module *const[]){a->module, b->module});
+    }
+    for (unsigned side = 0; side < 2; side++)
+        free(j.sides[side].items);
+}
+
 void match_stripped(struct match *m, const struct profile *const *const profiles[2])
 {
     struct joiner j = {.match = m, .profiles = profiles};
@@ -253,9 +267,9 @@ void match_stripped(struct match *m, const struct profile *const *const profiles
     list_binaries(&j);
     for (size_t i = 0; i < j.sides[0].count; i++) {
         const struct binary *a = &j.sides[0].items[i], *b = find_other(&j, a);
-        if (b && a->has_debug != b->has_debug)
+        if (b && a->has_debug != b->has_debug && !match_is_one_build(a->module, b->module))
             m->lacks_debug = a->has_debug ? b->name : a->name;
-        if (b && (a->has_nameless || b->has_nameless) && !is_one(a->module, b->module))
+        if (b && (a->has_nameless || b->has_nameless) && !match_is_one_build(a->module, b->module))
             join_binaries(&j, (const struct binary *const[]){a, b});
     }
     for (uint32_t i = 0; i < m->count; i++)

@@ -19,6 +19,7 @@ void profile_free(struct profile *p)
     arena_done(&p->arena);
     free(p->location_lists);
     free(p->location_frames);
+    free(p->called);
     free(p->call_nodes);
     free(p->samples);
     free(p->events);

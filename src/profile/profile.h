@@ -111,6 +111,7 @@ struct profile {
     /* The frames of location l are location_frames[location_lists[l]] up to [location_lists[l+1]],
      * the innermost first: numbers in calls.frames. */
     uint32_t *location_lists, *location_frames;
+    uint32_t *called;     /* with tail_calls: as calls_known has it */
     uint32_t *call_nodes; /* for each node of stacks the node of calls */
 };
 
@@ -120,6 +121,8 @@ int profile_load(struct profile **ret_profile, const char *path,
                  const struct profile_options *options, struct error *err);
 /* Names every address and makes profile->calls. */
 void profile_symbolize(struct profile *profile);
+/* Makes the nodes and cells of profile->calls anew, with what is known of calls (calls_known). */
+void profile_make_calls(struct profile *profile, const uint32_t *meant, const uint32_t *instead);
 void profile_free(struct profile *profile);
 
 /* How many samples of equal weight would be worth as much: (sum w)^2 / sum w^2. */

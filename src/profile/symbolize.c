@@ -235,6 +235,13 @@ static uint32_t *find_called(struct namer *n)
     return called;
 }
 
+void profile_make_calls(struct profile *p, const uint32_t *meant, const uint32_t *instead)
+{
+    struct calls_known known = {.called = p->called, .meant = meant, .instead = instead};
+    calls_from_stacks(&p->calls, &p->stacks, p->location_lists, p->location_frames, &known,
+                      p->call_nodes);
+}
+
 void profile_symbolize(struct profile *p)
 {
     if (p->given) {
@@ -253,13 +260,12 @@ void profile_symbolize(struct profile *p)
     n.function_symbols = memory_zalloc(FUNCTION_CACHE, sizeof(*n.function_symbols));
     name_locations(&n, requests);
     free(requests);
-    CLEANUP(memory_freep) uint32_t *called = p->options.tail_calls ? find_called(&n) : NULL;
+    p->called = p->options.tail_calls ? find_called(&n) : NULL;
     free(n.functions);
     free(n.function_symbols);
     free(n.identities);
     idtable_done(&n.table);
     p->call_nodes = memory_zalloc(p->stacks.node_count, sizeof(*p->call_nodes));
-    calls_from_stacks(&p->calls, &p->stacks, p->location_lists, p->location_frames, called,
-                      p->call_nodes);
+    profile_make_calls(p, NULL, NULL);
     chain_judge(p);
 }

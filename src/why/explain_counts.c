@@ -19,6 +19,31 @@ static void want(struct explain_counts *c, const char *text)
     event_list_parse(&c->events, text, &ignored);
 }
 
+static double weight_of(const struct parts *parts, const struct part *part)
+{
+    double weight = 0;
+    for (unsigned s = 0; s < SIDE_COUNT; s++)
+        for (size_t run = 0; run < parts->run_counts[s]; run++)
+            weight += part->weights[s][run] / (double)parts->run_counts[s];
+    return weight;
+}
+
+/* The next system call by its time, after those of the list; NULL when there is none. */
+static const struct part *next_call(const struct parts *parts, const struct part *const *taken,
+                                    size_t count)
+{
+    const struct part *next = NULL;
+    for (size_t i = 0; i < parts->count; i++) {
+        const struct part *part = &parts->items[i];
+        bool is_taken = part->kind != PART_SYSCALL || strchr(part->name, '.');
+        for (size_t k = 0; k < count; k++)
+            is_taken |= taken[k] == part;
+        if (!is_taken && (!next || weight_of(parts, part) > weight_of(parts, next)))
+            next = part;
+    }
+    return next;
+}
+
 void explain_choose_counts(struct explain_counts *c, const struct parts *parts)
 {
     static const char *const always[] = {
@@ -27,14 +52,14 @@ void explain_choose_counts(struct explain_counts *c, const struct parts *parts)
         "cache-misses",   "branch-misses"};
     for (size_t i = 0; i < ARRAY_COUNT(always); i++)
         want(c, always[i]);
-    size_t calls = 0;
-    for (size_t i = 0; i < parts->count && calls < SYSCALLS_MOST; i++) {
-        const struct part *part = &parts->items[i];
-        if (part->kind != PART_SYSCALL || strchr(part->name, '.'))
-            continue;
-        CLEANUP(memory_freep) char *event = memory_printf("syscalls:sys_enter_%s", part->name);
+    const struct part *calls[SYSCALLS_MOST];
+    for (size_t count = 0; count < SYSCALLS_MOST; count++) {
+        calls[count] = next_call(parts, calls, count);
+        if (!calls[count])
+            return;
+        CLEANUP(memory_freep)
+        char *event = memory_printf("syscalls:sys_enter_%s", calls[count]->name);
         want(c, event);
-        calls++;
     }
 }
 

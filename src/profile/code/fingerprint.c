@@ -12,6 +12,7 @@
 void fingerprint_done(struct fingerprint *print)
 {
     free(print->targets);
+    free(print->sites);
     *print = (struct fingerprint){0};
 }
 
@@ -77,6 +78,7 @@ struct reading {
     struct fingerprint *print;
     uint64_t start, end;
     uint64_t last; /* the hash of the instruction before */
+    uint64_t next; /* the address behind this one */
 };
 
 /* Instructions whose number is part of an address that was found by the one before. */
@@ -90,8 +92,11 @@ static void read_number(struct reading *r, uint64_t value, bool is_branch, bool 
 {
     struct fingerprint *p = r->print;
     bool is_outside = is_branch && (value < r->start || value >= r->end);
-    if (is_outside)
+    if (is_outside) {
+        size_t count = p->target_count;
+        ARRAY_PUSH(p->sites, count, p->site_capacity) = r->next;
         ARRAY_PUSH(p->targets, p->target_count, p->target_capacity) = value;
+    }
     if (is_outside || is_place || (!is_branch && value >= r->f->low && value < r->f->high))
         return;
     value -= is_branch ? r->start : 0;
@@ -135,6 +140,7 @@ static void read_instruction(struct reading *r, const cs_insn *insn)
     if (p->instruction_count++ && p->pairs[pair] < UINT16_MAX)
         p->pairs[pair]++;
     r->last = kind;
+    r->next = insn->address + insn->size;
     p->exact = hash_text(p->exact, insn->mnemonic);
     p->loose = hash_text(p->loose, insn->mnemonic);
     read_operands(r, insn, is_branch);

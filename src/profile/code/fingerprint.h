@@ -19,7 +19,8 @@ struct fingerprint {
     uint32_t instruction_count;
     uint16_t pairs[FINGERPRINT_PAIRS]; /* how often each kind of two in a row, by hash */
     uint64_t *targets;                 /* the code outside that it calls or jumps to, in order */
-    size_t target_count, target_capacity;
+    uint64_t *sites;                   /* and the address behind each of these instructions */
+    size_t target_count, target_capacity, site_capacity;
 };
 
 struct fingerprinter;

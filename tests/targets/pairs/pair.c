@@ -534,9 +534,10 @@ static void tails(void)
     tail_c(8 * MS);
 }
 
-/* One code under several names: compilers keep it once. */
-INLINE uint64_t turn(uint64_t x, long turns)
+/* One of them becomes equal to another, so that the compiler keeps the code of one. */
+INLINE uint64_t turn(long turns)
 {
+    uint64_t x = 88172645463325252ull + sink;
     for (long i = 0; i < turns; i++) {
         x ^= x << 13;
         x ^= x >> 7;
@@ -545,26 +546,22 @@ INLINE uint64_t turn(uint64_t x, long turns)
     return x;
 }
 
-__attribute__((noinline)) uint64_t equal_a(uint64_t x, long turns)
-{
-    return turn(x, turns);
-}
+#define EQUAL(function, count)                    \
+    __attribute__((noinline)) void function(void) \
+    {                                             \
+        for (int i = 0; i < (count); i++)         \
+            sink += turn(MS);                     \
+    }
 
-__attribute__((noinline)) uint64_t equal_b(uint64_t x, long turns)
-{
-    return turn(x, turns);
-}
-
-__attribute__((noinline)) uint64_t equal_c(uint64_t x, long turns)
-{
-    return turn(x, turns);
-}
+EQUAL(equal_a, 30)
+EQUAL(equal_b, PICK(12, 30))
+EQUAL(equal_c, 8)
 
 static void equals(void)
 {
-    sink += equal_a(sink + 1, 30 * MS);
-    ON_CPU(sink += equal_b(sink + 2, PICK(12, 30) * MS));
-    sink += equal_c(sink + 3, 8 * MS);
+    equal_a();
+    ON_CPU(equal_b());
+    equal_c();
 }
 
 /* Functions of the program that are called like the library's. */

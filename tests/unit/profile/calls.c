@@ -61,7 +61,8 @@ static void name_with_calls(struct world *w, const char *calls)
             if ((char)w->stacks.locations[i].address == at[0])
                 called[i] = calls_frame(&w->calls, (uint32_t)(at[1] - 'a'), 0, false);
     }
-    calls_from_stacks(&w->calls, &w->stacks, lists, items, called, NULL);
+    calls_from_stacks(&w->calls, &w->stacks, lists, items, &(struct calls_known){.called = called},
+                      NULL);
 }
 
 static void name_all(struct world *w)
