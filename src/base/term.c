@@ -15,14 +15,16 @@
 #define PROGRESS_AFTER_NS (2 * NS_PER_S)
 #define PROGRESS_EVERY_NS (100 * NS_PER_MS)
 
+bool term_is_dumb(void)
+{
+    const char *kind = getenv("TERM");
+    return !kind || !*kind || str_eq(kind, "dumb");
+}
+
 bool term_has_colour(int fd)
 {
-    const char *no_colour = getenv("NO_COLOR"), *kind = getenv("TERM");
-    if (no_colour && *no_colour)
-        return false;
-    if (!kind || !*kind || str_eq(kind, "dumb"))
-        return false;
-    return isatty(fd);
+    const char *no_colour = getenv("NO_COLOR");
+    return !(no_colour && *no_colour) && !term_is_dumb() && isatty(fd);
 }
 
 bool term_has_utf8(int fd)
@@ -44,7 +46,8 @@ size_t term_columns(int fd)
 
 void progress_start(struct progress *p)
 {
-    *p = (struct progress){.start_ns = clock_now_ns(), .enabled = isatty(STDERR_FILENO)};
+    *p = (struct progress){.start_ns = clock_now_ns(),
+                           .enabled = isatty(STDERR_FILENO) && !term_is_dumb()};
 }
 
 void progress_show(struct progress *p, const char *format, ...)

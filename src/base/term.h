@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* TERM is not set, empty or "dumb": nothing but plain lines may be written. */
+bool term_is_dumb(void);
 /* Colour only on a terminal, and not when NO_COLOR is set or TERM is dumb or
  * empty. */
 bool term_has_colour(int fd);
@@ -17,7 +19,8 @@ size_t term_columns(int fd);
 
 /*
  * A line on standard error that is written over again.  Nothing appears unless standard error is
- * a terminal and two seconds have passed since progress_start; progress_end wipes it.
+ * a terminal that is not dumb and two seconds have passed since progress_start; progress_end wipes
+ * it.
  */
 struct progress {
     uint64_t start_ns;

@@ -13,7 +13,8 @@
 struct annotate_cli {
     struct profile_cli profile;
     const char *dso, *kernel_code;
-    bool no_source, no_assembly, json, wide;
+    bool no_source, no_assembly, wide;
+    const char *json;
 };
 
 #define O(field) offsetof(struct annotate_cli, field)
@@ -23,7 +24,7 @@ static const struct option options[] = {
     {0, "no-source", OPTION_FLAG, O(no_source), NULL, "show only the instructions", NULL},
     {0, "no-assembly", OPTION_FLAG, O(no_assembly), NULL, "show only the source lines", NULL},
     {'w', "wide", OPTION_FLAG, O(wide), NULL, "do not cut lines at the terminal's width", NULL},
-    {'j', "json", OPTION_FLAG, O(json), NULL, "JSON", NULL},
+    {'j', "json", OPTION_OPTIONAL, O(json), "FILE", CMD_JSON_HELP, "file"},
     {0, "kcore", OPTION_STRING, O(kernel_code), "FILE",
      "read the kernel's code from this file (default: /proc/kcore)", "file"},
     PROFILE_CLI_OPTIONS(struct annotate_cli, profile),
@@ -31,8 +32,8 @@ static const struct option options[] = {
     {0},
 };
 
-static void print(const struct annotate_cli *o, const struct annotation *a,
-                  const struct profile *profile)
+static int print(const struct annotate_cli *o, const struct annotation *a,
+                 const struct profile *profile, struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf out = {0};
     bool terminal = isatty(STDOUT_FILENO);
@@ -42,11 +43,15 @@ static void print(const struct annotate_cli *o, const struct annotation *a,
         .colour = term_has_colour(STDOUT_FILENO),
         .columns = terminal && !o->wide ? term_columns(STDOUT_FILENO) : 0,
     };
-    if (o->json)
+    if (o->json) {
         annotate_put_json(a, profile, &out);
-    else
-        annotate_put_text(a, profile, &view, &out);
-    fwrite(strbuf_text(&out), 1, out.length, stdout);
+        int r = cmd_write(o->json, &out, err);
+        if (r < 0 || !cmd_wants_text(o->json))
+            return r;
+        strbuf_clear(&out);
+    }
+    annotate_put_text(a, profile, &view, &out);
+    return cmd_write(NULL, &out, err);
 }
 
 static int annotate(struct annotate_cli *o, int count, char **words)
@@ -73,7 +78,7 @@ static int annotate(struct annotate_cli *o, int count, char **words)
     if (r == 0) {
         struct annotation a;
         annotate_build(&a, profile, event, symbol, o->kernel_code);
-        print(o, &a, profile);
+        r = print(o, &a, profile, &err);
         annotate_done(&a);
         if (others)
             fprintf(stderr,

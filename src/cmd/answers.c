@@ -12,7 +12,8 @@
 
 struct answers_options {
     const char *db, *variant, *work;
-    bool all, json;
+    bool all;
+    const char *json;
 };
 
 #define O(field) offsetof(struct answers_options, field)
@@ -23,7 +24,7 @@ static const struct option options[] = {
     {0, "work", OPTION_STRING, O(work), "METRIC", "the metric that counts the work done", NULL},
     {'a', "all", OPTION_FLAG, O(all), NULL, "show every answer, not only the first of each kind",
      NULL},
-    {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON", NULL},
+    {'j', "json", OPTION_OPTIONAL, O(json), "FILE", CMD_JSON_HELP, "file"},
     {0},
 };
 
@@ -51,9 +52,12 @@ static int answer(const struct answers_options *o, const char *word, struct erro
         CLEANUP(strbuf_done) struct strbuf out = {0};
         if (o->json)
             report_answers_json(&out, &a);
-        else
+        r = o->json ? cmd_write(o->json, &out, err) : 0;
+        strbuf_clear(&out);
+        if (r == 0 && cmd_wants_text(o->json)) {
             report_answers_text(&out, &a, o->all, term_has_colour(STDOUT_FILENO));
-        fputs(strbuf_text(&out), stdout);
+            r = cmd_write(NULL, &out, err);
+        }
     }
     answers_done(&a);
     dataset_done(&d);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/strings.h"
 
 #include <stdio.h>
 
@@ -56,11 +57,24 @@ extern const struct verb *const verbs[];
 
 /* "assay NAME: message" on standard error; returns code. */
 int cmd_fail(const struct verb *verb, const struct error *err, int code);
+/* "assay NAME: interrupted by signal 2: words" on standard error; returns 128 + signal. */
+int cmd_interrupted(const struct verb *verb, int signal, const char *words);
 /* The same for a wrong command line, with a pointer to --help; returns EXIT_USAGE. */
 int cmd_usage(const struct verb *verb, const struct error *err);
 /* The version, the commit and what was compiled in. */
 void cmd_version(FILE *stream);
 /* Prints the verb's help; returns EXIT_DONE. */
 int cmd_help(const struct verb *verb);
+
+/* Of --json, --csv and --markdown in every verb: NULL where they were not given, "" for standard
+ * output, else the file. */
+#define CMD_JSON_HELP "print JSON, or write it to this file"
+#define CMD_CSV_HELP "print CSV, or write it to this file"
+#define CMD_MARKDOWN_HELP "print a Markdown table, or write it to this file"
+/* Writes a result to such a place; NULL is standard output, too.  What a file refuses goes to
+ * standard error, so that nothing is lost. */
+int cmd_write(const char *place, const struct strbuf *text, struct error *err);
+/* Whether the text for people is printed, too: unless standard output has the result. */
+bool cmd_wants_text(const char *place);
 
 #endif

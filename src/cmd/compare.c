@@ -16,7 +16,8 @@
 
 struct compare_options {
     const char *db, *in, *only;
-    bool all, lkp, json, csv, markdown;
+    const char *json, *csv, *markdown;
+    bool all, lkp;
 };
 
 #define O(field) offsetof(struct compare_options, field)
@@ -30,13 +31,13 @@ static const struct option options[] = {
     {'m', "metric", OPTION_STRING, O(only), "TEXT", "only metrics whose names contain this",
      "!assay completion --list metrics"},
     {0, "lkp", OPTION_FLAG, O(lkp), NULL, "use the layout of the kernel test robot", NULL},
-    {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON", NULL},
-    {0, "csv", OPTION_FLAG, O(csv), NULL, "print CSV", NULL},
-    {0, "markdown", OPTION_FLAG, O(markdown), NULL, "print a Markdown table", NULL},
+    {'j', "json", OPTION_OPTIONAL, O(json), "FILE", CMD_JSON_HELP, "file"},
+    {0, "csv", OPTION_OPTIONAL, O(csv), "FILE", CMD_CSV_HELP, "file"},
+    {0, "markdown", OPTION_OPTIONAL, O(markdown), "FILE", CMD_MARKDOWN_HELP, "file"},
     {0},
 };
 
-static void print(const struct compare_options *o, const struct compare *c)
+static int print(const struct compare_options *o, const struct compare *c, struct error *err)
 {
     struct compare_view view = {.c = c,
                                 .all = o->all,
@@ -44,17 +45,22 @@ static void print(const struct compare_options *o, const struct compare *c)
                                 .colour = term_has_colour(STDOUT_FILENO),
                                 .columns = isatty(STDOUT_FILENO) ? term_columns(STDOUT_FILENO) : 0};
     CLEANUP(strbuf_done) struct strbuf out = {0};
-    if (o->lkp)
-        report_compare_lkp(&out, &view);
-    else if (o->json)
+    const char *place = o->json ? o->json : o->csv ? o->csv : o->markdown;
+    if (o->json)
         report_compare_json(&out, &view);
     else if (o->csv)
         report_compare_csv(&out, &view);
     else if (o->markdown)
         report_compare_markdown(&out, &view);
+    int r = place ? cmd_write(place, &out, err) : 0;
+    if (r < 0 || !cmd_wants_text(place))
+        return r;
+    strbuf_clear(&out);
+    if (o->lkp)
+        report_compare_lkp(&out, &view);
     else
         report_compare_text(&out, &view);
-    fwrite(out.data, 1, out.length, stdout);
+    return cmd_write(NULL, &out, err);
 }
 
 /* The experiment that --in names, else the newest one that has the factor. */
@@ -83,7 +89,7 @@ static int compare_values(const struct compare_options *o, struct store *store, 
     struct compare c;
     r = compare_levels(&c, &d, base, new, err);
     if (r == 0)
-        print(o, &c);
+        r = print(o, &c, err);
     compare_done(&c);
     dataset_done(&d);
     return r;
@@ -113,7 +119,7 @@ static int compare_runs(const struct compare_options *o, struct store *store, co
     sparse_join(&a, &b);
     r = compare_experiments(&c, &a, &b, err);
     if (r == 0)
-        print(o, &c);
+        r = print(o, &c, err);
     compare_done(&c);
     dataset_done(&a);
     dataset_done(&b);
@@ -149,7 +155,7 @@ static int compare_files(const struct compare_options *o, const char *base, cons
     sparse_join(&a.sets[0], &b.sets[0]);
     r = compare_experiments(&c, &a.sets[0], &b.sets[0], err);
     if (r == 0)
-        print(o, &c);
+        r = print(o, &c, err);
     compare_done(&c);
     return r;
 }
@@ -164,7 +170,7 @@ static int run(int argc, char **argv)
     if (first > 0 && argc - first != 2)
         first = error_set(&err, -EINVAL,
                           "expected two experiments, two commits, or two factor=value pairs");
-    if (first > 0 && o.lkp + o.json + o.csv + o.markdown > 1)
+    if (first > 0 && o.lkp + !!o.json + !!o.csv + !!o.markdown > 1)
         first =
             error_set(&err, -EINVAL, "--lkp, --json, --csv and --markdown cannot be used together");
     bool files = first > 0 && is_file(argv[first]);

@@ -13,7 +13,8 @@
 struct diff_cli {
     const char *db, *in, *event, *root, *kallsyms;
     uint64_t limit;
-    bool all, json, csv, markdown;
+    bool all;
+    const char *json, *csv, *markdown;
 };
 
 #define O(field) offsetof(struct diff_cli, field)
@@ -31,15 +32,16 @@ static const struct option options[] = {
     {0, NULL, OPTION_HEADING, 0, NULL, "Output", NULL},
     {'a', "all", OPTION_FLAG, O(all), NULL, "show every function, however small its change", NULL},
     {'n', "limit", OPTION_U64, O(limit), "N", "show the N largest changes", NULL},
-    {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON", NULL},
-    {0, "csv", OPTION_FLAG, O(csv), NULL, "print CSV", NULL},
-    {0, "markdown", OPTION_FLAG, O(markdown), NULL, "print a Markdown table", NULL},
+    {'j', "json", OPTION_OPTIONAL, O(json), "FILE", CMD_JSON_HELP, "file"},
+    {0, "csv", OPTION_OPTIONAL, O(csv), "FILE", CMD_CSV_HELP, "file"},
+    {0, "markdown", OPTION_OPTIONAL, O(markdown), "FILE", CMD_MARKDOWN_HELP, "file"},
     {0},
 };
 
 struct printer {
     const struct diff_cli *cli;
-    struct strbuf out;
+    const char *place;       /* of the result, NULL for none */
+    struct strbuf out, text; /* the result, and the text for people */
     struct json json;
     size_t count;
 };
@@ -67,9 +69,10 @@ static void print(struct printer *p, const struct diff *d, const struct profile_
         if (pair->label[0])
             strbuf_printf(&p->out, "%s**%s**\n\n", p->count ? "\n" : "", pair->label);
         report_diff_markdown(&p->out, &view);
-    } else {
-        strbuf_puts(&p->out, p->count ? "\n" : "");
-        report_diff_text(&p->out, &view);
+    }
+    if (cmd_wants_text(p->place)) {
+        strbuf_puts(&p->text, p->count ? "\n" : "");
+        report_diff_text(&p->text, &view);
     }
     p->count++;
 }
@@ -94,7 +97,10 @@ static int compare(const struct diff_cli *cli, const char *a, const char *b)
 {
     struct error err = {0};
     struct profile_pairs pairs = {0};
-    struct printer p = {.cli = cli};
+    struct printer p = {.cli = cli,
+                        .place = cli->json  ? cli->json
+                                 : cli->csv ? cli->csv
+                                            : cli->markdown};
     p.json.out = &p.out;
     if (cli->json) {
         json_object(&p.json, NULL);
@@ -109,9 +115,12 @@ static int compare(const struct diff_cli *cli, const char *a, const char *b)
         json_end(&p.json);
         strbuf_putc(&p.out, '\n');
     }
+    if (r == 0 && p.place)
+        r = cmd_write(p.place, &p.out, &err);
     if (r == 0)
-        fwrite(strbuf_text(&p.out), 1, p.out.length, stdout);
+        r = cmd_write(NULL, &p.text, &err);
     strbuf_done(&p.out);
+    strbuf_done(&p.text);
     profile_pairs_done(&pairs);
     return r < 0 ? cmd_fail(&verb_diff, &err, EXIT_TROUBLE) : EXIT_DONE;
 }
@@ -126,7 +135,7 @@ static int run(int argc, char **argv)
     if (first > 0 && argc - first != 2)
         first = error_set(&err, -EINVAL,
                           "expected two recordings, two experiments, or two factor=value pairs");
-    if (first > 0 && cli.json + cli.csv + cli.markdown > 1)
+    if (first > 0 && !!cli.json + !!cli.csv + !!cli.markdown > 1)
         first = error_set(&err, -EINVAL, "--json, --csv and --markdown cannot be used together");
     if (first < 0)
         return cmd_usage(&verb_diff, &err);

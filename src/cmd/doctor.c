@@ -16,12 +16,14 @@
 #define COLUMNS_MOST 120
 
 struct doctor_options {
-    bool json, quick, no_noise;
+    bool quick, no_noise;
+    const char *json;
     uint64_t duration_ns;
     uint64_t seed;
 };
 
-static void print_json(const struct machine *m, const struct noise_test *test)
+static int print_json(const struct machine *m, const struct noise_test *test, const char *place,
+                      struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf out = {0};
     struct json j = {.out = &out};
@@ -32,7 +34,7 @@ static void print_json(const struct machine *m, const struct noise_test *test)
     if (test)
         noise_test_json(test, &j, "noise");
     json_end(&j);
-    fputs(strbuf_text(&out), stdout);
+    return cmd_write(place, &out, err);
 }
 
 static size_t table_columns(void)
@@ -62,19 +64,20 @@ static void print_noise(const struct noise_test *test)
 static int examine(const struct doctor_options *o, const struct machine *m, struct error *err)
 {
     bool wants_noise = !o->quick && !o->no_noise;
-    if (!o->json)
+    bool text = cmd_wants_text(o->json);
+    if (text)
         print_findings(m);
     struct noise_test test = {0};
     int r = wants_noise ? noise_test_run(&test, o->duration_ns, o->seed, err) : 0;
     if (r < 0)
         return cmd_fail(&verb_doctor, err, EXIT_TROUBLE);
     if (o->json)
-        print_json(m, wants_noise ? &test : NULL);
-    else if (wants_noise)
+        r = print_json(m, wants_noise ? &test : NULL, o->json, err);
+    if (r == 0 && text && wants_noise)
         print_noise(&test);
     int code = test.signal ? 128 + test.signal : EXIT_DONE;
     noise_test_done(&test);
-    return code;
+    return r < 0 ? cmd_fail(&verb_doctor, err, EXIT_TROUBLE) : code;
 }
 
 static int run(int argc, char **argv)
@@ -106,7 +109,8 @@ static int run(int argc, char **argv)
 }
 
 static const struct option options[] = {
-    {0, "json", OPTION_FLAG, offsetof(struct doctor_options, json), NULL, "print JSON", NULL},
+    {0, "json", OPTION_OPTIONAL, offsetof(struct doctor_options, json), "FILE", CMD_JSON_HELP,
+     "file"},
     {0, "no-noise", OPTION_FLAG, offsetof(struct doctor_options, no_noise), NULL,
      "skip the noise test", NULL},
     {0, "quick", OPTION_FLAG, offsetof(struct doctor_options, quick), NULL,

@@ -16,7 +16,8 @@
 #include <stddef.h>
 
 struct events_options {
-    bool all, names, json;
+    bool all, names;
+    const char *json;
 };
 
 static const struct option options[] = {
@@ -24,7 +25,8 @@ static const struct option options[] = {
      "also list events that this machine does not have", NULL},
     {0, "names", OPTION_FLAG, offsetof(struct events_options, names), NULL, "print only the names",
      NULL},
-    {'j', "json", OPTION_FLAG, offsetof(struct events_options, json), NULL, "JSON", NULL},
+    {'j', "json", OPTION_OPTIONAL, offsetof(struct events_options, json), "FILE", CMD_JSON_HELP,
+     "file"},
     {0},
 };
 
@@ -215,7 +217,8 @@ static int list_all(const struct events_options *o, const char *word)
     int tracepoints = list_tracepoints(&l, &err);
     if (o->json)
         json_end(&l.json);
-    fputs(strbuf_text(&out), stdout);
+    if (cmd_write(o->json, &out, &err) < 0)
+        return cmd_fail(&verb_events, &err, EXIT_TROUBLE);
     if (o->json || o->names)
         return EXIT_DONE;
     if (!has_hardware && l.missing)

@@ -23,7 +23,8 @@
 struct explain_cli {
     const char *bench, *db, *in, *work, *shell, *keep, *seed, *output, *html;
     uint64_t rounds, profiles, frequency_hz, timeout_ns;
-    bool no_shell, sim, no_sim, force, all, json, csv, markdown, commands;
+    bool no_shell, sim, no_sim, force, all, commands;
+    const char *json, *csv, *markdown;
 };
 
 #define O(field) offsetof(struct explain_cli, field)
@@ -58,9 +59,9 @@ static const struct option options[] = {
     {0, NULL, OPTION_HEADING, 0, NULL, "Output", NULL},
     {'o', "keep", OPTION_STRING, O(keep), "DIR", "keep the recordings in this directory", "file"},
     {'a', "all", OPTION_FLAG, O(all), NULL, "show every reason, however small", NULL},
-    {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON", NULL},
-    {0, "csv", OPTION_FLAG, O(csv), NULL, "print CSV", NULL},
-    {0, "markdown", OPTION_FLAG, O(markdown), NULL, "print Markdown", NULL},
+    {'j', "json", OPTION_OPTIONAL, O(json), "FILE", CMD_JSON_HELP, "file"},
+    {0, "csv", OPTION_OPTIONAL, O(csv), "FILE", CMD_CSV_HELP, "file"},
+    {0, "markdown", OPTION_OPTIONAL, O(markdown), "FILE", CMD_MARKDOWN_HELP, "file"},
     {0, "html", OPTION_STRING, O(html), "FILE",
      "also write one command's bill as an HTML page, with its threads over time", "file"},
     {0},
@@ -69,7 +70,8 @@ static const struct option options[] = {
 /* What is printed, cell by cell. */
 struct printer {
     const struct explain_cli *cli;
-    struct strbuf out;
+    const char *place;       /* of the result, NULL for none */
+    struct strbuf out, text; /* the result, and the text for people */
     struct json json;
     size_t count;
     bool is_warned;
@@ -84,9 +86,13 @@ static void print(struct printer *p, const struct explain *e)
         if (!p->count)
             report_explain_csv_head(&p->out);
         report_explain_csv(&p->out, &v);
-    } else {
+    } else if (p->cli->markdown) {
         strbuf_puts(&p->out, p->count ? "\n" : "");
-        (p->cli->markdown ? report_explain_markdown : report_explain_text)(&p->out, &v);
+        report_explain_markdown(&p->out, &v);
+    }
+    if (cmd_wants_text(p->place)) {
+        strbuf_puts(&p->text, p->count ? "\n" : "");
+        report_explain_text(&p->text, &v);
     }
     p->count++;
 }
@@ -259,6 +265,11 @@ static int look_in_store(const struct explain_cli *cli, char *const words[SIDE_C
                              place, words[SIDE_A], words[SIDE_B]);
 }
 
+static const char *result_place(const struct explain_cli *cli)
+{
+    return cli->json ? cli->json : cli->csv ? cli->csv : cli->markdown;
+}
+
 /*
  * Of emulated machines: times mean nothing there, and what the experiment sampled inside is all
  * there is to know.  The reasons are the functions of its profiles.
@@ -275,8 +286,16 @@ static int explain_emulated(const struct explain_cli *cli, char *const words[SID
         argv[argc++] = (char *)"--in";
         argv[argc++] = (char *)cli->in;
     }
-    if (cli->json || cli->csv || cli->markdown)
-        argv[argc++] = (char *)(cli->json ? "--json" : cli->csv ? "--csv" : "--markdown");
+    const char *place = result_place(cli);
+    CLEANUP(memory_freep)
+    char *form = place ? memory_printf("--%s%s%s",
+                                       cli->json  ? "json"
+                                       : cli->csv ? "csv"
+                                                  : "markdown",
+                                       *place ? "=" : "", place)
+                       : NULL;
+    if (form)
+        argv[argc++] = form;
     argv[argc++] = words[SIDE_A];
     argv[argc++] = words[SIDE_B];
     fputs("assay explain: these cells ran in emulated machines, where times mean nothing and are "
@@ -334,7 +353,7 @@ static int explain(const struct explain_cli *cli, char **words)
 {
     struct error err = {0};
     struct explain_settings settings;
-    struct printer p = {.cli = cli};
+    struct printer p = {.cli = cli, .place = result_place(cli)};
     CLEANUP(memory_freep) char *folder = NULL;
     p.json.out = &p.out;
     if (fill_settings(cli, &settings, &err) < 0)
@@ -369,13 +388,16 @@ static int explain(const struct explain_cli *cli, char **words)
         json_end(&p.json);
         strbuf_putc(&p.out, '\n');
     }
+    if (r == 0 && p.place)
+        r = cmd_write(p.place, &p.out, &err);
     if (r == 0)
-        fwrite(strbuf_text(&p.out), 1, p.out.length, stdout);
+        r = cmd_write(NULL, &p.text, &err);
     strbuf_done(&p.out);
+    strbuf_done(&p.text);
     if (!cli->keep)
         remove_folder(folder);
     if (signal)
-        return 128 + signal;
+        return cmd_interrupted(&verb_explain, signal, "the runs so far are not enough to explain");
     return r < 0 ? cmd_fail(&verb_explain, &err, EXIT_TROUBLE) : EXIT_DONE;
 }
 
@@ -427,7 +449,7 @@ static int check(const struct explain_cli *cli, int word_count, struct error *er
         return error_set(err, -EINVAL,
                          "expected one command, two commands, two experiments, or two "
                          "factor=value pairs; put a command with arguments in quotes");
-    if (cli->json + cli->csv + cli->markdown > 1)
+    if (!!cli->json + !!cli->csv + !!cli->markdown > 1)
         return error_set(err, -EINVAL, "--json, --csv and --markdown cannot be used together");
     if (cli->sim && cli->no_sim)
         return error_set(err, -EINVAL, "--sim and --no-sim cannot be used together");

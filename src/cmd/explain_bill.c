@@ -31,6 +31,7 @@ static int print(const struct explain_bill *cli, const struct bill *b,
                  const struct bill_doubts *doubts, struct outfile *html, struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf out = {0}, page = {0};
+    int r = 0;
     struct whatifs whatifs;
     whatif_predict(&whatifs, b);
     struct bill_view view = {.b = b,
@@ -40,12 +41,19 @@ static int print(const struct explain_bill *cli, const struct bill *b,
                              .all = cli->all,
                              .colour = term_has_colour(STDOUT_FILENO),
                              .columns = term_columns(STDOUT_FILENO)};
-    (cli->json ? put_json : report_bill_text)(&out, &view);
-    fwrite(strbuf_text(&out), 1, out.length, stdout);
-    if (!cli->html)
-        return 0;
+    if (cli->json) {
+        put_json(&out, &view);
+        r = cmd_write(cli->json, &out, err);
+        strbuf_clear(&out);
+    }
+    if (r == 0 && cmd_wants_text(cli->json)) {
+        report_bill_text(&out, &view);
+        r = cmd_write(NULL, &out, err);
+    }
+    if (r < 0 || !cli->html)
+        return r;
     report_bill_html(&page, &view);
-    int r = outfile_write(html, page.data, page.length, err);
+    r = outfile_write(html, page.data, page.length, err);
     return r < 0 ? r : outfile_commit(html, err);
 }
 
@@ -87,6 +95,7 @@ int explain_bill(const struct explain_bill *cli)
     int signal = process_signals_caught();
     process_signals_restore();
     if (signal)
-        return 128 + signal;
+        return cmd_interrupted(&verb_explain, signal,
+                               r < 0 ? "there is no bill" : "this is the bill of the runs so far");
     return r < 0 ? cmd_fail(&verb_explain, &err, EXIT_TROUBLE) : EXIT_DONE;
 }

@@ -11,7 +11,8 @@ struct explain_bill {
     const struct command *command;
     uint64_t rounds, frequency_hz, timeout_ns;
     const char *output, *folder, *html;
-    bool all, json;
+    const char *json; /* where to, as cmd_write has it; NULL: text only */
+    bool all;
 };
 
 /* Runs, prints; an exit code of the verb. */

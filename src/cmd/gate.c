@@ -39,7 +39,8 @@ struct gate_options {
     const char *base, *baseline, *build, *max_regression, *db, *summary, *markdown, *junit, *cpus;
     const char *seed, *output, *judge, *metric, *better, *bench, *exact;
     struct option_list events;
-    bool json, quick, quiet;
+    bool quick, quiet;
+    const char *json;
     uint64_t rounds, budget_ns, timeout_ns;
 };
 
@@ -87,7 +88,8 @@ static const struct option options[] = {
     {0, "markdown", OPTION_STRING, O(markdown), "FILE",
      "also write it to this file, marked as the comment to update", "file"},
     {0, "junit", OPTION_STRING, O(junit), "FILE", "write JUnit XML to this file", "file"},
-    {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON instead of Markdown", NULL},
+    {'j', "json", OPTION_OPTIONAL, O(json), "FILE",
+     "print JSON instead of Markdown, or write it to this file", "file"},
     {'q', "quiet", OPTION_FLAG, O(quiet), NULL, "do not show progress", NULL},
     {0},
 };
@@ -252,12 +254,14 @@ static int print_result(const struct gate_options *o, const struct gate_result_s
 {
     CLEANUP(strbuf_done) struct strbuf text = {0}, summary = {0};
     gate_write_markdown(&summary, set);
+    bool json_printed = o->json && (!*o->json || str_eq(o->json, "-"));
     if (o->json)
         gate_write_json(&text, set);
-    else
-        strbuf_puts(&text, strbuf_text(&summary));
-    fputs(strbuf_text(&text), stdout);
-    int r = write_files(o, set, &summary, err);
+    int r = o->json ? cmd_write(o->json, &text, err) : 0;
+    if (r == 0 && !json_printed)
+        r = cmd_write(NULL, &summary, err);
+    if (r == 0)
+        r = write_files(o, set, &summary, err);
     if (r < 0 || !o->summary)
         return r;
     CLEANUP(fd_closep) int fd = open(o->summary, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -575,7 +579,7 @@ static int run(int argc, char **argv)
     int signal = process_signals_caught();
     process_signals_restore();
     if (signal)
-        return 128 + signal;
+        return cmd_interrupted(&verb_gate, signal, "the gate has no result");
     return r < 0 ? cmd_fail(&verb_gate, &err, EXIT_MEASURE_FAILED) : r;
 }
 

@@ -27,7 +27,8 @@ struct history_verb_options {
     const char *at_word;
     double chance;
     uint64_t rows;
-    bool by_commit, spark, json, backfill;
+    bool by_commit, spark, backfill;
+    const char *json;
 };
 
 #define O(field) offsetof(struct history_verb_options, field)
@@ -55,7 +56,7 @@ static const struct option options[] = {
      "the probability of a false change (0.05; with --alarm 0.0025)", NULL},
     {0, "rows", OPTION_U64, O(rows), "N", "height of each plot in lines (8)", NULL},
     {0, "spark", OPTION_FLAG, O(spark), NULL, "draw each history on one line", NULL},
-    {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON", NULL},
+    {'j', "json", OPTION_OPTIONAL, O(json), "FILE", CMD_JSON_HELP, "file"},
     {0},
 };
 
@@ -79,7 +80,7 @@ static int list_commits(struct strbuf *text, char ***ret_commits, size_t *ret_co
     return 0;
 }
 
-static void print(const struct history_verb_options *o, const struct histories *h)
+static int print(const struct history_verb_options *o, const struct histories *h, struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf out = {0};
     bool is_terminal = isatty(STDOUT_FILENO);
@@ -88,11 +89,15 @@ static void print(const struct history_verb_options *o, const struct histories *
                                 .rows = o->rows,
                                 .colour = term_has_colour(STDOUT_FILENO),
                                 .spark = o->spark};
-    if (o->json)
+    if (o->json) {
         report_history_json(&out, h);
-    else
-        report_history_text(&out, &view);
-    fwrite(strbuf_text(&out), 1, out.length, stdout);
+        int r = cmd_write(o->json, &out, err);
+        if (r < 0 || !cmd_wants_text(o->json))
+            return r;
+        strbuf_clear(&out);
+    }
+    report_history_text(&out, &view);
+    return cmd_write(NULL, &out, err);
 }
 
 /* Accepts every change, or the one at an experiment; says which. */
@@ -206,7 +211,7 @@ static int show(const struct history_verb_options *o, const char *metric, struct
     if (r == 0 && o->alarm)
         r = alarm_changes(o, store, &h, err);
     else if (r == 0)
-        print(o, &h);
+        r = print(o, &h, err);
     if (searched < 0 && (r == 0 || r == searched)) {
         *err = why;
         r = searched;

@@ -12,7 +12,8 @@
 
 struct import_options {
     const char *db, *format, *name, *commit, *branch, *machine, *date;
-    bool list, json, dry;
+    const char *json;
+    bool list, dry;
 };
 
 #define O(field) offsetof(struct import_options, field)
@@ -32,7 +33,7 @@ static const struct option options[] = {
      "when it was measured, e.g. 2026-11-17T19:51:22+01:00 (default: what the file says, or now)",
      NULL},
     {'n', "dry-run", OPTION_FLAG, O(dry), NULL, "read the files and keep nothing", NULL},
-    {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON", NULL},
+    {'j', "json", OPTION_OPTIONAL, O(json), "FILE", CMD_JSON_HELP, "file"},
     {0},
 };
 
@@ -60,12 +61,14 @@ static void count_values(const struct harness_results *r, struct keep_harness_ta
     }
 }
 
+/* Adds a line to the result in JSON, if one is wanted, and prints the one for people. */
 static void print_tally(const struct import_options *o, const char *path,
-                        const struct harness_results *r, const struct keep_harness_tally *tally)
+                        const struct harness_results *r, const struct keep_harness_tally *tally,
+                        struct strbuf *json)
 {
     CLEANUP(strbuf_done) struct strbuf out = {0};
     if (o->json) {
-        struct json j = {.out = &out, .compact = true};
+        struct json j = {.out = json, .compact = true};
         json_object(&j, NULL);
         json_string(&j, "format", "assay-import-1");
         json_string(&j, "file", path);
@@ -81,8 +84,9 @@ static void print_tally(const struct import_options *o, const char *path,
         json_u64(&j, "runs", tally->runs);
         json_u64(&j, "values", tally->values);
         json_end(&j);
-        strbuf_putc(&out, '\n');
-    } else {
+        strbuf_putc(json, '\n');
+    }
+    if (cmd_wants_text(o->json)) {
         if (o->dry)
             strbuf_printf(&out, "%s: ", path);
         else
@@ -101,7 +105,7 @@ static void print_tally(const struct import_options *o, const char *path,
 }
 
 static int import_file(const struct import_options *o, struct store *store, uint64_t at_ns,
-                       const char *path, struct error *err)
+                       const char *path, struct strbuf *json, struct error *err)
 {
     CLEANUP(harness_results_done) struct harness_results results = {0};
     struct keep_harness_tally tally;
@@ -122,7 +126,7 @@ static int import_file(const struct import_options *o, struct store *store, uint
     else if (r == 0)
         r = keep_harness(store, &results, &ko, &tally, err);
     if (r == 0)
-        print_tally(o, path, &results, &tally);
+        print_tally(o, path, &results, &tally, json);
     return r;
 }
 
@@ -130,13 +134,16 @@ static int import_file(const struct import_options *o, struct store *store, uint
 static int import_all(const struct import_options *o, uint64_t at_ns, int count, char **paths)
 {
     CLEANUP(store_closep) struct store *store = NULL;
+    CLEANUP(strbuf_done) struct strbuf json = {0};
     struct error err = {0};
     int code = EXIT_DONE;
     if (!o->dry && store_open(&store, store_place(o->db), STORE_CREATE, &err) < 0)
         return cmd_fail(&verb_import, &err, EXIT_TROUBLE);
     for (int i = 0; i < count; i++)
-        if (import_file(o, store, at_ns, paths[i], &err) < 0)
+        if (import_file(o, store, at_ns, paths[i], &json, &err) < 0)
             code = cmd_fail(&verb_import, &err, EXIT_TROUBLE);
+    if (o->json && cmd_write(o->json, &json, &err) < 0)
+        code = cmd_fail(&verb_import, &err, EXIT_TROUBLE);
     return code;
 }
 

@@ -12,7 +12,8 @@
 struct list_options {
     const char *db, *name;
     uint64_t most;
-    bool all, json;
+    bool all;
+    const char *json;
 };
 
 #define O(field) offsetof(struct list_options, field)
@@ -22,7 +23,7 @@ static const struct option options[] = {
     {'n', "lines", OPTION_U64, O(most), "N", "show the newest N (50)", NULL},
     {'a', "all", OPTION_FLAG, O(all), NULL, "show all", NULL},
     {0, "name", OPTION_STRING, O(name), "NAME", "only experiments with this name", NULL},
-    {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON", NULL},
+    {'j', "json", OPTION_OPTIONAL, O(json), "FILE", CMD_JSON_HELP, "file"},
     {0},
 };
 
@@ -40,10 +41,14 @@ static int list_with(const struct list_options *o, struct error *err)
     CLEANUP(strbuf_done) struct strbuf out = {0};
     if (o->json)
         report_list_json(&out, &list);
-    else
-        report_list_text(&out, &list, term_has_colour(STDOUT_FILENO));
+    if (o->json && cmd_write(o->json, &out, err) < 0)
+        return cmd_fail(&verb_list, err, EXIT_TROUBLE);
+    if (!cmd_wants_text(o->json))
+        return EXIT_DONE;
+    strbuf_clear(&out);
+    report_list_text(&out, &list, term_has_colour(STDOUT_FILENO));
     fputs(strbuf_text(&out), stdout);
-    if (!o->json && !o->all && list.count == o->most)
+    if (!o->all && list.count == o->most)
         printf("(the newest %zu; --all shows all)\n", list.count);
     return EXIT_DONE;
 }

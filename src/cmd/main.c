@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* assay: which version is faster, by how much, and why?  Finds the verb and runs it. */
+#include "base/fd.h"
 #include "base/memory.h"
 #include "bench/runner.h"
 #include "cmd/cmd.h"
@@ -86,6 +87,30 @@ int cmd_fail(const struct verb *verb, const struct error *err, int code)
     fflush(stdout);
     print_message(verb, err);
     return code;
+}
+
+int cmd_interrupted(const struct verb *verb, int signal, const char *words)
+{
+    fflush(stdout);
+    fprintf(stderr, "assay %s: interrupted by signal %d: %s\n", verb->name, signal, words);
+    return 128 + signal;
+}
+
+bool cmd_wants_text(const char *place)
+{
+    return !place || (*place && !str_eq(place, "-"));
+}
+
+int cmd_write(const char *place, const struct strbuf *text, struct error *err)
+{
+    if (place && cmd_wants_text(place)) {
+        int r = file_write(place, strbuf_text(text), text->length, err);
+        if (r < 0)
+            fwrite(strbuf_text(text), 1, text->length, stderr);
+        return r;
+    }
+    fwrite(strbuf_text(text), 1, text->length, stdout);
+    return 0;
 }
 
 int cmd_usage(const struct verb *verb, const struct error *err)

@@ -16,7 +16,8 @@ struct report_options {
     const char *sort, *call_graph, *percentage;
     bool children, no_children, inline_rows;
     double percent_limit;
-    bool stdio, csv, json, wide;
+    bool stdio, wide;
+    const char *csv, *json;
 };
 
 #define O(field) offsetof(struct report_options, field)
@@ -50,8 +51,8 @@ static const struct option options[] = {
     {0, NULL, OPTION_HEADING, 0, NULL, "Output", NULL},
     {0, "stdio", OPTION_FLAG, O(stdio), NULL, "print text even on a terminal", NULL},
     {'w', "wide", OPTION_FLAG, O(wide), NULL, "do not cut names at the terminal's width", NULL},
-    {0, "csv", OPTION_FLAG, O(csv), NULL, "print CSV", NULL},
-    {'j', "json", OPTION_FLAG, O(json), NULL, "JSON", NULL},
+    {0, "csv", OPTION_OPTIONAL, O(csv), "FILE", CMD_CSV_HELP, "file"},
+    {'j', "json", OPTION_OPTIONAL, O(json), "FILE", CMD_JSON_HELP, "file"},
     {0},
 };
 
@@ -124,7 +125,8 @@ static void set_filters(const struct profile_cli *cli, struct profile_view *view
 /* The browser, when a person sits before it. */
 static bool is_interactive(const struct report_options *o)
 {
-    return !o->stdio && !o->csv && !o->json && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
+    return !o->stdio && !o->csv && !o->json && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) &&
+           !term_is_dumb();
 }
 
 /* Only what this report needs is read and named. */
@@ -147,17 +149,21 @@ static void set_needs(const struct report_options *o, const struct profile_view 
     needs->want = o->profile.no_inline ? SYMBOLS_LINES : SYMBOLS_INLINES;
 }
 
-static void print(const struct report_options *o, const struct profile *profile,
-                  const struct profile_view *view)
+static int print(const struct report_options *o, const struct profile *profile,
+                 const struct profile_view *view, struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf out = {0};
+    const char *place = o->json ? o->json : o->csv;
     if (o->json)
         profile_put_json(profile, view, &out);
     else if (o->csv)
         profile_put_csv(profile, view, &out);
-    else
-        profile_put_text(profile, view, &out);
-    fwrite(strbuf_text(&out), 1, out.length, stdout);
+    int r = place ? cmd_write(place, &out, err) : 0;
+    if (r < 0 || !cmd_wants_text(place))
+        return r;
+    strbuf_clear(&out);
+    profile_put_text(profile, view, &out);
+    return cmd_write(NULL, &out, err);
 }
 
 static int report(struct report_options *o, int count, char **words)
@@ -177,10 +183,9 @@ static int report(struct report_options *o, int count, char **words)
     int r = is_interactive(o) ? browser_run(profile, &view, &err) : 0;
     if (r == -ENOPKG || r == -ENOSYS) { /* no ncurses */
         fprintf(stderr, "assay report: %s; this is the plain report\n", err.message);
-        r = 0;
-        print(o, profile, &view);
+        r = print(o, profile, &view, &err);
     } else if (!is_interactive(o)) {
-        print(o, profile, &view);
+        r = print(o, profile, &view, &err);
     }
     profile_free(profile);
     return r < 0 ? cmd_fail(&verb_report, &err, EXIT_TROUBLE) : EXIT_DONE;

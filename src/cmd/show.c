@@ -12,8 +12,8 @@
 
 struct show_options {
     const char *db;
-    const char *csv; /* NULL, "", "long" or "wide" */
-    bool all, json, openmetrics, spec, machine, environment;
+    const char *json, *csv;
+    bool all, wide, openmetrics, spec, machine, environment;
 };
 
 #define O(field) offsetof(struct show_options, field)
@@ -21,9 +21,12 @@ struct show_options {
 static const struct option options[] = {
     {0, "db", OPTION_STRING, O(db), "PATH", CMD_DB_HELP, "file"},
     {'a', "all", OPTION_FLAG, O(all), NULL, "show every metric, not only the headlines", NULL},
-    {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON with every raw value", NULL},
-    {0, "csv", OPTION_OPTIONAL, O(csv), "FORM",
-     "print CSV with every raw value: a line each, or with wide a line for each run", "long wide"},
+    {'j', "json", OPTION_OPTIONAL, O(json), "FILE",
+     "print JSON with every raw value, or write it to this file", "file"},
+    {0, "csv", OPTION_OPTIONAL, O(csv), "FILE",
+     "print CSV with every raw value, a line each, or write it to this file", "file"},
+    {0, "wide", OPTION_FLAG, O(wide), NULL,
+     "CSV with a line for each run, a column for each metric", NULL},
     {0, "openmetrics", OPTION_FLAG, O(openmetrics), NULL,
      "print the figures of each cell as OpenMetrics text, for Prometheus", NULL},
     {0, "spec", OPTION_FLAG, O(spec), NULL, "print the spec as it was run", NULL},
@@ -66,15 +69,18 @@ static int show_with(const struct show_options *o, const char *word, struct erro
         return cmd_fail(&verb_show, err, EXIT_TROUBLE);
     CLEANUP(strbuf_done) struct strbuf out = {0};
     bool colour = term_has_colour(STDOUT_FILENO);
-    if (o->json) {
+    const char *place = o->json ? o->json : o->csv ? o->csv : o->wide || o->openmetrics ? "" : NULL;
+    if (o->json)
         report_experiment_json(&out, &d);
-    } else if (o->openmetrics) {
+    else if (o->openmetrics)
         report_openmetrics(&out, &d);
-    } else if (o->csv && str_eq(o->csv, "wide")) {
+    else if (o->wide)
         report_experiment_csv_wide(&out, &d);
-    } else if (o->csv) {
+    else if (o->csv)
         report_experiment_csv(&out, &d);
-    } else {
+    r = place ? cmd_write(place, &out, err) : 0;
+    strbuf_clear(&out);
+    if (r == 0 && cmd_wants_text(place)) {
         report_head_text(&out, &d, colour);
         report_cells_text(&out, &d,
                           &(struct cells_view){
@@ -84,8 +90,8 @@ static int show_with(const struct show_options *o, const char *word, struct erro
                               .columns = isatty(STDOUT_FILENO) ? term_columns(STDOUT_FILENO) : 0});
     }
     dataset_done(&d);
-    fwrite(out.data, 1, out.length, stdout);
-    return EXIT_DONE;
+    fwrite(strbuf_text(&out), 1, out.length, stdout);
+    return r < 0 ? cmd_fail(&verb_show, err, EXIT_TROUBLE) : EXIT_DONE;
 }
 
 static int run(int argc, char **argv)
@@ -97,10 +103,12 @@ static int run(int argc, char **argv)
         return cmd_help(&verb_show);
     if (first > 0 && argc - first > 1)
         first = error_set(&err, -EINVAL, "give one experiment at most");
-    if (first > 0 && o.json + o.openmetrics + (o.csv != NULL) > 1)
+    if (first > 0 && !!o.json + o.openmetrics + (o.csv || o.wide) > 1)
         first = error_set(&err, -EINVAL, "--json, --csv and --openmetrics cannot be used together");
-    if (first > 0 && o.csv && o.csv[0] && !str_eq(o.csv, "long") && !str_eq(o.csv, "wide"))
-        first = error_set(&err, -EINVAL, "--csv=%s: the forms are long and wide", o.csv);
+    if (first > 0 && o.csv && (str_eq(o.csv, "wide") || str_eq(o.csv, "long")))
+        first = error_set(&err, -EINVAL,
+                          "--csv=%s: --csv names a file; for a line for each run, use --csv --wide",
+                          o.csv);
     if (first < 0)
         return cmd_usage(&verb_show, &err);
     return show_with(&o, first < argc ? argv[first] : "last", &err);

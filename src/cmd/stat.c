@@ -53,8 +53,10 @@ static const struct option options[] = {
     {0, "timeout", OPTION_MS, O(timeout_ns), "MS",
      "stop the measurement (and the command) after this time", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "Output", NULL},
-    {'j', "json", OPTION_FLAG, O(json), NULL, "JSON with every run's values", NULL},
-    {0, "csv", OPTION_FLAG, O(csv), NULL, "CSV with every run's values", NULL},
+    {'j', "json", OPTION_OPTIONAL, O(json), "FILE",
+     "JSON with every run's values, to this file or to standard output", "file"},
+    {0, "csv", OPTION_OPTIONAL, O(csv), "FILE",
+     "CSV with every run's values, to this file or to standard output", "file"},
     {'o', "output", OPTION_STRING, O(output), "FILE",
      "write to this file instead of standard error (- for standard output)", "file"},
     {0},
@@ -185,22 +187,58 @@ static void describe_target(struct strbuf *out, const struct stat_options *o, ch
     strbuf_puts(out, "'");
 }
 
-/* Writes the report where it was asked for.  Nothing is lost: what a full disk refuses goes to
- * standard error.  Signals wait for a file; one may end the writing to a pipe or terminal. */
-int stat_deliver(const struct strbuf *text, struct outfile *file, const char *path,
-                 struct error *err)
+/* Nothing is lost: what a full disk refuses goes to standard error.  Signals wait for a file; one
+ * may end the writing to a pipe or terminal. */
+static int write_out(struct outfile *file, const struct strbuf *text, struct error *err)
 {
-    if (!path || !file->temporary_path)
+    if (!file->temporary_path)
         process_signals_restore();
-    if (!path) {
-        fd_write_all(STDERR_FILENO, text->data, text->length);
-        return 0;
-    }
     int r = outfile_write(file, text->data, text->length, err);
     if (r == 0)
         r = outfile_commit(file, err);
     if (r < 0)
         fd_write_all(STDERR_FILENO, text->data, text->length);
+    return r;
+}
+
+int stat_deliver(struct stat_reports *reports, struct error *err)
+{
+    int r = reports->wants_data ? write_out(&reports->data_file, &reports->data, err) : 0;
+    if (!reports->wants_text)
+        return r;
+    if (reports->text_path) {
+        int second = write_out(&reports->file, &reports->text, r < 0 ? NULL : err);
+        return r < 0 ? r : second;
+    }
+    process_signals_restore();
+    fd_write_all(STDERR_FILENO, reports->text.data, reports->text.length);
+    return r;
+}
+
+static void reports_done(struct stat_reports *reports)
+{
+    strbuf_done(&reports->text);
+    strbuf_done(&reports->data);
+    outfile_done(&reports->file);
+    outfile_done(&reports->data_file);
+}
+
+/* JSON and CSV go to their own file, else where -o says, else to standard output.  The text for
+ * people comes along unless they take its place.  A file that cannot be written is said before
+ * hours of measuring. */
+static int reports_open(struct stat_reports *reports, const struct stat_options *o,
+                        struct error *err)
+{
+    const char *data = o->json ? o->json : o->csv;
+    bool has_file = data && *data && !str_eq(data, "-");
+    reports->wants_data = data != NULL;
+    reports->wants_text = !data || has_file;
+    reports->text_path = o->output;
+    if (data && !*data)
+        data = o->output ? o->output : "-";
+    int r = data ? outfile_open(&reports->data_file, data, err) : 0;
+    if (r == 0 && reports->wants_text && o->output)
+        r = outfile_open(&reports->file, o->output, err);
     return r;
 }
 
@@ -247,19 +285,19 @@ static size_t online_cpu_count(void)
     return online_cpus(&cpus, &count, NULL) < 0 ? 1 : count;
 }
 
-static void write_report(struct strbuf *out, const struct stat_options *o, struct stat_view *view)
+static void write_report(struct stat_reports *reports, const struct stat_options *o,
+                         struct stat_view *view)
 {
-    if (!o->json && !o->csv) {
-        report_stat_text(out, view);
+    if (reports->wants_text)
+        report_stat_text(&reports->text, view);
+    if (o->csv)
+        report_stat_csv(&reports->data, view);
+    if (!o->json)
         return;
-    }
     struct machine machine;
     machine_probe(&machine, MACHINE_QUICK);
     view->machine = &machine;
-    if (o->json)
-        report_stat_json(out, view);
-    else
-        report_stat_csv(out, view);
+    report_stat_json(&reports->data, view);
     machine_done(&machine);
 }
 
@@ -269,8 +307,8 @@ int stat_fail(const struct error *err, int start_code)
                     start_code < 0 ? process_exit_code_for(start_code) : EXIT_MEASURE_FAILED);
 }
 
-static int run_simulation(const struct stat_options *o, char *const *argv, struct outfile *file,
-                          struct error *err)
+static int run_simulation(const struct stat_options *o, char *const *argv,
+                          struct stat_reports *reports, struct error *err)
 {
     struct watcher w = {.view = {.requested_runs = o->repeat_count}};
     progress_start(&w.progress);
@@ -286,24 +324,23 @@ static int run_simulation(const struct stat_options *o, char *const *argv, struc
     progress_end(&w.progress);
     if (r < 0)
         return stat_fail(err, start_code);
-    CLEANUP(strbuf_done) struct strbuf text = {0};
     struct simulation_view view = {.s = &s,
                                    .argv = argv,
                                    .requested_runs = o->repeat_count,
                                    .colour = !o->output && term_has_colour(STDERR_FILENO)};
     struct machine machine = {0};
-    if (o->json || o->csv)
+    if (o->json)
         machine_probe(&machine, MACHINE_QUICK);
     view.machine = &machine;
     if (o->json)
-        report_simulation_json(&text, &view);
+        report_simulation_json(&reports->data, &view);
     else if (o->csv)
-        report_simulation_csv(&text, &view);
-    else
-        report_simulation_text(&text, &view);
-    if (o->json || o->csv)
+        report_simulation_csv(&reports->data, &view);
+    if (reports->wants_text)
+        report_simulation_text(&reports->text, &view);
+    if (o->json)
         machine_done(&machine);
-    r = stat_deliver(&text, file, o->output, err);
+    r = stat_deliver(reports, err);
     if (r < 0)
         return stat_fail(err, 0);
     for (size_t i = 0; i < s.run_count; i++)
@@ -313,9 +350,9 @@ static int run_simulation(const struct stat_options *o, char *const *argv, struc
 }
 
 static int run_measurement(const struct stat_options *o, const struct measure_spec *base,
-                           struct outfile *file, struct error *err)
+                           struct stat_reports *reports, struct error *err)
 {
-    CLEANUP(strbuf_done) struct strbuf target = {0}, text = {0};
+    CLEANUP(strbuf_done) struct strbuf target = {0};
     describe_target(&target, o, base->argv);
     struct watcher w = {.view = {.events = base->events,
                                  .argv = base->argv,
@@ -327,8 +364,8 @@ static int run_measurement(const struct stat_options *o, const struct measure_sp
                                  .has_usage = base->kind == TARGET_CHILDREN,
                                  .requested_runs = o->repeat_count,
                                  .colour = !o->output && term_has_colour(STDERR_FILENO)},
-                        .print_intervals = !o->json && !o->csv,
-                        .intervals = o->output ? &text : NULL};
+                        .print_intervals = reports->wants_text,
+                        .intervals = o->output ? &reports->text : NULL};
     struct measure_spec spec = *base;
     spec.on_interval = show_interval;
     spec.on_run = show_run;
@@ -354,8 +391,8 @@ static int run_measurement(const struct stat_options *o, const struct measure_sp
     doubts_find(&doubts, &context);
     w.view.m = &m;
     w.view.doubts = &doubts;
-    write_report(&text, o, &w.view);
-    r = stat_deliver(&text, file, o->output, err);
+    write_report(reports, o, &w.view);
+    r = stat_deliver(reports, err);
     if (r < 0)
         return stat_fail(err, 0);
     return command_exit_code(&m, base);
@@ -406,22 +443,22 @@ static int stat_with(const struct stat_options *o, char *const *argv, struct err
                                 .delay_ns = o->delay_ns,
                                 .timeout_ns = o->timeout_ns == NOT_GIVEN ? 0 : o->timeout_ns,
                                 .per_thread = o->per_thread};
-    CLEANUP(outfile_done) struct outfile file = {.fd = -1};
+    CLEANUP(reports_done)
+    struct stat_reports reports = {.file = {.fd = -1}, .data_file = {.fd = -1}};
     int code;
     r = prepare(o, &spec, &events, err);
-    /* A place that cannot be written is said before hours of measuring. */
-    if (r == 0 && o->output)
-        r = outfile_open(&file, o->output, err);
+    if (r == 0)
+        r = reports_open(&reports, o, err);
     /* From here on a signal ends the measurement, not assay: what was counted is written. */
     process_signals_catch();
     if (r < 0)
         code = stat_fail(err, 0);
     else if (o->exact)
-        code = stat_exact(o, argv, &file, err);
+        code = stat_exact(o, argv, &reports, err);
     else if (o->sim)
-        code = run_simulation(o, argv, &file, err);
+        code = run_simulation(o, argv, &reports, err);
     else
-        code = run_measurement(o, &spec, &file, err);
+        code = run_measurement(o, &spec, &reports, err);
     process_signals_restore();
     free((void *)spec.pids);
     free((void *)spec.cpus);

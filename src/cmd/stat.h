@@ -12,18 +12,26 @@ struct stat_options {
     struct option_list pids;
     unsigned detail;
     uint64_t repeat_count;
-    bool all_cpus, per_thread, json, csv;
+    bool all_cpus, per_thread;
+    const char *json, *csv; /* NULL: not given; "": where -o says, else standard output */
     const char *cpus, *cgroup, *output, *sim, *exact;
     uint64_t interval_ns, delay_ns, timeout_ns;
 };
 
-/* Writes the report where it was asked for. */
-int stat_deliver(const struct strbuf *text, struct outfile *file, const char *path,
-                 struct error *err);
+/* The reports that were asked for, with the files they go to. */
+struct stat_reports {
+    struct strbuf text, data; /* for people; JSON or CSV */
+    struct outfile file, data_file;
+    const char *text_path; /* NULL: standard error */
+    bool wants_text, wants_data;
+};
+
+/* Writes the reports where they were asked for. */
+int stat_deliver(struct stat_reports *reports, struct error *err);
 /* Says that it failed; the exit code. */
 int stat_fail(const struct error *err, int start_code);
 /* --exact: the exit code. */
-int stat_exact(const struct stat_options *o, char *const *argv, struct outfile *file,
+int stat_exact(const struct stat_options *o, char *const *argv, struct stat_reports *reports,
                struct error *err);
 
 #endif

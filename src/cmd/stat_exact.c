@@ -58,10 +58,9 @@ static void name_functions(struct exact_view *v, struct exact_functions *first,
         }
 }
 
-static int report(const struct stat_options *o, struct exact_view *view, struct outfile *file,
-                  struct error *err)
+static int report(const struct stat_options *o, struct exact_view *view,
+                  struct stat_reports *reports, struct error *err)
 {
-    CLEANUP(strbuf_done) struct strbuf text = {0};
     CLEANUP(exact_functions_done) struct exact_functions first = {0};
     CLEANUP(exact_functions_done) struct exact_functions other = {0};
     struct machine machine = {0};
@@ -70,17 +69,17 @@ static int report(const struct stat_options *o, struct exact_view *view, struct 
         machine_probe(&machine, MACHINE_QUICK);
     view->machine = &machine;
     if (o->json)
-        report_exact_json(&text, view);
+        report_exact_json(&reports->data, view);
     else if (o->csv)
-        report_exact_csv(&text, view);
-    else
-        report_exact_text(&text, view);
+        report_exact_csv(&reports->data, view);
+    if (reports->wants_text)
+        report_exact_text(&reports->text, view);
     if (o->json)
         machine_done(&machine);
-    return stat_deliver(&text, file, o->output, err);
+    return stat_deliver(reports, err);
 }
 
-int stat_exact(const struct stat_options *o, char *const *argv, struct outfile *file,
+int stat_exact(const struct stat_options *o, char *const *argv, struct stat_reports *reports,
                struct error *err)
 {
     CLEANUP(exact_tool_done) struct exact_tool tool;
@@ -102,7 +101,7 @@ int stat_exact(const struct stat_options *o, char *const *argv, struct outfile *
                               .signal = signal,
                               .colour = !o->output && term_has_colour(STDERR_FILENO)};
     if (r == 0)
-        r = report(o, &view, file, err);
+        r = report(o, &view, reports, err);
     process_signals_restore();
     if (r < 0)
         return stat_fail(err, start_code);

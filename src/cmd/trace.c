@@ -12,8 +12,8 @@
 struct arguments {
     struct live_cli live;
     struct option_list events, calls;
-    const char *filter, *output;
-    bool with_calls, faults, waits, wakes, summary, json, times;
+    const char *filter, *output, *json;
+    bool with_calls, faults, waits, wakes, summary, times;
 };
 
 #define O(field) offsetof(struct arguments, field)
@@ -36,7 +36,8 @@ static const struct option options[] = {
      "a table of the calls: count, errors, total, p50, p99, max", NULL},
     {'t', "times", OPTION_FLAG, O(times), NULL, "begin lines with the seconds since the start",
      NULL},
-    {'j', "json", OPTION_FLAG, O(json), NULL, "a JSON object on each line", NULL},
+    {'j', "json", OPTION_OPTIONAL, O(json), "FILE",
+     "a JSON object on each line, to this file or to standard output", "file"},
     {'o', "output", OPTION_STRING, O(output), "FILE",
      "write to this file (default: standard error for a command, else standard output)", "file"},
     {0},
@@ -59,14 +60,22 @@ static int check(const struct arguments *a, struct error *err)
     return 0;
 }
 
+/* NULL for a stream that is open already. */
+static const char *output_path(const struct arguments *a)
+{
+    const char *path = a->json && *a->json ? a->json : a->output;
+    return path && str_eq(path, "-") ? NULL : path;
+}
+
 static int open_output(struct tracing *t, const struct arguments *a, bool has_command,
                        struct error *err)
 {
-    t->out = has_command ? stderr : stdout;
-    if (!a->output)
+    const char *path = output_path(a);
+    t->out = has_command && !a->json ? stderr : stdout;
+    if (!path)
         return 0;
-    t->out = fopen(a->output, "we");
-    return t->out ? 0 : error_errno(err, -errno, "%s", a->output);
+    t->out = fopen(path, "we");
+    return t->out ? 0 : error_errno(err, -errno, "%s", path);
 }
 
 static int follow(struct arguments *a, struct live_plan *plan, struct error *err)
@@ -103,8 +112,8 @@ static int follow(struct arguments *a, struct live_plan *plan, struct error *err
         plan->exit_code = follow_exit_code(&f);
         follow_done(&f);
     }
-    if (a->output && t.out && fclose(t.out) != 0 && r == 0)
-        r = error_errno(err, -errno, "%s", a->output);
+    if (output_path(a) && t.out && fclose(t.out) != 0 && r == 0)
+        r = error_errno(err, -errno, "%s", output_path(a));
     tracing_done(&t);
     return r;
 }

@@ -37,7 +37,7 @@ with tempfile.TemporaryDirectory(prefix="assay-browser-") as folder:
         print(f"ok 1 browser # SKIP {why}\n1..1")
         sys.exit(0)
     server = subprocess.Popen([harness.ASSAY, "serve"], stdout=subprocess.PIPE, text=True)
-    environment = dict(os.environ, PAGES=folder, SERVER=server.stdout.readline().strip(),
+    environment = dict(os.environ, PAGES=folder, ASSAY=str(harness.ASSAY), SERVER=server.stdout.readline().strip(),
                        CHROMIUM=shutil.which(os.environ.get("CHROMIUM", "chromium")))
     result = subprocess.run(["node", harness.ROOT / "web/tests/report.mjs"], env=environment,
                             text=True, capture_output=True)

@@ -265,7 +265,7 @@ def counted(event, place="lab.db"):
 def counted_here(event):
     result = assay("stat", "-e", event, "--json", "--", "true")
     return result.returncode == 0 and all(e["supported"] for e in json.loads(
-        result.stdout or result.stderr)["events"])
+        result.stdout)["events"])
 
 
 def needs_page_faults():

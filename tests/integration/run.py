@@ -578,17 +578,25 @@ def experiments_are_listed_shown_removed_and_moved():
     contains(assay("show", "demo", "--spec", check=0).stdout, "question: which?")
     json.loads(assay("show", "demo", "--machine", check=0).stdout)
     json.loads(assay("show", "1", "--environment", check=0).stdout)
+    shown_text = assay("show", "1", check=0).stdout
     csv = assay("show", "1", "--csv", check=0).stdout.splitlines()
     equal(csv[0], "variant,n,round,metric,unit,value")
     # The wide form has the same values, a line for each run.
-    wide = [line.split(",") for line in assay("show", "1", "--csv=wide", check=0).stdout.splitlines()]
+    wide = [line.split(",") for line in assay("show", "1", "--csv", "--wide",
+                                                check=0).stdout.splitlines()]
     equal(wide[0][:3], ["variant", "n", "round"])
     names = [name.split(" (")[0] for name in wide[0][3:]]
     again = sorted((*line[:3], name, value) for line in wide[1:]
                    for name, value in zip(names, line[3:]) if value)
     equal(again, sorted((*line[:4], line[5]) for line in (line.split(",") for line in csv[1:])))
     equal(len({tuple(line[:3]) for line in wide[1:]}), len(wide) - 1, "a line for each run")
-    contains(assay("show", "1", "--csv=tall", check=2).stderr, "the forms are long and wide")
+    contains(assay("show", "1", "--csv=wide", check=2).stderr, "use --csv --wide")
+    # With a file, the text is printed besides.
+    contains(assay("show", "1", "--csv=values.csv", check=0).stdout, "demo")
+    equal(pathlib.Path("values.csv").read_text().splitlines(), csv)
+    equal(assay("show", "1", "--json=values.json", check=0).stdout, shown_text)
+    json.loads(pathlib.Path("values.json").read_text())
+    contains(assay("show", "1", "--json=none/values.json", check=1).stderr, "none/values.json")
     before = shown()
     contains(assay("db", "export", "one.assay", "1", check=0).stdout, "1 copied")
     equal(sorted(p.name for p in pathlib.Path(".").glob("one.assay*")), ["one.assay"])

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import pathlib
 import pty
 import re
 import resource
@@ -521,15 +522,38 @@ def a_run_of_the_loader_is_called_one():
 
 
 @test
+def json_and_csv_go_to_standard_output_or_a_file():
+    command = ["-e", "page-faults", "--", "true"]
+    for form, read in (("json", json.loads), ("csv", lambda text: list(csv.reader(io.StringIO(text))))):
+        result = assay("stat", "--" + form, *command, check=0)
+        read(result.stdout)
+        equal(result.stderr, "")
+        result = assay("stat", f"--{form}=x", *command, check=0)
+        read(pathlib.Path("x").read_text())
+        equal(result.stdout, "")
+        contains(result.stderr, "page-faults")
+        result = assay("stat", "--" + form, "-o", "y", *command, check=0)
+        read(pathlib.Path("y").read_text())
+        equal(result.stdout + result.stderr, "")
+        assay("stat", f"--{form}=x", "-o", "z", *command, check=0)
+        read(pathlib.Path("x").read_text())
+        contains(pathlib.Path("z").read_text(), "page-faults")
+    contains(assay("stat", "--json=none/x", "--", "touch", "made", check=125).stderr, "none/x")
+    equal(pathlib.Path("made").exists(), False, "the command ran though its result has no place")
+
+
+@test
 def csv_holds_every_run():
     result = assay("stat", "--csv", "-o", "-", "-r", 3, "-e", "page-faults,task-clock", "--",
                    target("pages"), 10, check=0)
-    comments = [line for line in result.stdout.splitlines() if line.startswith("#")]
-    contains(comments[0], "# command: ")
-    json.loads(comments[1].removeprefix("# machine: "))
-    contains(comments[2], "lost_records=0")
-    body = "\n".join(line for line in result.stdout.splitlines() if not line.startswith("#"))
-    rows = list(csv.DictReader(io.StringIO(body)))
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    equal({None in row for row in rows}, {False}, "columns beyond the header")
+    for row in rows:  # what a reader takes for a column of numbers is one
+        for key in ("value", "raw", "enabled_ns", "running_ns"):
+            float(row[key] or 0)
+    about = {row["event"]: row for row in rows if row["where"] == "all"}
+    contains(about["command"]["note"], "pages 10")
+    equal((about["lost-records"]["value"], about["runs-finished"]["value"]), ("0", "3"))
     faults = [row for row in rows if row["event"] == "page-faults"]
     equal([row["where"] for row in faults], ["run 1", "run 2", "run 3"])
     for row in faults:
@@ -697,7 +721,7 @@ def switches_and_migrations_come_from_accounting_where_events_are_not_permitted(
 
     def figures(code):
         result = run("--json", "-e", events, "--", "/usr/bin/python3", "-c", code)
-        document = json.loads(result.stderr)
+        document = json.loads(result.stdout)
         equal([event["accounted"] for event in document["events"]], [True, True])
         contains(notes(document), "accounted")
         return [count["value"] for count in document["runs"][0]["counts"]]

@@ -67,7 +67,7 @@ def the_summary_counts_every_call():
     need()
     result = assay("trace", "-s", "--json", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1",
                    "count=2000", "status=none", check=0)
-    rows = {row["call"]: row for row in map(json.loads, result.stderr.splitlines())
+    rows = {row["call"]: row for row in map(json.loads, result.stdout.splitlines())
             if row["type"] == "summary"}
     between(rows["read"]["count"], 2000, 2010, "reads")
     between(rows["write"]["count"], 2000, 2005, "writes")
@@ -83,7 +83,7 @@ def children_are_followed_and_the_exit_code_is_theirs():
     need()
     result = assay("trace", "--json", "-c", "exit_group,execve", "--", "sh", "-c",
                    "true; /bin/true; (exit 3)", check=3)
-    calls = [json.loads(line) for line in result.stderr.splitlines()]
+    calls = [json.loads(line) for line in result.stdout.splitlines()]
     equal(len({call["pid"] for call in calls if call["call"] == "exit_group"}), 3, "processes")
     assay("trace", "--", "/nonexistent", check=127)
 
@@ -97,7 +97,7 @@ def other_tracepoints_with_their_fields():
     result = assay("trace", "-e", "sched:sched_switch", "--filter", "nothing == 1", "--", "true",
                    check=125)
     contains(result.stderr, "its fields: prev_comm, prev_pid")
-    out = assay("trace", "--json", "-e", "sched:sched_process_exit", "--", "true", check=0).stderr
+    out = assay("trace", "--json", "-e", "sched:sched_process_exit", "--", "true", check=0).stdout
     equal(json.loads(out.splitlines()[-1])["fields"]["comm"], "true", "comm")
 
 
@@ -105,7 +105,7 @@ def other_tracepoints_with_their_fields():
 def waits_and_who_ended_them():
     need()
     out = assay("trace", "--json", "--wakeups", "-c", "clock_nanosleep", "--", "sleep", "0.05",
-                check=0).stderr
+                check=0).stdout
     waits = [row for row in map(json.loads, out.splitlines()) if row["type"] == "wait"]
     between(max(wait["duration_ns"] for wait in waits), 50e6, 50e9, "the sleep")
 

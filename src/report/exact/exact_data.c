@@ -110,16 +110,18 @@ void report_exact_json(struct strbuf *out, const struct exact_view *v)
 
 void report_exact_csv(struct strbuf *out, const struct exact_view *v)
 {
-    strbuf_printf(out, "# emulator: %s, user mode only\n", v->tool->name);
-    strbuf_printf(out, "# losses: runs_requested=%llu runs_finished=%zu\n",
-                  (unsigned long long)v->requested_runs, v->run_count);
-    strbuf_puts(out, "where,event,state,unit,value,raw,enabled_ns,running_ns\n");
+    strbuf_puts(out, "where,event,state,unit,value,raw,enabled_ns,running_ns,note\n");
+    strbuf_printf(out,
+                  "all,emulator,note,,,,,,\"%s, user mode only\"\n"
+                  "all,runs-requested,losses,count,%llu,,,,\n"
+                  "all,runs-finished,losses,count,%zu,,,,\n",
+                  v->tool->name, (unsigned long long)v->requested_runs, v->run_count);
     for (size_t i = 0; i < v->run_count; i++) {
         const struct exact_counts *c = &v->runs[i].counts;
-        strbuf_printf(out, "run %zu,%s,emulated,count,%llu,,,\n", i + 1, v->tool->metric,
+        strbuf_printf(out, "run %zu,%s,emulated,count,%llu,,,,\n", i + 1, v->tool->metric,
                       (unsigned long long)c->instructions);
         if (!v->tool->is_cachegrind)
-            strbuf_printf(out, "run %zu,%s,emulated,count,%llu,,,\n", i + 1, EXACT_CALLS_METRIC,
+            strbuf_printf(out, "run %zu,%s,emulated,count,%llu,,,,\n", i + 1, EXACT_CALLS_METRIC,
                           (unsigned long long)c->calls);
     }
 }

@@ -12,16 +12,7 @@
 void report_ab_csv(struct strbuf *out, const struct ab_view *v)
 {
     const struct outcome *o = v->outcome;
-    if (v->machine) {
-        strbuf_puts(out, "# machine: ");
-        struct json j = {.out = out, .compact = true};
-        machine_write_json(v->machine, &j, NULL);
-    }
-    if (v->spec)
-        strbuf_printf(out, "# seed: %llu\n", (unsigned long long)v->spec->seed);
-    for (size_t i = 0; i < v->notes->count; i++)
-        strbuf_printf(out, "# note: %s\n", v->notes->items[i].text);
-    strbuf_puts(out, "round,command,name,metric,unit,value,is_bound\n");
+    strbuf_puts(out, "round,command,name,metric,unit,value,is_bound,note\n");
     for (size_t i = 0; i < o->data->metric_count; i++) {
         const struct store_metric *m = &o->data->metrics[i];
         for (size_t j = 0; j < o->data->cell_count; j++) {
@@ -33,10 +24,15 @@ void report_ab_csv(struct strbuf *out, const struct ab_view *v)
                 strbuf_put_csv(out, m->name);
                 strbuf_putc(out, ',');
                 strbuf_put_csv(out, *m->unit ? m->unit : "count");
-                strbuf_printf(out, ",%.17g,%d\n", column.values[k],
+                strbuf_printf(out, ",%.17g,%d,\n", column.values[k],
                               dataset_is_bound(o->data, i, j));
             }
         }
+    }
+    for (size_t i = 0; i < v->notes->count; i++) { /* about all of it: no round, no value */
+        strbuf_printf(out, ",,,%s,,,,", v->notes->items[i].id);
+        strbuf_put_csv(out, v->notes->items[i].text);
+        strbuf_putc(out, '\n');
     }
 }
 

@@ -241,19 +241,29 @@ void report_stat_json(struct strbuf *out, const struct stat_view *v)
     json_end(&j);
 }
 
-/* The lines before the CSV's head: what the table itself has no place for. */
-static void put_csv_head(struct strbuf *out, char *const *argv, const struct machine *machine)
+/* A line about all runs: a text, which stands in a column of its own, or a number. */
+static void put_csv_note(struct strbuf *out, const char *what, const char *text)
 {
-    if (argv) {
-        CLEANUP(strbuf_done) struct strbuf command = {0};
-        strbuf_put_command(&command, argv);
-        strbuf_puts(out, "# command: ");
-        strbuf_put_safe(out, strbuf_text(&command), command.length, SIZE_MAX);
-        strbuf_putc(out, '\n');
-    }
-    strbuf_puts(out, "# machine: ");
-    struct json j = {.out = out, .compact = true};
-    machine_write_json(machine, &j, NULL);
+    CLEANUP(strbuf_done) struct strbuf safe = {0};
+    strbuf_put_safe(&safe, text, strlen(text), SIZE_MAX);
+    strbuf_printf(out, "all,%s,note,,,,,,", what);
+    strbuf_put_csv(out, strbuf_text(&safe));
+    strbuf_putc(out, '\n');
+}
+
+static void put_csv_loss(struct strbuf *out, const char *what, const char *unit, uint64_t value)
+{
+    strbuf_printf(out, "all,%s,losses,%s,%llu,,,,\n", what, unit, (unsigned long long)value);
+}
+
+static void put_csv_head(struct strbuf *out, char *const *argv)
+{
+    strbuf_puts(out, "where,event,state,unit,value,raw,enabled_ns,running_ns,note\n");
+    if (!argv)
+        return;
+    CLEANUP(strbuf_done) struct strbuf command = {0};
+    strbuf_put_command(&command, argv);
+    put_csv_note(out, "command", strbuf_text(&command));
 }
 
 static void put_csv_row(struct strbuf *out, const char *where, const char *event, const char *state,
@@ -272,12 +282,12 @@ static void put_csv_counts(struct strbuf *out, const struct stat_view *v, const 
         const struct event *e = &v->events->items[i];
         put_csv_row(out, where, e->name, state_of(v, i, &values[i]), unit_of(e));
         if (v->m->why[i])
-            strbuf_puts(out, ",,,\n");
+            strbuf_puts(out, ",,,,\n");
         else if (!counter_was_counted(&values[i]))
-            strbuf_printf(out, ",%llu,%llu,%llu\n", (unsigned long long)values[i].raw,
+            strbuf_printf(out, ",%llu,%llu,%llu,\n", (unsigned long long)values[i].raw,
                           (unsigned long long)values[i].enabled_ns, 0ULL);
         else
-            strbuf_printf(out, "%.17g,%llu,%llu,%llu\n", counter_scaled(&values[i]) * e->scale,
+            strbuf_printf(out, "%.17g,%llu,%llu,%llu,\n", counter_scaled(&values[i]) * e->scale,
                           (unsigned long long)values[i].raw,
                           (unsigned long long)values[i].enabled_ns,
                           (unsigned long long)values[i].running_ns);
@@ -288,7 +298,7 @@ static void put_csv_figure(struct strbuf *out, const char *where, const char *na
                            const char *unit, uint64_t value)
 {
     put_csv_row(out, where, name, "measured", unit);
-    strbuf_printf(out, "%llu,,,\n", (unsigned long long)value);
+    strbuf_printf(out, "%llu,,,,\n", (unsigned long long)value);
 }
 
 static void put_csv_run(struct strbuf *out, const struct stat_view *v, size_t index)
@@ -314,15 +324,7 @@ static void put_csv_run(struct strbuf *out, const struct stat_view *v, size_t in
 
 void report_stat_csv(struct strbuf *out, const struct stat_view *v)
 {
-    put_csv_head(out, v->argv, v->machine);
-    strbuf_printf(out,
-                  "# losses: lost_records=%llu steal_ns=%llu runs_requested=%llu "
-                  "runs_finished=%zu\n",
-                  (unsigned long long)v->m->lost_records, (unsigned long long)v->m->steal_ns,
-                  (unsigned long long)v->requested_runs, v->m->run_count);
-    for (size_t i = 0; i < v->doubts->count; i++)
-        strbuf_printf(out, "# note: %s\n", v->doubts->items[i].text);
-    strbuf_puts(out, "where,event,state,unit,value,raw,enabled_ns,running_ns\n");
+    put_csv_head(out, v->argv);
     for (size_t i = 0; i < v->m->run_count; i++)
         put_csv_run(out, v, i);
     for (size_t i = 0; i < v->m->interval_count; i++) {
@@ -339,6 +341,12 @@ void report_stat_csv(struct strbuf *out, const struct stat_view *v)
         snprintf(where, sizeof(where), "thread %d", (int)v->m->threads[i].tid);
         put_csv_counts(out, v, where, v->m->threads[i].values);
     }
+    put_csv_loss(out, "lost-records", "count", v->m->lost_records);
+    put_csv_loss(out, "steal", "ns", v->m->steal_ns);
+    put_csv_loss(out, "runs-requested", "count", v->requested_runs);
+    put_csv_loss(out, "runs-finished", "count", v->m->run_count);
+    for (size_t i = 0; i < v->doubts->count; i++)
+        put_csv_note(out, v->doubts->items[i].id, v->doubts->items[i].text);
 }
 
 void report_simulation_json(struct strbuf *out, const struct simulation_view *v)
@@ -384,17 +392,17 @@ void report_simulation_json(struct strbuf *out, const struct simulation_view *v)
 
 void report_simulation_csv(struct strbuf *out, const struct simulation_view *v)
 {
-    put_csv_head(out, v->argv, v->machine);
-    strbuf_printf(out, "# simulator: %s, user mode only\n", v->s->tool);
-    strbuf_printf(out, "# losses: runs_requested=%llu runs_finished=%zu\n",
-                  (unsigned long long)v->requested_runs, v->s->run_count);
-    strbuf_puts(out, "where,event,state,unit,value,raw,enabled_ns,running_ns\n");
+    put_csv_head(out, v->argv);
+    CLEANUP(memory_freep) char *simulator = memory_printf("%s, user mode only", v->s->tool);
+    put_csv_note(out, "simulator", simulator);
+    put_csv_loss(out, "runs-requested", "count", v->requested_runs);
+    put_csv_loss(out, "runs-finished", "count", v->s->run_count);
     for (size_t i = 0; i < v->s->run_count; i++) {
         char where[48];
         snprintf(where, sizeof(where), "run %zu", i + 1);
         for (size_t event = 0; event < v->s->event_count; event++) {
             put_csv_row(out, where, simulated_event(event)->name, "simulated", "count");
-            strbuf_printf(out, "%llu,,,\n", (unsigned long long)v->s->runs[i].values[event]);
+            strbuf_printf(out, "%llu,,,,\n", (unsigned long long)v->s->runs[i].values[event]);
         }
     }
 }
