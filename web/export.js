@@ -14,7 +14,7 @@ function csvOf(table) {
   const quote = (text) => (/[",\n\r]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text);
   const text = (cell) => (cell.dataset.v !== undefined ? cell.dataset.v
     : cell.textContent.replace(/^[▸▾]/, '').trim());
-  const rows = [...table.tHead.rows, ...table.tBodies[0].rows].filter((row) => !row.classList.contains('raw') && !row.hidden);
+  const rows = [...table.tHead.rows, ...table.tBodies[0].rows].filter((row) => !row.classList.contains('raw') && !row.classList.contains('group') && !row.hidden);
   return `${rows.map((row) => [...row.cells].map((cell) => quote(text(cell))).join(',')).join('\n')}\n`;
 }
 

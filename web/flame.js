@@ -44,6 +44,16 @@ function addStack(root, functions, path, samples, weight, side, invert) {
   }
 }
 
+// The names on the stack of each node, each once.
+function stacksOf(profile) {
+  const path = [];
+  return profile.depth.map((depth, i) => {
+    path.length = depth;
+    path.push(profile.name[i]);
+    return [...new Set(path)];
+  });
+}
+
 // Samples one after the other: only neighbours are merged.
 function orderedTree(profile, functions) {
   const root = newRoot();
@@ -78,12 +88,10 @@ function orderedTree(profile, functions) {
   return root;
 }
 
-function treeOf(profiles, functions, options) {
-  if (options.order) return orderedTree(profiles[0], functions);
-  const root = newRoot();
-  profiles.forEach((profile, side) => eachStack(profile, (path, samples, weight) =>
-    addStack(root, functions, path, samples, weight, side, options.invert)));
-  return root;
+// The children of a node, the widest first; sorted when they are first looked at.
+function sortedChildren(node, valueOf) {
+  if (!node.sorted) node.sorted = node.children.length > 1 ? [...node.children].sort((p, q) => valueOf(q) - valueOf(p)) : node.children;
+  return node.sorted;
 }
 
 function hashOf(text) {
@@ -100,6 +108,8 @@ class FlameGraph {
     this.functions = data.functions;
     this.strong = data.names.strong_change;
     this.pair = profiles.length === 2;
+    this.box = svg.parentElement;
+    this.range = null;
     this.options = { invert: false, order: false, width: 'both' };
     this.pattern = null;
     this.detail = make('p', { className: 'detail' });
@@ -108,9 +118,59 @@ class FlameGraph {
     this.rebuild();
   }
 
+  // Calls for every stack that is shown: all of them, or those of a stretch of time.
+  eachShown(fn) {
+    if (!this.range) {
+      this.profiles.forEach((profile, side) => eachStack(profile, (path, samples, weight) => fn(path, samples, weight, side)));
+      return;
+    }
+    const [profile] = this.profiles;
+    const counts = [new Map(), new Map()];
+    profile.moments.node.forEach((node, i) => {
+      const side = this.range.inside[i] ? 1 : 0;
+      counts[side].set(node, (counts[side].get(node) ?? 0) + 1);
+    });
+    const path = [];
+    profile.depth.forEach((depth, i) => {
+      path.length = depth;
+      path.push(profile.name[i]);
+      for (const side of this.range.versus ? [0, 1] : [1]) {
+        const samples = counts[side].get(i);
+        if (samples) fn(path, samples, samples, this.range.versus ? side : 0);
+      }
+    });
+  }
+
+  tree() {
+    if (this.options.order && !this.range) return orderedTree(this.profiles[0], this.functions);
+    const root = newRoot();
+    this.eachShown((path, samples, weight, side) => addStack(root, this.functions, path, samples, weight, side, this.options.invert));
+    return root;
+  }
+
+  // Shows a stretch of time, alone or against the rest; null: everything.  What is to be said of it.
+  setRange(range) {
+    let told = '';
+    this.range = range;
+    this.pair = this.profiles.length === 2 || Boolean(range && range.versus);
+    this.marks = null;
+    if (range && range.versus) {
+      const [profile] = this.profiles;
+      const stacks = stacksOf(profile);
+      const result = judgeRange(profile.moments.node.map((node) => stacks[node]), range.inside, this.functions.length);
+      this.marks = new Map();
+      result.marks.forEach((mark, i) => { if (mark) this.marks.set(this.functions[i].known, mark); });
+      told = result.tested
+        ? `Red: a larger share in this time than in the rest, beyond chance; green: a smaller one (${this.marks.size} of ${result.tested} functions).`
+        : 'There are too few samples to tell what differs.';
+    }
+    this.rebuild();
+    return told;
+  }
+
   rebuild() {
-    this.root = treeOf(this.profiles, this.functions, this.options);
-    this.costs = this.profiles.map((profile, side) => profile.cost ?? this.root.weight[side]);
+    this.root = this.tree();
+    this.costs = [0, 1].map((side) => (this.range ? 1 : this.profiles[side]?.cost ?? this.root.weight[side]));
     this.focus = this.root;
     this.here = null;
     this.draw();
@@ -130,6 +190,7 @@ class FlameGraph {
 
   // 1: costs more, -1: less, for certain and on this path; 0: grey.  The test is that of the rows.
   change(node) {
+    if (this.marks) return this.marks.get(node.known) ?? 0;
     const [base, now] = this.shares(node).map((share, side) => share * this.costs[side]);
     return node.flags & MORE && now > base ? 1 : node.flags & LESS && now < base ? -1 : 0;
   }
@@ -144,12 +205,16 @@ class FlameGraph {
 
   signOf(node) {
     if (!this.pair) return node.flags & KERNEL ? '[k] ' : '';
-    return ['▼ ', '', '▲ '][this.change(node) + 1];
+    return ['− ', '', '+ '][this.change(node) + 1];
   }
 
   describe(node) {
     const [a, b] = this.shares(node);
     if (!this.pair) return `${node.name}: ${(100 * a).toFixed(2)} %, ${node.samples[0].toLocaleString('en-US')} ${node.samples[0] === 1 ? 'sample' : 'samples'}`;
+    if (this.range) {
+      const words = ['a smaller share', 'could be chance', 'a larger share'][this.change(node) + 1];
+      return `${node.name}: ${(100 * a).toFixed(2)} % in the rest, ${(100 * b).toFixed(2)} % in this time (${node.samples[0]} and ${node.samples[1]} samples; ${words})`;
+    }
     const sure = ['costs less', 'could be chance, or is below the resolution', 'costs more'][this.change(node) + 1];
     return `${node.name}: ${(100 * a).toFixed(2)} → ${(100 * b).toFixed(2)} % (${node.samples[0]} and ${node.samples[1]} samples; ${sure})`;
   }
@@ -159,30 +224,39 @@ class FlameGraph {
     const above = [];
     for (let node = this.focus.parent; node && node.parent; node = node.parent) above.unshift(node);
     above.forEach((node, depth) => this.boxes.push({ node, depth, x: 0, width: WIDTH, up: true }));
-    const whole = this.value(this.focus) || 1;
-    const place = (node, depth, x) => {
-      const width = (this.value(node) / whole) * WIDTH;
-      if (width < 0.5) return width;
-      if (node.parent) this.boxes.push({ node, depth, x, width });
-      let at = x;
-      const list = this.options.order ? node.children
-        : [...node.children].sort((p, q) => this.value(q) - this.value(p));
-      for (const child of list) at += place(child, node.parent ? depth + 1 : depth, at);
-      return width;
-    };
-    place(this.focus, above.length, 0);
+    this.place(this.focus, above.length, this.boxes);
     this.paint();
   }
 
-  paint() {
+  // Boxes of a node and all below it that are wide enough to be seen.
+  place(top, level, boxes) {
+    const whole = this.value(top) || 1;
+    const valueOf = (node) => this.value(node);
+    const walk = (node, depth, x) => {
+      const width = (this.value(node) / whole) * WIDTH;
+      if (width < 0.5) return width;
+      if (node.parent) boxes.push({ node, depth, x, width });
+      let at = x;
+      const list = this.options.order && !this.range ? node.children : sortedChildren(node, valueOf);
+      for (const child of list) {
+        const wide = walk(child, node.parent ? depth + 1 : depth, at);
+        if (wide < 0.5 && list === node.sorted) break; // those behind are narrower still
+        at += wide;
+      }
+      return width;
+    };
+    walk(top, level, 0);
+  }
+
+  // Rectangles and texts of boxes; `deepest` where the root is at the bottom.
+  shapes(boxes, deepest) {
     const matches = (node) => this.pattern && this.pattern.test(node.name);
     const parts = [];
-    let deepest = 0;
-    for (const box of this.boxes) {
-      deepest = Math.max(deepest, box.depth);
+    for (const box of boxes) {
+      const y = (deepest === undefined ? box.depth : deepest - box.depth) * ROW;
       const rect = document.createElementNS(SVG, 'rect');
       rect.setAttribute('x', box.x.toFixed(1));
-      rect.setAttribute('y', box.depth * ROW);
+      rect.setAttribute('y', y);
       rect.setAttribute('width', Math.max(box.width, 0.5).toFixed(1));
       let classes = this.classOf(box.node);
       if (box.up) classes += ' up';
@@ -197,15 +271,29 @@ class FlameGraph {
       if (box.width > 34) {
         const text = document.createElementNS(SVG, 'text');
         text.setAttribute('x', (box.x + 3).toFixed(1));
-        text.setAttribute('y', box.depth * ROW + 12);
+        text.setAttribute('y', y + 12);
         const label = this.signOf(box.node) + box.node.name;
         const fits = Math.floor((box.width - 8) / 6.7);
         text.textContent = label.length > fits ? `${label.slice(0, Math.max(fits - 1, 1))}…` : label;
         parts.push(text);
       }
     }
+    return parts;
+  }
+
+  paint() {
+    const deepest = this.boxes.reduce((most, box) => Math.max(most, box.depth), 0);
     this.svg.setAttribute('viewBox', `0 0 ${WIDTH} ${(deepest + 1) * ROW + 2}`);
-    this.svg.replaceChildren(...parts);
+    this.svg.replaceChildren(...this.shapes(this.boxes));
+  }
+
+  // Another tree of the same profile: shares stay those of the whole.
+  paintTree(svg, root, upwards) {
+    const boxes = [];
+    this.place(root, 0, boxes);
+    const deepest = boxes.reduce((most, box) => Math.max(most, box.depth), 0);
+    svg.setAttribute('viewBox', `0 0 ${WIDTH} ${(deepest + 1) * ROW + 2}`);
+    svg.replaceChildren(...this.shapes(boxes, upwards ? deepest : undefined));
   }
 
   zoom(node) {
@@ -217,6 +305,7 @@ class FlameGraph {
   say(node) {
     this.here = node;
     this.detail.textContent = this.describe(node);
+    showCode(this, node);
   }
 
   // The share that matches: frames within a matching frame are not counted again.
@@ -254,11 +343,12 @@ class FlameGraph {
 
   key(event) {
     const at = this.here || this.focus;
-    const siblings = at.parent ? [...at.parent.children].sort((p, q) => this.value(q) - this.value(p)) : [at];
+    const valueOf = (node) => this.value(node);
+    const siblings = at.parent ? sortedChildren(at.parent, valueOf) : [at];
     const place = siblings.indexOf(at);
     let to = null;
     if (event.key === 'ArrowUp') to = at.parent && at.parent.parent ? at.parent : null;
-    else if (event.key === 'ArrowDown') to = [...at.children].sort((p, q) => this.value(q) - this.value(p))[0];
+    else if (event.key === 'ArrowDown') [to] = sortedChildren(at, valueOf);
     else if (event.key === 'ArrowLeft') to = siblings[place - 1];
     else if (event.key === 'ArrowRight') to = siblings[place + 1];
     else if (event.key === 'Enter') this.zoom(at);
@@ -317,6 +407,12 @@ function startFlame(tools) {
     g.rebuild();
     if (g.pattern) g.search(tools.querySelector('[data-act=search]').value);
   });
+  tools.querySelector('[data-act=around]').addEventListener('click', async () => {
+    const g = await ready();
+    const node = g.here && g.here.parent ? g.here : g.focus;
+    if (node.parent) showSandwich(g, node.known);
+    else g.detail.textContent = 'Click a function first, then its callers and callees are shown.';
+  });
   tools.querySelector('[data-act=reset]').addEventListener('click', async () => {
     const g = await ready();
     g.zoom(g.root);
@@ -326,9 +422,10 @@ function startFlame(tools) {
 }
 
 async function restoreFlame(svg, tools, ready) {
-  const [zoom, find] = [chosen.get(`zoom-${svg.id}`), chosen.get(`find-${svg.id}`)];
-  if (!zoom && !find) return;
+  const [zoom, find, around] = ['zoom', 'find', 'around'].map((key) => chosen.get(`${key}-${svg.id}`));
+  if (!zoom && !find && !around) return;
   const graph = await ready();
+  if (around) showSandwich(graph, around);
   const node = zoom && graph.find(zoom);
   if (node) graph.zoom(node);
   if (find) {
@@ -340,6 +437,7 @@ async function restoreFlame(svg, tools, ready) {
 function startFlames() {
   const graphs = new Map();
   for (const tools of document.querySelectorAll('.flame-tools')) graphs.set(tools.dataset.for, startFlame(tools));
+  startTimes(graphs);
   // A row leads to its frame: by a node of the profile, or by the name that both sides know.
   for (const link of document.querySelectorAll('a[data-n], a[data-known]')) {
     link.addEventListener('click', async () => {

@@ -35,4 +35,5 @@ startTable();
 startPlots();
 startExport();
 startFlames();
+startLive();
 document.documentElement.dataset.ready = '1';

@@ -12,6 +12,7 @@ function startTable() {
   const filter = document.getElementById('filter');
   const noise = document.getElementById('noise');
   const count = document.getElementById('table-count');
+  const group = document.getElementById('group');
   let hasNoise = false;
   document.getElementById('table-tools').hidden = false;
 
@@ -22,6 +23,40 @@ function startTable() {
     button.setAttribute('aria-expanded', 'false');
     row.cells[0].prepend(button);
     button.addEventListener('click', () => toggle(row, button));
+  }
+
+  // Rows under a heading for each value of a factor; within it they keep their order.
+  async function groupBy(factor) {
+    keepState('group', factor);
+    for (const old of body.querySelectorAll('tr.group')) old.remove();
+    if (!factor) return;
+    const data = await pageData();
+    const groups = new Map();
+    for (const row of [...body.rows]) {
+      const { set, cell } = row.dataset.r === undefined ? {} : cellOf(data, data.view.rows[row.dataset.r]);
+      const raw = row.classList.contains('raw') ? row.previousElementSibling : null;
+      if (raw) continue; // it comes with the row before it
+      const value = set ? (set.factors.includes(factor) ? cell.levels[set.factors.indexOf(factor)] : '') : 'without values';
+      if (!groups.has(value)) groups.set(value, []);
+      groups.get(value).push(row);
+      const next = row.nextElementSibling;
+      if (next && next.classList.contains('raw')) groups.get(value).push(next);
+    }
+    const values = [...groups.keys()].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+    for (const value of values) {
+      const head = make('th', { textContent: value === 'without values' ? value : `${factor}=${value}`, colSpan: 8 });
+      head.scope = 'colgroup';
+      body.append(make('tr', { className: 'group' }, head), ...groups.get(value));
+    }
+    hideEmptyGroups();
+  }
+
+  function hideEmptyGroups() {
+    for (const head of body.querySelectorAll('tr.group')) {
+      let shown = false;
+      for (let row = head.nextElementSibling; row && !row.classList.contains('group'); row = row.nextElementSibling) shown = shown || !row.hidden;
+      head.hidden = !shown;
+    }
   }
 
   function keepOpen() {
@@ -52,7 +87,7 @@ function startTable() {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
     for (const row of body.rows) {
-      if (row.classList.contains('raw')) continue;
+      if (row.classList.contains('raw') || row.classList.contains('group')) continue;
       const text = row.textContent.toLowerCase();
       row.hidden = !words.every((word) => text.includes(word)) ||
         (noise.checked && row.dataset.noise === '1');
@@ -62,6 +97,7 @@ function startTable() {
     }
     keepState('q', filter.value);
     keepState('all', noise.checked ? '' : '1');
+    hideEmptyGroups();
     count.textContent = shown === 1 ? '1 row' : `${shown} rows`;
   }
 
@@ -89,11 +125,13 @@ function startTable() {
       const cell = row.cells[column];
       return cell.dataset.v !== undefined ? Number(cell.dataset.v) : cell.textContent.replace(/^[▸▾]/, '');
     };
+    for (const old of body.querySelectorAll('tr.group')) old.remove();
     const rows = [...body.rows].map((row) => [key(row), row]);
     rows.sort(([a], [b]) => (typeof a === 'number' && typeof b === 'number'
       ? a - b : String(a).localeCompare(String(b), 'en', { numeric: true })));
     if (down) rows.reverse();
     body.append(...rows.map(([, row]) => row));
+    if (group && group.value) groupBy(group.value);
     keepState('sort', `${column}${down ? 'd' : 'a'}`);
   }
 
@@ -106,8 +144,10 @@ function startTable() {
   filter.addEventListener('input', apply);
   noise.addEventListener('change', async () => {
     if (!noise.checked) await addNoise();
+    if (group && group.value) await groupBy(group.value);
     apply();
   });
+  if (group) group.addEventListener('change', () => groupBy(group.value));
 
   // What the address asks for.
   async function restore() {
@@ -120,6 +160,11 @@ function startTable() {
     if (heading) {
       if (sort.endsWith('d')) heading.setAttribute('aria-sort', 'ascending');
       sortBy(heading.cellIndex, heading);
+    }
+    const factor = chosen.get('group') ?? '';
+    if (group && factor && [...group.options].some((option) => option.value === factor)) {
+      group.value = factor;
+      await groupBy(factor);
     }
     for (const number of open.split('.').filter((text) => /^\d+$/.test(text))) {
       const row = body.querySelector(`tr[data-r="${number}"]`);
@@ -181,11 +226,17 @@ function noiseRow(data, r) {
     number(values), make('td', {}), make('td', { textContent: values.filter((v) => v !== null).length }));
 }
 
+// The cell of a row, and the experiment it belongs to.
+function cellOf(data, r) {
+  const [first] = data.experiments;
+  const set = data.view.joint ? data.experiments[1] : first;
+  return { set, cell: data.view.joint ? set.cells[r[1] - first.cells.length] : set.cells[r[1]] };
+}
+
 // What the row is about: the cell, or what the pair of cells has in common.
 function labelOf(data, r) {
-  const first = data.experiments[0];
-  const set = data.view.joint ? data.experiments[1] : first;
-  const cell = data.view.joint ? set.cells[r[1] - first.cells.length] : set.cells[r[1]];
+  const [first] = data.experiments;
+  const { set, cell } = cellOf(data, r);
   if (r[2] < 0 || data.view.joint || !data.base) return cell.label;
   const base = first.cells[r[2]];
   return set.factors.map((f, i) => [f, i]).filter(([, i]) => cell.levels[i] === base.levels[i])

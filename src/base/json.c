@@ -102,6 +102,12 @@ void json_end(struct json *j)
         strbuf_putc(j->out, '\n');
 }
 
+void json_raw(struct json *j, const char *key, const char *text)
+{
+    lead(j, key);
+    strbuf_puts(j->out, text);
+}
+
 void json_string_n(struct json *j, const char *key, const char *value, size_t length)
 {
     lead(j, key);

@@ -40,6 +40,8 @@ void json_u64(struct json *j, const char *key, uint64_t value);
 void json_i64(struct json *j, const char *key, int64_t value);
 void json_double(struct json *j, const char *key, double value);
 void json_bool(struct json *j, const char *key, bool value);
+/* A value that is JSON already. */
+void json_raw(struct json *j, const char *key, const char *text);
 void json_null(struct json *j, const char *key) __asm__("assay_json_null");
 
 /* Appends one JSON string with its quotes. */

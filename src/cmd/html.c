@@ -12,6 +12,7 @@
 
 struct html_options {
     const char *db, *output, *title;
+    bool source;
 };
 
 #define O(field) offsetof(struct html_options, field)
@@ -20,6 +21,8 @@ static const struct option options[] = {
     {'o', "output", OPTION_STRING, O(output), "FILE", "write to this file (default: report.html)",
      "file"},
     {0, "title", OPTION_STRING, O(title), "TEXT", "the page's heading", NULL},
+    {0, "source", OPTION_FLAG, O(source), NULL,
+     "put source and assembly of the hottest functions of recordings into the page", NULL},
     {0, "db", OPTION_STRING, O(db), "PATH", CMD_DB_HELP, "file"},
     {0},
 };
@@ -53,6 +56,9 @@ static int run(int argc, char **argv)
     page.data.command = memory_strdup(strbuf_text(&command));
     page.title = o.title ? memory_strdup(o.title) : NULL;
     int r = page_sources_load(&page, o.db, argc - first, argv + first, &err);
+    for (size_t i = 0; r == 0 && o.source && i < page.data.flame_count; i++)
+        if (page.data.flames[i].path)
+            r = page_add_source(&page.data.flames[i], page.data.flames[i].path, &err);
     if (r == 0) {
         page_plot(&page);
         r = write_page(&o, &page, &err);
@@ -69,6 +75,7 @@ const struct verb verb_html = {
         "  assay html 12 15 -o report.html                   15 against 12\n"
         "  assay html variant=send variant=sendmsg           within the newest experiment\n"
         "  assay html perf.data                              a profile\n"
+        "  assay html --source perf.data                     with the code of hot functions\n"
         "  assay html old.data new.data                      two profiles and their differences\n"
         "  assay html ab.json                                what assay ab --json wrote\n",
     .options = options,

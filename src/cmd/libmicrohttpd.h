@@ -13,6 +13,7 @@
     X(MHD_add_response_header)                                \
     X(MHD_create_response_from_buffer)                        \
     X(MHD_create_response_from_buffer_with_free_callback_cls) \
+    X(MHD_create_response_from_callback)                      \
     X(MHD_destroy_response)                                   \
     X(MHD_get_daemon_info)                                    \
     X(MHD_lookup_connection_value)                            \
@@ -24,6 +25,7 @@ LIBRARY_TABLE(mhd, MHD_FUNCTIONS, "libmicrohttpd.so.12", "libmicrohttpd12", "'as
 #define MHD_create_response_from_buffer mhd.MHD_create_response_from_buffer
 #define MHD_create_response_from_buffer_with_free_callback_cls \
     mhd.MHD_create_response_from_buffer_with_free_callback_cls
+#define MHD_create_response_from_callback mhd.MHD_create_response_from_callback
 #define MHD_destroy_response mhd.MHD_destroy_response
 #define MHD_get_daemon_info mhd.MHD_get_daemon_info
 #define MHD_lookup_connection_value mhd.MHD_lookup_connection_value

@@ -5,6 +5,7 @@
  * connection has a thread: whoever is slow holds up nobody else.  What the threads share is in
  * report/serve_store.h.
  */
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "cmd/cmd.h"
@@ -13,6 +14,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -48,12 +50,22 @@ static int check(const struct serve_options *o, struct error *err)
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-enum { CONNECTIONS_MAX = 800, TIMEOUT_S = 15, MEMORY_BYTES = 32 * 1024, STACK_BYTES = 1 << 20 };
+enum {
+    CONNECTIONS_MAX = 800,
+    STREAMS_MAX = 200, /* of these: pages that are open and are told of changes */
+    TIMEOUT_S = 15,
+    QUIET_S = 5, /* a stream says something at least so often */
+    LOOK_MS = 500,
+    MEMORY_BYTES = 32 * 1024,
+    STACK_BYTES = 1 << 20
+};
 
 struct server {
     struct serve_store *store;
     char token[65];
     uint16_t port;
+    atomic_bool is_ending; /* set before the daemon is stopped; streams look at it */
+    atomic_uint stream_count;
 };
 
 static void release(void *body)
@@ -117,6 +129,84 @@ static const char *argument(struct MHD_Connection *c, const char *name)
     return MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, name);
 }
 
+/* ---- server-sent events ---- */
+
+/* What one page that is open has been told. */
+struct stream {
+    struct server *server;
+    struct strbuf pending; /* to be sent, from `sent` on */
+    size_t sent;
+    char *last;
+    uint64_t spoke_at_ns;
+};
+
+static void stream_free(void *context)
+{
+    struct stream *stream = context;
+    atomic_fetch_sub(&stream->server->stream_count, 1);
+    strbuf_done(&stream->pending);
+    free(stream->last);
+    free(stream);
+}
+
+/* An event where the experiments have changed; now and then a comment, so that the connection
+ * does not look dead. */
+static void look_again(struct stream *stream)
+{
+    struct serve_body *body =
+        serve_store_page(stream->server->store, &(struct serve_request){.path = SERVE_LIVE});
+    uint64_t now_ns = clock_now_ns();
+    strbuf_clear(&stream->pending);
+    stream->sent = 0;
+    if (body->status == 200 && (!stream->last || !str_eq(stream->last, body->text))) {
+        free(stream->last);
+        stream->last = memory_strdup(body->text);
+        strbuf_printf(&stream->pending, "data: %s\n\n", body->text);
+    } else if (now_ns - stream->spoke_at_ns > QUIET_S * NS_PER_S) {
+        strbuf_puts(&stream->pending, ":\n\n");
+    }
+    serve_body_release(body);
+    if (stream->pending.length)
+        stream->spoke_at_ns = now_ns;
+}
+
+/* The connection has this thread to itself: it may wait here. */
+static ssize_t stream_read(void *context, uint64_t position, char *buffer, size_t most)
+{
+    (void)position;
+    struct stream *stream = context;
+    for (;;) {
+        size_t left = stream->pending.length - stream->sent;
+        if (left) {
+            size_t count = left < most ? left : most;
+            memcpy(buffer, stream->pending.data + stream->sent, count);
+            stream->sent += count;
+            return (ssize_t)count;
+        }
+        if (stream->last)
+            for (int i = 0; i < LOOK_MS / 50 && !atomic_load(&stream->server->is_ending); i++)
+                usleep(50 * 1000);
+        if (atomic_load(&stream->server->is_ending))
+            return MHD_CONTENT_READER_END_OF_STREAM;
+        look_again(stream);
+    }
+}
+
+static enum MHD_Result start_stream(struct MHD_Connection *c, struct server *s)
+{
+    if (atomic_fetch_add(&s->stream_count, 1) >= STREAMS_MAX) {
+        atomic_fetch_sub(&s->stream_count, 1);
+        return refuse(c, 503, "Too many pages are open.");
+    }
+    struct stream *stream = memory_zalloc(1, sizeof(*stream));
+    *stream = (struct stream){.server = s, .spoke_at_ns = clock_now_ns()};
+    struct MHD_Response *r =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, stream_read, stream, stream_free);
+    if (!r)
+        stream_free(stream);
+    return answer(c, 200, r, "text/event-stream");
+}
+
 /* The address without its last slash, from which no link would lead on. */
 static enum MHD_Result lead_home(struct MHD_Connection *c, const struct server *s)
 {
@@ -126,6 +216,11 @@ static enum MHD_Result lead_home(struct MHD_Connection *c, const struct server *
     if (r)
         MHD_add_response_header(r, "Location", to);
     return answer(c, 301, r, html_type);
+}
+
+static bool is_json(const char *path)
+{
+    return str_has_prefix(path, SERVE_API) || str_eq(path, SERVE_LIVE);
 }
 
 static enum MHD_Result handle(void *context, struct MHD_Connection *c, const char *url,
@@ -153,19 +248,22 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *c, const cha
         return refuse(c, 405, "This server is read-only.");
     if (!*path)
         return lead_home(c, s);
+    if (str_eq(path, "/events") && str_eq(method, "GET"))
+        return start_stream(c, s);
     struct serve_request request = {.path = path,
                                     .query = argument(c, "q"),
                                     .page = argument(c, "page"),
                                     .base = argument(c, "base"),
                                     .new = argument(c, "new"),
-                                    .name = argument(c, "name")};
+                                    .name = argument(c, "name"),
+                                    .metric = argument(c, "metric")};
     struct serve_body *body = serve_store_page(s->store, &request);
     unsigned status = (unsigned)body->status;
     struct MHD_Response *r = MHD_create_response_from_buffer_with_free_callback_cls(
         body->length, body->text, release, body);
     if (!r)
         serve_body_release(body);
-    return answer(c, status, r, str_has_prefix(path, SERVE_API) ? "application/json" : html_type);
+    return answer(c, status, r, is_json(path) ? "application/json" : html_type);
 }
 
 static void make_token(struct server *s, const char *given)
@@ -230,6 +328,7 @@ static int serve(const struct serve_options *o, struct error *err)
         fprintf(stderr, "assay serve: open this address in a browser; Ctrl-C stops the server\n");
     int signal_number;
     sigwait(&ends, &signal_number);
+    atomic_store(&s.is_ending, true);
     MHD_stop_daemon(d);
     serve_store_free(s.store);
     return 0;

@@ -208,10 +208,109 @@ static void add_order(struct flame *flame, struct builder *b, struct name_finder
     flame->order_count = count;
 }
 
+/* ---- over time ---- */
+
+/* The thread's number in the flame; those that are too many share the last one. */
+static uint32_t thread_of(struct flame *flame, const struct profile *p, uint32_t task,
+                          uint32_t *of_task)
+{
+    if (of_task[task])
+        return of_task[task] - 1;
+    const struct profile_task *t = &p->tasks.items[task];
+    uint32_t at = 0;
+    while (at < flame->thread_count && flame->threads[at].tid != t->tid)
+        at++;
+    if (at == FLAME_THREADS_MAX) {
+        at--;
+        free(flame->threads[at].name);
+        flame->threads[at].name = memory_strdup("other threads");
+    } else if (at == flame->thread_count) {
+        ARRAY_PUSH(flame->threads, flame->thread_count, flame->thread_capacity) =
+            (struct flame_thread){memory_strdup(p->tasks.comms.items[t->comm]), t->tid};
+    }
+    of_task[task] = at + 1;
+    return at;
+}
+
+static uint64_t since_start(const struct profile *p, uint64_t time_ns)
+{
+    return time_ns > p->first_ns ? time_ns - p->first_ns : 0;
+}
+
+/* What a wait is called by: the innermost function in user space, else the innermost. */
+static uint32_t waiting_in(struct name_finder *f, const struct profile_sample *s)
+{
+    const struct calls *calls = &f->profile->calls;
+    uint32_t node = f->profile->call_nodes[s->node], leaf = node;
+    while (node && calls_symbol(calls, calls->nodes[node].frame)->is_kernel)
+        node = calls->nodes[node].parent;
+    node = node ? node : leaf;
+    return node ? name_of_symbol(f, &calls->frames[calls->nodes[node].frame])
+                : name_of_comm(f, s->task);
+}
+
+static int longest_first(const void *left, const void *right)
+{
+    const struct flame_wait *a = left, *b = right;
+    return a->length_ns < b->length_ns ? 1 : a->length_ns > b->length_ns ? -1 : 0;
+}
+
+static int by_start(const void *left, const void *right)
+{
+    const struct flame_wait *a = left, *b = right;
+    return a->from_ns < b->from_ns ? -1 : a->from_ns > b->from_ns;
+}
+
+static void sort_waits(struct flame *flame)
+{
+    if (!flame->wait_count)
+        return;
+    qsort(flame->waits, flame->wait_count, sizeof(*flame->waits), longest_first);
+    if (flame->wait_count > FLAME_WAITS_MAX) {
+        flame->waits_left_out = flame->wait_count - FLAME_WAITS_MAX;
+        flame->wait_count = FLAME_WAITS_MAX;
+    }
+    qsort(flame->waits, flame->wait_count, sizeof(*flame->waits), by_start);
+}
+
+/* Samples come in the order of time. */
+static void add_moments(struct flame *flame, struct builder *b, struct name_finder *f,
+                        uint32_t event)
+{
+    const struct profile *p = f->profile;
+    CLEANUP(memory_freep) uint32_t *of_task = memory_zalloc(p->tasks.count + 1, sizeof(*of_task));
+    size_t seen = 0;
+    if (!p->first_ns && !p->last_ns) /* a recording without times */
+        return;
+    for (size_t i = 0; i < p->sample_count; i++)
+        seen += p->samples[i].event == event;
+    flame->moment_every = (seen + FLAME_MOMENTS_MAX - 1) / FLAME_MOMENTS_MAX;
+    flame->moment_every = flame->moment_every ? flame->moment_every : 1;
+    seen = 0;
+    for (size_t i = 0; i < p->sample_count; i++) {
+        const struct profile_sample *s = &p->samples[i];
+        uint64_t at_ns = since_start(p, s->time_ns);
+        if (s->event == event && seen++ % flame->moment_every == 0)
+            ARRAY_PUSH(flame->moments, flame->moment_count, flame->moment_capacity) =
+                (struct flame_moment){
+                    .at_ns = at_ns,
+                    .node = b->nodes[place_of(b, f, s->task, p->call_nodes[s->node])].place,
+                    .thread = thread_of(flame, p, s->task, of_task)};
+        if (s->event != event && p->events[s->event].is_off_cpu)
+            ARRAY_PUSH(flame->waits, flame->wait_count, flame->wait_capacity) =
+                (struct flame_wait){.from_ns = at_ns,
+                                    .length_ns = s->weight,
+                                    .thread = thread_of(flame, p, s->task, of_task),
+                                    .name = waiting_in(f, s)};
+    }
+    sort_waits(flame);
+}
+
 void flame_from_profile(struct flame *flame, const struct profile *p, uint32_t event,
                         const char *label)
 {
     *flame = (struct flame){.label = memory_strdup(label),
+                            .path = p->path ? memory_strdup(p->path) : NULL,
                             .event = memory_strdup(p->events[event].name),
                             .is_time = p->events[event].is_time,
                             .lost = perfdata_lost(&p->losses)};
@@ -245,8 +344,10 @@ void flame_from_profile(struct flame *flame, const struct profile *p, uint32_t e
     walk(&b, flatten, &to);
     flame->samples = b.nodes[0].samples[0];
     flame->weight = b.nodes[0].weight[0];
-    if (p->sample_count)
+    if (p->sample_count) {
         add_order(flame, &b, &f, event);
+        add_moments(flame, &b, &f, event);
+    }
     free(pending);
     free(self_samples);
     free(self_weight);
@@ -284,6 +385,13 @@ void flame_done(struct flame *flame)
     free(flame->names);
     free(flame->nodes);
     free(flame->order);
+    for (size_t i = 0; i < flame->thread_count; i++)
+        free(flame->threads[i].name);
+    free(flame->threads);
+    free(flame->moments);
+    free(flame->waits);
+    free(flame->sources);
+    free(flame->path);
     free(flame->label);
     free(flame->event);
     free(flame->notes);

@@ -42,8 +42,31 @@ struct flame_node {
     uint64_t samples, weight; /* with everything below */
 };
 
-/* More samples than these are thinned out in the order of time. */
-enum { FLAME_ORDER_MAX = 1000, FLAME_DEPTH_MAX = 1024 };
+struct flame_thread {
+    char *name;
+    uint32_t tid;
+};
+
+/* When a sample was taken, since the first one. */
+struct flame_moment {
+    uint64_t at_ns;
+    uint32_t node, thread; /* numbers in nodes and threads */
+};
+
+/* A time that a thread was off the CPU, where that was recorded. */
+struct flame_wait {
+    uint64_t from_ns, length_ns;
+    uint32_t thread, name; /* the function that waited, in names */
+};
+
+/* More samples than these are thinned out in the order of time; of waits the longest are kept. */
+enum {
+    FLAME_ORDER_MAX = 1000,
+    FLAME_MOMENTS_MAX = 12000,
+    FLAME_WAITS_MAX = 3000,
+    FLAME_THREADS_MAX = 64,
+    FLAME_DEPTH_MAX = 1024
+};
 
 struct flame {
     char *label; /* of what: "variant=send size=64", or a file */
@@ -58,7 +81,16 @@ struct flame {
     uint32_t *order; /* the innermost nodes of samples, by thread and time */
     size_t order_count;
     uint64_t order_every; /* one of so many samples is in it */
-    char *notes;          /* what is doubtful about the recording, one sentence a line */
+    struct flame_thread *threads;
+    size_t thread_count, thread_capacity;
+    struct flame_moment *moments; /* ascending */
+    size_t moment_count, moment_capacity;
+    uint64_t moment_every;
+    struct flame_wait *waits; /* ascending */
+    size_t wait_count, wait_capacity, waits_left_out;
+    char *path;    /* of the recording; NULL where it came out of a page */
+    char *sources; /* JSON: code of functions, with their samples (assay html --source); or NULL */
+    char *notes;   /* what is doubtful about the recording, one sentence a line */
 };
 
 /* The event of the profile, which is symbolized.  With samples, the order of time comes along. */

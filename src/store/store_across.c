@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* What is asked about many experiments at once, and lists that are read a page at a time. */
+#include "base/clock.h"
 #include "base/memory.h"
 #include "store/sql.h"
 #include "store/store_internal.h"
 #include "store/store_rows.h"
 
 #include <errno.h>
+#include <math.h>
 
 int store_newest_with_factor(struct store *store, const char *factor, int64_t *ret_id,
                              struct error *err)
@@ -111,7 +113,7 @@ int store_search(struct store *store, const char *text, uint64_t skip, uint64_t 
     return r;
 }
 
-int store_run_lines(struct store *store, int64_t experiment, const char *metric, uint64_t skip,
+int store_run_lines(struct store *store, int64_t experiment, const char *metric, int64_t first,
                     uint64_t most, struct store_cursor *cursor, struct error *err)
 {
     return sql_query(
@@ -122,8 +124,44 @@ int store_run_lines(struct store *store, int64_t experiment, const char *metric,
         " (SELECT m.unit FROM value v JOIN metric m ON m.id = v.metric"
         "  WHERE v.run = r.id AND m.name = ?2)"
         " FROM run r JOIN cell c ON c.id = r.cell"
-        " WHERE r.experiment = ?1 ORDER BY r.id LIMIT ?3 OFFSET ?4",
-        "itii", experiment, metric, (int64_t)most, (int64_t)skip);
+        " WHERE r.experiment = ?1 AND r.id >= ?4 ORDER BY r.id LIMIT ?3",
+        "itii", experiment, metric, (int64_t)most, first);
+}
+
+int store_run_ids(struct store *store, int64_t experiment, int64_t from,
+                  struct store_cursor *cursor, struct error *err)
+{
+    return sql_query(store->sql, &cursor->rows, err,
+                     "SELECT id FROM run WHERE experiment = ?1 AND id >= ?2 ORDER BY id", "ii",
+                     experiment, from);
+}
+
+int store_next_id(struct store_cursor *cursor, int64_t *ret_id, struct error *err)
+{
+    int r = sql_next(cursor->rows, err);
+    if (r > 0)
+        *ret_id = sql_i64(cursor->rows, 0);
+    return r;
+}
+
+int store_pace(struct store *store, int64_t experiment, uint64_t newest, double *ret_seconds,
+               struct error *err)
+{
+    struct sql_rows *rows;
+    int r = sql_query(store->sql, &rows, err,
+                      "SELECT count(*), min(started_at_ns), max(started_at_ns) FROM"
+                      " (SELECT started_at_ns FROM run WHERE experiment = ?1"
+                      "  ORDER BY id DESC LIMIT ?2) AS newest",
+                      "ii", experiment, (int64_t)newest);
+    if (r < 0)
+        return r;
+    *ret_seconds = NAN;
+    r = sql_next(rows, err);
+    if (r > 0 && sql_i64(rows, 0) > 1)
+        *ret_seconds = (double)(sql_i64(rows, 2) - sql_i64(rows, 1)) / NS_PER_S /
+                       (double)(sql_i64(rows, 0) - 1);
+    sql_rows_done(rows);
+    return r < 0 ? r : 0;
 }
 
 int store_next_run_line(struct store_cursor *cursor, struct store_run_line *ret_line,

@@ -170,10 +170,19 @@ struct store_run_line {
     const char *unit; /* of that metric; NULL for none */
 };
 
-int store_run_lines(struct store *store, int64_t experiment, const char *metric, uint64_t skip,
+/* `most` runs of the experiment, from the one of that id on, with their values of a metric. */
+int store_run_lines(struct store *store, int64_t experiment, const char *metric, int64_t first,
                     uint64_t most, struct store_cursor *cursor, struct error *err);
 int store_next_run_line(struct store_cursor *cursor, struct store_run_line *ret_line,
                         struct error *err);
+
+/* The ids of its runs, ascending, from one on. */
+int store_run_ids(struct store *store, int64_t experiment, int64_t from,
+                  struct store_cursor *cursor, struct error *err);
+int store_next_id(struct store_cursor *cursor, int64_t *ret_id, struct error *err);
+/* From the start of a run to the start of the next, on average of the newest ones; NAN for none. */
+int store_pace(struct store *store, int64_t experiment, uint64_t newest, double *ret_seconds,
+               struct error *err);
 
 /* A number that is another one when somebody else has written since; -1 of a server, which has
  * none. */

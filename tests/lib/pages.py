@@ -180,6 +180,38 @@ def troubled_pages():
     assay("html", "--db", "trouble.db", "-o", "one.html", check=0)
 
 
+PHASES = """
+#include <time.h>
+#include <unistd.h>
+volatile unsigned sink;
+__attribute__((noinline)) void always(unsigned n)
+{
+    while (n--)
+        sink += n;
+}
+__attribute__((noinline)) void early(unsigned n) { for (unsigned i = 0; i < n; i++) sink ^= i; always(n); }
+__attribute__((noinline)) void late(unsigned n) { for (unsigned i = 0; i < n; i++) sink |= i; always(n); }
+int main(void)
+{
+    struct timespec pause = {0, 2000000};
+    for (int i = 0; i < 300; i++) {
+        if (i < 150) early(1000000); else late(1000000);
+        if (i % 20 == 0) nanosleep(&pause, NULL);
+    }
+    return 0;
+}
+"""
+
+
+def phases():
+    """phases.data: first early(), then late(), both calling always(), with a few waits."""
+    pathlib.Path("phases.c").write_text(PHASES)
+    subprocess.run(["gcc", "-O0", "-g", "-o", "phases", "phases.c"], check=True)
+    command = ["record", "-q", "-g", "-F", "999", "-o", "phases.data"]
+    if assay(*command, "--off-cpu", "--", "./phases", timeout=600).returncode:
+        assay(*command, "--", "./phases", check=0, timeout=600)
+
+
 def all_pages():
     """The pages that the browser looks at, in this folder."""
     experiment()
@@ -190,6 +222,8 @@ def all_pages():
     recordings()
     assay("html", "old.data", "new.data", "-o", "profiles.html", check=0, timeout=600)
     assay("html", "2", "new.data", "-o", "evil.html", check=0, timeout=600)
+    phases()
+    assay("html", "--source", "phases.data", "-o", "source.html", check=0, timeout=600)
     explanation()
     assay("html", "e.json", "old.data", "new.data", "-o", "why.html", check=0, timeout=600)
     history()

@@ -64,7 +64,7 @@ ROOMS = {
     "report/page": "numbers stats fits profile spec store analysis why report/profile report/text report/draw",
     "report/html": "numbers stats fits profile analysis report/text report/draw report/page",
     "report/bill": "numbers stats fits profile timeline bill report/draw report/page report/html",
-    "report/serve": "store analysis report/text report/html",
+    "report/serve": "spec store analysis why report/text report/html",
 }
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 60 # with its head

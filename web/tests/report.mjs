@@ -2,22 +2,10 @@
 // The report in a browser: nothing is asked for, everything is there, every interaction does what
 // it says.  PAGES is the folder with the pages, SERVER the address of assay serve.
 import fs from 'node:fs';
-import { equal, main, ok, open, test, until, violations } from './browser.mjs';
+import { count, done, equal, main, ok, open, shownRows, test, until, url, violations } from './browser.mjs';
 
-const PAGES = process.env.PAGES;
 const FILES = ['run.html', 'within.html', 'two.html', 'profiles.html', 'evil.html',
-  'why.html', 'time.html', 'failed.html', 'allfailed.html', 'stopped.html', 'long.html', 'one.html'];
-const url = (name) => `file://${PAGES}/${name}`;
-
-async function done(page) {
-  equal(page.errors.join('\n'), '', 'errors on the console');
-  await page.context().close();
-}
-
-const count = (page, selector) => page.locator(selector).count();
-const shownRows = (page) => page.locator('#rows > tbody > tr:not([hidden]):not(.raw)').count();
-const widths = (page, id) => page.$$eval(`#${id} rect`, (list) => list.map((r) => Number(r.getAttribute('width'))));
-const names = (page, id) => page.$$eval(`#${id} rect title, #${id} text`, (list) => list.map((t) => t.textContent.replace(/^(▲|▼|\[k\]) /, '')));
+  'why.html', 'source.html', 'time.html', 'failed.html', 'allfailed.html', 'stopped.html', 'long.html', 'one.html'];
 
 for (const name of FILES) {
   test(`${name} opens from a file, asks for nothing, and axe finds nothing`, async () => {
@@ -222,83 +210,59 @@ test('a comparison of two opens to the runs of both', async () => {
   await done(page);
 });
 
-test('a flame graph zooms and comes back', async () => {
-  const page = await open(url('profiles.html'));
-  const text = page.locator('#flame-0 text', { hasText: 'removed' }).first();
-  await text.scrollIntoViewIfNeeded();
-  const box = await text.boundingBox();
-  await page.mouse.click(box.x + 4, box.y + 6);
-  await until(page, () => document.querySelectorAll('#flame-0 .up').length > 0);
-  const zoomed = await widths(page, 'flame-0');
-  equal(Math.max(...zoomed), 1200, 'the widest');
-  ok((await names(page, 'flame-0')).every((n) => !n.startsWith('shared')), 'others are gone');
-  await page.click('.flame-tools[data-for=flame-0] [data-act=reset]');
-  await until(page, () => document.querySelectorAll('#flame-0 .up').length === 0);
-  ok((await names(page, 'flame-0')).some((n) => n.startsWith('shared')), 'others are back');
+test('rows are grouped by a factor', async () => {
+  const page = await open(url('run.html'));
+  const before = await shownRows(page);
+  await page.selectOption('#group', 'size');
+  await page.waitForSelector('#rows tr.group');
+  const heads = await page.$$eval('#rows tr.group', (list) => list.map((r) => r.textContent));
+  ok(heads.length > 1 && heads.every((h) => /^size=/.test(h)), heads.join());
+  const sizes = await page.$$eval('#rows > tbody > tr', (list) => {
+    let head = '';
+    return list.map((row) => {
+      if (row.classList.contains('group')) head = row.textContent;
+      return row.classList.contains('group') ? '' : [head, row.cells[0].textContent];
+    }).filter(Boolean);
+  });
+  ok(sizes.every(([head, label]) => `${label} `.includes(`${head} `)), 'each row under its value');
+  equal(await shownRows(page), before + heads.length, 'no row is lost');
+  await page.fill('#filter', heads[0]);
+  equal(await page.locator('#rows tr.group:not([hidden])').count(), 1, 'headings of what is hidden are hidden');
+  const again = await open(page.url());
+  await again.waitForSelector('#rows tr.group');
+  await done(again);
   await done(page);
 });
 
-test('a search tells the share that matches', async () => {
-  const page = await open(url('profiles.html'));
-  const tools = page.locator('.flame-tools[data-for=flame-0]');
-  await tools.locator('[data-act=search]').fill('^(removed|shared)$');
-  await until(page, () => /matches/.test(document.querySelector('.flame-tools[data-for=flame-0] .match').textContent));
-  const share = parseFloat(await tools.locator('.match').textContent());
-  ok(share > 50 && share <= 100, `share ${share}`);
-  ok(await count(page, '#flame-0 .hit') >= 2, 'frames that are marked');
-  await tools.locator('[data-act=search]').fill('(');
-  await until(page, () => /not a regular/.test(document.querySelector('.flame-tools[data-for=flame-0] .match').textContent));
+test('what moved comes first, the baseline last', async () => {
+  const page = await open(url('run.html'));
+  const kinds = await page.$$eval('#rows > tbody > tr', (list) => list.map((r) => [r.cells[1].textContent, r.cells[2].className || 'none']));
+  const [[metric]] = kinds;
+  const rank = { better: 0, worse: 0, different: 0, same: 1, unsure: 1, none: 2 };
+  const list = kinds.filter(([m]) => m === metric).map(([, k]) => rank[k]);
+  ok(list.every((r, i) => i === 0 || r >= list[i - 1]), list.join());
+  equal(list[list.length - 1], 2, 'the baseline');
   await done(page);
 });
 
-test('a flame graph inverts, and shows the order of time', async () => {
-  const page = await open(url('profiles.html'));
-  const tools = page.locator('.flame-tools[data-for=flame-0]');
-  await tools.locator('[data-act=invert]').check();
-  await until(page, () => [...document.querySelectorAll('#flame-0 rect')]
-    .some((r) => r.getAttribute('y') === '0' && /^removed/.test(r.textContent)));
-  await tools.locator('[data-act=invert]').uncheck();
-  const merged = await page.$$eval('#flame-0 rect', (l) => l.filter((r) => /^removed/.test(r.textContent)).length);
-  await tools.locator('[data-act=order]').check();
-  await until(page, (n) => [...document.querySelectorAll('#flame-0 rect')]
-    .filter((r) => /^removed/.test(r.textContent)).length > n, merged);
+test('plots that differ in one value are small and side by side', async () => {
+  const page = await open(url('run.html'), { viewport: { width: 1440, height: 900 } });
+  for (const group of await page.locator('.multiples').all()) {
+    const boxes = await group.locator('figure').evaluateAll((list) => list.map((f) => f.getBoundingClientRect()).map((b) => [b.x, b.y, b.width]));
+    ok(boxes.length >= 3, `${boxes.length} in a group`);
+    equal(boxes[0][1], boxes[1][1], 'the second stands beside the first');
+    ok(boxes.every(([, , w]) => w < 720), 'small');
+  }
+  // Text within a plot is never drawn over its lines.
+  const size = await page.$$eval('.plots svg.plot text', (list) => Math.min(...list.map((t) => t.getBoundingClientRect().height)));
+  ok(size >= 8, `the smallest text is ${size} px high`);
   await done(page);
 });
 
-test('the difference keeps the paths of both sides', async () => {
-  const page = await open(url('profiles.html'));
-  const both = (await names(page, 'flame-diff')).join('\n');
-  ok(both.includes('removed'), 'what is gone');
-  ok(both.includes('</script>'), 'what is new');
-  ok(await count(page, '#flame-diff .fu1, #flame-diff .fu2'), 'red');
-  ok(await count(page, '#flame-diff .fd1, #flame-diff .fd2'), 'blue');
-  ok((await page.locator('#flame-diff').textContent()).includes('▲'), 'a sign besides the colour');
-  const tools = page.locator('.flame-tools[data-for=flame-diff]');
-  await tools.locator('[data-act=width]').selectOption('new');
-  await until(page, () => ![...document.querySelectorAll('#flame-diff rect')].some((r) => /^removed/.test(r.textContent)));
-  await tools.locator('[data-act=width]').selectOption('base');
-  await until(page, () => [...document.querySelectorAll('#flame-diff rect')].some((r) => /^removed/.test(r.textContent)));
-  await done(page);
-});
-
-test('a function leads to its frame', async () => {
-  const page = await open(url('profiles.html'));
-  await page.locator('a[data-n][href="#flame-0"]', { hasText: 'removed' }).first().click();
-  await until(page, () => document.activeElement && document.activeElement.id === 'flame-0');
-  ok((await page.locator('#flame-0 ~ .detail').first().textContent()).startsWith('removed'), 'what is said');
-  await done(page);
-});
-
-test('the keyboard is enough', async () => {
-  const page = await open(url('profiles.html'));
-  await page.locator('#flame-0').focus();
-  await page.waitForSelector('#flame-0 ~ .detail', { state: 'attached' });
-  for (const key of ['ArrowDown', 'ArrowDown', 'ArrowDown']) await page.keyboard.press(key);
-  await until(page, () => document.querySelector('#flame-0 .here'));
-  await page.keyboard.press('Enter');
-  await until(page, () => document.querySelector('#flame-0 .up'));
-  await page.keyboard.press('Escape');
-  await until(page, () => !document.querySelector('#flame-0 .up'));
+test('a comparison within an experiment is about the two', async () => {
+  const page = await open(url('within.html'));
+  ok(!/<h3>Answers/.test(await page.content()), 'answers about all variants');
+  ok(/fast against base/.test(await page.locator('.lead.main').textContent()), 'the two');
   await done(page);
 });
 
@@ -338,29 +302,6 @@ test('readings over time and the history with its change', async () => {
   }
 });
 
-test('a row of the difference leads to its frame', async () => {
-  const page = await open(url('profiles.html'));
-  await page.locator('.why a', { hasText: 'removed' }).first().click();
-  await until(page, () => document.activeElement && document.activeElement.id === 'flame-diff');
-  ok((await page.locator('#flame-diff ~ .detail').first().textContent()).startsWith('removed'), 'what is said');
-  await done(page);
-});
-
-test('a row that the table calls chance is grey in the picture', async () => {
-  const page = await open(url('profiles.html'));
-  const unsure = await page.$$eval('.why tr.unsure th', (list) => list.map((t) => t.textContent));
-  const sure = await page.$$eval('.why tbody tr:not(.unsure) th', (list) => list.map((t) => t.textContent));
-  ok(sure.includes('removed'), `sure of ${sure}`);
-  await page.locator('#flame-diff').hover();
-  await page.waitForSelector('#flame-diff ~ .detail', { state: 'attached' });
-  const coloured = await page.$$eval('#flame-diff .fu1 title, #flame-diff .fu2 title, #flame-diff .fd1 title, #flame-diff .fd2 title',
-    (list) => list.map((t) => t.textContent.split(':')[0]));
-  ok(coloured.includes('removed'), `coloured: ${coloured}`);
-  // Leaves cost what they cost themselves: there the two must agree.
-  for (const name of unsure.filter((n) => n === 'shared')) ok(!coloured.includes(name), `${name} is coloured`);
-  await done(page);
-});
-
 test('it prints', async () => {
   const page = await open(url('run.html'));
   await page.evaluate(() => addEventListener('beforeprint', () => {
@@ -385,36 +326,6 @@ test('hostile names do nothing', async () => {
   }
 });
 
-test('assay serve shows readings and history', async () => {
-  if (!process.env.SERVER) return;
-  const page = await open(`${process.env.SERVER}?q=drift`);
-  await page.click('main table a >> nth=0');
-  await page.click('text=Report');
-  ok(await count(page, 'figure[data-kind=monitor] svg'), 'monitors');
-  ok(await count(page, 'figure[data-kind=history] svg'), 'the history in the report');
-  await page.goto(`${process.env.SERVER}history?name=drift`);
-  ok(/changed: ×1\.\d/.test(await page.locator('figure[data-kind=history]').first().textContent()), 'the change');
-  equal((await violations(page)).join('\n'), '', 'violations of the history');
-  await done(page);
-});
-
-test('assay serve shows the store', async () => {
-  if (!process.env.SERVER) return;
-  const page = await open(process.env.SERVER, { colorScheme: 'dark' });
-  equal((await violations(page)).join('\n'), '', 'violations of the list');
-  await page.fill('input[name=q]', 'demo');
-  await page.click('form[role=search] button');
-  await page.click('main table a >> nth=0');
-  equal((await violations(page)).join('\n'), '', 'violations of an experiment');
-  await page.click('text=Every run');
-  equal((await violations(page)).join('\n'), '', 'violations of the runs');
-  await page.goBack();
-  await page.click('text=Report');
-  await page.locator('#rows .open').first().click();
-  await page.waitForSelector('tr.raw');
-  const host = new URL(process.env.SERVER).host;
-  ok(page.requests.every((r) => r.startsWith('data:') || new URL(r).host === host), 'requests to elsewhere');
-  await done(page);
-});
-
+await import('./profiles.mjs');
+await import('./serve.mjs');
 await main();

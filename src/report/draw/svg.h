@@ -40,6 +40,7 @@ struct plot_axis {
     const char *label, *unit;
     bool log;
     bool from_zero;
+    double low, high;         /* the scale has these, too; both 0 for none */
     bool at_values;           /* ticks where the points are */
     const char *const *words; /* category k stands at k, "" without a tick; NULL for numbers */
     size_t word_count;
@@ -56,6 +57,7 @@ struct plot {
     struct arena arena; /* of all texts */
     const char *id;     /* for links, and for `assay plot` */
     const char *kind;   /* "curve", "ratio", … */
+    const char *group;  /* of small ones side by side, its heading; NULL: it stands alone */
     const char *title, *description;
     const char *note; /* a sentence below, NULL for none */
     struct plot_axis x, y;

@@ -68,19 +68,19 @@ void svg_frame_ends(struct frame *f)
 {
     struct end_label labels[LABELS_MAX];
     size_t count = collect_ends(f, labels);
-    double last = f->top - 4, bottom = f->top + PLOT_HEIGHT + 2;
+    double last = f->top - 4, bottom = f->top + f->plot_height + 2;
     for (size_t i = 0; i < count; i++)
         last = labels[i].y = fmax(labels[i].wanted, last + LABEL_GAP);
     for (size_t i = count; i-- > 0; bottom -= LABEL_GAP)
         bottom = labels[i].y = fmin(labels[i].y, bottom);
     for (size_t i = 0; i < count; i++) {
         CLEANUP(strbuf_done) struct strbuf name = {0};
-        svg_put_word(&name, labels[i].name, LABEL_COLUMNS);
+        svg_put_word(&name, labels[i].name, f->label_columns);
         if (labels[i].is_mark)
             strbuf_puts(f->out, "<g class=\"soft\">");
         else
             strbuf_printf(f->out, "<g class=\"t s%zu\">", labels[i].look);
-        svg_frame_label(f, WIDTH - f->right + 8, labels[i].y + 4, "", strbuf_text(&name));
+        svg_frame_label(f, f->width - f->right + 8, labels[i].y + 4, "", strbuf_text(&name));
         strbuf_puts(f->out, "</g>");
     }
 }
@@ -100,6 +100,7 @@ void svg_frame_margins(struct frame *f)
             columns = str_columns(m->label);
     }
     if (columns)
-        f->right = 14 + (int)(6.8 * (double)(columns < LABEL_COLUMNS ? columns : LABEL_COLUMNS));
+        f->right =
+            14 + (int)(6.8 * (double)(columns < f->label_columns ? columns : f->label_columns));
     f->top += LABEL_GAP * (int)(named < MARKS_NAMED ? named : MARKS_NAMED);
 }

@@ -7,14 +7,17 @@
 
 enum {
     WIDTH = 640,
+    SMALL_WIDTH = 330,
     LEFT = 84,
     RIGHT_LEAST = 14,
     TOP_LEAST = 10,
     LABEL_COLUMNS = 18, /* of a name at the end of its line */
+    SMALL_COLUMNS = 9,
     LABEL_GAP = 13,
     LABELS_MAX = 12,
     MARKS_NAMED = 4,
     PLOT_HEIGHT = 250,
+    SMALL_HEIGHT = 150,
     FOOT = 44,
     LEGEND_LINE = 20,
     LOOKS = 8,
@@ -25,8 +28,9 @@ struct frame {
     struct svg_scale x, y;
     struct strbuf *out;
     struct strbuf grid; /* all its lines are one path */
-    int height, legend_rows;
-    int top, right; /* margins: room for the words of marks above, for names at the right */
+    int width, height, plot_height, legend_rows;
+    size_t label_columns; /* of names at the ends */
+    int top, right;       /* margins: room for the words of marks above, for names at the right */
 };
 
 /* Where a value stands, within the plot. */

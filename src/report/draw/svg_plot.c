@@ -90,8 +90,9 @@ static bool can_be_log(const struct plot *p, bool is_x)
 static void find_scales(struct frame *f)
 {
     const struct plot *p = f->p;
-    f->x = (struct svg_scale){.low = NAN, .high = NAN, .from = LEFT, .to = WIDTH - f->right};
-    f->y = (struct svg_scale){.low = NAN, .high = NAN, .from = f->top + PLOT_HEIGHT, .to = f->top};
+    f->x = (struct svg_scale){.low = NAN, .high = NAN, .from = LEFT, .to = f->width - f->right};
+    f->y =
+        (struct svg_scale){.low = NAN, .high = NAN, .from = f->top + f->plot_height, .to = f->top};
     f->x.log = p->x.log && can_be_log(p, true);
     f->y.log = p->y.log && can_be_log(p, false);
     for (size_t i = 0; i < p->series_count; i++)
@@ -104,6 +105,10 @@ static void find_scales(struct frame *f)
                 widen(&f->y, point->high);
             }
         }
+    if (p->y.low < p->y.high) {
+        widen(&f->y, p->y.low);
+        widen(&f->y, p->y.high);
+    }
     for (size_t i = 0; i < p->mark_count; i++)
         widen(p->marks[i].vertical ? &f->x : &f->y, p->marks[i].at);
     if (p->x.words) {
@@ -197,9 +202,9 @@ static void put_x_tick(struct frame *f, double x, const char *text)
     struct strbuf *out = f->out;
     f->out = &f->grid;
     put_pair(f, "M", x, f->top);
-    strbuf_printf(&f->grid, "v%d", PLOT_HEIGHT);
+    strbuf_printf(&f->grid, "v%d", f->plot_height);
     f->out = out;
-    svg_frame_label(f, x, f->top + PLOT_HEIGHT + 16, "", text);
+    svg_frame_label(f, x, f->top + f->plot_height + 16, "", text);
 }
 
 /* The values that were measured are the ticks, as far as they have room. */
@@ -233,7 +238,7 @@ static void put_x_axis(struct frame *f)
     const struct plot_axis *axis = &f->p->x;
     double last = -1000, ticks[SVG_TICKS_MAX];
     if (axis->words) {
-        double each = (WIDTH - LEFT - f->right) / (double)(axis->word_count + 1);
+        double each = (f->width - LEFT - f->right) / (double)(axis->word_count + 1);
         for (size_t k = 0; k < axis->word_count; k++) {
             double x = svg_place(&f->x, (double)k);
             size_t next = k + 1;
@@ -260,8 +265,8 @@ static void put_x_axis(struct frame *f)
         }
     }
     CLEANUP(strbuf_done) struct strbuf label = {0};
-    svg_put_word(&label, axis->label, (size_t)((WIDTH - LEFT - f->right) / 6.8));
-    svg_frame_label(f, (LEFT + WIDTH - f->right) / 2.0, f->top + PLOT_HEIGHT + 36, "",
+    svg_put_word(&label, axis->label, (size_t)((f->width - LEFT - f->right) / 6.8));
+    svg_frame_label(f, (LEFT + f->width - f->right) / 2.0, f->top + f->plot_height + 36, "",
                     strbuf_text(&label));
     strbuf_puts(f->out, "</g>");
 }
@@ -281,7 +286,7 @@ static void put_y_axis(struct frame *f)
         struct strbuf *out = f->out;
         f->out = &f->grid;
         put_pair(f, "M", LEFT, y);
-        strbuf_printf(&f->grid, "h%d", WIDTH - f->right - LEFT);
+        strbuf_printf(&f->grid, "h%d", f->width - f->right - LEFT);
         f->out = out;
         svg_frame_label(f, LEFT - 6, y + 4, "", strbuf_text(&text));
         last = y;
@@ -289,9 +294,9 @@ static void put_y_axis(struct frame *f)
     strbuf_puts(f->out, "</g>");
     strbuf_printf(f->out,
                   "<text text-anchor=\"middle\" transform=\"translate(13 %d) rotate(-90)\">",
-                  f->top + PLOT_HEIGHT / 2);
+                  f->top + f->plot_height / 2);
     CLEANUP(strbuf_done) struct strbuf label = {0};
-    svg_put_word(&label, f->p->y.label, (size_t)(PLOT_HEIGHT / 6.8));
+    svg_put_word(&label, f->p->y.label, (size_t)(f->plot_height / 6.8));
     strbuf_put_markup(f->out, strbuf_text(&label));
     strbuf_puts(f->out, "</text>");
 }
@@ -306,21 +311,21 @@ static void put_mark_lines(struct frame *f)
             double b = m->vertical ? at_x(f, m->high) : svg_frame_y(f, m->low);
             strbuf_puts(f->out, "<path class=\"mb\" d=\"");
             put_pair(f, "M", m->vertical ? a : LEFT, m->vertical ? f->top : a);
-            put_pair(f, "L", m->vertical ? b : WIDTH - f->right, m->vertical ? f->top : a);
-            put_pair(f, "L", m->vertical ? b : WIDTH - f->right,
-                     m->vertical ? f->top + PLOT_HEIGHT : b);
-            put_pair(f, "L", m->vertical ? a : LEFT, m->vertical ? f->top + PLOT_HEIGHT : b);
+            put_pair(f, "L", m->vertical ? b : f->width - f->right, m->vertical ? f->top : a);
+            put_pair(f, "L", m->vertical ? b : f->width - f->right,
+                     m->vertical ? f->top + f->plot_height : b);
+            put_pair(f, "L", m->vertical ? a : LEFT, m->vertical ? f->top + f->plot_height : b);
             strbuf_puts(f->out, "Z\"/>");
         }
         if (m->vertical) {
             double x = at_x(f, m->at);
-            put_line(f, "m", x, f->top, x, f->top + PLOT_HEIGHT);
-            bool left = x > (LEFT + WIDTH) / 2.0;
+            put_line(f, "m", x, f->top, x, f->top + f->plot_height);
+            bool left = x > (LEFT + f->width) / 2.0;
             if (m->label && line < MARKS_NAMED)
                 svg_frame_label(f, x, 12 + LABEL_GAP * (double)line++, left ? "end" : "", m->label);
         } else {
             double y = svg_frame_y(f, m->at);
-            put_line(f, "m", LEFT, y, WIDTH - f->right, y);
+            put_line(f, "m", LEFT, y, f->width - f->right, y);
         }
     }
 }
@@ -480,11 +485,11 @@ static int legend(struct frame *f, bool draw)
         if (!s->name || !s->count || (svg_names_ends(f->p) && svg_has_end(s)))
             continue;
         double width = 34 + 6.6 * (double)str_columns(s->name);
-        if (x > LEFT && x + width > WIDTH - f->right) {
+        if (x > LEFT && x + width > f->width - f->right) {
             x = LEFT;
             row++;
         }
-        double y = f->top + PLOT_HEIGHT + FOOT + LEGEND_LINE * row + 8;
+        double y = f->top + f->plot_height + FOOT + LEGEND_LINE * row + 8;
         if (draw) {
             struct plot_series sample = *s;
             struct strbuf *out = f->out;
@@ -532,27 +537,32 @@ void svg_put_alone_head(struct strbuf *out, int width, int height, const char *t
         "a02060}"
         ".t.s4{fill:#5b45c9}.t.s5{fill:#6b5d00}.t.s6{fill:#2f6d1f}.t.s7{fill:#454b54}"
         ".fr{stroke:#fff;stroke-width:.6}.f0{fill:#f0b27a}.f1{fill:#f5cba7}.f2{fill:#edbb99}"
-        ".fk{fill:#c9d8a8}.fn{fill:#d5d8dc}.fu1{fill:#f5b7b1}.fu2{fill:#e6766b}"
-        ".fd1{fill:#aed6f1}.fd2{fill:#5dade2}</style>\n");
+        ".fk{fill:#d3c7ea}.fn{fill:#d5d8dc}.fu1{fill:#f5b7b1}.fu2{fill:#e6766b}"
+        ".fd1{fill:#b5e2c4}.fd2{fill:#6cc78d}</style>\n");
     strbuf_printf(out, "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", width, height);
 }
 
 void plot_put_svg(const struct plot *p, bool alone, struct strbuf *out)
 {
-    struct frame f = {.p = p, .out = out};
+    bool small = p->group && !alone;
+    struct frame f = {.p = p,
+                      .out = out,
+                      .width = small ? SMALL_WIDTH : WIDTH,
+                      .plot_height = small ? SMALL_HEIGHT : PLOT_HEIGHT,
+                      .label_columns = small ? SMALL_COLUMNS : LABEL_COLUMNS};
     svg_frame_margins(&f);
     find_scales(&f);
     f.legend_rows = legend(&f, false);
-    f.height = f.top + PLOT_HEIGHT + FOOT + LEGEND_LINE * f.legend_rows + (alone ? 28 : 2);
+    f.height = f.top + f.plot_height + FOOT + LEGEND_LINE * f.legend_rows + (alone ? 28 : 2);
     if (alone) {
-        svg_put_alone_head(out, WIDTH, f.height, p->title);
+        svg_put_alone_head(out, f.width, f.height, p->title);
         strbuf_puts(out, "<g transform=\"translate(0 26)\">");
-        svg_frame_label(&f, WIDTH / 2.0, -8, "middle", p->title);
+        svg_frame_label(&f, f.width / 2.0, -8, "middle", p->title);
     } else {
         strbuf_printf(out,
                       "<svg class=\"plot\" viewBox=\"0 0 %d %d\" role=\"img\" "
                       "aria-labelledby=\"%s-t %s-d\"><title id=\"%s-t\">",
-                      WIDTH, f.height, p->id, p->id, p->id);
+                      f.width, f.height, p->id, p->id, p->id);
         strbuf_put_markup(out, p->title);
         strbuf_printf(out, "</title><desc id=\"%s-d\">", p->id);
         strbuf_put_markup(out, p->description ? p->description : p->title);

@@ -207,10 +207,10 @@ static void colour_pair(struct box *box, const double costs[2])
     box->sign = "";
     if (box->name->flags & FLAME_MORE && change > 0) {
         box->class = strong ? "fu2" : "fu1";
-        box->sign = "▲ ";
+        box->sign = "+ ";
     } else if (box->name->flags & FLAME_LESS && change < 0) {
         box->class = strong ? "fd2" : "fd1";
-        box->sign = "▼ ";
+        box->sign = "− ";
     }
 }
 

@@ -27,12 +27,12 @@ static void put_hash(struct strbuf *out, const char *text)
     strbuf_putc(out, '\'');
 }
 
-void html_put_head(struct strbuf *out, const char *title, const char *subtitle,
-                   const struct html_link *links, size_t link_count)
+void html_put_head(struct strbuf *out, const struct html_head *head)
 {
     strbuf_puts(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-                     "img-src data:; base-uri 'none'; form-action 'self'; style-src ");
+                     "img-src data:; base-uri 'none'; form-action 'self'; ");
+    strbuf_puts(out, head->may_ask ? "connect-src 'self'; style-src " : "style-src ");
     put_hash(out, web_style);
     strbuf_puts(out, "; script-src ");
     put_hash(out, web_script);
@@ -40,22 +40,22 @@ void html_put_head(struct strbuf *out, const char *title, const char *subtitle,
                      "initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n"
                      "<meta name=\"generator\" content=\"assay " ASSAY_VERSION "\">\n"
                      "<link rel=\"icon\" href=\"data:,\">\n<title>");
-    strbuf_put_markup(out, title);
+    strbuf_put_markup(out, head->title);
     strbuf_printf(out, " · assay</title>\n<style>%s</style>\n</head>\n<body>\n", web_style);
     strbuf_puts(out, "<a class=\"skip\" href=\"#main\">Skip to the content</a>\n<header>\n<h1>");
-    strbuf_put_markup(out, title);
+    strbuf_put_markup(out, head->title);
     strbuf_puts(out, "</h1>\n");
-    if (*subtitle) {
+    if (*head->subtitle) {
         strbuf_puts(out, "<p class=\"question\">");
-        strbuf_put_markup(out, subtitle);
+        strbuf_put_markup(out, head->subtitle);
         strbuf_puts(out, "</p>\n");
     }
     strbuf_puts(out, "<nav aria-label=\"Sections\"><ul>");
-    for (size_t i = 0; i < link_count; i++) {
+    for (size_t i = 0; i < head->link_count; i++) {
         strbuf_puts(out, "<li><a href=\"");
-        strbuf_put_markup(out, links[i].href);
+        strbuf_put_markup(out, head->links[i].href);
         strbuf_puts(out, "\">");
-        strbuf_put_markup(out, links[i].text);
+        strbuf_put_markup(out, head->links[i].text);
         strbuf_puts(out, "</a></li>");
     }
     strbuf_puts(out, "</ul><button type=\"button\" id=\"theme\" hidden>Dark</button></nav>\n"
@@ -78,7 +78,9 @@ void html_put_plot(struct strbuf *out, const struct plot *p)
 {
     bool drawn = plot_has_points(p);
     strbuf_printf(out, "<figure id=\"plot-%s\" data-kind=\"%s\"><figcaption>", p->id, p->kind);
-    strbuf_put_markup(out, p->title);
+    size_t known = p->group && str_has_prefix(p->title, p->group) ? strlen(p->group) : 0;
+    known += known && str_has_prefix(p->title + known, ", ") ? 2 : 0;
+    strbuf_put_markup(out, p->title + known); /* the heading of the group has the rest */
     strbuf_puts(out, "</figcaption>");
     if (drawn)
         plot_put_svg(p, false, out);
@@ -90,21 +92,57 @@ void html_put_plot(struct strbuf *out, const struct plot *p)
     strbuf_puts(out, "</figure>\n");
 }
 
+static bool is_shown(const struct page *page, size_t i)
+{
+    const struct plot *p = &page->plots[i];
+    return (plot_has_points(p) || p->note) && p != page->first.curve;
+}
+
+static bool same_group(const struct plot *a, const struct plot *b)
+{
+    return a->group && b->group && str_eq(a->group, b->group);
+}
+
+/* Small ones of a group stand together, where the first of them comes. */
+static void put_plot_or_group(struct strbuf *out, const struct page *page, size_t i)
+{
+    const struct plot *p = &page->plots[i];
+    if (!p->group) {
+        html_put_plot(out, p);
+        return;
+    }
+    for (size_t k = 0; k < i; k++)
+        if (is_shown(page, k) && same_group(&page->plots[k], p))
+            return;
+    strbuf_puts(out, "<div class=\"multiples\"><h3>");
+    strbuf_put_markup(out, p->group);
+    strbuf_puts(out, "</h3>\n");
+    const char *same = p->note; /* what holds for all of them is said once */
+    for (size_t k = i; k < page->plot_count; k++)
+        if (is_shown(page, k) && same_group(&page->plots[k], p)) {
+            struct plot one = page->plots[k];
+            one.note = one.note && same && k > i && str_eq(one.note, same) ? NULL : one.note;
+            html_put_plot(out, &one);
+        }
+    strbuf_puts(out, "</div>\n");
+}
+
 void html_put_plots(struct strbuf *out, const struct page *page)
 {
     strbuf_puts(out, "<section id=\"plots\" aria-labelledby=\"h-plots\"><h2 "
                      "id=\"h-plots\">Plots</h2>\n<div class=\"plots\">\n");
     for (size_t i = 0; i < page->plot_count; i++)
-        if ((plot_has_points(&page->plots[i]) || page->plots[i].note) &&
-            &page->plots[i] != page->first.curve)
-            html_put_plot(out, &page->plots[i]);
+        if (is_shown(page, i))
+            put_plot_or_group(out, page, i);
     strbuf_puts(out, "</div>\n</section>\n");
 }
 
 void html_put_page(struct strbuf *out, const struct page *page)
 {
-    struct html_link links[7];
+    struct html_link links[8];
     size_t count = 0;
+    if (page->home)
+        links[count++] = (struct html_link){page->home, "All experiments"};
     links[count++] = (struct html_link){"#verdict", "Verdict"};
     if (page->row_count)
         links[count++] = (struct html_link){"#table", "Table"};
@@ -115,8 +153,11 @@ void html_put_page(struct strbuf *out, const struct page *page)
     if (html_has_nodes(page))
         links[count++] = (struct html_link){"#nodes", "Nodes"};
     links[count++] = (struct html_link){"#about", "How it was measured"};
-    html_put_head(out, page->title, page->view ? page->view->experiment.question : "", links,
-                  count);
+    html_put_head(out,
+                  &(struct html_head){.title = page->title,
+                                      .subtitle = page->view ? page->view->experiment.question : "",
+                                      .links = links,
+                                      .link_count = count});
     html_put_verdict(out, page);
     if (page->row_count)
         html_put_table(out, page);

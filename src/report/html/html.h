@@ -15,9 +15,14 @@ void html_put_page(struct strbuf *out, const struct page *page);
 struct html_link {
     const char *href, *text;
 };
-/* Up to <main>; links are the navigation. */
-void html_put_head(struct strbuf *out, const char *title, const char *subtitle,
-                   const struct html_link *links, size_t link_count);
+struct html_head {
+    const char *title, *subtitle;
+    const struct html_link *links; /* the navigation */
+    size_t link_count;
+    bool may_ask; /* the page's script may ask its own server: of `assay serve` only */
+};
+/* Up to <main>. */
+void html_put_head(struct strbuf *out, const struct html_head *head);
 /* From </main> on; `data` is embedded_put_json's text, or NULL. */
 void html_put_foot(struct strbuf *out, const struct strbuf *data);
 

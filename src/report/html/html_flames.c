@@ -23,7 +23,8 @@ static void put_tools(struct strbuf *out, const char *id, bool pair, bool has_or
         strbuf_puts(out, "<label>Width <select data-act=\"width\"><option value=\"both\">both"
                          "</option><option value=\"base\">base</option><option "
                          "value=\"new\">new</option></select></label> ");
-    strbuf_puts(out, "<button type=\"button\" data-act=\"reset\">Reset zoom</button> "
+    strbuf_puts(out, "<button type=\"button\" data-act=\"around\">Callers and callees</button> "
+                     "<button type=\"button\" data-act=\"reset\">Reset zoom</button> "
                      "<span class=\"match\" role=\"status\"></span></div>\n");
 }
 
@@ -76,11 +77,13 @@ static void put_flame(struct strbuf *out, const struct flame *f, size_t index, b
                   plural(f->samples, "sample", "samples"));
     strbuf_put_markup(out, f->event);
     strbuf_printf(out,
-                  ", %llu lost. Width is the share of the whole; kernel functions are green and "
+                  ", %llu lost. Width is the share of the whole; kernel functions are violet and "
                   "start with [k].</p>\n",
                   (unsigned long long)f->lost);
     put_tools(out, id, false, f->order_count > 1);
     flame_put_svg(f, id, false, beside, out);
+    if (f->moment_count > 1 || f->wait_count)
+        strbuf_printf(out, "<div class=\"when\" data-for=\"%s\" hidden></div>\n", id);
     put_functions(out, f, id);
     if (f->notes && *f->notes) {
         strbuf_puts(out, "<p class=\"note\">");
@@ -96,11 +99,11 @@ void html_put_flames(struct strbuf *out, const struct page *page)
                      "id=\"h-flames\">Flame graphs</h2>\n");
     if (page->has_pair) {
         strbuf_puts(out, "<div class=\"graph\"><h3>What changed</h3>\n"
-                         "<p class=\"note\">Call paths of both sides are shown. ▲ red: the "
+                         "<p class=\"note\">Call paths of both sides are shown. + red: the "
                          "function costs more in ");
         strbuf_put_markup(out, page->data.flames[1].label);
         strbuf_puts(
-            out, ", including what it calls; ▼ blue: less; grey: could be chance or is below the "
+            out, ", including what it calls; − green: less; grey: could be chance or is below the "
                  "resolution of sampling, by the same test as in the table of functions.</p>\n");
         put_tools(out, "flame-diff", true, false);
         flame_pair_put_svg(&page->pair, "flame-diff", false, out);

@@ -77,13 +77,6 @@ static void put_item(struct strbuf *out, enum verdict_kind kind, const char *hea
     strbuf_puts(out, "</li>\n");
 }
 
-/* How strong a change is, for the order of the lines. */
-static double strength(const struct page_row *r)
-{
-    const struct comparison *c = &r->comparison;
-    return c->scale == COMPARISON_RATIO && c->estimate > 0 ? fabs(log(c->estimate)) : 0;
-}
-
 static void put_row_line(struct strbuf *out, const struct page *page, const struct page_row *r)
 {
     const struct store_metric *m = &page->view->metrics[r->metric];
@@ -134,9 +127,9 @@ static void put_strongest(struct strbuf *out, const struct page *page)
         if (!r->headline || !r->compared)
             continue;
         size_t at = count < LINES_SHOWN ? count++ : LINES_SHOWN;
-        while (at > 0 &&
-               (r->changed > shown[at - 1]->changed ||
-                (r->changed == shown[at - 1]->changed && strength(r) > strength(shown[at - 1])))) {
+        while (at > 0 && (r->changed > shown[at - 1]->changed ||
+                          (r->changed == shown[at - 1]->changed &&
+                           page_strength(r) > page_strength(shown[at - 1])))) {
             if (at < LINES_SHOWN)
                 shown[at] = shown[at - 1];
             at--;
@@ -344,6 +337,26 @@ static void put_distributions(struct strbuf *out, const struct page *page)
         strbuf_puts(out, "</tbody></table></div></details>\n");
 }
 
+/* A choice of the factors that vary. */
+static void put_grouping(struct strbuf *out, const struct dataset *d)
+{
+    size_t shown = 0;
+    for (size_t f = 0; f < d->factor_count; f++) {
+        bool varies = false;
+        for (size_t c = 1; c < d->cell_count && !varies; c++)
+            varies = !str_eq(d->cells[c].levels[f], d->cells[0].levels[f]);
+        if (!varies)
+            continue;
+        strbuf_puts(out, shown++ ? ""
+                                 : "<label>Group by <select id=\"group\"><option value=\"\">"
+                                   "nothing</option>");
+        strbuf_puts(out, "<option>");
+        strbuf_put_markup(out, d->factors[f]);
+        strbuf_puts(out, "</option>");
+    }
+    strbuf_puts(out, shown ? "</select></label> " : "");
+}
+
 void html_put_table(struct strbuf *out, const struct page *page)
 {
     size_t noise = 0, shown = 0, over = 0;
@@ -352,8 +365,9 @@ void html_put_table(struct strbuf *out, const struct page *page)
     strbuf_puts(out, "<section id=\"table\" aria-labelledby=\"h-table\"><h2 "
                      "id=\"h-table\">Table</h2>\n<div class=\"tools\" id=\"table-tools\" hidden>"
                      "<label>Filter <input type=\"search\" id=\"filter\"></label> "
-                     "<label><input type=\"checkbox\" id=\"noise\" checked> Hide noise</label> "
-                     "<span id=\"table-count\" role=\"status\"></span></div>\n"
+                     "<label><input type=\"checkbox\" id=\"noise\" checked> Hide noise</label> ");
+    put_grouping(out, page->view);
+    strbuf_puts(out, "<span id=\"table-count\" role=\"status\"></span></div>\n"
                      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
                      "aria-label=\"Rows\"><table id=\"rows\"><thead><tr>"
                      "<th scope=\"col\">Cell</th><th scope=\"col\">Metric</th>"

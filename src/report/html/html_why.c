@@ -127,6 +127,7 @@ void html_put_explanations(struct strbuf *out, const struct page *page)
 {
     enum { EXPLANATIONS_OPEN = 3 };
     const struct explanations *list = &page->data.explanations;
+    strbuf_puts(out, list->count ? "<div id=\"reasons\">\n" : "");
     for (size_t i = 0; i < list->count; i++) {
         if (i == EXPLANATIONS_OPEN)
             strbuf_printf(out, "<details><summary>Why, for %zu more %s</summary>\n",
@@ -135,6 +136,7 @@ void html_put_explanations(struct strbuf *out, const struct page *page)
     }
     if (list->count > EXPLANATIONS_OPEN)
         strbuf_puts(out, "</details>\n");
+    strbuf_puts(out, list->count ? "</div>\n" : "");
 }
 
 /* ---- functions ---- */

@@ -96,14 +96,13 @@ static uint32_t take_name(struct flame *f, const struct name_source *n, size_t n
 }
 
 static int read_nodes(struct flame *f, const json_t *profile, const struct name_source *n,
-                      struct error *err)
+                      uint32_t *own_of, struct error *err)
 {
     const json_t *depths = json_object_get(profile, "depth");
     const json_t *names = json_object_get(profile, "name");
     const json_t *samples = json_object_get(profile, "samples");
     const json_t *weights = json_object_get(profile, "weight");
     double each = json_number_value(json_object_get(profile, "each"));
-    CLEANUP(memory_freep) uint32_t *own_of = memory_zalloc(n->count + 1, sizeof(*own_of));
     json_int_t last = -1;
     for (size_t i = 0; i < json_array_size(depths); i++) {
         json_int_t depth = json_integer_value(json_array_get(depths, i));
@@ -126,6 +125,94 @@ static int read_nodes(struct flame *f, const json_t *profile, const struct name_
     return 0;
 }
 
+/* ---- when ---- */
+
+/* Numbers of a column, of which none is negative; NULL when it is not as long as it must be. */
+static const json_t *column_of(const json_t *object, const char *key, size_t count)
+{
+    const json_t *column = json_object_get(object, key);
+    if (json_array_size(column) != count)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (!json_is_integer(json_array_get(column, i)) ||
+            json_integer_value(json_array_get(column, i)) < 0)
+            return NULL;
+    return column;
+}
+
+static uint64_t number_at(const json_t *column, size_t i)
+{
+    return (uint64_t)json_integer_value(json_array_get(column, i));
+}
+
+static int read_moments(struct flame *f, const json_t *from, struct error *err)
+{
+    size_t count = json_array_size(json_object_get(from, "us"));
+    const json_t *steps = column_of(from, "us", count), *nodes = column_of(from, "node", count);
+    const json_t *threads = column_of(from, "thread", count);
+    uint64_t at_us = 0;
+    if (count && (!steps || !nodes || !threads))
+        return embedded_damaged(err, "the times of samples");
+    f->moment_every = embedded_number(from, "every");
+    for (size_t i = 0; i < count; i++) {
+        at_us += number_at(steps, i);
+        if (number_at(nodes, i) >= f->node_count || number_at(threads, i) >= f->thread_count ||
+            at_us > INT64_MAX / 4000)
+            return embedded_damaged(err, "the time of a sample");
+        ARRAY_PUSH(f->moments, f->moment_count, f->moment_capacity) =
+            (struct flame_moment){.at_ns = at_us * 1000,
+                                  .node = (uint32_t)number_at(nodes, i),
+                                  .thread = (uint32_t)number_at(threads, i)};
+    }
+    return 0;
+}
+
+static int read_waits(struct flame *f, const json_t *from, const struct name_source *n,
+                      uint32_t *own_of, struct error *err)
+{
+    size_t count = json_array_size(json_object_get(from, "us"));
+    const json_t *steps = column_of(from, "us", count), *names = column_of(from, "name", count);
+    const json_t *lengths = column_of(from, "length_us", count);
+    const json_t *threads = column_of(from, "thread", count);
+    uint64_t at_us = 0;
+    if (count && (!steps || !names || !lengths || !threads))
+        return embedded_damaged(err, "the times of waits");
+    f->waits_left_out = embedded_number(from, "left_out");
+    for (size_t i = 0; i < count; i++) {
+        at_us += number_at(steps, i);
+        if (number_at(names, i) >= n->count || number_at(threads, i) >= f->thread_count ||
+            at_us > INT64_MAX / 4000 || number_at(lengths, i) > INT64_MAX / 4000)
+            return embedded_damaged(err, "the time of a wait");
+        ARRAY_PUSH(f->waits, f->wait_count, f->wait_capacity) =
+            (struct flame_wait){.from_ns = at_us * 1000,
+                                .length_ns = number_at(lengths, i) * 1000,
+                                .thread = (uint32_t)number_at(threads, i),
+                                .name = take_name(f, n, number_at(names, i), own_of)};
+    }
+    return 0;
+}
+
+static int read_times(struct flame *f, const json_t *profile, const struct name_source *n,
+                      uint32_t *own_of, struct error *err)
+{
+    size_t i;
+    const json_t *thread, *sources = json_object_get(profile, "sources");
+    json_array_foreach(json_object_get(profile, "threads"), i, thread)
+    {
+        const char *name = json_string_value(json_array_get(thread, 0));
+        ARRAY_PUSH(f->threads, f->thread_count, f->thread_capacity) =
+            (struct flame_thread){memory_strdup(name ? name : ""),
+                                  (uint32_t)json_integer_value(json_array_get(thread, 1))};
+    }
+    if (json_is_object(sources)) {
+        char *text = json_dumps(sources, JSON_COMPACT);
+        f->sources = text ? memory_strdup(text) : NULL;
+        free(text);
+    }
+    int r = read_moments(f, json_object_get(profile, "moments"), err);
+    return r < 0 ? r : read_waits(f, json_object_get(profile, "waits"), n, own_of, err);
+}
+
 static int read_profile(struct embedded *e, const json_t *root, const json_t *profile,
                         struct error *err)
 {
@@ -140,8 +227,11 @@ static int read_profile(struct embedded *e, const json_t *root, const json_t *pr
                         .notes = embedded_text_or_null(profile, "notes")};
     struct name_source names;
     int r = name_source_init(&names, root, profile, err);
+    CLEANUP(memory_freep) uint32_t *own_of = memory_zalloc(names.count + 1, sizeof(*own_of));
     if (r == 0)
-        r = read_nodes(f, profile, &names, err);
+        r = read_nodes(f, profile, &names, own_of, err);
+    if (r == 0)
+        r = read_times(f, profile, &names, own_of, err);
     name_source_done(&names);
     if (r < 0)
         return r;

@@ -266,6 +266,10 @@ static void name_list_init(struct name_list *list, const struct embedded *e)
             uint32_t name = f->nodes[n].name;
             list->of[i][name] = name_number(list, &f->names[name]);
         }
+        for (size_t n = 0; n < f->wait_count; n++) {
+            uint32_t name = f->waits[n].name;
+            list->of[i][name] = name_number(list, &f->names[name]);
+        }
     }
 }
 
@@ -317,6 +321,56 @@ static void put_names(struct strbuf *out, const struct name_list *list)
         json_u64(&j, NULL, f->nodes[i].member); \
     json_end(&j)
 
+/* Times are microseconds, each since the one before. */
+static void put_steps(struct json *j, const char *name, const void *first, size_t count,
+                      size_t stride)
+{
+    uint64_t last = 0;
+    json_array(j, name);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t at = *(const uint64_t *)((const char *)first + i * stride) / 1000;
+        json_u64(j, NULL, at - last);
+        last = at;
+    }
+    json_end(j);
+}
+
+#define PART_COLUMN(name, count, expression) \
+    json_array(j, name);                     \
+    for (size_t i = 0; i < (count); i++)     \
+        json_u64(j, NULL, (expression));     \
+    json_end(j)
+
+/* When samples were taken and threads waited, where that is known. */
+static void put_times(struct json *j, const struct flame *f, const uint32_t *names)
+{
+    if (!f->moment_count && !f->wait_count && !f->sources)
+        return;
+    json_array(j, "threads");
+    for (size_t i = 0; i < f->thread_count; i++) {
+        json_array(j, NULL);
+        json_string(j, NULL, f->threads[i].name);
+        json_u64(j, NULL, f->threads[i].tid);
+        json_end(j);
+    }
+    json_end(j);
+    json_object(j, "moments");
+    json_u64(j, "every", f->moment_every);
+    put_steps(j, "us", f->moments, f->moment_count, sizeof(*f->moments));
+    PART_COLUMN("node", f->moment_count, f->moments[i].node);
+    PART_COLUMN("thread", f->moment_count, f->moments[i].thread);
+    json_end(j);
+    json_object(j, "waits");
+    json_u64(j, "left_out", f->waits_left_out);
+    put_steps(j, "us", f->waits, f->wait_count, sizeof(*f->waits));
+    PART_COLUMN("length_us", f->wait_count, f->waits[i].length_ns / 1000);
+    PART_COLUMN("thread", f->wait_count, f->waits[i].thread);
+    PART_COLUMN("name", f->wait_count, names[f->waits[i].name]);
+    json_end(j);
+    if (f->sources)
+        json_raw(j, "sources", f->sources);
+}
+
 static void put_flame(struct strbuf *out, const struct flame *f, const uint32_t *names)
 {
     struct json j = {.out = out, .compact = true};
@@ -347,6 +401,7 @@ static void put_flame(struct strbuf *out, const struct flame *f, const uint32_t 
     for (size_t i = 0; i < f->order_count; i++)
         json_u64(&j, NULL, f->order[i]);
     json_end(&j);
+    put_times(&j, f, names);
     json_end(&j);
 }
 

@@ -197,6 +197,41 @@ static void make_compare_rows(struct page *page)
     }
 }
 
+/* What moved comes first, the most on top; what is not compared (the baseline) last.  Metrics stay
+ * together, in their order. */
+static int by_movement(const void *left, const void *right)
+{
+    const struct page_row *a = left, *b = right;
+    int ranks[2] = {a->compared ? !a->changed : 2, b->compared ? !b->changed : 2};
+    if (a->place != b->place)
+        return a->place < b->place ? -1 : 1;
+    if (ranks[0] != ranks[1])
+        return ranks[0] - ranks[1];
+    double far[2] = {page_strength(a), page_strength(b)};
+    if (ranks[0] == 0 && far[0] != far[1])
+        return far[0] < far[1] ? 1 : -1;
+    return a->cell < b->cell ? -1 : a->cell > b->cell;
+}
+
+double page_strength(const struct page_row *row)
+{
+    const struct comparison *c = &row->comparison;
+    return c->scale == COMPARISON_RATIO && c->estimate > 0 ? fabs(log(c->estimate)) : 0;
+}
+
+static void sort_rows(struct page *page)
+{
+    size_t place = 0;
+    for (size_t i = 0; i < page->row_count; i++) {
+        const struct page_row *before = i ? &page->rows[i - 1] : NULL;
+        place += before && (before->metric != page->rows[i].metric ||
+                            before->headline != page->rows[i].headline);
+        page->rows[i].place = place;
+    }
+    if (page->row_count)
+        qsort(page->rows, page->row_count, sizeof(*page->rows), by_movement);
+}
+
 /* ---- all of it ---- */
 
 static void choose_variant(struct page *page)
@@ -293,7 +328,9 @@ int page_prepare(struct page *page, struct error *err)
             make_compare_rows(page);
         else
             make_cell_rows(page);
-        if (!page->is_joint && page->view->metric_count)
+        sort_rows(page);
+        /* Answers are about all variants: a page about two has those two only. */
+        if (!page->is_compared && page->view->metric_count)
             find_answers(page, data->documents[0].spec);
     }
     if (data->flame_count == 2) {

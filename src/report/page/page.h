@@ -16,6 +16,7 @@
 /* A line of the table: a cell (or a pair of cells) and a metric. */
 struct page_row {
     size_t metric, cell; /* in the view */
+    size_t place;        /* of its metric among the rows */
     size_t base_cell;    /* DATASET_NONE for none: the rest is not compared */
     const char *label;
     bool headline, changed, is_noise; /* noise: shown only when everything is */
@@ -84,6 +85,7 @@ struct page {
     struct flame_pair pair; /* of the first two flames, where they are compared */
     bool has_pair;
     char *title;
+    const char *home;    /* where `assay serve` has its list, from this page; NULL for a file */
     struct strbuf notes; /* one sentence a line */
 };
 
@@ -111,12 +113,17 @@ int page_add_flame_of(struct page *page, const struct profile *profile, uint32_t
                       const char *label, struct error *err);
 int page_add_flame(struct page *page, const struct profile *profile, const char *label,
                    struct error *err);
+/* The source and the instructions of its hottest functions, from its recording. */
+int page_add_source(struct flame *flame, const char *path, struct error *err);
 /* What `assay explain` found about the experiments of the page, as far as the page compares them.
  */
 int page_add_explanations(struct page *page, struct store *store, struct error *err);
 /* Monitors and history of the (first) experiment, from the store. */
 int page_add_monitors(struct page *page, struct store *store, int64_t id, struct error *err);
 int page_add_history(struct page *page, struct store *store, int64_t id, struct error *err);
+
+/* How far the row moved, for the order: the same for twice and half as much. */
+double page_strength(const struct page_row *row);
 
 /* For the plots. */
 struct page_axis {

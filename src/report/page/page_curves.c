@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { CONTEXTS_MAX = 2, VARIANTS_MAX = 8 };
+enum { CONTEXTS_MAX = 2, SMALL_MAX = 9, VARIANTS_MAX = 8 };
 
 static const char *axis_unit(const char *factor)
 {
@@ -45,6 +45,7 @@ struct sweep {
     struct page_axis axis, variants; /* variants.count 0 for none */
     size_t cell;                     /* the context's first */
     char *where;
+    bool is_small; /* one of several side by side, which have one scale */
 };
 
 static const char *title_where(const struct sweep *s)
@@ -86,6 +87,8 @@ static struct plot *start_plot(const struct sweep *s, const char *kind, const ch
     struct plot *p = page_add_plot(s->page, kind, "%s v %s%s%s", what, d->factors[s->axis.factor],
                                    *s->where ? ", " : "", title_where(s));
     set_x(p, s);
+    if (s->is_small)
+        p->group = plot_text(p, "%s v %s", what, d->factors[s->axis.factor]);
     return p;
 }
 
@@ -268,8 +271,9 @@ static void plot_scaling(const struct sweep *s)
         add_fit(p, s, like, name, k, &note);
     }
     if (best > 0) {
-        struct plot_series *ideal =
-            plot_add_series(p, "ideal: twice the workers, twice the throughput", PLOT_GUIDE, 7);
+        struct plot_series *ideal = plot_add_series(
+            p, s->is_small ? "ideal" : "ideal: twice the workers, twice the throughput", PLOT_GUIDE,
+            7);
         for (size_t i = 0; i < s->axis.count; i++)
             plot_add_point(ideal, s->axis.numbers[i],
                            best * s->axis.numbers[i] / s->axis.numbers[0], NAN, NAN);
@@ -282,15 +286,37 @@ static void plot_scaling(const struct sweep *s)
     p->note = plot_text(p, "%s", strbuf_text(&note));
 }
 
-/* Says what is not drawn: of many combinations of the other factors the first and the last are. */
-static void note_others(struct page *page, size_t factor, size_t count)
+/* Says what is not drawn: of many combinations of the other factors some are. */
+static void note_others(struct page *page, size_t factor, size_t count, size_t drawn)
 {
     CLEANUP(memory_freep)
-    char *note = memory_printf("Plots against %s are drawn for the first and the last of %zu "
-                               "combinations of the other factors; the table has them all.\n",
-                               page->view->factors[factor], count);
+    char *note = memory_printf("Plots against %s are drawn for %zu of %zu combinations of the "
+                               "other factors; the table has them all.\n",
+                               page->view->factors[factor], drawn, count);
     if (!strstr(strbuf_text(&page->notes), note)) /* another metric's were the same */
         strbuf_puts(&page->notes, note);
+}
+
+/* One scale for all of a group, so that they can be compared by eye. */
+static void share_scales(struct page *page, size_t first)
+{
+    for (size_t i = first; i < page->plot_count; i++) {
+        struct plot *p = &page->plots[i];
+        double low = NAN, high = NAN;
+        for (size_t k = first; p->group && k < page->plot_count; k++) {
+            const struct plot *other = &page->plots[k];
+            for (size_t s = 0;
+                 other->group && str_eq(other->group, p->group) && s < other->series_count; s++)
+                for (size_t n = 0; n < other->series[s].count; n++) {
+                    low = fmin(low, other->series[s].points[n].y);
+                    high = fmax(high, other->series[s].points[n].y);
+                }
+        }
+        if (low < high) {
+            p->y.low = low;
+            p->y.high = high;
+        }
+    }
 }
 
 static void each_sweep(struct page *page, size_t metric, bool only_first,
@@ -304,16 +330,23 @@ static void each_sweep(struct page *page, size_t metric, bool only_first,
             f != page->variant && s.axis.numbers && s.axis.count > 1 && s.axis.numbers[0] > 0;
         if (usable && page->variant != DATASET_NONE)
             page_axis_init(&s.variants, d, page->variant);
-        size_t contexts = 0, at = 0;
+        size_t contexts = 0, at = 0, taken = 0;
         for (size_t c = 0; usable && c < d->cell_count; c++)
             contexts += page_is_first(d, c, f, page->variant);
-        if (contexts > CONTEXTS_MAX && !only_first)
-            note_others(page, f, contexts);
+        /* A few side by side, where there are several; then those that are evenly spread. */
+        size_t drawn = only_first ? 1 : contexts < SMALL_MAX ? contexts : SMALL_MAX;
+        size_t first_plot = page->plot_count;
+        s.is_small = drawn > CONTEXTS_MAX;
+        if (contexts > drawn && !only_first)
+            note_others(page, f, contexts, drawn);
         for (size_t c = 0; usable && c < d->cell_count; c++) {
             if (!page_is_first(d, c, f, page->variant))
                 continue;
-            bool wanted = at == 0 || (!only_first && at + 1 == contexts);
+            /* The first, the last, and what lies evenly between. */
+            size_t next = drawn > 1 ? taken * (contexts - 1) / (drawn - 1) : 0;
+            bool wanted = taken < drawn && at == next;
             at++;
+            taken += wanted;
             if (!wanted)
                 continue;
             s.cell = c;
@@ -321,6 +354,7 @@ static void each_sweep(struct page *page, size_t metric, bool only_first,
             fn(&s);
             free(s.where);
         }
+        share_scales(page, first_plot);
         page_axis_done(&s.axis);
         page_axis_done(&s.variants);
         if (usable && only_first)

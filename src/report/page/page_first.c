@@ -196,9 +196,11 @@ void page_find_first(struct page *page)
     f->best = page->is_compared ? (f->count ? 0 : DATASET_NONE) : choose(f);
     add_lost(page);
     for (size_t i = 0; i < page->plot_count && !f->curve; i++) {
-        const struct plot *p = &page->plots[i];
+        struct plot *p = &page->plots[i];
         for (size_t k = 0; str_eq(p->kind, "ratio") && k < p->mark_count; k++)
             if (p->marks[k].vertical)
                 f->curve = p;
+        if (f->curve)
+            p->group = NULL; /* it stands alone, and large */
     }
 }

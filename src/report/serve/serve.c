@@ -2,9 +2,9 @@
 /* The store as pages: lists are read a page at a time, so that 10^5 runs cost what 100 cost. */
 #include "report/serve/serve.h"
 #include "analysis/losses.h"
-#include "base/json.h"
 #include "base/memory.h"
 #include "report/html/html.h"
+#include "report/serve/serve_internal.h"
 #include "report/text/experiment.h"
 #include "store/store_rows.h"
 
@@ -12,20 +12,27 @@
 #include <math.h>
 #include <stdio.h>
 
-static const struct html_link home[] = {{"./", "Experiments"}};
-
-/* Links are relative, so that the token stays out of the pages: "../" for each level below it. */
-static void put_start(struct strbuf *out, const char *title, const char *subtitle, int depth)
+static const char *home(int depth)
 {
     static const char *const ups[] = {"./", "../", "../../"};
-    struct html_link links[] = {{ups[depth], home[0].text}};
-    html_put_head(out, title, subtitle, links, 1);
+    return ups[depth];
+}
+
+void serve_put_start(struct strbuf *out, const char *title, const char *subtitle, int depth)
+{
+    CLEANUP(memory_freep) char *moved = memory_printf("%smoved", home(depth));
+    struct html_link links[] = {{home(depth), "Experiments"}, {moved, "What moved lately"}};
+    html_put_head(out, &(struct html_head){.title = title,
+                                           .subtitle = subtitle,
+                                           .links = links,
+                                           .link_count = ARRAY_COUNT(links),
+                                           .may_ask = true});
 }
 
 static int fail(struct strbuf *out, int status, const char *title, const char *words, int depth)
 {
     strbuf_clear(out);
-    put_start(out, title, "", depth);
+    serve_put_start(out, title, "", depth);
     strbuf_puts(out, "<p>");
     strbuf_put_markup(out, words);
     strbuf_puts(out, "</p>\n");
@@ -33,7 +40,7 @@ static int fail(struct strbuf *out, int status, const char *title, const char *w
     return status;
 }
 
-static int trouble(struct strbuf *out, const struct error *err, int code, int depth)
+int serve_trouble(struct strbuf *out, const struct error *err, int code, int depth)
 {
     return fail(out,
                 code == -ENOENT   ? 404
@@ -42,16 +49,21 @@ static int trouble(struct strbuf *out, const struct error *err, int code, int de
                 code == -ENOENT ? "Not found" : "An error occurred", err->message, depth);
 }
 
-static bool page_number(const char *text, uint64_t *ret_page)
+bool serve_page_number(const char *text, uint64_t *ret_page)
 {
     *ret_page = 1;
     return !text || (parse_u64(text, ret_page, NULL) == 0 && *ret_page >= 1 && *ret_page < 1000000);
 }
 
-/* The first page is there also when nothing stands on it. */
-static bool page_exists(uint64_t page, uint64_t count, uint64_t each)
+bool serve_page_exists(uint64_t page, uint64_t count, uint64_t each)
 {
     return page == 1 || (page - 1) * each < count;
+}
+
+/* What the page's script replaces when the store has changed: it is asked for the same page. */
+static void put_live_start(struct strbuf *out, int depth)
+{
+    strbuf_printf(out, "<div id=\"live\" data-events=\"%sevents\">\n", home(depth));
 }
 
 static void put_pager(struct strbuf *out, uint64_t page, uint64_t pages, const char *extra)
@@ -67,8 +79,7 @@ static void put_pager(struct strbuf *out, uint64_t page, uint64_t pages, const c
     strbuf_puts(out, "</p></nav>\n");
 }
 
-/* For a query in a link. */
-static void put_escaped(struct strbuf *out, const char *text)
+void serve_put_escaped(struct strbuf *out, const char *text)
 {
     for (; *text; text++)
         if ((*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
@@ -101,7 +112,21 @@ static void put_choice(struct strbuf *out, const char *side, long long id)
                   side, id, id, side);
 }
 
-static void put_experiment_row(struct strbuf *out, const struct store_experiment *e)
+/* Leads to the experiments at the same commit. */
+static void put_commit(struct strbuf *out, const char *commit, size_t digits, const char *home)
+{
+    CLEANUP(memory_freep) char *hash = memory_strndup(commit, strcspn(commit, "-"));
+    if (!*commit)
+        return;
+    strbuf_printf(out, "<a href=\"%s?q=", home);
+    serve_put_escaped(out, hash);
+    strbuf_puts(out, "\">");
+    strbuf_put_markup_n(out, commit, strnlen(commit, digits));
+    strbuf_puts(out, "</a>");
+}
+
+static void put_experiment_row(struct strbuf *out, struct store *store,
+                               const struct store_experiment *e)
 {
     char moment[32];
     long long id = e->id;
@@ -112,13 +137,15 @@ static void put_experiment_row(struct strbuf *out, const struct store_experiment
     strbuf_put_markup(out, e->name);
     strbuf_puts(out, "</td><td>");
     strbuf_put_markup(out, e->question);
-    strbuf_printf(out, "</td><td>%s</td><td>%s</td><td>%llu</td><td>%llu</td><td>%llu</td><td>",
-                  format_moment(e->started_at_ns, moment, sizeof(moment)), losses_state(e),
+    strbuf_printf(out, "</td><td>%s</td><td>",
+                  format_moment(e->started_at_ns, moment, sizeof(moment)));
+    serve_put_state(out, store, e);
+    strbuf_printf(out, "</td><td>%llu</td><td>%llu</td><td>%llu</td><td>",
                   (unsigned long long)e->cell_count, (unsigned long long)e->run_count,
                   (unsigned long long)e->failed_count);
-    strbuf_put_markup_n(out, e->git_commit, strnlen(e->git_commit, 12));
+    put_commit(out, e->git_commit, 12, "");
     strbuf_puts(out, "</td><td><a href=\"history?name=");
-    put_escaped(out, e->name);
+    serve_put_escaped(out, e->name);
     strbuf_printf(out, "\">history<span class=\"sr\"> of %lld</span></a></td></tr>\n", id);
 }
 
@@ -127,17 +154,18 @@ static int list_page(struct store *store, const struct serve_request *q, struct 
     struct error err = {0};
     const char *query = q->query ? q->query : "";
     uint64_t page, count = 0;
-    if (!page_number(q->page, &page))
+    if (!serve_page_number(q->page, &page))
         return fail(out, 400, "Not a page", "The page number is not valid.", 0);
     CLEANUP(store_list_done) struct store_list list = {0};
     int r = store_search(store, query, (page - 1) * SERVE_EXPERIMENTS, SERVE_EXPERIMENTS, &list,
                          &count, &err);
     if (r < 0)
-        return trouble(out, &err, r, 0);
-    if (!page_exists(page, count, SERVE_EXPERIMENTS))
+        return serve_trouble(out, &err, r, 0);
+    if (!serve_page_exists(page, count, SERVE_EXPERIMENTS))
         return fail(out, 404, "Not found", "There are not that many experiments.", 0);
-    put_start(out, "Experiments", "", 0);
+    serve_put_start(out, "Experiments", "", 0);
     put_search(out, query);
+    put_live_start(out, 0);
     strbuf_puts(out,
                 "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Experiments\">"
                 "<table><thead><tr><th scope=\"col\">Id</th><th scope=\"col\">Base</th>"
@@ -147,14 +175,20 @@ static int list_page(struct store *store, const struct serve_request *q, struct 
                 "scope=\"col\">Runs</th><th scope=\"col\">Failed</th><th "
                 "scope=\"col\">Commit</th><th scope=\"col\">History</th></tr></thead><tbody>\n");
     for (size_t i = 0; i < list.count; i++)
-        put_experiment_row(out, &list.items[i]);
+        put_experiment_row(out, store, &list.items[i]);
     strbuf_puts(out, "</tbody></table></div>\n");
     CLEANUP(strbuf_done) struct strbuf extra = {0};
     if (*query) {
         strbuf_puts(&extra, "&amp;q=");
-        put_escaped(&extra, query);
+        serve_put_escaped(&extra, query);
     }
     put_pager(out, page, (count + SERVE_EXPERIMENTS - 1) / SERVE_EXPERIMENTS, strbuf_text(&extra));
+    strbuf_puts(out, "</div>\n");
+    if (!*query && page == 1)
+        strbuf_puts(out, "<section id=\"moved\" aria-labelledby=\"h-moved\" data-from=\"moved\">"
+                         "<h2 id=\"h-moved\">What moved lately</h2>\n<div id=\"moved-list\"><p "
+                         "class=\"note\"><a href=\"moved\">Look through the histories</a></p></div>"
+                         "</section>\n");
     html_put_foot(out, NULL);
     return 200;
 }
@@ -170,25 +204,73 @@ static void put_fact(struct strbuf *out, const char *name, const char *value)
     strbuf_puts(out, "</dd>\n");
 }
 
-static void put_losses(struct store *store, int64_t id, struct strbuf *out)
+static void put_banner(struct strbuf *out, const char *class, const struct strbuf *text)
+{
+    if (!text->length)
+        return;
+    strbuf_printf(out, "<p class=\"banner %s\">", class);
+    strbuf_put_markup(out, strbuf_text(text));
+    strbuf_puts(out, "</p>\n");
+}
+
+static void put_losses(struct strbuf *out, struct store *store, const struct store_experiment *e)
 {
     struct dataset d;
     struct error err = {0};
-    if (dataset_load(&d, store, id, &err) < 0)
-        return;
     CLEANUP(strbuf_done) struct strbuf state = {0}, failed = {0};
-    losses_put_state(&state, &d.experiment);
+    losses_put_state(&state, e);
+    put_banner(out, "unfinished", &state);
+    if (!e->failed_count || dataset_load(&d, store, e->id, &err) < 0)
+        return;
     losses_put_failed(&failed, &d);
-    for (size_t i = 0; i < 2; i++) {
-        const struct strbuf *text = i ? &failed : &state;
-        if (!text->length)
-            continue;
-        strbuf_printf(out, "<p class=\"banner %s\">", i ? "lost" : "unfinished");
-        strbuf_put_markup(out, strbuf_text(text));
-        strbuf_puts(out, "</p>\n");
-    }
+    put_banner(out, "lost", &failed);
     html_put_failures(out, &d);
     dataset_done(&d);
+}
+
+/* The experiment of the same name before this one; 0 for none. */
+static int64_t previous_of(struct store *store, const struct store_experiment *e)
+{
+    struct error ignored;
+    CLEANUP(store_list_done) struct store_list list = {0};
+    if (store_list(store, &(struct store_filter){.name = e->name, .most = 500}, &list, &ignored) <
+        0)
+        return 0;
+    for (size_t i = 0; i < list.count; i++)
+        if (list.items[i].id < e->id)
+            return list.items[i].id;
+    return 0;
+}
+
+static bool is_explained(struct store *store, int64_t id)
+{
+    struct error ignored;
+    CLEANUP(explanations_done) struct explanations list = {0};
+    return explanations_load(&list, store, id, &ignored) == 0 && list.count;
+}
+
+/* Where to go from here. */
+static void put_ways(struct strbuf *out, struct store *store, const struct store_experiment *e)
+{
+    long long id = e->id, previous = previous_of(store, e);
+    strbuf_printf(
+        out,
+        "<ul><li><a href=\"%lld/report\">Report</a></li>\n<li><a href=\"%lld/runs\">Every "
+        "run</a></li>\n<li><a href=\"../history?name=",
+        id, id);
+    serve_put_escaped(out, e->name);
+    strbuf_puts(out, "\">History</a> of this name</li>\n");
+    if (previous)
+        strbuf_printf(
+            out,
+            "<li><a href=\"../compare?base=%lld&amp;new=%lld\">Compare with %lld</a>, the "
+            "one before it</li>\n",
+            previous, id, previous);
+    if (is_explained(store, e->id))
+        strbuf_printf(
+            out, "<li><a href=\"%lld/report#reasons\">Explanation</a>: why it differs</li>\n", id);
+    strbuf_printf(
+        out, "<li>For programs: <a href=\"../api/v1/experiments/%lld\">JSON</a></li></ul>\n", id);
 }
 
 static int experiment_page(struct store *store, int64_t id, struct strbuf *out)
@@ -197,14 +279,20 @@ static int experiment_page(struct store *store, int64_t id, struct strbuf *out)
     CLEANUP(store_experiment_done) struct store_experiment e = {0};
     int r = store_experiment(store, id, &e, &err);
     if (r < 0)
-        return trouble(out, &err, r, 1);
+        return serve_trouble(out, &err, r, 1);
     char moment[32], text[160];
     CLEANUP(memory_freep) char *title = memory_printf("%lld: %s", (long long)id, e.name);
-    put_start(out, title, e.question, 1);
-    strbuf_puts(out, "<dl>\n");
-    put_fact(out, "State", losses_state(&e));
+    serve_put_start(out, title, e.question, 1);
+    put_live_start(out, 1);
+    strbuf_puts(out, "<dl>\n<dt>State</dt><dd>");
+    serve_put_state(out, store, &e);
+    strbuf_puts(out, "</dd>\n");
     put_fact(out, "Started", format_moment(e.started_at_ns, moment, sizeof(moment)));
-    put_fact(out, "Commit", e.git_commit);
+    if (*e.git_commit) {
+        strbuf_puts(out, "<dt>Commit</dt><dd>");
+        put_commit(out, e.git_commit, 60, "../");
+        strbuf_puts(out, "</dd>\n");
+    }
     put_fact(out, "Spec", e.spec_path);
     put_fact(out, "Baseline", e.baseline);
     snprintf(text, sizeof(text), "%llu %s, %llu %s; %llu failed, %llu disturbed",
@@ -212,14 +300,10 @@ static int experiment_page(struct store *store, int64_t id, struct strbuf *out)
              (unsigned long long)e.run_count, plural(e.run_count, "run", "runs"),
              (unsigned long long)e.failed_count, (unsigned long long)e.disturbed_count);
     put_fact(out, "Runs", text);
-    strbuf_printf(out,
-                  "</dl>\n<ul><li><a href=\"%lld/report\">Report</a></li><li><a "
-                  "href=\"%lld/runs\">Every run</a></li><li><a href=\"../history?name=",
-                  (long long)id, (long long)id);
-    put_escaped(out, e.name);
-    strbuf_puts(out, "\">History</a></li></ul>\n");
-    if (e.failed_count || !str_eq(e.state, "done"))
-        put_losses(store, id, out);
+    strbuf_puts(out, "</dl>\n");
+    put_losses(out, store, &e);
+    strbuf_puts(out, "</div>\n");
+    put_ways(out, store, &e);
     html_put_foot(out, NULL);
     return 200;
 }
@@ -253,16 +337,16 @@ static int runs_page(struct store *store, const struct serve_request *q, int64_t
     struct error err = {0};
     CLEANUP(store_experiment_done) struct store_experiment e = {0};
     uint64_t page;
-    if (!page_number(q->page, &page))
+    if (!serve_page_number(q->page, &page))
         return fail(out, 400, "Not a page", "The page number is not valid.", 2);
     int r = store_experiment(store, id, &e, &err);
     if (r < 0)
-        return trouble(out, &err, r, 2);
-    if (!page_exists(page, e.run_count, SERVE_RUNS))
+        return serve_trouble(out, &err, r, 2);
+    if (!serve_page_exists(page, e.run_count, SERVE_RUNS))
         return fail(out, 404, "Not found", "There are not that many runs.", 2);
     CLEANUP(memory_freep) char *headline = memory_strndup(e.headline, strcspn(e.headline, "\n"));
     CLEANUP(memory_freep) char *title = memory_printf("Runs of %lld: %s", (long long)id, e.name);
-    put_start(out, title, "", 2);
+    serve_put_start(out, title, "", 2);
     strbuf_puts(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Runs\">"
                      "<table><thead><tr><th scope=\"col\">Run</th><th scope=\"col\">Cell</th><th "
                      "scope=\"col\">Round</th><th scope=\"col\">Started</th><th "
@@ -272,15 +356,18 @@ static int runs_page(struct store *store, const struct serve_request *q, int64_t
     strbuf_puts(out, "</th></tr></thead><tbody>\n");
     CLEANUP(store_cursor_done) struct store_cursor rows = {0};
     struct store_run_line run;
-    r = store_run_lines(store, id, headline, (page - 1) * SERVE_RUNS, SERVE_RUNS, &rows, &err);
+    int64_t first;
+    r = serve_pages_find(q->pages, store, &e, page, &first, &err);
+    if (r == 0)
+        r = store_run_lines(store, id, headline, first, SERVE_RUNS, &rows, &err);
     if (r < 0)
-        return trouble(out, &err, r, 2);
+        return serve_trouble(out, &err, r, 2);
     while ((r = store_next_run_line(&rows, &run, &err)) > 0)
         put_run_row(out, &run);
     strbuf_puts(out, "</tbody></table></div>\n");
     put_pager(out, page, (e.run_count + SERVE_RUNS - 1) / SERVE_RUNS, "");
     html_put_foot(out, NULL);
-    return r < 0 ? trouble(out, &err, r, 2) : 200;
+    return r < 0 ? serve_trouble(out, &err, r, 2) : 200;
 }
 
 /* ---- reports ---- */
@@ -288,9 +375,10 @@ static int runs_page(struct store *store, const struct serve_request *q, int64_t
 static int finish_report(struct page *page, struct strbuf *out, int depth)
 {
     struct error err = {0};
+    page->home = home(depth);
     int r = page_prepare(page, &err);
     if (r < 0)
-        return trouble(out, &err, r, depth);
+        return serve_trouble(out, &err, r, depth);
     page_plot(page);
     html_put_page(out, page);
     return 200;
@@ -309,7 +397,7 @@ static int report_page(struct store *store, int64_t id, struct strbuf *out)
         r = page_add_explanations(&page, store, &err);
     if (r == 0)
         page_add_profiles(&page, store, id);
-    return r < 0 ? trouble(out, &err, r, 2) : finish_report(&page, out, 2);
+    return r < 0 ? serve_trouble(out, &err, r, 2) : finish_report(&page, out, 2);
 }
 
 static int compare_page(struct store *store, const struct serve_request *q, struct strbuf *out)
@@ -329,7 +417,7 @@ static int compare_page(struct store *store, const struct serve_request *q, stru
         r = error_set(&err, -EINVAL, "these are the same experiment");
     if (r == 0)
         r = page_add_explanations(&page, store, &err);
-    return r < 0 ? trouble(out, &err, r, 0) : finish_report(&page, out, 0);
+    return r < 0 ? serve_trouble(out, &err, r, 0) : finish_report(&page, out, 0);
 }
 
 static int history_page(struct store *store, const struct serve_request *q, struct strbuf *out)
@@ -344,12 +432,12 @@ static int history_page(struct store *store, const struct serve_request *q, stru
     if (r == 0)
         r = page_add_history(&page, store, id, &err);
     if (r < 0)
-        return trouble(out, &err, r, 0);
+        return serve_trouble(out, &err, r, 0);
     page.view = &page.data.sets[0];
     page_plot_time(&page);
     CLEANUP(memory_freep)
     char *title = memory_printf("History of %s", page.view->experiment.name);
-    put_start(out, title, page.view->experiment.question, 0);
+    serve_put_start(out, title, page.view->experiment.question, 0);
     if (page.plot_count)
         html_put_plots(out, &page);
     else
@@ -359,54 +447,14 @@ static int history_page(struct store *store, const struct serve_request *q, stru
     return 200;
 }
 
-/* ---- for programs ---- */
-
-static int api_trouble(struct strbuf *out, int status, const char *words)
-{
-    struct json j = {.out = out};
-    strbuf_clear(out);
-    json_object(&j, NULL);
-    json_string(&j, "error", words);
-    json_end(&j);
-    return status;
-}
-
-/* "/api/v1/experiments" and "/api/v1/experiments/12", as `assay list` and `assay show` give them.
- */
-static int api_page(struct store *store, const struct serve_request *q, const char *rest,
-                    struct strbuf *out)
-{
-    struct error err = {0};
-    uint64_t page, count = 0;
-    long long id;
-    int end = 0;
-    if (str_eq(rest, "experiments")) {
-        CLEANUP(store_list_done) struct store_list list = {0};
-        if (!page_number(q->page, &page))
-            return api_trouble(out, 400, "the page number is not valid");
-        if (store_search(store, q->query ? q->query : "", (page - 1) * SERVE_EXPERIMENTS,
-                         SERVE_EXPERIMENTS, &list, &count, &err) < 0)
-            return api_trouble(out, 500, err.message);
-        if (!page_exists(page, count, SERVE_EXPERIMENTS))
-            return api_trouble(out, 404, "there are not that many experiments");
-        report_list_json(out, &list);
-        return 200;
-    }
-    if (sscanf(rest, "experiments/%lld%n", &id, &end) != 1 || rest[end] || id <= 0)
-        return api_trouble(out, 404, "there is no such resource");
-    struct dataset d;
-    int r = dataset_load(&d, store, id, &err);
-    if (r < 0)
-        return api_trouble(out, r == -ENOENT ? 404 : 500, err.message);
-    report_experiment_json(out, &d);
-    dataset_done(&d);
-    return 200;
-}
-
 int serve_page(struct store *store, const struct serve_request *q, struct strbuf *out)
 {
     if (str_has_prefix(q->path, SERVE_API))
-        return api_page(store, q, q->path + strlen(SERVE_API), out);
+        return serve_api(store, q, q->path + strlen(SERVE_API), out);
+    if (str_eq(q->path, SERVE_LIVE))
+        return serve_live(store, out);
+    if (str_eq(q->path, "/moved"))
+        return serve_moved(store, out);
     long long id;
     int end = 0;
     if (str_eq(q->path, "/"))

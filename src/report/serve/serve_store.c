@@ -32,6 +32,7 @@ struct serve_store {
     struct store *watch; /* tells whether others have written */
     int64_t version;
     struct stat file; /* that the connections are to */
+    struct serve_pages *pages;
     struct kept_page kept[KEPT_MAX];
     size_t kept_count, kept_bytes;
     uint64_t turn;
@@ -141,6 +142,7 @@ int serve_store_new(struct serve_store **ret_store, const char *place, struct er
     s->place = memory_strdup(place);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->is_free, NULL);
+    s->pages = serve_pages_new();
     int r = store_open(&s->watch, place, STORE_READ, err);
     if (r < 0) {
         serve_store_free(s);
@@ -159,6 +161,7 @@ void serve_store_free(struct serve_store *s)
     while (s->kept_count)
         drop_page(s, s->kept_count - 1);
     drop_connections(s);
+    serve_pages_free(s->pages);
     pthread_cond_destroy(&s->is_free);
     pthread_mutex_destroy(&s->lock);
     free(s->place);
@@ -167,7 +170,7 @@ void serve_store_free(struct serve_store *s)
 
 static void put_key(struct strbuf *key, const struct serve_request *q)
 {
-    const char *parts[] = {q->path, q->query, q->page, q->base, q->new, q->name};
+    const char *parts[] = {q->path, q->query, q->page, q->base, q->new, q->name, q->metric};
     for (size_t i = 0; i < ARRAY_COUNT(parts); i++)
         strbuf_printf(key, "%zu:%s;", parts[i] ? strlen(parts[i]) : 0, parts[i] ? parts[i] : "");
 }
@@ -176,7 +179,7 @@ static void put_key(struct strbuf *key, const struct serve_request *q)
 static bool is_heavy(const struct serve_request *q)
 {
     return str_has_suffix(q->path, "/report") || str_has_prefix(q->path, SERVE_API) ||
-           str_eq(q->path, "/compare") || str_eq(q->path, "/history");
+           str_eq(q->path, "/compare") || str_eq(q->path, "/history") || str_eq(q->path, "/moved");
 }
 
 static struct serve_body *refuse(struct serve_store *s, int status, const char *words)
@@ -194,7 +197,9 @@ static struct serve_body *make_page(struct serve_store *s, const struct serve_re
     struct strbuf text = {0};
     if (!store && store_open(&store, s->place, STORE_READ, &err) < 0)
         return refuse(s, 500, "The store can no longer be opened.");
-    int status = serve_page(store, request, &text);
+    struct serve_request with_pages = *request;
+    with_pages.pages = s->pages;
+    int status = serve_page(store, &with_pages, &text);
     struct serve_body *body = body_new(s, status, &text);
     pthread_mutex_lock(&s->lock);
     if (s->idle_count < IDLE_MAX && s->watch && status != 500) { /* it may be broken */

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// The pages of assay serve.
+import { execFileSync } from 'node:child_process';
+import { count, done, equal, ok, open, test, until, violations } from './browser.mjs';
+
+test('assay serve shows readings and history', async () => {
+  if (!process.env.SERVER) return;
+  const page = await open(`${process.env.SERVER}?q=drift`);
+  await page.click('main table a >> nth=0');
+  await page.click('text=Report');
+  ok(await count(page, 'figure[data-kind=monitor] svg'), 'monitors');
+  ok(await count(page, 'figure[data-kind=history] svg'), 'the history in the report');
+  await page.goto(`${process.env.SERVER}history?name=drift`);
+  ok(/changed: ×1\.\d/.test(await page.locator('figure[data-kind=history]').first().textContent()), 'the change');
+  equal((await violations(page)).join('\n'), '', 'violations of the history');
+  await done(page);
+});
+
+test('assay serve follows what is typed, and what is written', async () => {
+  if (!process.env.SERVER) return;
+  const page = await open(process.env.SERVER);
+  const rows = () => page.locator('#live tbody tr').count();
+  const before = await rows();
+  await page.locator('input[name=q]').pressSequentially('drift');
+  await until(page, () => [...document.querySelectorAll('#live tbody tr')].every((r) => /drift/.test(r.textContent)));
+  ok(await rows() > 0 && await rows() < before, 'fewer rows');
+  ok(page.url().endsWith('?q=drift'), page.url());
+  await page.fill('input[name=q]', '');
+  await until(page, (n) => document.querySelectorAll('#live tbody tr').length === n, before);
+  await until(page, () => /improvement|regression/.test(document.getElementById('moved').textContent));
+  ok(/drift/.test(await page.locator('#moved').textContent()), 'what moved lately');
+  equal((await violations(page)).join('\n'), '', 'violations');
+  // Another experiment comes into the store: the page shows it without being loaded again.
+  await page.locator('#live input[name=base]').nth(1).check();
+  const value = await page.locator('#live input[name=base]:checked').inputValue();
+  await page.evaluate(() => { window.stays = true; });
+  execFileSync(process.env.ASSAY, ['run', '--quiet', '--fresh', 'drift.yaml'], { cwd: process.env.PAGES });
+  await until(page, (n) => document.querySelectorAll('#live tbody tr').length > n, before);
+  equal(await page.evaluate(() => window.stays), true, 'it is the same page');
+  equal(await page.locator('#live input[name=base]:checked').inputValue(), value, 'what was chosen stays');
+  await done(page);
+});
+
+test('assay serve shows the store', async () => {
+  if (!process.env.SERVER) return;
+  const page = await open(process.env.SERVER, { colorScheme: 'dark' });
+  equal((await violations(page)).join('\n'), '', 'violations of the list');
+  await page.fill('input[name=q]', 'demo');
+  await page.click('form[role=search] button');
+  await page.click('main table a >> nth=0');
+  equal((await violations(page)).join('\n'), '', 'violations of an experiment');
+  await page.click('text=Every run');
+  equal((await violations(page)).join('\n'), '', 'violations of the runs');
+  await page.goBack();
+  await page.click('text=Report');
+  await page.locator('#rows .open').first().click();
+  await page.waitForSelector('tr.raw');
+  const host = new URL(process.env.SERVER).host;
+  ok(page.requests.every((r) => r.startsWith('data:') || new URL(r).host === host), 'requests to elsewhere');
+  await done(page);
+});
