@@ -188,6 +188,91 @@ def what_is_written_is_seen():
         equal(server.get("e/2/report")[0], 404)
 
 
+SLOW = """name: slow
+question: how long?
+command: ['sleep', '{pause}']
+factors: {pause: [0.05, 0.06]}
+rounds: 400
+warmup: 0
+"""
+
+
+def events_of(server, most):
+    """The documents of that many events, as they come."""
+    with socket.create_connection(("127.0.0.1", server.url.port), timeout=240) as client:
+        client.sendall(f"GET {server.url.path}events HTTP/1.1\r\nHost: 127.0.0.1:{server.url.port}\r\n\r\n"
+                       .encode())
+        text = b""
+        while text.count(b"data: ") < most or not text.endswith(b"\n\n\r\n"):
+            block = client.recv(65536)
+            if not block:
+                raise AssertionError(f"the stream ended: {text}")
+            text += block
+    contains(text.decode(), "text/event-stream")
+    return [json.loads(line[6:]) for line in text.decode().splitlines() if line.startswith("data: ")]
+
+
+@test
+def an_experiment_under_way_tells_how_far_it_is():
+    pathlib.Path("slow.yaml").write_text(SLOW)
+    run = subprocess.Popen([ASSAY, "run", "-q", "slow.yaml"], start_new_session=True)
+    try:
+        while not pathlib.Path("assay.db").exists():
+            time.sleep(0.05)
+        with Server() as server:
+            first, second = events_of(server, 2)[:2]
+            while not second["running"]:
+                first, second = events_of(server, 2)[:2]
+            one = second["running"][0]
+            equal((one["name"], one["runs_planned"]), ("slow", 800))
+            equal(second["runs"] > first["runs"] or second["experiments"] > first["experiments"], True, "it goes on")
+            while json.loads(server.get("api/v1/running")[1])["running"][0]["seconds_left"] is None:
+                time.sleep(0.05)
+            between(json.loads(server.get("api/v1/running")[1])["running"][0]["seconds_left"], 1, 40000)
+            for path in ("", "e/1"):
+                text = server.get(path)[1]
+                contains(text, " of 800 runs, about ")
+                contains(text, 'data-events="')
+                contains(text, "connect-src 'self'")
+            lacks(server.get("e/1/report")[1], "connect-src")
+            os.killpg(run.pid, signal.SIGINT)
+            run.wait(timeout=240)
+            contains(server.get("e/1")[1], "was stopped before its end")
+            equal(json.loads(server.get("api/v1/running")[1])["running"], [])
+    finally:
+        if run.poll() is None:
+            os.killpg(run.pid, signal.SIGKILL)
+            run.wait()
+
+
+@test
+def programs_get_the_same_as_from_the_command_line():
+    experiment()
+    experiment(seed="2")
+    with Server() as server:
+        for path, words in (("experiments", ["list"]), ("experiments/1", ["show", "1"]),
+                            ("compare?base=1&new=2", ["compare", "1", "2", "--all"]),
+                            ("history?metric=throughput", ["history", "throughput"])):
+            status, text, _ = server.get("api/v1/" + path)
+            equal(status, 200, path)
+            equal(json.loads(text), json.loads(assay(*words, "--json", check=0).stdout), path)
+        runs = json.loads(server.get("api/v1/experiments/1/runs?page=2")[1])
+        equal((runs["runs_count"], len(runs["runs"]), runs["metric"]), (128, 28, "throughput"))
+        first = json.loads(server.get("api/v1/experiments/1/runs")[1])["runs"]
+        ids = [run["id"] for run in first + runs["runs"]]
+        equal(ids, sorted(set(ids)), "each run once")
+        for path, code in (("experiments/1/runs?page=3", 404), ("experiments/9/runs", 404), ("compare?base=1", 400),
+                           ("compare?base=1&new=1", 400), ("compare?base=1&new=nothing", 404), ("history", 400),
+                           ("history?metric=nothing", 404)):
+            status, text, _ = server.get("api/v1/" + path)
+            equal((status, list(json.loads(text))), (code, ["error"]), path)
+        equal(server.get("moved")[0], 200)
+        text = server.get("e/2")[1]
+        contains(text, 'href="../compare?base=1&amp;new=2"')
+        lacks(server.get("e/1")[1], "Compare with")
+        contains(server.get("e/2/report")[1], 'href="../../"')
+
+
 @test
 def many_runs_come_a_page_at_a_time():
     experiment()
