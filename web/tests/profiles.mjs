@@ -6,6 +6,7 @@ import { count, done, equal, names, ok, open, test, until, url, violations, widt
 
 test('a flame graph zooms and comes back', async () => {
   const page = await open(url('profiles.html'));
+  await whenOf(page, 'flame-0'); // the graph is drawn from the data when this comes into view
   const text = page.locator('#flame-0 text', { hasText: 'removed' }).first();
   await text.scrollIntoViewIfNeeded();
   const box = await text.boundingBox();

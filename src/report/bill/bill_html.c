@@ -201,7 +201,9 @@ void report_bill_html(struct strbuf *out, const struct bill_view *v)
     if (page.data.flame_count)
         links[count++] = (struct html_link){"#flames", "Flame graph"};
     links[count++] = (struct html_link){"#about", "How it was measured"};
-    html_put_head(out, v->command, "", links, count);
+    html_put_head(out,
+                  &(struct html_head){
+                      .title = v->command, .subtitle = "", .links = links, .link_count = count});
     put_first(out, v);
     if (v->doubts->is_denied)
         strbuf_puts(out, "</section>\n");
