@@ -50,7 +50,7 @@ def schemas_are_schemas_and_every_format_has_one():
 
 @test
 def a_wrong_document_does_not_fit():
-    document = json.loads(assay("stat", "--json", "--", "true", check=0).stderr)
+    document = json.loads(assay("stat", "--json", "--", "true", check=0).stdout)
     fits("assay-stat-1", document)
     for change in ({"runs": 7}, {"format": "assay-stat-2"}):
         try:
@@ -68,7 +68,7 @@ def a_wrong_document_does_not_fit():
 
 @test
 def stat_ab_doctor_and_events():
-    fits("assay-stat-1", json.loads(assay("stat", "-r", "3", "--json", "--", "true", check=0).stderr))
+    fits("assay-stat-1", json.loads(assay("stat", "-r", "3", "--json", "--", "true", check=0).stdout))
     said("assay-ab-1", "ab", "-r", "5", "-w", "0", "--json", "true 1", "true 2")
     said("assay-doctor-1", "doctor", "--json")
     said("assay-events", "events", "--json", "fault")
