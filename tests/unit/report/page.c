@@ -62,8 +62,8 @@ TEST(frames_are_coloured_by_the_rule_of_rows)
     CHECK(name_of(&less.data.flames[0], "two")->flags & FLAME_LESS);
     CLEANUP(strbuf_done) struct strbuf out = {0};
     flame_pair_put_svg(&more.pair, "flame-diff", false, &out);
-    CHECK(strstr(strbuf_text(&out), "▲ two") != NULL);
-    CHECK(strstr(strbuf_text(&out), "▼") == NULL);
+    CHECK(strstr(strbuf_text(&out), "+ two") != NULL);
+    CHECK(strstr(strbuf_text(&out), "− ") == NULL);
 }
 
 TEST(functions_of_two_names_are_one)
