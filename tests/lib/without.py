@@ -30,7 +30,7 @@ ASKED = {
     "libzstd": [([ASSAY, "record", "-z", "-o", "{dir}/z.data", "--", "true"], "built without zstd")],
     "zlib": [([ASSAY, "export", "--to", "pprof", "-i", "{dir}/perf.data", "-o", "{dir}/x.pb"], ""),
              ([ASSAY, "html", "{dir}/perf.data", "-o", "{dir}/profile.html"], "")],
-    "capstone": [([ASSAY, "annotate", "--stdio", "-i", "{dir}/perf.data"], "built without capstone")],
+    "capstone": [([ASSAY, "annotate", "-i", "{dir}/perf.data"], "built without capstone")],
     "ncurses": [(["script", "-qec", f"{ASSAY} report -i {{dir}}/perf.data", "/dev/null"],
                  "built without ncurses")],
     "debuginfod": [(["env", "DEBUGINFOD_URLS=http://127.0.0.1:1/", "HOME={dir}", str(ASSAY), "report", "--stdio",
@@ -40,7 +40,7 @@ ASKED = {
     "libpq": [([ASSAY, "list", "--db", "postgresql://127.0.0.1:1/x"], "built without libpq")],
     "yaml": [([ASSAY, "run", "{dir}/spec.yaml"], "built without libyaml")],
     "jansson": [([ASSAY, "html", "{dir}/ab.json", "-o", "{dir}/ab.html"], "built without jansson"),
-                ([ASSAY, "import", "--format", "hyperfine", "{dir}/hyperfine.json"], "built without jansson")],
+                ([ASSAY, "import", "--dry-run", "--format", "hyperfine", "{dir}/hyperfine.json"], "built without jansson")],
     "liburing": [([MOVE, "--variant", "uring-send", "--seconds", "0.1"], "built without liburing"),
                  ([VR, "bench", "--in-memory", "--transport", "uring"], "built without liburing")],
     "libbpf": [([MOVE, "--prove=bpf", "--variant", "send", "--seconds", "0.1"], "built without libbpf")],
@@ -50,8 +50,8 @@ ASKED = {
 ALWAYS = [
     ([ASSAY, "doctor", "--seconds", "1"], "software events"),
     ([ASSAY, "stat", "--", "true"], "task-clock"),
-    ([ASSAY, "ab", "--rounds", "5", "sleep 0.01", "sleep 0.02"], "faster"),
-    ([ASSAY, "report", "--stdio", "-i", "{dir}/perf.data"], "samples"),
+    ([ASSAY, "ab", "--rounds", "5", "sleep 0.01", "sleep 0.02"], "the reference"),
+    ([ASSAY, "report", "--stdio", "-i", "{dir}/perf.data"], "Samples: "),
     ([MOVE, "--variant", "send", "--seconds", "0.1"], "send"),
 ]
 
