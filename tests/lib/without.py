@@ -30,7 +30,7 @@ ASKED = {
     "libzstd": [([ASSAY, "record", "-z", "-o", "{dir}/z.data", "--", "true"], "built without zstd")],
     "zlib": [([ASSAY, "export", "--to", "pprof", "-i", "{dir}/perf.data", "-o", "{dir}/x.pb"], ""),
              ([ASSAY, "html", "{dir}/perf.data", "-o", "{dir}/profile.html"], "")],
-    "capstone": [([ASSAY, "annotate", "-i", "{dir}/perf.data"], "built without capstone")],
+    "capstone": [([ASSAY, "annotate", "main", "{dir}/perf.data"], "built without capstone")],
     "ncurses": [(["script", "-qec", f"{ASSAY} report -i {{dir}}/perf.data", "/dev/null"],
                  "built without ncurses")],
     "debuginfod": [(["env", "DEBUGINFOD_URLS=http://127.0.0.1:1/", "HOME={dir}", str(ASSAY), "report", "--stdio",
