@@ -193,10 +193,14 @@ __attribute__((noinline)) void early(unsigned n) { for (unsigned i = 0; i < n; i
 __attribute__((noinline)) void late(unsigned n) { for (unsigned i = 0; i < n; i++) sink |= i; always(n); }
 int main(void)
 {
-    struct timespec pause = {0, 2000000};
-    for (int i = 0; i < 300; i++) {
-        if (i < 150) early(1000000); else late(1000000);
-        if (i % 20 == 0) nanosleep(&pause, NULL);
+    struct timespec pause = {0, 2000000}, start, now;
+    double seconds = 0;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    for (int i = 0; seconds < 4; i++) {
+        if (seconds < 2) early(300000); else late(300000);
+        if (i % 50 == 0) nanosleep(&pause, NULL);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        seconds = (double)(now.tv_sec - start.tv_sec) + (double)(now.tv_nsec - start.tv_nsec) / 1e9;
     }
     return 0;
 }
@@ -204,7 +208,7 @@ int main(void)
 
 
 def phases():
-    """phases.data: first early(), then late(), both calling always(), with a few waits."""
+    """phases.data: two seconds early(), two seconds late(), both calling always(), with a few waits."""
     pathlib.Path("phases.c").write_text(PHASES)
     subprocess.run(["gcc", "-O0", "-g", "-o", "phases", "phases.c"], check=True)
     command = ["record", "-q", "-g", "-F", "999", "-o", "phases.data"]
