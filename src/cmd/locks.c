@@ -5,27 +5,24 @@
 #include "cmd/traced.h"
 #include "report/bill/threads.h"
 
-static void print(const struct traced_cli *cli, const struct bill *b)
+static void put_json(struct json *j, const struct bill *b)
 {
-    CLEANUP(strbuf_done) struct strbuf out = {0};
     CLEANUP(contention_done) struct contention c;
     contention_make(&c, b);
-    if (cli->json) {
-        struct json j = {.out = &out};
-        json_object(&j, NULL);
-        json_string(&j, "format", "assay-locks-1");
-        report_contention_json(&j, &c);
-        json_end(&j);
-        strbuf_putc(&out, '\n');
-    } else {
-        report_contention_text(&out, &c, cli->all);
-    }
-    fwrite(strbuf_text(&out), 1, out.length, stdout);
+    report_contention_json(j, &c);
+}
+
+static void put_text(struct strbuf *out, const struct bill *b, bool all)
+{
+    CLEANUP(contention_done) struct contention c;
+    contention_make(&c, b);
+    report_contention_text(out, &c, all);
 }
 
 static int run(int argc, char **argv)
 {
-    return traced_run(&verb_locks, argc, argv, print);
+    static const struct traced_show show = {"assay-locks-1", put_json, put_text};
+    return traced_run(&verb_locks, argc, argv, &show);
 }
 
 const struct verb verb_locks = {

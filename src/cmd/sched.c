@@ -5,28 +5,24 @@
 #include "cmd/traced.h"
 #include "report/bill/threads.h"
 
-static void print(const struct traced_cli *cli, const struct bill *b)
+static void put_json(struct json *j, const struct bill *b)
 {
-    CLEANUP(strbuf_done) struct strbuf out = {0};
     CLEANUP(schedule_done) struct schedule s;
-    const struct timeline *t = &b->runs[0].timeline;
-    schedule_make(&s, t);
-    if (cli->json) {
-        struct json j = {.out = &out};
-        json_object(&j, NULL);
-        json_string(&j, "format", "assay-sched-1");
-        report_schedule_json(&j, &s, t);
-        json_end(&j);
-        strbuf_putc(&out, '\n');
-    } else {
-        report_schedule_text(&out, &s, t, cli->all);
-    }
-    fwrite(strbuf_text(&out), 1, out.length, stdout);
+    schedule_make(&s, &b->runs[0].timeline);
+    report_schedule_json(j, &s, &b->runs[0].timeline);
+}
+
+static void put_text(struct strbuf *out, const struct bill *b, bool all)
+{
+    CLEANUP(schedule_done) struct schedule s;
+    schedule_make(&s, &b->runs[0].timeline);
+    report_schedule_text(out, &s, &b->runs[0].timeline, all);
 }
 
 static int run(int argc, char **argv)
 {
-    return traced_run(&verb_sched, argc, argv, print);
+    static const struct traced_show show = {"assay-sched-1", put_json, put_text};
+    return traced_run(&verb_sched, argc, argv, &show);
 }
 
 const struct verb verb_sched = {

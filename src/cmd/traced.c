@@ -22,7 +22,7 @@ const struct option traced_options[] = {
      NULL},
     {0, "output", OPTION_STRING, O(output), OUTPUT_VALUE, OUTPUT_HELP, OUTPUT_WORDS},
     {'a', "all", OPTION_FLAG, O(all), NULL, "show every row", NULL},
-    {'j', "json", OPTION_FLAG, O(json), NULL, "print JSON", NULL},
+    {'j', "json", OPTION_OPTIONAL, O(json), "FILE", CMD_JSON_HELP, "file"},
     {0},
 };
 
@@ -65,8 +65,29 @@ static int start(const struct traced_cli *cli, char **words, int count, struct c
     return r < 0 ? r : command_init(ret, words[0], shell, err);
 }
 
-int traced_run(const struct verb *verb, int argc, char **argv,
-               void (*print)(const struct traced_cli *cli, const struct bill *b))
+static int print(const struct traced_cli *cli, const struct traced_show *show, const struct bill *b,
+                 struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    int r = 0;
+    if (cli->json) {
+        struct json j = {.out = &out};
+        json_object(&j, NULL);
+        json_string(&j, "format", show->format);
+        show->put_json(&j, b);
+        json_end(&j);
+        strbuf_putc(&out, '\n');
+        r = cmd_write(cli->json, &out, err);
+        strbuf_clear(&out);
+    }
+    if (r == 0 && cmd_wants_text(cli->json)) {
+        show->put_text(&out, b, cli->all);
+        r = cmd_write(NULL, &out, err);
+    }
+    return r;
+}
+
+int traced_run(const struct verb *verb, int argc, char **argv, const struct traced_show *show)
 {
     struct error err = {0};
     struct traced_cli cli = {0};
@@ -93,7 +114,7 @@ int traced_run(const struct verb *verb, int argc, char **argv,
     process_signals_restore();
     progress_end(&progress);
     if (r == 0)
-        print(&cli, &b);
+        r = print(&cli, show, &b, &err);
     bill_done(&b);
     command_done(&command);
     if (signal)

@@ -8,15 +8,21 @@
 #include "cmd/cmd.h"
 
 struct traced_cli {
-    const char *shell, *output;
+    const char *shell, *output, *json;
     uint64_t timeout_ns;
-    bool no_shell, all, json;
+    bool no_shell, all;
 };
 
 extern const struct option traced_options[];
 
-/* Parses, runs the command once, and calls `print` with the run: an exit code of the verb. */
-int traced_run(const struct verb *verb, int argc, char **argv,
-               void (*print)(const struct traced_cli *cli, const struct bill *b));
+/* How a verb shows the run. */
+struct traced_show {
+    const char *format; /* of the JSON */
+    void (*put_json)(struct json *j, const struct bill *b);
+    void (*put_text)(struct strbuf *out, const struct bill *b, bool all);
+};
+
+/* Parses, runs the command once and shows it; an exit code of the verb. */
+int traced_run(const struct verb *verb, int argc, char **argv, const struct traced_show *show);
 
 #endif

@@ -123,7 +123,8 @@ def sched_tells_who_delayed_whom():
                 "delayed by the other, as a share of its time")
         between(sum(d["ns"] for d in thread["delayed_by"]) / thread["delayed_ns"], 0.8, 1.001,
                 "explained delays")
-    text = assay("sched", "--", "sleep", "0.01", check=0).stdout
+    text = assay("sched", "--json=s.json", "--", "sleep", "0.01", check=0).stdout
+    equal(json.loads(pathlib.Path("s.json").read_text())["format"], "assay-sched-1")
     contains(text, "delayed by")
     contains(text, "sleep ")
 
