@@ -188,8 +188,7 @@ void profile_name_given(struct profile *p)
     free(n.known);
     idtable_done(&n.table);
     p->call_nodes = memory_zalloc(p->stacks.node_count, sizeof(*p->call_nodes));
-    calls_from_stacks(&p->calls, &p->stacks, p->location_lists, p->location_frames, NULL,
-                      p->call_nodes);
+    profile_make_calls(p, NULL, NULL);
 }
 
 void profile_given_free(struct given *g)
