@@ -217,7 +217,7 @@ def an_experiment_under_way_tells_how_far_it_is():
     pathlib.Path("slow.yaml").write_text(SLOW)
     run = subprocess.Popen([ASSAY, "run", "-q", "slow.yaml"], start_new_session=True)
     try:
-        while not pathlib.Path("assay.db").exists():
+        while assay("list").returncode != 0:  # the store is there, with its tables
             time.sleep(0.05)
         with Server() as server:
             first, second = events_of(server, 2)[:2]
