@@ -63,6 +63,7 @@ ONLY_CHECKED = {
     "assay ab --time 1m": PART, "assay run --precision 2%": PART, "assay ab --duet": PART,
     "assay stat --sim": PART, "assay run --cells 'variant=new'": PART,
     "assay-move --transport veth": PART,
+    "assay bench --layouts 20": "needs the objects of two versions; tests/integration/bench_more.py has them",
     "assay bench old-benchmarks": "needs other harnesses; tests/integration/bench_more.py has them",
 }
 NEEDS_ROOT = ("assay stat -e raw_syscalls:",)
