@@ -68,8 +68,11 @@ def kernel_aliases():
 
 
 def one_name(shares, aliases):
+    """Of code without names perf shows single addresses, assay functions: both count as one."""
     result = collections.Counter()
     for (comm, dso, symbol), share in shares.items():
+        if re.fullmatch(r"0x[0-9a-f]+|.*\+0x[0-9a-f]+", symbol):
+            symbol = "(no name)"
         result[comm, dso, aliases.get(symbol, symbol) if dso.startswith("[") else symbol] += share
     return result
 
