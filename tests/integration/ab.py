@@ -159,7 +159,7 @@ def one_command_alone_is_described():
 
 @test
 def few_rounds_say_what_they_assume():
-    document, text = ab("-r", 4, *QUIET, "sleep 0.001", "sleep 0.2")
+    document, text = ab("-r", 4, *QUIET, "sleep 0.05", "sleep 0.5")
     found = comparison(document, "wall")
     equal((found["too_few"], found["verdict"], found["stands"]), (True, "worse", True))
     contains(text, "assuming log-normal noise")
@@ -1068,7 +1068,7 @@ def markdown_is_a_table():
 @test
 def progress_appears_on_a_terminal_only():
     code, text = interrupted(["-r", 6, *QUIET, "sleep 0.3", "sleep 0.3 0"], lambda: True,
-                             lambda pid, terminal: None)
+                             lambda pid, terminal: None, env={"TERM": "xterm"})
     equal(code, 0)
     contains(text, "round ")
     contains(text, " left")
