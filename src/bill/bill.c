@@ -301,7 +301,8 @@ static void sort_lines(struct bill *b)
     CLEANUP(memory_freep) double **marks = memory_zalloc(b->line_count + 1, sizeof(*marks));
     for (size_t l = 0; l < b->line_count; l++)
         marks[l] = b->lines[l].ns;
-    qsort(b->lines, b->line_count, sizeof(*b->lines), compare_lines);
+    if (b->line_count)
+        qsort(b->lines, b->line_count, sizeof(*b->lines), compare_lines);
     for (size_t i = 0; i < b->item_count; i++) {
         const double *mark = marks[b->items[i].line];
         for (uint32_t l = 0; l < b->line_count; l++)
