@@ -159,7 +159,7 @@ def one_command_alone_is_described():
 
 @test
 def few_rounds_say_what_they_assume():
-    document, text = ab("-r", 4, *QUIET, "sleep 0.05", "sleep 0.5")
+    document, text = ab("-r", 4, *QUIET, "sleep 0.2", "sleep 1")
     found = comparison(document, "wall")
     equal((found["too_few"], found["verdict"], found["stands"]), (True, "worse", True))
     contains(text, "assuming log-normal noise")
