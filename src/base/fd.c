@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #define FILE_BYTES_MAX (64u << 20)
@@ -31,6 +32,12 @@ int file_read_at(int dir_fd, const char *path, struct strbuf *out, struct error 
     }
     strbuf_append(out, "", 0);
     return 0;
+}
+
+const char *temporary_folder(void)
+{
+    const char *given = getenv("TMPDIR");
+    return given && *given && access(given, W_OK | X_OK) == 0 ? given : "/tmp";
 }
 
 int file_read(const char *path, struct strbuf *out, struct error *err)

@@ -28,6 +28,10 @@ bool file_read_line(const char *path, char *line, size_t size);
 /* A whole number in a file of /proc or /sys; false when there is none. */
 bool file_read_i64(const char *path, int64_t *ret_value);
 
+/* Where temporary files go: TMPDIR, or /tmp where that is not set or nothing can be written there.
+ */
+const char *temporary_folder(void);
+
 int fd_write_all(int fd, const void *bytes, size_t length);
 
 /*

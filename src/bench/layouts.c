@@ -132,9 +132,8 @@ static int link_one(struct bench_layouts *l, size_t layout, size_t side, const c
 int bench_layouts_link(struct bench_layouts *l, const struct bench_plan *plan,
                        const char *const *commands, size_t count, struct error *err)
 {
-    const char *place = getenv("TMPDIR");
     CLEANUP(memory_freep)
-    char *folder = memory_printf("%s/assay-layouts-XXXXXX", place && *place ? place : "/tmp");
+    char *folder = memory_printf("%s/assay-layouts-XXXXXX", temporary_folder());
     struct rng rng;
     int r = 0;
     if (!mkdtemp(folder))

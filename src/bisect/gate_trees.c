@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* See gate_trees.h. */
 #include "bisect/gate_trees.h"
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/strings.h"
 #include "session/git.h"
@@ -41,9 +42,8 @@ int gate_trees_open(struct gate_trees *t, const char *ref, struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf out = {0};
     char here[PATH_MAX];
-    const char *place = getenv("TMPDIR");
     CLEANUP(memory_freep)
-    char *temporary = memory_printf("%s/assay-gate-XXXXXX", place && *place ? place : "/tmp");
+    char *temporary = memory_printf("%s/assay-gate-XXXXXX", temporary_folder());
     int r = GIT(".", &out, err, "rev-parse", "--show-toplevel");
     if (r < 0)
         return error_wrap(err, r, "--base needs a git repository");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `assay ab --exact`: the commands run emulated, and their instructions are compared; which
  * functions account for a difference is found by one run more of each. */
+#include "base/fd.h"
 #include "base/memory.h"
 #include "cmd/ab.h"
 #include "exact/functions.h"
@@ -156,9 +157,8 @@ int ab_exact_explain(const struct ab_exact *e, const struct rounds_spec *like,
 {
     if (e->tool.is_cachegrind || rounds->signal || !any_differs(e, rounds))
         return 0;
-    const char *folder = getenv("TMPDIR");
     CLEANUP(memory_freep)
-    char *base = memory_printf("%s/assay-functions-XXXXXX", folder && *folder ? folder : "/tmp");
+    char *base = memory_printf("%s/assay-functions-XXXXXX", temporary_folder());
     int fd = mkstemp(base);
     if (fd < 0)
         return error_errno(err, -errno, "%s", base);

@@ -2,6 +2,7 @@
 /* `assay explain BASE NEW`: why is the new one slower or faster? */
 #include "why/explain.h"
 #include "analysis/cellpairs.h"
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/term.h"
@@ -316,10 +317,8 @@ static void remove_folder(const char *path)
 
 static int make_folder(const struct explain_cli *cli, char **ret_path, struct error *err)
 {
-    const char *base = getenv("TMPDIR");
-    char *path = cli->keep
-                     ? memory_strdup(cli->keep)
-                     : memory_printf("%s/assay-explain-XXXXXX", base && *base ? base : "/tmp");
+    char *path = cli->keep ? memory_strdup(cli->keep)
+                           : memory_printf("%s/assay-explain-XXXXXX", temporary_folder());
     bool made = cli->keep ? mkdir(path, 0777) == 0 || errno == EEXIST : mkdtemp(path) != NULL;
     int code = -errno;
     char *whole = made ? realpath(path, NULL) : NULL;

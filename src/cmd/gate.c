@@ -389,10 +389,9 @@ static int prepare(struct gate *g, struct error *err)
 /* The store that the runs go to; the caller frees the name. */
 static char *choose_store(const struct gate_options *o, struct error *err)
 {
-    const char *place = getenv("TMPDIR");
     if (o->db)
         return memory_strdup(o->db);
-    char *db = memory_printf("%s/assay-gate-XXXXXX.db", place && *place ? place : "/tmp");
+    char *db = memory_printf("%s/assay-gate-XXXXXX.db", temporary_folder());
     CLEANUP(fd_closep) int fd = mkostemps(db, 3, O_CLOEXEC);
     if (fd >= 0)
         return db;

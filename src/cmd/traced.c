@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* See traced.h. */
 #include "cmd/traced.h"
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/term.h"
@@ -29,9 +30,8 @@ const struct option traced_options[] = {
 static int trace(const struct traced_cli *cli, const struct command *command, struct bill *b,
                  struct error *err)
 {
-    const char *base = getenv("TMPDIR");
     CLEANUP(memory_freep)
-    char *folder = memory_printf("%s/assay-trace-XXXXXX", base && *base ? base : "/tmp");
+    char *folder = memory_printf("%s/assay-trace-XXXXXX", temporary_folder());
     if (!mkdtemp(folder))
         return error_errno(err, -errno, "creating the directory %s for the recording", folder);
     struct bill_settings settings = {.command = command,

@@ -177,9 +177,7 @@ static void find_version(char *valgrind, struct simulation *s)
 /* A run's own folder, so that what outlives one run cannot count into the next. */
 static int make_folder(char **ret_path, struct error *err)
 {
-    const char *base = getenv("TMPDIR");
-    if (!base || !*base)
-        base = "/tmp";
+    const char *base = temporary_folder();
     /* The command may change its folder before it starts another program. */
     CLEANUP(memory_freep) char *whole = realpath(base, NULL);
     if (!whole)

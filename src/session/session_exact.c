@@ -51,11 +51,10 @@ int session_exact_functions(struct session *s, const char *label, struct exact_f
                             struct error *err)
 {
     size_t cell = find_cell(s, label);
-    const char *folder = getenv("TMPDIR");
     if (!s->exact_words || s->exact.is_cachegrind || cell == s->matrix.count)
         return error_set(err, -ENOTSUP, "functions are not known");
     CLEANUP(memory_freep)
-    char *path = memory_printf("%s/assay-functions-XXXXXX", folder && *folder ? folder : "/tmp");
+    char *path = memory_printf("%s/assay-functions-XXXXXX", temporary_folder());
     CLEANUP(fd_closep) int fd = mkstemp(path);
     if (fd < 0)
         return error_errno(err, -errno, "%s", path);

@@ -92,9 +92,8 @@ static void put_row(void *context, const char *name, double value, const char *u
 static int profile_cell(struct session *s, size_t cell, uint64_t round, session_value_fn *put,
                         void *context, struct error *err)
 {
-    const char *folder = getenv("TMPDIR");
     CLEANUP(memory_freep)
-    char *path = memory_printf("%s/assay-profile-XXXXXX", folder && *folder ? folder : "/tmp");
+    char *path = memory_printf("%s/assay-profile-XXXXXX", temporary_folder());
     CLEANUP(fd_closep) int fd = mkostemp(path, O_CLOEXEC);
     if (fd < 0)
         return error_errno(err, -errno, "%s", path);

@@ -2,6 +2,7 @@
 /* See settings.h. */
 #include "settings.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/memory.h"
 #include "tests.h"
 
@@ -96,10 +97,8 @@ static int choose_tests(struct settings *s, char **words, struct error *err)
 
 static int check_folder(struct settings *s, struct error *err)
 {
-    if (!s->folder || !s->folder[0]) {
-        const char *from_environment = getenv("TMPDIR");
-        s->folder = from_environment && from_environment[0] ? from_environment : "/tmp";
-    }
+    if (!s->folder || !s->folder[0])
+        s->folder = temporary_folder();
     if (access(s->folder, W_OK | X_OK) < 0)
         return error_errno(err, -errno,
                            "%s: cannot create files there; choose another directory with --folder",

@@ -71,3 +71,19 @@ TEST(a_missing_folder_is_named)
     CLEANUP(strbuf_done) struct strbuf text = {0};
     CHECK_INT(file_read("/nonexistent-folder/x", &text, &err), -ENOENT);
 }
+
+TEST(temporary_files_go_where_they_can_be_written)
+{
+    char *before = getenv("TMPDIR");
+    CLEANUP(memory_freep) char *kept = before ? memory_strdup(before) : NULL;
+    setenv("TMPDIR", "/nonexistent/folder", 1);
+    CHECK_STR(temporary_folder(), "/tmp");
+    setenv("TMPDIR", "", 1);
+    CHECK_STR(temporary_folder(), "/tmp");
+    setenv("TMPDIR", "/tmp/.", 1);
+    CHECK_STR(temporary_folder(), "/tmp/.");
+    if (kept)
+        setenv("TMPDIR", kept, 1);
+    else
+        unsetenv("TMPDIR");
+}

@@ -62,9 +62,8 @@ static int spawn(struct vr_local *l, const struct vr_local_settings *s, uint32_t
 
 static int make_folder(struct vr_local *l, const char *parent, struct error *err)
 {
-    const char *temporary = getenv("TMPDIR");
     if (!parent)
-        parent = temporary ? temporary : "/tmp";
+        parent = temporary_folder();
     /* Whole: in a configuration, paths are from its own folder on. */
     CLEANUP(memory_freep) char *whole = realpath(parent, NULL);
     if (!whole)
