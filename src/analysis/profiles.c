@@ -169,10 +169,11 @@ int profile_pairs_find(struct profile_pairs *pairs, const char *a, const char *b
         return error_set(err, -ENOENT, "'%s' is a recording, but there is no file '%s'",
                          count_a ? a : b, count_a ? b : a);
     int r = find_cells(pairs, a, b, in, db, err);
-    bool looks_like_file = strchr(a, '.') || strchr(a, '/');
-    if (r < 0 && looks_like_file && !strchr(a, '='))
+    if (r == 0 || strchr(a, '='))
+        return r;
+    if (strchr(a, '.') || strchr(a, '/'))
         return error_set(err, -ENOENT, "there is no recording '%s'", a);
-    return r;
+    return error_wrap(err, r, "'%s' is not a file", a);
 }
 
 int profile_loads_read(struct profile_loads *l, const struct profile_pair *pair, struct error *err)

@@ -205,6 +205,7 @@ def cells_without_a_profile_are_named():
 @test
 def wrong_words_are_explained():
     contains(assay("diff", "a.data", "b.data", check=1).stderr, "there is no recording 'a.data'")
+    contains(assay("diff", "a", "b", check=1).stderr, "'a' is not a file: there is no store")
     pathlib.Path("a.data").write_bytes(b"PERFILE2 but not really")
     contains(assay("diff", "a.data", "b.data", check=1).stderr, "no file 'b.data'")
     assay("diff", "a.data", "a.data", check=1)

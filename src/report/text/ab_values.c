@@ -80,7 +80,9 @@ static void put_bound(struct strbuf *out, const struct ab_view *v, size_t metric
     if (!isfinite(bound) || bound == 0)
         return;
     strbuf_puts(out, " (± ");
-    if (ratio)
+    if (ratio && bound > 10)
+        strbuf_puts(out, "> 1000 %"); /* a few rounds leave room for numbers of forty digits */
+    else if (ratio)
         strbuf_printf(out, bound < 0.0995 ? "%.2g %%" : "%.0f %%", 100 * bound);
     else
         strbuf_put_measured(out, bound, v->outcome->data->metrics[metric].unit);
