@@ -156,26 +156,28 @@ static void report_software(struct machine *m, const struct software *s)
 
 static void probe_paranoid(struct machine *m, bool kernel_side)
 {
-    int64_t paranoid;
-    if (!file_read_i64("/proc/sys/kernel/perf_event_paranoid", &paranoid)) {
+    int64_t paranoid = 0;
+    bool known = file_read_i64("/proc/sys/kernel/perf_event_paranoid", &paranoid);
+    struct perf_event_attr attr = perf_try_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
+    CLEANUP(fd_closep) int user_fd = perf_try_open(&attr, -1);
+    if (!known && user_fd < 0) {
         struct finding *f = finding_add(m, "perf-event-paranoid", "perf events", FINDING_NO,
                                         "perf_event_paranoid cannot be read");
         finding_remedy(m, f, "a kernel with CONFIG_PERF_EVENTS and /proc mounted");
         return;
     }
-    struct perf_event_attr attr = perf_try_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
-    CLEANUP(fd_closep) int user_fd = perf_try_open(&attr, -1);
     int code = user_fd < 0 ? user_fd : -EACCES;
     enum finding_state state = kernel_side    ? FINDING_YES
                                : user_fd >= 0 ? FINDING_LIMITED
                                               : FINDING_NO;
     struct finding *f =
-        finding_add(m, "perf-event-paranoid", "perf events", state,
-                    "perf_event_paranoid is %lld: %s", (long long)paranoid,
+        finding_add(m, "perf-event-paranoid", "perf events", state, "perf_event_paranoid %s: %s",
+                    known ? machine_text(m, "is %lld", (long long)paranoid) : "cannot be read",
                     kernel_side ? "you can count your processes, including their time in the kernel"
                     : user_fd >= 0 ? "you can count your own processes, in user mode only"
                                    : "no permission");
-    finding_value(f, paranoid, "level");
+    if (known)
+        finding_value(f, paranoid, "level");
     if (!kernel_side)
         finding_remedy(m, f, "%s", perf_refusal_remedy(m, code));
 }
