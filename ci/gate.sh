@@ -67,44 +67,51 @@ json_body() {
     fi
 }
 
-# The id of the first object of a JSON array whose body begins with the mark; nothing for none.
+# How many objects a JSON array has, and the id of the first whose body begins with the mark, if any.
 marked_id() {
     if command -v jq >/dev/null; then
-        jq -r --arg mark "$mark" 'map(select(.body | startswith($mark))) | .[0].id // empty'
+        jq -r --arg mark "$mark" '"\(length) \(map(select(.body // "" | startswith($mark))) | .[0].id // "")"'
     else
         python3 -c 'import json, sys
-found = [c["id"] for c in json.load(sys.stdin) if c["body"].startswith(sys.argv[1])]
-print(found[0] if found else "")' "$mark"
+comments = json.load(sys.stdin)
+found = [c["id"] for c in comments if (c["body"] or "").startswith(sys.argv[1])]
+print(len(comments), found[0] if found else "")' "$mark"
     fi
 }
 
-# comment LIST NEW OLD-PREFIX METHOD HEADER…: updates our comment of the list, or adds one.
+# comment LIST PREFIX METHOD HEADER…: updates our comment of the list, at PREFIX/ID, or adds one.
 comment() {
-    local list=$1 new=$2 prefix=$3 method=$4 id
-    shift 4
+    local list=$1 prefix=$2 method=$3 id='' found count page=0
+    shift 3
     [ -s "$out/gate.md" ] || die "there is no $out/gate.md; run 'gate.sh measure' first"
-    id=$(curl -fsS "$@" "$list" | marked_id) || die "cannot read the comments of $list"
+    count=100
+    while [ "$count" -ge 100 ] && [ -z "$id" ]; do
+        page=$((page + 1))
+        found=$(curl -fsS "$@" "$list?per_page=100&page=$page" | marked_id) ||
+            die "cannot read the comments of $list"
+        read -r count id <<<"$found"
+    done
     json_body "$out/gate.md" >"$out/comment.json"
     if [ -n "$id" ]; then
         curl -fsS -X "$method" "$@" -H 'Content-Type: application/json' \
             --data-binary "@$out/comment.json" -o /dev/null "$prefix/$id" || die "cannot update the comment"
     else
         curl -fsS -X POST "$@" -H 'Content-Type: application/json' \
-            --data-binary "@$out/comment.json" -o /dev/null "$new" || die "cannot add a comment"
+            --data-binary "@$out/comment.json" -o /dev/null "$list" || die "cannot add a comment"
     fi
 }
 
 github() {
     : "${GITHUB_TOKEN:?}" "${GITHUB_REPOSITORY:?}" "${ASSAY_REQUEST:?the number of the pull request}"
     local api=${GITHUB_API_URL:-https://api.github.com}/repos/$GITHUB_REPOSITORY/issues
-    comment "$api/$ASSAY_REQUEST/comments?per_page=100" "$api/$ASSAY_REQUEST/comments" "$api/comments" PATCH \
+    comment "$api/$ASSAY_REQUEST/comments" "$api/comments" PATCH \
         -H "Authorization: Bearer $GITHUB_TOKEN" -H 'Accept: application/vnd.github+json'
 }
 
 gitlab() {
     : "${GITLAB_TOKEN:?}" "${CI_API_V4_URL:?}" "${CI_PROJECT_ID:?}" "${CI_MERGE_REQUEST_IID:?}"
     local api=$CI_API_V4_URL/projects/$CI_PROJECT_ID/merge_requests/$CI_MERGE_REQUEST_IID/notes
-    comment "$api?per_page=100" "$api" "$api" PUT -H "PRIVATE-TOKEN: $GITLAB_TOKEN"
+    comment "$api" "$api" PUT -H "PRIVATE-TOKEN: $GITLAB_TOKEN"
 }
 
 # The machine could not tell: nothing was checked, and nobody may take that for a pass.

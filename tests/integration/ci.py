@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import tarfile
 import threading
+import urllib.parse
 
 from harness import *
 
@@ -56,7 +57,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if path.startswith("/releases/"):
             return self.reply(200, file.read_bytes()) if file.exists() else self.reply(404)
         self.server.calls.append(("GET", self.path, dict(self.headers)))
-        self.reply(200, json.dumps(self.server.comments).encode())
+        query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
+        size, page = int(query["per_page"][0]), int(query["page"][0])
+        self.reply(200, json.dumps(self.server.comments[(page - 1) * size:page * size]).encode())
 
     def change(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -181,14 +184,15 @@ def gitlab_gets_a_note():
     installed(server)
     gitlab = {"GITLAB_TOKEN": "secret", "CI_API_V4_URL": server.address, "CI_PROJECT_ID": "3",
               "CI_MERGE_REQUEST_IID": "9"}
+    server.comments = [{"id": i, "body": None if i == 3 else f"remark {i}"} for i in range(150)]
     step("measure")
     for _ in range(2):
         step("gitlab", **gitlab)
-    equal([c[0] for c in server.calls], ["GET", "POST", "GET", "PUT"])
-    equal(server.calls[1][1], "/projects/3/merge_requests/9/notes")
-    equal(server.calls[3][1], f"/projects/3/merge_requests/9/notes/{server.comments[1]['id']}")
-    equal(server.calls[1][2]["PRIVATE-TOKEN"], "secret")
-    equal(len(server.comments), 2)
+    equal([c[0] for c in server.calls], ["GET", "GET", "POST", "GET", "GET", "PUT"])
+    equal(server.calls[2][1], "/projects/3/merge_requests/9/notes")
+    equal(server.calls[5][1], f"/projects/3/merge_requests/9/notes/{server.comments[150]['id']}")
+    equal(server.calls[2][2]["PRIVATE-TOKEN"], "secret")
+    equal(len(server.comments), 151)
 
 
 @test
