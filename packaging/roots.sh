@@ -73,11 +73,13 @@ as_someone() {
 # ---- what is tried ----
 
 roots_results=()
+roots_only='' # steps whose name contains this
 
-# try NAME COMMAND…: notes how it went and how long it took, and goes on.
+# try NAME COMMAND…: notes how it went and how long it took, also in out/roots/results, and goes on.
 try() {
     local name=$1 begun=$SECONDS code
     shift
+    [[ $name == *"$roots_only"* ]] || return 0
     say "$name"
     set +e
     (
@@ -92,26 +94,43 @@ try() {
     *) name="FAILED   $((SECONDS - begun)) s: $name" ;;
     esac
     roots_results+=("$name")
+    echo "$(date -u +%FT%TZ) $ASSAY_COMMIT $name" >>"$(roots_folder)/results"
 }
 
 # Prints what try noted; fails when something failed.
 roots_verdict() {
+    [ ${#roots_results[@]} -gt 0 ] || die "no step of ./dev roots has '$roots_only' in its name"
     printf '%s\n' "${roots_results[@]}"
     ! printf '%s\n' "${roots_results[@]}" | grep -q ^FAILED
 }
 
-# ./dev roots [--short] [SUITE…]: in a bare Debian 12 and 13 each, what README promises: the static program
-# in use, in a root of nothing but busybox, in a container and in an emulated arm64 machine as well; then
-# ./dev demo, the unit tests, the packages in use.  Needs root; half an hour.  --short: only the
-# package, made from what build/ has, in a root of this machine's own release: two minutes.
+# ./dev roots [--short | --only WORD | --in SUITE COMMAND…] [SUITE…]: in a bare Debian 12 and 13 each, what
+# README promises: the static program in use, in a root of nothing but busybox, in a container and in an
+# emulated arm64 machine as well; then ./dev demo, the unit tests, the packages in use.  Needs root; half
+# an hour.  --short: only the package, made from what build/ has, in a root of this machine's own release:
+# two minutes.  --only: the steps whose name contains the word; roots and what was built in them are kept
+# for the next call.  --in: runs a command in the checkout within a suite's root.
 verb_roots() {
     [ "$(id -u)" -eq 0 ] || cannot "./dev roots needs root for debootstrap and chroot"
     local suites suite
     stamp
-    if [ "${1:-}" = --short ]; then
+    mkdir -p "$(roots_folder)"
+    case "${1:-}" in
+    --short)
         roots_short
         return
-    fi
+        ;;
+    --in)
+        [ $# -gt 2 ] || die "usage: ./dev roots --in SUITE COMMAND…"
+        roots_in "${@:2}"
+        return
+        ;;
+    --only)
+        [ $# -gt 1 ] || die "usage: ./dev roots --only WORD [SUITE…]"
+        roots_only=$2
+        shift 2
+        ;;
+    esac
     suites=("$@")
     [ ${#suites[@]} -gt 0 ] || suites=(bookworm trixie)
     for suite in "${suites[@]}"; do bare_root "$suite"; done
@@ -126,6 +145,29 @@ verb_roots() {
     fi
     for suite in "${suites[@]}"; do roots_try_sources "$suite"; done
     roots_verdict
+}
+
+# roots_in SUITE COMMAND…: in the checkout of a suite's root, with the sources as they are here.
+roots_in() {
+    local suite=$1 root
+    shift
+    bare_root "$suite"
+    root=$(sources_root "$suite")
+    # shellcheck disable=SC2016
+    in_root "$root" sh -c 'cd /src && exec "$@"' sh "$@"
+}
+
+# sources_root SUITE: prints the path of a root with the sources in /src.  A whole run makes a new one; else
+# the one of the call before is brought up to date, with what was built in it.
+sources_root() {
+    local root
+    root=$(roots_folder)/$1-demo
+    if [ ! -d "$root/src" ]; then
+        root=$(copy_root "$1" "$1-demo")
+        mkdir "$root/src"
+    fi
+    copy_sources "$root/src"
+    echo "$root"
 }
 
 roots_short() {
@@ -148,27 +190,42 @@ roots_short() {
 
 # The README's commands, and a package made there.
 roots_try_sources() {
-    local root suite=$1
-    root=$(copy_root "$suite" "$suite-demo")
-    source_tree "$root/src"
-    try "$suite: an ordinary user is told what is missing" roots_try_telling "$root"
-    try "$suite: ./dev demo (load before it: $(cut -d' ' -f1 /proc/loadavg))" in_root "$root" sh -c 'cd /src && ./dev demo'
-    try "$suite: the unit tests" in_root "$root" sh -c 'cd /src && python3 tests/lib/run.py gcc=build:unit'
-    try "$suite: ./dev install" in_root "$root" sh -c 'cd /src && ./dev install && cd /tmp && assay --version'
-    try "$suite: the packages, and lintian" in_root "$root" sh -c 'cd /src && ./dev package'
+    local suite=$1 root
+    root=$(roots_folder)/$suite-demo
+    [ -n "$roots_only" ] || drop_root "$root"
+    try "$suite: an ordinary user is told what is missing" roots_try_telling "$suite"
+    try "$suite: ./dev demo (load before it: $(cut -d' ' -f1 /proc/loadavg))" roots_in "$suite" ./dev demo
+    try "$suite: the unit tests" roots_in "$suite" python3 tests/lib/run.py gcc=build:unit
+    try "$suite: ./dev demo and the quick tests of an ordinary user" roots_try_user "$suite"
+    try "$suite: ./dev install" roots_in "$suite" sh -c './dev install && cd /tmp && assay --version'
+    try "$suite: the packages, and lintian" roots_in "$suite" ./dev package
     try "$suite: the packages installed, used, upgraded, purged" \
         roots_try_package "$suite" "$root/src/out/package/$(dpkg --print-architecture)"
-    [ -n "${ASSAY_ROOTS_KEEP:-}" ] || drop_root "$root"
+    [ -n "${ASSAY_ROOTS_KEEP:-}$roots_only" ] || drop_root "$root"
 }
 
 # Nothing can be installed by a user without root: each missing tool is named.
 roots_try_telling() {
-    local said word
-    ! said=$(as_someone "$1" sh -c 'cd /src && ./dev build' 2>&1) || die "./dev build succeeded without a compiler"
+    local root said word
+    root=$(sources_root "$1")
+    [ ! -e "$root/usr/bin/meson" ] || cannot "./dev demo has run in $root before: nothing is missing there"
+    ! said=$(as_someone "$root" sh -c 'cd /src && ./dev build' 2>&1) || die "./dev build succeeded without a compiler"
     printf '%s\n' "$said"
     for word in 'a C compiler' meson ninja pkg-config 'package manager'; do
         [[ $said == *"$word"* ]] || die "./dev build does not mention: $word"
     done
+}
+
+# Somebody without sudo, at a path with a space and umlauts, where ./dev demo has installed what a build
+# needs but nobody what the tests need: what is missing is skipped, the rest passes.
+roots_try_user() {
+    local root place='/home/someone/ein größerer Pfad'
+    root=$(sources_root "$1")
+    mkdir -p "$root$place"
+    copy_sources "$root$place"
+    in_root "$root" chown -R someone: "$place"
+    # shellcheck disable=SC2016
+    as_someone "$root" sh -e -c 'cd "$1"; umask 077; ./dev demo; ./dev test --quick' sh "$place"
 }
 
 # seconds_to_verdict ROOT PROGRAM BEGUN: a bar of the project, not a test: from the package or the

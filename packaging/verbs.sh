@@ -26,6 +26,11 @@ stamp() {
 source_tree() {
     rm -rf "$1"
     mkdir -p "$1"
+    copy_sources "$1"
+}
+
+# The same into a folder that may have older ones, and what was built of them.
+copy_sources() {
     if git rev-parse --git-dir >/dev/null 2>&1; then
         git ls-files -z --cached --others --exclude-standard | tar -c --null --ignore-failed-read -T - 2>/dev/null
     else
