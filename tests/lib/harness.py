@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SANITIZED = os.environ.get("ASSAY_SANITIZED") == "1"
 
 # Programs of Debian packages that not every machine has, where nobody could install them.
-OPTIONAL = {"cc", "clang", "clang-format", "fish", "g++", "gcc", "git", "go", "ip", "nm", "node", "nsenter", "objdump",
+OPTIONAL = {"cc", "clang", "clang-format", "fish", "g++", "gcc", "git", "go", "ip", "make", "nm", "node", "nsenter", "objdump",
             "perf", "rustc", "shellcheck", "strace", "strip", "unshare", "zsh"}
 
 _tests = []
