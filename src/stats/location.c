@@ -42,11 +42,12 @@ static double width_limit(size_t count)
     return 1.2 + 1 / sqrt((double)count);
 }
 
-static bool ranks_fit(const struct location *l, const struct median_interval *m, double centre,
+static bool ranks_fit(const struct location *l, const struct median_interval *m, double *ret_centre,
                       double *scratch)
 {
-    double low, high;
-    signed_rank_interval(&l->test, l->sorted, l->count, reference_alpha, &low, &high);
+    double low, high, centre;
+    signed_rank_locate(&l->test, l->sorted, l->count, reference_alpha, &centre, &low, &high);
+    *ret_centre = centre;
     double error = (high - low) / (2 * dist_normal_quantile(1 - reference_alpha / 2));
     return high - low <= width_limit(l->count) * (m->high - m->low) &&
            fabs(centre - m->median) <= centres_limit * error &&
@@ -61,15 +62,16 @@ void location_init(struct location *l, const double *sorted, size_t count, doubl
     l->count = count;
     l->alpha_min = ldexp(1, 1 - (int)(count < 1000 ? count : 1000));
     signed_rank_init(&l->test, count);
-    double centre = signed_rank_centre(sorted, count);
-    l->is_ranked = ranks_fit(l, &m, centre, scratch);
+    double centre;
+    l->is_ranked = ranks_fit(l, &m, &centre, scratch);
     l->centre = l->is_ranked ? centre : m.median;
 }
 
 void location_interval(const struct location *l, double alpha, double *ret_low, double *ret_high)
 {
     if (l->is_ranked) {
-        signed_rank_interval(&l->test, l->sorted, l->count, alpha, ret_low, ret_high);
+        double centre;
+        signed_rank_locate(&l->test, l->sorted, l->count, alpha, &centre, ret_low, ret_high);
         return;
     }
     struct median_interval m;

@@ -13,6 +13,7 @@
 #include <assert.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The tables of all counts that are counted out, one after the other, made once. */
@@ -85,29 +86,45 @@ double signed_rank_critical(const struct signed_rank *test, double alpha)
     return (double)k + (alpha / 2 - test->tail[k]) / (test->tail[k + 1] - test->tail[k]);
 }
 
-/* How many sums of pairs, i <= j, are at or below a value; the largest of these, and the smallest
- * of the others. */
+/*
+ * Counts the sums of pairs, i <= j, at or below a value; finds the largest of these, and the
+ * smallest of the others.  A step looks at one sum and decides for a whole row or column, so there
+ * are as many steps as values, whatever the value is.  Steps have no branch: which way one goes
+ * cannot be foretold, but several counts that go side by side do not wait for each other.
+ */
+struct tally {
+    double value, below, above;
+    uint64_t sums;
+    size_t row, end; /* partners [row, end) of this row are not decided yet */
+};
+
+static void tally_init(struct tally *t, size_t count, double value)
+{
+    *t = (struct tally){.value = value, .below = -INFINITY, .above = INFINITY, .end = count};
+}
+
+static inline __attribute__((always_inline)) void tally_step(struct tally *t, const double *sorted)
+{
+    double sum = sorted[t->row] + sorted[t->end - 1];
+    bool is_above = sum > t->value;
+    double below = is_above ? t->below : sum, above = is_above ? sum : t->above;
+    t->below = below > t->below ? below : t->below;
+    t->above = above < t->above ? above : t->above;
+    t->sums += (t->end - t->row) & ((uint64_t)is_above - 1);
+    t->row += !is_above;
+    t->end -= is_above;
+}
+
 static double count_sums(const double *sorted, size_t count, double value, double *ret_at_or_below,
                          double *ret_above)
 {
-    double below = -INFINITY, above = INFINITY;
-    uint64_t sums = 0;
-    size_t end = count; /* partners [row, end) of this row are at or below the value */
-    for (size_t row = 0; row < count; row++) {
-        double own = sorted[row];
-        while (end > row && own + sorted[end - 1] > value)
-            end--;
-        if (end < count && own + sorted[end > row ? end : row] < above)
-            above = own + sorted[end > row ? end : row];
-        if (end <= row)
-            break; /* so it is for all further rows */
-        if (own + sorted[end - 1] > below)
-            below = own + sorted[end - 1];
-        sums += end - row;
-    }
-    *ret_at_or_below = below;
-    *ret_above = above;
-    return (double)sums;
+    struct tally t;
+    tally_init(&t, count, value);
+    for (size_t i = 0; i < count; i++)
+        tally_step(&t, sorted);
+    *ret_at_or_below = t.below;
+    *ret_above = t.above;
+    return (double)t.sums;
 }
 
 static double last_place(size_t count)
@@ -115,49 +132,94 @@ static double last_place(size_t count)
     return (double)count * ((double)count + 1) / 2 - 1;
 }
 
-/* The sum of a pair at a whole place, counted from 0.  Counts rise smoothly with the value, so a
- * guess by proportion comes near at once; every third one halves the range, whatever the values
- * are. */
-static double select_sum(const double *sorted, size_t count, double place)
+/* Looks for the sum of a pair at a whole place, counted from 0. */
+struct search {
+    double place, low, high, low_count, high_count;
+    struct tally tally;
+};
+
+enum { SEARCHES = 3 }; /* side by side */
+
+static void search_init(struct search *s, const double *sorted, size_t count, double place)
 {
-    double low = 2 * sorted[0], high = 2 * sorted[count - 1], below, above;
-    double low_count = 0, high_count = last_place(count) + 1;
-    for (size_t pass = 0; low < high; pass++) {
-        double part = pass % 3 == 2 ? 0.5 : (place + 0.5 - low_count) / (high_count - low_count);
-        double middle = low + (high - low) * fmin(fmax(part, 0), 1);
-        middle = middle < high ? middle : nextafter(high, low);
-        double at_or_below = count_sums(sorted, count, middle, &below, &above);
-        if (at_or_below > place) {
-            high = below;
-            high_count = at_or_below;
-        } else {
-            low = above;
-            low_count = at_or_below;
-        }
+    *s = (struct search){.place = place,
+                         .low = 2 * sorted[0],
+                         .high = 2 * sorted[count - 1],
+                         .high_count = last_place(count) + 1};
+}
+
+/* Counts rise smoothly with the value, so a guess by proportion comes near at once; every third one
+ * halves the range, whatever the values are. */
+static void search_aim(struct search *s, size_t count, size_t pass)
+{
+    double part =
+        pass % 3 == 2 ? 0.5 : (s->place + 0.5 - s->low_count) / (s->high_count - s->low_count);
+    double middle = s->low + (s->high - s->low) * fmin(fmax(part, 0), 1);
+    tally_init(&s->tally, count, middle < s->high ? middle : nextafter(s->high, s->low));
+}
+
+static void search_narrow(struct search *s)
+{
+    double at_or_below = (double)s->tally.sums;
+    if (!(s->low < s->high))
+        return;
+    if (at_or_below > s->place) {
+        s->high = s->tally.below;
+        s->high_count = at_or_below;
+    } else {
+        s->low = s->tally.above;
+        s->low_count = at_or_below;
     }
-    return low;
 }
 
-/* The mean of a pair at a place that may lie between two. */
-static double select_mean(const double *sorted, size_t count, double place)
+static void count_side_by_side(struct search s[SEARCHES], const double *sorted, size_t count)
 {
-    double whole = floor(place), value = select_sum(sorted, count, whole), below, above;
-    if (place > whole && count_sums(sorted, count, value, &below, &above) <= whole + 1)
-        value += (place - whole) * (above - value);
-    return value / 2;
+    struct tally a = s[0].tally, b = s[1].tally, c = s[2].tally;
+    for (size_t i = 0; i < count; i++) {
+        tally_step(&a, sorted);
+        tally_step(&b, sorted);
+        tally_step(&c, sorted);
+    }
+    s[0].tally = a;
+    s[1].tally = b;
+    s[2].tally = c;
 }
 
-double signed_rank_centre(const double *sorted, size_t count)
+/* The means of pairs at three places, each of which may lie between two. */
+static void select_means(const double *sorted, size_t count, const double places[SEARCHES],
+                         double means[SEARCHES])
 {
-    return select_mean(sorted, count, last_place(count) / 2);
+    struct search s[SEARCHES];
+    for (size_t i = 0; i < SEARCHES; i++)
+        search_init(&s[i], sorted, count, floor(places[i]));
+    for (size_t pass = 0; s[0].low < s[0].high || s[1].low < s[1].high || s[2].low < s[2].high;
+         pass++) {
+        for (size_t i = 0; i < SEARCHES; i++)
+            search_aim(&s[i], count, pass);
+        count_side_by_side(s, sorted, count);
+        for (size_t i = 0; i < SEARCHES; i++)
+            search_narrow(&s[i]);
+    }
+    for (size_t i = 0; i < SEARCHES; i++)
+        tally_init(&s[i].tally, count, s[i].low);
+    count_side_by_side(s, sorted, count);
+    for (size_t i = 0; i < SEARCHES; i++) {
+        double value = s[i].low, beyond = places[i] - s[i].place;
+        if (beyond > 0 && (double)s[i].tally.sums <= s[i].place + 1)
+            value += beyond * (s[i].tally.above - value);
+        means[i] = value / 2;
+    }
 }
 
-void signed_rank_interval(const struct signed_rank *test, const double *sorted, size_t count,
-                          double alpha, double *ret_low, double *ret_high)
+void signed_rank_locate(const struct signed_rank *test, const double *sorted, size_t count,
+                        double alpha, double *ret_centre, double *ret_low, double *ret_high)
 {
-    double critical = fmax(0, signed_rank_critical(test, alpha));
-    *ret_low = select_mean(sorted, count, critical);
-    *ret_high = select_mean(sorted, count, last_place(count) - critical);
+    double critical = fmax(0, signed_rank_critical(test, alpha)), means[SEARCHES];
+    double last = last_place(count), places[SEARCHES] = {critical, last - critical, last / 2};
+    select_means(sorted, count, places, means);
+    *ret_low = means[0];
+    *ret_high = means[1];
+    *ret_centre = means[2];
 }
 
 double signed_rank_p_of(const struct signed_rank *test, const double *sorted, size_t count,

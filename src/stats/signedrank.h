@@ -26,13 +26,11 @@ double signed_rank_p(const struct signed_rank *test, double k);
 /* The largest k, interpolated, whose p is at most alpha; -1 where even 0 is not that rare. */
 double signed_rank_critical(const struct signed_rank *test, double alpha);
 
-/* The median of the means of all pairs.  `sorted` ascends and holds at least one value. */
-double signed_rank_centre(const double *sorted, size_t count);
-
-/* Where the interval of all centres with p above alpha ends.  Where the test cannot be that sure
- * of so few values, the ends are the least and the largest value. */
-void signed_rank_interval(const struct signed_rank *test, const double *sorted, size_t count,
-                          double alpha, double *ret_low, double *ret_high);
+/* The median of the means of all pairs, and where the interval of all centres with p above alpha
+ * ends.  Where the test cannot be that sure of so few values, the ends are the least and the
+ * largest value.  `sorted` ascends and holds at least one value. */
+void signed_rank_locate(const struct signed_rank *test, const double *sorted, size_t count,
+                        double alpha, double *ret_centre, double *ret_low, double *ret_high);
 
 /* The p of one centre: at most alpha exactly when it lies outside of the interval for alpha. */
 double signed_rank_p_of(const struct signed_rank *test, const double *sorted, size_t count,
