@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """assay-vr and its operator: disks lost, formatted, copied and brought back; groups that cannot work;
 settings that do not fit.  Nothing that was acknowledged may be lost by a mistake."""
+import json
 import os
 import shutil
 import signal
+import threading
 
 from harness import *
 from vr_cluster import *
@@ -141,6 +143,96 @@ def exit_codes_and_settings_are_told():
         words = vr("replica", "--config", "other.conf", "--index", 2, check=1).stderr
         contains(words, "formatted with slots 256, but the configuration says 512")
     contains(vr("kv", "--config", "nowhere.conf", "get", "x", check=2).stderr, "nowhere.conf")
+
+
+def contents():
+    return {pair["key"]: pair["value"] for pair in json.loads(kv("--json", "scan").stdout)}
+
+
+@test
+def a_backup_is_one_moment_and_goes_into_a_new_cluster():
+    with Cluster() as cluster:
+        cluster.leader()
+        kv("put", "a", "0")
+        kv("put", "b", "0")
+        for i in range(40):
+            kv("put", f"key {i}", "v" * (i * 13))
+        stop_writing = threading.Event()
+
+        def count():
+            """a is never less than b, and never more than one ahead."""
+            number = 0
+            while not stop_writing.is_set():
+                number += 1
+                kv("put", "a", number)
+                kv("put", "b", number)
+        writer = threading.Thread(target=count)
+        writer.start()
+        try:
+            told = json.loads(vr("backup", "--json", "--config", "cluster.conf", "--timeout", 120,
+                                 "one").stdout)
+        finally:
+            stop_writing.set()
+            writer.join()
+        equal(told["keys"], 42)
+        kv("put", "last", "words")
+        kv("delete", "key 7")
+        # What was acknowledged before the call is in it, however few operations there were.
+        vr("backup", "--config", "cluster.conf", "--timeout", 120, "two")
+        final = contents()
+        equal(os.stat("two").st_mode & 0o777, 0o600)
+        contains(vr("backup", "--config", "cluster.conf", "two", check=2).stderr, "already exists")
+        contains(vr("restore", "--config", "cluster.conf", "--timeout", 120, "two", check=1).stderr,
+                 "holds keys already")
+        with open("other.conf", "w") as file:
+            file.write(open("cluster.conf").read().replace("keys 1024", "keys 512"))
+        contains(vr("backup", "--config", "other.conf", "--timeout", 120, "three", check=1).stderr,
+                 "does not fit this configuration")
+        equal(os.path.exists("three"), False)
+    os.mkdir("new")
+    os.chdir("new")
+    with Cluster() as cluster:
+        cluster.leader()
+        contains(vr("restore", "--config", "cluster.conf", "--timeout", 120, "../one").stdout,
+                 "restored 42 keys")
+        found = contents()
+        equal(len(found), 42)
+        equal({key: value for key, value in found.items() if key not in "ab"},
+              {f"key {i}": "v" * (i * 13) for i in range(40)})
+        a, b = int(found["a"]), int(found["b"])
+        equal(a - b in (0, 1), True)
+        # An interrupted restore is finished by the same file; here it is another, so that it shows.
+        vr("restore", "--again", "--config", "cluster.conf", "--timeout", 120, "../two")
+        found = contents()
+        del found["key 7"]
+        equal(found, final)
+        cluster.all_equal()
+    os.chdir("..")
+
+
+@test
+def a_damaged_backup_restores_nothing():
+    with Cluster() as cluster:
+        cluster.leader()
+        for i in range(20):
+            kv("put", f"key {i}", "value")
+        vr("backup", "--config", "cluster.conf", "--timeout", 120, "whole")
+        for i in range(20):
+            kv("delete", f"key {i}")
+        data = open("whole", "rb").read()
+        for name, content in (("cut", data[:-16]), ("short", data[:20]), ("longer", data + b"x"),
+                              ("flipped", data[:300] + bytes([data[300] ^ 1]) + data[301:])):
+            with open(name, "wb") as file:
+                file.write(content)
+            words = vr("restore", "--config", "cluster.conf", name, check=1).stderr
+            contains(words, name)
+        equal(contents(), {})
+        with open("none", "w") as file:
+            file.write("no backup, but a text that is longer than a head\n" * 4)
+        contains(vr("restore", "--config", "cluster.conf", "none", check=1).stderr, "is not a backup")
+        vr("restore", "--config", "cluster.conf", "nowhere", check=2)
+        vr("restore", "--config", "cluster.conf", "--timeout", 120, "whole")
+        equal(len(contents()), 20)
 
 
 main()

@@ -77,6 +77,7 @@ enum vr_answer vr_caller_receive(struct vr_caller *c, const struct vr_header *he
                       : ret_reply->size != sizeof(c->session))
         return VR_ANSWER_NONE;
     c->primary = header->replica;
+    c->answer_op = header->op;
     c->waiting = false;
     if (c->registered)
         return VR_ANSWER_REPLY;

@@ -14,6 +14,7 @@
 #ifndef ASSAY_VR_CLIENT_H
 #define ASSAY_VR_CLIENT_H
 
+#include "vr/core/copy.h"
 #include "vr/net/cluster.h"
 
 struct vr_client;
@@ -49,6 +50,11 @@ int vr_client_scan(struct vr_client *c, const void *key, size_t key_size,
  * VR_NODES_MAX. */
 int vr_client_status(struct vr_client *c, uint64_t timeout_ns, struct vr_status *statuses,
                      bool *there, struct error *err);
+
+/* A copy of the state with everything that was acknowledged before the call, and nothing that was
+ * not: of one checkpoint.  Writes operations that do nothing until a checkpoint is there.  -EPROTO:
+ * the settings are not those of the replicas.  The caller frees the copy. */
+int vr_client_copy(struct vr_client *c, struct vr_copy **ret_copy, struct error *err);
 
 /* The number of the replica that leads, by what this one says; VR_NODES_MAX: nobody. */
 uint8_t vr_status_primary(const struct vr_status *status);

@@ -5,8 +5,8 @@
 
 #include "base/options.h"
 
-extern const struct verb vr_verb_bench, vr_verb_client, vr_verb_kv, vr_verb_reconfigure,
-    vr_verb_replica, vr_verb_sim, vr_verb_status;
+extern const struct verb vr_verb_backup, vr_verb_bench, vr_verb_client, vr_verb_kv,
+    vr_verb_reconfigure, vr_verb_replica, vr_verb_restore, vr_verb_sim, vr_verb_status;
 
 /* "assay-vr NAME: message" on standard error; returns code. */
 int vr_fail(const struct verb *verb, const struct error *err, int code);

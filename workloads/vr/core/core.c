@@ -336,6 +336,10 @@ static void on_message(struct vr_replica *r, const struct vr_header *h, const vo
         on_status(r, h, u);
         return;
     }
+    if (h->type == VR_GET_STATE && h->replica == VR_TO_CLIENT) {
+        vr_on_get_state(r, h, body, u); /* who makes a backup: copy.h */
+        return;
+    }
     uint64_t epoch = vr_epoch_of(h->view), present = vr_epoch_of(r->view);
     if (h->replica >= VR_NODES_MAX || h->replica == r->config.index ||
         h->epoch != (uint16_t)epoch) {

@@ -150,6 +150,10 @@ void vr_arriving_init(struct vr_replica *r);
 void vr_arriving_done(struct vr_replica *r);
 void vr_arriving_forget(struct vr_replica *r);
 void vr_arriving_complete(struct vr_replica *r);
+/* A piece of a state from whom it may come. */
+void vr_arriving_take(struct vr_replica *r, const struct vr_header *h, const void *body);
+/* What to ask for next; false: everything is there, and vr_arriving_complete looks at it. */
+bool vr_arriving_wish(struct vr_replica *r, struct vr_state_wish *ret_wish);
 void vr_state_offer(struct vr_replica *r, struct vr_update *u, const struct vr_header *asked);
 void vr_on_get_state(struct vr_replica *r, const struct vr_header *h, const void *body,
                      struct vr_update *u);

@@ -146,6 +146,13 @@ enum vr_result vr_service_execute(struct vr_service *s, uint32_t opcode, const v
     }
 }
 
+void vr_service_each(const struct vr_service *s,
+                     bool (*pair)(void *context, struct vr_bytes key, struct vr_bytes value),
+                     void *context)
+{
+    vr_tree_scan(&s->tree, (struct vr_bytes){"", 0}, pair, context);
+}
+
 void vr_service_save(const struct vr_service *s, void *out)
 {
     memcpy(out, &s->tree.at, sizeof(s->tree.at));

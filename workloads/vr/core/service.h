@@ -7,7 +7,7 @@
 #ifndef ASSAY_VR_SERVICE_H
 #define ASSAY_VR_SERVICE_H
 
-#include "vr/core/pages.h"
+#include "vr/core/tree.h"
 
 #define VR_KEY_BYTES_MAX 64
 #define VR_VALUE_BYTES_MAX 512
@@ -51,6 +51,11 @@ uint32_t vr_service_pages(uint32_t page_bytes, uint32_t capacity);
 /* Writes at most VR_RESULT_BYTES_MAX to out. */
 enum vr_result vr_service_execute(struct vr_service *s, uint32_t opcode, const void *data,
                                   uint32_t size, void *out, uint32_t *ret_size);
+
+/* Calls for each pair in the order of keys, until it returns false. */
+void vr_service_each(const struct vr_service *s,
+                     bool (*pair)(void *context, struct vr_bytes key, struct vr_bytes value),
+                     void *context);
 
 /* What stands beside its pages: to be kept with a state, and given back with one. */
 #define VR_SERVICE_ROOT_BYTES 16

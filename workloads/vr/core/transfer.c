@@ -66,6 +66,8 @@ static struct vr_message *chunk(struct vr_replica *r, struct vr_update *u,
     struct vr_message *m = vr_emit(r, u, asked->replica, VR_STATE_CHUNK);
     m->header.view = asked->view;
     m->header.op = r->newest.op;
+    if (asked->replica == VR_TO_CLIENT)
+        m->header.client = asked->client;
     m->first = place;
     m->first_size = sizeof(*place);
     return m;
@@ -268,25 +270,17 @@ static bool chunk_fits(const struct vr_replica *r, const struct vr_state_head *h
     return head->kind == VR_STATE_PAGES && size == r->pages.bytes && head->first < head->size;
 }
 
-void vr_on_state_chunk(struct vr_replica *r, const struct vr_header *h, const void *body)
+void vr_arriving_take(struct vr_replica *r, const struct vr_header *h, const void *body)
 {
+    struct vr_arriving *a = &r->arriving;
     struct vr_state_head head;
-    uint8_t source;
     memcpy(&head, body, sizeof(head));
     const unsigned char *bytes = (const unsigned char *)body + sizeof(head);
     size_t size = h->size - sizeof(head);
-    /* Who joins takes it of anybody: what a checkpoint holds is committed. */
-    bool joins = vr_joining(r) && r->install.active;
-    if ((!joins && (!vr_state_source(r, &source) || source != h->replica)) || h->op <= r->commit ||
-        r->pending_there) {
-        vr_drop(r, VR_DROP_STALE);
-        return;
-    }
     if (!chunk_fits(r, &head, size)) {
         vr_drop(r, VR_DROP_BODY);
         return;
     }
-    struct vr_arriving *a = &r->arriving;
     if (head.kind == VR_STATE_GROUPS && head.first == 0 &&
         (!r->arriving_active || h->op > a->state.op))
         aim(r, h, &head);
@@ -302,6 +296,18 @@ void vr_on_state_chunk(struct vr_replica *r, const struct vr_header *h, const vo
         take_page(r, &head, bytes);
     if (!a->missing)
         r->state_due_ns = r->now_ns;
+}
+
+void vr_on_state_chunk(struct vr_replica *r, const struct vr_header *h, const void *body)
+{
+    uint8_t source;
+    /* Who joins takes it of anybody: what a checkpoint holds is committed. */
+    bool joins = vr_joining(r) && r->install.active;
+    if ((!joins && (!vr_state_source(r, &source) || source != h->replica)) || h->op <= r->commit ||
+        r->pending_there)
+        vr_drop(r, VR_DROP_STALE);
+    else
+        vr_arriving_take(r, h, body);
 }
 
 static void wish_for(struct vr_replica *r, uint32_t kind, uint32_t item, uint64_t sum)
@@ -366,9 +372,24 @@ void vr_arriving_complete(struct vr_replica *r)
     r->pending_next = r->pending_out = r->pending_again_count = 0;
 }
 
+bool vr_arriving_wish(struct vr_replica *r, struct vr_state_wish *ret_wish)
+{
+    struct vr_arriving *a = &r->arriving;
+    if (!a->missing && !next_wish(r)) {
+        a->complete = true;
+        return false;
+    }
+    *ret_wish = (struct vr_state_wish){.kind = a->wish.kind};
+    for (uint32_t i = 0; i < a->wish.count; i++)
+        if (a->missing >> i & 1)
+            ret_wish->items[ret_wish->count++] = a->wish.items[i];
+    return true;
+}
+
 void vr_state_turn(struct vr_replica *r, struct vr_update *u)
 {
     struct vr_arriving *a = &r->arriving;
+    struct vr_state_wish wish;
     uint8_t source;
     if (!r->arriving_active || a->complete || r->now_ns < r->state_due_ns)
         return;
@@ -376,22 +397,17 @@ void vr_state_turn(struct vr_replica *r, struct vr_update *u)
         r->arriving_active = false;
         return;
     }
-    if (!a->missing && !next_wish(r)) {
-        a->complete = true;
+    if (!vr_arriving_wish(r, &wish))
         return;
-    }
-    struct vr_state_wish *wish = vr_scratch(u, sizeof(*wish));
-    if (!wish)
+    struct vr_state_wish *place = vr_scratch(u, sizeof(*place));
+    if (!place)
         return;
-    *wish = (struct vr_state_wish){.kind = a->wish.kind};
-    for (uint32_t i = 0; i < a->wish.count; i++)
-        if (a->missing >> i & 1)
-            wish->items[wish->count++] = a->wish.items[i];
+    *place = wish;
     struct vr_message *m = vr_emit(r, u, r->arriving_from, VR_GET_STATE);
     m->header.op = a->state.op;
     m->header.flags = vr_joining(r) ? VR_FLAG_JOIN : 0;
-    m->first = wish;
-    m->first_size = sizeof(*wish);
+    m->first = place;
+    m->first_size = sizeof(*place);
     r->state_due_ns = r->now_ns + r->config.heartbeat_ns / 2;
 }
 

@@ -167,7 +167,8 @@ static void take_packet(struct vr_host *h, const struct sockaddr_in *from, const
     struct vr_event event = {.kind = VR_EVENT_MESSAGE, .header = &header};
     if (!vr_packets_receive(&h->packets, bytes, size, &header, &event.body))
         return;
-    if (header.type == VR_REQUEST || header.type == VR_STATUS) {
+    if (header.type == VR_REQUEST || header.type == VR_STATUS ||
+        (header.type == VR_GET_STATE && header.replica == VR_TO_CLIENT)) {
         remember(h, &header, from);
     } else if (!h->cluster->secret && header.replica < h->cluster->node_count) {
         if (!same_address(from, &h->cluster->addresses[header.replica])) {
