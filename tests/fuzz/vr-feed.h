@@ -82,8 +82,9 @@ static inline void feed_init(struct feed *f, unsigned setup)
                                    .timeout_ns = 10000};
     struct vr_key key = setup & FEED_SECRET ? vr_key_secret(FEED_CLUSTER, "sesame", 6)
                                             : vr_key_public(FEED_CLUSTER);
-    vr_packets_init(&f->packets, &f->config, key, FEED_DATAGRAM, 1);
-    vr_packets_init(&f->peer, &f->config, key, FEED_DATAGRAM, 1);
+    struct vr_keys keys = vr_keys_same(key);
+    vr_packets_init(&f->packets, &f->config, &keys, FEED_DATAGRAM, 1);
+    vr_packets_init(&f->peer, &f->config, &keys, FEED_DATAGRAM, 1);
     struct vr_image image = {.entries = no_entries, .uncertain = setup & FEED_UNCERTAIN};
     image.durable.view_checksum = vr_genesis_checksum(FEED_CLUSTER);
     image.durable.group = vr_group_first(&f->config);
@@ -123,7 +124,7 @@ static inline void feed_act(struct feed *f)
     for (uint32_t i = 0; i < f->u->message_count; i++) {
         const struct vr_message *m = &f->u->messages[i];
         struct feed_outgoing out = {.feed = f};
-        vr_packets_send(&f->packets, m, feed_to_peer, &out);
+        vr_packets_send(&f->packets, m, (struct vr_seal_choice){0}, feed_to_peer, &out);
         f->sent[m->header.type]++;
         /* Who asks from an older view, as who joins may, is sent entries that it cannot take. */
         assert(out.whole || (m->header.type == VR_PREPARE && m->header.flags & VR_FLAG_REPAIR));
@@ -383,6 +384,8 @@ static inline void feed_make(const struct feed *f, struct feed_packet *p, unsign
         memcpy(p->body, data + sizeof(header), p->size);
     p->h.cluster = FEED_CLUSTER;
     p->h.type = (uint8_t)((p->h.type + (VR_TYPE_END - 2u)) % (VR_TYPE_END - 1u) + 1);
+    if (p->h.type == VR_REQUEST || p->h.type == VR_STATUS)
+        p->h.flags %= VR_ROLES; /* whose key it is */
     if (command & FEED_PRESENT && p->h.type != VR_FRAGMENT) {
         p->h.view = f->r->view + (p->h.view & 3);
         p->h.epoch = (uint16_t)vr_epoch_of(p->h.view);
@@ -390,7 +393,7 @@ static inline void feed_make(const struct feed *f, struct feed_packet *p, unsign
     if (command & FEED_BODY)
         feed_mend(f, p, command & FEED_NEXT);
     size_t first = feed_first_piece(p);
-    vr_seal(&p->h, &f->packets.key, p->body, first, p->body + first, p->size - first);
+    vr_seal(&p->h, &f->packets.keys[0].replica, p->body, first, p->body + first, p->size - first);
 }
 
 /* ---- what is not fed; see vr-packet.c */
@@ -425,7 +428,7 @@ static inline void feed_pieces(struct feed *f, const struct feed_packet *p, unsi
         struct vr_header h = vr_fragment_header(id, size, piece_bytes, index, &offset, &length);
         h.cluster = FEED_CLUSTER;
         h.replica = p->h.replica;
-        vr_seal(&h, &f->packets.key, NULL, 0, message + offset, length);
+        vr_seal(&h, &f->packets.keys[0].replica, NULL, 0, message + offset, length);
         memcpy(piece, &h, sizeof(h));
         memcpy(piece + sizeof(h), message + offset, length);
         feed_datagram(f, piece, sizeof(h) + length);

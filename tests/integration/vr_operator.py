@@ -235,4 +235,85 @@ def a_damaged_backup_restores_nothing():
         equal(len(contents()), 20)
 
 
+@test
+def a_key_is_made_and_needed():
+    with Cluster() as cluster:
+        cluster.leader()
+        equal(os.stat("cluster.key").st_mode & 0o777, 0o600)
+        kv("put", "x", "1")
+        # Whoever has none is not heard.
+        text = open("cluster.conf").read()
+        with open("stranger.conf", "w") as file:
+            file.write(text + "open yes\n")
+        vr("kv", "--config", "stranger.conf", "--timeout", "0.5", "get", "x", check=3)
+        with open("none.conf", "w") as file:
+            file.write(text + "key-file none\n")
+        contains(vr("kv", "--config", "none.conf", "get", "x", check=2).stderr, "assay-vr key")
+        os.chmod("cluster.key", 0o640)
+        contains(kv("get", "x", check=2).stderr, "chmod 600")
+        contains(vr("replica", "--config", "cluster.conf", "--index", 0, check=2).stderr, "chmod 600")
+        os.chmod("cluster.key", 0o600)
+        contains(vr("key").stdout, "already there: cluster.key")
+
+
+@test
+def a_role_may_do_its_part():
+    with Cluster(spares=1) as cluster:
+        cluster.leader()
+        kv("put", "x", "1")
+        text = open("cluster.conf").read()
+        for role in ("admin", "write", "read"):
+            vr("key", "--role", role, f"{role}.key")
+            equal(os.stat(f"{role}.key").st_mode & 0o777, 0o600)
+            with open(f"{role}.conf", "w") as file:
+                file.write(text + f"key-file {role}.key\n")
+        vr("key", "--role", "read", "read.key", check=1)
+        contains(vr("key", "--role", "king", "king.key", check=2).stderr, "admin, write or read")
+        contains(vr("key", "--config", "read.conf", "--role", "write", "more.key", check=1).stderr,
+                 "no key for 'write' follows")
+
+        def as_role(role, *args, check=0):
+            return vr(args[0], "--config", f"{role}.conf", "--timeout", 120, *args[1:], check=check)
+        for role in ("admin", "write", "read"):
+            equal(as_role(role, "kv", "get", "x").stdout, "1\n")
+            as_role(role, "status")
+        contains(as_role("read", "kv", "put", "x", "2", check=2).stderr, "'read'")
+        as_role("write", "kv", "put", "x", "2")
+        contains(as_role("write", "backup", "file", check=1).stderr, "'write'")
+        as_role("admin", "backup", "file")
+        contains(as_role("write", "reconfigure", "--cancel", check=2).stderr, "'write'")
+        as_role("admin", "reconfigure", "--cancel")
+        contains(vr("replica", "--config", "admin.conf", "--index", 3, "--format", check=2).stderr,
+                 "a client's key")
+        equal(as_role("read", "kv", "get", "x").stdout, "2\n")
+
+
+@test
+def keys_are_changed_without_a_stop():
+    with Cluster() as cluster:
+        cluster.leader()
+        kv("put", "x", "1")
+        text = open("cluster.conf").read()
+        with open("new.key", "wb") as file:
+            file.write(os.urandom(32))
+        os.chmod("new.key", 0o600)
+        with open("old.conf", "w") as file:
+            file.write(text)
+        number = 1
+        for words in ("accept-key-file new.key\n", "key-file new.key\naccept-key-file cluster.key\n",
+                      "key-file new.key\n"):
+            with open("cluster.conf", "w") as file:
+                file.write(text + words)
+            for index in range(3):
+                stop(cluster, index)
+                # Two of three serve, whichever keys they have, and a client with either is answered.
+                config = "old.conf" if "accept" in words else "cluster.conf"
+                number += 1
+                vr("kv", "--config", config, "--timeout", 120, "put", "x", number)
+                cluster.start(index)
+                cluster.all_equal()
+        equal(kv("get", "x").stdout, f"{number}\n")
+        vr("kv", "--config", "old.conf", "--timeout", "0.5", "get", "x", check=3)
+
+
 main()

@@ -262,6 +262,7 @@ def second_copies_of_heads_are_written_at_the_start_or_nothing_starts():
 def who_has_no_key_is_not_obeyed():
     with open("secret", "wb") as file:
         file.write(b"0123456789abcdef0123456789abcdef")
+    os.chmod("secret", 0o600)
     def forged():
         return [s["dropped_because"]["checksum"] for s in json.loads(
             vr("status", "--config", "cluster.conf", "--json", "--timeout", "30").stdout)]
@@ -269,7 +270,7 @@ def who_has_no_key_is_not_obeyed():
         vr("kv", "--config", "cluster.conf", "--timeout", "30", "put", "a", "b")
         text = open("cluster.conf").read()
         with open("stranger.conf", "w") as file:
-            file.write(text.replace("key-file secret", ""))
+            file.write(text.replace("key-file secret", "open yes"))
         equal(forged(), [0, 0, 0])
         vr("kv", "--config", "stranger.conf", "--timeout", "0.5", "get", "a", check=3)
         equal(vr("kv", "--config", "cluster.conf", "--timeout", "30", "get", "a").stdout, "b\n")
@@ -311,6 +312,7 @@ class Hosts:
         self.loss = self.client = None
         with open("secret", "wb") as file:
             file.write(os.urandom(32))
+        os.chmod("secret", 0o600)
         with open("cluster.conf", "w") as file:
             file.write(f"cluster 5\nkey-file secret\nkeys 1024\nslots 256\ncheckpoint-every 64\n"
                        f"sessions 64\ntimeout 300ms\ntransport {transport}\n{more}" +
@@ -617,7 +619,11 @@ def wrong_settings_get_an_answer():
     def refused(words):
         contains(vr("replica", "--config", "cluster.conf", "--index", 0, check=2).stderr, words)
     conf("replica 10.0.0.1:4701\n")
+    refused("cluster.key: no such file")
+    conf("replica 10.0.0.1:4701\nopen yes\n")
     refused("--insecure")
+    conf("replica 10.0.0.1:4701\nopen yes\nkey-file none\n")
+    refused("cannot be used together")
     conf("replica 127.0.0.1\n")
     refused("not an address")
     conf("replica 127.0.0.1:1\nreplica 127.0.0.1:2\n")
@@ -626,7 +632,7 @@ def wrong_settings_get_an_answer():
     refused("line 2: 'colour' is not a setting")
     conf("replica 127.0.0.1:4701\nkey-file none\n")
     refused("none")
-    conf("replica 127.0.0.1:4701\n")
+    conf("replica 127.0.0.1:4701\nopen yes\n")
     contains(vr("replica", "--config", "cluster.conf", "--index", 0, check=1).stderr, "--format")
     contains(vr("bench", "--transport", "pigeon", check=2).stderr, "epoll")
     contains(vr("bench", "--replicas", 4, check=2).stderr, "1, 3, 5 or 7")

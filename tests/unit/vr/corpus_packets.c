@@ -328,7 +328,7 @@ static void put_fragments(struct input *in)
     m.second_size = e.size;
     m.header = (struct vr_header){.type = VR_PREPARE, .cluster = FEED_CLUSTER, .op = 1};
     feed_init(&f, 0);
-    vr_packets_send(&f.packets, &m, put_raw_piece, in);
+    vr_packets_send(&f.packets, &m, (struct vr_seal_choice){0}, put_raw_piece, in);
     feed_done(&f);
 }
 

@@ -19,7 +19,8 @@ struct door {
 static void open_door(struct door *d, uint8_t index)
 {
     start(&d->lab, index);
-    vr_packets_init(&d->packets, &d->lab.r->config, vr_key_public(1), 1400, 1);
+    struct vr_keys keys = vr_keys_same(vr_key_public(1));
+    vr_packets_init(&d->packets, &d->lab.r->config, &keys, 1400, 1);
 }
 
 static void close_door(struct door *d)
@@ -33,7 +34,7 @@ static void make(struct door *d, struct vr_header h, const void *first, size_t f
                  const void *second, size_t second_size)
 {
     h.cluster = 1;
-    vr_seal(&h, &d->packets.key, first, first_size, second, second_size);
+    vr_seal(&h, &d->packets.keys[0].replica, first, first_size, second, second_size);
     memcpy(d->bytes, &h, sizeof(h));
     if (first_size)
         memcpy(d->bytes + sizeof(h), first, first_size);
@@ -190,7 +191,7 @@ TEST(a_damaged_packet_is_dropped)
     dropped(&d, VR_DROP_CHECKSUM, 0);
     /* Sealed by who does not know the secret. */
     make_empty(&d, commit_of(0, 0));
-    d.packets.key = vr_key_secret(1, "open sesame", 11);
+    d.packets.keys[0] = vr_keys_same(vr_key_secret(1, "open sesame", 11));
     dropped(&d, VR_DROP_CHECKSUM, 0);
     close_door(&d);
 }
@@ -271,7 +272,7 @@ TEST(a_foreign_cluster_is_not_heard)
     open_door(&d, 1);
     struct vr_header h = commit_of(0, 0);
     h.cluster = 2;
-    vr_seal(&h, &d.packets.key, NULL, 0, NULL, 0);
+    vr_seal(&h, &d.packets.keys[0].replica, NULL, 0, NULL, 0);
     memcpy(d.bytes, &h, d.size = sizeof(h));
     dropped(&d, VR_DROP_CLUSTER, 0);
     close_door(&d);
@@ -469,9 +470,9 @@ TEST(no_bodys_sum_seals_a_header)
     open_door(&d, 1);
     for (unsigned secret = 0; secret < 2; secret++) {
         if (secret)
-            d.packets.key = vr_key_secret(1, "open sesame", 11);
+            d.packets.keys[0] = vr_keys_same(vr_key_secret(1, "open sesame", 11));
         struct vr_header carrier = {.type = VR_REQUEST, .cluster = 1}, forged = wish;
-        vr_seal(&carrier, &d.packets.key, &wish, sizeof(wish), NULL, 0);
+        vr_seal(&carrier, &d.packets.keys[0].replica, &wish, sizeof(wish), NULL, 0);
         forged.checksum = carrier.body_checksum;
         memcpy(d.bytes, &forged, d.size = sizeof(forged));
         if (secret) {
@@ -485,7 +486,7 @@ TEST(no_bodys_sum_seals_a_header)
         struct vr_header out;
         CHECK_INT(vr_open_packet(d.bytes, d.size, &key, 1, &out), VR_DROP_NONE);
     }
-    struct vr_key ours = d.packets.key, bodies = vr_key_of_bodies(&ours);
+    struct vr_key ours = d.packets.keys[0].replica, bodies = vr_key_of_bodies(&ours);
     CHECK(bodies.word[0] == (ours.word[0] ^ VR_KEY_BODIES) && bodies.word[1] == ours.word[1]);
     close_door(&d);
 }

@@ -89,7 +89,7 @@ static void lab_open(struct lab *l)
     CHECK(mkdtemp(l->folder) != NULL);
     int fd = bound_socket(&address);
     CLEANUP(memory_freep)
-    char *text = memory_printf("cluster 9\nreplica 127.0.0.1:%u\nin-memory yes\ndata %s\nslots 64\n"
+    char *text = memory_printf("cluster 9\nopen yes\nreplica 127.0.0.1:%u\nin-memory yes\ndata %s\nslots 64\n"
                                "checkpoint-every 16\nkeys 8\nsessions 8\nbatch-bytes 4096\n",
                                ntohs(address.sin_port), l->folder);
     CHECK_INT(vr_cluster_parse(&l->cluster, text, "lab", &err), 0);
@@ -102,7 +102,7 @@ static void lab_open(struct lab *l)
     l->sockets[1] = bound_socket(&other);
     struct vr_config config = l->cluster.config;
     config.index = VR_TO_CLIENT;
-    vr_packets_init(&l->packets, &config, l->cluster.key, l->cluster.datagram_bytes, 1);
+    vr_packets_init(&l->packets, &config, &l->cluster.key.keys, l->cluster.datagram_bytes, 1);
     vr_caller_init(&l->caller, config.cluster, 5);
     pthread_create(&l->thread, NULL, run_host, l);
 }
@@ -136,7 +136,7 @@ static int ask(struct lab *l, int from, enum vr_answer *ret_answer)
     l->from = from;
     while (clock_now_ns() < end_ns) {
         struct pollfd ready[2] = {{l->sockets[0], POLLIN, 0}, {l->sockets[1], POLLIN, 0}};
-        vr_packets_send(&l->packets, &l->caller.message, send_datagram, l);
+        vr_packets_send(&l->packets, &l->caller.message, l->packets.own, send_datagram, l);
         poll(ready, 2, 500);
         for (int i = 0; i < 2; i++) {
             unsigned char bytes[2048];

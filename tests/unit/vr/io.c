@@ -60,7 +60,8 @@ TEST(the_configuration_is_read)
     CHECK_INT(c.config.timeout_ns, 50 * NS_PER_MS);
     CHECK_INT(c.config.heartbeat_ns, 10 * NS_PER_MS);
     CHECK_INT(c.config.kv_capacity, 100);
-    CHECK(!c.secret);
+    CHECK(!c.open);
+    CHECK_STR(c.key_path, "folder/cluster.key");
     char *file = vr_cluster_file(&c, 2);
     CHECK_STR(file, "folder/./replica-2.vr");
     free(file);

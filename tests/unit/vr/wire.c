@@ -90,9 +90,9 @@ static void collect(void *context, uint8_t to, uint64_t client, const void *byte
 TEST(fragments_meet_in_any_order)
 {
     struct vr_packets from, to;
-    struct vr_key key = vr_key_public(9);
-    vr_packets_init(&from, &config, key, 512, 100);
-    vr_packets_init(&to, &config, key, 512, 200);
+    struct vr_keys keys = vr_keys_same(vr_key_public(9));
+    vr_packets_init(&from, &config, &keys, 512, 100);
+    vr_packets_init(&to, &config, &keys, 512, 200);
     static unsigned char requests[3000];
     struct vr_request request = {.client = 1, .size = sizeof(requests) - sizeof(request)};
     memcpy(requests, &request, sizeof(request));
@@ -104,7 +104,7 @@ TEST(fragments_meet_in_any_order)
     m.first_size = sizeof(entry);
     m.second_size = sizeof(requests);
     struct pieces pieces = {.count = 0};
-    vr_packets_send(&from, &m, collect, &pieces);
+    vr_packets_send(&from, &m, (struct vr_seal_choice){0}, collect, &pieces);
     CHECK(pieces.count > 5);
     struct vr_header h;
     const void *body;

@@ -37,7 +37,7 @@ static bool lab_init(struct lab *l, bool secret)
             .view = 3, .op = 7, .last_op = 100, .parent = 0x1234, .commit = 6, .primary = 0}};
     l->cluster.config = (struct vr_config){
         .cluster = 9, .replica_count = 3, .batch_bytes = 8192, .in_memory = true};
-    l->cluster.key = secret ? vr_key_secret(9, "open sesame", 11) : vr_key_public(9);
+    l->cluster.key.keys = vr_keys_same(secret ? vr_key_secret(9, "open sesame", 11) : vr_key_public(9));
     for (unsigned i = 0; i < 3; i++)
         l->cluster.addresses[i] = (struct sockaddr_in){.sin_family = AF_INET,
                                                        .sin_port = htons((uint16_t)(4701 + i)),
@@ -63,7 +63,7 @@ static void make_prepare(struct lab *l, uint64_t view, uint64_t op, uint64_t par
     entry.checksum = l->entry_checksum = vr_entry_checksum(&entry);
     struct vr_header h = {
         .type = VR_PREPARE, .cluster = 9, .view = view, .op = op, .commit = 6, .parent = parent};
-    vr_seal(&h, &l->cluster.key, &entry, sizeof(entry), requests, entry.size);
+    vr_seal(&h, &l->cluster.key.keys.replica, &entry, sizeof(entry), requests, entry.size);
     uint32_t payload = (uint32_t)(sizeof(h) + sizeof(entry) + entry.size);
     struct ethhdr eth = {.h_dest = {1}, .h_source = {2}, .h_proto = htons(ETH_P_IP)};
     struct iphdr ip = {.version = 4,
@@ -102,7 +102,7 @@ static void on_delivered(void *context, const void *bytes, size_t size)
 {
     struct lab *l = context;
     struct vr_header h;
-    CHECK_INT(vr_open_packet(bytes, size, &l->cluster.key, 9, &h), VR_DROP_NONE);
+    CHECK_INT(vr_open_packet(bytes, size, &l->cluster.key.keys.replica, 9, &h), VR_DROP_NONE);
     CHECK_INT(h.type, VR_PREPARE);
     CHECK(vr_body_valid(&h, (const char *)bytes + sizeof(h)));
     CHECK(l->delivered == 0 || h.op == l->delivered_op + 1);
@@ -125,7 +125,7 @@ static void acknowledge(bool secret)
             make_prepare(l, 3, op, op == 7 ? 0x1234 : l->entry_checksum, (uint32_t)op * 40);
             CHECK_INT(run(l), XDP_TX);
             CHECK_INT(l->answer_size, BODY_AT + 64);
-            CHECK_INT(vr_open_packet(l->answer + BODY_AT, 64, &l->cluster.key, 9, &h),
+            CHECK_INT(vr_open_packet(l->answer + BODY_AT, 64, &l->cluster.key.keys.replica, 9, &h),
                       VR_DROP_NONE);
             CHECK(vr_body_valid(&h, NULL));
             CHECK_INT(h.type, VR_PREPARE_OK);

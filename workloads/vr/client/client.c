@@ -53,7 +53,9 @@ int vr_client_open_cluster(struct vr_client **ret_client, const struct vr_cluste
     c->timeout_ns = 5 * NS_PER_S;
     struct vr_config config = cluster->config;
     config.index = VR_TO_CLIENT;
-    vr_packets_init(&c->packets, &config, cluster->key, cluster->datagram_bytes, vr_client_id());
+    vr_packets_init(&c->packets, &config, &cluster->key.keys, cluster->datagram_bytes,
+                    vr_client_id());
+    vr_cluster_use_keys(cluster, &c->packets);
     vr_caller_init(&c->caller, config.cluster, vr_client_id());
     c->datagram = memory_alloc(cluster->datagram_bytes);
     *ret_client = c;
@@ -108,7 +110,7 @@ static void send_datagram(void *context, uint8_t to, uint64_t client, const void
 static void send_to(struct vr_client *c, struct vr_message *m, uint8_t to)
 {
     m->to = to;
-    vr_packets_send(&c->packets, m, send_datagram, c);
+    vr_packets_send(&c->packets, m, c->packets.own, send_datagram, c);
 }
 
 /* The next message until the deadline; false when there is none. */
@@ -165,6 +167,17 @@ static int no_answer(const struct vr_client *c, struct error *err)
         format_duration((double)c->timeout_ns, text, sizeof(text)));
 }
 
+/* Replicas drop in silence what a key does not allow: say it here. */
+static int check_role(const struct vr_client *c, enum vr_type type, uint32_t opcode,
+                      struct error *err)
+{
+    enum vr_role role = c->cluster->key.role;
+    if (vr_role_allows(role, type, opcode))
+        return 0;
+    return error_set(err, -EACCES, "%s is a key of role '%s', which does not allow this",
+                     c->cluster->key_path, vr_role_names[role]);
+}
+
 int vr_client_call(struct vr_client *c, uint32_t opcode, const void *data, uint32_t size,
                    enum vr_result *ret_result, void *out, uint32_t *ret_size, struct error *err)
 {
@@ -172,6 +185,8 @@ int vr_client_call(struct vr_client *c, uint32_t opcode, const void *data, uint3
     struct vr_reply reply;
     const void *answer;
     int result = vr_caller_check_size(&c->cluster->config, size, err);
+    if (!result)
+        result = check_role(c, VR_REQUEST, opcode, err);
     if (result)
         return result;
     if (!c->caller.registered) {
@@ -407,7 +422,9 @@ int vr_client_copy(struct vr_client *c, struct vr_copy **ret_copy, struct error 
 {
     uint64_t op;
     uint8_t source;
-    int result = await_checkpoint(c, &op, &source, err);
+    int result = check_role(c, VR_GET_STATE, 0, err);
+    if (!result)
+        result = await_checkpoint(c, &op, &source, err);
     if (result)
         return result;
     struct vr_copy *copy = vr_copy_new(&c->cluster->config);

@@ -5,7 +5,7 @@
 
 #include "base/options.h"
 
-extern const struct verb vr_verb_backup, vr_verb_bench, vr_verb_client, vr_verb_kv,
+extern const struct verb vr_verb_backup, vr_verb_bench, vr_verb_client, vr_verb_key, vr_verb_kv,
     vr_verb_reconfigure, vr_verb_replica, vr_verb_restore, vr_verb_sim, vr_verb_status;
 
 /* "assay-vr NAME: message" on standard error; returns code. */

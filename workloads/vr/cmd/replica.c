@@ -12,7 +12,7 @@
 struct settings {
     const char *config, *transport, *data;
     uint64_t index, socket, pin;
-    bool format, in_memory, durable, insecure, quiet;
+    bool format, in_memory, durable, open, insecure, quiet;
 };
 
 #define NONE UINT64_MAX
@@ -37,8 +37,10 @@ static const struct option options[] = {
     {0, "data", OPTION_STRING, offsetof(struct settings, data), "DIR",
      "directory of the replica's file (default: from the configuration)", "file"},
     {0, "pin", OPTION_U64, offsetof(struct settings, pin), "CPU", "run on this CPU", NULL},
+    {0, "open", OPTION_FLAG, offsetof(struct settings, open), NULL,
+     "no key, as 'open yes' in the configuration: whoever can send a packet is obeyed", NULL},
     {0, "insecure", OPTION_FLAG, offsetof(struct settings, insecure), NULL,
-     "serve on addresses other than loopback even without a key", NULL},
+     "with --open: serve also on addresses other than loopback", NULL},
     {0, "socket", OPTION_U64, offsetof(struct settings, socket), "FD",
      "use this bound UDP socket, and exit when the process that passed it does", NULL},
     {'q', "quiet", OPTION_FLAG, offsetof(struct settings, quiet), NULL,
@@ -70,15 +72,34 @@ static int check(const struct settings *o, const struct vr_cluster *c, struct er
     if (o->index == NONE || o->index >= c->node_count)
         return error_set(err, -EINVAL, "--index must be between 0 and %u", c->node_count - 1);
     const struct sockaddr_in *own = &c->addresses[o->index];
-    if (!c->secret && !o->insecure && !vr_address_is_loopback(own))
+    if (c->open && !o->insecure && !vr_address_is_loopback(own))
         return error_set(err, -EPERM,
-                         "%s is not a loopback address and the configuration has no key-file: "
-                         "anyone who can send a packet could change what is stored; create a key "
-                         "(head -c 32 /dev/urandom > FILE) or use --insecure",
+                         "%s is not a loopback address and the cluster is open: anyone who can "
+                         "send a packet could change what is stored; use a key or --insecure",
                          vr_address_format(own, text));
+    if (!c->open && !c->key.complete)
+        return error_set(err, -EACCES,
+                         "%s is a client's key; a replica needs the cluster's own", c->key_path);
     if (o->durable && o->in_memory)
         return error_set(err, -EINVAL, "--durable and --in-memory cannot be used together");
     return 0;
+}
+
+/* The first replica that is formatted makes the key; where it runs elsewhere, it was copied. */
+static int find_keys(const struct settings *o, struct vr_cluster *c, struct error *err)
+{
+    bool made = false;
+    c->open = c->open || o->open;
+    if (!c->open && o->format) {
+        int result = vr_key_file_make(c->key_path, &made, err);
+        if (result)
+            return result;
+    }
+    if (made && !o->quiet)
+        printf("created the cluster's key, %s: copy it to the other replicas and to clients, before "
+               "they start\n",
+               c->key_path);
+    return vr_cluster_read_keys(c, err);
 }
 
 static int pin(uint64_t cpu, struct error *err)
@@ -119,7 +140,7 @@ static void announce(const struct vr_host *h, const struct vr_cluster *c)
            c->config.in_memory ? "in memory: data is lost if a majority stops at once"
            : h->disk.direct    ? "durable, O_DIRECT"
                                : "durable, through the page cache",
-           c->secret ? ", with a key" : "");
+           c->open ? ", open: no key" : ", with a key");
     if (h->tc.count)
         printf("replica %u: prepares are copied at the egress of %s\n", h->index, h->tc.device);
     if (h->xdp.program)
@@ -185,10 +206,12 @@ static int run(int argc, char **argv)
         error_set(&err, -EINVAL, "--config FILE is missing");
         return vr_fail(&vr_verb_replica, &err, 2);
     }
-    int result = vr_cluster_read(&cluster, o.config, &err);
+    int result = vr_cluster_read_settings(&cluster, o.config, &err);
     if (result)
         return vr_fail(&vr_verb_replica, &err, 2);
-    result = check(&o, &cluster, &err);
+    result = find_keys(&o, &cluster, &err);
+    if (!result)
+        result = check(&o, &cluster, &err);
     if (result) {
         vr_cluster_done(&cluster);
         return vr_fail(&vr_verb_replica, &err, 2);

@@ -97,3 +97,38 @@ struct vr_key vr_key_of_bodies(const struct vr_key *key)
         own.word[0] ^= VR_KEY_BODIES;
     return own;
 }
+
+const char *const vr_role_names[VR_ROLES] = {"admin", "write", "read"};
+
+static struct vr_key derive(const struct vr_key *from, const char *label)
+{
+    char text[32] = {0};
+    struct vr_key key = *from;
+    strncpy(text, label, sizeof(text) - 2);
+    for (unsigned i = 0; i < 2; i++) {
+        text[sizeof(text) - 1] = (char)i;
+        key.word[i] = vr_hash_keyed(from, text, sizeof(text));
+    }
+    return key;
+}
+
+void vr_keys_set_role(struct vr_keys *keys, enum vr_role role, struct vr_key key)
+{
+    for (unsigned i = role; i < VR_ROLES; i++) {
+        keys->clients[i] = key;
+        if (i + 1 < VR_ROLES)
+            key = derive(&key, vr_role_names[i + 1]);
+    }
+}
+
+struct vr_keys vr_keys_secret(struct vr_key master)
+{
+    struct vr_keys keys = {.replica = derive(&master, "replica")};
+    vr_keys_set_role(&keys, VR_ROLE_ADMIN, derive(&master, vr_role_names[VR_ROLE_ADMIN]));
+    return keys;
+}
+
+struct vr_keys vr_keys_same(struct vr_key key)
+{
+    return (struct vr_keys){key, {key, key, key}};
+}

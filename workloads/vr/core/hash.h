@@ -22,6 +22,22 @@ uint64_t vr_hash(const void *bytes, size_t size);
 struct vr_key vr_key_public(uint32_t cluster);
 /* The key of a cluster whose members share a secret; derived from all of its bytes. */
 struct vr_key vr_key_secret(uint32_t cluster, const void *secret, size_t size);
+/*
+ * Who may do what.  A client's key is derived from that of the role above it, so that who may write
+ * may also read, and nobody can find a key above his own.  Replicas have one that no client has.
+ */
+enum vr_role { VR_ROLE_ADMIN, VR_ROLE_WRITE, VR_ROLE_READ, VR_ROLES };
+extern const char *const vr_role_names[VR_ROLES];
+
+struct vr_keys {
+    struct vr_key replica, clients[VR_ROLES];
+};
+struct vr_keys vr_keys_secret(struct vr_key master);
+/* One for everything: a cluster without a secret, where sums only find damage. */
+struct vr_keys vr_keys_same(struct vr_key key);
+/* Sets the keys of a role and of those below it. */
+void vr_keys_set_role(struct vr_keys *keys, enum vr_role role, struct vr_key key);
+
 /* The key for bodies.  Their sums stand in packets for all to see, and bodies are what clients
  * please: with a secret they have a key of their own, so that no body's sum seals a header. */
 struct vr_key vr_key_of_bodies(const struct vr_key *key);

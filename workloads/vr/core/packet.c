@@ -13,10 +13,11 @@ size_t vr_message_bytes_max(const struct vr_config *config)
     return sizeof(struct vr_header) + (most > chunk ? most : chunk);
 }
 
-void vr_packets_init(struct vr_packets *p, const struct vr_config *config, struct vr_key key,
-                     size_t datagram_bytes, uint64_t first_fragment)
+void vr_packets_init(struct vr_packets *p, const struct vr_config *config,
+                     const struct vr_keys *keys, size_t datagram_bytes, uint64_t first_fragment)
 {
-    *p = (struct vr_packets){.key = key,
+    *p = (struct vr_packets){.keys = {*keys},
+                             .key_sets = 1,
                              .cluster = config->cluster,
                              .replica = config->index,
                              .datagram_bytes = datagram_bytes,
@@ -27,6 +28,12 @@ void vr_packets_init(struct vr_packets *p, const struct vr_config *config, struc
     p->piece = memory_alloc(datagram_bytes);
 }
 
+void vr_packets_accept(struct vr_packets *p, const struct vr_keys *keys)
+{
+    p->keys[1] = *keys;
+    p->key_sets = 2;
+}
+
 void vr_packets_done(struct vr_packets *p)
 {
     vr_reassembly_done(&p->reassembly);
@@ -34,8 +41,67 @@ void vr_packets_done(struct vr_packets *p)
     free(p->piece);
 }
 
+static bool is_client(const struct vr_packets *p)
+{
+    return p->replica == VR_TO_CLIENT;
+}
+
+/* Whether a packet that a replica receives is a client's. */
+static bool of_client(const struct vr_header *h)
+{
+    switch (h->type) {
+    case VR_REQUEST:
+    case VR_STATUS:
+        return true;
+    case VR_GET_STATE:
+    case VR_FRAGMENT:
+        return h->replica == VR_TO_CLIENT;
+    default:
+        return false;
+    }
+}
+
+bool vr_role_allows(enum vr_role role, enum vr_type type, uint32_t opcode)
+{
+    if (type == VR_STATUS)
+        return true;
+    if (type == VR_GET_STATE)
+        return role == VR_ROLE_ADMIN;
+    switch (opcode) {
+    case VR_OP_NULL:
+    case VR_OP_REGISTER:
+    case VR_OP_GET:
+    case VR_OP_SCAN:
+        return true;
+    case VR_OP_RECONFIGURE:
+        return role == VR_ROLE_ADMIN;
+    default:
+        return role <= VR_ROLE_WRITE;
+    }
+}
+
+static bool is_allowed(const struct vr_header *h, const void *body)
+{
+    struct vr_request request = {0};
+    if (h->type == VR_REQUEST)
+        memcpy(&request, body, sizeof(request));
+    return vr_role_allows(h->flags, h->type, request.opcode);
+}
+
+static void seal(const struct vr_packets *p, struct vr_seal_choice choice, bool with_client,
+                 struct vr_header *h, const void *first, size_t first_size, const void *second,
+                 size_t second_size)
+{
+    const struct vr_keys *keys = &p->keys[choice.set];
+    if (with_client)
+        h->flags = choice.role;
+    vr_seal(h, with_client ? &keys->clients[choice.role] : &keys->replica, first, first_size,
+            second, second_size);
+}
+
 static void send_fragments(struct vr_packets *p, const struct vr_message *m, size_t size,
-                           vr_send_datagram send, void *context)
+                           struct vr_seal_choice choice, bool with_client, vr_send_datagram send,
+                           void *context)
 {
     size_t piece_bytes = p->datagram_bytes - sizeof(struct vr_header);
     uint64_t id = p->next_fragment++;
@@ -45,19 +111,23 @@ static void send_fragments(struct vr_packets *p, const struct vr_message *m, siz
         struct vr_header h = vr_fragment_header(id, size, piece_bytes, i, &offset, &length);
         h.cluster = p->cluster;
         h.replica = p->replica;
-        vr_seal(&h, &p->key, NULL, 0, p->whole + offset, length);
+        seal(p, choice, with_client, &h, NULL, 0, p->whole + offset, length);
         memcpy(p->piece, &h, sizeof(h));
         memcpy(p->piece + sizeof(h), p->whole + offset, length);
         send(context, m->to, m->header.client, p->piece, sizeof(h) + length);
     }
 }
 
-void vr_packets_send(struct vr_packets *p, const struct vr_message *m, vr_send_datagram send,
-                     void *context)
+void vr_packets_send(struct vr_packets *p, const struct vr_message *m, struct vr_seal_choice to,
+                     vr_send_datagram send, void *context)
 {
     struct vr_header h = m->header;
     size_t size = sizeof(h) + m->first_size + m->second_size;
-    vr_seal(&h, &p->key, m->first, m->first_size, m->second, m->second_size);
+    bool with_client = is_client(p) || m->to == VR_TO_CLIENT;
+    struct vr_seal_choice choice = is_client(p)  ? p->own
+                                   : with_client ? to
+                                                 : (struct vr_seal_choice){0};
+    seal(p, choice, with_client, &h, m->first, m->first_size, m->second, m->second_size);
     memcpy(p->whole, &h, sizeof(h));
     if (m->first_size)
         memcpy(p->whole + sizeof(h), m->first, m->first_size);
@@ -66,18 +136,39 @@ void vr_packets_send(struct vr_packets *p, const struct vr_message *m, vr_send_d
     if (size <= p->datagram_bytes)
         send(context, m->to, m->header.client, p->whole, size);
     else
-        send_fragments(p, m, size, send, context);
+        send_fragments(p, m, size, choice, with_client, send, context);
+}
+
+/* Opens a packet with the key that its header names; from tells which set it was. */
+static enum vr_drop open_packet(struct vr_packets *p, const void *bytes, size_t size,
+                                struct vr_header *ret_header)
+{
+    struct vr_header h = {0};
+    enum vr_drop drop = VR_DROP_CHECKSUM;
+    if (size >= sizeof(h))
+        memcpy(&h, bytes, sizeof(h));
+    bool with_client = is_client(p) || of_client(&h);
+    uint8_t role = is_client(p) ? p->own.role : h.flags < VR_ROLES ? h.flags : 0;
+    for (uint8_t set = 0; set < p->key_sets && drop == VR_DROP_CHECKSUM; set++) {
+        const struct vr_keys *keys = &p->keys[set];
+        drop = vr_open_packet(bytes, size, with_client ? &keys->clients[role] : &keys->replica,
+                              p->cluster, ret_header);
+        p->from = (struct vr_seal_choice){set, role};
+    }
+    if (drop == VR_DROP_NONE && with_client && h.flags != role)
+        drop = VR_DROP_PERMISSION;
+    return drop;
 }
 
 bool vr_packets_receive(struct vr_packets *p, const void *bytes, size_t size,
                         struct vr_header *ret_header, const void **ret_body)
 {
-    enum vr_drop drop = vr_open_packet(bytes, size, &p->key, p->cluster, ret_header);
+    enum vr_drop drop = open_packet(p, bytes, size, ret_header);
     if (drop == VR_DROP_NONE && ret_header->type == VR_FRAGMENT) {
         const char *body = (const char *)bytes + sizeof(*ret_header);
         bytes = vr_reassembly_add(&p->reassembly, ret_header, body, &size, &drop);
         if (bytes)
-            drop = vr_open_packet(bytes, size, &p->key, p->cluster, ret_header);
+            drop = open_packet(p, bytes, size, ret_header);
         if (!bytes && drop == VR_DROP_NONE)
             return false;
     }
@@ -85,6 +176,8 @@ bool vr_packets_receive(struct vr_packets *p, const void *bytes, size_t size,
         *ret_body = (const char *)bytes + sizeof(*ret_header);
         if (ret_header->type == VR_FRAGMENT || !vr_body_valid(ret_header, *ret_body))
             drop = VR_DROP_BODY;
+        else if (!is_client(p) && of_client(ret_header) && !is_allowed(ret_header, *ret_body))
+            drop = VR_DROP_PERMISSION;
     }
     p->dropped[drop]++;
     return drop == VR_DROP_NONE;

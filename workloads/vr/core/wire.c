@@ -6,7 +6,7 @@
 
 const char *const vr_drop_names[VR_DROP_COUNT] = {
     "none",     "short",  "magic", "version", "type",     "cluster", "size",
-    "checksum", "sender", "body",  "stale",   "fragment", "replayed"};
+    "checksum", "sender", "body",  "stale",   "fragment", "replayed", "permission"};
 
 const char *const vr_type_names[VR_TYPE_END] = {
     "?",        "request", "reply",        "prepare",     "prepare_ok", "commit",      "svc",

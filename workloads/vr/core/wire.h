@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define VR_MAGIC 0x5256
-#define VR_VERSION 3
+#define VR_VERSION 4
 #define VR_REPLICAS_MAX 7            /* in one group */
 #define VR_OP_MAX ((1ULL << 48) - 1) /* nine years at a million a second */
 #define VR_NODES_MAX 16 /* numbers of replicas that were, are or will be in the group */
@@ -71,7 +71,7 @@ enum vr_flag {
 struct vr_header {
     uint16_t magic;
     uint8_t version, type;
-    uint8_t flags, replica;
+    uint8_t flags, replica; /* of clients' packets and of those to them, flags are a vr_role */
     uint16_t epoch;
     uint64_t checksum; /* of bytes 16 to 63, and of the 8 before this field */
     uint64_t body_checksum;
@@ -194,6 +194,7 @@ enum vr_drop {
     VR_DROP_STALE, /* of another view or epoch, or too late for what it is about */
     VR_DROP_FRAGMENT,
     VR_DROP_REPLAYED, /* what it says is known already */
+    VR_DROP_PERMISSION, /* its key does not allow it */
     VR_DROP_COUNT,
 };
 extern const char *const vr_drop_names[VR_DROP_COUNT];

@@ -60,6 +60,7 @@ static void remember(struct vr_host *h, const struct vr_header *header,
     p->client = header->client;
     p->number = header->number;
     p->address = *from;
+    p->seal = h->packets.from;
     p->has_other = false;
 }
 
@@ -115,6 +116,7 @@ static void act(struct vr_host *h)
     for (uint32_t i = 0; i < u->message_count;) {
         const struct vr_message *m = &u->messages[i];
         struct destinations d = {.host = h, .prepare = m->header.type == VR_PREPARE};
+        struct vr_seal_choice seal = {0};
         if (m->to != VR_TO_CLIENT && h->silent) {
             i++;
             continue;
@@ -126,6 +128,7 @@ static void act(struct vr_host *h)
                 continue; /* it asks everybody when its patience ends */
             if (m->header.type == VR_STATUS_REPLY)
                 complete_status(h, m);
+            seal = p->seal;
             d.to[d.count++] = p->address;
             if (p->has_other)
                 d.to[d.count++] = p->other;
@@ -137,7 +140,7 @@ static void act(struct vr_host *h)
                 if (u->messages[i].to < h->cluster->node_count)
                     d.to[d.count++] = h->cluster->addresses[u->messages[i].to];
         }
-        vr_packets_send(&h->packets, m, send_datagram, &d);
+        vr_packets_send(&h->packets, m, seal, send_datagram, &d);
     }
     for (uint32_t i = 0; i < u->write_count; i++)
         vr_disk_submit(&h->disk, &u->writes[i]);
@@ -170,7 +173,7 @@ static void take_packet(struct vr_host *h, const struct sockaddr_in *from, const
     if (header.type == VR_REQUEST || header.type == VR_STATUS ||
         (header.type == VR_GET_STATE && header.replica == VR_TO_CLIENT)) {
         remember(h, &header, from);
-    } else if (!h->cluster->secret && header.replica < h->cluster->node_count) {
+    } else if (h->cluster->open && header.replica < h->cluster->node_count) {
         if (!same_address(from, &h->cluster->addresses[header.replica])) {
             h->strangers++;
             return;
@@ -289,7 +292,9 @@ int vr_host_open(struct vr_host *h, const struct vr_cluster *cluster, uint8_t in
         open_broadcast(h);
     if (!result && way->answers)
         vr_xdp_open(&h->xdp, cluster, index, &h->xdp_error);
-    vr_packets_init(&h->packets, &config, cluster->key, cluster->datagram_bytes, random_word());
+    vr_packets_init(&h->packets, &config, &cluster->key.keys, cluster->datagram_bytes,
+                    random_word());
+    vr_cluster_use_keys(cluster, &h->packets);
     h->update = memory_zalloc(1, sizeof(*h->update));
     h->place_mask = 1023;
     while (h->place_mask < 4 * config.sessions)

@@ -15,6 +15,7 @@
 struct vr_place {
     uint64_t client, number, seen;
     struct sockaddr_in address, other; /* other: of a later packet with the same number */
+    struct vr_seal_choice seal;        /* its key */
     bool has_other;
 };
 

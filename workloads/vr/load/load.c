@@ -82,7 +82,7 @@ static void transmit(struct load *l, uint32_t index, bool everybody)
         if (!everybody && i != w->caller.primary)
             continue;
         w->caller.message.to = i;
-        vr_packets_send(&l->packets, &w->caller.message, send_datagram, &target);
+        vr_packets_send(&l->packets, &w->caller.message, l->packets.own, send_datagram, &target);
     }
 }
 
@@ -401,8 +401,9 @@ static int open_load(struct load *l, struct error *err)
         l->sockets[i] = -1;
     struct vr_config config = l->cluster->config;
     config.index = VR_TO_CLIENT;
-    vr_packets_init(&l->packets, &config, l->cluster->key, l->cluster->datagram_bytes,
+    vr_packets_init(&l->packets, &config, &l->cluster->key.keys, l->cluster->datagram_bytes,
                     vr_client_id());
+    vr_cluster_use_keys(l->cluster, &l->packets);
     for (uint64_t i = 0; i < s->clients; i++) {
         l->sockets[i] = vr_client_socket(l->cluster, err);
         if (l->sockets[i] < 0)

@@ -88,7 +88,7 @@ int vr_local_start(struct vr_local *l, const struct vr_local_settings *s, struct
     if (result)
         return result;
     l->config_path = memory_printf("%s/cluster.conf", l->folder);
-    strbuf_printf(&config, "cluster %u\ntransport %s\nin-memory %s\ndata %s\n",
+    strbuf_printf(&config, "cluster %u\nopen yes\ntransport %s\nin-memory %s\ndata %s\n",
                   (unsigned)getpid() | 1, s->transport, s->in_memory ? "yes" : "no", l->folder);
     if (s->settings)
         strbuf_puts(&config, s->settings);

@@ -66,23 +66,28 @@ static char *beside(const char *path, const char *name)
     return memory_printf("%.*s/%s", (int)(slash - path), path, name);
 }
 
-static int read_key(struct vr_cluster *c, const char *path, const char *name, struct error *err)
+static bool yes_or_no(const char *value, bool *ret_yes)
 {
-    CLEANUP(memory_freep) char *file = beside(path, name);
-    CLEANUP(strbuf_done) struct strbuf secret = {0};
-    int result = file_read(file, &secret, err);
-    if (result)
-        return result;
-    if (secret.length < 16)
-        return error_set(err, -EINVAL, "%s has %zu bytes; a key needs at least 16", file,
-                         secret.length);
-    c->secret = true;
-    c->key = vr_key_secret(c->config.cluster, secret.data, secret.length);
-    return 0;
+    *ret_yes = str_eq(value, "yes");
+    return *ret_yes || str_eq(value, "no");
+}
+
+/* A setting that is a text; false: it is none of these. */
+static bool set_text(struct vr_cluster *c, const char *path, const char *name, const char *value)
+{
+    char **place = str_eq(name, "data")              ? &c->data
+                   : str_eq(name, "key-file")        ? &c->key_path
+                   : str_eq(name, "accept-key-file") ? &c->accept_path
+                                                     : NULL;
+    if (place) {
+        free(*place);
+        *place = beside(path, value);
+    }
+    return place;
 }
 
 static int set(struct vr_cluster *c, const char *path, const char *name, const char *value,
-               const char **key_file, struct error *err)
+               struct error *err)
 {
     if (str_eq(name, "replica") || str_eq(name, "spare")) {
         bool spare = str_eq(name, "spare");
@@ -95,30 +100,23 @@ static int set(struct vr_cluster *c, const char *path, const char *name, const c
         c->config.replica_count += !spare;
         return vr_address_parse(value, &c->addresses[c->node_count++], err);
     }
-    if (str_eq(name, "data")) {
-        free(c->data);
-        c->data = beside(path, value);
+    if (set_text(c, path, name, value))
         return 0;
-    }
     if (str_eq(name, "transport")) {
         free(c->transport);
         c->transport = memory_strdup(value);
         return vr_io_find(value, err) ? 0 : -EINVAL;
     }
-    if (str_eq(name, "key-file")) {
-        *key_file = value;
+    if ((str_eq(name, "in-memory") && yes_or_no(value, &c->config.in_memory)) ||
+        (str_eq(name, "open") && yes_or_no(value, &c->open)))
         return 0;
-    }
-    if (str_eq(name, "in-memory") && (str_eq(value, "yes") || str_eq(value, "no"))) {
-        c->config.in_memory = str_eq(value, "yes");
-        return 0;
-    }
     for (size_t i = 0; i < ARRAY_COUNT(settings); i++)
         if (str_eq(name, settings[i].name))
             return set_number(c, &settings[i], value, err);
     return error_set(err, -EINVAL,
                      "'%s' is not a setting; the settings are cluster, replica, spare, data, "
-                     "transport, key-file, in-memory (yes or no), heartbeat, timeout, datagram, "
+                     "transport, key-file, accept-key-file, open (yes or no), in-memory (yes or no), "
+                     "heartbeat, timeout, datagram, "
                      "slots, checkpoint-every, pipeline, batch-bytes, sessions, keys",
                      name);
 }
@@ -154,6 +152,8 @@ static int check(const struct vr_cluster *c, struct error *err)
     const struct vr_config *v = &c->config;
     if (v->replica_count == 0)
         return error_set(err, -EINVAL, "no replica is configured");
+    if (c->open && (c->key_path || c->accept_path))
+        return error_set(err, -EINVAL, "'open yes' and a key cannot be used together");
     if (v->replica_count % 2 == 0)
         return error_set(err, -EINVAL,
                          "%u replicas: use an odd number; one more does not tolerate more failures",
@@ -183,7 +183,6 @@ int vr_cluster_parse(struct vr_cluster *c, const char *text, const char *path, s
     c->config.replica_count = 0;
     c->config.heartbeat_ns = 0;
     CLEANUP(memory_freep) char *copy = memory_strdup(text);
-    const char *key_file = NULL;
     int result = 0;
     unsigned number = 0;
     for (char *rest = copy, *line; !result && (line = strsep(&rest, "\n")) != NULL;) {
@@ -195,7 +194,7 @@ int vr_cluster_parse(struct vr_cluster *c, const char *text, const char *path, s
         if (*value)
             *value++ = '\0';
         value = trim(value);
-        result = *value ? set(c, path, name, value, &key_file, err)
+        result = *value ? set(c, path, name, value, err)
                         : error_set(err, -EINVAL, "'%s' has no value", name);
         if (result)
             error_wrap(err, result, "%s, line %u", path, number);
@@ -203,11 +202,11 @@ int vr_cluster_parse(struct vr_cluster *c, const char *text, const char *path, s
     complete(c);
     if (!result && (result = check(c, err)) != 0)
         error_wrap(err, result, "%s", path);
-    c->key = vr_key_public(c->config.cluster);
-    if (!result && key_file)
-        result = read_key(c, path, key_file, err);
+    c->key.keys = vr_keys_same(vr_key_public(c->config.cluster));
     if (!c->data)
         c->data = beside(path, ".");
+    if (!c->key_path)
+        c->key_path = beside(path, "cluster.key");
     if (!c->transport)
         c->transport = memory_strdup("epoll");
     if (result)
@@ -215,17 +214,48 @@ int vr_cluster_parse(struct vr_cluster *c, const char *text, const char *path, s
     return result;
 }
 
-int vr_cluster_read(struct vr_cluster *c, const char *path, struct error *err)
+int vr_cluster_read_settings(struct vr_cluster *c, const char *path, struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf text = {0};
     int result = file_read(path, &text, err);
     return result ? result : vr_cluster_parse(c, strbuf_text(&text), path, err);
 }
 
+int vr_cluster_read(struct vr_cluster *c, const char *path, struct error *err)
+{
+    int result = vr_cluster_read_settings(c, path, err);
+    if (!result && (result = vr_cluster_read_keys(c, err)) != 0)
+        vr_cluster_done(c);
+    return result;
+}
+
+int vr_cluster_read_keys(struct vr_cluster *c, struct error *err)
+{
+    int result = c->open ? 0 : vr_key_file_read(&c->key, c->key_path, c->config.cluster, err);
+    if (result == -ENOENT)
+        error_set(err, result,
+                  "%s: no such file; it is the cluster's key: copy it from where the replicas were "
+                  "formatted, create one with 'assay-vr key', or write 'open yes' into the "
+                  "configuration to do without",
+                  c->key_path);
+    if (!result && c->accept_path)
+        result = vr_key_file_read(&c->accept, c->accept_path, c->config.cluster, err);
+    return result;
+}
+
+void vr_cluster_use_keys(const struct vr_cluster *c, struct vr_packets *packets)
+{
+    packets->own.role = (uint8_t)c->key.role;
+    if (c->accept_path)
+        vr_packets_accept(packets, &c->accept.keys);
+}
+
 void vr_cluster_done(struct vr_cluster *c)
 {
     free(c->data);
     free(c->transport);
+    free(c->key_path);
+    free(c->accept_path);
     *c = (struct vr_cluster){0};
 }
 

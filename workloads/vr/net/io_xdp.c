@@ -128,10 +128,11 @@ void vr_xdp_open_gate(struct vr_xdp *x, const struct vr_cluster *cluster, uint8_
     g->epoch = (uint16_t)vr_epoch_of(e->view);
     g->cluster = cluster->config.cluster;
     g->body_max = cluster->config.batch_bytes;
-    g->key[0] = cluster->key.word[0];
-    g->key[1] = cluster->key.word[1];
-    g->body_key = vr_key_of_bodies(&cluster->key).word[0];
-    g->two_rounds = cluster->key.rounds == 2;
+    const struct vr_key *key = &cluster->key.keys.replica;
+    g->key[0] = key->word[0];
+    g->key[1] = key->word[1];
+    g->body_key = vr_key_of_bodies(key).word[0];
+    g->two_rounds = key->rounds == 2;
     g->own = index;
     g->primary = e->primary;
     g->own_address = own->sin_addr.s_addr;

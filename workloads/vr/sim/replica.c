@@ -57,7 +57,8 @@ static void act(struct sim *s, uint8_t index)
         struct outgoing out = {s, index};
         if (s->lines)
             trace_message(s, index, &u->messages[i]);
-        vr_packets_send(&r->packets, &u->messages[i], send_datagram, &out);
+        vr_packets_send(&r->packets, &u->messages[i], (struct vr_seal_choice){0}, send_datagram,
+                        &out);
     }
     for (uint32_t i = 0; i < u->write_count; i++)
         sim_disk_submit(s, index, &u->writes[i]);
@@ -173,7 +174,8 @@ void sim_replica_start(struct sim *s, uint8_t index)
     s->result->count[SIM_RESTARTS] += r->life > 0;
     s->result->count[SIM_UNCERTAIN_STARTS] += r->core->state == VR_RECOVERING;
     vr_loaded_done(&loaded);
-    vr_packets_init(&r->packets, &config, s->key, 1400, sim_random(s));
+    struct vr_keys keys = vr_keys_same(s->key);
+    vr_packets_init(&r->packets, &config, &keys, 1400, sim_random(s));
     r->up = true;
     sim_replay(s, index);
     r->turn_at_ns = 0;
