@@ -88,6 +88,11 @@ SCENARIOS = {
     "headers-ignored": "store a_damaged_entry_with_its_head_is_a_hole",
     "checksum-unchecked": "wire every_flipped_bit_is_noticed",
     "joins-any-epoch": "epoch who_comes_back_with_an_empty_disk_joins_no_old_epoch",
+    "stale-acks": "scenario who_leads_again_counts_no_old_acknowledgements",
+    "closed-forgotten": "store a_log_that_was_closed_ends_there",
+    "no-sync": "sync a_sync_reaches_the_kernel",
+    "no-dsync": "sync a_durable_write_leaves_nothing_behind",
+    "renumbered": "host a_request_is_sent_again_as_it_was",
     "copy-trusted": "identity an_old_copy_takes_another_incarnation",
 }
 
@@ -184,12 +189,15 @@ def scenario(program, name, bug):
 def scenarios_fail_on_their_faulty_rule_and_pass_without():
     for bug, words in SCENARIOS.items():
         program, name = words.split()
-        result = scenario(program, name, bug)
-        contains(result.stdout, f"not ok 1 {name}")
-        equal(result.returncode, 1, bug)
         result = scenario(program, name, "none")
         contains(result.stdout, f"ok 1 {name}")
         equal(result.returncode, 0, name)
+        if "# SKIP" in result.stdout:
+            print("#", name, "cannot be tried here:", result.stdout)
+            continue
+        result = scenario(program, name, bug)
+        contains(result.stdout, f"not ok 1 {name}")
+        equal(result.returncode, 1, bug)
 
 
 @test

@@ -215,3 +215,122 @@ TEST(a_request_that_is_too_large_is_refused_before_it_is_sent)
     lab_close(l);
     free(l);
 }
+
+/* ---- a replica that does not answer at once */
+
+struct mute {
+    int socket;
+    struct vr_packets packets;
+    unsigned char first[512]; /* of the request */
+    size_t first_size;
+    unsigned heard;
+    bool same;
+    volatile bool stop;
+};
+
+struct mute_answer {
+    struct mute *mute;
+    struct sockaddr_in to;
+};
+
+static void send_answer(void *context, uint8_t to, uint64_t client, const void *bytes, size_t size)
+{
+    struct mute_answer *a = context;
+    (void)to, (void)client;
+    sendto(a->mute->socket, bytes, size, 0, (const struct sockaddr *)&a->to, sizeof(a->to));
+}
+
+static void mute_reply(struct mute *m, const struct vr_header *h, const struct sockaddr_in *to)
+{
+    uint64_t session = 77;
+    bool registers = h->number == 0;
+    struct vr_reply reply = {.status = VR_OK,
+                             .size = registers ? sizeof(session) : 0,
+                             .session = session};
+    struct vr_message answer = {.to = VR_TO_CLIENT,
+                                .header = {.type = VR_REPLY,
+                                           .cluster = 9,
+                                           .client = h->client,
+                                           .number = h->number},
+                                .first = &reply,
+                                .first_size = sizeof(reply),
+                                .second = &session,
+                                .second_size = registers ? sizeof(session) : 0};
+    struct mute_answer a = {m, *to};
+    vr_packets_send(&m->packets, &answer, m->packets.from, send_answer, &a);
+}
+
+static void mute_hears(struct mute *m, const unsigned char *bytes, size_t size,
+                       const struct sockaddr_in *from)
+{
+    struct vr_header h;
+    const void *body;
+    if (!vr_packets_receive(&m->packets, bytes, size, &h, &body) || h.type != VR_REQUEST)
+        return;
+    struct vr_request request;
+    memcpy(&request, body, sizeof(request));
+    if (request.opcode == VR_OP_REGISTER) {
+        mute_reply(m, &h, from);
+        return;
+    }
+    m->heard++;
+    if (m->heard == 1) {
+        memcpy(m->first, bytes, size);
+        m->first_size = size;
+        return; /* as if it were lost */
+    }
+    if (m->heard == 2)
+        m->same = size == m->first_size && memcmp(bytes, m->first, size) == 0;
+    mute_reply(m, &h, from);
+}
+
+static void *be_mute(void *context)
+{
+    struct mute *m = context;
+    while (!m->stop) {
+        unsigned char bytes[512];
+        struct pollfd ready = {m->socket, POLLIN, 0};
+        struct sockaddr_in from;
+        socklen_t length = sizeof(from);
+        poll(&ready, 1, 50);
+        ssize_t size = recvfrom(m->socket, bytes, sizeof(bytes), MSG_DONTWAIT,
+                                (struct sockaddr *)&from, &length);
+        if (size > 0)
+            mute_hears(m, bytes, (size_t)size, &from);
+    }
+    return NULL;
+}
+
+/* The library's request is sent again, to the last byte: with another number it would be another
+ * operation, and run twice. */
+TEST(a_request_is_sent_again_as_it_was)
+{
+    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}, at;
+    struct mute *m = memory_zalloc(1, sizeof(*m));
+    struct error err = {0};
+    struct vr_cluster cluster;
+    struct vr_client *client;
+    enum vr_result outcome = VR_INVALID;
+    socklen_t length = sizeof(at);
+    pthread_t thread;
+    m->socket = vr_socket_open(&any, &err);
+    getsockname(m->socket, (struct sockaddr *)&at, &length);
+    CLEANUP(memory_freep) char *text = memory_printf(
+        "cluster 9\nopen yes\nreplica 127.0.0.1:%u\n", (unsigned)ntohs(at.sin_port));
+    CHECK_INT(vr_cluster_parse(&cluster, text, "mute", &err), 0);
+    vr_packets_init(&m->packets, &cluster.config, &cluster.key.keys, cluster.datagram_bytes, 1);
+    pthread_create(&thread, NULL, be_mute, m);
+    CHECK_INT(vr_client_open_cluster(&client, &cluster, &err), 0);
+    vr_client_set_timeout(client, 20 * NS_PER_S);
+    vr_client_call(client, VR_OP_NULL, "abc", 3, &outcome, NULL, NULL, &err);
+    CHECK_INT(outcome, VR_OK);
+    m->stop = true;
+    pthread_join(thread, NULL);
+    CHECK(m->heard >= 2);
+    CHECK(m->same);
+    vr_client_close(client);
+    vr_packets_done(&m->packets);
+    vr_cluster_done(&cluster);
+    close(m->socket);
+    free(m);
+}

@@ -275,6 +275,64 @@ TEST(acknowledgements_of_an_older_view_do_not_count)
     finish(&lab);
 }
 
+static void five_replicas(struct vr_config *config)
+{
+    config->replica_count = 5;
+}
+
+/* It led view 5, and two others acknowledged op 2 there; the log of view 6 ends before it.  When it
+ * leads view 10, another op 2 is on its own disk only. */
+TEST(who_leads_again_counts_no_old_acknowledgements)
+{
+    struct lab lab = {.durable = {.view = 5, .log_view = 5, .view_checksum = vr_genesis_checksum(1)},
+                      .count = 2,
+                      .config = five_replicas};
+    lab.entries[0] = make_entry(1, 5, vr_genesis_checksum(1));
+    lab.entries[1] = make_entry(2, 5, lab.entries[0].checksum);
+    start(&lab, 0);
+    lab.r->state = VR_NORMAL;
+    receive(&lab, (struct vr_header){.type = VR_PREPARE_OK, .replica = 1, .view = 5, .op = 1},
+            NULL);
+    receive(&lab, (struct vr_header){.type = VR_PREPARE_OK, .replica = 2, .view = 5, .op = 2},
+            NULL);
+    CHECK_INT(lab.r->commit, 1);
+    struct log_end end = {
+        .head = {.log_view = 6, .count = 1, .head_checksum = lab.entries[0].checksum}};
+    end.heads[0] = lab.entries[0];
+    for (uint8_t from = 3; from <= 4; from++) {
+        receive(&lab,
+                (struct vr_header){.type = VR_START_VIEW_CHANGE,
+                                   .replica = from,
+                                   .view = 10,
+                                   .flags = VR_FLAG_ENTERED},
+                NULL);
+        writes_end(&lab);
+    }
+    for (uint8_t from = 3; from <= 4; from++) {
+        receive(&lab, view_message(VR_DO_VIEW_CHANGE, from, 10, &end), &end);
+        for (unsigned i = 0; i < 4; i++)
+            writes_end(&lab);
+    }
+    CHECK(vr_is_primary(lab.r));
+    CHECK_INT(lab.r->view, 10);
+    CHECK_INT(lab.r->op, 1);
+    struct vr_request request = {.client = 9, .opcode = VR_OP_REGISTER};
+    receive(&lab, (struct vr_header){.type = VR_REQUEST, .client = 9, .size = sizeof(request)},
+            &request);
+    step(&lab, (struct vr_event){.kind = VR_EVENT_TURN});
+    writes_end(&lab);
+    CHECK_INT(lab.r->op, 2);
+    CHECK_INT(lab.r->durable_op, 2);
+    /* With one more it would be a quorum of three, if the old one counted. */
+    receive(&lab, (struct vr_header){.type = VR_PREPARE_OK, .replica = 3, .view = 10, .op = 2},
+            NULL);
+    CHECK_INT(lab.r->commit, 1);
+    receive(&lab, (struct vr_header){.type = VR_PREPARE_OK, .replica = 4, .view = 10, .op = 2},
+            NULL);
+    CHECK_INT(lab.r->commit, 2);
+    finish(&lab);
+}
+
 /* The primary answers nobody before f + 1 have the entry on disk, itself counted by its disk. */
 TEST(an_entry_counts_when_a_quorum_has_it_on_disk)
 {

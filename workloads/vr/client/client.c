@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "vr/client/caller.h"
+#include "vr/core/planted.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -142,6 +143,8 @@ static enum vr_answer ask(struct vr_client *c, uint64_t deadline_ns, struct vr_r
         for (uint8_t i = 0; i < count; i++)
             if (everybody || i == c->caller.primary)
                 send_to(c, &c->caller.message, i);
+        if (PLANTED(RENUMBERED) && c->caller.registered)
+            c->caller.message.header.number = c->caller.body[2] = ++c->caller.number;
         uint64_t patience_ns = clock_now_ns() + PATIENCE_NS;
         struct vr_header header;
         const void *body;

@@ -50,6 +50,10 @@ const char *const vr_planted_names[PLANTED_COUNT] = {
     "silent-refusal",
     "checkpoint-missed",
     "closed-early",
+    "closed-forgotten",
+    "no-sync",
+    "no-dsync",
+    "renumbered",
 };
 #ifdef VR_PLANTED
 enum vr_planted vr_planted;
@@ -128,7 +132,7 @@ struct vr_replica *vr_replica_new(const struct vr_config *config, struct vr_imag
     r->view = image->durable.view;
     r->log_view = image->durable.log_view;
     r->view_op = image->durable.view_op;
-    r->closed = image->durable.closed;
+    r->closed = image->durable.closed && !PLANTED(CLOSED_FORGOTTEN);
     r->incarnation = image->durable.incarnation;
     /* Who is founded has started when it has said so on disk. */
     r->fresh = image->durable.fresh == VR_FRESH_FOUNDED ? VR_FRESH_NO : image->durable.fresh;

@@ -55,6 +55,10 @@ enum vr_planted {
     PLANTED_SILENT_REFUSAL,     /* a request that no entry can hold gets no answer */
     PLANTED_CHECKPOINT_MISSED,  /* a checkpoint that had to wait is not taken later */
     PLANTED_CLOSED_EARLY,       /* a log is closed on disk before it is there */
+    PLANTED_CLOSED_FORGOTTEN,   /* that the log was closed is forgotten at a restart */
+    PLANTED_NO_SYNC,            /* a sync is told as done, and the kernel never heard of it */
+    PLANTED_NO_DSYNC,           /* the same for a write that is to be durable when it ends */
+    PLANTED_RENUMBERED,         /* a client's request that is sent again has another number */
     PLANTED_COUNT,
 };
 

@@ -244,7 +244,7 @@ static bool fits(const struct vr_durable *d, const struct vr_entry *entry, uint6
         return false;
     if (op <= d->view_op || PLANTED(TAIL_KEPT))
         return entry->view <= d->log_view;
-    return entry->view == d->log_view && !d->closed;
+    return entry->view == d->log_view && (!d->closed || PLANTED(CLOSED_FORGOTTEN));
 }
 
 static const struct vr_entry *standing(const struct vr_durable *d, const struct slot_found *f,

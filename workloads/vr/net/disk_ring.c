@@ -6,6 +6,7 @@
 #if HAVE_LIBURING
 
 #include "base/memory.h"
+#include "vr/core/planted.h"
 
 #include <liburing.h>
 #include <sys/uio.h>
@@ -54,7 +55,7 @@ void vr_disk_ring_write(struct vr_disk_ring *r, int fd, const void *bytes, size_
 {
     struct io_uring_sqe *e = entry(r);
     io_uring_prep_write(e, fd, bytes, (unsigned)size, offset);
-    e->rw_flags = dsync ? RWF_DSYNC : 0;
+    e->rw_flags = dsync && !PLANTED(NO_DSYNC) ? RWF_DSYNC : 0;
     e->user_data = tag;
 }
 
@@ -62,6 +63,8 @@ void vr_disk_ring_sync(struct vr_disk_ring *r, int fd, uint32_t tag)
 {
     struct io_uring_sqe *e = entry(r);
     io_uring_prep_fsync(e, fd, IORING_FSYNC_DATASYNC);
+    if (PLANTED(NO_SYNC))
+        io_uring_prep_nop(e);
     e->user_data = tag;
 }
 

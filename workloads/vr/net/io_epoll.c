@@ -11,6 +11,7 @@
  */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "vr/core/planted.h"
 #include "vr/net/io_ways.h"
 
 #include <assert.h>
@@ -58,14 +59,15 @@ int vr_io_write_now(int fd, const void *bytes, size_t size, uint64_t offset, boo
     struct iovec piece = {(void *)(uintptr_t)bytes, size};
     ssize_t written;
     do
-        written = pwritev2(fd, &piece, 1, (off_t)offset, dsync ? RWF_DSYNC : 0);
+        written = pwritev2(fd, &piece, 1, (off_t)offset,
+                           dsync && !PLANTED(NO_DSYNC) ? RWF_DSYNC : 0);
     while (written < 0 && errno == EINTR);
     return written < 0 ? -errno : (int)written;
 }
 
 int vr_io_sync_now(int fd)
 {
-    return fdatasync(fd) ? -errno : 0;
+    return !PLANTED(NO_SYNC) && fdatasync(fd) ? -errno : 0;
 }
 
 static int watch(struct loop *l, int fd, uint32_t index, struct error *err)

@@ -13,6 +13,7 @@
  */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "vr/core/planted.h"
 #include "vr/net/io_ways.h"
 
 #include <errno.h>
@@ -364,7 +365,7 @@ static void write_loop(struct vr_io *io, int fd, const void *bytes, size_t size,
     struct loop *l = io->state;
     struct io_uring_sqe *e = entry(l);
     io_uring_prep_write(e, fd, bytes, (unsigned)size, offset);
-    e->rw_flags = dsync ? RWF_DSYNC : 0;
+    e->rw_flags = dsync && !PLANTED(NO_DSYNC) ? RWF_DSYNC : 0;
     e->user_data = (uint64_t)KIND_DISK << 32 | tag;
 }
 
@@ -373,6 +374,8 @@ static void sync_loop(struct vr_io *io, int fd, uint32_t tag)
     struct loop *l = io->state;
     struct io_uring_sqe *e = entry(l);
     io_uring_prep_fsync(e, fd, IORING_FSYNC_DATASYNC);
+    if (PLANTED(NO_SYNC))
+        io_uring_prep_nop(e);
     e->user_data = (uint64_t)KIND_DISK << 32 | tag;
 }
 
