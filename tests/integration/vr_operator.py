@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import threading
 
 from harness import *
@@ -314,6 +315,47 @@ def keys_are_changed_without_a_stop():
                 cluster.all_equal()
         equal(kv("get", "x").stdout, f"{number}\n")
         vr("kv", "--config", "old.conf", "--timeout", "0.5", "get", "x", check=3)
+
+
+@test
+def metrics_are_read_by_prometheus():
+    try:
+        from prometheus_client.openmetrics.parser import text_string_to_metric_families
+    except ImportError:
+        skip("needs python3-prometheus-client")
+    with Cluster() as cluster:
+        leader = cluster.leader()
+        kv("put", "x", "1")
+        cluster.kill((leader + 1) % 3)
+        text = vr("status", "--config", "cluster.conf", "--metrics", "--timeout", 5).stdout
+        values = {}
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                values[sample.name, tuple(sorted(sample.labels.items()))] = sample.value
+        def value(name, index, **labels):
+            return values.get((f"assay_vr_{name}",
+                               tuple(sorted({"replica": str(index), **labels}.items()))))
+        equal([value("up", i) for i in range(3)],
+              [0 if i == (leader + 1) % 3 else 1 for i in range(3)])
+        equal(value("state", leader, assay_vr_state="primary"), 1)
+        equal(value("state", leader, assay_vr_state="backup"), 0)
+        if not value("committed_operations_total", leader) >= 2:
+            raise AssertionError(text)
+        equal(value("dropped_packets_total", leader, reason="permission"), 0)
+        vr("status", "--config", "cluster.conf", "--metrics", "--json", check=2)
+
+
+@test
+def the_unit_of_systemd_is_valid():
+    if not shutil.which("systemd-analyze"):
+        skip("needs systemd-analyze")
+    text = (ROOT / "examples/systemd/assay-vr@.service").read_text()
+    os.makedirs("units", exist_ok=True)
+    with open("units/assay-vr@.service", "w") as file:
+        file.write(text.replace("/usr/bin/assay-vr", PROGRAM))
+    result = subprocess.run(["systemd-analyze", "verify", "--man=no", "units/assay-vr@.service"],
+                            text=True, capture_output=True)
+    equal((result.returncode, result.stderr), (0, ""))
 
 
 main()

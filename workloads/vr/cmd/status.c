@@ -13,7 +13,7 @@
 struct settings {
     const char *config;
     uint64_t timeout_ns;
-    bool json;
+    bool json, metrics;
 };
 
 static const struct option options[] = {
@@ -22,6 +22,8 @@ static const struct option options[] = {
     {0, "timeout", OPTION_SECONDS, offsetof(struct settings, timeout_ns), "T",
      "wait this long for answers (0.5 s)", NULL},
     {0, "json", OPTION_FLAG, offsetof(struct settings, json), NULL, "print JSON", NULL},
+    {0, "metrics", OPTION_FLAG, offsetof(struct settings, metrics), NULL,
+     "print OpenMetrics, for Prometheus and others", NULL},
     {0},
 };
 
@@ -131,6 +133,94 @@ static void put_json(const struct vr_cluster *c, const struct vr_status *s, cons
     strbuf_putc(out, '\n');
 }
 
+/* ---- OpenMetrics */
+
+struct metric {
+    const char *name, *type, *help;
+    size_t offset; /* of a uint64_t in vr_status */
+};
+
+static const struct metric metrics[] = {
+    {"log_operations", "counter", "Last operation of the log.", offsetof(struct vr_status, op)},
+    {"durable_operations", "counter", "Last operation of the log on disk.",
+     offsetof(struct vr_status, durable_op)},
+    {"committed_operations", "counter", "Last operation that was executed.",
+     offsetof(struct vr_status, commit)},
+    {"checkpoint_operations", "counter", "Operation of the newest checkpoint.",
+     offsetof(struct vr_status, checkpoint_op)},
+    {"executed_requests", "counter", "Requests executed since the start.",
+     offsetof(struct vr_status, executed)},
+    {"packets_sent", "counter", "Packets sent.", offsetof(struct vr_status, packets_sent)},
+    {"packets_received", "counter", "Packets received.",
+     offsetof(struct vr_status, packets_received)},
+    {"send_failures", "counter", "Packets that could not be sent.",
+     offsetof(struct vr_status, send_failures)},
+    {"disk_cycles", "counter", "Groups of writes with one sync.",
+     offsetof(struct vr_status, disk_cycles)},
+    {"disk_failures", "counter", "Groups of writes that failed.",
+     offsetof(struct vr_status, disk_failures)},
+};
+
+static void put_family(struct strbuf *out, const char *name, const char *type, const char *help)
+{
+    strbuf_printf(out, "# TYPE assay_vr_%s %s\n# HELP assay_vr_%s %s\n", name, type, name, help);
+}
+
+static void put_metric(const struct vr_cluster *c, const struct vr_status *s, const bool *there,
+                       const struct metric *m, struct strbuf *out)
+{
+    put_family(out, m->name, m->type, m->help);
+    for (uint8_t i = 0; i < c->node_count; i++) {
+        uint64_t value;
+        memcpy(&value, (const char *)&s[i] + m->offset, sizeof(value));
+        if (there[i])
+            strbuf_printf(out, "assay_vr_%s_total{replica=\"%u\"} %lu\n", m->name, i,
+                          (unsigned long)value);
+    }
+}
+
+static void put_gauges(const struct vr_cluster *c, const struct vr_status *s, const bool *there,
+                       uint64_t newest, struct strbuf *out)
+{
+    put_family(out, "up", "gauge", "Whether the replica answers.");
+    for (uint8_t i = 0; i < c->node_count; i++)
+        strbuf_printf(out, "assay_vr_up{replica=\"%u\"} %d\n", i, there[i]);
+    put_family(out, "view", "gauge", "View, in this epoch.");
+    for (uint8_t i = 0; i < c->node_count; i++)
+        if (there[i])
+            strbuf_printf(out, "assay_vr_view{replica=\"%u\"} %lu\n", i, vr_number_of(s[i].view));
+    put_family(out, "epoch", "gauge", "How often the group was changed.");
+    for (uint8_t i = 0; i < c->node_count; i++)
+        if (there[i])
+            strbuf_printf(out, "assay_vr_epoch{replica=\"%u\"} %lu\n", i, vr_epoch_of(s[i].view));
+    put_family(out, "lag_operations", "gauge", "Operations behind the replica that is furthest.");
+    for (uint8_t i = 0; i < c->node_count; i++)
+        if (there[i])
+            strbuf_printf(out, "assay_vr_lag_operations{replica=\"%u\"} %lu\n", i,
+                          newest - s[i].commit);
+}
+
+static void put_metrics(const struct vr_cluster *c, const struct vr_status *s, const bool *there,
+                        uint64_t newest, struct strbuf *out)
+{
+    static const char *const states[] = {"primary",    "backup",  "view change",
+                                         "recovering", "retired", "new"};
+    put_gauges(c, s, there, newest, out);
+    put_family(out, "state", "stateset", "What the replica is.");
+    for (uint8_t i = 0; i < c->node_count; i++)
+        for (size_t k = 0; there[i] && k < ARRAY_COUNT(states); k++)
+            strbuf_printf(out, "assay_vr_state{replica=\"%u\",assay_vr_state=\"%s\"} %d\n", i,
+                          states[k], str_eq(state_name(&s[i]), states[k]));
+    for (size_t k = 0; k < ARRAY_COUNT(metrics); k++)
+        put_metric(c, s, there, &metrics[k], out);
+    put_family(out, "dropped_packets", "counter", "Packets dropped, by reason.");
+    for (uint8_t i = 0; i < c->node_count; i++)
+        for (unsigned why = VR_DROP_NONE + 1; there[i] && why < VR_DROP_COUNT; why++)
+            strbuf_printf(out, "assay_vr_dropped_packets_total{replica=\"%u\",reason=\"%s\"} %lu\n",
+                          i, vr_drop_names[why], (unsigned long)s[i].dropped[why]);
+    strbuf_puts(out, "# EOF\n");
+}
+
 static int run(int argc, char **argv)
 {
     struct settings o = {.config = "cluster.conf", .timeout_ns = NS_PER_S / 2};
@@ -142,6 +232,10 @@ static int run(int argc, char **argv)
     int code;
     if (!vr_options(&vr_verb_status, &o, argc, argv, NULL, &code))
         return code;
+    if (o.json && o.metrics) {
+        error_set(&err, -EINVAL, "--json and --metrics cannot be used together");
+        return vr_fail(&vr_verb_status, &err, 2);
+    }
     if (vr_cluster_read(&cluster, o.config, &err))
         return vr_fail(&vr_verb_status, &err, 2);
     int result = vr_client_open_cluster(&client, &cluster, &err);
@@ -156,7 +250,9 @@ static int run(int argc, char **argv)
             if (there[i] && statuses[i].commit > newest)
                 newest = statuses[i].commit;
         }
-        (o.json ? put_json : put_text)(&cluster, statuses, there, newest, &out);
+        (o.metrics ? put_metrics
+         : o.json  ? put_json
+                   : put_text)(&cluster, statuses, there, newest, &out);
         int written = fd_write_all(STDOUT_FILENO, strbuf_text(&out), out.length);
         if (written < 0)
             result = error_errno(&err, written, "standard output");
