@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "vr/client/caller.h"
 #include "vr/cmd/cmd.h"
+#include "vr/load/history.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -59,17 +60,39 @@ int vr_load_options_check(const struct vr_load_options *o, struct vr_load_settin
     s.way = choose_way(o->client_transport, err);
     if (!s.way)
         return -EINVAL;
-    if (o->history && !(s.history = fopen(o->history, "we")))
+    enum vr_history_form form;
+    if ((result = vr_history_form_parse(o->history_format, &form, err)) != 0)
+        return result;
+    if (o->history && !(s.history = form == VR_HISTORY_TEXT ? fopen(o->history, "we") : tmpfile()))
         return error_errno(err, -errno, "%s", o->history);
     *ret_settings = s;
     return 0;
+}
+
+/* In the form that was asked for; what was written so far is in a file without a name. */
+static int convert(const struct vr_load_options *o, FILE *in, struct error *err)
+{
+    enum vr_history_form form;
+    int result = vr_history_form_parse(o->history_format, &form, err);
+    if (result || form == VR_HISTORY_TEXT)
+        return result;
+    FILE *out = fopen(o->history, "we");
+    if (!out)
+        return error_errno(err, -errno, "%s", o->history);
+    result = vr_history_convert(in, out, form, err);
+    bool cut = ferror(out);
+    if ((fclose(out) || cut) && !result)
+        result = error_errno(err, errno ? -errno : -EIO, "%s", o->history);
+    return result;
 }
 
 int vr_load_end(const struct verb *verb, const struct vr_load_options *o,
                 struct vr_load_settings *s, int result, int signal, struct error *err)
 {
     if (s->history) {
+        int converted = convert(o, s->history, err);
         bool cut = ferror(s->history);
+        result = result ? result : converted;
         if ((fclose(s->history) || cut) && !result)
             result = error_errno(err, errno ? -errno : -EIO, "%s", o->history);
         s->history = NULL;

@@ -9,7 +9,7 @@
 struct vr_load_options {
     uint64_t clients, requests, warmup, payload_bytes, keys, seed, time_ns, patience_ns;
     double rate;
-    const char *op, *history, *client_transport;
+    const char *op, *history, *history_format, *client_transport;
     bool json;
 };
 
@@ -76,6 +76,13 @@ struct vr_load_options {
          "FILE",                                                                                 \
          "write what was requested and answered when, to check linearizability",                 \
          "file"},                                                                                \
+        {0,                                                                                      \
+         "history-format",                                                                       \
+         OPTION_STRING,                                                                          \
+         offsetof(type, field.history_format),                                                   \
+         "FORM",                                                                                 \
+         "text (default), edn (Jepsen, Elle) or porcupine (JSON)",                               \
+         "text edn porcupine"},                                                                  \
         {0,                                                                                      \
          "client-transport",                                                                     \
          OPTION_STRING,                                                                          \

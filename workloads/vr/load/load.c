@@ -436,6 +436,10 @@ int vr_load_run(const struct vr_cluster *cluster, const struct vr_load_settings 
     l.next_value = (settings->seed & 0xffff) << 40;
     int result = vr_caller_check_size(
         &cluster->config, settings->kind == VR_LOAD_NULL ? settings->payload_bytes : 0, err);
+    bool writes = settings->kind == VR_LOAD_PUT || settings->kind == VR_LOAD_MIXED;
+    if (!result && writes && !vr_role_allows(cluster->key.role, VR_REQUEST, VR_OP_PUT))
+        result = error_set(err, -EACCES, "%s is a key of role '%s', which does not allow writing",
+                           cluster->key_path, vr_role_names[cluster->key.role]);
     if (result)
         return result;
     result = open_load(&l, err);
