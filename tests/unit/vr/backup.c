@@ -143,9 +143,9 @@ static void put(struct source *s, unsigned key, const char *value)
 
 static void source_start(struct source *s)
 {
-    *s = (struct source){.lab = {.durable = {.view_checksum = vr_genesis_checksum(1),
-                                             .fresh = VR_FRESH_FOUNDED},
-                                 .config = alone}};
+    *s = (struct source){
+        .lab = {.durable = {.view_checksum = vr_genesis_checksum(1), .fresh = VR_FRESH_FOUNDED},
+                .config = alone}};
     start(&s->lab, 0);
     live(s);
     ask_for(s, VR_OP_REGISTER, NULL, 0);
@@ -231,4 +231,3 @@ TEST(a_copy_with_other_settings_is_refused)
     vr_copy_free(copy);
     finish(&s.lab);
 }
-

@@ -89,9 +89,10 @@ static void lab_open(struct lab *l)
     CHECK(mkdtemp(l->folder) != NULL);
     int fd = bound_socket(&address);
     CLEANUP(memory_freep)
-    char *text = memory_printf("cluster 9\nopen yes\nreplica 127.0.0.1:%u\nin-memory yes\ndata %s\nslots 64\n"
-                               "checkpoint-every 16\nkeys 8\nsessions 8\nbatch-bytes 4096\n",
-                               ntohs(address.sin_port), l->folder);
+    char *text = memory_printf(
+        "cluster 9\nopen yes\nreplica 127.0.0.1:%u\nin-memory yes\ndata %s\nslots 64\n"
+        "checkpoint-every 16\nkeys 8\nsessions 8\nbatch-bytes 4096\n",
+        ntohs(address.sin_port), l->folder);
     CHECK_INT(vr_cluster_parse(&l->cluster, text, "lab", &err), 0);
     CLEANUP(memory_freep) char *file = vr_cluster_file(&l->cluster, 0);
     CHECK_INT(vr_disk_format(file, &l->cluster.config, &err), 0);
@@ -244,18 +245,15 @@ static void mute_reply(struct mute *m, const struct vr_header *h, const struct s
 {
     uint64_t session = 77;
     bool registers = h->number == 0;
-    struct vr_reply reply = {.status = VR_OK,
-                             .size = registers ? sizeof(session) : 0,
-                             .session = session};
-    struct vr_message answer = {.to = VR_TO_CLIENT,
-                                .header = {.type = VR_REPLY,
-                                           .cluster = 9,
-                                           .client = h->client,
-                                           .number = h->number},
-                                .first = &reply,
-                                .first_size = sizeof(reply),
-                                .second = &session,
-                                .second_size = registers ? sizeof(session) : 0};
+    struct vr_reply reply = {
+        .status = VR_OK, .size = registers ? sizeof(session) : 0, .session = session};
+    struct vr_message answer = {
+        .to = VR_TO_CLIENT,
+        .header = {.type = VR_REPLY, .cluster = 9, .client = h->client, .number = h->number},
+        .first = &reply,
+        .first_size = sizeof(reply),
+        .second = &session,
+        .second_size = registers ? sizeof(session) : 0};
     struct mute_answer a = {m, *to};
     vr_packets_send(&m->packets, &answer, m->packets.from, send_answer, &a);
 }
@@ -315,8 +313,9 @@ TEST(a_request_is_sent_again_as_it_was)
     pthread_t thread;
     m->socket = vr_socket_open(&any, &err);
     getsockname(m->socket, (struct sockaddr *)&at, &length);
-    CLEANUP(memory_freep) char *text = memory_printf(
-        "cluster 9\nopen yes\nreplica 127.0.0.1:%u\n", (unsigned)ntohs(at.sin_port));
+    CLEANUP(memory_freep)
+    char *text =
+        memory_printf("cluster 9\nopen yes\nreplica 127.0.0.1:%u\n", (unsigned)ntohs(at.sin_port));
     CHECK_INT(vr_cluster_parse(&cluster, text, "mute", &err), 0);
     vr_packets_init(&m->packets, &cluster.config, &cluster.key.keys, cluster.datagram_bytes, 1);
     pthread_create(&thread, NULL, be_mute, m);

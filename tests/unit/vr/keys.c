@@ -23,8 +23,8 @@ static bool same(const struct vr_key *a, const struct vr_key *b)
 TEST(no_two_roles_have_one_key)
 {
     struct vr_keys a = keys_of("open sesame"), b = keys_of("open sesamo");
-    const struct vr_key *all[] = {&a.replica,    &a.clients[0], &a.clients[1], &a.clients[2],
-                                  &b.replica,    &b.clients[0], &b.clients[1], &b.clients[2]};
+    const struct vr_key *all[] = {&a.replica, &a.clients[0], &a.clients[1], &a.clients[2],
+                                  &b.replica, &b.clients[0], &b.clients[1], &b.clients[2]};
     for (unsigned i = 0; i < 8; i++)
         for (unsigned j = 0; j < i; j++)
             CHECK(!same(all[i], all[j]));

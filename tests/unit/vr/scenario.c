@@ -284,9 +284,10 @@ static void five_replicas(struct vr_config *config)
  * leads view 10, another op 2 is on its own disk only. */
 TEST(who_leads_again_counts_no_old_acknowledgements)
 {
-    struct lab lab = {.durable = {.view = 5, .log_view = 5, .view_checksum = vr_genesis_checksum(1)},
-                      .count = 2,
-                      .config = five_replicas};
+    struct lab lab = {
+        .durable = {.view = 5, .log_view = 5, .view_checksum = vr_genesis_checksum(1)},
+        .count = 2,
+        .config = five_replicas};
     lab.entries[0] = make_entry(1, 5, vr_genesis_checksum(1));
     lab.entries[1] = make_entry(2, 5, lab.entries[0].checksum);
     start(&lab, 0);

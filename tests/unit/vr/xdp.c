@@ -37,7 +37,8 @@ static bool lab_init(struct lab *l, bool secret)
             .view = 3, .op = 7, .last_op = 100, .parent = 0x1234, .commit = 6, .primary = 0}};
     l->cluster.config = (struct vr_config){
         .cluster = 9, .replica_count = 3, .batch_bytes = 8192, .in_memory = true};
-    l->cluster.key.keys = vr_keys_same(secret ? vr_key_secret(9, "open sesame", 11) : vr_key_public(9));
+    l->cluster.key.keys =
+        vr_keys_same(secret ? vr_key_secret(9, "open sesame", 11) : vr_key_public(9));
     for (unsigned i = 0; i < 3; i++)
         l->cluster.addresses[i] = (struct sockaddr_in){.sin_family = AF_INET,
                                                        .sin_port = htons((uint16_t)(4701 + i)),

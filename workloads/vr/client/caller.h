@@ -15,7 +15,7 @@
 struct vr_caller {
     uint64_t id, session, number;
     uint64_t answer_op; /* where the last answered request stands in the log */
-    uint8_t primary; /* who answered last */
+    uint8_t primary;    /* who answered last */
     bool registered, waiting;
     struct vr_message message; /* the request that waits, to be given to vr_packets_send */
     uint64_t body[(sizeof(struct vr_request) + VR_CALLER_DATA_MAX) / 8];

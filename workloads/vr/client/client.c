@@ -334,7 +334,8 @@ int vr_client_status(struct vr_client *c, uint64_t timeout_ns, struct vr_status 
 #define COPY_PATIENCE_NS (10 * NS_PER_MS)
 #define TRIES_OF_ONE 50u /* until another replica is asked */
 
-/* Who has a checkpoint that holds this op: a backup rather than the leader.  VR_NODES_MAX: nobody. */
+/* Who has a checkpoint that holds this op: a backup rather than the leader.  VR_NODES_MAX: nobody.
+ */
 static uint8_t find_checkpoint(struct vr_client *c, uint64_t op)
 {
     struct vr_status statuses[VR_NODES_MAX];
@@ -368,8 +369,9 @@ static int await_checkpoint(struct vr_client *c, uint64_t *ret_op, uint8_t *ret_
         if (nulls < most)
             deadline_ns = clock_now_ns() + c->timeout_ns;
         if (clock_now_ns() >= deadline_ns)
-            return error_set(err, -ETIMEDOUT, "no replica has finished a checkpoint; look at "
-                                              "'assay-vr status'");
+            return error_set(err, -ETIMEDOUT,
+                             "no replica has finished a checkpoint; look at "
+                             "'assay-vr status'");
     }
     return result;
 }
@@ -408,8 +410,8 @@ static int fetch_copy(struct vr_client *c, struct vr_copy *copy, uint64_t least_
             tries = 0;
         } else if (++tries % TRIES_OF_ONE == 0) {
             uint8_t other = find_checkpoint(c, least_op);
-            source = other == VR_NODES_MAX ? (uint8_t)((source + 1) % c->cluster->node_count)
-                                           : other;
+            source =
+                other == VR_NODES_MAX ? (uint8_t)((source + 1) % c->cluster->node_count) : other;
         }
         if (vr_copy_refused(copy))
             return error_set(err, -EPROTO,

@@ -112,15 +112,13 @@ static int run(int argc, char **argv)
     umask(077); /* what the cluster holds is not for everybody */
     if (perform(&o, argv[first], &err) == 0)
         return 0;
-    return vr_fail(&vr_verb_backup, &err,
-                   err.code == -ETIMEDOUT || err.code == -ESTALE ? 3 : 1);
+    return vr_fail(&vr_verb_backup, &err, err.code == -ETIMEDOUT || err.code == -ESTALE ? 3 : 1);
 }
 
-const struct verb vr_verb_backup = {
-    "backup",
-    "write the state of a running cluster to a file",
-    "FILE [--config FILE]",
-    "  assay-vr backup -c cluster.conf monday.backup\n",
-    options,
-    run,
-    NULL};
+const struct verb vr_verb_backup = {"backup",
+                                    "write the state of a running cluster to a file",
+                                    "FILE [--config FILE]",
+                                    "  assay-vr backup -c cluster.conf monday.backup\n",
+                                    options,
+                                    run,
+                                    NULL};

@@ -88,9 +88,10 @@ static int run(int argc, char **argv)
         return code;
     int count = argc - first;
     if (count != (o.role ? 1 : 0)) {
-        error_set(&err, -EINVAL, o.role ? "name one new file for the key"
-                                        : "the configuration says where the cluster's key is; "
-                                          "a file is named with --role only");
+        error_set(&err, -EINVAL,
+                  o.role ? "name one new file for the key"
+                         : "the configuration says where the cluster's key is; "
+                           "a file is named with --role only");
         return vr_fail(&vr_verb_key, &err, 2);
     }
     if (perform(&o, o.role ? argv[first] : NULL, &err))

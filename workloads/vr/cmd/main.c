@@ -7,9 +7,17 @@
 #include <errno.h>
 #include <stdio.h>
 
-static const struct verb *const verbs[] = {
-    &vr_verb_bench,  &vr_verb_replica,     &vr_verb_key,    &vr_verb_client,  &vr_verb_kv,
-    &vr_verb_status, &vr_verb_reconfigure, &vr_verb_backup, &vr_verb_restore, &vr_verb_sim, NULL};
+static const struct verb *const verbs[] = {&vr_verb_bench,
+                                           &vr_verb_replica,
+                                           &vr_verb_key,
+                                           &vr_verb_client,
+                                           &vr_verb_kv,
+                                           &vr_verb_status,
+                                           &vr_verb_reconfigure,
+                                           &vr_verb_backup,
+                                           &vr_verb_restore,
+                                           &vr_verb_sim,
+                                           NULL};
 
 int vr_fail(const struct verb *verb, const struct error *err, int code)
 {

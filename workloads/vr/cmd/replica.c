@@ -78,8 +78,8 @@ static int check(const struct settings *o, const struct vr_cluster *c, struct er
                          "send a packet could change what is stored; use a key or --insecure",
                          vr_address_format(own, text));
     if (!c->open && !c->key.complete)
-        return error_set(err, -EACCES,
-                         "%s is a client's key; a replica needs the cluster's own", c->key_path);
+        return error_set(err, -EACCES, "%s is a client's key; a replica needs the cluster's own",
+                         c->key_path);
     if (o->durable && o->in_memory)
         return error_set(err, -EINVAL, "--durable and --in-memory cannot be used together");
     return 0;
@@ -96,9 +96,10 @@ static int find_keys(const struct settings *o, struct vr_cluster *c, struct erro
             return result;
     }
     if (made && !o->quiet)
-        printf("created the cluster's key, %s: copy it to the other replicas and to clients, before "
-               "they start\n",
-               c->key_path);
+        printf(
+            "created the cluster's key, %s: copy it to the other replicas and to clients, before "
+            "they start\n",
+            c->key_path);
     return vr_cluster_read_keys(c, err);
 }
 

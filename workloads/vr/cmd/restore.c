@@ -111,8 +111,7 @@ static int put_all(struct restoring *all, struct error *err)
     pthread_t threads[CLIENTS_MAX];
     unsigned count = 0;
     pthread_mutex_init(&all->lock, NULL);
-    while (count < all->settings->clients &&
-           pthread_create(&threads[count], NULL, work, all) == 0)
+    while (count < all->settings->clients && pthread_create(&threads[count], NULL, work, all) == 0)
         count++;
     if (!count)
         return error_set(err, -EAGAIN, "cannot start a thread");
@@ -150,11 +149,11 @@ static int check_cluster(const struct settings *o, const struct vr_cluster *clus
     struct vr_client *client;
     uint32_t count = 0;
     if (head->keys > cluster->config.kv_capacity)
-        return error_set(err, -ENOSPC,
-                         "the backup has %lu keys, the configuration allows %u: a new cluster needs "
-                         "'keys %lu' or more",
-                         (unsigned long)head->keys, cluster->config.kv_capacity,
-                         (unsigned long)head->keys);
+        return error_set(
+            err, -ENOSPC,
+            "the backup has %lu keys, the configuration allows %u: a new cluster needs "
+            "'keys %lu' or more",
+            (unsigned long)head->keys, cluster->config.kv_capacity, (unsigned long)head->keys);
     int result = vr_client_open_cluster(&client, cluster, err);
     if (result)
         return result;
@@ -227,15 +226,13 @@ static int run(int argc, char **argv)
     fclose(in);
     if (result == 0)
         return 0;
-    return vr_fail(&vr_verb_restore, &err,
-                   err.code == -ETIMEDOUT || err.code == -ESTALE ? 3 : 1);
+    return vr_fail(&vr_verb_restore, &err, err.code == -ETIMEDOUT || err.code == -ESTALE ? 3 : 1);
 }
 
-const struct verb vr_verb_restore = {
-    "restore",
-    "put the keys of a backup into a new cluster",
-    "FILE [--config FILE]",
-    "  assay-vr restore -c new.conf monday.backup\n",
-    options,
-    run,
-    NULL};
+const struct verb vr_verb_restore = {"restore",
+                                     "put the keys of a backup into a new cluster",
+                                     "FILE [--config FILE]",
+                                     "  assay-vr restore -c new.conf monday.backup\n",
+                                     options,
+                                     run,
+                                     NULL};

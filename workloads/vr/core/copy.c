@@ -52,13 +52,13 @@ bool vr_copy_ask(struct vr_copy *c, struct vr_message *ret_message)
         /* It was no state: again from the beginning. */
         c->wish = (struct vr_state_wish){.kind = VR_STATE_GROUPS, .count = 1};
     }
-    *ret_message = (struct vr_message){.header = {.type = VR_GET_STATE,
-                                                  .replica = VR_TO_CLIENT,
-                                                  .cluster = r->config.cluster,
-                                                  .op = r->arriving_active ? r->arriving.state.op
-                                                                           : 0},
-                                       .first = &c->wish,
-                                       .first_size = sizeof(c->wish)};
+    *ret_message =
+        (struct vr_message){.header = {.type = VR_GET_STATE,
+                                       .replica = VR_TO_CLIENT,
+                                       .cluster = r->config.cluster,
+                                       .op = r->arriving_active ? r->arriving.state.op : 0},
+                            .first = &c->wish,
+                            .first_size = sizeof(c->wish)};
     return true;
 }
 

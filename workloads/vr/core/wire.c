@@ -5,7 +5,7 @@
 #include <string.h>
 
 const char *const vr_drop_names[VR_DROP_COUNT] = {
-    "none",     "short",  "magic", "version", "type",     "cluster", "size",
+    "none",     "short",  "magic", "version", "type",     "cluster",  "size",
     "checksum", "sender", "body",  "stale",   "fragment", "replayed", "permission"};
 
 const char *const vr_type_names[VR_TYPE_END] = {

@@ -193,7 +193,7 @@ enum vr_drop {
     VR_DROP_BODY,  /* the content contradicts the header */
     VR_DROP_STALE, /* of another view or epoch, or too late for what it is about */
     VR_DROP_FRAGMENT,
-    VR_DROP_REPLAYED, /* what it says is known already */
+    VR_DROP_REPLAYED,   /* what it says is known already */
     VR_DROP_PERMISSION, /* its key does not allow it */
     VR_DROP_COUNT,
 };

@@ -19,7 +19,9 @@ struct operation {
 struct event {
     uint64_t time_ns;
     uint32_t operation;
-    bool is_end;
+    /* At one time: what begins may have overlapped what ends, but a process ends one operation
+     * before it begins the next. */
+    enum { BEGIN, END, BEGIN_BEHIND } kind;
 };
 
 struct history {
@@ -75,8 +77,7 @@ static void name_processes(struct history *h)
     qsort(h->operations, h->count, sizeof(*h->operations), by_client);
     for (uint32_t i = 0; i < h->count; i++) {
         const struct operation *before = i ? &h->operations[i - 1] : NULL;
-        process += before &&
-                   (before->client != h->operations[i].client || before->end_ns < 0);
+        process += before && (before->client != h->operations[i].client || before->end_ns < 0);
         h->operations[i].process = process;
     }
 }
@@ -86,7 +87,7 @@ static int by_time(const void *a, const void *b)
     const struct event *x = a, *y = b;
     if (x->time_ns != y->time_ns)
         return x->time_ns < y->time_ns ? -1 : 1;
-    return x->is_end - y->is_end; /* what begins when another ends may have overlapped it */
+    return (int)x->kind - (int)y->kind;
 }
 
 /* A value, or nil for none. */
@@ -122,9 +123,10 @@ static void put_edn(FILE *out, const struct operation *o, bool is_end, uint64_t 
     }
     fputs("]", out);
     if (is_end && o->end_ns >= 0 && o->status != VR_OK)
-        fprintf(out, ", :error :%s", o->status == VR_NOT_FOUND  ? "not-found"
-                                     : o->status == VR_CONFLICT ? "conflict"
-                                                                : "refused");
+        fprintf(out, ", :error :%s",
+                o->status == VR_NOT_FOUND  ? "not-found"
+                : o->status == VR_CONFLICT ? "conflict"
+                                           : "refused");
     fputs("}\n", out);
 }
 
@@ -134,12 +136,14 @@ static void put_events(FILE *out, const struct history *h)
     for (uint32_t i = 0; i < h->count; i++) {
         const struct operation *o = &h->operations[i];
         uint64_t end_ns = o->end_ns < 0 ? h->last_ns + 1 : (uint64_t)o->end_ns;
-        events[2 * i] = (struct event){o->begin_ns, i, false};
-        events[2 * i + 1] = (struct event){end_ns, i, true};
+        bool behind = i && o[-1].process == o->process && o[-1].end_ns == (int64_t)o->begin_ns;
+        events[2 * i] = (struct event){o->begin_ns, i, behind ? BEGIN_BEHIND : BEGIN};
+        events[2 * i + 1] = (struct event){end_ns, i, END};
     }
     qsort(events, 2 * (size_t)h->count, sizeof(*events), by_time);
     for (uint32_t i = 0; i < 2 * h->count; i++)
-        put_edn(out, &h->operations[events[i].operation], events[i].is_end, events[i].time_ns, i);
+        put_edn(out, &h->operations[events[i].operation], events[i].kind == END, events[i].time_ns,
+                i);
     free(events);
 }
 

@@ -113,12 +113,13 @@ static int set(struct vr_cluster *c, const char *path, const char *name, const c
     for (size_t i = 0; i < ARRAY_COUNT(settings); i++)
         if (str_eq(name, settings[i].name))
             return set_number(c, &settings[i], value, err);
-    return error_set(err, -EINVAL,
-                     "'%s' is not a setting; the settings are cluster, replica, spare, data, "
-                     "transport, key-file, accept-key-file, open (yes or no), in-memory (yes or no), "
-                     "heartbeat, timeout, datagram, "
-                     "slots, checkpoint-every, pipeline, batch-bytes, sessions, keys",
-                     name);
+    return error_set(
+        err, -EINVAL,
+        "'%s' is not a setting; the settings are cluster, replica, spare, data, "
+        "transport, key-file, accept-key-file, open (yes or no), in-memory (yes or no), "
+        "heartbeat, timeout, datagram, "
+        "slots, checkpoint-every, pipeline, batch-bytes, sessions, keys",
+        name);
 }
 
 static char *trim(char *text)

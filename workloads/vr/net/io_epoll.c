@@ -59,8 +59,8 @@ int vr_io_write_now(int fd, const void *bytes, size_t size, uint64_t offset, boo
     struct iovec piece = {(void *)(uintptr_t)bytes, size};
     ssize_t written;
     do
-        written = pwritev2(fd, &piece, 1, (off_t)offset,
-                           dsync && !PLANTED(NO_DSYNC) ? RWF_DSYNC : 0);
+        written =
+            pwritev2(fd, &piece, 1, (off_t)offset, dsync && !PLANTED(NO_DSYNC) ? RWF_DSYNC : 0);
     while (written < 0 && errno == EINTR);
     return written < 0 ? -errno : (int)written;
 }

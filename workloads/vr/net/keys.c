@@ -60,9 +60,8 @@ int vr_key_file_parse(struct vr_key_file *ret_file, const char *bytes, size_t si
     if (size < LEAST_BYTES)
         return error_set(err, -EINVAL, "%s has %zu bytes; a key needs at least %u", name, size,
                          LEAST_BYTES);
-    *ret_file =
-        (struct vr_key_file){.keys = vr_keys_secret(vr_key_secret(cluster, bytes, size)),
-                             .complete = true};
+    *ret_file = (struct vr_key_file){.keys = vr_keys_secret(vr_key_secret(cluster, bytes, size)),
+                                     .complete = true};
     return 0;
 }
 
@@ -73,9 +72,9 @@ int vr_key_file_read(struct vr_key_file *ret_file, const char *path, uint32_t cl
     int result = check_permissions(path, err);
     if (!result)
         result = file_read(path, &bytes, err);
-    return result ? result
-                  : vr_key_file_parse(ret_file, strbuf_text(&bytes), bytes.length, path, cluster,
-                                      err);
+    return result
+               ? result
+               : vr_key_file_parse(ret_file, strbuf_text(&bytes), bytes.length, path, cluster, err);
 }
 
 int vr_key_file_make(const char *path, bool *ret_made, struct error *err)
