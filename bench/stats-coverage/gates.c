@@ -120,14 +120,25 @@ void gates_print(size_t experiments)
     putchar('\n');
 }
 
-/* Work of others that comes and goes for some runs, and makes a run 20 to 120 % longer. */
-static void draw_busy(double *base_values, double *new_values, size_t count, struct rng *rng)
+/* Work of others that comes and goes for some runs, and makes a run longer by 20 % to `most`. */
+static const struct {
+    const char *name;
+    double most;
+} busy_loads[] = {{"others come and go", 1.2}, {"the same, up to 10 times", 9}};
+
+static const char *busy_name(size_t row)
+{
+    return row < shape_count ? shapes[row].name : busy_loads[row - shape_count].name;
+}
+
+static void draw_busy(double most, double *base_values, double *new_values, size_t count,
+                      struct rng *rng)
 {
     bool busy = rng_uniform(rng) < 0.5;
     for (size_t i = 0; i < count; i++)
         for (int k = 0; k < 2; k++) {
             busy = rng_uniform(rng) < 0.25 ? !busy : busy;
-            double load = busy ? 0.2 + rng_uniform(rng) : 0;
+            double load = busy ? 0.2 + (most - 0.2) * rng_uniform(rng) : 0;
             *(k ? &new_values[i] : &base_values[i]) = (1 + load) * exp(0.01 * rng_normal(rng));
         }
     for (size_t i = 0; i < count; i++) /* each round in its own order */
@@ -143,14 +154,15 @@ void busy_print(size_t experiments)
     double base_values[8], new_values[8];
     printf("Few rounds: equal programs called different, and a change of 5 %% called with the "
            "wrong sign, in %%,\ntaken for independent and taken for what disturbed rounds may be; "
-           "%zu experiments each\n\n%-26s%8s%24s%24s\n",
-           experiments, "", "rounds", "equal", "wrong sign");
-    for (size_t s = 0; s <= shape_count; s++) {
+           "and a program that takes 20 times as\nlong, found; %zu experiments each\n\n"
+           "%-26s%8s%24s%24s%24s\n",
+           experiments, "", "rounds", "equal", "wrong sign", "20 times");
+    for (size_t s = 0; s < shape_count + ARRAY_COUNT(busy_loads); s++) {
         const struct shape *shape = s < shape_count ? &shapes[s] : NULL;
         if (shape && (shape->kind == SHAPE_UNLIKE || shape->kind == SHAPE_COARSE))
             continue;
         for (size_t rounds = 2; rounds < 8; rounds++) {
-            size_t called[2] = {0}, wrong[2] = {0};
+            size_t called[2] = {0}, wrong[2] = {0}, found[2] = {0};
             struct rng rng;
             rng_seed(&rng, 10 * s + rounds);
             for (size_t e = 0; e < experiments; e++)
@@ -159,7 +171,8 @@ void busy_print(size_t experiments)
                     if (shape)
                         simulate(&rng, shape, 1, true, base_values, new_values, rounds);
                     else
-                        draw_busy(base_values, new_values, rounds, &rng);
+                        draw_busy(busy_loads[s - shape_count].most, base_values, new_values, rounds,
+                                  &rng);
                     struct judge_values v = {base_values, new_values,     rounds,
                                              rounds,      .paired = true, .wary = wary};
                     judge_values(&v, JUDGE_LEVEL, &c, NULL);
@@ -168,11 +181,15 @@ void busy_print(size_t experiments)
                         new_values[i] *= 1.05;
                     judge_values(&v, JUDGE_LEVEL, &c, NULL);
                     wrong[wary] += comparison_differs(&c) && c.estimate < 1;
+                    for (size_t i = 0; i < rounds; i++)
+                        new_values[i] *= 20 / 1.05;
+                    judge_values(&v, JUDGE_LEVEL, &c, NULL);
+                    found[wary] += comparison_differs(&c) && c.estimate > 1;
                 }
             double all = (double)experiments / 100;
-            printf("%-26s%8zu%14.1f%10.1f%14.1f%10.1f\n",
-                   shape ? shape->name : "others come and go", rounds, (double)called[0] / all,
-                   (double)called[1] / all, (double)wrong[0] / all, (double)wrong[1] / all);
+            printf("%-26s%8zu%14.1f%10.1f%14.1f%10.1f%14.1f%10.1f\n", busy_name(s), rounds,
+                   (double)called[0] / all, (double)called[1] / all, (double)wrong[0] / all,
+                   (double)wrong[1] / all, (double)found[0] / all, (double)found[1] / all);
         }
     }
     putchar('\n');

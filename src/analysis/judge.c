@@ -5,6 +5,7 @@
 #include "analysis/nodes.h"
 #include "base/memory.h"
 #include "base/parallel.h"
+#include "base/strings.h"
 #include "stats/family.h"
 #include "stats/means.h"
 #include "stats/plan.h"
@@ -44,6 +45,25 @@ static int prepare(const struct judge_values *v, struct compared **ret_compared,
                                                ret_compared, err);
 }
 
+/* Two rounds without any spread have not shown how large their noise is: a coarse clock gives equal
+ * values, too.  On the scale of differences nothing says what is large. */
+static void distrust_two(const struct judge_values *v, struct comparison *c)
+{
+    bool unknown = c->low == c->high || c->scale == COMPARISON_DIFFERENCE;
+    if (v->is_exact || !c->assumes_normal || v->base_count > 2 || v->new_count > 2 || !unknown ||
+        !comparison_excludes_same(c))
+        return;
+    c->low = c->high = NAN;
+    c->p = 1;
+}
+
+/* What the order of the rounds and the kind of the values add to a comparison. */
+static void refine(const struct judge_values *v, double level, struct comparison *c)
+{
+    judge_trend(v, level, c);
+    distrust_two(v, c);
+}
+
 int judge_values(const struct judge_values *v, double level, struct comparison *ret_comparison,
                  struct error *err)
 {
@@ -52,7 +72,7 @@ int judge_values(const struct judge_values *v, double level, struct comparison *
     if (r == 0)
         r = compared_ask(compared, level, ret_comparison, err);
     if (r == 0)
-        judge_trend(v, level, ret_comparison);
+        refine(v, level, ret_comparison);
     return r;
 }
 
@@ -102,13 +122,24 @@ static bool is_wary(const struct judge_sides *s, size_t round_count)
            (double)(base->disturbed_count + new->disturbed_count) >= WARY_SHARE * runs;
 }
 
+static const struct store_metric *metric_of(const struct judge_sides *s)
+{
+    return &s->base->metrics[s->base_metric];
+}
+
+static bool is_exact(const struct judge_sides *s)
+{
+    const struct store_metric *m = metric_of(s);
+    return m->facts.is_count || str_eq(m->unit, "bytes");
+}
+
 /* -ENODATA when there is nothing to compare. */
 static int collect(const struct judge_sides *s, struct collected *ret)
 {
     struct dataset_column base = dataset_column(s->base, s->base_metric, s->base_cell);
     struct dataset_column new = dataset_column(s->new, s->new_metric, s->new_cell);
     *ret = (struct collected){
-        .values = {base.values, new.values, base.count, new.count, .paired = false}};
+        .values = {base.values, new.values, base.count, new.count, .is_exact = is_exact(s)}};
     if (!base.count || !new.count)
         return -ENODATA;
     if (s->base == s->new && s->base->apart)
@@ -125,6 +156,7 @@ static int collect(const struct judge_sides *s, struct collected *ret)
                                         count,
                                         count,
                                         .paired = true,
+                                        .is_exact = is_exact(s),
                                         .adaptive = within && s->base->experiment.adaptive,
                                         .wary = is_wary(s, count)};
     return count ? 0 : -ENODATA;
@@ -139,7 +171,7 @@ static int compare_collected(struct collected *c, enum judge_by by, double level
     if (r < 0)
         return r;
     compared_at(c->compared, level, ret);
-    judge_trend(&c->values, level, ret);
+    refine(&c->values, level, ret);
     return 0;
 }
 
@@ -152,11 +184,6 @@ static int compare_sides(const struct judge_sides *s, enum judge_by by, double l
 }
 
 /* ---- one row ---- */
-
-static const struct store_metric *metric_of(const struct judge_sides *s)
-{
-    return &s->base->metrics[s->base_metric];
-}
 
 static double apart(const struct summary *s)
 {
@@ -244,7 +271,7 @@ static bool fill(struct judge_row *row, struct collected *c)
         return false;
     row->is_there = true;
     row->skip |= row->is_negligible && row->is_negligible(row);
-    row->tested = !row->skip && comparison_has_interval(&row->comparison) && !nothing_varies(row);
+    row->tested = !row->skip && comparison_is_tested(&row->comparison) && !nothing_varies(row);
     row->p_adjusted = row->tested ? row->comparison.p : NAN;
     if (row->tested && row->headline && row->by == JUDGE_MEDIAN)
         look_at_tails(row, &c->values);

@@ -93,6 +93,7 @@ struct judge_values {
     size_t base_count, new_count; /* equal when paired */
     bool paired;                  /* value i of both is of the same round */
     bool adaptive;                /* how many rounds there are depended on the values */
+    bool is_exact;                /* counts and sizes: values that no clock rounds */
     bool wary; /* few rounds, and others used the machine: nothing vouches for the rounds' being
                   independent, so that the widest interval is made that they allow */
 };

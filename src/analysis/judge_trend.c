@@ -46,6 +46,8 @@ void judge_trend(const struct judge_values *v, double level, struct comparison *
         !comparison_excludes_same(&c))
         return;
     c.new_median = comparison->new_median;
+    c.least = comparison->least;
+    c.most = comparison->most;
     c.moves = true;
     c.first = t.first;
     c.last = t.last;

@@ -91,12 +91,17 @@ static void put_movement(struct verdict *v, const struct comparison *c, bool hig
              plural(c->base_count, "round", "rounds"), texts[0], texts[1]);
 }
 
+static const char *amount_word(const struct verdict_options *o, bool higher)
+{
+    return higher ? "more" : o->facts.is_count ? "fewer" : "less";
+}
+
 /* The word for how the new one is, given whether its value is the higher. */
 static const char *word(const struct verdict_options *o, bool higher)
 {
     if (o->facts.is_speed && o->facts.better != METRIC_NEITHER)
         return higher == (o->facts.better == METRIC_HIGHER) ? "faster" : "slower";
-    return higher ? "more" : o->facts.is_count ? "fewer" : "less";
+    return amount_word(o, higher);
 }
 
 static enum verdict_kind kind_of(const struct verdict_options *o, bool higher)
@@ -126,14 +131,57 @@ static void tell_difference(const struct comparison *c, const struct verdict_opt
         put_measured(texts[0], sizeof(texts[0]), estimate, o->unit);
         put_measured(texts[1], sizeof(texts[1]), low, o->unit);
         put_measured(texts[2], sizeof(texts[2]), high, o->unit);
-        snprintf(v->text, sizeof(v->text), "%s %s [%s, %s]", texts[0],
-                 higher              ? "more"
-                 : o->facts.is_count ? "fewer"
-                                     : "less",
+        snprintf(v->text, sizeof(v->text), "%s %s [%s, %s]", texts[0], amount_word(o, higher),
                  texts[1], texts[2]);
     }
     if (c->moves)
         put_movement(v, c, higher, o->unit);
+}
+
+/* "31×" or "12 ms": how far one round is from no difference. */
+static void put_round(char *out, size_t size, const struct comparison *c, double value,
+                      const char *unit)
+{
+    if (c->scale == COMPARISON_RATIO) {
+        double turned = value > 1 ? value : 1 / value;
+        int near = decimals_for(turned - 1) + 1, least = turned >= 10 ? 0 : 2;
+        int decimals = near < least ? least : near < 6 ? near : 6;
+        double unit_of = pow(10, decimals); /* downwards, so that it stays true */
+        snprintf(out, size, "%.*f×", decimals, floor(turned * unit_of * (1 + 1e-9)) / unit_of);
+    } else {
+        put_measured(out, size, fabs(value), unit);
+    }
+}
+
+/* What the rounds say by themselves, where they are few: ", in all 4 rounds by 31× or more". */
+static void add_rounds(const struct comparison *c, const struct verdict_options *o,
+                       const char *before, struct verdict *v)
+{
+    double same = c->scale == COMPARISON_RATIO ? 1 : 0;
+    bool higher = c->least > same, agree = higher || c->most < same;
+    char nearest[48];
+    size_t length = strlen(v->text);
+    bool known = isfinite(c->least) && isfinite(c->most) && c->least <= c->most &&
+                 (c->scale == COMPARISON_DIFFERENCE || c->least > 0);
+    if (!agree || !known || c->base_count < 2)
+        return;
+    put_round(nearest, sizeof(nearest), c, higher ? c->least : c->most, o->unit);
+    if (c->base_count == 2)
+        snprintf(v->text + length, sizeof(v->text) - length, "%sin both rounds by %s or more",
+                 before, nearest);
+    else
+        snprintf(v->text + length, sizeof(v->text) - length, "%sin all %zu rounds by %s or more",
+                 before, c->base_count, nearest);
+}
+
+/* The same of rounds that are too few to be sure: "; slower in all 4 rounds by 31× or more". */
+static void add_direction(const struct comparison *c, const struct verdict_options *o,
+                          struct verdict *v)
+{
+    char before[24];
+    bool ratio = c->scale == COMPARISON_RATIO, higher = c->estimate > (ratio ? 1 : 0);
+    snprintf(before, sizeof(before), "; %s ", ratio ? word(o, higher) : amount_word(o, higher));
+    add_rounds(c, o, before, v);
 }
 
 static void tell_too_few(const struct comparison *c, const struct verdict_options *o,
@@ -153,6 +201,7 @@ static void tell_too_few(const struct comparison *c, const struct verdict_option
     snprintf(v->text, sizeof(v->text),
              "cannot tell: %zu %s%s too few for a 95 %% interval; %zu would do%s", count,
              c->paired ? "round" : "value", count == 1 ? " is" : "s are", least, more);
+    add_direction(c, o, v);
 }
 
 /* 0.01 -> 0.02 -> 0.05 -> 0.1 … */
@@ -193,6 +242,20 @@ static const double disturbed_share = 0.1;
 /* What more rounds must be able to show to be worth proposing then. */
 static const double noisy_target = 0.1;
 
+/* Few rounds say too little of their own noise to tell how many it takes. */
+static void plan_enough(const struct comparison *c, const struct verdict_options *o,
+                        struct verdict *v, char *out, size_t size)
+{
+    char time[32];
+    v->more_rounds = (double)(PLAN_STOP_ROUNDS_MIN - c->base_count);
+    v->more_seconds = v->more_rounds * o->round_seconds;
+    if (!is_patient(o, v))
+        return;
+    put_time(time, sizeof(time), v);
+    snprintf(out, size, "; %d rounds would tell much more%s%s", PLAN_STOP_ROUNDS_MIN,
+             v->more_seconds > 0 ? ", about " : "", v->more_seconds > 0 ? time : "");
+}
+
 static bool is_realistic(const struct verdict_options *o, const struct verdict *v)
 {
     return v->target <= noisy_target && is_patient(o, v);
@@ -210,8 +273,11 @@ static void tell_noisy(const struct comparison *c, const struct verdict_options 
     if ((double)o->disturbed_count > disturbed_share * (double)o->run_count)
         snprintf(busy, sizeof(busy), "%s other work used the machine in %zu of %zu",
                  *vary ? ", and" : ":", o->disturbed_count, o->run_count);
-    plan_more(c, o, target, v);
-    if (is_realistic(o, v)) {
+    if (c->too_few && c->paired)
+        plan_enough(c, o, v, more, sizeof(more));
+    else
+        plan_more(c, o, target, v);
+    if (!(c->too_few && c->paired) && is_realistic(o, v)) {
         char time[32], show[48];
         put_time(time, sizeof(time), v);
         put_amount(show, sizeof(show), c, o, round_up(v->target));
@@ -228,6 +294,11 @@ static void tell_cannot(const struct comparison *c, const struct verdict_options
     put_amount(bound, sizeof(bound), c, o, round_up(v->bound));
     snprintf(v->text, sizeof(v->text),
              "cannot tell: differences below %s are invisible in this run", bound);
+    size_t length = strlen(v->text);
+    if (c->too_few && c->paired) {
+        plan_enough(c, o, v, v->text + length, sizeof(v->text) - length);
+        return;
+    }
     if (!(target > 0))
         return;
     plan_more(c, o, target, v);
@@ -235,7 +306,6 @@ static void tell_cannot(const struct comparison *c, const struct verdict_options
         return;
     put_amount(show, sizeof(show), c, o, round_up(v->target));
     put_time(time, sizeof(time), v);
-    size_t length = strlen(v->text);
     snprintf(v->text + length, sizeof(v->text) - length, "; about %s would show %s", time, show);
 }
 
@@ -262,15 +332,21 @@ static void put_tails(char *out, size_t size, const struct verdict_options *o)
 }
 
 /* The centre is the same for all that can be told, the rest is not. */
-static void tell_tails(const struct verdict_options *o, struct verdict *v)
+static void tell_tails(const struct comparison *c, const struct verdict_options *o, double limit,
+                       struct verdict *v)
 {
+    char within[64] = "", bound[48];
     const struct judge_tails *t = o->tails;
     char tails[180];
     double same = t->mean.scale == COMPARISON_RATIO ? 1 : 0;
     bool mean_moved = isfinite(t->mean.low) && (t->mean.low > same || t->mean.high < same);
     v->kind = mean_moved ? kind_of(o, t->mean.estimate > same) : VERDICT_DIFFERENT;
     put_tails(tails, sizeof(tails), o);
-    snprintf(v->text, sizeof(v->text), "same median, but %s", tails);
+    if (v->bound > limit) {
+        put_amount(bound, sizeof(bound), c, o, round_up(v->bound));
+        snprintf(within, sizeof(within), " to within %s", bound);
+    }
+    snprintf(v->text, sizeof(v->text), "same median%s, but %s", within, tails);
 }
 
 /* The centre differs, and the rest by more than that: a median of +0.2 % must not hide a mean of
@@ -315,10 +391,12 @@ static void tell_same(const struct comparison *c, const struct verdict_options *
         snprintf(v->text, sizeof(v->text), "no difference");
 }
 
-/* What few rounds rest on. */
+/* What few rounds say by themselves, and what the verdict rests on. */
 static void add_doubts(const struct comparison *c, const struct verdict_options *o,
                        struct verdict *v)
 {
+    if (c->too_few && !c->moves)
+        add_rounds(c, o, ", ", v);
     size_t length = strlen(v->text);
     if (c->assumes_normal)
         length += (size_t)snprintf(v->text + length, sizeof(v->text) - length,
@@ -344,7 +422,7 @@ void verdict_judge(const struct comparison *c, const struct verdict_options *o,
         if (o->tails && o->tails->beyond)
             add_tails(o, &v);
     } else if (o->tails && o->tails->differs)
-        tell_tails(o, &v);
+        tell_tails(c, o, limit, &v);
     else if (v.bound <= limit)
         tell_same(c, o, limit, &v);
     else if (ratio && v.bound >= noisy_bound)
@@ -352,8 +430,10 @@ void verdict_judge(const struct comparison *c, const struct verdict_options *o,
     else
         tell_cannot(c, o, limit, &v);
     bool repeats = c->high - c->low <= 1e-9 * fabs(c->high); /* exact counts have no noise */
-    if (verdict_is_difference(&v) && c->too_few && !repeats)
+    if (verdict_is_difference(&v) && (c->too_few || c->assumes_normal) && !repeats)
         add_doubts(c, o, &v);
+    else if (v.kind == VERDICT_CANNOT_TELL && c->too_few && comparison_has_interval(c))
+        add_direction(c, o, &v);
     *ret_verdict = v;
 }
 

@@ -39,7 +39,7 @@ struct verdict {
     double more_rounds;  /* … after how many more rounds, … */
     double more_seconds; /* … and how long they take; 0 when unknown */
     bool too_noisy;      /* it cannot tell, and more of the same would hardly help */
-    char text[280];
+    char text[400];
 };
 
 void verdict_judge(const struct comparison *comparison, const struct verdict_options *options,

@@ -14,6 +14,17 @@ static void from_logs(struct comparison *c)
     c->estimate = exp(c->estimate);
     c->low = exp(c->low);
     c->high = exp(c->high);
+    c->least = exp(c->least);
+    c->most = exp(c->most);
+}
+
+/* Few rounds whose interval includes "no difference" and is wider than this say nothing by it. */
+static const double useless_width = 30;
+
+static bool is_useless(const struct comparison *c)
+{
+    return c->scale == COMPARISON_RATIO && !comparison_excludes_same(c) &&
+           c->high > useless_width * c->low;
 }
 
 bool comparison_excludes_same(const struct comparison *c)
@@ -22,9 +33,14 @@ bool comparison_excludes_same(const struct comparison *c)
     return c->low > same || c->high < same;
 }
 
-bool comparison_has_interval(const struct comparison *c)
+bool comparison_is_tested(const struct comparison *c)
 {
     return !c->too_few || (isfinite(c->low) && isfinite(c->high) && c->level > 0.9499);
+}
+
+bool comparison_has_interval(const struct comparison *c)
+{
+    return comparison_is_tested(c) && !(c->too_few && is_useless(c));
 }
 
 bool comparison_differs(const struct comparison *c)

@@ -47,6 +47,7 @@ struct comparison {
      * interval are of the middle round, with the movement taken out (judge_trend.h). */
     bool moves;
     double first, last; /* of the first and the last round; only where it moves */
+    double least, most; /* of all rounds; NaN where it is not paired */
     const char *method;
 };
 
@@ -81,6 +82,10 @@ void compared_at(const struct compared *compared, double level, struct compariso
 void compared_free(struct compared *compared);
 
 /* The interval reaches its level: on enough rounds, exactly or with an assumption that is said. */
+bool comparison_is_tested(const struct comparison *comparison);
+
+/* The same, and it is worth showing: one of few rounds that leaves everything open, from far less
+ * to far more, is not. */
 bool comparison_has_interval(const struct comparison *comparison);
 
 /* The interval shows a difference and reaches its level. */

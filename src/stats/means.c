@@ -192,6 +192,8 @@ static int prepare(struct moments *s, const double *base_values, size_t base_cou
         .new_median = stats_median(new_values, new_count, scratch),
         .base_count = base_count,
         .new_count = new_count,
+        .least = NAN,
+        .most = NAN,
         .paired = s->paired,
         .too_few = least < COMPARISON_ROUNDS_MIN,
         .assumes_normal = least < COMPARISON_ROUNDS_MIN,

@@ -12,6 +12,7 @@
 #include "stats/comparison.h"
 #include "stats/dependence.h"
 #include "stats/location.h"
+#include "stats/modes.h"
 #include "stats/summary.h"
 
 #include <errno.h>
@@ -47,6 +48,37 @@ static double reach(const struct rounds *r, int side)
     return r->centre + reach_limit * (outermost - r->centre);
 }
 
+/* What dependence is taken to do to few rounds is bounded: other work that lasts through all of
+ * them and hits one of the two commands only, although their order is drawn for each round, makes
+ * it twice as slow at most.  Without a bound, four rounds that vary by half would leave a
+ * difference of 47 times open. */
+static const double lasting_factor = 2;
+
+/* How much further than for independent rounds an end may lie, on the scale of logs. */
+static double lasting_most(const struct rounds *r)
+{
+    bool bounded = r->compared.known.scale == COMPARISON_RATIO && r->compared.known.too_few;
+    return bounded ? log(lasting_factor) : INFINITY;
+}
+
+/* What the rounds may hide (modes.h); counts that repeat hide nothing. */
+static bool has_modes(const struct rounds *r)
+{
+    return r->compared.known.scale == COMPARISON_RATIO && r->error > 0;
+}
+
+/* A distance from the centre, widened. */
+static double widened(const struct rounds *r, double distance)
+{
+    return fmin(r->widening * distance, distance + lasting_most(r));
+}
+
+/* The distance that is widened to this one. */
+static double before_widening(const struct rounds *r, double distance)
+{
+    return fmax(distance / r->widening, distance - lasting_most(r));
+}
+
 /* The error before widening, and back. */
 static double asked_of(const struct rounds *r, double alpha)
 {
@@ -65,7 +97,8 @@ static bool interval_for(const struct rounds *r, double alpha, double *ret_low, 
     double asked = asked_of(r, alpha), half = 0;
     bool assumes = r->is_normal || asked < r->location.alpha_min;
     if (assumes && r->error > 0)
-        half = r->widening * r->error * dist_t_quantile(1 - asked / 2, r->freedom);
+        half = widened(r, r->error * dist_t_quantile(1 - asked / 2, r->freedom)) +
+               (has_modes(r) ? modes_reserve(r->location.count, asked) : 0);
     if (r->is_normal) {
         *ret_low = r->mean - half;
         *ret_high = r->mean + half;
@@ -75,8 +108,8 @@ static bool interval_for(const struct rounds *r, double alpha, double *ret_low, 
     double low, high;
     location_interval(&r->location, asked, &low, &high);
     *ret_plain = high - low;
-    low = r->centre - r->widening * (r->centre - low);
-    high = r->centre + r->widening * (high - r->centre);
+    low = r->centre - widened(r, r->centre - low);
+    high = r->centre + widened(r, high - r->centre);
     if (assumes) {
         low = fmin(low, r->mean - half);
         high = fmax(high, r->mean + half);
@@ -89,12 +122,20 @@ static bool interval_for(const struct rounds *r, double alpha, double *ret_low, 
     return assumes;
 }
 
+static double student_p_of(const struct rounds *r, double distance)
+{
+    if (!(distance > 0))
+        return 1;
+    return 2 * dist_t_cdf(-before_widening(r, distance) / r->error, r->freedom);
+}
+
 /* The p of "the centre is 0" by Student's t. */
 static double student_p(const struct rounds *r)
 {
-    if (r->mean == 0)
-        return 1;
-    return 2 * dist_t_cdf(-fabs(r->mean) / (r->widening * r->error), r->freedom);
+    double distance = fabs(r->mean), p = student_p_of(r, distance);
+    return has_modes(r)
+               ? modes_p(r->location.count, p, student_p_of(r, distance - modes_distance()))
+               : p;
 }
 
 /* The p of "the centre is 0": the alpha at which interval_for just leaves 0 out. */
@@ -103,7 +144,8 @@ static double p_of(const struct rounds *r)
     size_t count = r->location.count;
     if (r->is_normal)
         return answered_of(r, student_p(r));
-    double p = location_p(&r->location, r->centre - r->centre / r->widening);
+    double distance = copysign(before_widening(r, fabs(r->centre)), r->centre);
+    double p = location_p(&r->location, r->centre - distance);
     if (p <= r->location.alpha_min * (1 + 1e-9))
         p = fmin(p, student_p(r));
     p = answered_of(r, p);
@@ -138,6 +180,8 @@ static void prepare(struct rounds *r, const double *values, double *scratch, siz
                                  : dependence_widening(dependence.lag1, dependence.block, count);
     r->centre = r->is_normal ? r->mean : r->location.centre;
     c->estimate = r->centre;
+    c->least = r->sorted[0];
+    c->most = r->sorted[count - 1];
     c->p = r->freedom > 0 ? p_of(r) : 1;
     c->autocorrelation = dependence.lag1;
     c->autocorrelated = dependence.found;

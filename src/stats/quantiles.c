@@ -157,6 +157,8 @@ static int compare(struct samples *s, double level, struct comparison *ret_compa
                            .new_median = stats_median(s->new_values, s->new_count, pooled),
                            .base_count = s->base_count,
                            .new_count = s->new_count,
+                           .least = NAN,
+                           .most = NAN,
                            .widening = 1,
                            .effective_count = (double)all / 2,
                            .paired = s->paired,

@@ -8,7 +8,6 @@
 #include "stats/shift.h"
 
 #include <math.h>
-#include <stdbool.h>
 
 /* The sum at a place between two whole places, counted from 0. */
 static double select_between(const struct pair_sums *sums, double place, double *scratch,
@@ -68,6 +67,10 @@ void shift_interval(const struct pair_sums *sums, double centre, double level, d
     double high = select_between(sums, last - critical, scratch, scratch_count);
     s.low = centre - widening * (centre - low);
     s.high = centre + widening * (high - centre);
+    double least = select_between(sums, 0, scratch, scratch_count);
+    double most = select_between(sums, last, scratch, scratch_count);
+    s.is_beyond =
+        centre - widening * (centre - least) > 0 || centre + widening * (most - centre) < 0;
     s.p = p_of(sums, &test, centre - centre / widening, centre);
     *ret_shift = s;
 }

@@ -7,10 +7,13 @@
 #include "numbers/pairsums.h"
 #include "stats/ranksum.h"
 
+#include <stdbool.h>
+
 struct shift {
     double estimate, low, high;
     double level; /* what the interval achieves: `level`, or less where there are too few values */
     double p;     /* of "the centre is 0" */
+    bool is_beyond; /* 0 lies beyond all differences, stretched: no p by ranks is smaller */
 };
 
 /* `sums` are the differences; `scratch` as in pair_sums_select. */

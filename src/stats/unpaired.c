@@ -4,12 +4,15 @@
  * Lehmann's shift of the logs), with the interval that inverts Mann & Whitney's test (exact up to
  * 20 values each).  That test takes both samples to have the same spread; where they have not, the
  * interval is widened to the standard error that Brunner & Munzel (2000) give for unequal ones.
- * See comparison.h and docs/METHOD.md.
+ * Where so few values have no exact interval of the wanted level, Welch's t of the logs takes over,
+ * and the result says that it assumes log-normal noise.  See comparison.h and docs/METHOD.md.
  */
 #include "base/memory.h"
+#include "numbers/distributions.h"
 #include "numbers/sort.h"
 #include "stats/comparison.h"
 #include "stats/dependence.h"
+#include "stats/modes.h"
 #include "stats/ranksum.h"
 #include "stats/shift.h"
 #include "stats/summary.h"
@@ -78,8 +81,60 @@ static double unpaired_widening(const struct sample *base, const struct sample *
 struct samples {
     struct compared compared; /* first */
     struct pair_sums sums;
-    double values[]; /* what the sums point to, both in ascending order */
+    double mean, error, freedom; /* for Welch's t; no error where a side has a single value */
+    double values[];             /* what the sums point to, both in ascending order */
 };
+
+/* Of logs, or of the values on the scale of differences. */
+static void measure_spread(struct samples *s, const struct sample *base, const struct sample *new)
+{
+    struct running sides[2] = {0};
+    for (size_t i = 0; i < base->count; i++)
+        running_add(&sides[0], base->logs[i]);
+    for (size_t i = 0; i < new->count; i++)
+        running_add(&sides[1], new->logs[i]);
+    double n = (double)base->count, m = (double)new->count;
+    s->mean = sides[1].mean - sides[0].mean;
+    s->error = NAN;
+    if (base->count < 2 || new->count < 2)
+        return;
+    double a = sides[0].squares / (n - 1) / n, b = sides[1].squares / (m - 1) / m;
+    s->error = sqrt(a + b);
+    s->freedom = a + b > 0 ? (a + b) * (a + b) / (a * a / (n - 1) + b * b / (m - 1)) : n + m - 2;
+}
+
+/* As many rounds as show as much (modes.h); counts that repeat hide nothing. */
+static size_t rounds_like(const struct samples *s, const struct comparison *c)
+{
+    bool hides = c->scale == COMPARISON_RATIO && s->error > 0;
+    return hides ? (c->base_count + c->new_count) / 2 : 0;
+}
+
+/* What Welch's t makes of an interval that ranks cannot give. */
+static void assume_normal(const struct samples *s, double asked, double level, struct comparison *c)
+{
+    double half = c->widening * s->error * dist_t_quantile(1 - asked / 2, s->freedom);
+    half += modes_reserve(rounds_like(s, c), asked);
+    c->low = fmin(c->low, s->mean - half);
+    c->high = fmax(c->high, s->mean + half);
+    c->level = level;
+    c->assumes_normal = true;
+    c->method = "unpaired, Welch's t of logs";
+}
+
+static double welch_p_of(const struct samples *s, double widening, double distance)
+{
+    if (!(distance > 0) || isnan(s->error))
+        return 1;
+    return s->error > 0 ? 2 * dist_t_cdf(-distance / (widening * s->error), s->freedom) : 0;
+}
+
+static double welch_p(const struct samples *s, const struct comparison *c)
+{
+    double distance = fabs(s->mean);
+    return modes_p(rounds_like(s, c), welch_p_of(s, c->widening, distance),
+                   welch_p_of(s, c->widening, distance - modes_distance()));
+}
 
 static void at(const struct compared *compared, double level, struct comparison *c)
 {
@@ -91,8 +146,16 @@ static void at(const struct compared *compared, double level, struct comparison 
     shift_interval(&s->sums, c->estimate, 1 - asked, c->widening, scratch, all, &shift);
     c->low = all > 2 ? shift.low : NAN;
     c->high = all > 2 ? shift.high : NAN;
-    c->level = shift.level < 1 - asked ? shift.level : level;
-    c->p = dependence_p(shift.p, all);
+    c->level = level;
+    double p = shift.p;
+    if (shift.is_beyond)
+        p = fmin(p, welch_p(s, c));
+    c->p = dependence_p(p, all);
+    if (shift.level < 1 - asked) {
+        c->level = shift.level;
+        if (!isnan(s->error))
+            assume_normal(s, asked, level, c);
+    }
 }
 
 static struct samples *compare(const struct sample *base, const struct sample *new, double *scratch,
@@ -105,6 +168,7 @@ static struct samples *compare(const struct sample *base, const struct sample *n
     for (size_t i = 0; i < n; i++)
         negated[i] = -base->sorted[n - 1 - i];
     memcpy(values, new->sorted, m * sizeof(double));
+    measure_spread(s, base, new);
     struct comparison *c = &s->compared.known;
     c->estimate = shift_centre(&s->sums, scratch, n + m);
     c->widening = unpaired_widening(base, new, c->estimate, &c->autocorrelation);
@@ -149,6 +213,8 @@ int stats_compared_unpaired(const double *base_values, size_t base_count, const 
         .new_median = stats_median(new_values, new_count, scratch),
         .base_count = base_count,
         .new_count = new_count,
+        .least = NAN,
+        .most = NAN,
         .too_few = base_count < COMPARISON_VALUES_MIN || new_count < COMPARISON_VALUES_MIN,
         .method = exact ? "unpaired, exact rank sum" : "unpaired, rank sum",
     };

@@ -166,6 +166,11 @@ static void put_head(struct strbuf *out, const struct ab_view *v)
                                                : "runs of one command after the other, unpaired");
         return;
     }
+    if (!r->count) {
+        strbuf_printf(out, "\n no round was finished; seed %llu\n\n",
+                      (unsigned long long)v->spec->seed);
+        return;
+    }
     strbuf_printf(out, "\n %zu %sround%s in %s", r->count, r->is_partial ? "unfinished " : "",
                   r->count == 1 ? "" : "s",
                   format_duration((double)r->elapsed_ns, time, sizeof(time)));
@@ -233,12 +238,13 @@ void report_ab_text(struct strbuf *out, const struct ab_view *v)
 {
     const struct outcome *o = v->outcome;
     put_head(out, v);
-    if (!o->data->metric_count || (v->rounds && !v->rounds->count)) {
-        strbuf_puts(out, "  no round was finished\n\n");
-    } else if (o->data->cell_count == 1) {
+    bool finished = !v->rounds || v->rounds->count;
+    if (finished && !o->data->metric_count) {
+        strbuf_puts(out, "  nothing was measured\n\n");
+    } else if (finished && o->data->cell_count == 1) {
         put_alone(out, v);
         report_ab_distribution(out, v);
-    } else {
+    } else if (finished) {
         put_instead(out, v);
         for (size_t i = 0; i < o->data->metric_count; i++) {
             if (report_ab_is_shown(v, i))

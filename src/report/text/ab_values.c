@@ -65,10 +65,11 @@ bool report_ab_is_shown(const struct ab_view *v, size_t metric)
            outcome_differs(o, metric);
 }
 
-/* The largest difference that the intervals leave room for, in words. */
+/* The largest difference that the intervals leave room for, in words; nothing where that is more
+ * than the values themselves. */
 static void put_bound(struct strbuf *out, const struct ab_view *v, size_t metric)
 {
-    double bound = 0;
+    double bound = 0, whole = 0;
     bool ratio = true;
     for (size_t i = 0; i < v->outcome->data->cell_count; i++) {
         const struct judge_row *j = outcome_cell(v->outcome, metric, i)->judged;
@@ -76,8 +77,9 @@ static void put_bound(struct strbuf *out, const struct ab_view *v, size_t metric
             continue;
         bound = fmax(bound, j->verdict.bound);
         ratio &= j->comparison.scale == COMPARISON_RATIO;
+        whole = fmax(whole, fabs(j->comparison.base_median));
     }
-    if (!isfinite(bound) || bound == 0)
+    if (!isfinite(bound) || bound == 0 || bound > (ratio ? 1 : whole))
         return;
     strbuf_puts(out, " (± ");
     if (ratio && bound > 10)

@@ -311,6 +311,60 @@ TEST(few_rounds_say_what_they_assume)
     CHECK_INT(v.kind, VERDICT_WORSE);
 }
 
+/* Rounds whose ratios to 1 are these, beside other work. */
+static struct comparison beside(const double *ratios, size_t count)
+{
+    static const double ones[] = {1, 1, 1, 1, 1, 1, 1, 1};
+    struct judge_values values = {ones, ratios, count, count, .paired = true, .wary = true};
+    struct comparison c = {0};
+    CHECK_INT(judge_values(&values, JUDGE_LEVEL, &c, NULL), 0);
+    return c;
+}
+
+TEST(few_rounds_beside_other_work_say_what_all_of_them_say)
+{
+    const double much[] = {98, 25.28, 31, 62}, some[] = {1.5, 1.1, 1.9, 1.2, 3, 1.3};
+    const double wild[] = {0.5, 9, 2};
+    struct verdict_options busy = time_options;
+    busy.run_count = 8;
+    busy.disturbed_count = 5;
+    struct comparison c = beside(much, 4);
+    struct verdict v = judged(c, busy);
+    CHECK_INT(v.kind, VERDICT_WORSE);
+    CHECK(c.low > 3);
+    CHECK(strstr(v.text, ", in all 4 rounds by 25× or more, assuming log-normal noise; other work "
+                         "used the machine in 5 of 8 runs"));
+    v = judged(beside(much, 2), busy);
+    CHECK_INT(v.kind, VERDICT_CANNOT_TELL);
+    CHECK(strstr(v.text, "; slower in both rounds by 25× or more"));
+    v = judged(beside(some, 6), busy);
+    CHECK_INT(v.kind, VERDICT_CANNOT_TELL);
+    CHECK(strstr(v.text, "; slower in all 6 rounds by 1.10× or more"));
+    c = beside(wild, 3);
+    CHECK(!comparison_has_interval(&c)); /* from far less to far more */
+    CHECK_STR(judged(c, time_options).text,
+              "cannot tell: 3 rounds are too few for a 95 % interval; 8 would do, about 2.5 s "
+              "more");
+}
+
+/* A clock of 10 ms shows the same twice; two counts that repeat are exact. */
+TEST(two_equal_rounds_have_not_shown_their_noise)
+{
+    const double a[] = {10, 10, 10}, b[] = {11, 11, 11};
+    for (int paired = 0; paired < 2; paired++) {
+        struct judge_values values = {a, b, 2, 2, .paired = paired};
+        struct comparison c = {0};
+        CHECK_INT(judge_values(&values, JUDGE_LEVEL, &c, NULL), 0);
+        CHECK(!comparison_has_interval(&c) && c.p == 1);
+        values.is_exact = true;
+        CHECK_INT(judge_values(&values, JUDGE_LEVEL, &c, NULL), 0);
+        CHECK(comparison_differs(&c));
+        values = (struct judge_values){a, b, 3, 3, .paired = paired};
+        CHECK_INT(judge_values(&values, JUDGE_LEVEL, &c, NULL), 0);
+        CHECK(comparison_differs(&c));
+    }
+}
+
 TEST(a_tail_that_the_median_does_not_see_is_told)
 {
     struct judge_tails tails = {.looked = true,
@@ -328,6 +382,8 @@ TEST(a_tail_that_the_median_does_not_see_is_told)
     CHECK_INT(v.kind, VERDICT_WORSE);
     CHECK(strstr(v.text, "same median, but 1 run in 10 is 10× slower") == v.text);
     CHECK(strstr(v.text, ": mean +90 % [+60, +124]"));
+    v = judged(ratio(1.02, 0.97, 1.084, 100), options); /* the median is known less well */
+    CHECK(strstr(v.text, "same median to within 8.4 %, but 1 run in 10 is 10× slower") == v.text);
     tails.differs = false; /* then the mean says how little is known of it */
     v = judged(ratio(1.0001, 0.999, 1.001, 100), options);
     CHECK_INT(v.kind, VERDICT_SAME);

@@ -105,6 +105,33 @@ TEST(levels_beyond_the_exact_ones_are_nested)
     }
 }
 
+/* The same of two samples: where ranks have no such level, Welch's t takes over and says so. */
+TEST(few_values_taken_apart_assume_a_shape_and_say_so)
+{
+    static const double levels[] = {0.5, 0.9, 0.95, 0.97, 0.98, 0.99, 0.999, 0.9999};
+    struct rng rng;
+    rng_seed(&rng, 43);
+    for (int trial = 0; trial < 500; trial++) {
+        double a[6], b[6], shift = 0.5 * rng_normal(&rng), low = INFINITY, high = -INFINITY;
+        size_t n = 2 + (size_t)rng_below(&rng, 4), m = 2 + (size_t)rng_below(&rng, 4);
+        for (size_t i = 0; i < 6; i++) {
+            a[i] = exp(0.1 * rng_normal(&rng));
+            b[i] = exp(shift + 0.1 * rng_normal(&rng));
+        }
+        for (size_t k = 0; k < sizeof(levels) / sizeof(levels[0]); k++) {
+            struct comparison c;
+            CHECK_INT(stats_compare_unpaired(a, n, b, m, levels[k], &c, NULL), 0);
+            CHECK(c.low <= low * (1 + 1e-12) && c.high >= high * (1 - 1e-12));
+            CHECK_NEAR(c.level, levels[k], 0);
+            if (fabs(c.p / (1 - levels[k]) - 1) > 1e-9)
+                CHECK_INT(c.p < 1 - levels[k], comparison_excludes_same(&c));
+            CHECK(!(n <= 3 && m <= 3 && levels[k] >= 0.95 && !c.assumes_normal));
+            low = c.low;
+            high = c.high;
+        }
+    }
+}
+
 /* In two steps as in one, at any level and in any order. */
 TEST(asking_again_gives_what_asking_once_gives)
 {
