@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /* Runs the part of that name (power, few, families, tails, means, stopping, trends, changes,
- * gates, busy), all of them for "judging"; false for any other name.  0 experiments: as many as
- * docs/METHOD.md has.
+ * gates, busy, tables), all of them for "judging"; false for any other name.  0 experiments: as
+ * many as docs/METHOD.md has.
  */
 bool judging_print(const char *name, size_t experiments);
 

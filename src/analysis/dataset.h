@@ -85,6 +85,8 @@ struct dataset {
     size_t loose_count, loose_capacity, settled_count, settled_columns;
     bool apart;           /* cells did not run in common rounds: they are samples taken apart */
     double round_seconds; /* what one more round would take; 0 when not known */
+    double chosen_from;   /* baselines were chosen by what the values say: from how many comparisons
+                             each of those that are left was chosen; 0 where nothing was chosen */
 };
 
 int dataset_load(struct dataset *d, struct store *store, int64_t experiment, struct error *err);

@@ -349,6 +349,14 @@ static void call_job(void *context, size_t index, size_t who)
         call(row, f->tails_alphas[row->headline]);
 }
 
+/* The error that a family may make.  Where its rows were chosen from more by what their values say
+ * (all against the best), the others count as well. */
+static double rate_of(const struct family *f)
+{
+    double chosen_from = f->count ? f->rows[0]->sides.new->chosen_from : 0;
+    return chosen_from > 1 ? -expm1(log1p(-JUDGE_RATE) / chosen_from) : JUDGE_RATE;
+}
+
 /* The levels of headlines, or of all others. */
 static void adjust_part(struct family *f, bool headlines)
 {
@@ -361,8 +369,8 @@ static void adjust_part(struct family *f, bool headlines)
         tests += counts;
     }
     /* A part of the error that a headline may make belongs to its tails. */
-    double error = headlines ? JUDGE_RATE * (1 - TAILS_SHARE) : JUDGE_RATE;
-    f->tails_alphas[headlines] = 1 - family_level(1 - JUDGE_RATE * TAILS_SHARE, tests ? tests : 1);
+    double rate = rate_of(f), error = headlines ? rate * (1 - TAILS_SHARE) : rate;
+    f->tails_alphas[headlines] = 1 - family_level(1 - rate * TAILS_SHARE, tests ? tests : 1);
     family_adjust(rows, f->count, error);
     for (size_t i = 0; i < f->count; i++) {
         if (isnan(rows[i].p))

@@ -66,6 +66,23 @@ static void sort_groups(struct ranking *r, const struct participant *participant
         }
 }
 
+/* The best is known afterwards only: of k that are equal, the first and the last are further apart
+ * than any two that were named before.  So all pairs of a group count, for each row that is left,
+ * and twice, because the rows against the reference have a part of the error; unless the best is
+ * the reference: then these are the rows that were asked for. */
+static double pairs_per_row(const struct outcome *o, size_t metric)
+{
+    size_t pairs = 0, rows = 0;
+    for (size_t i = 0; i < o->data->cell_count; i++) {
+        size_t count, best = best_of(o, metric, o->participants[i].group, &count);
+        if (best != i || count < 3)
+            continue;
+        pairs += (count - 1) * (outcome_reference(o, best) == best ? 1 : count);
+        rows += count - 1;
+    }
+    return rows ? (double)pairs / (double)rows : 0;
+}
+
 bool ranking_make(struct ranking *r, const struct outcome *o, size_t metric)
 {
     const struct dataset *d = o->data;
@@ -83,6 +100,7 @@ bool ranking_make(struct ranking *r, const struct outcome *o, size_t metric)
         if (takes_part)
             r->order[r->count++] = i;
     }
+    r->data.chosen_from = pairs_per_row(o, metric);
     if (!r->count) {
         ranking_done(r);
         return false;
