@@ -440,7 +440,7 @@ bool judging_print(const char *name, size_t experiments)
                  {"means", print_means, 1000},      {"stopping", print_stopping, 1000},
                  {"trends", print_trends, 1000},    {"changes", print_changes, 200},
                  {"gates", gates_print, 400},       {"busy", busy_print, 4000},
-                 {"tables", tables_print, 1000},    {"speed", print_speed, 200}};
+                 {"tables", tables_print, 200},     {"speed", print_speed, 200}};
     bool known = false;
     for (size_t i = 0; i < ARRAY_COUNT(parts); i++) {
         if (!str_eq(name, parts[i].name) && !str_eq(name, "judging"))

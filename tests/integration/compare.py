@@ -109,6 +109,8 @@ def the_table_is_short_and_honest():
     contains(text, "× faster")
     contains(text, "ops (also twice)")
     contains(text, "Benjamini-Hochberg")
+    # The footer counts the headline that is called above it.
+    contains(text, "1 of 1 headline row changed; the chance that any of these is an error is at most 5 %")
     lacks(text, "  same\n")
     markdown = assay("compare", "variant=old", "variant=new", "--markdown", check=0).stdout
     contains(markdown, "| base | new | new / base | n | chance | metric | |")

@@ -274,6 +274,28 @@ static void add_pair_rows(struct table *t, const struct compare_view *v, size_t 
     }
 }
 
+/* How many changed, of the headlines and of the others: they are held to different errors. */
+static void put_counts(struct strbuf *out, const struct compare *c)
+{
+    size_t headlines = 0, changed = 0;
+    for (size_t i = 0; i < c->row_count; i++) {
+        const struct judge_row *row = &c->rows[i].judged;
+        headlines += row->headline && row->tested;
+        changed += row->headline && row->changed;
+    }
+    strbuf_putc(out, '\n');
+    if (headlines)
+        strbuf_printf(out,
+                      "%zu of %zu headline %s changed; the chance that any of these is an error is "
+                      "at most 5 %%.\n",
+                      changed, headlines, plural(headlines, "row", "rows"));
+    if (c->test_count || !headlines)
+        strbuf_printf(out,
+                      "%zu of %zu %smetrics tested changed; of these at most 5 %% are expected to "
+                      "be chance (Benjamini-Hochberg).\n",
+                      c->changed_count, c->test_count, headlines ? "other " : "");
+}
+
 static void put_footer(struct strbuf *out, const struct compare_view *v)
 {
     const struct compare *c = v->c;
@@ -284,10 +306,7 @@ static void put_footer(struct strbuf *out, const struct compare_view *v)
         folded += row->folded_into != COMPARE_NONE;
         few += !comparison_has_interval(&row->judged.comparison);
     }
-    strbuf_printf(out,
-                  "\n%zu of %zu metrics tested changed; of these at most 5 %% are expected to be "
-                  "chance (Benjamini-Hochberg).\n",
-                  c->changed_count, c->test_count);
+    put_counts(out, c);
     if (small || folded)
         strbuf_printf(out,
                       "Not shown: %zu that say the same as another, %zu changes of the "
