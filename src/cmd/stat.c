@@ -9,6 +9,7 @@
 #include "cmd/stat.h"
 #include "counters/doubts.h"
 #include "counters/filter.h"
+#include "counters/metrics.h"
 #include "counters/online.h"
 #include "counters/simulated.h"
 #include "counters/startup.h"
@@ -33,6 +34,10 @@ static const struct option options[] = {
      "count only tracepoints whose fields meet this, e.g. 'prev_pid == 7'", NULL},
     {'d', "detailed", OPTION_COUNT, O(detail), NULL, "more default events; also -dd and -ddd",
      NULL},
+    {'M', "metrics", OPTION_STRING, O(metrics), "NAME,…",
+     "the events of these metrics, e.g. ipc,branch-misses,stalls", NULL},
+    {0, "topdown", OPTION_FLAG, O(topdown), NULL,
+     "the events of the top-down method, where the PMU has them", NULL},
     {0, "sim", OPTION_OPTIONAL, O(sim), "full",
      "simulate with cachegrind: exact counts without a PMU, 7 (full: 20) times slower", NULL},
     {0, "exact", OPTION_OPTIONAL, O(exact), "user",
@@ -44,6 +49,10 @@ static const struct option options[] = {
     {'C', "cpu", OPTION_STRING, O(cpus), "CPUS", "count everything on these CPUs, e.g. 0-3,7",
      NULL},
     {'G', "cgroup", OPTION_STRING, O(cgroup), "NAME", "count the tasks of a cgroup", NULL},
+    {'A', "no-aggr", OPTION_FLAG, O(per_cpu), NULL, "with -a, -C or -G: a table for each CPU",
+     NULL},
+    {0, "per-core", OPTION_FLAG, O(per_core), NULL, "with -a, -C or -G: a table for each core",
+     NULL},
     {0, "per-thread", OPTION_FLAG, O(per_thread), NULL, "print a table for each thread", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "How long and how often", NULL},
     {'r', "repeat", OPTION_U64, O(repeat_count), "N", "run the command N times", NULL},
@@ -57,6 +66,8 @@ static const struct option options[] = {
      "JSON with every run's values, to this file or to standard output", "file"},
     {0, "csv", OPTION_OPTIONAL, O(csv), "FILE",
      "CSV with every run's values, to this file or to standard output", "file"},
+    {'x', "field-separator", OPTION_STRING, O(separator), "SEP",
+     "lines of fields in perf stat's order, with this between them", NULL},
     {'o', "output", OPTION_STRING, O(output), "FILE",
      "write to this file instead of standard error (- for standard output)", "file"},
     {0},
@@ -67,6 +78,7 @@ struct watcher {
     struct stat_view view;
     struct progress progress;
     bool print_intervals;
+    const char *separator;    /* of -x, or NULL */
     struct strbuf *intervals; /* collects them for a file; NULL to print them at once */
 };
 
@@ -77,7 +89,11 @@ static void show_interval(const struct measurement *m, void *context)
         return;
     w->view.m = m;
     CLEANUP(strbuf_done) struct strbuf text = {0};
-    report_stat_interval(w->intervals ? w->intervals : &text, &w->view);
+    struct strbuf *out = w->intervals ? w->intervals : &text;
+    if (w->separator)
+        report_stat_fields_interval(out, &w->view, w->separator);
+    else
+        report_stat_interval(out, &w->view);
     fd_write_all(STDERR_FILENO, text.data, text.length);
 }
 
@@ -111,15 +127,21 @@ static int check_options(const struct stat_options *o, bool has_command, struct 
         return error_set(err, -EINVAL, "-r repeats a command, but none is given");
     if (o->per_thread && (o->all_cpus || o->cpus || o->cgroup))
         return error_set(err, -EINVAL, "--per-thread needs a command or -p");
+    if ((o->per_cpu || o->per_core) && !(o->all_cpus || o->cpus || o->cgroup))
+        return error_set(err, -EINVAL, "-A and --per-core need -a, -C or -G");
+    if (o->per_cpu && o->per_core)
+        return error_set(err, -EINVAL, "-A and --per-core cannot be used together");
+    if (o->separator && (o->json || o->csv))
+        return error_set(err, -EINVAL, "-x cannot be used with --json or --csv");
     if (o->per_thread && o->delay_ns && !o->pids.count)
         return error_set(err, -EINVAL, "--per-thread and -D cannot be used together for a command");
     if (o->interval_ns < 1000000)
         return error_set(err, -EINVAL, "-I: the interval must be at least 1 ms");
     if (o->timeout_ns == 0)
         return error_set(err, -EINVAL, "--timeout 0: leaves no time to measure");
-    bool plain = !attached && !o->events.count && !o->filters.count && !o->detail &&
-                 o->interval_ns == NOT_GIVEN && !o->delay_ns && o->timeout_ns == NOT_GIVEN &&
-                 !o->per_thread;
+    bool plain = !attached && !o->metrics && !o->topdown && !o->separator && !o->events.count &&
+                 !o->filters.count && !o->detail && o->interval_ns == NOT_GIVEN && !o->delay_ns &&
+                 o->timeout_ns == NOT_GIVEN && !o->per_thread;
     if (o->exact)
         return o->sim   ? error_set(err, -EINVAL, "--sim and --exact cannot be used together")
                : !plain ? error_set(err, -EINVAL,
@@ -288,7 +310,9 @@ static size_t online_cpu_count(void)
 static void write_report(struct stat_reports *reports, const struct stat_options *o,
                          struct stat_view *view)
 {
-    if (reports->wants_text)
+    if (reports->wants_text && o->separator)
+        report_stat_fields(&reports->text, view, o->separator);
+    else if (reports->wants_text)
         report_stat_text(&reports->text, view);
     if (o->csv)
         report_stat_csv(&reports->data, view);
@@ -365,6 +389,7 @@ static int run_measurement(const struct stat_options *o, const struct measure_sp
                                  .requested_runs = o->repeat_count,
                                  .colour = !o->output && term_has_colour(STDERR_FILENO)},
                         .print_intervals = reports->wants_text,
+                        .separator = o->separator,
                         .intervals = o->output ? &reports->text : NULL};
     struct measure_spec spec = *base;
     spec.on_interval = show_interval;
@@ -400,8 +425,21 @@ static int run_measurement(const struct stat_options *o, const struct measure_sp
 
 static int parse_events(const struct stat_options *o, struct event_list *list, struct error *err)
 {
-    int r = filter_parse_events(list, o->events.items, o->events.count, o->filters.items,
-                                o->filters.count, err);
+    CLEANUP(strbuf_done) struct strbuf more = {0};
+    CLEANUP(memory_freep)
+    const char **texts = memory_zalloc(o->events.count + 1, sizeof(*texts));
+    size_t count = o->events.count;
+    memcpy(texts, o->events.items, count * sizeof(*texts));
+    int r = o->metrics ? metrics_events(o->metrics, &more, err) : 0;
+    if (r == 0 && o->topdown) {
+        CLEANUP(strbuf_done) struct strbuf group = {0};
+        r = metrics_topdown(&group, err);
+        strbuf_printf(&more, "%s%s", more.length ? "," : "", strbuf_text(&group));
+    }
+    if (r == 0 && more.length)
+        texts[count++] = strbuf_text(&more);
+    if (r == 0)
+        r = filter_parse_events(list, texts, count, o->filters.items, o->filters.count, err);
     if (r < 0)
         return r;
     if (!list->count)
@@ -442,7 +480,9 @@ static int stat_with(const struct stat_options *o, char *const *argv, struct err
                                 .interval_ns = o->interval_ns == NOT_GIVEN ? 0 : o->interval_ns,
                                 .delay_ns = o->delay_ns,
                                 .timeout_ns = o->timeout_ns == NOT_GIVEN ? 0 : o->timeout_ns,
-                                .per_thread = o->per_thread};
+                                .per_thread = o->per_thread,
+                                .per_cpu = o->per_cpu,
+                                .per_core = o->per_core};
     CLEANUP(reports_done)
     struct stat_reports reports = {.file = {.fd = -1}, .data_file = {.fd = -1}};
     int code;

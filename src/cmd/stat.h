@@ -12,8 +12,9 @@ struct stat_options {
     struct option_list pids;
     unsigned detail;
     uint64_t repeat_count;
-    bool all_cpus, per_thread;
+    bool all_cpus, per_thread, per_cpu, per_core, topdown;
     const char *json, *csv; /* NULL: not given; "": where -o says, else standard output */
+    const char *metrics, *separator;
     const char *cpus, *cgroup, *output, *sim, *exact;
     uint64_t interval_ns, delay_ns, timeout_ns;
 };

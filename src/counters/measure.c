@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "counters/accounting.h"
+#include "counters/entities.h"
 #include "counters/launcher.h"
 #include "counters/online.h"
 #include "counters/threads.h"
@@ -412,35 +413,6 @@ static int run_delayed_command(struct session *s, const struct process_spec *com
     return r;
 }
 
-/* Reads the names at the start: a thread that ended has none. */
-static void name_threads(struct session *s)
-{
-    for (size_t i = 0; i < s->task_count; i++) {
-        struct measured_thread *thread = measurement_thread(s->m, 0, s->tasks[i]);
-        char path[64];
-        snprintf(path, sizeof(path), "/proc/%d/comm", (int)s->tasks[i]);
-        file_read_line(path, thread->name, sizeof(thread->name));
-    }
-}
-
-static int keep_threads(struct session *s, struct error *err)
-{
-    struct measurement *m = s->m;
-    CLEANUP(memory_freep) struct counter_value *values = new_values(m);
-    for (size_t entity = 0; entity < s->counters.entity_count; entity++) {
-        int r = counters_read_entity(&s->counters, entity, values, err);
-        if (r < 0)
-            return r;
-        struct measured_thread *thread = measurement_thread(m, 0, s->tasks[entity]);
-        for (size_t i = 0; i < m->event_count; i++) {
-            thread->values[i].raw += values[i].raw;
-            thread->values[i].enabled_ns += values[i].enabled_ns;
-            thread->values[i].running_ns += values[i].running_ns;
-        }
-    }
-    return 0;
-}
-
 /* Starts the command, if there is one, and the counting: before the command, so that nothing of it
  * is missed, or after the delay. */
 static int start_on_target(struct session *s, const struct process_spec *command, pid_t *ret_pid,
@@ -472,8 +444,12 @@ static int run_on_target(struct session *s, const struct process_spec *command,
     int r = open_on_target(s, err);
     if (r < 0)
         return r;
+    CLEANUP(memory_freep) int *numbers = NULL; /* that CPUs count for */
+    bool by_cpu = s->spec->per_cpu || s->spec->per_core;
     if (s->spec->per_thread)
-        name_threads(s);
+        entities_name_threads(s->m, s->tasks, s->task_count);
+    if (by_cpu)
+        numbers = entities_name_cpus(s->m, s->cpus, s->cpu_count, s->spec->per_core);
     memset(s->interval, 0, s->m->event_count * sizeof(*s->interval));
     r = start_on_target(s, command, &pid, ret_start_code, err);
     if (pid) {
@@ -487,8 +463,8 @@ static int run_on_target(struct session *s, const struct process_spec *command,
         r = counters_disable(&s->counters, err);
     if (r == 0)
         r = take_counts(s, run, err);
-    if (r == 0 && s->spec->per_thread)
-        r = keep_threads(s, err);
+    if (r == 0 && (s->spec->per_thread || by_cpu))
+        r = entities_keep(s->m, &s->counters, by_cpu ? numbers : s->tasks, err);
     counters_done(&s->counters);
     return r;
 }

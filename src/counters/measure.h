@@ -29,6 +29,7 @@ struct measured_interval {
     struct counter_value *values;
 };
 
+/* A thread; with per_cpu or per_core a CPU or a core, whose number tid then is. */
 struct measured_thread {
     pid_t pid, tid;
     char name[17];
@@ -65,6 +66,7 @@ struct measure_spec {
     uint64_t repeat_count;
     uint64_t interval_ns, delay_ns, timeout_ns; /* 0 for none */
     bool per_thread;
+    bool per_cpu, per_core; /* TARGET_CPUS and TARGET_CGROUP: each apart, in threads */
     /* Called after each interval and each run; either may be NULL. */
     void (*on_interval)(const struct measurement *m, void *context);
     void (*on_run)(const struct measurement *m, void *context);

@@ -859,4 +859,60 @@ def events_lists_and_searches():
         contains(assay("events", "sched:sched_switch", check=0).stdout, "prev_comm prev_pid")
 
 
+@test
+def cpus_and_cores_are_told_apart():
+    need_root("-a needs permission")
+    document = stat_json("-a", "-A", "-e", "cpu-clock,context-switches", "--", "sleep", "0.2")
+    online = len(os.sched_getaffinity(0))
+    between(len(document["cpus"]), online, os.cpu_count(), "CPUs")
+    equal(document["cpus"][0]["name"], f"CPU{document['cpus'][0]['cpu']}")
+    for index, event in enumerate(("cpu-clock", "context-switches")):
+        each = sum(cpu["counts"][index]["value"] for cpu in document["cpus"])
+        equal(each, counts(document, event)[0], f"{event} of all CPUs")
+    text = assay("stat", "-a", "--per-core", "-e", "cpu-clock", "--", "true", check=0).stderr
+    contains(text, " S0-C")
+    contains(text, " all CPUs:")
+    contains(assay("stat", "-A", "--", "true", check=2).stderr, "need -a, -C or -G")
+
+
+@test
+def fields_are_in_perfs_order():
+    events = "task-clock,page-faults,cycles"
+    ours = assay("stat", "-x", ";", "-e", events, "--", "true", check=0).stderr.splitlines()
+    equal(len(ours), 3, "lines")
+    clock = ours[0].split(";")
+    equal(clock[1:3], ["msec", "task-clock"])
+    equal([len(line.split(";")) for line in ours], [7, 7, 7], "fields")
+    between(float(clock[0]), 0.001, 1e5, "ms")
+    between(float(clock[4]), 99, 100, "share of the time")
+    equal(ours[1].split(";")[1:3], ["", "page-faults"])
+    several = assay("stat", "-x", ",", "-r", "3", "-e", "page-faults", "--", "true", check=0).stderr
+    contains(several.splitlines()[0].split(",")[3], "%")
+    if shutil.which("perf") and ROOT_USER:
+        theirs = subprocess.run(["perf", "stat", "-x", ";", "-e", events, "true"], text=True,
+                                capture_output=True).stderr.splitlines()
+        for our, their in zip(ours, theirs):
+            equal([our.split(";")[i] for i in (1, 2)], [their.split(";")[i] for i in (1, 2)], "fields")
+
+
+@test
+def what_did_not_happen_shares_a_line():
+    events = "page-faults,alignment-faults,emulation-faults,bpf-output"
+    text = assay("stat", "-e", events, "--", "true", check=0).stderr
+    contains(text, " 0      alignment-faults")
+    contains(text, ", emulation-faults")
+    equal(len([line for line in text.splitlines() if "faults" in line]), 2, "lines")
+
+
+@test
+def metrics_name_their_events():
+    document = stat_json("-M", "ipc,cpus", "--", "true")
+    equal([event["name"] for event in document["events"]],
+          ["instructions", "cycles", "task-clock"])
+    contains(assay("stat", "-M", "speed", "--", "true", check=125).stderr, "known are ipc")
+    result = assay("stat", "--topdown", "--", "true")
+    if result.returncode:
+        contains(result.stderr, "--topdown: no PMU here lists events of the top-down method")
+
+
 main()

@@ -23,12 +23,23 @@ struct stat_view {
     bool colour;
 };
 
+/* Whether what is told apart are CPUs or cores, not threads. */
+static inline bool stat_has_cpus(const struct stat_view *v)
+{
+    return str_eq(v->kind, "cpus") || str_eq(v->kind, "cgroup");
+}
+
 void report_stat_text(struct strbuf *out, const struct stat_view *v);
 void report_stat_json(struct strbuf *out, const struct stat_view *v);
 void report_stat_csv(struct strbuf *out, const struct stat_view *v);
 
 /* The newest interval of the measurement, with a head before the first. */
 void report_stat_interval(struct strbuf *out, const struct stat_view *v);
+
+/* Lines of fields as `perf stat -x` prints them, without a head. */
+void report_stat_fields(struct strbuf *out, const struct stat_view *v, const char *separator);
+void report_stat_fields_interval(struct strbuf *out, const struct stat_view *v,
+                                 const char *separator);
 
 struct simulation_view {
     const struct simulation *s;

@@ -204,11 +204,12 @@ static void put_intervals(struct json *j, const struct stat_view *v)
 
 static void put_threads(struct json *j, const struct stat_view *v)
 {
-    json_array(j, "threads");
+    bool are_cpus = stat_has_cpus(v);
+    json_array(j, are_cpus ? "cpus" : "threads");
     for (size_t i = 0; i < v->m->thread_count; i++) {
         const struct measured_thread *thread = &v->m->threads[i];
         json_object(j, NULL);
-        json_i64(j, "tid", thread->tid);
+        json_i64(j, are_cpus ? "cpu" : "tid", thread->tid);
         if (thread->pid)
             json_i64(j, "pid", thread->pid);
         json_string(j, "name", thread->name);
@@ -338,7 +339,10 @@ void report_stat_csv(struct strbuf *out, const struct stat_view *v)
     }
     for (size_t i = 0; i < v->m->thread_count; i++) {
         char where[48];
-        snprintf(where, sizeof(where), "thread %d", (int)v->m->threads[i].tid);
+        if (stat_has_cpus(v))
+            snprintf(where, sizeof(where), "%s", v->m->threads[i].name);
+        else
+            snprintf(where, sizeof(where), "thread %d", (int)v->m->threads[i].tid);
         put_csv_counts(out, v, where, v->m->threads[i].values);
     }
     put_csv_loss(out, "lost-records", "count", v->m->lost_records);
@@ -405,4 +409,125 @@ void report_simulation_csv(struct strbuf *out, const struct simulation_view *v)
             strbuf_printf(out, "%llu,,,,\n", (unsigned long long)v->s->runs[i].values[event]);
         }
     }
+}
+
+/*
+ * Lines of fields in the order of `perf stat -x`, for scripts that read those: value, unit, event,
+ * with several runs the relative deviation, the time that the event had a counter in nanoseconds,
+ * its share in percent, and the figure beside it with its unit.
+ */
+struct fields {
+    const struct stat_view *v;
+    const char *separator, *first; /* what begins each line, or "" */
+    const struct counter_value *const *samples;
+    size_t sample_count;
+    double wall_ns;
+};
+
+/* The mean of an event over the samples that counted it. */
+static struct spread event_spread(const struct fields *f, size_t event)
+{
+    CLEANUP(memory_freep) double *values = memory_zalloc(f->sample_count + 1, sizeof(*values));
+    size_t count = 0;
+    for (size_t i = 0; i < f->sample_count && !f->v->m->why[event]; i++)
+        if (counter_was_counted(&f->samples[i][event]))
+            values[count++] =
+                counter_scaled(&f->samples[i][event]) * f->v->events->items[event].scale;
+    return spread_of(values, count);
+}
+
+static void put_field_line(struct strbuf *out, const struct fields *f, size_t index,
+                           const double *means)
+{
+    const struct event *e = &f->v->events->items[index];
+    const char *sep = f->separator;
+    struct spread s = event_spread(f, index);
+    double enabled = 0, running = 0;
+    for (size_t i = 0; i < f->sample_count; i++) {
+        enabled += (double)f->samples[i][index].enabled_ns;
+        running += (double)f->samples[i][index].running_ns;
+    }
+    strbuf_puts(out, f->first);
+    if (f->v->m->why[index])
+        strbuf_puts(out, "<not supported>");
+    else if (!s.count)
+        strbuf_puts(out, "<not counted>");
+    else if (e->in_ns)
+        strbuf_printf(out, "%.2f", s.mean / 1e6);
+    else
+        strbuf_printf(out, e->scale != 1 ? "%.2f" : "%.0f", s.mean);
+    strbuf_printf(out, "%s%s%s", sep, e->in_ns ? "msec" : e->unit, sep);
+    strbuf_put_safe(out, e->name, strlen(e->name), SIZE_MAX);
+    strbuf_puts(out, f->v->m->user_only[index] ? ":u" : "");
+    if (f->sample_count > 1 && s.count)
+        strbuf_printf(out, "%s%.2f%%", sep, s.mean > 0 ? 100 * s.stddev / s.mean : 0);
+    strbuf_printf(out, "%s%.0f%s%.2f%s", sep, running / (double)f->sample_count, sep,
+                  enabled > 0 ? 100 * running / enabled : 100, sep);
+    struct derived figure = derived_figure(f->v->events, means, index, f->wall_ns);
+    if (s.count && *figure.text)
+        strbuf_printf(out, "%.2f%s%s%s", figure.value, sep, figure.is_percent ? "% " : "",
+                      figure.text);
+    else
+        strbuf_puts(out, sep);
+    strbuf_putc(out, '\n');
+}
+
+static void put_field_lines(struct strbuf *out, const struct fields *f)
+{
+    size_t count = f->v->events->count;
+    CLEANUP(memory_freep) double *means = memory_zalloc(count + 1, sizeof(*means));
+    for (size_t i = 0; i < count; i++) {
+        struct spread s = event_spread(f, i);
+        means[i] = s.count ? s.mean : NAN;
+    }
+    for (size_t i = 0; i < count; i++)
+        put_field_line(out, f, i, means);
+}
+
+void report_stat_fields(struct strbuf *out, const struct stat_view *v, const char *separator)
+{
+    size_t runs = v->m->run_count;
+    for (size_t i = 0; i < v->m->thread_count; i++) {
+        const struct measured_thread *t = &v->m->threads[i];
+        const struct counter_value *sample = t->values;
+        CLEANUP(strbuf_done) struct strbuf first = {0};
+        strbuf_put_safe(&first, t->name, strlen(t->name), 16);
+        if (!stat_has_cpus(v))
+            strbuf_printf(&first, "-%d", (int)t->tid);
+        strbuf_puts(&first, separator);
+        struct fields f = {.v = v,
+                           .separator = separator,
+                           .first = strbuf_text(&first),
+                           .samples = &sample,
+                           .sample_count = 1,
+                           .wall_ns = (double)t->wall_ns};
+        put_field_lines(out, &f);
+    }
+    if (v->m->thread_count || v->m->interval_count || !runs)
+        return;
+    CLEANUP(memory_freep)
+    const struct counter_value **samples = memory_zalloc(runs, sizeof(*samples));
+    struct fields f = {
+        .v = v, .separator = separator, .first = "", .samples = samples, .sample_count = runs};
+    for (size_t i = 0; i < runs; i++) {
+        samples[i] = v->m->runs[i].values;
+        f.wall_ns += (double)v->m->runs[i].wall_ns / (double)runs;
+    }
+    put_field_lines(out, &f);
+}
+
+void report_stat_fields_interval(struct strbuf *out, const struct stat_view *v,
+                                 const char *separator)
+{
+    const struct measured_interval *interval = &v->m->intervals[v->m->interval_count - 1];
+    const struct counter_value *sample = interval->values;
+    CLEANUP(strbuf_done) struct strbuf first = {0};
+    strbuf_printf(&first, "%.9f%s", (double)interval->end_ns / 1e9, separator);
+    struct fields f = {.v = v,
+                       .separator = separator,
+                       .first = strbuf_text(&first),
+                       .samples = &sample,
+                       .sample_count = 1,
+                       .wall_ns = (double)interval->length_ns};
+    put_field_lines(out, &f);
 }

@@ -10,6 +10,7 @@
 
 #define VALUE_COLUMNS 18
 #define NAME_COLUMNS 32
+#define ZEROS_FOLDED 3 /* from so many on, events that did not happen share a line */
 
 /* What one table shows: one set of values per row of samples. */
 struct table {
@@ -118,13 +119,43 @@ static void put_event(struct strbuf *out, const struct table *t, size_t index, c
     strbuf_putc(out, '\n');
 }
 
+/* Events that did not happen, on a line of their own, when they are many beside others. */
+static void put_zeros(struct strbuf *out, const struct table *t, const double *means)
+{
+    size_t start = out->length;
+    for (size_t i = 0; i < t->v->events->count; i++) {
+        if (t->v->m->why[i] || means[i] != 0)
+            continue;
+        const char *name = t->v->events->items[i].name;
+        bool is_first = out->length == start;
+        if (is_first)
+            strbuf_printf(out, "%*d      ", VALUE_COLUMNS, 0);
+        else
+            strbuf_puts(out, ", ");
+        if (!is_first && out->length - start + strlen(name) > 100) {
+            strbuf_printf(out, "\n%*s", VALUE_COLUMNS + 6, "");
+            start = out->length - VALUE_COLUMNS - 6;
+        }
+        strbuf_put_safe(out, name, strlen(name), SIZE_MAX);
+        strbuf_puts(out, t->v->m->user_only[i] ? ":u" : "");
+    }
+    strbuf_putc(out, '\n');
+}
+
 static void put_events(struct strbuf *out, const struct table *t)
 {
-    CLEANUP(memory_freep) double *means = memory_zalloc(t->v->events->count, sizeof(*means));
+    size_t count = t->v->events->count, zeros = 0;
+    CLEANUP(memory_freep) double *means = memory_zalloc(count, sizeof(*means));
     event_means(t, means);
     double wall_ns = spread_of(t->wall_ns, t->sample_count).mean;
-    for (size_t i = 0; i < t->v->events->count; i++)
-        put_event(out, t, i, means, wall_ns);
+    for (size_t i = 0; i < count; i++)
+        zeros += !t->v->m->why[i] && means[i] == 0;
+    bool folds = zeros >= ZEROS_FOLDED && zeros < count;
+    for (size_t i = 0; i < count; i++)
+        if (!folds || t->v->m->why[i] || means[i] != 0)
+            put_event(out, t, i, means, wall_ns);
+    if (folds)
+        put_zeros(out, t, means);
 }
 
 /* A line below the events: a figure of the process as a whole. */
@@ -225,9 +256,13 @@ static void put_thread_tables(struct strbuf *out, const struct stat_view *v, int
                           .sample_count = 1,
                           .wall_ns = &wall_ns,
                           .name_columns = name_columns};
-        strbuf_puts(out, " thread ");
-        strbuf_put_safe(out, thread->name, strlen(thread->name), 16);
-        strbuf_printf(out, "-%d:\n", (int)thread->tid);
+        if (stat_has_cpus(v)) {
+            strbuf_printf(out, " %s:\n", thread->name);
+        } else {
+            strbuf_puts(out, " thread ");
+            strbuf_put_safe(out, thread->name, strlen(thread->name), 16);
+            strbuf_printf(out, "-%d:\n", (int)thread->tid);
+        }
         put_events(out, &t);
         strbuf_putc(out, '\n');
     }
@@ -260,7 +295,7 @@ void report_stat_text(struct strbuf *out, const struct stat_view *v)
     if (v->m->thread_count)
         put_thread_tables(out, v, t.name_columns);
     if (v->m->thread_count)
-        strbuf_puts(out, " all threads:\n");
+        strbuf_puts(out, stat_has_cpus(v) ? " all CPUs:\n" : " all threads:\n");
     put_events(out, &t);
     strbuf_putc(out, '\n');
     put_figure(out, wall_ns, count, 1e9, 9, "seconds time elapsed");
