@@ -41,6 +41,7 @@ static const struct {
     {"do_epoll", WAIT_POLL},
     {"do_sys_poll", WAIT_POLL},
     {"do_poll", WAIT_POLL},
+    {"poll_schedule", WAIT_POLL},
     {"do_select", WAIT_POLL},
     {"core_sys_select", WAIT_POLL},
     {"do_sigtimedwait", WAIT_POLL},
@@ -89,11 +90,12 @@ static bool is_fault(const char *name)
            str_has_prefix(name, "el0_da") || str_has_prefix(name, "el0_ia");
 }
 
-/* "fsync" of "__x64_sys_fsync"; NULL for another function. */
-static const char *call_of(const char *name)
+const char *place_call_name(const char *name)
 {
+    /* The last three are what an entry may end in: a tail call leaves no entry on the stack. */
     static const char *const prefixes[] = {"__x64_sys_",  "__arm64_sys_", "__riscv_sys_",
-                                           "__ia32_sys_", "__se_sys_",    "__do_sys_"};
+                                           "__ia32_sys_", "__se_sys_",    "__do_sys_",
+                                           "ksys_",       "do_sys_",      "__sys_"};
     for (size_t i = 0; i < ARRAY_COUNT(prefixes); i++)
         if (str_has_prefix(name, prefixes[i]))
             return name + strlen(prefixes[i]);
@@ -114,7 +116,7 @@ static bool takes_lock(const char *name)
 
 static void look_at_kernel(struct place *place, const char *name)
 {
-    const char *call = call_of(name);
+    const char *call = place_call_name(name);
     place->in_fault |= is_fault(name);
     place->in_exit |= str_has_prefix(name, "do_exit") || str_has_prefix(name, "do_group_exit");
     place->call = call ? call : place->call;

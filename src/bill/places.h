@@ -41,5 +41,7 @@ void place_find(struct place *ret_place, const struct profile *profile, uint32_t
 /* What a thread waits for that left the CPU in this function of the kernel; WAIT_UNKNOWN: look at
  * its caller. */
 enum wait_kind place_wait_kind(const char *kernel_function);
+/* "fsync" of "__x64_sys_fsync"; NULL for a function that is not the entry of a system call. */
+const char *place_call_name(const char *kernel_function);
 
 #endif

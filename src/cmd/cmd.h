@@ -26,6 +26,7 @@ extern const struct verb verb_export;
 extern const struct verb verb_report;
 extern const struct verb verb_record;
 extern const struct verb verb_stat;
+extern const struct verb verb_top;
 extern const struct verb verb_trace;
 extern const struct verb verb_sched;
 extern const struct verb verb_locks;

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-static int parse_pids(struct live_plan *p, const char *list, struct error *err)
+int live_parse_pids(const char *list, pid_t **ret_pids, size_t *ret_count, struct error *err)
 {
     size_t capacity = 0;
     while (list && *list) {
@@ -16,17 +16,17 @@ static int parse_pids(struct live_plan *p, const char *list, struct error *err)
         int r = parse_u64(word, &pid, err);
         if (r < 0 || !pid || pid > INT32_MAX)
             return error_set(err, -EINVAL, "option -p: '%s' is not a process ID", word);
-        ARRAY_PUSH(p->pids, p->spec.pid_count, capacity) = (pid_t)pid;
+        ARRAY_PUSH(*ret_pids, *ret_count, capacity) = (pid_t)pid;
         list += length + (list[length] == ',');
     }
-    p->spec.pids = p->pids;
     return 0;
 }
 
 int live_plan_make(struct live_plan *p, const struct live_cli *cli, int argc, char **argv,
                    struct error *err)
 {
-    int r = parse_pids(p, cli->pids, err);
+    int r = live_parse_pids(cli->pids, &p->pids, &p->spec.pid_count, err);
+    p->spec.pids = p->pids;
     if (r < 0)
         return r;
     p->spec.whole_machine = cli->all;

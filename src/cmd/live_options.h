@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the verbs that watch something live (trace, sched, locks) share: whom, and for how long. */
+/* What the verbs that watch something live (trace, top) share: whom, and for how long. */
 #ifndef ASSAY_CMD_LIVE_OPTIONS_H
 #define ASSAY_CMD_LIVE_OPTIONS_H
 
@@ -34,6 +34,8 @@ struct live_plan {
     int exit_code;
 };
 
+/* "12,34" of -p; the caller frees the list, also after a failure. */
+int live_parse_pids(const char *list, pid_t **ret_pids, size_t *ret_count, struct error *err);
 int live_plan_make(struct live_plan *p, const struct live_cli *cli, int argc, char **argv,
                    struct error *err);
 void live_plan_done(struct live_plan *p);

@@ -16,6 +16,7 @@ const struct verb *const verbs[] = {
     /* measure */
     &verb_stat,
     &verb_record,
+    &verb_top,
     &verb_trace,
     &verb_sched,
     &verb_locks,

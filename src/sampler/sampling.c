@@ -141,6 +141,7 @@ static void set_common(struct perf_event_attr *attr, const struct sampling *s,
     attr->inherit = !spec->whole_cpus;
     attr->disabled = spec->on_exec || spec->whole_cpus;
     attr->enable_on_exec = spec->on_exec;
+    attr->exclude_idle = spec->no_idle;
     if (s->kernel.has_clock) {
         attr->use_clockid = 1;
         attr->clockid = CLOCK_MONOTONIC;
@@ -286,7 +287,8 @@ static int open_at(struct sampling *s, const struct sampling_spec *spec, size_t 
         struct perf_event_attr attr = e->attr;
         if (leader >= 0)
             attr.disabled = attr.enable_on_exec = 0; /* members follow their leader */
-        int fd = counters_open_raw(&attr, task, cpu, leader, 0);
+        int fd = counters_open_raw(&attr, spec->in_cgroup ? spec->cgroup_fd : task, cpu, leader,
+                                   spec->in_cgroup ? PERF_FLAG_PID_CGROUP : 0);
         if (fd >= 0) {
             uint64_t id;
             e->fds[place] = fd;

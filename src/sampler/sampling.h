@@ -32,6 +32,9 @@ struct sampling_spec {
     bool whole_cpus;      /* whatever runs on the CPUs; else the tasks */
     bool on_exec;         /* tasks: from their exec on */
     bool beside_others;   /* its file has other events too: records say whose they are */
+    bool no_idle;         /* whole CPUs: without what the idle task does */
+    bool in_cgroup;       /* whole CPUs: only what runs in the cgroup of this descriptor */
+    int cgroup_fd;
     const pid_t *tasks;
     size_t task_count;
     const int *cpus;

@@ -31,6 +31,7 @@
     X(mvaddstr)             \
     X(mvgetnstr)            \
     X(newterm)              \
+    X(nodelay)              \
     X(noecho)               \
     X(refresh)              \
     X(set_escdelay)         \
@@ -61,6 +62,7 @@ LIBRARY_TABLE(curses, CURSES_FUNCTIONS, "libncursesw.so.6", "libncursesw6",
 #define mvaddstr curses.mvaddstr
 #define mvgetnstr curses.mvgetnstr
 #define newterm curses.newterm
+#define nodelay curses.nodelay
 #define noecho curses.noecho
 #define refresh curses.refresh
 #define set_escdelay curses.set_escdelay
