@@ -27,11 +27,16 @@ static const char *read_string(struct cursor *c)
     return end ? (const char *)start : "";
 }
 
+/* Folder 0 is the one that the unit was compiled in: where that is relative (./csu, as Debian's
+ * libc6-dbg has it), it is not relative to itself. */
 static void add_file(struct line_header *h, const char *name, uint64_t folder)
 {
+    const char *where = folder < h->folder_count ? h->folders[folder] : NULL;
+    if (folder == 0 && where && *where != '/' && h->sizes.folder)
+        where = NULL;
     if (h->files.count < FILE_COUNT_MAX)
-        ARRAY_PUSH(h->files.items, h->files.count, h->file_capacity) = (struct dwarf_file){
-            .folder = folder < h->folder_count ? h->folders[folder] : NULL, .name = name};
+        ARRAY_PUSH(h->files.items, h->files.count, h->file_capacity) =
+            (struct dwarf_file){.folder = where, .name = name};
 }
 
 /* Up to DWARF 4: strings, and an empty one at the end.  Folder 0 is the compiler's, file 0 none. */
