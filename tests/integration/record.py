@@ -29,6 +29,11 @@ def record(*options, command=LOAD, code=0, output="perf.data", **kwargs):
     return assay("record", *options, "-o", output, "--", *command, check=code, **kwargs)
 
 
+def told_by_perf(result):
+    """perf's complaints of a file; perf 6.12 also tells of its own bookkeeping of namespaces."""
+    return re.sub(r"^assertion failed at util/.*\n", "", result.stderr, flags=re.M)
+
+
 def check(path="perf.data", minimum=10, said=None, lossy=False):
     """perf and assay read the same from the file, and perf has nothing to say about it except, in a
     lossy one, the losses.  A busy machine may lose records in any recording: then perf must say so,
@@ -46,14 +51,16 @@ def check(path="perf.data", minimum=10, said=None, lossy=False):
         equal(count, len(ours.samples), "samples told")
     if shutil.which("perf"):
         theirs = perf_dump(path)
-        equal("lost" in theirs.stderr if lossy else not theirs.stderr, True, theirs.stderr)
+        complaints = told_by_perf(theirs)
+        equal("lost" in complaints if lossy else not complaints, True, complaints)
         equal(ours.keys(), theirs.keys(), "samples")
         equal(sorted(ours.maps), sorted(theirs.maps), "maps")
         report = perf("report", "--stdio", "-i", path)
         if report.returncode < 0:
             skip(f"perf report itself died: {report.stderr.strip()}")
         equal(report.returncode, 0, report.stderr)
-        equal("lost" in report.stderr if lossy else not report.stderr, True, report.stderr)
+        complaints = told_by_perf(report)
+        equal("lost" in complaints if lossy else not complaints, True, complaints)
     return ours
 
 

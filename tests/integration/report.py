@@ -48,11 +48,30 @@ def assay_shares(path, *arguments):
     return shares
 
 
+def without_parameters(name):
+    """std::sort<int*> of void std::sort<int*>(int*, int*), as newer versions of perf show it."""
+    whole = re.sub(r" const$", "", name)
+    if not whole.endswith(")") or name.startswith("operator"):
+        return name
+    depth = 0
+    for at in range(len(whole) - 1, 0, -1):
+        depth += (whole[at] in ")>") - (whole[at] in "(<")
+        if depth == 0:
+            break
+    head, depth = whole[:at], 0
+    for start in range(len(head) - 1, -1, -1):
+        depth += (head[start] in ")>") - (head[start] in "(<")
+        if head[start] == " " and depth == 0:
+            return head[start + 1:]
+    return head
+
+
 def bare(shares):
     """perf leaves the marks of compiler variants out of demangled names."""
     result = collections.Counter()
     for (comm, dso, symbol), share in shares.items():
-        result[comm, dso, re.sub(r"( \[clone [^]]*\]| \.[a-z]\S*)+$", "", symbol)] += share
+        symbol = re.sub(r"( \[clone [^]]*\]| \.[a-z]\S*)+$", "", symbol)
+        result[comm, dso, without_parameters(symbol)] += share
     return result
 
 
@@ -77,6 +96,17 @@ def one_name(shares, aliases):
     return result
 
 
+def what_perf_names(expected, actual):
+    """perf 6.12 finds no names for processes that were copied by fork, in a chroot: names that only assay has in
+    such a file count as what perf has no name for."""
+    lost = {key[:2] for key in expected if key[2] == "(no name)"}
+    folded = collections.Counter()
+    for (comm, dso, symbol), share in actual.items():
+        unknown = (comm, dso) in lost and (comm, dso, symbol) not in expected
+        folded[comm, dso, "(no name)" if unknown else symbol] += share
+    return expected, folded
+
+
 def same_as_perf(path, *arguments, commands=None):
     expected, actual = perf_shares(path, *arguments), assay_shares(path, *arguments)
     if commands:
@@ -87,6 +117,7 @@ def same_as_perf(path, *arguments, commands=None):
         expected, actual = bare(expected), bare(actual)
     aliases = kernel_aliases()
     expected, actual = one_name(expected, aliases), one_name(actual, aliases)
+    expected, actual = what_perf_names(expected, actual)
     wrong = [(key, expected[key], actual[key]) for key in set(expected) | set(actual)
              if max(expected[key], actual[key]) > 0.5 and abs(expected[key] - actual[key]) > 0.1]
     if wrong:

@@ -52,14 +52,21 @@ def calls_arguments_and_results_are_straces():
 @test
 def texts_behind_pointers():
     need()
-    text = "\n".join(lines("-c", "openat,write,clock_nanosleep,mkdir", "--", "sh", "-c",
-                           "mkdir a-directory; echo 'one\ttwo'; sleep 0.01; (: < /nonexistent) 2>/dev/null; true"))
-    if not has_texts(text):
-        skip("eBPF is not allowed here")
-    contains(text, 'mkdir("a-directory", 0777) = 0 <')
-    contains(text, r'write(1, "one\ttwo\n", 8) = 8 <')
-    contains(text, '{0.010000000}')
-    contains(text, '"/nonexistent", O_RDONLY) = -1 ENOENT (No such file or directory) <')
+    # A page that is not in memory cannot be read when the call begins: then its address is shown.
+    for attempt in range(5):
+        text = "\n".join(lines("-c", "openat,write,clock_nanosleep,mkdir", "--", "sh", "-c",
+                               f"mkdir a-directory{attempt}; echo 'one\ttwo'; sleep 0.01; "
+                               "(: < /nonexistent) 2>/dev/null; true"))
+        if not has_texts(text):
+            skip("eBPF is not allowed here")
+        # coreutils 9.7 rounds up
+        wanted = (rf'mkdir\("a-directory{attempt}", 0777\) = 0 <', r'write\(1, "one\\ttwo\\n", 8\) = 8 <',
+                  r"\{0\.01000000[01]\}",
+                  r'"/nonexistent", O_RDONLY\) = -1 ENOENT \(No such file or directory\) <')
+        missing = [part for part in wanted if not re.search(part, text)]
+        if not missing:
+            return
+    raise AssertionError(f"{missing} not in:\n{text}")
 
 
 @test
