@@ -285,10 +285,15 @@ roots_try_package() {
     drop_root "$root"
 }
 
+has_release() {
+    [ -e "out/release/$1.tar.xz" ] || cannot "there is no out/release/$1.tar.xz; './dev release' makes it"
+}
+
 # put_release ROOT: unpacks the static program, and prints its path in the root.
 put_release() {
     local name
     name=$(release_name "$(uname -m)")
+    has_release "$name"
     mkdir -p "$1/opt" "$1/tmp"
     chmod 1777 "$1/tmp"
     tar -xJf "out/release/$name.tar.xz" -C "$1/opt"
@@ -353,12 +358,13 @@ roots_try_container() {
 # only other program is busybox; the machine is started by the static program for this one.
 roots_try_arm64() {
     local root name own
+    name=$(release_name aarch64)
+    has_release "$name"
     (need qemu-system-arm) || cannot "qemu-system-arm cannot be installed"
     bare_root bookworm
     root=$(copy_root bookworm bookworm-busybox-arm64)
     in_root "$root" sh -e -c 'dpkg --add-architecture arm64 && apt-get update -qq && cd /tmp
         apt-get download -qq busybox-static:arm64 && dpkg-deb -x busybox-static_*.deb /made'
-    name=$(release_name aarch64)
     tar -xJf "out/release/$name.tar.xz" -C "$root/made"
     own=$root$(put_release "$root")
     "$own" vm fetch linux-image-arm64 || cannot "the kernel for it cannot be downloaded"
