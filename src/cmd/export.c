@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* `assay export`: a recording for another viewer. */
-#include "profile/export.h"
+#include "profile/export/export.h"
 #include "base/memory.h"
 #include "cmd/cmd.h"
+#include "cmd/export_portable.h"
 #include "cmd/profile_options.h"
 
 #include <errno.h>
@@ -18,8 +19,8 @@ struct export_cli {
 #define O(field) offsetof(struct export_cli, field)
 
 static const struct option options[] = {
-    {'t', "to", OPTION_STRING, O(to), "FORMAT", "folded, speedscope, pprof, firefox or perf-script",
-     EXPORT_FORMATS},
+    {'t', "to", OPTION_STRING, O(to), "FORMAT",
+     "folded, speedscope, pprof, firefox, perf-script or portable", EXPORT_FORMATS},
     {'o', "output", OPTION_STRING, O(output), "FILE",
      "write to this file (default: standard output)", "file"},
     {0, "samples", OPTION_FLAG, O(samples), NULL, "count each sample as one, instead of its period",
@@ -70,6 +71,25 @@ static void warn(const struct profile *p)
                 plural(lost, "record was", "records were"));
 }
 
+static int make_portable(struct export_cli *o, const char *path, struct profile_options *needs)
+{
+    struct error err;
+    const struct profile_filter *f = &needs->filter;
+    if (f->events.count || f->pid_count || f->tid_count || f->cpu_count || f->has_time) {
+        error_set(&err, -EINVAL,
+                  "a portable recording has all samples: leave the filters out, and "
+                  "use them when you read it");
+        return cmd_usage(&verb_export, &err);
+    }
+    if (!o->output) {
+        error_set(&err, -EINVAL, "a portable recording is a file: add -o FILE");
+        return cmd_usage(&verb_export, &err);
+    }
+    if (export_portable(&o->profile, path, o->output, needs, &err) < 0)
+        return cmd_fail(&verb_export, &err, EXIT_TROUBLE);
+    return EXIT_DONE;
+}
+
 static int export(struct export_cli *o, int count, char **words)
 {
     struct error err;
@@ -89,6 +109,8 @@ static int export(struct export_cli *o, int count, char **words)
                   "pprof is a binary format and would garble the terminal: add -o FILE");
         return cmd_usage(&verb_export, &err);
     }
+    if (wanted.format == EXPORT_PORTABLE)
+        return make_portable(o, path, &needs);
     export_format_needs(wanted.format, wanted.merged, &needs);
     needs.want = o->profile.no_inline ? SYMBOLS_LINES : SYMBOLS_INLINES;
     struct profile *profile;
@@ -132,7 +154,8 @@ const struct verb verb_export = {
     .synopsis = "--to FORMAT [options] [FILE]",
     .examples = "  assay export --to speedscope -o profile.speedscope.json\n"
                 "  assay export perf.data --to folded | flamegraph.pl > graph.svg\n"
-                "  assay export --to pprof -o profile.pb.gz && go tool pprof -top profile.pb.gz\n",
+                "  assay export --to pprof -o profile.pb.gz && go tool pprof -top profile.pb.gz\n"
+                "  assay export --to portable -o for-others.data\n",
     .options = options,
     .run = run,
 };

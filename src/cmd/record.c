@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "cmd/export_portable.h"
 #include "counters/filter.h"
 #include "sampler/recording.h"
 
@@ -14,7 +15,7 @@ struct arguments {
     struct option_list events, filters;
     const char *frequency;
     uint64_t period;
-    bool call_graph_fp;
+    bool call_graphs;
     const char *call_graph;
     bool off_cpu;
     bool all_cpus;
@@ -23,6 +24,7 @@ struct arguments {
     const char *pack;
     uint64_t buffer_bytes;
     uint64_t duration_ns;
+    bool portable;
     bool quiet;
 };
 
@@ -37,10 +39,11 @@ static const struct option options[] = {
     {'F', "freq", OPTION_STRING, O(frequency), "HZ",
      "samples per second on each CPU, or 'max' (default 999)", NULL},
     {'c', "count", OPTION_U64, O(period), "N", "take a sample every N events", NULL},
-    {'g', NULL, OPTION_FLAG, O(call_graph_fp), NULL,
-     "call graphs by frame pointers; '-g dwarf' by DWARF", NULL},
+    {'g', NULL, OPTION_FLAG, O(call_graphs), NULL,
+     "call graphs, by what fits the program; or '-g fp', '-g dwarf'", NULL},
     {0, "call-graph", OPTION_STRING, O(call_graph), "MODE",
-     "call graphs: fp, or dwarf[,BYTES] with a copy of the stack (default 8192)", "fp dwarf"},
+     "call graphs: auto, fp, or dwarf[,BYTES] with a copy of the stack (default 8192)",
+     "auto fp dwarf"},
     {0, "off-cpu", OPTION_FLAG, O(off_cpu), NULL,
      "also record where threads wait and for how long (implies -g)", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "Whom", NULL},
@@ -54,6 +57,8 @@ static const struct option options[] = {
      "the output file, '-' for a pipe (default perf.data)", "file"},
     {'z', "compress", OPTION_OPTIONAL, O(pack), "LEVEL", "compress with zstd (default level 1)",
      NULL},
+    {0, "portable", OPTION_FLAG, O(portable), NULL,
+     "put the names into the file, to be read where the binaries are not", NULL},
     {0, "buffer", OPTION_BYTES, O(buffer_bytes), "BYTES",
      "size of each CPU's buffer (default 512k, 4M with DWARF)", NULL},
     {'q', "quiet", OPTION_FLAG, O(quiet), NULL, "print only warnings and errors", NULL},
@@ -99,17 +104,22 @@ static int plan_rate(struct plan *p, const struct arguments *a, struct error *er
 static int plan_stacks(struct plan *p, const struct arguments *a, struct error *err)
 {
     const char *mode = a->call_graph;
-    if (a->call_graph_fp || a->off_cpu)
-        p->spec.stacks = SAMPLING_FRAME_POINTERS;
+    if (a->call_graphs || a->off_cpu)
+        p->spec.stacks = SAMPLING_CHOSEN;
     if (!mode)
         return 0;
+    if (str_eq(mode, "auto")) {
+        p->spec.stacks = SAMPLING_CHOSEN;
+        return 0;
+    }
     if (str_eq(mode, "fp")) {
         p->spec.stacks = SAMPLING_FRAME_POINTERS;
         return 0;
     }
     size_t length = strcspn(mode, ",");
     if (length != 5 || strncmp(mode, "dwarf", 5) != 0)
-        return error_set(err, -EINVAL, "--call-graph takes fp or dwarf[,BYTES], not '%s'", mode);
+        return error_set(err, -EINVAL, "--call-graph takes auto, fp or dwarf[,BYTES], not '%s'",
+                         mode);
     p->spec.stacks = SAMPLING_DWARF;
     if (mode[5] == '\0')
         return 0;
@@ -147,6 +157,8 @@ static int plan_output(struct plan *p, const struct arguments *a, struct error *
 {
     uint64_t level = 1;
     p->spec.output = a->output ? a->output : "perf.data";
+    if (a->portable && str_eq(p->spec.output, "-"))
+        return error_set(err, -EINVAL, "--portable writes a file; it cannot be used with -o -");
     if (a->pack && *a->pack) {
         int r = parse_u64(a->pack, &level, err);
         if (r < 0 || level < 1 || level > 22)
@@ -211,7 +223,8 @@ static int make_plan(struct plan *p, const struct arguments *a, int argc, char *
 
 static bool is_mode(const char *word)
 {
-    return word && (str_eq(word, "fp") || str_eq(word, "dwarf") || str_has_prefix(word, "dwarf,"));
+    return word && (str_eq(word, "auto") || str_eq(word, "fp") || str_eq(word, "dwarf") ||
+                    str_has_prefix(word, "dwarf,"));
 }
 
 /* As options_parse, but a call-graph mode may stand behind -g. */
@@ -249,6 +262,29 @@ static void say_notes(const struct recording_result *result)
     }
 }
 
+/* How long the stacks were, and which of them the copies were too short for. */
+static void say_copies(const struct recording_result *result, bool quiet)
+{
+    const struct trim_totals *t = &result->copies;
+    char longest[32], most[32];
+    if (!t->stacks)
+        return;
+    format_bytes((double)t->bytes_max, longest, sizeof(longest));
+    format_bytes((double)result->stack_bytes, most, sizeof(most));
+    double share = 100.0 * (double)t->cut / (double)t->stacks;
+    if (t->cut)
+        fprintf(stderr,
+                "assay record: %.1f %% of the stacks are longer than the copies (%s), so their "
+                "outermost callers may be missing%s\n",
+                share, most,
+                result->stack_bytes < SAMPLING_STACK_BYTES_MAX - 4096
+                    ? "; copy more with --call-graph dwarf,65528"
+                    : "");
+    else if (!quiet)
+        fprintf(stderr, "assay record: stacks of up to %s were copied, all of them whole\n",
+                longest);
+}
+
 static void say_result(const struct plan *p, const struct recording_result *result, bool quiet)
 {
     char count[32], lost[32], size[32];
@@ -258,6 +294,7 @@ static void say_result(const struct plan *p, const struct recording_result *resu
     if (!quiet)
         fprintf(stderr, "assay record: %s samples of %s, %s -> %s; %s lost\n", count,
                 strbuf_text(&result->events), size, p->spec.output, lost);
+    say_copies(result, quiet);
     if (result->lost) {
         double share = 100.0 * (double)result->lost / (double)(result->lost + result->samples);
         fprintf(stderr,
@@ -287,6 +324,17 @@ static int finish(const struct plan *p, const struct recording_result *result, i
         return cmd_fail(&verb_record, err, p->spec.command ? EXIT_MEASURE_FAILED : EXIT_TROUBLE);
     say_result(p, result, quiet);
     return result->has_ended ? process_exit_code(result->command.status) : EXIT_DONE;
+}
+
+/* Puts the names in; the recording stays as it is when that fails. */
+static int make_portable(const struct plan *p)
+{
+    struct error err;
+    struct profile_cli cli = {0};
+    struct profile_options needs = {0};
+    int r = export_portable(&cli, p->spec.output, p->spec.output, &needs, &err);
+    profile_cli_done(&cli);
+    return r < 0 ? cmd_fail(&verb_record, &err, EXIT_TROUBLE) : EXIT_DONE;
 }
 
 static int run(int argc, char **argv)
@@ -321,6 +369,9 @@ static int run(int argc, char **argv)
     if (plan.spec.progress)
         progress_end(&plan.progress);
     int code = finish(&plan, &result, r, &err, a.quiet);
+    int named = r == 0 && a.portable ? make_portable(&plan) : EXIT_DONE;
+    if (named != EXIT_DONE && code == EXIT_DONE)
+        code = plan.spec.command ? EXIT_MEASURE_FAILED : named;
     recording_result_done(&result);
     return code;
 }
@@ -329,8 +380,8 @@ const struct verb verb_record = {
     .name = "record",
     .summary = "sample a command, processes or CPUs into a perf.data file",
     .synopsis = "[options] [--] CMD…",
-    .examples = "  assay record -g -- ./server          frame-pointer call graphs\n"
-                "  assay record -g dwarf -- ./server    DWARF call graphs\n"
+    .examples = "  assay record -g -- ./server          call graphs\n"
+                "  assay record -g fp -- ./server       call graphs by frame pointers\n"
                 "  assay record --off-cpu -- ./server   also where it waits\n"
                 "  assay record -a -- sleep 10          the whole machine for ten seconds\n"
                 "  assay record -p 1234 --duration 5    a running process\n",

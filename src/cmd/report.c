@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "cmd/profile_options.h"
 #include "config.h"
+#include "profile/idle.h"
 #include "report/browser/browser.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 struct report_options {
     struct profile_cli profile;
     const char *sort, *call_graph, *percentage;
-    bool children, no_children, inline_rows;
+    bool children, no_children, inline_rows, idle;
     double percent_limit;
     bool stdio, wide;
     const char *csv, *json;
@@ -39,6 +40,8 @@ static const struct option options[] = {
      "percentages of all samples, or of those that pass the filters", "absolute relative"},
     {0, "inline-rows", OPTION_FLAG, O(inline_rows), NULL,
      "count a sample for the inlined function, not the one that contains it", NULL},
+    {0, "idle", OPTION_FLAG, O(idle), NULL,
+     "off-cpu: also waits for own children, and of threads without work", NULL},
     PROFILE_CLI_OPTIONS(struct report_options, profile),
     {0, "comm", OPTION_LIST, O(profile.comms), "NAME[,NAME…]",
      "only these commands; * and ? are wildcards", NULL},
@@ -180,6 +183,8 @@ static int report(struct report_options *o, int count, char **words)
     struct profile *profile;
     if (profile_cli_load(&o->profile, path, &needs, &profile, &err) < 0)
         return cmd_fail(&verb_report, &err, EXIT_TROUBLE);
+    if (!o->idle)
+        profile_leave_out_idle(profile);
     int r = is_interactive(o) ? browser_run(profile, &view, &err) : 0;
     if (r == -ENOPKG || r == -ENOSYS) { /* no ncurses */
         fprintf(stderr, "assay report: %s; this is the plain report\n", err.message);

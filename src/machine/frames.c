@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Frame pointers in the code of a library: see frames.h. */
 #include "machine/frames.h"
+#include "base/fd.h"
 #include "base/memory.h"
+#include "base/strings.h"
 #include "elf/table.h"
+#include "machine/parse.h"
 
+#include <glob.h>
+#include <stdio.h>
+
+#define SHARE_ENOUGH 0.4        /* assembly and cold parts have none; without the option: 3 % */
 #define FUNCTION_BYTES_LEAST 32 /* shorter ones are stubs, which need no frame */
 #define PROLOGUE_BYTES 48       /* how far into a function its frame may be set up */
 
@@ -59,10 +66,21 @@ static size_t read_prologue(const struct image *image, const Elf64_Sym *symbol, 
     return got == wanted ? got : 0;
 }
 
+/* Nothing calls _start, so it keeps none in any program. */
+static bool is_start(const struct elf_table *table, const Elf64_Sym *symbol)
+{
+    static const char start[] = "_start";
+    size_t length;
+    const char *name = elf_table_name(table, symbol->st_name, sizeof(start), &length);
+    return length == sizeof(start) - 1 && memcmp(name, start, length) == 0;
+}
+
 bool frames_count(const struct image *image, struct frames *ret_frames)
 {
     struct frames frames = {0};
-    const struct image_section *section = image_find_type(image, SHT_DYNSYM);
+    const struct image_section *section = image_find_type(image, SHT_SYMTAB);
+    if (!section)
+        section = image_find_type(image, SHT_DYNSYM);
     if ((image->machine != EM_X86_64 && image->machine != EM_AARCH64) || !section)
         return false;
     CLEANUP(elf_table_done) struct elf_table table;
@@ -71,7 +89,7 @@ bool frames_count(const struct image *image, struct frames *ret_frames)
         unsigned char code[PROLOGUE_BYTES];
         Elf64_Sym symbol = elf_table_symbol(&table, i);
         size_t length = read_prologue(image, &symbol, code);
-        if (!length)
+        if (!length || is_start(&table, &symbol))
             continue;
         frames.functions++;
         frames.framed += image->machine == EM_X86_64 ? code_sets_frame_x86_64(code, length)
@@ -81,4 +99,45 @@ bool frames_count(const struct image *image, struct frames *ret_frames)
         return false;
     *ret_frames = frames;
     return true;
+}
+
+bool frames_suffice(const struct frames *frames)
+{
+    return (double)frames->framed >= SHARE_ENOUGH * (double)frames->functions;
+}
+
+/* A C library's file name: libc.so.6, libc-2.31.so, ld-musl-x86_64.so.1, libc.musl-x86_64.so.1 */
+static bool is_libc(const char *path, size_t length)
+{
+    CLEANUP(memory_freep) char *copy = memory_strndup(path, length);
+    const char *slash = strrchr(copy, '/');
+    const char *name = slash ? slash + 1 : copy;
+    return str_has_prefix(name, "libc.so.6") || str_has_prefix(name, "libc-2.") ||
+           str_has_prefix(name, "ld-musl-") || str_has_prefix(name, "libc.musl-");
+}
+
+bool frames_find_libc(char *path, size_t size)
+{
+    CLEANUP(strbuf_done) struct strbuf maps = {0};
+    file_read("/proc/self/maps", &maps, NULL);
+    for (const char *line = strbuf_text(&maps); line && *line; line = proc_next_line(line)) {
+        struct proc_mapping map;
+        if (proc_maps_line(line, &map) && map.path_length < size && map.path[0] == '/' &&
+            is_libc(map.path, map.path_length)) {
+            snprintf(path, size, "%.*s", (int)map.path_length, map.path);
+            return true;
+        }
+    }
+    static const char *const patterns[] = {"/lib/*-linux-gnu/libc.so.6", "/lib64/libc.so.6",
+                                           "/usr/lib/libc.so.6", "/lib/ld-musl-*.so.1"};
+    for (size_t i = 0; i < ARRAY_COUNT(patterns); i++) {
+        glob_t found;
+        bool there = glob(patterns[i], 0, NULL, &found) == 0 && found.gl_pathc > 0;
+        if (there)
+            snprintf(path, size, "%s", found.gl_pathv[0]);
+        globfree(&found);
+        if (there)
+            return true;
+    }
+    return false;
 }

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside src/machine: whether the functions of a library set up frame pointers. */
+/* Whether the functions of a program or library set up frame pointers. */
 #ifndef ASSAY_MACHINE_FRAMES_H
 #define ASSAY_MACHINE_FRAMES_H
 
 #include "elf/image.h"
 
-/* How many functions its table of exported symbols names, and how many of them set one up. */
+/* How many functions its table of symbols names (that of exported ones where it has no other), and
+ * how many of them set one up. */
 struct frames {
     size_t functions, framed;
 };
 
 /* False when there are none to look at. */
 bool frames_count(const struct image *image, struct frames *ret_frames);
+/* Enough of them do for its stacks to be followed by frame pointers. */
+bool frames_suffice(const struct frames *frames);
+/* The C library that this process uses, or, when it is a static one, the one that programs here
+ * would use. */
+bool frames_find_libc(char *path, size_t size);
 
 /* Whether the code at the start of a function sets up a frame pointer. */
 bool code_sets_frame_x86_64(const unsigned char *code, size_t length);

@@ -1,54 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* How well stacks can be read here: does the C library keep frame pointers, and are the debug
  * files of it and of the kernel at hand? */
-#include "base/fd.h"
 #include "base/memory.h"
 #include "machine/frames.h"
-#include "machine/parse.h"
 #include "machine/probe.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
-
-/* A C library's file name: libc.so.6, libc-2.31.so, ld-musl-x86_64.so.1, libc.musl-x86_64.so.1 */
-static bool is_libc(const char *path, size_t length)
-{
-    CLEANUP(memory_freep) char *copy = memory_strndup(path, length);
-    const char *slash = strrchr(copy, '/');
-    const char *name = slash ? slash + 1 : copy;
-    return str_has_prefix(name, "libc.so.6") || str_has_prefix(name, "libc-2.") ||
-           str_has_prefix(name, "ld-musl-") || str_has_prefix(name, "libc.musl-");
-}
-
-/* The library that this process uses, or, when it is a static one, the one that programs here
- * would use. */
-static bool find_libc(char *path, size_t size)
-{
-    CLEANUP(strbuf_done) struct strbuf maps = {0};
-    file_read("/proc/self/maps", &maps, NULL);
-    for (const char *line = strbuf_text(&maps); line && *line; line = proc_next_line(line)) {
-        struct proc_mapping map;
-        if (proc_maps_line(line, &map) && map.path_length < size && map.path[0] == '/' &&
-            is_libc(map.path, map.path_length)) {
-            snprintf(path, size, "%.*s", (int)map.path_length, map.path);
-            return true;
-        }
-    }
-    static const char *const patterns[] = {"/lib/*-linux-gnu/libc.so.6", "/lib64/libc.so.6",
-                                           "/usr/lib/libc.so.6", "/lib/ld-musl-*.so.1"};
-    for (size_t i = 0; i < ARRAY_COUNT(patterns); i++) {
-        glob_t found;
-        bool there = glob(patterns[i], 0, NULL, &found) == 0 && found.gl_pathc > 0;
-        if (there)
-            snprintf(path, size, "%s", found.gl_pathv[0]);
-        globfree(&found);
-        if (there)
-            return true;
-    }
-    return false;
-}
+#include <unistd.h>
 
 static void report_frames(struct machine *m, const struct image *libc, const char *path)
 {
@@ -59,9 +19,9 @@ static void report_frames(struct machine *m, const struct image *libc, const cha
         return;
     }
     double share = (double)frames.framed / (double)frames.functions;
-    enum finding_state state = share >= 0.4   ? FINDING_YES
-                               : share >= 0.1 ? FINDING_LIMITED
-                                              : FINDING_NO;
+    enum finding_state state = frames_suffice(&frames) ? FINDING_YES
+                               : share >= 0.1          ? FINDING_LIMITED
+                                                       : FINDING_NO;
     struct finding *f = finding_add(m, "libc-frames", "frame pointers in libc", state,
                                     "%.0f %% of %zu functions set one up (%s)", 100 * share,
                                     frames.functions, path);
@@ -125,7 +85,7 @@ static void probe_libc(struct machine *m)
 {
     char path[PATH_MAX] = "";
     struct image libc;
-    int r = find_libc(path, sizeof(path)) ? image_open(&libc, path, NULL) : -ENOENT;
+    int r = frames_find_libc(path, sizeof(path)) ? image_open(&libc, path, NULL) : -ENOENT;
     if (r < 0) {
         const char *why = r == -ENOENT ? "no C library was found" : "its file cannot be read";
         finding_add(m, "libc-frames", "frame pointers in libc", FINDING_UNKNOWN, "%s", why);

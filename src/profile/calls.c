@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Stacks of functions: see calls.h. */
 #include "profile/calls.h"
+#include "symbols/tables/names.h"
 
 #include <assert.h>
 #include <string.h>
@@ -209,4 +210,19 @@ uint32_t calls_leaf_frame(const struct calls *c, uint32_t node)
     while (node && c->frames[c->nodes[node].frame].inlined && c->nodes[node].parent)
         node = c->nodes[node].parent;
     return c->nodes[node].frame;
+}
+
+void calls_put_name(const struct calls *calls, uint32_t symbol, struct strbuf *out)
+{
+    const struct profile_symbol *s = &calls->symbols[symbol];
+    const char *dso = calls->dsos.items[s->dso];
+    if (s->name)
+        strbuf_put_safe(out, s->name, strlen(s->name), SYMBOLS_NAME_MAX);
+    else if (dso[0] == '[')
+        strbuf_put_safe(out, dso, strlen(dso), 4096);
+    else {
+        strbuf_putc(out, '[');
+        strbuf_put_safe(out, dso, strlen(dso), 4096);
+        strbuf_putc(out, ']');
+    }
 }

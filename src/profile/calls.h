@@ -9,6 +9,7 @@
 #ifndef ASSAY_PROFILE_CALLS_H
 #define ASSAY_PROFILE_CALLS_H
 
+#include "base/strings.h"
 #include "profile/stacks.h"
 #include "profile/tasks.h"
 
@@ -107,5 +108,8 @@ static inline const char *calls_dso(const struct calls *c, uint32_t frame)
 {
     return c->dsos.items[calls_symbol(c, frame)->dso];
 }
+
+/* A symbol's name for graphs: addresses without a name are called by their binary. */
+void calls_put_name(const struct calls *calls, uint32_t symbol, struct strbuf *out);
 
 #endif

@@ -18,6 +18,7 @@
 
 #define ADDRESSES_SIZE (1u << CHAIN_ADDRESSES_LOG2)
 #define CALLERS_SIZE (1u << CHAIN_CALLERS_LOG2)
+#define WHOLE_SIZE (1u << CHAIN_WHOLE_LOG2)
 
 void chain_init(struct chain_builder *b, struct profile *profile, struct processes *processes,
                 const char *arch)
@@ -27,6 +28,7 @@ void chain_init(struct chain_builder *b, struct profile *profile, struct process
     idtable_init(&b->space_table, 6);
     b->addresses = memory_zalloc(ADDRESSES_SIZE, sizeof(*b->addresses));
     b->callers = memory_zalloc(CALLERS_SIZE, sizeof(*b->callers));
+    b->whole = memory_zalloc(WHOLE_SIZE, sizeof(*b->whole));
 #ifdef __aarch64__
     const char *native = "aarch64";
 #else
@@ -46,8 +48,10 @@ void chain_done(struct chain_builder *b)
     idtable_done(&b->space_table);
     free(b->addresses);
     free(b->callers);
-    free(b->branches);
+    free(b->whole);
+    free(b->entries);
     free(b->unwound);
+    free(b->unwound_addresses);
     *b = (struct chain_builder){0};
 }
 
@@ -198,17 +202,22 @@ static struct callers_cache_entry *cached_callers(struct chain_builder *b, uint6
     return &b->callers[key * 0x9e3779b97f4a7c15ULL >> (64 - CHAIN_CALLERS_LOG2)];
 }
 
+static struct callers_cache_entry *cached_whole(struct chain_builder *b, uint64_t key)
+{
+    return &b->whole[key * 0x9e3779b97f4a7c15ULL >> (64 - CHAIN_WHOLE_LOG2)];
+}
+
 /*
  * The node of the entries below the sample's, which is that of an unwound user part or the empty
  * one.  The longest row of callers that is remembered is taken as it is; only what is further in is
  * looked up frame by frame.
  */
 static uint32_t push_entries(struct chain_builder *b, const struct chain_sample *s,
-                             const struct chain_entry *entries)
+                             const struct chain_entry *entries, size_t count)
 {
     uint32_t node = s->node;
     size_t rest = 0;
-    for (; rest < s->entry_count; rest++) {
+    for (; rest < count; rest++) {
         uint64_t key = row_key(b, s, entries[rest].hash);
         const struct callers_cache_entry *entry = cached_callers(b, key);
         if (entry->key == key && entry->node) {
@@ -232,37 +241,60 @@ static uint32_t push_branches(struct chain_builder *b, const struct perfdata_rec
 {
     const struct perfdata_sample *s = &r->sample;
     struct chain_sample sample = {.pid = r->pid, .time_ns = r->time_ns};
-    b->branches =
-        memory_grow(b->branches, &b->branch_capacity, s->branch_count + 1, sizeof(*b->branches));
+    size_t count = 0;
+    b->entries =
+        memory_grow(b->entries, &b->entry_capacity, s->branch_count + 1, sizeof(*b->entries));
     if (user_ip)
-        b->branches[sample.entry_count++] = (struct chain_entry){user_ip, 0, 0};
+        b->entries[count++] = (struct chain_entry){user_ip, 0, 0};
     for (uint64_t i = 0; i < s->branch_count; i++)
-        b->branches[sample.entry_count++] =
-            (struct chain_entry){s->branches[i].from, 0, STACK_CALLER};
-    hash_entries(b->branches, sample.entry_count);
+        b->entries[count++] = (struct chain_entry){s->branches[i].from, 0, STACK_CALLER};
+    hash_entries(b->entries, count);
     sample.generation = current_generation(b, r->pid);
-    return push_entries(b, &sample, b->branches);
+    return push_entries(b, &sample, b->entries, count);
 }
 
-/* Unwinds the copied stack.  The frame that was sampled itself is left to the caller when the
- * sample was taken in user space.  False when there is nothing to unwind. */
-static bool push_unwound(struct chain_builder *b, const struct perfdata_record *r, uint32_t mode,
-                         uint32_t *ret_node)
+/* Unwinds the copied stack into b->unwound; 0 when there is nothing to unwind. */
+static size_t unwind(struct chain_builder *b, const struct perfdata_record *r,
+                     enum unwind_end *ret_end)
 {
     const struct perfdata_sample *s = &r->sample;
     struct unwind_registers registers;
     if (!b->can_unwind || !s->user_regs || !s->user_stack_size ||
         !unwind_registers_from_perf(&registers, b->arch, s->user_regs_abi, s->user_regs_mask,
                                     s->user_regs, (size_t)__builtin_popcountll(s->user_regs_mask)))
-        return false;
+        return 0;
     const struct addrspace *space = processes_space(b->processes, (pid_t)r->pid, r->time_ns);
     if (!space)
-        return false;
+        return 0;
     if (!b->unwound)
         b->unwound = memory_zalloc(CHAIN_UNWIND_MAX, sizeof(*b->unwound));
+    return unwind_user(space, &registers, s->user_stack, s->user_stack_size, b->unwound,
+                       CHAIN_UNWIND_MAX, ret_end);
+}
+
+const uint64_t *chain_unwind(struct chain_builder *b, const struct perfdata_record *r,
+                             size_t *ret_count)
+{
+    enum unwind_end unused;
+    *ret_count = unwind(b, r, &unused);
+    if (!*ret_count)
+        return NULL;
+    if (!b->unwound_addresses)
+        b->unwound_addresses = memory_zalloc(CHAIN_UNWIND_MAX, sizeof(*b->unwound_addresses));
+    for (size_t i = 0; i < *ret_count; i++)
+        b->unwound_addresses[i] = b->unwound[i].ip;
+    return b->unwound_addresses;
+}
+
+/* Adds the unwound stack.  The frame that was sampled itself is left to the caller when the sample
+ * was taken in user space.  False when there is nothing to unwind. */
+static bool push_unwound(struct chain_builder *b, const struct perfdata_record *r, uint32_t mode,
+                         uint32_t *ret_node)
+{
     enum unwind_end end = UNWIND_BROKEN;
-    size_t count = unwind_user(space, &registers, s->user_stack, s->user_stack_size, b->unwound,
-                               CHAIN_UNWIND_MAX, &end);
+    size_t count = unwind(b, r, &end);
+    if (!count)
+        return false;
     struct profile_chains *chains = &b->profile->chains;
     chains->unwound++;
     chains->stack_bytes = r->event->attr.sample_stack_user;
@@ -305,23 +337,41 @@ bool chain_is_plain(const struct perfdata_record *r)
     return !r->sample.user_stack_size && !has_branch_chain(r);
 }
 
+/* Of a chain as it came: in four lanes, since each step of one waits for the step before. */
+static uint64_t hash_chain(const uint64_t *ips, size_t count)
+{
+    const uint64_t prime = 0x9e3779b97f4a7c15ULL;
+    uint64_t lanes[4] = {1, 2, 3, count};
+    for (; count >= 4; count -= 4, ips += 4)
+        for (size_t i = 0; i < 4; i++) {
+            lanes[i] = (lanes[i] ^ ips[i]) * prime;
+            lanes[i] ^= lanes[i] >> 32;
+        }
+    for (size_t i = 0; i < count; i++) {
+        lanes[i] = (lanes[i] ^ ips[i]) * prime;
+        lanes[i] ^= lanes[i] >> 32;
+    }
+    return hash_mix(hash_mix(lanes[0], lanes[1]), hash_mix(lanes[2], lanes[3]));
+}
+
 static void keep_chain(struct chain_batch *batch, struct chain_sample *sample, const uint64_t *ips,
                        uint64_t count)
 {
-    bool is_return = false;
     /* The chain begins with the sampled address itself, in the mode of the sample. */
     if (count >= 2 && is_marker(ips[0]) && mode_of_marker(ips[0]) == sample->mode &&
         !is_marker(ips[1])) {
         ips += 2;
         count -= 2;
-        is_return = true;
+        sample->is_return = true;
     }
-    batch->entries = memory_grow(batch->entries, &batch->entry_capacity,
-                                 batch->entry_count + count + 1, sizeof(*batch->entries));
-    struct chain_entry *entries = batch->entries + batch->entry_count;
-    sample->entry_count = (uint32_t)collect(ips, count, sample->mode, is_return, entries);
-    hash_entries(entries, sample->entry_count);
-    batch->entry_count += sample->entry_count;
+    if (!count)
+        return;
+    batch->ips =
+        memory_grow(batch->ips, &batch->ip_capacity, batch->ip_count + count, sizeof(*batch->ips));
+    memcpy(batch->ips + batch->ip_count, ips, count * sizeof(*ips));
+    sample->ip_count = (uint32_t)count;
+    sample->hash = hash_chain(ips, count) + sample->is_return + 2 * (uint64_t)sample->mode;
+    batch->ip_count += count;
 }
 
 void chain_batch_add(struct chain_batch *batch, struct chain_builder *b,
@@ -334,7 +384,7 @@ void chain_batch_add(struct chain_batch *batch, struct chain_builder *b,
                                .pid = r->pid,
                                .cpu = r->cpu,
                                .mode = mode_of_misc(r->misc),
-                               .first_entry = batch->entry_count,
+                               .first_ip = batch->ip_count,
                                .node = STACK_EMPTY};
     if (!b->profile->options.no_callers) {
         uint64_t count = s->callchain_count, user_ip;
@@ -358,9 +408,8 @@ static void ask_ahead(struct chain_builder *b, const struct chain_batch *batch, 
         s->generation = current_generation(b, s->pid);
         uint64_t generation = generation_for(b, s->generation, s->mode);
         __builtin_prefetch(cached_address(b, generation, s->address, s->mode));
-        for (size_t k = 0; k < s->entry_count && k < 2; k++)
-            __builtin_prefetch(
-                cached_callers(b, row_key(b, s, batch->entries[s->first_entry + k].hash)));
+        if (s->ip_count)
+            __builtin_prefetch(cached_whole(b, row_key(b, s, s->hash)));
     }
 }
 
@@ -379,10 +428,29 @@ static void keep_sample(struct profile *p, const struct chain_sample *s)
     };
 }
 
+/* The node of all callers of a sample.  Most chains were seen before as they are. */
+static uint32_t find_callers(struct chain_builder *b, const struct chain_batch *batch,
+                             const struct chain_sample *s)
+{
+    if (!s->ip_count)
+        return s->node;
+    uint64_t key = row_key(b, s, s->hash);
+    struct callers_cache_entry *whole = cached_whole(b, key);
+    if (whole->key == key && whole->node)
+        return whole->node;
+    b->entries = memory_grow(b->entries, &b->entry_capacity, s->ip_count, sizeof(*b->entries));
+    size_t count =
+        collect(batch->ips + s->first_ip, s->ip_count, s->mode, s->is_return, b->entries);
+    hash_entries(b->entries, count);
+    uint32_t node = push_entries(b, s, b->entries, count);
+    *whole = (struct callers_cache_entry){key, node};
+    return node;
+}
+
 static void take(struct chain_builder *b, const struct chain_batch *batch, struct chain_sample *s)
 {
     struct profile *p = b->profile;
-    s->sample.parent = push_entries(b, s, batch->entries + s->first_entry);
+    s->sample.parent = find_callers(b, batch, s);
     s->sample.location = locate(b, s, s->address, s->mode);
     if (p->options.with_samples)
         keep_sample(p, s);
@@ -398,5 +466,5 @@ void chain_batch_take(struct chain_builder *b, struct chain_batch *batch)
         for (size_t i = from; i < to; i++)
             take(b, batch, &batch->samples[i]);
     }
-    batch->count = batch->entry_count = 0;
+    batch->count = batch->ip_count = 0;
 }

@@ -50,14 +50,14 @@ static void start_thread(struct feed *f)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void feed_start(struct feed *f, struct chain_builder *builder)
+void feed_start(struct feed *f, struct chain_builder *builder, bool may_thread)
 {
     *f = (struct feed){.builder = builder};
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->changed, NULL);
     for (size_t i = 0; i < FEED_BATCHES; i++)
         f->batches[i].samples = memory_alloc(CHAIN_BATCH * sizeof(struct chain_sample));
-    if (has_two_processors())
+    if (may_thread && has_two_processors())
         start_thread(f);
 }
 
@@ -129,7 +129,7 @@ void feed_stop(struct feed *f)
     end_thread(f);
     for (size_t i = 0; i < FEED_BATCHES; i++) {
         free(f->batches[i].samples);
-        free(f->batches[i].entries);
+        free(f->batches[i].ips);
     }
     pthread_cond_destroy(&f->changed);
     pthread_mutex_destroy(&f->lock);

@@ -24,7 +24,8 @@ struct feed {
     pthread_cond_t changed;
 };
 
-void feed_start(struct feed *f, struct chain_builder *builder);
+/* With a thread of its own where there are two processors, unless that is forbidden. */
+void feed_start(struct feed *f, struct chain_builder *builder, bool may_thread);
 void feed_add(struct feed *f, const struct perfdata_record *record,
               const struct stack_sample *sample);
 /* Returns when every sample has arrived: before maps change. */

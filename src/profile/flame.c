@@ -2,7 +2,6 @@
 /* Trees of frames: built by looking each path up, then brought into preorder. */
 #include "profile/flame.h"
 #include "base/memory.h"
-#include "profile/export.h"
 
 /* While it is built: nodes linked to their parents. */
 struct loose_node {
@@ -68,7 +67,7 @@ static uint32_t name_of_symbol(struct name_finder *f, const struct profile_frame
     const struct calls *calls = &f->profile->calls;
     const struct profile_symbol *symbol = &calls->symbols[frame->symbol];
     struct strbuf text = {0};
-    export_put_name(calls, frame->symbol, &text);
+    calls_put_name(calls, frame->symbol, &text);
     struct flame *flame = f->flame;
     ARRAY_PUSH(flame->names, flame->name_count, flame->name_capacity) = (struct flame_name){
         .text = memory_strdup(strbuf_text(&text)),

@@ -7,7 +7,9 @@
 #include "profile/load.h"
 #include "base/memory.h"
 #include "profile/feed.h"
+#include "profile/fields.h"
 #include "sampler/offcpu.h"
+#include "symbols/portable.h"
 
 #include <errno.h>
 #include <string.h>
@@ -62,6 +64,8 @@ static void add_event(struct loader *l, const char *name, const struct perf_even
         .is_off_cpu = is_off_cpu,
         .has_callers = has_callers(attr),
         .user_only = attr->exclude_kernel,
+        .is_tracepoint = attr->type == PERF_TYPE_TRACEPOINT,
+        .tracepoint_id = attr->config,
         .is_fixed_period = !attr->freq,
         .period = attr->freq ? 0 : attr->sample_period,
         .frequency_hz = attr->freq ? attr->sample_freq : 0,
@@ -148,6 +152,8 @@ static void add_sample(struct loader *l, const struct perfdata_record *r)
         .weight = weight,
     };
     feed_add(&l->feed, r, &sample);
+    if (p->options.with_fields)
+        profile_fields_keep(p, r);
     struct profile_event *event = &p->events[event_index];
     event->samples++;
     event->weight += weight;
@@ -302,6 +308,19 @@ static int resolve_time(struct loader *l, struct error *err)
     return 0;
 }
 
+/* Shows a record to whoever asked for all of them. */
+static void show_record(struct loader *l, const struct perfdata_record *r)
+{
+    const struct profile_options *o = &l->profile->options;
+    const uint64_t *addresses = NULL;
+    size_t count = 0;
+    if (!o->each)
+        return;
+    if (r->type == PERF_RECORD_SAMPLE && r->sample.user_stack_size)
+        addresses = chain_unwind(&l->chain, r, &count);
+    o->each(o->each_context, l->reader, r, addresses, count);
+}
+
 static int read_records(struct loader *l, struct error *err)
 {
     struct perfdata_record r, wait;
@@ -315,6 +334,7 @@ static int read_records(struct loader *l, struct error *err)
         }
         if (perfdata_event_count(l->reader) != l->known_events)
             sync_events(l);
+        show_record(l, &r);
         if (!l->offcpu) {
             add_record(l, &r);
             continue;
@@ -361,19 +381,35 @@ static void keep_info(struct loader *l)
         strbuf_put_command(&words, (char *const *)info->command_line);
         p->command_line = copy(p, strbuf_text(&words));
     }
+    if (p->options.with_fields)
+        profile_fields_formats(p, l->reader);
     struct build_id kernel = listed_build_id(l, "[kernel.kallsyms]");
     symbols_set_kernel(p->symbols, &kernel, l->kernel_symbol, l->kernel_symbol_address);
+}
+
+/* The names that a portable recording brings, before the first of them is looked for. */
+static void take_names(struct loader *l)
+{
+    struct profile *p = l->profile;
+    size_t size;
+    const void *bytes = perfdata_feature(l->reader, PERFDATA_FEATURE_NAMES, &size);
+    if (!bytes || !size)
+        return;
+    p->names = memory_alloc(size);
+    memcpy(p->names, bytes, size);
+    symbols_take_portable(p->symbols, p->names, size);
 }
 
 static int load(struct loader *l, struct error *err)
 {
     struct profile *p = l->profile;
+    take_names(l);
     sync_events(l);
     int r = resolve_time(l, err);
     if (r < 0)
         return r;
     chain_init(&l->chain, p, l->processes, perfdata_info(l->reader)->arch);
-    feed_start(&l->feed, &l->chain);
+    feed_start(&l->feed, &l->chain, !p->options.each);
     r = read_records(l, err);
     feed_stop(&l->feed);
     /* A file that ends in the middle of a record gives what it holds. */

@@ -32,7 +32,8 @@ struct space_state {
 };
 
 #define CHAIN_ADDRESSES_LOG2 15
-#define CHAIN_CALLERS_LOG2 18
+#define CHAIN_CALLERS_LOG2 17
+#define CHAIN_WHOLE_LOG2 17
 #define CHAIN_UNWIND_MAX 1024
 
 struct chain_entry {
@@ -41,12 +42,14 @@ struct chain_entry {
     uint32_t flags;
 };
 
-/* A sample whose chain has been taken apart, but not looked up. */
+/* A sample whose chain has not been looked up. */
 struct chain_sample {
     struct stack_sample sample;
     uint64_t address, time_ns, generation;
-    size_t first_entry; /* of its callers in the batch */
-    uint32_t entry_count;
+    uint64_t hash;   /* of its chain as it came */
+    size_t first_ip; /* of its chain in the batch, without the sampled address */
+    uint32_t ip_count;
+    bool is_return; /* the first one of them is a caller's */
     uint32_t pid, cpu, mode;
     uint32_t node; /* that the callers are below */
 };
@@ -57,8 +60,8 @@ struct chain_sample {
 struct chain_batch {
     struct chain_sample *samples; /* CHAIN_BATCH */
     size_t count;
-    struct chain_entry *entries;
-    size_t entry_count, entry_capacity;
+    uint64_t *ips;
+    size_t ip_count, ip_capacity;
 };
 
 struct chain_builder {
@@ -73,9 +76,11 @@ struct chain_builder {
     uint64_t generation_count, kernel_generation;
     struct address_cache_entry *addresses;
     struct callers_cache_entry *callers;
-    struct chain_entry *branches;
-    size_t branch_capacity;
+    struct callers_cache_entry *whole; /* all callers of a sample, by the chain as it came */
+    struct chain_entry *entries;       /* of the chain at hand */
+    size_t entry_capacity;
     struct unwind_frame *unwound;
+    uint64_t *unwound_addresses; /* the same as addresses, for chain_unwind */
 };
 
 void chain_init(struct chain_builder *b, struct profile *profile, struct processes *processes,
@@ -89,6 +94,10 @@ bool chain_is_plain(const struct perfdata_record *record);
 /* Puts a sample into a batch that has room.  A stack that was copied is unwound on the way. */
 void chain_batch_add(struct chain_batch *batch, struct chain_builder *b,
                      const struct perfdata_record *record, const struct stack_sample *sample);
+/* The callers that the copied stack of a sample gives, as a call chain has them, the sampled
+ * address first; valid until the next call.  NULL when there is nothing to unwind. */
+const uint64_t *chain_unwind(struct chain_builder *b, const struct perfdata_record *record,
+                             size_t *ret_count);
 /* Counts the samples of a batch in their stacks, and empties it. */
 void chain_batch_take(struct chain_builder *b, struct chain_batch *batch);
 

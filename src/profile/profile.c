@@ -2,6 +2,7 @@
 /* A profile's life, and the small things that belong to none of its parts: see profile.h. */
 #include "profile/profile.h"
 #include "base/memory.h"
+#include "profile/fields.h"
 #include "profile/load.h"
 
 #include <errno.h>
@@ -16,6 +17,8 @@ void profile_free(struct profile *p)
     tasks_done(&p->tasks);
     symbols_free(p->symbols);
     profile_given_free(p->given);
+    profile_fields_free(p->fields);
+    free(p->names);
     arena_done(&p->arena);
     free(p->location_lists);
     free(p->location_frames);

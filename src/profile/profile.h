@@ -51,6 +51,13 @@ struct profile_options {
     bool with_samples;  /* every sample is kept too, in order of time: see profile_sample */
     bool tail_calls;    /* callers that gave their place to another function are put back */
     bool no_callers;    /* only the sampled instruction, not who called it */
+    bool with_fields;   /* with samples: tracepoints' fields too, see fields.h */
+    /* Called with each record as it is read, in the order of time; with the callers that unwinding
+     * the stack of a sample gives, the sampled address first, NULL where there is no stack.  May be
+     * NULL. */
+    void (*each)(void *context, const struct perfdata *reader, const struct perfdata_record *record,
+                 const uint64_t *addresses, size_t count);
+    void *each_context;
     /* Called now and then while reading; may be NULL. */
     void (*progress)(void *context, uint64_t done_bytes, uint64_t total_bytes);
     void *progress_context;
@@ -63,6 +70,8 @@ struct profile_event {
     bool has_callers;     /* samples carry call chains, or stacks to be unwound */
     bool user_only;       /* the kernel's part was not sampled */
     bool is_fixed_period; /* one sample every `period` events; else at `frequency_hz` */
+    bool is_tracepoint;
+    uint64_t tracepoint_id;
     uint64_t period, frequency_hz;
     uint64_t samples, weight; /* that passed the filter */
     double weight_squares;    /* the sum of their squares */
@@ -79,7 +88,13 @@ struct profile_chains {
     uint64_t stack_bytes; /* copied with each sample */
 };
 
+/* Waits that were left out: see idle.h. */
+struct profile_idle {
+    uint64_t waits, ns;
+};
+
 struct given;
+struct profile_fields;
 
 struct profile_sample {
     uint64_t time_ns, weight;
@@ -104,6 +119,11 @@ struct profile {
     const char *hostname, *os_release, *version, *arch, *cpu_description, *command_line;
     uint64_t clock_wall_ns, clock_ns; /* the same moment on the wall's and the record's clock */
     struct profile_chains chains;
+    struct {
+        struct profile_idle children, workers;
+    } idle;
+    struct profile_fields *fields; /* NULL unless asked for */
+    char *names; /* that the recording brought with it (symbols/portable.h); NULL for none */
     struct given *given; /* another tool's profile, of which this was made; NULL for a recording */
 
     /* After profile_symbolize: */

@@ -101,6 +101,8 @@ enum perfdata_feature {
     /* assay's own: what the machine could measure when this was recorded, as JSON.  perf passes
      * over bits that it does not know, but only in files: a stream has none. */
     PERFDATA_FEATURE_ASSAY = 200,
+    /* Names, source lines and inlined calls of all that was sampled: symbols/portable.h. */
+    PERFDATA_FEATURE_NAMES = 201,
     PERFDATA_FEATURE_BITS = 256,
 };
 

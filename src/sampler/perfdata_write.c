@@ -179,31 +179,44 @@ static int open_output(struct perfdata_writer *w, struct error *err)
     return w->fd < 0 ? explain(w, -errno, err) : 0;
 }
 
+/* Takes an output that is open: the header, the attributes and the names. */
+static int write_head(struct perfdata_writer *w, const struct perfdata_writer_event *events,
+                      size_t event_count, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf head = {0}, names = {0};
+    if (w->is_pipe)
+        put_pipe_head(&head, events, event_count);
+    else
+        put_file_head(w, &head, events, event_count);
+    int r = fd_write_all(w->fd, head.data, head.length);
+    if (r < 0)
+        return explain(w, r, err);
+    for (size_t i = 0; i < event_count; i++)
+        put_name(&names, &events[i]);
+    return perfdata_writer_append(w, names.data, names.length, err);
+}
+
 int perfdata_writer_open(struct perfdata_writer *w, const char *path,
                          const struct perfdata_writer_event *events, size_t event_count,
                          struct error *err)
 {
     *w = (struct perfdata_writer){.fd = -1, .path = memory_strdup(path)};
-    CLEANUP(strbuf_done) struct strbuf head = {0}, names = {0};
     int r = open_output(w, err);
-    if (r < 0)
-        goto fail;
-    if (w->is_pipe)
-        put_pipe_head(&head, events, event_count);
-    else
-        put_file_head(w, &head, events, event_count);
-    r = fd_write_all(w->fd, head.data, head.length);
-    if (r < 0) {
-        explain(w, r, err);
-        goto fail;
-    }
-    for (size_t i = 0; i < event_count; i++)
-        put_name(&names, &events[i]);
-    r = perfdata_writer_append(w, names.data, names.length, err);
     if (r == 0)
-        return 0;
-fail:
-    perfdata_writer_done(w);
+        r = write_head(w, events, event_count, err);
+    if (r < 0)
+        perfdata_writer_done(w);
+    return r;
+}
+
+int perfdata_writer_open_fd(struct perfdata_writer *w, int fd, const char *path,
+                            const struct perfdata_writer_event *events, size_t event_count,
+                            struct error *err)
+{
+    *w = (struct perfdata_writer){.fd = fcntl(fd, F_DUPFD_CLOEXEC, 3), .path = memory_strdup(path)};
+    int r = w->fd < 0 ? explain(w, -errno, err) : write_head(w, events, event_count, err);
+    if (r < 0)
+        perfdata_writer_done(w);
     return r;
 }
 

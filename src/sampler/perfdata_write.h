@@ -46,6 +46,10 @@ struct perfdata_writer {
 int perfdata_writer_open(struct perfdata_writer *w, const char *path,
                          const struct perfdata_writer_event *events, size_t event_count,
                          struct error *err);
+/* The same into a regular file that is open and empty; the descriptor stays the caller's. */
+int perfdata_writer_open_fd(struct perfdata_writer *w, int fd, const char *path,
+                            const struct perfdata_writer_event *events, size_t event_count,
+                            struct error *err);
 /* Whole records.  After a failure the file holds what was appended before. */
 int perfdata_writer_append(struct perfdata_writer *w, const void *bytes, size_t size,
                            struct error *err);

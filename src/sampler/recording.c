@@ -8,6 +8,7 @@
 #include "counters/online.h"
 #include "sampler/facts.h"
 #include "sampler/pack.h"
+#include "sampler/stacks.h"
 #include "sampler/synthesize.h"
 #include "sampler/tracing_data.h"
 
@@ -140,9 +141,15 @@ static int open_events(struct recording *r, struct error *err)
         .ring_bytes = spec->ring_bytes,
         .beside_others = spec->beside_count,
     };
-    int code = sampling_open(&r->parts[0], &s, err);
+    if (spec->stacks == SAMPLING_CHOSEN)
+        stacks_choose(spec, &s, &r->result->notes);
+    bool sized_here = spec->stacks == SAMPLING_CHOSEN && s.stacks == SAMPLING_DWARF;
+    int code = sized_here ? stacks_open(&r->parts[0], spec, &s, err)
+                          : sampling_open(&r->parts[0], &s, err);
     if (code < 0)
         return code;
+    r->result->stacks = s.stacks;
+    r->result->stack_bytes = s.stack_bytes;
     add_part(r);
     return open_beside(r, err);
 }
@@ -435,6 +442,7 @@ static int finish(struct recording *r, int code, struct error *err)
     if (last == 0)
         last = finish_file(r, code ? &later : err);
     r->result->throttled = sampling_totals(r->parts, r->part_count).throttled;
+    r->result->copies = sampling_stack_totals(r->parts, r->part_count);
     struct stat st;
     bool is_file = !r->writer.is_pipe && fstat(r->writer.fd, &st) == 0;
     r->result->bytes = is_file ? (uint64_t)st.st_size : r->writer.data_size;

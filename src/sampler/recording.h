@@ -69,9 +69,12 @@ struct recording_result {
     uint64_t bytes;  /* of the file */
     uint64_t rounds; /* how often the rings were emptied */
     uint64_t wall_ns;
-    size_t ring_bytes;    /* for each CPU */
-    struct strbuf notes;  /* lines for the user */
-    struct strbuf events; /* their names, separated by ", " */
+    size_t ring_bytes;           /* for each CPU */
+    enum sampling_stacks stacks; /* that were taken */
+    uint32_t stack_bytes;        /* the most that a copy may have */
+    struct trim_totals copies;   /* of stacks */
+    struct strbuf notes;         /* lines for the user */
+    struct strbuf events;        /* their names, separated by ", " */
 };
 
 /*

@@ -56,6 +56,8 @@ void rings_done(struct rings *r)
     free(r->ids);
     free(r->mends);
     free(r->scratch);
+    free(r->shapes);
+    strbuf_done(&r->trimmed);
     *r = (struct rings){0};
 }
 
@@ -204,6 +206,47 @@ static void describe(struct rings *r, const struct ring *ring)
     put_range(r, ring, from, ring->head);
 }
 
+/* What a sample with this id, or without one, has in it. */
+static const struct ring_shape *shape_of(const struct rings *r, uint64_t id)
+{
+    if (!r->shapes[0].id)
+        return &r->shapes[0];
+    size_t low = 0, high = r->shape_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (r->shapes[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < r->shape_count && r->shapes[low].id == id ? &r->shapes[low] : NULL;
+}
+
+/* Copies the ring's records behind those of the other rings, their stacks shortened. */
+static void copy_trimmed(struct rings *r, const struct ring *ring)
+{
+    size_t mend = 0;
+    for (uint64_t at = ring->tail; at < ring->head;) {
+        struct perf_event_header head;
+        memcpy(&head, ring->data + (at & (ring->size - 1)), sizeof(head));
+        if (head.size < sizeof(head) || head.size > ring->head - at)
+            break;
+        const unsigned char *record = whole_record(r, ring, at, head.size);
+        bool is_mended = mend < r->mend_count && r->mends[mend] == at + sizeof(head);
+        uint64_t id = is_mended ? r->mend_id : word_at(ring, at + sizeof(head));
+        size_t start = r->trimmed.length;
+        const struct ring_shape *shape =
+            head.type == PERF_RECORD_SAMPLE && head.size > sizeof(head) ? shape_of(r, id) : NULL;
+        if (!shape || !trim_sample(&r->trimmed, record, shape->type, shape->registers, &r->stacks))
+            strbuf_append(&r->trimmed, (const char *)record, head.size);
+        if (is_mended) {
+            memcpy(r->trimmed.data + start + sizeof(head), &id, sizeof(id));
+            mend++;
+        }
+        at += head.size;
+    }
+}
+
 /* Whether the kernel wrote something since the last time. */
 static bool find_new(struct ring *ring)
 {
@@ -230,16 +273,21 @@ size_t rings_collect(struct rings *r)
 {
     size_t total = 0;
     r->vector_count = 0;
+    strbuf_clear(&r->trimmed);
     for (size_t i = 0; i < r->count; i++) {
         struct ring *ring = &r->items[i];
         if (!find_new(ring))
             continue;
         r->mend_count = 0;
         look_over(r, ring, NULL, NULL);
-        describe(r, ring);
+        if (r->shapes)
+            copy_trimmed(r, ring);
+        else
+            describe(r, ring);
         total += (size_t)(ring->head - ring->tail);
     }
     r->totals.bytes += total;
+    put_part(r, r->trimmed.data, r->trimmed.length);
     r->vector =
         memory_grow(r->vector, &r->vector_capacity, r->vector_count + 1, sizeof(*r->vector));
     return total;

@@ -10,7 +10,9 @@
 #define ASSAY_SAMPLER_RINGS_H
 
 #include "base/error.h"
+#include "base/strings.h"
 #include "sampler/mapped_files.h"
+#include "sampler/trim.h"
 
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -53,6 +55,17 @@ struct rings {
     uint64_t *mends; /* where foreign ids stand in the ring at hand */
     size_t mend_count, mend_capacity;
     unsigned char *scratch; /* for a record that runs over the ring's end */
+    /* Copies of stacks are shortened (trim.h) when these are there: the shape of each event's
+     * samples by its ids, in their order; one with the id 0 when all are of one event.  The vector
+     * then has copies in the place of the rings' own bytes. */
+    struct ring_shape *shapes;
+    size_t shape_count;
+    struct strbuf trimmed;
+    struct trim_totals stacks;
+};
+
+struct ring_shape {
+    uint64_t id, type, registers; /* sample_type, sample_regs_user */
 };
 
 /* Maps a ring of at most `size` bytes (a power of two) for the event; where the limit of locked

@@ -331,7 +331,9 @@ static size_t choose_ring_bytes(const struct sampling_spec *spec)
 {
     if (spec->ring_bytes)
         return spec->ring_bytes;
-    size_t size = spec->stacks == SAMPLING_DWARF ? RING_BYTES_STACKS : RING_BYTES_DEFAULT;
+    size_t size = spec->stacks != SAMPLING_DWARF                     ? RING_BYTES_DEFAULT
+                  : spec->stack_bytes > SAMPLING_STACK_BYTES_DEFAULT ? SAMPLING_RING_BYTES_LONG
+                                                                     : RING_BYTES_STACKS;
     while (size > RING_BYTES_DEFAULT && size * spec->cpu_count > RINGS_BYTES_MAX)
         size /= 2;
     return size;
@@ -354,20 +356,31 @@ static int check(const struct sampling_spec *spec, struct error *err)
                              "--off-cpu samples context switches itself: leave out -e %s",
                              spec->events->items[i].name);
     }
-    if (spec->stacks == SAMPLING_DWARF && !user_registers())
+    if (spec->stacks == SAMPLING_DWARF && !sampling_can_copy_stacks())
         return error_set(
             err, -ENOTSUP,
             "DWARF call graphs are not supported on this architecture; use --call-graph fp");
     return 0;
 }
 
-/* A default that had to shrink is no news unless it became less than what perf takes. */
-static void note_small_rings(struct sampling *s, const struct sampling_spec *spec, size_t wanted)
+size_t sampling_ring_bytes_least(const struct sampling *s)
 {
     size_t smallest = s->rings.items[0].size;
     for (size_t i = 1; i < s->rings.count; i++)
         if (s->rings.items[i].size < smallest)
             smallest = s->rings.items[i].size;
+    return smallest;
+}
+
+bool sampling_can_copy_stacks(void)
+{
+    return user_registers() != 0;
+}
+
+/* A default that had to shrink is no news unless it became less than what perf takes. */
+static void note_small_rings(struct sampling *s, const struct sampling_spec *spec, size_t wanted)
+{
+    size_t smallest = sampling_ring_bytes_least(s);
     if (!spec->ring_bytes && wanted > RING_BYTES_DEFAULT)
         wanted = RING_BYTES_DEFAULT;
     if (smallest >= wanted)
@@ -443,6 +456,26 @@ static void prepare_mending(struct sampling *s)
         r->mend_id = 0;
 }
 
+static int compare_shapes(const void *a, const void *b)
+{
+    const struct ring_shape *x = a, *y = b;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Where the copies of stacks stand in the samples: see trim.h. */
+static void prepare_trimming(struct sampling *s, bool has_ids)
+{
+    struct rings *r = &s->rings;
+    r->shapes = memory_zalloc(has_ids ? s->event_count * s->fd_count : 1, sizeof(*r->shapes));
+    for (size_t i = 0; i < s->event_count; i++) {
+        const struct sampling_event *e = &s->events[i];
+        for (size_t k = 0; k < (has_ids ? e->id_count : i == 0); k++)
+            r->shapes[r->shape_count++] = (struct ring_shape){
+                has_ids ? e->ids[k] : 0, e->attr.sample_type, e->attr.sample_regs_user};
+    }
+    qsort(r->shapes, r->shape_count, sizeof(*r->shapes), compare_shapes);
+}
+
 int sampling_open(struct sampling *s, const struct sampling_spec *spec, struct error *err)
 {
     *s = (struct sampling){0};
@@ -462,9 +495,12 @@ int sampling_open(struct sampling *s, const struct sampling_spec *spec, struct e
         sampling_done(s);
         return r;
     }
+    bool has_ids = s->event_count > 1 || spec->beside_others;
     prepare_mending(s);
+    if (spec->stacks == SAMPLING_DWARF)
+        prepare_trimming(s, has_ids);
     /* IDENTIFIER where there is one, ip, pid and tid stand before the time. */
-    s->rings.time_offset = s->event_count > 1 || spec->beside_others ? 24 : 16;
+    s->rings.time_offset = has_ids ? 24 : 16;
     for (size_t i = 0; i < s->event_count; i++)
         s->kernel_sampled |= !s->events[i].attr.exclude_kernel;
     return 0;
@@ -518,6 +554,19 @@ struct ring_totals sampling_totals(const struct sampling *parts, size_t count)
             all.first_sample_ns = t->first_sample_ns;
         if (t->last_sample_ns > all.last_sample_ns)
             all.last_sample_ns = t->last_sample_ns;
+    }
+    return all;
+}
+
+struct trim_totals sampling_stack_totals(const struct sampling *parts, size_t count)
+{
+    struct trim_totals all = {0};
+    for (size_t i = 0; i < count; i++) {
+        const struct trim_totals *t = &parts[i].rings.stacks;
+        all.stacks += t->stacks;
+        all.cut += t->cut;
+        if (t->bytes_max > all.bytes_max)
+            all.bytes_max = t->bytes_max;
     }
     return all;
 }

@@ -17,7 +17,12 @@
 
 #include <sys/types.h>
 
-enum sampling_stacks { SAMPLING_NO_STACKS, SAMPLING_FRAME_POINTERS, SAMPLING_DWARF };
+enum sampling_stacks {
+    SAMPLING_NO_STACKS,
+    SAMPLING_FRAME_POINTERS,
+    SAMPLING_DWARF,
+    SAMPLING_CHOSEN, /* whichever fits, see stacks.h: for recordings, not for sampling_open */
+};
 
 struct sampling_spec {
     const struct event_list *events; /* NULL or empty: cycles, or cpu-clock without a PMU */
@@ -45,6 +50,7 @@ struct sampling_spec {
 #define SAMPLING_FREQUENCY_DEFAULT 999
 #define SAMPLING_STACK_BYTES_DEFAULT 8192
 #define SAMPLING_STACK_BYTES_MAX 65528
+#define SAMPLING_RING_BYTES_LONG ((size_t)16 << 20) /* for copies longer than the default */
 
 struct sampling_event {
     const struct event *event;
@@ -85,6 +91,12 @@ uint64_t sampling_lost(const struct sampling *s);
 /* What went through the rings of several so far; at least one. */
 struct ring_totals sampling_totals(const struct sampling *parts, size_t count);
 void sampling_done(struct sampling *s);
+
+/* What the copies of stacks came to; the smallest ring. */
+struct trim_totals sampling_stack_totals(const struct sampling *parts, size_t count);
+size_t sampling_ring_bytes_least(const struct sampling *s);
+/* Whether stacks can be copied for unwinding on this kind of machine. */
+bool sampling_can_copy_stacks(void);
 
 /* The largest frequency that the kernel allows now. */
 uint64_t sampling_frequency_max(void);

@@ -128,3 +128,88 @@ int tracing_data_write(struct strbuf *out, const char *const *names, size_t coun
     perfdata_put_u64(out, 0); /* saved names */
     return r;
 }
+
+/* What is left of a block. */
+struct reader {
+    const char *at;
+    size_t left;
+};
+
+static bool take(struct reader *r, size_t size, const char **ret)
+{
+    if (size > r->left)
+        return false;
+    *ret = r->at;
+    r->at += size;
+    r->left -= size;
+    return true;
+}
+
+static bool take_text(struct reader *r, const char **ret)
+{
+    const char *end = memchr(r->at, '\0', r->left);
+    return end && take(r, (size_t)(end - r->at) + 1, ret);
+}
+
+static bool take_u32(struct reader *r, uint32_t *ret)
+{
+    const char *at;
+    if (!take(r, sizeof(*ret), &at))
+        return false;
+    memcpy(ret, at, sizeof(*ret));
+    return true;
+}
+
+/* A file: its length, then its bytes. */
+static bool take_file(struct reader *r, const char **ret, size_t *ret_size)
+{
+    const char *at;
+    uint64_t size;
+    if (!take(r, sizeof(size), &at))
+        return false;
+    memcpy(&size, at, sizeof(size));
+    *ret_size = size > r->left ? 0 : (size_t)size;
+    return size <= r->left && take(r, *ret_size, ret);
+}
+
+/* Up to the formats of the tracepoints. */
+static bool skip_head(struct reader *r)
+{
+    const char *unused;
+    size_t size;
+    uint32_t count;
+    if (!take(r, sizeof(magic), &unused) || memcmp(unused, magic, sizeof(magic)) != 0 ||
+        !take_text(r, &unused) || !take(r, 2 + sizeof(uint32_t), &unused))
+        return false;
+    for (size_t i = 0; i < 2; i++) /* header_page and header_event */
+        if (!take_text(r, &unused) || !take_file(r, &unused, &size))
+            return false;
+    if (!take_u32(r, &count))
+        return false;
+    while (count--)
+        if (!take_file(r, &unused, &size))
+            return false;
+    return true;
+}
+
+void tracing_data_each(const void *bytes, size_t size,
+                       void (*each)(void *context, const char *system, const char *format,
+                                    size_t length),
+                       void *context)
+{
+    struct reader r = {bytes, size};
+    uint32_t system_count, count;
+    if (!skip_head(&r) || !take_u32(&r, &system_count))
+        return;
+    while (system_count--) {
+        const char *system, *format;
+        size_t length;
+        if (!take_text(&r, &system) || !take_u32(&r, &count))
+            return;
+        while (count--) {
+            if (!take_file(&r, &format, &length))
+                return;
+            each(context, system, format, length);
+        }
+    }
+}

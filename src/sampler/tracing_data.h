@@ -12,4 +12,11 @@
 int tracing_data_write(struct strbuf *out, const char *const *names, size_t count,
                        struct error *err);
 
+/* Calls for each tracepoint's format in such a block, which may come from anywhere; stops where it
+ * makes no sense. */
+void tracing_data_each(const void *bytes, size_t size,
+                       void (*each)(void *context, const char *system, const char *format,
+                                    size_t length),
+                       void *context);
+
 #endif

@@ -84,6 +84,20 @@ struct module {
     _Atomic(struct cfi *) cfi; /* published with release, read with acquire */
 };
 
+/* What a recording brings with it: see portable.h. */
+enum portable_kind { PORTABLE_SYMBOLS = 1, PORTABLE_LINES = 2, PORTABLE_FILE = 3 };
+
+struct portable_entry {
+    enum portable_kind kind;
+    enum module_kind module_kind; /* of the module; 0 for a file */
+    uint64_t lines_shift;
+    const char *path; /* not terminated */
+    size_t path_size;
+    struct build_id id; /* as recorded */
+    const char *bytes;
+    size_t size;
+};
+
 struct symbols {
     struct symbols_options options;
     size_t worker_count;
@@ -97,6 +111,8 @@ struct symbols {
     struct build_id kernel_id; /* recorded */
     char *kernel_symbol;
     uint64_t kernel_symbol_address;
+    struct portable_entry *portable;
+    size_t portable_count, portable_capacity;
     struct diagnostic *diagnostics;
     size_t diagnostic_count, diagnostic_capacity;
     struct arena arenas[PARALLEL_WIDTH_MAX]; /* frames, one for each worker */
@@ -136,6 +152,11 @@ uint64_t module_add_piece(struct module *module, const char *name, uint64_t size
                           const struct code_piece *details);
 /* The address in terms of the DWARF. */
 uint64_t module_lines_address(struct module *module, uint64_t address);
+
+/* portable.c: what the recording brings for a module, or a file; false when that is nothing. */
+bool portable_symbols(struct module *module);
+bool portable_lines(struct module *module);
+bool portable_file(const struct symbols *symbols, const char *path, struct strbuf *out);
 
 /* locate.c */
 

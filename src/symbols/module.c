@@ -110,7 +110,8 @@ void module_load_table(struct module *m)
     if (m->has_table)
         return;
     m->has_table = true;
-    switch (m->kind) {
+    enum module_kind kind = portable_symbols(m) ? MODULE_NONE : m->kind; /* nothing to look for */
+    switch (kind) {
     case MODULE_FILE:
     case MODULE_VDSO:
         load_file_table(m);

@@ -29,7 +29,7 @@ static void open_table(struct module *m)
 {
     const char *folder = m->symbols->cache_folder;
     struct strbuf source = {0};
-    if (m->kind != MODULE_FILE && m != m->symbols->kernel)
+    if ((m->kind != MODULE_FILE && m != m->symbols->kernel) || portable_lines(m))
         return;
     m->has_lines_image = find_image(m, &m->lines_image);
     image_describe(m->has_image ? &m->image : NULL, &source);
@@ -71,7 +71,7 @@ struct debug *module_debug(struct module *m)
 void module_store_lines(struct module *m)
 {
     const char *folder = m->symbols->cache_folder;
-    if (!m->lines || !m->lines->changed || !folder || m->build_id.size == 0)
+    if (!m->lines || !m->lines->changed || !m->lines_source || !folder || m->build_id.size == 0)
         return;
     struct sealed_block block = linetab_seal(m->lines, &m->build_id, m->lines_source);
     cache_write(folder, &m->build_id, CACHE_LINES, &block, NULL);

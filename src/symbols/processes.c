@@ -227,7 +227,8 @@ static void load_dump(struct processes *p, struct process *process, const char *
     CLEANUP(memory_freep) char *inside = memory_printf("/proc/%d/root%s", (int)process->pid, path);
     CLEANUP(jitdump_done) struct jitdump dump = {0};
     struct error err;
-    enum perfmap_found found = perfmap_read_file(path, &bytes);
+    bool is_brought = portable_file(p->symbols, path, &bytes);
+    enum perfmap_found found = is_brought ? PERFMAP_READ : perfmap_read_file(path, &bytes);
     if (found == PERFMAP_MISSING)
         found = perfmap_read_file(inside, &bytes);
     if (found != PERFMAP_READ) {

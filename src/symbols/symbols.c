@@ -68,6 +68,7 @@ void symbols_free(struct symbols *symbols)
     free(symbols->modules);
     free(symbols->by_key);
     free(symbols->diagnostics);
+    free(symbols->portable);
     free(symbols->kernel_symbol);
     free(symbols->cache_folder);
     pthread_mutex_destroy(&symbols->lock);

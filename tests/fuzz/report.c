@@ -3,7 +3,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "profile/annotate.h"
-#include "profile/export.h"
+#include "profile/export/export.h"
 #include "report/browser/browser.h"
 #include "report/profile/annotate_report.h"
 
@@ -84,6 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .with_lines = true,
         .with_cpus = true,
         .with_samples = true,
+        .with_fields = true,
     };
     struct profile *p;
     struct error err;

@@ -67,6 +67,64 @@ def folded_weights(path):
 
 
 @test
+def a_portable_recording_opens_the_same_without_its_binaries():
+    if not shutil.which("gcc"):
+        skip("gcc is not installed")
+    with open("gone.c", "w") as file:
+        file.write("static volatile unsigned long sink;\n"
+                   "static inline __attribute__((always_inline)) void add(unsigned long i) "
+                   "{ sink += i; }\n"
+                   "__attribute__((noinline)) void turn(long n) "
+                   "{ for (long i = 0; i < n; i++) add((unsigned long)i); }\n"
+                   "int main(void) { for (int i = 0; i < 100; i++) { turn(1000000); sink++; } "
+                   "return 0; }\n")
+    subprocess.run(["gcc", "-O2", "-g", "gone.c", "-o", "gone"], check=True)
+    assay("record", "-q", "-g", "dwarf", "-o", "own.data", "./gone", check=0)
+    assay("record", "-q", "-g", "dwarf", "--portable", "-o", "portable.data", "./gone", check=0)
+    assay("export", "--to", "portable", "-o", "exported.data", "own.data", check=0)
+
+    def views(path, **environment):
+        return [[line for line in assay("report", path, "--stdio", *options, check=0,
+                                        env=dict(os.environ, **environment)).stdout.splitlines()
+                 if not line.startswith("#")]
+                for options in ((), ("-s", "srcline,symbol", "-g", "none"), ("--children",))]
+
+    own, portable = views("own.data"), views("portable.data")
+    equal(views("exported.data"), own, "the exported recording")
+    os.unlink("gone")
+    os.unlink("gone.c")
+    away = {"ASSAY_NO_CACHE": "1", "HOME": "/nowhere", "XDG_CACHE_HOME": "/nowhere"}
+    equal(views("exported.data", **away), own, "the exported recording without the program")
+    equal(views("portable.data", **away), portable, "the portable recording without the program")
+    contains("\n".join(portable[0]), "turn")
+    contains("\n".join(portable[1]), "gone.c:")
+    if shutil.which("perf"):
+        theirs = subprocess.run(["perf", "script", "-i", "exported.data"], text=True,
+                                capture_output=True)
+        equal(theirs.returncode, 0, theirs.stderr)
+        contains(theirs.stdout, "libc.so.6")
+    result = assay("export", "--to", "portable", "own.data", check=2)
+    contains(result.stderr, "add -o FILE")
+    result = assay("export", "--to", "portable", "-o", "x.data", "--pid", "1", "own.data", check=2)
+    contains(result.stderr, "leave the filters out")
+
+
+@test
+def perf_script_has_the_fields_of_tracepoints():
+    if os.geteuid():
+        skip("a tracepoint needs root")
+    assay("record", "-q", "-e", "sched:sched_process_exec", "-o", "tp.data", "--", "sh", "-c",
+          "ls >/dev/null; ls >/dev/null", check=0)
+    text = assay("export", "--to", "perf-script", "tp.data", check=0).stdout
+    equal(len(re.findall(r"sched:sched_process_exec: filename=\S+ pid=\d+ old_pid=\d+\n", text)), 3,
+          text)
+    if shutil.which("perf"):
+        theirs = subprocess.run(["perf", "script", "-i", "tp.data"], text=True, capture_output=True)
+        equal([line.split(": ", 1)[1] for line in text.splitlines()],
+              [line.split(": ", 1)[1] for line in theirs.stdout.splitlines()], "fields beside perf's")
+
+
+@test
 def folded_stacks_have_the_whole_weight():
     weights = folded_weights(export(profile(), "folded", "--no-inline"))
     equal(sum(weights.values()), total_weight(profile()))

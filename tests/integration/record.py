@@ -99,6 +99,42 @@ def dwarf_stacks():
 
 
 @test
+def call_graphs_are_recorded_by_what_fits_the_program():
+    # A C library without frame pointers, as nearly everywhere, or a program without them.
+    result = record("-g", command=SPIN)
+    says = result.stderr
+    if "by frame pointers" in says:
+        skip(f"programs and libraries keep frame pointers here: {says}")
+    contains(says, "call graphs by copies of the stack: ")
+    contains(says, "frame pointers (")
+    dump = check()
+    contains(assay("report", "perf.data", "--stdio", check=0).stdout, "main")
+    # What was copied is kept, not the room for 64 KiB.
+    between(size("perf.data"), 1, 16384 * (len(dump.samples) + 20), "bytes of the file")
+
+
+@test
+def a_program_that_keeps_frame_pointers_is_recorded_by_them():
+    compiler = shutil.which("gcc")
+    if not compiler or os.uname().machine != "x86_64":
+        skip("needs gcc on x86_64")
+    with open("framed.c", "w") as file:
+        file.write("static volatile unsigned long sink;\n"
+                   "__attribute__((noinline)) void turn(long n) "
+                   "{ for (long i = 0; i < n; i++) sink += (unsigned long)i; }\n"
+                   "__attribute__((noinline)) void often(void) "
+                   "{ for (int i = 0; i < 200; i++) { turn(1000000); sink++; } }\n"
+                   "void _start(void) { often(); "
+                   "__asm__ volatile(\"syscall\" :: \"a\"(60), \"D\"(0)); __builtin_unreachable(); }\n")
+    subprocess.run([compiler, "-O1", "-g", "-static", "-nostdlib", "-fno-omit-frame-pointer",
+                    "-fno-stack-protector", "framed.c", "-o", "framed"], check=True)
+    result = record("-g", command=["./framed"])
+    contains(result.stderr, "call graphs by frame pointers: framed set them up")
+    check()
+    contains(assay("report", "perf.data", "--stdio", check=0).stdout, "often")
+
+
+@test
 def several_events():
     record("-g", "-e", "cpu-clock,page-faults", "-e", "task-clock", "-F", "3000")
     dump = check()

@@ -539,6 +539,38 @@ def off_cpu_time_is_an_event():
 
 
 @test
+def waits_for_own_children_and_idle_threads_are_left_out_unless_asked_for():
+    path = record("--off-cpu", command=("sh", "-c", "sleep 0.3; :"), tool="assay")
+
+    def waits(*options):
+        data = json.loads(assay("report", path, "--json", "-e", "off-cpu", *options, check=0).stdout)
+        return {row["comm"]: row["weight"] / 1e9 for row in data["rows"]}
+
+    told, everything = waits("-s", "comm"), waits("-s", "comm", "--idle")
+    between(everything["sh"], 0.25, 60, "seconds that the shell waited for its child")
+    between(told.get("sh", 0), 0, 0.2, "seconds of the shell in the table")
+    between(told["sleep"], 0.25, 60, "seconds of the child in the table")
+    contains(assay("report", path, "-e", "off-cpu", check=0).stdout, "--idle shows them")
+
+
+@test
+def the_browser_shows_names_in_narrow_terminals_and_goes_back_to_where_it_was():
+    path = family("shares", 400, *FP)
+    with Terminal([ASSAY, "report", path], columns=40, lines=30) as terminal:
+        terminal.expect("[.] six")
+        terminal.expect("[.] three")
+        terminal.send("/three\n")
+        terminal.send("f")
+        terminal.expect("three")
+        terminal.send("\033")
+        terminal.send("a")  # annotates what is selected
+        terminal.expect("three")
+        terminal.send("q")
+        terminal.send("q")
+        equal(terminal.exit_code(), 0)
+
+
+@test
 def a_file_cut_short_gives_what_it_holds():
     whole = open(family("shares", 400, *FP), "rb").read()
     with open("cut.data", "wb") as file:

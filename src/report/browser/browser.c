@@ -240,17 +240,32 @@ bool browser_zoom(struct browser *b, enum browser_zoom_kind kind)
     const char *name = zoom_name(b, kind);
     if (!name || b->zoom_count == BROWSER_ZOOMS_MAX)
         return false;
-    b->zooms[b->zoom_count++] = (struct browser_zoom){kind, name};
+    struct browser_zoom *zoom = &b->zooms[b->zoom_count++];
+    *zoom = (struct browser_zoom){.kind = kind, .name = name, .table_index = b->table_index};
+    memcpy(zoom->row, b->table.rows.items[b->lines[b->selected].row].values, sizeof(zoom->row));
     reopen(b);
     return true;
+}
+
+/* Goes to the row with these values, where there still is one. */
+static void select_row(struct browser *b, const uint32_t *values)
+{
+    for (size_t i = 0; i < b->line_count; i++)
+        if (memcmp(b->table.rows.items[b->lines[i].row].values, values, sizeof(b->zooms[0].row)) ==
+            0) {
+            b->selected = i;
+            return;
+        }
 }
 
 bool browser_unzoom(struct browser *b)
 {
     if (!b->zoom_count)
         return false;
-    b->zoom_count--;
+    const struct browser_zoom *zoom = &b->zooms[--b->zoom_count];
     reopen(b);
+    if (zoom->table_index == b->table_index)
+        select_row(b, zoom->row);
     return true;
 }
 
@@ -294,6 +309,22 @@ static char mark_of(const struct browser *b, const struct browser_line *l)
     return r->open_nodes[l->node] ? '-' : '+';
 }
 
+/* The width of a column of a row; 0 for one that gives way to the last, which has the names. */
+static size_t column_width(const struct browser *b, size_t column, size_t columns, size_t used)
+{
+    const size_t least = 20;
+    if (column + 1 == b->view.rows.key_count)
+        return columns > used + 2 ? columns - used - 2 : 8;
+    enum row_key key = b->view.rows.keys[column];
+    size_t width = key == ROW_SYMBOL ? 40 : key == ROW_DSO ? 22 : 16;
+    size_t rest = least; /* that the columns behind it want */
+    for (size_t c = column + 1; c + 1 < b->view.rows.key_count; c++)
+        rest += b->view.rows.keys[c] == ROW_SYMBOL ? 20 : 0;
+    if (used + width + 4 + rest <= columns)
+        return width;
+    return key == ROW_SYMBOL ? 20 : 0;
+}
+
 static void put_row_line(const struct browser *b, const struct browser_line *l, size_t columns,
                          struct strbuf *out)
 {
@@ -307,10 +338,9 @@ static void put_row_line(const struct browser *b, const struct browser_line *l, 
     for (size_t c = 0; c < b->view.rows.key_count; c++) {
         bool last = c + 1 == b->view.rows.key_count;
         size_t used = str_columns(strbuf_text(out)) - start;
-        size_t width = last ? columns > used + 2 ? columns - used - 2 : 8
-                       : b->view.rows.keys[c] == ROW_SYMBOL ? 40
-                       : b->view.rows.keys[c] == ROW_DSO    ? 22
-                                                            : 16;
+        size_t width = column_width(b, c, columns, used);
+        if (!width)
+            continue;
         strbuf_clear(&cell);
         row_put_value(&b->table, row, b->view.rows.keys[c], width, &cell);
         strbuf_printf(out, "  %s", strbuf_text(&cell));

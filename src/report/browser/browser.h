@@ -17,6 +17,8 @@ enum browser_zoom_kind {
 struct browser_zoom {
     enum browser_zoom_kind kind;
     const char *name; /* the profile's */
+    size_t table_index;
+    uint32_t row[ROW_KEY_COUNT]; /* the values of the row that it began at, to go back to */
 };
 
 #define BROWSER_ZOOMS_MAX 16

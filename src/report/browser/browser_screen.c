@@ -50,6 +50,24 @@ static size_t body_lines(void)
     return LINES > 3 ? (size_t)LINES - 2 : 1;
 }
 
+/* Puts text there.  A terminal whose locale has no UTF-8 gets a tilde where names were cut, and a
+ * question mark for other characters that it could not show; each has one column as before. */
+static void put_text(int y, int x, const char *text)
+{
+    if (MB_CUR_MAX > 1) {
+        mvaddnstr(y, x, text, -1);
+        return;
+    }
+    CLEANUP(strbuf_done) struct strbuf plain = {0};
+    for (const char *at = text; *at;) {
+        bool is_cut = strncmp(at, "…", sizeof("…") - 1) == 0;
+        strbuf_putc(&plain, is_cut ? '~' : *at & 0x80 ? '?' : *at);
+        for (at++; (*at & 0xc0) == 0x80;)
+            at++;
+    }
+    mvaddnstr(y, x, strbuf_text(&plain), -1);
+}
+
 static void draw_bar(int y, const char *text)
 {
     attrset(COLOR_PAIR(COLOUR_BAR) | A_REVERSE);
@@ -58,7 +76,7 @@ static void draw_bar(int y, const char *text)
         addch(' ');
     CLEANUP(strbuf_done) struct strbuf shown = {0};
     strbuf_put_short(&shown, text, strlen(text), COLS > 2 ? (size_t)COLS - 2 : 1);
-    mvaddstr(y, 1, strbuf_text(&shown));
+    put_text(y, 1, strbuf_text(&shown));
     attrset(A_NORMAL);
 }
 
@@ -83,7 +101,7 @@ static void draw(struct screen *s)
                    : share >= 0.5 ? COLOR_PAIR(COLOUR_WARM)
                                   : (int)A_NORMAL;
         attrset((line == b->selected ? (int)A_REVERSE : 0) | look);
-        mvaddnstr((int)i + 1, 0, strbuf_text(&text), -1);
+        put_text((int)i + 1, 0, strbuf_text(&text));
         if (line == b->selected)
             for (int x = getcurx(stdscr); x < COLS - 1 && getcury(stdscr) == (int)i + 1; x++)
                 addch(' ');
@@ -114,7 +132,7 @@ static void page(const char *title, const char *text)
             size_t length = strcspn(at, "\n");
             CLEANUP(strbuf_done) struct strbuf line = {0};
             strbuf_put_safe(&line, at, length, (size_t)COLS * 4);
-            mvaddnstr((int)i + 1, 0, strbuf_text(&line), -1);
+            put_text((int)i + 1, 0, strbuf_text(&line));
             at += length + (at[length] == '\n');
         }
         draw_bar(LINES - 1, "Up Down PgUp PgDn scroll   q back");
@@ -238,7 +256,6 @@ static void zoom(struct screen *s, enum browser_zoom_kind kind)
         snprintf(s->message, sizeof(s->message), "Nothing to zoom into on this line.");
 }
 
-/* False when the user is done. */
 /* Keys that move through the lines.  Whether it is one. */
 static bool act_move(struct browser *b, int key)
 {

@@ -28,7 +28,6 @@
     X(keypad)               \
     X(move)                 \
     X(mvaddnstr)            \
-    X(mvaddstr)             \
     X(mvgetnstr)            \
     X(newterm)              \
     X(nodelay)              \
@@ -59,7 +58,6 @@ LIBRARY_TABLE(curses, CURSES_FUNCTIONS, "libncursesw.so.6", "libncursesw6",
 #define keypad curses.keypad
 #define move curses.move
 #define mvaddnstr curses.mvaddnstr
-#define mvaddstr curses.mvaddstr
 #define mvgetnstr curses.mvgetnstr
 #define newterm curses.newterm
 #define nodelay curses.nodelay

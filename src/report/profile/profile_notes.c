@@ -158,10 +158,25 @@ static void note_chains(const struct profile *p, struct notes *notes)
              format_thousands(c->no_rules, number, sizeof(number)));
 }
 
+/* What profile_leave_out_idle took away. */
+static void note_idle(const struct profile *p, const struct profile_event *e, struct notes *notes)
+{
+    const struct profile_idle *children = &p->idle.children, *workers = &p->idle.workers;
+    uint64_t left_out = children->ns + workers->ns, all = e->weight + left_out;
+    if (!left_out || !str_eq(e->name, "off-cpu"))
+        return;
+    NOTE(notes,
+         "Left out are waits of a process for its own children and threads (%.2f s, %.1f %%) and "
+         "of threads that have nothing to do (%.2f s, %.1f %%); --idle shows them.",
+         (double)children->ns / 1e9, percent(children->ns, all), (double)workers->ns / 1e9,
+         percent(workers->ns, all));
+}
+
 void profile_event_notes(const struct profile *p, uint32_t event, struct notes *notes)
 {
     const struct profile_event *e = &p->events[event];
     note_few_samples(e, notes);
+    note_idle(p, e, notes);
     if (e->has_callers)
         note_chains(p, notes);
 }

@@ -6,7 +6,7 @@
  */
 #include "base/memory.h"
 #include "config.h"
-#include "profile/export.h"
+#include "profile/export/export.h"
 #include "profile/given/given.h"
 
 #include <errno.h>
@@ -216,7 +216,7 @@ static void put_functions(struct pprof *w)
         if (!s->name)
             continue;
         strbuf_clear(&name);
-        export_put_name(calls, i, &name);
+        calls_put_name(calls, i, &name);
         put_number(&w->message, 1, i + 1);
         put_number(&w->message, 2, string_number(w, strbuf_text(&name)));
         if (s->function && s->function->linkage_name) {

@@ -9,7 +9,7 @@
  */
 #include "base/json.h"
 #include "base/memory.h"
-#include "profile/export.h"
+#include "profile/export/export.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static void put_text(struct export_out *out, const char *text)
 static void put_name(struct export_out *out, uint32_t symbol, struct strbuf *name)
 {
     strbuf_clear(name);
-    export_put_name(&out->profile->calls, symbol, name);
+    calls_put_name(&out->profile->calls, symbol, name);
     strbuf_put_json(&out->text, strbuf_text(name), name->length);
 }
 

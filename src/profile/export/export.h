@@ -3,8 +3,8 @@
  * Profiles for other viewers.  Whatever the format, the weights add up to the same total: that of
  * the event, in its own unit, or the number of samples.
  */
-#ifndef ASSAY_PROFILE_EXPORT_H
-#define ASSAY_PROFILE_EXPORT_H
+#ifndef ASSAY_PROFILE_EXPORT_EXPORT_H
+#define ASSAY_PROFILE_EXPORT_EXPORT_H
 
 #include "base/fd.h"
 #include "profile/profile.h"
@@ -15,9 +15,10 @@ enum export_format {
     EXPORT_PPROF,       /* gzipped protobuf: go tool pprof */
     EXPORT_FIREFOX,     /* processed profile: profiler.firefox.com */
     EXPORT_PERF_SCRIPT, /* text as perf script prints it: stackcollapse-perf.pl and many more */
+    EXPORT_PORTABLE,    /* a recording with its names: see portable.h, not profile_export */
 };
 
-#define EXPORT_FORMATS "folded speedscope pprof firefox perf-script"
+#define EXPORT_FORMATS "folded speedscope pprof firefox perf-script portable"
 
 int export_format_parse(const char *word, enum export_format *ret_format, struct error *err);
 /* What profile_load must be asked for. */
@@ -49,8 +50,6 @@ struct export_out {
 /* Passes the text on to the file once there is much of it. */
 void export_spill(struct export_out *out);
 uint64_t export_weight(const struct export_out *out, uint64_t samples, uint64_t weight);
-/* A frame's name for graphs: addresses without a name are called by their binary. */
-void export_put_name(const struct calls *calls, uint32_t symbol, struct strbuf *out);
 
 void export_folded(struct export_out *out);
 void export_speedscope(struct export_out *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What all exports share, and the simplest of them, folded stacks: see export.h. */
-#include "profile/export.h"
+#include "profile/export/export.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -8,8 +8,8 @@
 
 #define SPILL_BYTES (256u << 10)
 
-static const char *const format_names[] = {"folded", "speedscope", "pprof", "firefox",
-                                           "perf-script"};
+static const char *const format_names[] = {"folded",  "speedscope",  "pprof",
+                                           "firefox", "perf-script", "portable"};
 
 int export_format_parse(const char *word, enum export_format *ret_format, struct error *err)
 {
@@ -23,7 +23,8 @@ int export_format_parse(const char *word, enum export_format *ret_format, struct
                          "a recording cannot be exported as openmetrics; 'assay show "
                          "--openmetrics' prints the metrics of an experiment");
     return error_set(err, -EINVAL,
-                     "unknown format '%s'; use folded, speedscope, pprof, firefox or perf-script",
+                     "unknown format '%s'; use folded, speedscope, pprof, firefox, perf-script or "
+                     "portable",
                      word);
 }
 
@@ -31,6 +32,7 @@ void export_format_needs(enum export_format format, bool merged, struct profile_
 {
     options->with_samples = format == EXPORT_FIREFOX || format == EXPORT_PERF_SCRIPT ||
                             (format == EXPORT_SPEEDSCOPE && !merged);
+    options->with_fields = format == EXPORT_PERF_SCRIPT;
     options->with_lines = format == EXPORT_FIREFOX || format == EXPORT_PPROF;
 }
 
@@ -57,21 +59,6 @@ uint64_t export_weight(const struct export_out *out, uint64_t samples, uint64_t 
     return out->options->count_samples ? samples : weight;
 }
 
-void export_put_name(const struct calls *calls, uint32_t symbol, struct strbuf *out)
-{
-    const struct profile_symbol *s = &calls->symbols[symbol];
-    const char *dso = calls->dsos.items[s->dso];
-    if (s->name)
-        strbuf_put_safe(out, s->name, strlen(s->name), SYMBOLS_NAME_MAX);
-    else if (dso[0] == '[')
-        strbuf_put_safe(out, dso, strlen(dso), 4096);
-    else {
-        strbuf_putc(out, '[');
-        strbuf_put_safe(out, dso, strlen(dso), 4096);
-        strbuf_putc(out, ']');
-    }
-}
-
 /* A name without the two characters that mean something in folded stacks. */
 static void put_folded_name(struct strbuf *out, const char *name)
 {
@@ -88,7 +75,7 @@ static void put_folded_path(struct export_out *out, uint32_t node, struct strbuf
         path[depth++] = calls->nodes[node].frame;
     while (depth > 0) {
         strbuf_clear(name);
-        export_put_name(calls, calls->frames[path[--depth]].symbol, name);
+        calls_put_name(calls, calls->frames[path[--depth]].symbol, name);
         strbuf_putc(&out->text, ';');
         put_folded_name(&out->text, strbuf_text(name));
     }
