@@ -108,7 +108,8 @@ char *session_profile_path(const struct session *s, size_t cell, size_t run)
 static int record_cell(struct session *s, size_t cell, size_t run, const char *path,
                        struct error *err)
 {
-    const char *const before[] = {"assay", "record", "-q", "-g", "-o", path, "--", NULL};
+    const char *const before[] = {"assay", "record", "-q", "--call-graph=fp",
+                                  "-o",    path,     "--", NULL};
     struct session_again again = {.before = (char *const *)before};
     return session_run_again(s, cell, run, &s->runner, &again, &s->result, err);
 }

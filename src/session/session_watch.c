@@ -97,7 +97,8 @@ static int profile_cell(struct session *s, size_t cell, uint64_t round, session_
     CLEANUP(fd_closep) int fd = mkostemp(path, O_CLOEXEC);
     if (fd < 0)
         return error_errno(err, -errno, "%s", path);
-    const char *const before[] = {"assay", "record", "-q", "-g", "-o", path, "--", NULL};
+    const char *const before[] = {"assay", "record", "-q", "--call-graph=fp",
+                                  "-o",    path,     "--", NULL};
     struct session_again again = {.before = (char *const *)before};
     int r = session_run_again(s, cell, round, &s->runner, &again, &s->watched, err);
     struct row_target target = {put, context};
