@@ -370,7 +370,6 @@ static void keep_chain(struct chain_batch *batch, struct chain_sample *sample, c
         memory_grow(batch->ips, &batch->ip_capacity, batch->ip_count + count, sizeof(*batch->ips));
     memcpy(batch->ips + batch->ip_count, ips, count * sizeof(*ips));
     sample->ip_count = (uint32_t)count;
-    sample->hash = hash_chain(ips, count) + sample->is_return + 2 * (uint64_t)sample->mode;
     batch->ip_count += count;
 }
 
@@ -378,25 +377,25 @@ void chain_batch_add(struct chain_batch *batch, struct chain_builder *b,
                      const struct perfdata_record *r, const struct stack_sample *sample)
 {
     const struct perfdata_sample *s = &r->sample;
-    struct chain_sample new = {.sample = *sample,
-                               .address = s->ip,
-                               .time_ns = r->time_ns,
-                               .pid = r->pid,
-                               .cpu = r->cpu,
-                               .mode = mode_of_misc(r->misc),
-                               .first_ip = batch->ip_count,
-                               .node = STACK_EMPTY};
-    if (!b->profile->options.no_callers) {
-        uint64_t count = s->callchain_count, user_ip;
-        if (s->user_stack_size && push_unwound(b, r, new.mode, &new.node)) {
-            count = kernel_part(s, &user_ip);
-        } else if (has_branch_chain(r)) {
-            count = kernel_part(s, &user_ip);
-            new.node = push_branches(b, r, new.mode == 0 ? 0 : user_ip);
-        }
-        keep_chain(batch, &new, s->callchain, count);
+    struct chain_sample *new = &batch->samples[batch->count++];
+    *new = (struct chain_sample){.sample = *sample,
+                                 .address = s->ip,
+                                 .time_ns = r->time_ns,
+                                 .pid = r->pid,
+                                 .cpu = r->cpu,
+                                 .mode = mode_of_misc(r->misc),
+                                 .first_ip = batch->ip_count,
+                                 .node = STACK_EMPTY};
+    if (b->profile->options.no_callers)
+        return;
+    uint64_t count = s->callchain_count, user_ip;
+    if (s->user_stack_size && push_unwound(b, r, new->mode, &new->node)) {
+        count = kernel_part(s, &user_ip);
+    } else if (has_branch_chain(r)) {
+        count = kernel_part(s, &user_ip);
+        new->node = push_branches(b, r, new->mode == 0 ? 0 : user_ip);
     }
-    batch->samples[batch->count++] = new;
+    keep_chain(batch, new, s->callchain, count);
 }
 
 /* Asks the memory for what looking these up will read. */
@@ -408,8 +407,11 @@ static void ask_ahead(struct chain_builder *b, const struct chain_batch *batch, 
         s->generation = current_generation(b, s->pid);
         uint64_t generation = generation_for(b, s->generation, s->mode);
         __builtin_prefetch(cached_address(b, generation, s->address, s->mode));
-        if (s->ip_count)
-            __builtin_prefetch(cached_whole(b, row_key(b, s, s->hash)));
+        if (!s->ip_count)
+            continue;
+        s->hash = hash_chain(batch->ips + s->first_ip, s->ip_count) + s->is_return +
+                  2 * (uint64_t)s->mode;
+        __builtin_prefetch(cached_whole(b, row_key(b, s, s->hash)));
     }
 }
 

@@ -46,7 +46,7 @@ struct chain_entry {
 struct chain_sample {
     struct stack_sample sample;
     uint64_t address, time_ns, generation;
-    uint64_t hash;   /* of its chain as it came */
+    uint64_t hash;   /* of its chain as it came, once it is looked up */
     size_t first_ip; /* of its chain in the batch, without the sampled address */
     uint32_t ip_count;
     bool is_return; /* the first one of them is a caller's */

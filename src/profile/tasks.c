@@ -123,10 +123,15 @@ static void set_alive(struct tasks *t, struct thread_state *thread, uint32_t pid
 
 static struct thread_state *find_thread(struct tasks *t, uint32_t pid, uint32_t tid)
 {
+    /* Samples of one thread come in rows. */
+    if (t->last_thread < t->thread_count && t->threads[t->last_thread].tid == tid)
+        return &t->threads[t->last_thread];
     uint32_t slot, id;
     IDTABLE_EACH(&t->thread_table, hash_mix(tid, 1), slot, id)
-    if (t->threads[id].tid == tid)
+    if (t->threads[id].tid == tid) {
+        t->last_thread = id;
         return &t->threads[id];
+    }
     id = (uint32_t)t->thread_count;
     ARRAY_PUSH(t->threads, t->thread_count, t->thread_capacity) =
         (struct thread_state){.tid = tid, .pid = pid, .task = IDTABLE_NONE, .comm = IDTABLE_NONE};

@@ -47,6 +47,7 @@ struct tasks {
     struct thread_state *threads;
     size_t thread_count, thread_capacity;
     struct idtable thread_table; /* by tid */
+    uint32_t last_thread;        /* that was asked for */
     uint32_t *live_counts;       /* by pid slot: threads alive, for the end of a process */
     uint32_t *live_pids;
     size_t live_count, live_capacity, live_pid_capacity;
