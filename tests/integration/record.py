@@ -68,7 +68,7 @@ def check(path="perf.data", minimum=10, said=None, lossy=False):
 
 @test
 def a_command_with_frame_pointers():
-    result = record("-g", "-F", "3000")
+    result = record("--call-graph=fp", "-F", "3000")
     dump = check(said=result.stderr)
     contains(result.stderr, "-> perf.data; 0 lost")
     between(max(len(sample.chain) for sample in dump.samples), 3, 300, "longest chain")
@@ -136,7 +136,7 @@ def a_program_that_keeps_frame_pointers_is_recorded_by_them():
 
 @test
 def several_events():
-    record("-g", "-e", "cpu-clock,page-faults", "-e", "task-clock", "-F", "3000")
+    record("--call-graph=fp", "-e", "cpu-clock,page-faults", "-e", "task-clock", "-F", "3000")
     dump = check()
     equal([name.split(":")[0] for name in dump.events], ["cpu-clock", "page-faults", "task-clock"])
     equal({sample.event for sample in dump.samples}, set(dump.events), "events of samples")
@@ -151,7 +151,7 @@ def a_fixed_period():
 
 @test
 def compressed():
-    record("-z", "-g", "-F", "5000")
+    record("-z", "--call-graph=fp", "-F", "5000")
     contains(check().info, "compressed=1")
     # The layout's version and kind, as perf writes them.
     result = perf("record", "-q", "-z", "-o", "theirs.data", "--", "true")
@@ -171,7 +171,7 @@ def feature(path, bit):
 
 @test
 def through_a_pipe():
-    result = subprocess.run([ASSAY, "record", "-q", "-o", "-", "-g", "--", "sh", "-c",
+    result = subprocess.run([ASSAY, "record", "-q", "-o", "-", "--call-graph=fp", "--", "sh", "-c",
                              "echo to the terminal; exec " + " ".join(SPIN)],
                             capture_output=True, stdin=subprocess.DEVNULL)
     equal(result.returncode, 0, "exit code")
@@ -186,7 +186,7 @@ def through_a_pipe():
 @test
 def the_whole_machine():
     need_root("record -a")
-    result = record("-a", "-g", command=SPIN)
+    result = record("-a", "--call-graph=fp", command=SPIN)
     dump = check(said=result.stderr)
     between(len({cpu for cpu in (sample.cpu for sample in dump.samples)}), 1, 10000, "CPUs")
     # Maps of processes that ran before, this one among them.
@@ -198,7 +198,7 @@ def the_whole_machine():
 def a_process_that_runs_already():
     process = subprocess.Popen(["sh", "-c", "while :; do :; done"])
     try:
-        result = assay("record", "-g", "-p", process.pid, "--duration", "0.5", check=0)
+        result = assay("record", "--call-graph=fp", "-p", process.pid, "--duration", "0.5", check=0)
     finally:
         process.kill()
         process.wait()
@@ -268,7 +268,7 @@ def probes_are_sampled_in_children():
 
 @test
 def children_and_threads_are_followed():
-    record("-F", "2000", "-g", command=["sh", "-c", f"{SPIN[0]} 100 & {SPIN[0]} 100; wait"])
+    record("-F", "2000", "--call-graph=fp", command=["sh", "-c", f"{SPIN[0]} 100 & {SPIN[0]} 100; wait"])
     dump = check()
     spinning = {sample.pid for sample in dump.samples if sample.comm == "spin"}
     equal(len(spinning), 2, "processes named spin")
@@ -351,12 +351,12 @@ def the_machine_is_described_in_the_file():
 
 @test
 def build_ids_are_perfs():
-    record("-q", "-g", "-F", "3000")
+    record("-q", "--call-graph=fp", "-F", "3000")
     dump = check()
     listed = [line.split(None, 1) for line in
               perf("buildid-list", "-i", "perf.data").stdout.splitlines()]
     equal({name: identity for identity, name in listed}, dump.build_ids, "build-ids")
-    subprocess.run(["perf", "record", "-q", "-g", "-o", "theirs.data", "--", *LOAD],
+    subprocess.run(["perf", "record", "-q", "--call-graph=fp", "-o", "theirs.data", "--", *LOAD],
                    stderr=subprocess.DEVNULL)
     for name, identity in assay_dump("theirs.data").build_ids.items():
         if name in dump.build_ids:
@@ -451,7 +451,7 @@ def a_signal_ends_the_command_and_leaves_a_good_file():
     for number in (signal.SIGINT, signal.SIGTERM):
         if os.path.exists("perf.data"):
             os.unlink("perf.data")
-        process = start("-g", command=["sh", "-c", "while :; do :; done"])
+        process = start("--call-graph=fp", command=["sh", "-c", "while :; do :; done"])
         wait_for(has_checkpoint)
         process.send_signal(number)
         _, words = process.communicate()
@@ -472,7 +472,7 @@ def without_a_command_a_signal_ends_the_recording():
 
 @test
 def a_recorder_that_was_killed_leaves_a_readable_file():
-    process = start("-g", "-F", "2000", command=["sh", "-c", "while :; do :; done"])
+    process = start("--call-graph=fp", "-F", "2000", command=["sh", "-c", "while :; do :; done"])
     wait_for(lambda: size("perf.data") > 100000)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
@@ -528,7 +528,7 @@ def an_ordinary_user_gets_user_mode_and_a_word():
     if subprocess.run([*as_nobody, ASSAY, "--version"], stdout=subprocess.DEVNULL,
                       stderr=subprocess.DEVNULL).returncode:
         skip("another user cannot run this build")
-    result = subprocess.run([*as_nobody, ASSAY, "record", "-g", "--", *SPIN], text=True,
+    result = subprocess.run([*as_nobody, ASSAY, "record", "--call-graph=fp", "--", *SPIN], text=True,
                             capture_output=True, stdin=subprocess.DEVNULL)
     equal(result.returncode, 0, result.stderr)
     contains(result.stderr, "user mode only")
