@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { RUNS_AT_ONCE = 4096, FAILED_STATUS = 1 << 8 /* exit code 1, as wait4 gives it */ };
+enum { RUNS_AT_ONCE = 16384, FAILED_STATUS = 1 << 8 /* exit code 1, as wait4 gives it */ };
 
 struct keeping {
     struct store *store;

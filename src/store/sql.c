@@ -135,6 +135,18 @@ int sql_query(struct sql *db, struct sql_rows **ret_rows, struct error *err, con
     return db->engine->query(db, ret_rows, text, values, count, err);
 }
 
+int sql_run_values(struct sql *db, const char *text, const struct sql_value *values, size_t count,
+                   struct error *err)
+{
+    return db->engine->run(db, text, values, count, err);
+}
+
+int sql_query_values(struct sql *db, struct sql_rows **ret_rows, const char *text,
+                     const struct sql_value *values, size_t count, struct error *err)
+{
+    return db->engine->query(db, ret_rows, text, values, count, err);
+}
+
 int sql_next(struct sql_rows *rows, struct error *err)
 {
     return rows->db->engine->next(rows, err);

@@ -66,6 +66,13 @@ static inline void sql_rows_donep(struct sql_rows **rows)
     sql_rows_done(*rows);
 }
 
+/* The same with the parameters in an array (sql_engine.h), for statements with many of them. */
+struct sql_value;
+int sql_run_values(struct sql *db, const char *text, const struct sql_value *values, size_t count,
+                   struct error *err);
+int sql_query_values(struct sql *db, struct sql_rows **ret_rows, const char *text,
+                     const struct sql_value *values, size_t count, struct error *err);
+
 /* Column of the row, counted from 0.  Texts and bytes last until the next sql_next. */
 int64_t sql_i64(const struct sql_rows *rows, int column);
 double sql_double(const struct sql_rows *rows, int column);    /* NAN for NULL */

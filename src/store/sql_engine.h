@@ -5,7 +5,7 @@
 
 #include "store/sql.h"
 
-#define SQL_PARAMETERS_MAX 24
+#define SQL_PARAMETERS_MAX 224
 
 /* One parameter of a statement, as its letter says. */
 struct sql_value {

@@ -132,7 +132,8 @@ struct store_new_run {
 int store_add_run(struct store *store, int64_t experiment, const struct store_new_run *run,
                   struct error *err);
 
-/* Many runs in one transaction: all of them or none.  They are not spooled. */
+/* Many runs in one transaction: all of them or none.  They are not spooled, and each is the first
+ * of its cell in its round. */
 int store_add_runs(struct store *store, int64_t experiment, const struct store_new_run *runs,
                    size_t count, struct error *err);
 

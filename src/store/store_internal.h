@@ -66,6 +66,12 @@ int store_has_run(struct store *store, const struct store_new_run *run, struct e
 int store_insert_run(struct store *store, int64_t experiment, const struct store_new_run *run,
                      struct error *err);
 
+/* A run of numbers only, of which many are inserted at once: as many of them as fill groups, which
+ * *ret_done tells.  Their rounds have no run yet. */
+bool store_is_plain(const struct store_new_run *run);
+int store_insert_plain(struct store *store, int64_t experiment, const struct store_new_run *runs,
+                       size_t count, size_t *ret_done, struct error *err);
+
 /* The process that runs an experiment, as a text that tells it from every other. */
 void store_owner_self(char *text, size_t size);
 /* Whether that process still runs; updated_at_ns is when it last wrote. */

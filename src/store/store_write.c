@@ -187,8 +187,16 @@ int store_add_runs(struct store *store, int64_t experiment, const struct store_n
     int r = sql_begin(store->sql, SQL_WRITING, err);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < count && r == 0; i++)
-        r = insert_run(store, experiment, &runs[i], err);
+    for (size_t i = 0, done; i < count && r == 0; i += done) {
+        size_t plain = 0;
+        while (i + plain < count && store_is_plain(&runs[i + plain]))
+            plain++;
+        r = store_insert_plain(store, experiment, runs + i, plain, &done, err);
+        if (r == 0 && !done) {
+            r = insert_run(store, experiment, &runs[i], err);
+            done = 1;
+        }
+    }
     if (r == 0)
         r = count_runs(store, experiment, runs, count, err);
     if (r < 0) {
