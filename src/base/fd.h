@@ -34,6 +34,9 @@ const char *temporary_folder(void);
 
 int fd_write_all(int fd, const void *bytes, size_t length);
 
+/* Removes a directory with all that is in it, as far as it may; links are not followed. */
+void file_remove_tree(const char *path);
+
 /*
  * A result file.  A regular file appears under its name only when outfile_commit succeeded: until
  * then the bytes are in a temporary file beside it, which outfile_done removes.  A device, a pipe

@@ -6,7 +6,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -159,13 +158,6 @@ int cluster_keep_nodes(struct cluster *c, struct error *err)
     return r;
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
-{
-    (void)st, (void)kind, (void)ftw;
-    remove(path);
-    return 0;
-}
-
 static int is_no_build(const struct dirent *entry)
 {
     return entry->d_name[0] != '.' && !str_eq(entry->d_name, "builds");
@@ -174,14 +166,14 @@ static int is_no_build(const struct dirent *entry)
 void cluster_remove_folder(struct cluster *c)
 {
     if (!c->has_profiles) {
-        nftw(c->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        file_remove_tree(c->folder);
         return;
     }
     struct dirent **parts = NULL;
     int count = scandir(c->folder, &parts, is_no_build, NULL);
     for (int i = 0; i < count; i++) {
         CLEANUP(memory_freep) char *path = memory_printf("%s/%s", c->folder, parts[i]->d_name);
-        nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        file_remove_tree(path);
         free(parts[i]);
     }
     free(parts);

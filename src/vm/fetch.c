@@ -74,7 +74,7 @@ static void take_setting(void *context, const char *line)
 static int write_sources(const struct apt *a, struct error *err)
 {
     CLEANUP(memory_freep) char *folder = memory_printf("%s/sources", a->folder);
-    vm_remove_tree(folder);
+    file_remove_tree(folder);
     int r = make_folders(folder, err);
     DIR *dir = r < 0 ? NULL : opendir("/etc/apt/sources.list.d");
     for (struct dirent *e; dir && (e = readdir(dir));) {
@@ -303,12 +303,12 @@ static int keep(const struct vm_arch *arch, const char *kernels, const char *deb
     chmod(scratch, 0755);
     int r = vm_unpack(arch, deb, scratch, err);
     if (r == 0) {
-        vm_remove_tree(final);
+        file_remove_tree(final);
         if (rename(scratch, final) < 0)
             r = error_errno(err, -errno, "%s", final);
     }
     if (r < 0) {
-        vm_remove_tree(scratch);
+        file_remove_tree(scratch);
         return r;
     }
     if (package && !str_eq(package, name)) {
@@ -329,7 +329,7 @@ static void clear_left_overs(const char *kernels)
     for (struct dirent *e; dir && (e = readdir(dir));)
         if (str_has_prefix(e->d_name, "fetching-")) {
             CLEANUP(memory_freep) char *path = memory_printf("%s/%s", kernels, e->d_name);
-            vm_remove_tree(path);
+            file_remove_tree(path);
         }
     if (dir)
         closedir(dir);

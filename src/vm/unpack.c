@@ -7,22 +7,10 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 enum { MODULES_MAX = 32 };
-
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-    (void)st, (void)kind, (void)at;
-    return remove(path);
-}
-
-void vm_remove_tree(const char *path)
-{
-    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
 
 char *vm_module_depends(const char *bytes, size_t length)
 {
@@ -166,6 +154,6 @@ int vm_unpack(const struct vm_arch *arch, const char *deb, const char *folder, s
         r = expand(all, err);
     if (r == 0)
         r = sort_out(arch, all, folder, err);
-    vm_remove_tree(all);
+    file_remove_tree(all);
     return r;
 }

@@ -9,9 +9,6 @@
  * that the port needs, expanded. */
 int vm_unpack(const struct vm_arch *arch, const char *deb, const char *folder, struct error *err);
 
-/* Removes a folder with all that is in it. */
-void vm_remove_tree(const char *path);
-
 /* The modules on which another depends: the word behind "depends=" in its bytes, with commas;
  * "" for none.  The caller frees it. */
 char *vm_module_depends(const char *bytes, size_t length);

@@ -21,7 +21,7 @@ __attribute__((constructor)) static void make_folder(void)
 
 __attribute__((destructor)) static void remove_folder(void)
 {
-    vm_remove_tree(folder);
+    file_remove_tree(folder);
 }
 
 static void put_file(const char *below, const char *text)
