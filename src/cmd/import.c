@@ -117,8 +117,8 @@ static int import_file(const struct import_options *o, struct store *store, uint
                                       .path = path};
     int r = given_kind_of(path) != GIVEN_NONE && !o->format
                 ? error_set(err, -EINVAL,
-                            "%s: this is a profile; 'assay report', 'assay diff' and 'assay html' "
-                            "read it as it is",
+                            "%s: this is a profile, or compressed: 'assay report', 'assay diff' "
+                            "and 'assay html' read a profile as it is; unpack results first",
                             path)
                 : harness_read(&results, path, o->format, err);
     if (r == 0 && o->dry)

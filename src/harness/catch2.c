@@ -35,13 +35,22 @@ static void put_unescaped(struct strbuf *out, const char *text, size_t length)
     }
 }
 
+/* Where the tag ends; Catch2 leaves a '>' in an attribute as it is. */
+static const char *end_of(const char *tag)
+{
+    bool quoted = false;
+    for (; *tag && (quoted || *tag != '>'); tag++)
+        quoted ^= *tag == '"';
+    return tag;
+}
+
 /* The attribute of the tag that begins at `tag`; the caller frees it; NULL when there is none. */
 static char *attribute(const char *tag, const char *name)
 {
-    const char *end = strchr(tag, '>');
+    const char *end = end_of(tag);
     CLEANUP(memory_freep) char *sought = memory_printf(" %s=\"", name);
     const char *at = strstr(tag, sought);
-    if (!at || (end && at > end))
+    if (!at || at > end)
         return NULL;
     at += strlen(sought);
     const char *close = strchr(at, '"');
@@ -68,7 +77,7 @@ static void read_result(struct harness_results *r, const char *test, const char 
     CLEANUP(memory_freep) char *name = attribute(at, "name");
     CLEANUP(memory_freep)
     char *full = memory_printf("%s%s%s", test, *test ? ": " : "", name ? name : "benchmark");
-    struct harness_benchmark *b = harness_benchmark(r, full);
+    struct harness_benchmark *b = harness_add(r, full);
     const char *mean = strstr(at, "<mean "), *spread = strstr(at, "<standardDeviation ");
     if (mean && mean < end)
         harness_summary(b, "mean", "ns", HARNESS_TIME, number_of(mean, "value"));
@@ -93,10 +102,51 @@ static int check_format(struct harness_results *r, const char *text, struct erro
     return format ? harness_check_version("Catch2 with XML format", format, formats, err) : 0;
 }
 
+/* A benchmark's test case and the sections it is in: "sort/large". */
+struct place {
+    struct strbuf name;
+    size_t lengths[64]; /* of the name outside of each section */
+    size_t depth;
+};
+
+static void cut(struct strbuf *name, size_t length)
+{
+    if (name->length > length) {
+        name->length = length;
+        name->data[length] = '\0';
+    }
+}
+
+static void follow(struct place *p, const char *tag)
+{
+    bool is_test = str_has_prefix(tag, "<TestCase "), is_section = str_has_prefix(tag, "<Section ");
+    if (is_test) {
+        p->depth = 0;
+        cut(&p->name, 0);
+    }
+    if (str_has_prefix(tag, "</Section>") && p->depth && --p->depth < ARRAY_COUNT(p->lengths))
+        cut(&p->name, p->lengths[p->depth]);
+    if (!is_test && !is_section)
+        return;
+    CLEANUP(memory_freep) char *name = attribute(tag, "name");
+    if (is_section && p->depth < ARRAY_COUNT(p->lengths)) {
+        p->lengths[p->depth] = p->name.length;
+        strbuf_putc(&p->name, '/');
+    }
+    p->depth += is_section;
+    if (name && p->depth <= ARRAY_COUNT(p->lengths))
+        strbuf_puts(&p->name, name);
+}
+
+static void place_done(struct place *p)
+{
+    strbuf_done(&p->name);
+}
+
 int catch2_read(struct harness_results *r, const char *text, struct error *err)
 {
     static const char benchmark[] = "<BenchmarkResults ", closing[] = "</BenchmarkResults>";
-    CLEANUP(memory_freep) char *test = memory_strdup("");
+    CLEANUP(place_done) struct place place = {0};
     const char *top = strstr(text, "<Catch2TestRun");
     CLEANUP(memory_freep) char *suite = attribute(top ? top : strstr(text, "<Catch "), "name");
     harness_set(&r->suite, suite);
@@ -104,17 +154,13 @@ int catch2_read(struct harness_results *r, const char *text, struct error *err)
     if (code < 0)
         return code;
     for (const char *at = strchr(text, '<'); at; at = strchr(at + 1, '<')) {
-        if (str_has_prefix(at, "<TestCase ")) {
-            free(test);
-            test = attribute(at, "name");
-            test = test ? test : memory_strdup("");
-        }
+        follow(&place, at);
         if (!str_has_prefix(at, benchmark))
             continue;
         const char *end = strstr(at, closing);
         if (!end)
             return error_set(err, -EINVAL, "the file ends within a benchmark's results");
-        read_result(r, test, at, end);
+        read_result(r, strbuf_text(&place.name), at, end);
         at = end;
     }
     return 0;

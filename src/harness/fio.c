@@ -28,7 +28,9 @@ static void put_direction(struct harness_benchmark *b, const struct json_t *job,
                           const char *direction)
 {
     const struct json_t *part = harness_get(job, direction), *lat = harness_get(part, "lat_ns");
-    const struct json_t *percentiles = harness_get(harness_get(part, "clat_ns"), "percentile");
+    bool is_sync = str_eq(direction, "sync");
+    const struct json_t *percentiles =
+        harness_get(is_sync ? lat : harness_get(part, "clat_ns"), "percentile");
     double total;
     if (!harness_number(part, "total_ios", &total) || total <= 0)
         return;
@@ -79,6 +81,7 @@ int fio_read(struct harness_results *r, const struct json_t *document, struct er
         put_direction(b, job, "read");
         put_direction(b, job, "write");
         put_direction(b, job, "trim");
+        put_direction(b, job, "sync");
         put_if(b, job, "usr_cpu", "cpu", "user", "%", HARNESS_COST);
         put_if(b, job, "sys_cpu", "cpu", "sys", "%", HARNESS_COST);
         put_if(b, job, "ctx", "cpu", "switches", "", HARNESS_COUNT);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What `go test -bench` prints: a line a repetition, pairs of value and unit. */
+/* What `go test -bench` prints: a line a repetition, pairs of value and unit.  A benchmark is told
+ * by its package, its name and the number of processors (-cpu 1,2). */
 #include "base/memory.h"
 #include "base/strings.h"
 #include "harness/formats.h"
@@ -7,6 +8,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 
 /* "BenchmarkName-8", a number of iterations, a value and its unit. */
 static bool is_result(char **words, size_t count)
@@ -50,43 +52,71 @@ static const char *name_of(const char *unit)
     return unit;
 }
 
-/* Go appends the number of processors where it is not 1. */
-static void read_name(struct harness_results *r, char *word, struct harness_benchmark **ret)
+/* While the text is read a benchmark's name is "PACKAGE\nNAME-PROCS". */
+static struct harness_benchmark *benchmark_of(struct harness_results *r, const char *package,
+                                              const char *word)
 {
-    char *dash = strrchr(word, '-'), *digits = dash ? dash + 1 : NULL;
+    CLEANUP(memory_freep)
+    char *key = memory_printf("%s\n%s", package, word + strlen("Benchmark"));
+    return harness_benchmark(r, key);
+}
+
+/* Go appends the number of processors where it is not 1. */
+static void name_benchmark(struct harness_benchmark *b, bool with_package)
+{
+    CLEANUP(memory_freep) char *key = b->name;
+    char *name = strchr(key, '\n'), *dash = strrchr(name, '-'), *digits = dash ? dash + 1 : NULL;
     bool is_number = digits && *digits;
     for (const char *at = digits; is_number && *at; at++)
         is_number = isdigit((unsigned char)*at);
+    *name++ = '\0';
     if (is_number)
         *dash = '\0';
-    *ret = harness_benchmark(r, word + strlen("Benchmark"));
+    b->name = memory_strdup(name);
+    if (with_package)
+        harness_param(b, "package", *key ? key : "-");
     if (is_number)
-        harness_param(*ret, "procs", digits);
+        harness_param(b, "procs", digits);
+}
+
+/* A benchmark's own metric may be missing in some repetitions, and may be "NaN" or "+Inf". */
+static int put_line(struct harness_benchmark *b, char **words, size_t count, struct error *err)
+{
+    size_t repetition = harness_repetitions(b);
+    for (size_t i = 2; i + 1 < count; i += 2) {
+        const char *unit = words[i + 1];
+        double value = NAN;
+        if (!lines_number(words[i], &value, NULL) && !str_eq(words[i], "NaN") &&
+            !str_has_suffix(words[i], "Inf"))
+            return error_set(err, -EINVAL, "'%s' is not a number", words[i]);
+        harness_put_at(harness_metric(b, name_of(unit), unit, facts_of(unit)), repetition, value);
+    }
+    return 0;
 }
 
 int go_bench_read(struct harness_results *r, const char *text, struct error *err)
 {
     struct lines l = {.at = text};
     char *words[LINES_WORDS_MAX];
+    CLEANUP(memory_freep) char *package = memory_strdup("");
+    bool several = false;
     while (lines_next(&l)) {
-        if (str_has_prefix(l.line, "pkg: ") && !*r->suite)
-            harness_set(&r->suite, l.line + 5);
+        if (str_has_prefix(l.line, "pkg: ")) {
+            several |= r->count && !str_eq(package, l.line + 5);
+            harness_set(&package, l.line + 5);
+            if (!*r->suite)
+                harness_set(&r->suite, l.line + 5);
+        }
         if (str_has_prefix(l.line, "cpu: "))
             harness_set(&r->machine, l.line + 5);
         size_t count = lines_words(l.line, words);
         if (!is_result(words, count))
             continue;
-        struct harness_benchmark *b;
-        read_name(r, words[0], &b);
-        for (size_t i = 2; i + 1 < count; i += 2) {
-            double value;
-            if (!lines_number(words[i], &value, NULL))
-                return error_set(err, -EINVAL, "line %zu: '%s' is not a number", l.number,
-                                 words[i]);
-            harness_put(
-                harness_metric(b, name_of(words[i + 1]), words[i + 1], facts_of(words[i + 1])),
-                value);
-        }
+        int code = put_line(benchmark_of(r, package, words[0]), words, count, err);
+        if (code < 0)
+            return error_wrap(err, code, "line %zu", l.number);
     }
+    for (size_t i = 0; i < r->count; i++)
+        name_benchmark(&r->benchmarks[i], several);
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* google-benchmark's JSON: a line in `benchmarks` for each repetition, and aggregates, which are
+/* google-benchmark's JSON: an entry in `benchmarks` for each repetition, and aggregates, which are
  * left out where the repetitions are there. */
 #include "base/memory.h"
 #include "base/strings.h"
@@ -42,7 +42,8 @@ static int put_counter(void *context, const char *key, const struct json_t *valu
     struct harness_benchmark *b = context;
     double number = harness_value(value);
     if (number == number && !is_known(key))
-        harness_put(harness_metric(b, key, "", HARNESS_PLAIN), number);
+        harness_put_at(harness_metric(b, key, "", HARNESS_PLAIN), harness_repetitions(b) - 1,
+                       number);
     return 0;
 }
 
@@ -51,7 +52,7 @@ static void put_if(struct harness_benchmark *b, const struct json_t *entry, cons
 {
     double value;
     if (harness_number(entry, key, &value))
-        harness_put(harness_metric(b, key, unit, facts), value);
+        harness_put_at(harness_metric(b, key, unit, facts), harness_repetitions(b) - 1, value);
 }
 
 /* A benchmark may choose its unit; a name stands for one unit, so that a headline shows all of it.
@@ -68,19 +69,33 @@ static void put_time(struct harness_benchmark *b, const struct json_t *entry, co
         harness_put(harness_metric(b, name, unit ? unit : "ns", facts), value);
 }
 
-static int read_entry(struct harness_results *r, const struct json_t *entry, bool only_aggregates,
+static bool is_aggregate(const struct json_t *entry)
+{
+    const char *type = harness_text(entry, "run_type");
+    return type && str_eq(type, "aggregate");
+}
+
+/* Of the aggregates a median stands for a benchmark that has no repetitions of its own. */
+static bool is_wanted(const struct json_t *entry)
+{
+    const char *aggregate = harness_text(entry, "aggregate_name");
+    return !harness_is_true(entry, "skipped") &&
+           (!is_aggregate(entry) || (aggregate && str_eq(aggregate, "median")));
+}
+
+/* The first `with_values` benchmarks have repetitions. */
+static int read_entry(struct harness_results *r, const struct json_t *entry, size_t with_values,
                       size_t index, struct error *err)
 {
-    const char *name = harness_text(entry, "name"), *type = harness_text(entry, "run_type");
-    const char *aggregate = harness_text(entry, "aggregate_name");
+    const char *name = harness_text(entry, "name"), *plain = harness_text(entry, "run_name");
     if (!name)
         return error_set(err, -EINVAL, "benchmarks[%zu] has no 'name'", index);
-    bool is_aggregate = type && str_eq(type, "aggregate");
-    if (is_aggregate && (!only_aggregates || !aggregate || !str_eq(aggregate, "median")))
+    if (!is_wanted(entry))
         return 0;
-    const char *plain = harness_text(entry, "run_name");
     struct harness_benchmark *b = harness_benchmark(r, plain ? plain : name);
     double threads, value;
+    if (is_aggregate(entry) && (size_t)(b - r->benchmarks) < with_values)
+        return 0;
     if (harness_number(entry, "threads", &threads) && threads > 1)
         harness_param_number(b, "threads", threads);
     if (harness_is_true(entry, "error_occurred")) {
@@ -93,24 +108,14 @@ static int read_entry(struct harness_results *r, const struct json_t *entry, boo
                    ? 0
                    : error_set(err, -EINVAL, "benchmarks[%zu] ('%s') has no 'real_time'", index,
                                name);
-    put_time(b, entry, "real_time", HARNESS_TIME);
+    put_time(b, entry, "real_time", HARNESS_TIME); /* the repetition's first value */
     put_time(b, entry, "cpu_time", HARNESS_COST);
     put_if(b, entry, "items_per_second", "items/s", HARNESS_RATE);
     put_if(b, entry, "bytes_per_second", "bytes/s", HARNESS_RATE);
     harness_each(entry, put_counter, b);
-    for (size_t i = 0; is_aggregate && i < b->metric_count; i++)
+    for (size_t i = 0; is_aggregate(entry) && i < b->metric_count; i++)
         b->metrics[i].is_summary = true;
     return 0;
-}
-
-static bool has_repetitions(const struct json_t *entries)
-{
-    for (size_t i = 0; i < harness_length(entries); i++) {
-        const char *type = harness_text(harness_item(entries, i), "run_type");
-        if (!type || !str_eq(type, "aggregate"))
-            return true;
-    }
-    return false;
 }
 
 static int read_context(struct harness_results *r, const struct json_t *context, struct error *err)
@@ -134,9 +139,13 @@ int google_benchmark_read(struct harness_results *r, const struct json_t *docume
                           struct error *err)
 {
     const struct json_t *entries = harness_get(document, "benchmarks");
-    bool only_aggregates = !has_repetitions(entries);
+    size_t with_values = 0;
     int code = read_context(r, harness_get(document, "context"), err);
-    for (size_t i = 0; i < harness_length(entries) && code == 0; i++)
-        code = read_entry(r, harness_item(entries, i), only_aggregates, i, err);
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < harness_length(entries) && code == 0; i++)
+            if (is_aggregate(harness_item(entries, i)) == (pass == 1))
+                code = read_entry(r, harness_item(entries, i), with_values, i, err);
+        with_values = r->count;
+    }
     return code;
 }

@@ -164,6 +164,15 @@ void harness_put(struct harness_metric *m, double value)
     ARRAY_PUSH(m->values, m->count, m->capacity) = isfinite(value) ? value : NAN;
 }
 
+size_t harness_repetitions(const struct harness_benchmark *b)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < b->metric_count; i++)
+        if (b->metrics[i].count > most)
+            most = b->metrics[i].count;
+    return most;
+}
+
 void harness_put_at(struct harness_metric *m, size_t repetition, double value)
 {
     while (m->count < repetition)
@@ -336,19 +345,43 @@ static int read_document(struct harness_results *r, const char *text, size_t len
     return not_this(wanted, err);
 }
 
+/* Says what is wrong with bytes that cannot be a text. */
+static int check_bytes(const char *text, size_t length, const char *path, struct error *err)
+{
+    static const struct {
+        const char *bytes, *name, *tool;
+    } packed[] = {{"\x1f\x8b", "gzip", "gunzip"},
+                  {"\x28\xb5\x2f\xfd", "zstd", "unzstd"},
+                  {"\xfd\x37zXZ", "xz", "unxz"},
+                  {"BZh", "bzip2", "bunzip2"}};
+    if (!length)
+        return error_set(err, -EINVAL, "%s: the file is empty", path);
+    for (size_t i = 0; i < ARRAY_COUNT(packed); i++)
+        if (str_has_prefix(text, packed[i].bytes))
+            return error_set(err, -EINVAL, "%s: the file is compressed (%s); unpack it with %s",
+                             path, packed[i].name, packed[i].tool);
+    if (str_has_prefix(text, "\xff\xfe") || str_has_prefix(text, "\xfe\xff"))
+        return error_set(err, -EINVAL,
+                         "%s: the text is UTF-16; convert it: iconv -f UTF-16 -t UTF-8", path);
+    if (memchr(text, '\0', length))
+        return error_set(err, -EINVAL, "%s: this is a binary file, not a result of a benchmark",
+                         path);
+    return 0;
+}
+
 int harness_read_text(struct harness_results *ret_results, const char *text, size_t length,
                       const char *path, const char *format, struct error *err)
 {
     const struct harness_format *wanted;
     struct harness_results r;
     int code = find_format(format, &wanted, err);
+    if (code == 0)
+        code = check_bytes(text, length, path, err);
     if (code < 0)
         return code;
-    if (memchr(text, '\0', length))
-        return error_set(err, -EINVAL, "%s: this is a binary file, not a result of a benchmark",
-                         path);
+    size_t mark = str_has_prefix(text, "\xef\xbb\xbf") ? 3 : 0; /* of UTF-8, as Windows writes */
     start(&r);
-    code = read_document(&r, text, length, wanted, err);
+    code = read_document(&r, text + mark, length - mark, wanted, err);
     return finish(&r, code, path, ret_results, err);
 }
 

@@ -98,6 +98,8 @@ void harness_params(struct harness_benchmark *b, const struct json_t *object);
 struct harness_metric *harness_metric(struct harness_benchmark *b, const char *name,
                                       const char *unit, struct metric_facts facts);
 void harness_put(struct harness_metric *m, double value);
+/* How many repetitions it has so far. */
+size_t harness_repetitions(const struct harness_benchmark *b);
 /* The value of one repetition; those before it that are not known are NAN. */
 void harness_put_at(struct harness_metric *m, size_t repetition, double value);
 /* One figure that the tool computed. */

@@ -21,9 +21,11 @@ static const char *meta(const struct json_t *document, const struct json_t *benc
 }
 
 /* pyperf keeps its units by these names. */
-static void unit_of(const char *unit, const char **ret_unit, struct metric_facts *ret_facts)
+static void unit_of(const char *unit, const char **ret_name, const char **ret_unit,
+                    struct metric_facts *ret_facts)
 {
     bool is_bytes = unit && str_eq(unit, "byte"), is_count = unit && str_eq(unit, "integer");
+    *ret_name = is_bytes ? "memory" : is_count ? "count" : "wall";
     *ret_unit = is_bytes ? "bytes" : is_count ? "" : "s";
     *ret_facts = is_bytes ? HARNESS_COST : is_count ? HARNESS_PLAIN : HARNESS_TIME;
 }
@@ -37,13 +39,13 @@ int pyperf_read(struct harness_results *r, const struct json_t *document, struct
     for (size_t i = 0; i < harness_length(benchmarks) && code == 0; i++) {
         const struct json_t *entry = harness_item(benchmarks, i),
                             *runs = harness_get(entry, "runs");
-        const char *name = meta(document, entry, "name"), *unit;
+        const char *name = meta(document, entry, "name"), *metric, *unit;
         struct metric_facts facts;
         if (!name)
             return error_set(err, -EINVAL, "benchmarks[%zu] has no name in its metadata", i);
-        unit_of(meta(document, entry, "unit"), &unit, &facts);
+        unit_of(meta(document, entry, "unit"), &metric, &unit, &facts);
         struct harness_benchmark *b = harness_add(r, name);
-        struct harness_metric *m = harness_metric(b, "wall", unit, facts);
+        struct harness_metric *m = harness_metric(b, metric, unit, facts);
         for (size_t k = 0; k < harness_length(runs); k++) {
             const struct json_t *values = harness_get(harness_item(runs, k), "values");
             for (size_t v = 0; v < harness_length(values); v++)

@@ -32,8 +32,7 @@ static const struct {
     {"min:", "latency.min", "ms", {.better = METRIC_LOWER, .is_speed = true}},
     {"avg:", "latency.mean", "ms", {.better = METRIC_LOWER, .is_speed = true}},
     {"max:", "latency.max", "ms", {.better = METRIC_LOWER, .is_speed = true}},
-    {"95th percentile:", "latency.p95", "ms", {.better = METRIC_LOWER, .is_speed = true}},
-    {"99th percentile:", "latency.p99", "ms", {.better = METRIC_LOWER, .is_speed = true}},
+    {"Total operations:", "operations", "ops/s", {.better = METRIC_HIGHER, .is_speed = true}},
 };
 
 /* "12,  6.2 per sec.)" has the rate in parentheses; otherwise the number itself. */
@@ -45,9 +44,31 @@ static bool figure_value(const char *rest, double *ret_value)
     return lines_number(number, ret_value, &unit);
 }
 
+/* "95th percentile: 11.24", with the number of --percentile, and "8.00 MiB transferred (4.2
+ * MiB/sec)", which have their number in front. */
+static void read_numbered(struct harness_benchmark *b, const char *line)
+{
+    double number, value;
+    const char *rest, *rate = strchr(line, '(');
+    if (!lines_number(line, &number, &rest))
+        return;
+    if (str_has_prefix(rest, " MiB transferred") && rate && lines_number(rate + 1, &value, &rest))
+        harness_summary(b, "transferred", "MiB/s", HARNESS_RATE, value);
+    const char *colon = strstr(rest, " percentile:");
+    CLEANUP(memory_freep) char *name = memory_printf("latency.p%g", number);
+    if (colon && colon == rest + 2 && figure_value(colon + strlen(" percentile:"), &value))
+        harness_summary(b, name, "ms", HARNESS_TIME, value);
+}
+
 static void read_figure(struct harness_benchmark *b, const char *line)
 {
     line += strspn(line, " ");
+    read_numbered(b, line);
+    /* The others run for a given time. */
+    double wall;
+    if (str_eq(b->name, "mutex") && str_has_prefix(line, "total time:") &&
+        figure_value(line + strlen("total time:"), &wall))
+        harness_summary(b, "wall", "s", HARNESS_TIME, wall);
     for (size_t i = 0; i < ARRAY_COUNT(figures); i++) {
         double value;
         if (str_has_prefix(line, figures[i].words) &&
@@ -56,11 +77,16 @@ static void read_figure(struct harness_benchmark *b, const char *line)
     }
 }
 
-/* "[ 1s ] thds: 1 eps: 573.04 lat (ms,95%): 11.24", or with "tps: 20.1" of a database. */
+/* "[ 1s ] thds: 1 eps: 573.04 lat (ms,95%): 11.24", with "tps: 20.1" of a database, with
+ * "reads: 2.5 MiB/s writes: …" of files, or with "5000.00 MiB/sec" of memory. */
 static void read_interval(struct harness_benchmark *b, const char *line)
 {
     static const char *const keys[][3] = {{"eps: ", "interval.events", "events/s"},
-                                          {"tps: ", "interval.transactions", "transactions/s"}};
+                                          {"tps: ", "interval.transactions", "transactions/s"},
+                                          {"qps: ", "interval.queries", "queries/s"},
+                                          {"reads: ", "interval.read", "MiB/s"},
+                                          {"writes: ", "interval.written", "MiB/s"},
+                                          {"s ] ", "interval.transferred", "MiB/s"}};
     double value;
     const char *rest, *latency = strstr(line, "): ");
     for (size_t i = 0; i < ARRAY_COUNT(keys); i++) {
@@ -68,7 +94,8 @@ static void read_interval(struct harness_benchmark *b, const char *line)
         if (at && lines_number(at + strlen(keys[i][0]), &value, &rest))
             harness_put(harness_metric(b, keys[i][1], keys[i][2], HARNESS_RATE), value);
     }
-    if (latency && strstr(line, "lat (ms") && lines_number(latency + 3, &value, &rest))
+    if (latency && (strstr(line, "lat (ms") || strstr(line, "latency (ms")) &&
+        lines_number(latency + 3, &value, &rest))
         harness_put(harness_metric(b, "interval.latency", "ms", HARNESS_TIME), value);
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """assay import: files that the real tools wrote (tests/fuzz/corpus/harness), value for value."""
 import csv
+import gzip
 import json
 import os
 import pathlib
@@ -260,7 +261,7 @@ def versions_that_are_not_known_are_refused_by_name():
 
 @test
 def what_is_wrong_is_said_with_file_place_and_remedy():
-    for content, words in ((b"", "does not know this format"), (b"hello\n", "'assay import --list'"),
+    for content, words in ((b"", "the file is empty"), (b"hello\n", "'assay import --list'"),
                            (b"{\"a\": ", "line 1, column"), (b"{}", "does not know this format"),
                            (b"\0\1\2", "binary"), (b"{\"context\": {}, \"benchmarks\": []}", "no values"),
                            (b"{\"context\": {}, \"benchmarks\": [{\"name\": \"a\"}]}", "benchmarks[0] ('a')"),
@@ -276,6 +277,85 @@ def what_is_wrong_is_said_with_file_place_and_remedy():
     contains(imports("empty", check=1).stderr, "criterion's and LKP's")
     contains(imports(check=2).stderr, "give a file")
     contains(imports("--date", "yesterday", FILES / "fio.json", check=2).stderr, "not a time")
+
+
+@test
+def benchmarks_of_one_name_are_told_apart():
+    """Values of different benchmarks never become repetitions of one."""
+    pathlib.Path("go.txt").write_text("pkg: example.org/a\nBenchmarkSum 10 5 ns/op\nBenchmarkSum-2 10 3 ns/op\n"
+                                      "BenchmarkSum-2 10 4 ns/op 7 odd/op\nBenchmarkSum-2 10 5 ns/op NaN odd/op\nPASS\n"
+                                      "pkg: example.org/b\nBenchmarkSum-2 10 90 ns/op\n")
+    imports("go.txt")
+    equal(values("benchmark=Sum package=example.org/a", "time"), [5])
+    equal(values("benchmark=Sum package=example.org/a procs=2", "time"), [3, 4, 5])
+    equal(values("benchmark=Sum package=example.org/b procs=2", "time"), [90])
+    with sqlite3.connect("a.db") as db:
+        equal(db.execute("SELECT r.round, v.value FROM value v JOIN run r ON r.id = v.run JOIN metric m"
+                         " ON m.id = v.metric WHERE m.name = 'odd/op'").fetchall(), [(1, 7.0)], "the second repetition")
+    pathlib.Path("c.xml").write_text(
+        '<?xml version="1.0"?><Catch2TestRun name="p" catch2-version="3.4.0" xml-format-version="2">'
+        '<TestCase name="sort &lt;a> b" tags="[!benchmark]">' + "".join(
+            f'<Section name="{s}"><BenchmarkResults name="x > y" samples="1"><mean value="{v}"/></BenchmarkResults></Section>'
+            for s, v in (("small", 10), ("large", 20), ("large", 30))) +
+        '<BenchmarkResults name="x > y"><mean value="40"/></BenchmarkResults></TestCase></Catch2TestRun>')
+    imports("c.xml")
+    for place, value in (("/small: x > y", 10), ("/large: x > y", 20), ("/large: x > y #2", 30), (": x > y", 40)):
+        equal(values("benchmark=sort <a> b" + place, "mean"), [value], place)
+
+
+@test
+def google_benchmark_with_aggregates_skips_and_numbers_that_are_none():
+    def entry(name, aggregate=None, **more):
+        return {"name": name + ("_" + aggregate if aggregate else ""), "run_name": name, "real_time": 1.5, "cpu_time": 1.25,
+                "run_type": "aggregate" if aggregate else "iteration", "time_unit": "ns",
+                **({"aggregate_name": aggregate} if aggregate else {}), **more}
+    file = {"context": {"json_schema_version": 1},
+            "benchmarks": [entry("a", own=float("nan")), entry("a", own=2.5), entry("a", "median", real_time=9),
+                           entry("b", "mean", real_time=8), entry("b", "median", real_time=7), entry("b", "BigO"),
+                           entry("c", skipped=True, skip_message="no"), entry("d", big=2**64)]}
+    pathlib.Path("g.json").write_text(json.dumps(file))
+    contains(pathlib.Path("g.json").read_text(), "NaN")
+    imports("g.json")
+    equal(values("benchmark=a", "real_time"), [1.5, 1.5])
+    equal(values("benchmark=b", "real_time"), [7])
+    equal(values("benchmark=d", "big"), [2.0**64])
+    with sqlite3.connect("a.db") as db:
+        equal(db.execute("SELECT count(*) FROM cell").fetchone()[0], 3)
+        equal(db.execute("SELECT r.round FROM value v JOIN run r ON r.id = v.run JOIN metric m ON m.id = v.metric"
+                         " WHERE m.name = 'own'").fetchall(), [(1,)])
+
+
+@test
+def texts_in_other_wrappings():
+    text = (FILES / "hyperfine.json").read_text()
+    pathlib.Path("mark.json").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    equal(json.loads(imports("-n", "--json", "mark.json").stdout)["tool"], "hyperfine")
+    pathlib.Path("wide.json").write_bytes(text.encode("utf-16"))
+    contains(imports("wide.json", check=1).stderr, "UTF-16")
+    pathlib.Path("packed.gz").write_bytes(gzip.compress(text.encode()))
+    contains(imports("packed.gz", check=1).stderr, "unpack")
+    contains(imports("--format", "hyperfine", "packed.gz", check=1).stderr, "gunzip")
+    for name in sorted(FILES.iterdir()):  # a file that was cut off anywhere is refused, or read as far as it goes
+        whole = name.read_bytes()
+        for part in (1, len(whole) // 3, len(whole) // 2, len(whole) - 2):
+            pathlib.Path("cut").write_bytes(whole[:part])
+            result = assay("import", "-n", "cut")
+            equal(result.returncode in (0, 1), True, f"{name.name} cut at {part}: {result.stderr}")
+    pathlib.Path("deep.json").write_text("[" * 100000 + "]" * 100000)
+    contains(imports("deep.json", check=1).stderr, "deep.json: ")
+
+
+@test
+def many_runs_are_all_there():
+    """Runs are written in groups; the last ones, and those that failed, by themselves."""
+    for count in (1, 31, 32, 33, 63, 64, 65, 100, 1000):
+        times = [i / 7 for i in range(count)]
+        pathlib.Path("h.json").write_text(json.dumps({"results": [{"command": f"c{count}", "times": times, "user": 1.5,
+                                                                   "memory_usage_byte": [8 * i for i in range(count)]}]}))
+        imports("h.json")
+        equal(values(f"benchmark=c{count}", "wall"), times)
+        equal(values(f"benchmark=c{count}", "peak-rss"), [8.0 * i for i in range(count)])
+        equal((values(f"benchmark=c{count}", "user"), experiment("run_count")), ([1.5], count))
 
 
 @test
