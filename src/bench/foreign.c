@@ -21,14 +21,26 @@ const struct program_harness *bench_foreign_detect(const char *path)
     return program_harness_of(bytes.data, bytes.length);
 }
 
-int bench_foreign_list(const struct bench_plan *plan, const struct program_harness *h,
-                       struct program_results *lists, struct error *err)
+static int list_sides(const struct bench_plan *plan, const struct program_harness *h,
+                      struct program_results *lists, struct error *err)
 {
     int r = 0;
-    process_signals_catch();
     for (size_t side = 0; r == 0 && side < plan->side_count; side++) {
         struct foreign_run run = {plan->targets[side]->path, h, NULL, &plan->start};
+        program_results_done(&lists[side]);
         r = foreign_run(&run, &lists[side], err);
+    }
+    return r;
+}
+
+int bench_foreign_list(const struct bench_plan *plan, const struct program_harness **h,
+                       struct program_results *lists, struct error *err)
+{
+    process_signals_catch();
+    int r = list_sides(plan, *h, lists, err);
+    if (r == -ECHILD && (*h)->older) {
+        *h = (*h)->older;
+        r = list_sides(plan, *h, lists, err);
     }
     process_signals_restore();
     return r;

@@ -14,8 +14,9 @@
 /* The harness that the file was built with; NULL when none is recognised. */
 const struct program_harness *bench_foreign_detect(const char *path);
 
-/* Finds the benchmarks of both versions.  The paths are those of the plan's targets. */
-int bench_foreign_list(const struct bench_plan *plan, const struct program_harness *h,
+/* Finds the benchmarks of both versions.  The paths are those of the plan's targets.  *h becomes
+ * the older one where a program refuses its words. */
+int bench_foreign_list(const struct bench_plan *plan, const struct program_harness **h,
                        struct program_results *lists, struct error *err);
 /* The cases of what was found, as bench_cases_make has it. */
 int bench_foreign_cases(struct bench_cases *cases, const struct program_results *lists,

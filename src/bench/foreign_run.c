@@ -8,8 +8,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -62,7 +65,8 @@ static void make_words(char *(*words)[WORDS_MAX], const struct foreign_run *run)
 }
 
 /* In the new process. */
-static void become(char **words, const struct foreign_run *run, int out, int errors)
+static void become(char **words, const struct foreign_run *run, const char *home, int out,
+                   int errors)
 {
     sigset_t none;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -80,6 +84,8 @@ static void become(char **words, const struct foreign_run *run, int out, int err
         CPU_SET((unsigned)run->how->cpu, &set);
         sched_setaffinity(0, sizeof(set), &set);
     }
+    if (*home)
+        setenv(run->harness->home, home, 1);
     execvp(words[0], words);
     _exit(127);
 }
@@ -141,20 +147,40 @@ static int check_status(int status, const struct foreign_run *run, int errors, s
                      strbuf_text(&words));
 }
 
+/* A directory for what the harness writes beside its output, so that results that the user keeps
+ * stay as they are; "" when it writes nothing. */
+static int make_home(char *home, size_t size, const struct foreign_run *run, struct error *err)
+{
+    const char *tmp = getenv("TMPDIR");
+    snprintf(home, size, "%s/assay-bench-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!run->harness->home)
+        *home = '\0';
+    else if (!mkdtemp(home))
+        return error_errno(err, -errno, "%s", home);
+    return 0;
+}
+
 int foreign_run(const struct foreign_run *run, struct program_results *results, struct error *err)
 {
+    char home[PATH_MAX];
     CLEANUP(free_words) char *words[WORDS_MAX] = {0};
     CLEANUP(strbuf_done) struct strbuf text = {0};
     CLEANUP(fd_closep) int out = memfd_create("assay-harness", MFD_CLOEXEC);
     CLEANUP(fd_closep) int errors = memfd_create("assay-harness", MFD_CLOEXEC);
     int status = 0;
     make_words(&words, run);
+    int r = make_home(home, sizeof(home), run, err);
+    if (r < 0)
+        return r;
     pid_t pid = out >= 0 && errors >= 0 ? fork() : -1;
     if (pid < 0)
-        return error_errno(err, -errno, "starting %s", run->path);
+        r = error_errno(err, -errno, "starting %s", run->path);
     if (pid == 0)
-        become(words, run, out, errors);
-    int r = wait_for(pid, run, &status, err);
+        become(words, run, home, out, errors);
+    if (r == 0)
+        r = wait_for(pid, run, &status, err);
+    if (*home)
+        file_remove_tree(home);
     if (r == 0)
         r = check_status(status, run, errors, err);
     if (r < 0)

@@ -23,6 +23,7 @@ struct bench_plan {
     size_t side_count;
     const struct bench_cases *cases;
     struct bench_start start;           /* cpu is where single threads run */
+    bool one_process;                   /* both versions, which are shared objects */
     uint64_t time_ns;                   /* for each benchmark */
     uint64_t rounds;                    /* exactly so many; 0: as the time allows */
     const struct bench_target *layouts; /* for round k from k * BENCH_SIDES_MAX on; NULL: targets */

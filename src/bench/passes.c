@@ -11,6 +11,16 @@
 
 enum { COUNTED_MAX = 10000 };
 
+char *bench_once_text(const struct bench_call *call, uint64_t iterations)
+{
+    struct strbuf text = {0};
+    strbuf_printf(&text, "%llu %zu %llu 0 0", (unsigned long long)iterations, call->index,
+                  (unsigned long long)call->threads);
+    for (size_t i = 0; i < ARRAY_COUNT(call->values); i++)
+        strbuf_printf(&text, " %lld", (long long)call->values[i]);
+    return text.data;
+}
+
 /* Calls back for every case and version that was measured. */
 static int each(const struct bench_plan *plan, struct bench_results *results,
                 int (*count)(const struct bench_plan *, size_t, size_t, struct bench_result *,

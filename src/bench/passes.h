@@ -18,4 +18,7 @@ int bench_count_allocations(const struct bench_plan *plan, struct bench_results 
 extern const unsigned char bench_interposer[];
 extern const size_t bench_interposer_size;
 
+/* The text of bench_start.once that runs a benchmark so often; the caller frees it. */
+char *bench_once_text(const struct bench_call *call, uint64_t iterations);
+
 #endif

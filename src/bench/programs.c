@@ -10,6 +10,18 @@
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
+/* Before 0.4 criterion takes whole seconds only. */
+static const struct program_harness old_criterion = {
+    .name = "criterion",
+    .title = "Criterion.rs",
+    .format = "criterion-text",
+    .all = WORDS("--bench", "--noplot", "--warm-up-time", "1", "--measurement-time", "1",
+                 "--sample-size", "10"),
+    .one = WORDS("--bench", "--noplot", "--warm-up-time", "1", "--measurement-time", "1",
+                 "--sample-size", "10", "^%s$"),
+    .special = "\\^$.|?*+()[]{}",
+    .home = "CRITERION_HOME"};
+
 const struct program_harness program_harnesses[] = {
     {.name = "google-benchmark",
      .title = "Google Benchmark",
@@ -41,7 +53,9 @@ const struct program_harness program_harnesses[] = {
                   "--sample-size", "10"),
      .one = WORDS("--bench", "--noplot", "--warm-up-time", "0.1", "--measurement-time", "0.2",
                   "--sample-size", "10", "^%s$"),
-     .special = "\\^$.|?*+()[]{}"},
+     .special = "\\^$.|?*+()[]{}",
+     .home = "CRITERION_HOME",
+     .older = &old_criterion},
     {.name = "divan",
      .title = "Divan",
      .format = "divan",
@@ -133,6 +147,21 @@ static void take(struct program_results *results, const struct program_harness *
     ARRAY_PUSH(results->items, results->count, results->capacity) = one;
 }
 
+/* Benchmarks that the harness gives one name, such as those of Catch2's generators: from #2 on. */
+static void number_equals(struct program_results *results)
+{
+    for (size_t i = results->count; i-- > 0;) {
+        size_t before = 0;
+        for (size_t k = 0; k < i; k++)
+            before += str_eq(results->items[k].name, results->items[i].name);
+        if (!before)
+            continue;
+        char *name = memory_printf("%s #%zu", results->items[i].name, before + 1);
+        free(results->items[i].name);
+        results->items[i].name = name;
+    }
+}
+
 /* From the line that begins with a brace to the last brace. */
 static void cut_json(const char **text, size_t *length)
 {
@@ -161,5 +190,6 @@ int program_results_read(struct program_results *results, const struct program_h
         return error_wrap(err, r, "run as a program of %s", h->title);
     for (size_t i = 0; i < read.count; i++)
         take(results, h, &read.benchmarks[i]);
+    number_equals(results);
     return 0;
 }

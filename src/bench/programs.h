@@ -37,6 +37,8 @@ struct program_harness {
     const char *special; /* characters of a name that `one` needs a backslash before */
     bool is_json;        /* it may print other things around its JSON */
     bool is_python;      /* a file that pytest runs; it writes JSON to a file */
+    const char *home;    /* the variable that names the directory for its files; NULL for none */
+    const struct program_harness *older; /* how to call old versions, which refuse these words */
 };
 
 /* All of them; ends with a name of NULL. */

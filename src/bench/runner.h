@@ -11,7 +11,8 @@
 
 /* Whether this process is one. */
 bool bench_runner_is(int argc, char *const *argv);
-/* Serves the shared object that argv[1] names; returns the exit code. */
+/* Serves the shared object that argv[1] names, and beside it that of argv[2], if there is one;
+ * returns the exit code. */
 int bench_runner_serve(char *const *argv);
 /* The path of this assay, for programs that cannot be given /proc/self/exe. */
 const char *bench_runner_path(void);

@@ -22,7 +22,9 @@ enum {
     WORKER_IN = 200,
     WORKER_OUT = 201,
     WORKER_PRELOAD = 202,
-    WORKER_COUNTERS = 203 /* and on */
+    WORKER_COUNTERS = 203, /* and on */
+    BESIDE_IN = 220,
+    BESIDE_OUT = 221
 };
 
 /* ---- starting and ending ---- */
@@ -54,7 +56,7 @@ static void plan_make(struct plan *p, const struct bench_target *t, const struct
     size_t words = 0, count = 0, variables = 0;
     while (how->before && how->before[words])
         words++;
-    p->argv = memory_zalloc(words + 4, sizeof(*p->argv));
+    p->argv = memory_zalloc(words + 5, sizeof(*p->argv));
     for (size_t i = 0; i < words; i++)
         p->argv[i] = how->before[i];
     bool shared = t->kind == BENCH_SHARED;
@@ -63,12 +65,16 @@ static void plan_make(struct plan *p, const struct bench_target *t, const struct
     if (shared && how->before)
         p->argv[words - 1] = (char *)bench_runner_path();
     p->argv[words++] = t->path;
+    if (how->beside)
+        p->argv[words++] = how->beside->path;
     p->program = how->before ? how->before[0] : shared ? "/proc/self/exe" : t->path;
     while (environ[count])
         count++;
     p->environment = memory_zalloc(count + ARRAY_COUNT(p->variables) + 1, sizeof(char *));
-    p->variables[0] = how->once ? memory_printf("ASSAY_ONCE=%s", how->once)
-                                : memory_printf("ASSAY_WORKER=%d,%d", WORKER_IN, WORKER_OUT);
+    p->variables[0] = how->once     ? memory_printf("ASSAY_ONCE=%s", how->once)
+                      : how->beside ? memory_printf("ASSAY_WORKER=%d,%d,%d,%d", WORKER_IN,
+                                                    WORKER_OUT, BESIDE_IN, BESIDE_OUT)
+                                    : memory_printf("ASSAY_WORKER=%d,%d", WORKER_IN, WORKER_OUT);
     p->variables[1] =
         how->preload_fd ? memory_printf("LD_PRELOAD=/proc/self/fd/%d", WORKER_PRELOAD) : NULL;
     p->variables[2] = shared ? memory_printf(BENCH_RUNNER_VARIABLE "=1") : NULL;
@@ -105,6 +111,10 @@ static void become(const struct plan *p, const struct bench_start *how, int in, 
         dup2(in, WORKER_IN);
     if (out >= 0)
         dup2(out, WORKER_OUT);
+    if (how->beside) {
+        dup2(how->beside_in, BESIDE_IN);
+        dup2(how->beside_out, BESIDE_OUT);
+    }
     if (how->preload_fd)
         dup2(*how->preload_fd, WORKER_PRELOAD);
     if (how->counters)
@@ -177,7 +187,7 @@ static int spawn(struct bench_worker *w, const struct bench_start *how, struct e
 
 void bench_worker_stop(struct bench_worker *w)
 {
-    if (w->pid > 0) {
+    if (w->pid > 0 && !w->is_guest) {
         kill(-w->pid, SIGKILL);
         kill(w->pid, SIGKILL);
         while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
@@ -234,9 +244,16 @@ static int describe_end(struct bench_worker *w, struct error *err)
     /* One that closed its end of the pipe and lives on is no use any more. */
     if (!process_poll(pid, clock_now_ns() + NS_PER_S))
         kill(-pid, SIGKILL);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    kill(-pid, SIGKILL); /* what it left behind */
+    if (w->is_guest) { /* its host reaps it */
+        siginfo_t end = {0};
+        while (waitid(P_PID, (id_t)pid, &end, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+            ;
+        status = end.si_code == CLD_EXITED ? end.si_status << 8 : end.si_status;
+    } else {
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            ;
+        kill(-pid, SIGKILL); /* what it left behind */
+    }
     w->pid = 0;
     take_words(w);
     put_words(w, &words);
@@ -304,15 +321,12 @@ static int say(struct bench_worker *w, const char *line, struct error *err)
     return 0;
 }
 
-int bench_worker_start(struct bench_worker *w, const struct bench_target *t,
-                       const struct bench_start *how, struct error *err)
+/* Waits for its first words. */
+static int greet(struct bench_worker *w, struct error *err)
 {
     const char *line;
-    *w = (struct bench_worker){
-        .target = t, .to = -1, .from = -1, .errors = -1, .timeout_ns = how->timeout_ns};
-    int r = spawn(w, how, err);
-    if (r == 0)
-        r = receive(w, &line, err);
+    const struct bench_target *t = w->target;
+    int r = receive(w, &line, err);
     if (r == -ECHILD || r == -ETIMEDOUT)
         return error_wrap(err, r,
                           "%s does not answer as a program with benchmarks does (is ASSAY_MAIN, or "
@@ -331,6 +345,44 @@ int bench_worker_start(struct bench_worker *w, const struct bench_target *t,
                          "assay.h of this assay",
                          t->path);
     return 0;
+}
+
+int bench_worker_start(struct bench_worker *w, const struct bench_target *t,
+                       const struct bench_start *how, struct error *err)
+{
+    *w = (struct bench_worker){
+        .target = t, .to = -1, .from = -1, .errors = -1, .timeout_ns = how->timeout_ns};
+    int r = spawn(w, how, err);
+    return r < 0 ? r : greet(w, err);
+}
+
+int bench_worker_start_both(struct bench_worker *w, struct bench_worker *guest,
+                            const struct bench_target *t, const struct bench_target *beside,
+                            const struct bench_start *how, struct error *err)
+{
+    struct bench_start both = *how;
+    int to[2] = {-1, -1}, from[2] = {-1, -1};
+    if (pipe2(to, O_CLOEXEC) < 0 || pipe2(from, O_CLOEXEC) < 0) {
+        int r = error_errno(err, -errno, "creating a pipe");
+        fd_closep(&to[0]);
+        fd_closep(&to[1]);
+        return r;
+    }
+    both.beside = beside;
+    both.beside_in = to[0];
+    both.beside_out = from[1];
+    *guest = (struct bench_worker){.target = beside,
+                                   .to = to[1],
+                                   .from = from[0],
+                                   .errors = -1,
+                                   .timeout_ns = how->timeout_ns,
+                                   .is_guest = true};
+    int r = bench_worker_start(w, t, &both, err);
+    fd_closep(&to[0]);
+    fd_closep(&from[1]);
+    guest->pid = w->pid;
+    guest->errors = w->errors >= 0 ? fcntl(w->errors, F_DUPFD_CLOEXEC, 0) : -1;
+    return r < 0 ? r : greet(guest, err);
 }
 
 /* Until it has closed its standard error, or time is up. */
@@ -368,16 +420,6 @@ int bench_worker_once(const struct bench_target *t, const struct bench_start *ho
                          WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
                          strbuf_text(&words));
     return 0;
-}
-
-char *bench_once_text(const struct bench_call *call, uint64_t iterations)
-{
-    struct strbuf text = {0};
-    strbuf_printf(&text, "%llu %zu %llu 0 0", (unsigned long long)iterations, call->index,
-                  (unsigned long long)call->threads);
-    for (size_t i = 0; i < ARRAY_COUNT(call->values); i++)
-        strbuf_printf(&text, " %lld", (long long)call->values[i]);
-    return text.data;
 }
 
 int bench_worker_list(struct bench_worker *w, struct bench_entries *entries, struct error *err)

@@ -22,6 +22,7 @@ struct bench_worker {
     size_t used;
     struct strbuf words; /* the end of its standard error */
     bool interrupted;    /* a signal came for assay while it waited */
+    bool is_guest;       /* in the process of another worker, which ends it */
 };
 
 struct bench_start {
@@ -33,6 +34,8 @@ struct bench_start {
     char *const *before; /* words before the command (a simulator), NULL for none */
     const char *once;    /* instead of a dialogue: of ASSAY_ONCE */
     bool counters;       /* its own events are counted, those of bench_counters() */
+    const struct bench_target *beside; /* loaded into the same process, NULL for none … */
+    int beside_in, beside_out;         /* … and asked over these */
 };
 
 /* What the CPU can count of a process: names that end with NULL, at most BENCH_COUNTERS_MAX; none
@@ -45,6 +48,10 @@ void bench_counters_open(int first);
 /* Starts it and waits until it answers.  -EINTR when a signal came for assay. */
 int bench_worker_start(struct bench_worker *w, const struct bench_target *t,
                        const struct bench_start *how, struct error *err);
+/* Two shared objects in one process, a worker for each; the second is the guest. */
+int bench_worker_start_both(struct bench_worker *w, struct bench_worker *guest,
+                            const struct bench_target *t, const struct bench_target *beside,
+                            const struct bench_start *how, struct error *err);
 /* Starts it without a dialogue, with how->once, and waits for its end.  It must succeed. */
 int bench_worker_once(const struct bench_target *t, const struct bench_start *how,
                       struct error *err);
@@ -63,9 +70,6 @@ struct bench_call {
     uint64_t stack_bytes, heap_bytes; /* by which both are moved */
     int64_t values[BENCH_PARAMETERS_MAX];
 };
-
-/* The text of how->once that runs it so often; the caller frees it. */
-char *bench_once_text(const struct bench_call *call, uint64_t iterations);
 
 /* A figure that the benchmark reports. */
 struct bench_figure {

@@ -42,6 +42,8 @@ const struct option bench_option_table[] = {
      "measure N memory layouts and tell how much of a difference they make (10 or more)", NULL},
     {0, "link", OPTION_LIST, O(links), "COMMAND",
      "with --layouts: links a program anew as $ASSAY_OUT; repeat for both, in order", NULL},
+    {0, "one-process", OPTION_FLAG, O(one_process), NULL,
+     "load both versions, shared objects, into one process (default: one for each)", NULL},
     {0, "cpu", OPTION_STRING, O(cpu), "N",
      "the CPU to measure on, or 'any' (default: the one that is most idle)", NULL},
     {0, "sim", OPTION_FLAG, O(sim), NULL,
@@ -248,6 +250,14 @@ static int run_assay(const struct bench_options *o, const struct bench_versions 
     if (o->list)
         return bench_print_list(o, &cases);
     plan->cases = &cases;
+    for (size_t i = 0; o->one_process && i < cases.count; i++)
+        if (cases.items[i].calls[0].threads > 1) {
+            error_set(err, -EINVAL,
+                      "%s runs in several threads, which --one-process cannot measure; choose "
+                      "others with --bench",
+                      cases.items[i].label);
+            return cmd_usage(&verb_bench, err);
+        }
     if (!o->iterations)
         return measure_cases(o, v, plan, err);
     if (cases.count != 1 || v->count != 1)
@@ -287,7 +297,15 @@ static int run_versions(const struct bench_options *o, char *const *paths, size_
         return cmd_fail(&verb_bench, err, EXIT_TROUBLE);
     for (size_t i = 0; i < count; i++)
         plan.targets[i] = &versions.targets[i];
-    plan.start.counters = !harness && bench_counters()[0];
+    plan.one_process = o->one_process;
+    /* The counters are those of a process. */
+    plan.start.counters = !harness && !o->one_process && bench_counters()[0];
+    if (o->one_process && (harness || versions.targets[0].kind != BENCH_SHARED ||
+                           versions.targets[1].kind != BENCH_SHARED)) {
+        error_set(err, -EINVAL,
+                  "--one-process needs shared objects with assay.h: build them with -shared -fPIC");
+        return cmd_usage(&verb_bench, err);
+    }
     return harness ? bench_run_foreign(o, &versions, harness, &plan, err)
                    : run_assay(o, &versions, &plan, err);
 }
@@ -353,6 +371,8 @@ static int check(const struct bench_options *o, size_t count, struct error *err)
         return error_set(err, -EINVAL, "give --link for each version: %zu %s, but %zu %s",
                          o->base ? 2 : count, plural(o->base ? 2 : count, "version", "versions"),
                          o->links.count, plural(o->links.count, "command", "commands"));
+    if (o->one_process && (o->base ? 2 : count) != 2)
+        return error_set(err, -EINVAL, "--one-process goes with two versions");
     if (o->rounds && o->rounds > 100000)
         return error_set(err, -EINVAL, "--rounds %llu: at most 100,000",
                          (unsigned long long)o->rounds);

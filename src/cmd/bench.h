@@ -11,7 +11,7 @@
 struct bench_options {
     struct option_list filters, names, links;
     const char *base, *build, *json, *html, *db, *save;
-    bool list, show_output, all, quiet, sim, allocations;
+    bool list, show_output, all, quiet, sim, allocations, one_process;
     uint64_t time_ns, rounds, timeout_ns, seed, iterations, layouts;
     const char *cpu, *harness;
 };

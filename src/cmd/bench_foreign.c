@@ -40,7 +40,8 @@ int bench_find_harness(const struct bench_options *o, char *const *paths, size_t
 }
 
 static int find_cases(const struct bench_options *o, const struct bench_plan *plan,
-                      const struct program_harness *h, struct bench_cases *cases, struct error *err)
+                      const struct program_harness **h, struct bench_cases *cases,
+                      struct error *err)
 {
     struct program_results lists[BENCH_SIDES_MAX] = {0};
     int r = bench_foreign_list(plan, h, lists, err);
@@ -65,7 +66,7 @@ int bench_run_foreign(const struct bench_options *o, const struct bench_versions
     plan->cases = &cases;
     int r = bench_files_open(&files, o, err);
     if (r == 0)
-        r = find_cases(o, plan, h, &cases, err);
+        r = find_cases(o, plan, &h, &cases, err);
     if (r < 0)
         return cmd_fail(&verb_bench, err, EXIT_TROUBLE);
     if (o->list)

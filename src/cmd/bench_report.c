@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/term.h"
+#include "bench/passes.h"
 #include "bench/runner.h"
 #include "cmd/bench.h"
 #include "cmd/bench_command.h"
@@ -74,6 +75,7 @@ static int report(const struct bench_options *o, struct bench_view *view, struct
     view->notes = &notes;
     view->all = o->all;
     view->layouts = o->layouts > 0;
+    view->one_process = o->one_process;
     view->colour = term_has_colour(STDOUT_FILENO);
     view->columns = isatty(STDOUT_FILENO) ? term_columns(STDOUT_FILENO) : 120;
     report_bench_notes(&notes, view);

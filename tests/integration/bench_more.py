@@ -181,6 +181,38 @@ def layouts_are_linked_and_told():
 
 
 @test
+def old_criterion_is_called_with_whole_seconds():
+    """As criterion 0.3: it refuses fractions, and writes into the directory that CRITERION_HOME names."""
+    pathlib.Path("old").write_text("""#!/bin/sh
+case " $* " in *" 0."*) echo "error: invalid digit found in string"; exit 1;; esac
+[ -d "$CRITERION_HOME" ] || exit 2
+mkdir -p "$CRITERION_HOME/sum/new"; echo "$CRITERION_HOME" >> homes
+echo "sum                     time:   [10.100 ns 10.200 ns 10.300 ns]"
+""")
+    os.chmod("old", 0o755)
+    equal(assay("bench", "-l", "./old", check=0).stdout, "sum\n")
+    report = json.loads(assay("bench", "-r", "8", "--json", "./old", check=0).stdout)
+    equal(report["benchmarks"][0]["versions"][0]["metrics"]["time"]["median"], 10.2)
+    for home in pathlib.Path("homes").read_text().split():
+        equal(os.path.exists(home), False, "what criterion wrote is removed")
+
+
+@test
+def both_versions_in_one_process():
+    old, new = build(GOOD, "old.so", flags=["-DWORK=300"]), build(GOOD, "new.so", flags=["-DWORK=900"])
+    report = json.loads(assay("bench", "--one-process", "-r", "8", "-t", "0.1", "--json", "-b", "steady", old, new,
+                              check=0).stdout)
+    between(report["benchmarks"][0]["comparison"]["time"]["estimate"], 1.8, 4.5, "thrice the work")
+    equal("one-process" in [note["id"] for note in report["notes"]], True)
+    broken = build(GOOD.replace("ASSAY_CHECK(x != 0)", "if (x) __builtin_trap()"), "broken.so", flags=["-DWORK=300"])
+    result = assay("bench", "--one-process", *QUICK, "-b", "steady", old, broken, check=1)
+    contains(result.stderr, "steady of ./broken.so: crashed: ")
+    program = build(GOOD + "ASSAY_MAIN\n", "program", flags=["-DWORK=300"])
+    contains(assay("bench", "--one-process", program, program, check=2).stderr, "build them with -shared -fPIC")
+    contains(assay("bench", "--one-process", old, check=2).stderr, "goes with two versions")
+
+
+@test
 def other_programs_that_fail():
     pathlib.Path("bad").write_text("#!/bin/sh\necho oh no >&2\nexit 3\n")
     os.chmod("bad", 0o755)

@@ -23,7 +23,8 @@ struct bench_view {
     uint64_t seed;
     time_t started;
     bool colour, all;
-    bool layouts; /* each round had a layout of its own, and that is what was asked for */
+    bool layouts;     /* each round had a layout of its own, and that is what was asked for */
+    bool one_process; /* both versions were in one */
     size_t columns;
 };
 

@@ -106,6 +106,11 @@ void report_bench_notes(struct doubt_list *notes, const struct bench_view *v)
         report_note(notes, "warming-up",
                     "Samples were still getting faster when the warm-up ended: %s.",
                     strbuf_text(&warm));
+    if (v->one_process)
+        report_note(notes, "one-process",
+                    "Both versions ran in one process: they share its heap, its libraries and what "
+                    "C++ keeps once for a process (statics of inline functions and templates), and "
+                    "one may slow or speed up the other.");
     note_frequency(notes, v);
     if (collect(v, &disturbed, is_disturbed))
         report_note(notes, "disturbed",
