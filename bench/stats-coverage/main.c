@@ -17,7 +17,7 @@
  *   stats-coverage PART [EXPERIMENTS]
  *
  * prints one of the tables about verdicts (judging.h): power, few, families, tails, means,
- * stopping, trends, changes, gates, busy, tables, speed; "judging" prints all of these.
+ * stopping, trends, changes, odd-changes, gates, busy, tables, speed; "judging" prints all of these.
  *
  *   stats-coverage aa ROUNDS COMMAND [ARGUMENT…]
  *
@@ -252,10 +252,12 @@ int main(int argc, char **argv)
         return 0;
     if (argc > 3 || (argc == 3 && !str_eq(argv[2], "coverage")) ||
         (argc >= 2 && parse_u64(argv[1], &experiments, &err) < 0) || experiments == 0) {
-        fprintf(stderr, "usage: stats-coverage [EXPERIMENTS [coverage]]\n"
-                        "       stats-coverage PART [EXPERIMENTS]\n"
-                        "       stats-coverage aa ROUNDS COMMAND [ARGUMENT…]\n"
-                        "parts: power few families tails means stopping trends changes speed\n");
+        fprintf(
+            stderr,
+            "usage: stats-coverage [EXPERIMENTS [coverage]]\n"
+            "       stats-coverage PART [EXPERIMENTS]\n"
+            "       stats-coverage aa ROUNDS COMMAND [ARGUMENT…]\n"
+            "parts: power few families tails means stopping trends changes odd-changes speed\n");
         return 2;
     }
     int missed = print_coverage((size_t)experiments);
