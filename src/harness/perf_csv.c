@@ -86,8 +86,12 @@ void perf_stat_put(struct harness_results *r, const char *where, const char *eve
 
 /* The processor, core … in front of the value, where perf counted each by itself: one or two
  * fields, a name and how many it has; the time of -I may stand there, too. */
-static const char *place_of(char **fields, size_t event)
+static const char *place_of(char **fields, size_t event, size_t count)
 {
+    /* Behind the event stands a time or a variance, or the cgroup. */
+    const char *behind = event + 1 < count ? fields[event + 1] : "";
+    if (isalpha((unsigned char)*behind) || *behind == '/')
+        return behind;
     for (size_t back = 3; back <= 4 && back <= event; back++)
         if (isalpha((unsigned char)*fields[event - back]))
             return fields[event - back];
@@ -107,7 +111,7 @@ int perf_csv_read(struct harness_results *r, const char *text, struct error *err
             continue;
         if (!at)
             return error_set(err, -EINVAL, "line %zu is not one of perf stat -x", l.number);
-        perf_stat_put(r, place_of(fields, at), fields[at], fields[at - 1], fields[at - 2]);
+        perf_stat_put(r, place_of(fields, at, count), fields[at], fields[at - 1], fields[at - 2]);
     }
     return 0;
 }

@@ -136,6 +136,9 @@ def perf_stat():
     imports(FILES / "perf-stat-i.csv")
     equal(values("benchmark=perf stat", "page-faults"), [51, 77, 0])
     imports(FILES / "perf-stat-j.txt")
+    pathlib.Path("groups.csv").write_text("5,,page-faults,a/b,100,100.00,,\n7,,page-faults,/,100,100.00,,\n")
+    imports("groups.csv")
+    equal((values("benchmark=a/b where=a/b", "page-faults"), values("benchmark=/ where=/", "page-faults")), ([5], [7]))
 
 
 @test
