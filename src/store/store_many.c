@@ -10,6 +10,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 
 enum { GROUP = 32, RUN_PARAMETERS = 7, VALUE_PARAMETERS = 3, VALUES_AT_ONCE = 64 };
 
@@ -93,7 +94,8 @@ static int gather(struct gathering *g, struct store *store, int64_t run,
 {
     g->values[g->count++] = number(run);
     g->values[g->count++] = number(value->metric);
-    g->values[g->count++] = (struct sql_value){.type = 'd', .real = value->value};
+    g->values[g->count++] =
+        (struct sql_value){.type = 'd', .real = value->value, .is_null = !isfinite(value->value)};
     if (g->count < ARRAY_COUNT(g->values))
         return 0;
     g->count = 0;

@@ -133,6 +133,20 @@ def both_databases_give_the_same_answers():
 
 
 @test
+def imports_are_equal_in_both():
+    """Runs of an import are written in groups, with rows of a failed one between them."""
+    there = database("imports")
+    pathlib.Path("h.json").write_text(json.dumps({"results": [
+        {"command": f"c{c}", "user": 0.5, "times": [(i * 7919 + c) % 1000 / 997 for i in range(70 + c)]} for c in range(3)]}))
+    files = ["h.json", *(ROOT / "tests/fuzz/corpus/harness" / name for name in ("google-benchmark.json", "fio.json"))]
+    for place in ("here.db", there):
+        assay("import", "--db", place, *files, check=0)
+    for number in range(1, len(files) + 1):
+        first, second = (assay("show", "--db", place, number, "--csv", "--wide", check=0).stdout for place in ("here.db", there))
+        equal(second, first, files[number - 1])
+
+
+@test
 def a_copy_that_was_stopped_goes_on():
     there = database("stopped")
     for base in (100, 200):
