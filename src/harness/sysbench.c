@@ -64,11 +64,6 @@ static void read_figure(struct harness_benchmark *b, const char *line)
 {
     line += strspn(line, " ");
     read_numbered(b, line);
-    /* The others run for a given time. */
-    double wall;
-    if (str_eq(b->name, "mutex") && str_has_prefix(line, "total time:") &&
-        figure_value(line + strlen("total time:"), &wall))
-        harness_summary(b, "wall", "s", HARNESS_TIME, wall);
     for (size_t i = 0; i < ARRAY_COUNT(figures); i++) {
         double value;
         if (str_has_prefix(line, figures[i].words) &&
@@ -99,14 +94,13 @@ static void read_interval(struct harness_benchmark *b, const char *line)
         harness_put(harness_metric(b, "interval.latency", "ms", HARNESS_TIME), value);
 }
 
-/* What was run is told by the headings only. */
+/* What was run is told by the headings only; mutex and threads have none. */
 static const char *test_of(const char *text)
 {
     static const char *const signs[][2] = {{"CPU speed:", "cpu"},
                                            {"File operations:", "fileio"},
                                            {"SQL statistics:", "oltp"},
-                                           {"MiB transferred", "memory"},
-                                           {"Running mutex", "mutex"}};
+                                           {"MiB transferred", "memory"}};
     for (size_t i = 0; i < ARRAY_COUNT(signs); i++)
         if (strstr(text, signs[i][0]))
             return signs[i][1];
