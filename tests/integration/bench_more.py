@@ -190,8 +190,8 @@ mkdir -p "$CRITERION_HOME/sum/new"; echo "$CRITERION_HOME" >> homes
 echo "sum                     time:   [10.100 ns 10.200 ns 10.300 ns]"
 """)
     os.chmod("old", 0o755)
-    equal(assay("bench", "-l", "./old", check=0).stdout, "sum\n")
-    report = json.loads(assay("bench", "-r", "8", "--json", "./old", check=0).stdout)
+    equal(assay("bench", "-l", "--harness", "criterion", "./old", check=0).stdout, "sum\n")
+    report = json.loads(assay("bench", "-r", "8", "--json", "--harness", "criterion", "./old", check=0).stdout)
     equal(report["benchmarks"][0]["versions"][0]["metrics"]["time"]["median"], 10.2)
     for home in pathlib.Path("homes").read_text().split():
         equal(os.path.exists(home), False, "what criterion wrote is removed")
