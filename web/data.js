@@ -24,7 +24,35 @@ const KERNEL = 1;
 const MORE = 8;
 const LESS = 16;
 
+// A column of whole numbers, as src/report/page/columns.h has it; older pages have numbers.
+function columnOf(column) {
+  if (typeof column !== 'string') return column;
+  const digits = column.charCodeAt(0) - 48;
+  const count = (column.length - 1) / digits;
+  const values = new Float64Array(count);
+  for (let d = digits; d > 0; d--) {
+    const first = 1 + (d - 1) * count;
+    for (let i = 0; i < count; i++) {
+      const code = column.charCodeAt(first + i);
+      values[i] = values[i] * 91 + code - (code > 92 ? 36 : 35);
+    }
+  }
+  return values;
+}
+
+function unpackProfile(profile) {
+  for (const key of ['up', 'depth', 'name', 'samples', 'weight', 'order']) {
+    if (profile[key]) profile[key] = columnOf(profile[key]);
+  }
+  for (const part of [profile.moments, profile.waits]) {
+    for (const key of ['us', 'node', 'thread', 'length_us', 'name']) if (part && part[key]) part[key] = columnOf(part[key]);
+  }
+  let last = -1;
+  if (profile.up) profile.depth = profile.up.map((up) => (last = last + 1 - up));
+}
+
 function withNames(data) {
+  data.profiles.forEach(unpackProfile);
   const { text, flags, known_as: other } = data.names;
   const known = new Map(other);
   data.functions = text.map((name, i) => ({ name, known: known.get(i) ?? name, flags: flags[i] }));

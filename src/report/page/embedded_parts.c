@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads what a page holds besides experiments: profiles, explanations, readings over time. */
 #include "base/memory.h"
+#include "report/page/columns.h"
 #include "report/page/embedded_internal.h"
 
 #include <errno.h>
@@ -28,6 +29,29 @@ uint64_t embedded_number(const json_t *object, const char *key)
 int embedded_damaged(struct error *err, const char *what)
 {
     return error_set(err, -EINVAL, "the data is damaged: %s" EMBEDDED_REMEDY, what);
+}
+
+/* As older versions wrote it. */
+static bool take_numbers(struct column *c, const json_t *list)
+{
+    *c = (struct column){.count = json_array_size(list)};
+    c->values = memory_zalloc(c->count + 1, sizeof(*c->values));
+    for (size_t i = 0; i < c->count; i++) {
+        const json_t *number = json_array_get(list, i);
+        if (!json_is_integer(number) || json_integer_value(number) < 0)
+            return false;
+        c->values[i] = (uint64_t)json_integer_value(number);
+    }
+    return true;
+}
+
+/* Whether it is a column; a missing one is empty.  The caller frees it either way. */
+static bool get_column(struct column *c, const json_t *object, const char *key)
+{
+    const json_t *column = json_object_get(object, key);
+    return json_is_string(column)
+               ? column_read(c, json_string_value(column), json_string_length(column))
+               : take_numbers(c, column);
 }
 
 /* ---- profiles ---- */
@@ -95,74 +119,79 @@ static uint32_t take_name(struct flame *f, const struct name_source *n, size_t n
     return own_of[name] - 1;
 }
 
+/* How deep each frame is: of pages of older assays as it is, else by how many levels it is above
+ * the one below the frame before. */
+static bool read_depths(struct column *depths, const json_t *profile)
+{
+    uint64_t last = 0;
+    if (!json_object_get(profile, "up"))
+        return get_column(depths, profile, "depth");
+    if (!get_column(depths, profile, "up"))
+        return false;
+    for (size_t i = 0; i < depths->count; i++) {
+        uint64_t deepest = i ? last + 1 : 0;
+        if (depths->values[i] > deepest)
+            return false;
+        last = depths->values[i] = deepest - depths->values[i];
+    }
+    return true;
+}
+
 static int read_nodes(struct flame *f, const json_t *profile, const struct name_source *n,
                       uint32_t *own_of, struct error *err)
 {
-    const json_t *depths = json_object_get(profile, "depth");
-    const json_t *names = json_object_get(profile, "name");
-    const json_t *samples = json_object_get(profile, "samples");
-    const json_t *weights = json_object_get(profile, "weight");
+    CLEANUP(column_done) struct column depths = {0}, names = {0};
+    CLEANUP(column_done) struct column samples = {0}, weights = {0};
     double each = json_number_value(json_object_get(profile, "each"));
-    json_int_t last = -1;
-    for (size_t i = 0; i < json_array_size(depths); i++) {
-        json_int_t depth = json_integer_value(json_array_get(depths, i));
-        json_int_t name = json_integer_value(json_array_get(names, i));
-        json_int_t count = json_integer_value(json_array_get(samples, i));
-        json_int_t weight = json_integer_value(json_array_get(weights, i));
-        if (depth < 0 || depth > last + 1 || depth > FLAME_DEPTH_MAX || name < 0 ||
-            (uint64_t)name >= n->count || count < 0 || count > INT64_MAX / 4 || weight < 0)
+    bool weighed = json_object_get(profile, "weight") != NULL;
+    uint64_t deepest = 0;
+    if (!read_depths(&depths, profile) || !get_column(&names, profile, "name") ||
+        !get_column(&samples, profile, "samples") || !get_column(&weights, profile, "weight") ||
+        names.count != depths.count || samples.count != depths.count ||
+        (weighed && weights.count != depths.count))
+        return embedded_damaged(err, "the frames");
+    for (size_t i = 0; i < depths.count; i++) {
+        if (depths.values[i] > deepest || depths.values[i] > FLAME_DEPTH_MAX ||
+            names.values[i] >= n->count || samples.values[i] > INT64_MAX / 4)
             return embedded_damaged(err, "a frame");
-        double product = each * (double)count;
+        double product = each * (double)samples.values[i];
         ARRAY_PUSH(f->nodes, f->node_count, f->node_capacity) = (struct flame_node){
-            .depth = (uint32_t)depth,
-            .name = take_name(f, n, (size_t)name, own_of),
-            .self_samples = (uint64_t)count,
-            .self_weight = weights                          ? (uint64_t)weight
+            .depth = (uint32_t)depths.values[i],
+            .name = take_name(f, n, names.values[i], own_of),
+            .self_samples = samples.values[i],
+            .self_weight = weighed                          ? weights.values[i]
                            : product >= 0 && product < 9e18 ? (uint64_t)llrint(product)
                                                             : 0};
-        last = depth;
+        deepest = depths.values[i] + 1;
     }
     return 0;
 }
 
 /* ---- when ---- */
 
-/* Numbers of a column, of which none is negative; NULL when it is not as long as it must be. */
-static const json_t *column_of(const json_t *object, const char *key, size_t count)
+/* A column that is as long as the others. */
+static bool column_of(struct column *c, const json_t *object, const char *key, size_t count)
 {
-    const json_t *column = json_object_get(object, key);
-    if (json_array_size(column) != count)
-        return NULL;
-    for (size_t i = 0; i < count; i++)
-        if (!json_is_integer(json_array_get(column, i)) ||
-            json_integer_value(json_array_get(column, i)) < 0)
-            return NULL;
-    return column;
-}
-
-static uint64_t number_at(const json_t *column, size_t i)
-{
-    return (uint64_t)json_integer_value(json_array_get(column, i));
+    return get_column(c, object, key) && c->count == count;
 }
 
 static int read_moments(struct flame *f, const json_t *from, struct error *err)
 {
-    size_t count = json_array_size(json_object_get(from, "us"));
-    const json_t *steps = column_of(from, "us", count), *nodes = column_of(from, "node", count);
-    const json_t *threads = column_of(from, "thread", count);
+    CLEANUP(column_done) struct column steps = {0}, nodes = {0}, threads = {0};
     uint64_t at_us = 0;
-    if (count && (!steps || !nodes || !threads))
+    if (!get_column(&steps, from, "us") || !column_of(&nodes, from, "node", steps.count) ||
+        !column_of(&threads, from, "thread", steps.count))
         return embedded_damaged(err, "the times of samples");
     f->moment_every = embedded_number(from, "every");
-    for (size_t i = 0; i < count; i++) {
-        at_us += number_at(steps, i);
-        if (number_at(nodes, i) >= f->node_count || number_at(threads, i) >= f->thread_count ||
+    for (size_t i = 0; i < steps.count; i++) {
+        at_us += steps.values[i];
+        if (nodes.values[i] >= f->node_count || threads.values[i] >= f->thread_count ||
             at_us > INT64_MAX / 4000)
             return embedded_damaged(err, "the time of a sample");
         ARRAY_PUSH(f->moments, f->moment_count, f->moment_capacity) =
             (struct flame_moment){.at_ns = at_us * 1000,
-                                  .node = (uint32_t)number_at(nodes, i),
-                                  .thread = (uint32_t)number_at(threads, i)};
+                                  .node = (uint32_t)nodes.values[i],
+                                  .thread = (uint32_t)threads.values[i]};
     }
     return 0;
 }
@@ -170,24 +199,24 @@ static int read_moments(struct flame *f, const json_t *from, struct error *err)
 static int read_waits(struct flame *f, const json_t *from, const struct name_source *n,
                       uint32_t *own_of, struct error *err)
 {
-    size_t count = json_array_size(json_object_get(from, "us"));
-    const json_t *steps = column_of(from, "us", count), *names = column_of(from, "name", count);
-    const json_t *lengths = column_of(from, "length_us", count);
-    const json_t *threads = column_of(from, "thread", count);
+    CLEANUP(column_done) struct column steps = {0}, names = {0};
+    CLEANUP(column_done) struct column lengths = {0}, threads = {0};
     uint64_t at_us = 0;
-    if (count && (!steps || !names || !lengths || !threads))
+    if (!get_column(&steps, from, "us") || !column_of(&names, from, "name", steps.count) ||
+        !column_of(&lengths, from, "length_us", steps.count) ||
+        !column_of(&threads, from, "thread", steps.count))
         return embedded_damaged(err, "the times of waits");
     f->waits_left_out = embedded_number(from, "left_out");
-    for (size_t i = 0; i < count; i++) {
-        at_us += number_at(steps, i);
-        if (number_at(names, i) >= n->count || number_at(threads, i) >= f->thread_count ||
-            at_us > INT64_MAX / 4000 || number_at(lengths, i) > INT64_MAX / 4000)
+    for (size_t i = 0; i < steps.count; i++) {
+        at_us += steps.values[i];
+        if (names.values[i] >= n->count || threads.values[i] >= f->thread_count ||
+            at_us > INT64_MAX / 4000 || lengths.values[i] > INT64_MAX / 4000)
             return embedded_damaged(err, "the time of a wait");
         ARRAY_PUSH(f->waits, f->wait_count, f->wait_capacity) =
             (struct flame_wait){.from_ns = at_us * 1000,
-                                .length_ns = number_at(lengths, i) * 1000,
-                                .thread = (uint32_t)number_at(threads, i),
-                                .name = take_name(f, n, number_at(names, i), own_of)};
+                                .length_ns = lengths.values[i] * 1000,
+                                .thread = (uint32_t)threads.values[i],
+                                .name = take_name(f, n, names.values[i], own_of)};
     }
     return 0;
 }
@@ -235,13 +264,14 @@ static int read_profile(struct embedded *e, const json_t *root, const json_t *pr
     name_source_done(&names);
     if (r < 0)
         return r;
-    const json_t *order = json_object_get(profile, "order");
-    f->order = memory_zalloc(json_array_size(order) + 1, sizeof(*f->order));
-    for (size_t i = 0; i < json_array_size(order); i++) {
-        uint64_t node = (uint64_t)json_integer_value(json_array_get(order, i));
-        if (node >= f->node_count)
+    CLEANUP(column_done) struct column order = {0};
+    if (!get_column(&order, profile, "order"))
+        return embedded_damaged(err, "the order of time");
+    f->order = memory_zalloc(order.count + 1, sizeof(*f->order));
+    for (size_t i = 0; i < order.count; i++) {
+        if (order.values[i] >= f->node_count)
             return embedded_damaged(err, "the order of time");
-        f->order[f->order_count++] = (uint32_t)node;
+        f->order[f->order_count++] = (uint32_t)order.values[i];
     }
     flame_sum(f);
     return 0;

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "config.h"
 #include "profile/idtable.h"
+#include "report/page/columns.h"
 #include "report/page/embedded.h"
 
 #include <math.h>
@@ -254,7 +255,41 @@ static uint32_t name_number(struct name_list *list, const struct flame_name *nam
     return id;
 }
 
-/* In the order of their first use, so that the same data is the same text after reading. */
+struct name_use {
+    const struct flame_name *name;
+    uint64_t uses;
+    uint32_t first; /* its number so far, in the order of the first use */
+};
+
+static int by_use(const void *left, const void *right)
+{
+    const struct name_use *a = left, *b = right;
+    if (a->uses != b->uses)
+        return a->uses < b->uses ? 1 : -1;
+    return a->first < b->first ? -1 : 1;
+}
+
+/* Those used most have the smallest numbers, which deflate makes shorter. */
+static void name_list_sort(struct name_list *list, const struct embedded *e)
+{
+    CLEANUP(memory_freep) struct name_use *uses = memory_zalloc(list->count + 1, sizeof(*uses));
+    CLEANUP(memory_freep) uint32_t *now = memory_zalloc(list->count + 1, sizeof(*now));
+    for (size_t i = 0; i < list->count; i++)
+        uses[i] = (struct name_use){.name = list->items[i], .first = (uint32_t)i};
+    for (size_t i = 0; i < e->flame_count; i++)
+        for (size_t n = 0; n < e->flames[i].node_count; n++)
+            uses[list->of[i][e->flames[i].nodes[n].name]].uses++;
+    qsort(uses, list->count, sizeof(*uses), by_use);
+    for (size_t i = 0; i < list->count; i++) {
+        list->items[i] = uses[i].name;
+        now[uses[i].first] = (uint32_t)i;
+    }
+    for (size_t i = 0; i < e->flame_count; i++)
+        for (size_t n = 0; n < e->flames[i].name_count && list->count; n++)
+            list->of[i][n] = now[list->of[i][n]];
+}
+
+/* Numbers depend on the use alone, so that the same data is the same text after reading. */
 static void name_list_init(struct name_list *list, const struct embedded *e)
 {
     *list = (struct name_list){.of = memory_zalloc(e->flame_count + 1, sizeof(*list->of))};
@@ -271,6 +306,7 @@ static void name_list_init(struct name_list *list, const struct embedded *e)
             list->of[i][name] = name_number(list, &f->names[name]);
         }
     }
+    name_list_sort(list, e);
 }
 
 static void name_list_done(struct name_list *list, size_t flame_count)
@@ -315,31 +351,34 @@ static void put_names(struct strbuf *out, const struct name_list *list)
     json_end(&j);
 }
 
-#define NODE_COLUMN(name, member)               \
-    json_array(&j, name);                       \
-    for (size_t i = 0; i < f->node_count; i++)  \
-        json_u64(&j, NULL, f->nodes[i].member); \
-    json_end(&j)
+static void put_column(struct json *j, const char *key, const uint64_t *values, size_t count)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    column_put(&text, values, count);
+    json_string_n(j, key, text.data, text.length);
+}
+
+#define COLUMN(name, length, expression)                                                           \
+    do {                                                                                           \
+        CLEANUP(memory_freep) uint64_t *numbers = memory_alloc(((length) + 1) * sizeof(*numbers)); \
+        for (size_t i = 0; i < (length); i++)                                                      \
+            numbers[i] = (expression);                                                             \
+        put_column(j, name, numbers, length);                                                      \
+    } while (0)
 
 /* Times are microseconds, each since the one before. */
 static void put_steps(struct json *j, const char *name, const void *first, size_t count,
                       size_t stride)
 {
     uint64_t last = 0;
-    json_array(j, name);
+    CLEANUP(memory_freep) uint64_t *steps = memory_alloc((count + 1) * sizeof(*steps));
     for (size_t i = 0; i < count; i++) {
         uint64_t at = *(const uint64_t *)((const char *)first + i * stride) / 1000;
-        json_u64(j, NULL, at - last);
+        steps[i] = at - last;
         last = at;
     }
-    json_end(j);
+    put_column(j, name, steps, count);
 }
-
-#define PART_COLUMN(name, count, expression) \
-    json_array(j, name);                     \
-    for (size_t i = 0; i < (count); i++)     \
-        json_u64(j, NULL, (expression));     \
-    json_end(j)
 
 /* When samples were taken and threads waited, where that is known. */
 static void put_times(struct json *j, const struct flame *f, const uint32_t *names)
@@ -357,15 +396,15 @@ static void put_times(struct json *j, const struct flame *f, const uint32_t *nam
     json_object(j, "moments");
     json_u64(j, "every", f->moment_every);
     put_steps(j, "us", f->moments, f->moment_count, sizeof(*f->moments));
-    PART_COLUMN("node", f->moment_count, f->moments[i].node);
-    PART_COLUMN("thread", f->moment_count, f->moments[i].thread);
+    COLUMN("node", f->moment_count, f->moments[i].node);
+    COLUMN("thread", f->moment_count, f->moments[i].thread);
     json_end(j);
     json_object(j, "waits");
     json_u64(j, "left_out", f->waits_left_out);
     put_steps(j, "us", f->waits, f->wait_count, sizeof(*f->waits));
-    PART_COLUMN("length_us", f->wait_count, f->waits[i].length_ns / 1000);
-    PART_COLUMN("thread", f->wait_count, f->waits[i].thread);
-    PART_COLUMN("name", f->wait_count, names[f->waits[i].name]);
+    COLUMN("length_us", f->wait_count, f->waits[i].length_ns / 1000);
+    COLUMN("thread", f->wait_count, f->waits[i].thread);
+    COLUMN("name", f->wait_count, names[f->waits[i].name]);
     json_end(j);
     if (f->sources)
         json_raw(j, "sources", f->sources);
@@ -373,36 +412,30 @@ static void put_times(struct json *j, const struct flame *f, const uint32_t *nam
 
 static void put_flame(struct strbuf *out, const struct flame *f, const uint32_t *names)
 {
-    struct json j = {.out = out, .compact = true};
+    struct json writer = {.out = out, .compact = true}, *j = &writer;
     bool alike = true; /* each sample weighs the same: no second column */
     double each = f->samples ? (double)f->weight / (double)f->samples : 1;
     for (size_t i = 0; i < f->node_count && alike; i++)
         alike = fabs((double)f->nodes[i].self_weight - each * (double)f->nodes[i].self_samples) <=
                 1e-3 * each * (double)f->nodes[i].self_samples;
-    json_object(&j, NULL);
-    json_string(&j, "label", f->label);
-    json_string(&j, "event", f->event);
-    json_bool(&j, "is_time", f->is_time);
-    json_u64(&j, "lost", f->lost);
-    json_double(&j, "each", alike ? each : NAN);
-    json_double(&j, "cost", f->cost > 0 ? f->cost : NAN);
-    json_string(&j, "notes", f->notes);
-    NODE_COLUMN("depth", depth);
-    json_array(&j, "name");
-    for (size_t i = 0; i < f->node_count; i++)
-        json_u64(&j, NULL, names[f->nodes[i].name]);
-    json_end(&j);
-    NODE_COLUMN("samples", self_samples);
-    if (!alike) {
-        NODE_COLUMN("weight", self_weight);
-    }
-    json_u64(&j, "order_every", f->order_every);
-    json_array(&j, "order");
-    for (size_t i = 0; i < f->order_count; i++)
-        json_u64(&j, NULL, f->order[i]);
-    json_end(&j);
-    put_times(&j, f, names);
-    json_end(&j);
+    json_object(j, NULL);
+    json_string(j, "label", f->label);
+    json_string(j, "event", f->event);
+    json_bool(j, "is_time", f->is_time);
+    json_u64(j, "lost", f->lost);
+    json_double(j, "each", alike ? each : NAN);
+    json_double(j, "cost", f->cost > 0 ? f->cost : NAN);
+    json_string(j, "notes", f->notes);
+    /* By how many levels above the one below the frame before. */
+    COLUMN("up", f->node_count, i ? f->nodes[i - 1].depth + 1 - f->nodes[i].depth : 0);
+    COLUMN("name", f->node_count, names[f->nodes[i].name]);
+    COLUMN("samples", f->node_count, f->nodes[i].self_samples);
+    if (!alike)
+        COLUMN("weight", f->node_count, f->nodes[i].self_weight);
+    json_u64(j, "order_every", f->order_every);
+    COLUMN("order", f->order_count, f->order[i]);
+    put_times(j, f, names);
+    json_end(j);
 }
 
 /* ---- over time ---- */

@@ -3,6 +3,7 @@
 #include "report/page/page.h"
 #include "base/memory.h"
 #include "report/html/html.h"
+#include "report/page/columns.h"
 #include "test.h"
 
 #include <stdio.h>
@@ -150,5 +151,25 @@ TEST(damaged_pages_are_refused)
         CLEANUP(embedded_done) struct embedded e = {0};
         CHECK(embedded_read(&e, out.data, cut, "cut.html", &err) < 0);
         CHECK(strstr(err.message, "cut.html") != NULL);
+    }
+}
+
+TEST(columns_are_read_as_they_were_written)
+{
+    const uint64_t values[] = {0, 1, 57, 58, 90, 91, 8280, 8281, 123456789012345, INT64_MAX};
+    for (size_t count = 0; count <= ARRAY_COUNT(values); count++) {
+        CLEANUP(strbuf_done) struct strbuf text = {0};
+        CLEANUP(column_done) struct column c = {0};
+        column_put(&text, values, count);
+        CHECK(!strchr(strbuf_text(&text), '"') && !strchr(strbuf_text(&text), '\\'));
+        CHECK(column_read(&c, text.data, text.length));
+        CHECK_INT(c.count, count);
+        CHECK(!count || memcmp(c.values, values, count * sizeof(*values)) == 0);
+    }
+    const char *const damaged[] = {"",   "0",     "2#",           "1\\",   "1\"",
+                                   "1 ", "1\x7f", ";###########", "\xff#", ":~~~~~~~~~~"};
+    for (size_t i = 0; i < ARRAY_COUNT(damaged); i++) {
+        CLEANUP(column_done) struct column c = {0};
+        CHECK(!column_read(&c, damaged[i], strlen(damaged[i])));
     }
 }
