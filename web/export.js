@@ -70,7 +70,7 @@ function startExport() {
     region.after(exporter(name, [['CSV', () => download(`${fileName(`${title}-${name}`)}.csv`,
       new Blob([csvOf(table)], { type: 'text/csv' }))]]));
   }
-  for (const svg of document.querySelectorAll('figure svg.plot, svg.flame')) {
+  for (const svg of document.querySelectorAll('figure svg.plot:not(.narrow), svg.flame')) {
     const caption = svg.closest('figure') ? svg.closest('figure').querySelector('figcaption').textContent : svg.id;
     const file = fileName(`${title}-${caption}`);
     const bar = exporter(caption, [

@@ -5,12 +5,21 @@ function startPlots() {
   for (const svg of document.querySelectorAll('svg.plot')) startPlot(svg);
 }
 
-function startPlot(svg) {
-  const marks = [...svg.querySelectorAll('.p path, .k')];
-  if (!marks.length) return;
+// One place for the figures of a point; the first picture is there twice, for wide screens and for phones.
+function detailOf(svg) {
+  const beside = svg.nextElementSibling;
+  if (beside && beside.classList.contains('detail')) return beside;
+  if (beside && beside.matches('svg.plot')) return detailOf(beside);
   const detail = make('p', { className: 'detail' });
   detail.setAttribute('aria-live', 'polite');
   svg.after(detail);
+  return detail;
+}
+
+function startPlot(svg) {
+  const marks = [...svg.querySelectorAll('.p path, .k')];
+  if (!marks.length) return;
+  const detail = detailOf(svg);
   svg.setAttribute('tabindex', '0');
   let here = -1;
   const show = (index) => {

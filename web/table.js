@@ -260,12 +260,13 @@ function runDots(data, r) {
   if (!all.length) return make('p', { className: 'note', textContent: 'There are no values.' });
   const [low, high] = [Math.min(...all), Math.max(...all)];
   const [first, last] = [Math.min(...rounds), Math.max(...rounds)];
-  const x = (round) => 90 + (last > first ? (500 * (round - first)) / (last - first) : 250);
+  const right = innerWidth < 700 ? 310 : 590; // as wide as it is shown, so that its text is as large as the page's
+  const x = (round) => 90 + (last > first ? ((right - 90) * (round - first)) / (last - first) : (right - 90) / 2);
   const y = (value) => 116 - (high > low ? (96 * (value - low)) / (high - low) : 48);
-  const svg = svgNode('svg', { viewBox: '0 0 610 150', role: 'img' });
+  const svg = svgNode('svg', { viewBox: `0 0 ${right + 24} 150`, role: 'img' });
   svg.append(svgNode('title', {}, `${name} of every run, by round: from ${measured(low, unit)} to ${measured(high, unit)}`));
   for (const v of high > low ? [low, high] : [low]) {
-    svg.append(svgNode('path', { class: 'l', d: `M90 ${y(v)}H590`, 'stroke-dasharray': '2 3' }),
+    svg.append(svgNode('path', { class: 'l', d: `M90 ${y(v)}H${right}`, 'stroke-dasharray': '2 3' }),
       svgNode('text', { x: 84, y: y(v) + 4, 'text-anchor': 'end' }, measured(v, unit)));
   }
   for (const v of base) {
@@ -283,7 +284,7 @@ function runDots(data, r) {
     svg.append(cross);
   }
   svg.append(svgNode('text', { x: x(first), y: 140, 'text-anchor': 'middle' }, `round ${first}`));
-  if (last > first) svg.append(svgNode('text', { x: x(last), y: 140, 'text-anchor': 'middle' }, `round ${last}`));
+  if (last > first) svg.append(svgNode('text', { x: x(last), y: 140, 'text-anchor': 'end' }, `round ${last}`));
   const words = ['● run', '○ disturbed run', ...(values.failed.length ? ['✕ failed run'] : []), ...(base.length ? ['■ base'] : [])];
   return make('div', { className: 'dots' }, svg, make('p', { className: 'note', textContent: words.join('  ') }));
 }

@@ -58,7 +58,7 @@ static int draw(const struct page *page, const char *name, struct strbuf *out, s
 {
     for (size_t i = 0; i < page->plot_count; i++)
         if (plot_has_points(&page->plots[i]) && (!name || str_eq(page->plots[i].id, name))) {
-            plot_put_svg(&page->plots[i], true, out);
+            plot_put_svg(&page->plots[i], PLOT_ALONE, out);
             return 0;
         }
     if (page->has_pair && (!name || str_eq(name, "diff"))) {

@@ -34,7 +34,7 @@ test('everything is there without scripts', async () => {
 
 test('a plot has intervals, marks and a text for those who cannot see it', async () => {
   const page = await open(url('run.html'));
-  const plot = page.locator('#plot-ratio svg');
+  const plot = page.locator('#plot-ratio svg:not(.narrow)');
   ok(await plot.locator('.b').count(), 'a band');
   ok(await plot.locator('.mb').count(), "the crossover's interval");
   ok((await plot.locator('desc').textContent()).includes('95 %'), 'a description');
@@ -90,7 +90,7 @@ test('the first screen names the winner, the baseline, the interval, and shows t
   ok(/fast against base \(the baseline\)/.test(lead), lead);
   ok(/\[[\d.]+, [\d.]+\]/.test(lead), `an interval: ${lead}`);
   ok(/95 % confidence/.test(await page.locator('.first').textContent()), 'how sure');
-  const picture = await page.locator('.first figure svg').boundingBox();
+  const picture = await page.locator('.first figure svg.broad').boundingBox();
   ok(picture.y + picture.height <= 900, `the picture ends at ${picture.y + picture.height}`);
   ok(await count(page, '.first figure .mb'), "the crossover's interval");
   await done(page);
@@ -104,7 +104,7 @@ test('failed runs are told at the top, with a row for each cell', async () => {
   ok(/exit code 3/.test(rows) && rows.includes('<b>no such file</b>'), rows);
   ok(await count(page, '#rows tr.lost') >= 2, 'rows of cells without values');
   ok(/runs failed/.test(await page.locator('#rows .caveat').first().textContent()), 'a caveat of a flaky cell');
-  ok(/runs failed/.test(await page.locator('.forest').textContent()), 'in the picture');
+  ok(/runs failed/.test(await page.locator('.forest.broad').textContent()), 'in the picture');
   await page.locator('#rows .open').last().click();
   await page.waitForSelector('tr.raw .dots');
   await page.goto(url('allfailed.html'));
@@ -142,7 +142,7 @@ test('tables and plots are saved as CSV, SVG and PNG', async () => {
 
 test('a point tells its figures on hover and on focus', async () => {
   const page = await open(url('run.html'));
-  const svg = page.locator('#plot-curve svg');
+  const svg = page.locator('#plot-curve svg:not(.narrow)');
   await svg.focus();
   const first = await page.locator('#plot-curve .detail').textContent();
   ok(/size 64: .*\[/.test(first), first);
@@ -253,9 +253,45 @@ test('plots that differ in one value are small and side by side', async () => {
     equal(boxes[0][1], boxes[1][1], 'the second stands beside the first');
     ok(boxes.every(([, , w]) => w < 720), 'small');
   }
-  // Text within a plot is never drawn over its lines.
-  const size = await page.$$eval('.plots svg.plot text', (list) => Math.min(...list.map((t) => t.getBoundingClientRect().height)));
-  ok(size >= 8, `the smallest text is ${size} px high`);
+  await done(page);
+});
+
+// What is wrong with the texts of pictures: too small, cut off at the border, or over each other.
+const textTroubles = (page) => page.evaluate(() => [...document.querySelectorAll('svg.plot')].filter((svg) => svg.checkVisibility()).flatMap((svg) => {
+  const area = svg.getBoundingClientRect();
+  const scale = area.width / svg.viewBox.baseVal.width;
+  const texts = [...svg.querySelectorAll('text')].map((t) => [t.textContent, t.getBoundingClientRect(), parseFloat(getComputedStyle(t).fontSize) * scale]);
+  const where = svg.closest('figure')?.id ?? svg.id;
+  const wrong = [];
+  texts.forEach(([text, box, size], i) => {
+    if (size < 9) wrong.push(`${where}: "${text}" is ${size.toFixed(1)} px`);
+    if (box.left < area.left - 1 || box.right > area.right + 1 || box.top < area.top - 1 || box.bottom > area.bottom + 1) wrong.push(`${where}: "${text}" is cut`);
+    for (const [other, beside] of texts.slice(i + 1)) {
+      const [x, y] = [Math.min(box.right, beside.right) - Math.max(box.left, beside.left), Math.min(box.bottom, beside.bottom) - Math.max(box.top, beside.top)];
+      if (x > 1 && y > 5) wrong.push(`${where}: "${text}" is over "${other}"`);
+    }
+  });
+  return wrong;
+}));
+
+test('texts of pictures are large enough, whole and apart at every width', async () => {
+  for (const name of ['run.html', 'two.html', 'failed.html', 'long.html', 'time.html', 'evil.html', 'one.html']) {
+    const page = await open(url(name));
+    for (const width of [390, 1440, 1920]) {
+      await page.setViewportSize({ width, height: 900 });
+      equal((await textTroubles(page)).join('\n'), '', `${name} at ${width}`);
+    }
+    await done(page);
+  }
+});
+
+test('on a phone a flame graph has rows to read and to touch', async () => {
+  const page = await open(url('profiles.html'), { viewport: { width: 390, height: 844 } });
+  await page.locator('#flame-0').scrollIntoViewIfNeeded();
+  await until(page, () => document.querySelector('#flame-0').viewBox.baseVal.width < 400);
+  const heights = await page.$$eval('#flame-0 rect', (list) => list.map((r) => r.getBoundingClientRect().height));
+  ok(Math.min(...heights) >= 14, `rows of ${Math.min(...heights)} px`);
+  equal(await page.evaluate(() => document.documentElement.scrollWidth), 390, 'nothing scrolls sideways');
   await done(page);
 });
 

@@ -78,8 +78,14 @@ void plot_add_mark(struct plot *p, bool vertical, double at, double low, double 
 
 /* Something can be drawn. */
 bool plot_has_points(const struct plot *p);
-/* With `alone`, a whole file with its own colours and title; else a part of a page. */
-void plot_put_svg(const struct plot *p, bool alone, struct strbuf *out);
+/* How large: about as wide as it is shown, so that its text is as large as that of the page. */
+enum plot_size {
+    PLOT_ALONE,  /* a whole file, with its own colours and title */
+    PLOT_PAGE,   /* beside others in a page; one of a group is small */
+    PLOT_WIDE,   /* the first picture of a page, beside its sentence */
+    PLOT_NARROW, /* the same for a phone */
+};
+void plot_put_svg(const struct plot *p, enum plot_size size, struct strbuf *out);
 /* Ratios to one base, a line for each, on a logarithmic axis with "same" in it. */
 struct forest_row {
     const char *name, *words, *note;
@@ -91,10 +97,14 @@ struct forest {
     const struct forest_row *rows;
     size_t count;
 };
-void forest_put_svg(const struct forest *f, struct strbuf *out);
+/* PLOT_WIDE, or PLOT_NARROW: the words stand below each line. */
+void forest_put_svg(const struct forest *f, enum plot_size size, struct strbuf *out);
 
 /* The style that a file of its own carries; the page has the same rules in its own style. */
 void svg_put_alone_head(struct strbuf *out, int width, int height, const char *title);
+
+/* The page's style shows either the wide or the narrow one. */
+const char *svg_size_class(enum plot_size size);
 
 /* For the drawing. */
 struct svg_scale {

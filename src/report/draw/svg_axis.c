@@ -6,6 +6,11 @@
 #include <math.h>
 #include <stdio.h>
 
+const char *svg_size_class(enum plot_size size)
+{
+    return size == PLOT_WIDE ? " broad" : size == PLOT_NARROW ? " narrow" : "";
+}
+
 double svg_place(const struct svg_scale *s, double value)
 {
     double low = s->low, high = s->high;

@@ -80,6 +80,11 @@ void svg_frame_ends(struct frame *f)
             strbuf_puts(f->out, "<g class=\"soft\">");
         else
             strbuf_printf(f->out, "<g class=\"t s%zu\">", labels[i].look);
+        if (!str_eq(strbuf_text(&name), labels[i].name)) {
+            strbuf_puts(f->out, "<title>");
+            strbuf_put_markup(f->out, labels[i].name);
+            strbuf_puts(f->out, "</title>");
+        }
         svg_frame_label(f, f->width - f->right + 8, labels[i].y + 4, "", strbuf_text(&name));
         strbuf_puts(f->out, "</g>");
     }

@@ -7,16 +7,33 @@
 #include <stdio.h>
 
 enum {
-    WIDTH = 640,
-    LEFT = 158,  /* of the axis */
-    RIGHT = 420, /* of the axis; the words stand behind it */
-    WORDS = 436,
     TOP = 30,
-    ROW = 28,
     FOOT = 26,
-    NAME_COLUMNS = 21,
-    WORDS_COLUMNS = 31,
 };
+
+/* Beside each other on a wide screen: name, line, words.  Below each other on a narrow one. */
+struct layout {
+    int width, left, right; /* of the axis */
+    int row, words;         /* the height of a row; where words stand */
+    size_t name_columns, word_columns;
+    bool is_narrow;
+};
+
+static const struct layout wide = {.width = 640,
+                                   .left = 158,
+                                   .right = 420,
+                                   .row = 28,
+                                   .words = 436,
+                                   .name_columns = 21,
+                                   .word_columns = 31};
+static const struct layout narrow = {.width = 350,
+                                     .left = 8,
+                                     .right = 342,
+                                     .row = 64,
+                                     .words = 8,
+                                     .name_columns = 48,
+                                     .word_columns = 48,
+                                     .is_narrow = true};
 
 static void put_short(struct strbuf *out, const char *text, size_t columns)
 {
@@ -48,9 +65,9 @@ static void take(struct svg_scale *s, double value)
     s->high = fmax(s->high, value);
 }
 
-static struct svg_scale find_scale(const struct forest *f)
+static struct svg_scale find_scale(const struct forest *f, const struct layout *l)
 {
-    struct svg_scale s = {.low = 1, .high = 1, .from = LEFT, .to = RIGHT, .log = true};
+    struct svg_scale s = {.low = 1, .high = 1, .from = l->left, .to = l->right, .log = true};
     for (size_t i = 0; i < f->count; i++) {
         take(&s, f->rows[i].estimate);
         take(&s, f->rows[i].low);
@@ -65,12 +82,13 @@ static struct svg_scale find_scale(const struct forest *f)
 static double place(const struct svg_scale *s, double value)
 {
     double x = svg_place(s, value);
-    return x < LEFT ? LEFT : x > RIGHT ? RIGHT : x;
+    return x < s->from ? s->from : x > s->to ? s->to : x;
 }
 
-static void put_axis(struct strbuf *out, const struct forest *f, const struct svg_scale *s)
+static void put_axis(struct strbuf *out, const struct forest *f, const struct layout *l,
+                     const struct svg_scale *s)
 {
-    double ticks[SVG_TICKS_MAX], bottom = TOP + ROW * (double)f->count, last = -1000;
+    double ticks[SVG_TICKS_MAX], bottom = TOP + l->row * (double)f->count, last = -1000;
     size_t count = svg_ticks(s, 5, ticks);
     strbuf_puts(out, "<path class=\"g\" d=\"");
     for (size_t i = 0; i < count; i++) {
@@ -96,7 +114,7 @@ static void put_axis(struct strbuf *out, const struct forest *f, const struct sv
     strbuf_puts(out, "</g>");
     CLEANUP(memory_freep) char *same = memory_printf("same as %s", f->base);
     double x = place(s, 1), half = 3.4 * fmin((double)str_columns(same), 44);
-    x = x - half < 2 ? half + 2 : x + half > WIDTH - 2 ? WIDTH - 2 - half : x;
+    x = x - half < 2 ? half + 2 : x + half > l->width - 2 ? l->width - 2 - half : x;
     put_text(out, x, TOP - 12, " text-anchor=\"middle\" class=\"soft\"", same, 44);
 }
 
@@ -110,10 +128,11 @@ static const char *shape_of(const char *kind)
                                        : "m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0";
 }
 
-static void put_row(struct strbuf *out, const struct forest_row *r, const struct svg_scale *s,
-                    size_t index)
+static void put_row(struct strbuf *out, const struct forest_row *r, const struct layout *l,
+                    const struct svg_scale *s, size_t index)
 {
-    double y = TOP + ROW * ((double)index + 0.5);
+    double y = TOP + l->row * (double)index + (l->is_narrow ? 27 : l->row / 2.0);
+    double words = l->is_narrow ? y + 18 : *r->note ? y - 1 : y + 4;
     strbuf_printf(out, "<g class=\"k %s\"><title>", r->kind);
     strbuf_put_markup(out, r->name);
     strbuf_puts(out, ": ");
@@ -124,7 +143,10 @@ static void put_row(struct strbuf *out, const struct forest_row *r, const struct
         strbuf_puts(out, ")");
     }
     strbuf_puts(out, "</title>");
-    put_text(out, LEFT - 12, y + 4, " text-anchor=\"end\"", r->name, NAME_COLUMNS);
+    if (l->is_narrow)
+        put_text(out, l->words, y - 11, "", r->name, l->name_columns);
+    else
+        put_text(out, l->left - 12, y + 4, " text-anchor=\"end\"", r->name, l->name_columns);
     if (isfinite(r->low) && isfinite(r->high) && isfinite(r->estimate)) {
         strbuf_puts(out, "<path class=\"i\" d=\"M");
         svg_put_number(out, place(s, r->low));
@@ -141,20 +163,22 @@ static void put_row(struct strbuf *out, const struct forest_row *r, const struct
         svg_put_number(out, y);
         strbuf_printf(out, "%s\"/>", shape_of(r->kind));
     }
-    put_text(out, WORDS, *r->note ? y - 1 : y + 4, " class=\"w\"", r->words, WORDS_COLUMNS);
+    put_text(out, l->words, words, " class=\"w\"", r->words, l->word_columns);
     if (*r->note)
-        put_text(out, WORDS, y + 11, " class=\"n\"", r->note, WORDS_COLUMNS + 4);
+        put_text(out, l->words, words + 12, " class=\"n\"", r->note, l->word_columns + 4);
     strbuf_puts(out, "</g>");
 }
 
-void forest_put_svg(const struct forest *f, struct strbuf *out)
+void forest_put_svg(const struct forest *f, enum plot_size size, struct strbuf *out)
 {
-    struct svg_scale s = find_scale(f);
-    int height = TOP + ROW * (int)f->count + FOOT;
+    const struct layout *l = size == PLOT_NARROW ? &narrow : &wide;
+    struct svg_scale s = find_scale(f, l);
+    int height = TOP + l->row * (int)f->count + FOOT;
+    const char *suffix = l->is_narrow ? "-n" : "";
     strbuf_printf(out,
-                  "<svg class=\"plot forest\" viewBox=\"0 0 %d %d\" role=\"img\" "
-                  "aria-labelledby=\"%s-t\"><title id=\"%s-t\">",
-                  WIDTH, height, f->id, f->id);
+                  "<svg class=\"plot forest%s\" viewBox=\"0 0 %d %d\" role=\"img\" "
+                  "aria-labelledby=\"%s-t%s\"><title id=\"%s-t%s\">",
+                  svg_size_class(size), l->width, height, f->id, suffix, f->id, suffix);
     strbuf_put_markup(out, f->title);
     for (size_t i = 0; i < f->count; i++) {
         strbuf_puts(out, "; ");
@@ -163,8 +187,8 @@ void forest_put_svg(const struct forest *f, struct strbuf *out)
         strbuf_put_markup(out, f->rows[i].words);
     }
     strbuf_puts(out, "</title>");
-    put_axis(out, f, &s);
+    put_axis(out, f, l, &s);
     for (size_t i = 0; i < f->count; i++)
-        put_row(out, &f->rows[i], &s, i);
+        put_row(out, &f->rows[i], l, &s, i);
     strbuf_puts(out, "</svg>");
 }

@@ -7,16 +7,20 @@
 
 enum {
     WIDTH = 640,
+    PAGE_WIDTH = 410,
+    NARROW_WIDTH = 350,
     SMALL_WIDTH = 330,
-    LEFT = 84,
+    LEFT_LEAST = 44,
     RIGHT_LEAST = 14,
     TOP_LEAST = 10,
     LABEL_COLUMNS = 18, /* of a name at the end of its line */
+    PAGE_COLUMNS = 12,
     SMALL_COLUMNS = 9,
     LABEL_GAP = 13,
     LABELS_MAX = 12,
     MARKS_NAMED = 4,
     PLOT_HEIGHT = 250,
+    PAGE_HEIGHT = 200,
     SMALL_HEIGHT = 150,
     FOOT = 44,
     LEGEND_LINE = 20,
@@ -30,7 +34,8 @@ struct frame {
     struct strbuf grid; /* all its lines are one path */
     int width, height, plot_height, legend_rows;
     size_t label_columns; /* of names at the ends */
-    int top, right;       /* margins: room for the words of marks above, for names at the right */
+    /* Margins: room for the words of marks above, for names at the right, for ticks at the left. */
+    int top, right, left;
 };
 
 /* Where a value stands, within the plot. */
@@ -39,6 +44,11 @@ void svg_frame_label(struct frame *f, double x, double y, const char *anchor, co
 /* As many characters as fit, of which none is cut; four at least. */
 void svg_put_word(struct strbuf *out, const char *word, size_t fits);
 
+void svg_tick_text(const struct plot_axis *axis, double value, int digits, struct strbuf *out);
+/* As many as it takes to tell neighbours apart. */
+int svg_tick_digits(const double *ticks, size_t count);
+/* Room for the widest tick of the vertical scale, and for the axis' name beside it. */
+void svg_frame_left(struct frame *f);
 /* Room for the names at the right and the words above. */
 void svg_frame_margins(struct frame *f);
 /* As near to the ends as they do not cover each other. */

@@ -90,7 +90,7 @@ static bool can_be_log(const struct plot *p, bool is_x)
 static void find_scales(struct frame *f)
 {
     const struct plot *p = f->p;
-    f->x = (struct svg_scale){.low = NAN, .high = NAN, .from = LEFT, .to = f->width - f->right};
+    f->x = (struct svg_scale){.low = NAN, .high = NAN, .to = f->width - f->right};
     f->y =
         (struct svg_scale){.low = NAN, .high = NAN, .from = f->top + f->plot_height, .to = f->top};
     f->x.log = p->x.log && can_be_log(p, true);
@@ -120,6 +120,8 @@ static void find_scales(struct frame *f)
         svg_scale_round(&f->x, p->x.from_zero);
     }
     svg_scale_round(&f->y, p->y.from_zero);
+    svg_frame_left(f);
+    f->x.from = f->left;
 }
 
 static double clamp(const struct svg_scale *s, double place)
@@ -166,37 +168,6 @@ static void put_line(struct frame *f, const char *class, double x1, double y1, d
     strbuf_puts(f->out, "\"/>");
 }
 
-static void tick_text(const struct plot_axis *axis, double value, int digits, struct strbuf *out)
-{
-    char text[32];
-    if (str_eq(axis->unit, "ns") || str_eq(axis->unit, "bytes"))
-        strbuf_put_measured(out, value, axis->unit);
-    else if (fabs(value) >= 9999.5) {
-        const char *letters = "kMGTP";
-        size_t k = 0;
-        for (value /= 1000; fabs(value) >= 999.5 && letters[k + 1]; k++)
-            value /= 1000;
-        snprintf(text, sizeof(text), fabs(value) < 999.5 ? "%.3g%c" : "%.0f%c", value, letters[k]);
-        strbuf_puts(out, text);
-    } else {
-        strbuf_printf(out, "%.*g", digits, value);
-    }
-}
-
-/* As many as it takes to tell neighbours apart. */
-static int tick_digits(const double *ticks, size_t count)
-{
-    int digits = 4;
-    for (size_t i = 1; i < count; i++) {
-        char a[40], b[40];
-        do {
-            snprintf(a, sizeof(a), "%.*g", digits, ticks[i - 1]);
-            snprintf(b, sizeof(b), "%.*g", digits, ticks[i]);
-        } while (str_eq(a, b) && ++digits < 9);
-    }
-    return digits;
-}
-
 static void put_x_tick(struct frame *f, double x, const char *text)
 {
     struct strbuf *out = f->out;
@@ -238,7 +209,7 @@ static void put_x_axis(struct frame *f)
     const struct plot_axis *axis = &f->p->x;
     double last = -1000, ticks[SVG_TICKS_MAX];
     if (axis->words) {
-        double each = (f->width - LEFT - f->right) / (double)(axis->word_count + 1);
+        double each = (f->width - f->left - f->right) / (double)(axis->word_count + 1);
         for (size_t k = 0; k < axis->word_count; k++) {
             double x = svg_place(&f->x, (double)k);
             size_t next = k + 1;
@@ -253,20 +224,20 @@ static void put_x_axis(struct frame *f)
         }
     } else {
         size_t count = axis->at_values ? ticks_at_values(f, ticks) : svg_ticks(&f->x, 7, ticks);
-        int digits = tick_digits(ticks, count);
+        int digits = svg_tick_digits(ticks, count);
         for (size_t k = 0; k < count; k++) {
             CLEANUP(strbuf_done) struct strbuf text = {0};
             double x = svg_place(&f->x, ticks[k]);
             if (x - last < 44)
                 continue;
-            tick_text(axis, ticks[k], digits, &text);
+            svg_tick_text(axis, ticks[k], digits, &text);
             put_x_tick(f, x, strbuf_text(&text));
             last = x;
         }
     }
     CLEANUP(strbuf_done) struct strbuf label = {0};
-    svg_put_word(&label, axis->label, (size_t)((f->width - LEFT - f->right) / 6.8));
-    svg_frame_label(f, (LEFT + f->width - f->right) / 2.0, f->top + f->plot_height + 36, "",
+    svg_put_word(&label, axis->label, (size_t)((f->width - f->left - f->right) / 6.8));
+    svg_frame_label(f, (f->left + f->width - f->right) / 2.0, f->top + f->plot_height + 36, "",
                     strbuf_text(&label));
     strbuf_puts(f->out, "</g>");
 }
@@ -276,19 +247,19 @@ static void put_y_axis(struct frame *f)
     double ticks[SVG_TICKS_MAX], last = 1e9;
     strbuf_puts(f->out, "<g text-anchor=\"end\">");
     size_t count = svg_ticks(&f->y, 5, ticks);
-    int digits = tick_digits(ticks, count);
+    int digits = svg_tick_digits(ticks, count);
     for (size_t k = 0; k < count; k++) {
         CLEANUP(strbuf_done) struct strbuf text = {0};
         double y = svg_place(&f->y, ticks[k]);
         if (last - y < 16)
             continue;
-        tick_text(&f->p->y, ticks[k], digits, &text);
+        svg_tick_text(&f->p->y, ticks[k], digits, &text);
         struct strbuf *out = f->out;
         f->out = &f->grid;
-        put_pair(f, "M", LEFT, y);
-        strbuf_printf(&f->grid, "h%d", f->width - f->right - LEFT);
+        put_pair(f, "M", f->left, y);
+        strbuf_printf(&f->grid, "h%d", f->width - f->right - f->left);
         f->out = out;
-        svg_frame_label(f, LEFT - 6, y + 4, "", strbuf_text(&text));
+        svg_frame_label(f, f->left - 6, y + 4, "", strbuf_text(&text));
         last = y;
     }
     strbuf_puts(f->out, "</g>");
@@ -310,22 +281,26 @@ static void put_mark_lines(struct frame *f)
             double a = m->vertical ? at_x(f, m->low) : svg_frame_y(f, m->high);
             double b = m->vertical ? at_x(f, m->high) : svg_frame_y(f, m->low);
             strbuf_puts(f->out, "<path class=\"mb\" d=\"");
-            put_pair(f, "M", m->vertical ? a : LEFT, m->vertical ? f->top : a);
+            put_pair(f, "M", m->vertical ? a : f->left, m->vertical ? f->top : a);
             put_pair(f, "L", m->vertical ? b : f->width - f->right, m->vertical ? f->top : a);
             put_pair(f, "L", m->vertical ? b : f->width - f->right,
                      m->vertical ? f->top + f->plot_height : b);
-            put_pair(f, "L", m->vertical ? a : LEFT, m->vertical ? f->top + f->plot_height : b);
+            put_pair(f, "L", m->vertical ? a : f->left, m->vertical ? f->top + f->plot_height : b);
             strbuf_puts(f->out, "Z\"/>");
         }
         if (m->vertical) {
             double x = at_x(f, m->at);
             put_line(f, "m", x, f->top, x, f->top + f->plot_height);
-            bool left = x > (LEFT + f->width) / 2.0;
+            bool left = x > (f->left + f->width) / 2.0;
+            CLEANUP(strbuf_done) struct strbuf name = {0};
+            svg_put_word(&name, m->label ? m->label : "",
+                         (size_t)((left ? x : f->width - x) / 6.6));
             if (m->label && line < MARKS_NAMED)
-                svg_frame_label(f, x, 12 + LABEL_GAP * (double)line++, left ? "end" : "", m->label);
+                svg_frame_label(f, x, 12 + LABEL_GAP * (double)line++, left ? "end" : "",
+                                strbuf_text(&name));
         } else {
             double y = svg_frame_y(f, m->at);
-            put_line(f, "m", LEFT, y, f->width - f->right, y);
+            put_line(f, "m", f->left, y, f->width - f->right, y);
         }
     }
 }
@@ -478,15 +453,15 @@ static void put_all_series(struct frame *f)
 /* Draws the legend, or only counts its rows. */
 static int legend(struct frame *f, bool draw)
 {
-    double x = LEFT;
+    double x = f->left;
     int row = 0;
     for (size_t i = 0; i < f->p->series_count; i++) {
         const struct plot_series *s = &f->p->series[i];
         if (!s->name || !s->count || (svg_names_ends(f->p) && svg_has_end(s)))
             continue;
         double width = 34 + 6.6 * (double)str_columns(s->name);
-        if (x > LEFT && x + width > f->width - f->right) {
-            x = LEFT;
+        if (x > f->left && x + width > f->width - f->right) {
+            x = f->left;
             row++;
         }
         double y = f->top + f->plot_height + FOOT + LEGEND_LINE * row + 8;
@@ -511,7 +486,7 @@ static int legend(struct frame *f, bool draw)
         }
         x += width + 12;
     }
-    return x > LEFT ? row + 1 : row;
+    return x > f->left ? row + 1 : row;
 }
 
 void svg_put_alone_head(struct strbuf *out, int width, int height, const char *title)
@@ -542,32 +517,50 @@ void svg_put_alone_head(struct strbuf *out, int width, int height, const char *t
     strbuf_printf(out, "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", width, height);
 }
 
-void plot_put_svg(const struct plot *p, bool alone, struct strbuf *out)
+static struct frame frame_of(const struct plot *p, enum plot_size size, struct strbuf *out)
 {
-    bool small = p->group && !alone;
-    struct frame f = {.p = p,
-                      .out = out,
-                      .width = small ? SMALL_WIDTH : WIDTH,
-                      .plot_height = small ? SMALL_HEIGHT : PLOT_HEIGHT,
-                      .label_columns = small ? SMALL_COLUMNS : LABEL_COLUMNS};
+    struct frame f = {.p = p, .out = out, .width = WIDTH, .plot_height = PLOT_HEIGHT};
+    f.label_columns = LABEL_COLUMNS;
+    if (size == PLOT_PAGE || size == PLOT_NARROW) {
+        bool small = p->group && size == PLOT_PAGE;
+        f.width = small ? SMALL_WIDTH : size == PLOT_PAGE ? PAGE_WIDTH : NARROW_WIDTH;
+        f.plot_height = small ? SMALL_HEIGHT : PAGE_HEIGHT;
+        f.label_columns = small || size == PLOT_NARROW ? SMALL_COLUMNS : PAGE_COLUMNS;
+    }
     svg_frame_margins(&f);
     find_scales(&f);
     f.legend_rows = legend(&f, false);
-    f.height = f.top + f.plot_height + FOOT + LEGEND_LINE * f.legend_rows + (alone ? 28 : 2);
-    if (alone) {
-        svg_put_alone_head(out, f.width, f.height, p->title);
+    f.height =
+        f.top + f.plot_height + FOOT + LEGEND_LINE * f.legend_rows + (size == PLOT_ALONE ? 28 : 2);
+    return f;
+}
+
+static void put_head(struct frame *f, enum plot_size size)
+{
+    const struct plot *p = f->p;
+    struct strbuf *out = f->out;
+    if (size == PLOT_ALONE) {
+        svg_put_alone_head(out, f->width, f->height, p->title);
         strbuf_puts(out, "<g transform=\"translate(0 26)\">");
-        svg_frame_label(&f, f.width / 2.0, -8, "middle", p->title);
-    } else {
-        strbuf_printf(out,
-                      "<svg class=\"plot\" viewBox=\"0 0 %d %d\" role=\"img\" "
-                      "aria-labelledby=\"%s-t %s-d\"><title id=\"%s-t\">",
-                      f.width, f.height, p->id, p->id, p->id);
-        strbuf_put_markup(out, p->title);
-        strbuf_printf(out, "</title><desc id=\"%s-d\">", p->id);
-        strbuf_put_markup(out, p->description ? p->description : p->title);
-        strbuf_puts(out, "</desc>");
+        svg_frame_label(f, f->width / 2.0, -8, "middle", p->title);
+        return;
     }
+    const char *suffix = size == PLOT_NARROW ? "-n" : "";
+    strbuf_printf(out,
+                  "<svg class=\"plot%s\" viewBox=\"0 0 %d %d\" role=\"img\" "
+                  "aria-labelledby=\"%s-t%s %s-d%s\"><title id=\"%s-t%s\">",
+                  svg_size_class(size), f->width, f->height, p->id, suffix, p->id, suffix, p->id,
+                  suffix);
+    strbuf_put_markup(out, p->title);
+    strbuf_printf(out, "</title><desc id=\"%s-d%s\">", p->id, suffix);
+    strbuf_put_markup(out, p->description ? p->description : p->title);
+    strbuf_puts(out, "</desc>");
+}
+
+void plot_put_svg(const struct plot *p, enum plot_size size, struct strbuf *out)
+{
+    struct frame f = frame_of(p, size, out);
+    put_head(&f, size);
     put_x_axis(&f);
     put_y_axis(&f);
     strbuf_printf(out, "<path class=\"g\" d=\"%s\"/>", strbuf_text(&f.grid));
@@ -576,5 +569,5 @@ void plot_put_svg(const struct plot *p, bool alone, struct strbuf *out)
     put_all_series(&f);
     svg_frame_ends(&f);
     legend(&f, true);
-    strbuf_puts(out, alone ? "</g></svg>\n" : "</svg>");
+    strbuf_puts(out, size == PLOT_ALONE ? "</g></svg>\n" : "</svg>");
 }

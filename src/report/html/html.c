@@ -74,7 +74,7 @@ void html_put_foot(struct strbuf *out, const struct strbuf *data)
     strbuf_printf(out, "<script>%s</script>\n</body>\n</html>\n", web_script);
 }
 
-void html_put_plot(struct strbuf *out, const struct plot *p)
+void html_put_plot(struct strbuf *out, const struct plot *p, bool is_first)
 {
     bool drawn = plot_has_points(p);
     strbuf_printf(out, "<figure id=\"plot-%s\" data-kind=\"%s\"><figcaption>", p->id, p->kind);
@@ -82,8 +82,10 @@ void html_put_plot(struct strbuf *out, const struct plot *p)
     known += known && str_has_prefix(p->title + known, ", ") ? 2 : 0;
     strbuf_put_markup(out, p->title + known); /* the heading of the group has the rest */
     strbuf_puts(out, "</figcaption>");
+    if (drawn && is_first)
+        plot_put_svg(p, PLOT_NARROW, out);
     if (drawn)
-        plot_put_svg(p, false, out);
+        plot_put_svg(p, is_first ? PLOT_WIDE : PLOT_PAGE, out);
     if (p->note && *p->note) {
         strbuf_printf(out, "<p class=\"%s\">", drawn ? "note" : "note absent");
         strbuf_put_markup(out, p->note);
@@ -108,7 +110,7 @@ static void put_plot_or_group(struct strbuf *out, const struct page *page, size_
 {
     const struct plot *p = &page->plots[i];
     if (!p->group) {
-        html_put_plot(out, p);
+        html_put_plot(out, p, false);
         return;
     }
     for (size_t k = 0; k < i; k++)
@@ -122,7 +124,7 @@ static void put_plot_or_group(struct strbuf *out, const struct page *page, size_
         if (is_shown(page, k) && same_group(&page->plots[k], p)) {
             struct plot one = page->plots[k];
             one.note = one.note && same && k > i && str_eq(one.note, same) ? NULL : one.note;
-            html_put_plot(out, &one);
+            html_put_plot(out, &one, false);
         }
     strbuf_puts(out, "</div>\n");
 }

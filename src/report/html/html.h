@@ -46,7 +46,8 @@ void html_put_why(struct strbuf *out, const struct page *page);
 void html_put_table(struct strbuf *out, const struct page *page);
 /* The rows for the page's scripts, as JSON. */
 void html_put_rows_json(struct strbuf *out, const struct page *page);
-void html_put_plot(struct strbuf *out, const struct plot *p);
+/* The first picture of a page is drawn twice: for wide screens and for phones. */
+void html_put_plot(struct strbuf *out, const struct plot *p, bool is_first);
 void html_put_plots(struct strbuf *out, const struct page *page);
 void html_put_flames(struct strbuf *out, const struct page *page);
 /* Of a cluster; a page has them where an experiment ran on one. */

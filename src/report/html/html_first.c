@@ -174,10 +174,10 @@ static void put_forest(struct strbuf *out, const struct page *page)
                      : m->facts.better == METRIC_HIGHER ? "’s; higher is better"
                                                         : "’s");
     strbuf_puts(out, "</figcaption>");
-    forest_put_svg(
-        &(struct forest){
-            .id = "forest", .title = title, .base = f->base, .rows = rows, .count = count},
-        out);
+    struct forest forest = {
+        .id = "forest", .title = title, .base = f->base, .rows = rows, .count = count};
+    forest_put_svg(&forest, PLOT_NARROW, out);
+    forest_put_svg(&forest, PLOT_WIDE, out);
     if (count < f->count)
         strbuf_printf(out, "<p class=\"note\">%zu more are in the table.</p>", f->count - count);
     strbuf_puts(out, "</figure>\n");
@@ -202,7 +202,7 @@ void html_put_first(struct strbuf *out, const struct page *page)
     put_next(out, page);
     strbuf_puts(out, "</div>\n");
     if (f->curve) {
-        html_put_plot(out, f->curve);
+        html_put_plot(out, f->curve, true);
     } else if (f->count && f->metric != DATASET_NONE) {
         put_forest(out, page);
     }

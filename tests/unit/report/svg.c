@@ -146,7 +146,7 @@ static bool is_balanced(const char *text)
 static void draw(struct plot *p, bool alone, struct strbuf *out)
 {
     strbuf_clear(out);
-    plot_put_svg(p, alone, out);
+    plot_put_svg(p, alone ? PLOT_ALONE : PLOT_PAGE, out);
     CHECK(is_balanced(strbuf_text(out)));
     CHECK(!strstr(strbuf_text(out), "nan") && !strstr(strbuf_text(out), "inf"));
     CHECK(!strstr(strbuf_text(out), "<img"));
