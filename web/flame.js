@@ -4,94 +4,194 @@
 const SVG = 'http://www.w3.org/2000/svg';
 const WIDTH = 1200;
 const ROW = 17;
+const NARROWEST = 1; // a frame that is drawn at all
+const NAMELESS = 3; // narrower frames of one kind are one shape
+
+// As wide as it is drawn without scripts; a phone's text would be too small, so there one unit is one pixel.
+function unitsAcross(element) {
+  const width = element.clientWidth || element.getBoundingClientRect().width;
+  return !width || width >= 800 ? WIDTH : Math.max(Math.round(width), 280);
+}
+
+// ---- frames as numbers ----
+
+// All frames of one or two profiles, each profile in preorder: those below a frame follow it.
+class Frames {
+  constructor(profiles, functions) {
+    const count = profiles.reduce((sum, profile) => sum + profile.depth.length, 0);
+    Object.assign(this, { profiles, functions, count, tops: [] });
+    this.name = new Int32Array(count);
+    this.parent = new Int32Array(count);
+    this.size = new Int32Array(count).fill(1); // with everything below
+    this.own = { weight: [0, 1].map(() => new Float64Array(count)), samples: [0, 1].map(() => new Float64Array(count)) };
+    this.all = { weight: [0, 1].map(() => new Float64Array(count)), samples: [0, 1].map(() => new Float64Array(count)) };
+    let first = 0;
+    for (const { depth, name } of profiles) {
+      const path = [];
+      for (let i = 0; i < depth.length; i++) {
+        path[depth[i]] = first + i;
+        this.parent[first + i] = depth[i] ? path[depth[i] - 1] : -1;
+        this.name[first + i] = name[i];
+        if (!depth[i]) this.tops.push(first + i);
+      }
+      first += depth.length;
+    }
+    for (let i = count - 1; i >= 0; i--) if (this.parent[i] >= 0) this.size[this.parent[i]] += this.size[i];
+  }
+
+  // Every sample, the second profile's on the second side.
+  takeAll() {
+    this.clear();
+    let first = 0;
+    this.profiles.forEach((profile, side) => {
+      for (let i = 0; i < profile.depth.length; i++) {
+        this.own.samples[side][first + i] = profile.samples[i];
+        this.own.weight[side][first + i] = profile.weight ? profile.weight[i] : profile.samples[i] * profile.each;
+      }
+      first += profile.depth.length;
+    });
+    this.sum();
+  }
+
+  // Those of a stretch of time; with `versus` they are the second side, and the rest is the first.
+  takeRange({ inside, versus }) {
+    this.clear();
+    const { node } = this.profiles[0].moments;
+    for (let i = 0; i < node.length; i++) {
+      if (!inside[i] && !versus) continue;
+      const side = versus && inside[i] ? 1 : 0;
+      this.own.samples[side][node[i]]++;
+      this.own.weight[side][node[i]]++;
+    }
+    this.sum();
+  }
+
+  clear() {
+    for (const kind of ['weight', 'samples']) for (const side of [0, 1]) this.own[kind][side].fill(0);
+  }
+
+  sum() {
+    for (const kind of ['weight', 'samples']) {
+      for (const side of [0, 1]) {
+        const list = this.all[kind][side];
+        list.set(this.own[kind][side]);
+        for (let i = this.count - 1; i >= 0; i--) if (this.parent[i] >= 0) list[this.parent[i]] += list[i];
+      }
+    }
+  }
+
+  // The outermost frames for which that holds.
+  outermost(holds) {
+    const found = [];
+    for (let i = 0; i < this.count;) {
+      const is = holds(this.name[i]);
+      if (is) found.push(i);
+      i += is ? this.size[i] : 1;
+    }
+    return found;
+  }
+
+  // The functions on the stack of a frame, each once.
+  stack(i) {
+    const names = new Set();
+    for (let at = i; at >= 0; at = this.parent[at]) names.add(this.name[at]);
+    return [...names];
+  }
+}
+
+// ---- trees, of which only what is looked at is made ----
 
 function newNode(of, parent) {
-  return { name: of.name, known: of.known, flags: of.flags, parent, children: [], index: new Map(), weight: [0, 0], samples: [0, 0] };
+  return { name: of.name, known: of.known, flags: of.flags, parent, frames: [], at: [], children: null, weight: [0, 0], samples: [0, 0] };
 }
 
-const newRoot = () => newNode({ name: 'all', flags: 0 }, null);
-
-function childOf(node, of) {
-  let child = node.index.get(of.known);
-  if (!child) {
-    child = newNode(of, node);
-    node.index.set(of.known, child);
-    node.children.push(child);
+// Frames of equal functions are one node.  Downwards, its children are the frames below its own;
+// upwards, the callers of each of its frames, as far as `at` has come.
+class Tree {
+  constructor(frames, upwards, amounts) {
+    Object.assign(this, { frames, upwards, amounts, slots: new Map() });
+    this.root = newNode({ name: 'all', flags: 0 }, null);
   }
-  child.flags |= of.flags;
-  return child;
-}
 
-// Calls for every stack of a profile with its path of name numbers, own samples and weight.
-function eachStack(profile, fn) {
-  const path = [];
-  profile.depth.forEach((depth, i) => {
-    path.length = depth;
-    path.push(profile.name[i]);
-    const samples = profile.samples[i];
-    if (samples) fn(path, samples, profile.weight ? profile.weight[i] : samples * profile.each, i);
-  });
-}
-
-function addStack(root, functions, path, samples, weight, side, invert) {
-  let node = root;
-  node.weight[side] += weight;
-  node.samples[side] += samples;
-  for (let k = 0; k < path.length; k++) {
-    node = childOf(node, functions[path[invert ? path.length - 1 - k : k]]);
-    node.weight[side] += weight;
-    node.samples[side] += samples;
+  add(node, frame, at) {
+    const of = this.frames.functions[this.frames.name[at]];
+    const { weight, samples } = this.amounts;
+    if (!weight[0][frame] && !weight[1][frame]) return;
+    let child = this.slots.get(of.known);
+    if (!child) {
+      child = newNode(of, node);
+      this.slots.set(of.known, child);
+      node.children.push(child);
+    }
+    child.flags |= of.flags;
+    child.frames.push(frame);
+    if (this.upwards) child.at.push(at);
+    for (const side of [0, 1]) {
+      child.weight[side] += weight[side][frame];
+      child.samples[side] += samples[side][frame];
+    }
   }
-}
 
-// The names on the stack of each node, each once.
-function stacksOf(profile) {
-  const path = [];
-  return profile.depth.map((depth, i) => {
-    path.length = depth;
-    path.push(profile.name[i]);
-    return [...new Set(path)];
-  });
+  // Gives the root its children: these frames, and its sums.
+  begin(list) {
+    this.root.children = [];
+    for (const frame of list) this.add(this.root, frame, frame);
+    this.slots.clear();
+    for (const child of this.root.children) {
+      for (const side of [0, 1]) {
+        this.root.weight[side] += child.weight[side];
+        this.root.samples[side] += child.samples[side];
+      }
+    }
+    return this.root;
+  }
+
+  children(node) {
+    if (node.children) return node.children;
+    node.children = [];
+    const { parent, size } = this.frames;
+    node.frames.forEach((frame, k) => {
+      if (this.upwards) {
+        const caller = parent[node.at[k]];
+        if (caller >= 0) this.add(node, frame, caller);
+      } else {
+        for (let i = frame + 1; i < frame + size[frame]; i += size[i]) this.add(node, i, i);
+      }
+    });
+    this.slots.clear();
+    return node.children;
+  }
 }
 
 // Samples one after the other: only neighbours are merged.
-function orderedTree(profile, functions) {
-  const root = newRoot();
-  const paths = new Map();
-  const path = [];
-  profile.depth.forEach((depth, i) => {
-    path.length = depth;
-    path.push(profile.name[i]);
-    paths.set(i, path.slice());
-  });
+function orderedTree(frames, profile) {
+  const tree = new Tree(frames, false, frames.all);
+  const { root } = tree;
+  root.children = [];
   let last = [];
   for (const leaf of profile.order) {
+    const path = [];
+    for (let at = leaf; at >= 0; at = frames.parent[at]) path.unshift(frames.name[at]);
+    const now = [];
     let node = root;
     let same = true;
-    const now = [];
-    root.weight[0]++;
-    root.samples[0]++;
-    paths.get(leaf).forEach((name, k) => {
+    const count = (one) => { one.weight[0]++; one.samples[0]++; };
+    count(root);
+    path.forEach((name, k) => {
       same = same && last[k] && last[k].id === name;
       let child = same ? last[k].node : null;
       if (!child) {
-        child = newNode(functions[name], node);
+        child = newNode(frames.functions[name], node);
+        child.children = [];
         node.children.push(child);
       }
-      child.weight[0]++;
-      child.samples[0]++;
+      count(child);
       now.push({ id: name, node: child });
       node = child;
     });
     last = now;
   }
-  return root;
-}
-
-// The children of a node, the widest first; sorted when they are first looked at.
-function sortedChildren(node, valueOf) {
-  if (!node.sorted) node.sorted = node.children.length > 1 ? [...node.children].sort((p, q) => valueOf(q) - valueOf(p)) : node.children;
-  return node.sorted;
+  return tree;
 }
 
 function hashOf(text) {
@@ -100,12 +200,16 @@ function hashOf(text) {
   return h;
 }
 
+// ---- the graph ----
+
 class FlameGraph {
   constructor(svg, tools, profiles, data) {
     this.svg = svg;
     this.tools = tools;
     this.profiles = profiles;
     this.functions = data.functions;
+    this.frames = new Frames(profiles, data.functions);
+    this.frames.takeAll();
     this.strong = data.names.strong_change;
     this.pair = profiles.length === 2;
     this.box = svg.parentElement;
@@ -115,37 +219,25 @@ class FlameGraph {
     this.detail = make('p', { className: 'detail' });
     this.detail.setAttribute('aria-live', 'polite');
     svg.after(this.detail);
+    this.width = unitsAcross(svg);
     this.rebuild();
-  }
-
-  // Calls for every stack that is shown: all of them, or those of a stretch of time.
-  eachShown(fn) {
-    if (!this.range) {
-      this.profiles.forEach((profile, side) => eachStack(profile, (path, samples, weight) => fn(path, samples, weight, side)));
-      return;
-    }
-    const [profile] = this.profiles;
-    const counts = [new Map(), new Map()];
-    profile.moments.node.forEach((node, i) => {
-      const side = this.range.inside[i] ? 1 : 0;
-      counts[side].set(node, (counts[side].get(node) ?? 0) + 1);
-    });
-    const path = [];
-    profile.depth.forEach((depth, i) => {
-      path.length = depth;
-      path.push(profile.name[i]);
-      for (const side of this.range.versus ? [0, 1] : [1]) {
-        const samples = counts[side].get(i);
-        if (samples) fn(path, samples, samples, this.range.versus ? side : 0);
-      }
+    addEventListener('resize', () => {
+      if (this.width === unitsAcross(svg)) return;
+      this.width = unitsAcross(svg);
+      this.draw();
     });
   }
 
-  tree() {
-    if (this.options.order && !this.range) return orderedTree(this.profiles[0], this.functions);
-    const root = newRoot();
-    this.eachShown((path, samples, weight, side) => addStack(root, this.functions, path, samples, weight, side, this.options.invert));
-    return root;
+  makeTree() {
+    if (this.isOrdered()) return orderedTree(this.frames, this.profiles[0]);
+    const { own, all, tops } = this.frames;
+    const tree = new Tree(this.frames, this.options.invert, this.options.invert ? own : all);
+    tree.begin(this.options.invert ? this.frames.name.keys() : tops);
+    return tree;
+  }
+
+  isOrdered() {
+    return this.options.order && !this.range;
   }
 
   // Shows a stretch of time, alone or against the rest; null: everything.  What is to be said of it.
@@ -154,10 +246,15 @@ class FlameGraph {
     this.range = range;
     this.pair = this.profiles.length === 2 || Boolean(range && range.versus);
     this.marks = null;
+    if (range) this.frames.takeRange(range);
+    else this.frames.takeAll();
     if (range && range.versus) {
-      const [profile] = this.profiles;
-      const stacks = stacksOf(profile);
-      const result = judgeRange(profile.moments.node.map((node) => stacks[node]), range.inside, this.functions.length);
+      const stacks = new Map();
+      const stackOf = (node) => {
+        if (!stacks.has(node)) stacks.set(node, this.frames.stack(node));
+        return stacks.get(node);
+      };
+      const result = judgeRange(Array.from(this.profiles[0].moments.node, stackOf), range.inside, this.functions.length);
       this.marks = new Map();
       result.marks.forEach((mark, i) => { if (mark) this.marks.set(this.functions[i].known, mark); });
       told = result.tested
@@ -169,23 +266,41 @@ class FlameGraph {
   }
 
   rebuild() {
-    this.root = this.tree();
+    this.tree = this.makeTree();
+    this.root = this.tree.root;
     this.costs = [0, 1].map((side) => (this.range ? 1 : this.profiles[side]?.cost ?? this.root.weight[side]));
     this.focus = this.root;
     this.here = null;
     this.draw();
   }
 
-  shares(node) {
-    return [0, 1].map((s) => (this.root.weight[s] ? node.weight[s] / this.root.weight[s] : 0));
+  sharesOf(weights) {
+    return [0, 1].map((s) => (this.root.weight[s] ? weights[s] / this.root.weight[s] : 0));
   }
 
-  value(node) {
-    const [a, b] = this.shares(node);
+  shares(node) {
+    return this.sharesOf(node.weight);
+  }
+
+  valueOf(weights) {
+    const [a, b] = this.sharesOf(weights);
     if (!this.pair) return a;
     if (this.options.width !== 'both') return this.options.width === 'base' ? a : b;
     const [base, now] = this.costs;
     return (a * base + b * now) / (base + now);
+  }
+
+  value(node) {
+    return this.valueOf(node.weight);
+  }
+
+  // The children of a node, the widest first; sorted when they are first looked at.
+  sorted(node, tree = this.tree) {
+    if (node.sorted) return node.sorted;
+    const list = tree.children(node);
+    if (list.length < 2) node.sorted = list;
+    else node.sorted = list.map((child) => [this.value(child), child]).sort((p, q) => q[0] - p[0]).map(([, child]) => child);
+    return node.sorted;
   }
 
   // 1: costs more, -1: less, for certain and on this path; 0: grey.  The test is that of the rows.
@@ -223,24 +338,24 @@ class FlameGraph {
     this.boxes = [];
     const above = [];
     for (let node = this.focus.parent; node && node.parent; node = node.parent) above.unshift(node);
-    above.forEach((node, depth) => this.boxes.push({ node, depth, x: 0, width: WIDTH, up: true }));
-    this.place(this.focus, above.length, this.boxes);
+    above.forEach((node, depth) => this.boxes.push({ node, depth, x: 0, width: this.width, up: true }));
+    this.place(this.tree, this.focus, above.length, this.boxes);
     this.paint();
   }
 
   // Boxes of a node and all below it that are wide enough to be seen.
-  place(top, level, boxes) {
+  place(tree, top, level, boxes) {
     const whole = this.value(top) || 1;
-    const valueOf = (node) => this.value(node);
+    const ordered = this.isOrdered() && tree === this.tree;
+    const least = ordered ? NARROWEST / 5 : NARROWEST; // in the order of time, every frame is narrow
     const walk = (node, depth, x) => {
-      const width = (this.value(node) / whole) * WIDTH;
-      if (width < 0.5) return width;
+      const width = (this.value(node) / whole) * this.width;
+      if (width < least) return width;
       if (node.parent) boxes.push({ node, depth, x, width });
       let at = x;
-      const list = this.options.order && !this.range ? node.children : sortedChildren(node, valueOf);
-      for (const child of list) {
+      for (const child of ordered ? node.children : this.sorted(node, tree)) {
         const wide = walk(child, node.parent ? depth + 1 : depth, at);
-        if (wide < 0.5 && list === node.sorted) break; // those behind are narrower still
+        if (wide < least && !ordered) break; // those behind are narrower still
         at += wide;
       }
       return width;
@@ -250,50 +365,56 @@ class FlameGraph {
 
   // Rectangles and texts of boxes; `deepest` where the root is at the bottom.
   shapes(boxes, deepest) {
-    const matches = (node) => this.pattern && this.pattern.test(node.name);
     const parts = [];
+    const narrow = new Map();
     for (const box of boxes) {
       const y = (deepest === undefined ? box.depth : deepest - box.depth) * ROW;
-      const rect = document.createElementNS(SVG, 'rect');
-      rect.setAttribute('x', box.x.toFixed(1));
-      rect.setAttribute('y', y);
-      rect.setAttribute('width', Math.max(box.width, 0.5).toFixed(1));
       let classes = this.classOf(box.node);
       if (box.up) classes += ' up';
-      if (matches(box.node)) classes += ' hit';
+      if (this.pattern && this.pattern.test(box.node.name)) classes += ' hit';
+      if (box.width < NAMELESS && box.node !== this.here) {
+        narrow.set(classes, `${narrow.get(classes) ?? ''}M${box.x.toFixed(1)} ${y}h${box.width.toFixed(1)}v16h-${box.width.toFixed(1)}z`);
+        continue;
+      }
       if (box.node === this.here) classes += ' here';
-      rect.setAttribute('class', classes);
-      const title = document.createElementNS(SVG, 'title');
-      title.textContent = this.describe(box.node);
-      rect.append(title);
-      rect.box = box;
+      const rect = svgNode('rect', { x: box.x.toFixed(1), y, width: box.width.toFixed(1), class: classes });
+      rect.append(svgNode('title', {}, this.describe(box.node)));
       parts.push(rect);
       if (box.width > 34) {
-        const text = document.createElementNS(SVG, 'text');
-        text.setAttribute('x', (box.x + 3).toFixed(1));
-        text.setAttribute('y', y + 12);
         const label = this.signOf(box.node) + box.node.name;
         const fits = Math.floor((box.width - 8) / 6.7);
-        text.textContent = label.length > fits ? `${label.slice(0, Math.max(fits - 1, 1))}…` : label;
-        parts.push(text);
+        parts.push(svgNode('text', { x: (box.x + 3).toFixed(1), y: y + 12 },
+          label.length > fits ? `${label.slice(0, Math.max(fits - 1, 1))}…` : label));
       }
     }
+    for (const [classes, d] of narrow) parts.unshift(svgNode('path', { class: classes, d }));
     return parts;
   }
 
+  show(svg, boxes, upwards) {
+    const deepest = boxes.reduce((most, box) => Math.max(most, box.depth), 0);
+    svg.setAttribute('viewBox', `0 0 ${this.width} ${(deepest + 1) * ROW + 2}`);
+    svg.replaceChildren(...this.shapes(boxes, upwards ? deepest : undefined));
+  }
+
   paint() {
-    const deepest = this.boxes.reduce((most, box) => Math.max(most, box.depth), 0);
-    this.svg.setAttribute('viewBox', `0 0 ${WIDTH} ${(deepest + 1) * ROW + 2}`);
-    this.svg.replaceChildren(...this.shapes(this.boxes));
+    this.show(this.svg, this.boxes, false);
   }
 
   // Another tree of the same profile: shares stay those of the whole.
-  paintTree(svg, root, upwards) {
+  paintTree(svg, tree, upwards) {
     const boxes = [];
-    this.place(root, 0, boxes);
-    const deepest = boxes.reduce((most, box) => Math.max(most, box.depth), 0);
-    svg.setAttribute('viewBox', `0 0 ${WIDTH} ${(deepest + 1) * ROW + 2}`);
-    svg.replaceChildren(...this.shapes(boxes, upwards ? deepest : undefined));
+    this.place(tree, tree.root, 0, boxes);
+    this.show(svg, boxes, upwards);
+  }
+
+  // The box below the pointer.
+  boxAt(event) {
+    const area = this.svg.getBoundingClientRect();
+    const scale = this.width / area.width;
+    const x = (event.clientX - area.left) * scale;
+    const depth = Math.floor(((event.clientY - area.top) * scale) / ROW);
+    return this.boxes.find((b) => b.depth === depth && x >= b.x && x < b.x + b.width);
   }
 
   zoom(node) {
@@ -320,22 +441,36 @@ class FlameGraph {
       this.paint();
       return;
     }
-    let share = 0;
-    const walk = (node) => {
-      if (node.parent && this.pattern.test(node.name)) share += this.value(node);
-      else node.children.forEach(walk);
-    };
-    if (this.pattern) walk(this.root);
+    const share = this.pattern ? this.matching() : 0;
     status.textContent = this.pattern ? `${(100 * share).toFixed(2)} % matches` : '';
     this.paint();
+  }
+
+  matching() {
+    const { all, functions } = this.frames;
+    const hits = functions.map((of) => this.pattern.test(of.name));
+    const sum = [0, 0];
+    if (this.isOrdered()) {
+      const walk = (node) => {
+        if (node.parent && this.pattern.test(node.name)) sum[0] += node.weight[0];
+        else node.children.forEach(walk);
+      };
+      walk(this.root);
+      return this.valueOf(sum);
+    }
+    for (const frame of this.frames.outermost((name) => hits[name])) {
+      for (const side of [0, 1]) sum[side] += all.weight[side][frame];
+    }
+    return this.valueOf(sum);
   }
 
   // The heaviest frame of that name.
   find(known) {
     let best = null;
     const walk = (node) => {
-      if (node.known === known && (!best || this.value(node) > this.value(best))) best = node;
-      node.children.forEach(walk);
+      if (best && this.value(node) <= this.value(best)) return; // and so is all below it
+      if (node.parent && node.known === known) best = node;
+      else this.sorted(node).forEach(walk);
     };
     walk(this.root);
     return best;
@@ -343,12 +478,11 @@ class FlameGraph {
 
   key(event) {
     const at = this.here || this.focus;
-    const valueOf = (node) => this.value(node);
-    const siblings = at.parent ? sortedChildren(at.parent, valueOf) : [at];
+    const siblings = at.parent ? this.sorted(at.parent) : [at];
     const place = siblings.indexOf(at);
     let to = null;
     if (event.key === 'ArrowUp') to = at.parent && at.parent.parent ? at.parent : null;
-    else if (event.key === 'ArrowDown') [to] = sortedChildren(at, valueOf);
+    else if (event.key === 'ArrowDown') [to] = this.sorted(at);
     else if (event.key === 'ArrowLeft') to = siblings[place - 1];
     else if (event.key === 'ArrowRight') to = siblings[place + 1];
     else if (event.key === 'Enter') this.zoom(at);
@@ -360,6 +494,15 @@ class FlameGraph {
       this.paint();
     }
   }
+}
+
+function whenSeen(element, act) {
+  const look = new IntersectionObserver((entries) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    look.disconnect();
+    act();
+  }, { rootMargin: '200px' });
+  look.observe(element);
 }
 
 function startFlame(tools) {
@@ -377,17 +520,15 @@ function startFlame(tools) {
   svg.setAttribute('role', 'application');
   svg.setAttribute('aria-roledescription', 'flame graph: arrow keys move, Enter zooms in, Escape shows everything');
   svg.addEventListener('click', async (event) => {
-    const box = svg.getBoundingClientRect();
     const g = await ready();
-    const x = ((event.clientX - box.left) / box.width) * WIDTH;
-    const depth = Math.floor((((event.clientY - box.top) / box.width) * WIDTH) / ROW);
-    const hit = g.boxes.find((b) => b.depth === depth && x >= b.x && x < b.x + b.width);
+    const hit = g.boxAt(event);
     if (!hit) return;
     g.say(hit.node);
     g.zoom(hit.node);
   });
   svg.addEventListener('pointermove', (event) => {
-    if (graph && event.target.box) graph.detail.textContent = graph.describe(event.target.box.node);
+    const hit = graph && graph.boxAt(event);
+    if (hit) graph.detail.textContent = graph.describe(hit.node);
   });
   svg.addEventListener('pointerenter', ready);
   svg.addEventListener('keydown', (event) => {
@@ -417,6 +558,7 @@ function startFlame(tools) {
     const g = await ready();
     g.zoom(g.root);
   });
+  if (unitsAcross(svg) < WIDTH) whenSeen(svg, ready); // as drawn without scripts its text is too small there
   restoreFlame(svg, tools, ready);
   return ready;
 }

@@ -13,53 +13,87 @@ function chanceOfT(t, freedom) {
   return Math.min(1, 2 * tail);
 }
 
-// Blocks of samples that follow each other: from one to the next, shares vary as they do from moment
-// to moment, which is more than chance alone would do where a program does things in turns.  How long
-// these are is not known, so two lengths are tried, and the larger variation counts.  A program that
-// goes from one phase to another makes one large step, in one block or across two: that is what is
-// looked for, not noise, so the two neighbouring steps that are largest together are left out.
-const BLOCKS = [16, 8];
+// A program that does things in turns has samples that resemble their neighbours: a short stretch of time
+// is then one turn or two, however many samples it has.  How much shares vary is seen from block to block
+// of samples that follow each other, on the same side of the borders of the stretch.  Turns can be as long
+// as an eighth of the recording, whatever the stretch is: the blocks are parts of the recording.
+const BLOCKS = [8, 12, 16, 24];
 const BLOCK_LEAST = 6; // samples
-const WITHOUT_LARGEST = { 16: 1.47, 8: 1.88 }; // what leaving them out takes from the mean of chance
+const SIDE_LEAST = 20;
 
-// How much more than chance alone the shares of one function vary between neighbours, on both sides.
-function excessOf(hits, totals, blocks) {
-  let [sum, count] = [0, 0];
-  for (const side of [0, 1]) {
-    const steps = [];
-    let last = null;
-    for (let b = 0; b < blocks; b++) {
-      const [from, to] = [Math.ceil((b * totals[side]) / blocks), Math.ceil(((b + 1) * totals[side]) / blocks)];
-      const here = hits[side].from(to) - hits[side].from(from);
-      const now = { share: here / (to - from), size: to - from };
-      if (last) {
-        const pooled = (last.share * last.size + here) / (last.size + now.size);
-        steps.push((now.share - last.share) ** 2 / (pooled * (1 - pooled) * (1 / last.size + 1 / now.size) || 1));
-      }
-      last = now;
+// Where each sample belongs: the number of its block, or -1 at the end of a run that is no whole block; and
+// which blocks are neighbours.
+function layBlocks(inside, parts) {
+  const length = Math.floor(inside.length / parts);
+  const block = new Int32Array(inside.length).fill(-1);
+  const pairs = [];
+  let count = 0;
+  for (let from = 0; from < inside.length;) {
+    let to = from;
+    while (to < inside.length && Boolean(inside[to]) === Boolean(inside[from])) to++;
+    const here = Math.floor((to - from) / length);
+    for (let b = 0; b < here; b++) {
+      block.fill(count + b, from + b * length, from + (b + 1) * length);
+      if (b) pairs.push(count + b);
     }
-    const pairs = steps.slice(1).map((step, k) => step + steps[k]);
-    sum += steps.reduce((a, b) => a + b, 0) - Math.max(...pairs);
-    count += steps.length - 2;
+    count += here;
+    from = to;
   }
-  return (WITHOUT_LARGEST[blocks] * sum) / count;
+  return { length, block, pairs, count };
 }
 
-// Numbers, ascending; where those from a number on begin.
-class Ascending {
-  constructor() {
-    this.list = [];
+// How much the shares of a function differ between neighbours, and how much chance alone would make them.
+// A program that goes from one phase to another makes one large step, within a block or between two: that
+// is what is looked for, not noise, so the largest step is left out, with a neighbour that goes the same way.
+function variationOf(hits, { length, pairs }) {
+  const changeAt = (k) => (hits[pairs[k]] - hits[pairs[k] - 1]) / length;
+  let [most, left] = [0, [-1, -1]];
+  let [found, chance] = [0, 0];
+  for (let k = 0; k < pairs.length; k++) {
+    const change = changeAt(k);
+    const pooled = (hits[pairs[k]] + hits[pairs[k] - 1]) / (2 * length);
+    found += change ** 2;
+    chance += (2 * pooled * (1 - pooled)) / length;
+    if (change ** 2 > most) [most, left] = [change ** 2, [k, k]];
+    const next = pairs[k + 1] === pairs[k] + 1 ? changeAt(k + 1) : 0;
+    if (change * next > 0 && change ** 2 + next ** 2 > most) [most, left] = [change ** 2 + next ** 2, [k, k + 1]];
   }
+  for (let k = left[0]; k >= 0 && k <= left[1]; k++) {
+    const pooled = (hits[pairs[k]] + hits[pairs[k] - 1]) / (2 * length);
+    chance -= (2 * pooled * (1 - pooled)) / length;
+  }
+  return chance > 1e-9 ? { found: found - most, chance } : { found: 0, chance: 0 };
+}
 
-  from(least) {
-    let [low, high] = [0, this.list.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.list[middle] < least) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+// What leaving out the largest step takes away from chance, and taking the largest of several lengths adds.
+const WITHOUT_LARGEST = 1.25;
+const LEAST_PAIRS = 4;
+
+// How many times the variance of independent samples each function has, and with how many degrees of
+// freedom that is known.  All functions share the program's turns: one that is seldom seen outside has no
+// variation of its own to be judged by, so the others' counts at least.
+function excessesOf(stacks, inside, tested, names) {
+  const excess = tested.map(() => ({ times: 1, freedom: 30 }));
+  const row = new Int32Array(names).fill(-1);
+  tested.forEach((name, k) => { row[name] = k; });
+  const rows = stacks.map((stack) => stack.map((name) => row[name]).filter((k) => k >= 0));
+  for (const parts of BLOCKS) {
+    const lay = layBlocks(inside, parts);
+    if (lay.length < BLOCK_LEAST || lay.pairs.length < LEAST_PAIRS) continue;
+    const hits = new Float64Array(tested.length * lay.count);
+    rows.forEach((list, i) => {
+      if (lay.block[i] >= 0) for (const k of list) hits[k * lay.count + lay.block[i]]++;
+    });
+    const all = tested.map((_, k) => variationOf(hits.subarray(k * lay.count, (k + 1) * lay.count), lay));
+    const found = all.reduce((sum, of) => sum + of.found, 0);
+    const chance = all.reduce((sum, of) => sum + of.chance, 0);
+    all.forEach((of, k) => {
+      const own = of.chance ? of.found / of.chance : 0;
+      const times = WITHOUT_LARGEST * Math.max(own, chance ? found / chance : 0);
+      if (times > excess[k].times) excess[k] = { times, freedom: Math.max(lay.pairs.length - 2, 3) };
+    });
   }
+  return excess;
 }
 
 // For every function (a number below `names`) whether its share of the samples is larger (1) or
@@ -69,30 +103,28 @@ class Ascending {
 // corrected with Benjamini and Hochberg's method at 5 %.
 function judgeRange(stacks, inside, names) {
   const marks = new Int8Array(names);
+  const counts = new Map();
   const totals = [0, 0];
-  for (const is of inside) totals[is ? 1 : 0]++;
-  const lengths = BLOCKS.filter((count) => Math.min(...totals) >= count * BLOCK_LEAST);
-  if (!lengths.length) return { marks, tested: 0, totals };
-  const hits = new Map();
-  const seen = [0, 0];
   stacks.forEach((stack, i) => {
     const side = inside[i] ? 1 : 0;
+    totals[side]++;
     for (const name of stack) {
-      if (!hits.has(name)) hits.set(name, [new Ascending(), new Ascending()]);
-      hits.get(name)[side].list.push(seen[side]);
+      if (!counts.has(name)) counts.set(name, [0, 0]);
+      counts.get(name)[side]++;
     }
-    seen[side]++;
   });
-  const tests = [];
-  for (const [name, of] of hits) {
-    const counts = of.map((one) => one.list.length);
-    const pooled = (counts[0] + counts[1]) / (totals[0] + totals[1]);
-    if (counts[0] + counts[1] < 5 || pooled >= 1) continue;
-    const excess = Math.max(1, ...lengths.map((blocks) => excessOf(of, totals, blocks)));
-    const error = Math.sqrt(excess * pooled * (1 - pooled) * (1 / totals[0] + 1 / totals[1]));
-    const difference = counts[1] / totals[1] - counts[0] / totals[0];
-    tests.push({ name, way: Math.sign(difference), p: chanceOfT(Math.abs(difference / error), 2 * (Math.min(lengths[0], 8) - 2)) });
-  }
+  const whole = totals[0] + totals[1];
+  if (Math.min(...totals) < SIDE_LEAST) return { marks, tested: 0, totals };
+  for (const [name, [a, b]] of counts) if (a + b < 5 || a + b >= whole) counts.delete(name);
+  const excess = excessesOf(stacks, inside, [...counts.keys()], names);
+  const tests = [...counts].map(([name, of], k) => {
+    const pooled = (of[0] + of[1]) / whole;
+    const { times, freedom } = excess[k];
+    const per = totals.map((total) => Math.min(times, total) / total); // all of a side is one turn at most
+    const error = Math.sqrt(pooled * (1 - pooled) * (per[0] + per[1]));
+    const difference = of[1] / totals[1] - of[0] / totals[0];
+    return { name, way: Math.sign(difference), p: chanceOfT(Math.abs(difference / error), freedom) };
+  });
   tests.sort((a, b) => a.p - b.p);
   let last = -1;
   tests.forEach((t, i) => { if (t.p <= (0.05 * (i + 1)) / tests.length) last = i; });
@@ -113,9 +145,9 @@ const secondsText = (us) => (us >= 1e6 ? `${(us / 1e6).toFixed(3)} s` : `${(us /
 // Columns are stretches of a round length, rows parts of these, the first on top.
 const PARTS = 20;
 
-function layTime(times) {
+function layTime(times, across) {
   const span = times[times.length - 1] + 1;
-  const wanted = Math.max(8, Math.min(100, Math.round(times.length / PARTS / 2)));
+  const wanted = Math.max(8, Math.min(across / 12, Math.round(times.length / PARTS / 2)));
   let column = 10 ** Math.floor(Math.log10(span / wanted));
   for (const factor of [2, 2.5, 2, 2, 2.5, 2]) {
     if (span / column <= wanted) break;
@@ -131,8 +163,9 @@ function layTime(times) {
 class TimeMap {
   constructor(box, graph, profile) {
     Object.assign(this, { box, graph, profile, times: timesOf(profile), range: null, cursor: 0, anchor: null });
-    this.lay = layTime(this.times);
-    this.svg = svgNode('svg', { class: 'heat', viewBox: '0 0 1200 132', tabindex: '0', role: 'application',
+    this.across = unitsAcross(box);
+    this.lay = layTime(this.times, this.across);
+    this.svg = svgNode('svg', { class: 'heat', viewBox: `0 0 ${this.across} 132`, tabindex: '0', role: 'application',
       'aria-roledescription': 'time map: arrow keys move, Shift extends, Enter shows that time, Escape everything',
       'aria-label': `When the ${this.times.length.toLocaleString('en-US')} samples were taken` });
     this.words = make('p', { className: 'detail' });
@@ -157,7 +190,7 @@ class TimeMap {
 
   draw() {
     const { columns, counts } = this.lay;
-    const [w, h] = [1200 / columns, 6];
+    const [w, h] = [this.across / columns, 6];
     this.cell = [w, h];
     const most = counts.reduce((a, b) => Math.max(a, b), 1);
     const cells = [];
@@ -168,7 +201,7 @@ class TimeMap {
     });
     this.chosen = svgNode('path', { class: 'chosen', d: '' });
     const ends = [svgNode('text', { x: 0, y: 131 }, '0 s'),
-      svgNode('text', { x: Math.min(columns * w, 1200), y: 131, 'text-anchor': 'end' }, secondsText(this.lay.span))];
+      svgNode('text', { x: this.across, y: 131, 'text-anchor': 'end' }, secondsText(this.lay.span))];
     this.svg.replaceChildren(...cells, this.chosen, ...ends);
   }
 
@@ -187,7 +220,7 @@ class TimeMap {
 
   partAt(event) {
     const box = this.svg.getBoundingClientRect();
-    const scale = 1200 / box.width;
+    const scale = this.across / box.width;
     const column = Math.max(0, Math.min(this.lay.columns - 1, Math.floor(((event.clientX - box.left) * scale) / this.cell[0])));
     const row = Math.max(0, Math.min(PARTS - 1, Math.floor(((event.clientY - box.top) * scale) / this.cell[1])));
     return column * PARTS + row;
@@ -277,7 +310,7 @@ class TimeMap {
 
 const TRACKS = 16;
 
-function threadTracks(profile, functions) {
+function threadTracks(profile, functions, across) {
   const { waits, threads } = profile;
   if (!waits || !waits.us.length) return null;
   const times = timesOf(profile) ?? [];
@@ -288,14 +321,14 @@ function threadTracks(profile, functions) {
   profile.moments.thread.forEach((t) => { busy[t] += 1; });
   waits.thread.forEach((t) => { busy[t] += 1; });
   const shown = threads.map((_, i) => i).filter((i) => busy[i]).sort((a, b) => busy[b] - busy[a]).slice(0, TRACKS);
-  const [LEFT, ROWS] = [150, 20];
-  const x = (us) => LEFT + ((1200 - LEFT) * us) / span;
-  const svg = svgNode('svg', { class: 'tracks', viewBox: `0 0 1200 ${shown.length * ROWS + 16}`, role: 'img',
+  const [LEFT, ROWS] = [across < WIDTH ? 100 : 150, 20];
+  const x = (us) => LEFT + ((across - LEFT) * us) / span;
+  const svg = svgNode('svg', { class: 'tracks', viewBox: `0 0 ${across} ${shown.length * ROWS + 16}`, role: 'img',
     'aria-label': 'Threads over time: samples on the CPU, and waits' });
   shown.forEach((thread, row) => {
     const y = row * ROWS;
     const [name, tid] = threads[thread];
-    svg.append(svgNode('text', { x: 0, y: y + 13 }, `${name.slice(0, 14)} ${tid}`));
+    svg.append(svgNode('text', { x: 0, y: y + 13 }, across < WIDTH ? name.slice(0, 15) : `${name.slice(0, 14)} ${tid}`));
     starts.forEach((start, i) => {
       if (waits.thread[i] !== thread) return;
       const width = Math.max(x(start + waits.length_us[i]) - x(start), 0.4);
@@ -308,7 +341,7 @@ function threadTracks(profile, functions) {
     svg.append(svgNode('path', { class: 'ran', d }));
   });
   svg.append(svgNode('text', { x: LEFT, y: shown.length * ROWS + 12 }, '0 s'),
-    svgNode('text', { x: 1200, y: shown.length * ROWS + 12, 'text-anchor': 'end' }, secondsText(span)));
+    svgNode('text', { x: across, y: shown.length * ROWS + 12, 'text-anchor': 'end' }, secondsText(span)));
   const left = waits.left_out ? ` Of the waits, the ${waits.us.length.toLocaleString('en-US')} longest are drawn; ${waits.left_out.toLocaleString('en-US')} are not.` : '';
   const hidden = threads.length > shown.length ? ` ${threads.length - shown.length} more threads are not drawn.` : '';
   return make('div', {}, make('h4', { textContent: 'Threads' }), make('p', { className: 'note',
@@ -319,14 +352,10 @@ function threadTracks(profile, functions) {
 
 // Paths through the function, from it outwards (callers) or inwards (callees), over all stacks.
 function treeThrough(graph, known, callers) {
-  const root = newRoot();
-  graph.eachShown((path, samples, weight, side) => {
-    const at = path.findIndex((name) => graph.functions[name].known === known);
-    if (at < 0) return;
-    const part = callers ? path.slice(0, at + 1).reverse() : path.slice(at);
-    addStack(root, graph.functions, part, samples, weight, side, false);
-  });
-  return root;
+  const { frames } = graph;
+  const tree = new Tree(frames, callers, frames.all);
+  tree.begin(frames.outermost((name) => frames.functions[name].known === known));
+  return tree;
 }
 
 function showSandwich(graph, known) {
@@ -342,10 +371,10 @@ function showSandwich(graph, known) {
   close.addEventListener('click', () => showSandwich(graph, null));
   box.append(make('h4', { textContent: `Callers and callees of ${known}` }), close);
   for (const [callers, text] of [[true, 'Callers: who calls it, the nearest at the bottom'], [false, 'Callees: what it calls']]) {
-    const root = treeThrough(graph, known, callers);
+    const tree = treeThrough(graph, known, callers);
     const svg = svgNode('svg', { class: `flame ${callers ? 'callers' : 'callees'}`, role: 'img', 'aria-label': `${text} (${known})` });
     box.append(make('p', { className: 'note', textContent: text }), svg);
-    graph.paintTree(svg, root, callers);
+    graph.paintTree(svg, tree, callers);
   }
 }
 
@@ -397,17 +426,10 @@ function showCode(graph, node) {
 
 // What is drawn from the data waits until it is looked at: unpacking it takes a moment.
 function startTimes(graphs) {
-  const look = new IntersectionObserver((entries) => {
-    for (const entry of entries) {
-      if (!entry.isIntersecting) continue;
-      look.unobserve(entry.target);
-      showTimes(entry.target, graphs);
-    }
-  }, { rootMargin: '200px' });
   for (const box of document.querySelectorAll('.when')) {
     box.hidden = false;
     if (chosen.has(`range-${box.dataset.for}`)) showTimes(box, graphs);
-    else look.observe(box);
+    else whenSeen(box, () => showTimes(box, graphs));
   }
 }
 
@@ -418,7 +440,7 @@ async function showTimes(box, graphs) {
     const map = new TimeMap(box, graph, profile);
     map.restore();
   }
-  const tracks = threadTracks(profile, graph.functions);
+  const tracks = threadTracks(profile, graph.functions, unitsAcross(box));
   if (tracks) box.append(tracks);
   box.dataset.ready = '1';
 }

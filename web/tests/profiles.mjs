@@ -128,17 +128,17 @@ test('samples without a difference seldom show one', async () => {
   vm.runInContext(`${fs.readFileSync(new URL('../profile.js', import.meta.url), 'utf8')}; this.judgeRange = judgeRange;`, context);
   let seed = 1;
   const luck = () => { seed = (seed * 1103515245 + 12345) % 2147483648; return seed / 2147483648; };
-  const count = (turns, stackOf) => {
+  const count = (turns, stackOf, turn = 10, length = 600) => {
     let wrong = 0;
-    for (let turn = 0; turn < turns; turn++) {
+    for (let k = 0; k < turns; k++) {
       const stacks = [];
       let phase = 0;
       for (let i = 0; i < 2400; i++) {
-        if (luck() < 0.1) phase = luck();
+        if (luck() < 1 / turn) phase = luck();
         stacks.push(stackOf(phase));
       }
-      const from = Math.floor(luck() * 1800);
-      const { marks, tested } = context.judgeRange(stacks, stacks.map((_, i) => i >= from && i < from + 600), 9);
+      const from = Math.floor(luck() * (2400 - length));
+      const { marks, tested } = context.judgeRange(stacks, stacks.map((_, i) => i >= from && i < from + length), 9);
       ok(tested >= 4, `${tested} functions were tested`);
       wrong += marks.some((mark) => mark !== 0);
     }
@@ -147,7 +147,12 @@ test('samples without a difference seldom show one', async () => {
   const free = count(100, () => [0, 1 + Math.floor(luck() * 8)]);
   ok(free < 0.1, `independent samples: ${free} of the ranges show a difference`);
   const phases = count(100, (phase) => [0, 1 + Math.floor(((phase + luck() * 0.2) % 1) * 8)]);
-  ok(phases < 0.15, `with turns of about ten samples: ${phases}`);
+  ok(phases < 0.1, `with turns of about ten samples: ${phases}`);
+  const few = count(100, (phase) => [0, 1 + Math.floor(phase * 8)], 100, 120);
+  ok(few < 0.1, `few samples, which are one turn of about a hundred or two: ${few}`);
+  // One phase after another is what is looked for.
+  const halves = Array.from({ length: 2400 }, (_, i) => [0, i < 1200 ? 1 : 2, luck() < 0.3 ? 3 : 4]);
+  equal([...context.judgeRange(halves, halves.map((_, i) => i < 840), 5).marks].join(), '0,1,-1,0,0', 'marks of two phases');
   // And one that is there is found.
   const stacks = Array.from({ length: 600 }, (_, i) => [0, luck() < (i < 200 ? 0.5 : 0.2) ? 1 : 2]);
   const { marks } = context.judgeRange(stacks, stacks.map((_, i) => i < 200), 3);
