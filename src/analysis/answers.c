@@ -2,6 +2,7 @@
 /* The common ground of all answers: axes, contexts, comparisons of cells. */
 #include "analysis/answers.h"
 #include "analysis/answers_internal.h"
+#include "base/measured.h"
 #include "base/memory.h"
 #include "base/strings.h"
 #include "stats/plan.h"
@@ -87,21 +88,16 @@ const char *why_undecided(struct question *q, const struct comparison *c)
 const char *value_text(struct question *q, double value)
 {
     const char *unit = q->d->metrics[q->metric].unit;
-    char text[64], number[48];
+    char text[64];
+    CLEANUP(strbuf_done) struct strbuf measured = {0};
     if (str_eq(unit, "ns"))
-        format_duration(value, text, sizeof(text));
-    else if (str_eq(unit, "bytes"))
+        return arena_strdup(&q->a->arena, format_duration(value, text, sizeof(text)));
+    if (str_eq(unit, "bytes")) {
         format_bytes(value, text, sizeof(text));
-    else {
-        bool is_large = fabs(value) >= 9999.5 && fabs(value) < 1e15;
-        if (is_large)
-            format_thousands((uint64_t)rint(fabs(value)), number, sizeof(number));
-        else
-            snprintf(number, sizeof(number), "%.4g", value);
-        snprintf(text, sizeof(text), "%s%s%s%s", is_large && value < 0 ? "-" : "", number,
-                 *unit ? " " : "", unit);
+        return arena_strdup(&q->a->arena, text);
     }
-    return arena_strdup(&q->a->arena, text);
+    strbuf_put_measured(&measured, value, unit);
+    return arena_strdup(&q->a->arena, strbuf_text(&measured));
 }
 
 const char *level_text(struct question *q, double level)

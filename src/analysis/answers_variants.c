@@ -53,6 +53,17 @@ static struct leaders find_leaders(const struct question *q, size_t cell)
     return l;
 }
 
+/* A value can have kilobytes; a sentence has room for its beginning. */
+static const char *name_text(struct question *q, const char *name)
+{
+    enum { NAME_COLUMNS = 60 };
+    if (str_columns(name) <= NAME_COLUMNS)
+        return name;
+    CLEANUP(memory_freep)
+    char *text = memory_printf("%.*s…", (int)str_column_bytes(name, NAME_COLUMNS), name);
+    return arena_strdup(&q->a->arena, text);
+}
+
 static void judge_context(struct question *q, size_t cell, void *context)
 {
     struct tally *tally = context;
@@ -62,8 +73,8 @@ static void judge_context(struct question *q, size_t cell, void *context)
         return;
     tally->cells++;
     bool certain = comparison_differs(&c);
-    const char *name = q->axes[q->variant].levels[l.best_level];
-    const char *rival = q->d->cells[l.second].levels[q->variant];
+    const char *name = name_text(q, q->axes[q->variant].levels[l.best_level]);
+    const char *rival = name_text(q, q->d->cells[l.second].levels[q->variant]);
     char *where = where_without(q, cell, q->variant, q->variant);
     if (certain) {
         tally->wins[l.best_level]++;

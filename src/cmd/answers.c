@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "report/text/stat.h"
 #include "spec/spec.h"
 
 #include <errno.h>
@@ -56,6 +57,7 @@ static int answer(const struct answers_options *o, const char *word, struct erro
         strbuf_clear(&out);
         if (r == 0 && cmd_wants_text(o->json)) {
             report_answers_text(&out, &a, o->all, term_has_colour(STDOUT_FILENO));
+            strbuf_fit_lines(&out, isatty(STDOUT_FILENO) ? term_columns(STDOUT_FILENO) : 0);
             r = cmd_write(NULL, &out, err);
         }
     }

@@ -7,6 +7,7 @@
 #include "cmd/cmd.h"
 #include "report/page/embedded.h"
 #include "report/text/compare.h"
+#include "report/text/stat.h"
 #include "store/store_rows.h"
 
 #include <errno.h>
@@ -60,6 +61,8 @@ static int print(const struct compare_options *o, const struct compare *c, struc
         report_compare_lkp(&out, &view);
     else
         report_compare_text(&out, &view);
+    if (!o->lkp)
+        strbuf_fit_lines(&out, view.columns);
     return cmd_write(NULL, &out, err);
 }
 

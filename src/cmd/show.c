@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "report/metrics/openmetrics.h"
 #include "report/text/experiment.h"
+#include "report/text/stat.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -81,13 +82,14 @@ static int show_with(const struct show_options *o, const char *word, struct erro
     r = place ? cmd_write(place, &out, err) : 0;
     strbuf_clear(&out);
     if (r == 0 && cmd_wants_text(place)) {
+        size_t columns = isatty(STDOUT_FILENO) ? term_columns(STDOUT_FILENO) : 0;
         report_head_text(&out, &d, colour);
         report_cells_text(&out, &d,
-                          &(struct cells_view){
-                              .all = o->all,
-                              .colour = colour,
-                              .bars = term_has_utf8(STDOUT_FILENO),
-                              .columns = isatty(STDOUT_FILENO) ? term_columns(STDOUT_FILENO) : 0});
+                          &(struct cells_view){.all = o->all,
+                                               .colour = colour,
+                                               .bars = term_has_utf8(STDOUT_FILENO),
+                                               .columns = columns});
+        strbuf_fit_lines(&out, columns);
     }
     dataset_done(&d);
     fwrite(strbuf_text(&out), 1, out.length, stdout);

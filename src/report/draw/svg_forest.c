@@ -9,6 +9,7 @@
 enum {
     TOP = 30,
     FOOT = 26,
+    LINE_BELOW = 27, /* of a row on a narrow screen: below its name */
 };
 
 /* Beside each other on a wide screen: name, line, words.  Below each other on a narrow one. */
@@ -21,18 +22,18 @@ struct layout {
 
 static const struct layout wide = {.width = 640,
                                    .left = 158,
-                                   .right = 420,
+                                   .right = 404,
                                    .row = 28,
-                                   .words = 436,
-                                   .name_columns = 21,
-                                   .word_columns = 31};
+                                   .words = 418,
+                                   .name_columns = 19,
+                                   .word_columns = 29};
 static const struct layout narrow = {.width = 350,
-                                     .left = 8,
-                                     .right = 342,
+                                     .left = 22,
+                                     .right = 328,
                                      .row = 64,
                                      .words = 8,
-                                     .name_columns = 48,
-                                     .word_columns = 48,
+                                     .name_columns = 44,
+                                     .word_columns = 44,
                                      .is_narrow = true};
 
 static void put_short(struct strbuf *out, const char *text, size_t columns)
@@ -85,22 +86,30 @@ static double place(const struct svg_scale *s, double value)
     return x < s->from ? s->from : x > s->to ? s->to : x;
 }
 
+/* A line of the grid; on a narrow screen only where no words stand. */
+static void put_upright(struct strbuf *out, const struct forest *f, const struct layout *l,
+                        double x)
+{
+    for (size_t i = 0; i < (l->is_narrow ? f->count : 1); i++) {
+        strbuf_puts(out, "M");
+        svg_put_number(out, x);
+        if (l->is_narrow)
+            strbuf_printf(out, " %dv16", TOP + l->row * (int)i + LINE_BELOW - 8);
+        else
+            strbuf_printf(out, " %dV%d", TOP, TOP + l->row * (int)f->count);
+    }
+}
+
 static void put_axis(struct strbuf *out, const struct forest *f, const struct layout *l,
                      const struct svg_scale *s)
 {
     double ticks[SVG_TICKS_MAX], bottom = TOP + l->row * (double)f->count, last = -1000;
     size_t count = svg_ticks(s, 5, ticks);
     strbuf_puts(out, "<path class=\"g\" d=\"");
-    for (size_t i = 0; i < count; i++) {
-        strbuf_puts(out, "M");
-        svg_put_number(out, place(s, ticks[i]));
-        strbuf_printf(out, " %dV", TOP);
-        svg_put_number(out, bottom);
-    }
-    strbuf_puts(out, "\"/><path class=\"m\" d=\"M");
-    svg_put_number(out, place(s, 1));
-    strbuf_printf(out, " %dV", TOP - 4);
-    svg_put_number(out, bottom);
+    for (size_t i = 0; i < count; i++)
+        put_upright(out, f, l, place(s, ticks[i]));
+    strbuf_puts(out, "\"/><path class=\"m\" d=\"");
+    put_upright(out, f, l, place(s, 1));
     strbuf_puts(out, "\"/><g text-anchor=\"middle\">");
     for (size_t i = 0; i < count; i++) {
         char text[32];
@@ -109,6 +118,8 @@ static void put_axis(struct strbuf *out, const struct forest *f, const struct la
             continue;
         last = x;
         snprintf(text, sizeof(text), "%.4g×", ticks[i]);
+        double half = 3.6 * (double)str_columns(text);
+        x = x - half < 1 ? half + 1 : x + half > l->width - 1 ? l->width - 1 - half : x;
         put_text(out, x, bottom + 17, "", text, 12);
     }
     strbuf_puts(out, "</g>");
@@ -128,11 +139,29 @@ static const char *shape_of(const char *kind)
                                        : "m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0";
 }
 
+/* What fits of the words, at a blank; the rest goes to the second line, before the note. */
+static char *split_words(const struct forest_row *r, size_t columns, struct strbuf *second)
+{
+    size_t length = strlen(r->words);
+    if (str_columns(r->words) > columns) {
+        length = str_column_bytes(r->words, columns);
+        while (length > 0 && r->words[length] != ' ')
+            length--;
+        strbuf_puts(second, length ? r->words + length + 1 : "");
+        length = length ? length : strlen(r->words);
+    }
+    if (*r->note)
+        strbuf_printf(second, "%s%s", second->length ? "; " : "", r->note);
+    return memory_strndup(r->words, length);
+}
+
 static void put_row(struct strbuf *out, const struct forest_row *r, const struct layout *l,
                     const struct svg_scale *s, size_t index)
 {
-    double y = TOP + l->row * (double)index + (l->is_narrow ? 27 : l->row / 2.0);
-    double words = l->is_narrow ? y + 18 : *r->note ? y - 1 : y + 4;
+    double y = TOP + l->row * (double)index + (l->is_narrow ? LINE_BELOW : l->row / 2.0);
+    CLEANUP(strbuf_done) struct strbuf second = {0};
+    CLEANUP(memory_freep) char *first = split_words(r, l->word_columns, &second);
+    double words = l->is_narrow ? y + 18 : second.length ? y - 1 : y + 4;
     strbuf_printf(out, "<g class=\"k %s\"><title>", r->kind);
     strbuf_put_markup(out, r->name);
     strbuf_puts(out, ": ");
@@ -163,9 +192,10 @@ static void put_row(struct strbuf *out, const struct forest_row *r, const struct
         svg_put_number(out, y);
         strbuf_printf(out, "%s\"/>", shape_of(r->kind));
     }
-    put_text(out, l->words, words, " class=\"w\"", r->words, l->word_columns);
-    if (*r->note)
-        put_text(out, l->words, words + 12, " class=\"n\"", r->note, l->word_columns + 4);
+    put_text(out, l->words, words, " class=\"w\"", first, l->word_columns);
+    if (second.length)
+        put_text(out, l->words, words + 12, " class=\"n\"", strbuf_text(&second),
+                 l->word_columns + 7);
     strbuf_puts(out, "</g>");
 }
 

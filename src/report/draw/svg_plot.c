@@ -168,14 +168,16 @@ static void put_line(struct frame *f, const char *class, double x1, double y1, d
     strbuf_puts(f->out, "\"/>");
 }
 
+/* The text stands below its line, or as near as the border lets it. */
 static void put_x_tick(struct frame *f, double x, const char *text)
 {
+    double half = 3.7 * (double)str_columns(text);
     struct strbuf *out = f->out;
     f->out = &f->grid;
     put_pair(f, "M", x, f->top);
     strbuf_printf(&f->grid, "v%d", f->plot_height);
     f->out = out;
-    svg_frame_label(f, x, f->top + f->plot_height + 16, "", text);
+    svg_frame_label(f, fmin(x, f->width - half), f->top + f->plot_height + 16, "", text);
 }
 
 /* The values that were measured are the ticks, as far as they have room. */
@@ -223,16 +225,18 @@ static void put_x_axis(struct frame *f)
             last = x;
         }
     } else {
-        size_t count = axis->at_values ? ticks_at_values(f, ticks) : svg_ticks(&f->x, 7, ticks);
+        size_t most = f->width < WIDTH ? 5 : 7;
+        size_t count = axis->at_values ? ticks_at_values(f, ticks) : svg_ticks(&f->x, most, ticks);
         int digits = svg_tick_digits(ticks, count);
         for (size_t k = 0; k < count; k++) {
             CLEANUP(strbuf_done) struct strbuf text = {0};
             double x = svg_place(&f->x, ticks[k]);
-            if (x - last < 44)
-                continue;
             svg_tick_text(axis, ticks[k], digits, &text);
+            double half = 3.7 * (double)str_columns(strbuf_text(&text));
+            if (fmin(x, f->width - half) - half < last + 6)
+                continue;
             put_x_tick(f, x, strbuf_text(&text));
-            last = x;
+            last = x + half;
         }
     }
     CLEANUP(strbuf_done) struct strbuf label = {0};

@@ -39,6 +39,8 @@ void html_put_banners(struct strbuf *out, const struct page *page);
 void html_put_failures(struct strbuf *out, const struct dataset *d);
 /* A text of any length: shortened, with the whole on demand. */
 void html_put_shortened(struct strbuf *out, const char *text, size_t columns);
+/* A sentence, of which words that are too long are cut: a value may have kilobytes. */
+void html_put_words(struct strbuf *out, const char *text);
 /* What `assay explain` found: the reasons in order. */
 void html_put_explanations(struct strbuf *out, const struct page *page);
 /* Which functions make the difference. */

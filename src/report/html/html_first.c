@@ -39,14 +39,26 @@ static void put_sentence(struct strbuf *out, const struct page *page)
     strbuf_put_markup(out, page->view->metrics[f->metric].name);
     strbuf_printf(out, ": <strong class=\"%s\"><span aria-hidden=\"true\">%s</span> ", k->class,
                   k->sign);
-    strbuf_put_markup(out, e->verdict.text);
+    const char *end = strchr(e->verdict.text, ']'); /* what follows are reservations */
+    size_t length = end ? (size_t)(end + 1 - e->verdict.text) : strlen(e->verdict.text);
+    strbuf_put_markup_n(out, e->verdict.text, length);
     strbuf_puts(out, "</strong>");
+    strbuf_put_markup(out, e->verdict.text + length);
     if (*e->note) {
         strbuf_puts(out, " (");
         strbuf_put_markup(out, e->note);
         strbuf_puts(out, ")");
     }
     strbuf_puts(out, ".</p>\n");
+}
+
+/* "x is best with …", where the sentence names x already. */
+static bool says_the_same(const struct page_first *f, const char *text)
+{
+    if (!has_best(f) || f->entries[f->best].verdict.kind != VERDICT_BETTER)
+        return false;
+    const char *name = f->entries[f->best].name;
+    return str_has_prefix(text, name) && str_has_prefix(text + strlen(name), " is best");
 }
 
 /* Which of all is best, as the answers have it; they are about the whole experiment. */
@@ -60,17 +72,34 @@ static void put_best(struct strbuf *out, const struct page *page)
             (page->first.metric != DATASET_NONE &&
              !str_eq(a->metric, page->view->metrics[page->first.metric].name)))
             continue;
+        if (!*a->where && says_the_same(&page->first, a->text))
+            return;
         strbuf_puts(out, "<p class=\"lead\">By ");
         strbuf_put_markup(out, a->metric);
         if (*a->where) {
             strbuf_puts(out, " at ");
-            strbuf_put_markup(out, a->where);
+            html_put_words(out, a->where);
         }
         strbuf_puts(out, ": ");
-        strbuf_put_markup(out, a->text);
+        html_put_words(out, a->text);
         strbuf_puts(out, ".</p>\n");
         return;
     }
+}
+
+/* Without a comparison, the first answer is what there is to say. */
+static void put_first_answer(struct strbuf *out, const struct page *page)
+{
+    const struct answer *a = &page->answers.items[0];
+    strbuf_puts(out, "<p class=\"lead main\">");
+    put_name(out, a->metric);
+    if (*a->where) {
+        strbuf_puts(out, " at ");
+        html_put_words(out, a->where);
+    }
+    strbuf_puts(out, ": ");
+    html_put_words(out, a->text);
+    strbuf_puts(out, a->certain ? ".</p>\n" : " <i>(not certain)</i>.</p>\n");
 }
 
 /* How sure, on what, and what speaks against it. */
@@ -167,12 +196,12 @@ static void put_forest(struct strbuf *out, const struct page *page)
     char *title = memory_printf("%s, ratio to %s with its interval", m->name, f->base);
     strbuf_puts(out, "<figure id=\"first-picture\" data-kind=\"forest\"><figcaption>");
     strbuf_put_markup(out, m->name);
-    strbuf_puts(out, " / ");
+    strbuf_puts(out, ", ratio to ");
     strbuf_put_markup_n(out, f->base, str_column_bytes(f->base, 40));
     strbuf_puts(out, str_columns(f->base) > 40 ? "…" : "");
-    strbuf_puts(out, m->facts.better == METRIC_LOWER    ? "’s; lower is better"
-                     : m->facts.better == METRIC_HIGHER ? "’s; higher is better"
-                                                        : "’s");
+    strbuf_puts(out, m->facts.better == METRIC_LOWER    ? "; lower is better"
+                     : m->facts.better == METRIC_HIGHER ? "; higher is better"
+                                                        : "");
     strbuf_puts(out, "</figcaption>");
     struct forest forest = {
         .id = "forest", .title = title, .base = f->base, .rows = rows, .count = count};
@@ -194,7 +223,9 @@ void html_put_first(struct strbuf *out, const struct page *page)
     if (page->view && f->metric == DATASET_NONE)
         strbuf_puts(out, "<p class=\"lead main\">There is no verdict: no run has a value of a "
                          "headline metric.</p>\n");
-    else if (page->view && !has_best(f) && !page->has_answers)
+    else if (page->view && !has_best(f) && page->has_answers && page->answers.count)
+        put_first_answer(out, page);
+    else if (page->view && !has_best(f))
         strbuf_puts(out, "<p class=\"lead main\">There is nothing to compare: the experiment names "
                          "no baseline, or only the baseline has values.</p>\n");
     if (page->view)

@@ -20,6 +20,21 @@ void html_put_shortened(struct strbuf *out, const char *text, size_t columns)
     strbuf_puts(out, "</details>");
 }
 
+void html_put_words(struct strbuf *out, const char *text)
+{
+    enum { WORD_COLUMNS = 64 };
+    while (*text) {
+        size_t length = strcspn(text, " ");
+        CLEANUP(memory_freep) char *word = memory_strndup(text, length);
+        bool is_long = str_columns(word) > WORD_COLUMNS;
+        strbuf_put_markup_n(out, word, is_long ? str_column_bytes(word, WORD_COLUMNS) : length);
+        strbuf_puts(out, is_long ? "…" : "");
+        text += length;
+        strbuf_puts(out, *text ? " " : "");
+        text += *text != 0;
+    }
+}
+
 static void put_banner(struct strbuf *out, const char *class, const char *name, const char *text)
 {
     if (!*text)

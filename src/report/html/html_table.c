@@ -19,6 +19,8 @@ enum {
     LABEL_COLUMNS = 120
 };
 
+#define INTERVAL_LEVEL 0.9499 /* what the table's heading says */
+
 static const struct html_kind kinds[] = {
     [VERDICT_BETTER] = {"better", "▲", "better"},
     [VERDICT_WORSE] = {"worse", "▼", "worse"},
@@ -158,10 +160,10 @@ static void put_answers(struct strbuf *out, const struct answers *a)
         strbuf_printf(out, "<li><span class=\"kind\">%s</span> ", item->kind);
         if (*item->where) {
             strbuf_puts(out, "<b>");
-            strbuf_put_markup(out, item->where);
+            html_put_words(out, item->where);
             strbuf_puts(out, "</b>: ");
         }
-        strbuf_put_markup(out, item->text);
+        html_put_words(out, item->text);
         strbuf_puts(out, item->certain ? "</li>\n" : " <i>(not certain)</i></li>\n");
     }
     strbuf_puts(out, shown > ANSWERS_SHOWN ? "</ul></details>\n" : "</ul>\n");
@@ -170,9 +172,29 @@ static void put_answers(struct strbuf *out, const struct answers *a)
                       a->count - count);
 }
 
+/* How much less or more, where both are times.  Of one recording each there is no interval. */
+static void put_profile_ratio(struct strbuf *out, const struct flame *base, const struct flame *new)
+{
+    double a = (double)base->weight, b = (double)new->weight;
+    if (!base->is_time || !str_eq(base->event, new->event) || !(a > 0) || !(b > 0))
+        return;
+    strbuf_puts(out, "<p class=\"lead main\"><b>");
+    strbuf_put_markup(out, new->label);
+    strbuf_puts(out, "</b> against <b>");
+    strbuf_put_markup(out, base->label);
+    strbuf_printf(out, "</b>: <strong>%.3g× %s %stime</strong> (", b < a ? a / b : b / a,
+                  b < a ? "less" : "more", strstr(base->event, "clock") ? "CPU " : "");
+    put_measured(out, a, "ns");
+    strbuf_puts(out, " → ");
+    put_measured(out, b, "ns");
+    strbuf_puts(out, ").</p>\n");
+}
+
 static void put_profile_lead(struct strbuf *out, const struct page *page)
 {
     const struct embedded *d = &page->data;
+    if (page->has_pair)
+        put_profile_ratio(out, &d->flames[0], &d->flames[1]);
     for (size_t i = 0; i < d->flame_count; i++) {
         const struct flame *f = &d->flames[i];
         CLEANUP(strbuf_done) struct strbuf whole = {0};
@@ -279,11 +301,16 @@ static void put_row(struct strbuf *out, const struct page *page, size_t index)
         strbuf_puts(out, "<td></td><td></td>");
     }
     put_number_cell(out, r->new.median, m->unit);
-    strbuf_puts(out, "<td>[");
-    put_measured(out, r->interval.low, m->unit);
-    strbuf_puts(out, ", ");
-    put_measured(out, r->interval.high, m->unit);
-    strbuf_printf(out, "]</td><td>%zu</td></tr>\n", r->new.count);
+    if (r->interval.level < INTERVAL_LEVEL) {
+        strbuf_puts(out, "<td>too few runs");
+    } else {
+        strbuf_puts(out, "<td>[");
+        put_measured(out, r->interval.low, m->unit);
+        strbuf_puts(out, ", ");
+        put_measured(out, r->interval.high, m->unit);
+        strbuf_putc(out, ']');
+    }
+    strbuf_printf(out, "</td><td>%zu</td></tr>\n", r->new.count);
 }
 
 /* A cell without any value has a row all the same. */

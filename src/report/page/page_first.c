@@ -22,12 +22,20 @@ void page_first_done(struct page_first *first)
     *first = (struct page_first){0};
 }
 
-/* "batch" of "variant=batch", where one factor alone differs. */
-static char *short_name(const char *key)
+/* "batch" of "variant=batch", where one factor alone differs; a value may have blanks of its own.
+ */
+static char *short_name(const struct page *page, const char *key)
 {
     const char *equals = strchr(key, '=');
-    bool alone = equals && !strchr(equals, ' ');
-    return memory_strdup(alone && equals[1] ? equals + 1 : key);
+    if (!equals || !equals[1])
+        return memory_strdup(key);
+    bool alone = !strchr(equals, ' ');
+    const struct dataset *d = page->view;
+    for (size_t f = 0; f < d->factor_count && !alone; f++)
+        for (size_t c = 0; c < d->cell_count && !alone; c++)
+            alone = str_has_prefix(key, d->factors[f]) && key + strlen(d->factors[f]) == equals &&
+                    str_eq(equals + 1, d->cells[c].levels[f]);
+    return memory_strdup(alone ? equals + 1 : key);
 }
 
 static void add_entry(struct page_first *f, char *name, const struct comparison *c,
@@ -86,7 +94,7 @@ static char *base_name(const struct page *page)
 {
     const struct dataset *d = page->view;
     if (page->is_compared)
-        return short_name(page->compare.base_name);
+        return short_name(page, page->compare.base_name);
     for (size_t c = 0; page->variant != DATASET_NONE && c < d->cell_count; c++)
         if (d->cells[c].baseline != DATASET_NONE)
             return memory_strdup(d->cells[d->cells[c].baseline].levels[page->variant]);
@@ -101,10 +109,10 @@ static void add_suites(struct page *page, const char *metric)
     for (size_t i = 0; i < suites.count && page->first.count < ENTRIES_MAX; i++) {
         const struct compare_suite *s = &suites.items[i];
         if (s->is_told && str_eq(s->metric->name, metric))
-            add_entry(&page->first,
-                      page->is_compared && !*s->key ? short_name(page->compare.new_name)
-                                                    : short_name(s->key),
-                      &s->comparison, &s->verdict, note_of_suite(page, s));
+            add_entry(
+                &page->first,
+                short_name(page, page->is_compared && !*s->key ? page->compare.new_name : s->key),
+                &s->comparison, &s->verdict, note_of_suite(page, s));
     }
 }
 
@@ -173,6 +181,23 @@ static char *machine_words(const struct page *page)
     return out.data ? out.data : memory_strdup("");
 }
 
+/* The first of that kind, perhaps only one where something is marked; it stands alone, and large.
+ */
+static struct plot *plot_of_kind(struct page *page, const char *kind, bool is_marked)
+{
+    for (size_t i = 0; i < page->plot_count; i++) {
+        struct plot *p = &page->plots[i];
+        bool found = str_eq(p->kind, kind) && plot_has_points(p) && !is_marked;
+        for (size_t k = 0; str_eq(p->kind, kind) && k < p->mark_count; k++)
+            found |= p->marks[k].vertical;
+        if (!found)
+            continue;
+        p->group = NULL;
+        return p;
+    }
+    return NULL;
+}
+
 void page_find_first(struct page *page)
 {
     struct page_first *f = &page->first;
@@ -186,6 +211,7 @@ void page_find_first(struct page *page)
     f->metric = dataset_headline(page->view, &position);
     if (f->metric == DATASET_NONE || !page->has_compare) {
         add_lost(page);
+        f->curve = plot_of_kind(page, "curve", false);
         return;
     }
     free(f->base);
@@ -195,12 +221,7 @@ void page_find_first(struct page *page)
         add_pairs(page);
     f->best = page->is_compared ? (f->count ? 0 : DATASET_NONE) : choose(f);
     add_lost(page);
-    for (size_t i = 0; i < page->plot_count && !f->curve; i++) {
-        struct plot *p = &page->plots[i];
-        for (size_t k = 0; str_eq(p->kind, "ratio") && k < p->mark_count; k++)
-            if (p->marks[k].vertical)
-                f->curve = p;
-        if (f->curve)
-            p->group = NULL; /* it stands alone, and large */
-    }
+    f->curve = plot_of_kind(page, "ratio", true);
+    if (!f->curve && !f->count)
+        f->curve = plot_of_kind(page, "curve", false);
 }

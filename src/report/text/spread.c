@@ -52,6 +52,37 @@ void strbuf_put_wrapped(struct strbuf *out, const char *text, size_t indent, siz
     }
 }
 
+/* Where the words of a line begin. */
+static size_t hanging_indent(const char *line)
+{
+    enum { HEADING_MOST = 12 };
+    size_t spaces = strspn(line, " "), heading = spaces + strcspn(line + spaces, " ");
+    size_t words = heading + strspn(line + heading, " ");
+    return words >= heading + 2 && words <= HEADING_MOST ? words : spaces;
+}
+
+void strbuf_fit_lines(struct strbuf *text, size_t columns)
+{
+    if (!columns)
+        return;
+    struct strbuf out = {0};
+    for (const char *at = strbuf_text(text); *at;) {
+        size_t length = strcspn(at, "\n");
+        CLEANUP(memory_freep) char *line = memory_strndup(at, length);
+        size_t indent = hanging_indent(line);
+        if (str_columns(line) > columns && !strchr(line, '\033') && indent < columns / 2) {
+            strbuf_append(&out, line, indent);
+            strbuf_put_wrapped(&out, line + indent, indent, columns);
+        } else {
+            strbuf_puts(&out, line);
+        }
+        strbuf_puts(&out, at[length] ? "\n" : "");
+        at += length + (at[length] == '\n');
+    }
+    strbuf_done(text);
+    *text = out;
+}
+
 void strbuf_put_note(struct strbuf *out, const char *text, bool colour)
 {
     strbuf_puts(out, colour ? "\033[33m" : "");

@@ -63,6 +63,9 @@ struct spread spread_of(const double *values, size_t count);
 void strbuf_put_spread(struct strbuf *out, const struct spread *s, double divisor, int decimals);
 /* Words of a text that stands behind `indent` columns, which every further line gets, too. */
 void strbuf_put_wrapped(struct strbuf *out, const char *text, size_t indent, size_t width);
+/* Wraps those lines of a text that are wider than the terminal; 0 columns: none.  What follows
+ * stands below the line's words, behind its indentation or its heading ("state      done"). */
+void strbuf_fit_lines(struct strbuf *text, size_t columns);
 /* Notes under a table, wrapped. */
 void strbuf_put_note(struct strbuf *out, const char *text, bool colour);
 void strbuf_put_notes(struct strbuf *out, const struct doubt_list *doubts, bool colour);

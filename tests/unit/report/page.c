@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "report/html/html.h"
 #include "report/page/columns.h"
+#include "report/text/stat.h"
 #include "test.h"
 
 #include <stdio.h>
@@ -172,4 +173,35 @@ TEST(columns_are_read_as_they_were_written)
         CLEANUP(column_done) struct column c = {0};
         CHECK(!column_read(&c, damaged[i], strlen(damaged[i])));
     }
+}
+
+TEST(lines_fit_the_terminal)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    const char *long_text = "state      done, started today, 3 cells\n"
+                            "  a note that is indented and long\n"
+                            "short\n\nünïcödé ünïcödé\nend";
+    strbuf_puts(&text, long_text);
+    strbuf_fit_lines(&text, 0);
+    CHECK_STR(strbuf_text(&text), long_text);
+    strbuf_fit_lines(&text, 24);
+    CHECK_STR(strbuf_text(&text), "state      done, started\n"
+                                  "           today, 3\n"
+                                  "           cells\n"
+                                  "  a note that is\n"
+                                  "  indented and long\n"
+                                  "short\n\nünïcödé ünïcödé\nend");
+}
+
+TEST(words_of_kilobytes_are_cut)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    char word[2000];
+    memset(word, 'x', sizeof(word));
+    memcpy(word, "<b> is ", 7);
+    word[sizeof(word) - 1] = '\0';
+    html_put_words(&out, word);
+    CHECK(out.length < 100);
+    CHECK(str_has_prefix(strbuf_text(&out), "&lt;b&gt; is xxx"));
+    CHECK_CONTAINS(strbuf_text(&out), "x…");
 }
