@@ -16,7 +16,7 @@ function chanceOfT(t, freedom) {
 // A program that does things in turns has samples that resemble their neighbours: a short stretch of time
 // is then one turn or two, however many samples it has.  How much shares vary is seen from block to block
 // of samples that follow each other, on the same side of the borders of the stretch.  Turns can be as long
-// as an eighth of the recording, whatever the stretch is: the blocks are parts of the recording.
+// as a twentieth of the recording, whatever the stretch is: the blocks are parts of the recording.
 const BLOCKS = [8, 12, 16, 24];
 const BLOCK_LEAST = 6; // samples
 const SIDE_LEAST = 20;
@@ -66,7 +66,7 @@ function variationOf(hits, { length, pairs }) {
 }
 
 // What leaving out the largest step takes away from chance, and taking the largest of several lengths adds.
-const WITHOUT_LARGEST = 1.25;
+const WITHOUT_LARGEST = 1.5;
 const LEAST_PAIRS = 4;
 
 // How many times the variance of independent samples each function has, and with how many degrees of

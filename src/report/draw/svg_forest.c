@@ -94,7 +94,7 @@ static void put_upright(struct strbuf *out, const struct forest *f, const struct
         strbuf_puts(out, "M");
         svg_put_number(out, x);
         if (l->is_narrow)
-            strbuf_printf(out, " %dv16", TOP + l->row * (int)i + LINE_BELOW - 8);
+            strbuf_printf(out, " %dv14", TOP + l->row * (int)i + LINE_BELOW - 8);
         else
             strbuf_printf(out, " %dV%d", TOP, TOP + l->row * (int)f->count);
     }

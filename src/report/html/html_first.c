@@ -107,7 +107,7 @@ static void put_circumstances(struct strbuf *out, const struct page *page)
 {
     const struct page_first *f = &page->first;
     strbuf_puts(out, "<p class=\"note\">");
-    if (has_best(f) && comparison_has_interval(&f->entries[f->best].comparison))
+    if (has_best(f) && strchr(f->entries[f->best].verdict.text, '['))
         strbuf_printf(out, "The interval in brackets is at %.4g %% confidence. ",
                       100 * f->entries[f->best].comparison.level);
     if (f->machine && *f->machine) {
