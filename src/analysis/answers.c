@@ -96,7 +96,17 @@ const char *value_text(struct question *q, double value)
         format_bytes(value, text, sizeof(text));
         return arena_strdup(&q->a->arena, text);
     }
-    strbuf_put_measured(&measured, value, unit);
+    if (value != 0 && fabs(value) < 0.1) { /* a smaller unit reads better, where there is one */
+        strbuf_put_measured(&measured, value, unit);
+        return arena_strdup(&q->a->arena, strbuf_text(&measured));
+    }
+    bool is_large = fabs(value) >= 9999.5 && fabs(value) < 1e15;
+    if (is_large)
+        format_thousands((uint64_t)rint(fabs(value)), text, sizeof(text));
+    else
+        snprintf(text, sizeof(text), "%.4g", value);
+    strbuf_printf(&measured, "%s%s%s%s", is_large && value < 0 ? "-" : "", text, *unit ? " " : "",
+                  unit);
     return arena_strdup(&q->a->arena, strbuf_text(&measured));
 }
 

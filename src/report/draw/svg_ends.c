@@ -106,6 +106,6 @@ void svg_frame_margins(struct frame *f)
     }
     if (columns)
         f->right =
-            14 + (int)(6.8 * (double)(columns < f->label_columns ? columns : f->label_columns));
+            14 + (int)(7.4 * (double)(columns < f->label_columns ? columns : f->label_columns));
     f->top += LABEL_GAP * (int)(named < MARKS_NAMED ? named : MARKS_NAMED);
 }

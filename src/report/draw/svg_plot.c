@@ -217,12 +217,15 @@ static void put_x_axis(struct frame *f)
             size_t next = k + 1;
             while (next < axis->word_count && !*axis->words[next])
                 next++;
-            if (!*axis->words[k] || x - last < 26)
+            if (!*axis->words[k])
                 continue;
             CLEANUP(strbuf_done) struct strbuf text = {0};
-            svg_put_word(&text, axis->words[k], (size_t)(each * (double)(next - k) / 6.5));
+            svg_put_word(&text, axis->words[k], (size_t)(each * (double)(next - k) / 7.2));
+            double half = 3.7 * (double)str_columns(strbuf_text(&text));
+            if (fmin(x, f->width - half) - half < last + 3)
+                continue;
             put_x_tick(f, x, strbuf_text(&text));
-            last = x;
+            last = x + half;
         }
     } else {
         size_t most = f->width < WIDTH ? 5 : 7;
@@ -463,7 +466,9 @@ static int legend(struct frame *f, bool draw)
         const struct plot_series *s = &f->p->series[i];
         if (!s->name || !s->count || (svg_names_ends(f->p) && svg_has_end(s)))
             continue;
-        double width = 34 + 6.6 * (double)str_columns(s->name);
+        CLEANUP(strbuf_done) struct strbuf name = {0};
+        svg_put_word(&name, s->name, (size_t)((f->width - f->left - f->right - 34) / 7.2));
+        double width = 34 + 6.8 * (double)str_columns(strbuf_text(&name));
         if (x > f->left && x + width > f->width - f->right) {
             x = f->left;
             row++;
@@ -486,7 +491,7 @@ static int legend(struct frame *f, bool draw)
                 put_pair(f, "M", x + 11, y);
                 strbuf_printf(out, "%s\"/>", shapes[s->look]);
             }
-            svg_frame_label(f, x + 27, y + 4, "", s->name);
+            svg_frame_label(f, x + 27, y + 4, "", strbuf_text(&name));
         }
         x += width + 12;
     }
