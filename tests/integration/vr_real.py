@@ -793,7 +793,8 @@ def requests_larger_than_a_datagram_travel_in_pieces():
 @test
 def every_option_stands_in_the_manual_page():
     page = (ROOT / "docs/man/assay-vr.1.scd").read_text()
-    for command in ("bench", "replica", "client", "kv", "status", "reconfigure", "sim"):
+    for command in ("bench", "replica", "key", "client", "kv", "status", "reconfigure", "backup", "restore",
+                    "sim"):
         for line in vr(command, "--help").stdout.splitlines():
             for word in line.split():
                 if word.startswith("--"):
