@@ -17,7 +17,8 @@
  *   stats-coverage PART [EXPERIMENTS]
  *
  * prints one of the tables about verdicts (judging.h): power, few, families, tails, means,
- * stopping, trends, changes, odd-changes, gates, busy, tables, speed; "judging" prints all of these.
+ * stopping, trends, changes, odd-changes, gates, busy, tables, speed; "judging" prints all of
+ * these.
  *
  *   stats-coverage aa ROUNDS COMMAND [ARGUMENT…]
  *
