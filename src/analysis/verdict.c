@@ -170,8 +170,8 @@ static void add_rounds(const struct comparison *c, const struct verdict_options 
         snprintf(v->text + length, sizeof(v->text) - length, "%sin both rounds by %s or more",
                  before, nearest);
     else
-        snprintf(v->text + length, sizeof(v->text) - length, "%sin all %zu rounds by %s or more",
-                 before, c->base_count, nearest);
+        snprintf(v->text + length, sizeof(v->text) - length, "%sin all %zu %s by %s or more",
+                 before, c->base_count, plural(c->base_count, "round", "rounds"), nearest);
 }
 
 /* The same of rounds that are too few to be sure: "; slower in all 4 rounds by 31× or more". */
@@ -252,8 +252,9 @@ static void plan_enough(const struct comparison *c, const struct verdict_options
     if (!is_patient(o, v))
         return;
     put_time(time, sizeof(time), v);
-    snprintf(out, size, "; %d rounds would tell much more%s%s", PLAN_STOP_ROUNDS_MIN,
-             v->more_seconds > 0 ? ", about " : "", v->more_seconds > 0 ? time : "");
+    snprintf(out, size, "; %d %s would tell much more%s%s", PLAN_STOP_ROUNDS_MIN,
+             plural(PLAN_STOP_ROUNDS_MIN, "round", "rounds"), v->more_seconds > 0 ? ", about " : "",
+             v->more_seconds > 0 ? time : "");
 }
 
 static bool is_realistic(const struct verdict_options *o, const struct verdict *v)
