@@ -483,7 +483,7 @@ static int make_contestants(struct bisect *b, const struct bisection_action *a,
             r = command_init(&contestants[i].command, b->settings.run, shell ? "/bin/sh" : NULL,
                              err);
         if (r == 0 && *b->settings.exact)
-            exact_emulate(&contestants[i].command, NULL);
+            exact_emulate(&contestants[i].command, b->settings.exact, NULL);
     }
     return r;
 }

@@ -31,7 +31,7 @@ struct bisect_settings {
     char *cpus;   /* "" for assay's own */
     char *better; /* "lower", "higher", or "": by the metric's name and unit */
     char *output; /* where standard output goes, as output_parse takes it */
-    char *exact;  /* "user": instructions are counted exactly; "" for not */
+    char *exact;  /* what counts instructions exactly (exact/tool.h); "" for nothing */
     char *prefix; /* the folder within the repository where the commands run, "" for its top */
     uint64_t seed, timeout_ns, warmup;
     double error, min_change;

@@ -125,6 +125,7 @@ void ab_add_simulated(struct dataset *d, const struct rounds *r);
 /* --exact: the commands run emulated.  ab_exact_open changes the rounds so that they are. */
 struct ab_exact {
     struct exact_tool tool;
+    const char *word;
     struct contestant *contestants;
     const struct contestant *plain; /* as they were given */
     size_t count;

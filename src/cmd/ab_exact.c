@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "cmd/ab.h"
+#include "cmd/cmd.h"
 #include "exact/functions.h"
 #include "report/exact/exact.h"
 
@@ -30,7 +31,8 @@ int ab_exact_check(const struct ab_options *o, struct error *err)
 }
 
 /* The commands under the emulator; with a path, what they execute by function goes to PATH.N. */
-static struct contestant *emulated(const struct contestant *like, size_t count, const char *base)
+static struct contestant *emulated(const struct contestant *like, size_t count, const char *word,
+                                   const char *base)
 {
     struct contestant *contestants = memory_zalloc(count + 1, sizeof(*contestants));
     for (size_t i = 0; i < count; i++) {
@@ -42,7 +44,7 @@ static struct contestant *emulated(const struct contestant *like, size_t count, 
         struct command own = {.argv = memory_zalloc(words + 1, sizeof(char *))};
         for (size_t k = 0; k < words; k++)
             own.argv[k] = memory_strdup(like[i].command.argv[k]);
-        exact_emulate(&own, path);
+        exact_emulate(&own, word, path);
         contestants[i].command.argv = own.argv;
         contestants[i].command.program = own.program;
     }
@@ -62,12 +64,13 @@ int ab_exact_open(struct ab_exact *e, struct ab_options *o, struct rounds_spec *
                   struct error *err)
 {
     *e = (struct ab_exact){0};
-    int r = exact_tool_find(&e->tool, err);
+    int r = cmd_find_exact(&e->tool, o->exact, err);
     if (r < 0)
         return r;
+    e->word = exact_word(o->exact);
     if (e->tool.is_cachegrind)
         fprintf(stderr, "assay ab: --exact=user counts with %s: %s\n", e->tool.name, e->tool.why);
-    e->contestants = emulated(spec->contestants, spec->contestant_count, NULL);
+    e->contestants = emulated(spec->contestants, spec->contestant_count, e->word, NULL);
     e->count = spec->contestant_count;
     e->plain = spec->contestants;
     if (str_eq(o->metric, "wall"))
@@ -165,7 +168,7 @@ int ab_exact_explain(const struct ab_exact *e, const struct rounds_spec *like,
     close(fd);
     struct rounds_spec spec = *like;
     struct rounds again;
-    struct contestant *contestants = emulated(e->plain, e->count, base);
+    struct contestant *contestants = emulated(e->plain, e->count, e->word, base);
     spec.contestants = contestants;
     spec.rounds_min = spec.rounds_max = 1;
     spec.time_min_ns = spec.time_max_ns = 0;

@@ -123,11 +123,12 @@ static int choose_exact(struct bisect_settings *s, struct error *err)
     CLEANUP(exact_tool_done) struct exact_tool tool = {0};
     int r = exact_check_word(s->exact, err);
     if (r == 0)
-        r = exact_tool_find(&tool, err);
+        r = cmd_find_exact(&tool, s->exact, err);
     if (r < 0)
         return r;
     if (tool.is_cachegrind)
         fprintf(stderr, "assay bisect: --exact=user counts with %s: %s\n", tool.name, tool.why);
+    s->exact = (char *)(uintptr_t)exact_word(s->exact);
     if (!s->metric)
         s->metric = (char *)tool.metric;
     if (!s->rounds_first)

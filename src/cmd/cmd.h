@@ -56,6 +56,10 @@ extern const struct verb verb_vm;
 /* All verbs, in the order of the help; ends with NULL. */
 extern const struct verb *const verbs[];
 
+struct exact_tool;
+/* exact_tool_find with a line of progress. */
+int cmd_find_exact(struct exact_tool *tool, const char *word, struct error *err);
+
 /* "assay NAME: message" on standard error; returns code. */
 int cmd_fail(const struct verb *verb, const struct error *err, int code);
 /* "assay NAME: interrupted by signal 2: words" on standard error; returns 128 + signal. */

@@ -41,7 +41,7 @@ static const struct option options[] = {
     {0, "sim", OPTION_OPTIONAL, O(sim), "full",
      "simulate with cachegrind: exact counts without a PMU, 7 (full: 20) times slower", NULL},
     {0, "exact", OPTION_OPTIONAL, O(exact), "user",
-     "count instructions exactly, by function, and system calls by name, in an emulator (QEMU)",
+     "count instructions exactly, by function, and system calls, in an emulated machine (QEMU)",
      "user"},
     {0, NULL, OPTION_HEADING, 0, NULL, "What to watch", NULL},
     {'p', "pid", OPTION_LIST, O(pids), "PIDS", "count for these running processes", NULL},

@@ -85,11 +85,14 @@ int stat_exact(const struct stat_options *o, char *const *argv, struct stat_repo
     CLEANUP(exact_tool_done) struct exact_tool tool;
     CLEANUP(runs_done) struct exact_runs runs = {0};
     int start_code = 0;
-    int r = exact_tool_find(&tool, err);
-    if (r < 0)
-        return stat_fail(err, 0);
-    process_adopt_orphans();
     process_signals_catch();
+    int r = cmd_find_exact(&tool, o->exact, err);
+    if (r < 0) {
+        int caught = process_signals_caught();
+        process_signals_restore();
+        return caught ? 128 + caught : stat_fail(err, 0);
+    }
+    process_adopt_orphans();
     r = run_all(o, &tool, argv, &runs, &start_code, err);
     int signal = process_signals_caught();
     process_signals_clear();

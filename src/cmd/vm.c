@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `assay vm run|fetch|list`: commands in emulated machines, and kernels for them. */
+/* `assay vm run|fetch|prepare|list`: commands in emulated machines, and kernels for them. */
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/json.h"
@@ -7,8 +7,11 @@
 #include "base/process.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "exact/machine.h"
+#include "exact/tool.h"
 #include "vm/fetch.h"
 #include "vm/machine.h"
+#include "vm/snapshot.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -99,9 +102,43 @@ static int fetch(const struct vm_options *o, char **packages, struct error *err)
     return code;
 }
 
+/* ---- prepare ---- */
+
+static int prepare_exact(const struct vm_options *o, struct error *err)
+{
+    CLEANUP(exact_tool_done) struct exact_tool tool = {0};
+    const char *named = getenv("ASSAY_EXACT_KERNEL");
+    char *packages[] = {(char *)EXACT_KERNEL, NULL};
+    uint64_t start_ns = clock_now_ns();
+    char text[32];
+    int r = named && *named ? 0 : fetch_all(o, packages, err);
+    if (r == 0)
+        r = cmd_find_exact(&tool, EXACT_MACHINE, err);
+    if (r == 0)
+        printf("ready for --exact after %s: %s\n",
+               format_duration((double)(clock_now_ns() - start_ns), text, sizeof(text)), tool.name);
+    return r;
+}
+
+static int prepare(const struct vm_options *o, char **words, struct error *err)
+{
+    if (*words) {
+        error_set(err, -EINVAL, "prepare takes no arguments");
+        return cmd_usage(&verb_vm, err);
+    }
+    process_signals_catch();
+    int r = prepare_exact(o, err);
+    int code = r == -EINTR ? 128 + process_signals_caught()
+               : r < 0     ? cmd_fail(&verb_vm, err, EXIT_TROUBLE)
+                           : EXIT_DONE;
+    process_signals_restore();
+    return code;
+}
+
 /* ---- list ---- */
 
-static void put_list_json(const struct vm_kernel_list *list)
+static void put_list_json(const struct vm_kernel_list *list,
+                          const struct vm_snapshot_list *snapshots)
 {
     CLEANUP(strbuf_done) struct strbuf out = {0};
     struct json j = {.out = &out};
@@ -114,6 +151,17 @@ static void put_list_json(const struct vm_kernel_list *list)
         json_string(&j, "arch", e->arch ? e->arch->name : NULL);
         json_u64(&j, "size_bytes", e->size_bytes);
         json_i64(&j, "fetched", e->fetched);
+        json_end(&j);
+    }
+    for (size_t i = 0; i < snapshots->count; i++) {
+        const struct vm_snapshot_entry *e = &snapshots->items[i];
+        json_object(&j, NULL);
+        json_string(&j, "package", e->kernel);
+        json_string(&j, "names", "");
+        json_string(&j, "arch", "x86_64");
+        json_u64(&j, "size_bytes", e->size_bytes);
+        json_i64(&j, "fetched", e->used);
+        json_string(&j, "snapshot", e->name);
         json_end(&j);
     }
     json_end(&j);
@@ -138,9 +186,25 @@ static void put_list(const struct vm_kernel_list *list, const char *folder)
         printf("no kernels in %s yet; 'assay vm fetch linux-image-arm64' gets one\n", folder);
 }
 
+/* Machines that have booted. */
+static void put_snapshots(const struct vm_snapshot_list *list)
+{
+    if (list->count)
+        printf("\nbooted machines for --exact (the last %d stay):\n", SNAPSHOTS_MAX);
+    for (size_t i = 0; i < list->count; i++) {
+        char size[32], day[32] = "";
+        struct tm local;
+        if (localtime_r(&list->items[i].used, &local))
+            strftime(day, sizeof(day), "%Y-%m-%d", &local);
+        printf("%s  %8s  used %s\n", list->items[i].name,
+               format_bytes((double)list->items[i].size_bytes, size, sizeof(size)), day);
+    }
+}
+
 static int list(const struct vm_options *o, char **words, struct error *err)
 {
     struct vm_kernel_list kernels;
+    CLEANUP(vm_snapshot_list_done) struct vm_snapshot_list snapshots = {0};
     CLEANUP(memory_freep) char *folder = vm_cache_path("kernels");
     if (*words) {
         error_set(err, -EINVAL, "list takes no arguments");
@@ -148,10 +212,13 @@ static int list(const struct vm_options *o, char **words, struct error *err)
     }
     if (vm_kernels_list(&kernels, err) < 0)
         return cmd_fail(&verb_vm, err, EXIT_TROUBLE);
-    if (o->json)
-        put_list_json(&kernels);
-    else
+    vm_snapshots_list(&snapshots);
+    if (o->json) {
+        put_list_json(&kernels, &snapshots);
+    } else {
         put_list(&kernels, folder ? folder : "the cache");
+        put_snapshots(&snapshots);
+    }
     vm_kernel_list_done(&kernels);
     return EXIT_DONE;
 }
@@ -356,7 +423,7 @@ static int run_in(const struct vm_options *o, struct plan *p, struct vm_machine 
 
 static int run_planned(const struct vm_options *o, struct plan *p, struct error *err)
 {
-    struct vm_machine m = {.pid = -1, .port = -1, .console = -1, .errors = -1};
+    struct vm_machine m = {.pid = -1, .port = -1, .monitor = -1, .console = -1, .errors = -1};
     struct vm_result result = {0};
     process_signals_catch();
     progress_start(&p->progress);
@@ -390,7 +457,7 @@ static int run(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(const struct vm_options *o, char **words, struct error *err);
-    } parts[] = {{"run", run_command}, {"fetch", fetch}, {"list", list}};
+    } parts[] = {{"run", run_command}, {"fetch", fetch}, {"prepare", prepare}, {"list", list}};
     struct error err = {0};
     struct vm_options o = {0};
     size_t part = 0;
@@ -399,7 +466,7 @@ static int run(int argc, char **argv)
     while (part < ARRAY_COUNT(parts) && (argc < 2 || !str_eq(argv[1], parts[part].name)))
         part++;
     if (part == ARRAY_COUNT(parts)) {
-        error_set(&err, -EINVAL, "expected run, fetch or list");
+        error_set(&err, -EINVAL, "expected run, fetch, prepare or list");
         return cmd_usage(&verb_vm, &err);
     }
     int first = part == 0 ? options_parse(options, &o, argc - 1, argv + 1, &err)
@@ -414,7 +481,7 @@ static int run(int argc, char **argv)
 const struct verb verb_vm = {
     .name = "vm",
     .summary = "run a command in an emulated machine, under any kernel",
-    .synopsis = "run [options] -- COMMAND | fetch PACKAGE… | list",
+    .synopsis = "run [options] -- COMMAND | fetch PACKAGE… | prepare | list",
     .examples = "  assay vm fetch linux-image-arm64 linux-image-6.12-arm64\n"
                 "  assay vm list\n"
                 "  assay vm run -k linux-image-6.12-arm64 -- assay doctor\n"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The process between a verb and a command that is counted: see run.h. */
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/strings.h"
@@ -12,13 +13,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-char **exact_words(const char *functions_path)
+char **exact_words(const char *word, const char *functions_path)
 {
-    char **words = memory_zalloc(5, sizeof(*words));
+    char **words = memory_zalloc(6, sizeof(*words));
     words[0] = memory_strdup("assay");
     words[1] = memory_strdup(EXACT_CHILD);
-    words[2] = memory_strdup(functions_path ? functions_path : "");
-    words[3] = memory_strdup("--");
+    words[2] = memory_strdup(word);
+    words[3] = memory_strdup(functions_path ? functions_path : "");
+    words[4] = memory_strdup("--");
     return words;
 }
 
@@ -29,9 +31,9 @@ void exact_words_free(char **words)
     free(words);
 }
 
-void exact_emulate(struct command *c, const char *functions_path)
+void exact_emulate(struct command *c, const char *word, const char *functions_path)
 {
-    char **words = exact_words(functions_path);
+    char **words = exact_words(word, functions_path);
     char **argv = command_join_words(words, c->argv);
     free(words);
     free(c->argv);
@@ -41,15 +43,16 @@ void exact_emulate(struct command *c, const char *functions_path)
 }
 
 /* To whoever counts the runs. */
-static void report(const struct exact_tool *tool, const struct exact_counts *c)
+static void report(const struct exact_tool *tool, const struct exact_result *result)
 {
     const char *number = getenv("ASSAY_METRICS_FD");
     if (!number || !*number)
         return;
     int fd = (int)strtol(number, NULL, 10);
-    dprintf(fd, "assay.metric %s %llu\n", tool->metric, (unsigned long long)c->instructions);
-    if (!tool->is_cachegrind)
-        dprintf(fd, "assay.metric " EXACT_CALLS_METRIC " %llu\n", (unsigned long long)c->calls);
+    fd_write_all(fd, strbuf_text(&result->metrics), result->metrics.length);
+    for (const struct exact_metric *m = exact_tool_metrics(tool); m->name; m++)
+        dprintf(fd, "assay.metric %s %llu\n", m->name,
+                (unsigned long long)m->value_of(&result->counts));
 }
 
 /* Ends as the command did. */
@@ -72,22 +75,22 @@ _Noreturn void exact_child(int argc, char **argv)
     struct exact_result result;
     struct exact_functions functions = {0};
     int start_code = 0;
-    if (argc < 5)
+    if (argc < 6)
         _exit(125);
-    int r = exact_tool_find(&tool, &err);
+    int r = exact_tool_find(&tool, argv[2], NULL, &err);
     process_adopt_orphans();
     process_signals_catch();
     if (r == 0)
-        r = exact_run(&tool, argv + 4, &result, &start_code, &err);
-    if (r == 0 && *argv[2] && !tool.is_cachegrind) {
+        r = exact_run(&tool, argv + 5, &result, &start_code, &err);
+    if (r == 0 && *argv[3] && !tool.is_cachegrind) {
         exact_functions_find(&functions, &result.counts);
-        r = exact_functions_write(&functions, argv[2], &err);
+        r = exact_functions_write(&functions, argv[3], &err);
     }
     process_signals_restore();
     if (r < 0) {
         fprintf(stderr, "assay: %s\n", err.message);
         _exit(start_code < 0 ? process_exit_code_for(start_code) : 125);
     }
-    report(&tool, &result.counts);
+    report(&tool, &result);
     end_like(result.status);
 }

@@ -59,6 +59,12 @@ static uint32_t intern(struct exact_counts *c, const char *path)
     return (uint32_t)c->file_count - 1;
 }
 
+void exact_counts_put(struct exact_counts *c, const char *path, uint64_t offset,
+                      uint64_t instructions)
+{
+    add_site(c, intern(c, path), offset, instructions);
+}
+
 /* The number in c->files of each module of a file, and one more for memory without one.  The caller
  * frees them. */
 static uint32_t *intern_modules(struct exact_counts *c, const char *bytes, uint32_t count)
@@ -167,6 +173,14 @@ void exact_counts_done(struct exact_counts *c)
 {
     for (size_t i = 0; i < c->file_count; i++)
         free(c->files[i]);
+    for (size_t i = 0; i < c->named_count; i++) {
+        free(c->named[i].name);
+        free(c->named[i].module);
+    }
+    for (size_t i = 0; i < c->way_count; i++)
+        free(c->ways[i].name);
+    free(c->named);
+    free(c->ways);
     free(c->files);
     free(c->sites);
     *c = (struct exact_counts){0};

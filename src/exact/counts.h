@@ -20,8 +20,26 @@ struct exact_site {
     uint64_t instructions; /* 0: an unused place */
 };
 
+/* Instructions whose function is known by now: those of a machine's kernel. */
+struct exact_named {
+    char *name, *module;
+    uint64_t instructions;
+};
+
+/* A way into a machine's kernel: a system call, "[page_fault]" … */
+struct exact_way {
+    char *name;
+    uint64_t count, instructions;
+};
+
 struct exact_counts {
-    uint64_t instructions, calls;
+    uint64_t instructions, calls; /* the first: user and, of a machine, kernel */
+    /* Of a machine only. */
+    uint64_t user, kernel, interrupts, faults, switches;
+    struct exact_named *named;
+    size_t named_count, named_capacity;
+    struct exact_way *ways; /* the most instructions first; those of all add up to kernel */
+    size_t way_count, way_capacity;
     uint64_t calls_by_number[EXACT_CALLS];
     uint64_t unplaced; /* instructions of blocks that found no room in the plugin's table */
     size_t process_count, thread_count; /* images of processes; an exec begins another one */
@@ -37,6 +55,9 @@ int exact_counts_add(struct exact_counts *c, const char *path, struct error *err
  * only those of processes that have ended. */
 int exact_counts_collect(struct exact_counts *c, const char *folder, bool is_over,
                          struct error *err);
+/* Adds instructions of a place in a file ("" for none). */
+void exact_counts_put(struct exact_counts *c, const char *path, uint64_t offset,
+                      uint64_t instructions);
 void exact_counts_done(struct exact_counts *c);
 
 #endif

@@ -88,6 +88,8 @@ void exact_functions_find(struct exact_functions *f, const struct exact_counts *
     symbols_resolve(symbols, requests, count, SYMBOLS_NAMES);
     for (size_t i = 0; i < count; i++)
         add_named(f, sites[i], c->files[sites[i]->file], &requests[i]);
+    for (size_t i = 0; i < c->named_count; i++)
+        add(f, c->named[i].name, c->named[i].module, c->named[i].instructions);
     if (c->unplaced)
         add(f, "[not told apart]", "", c->unplaced);
     settle(f);

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/strings.h"
-#include "exact/resolve.h"
+#include "exact/machine.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +25,7 @@
 /* ---- the directory that the plugin counts in ---- */
 
 /* Files in memory are quicker, where there is room for them. */
-static int make_folder(char **ret_path, struct error *err)
+int exact_make_folder(char **ret_path, struct error *err)
 {
     const char *given = getenv("TMPDIR");
     const char *bases[] = {given && *given ? given : "/dev/shm", "/tmp", NULL};
@@ -43,7 +43,7 @@ static int make_folder(char **ret_path, struct error *err)
     return error_errno(err, code, "creating a temporary directory in %s (TMPDIR)", bases[0]);
 }
 
-static void remove_folder(const char *path)
+void exact_remove_folder(const char *path)
 {
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && (entry = readdir(folder));)
@@ -246,26 +246,33 @@ static int run_in_folder(struct emulation *e, const char *folder, struct exact_r
     return 0;
 }
 
+int exact_find_program(char *const *argv, struct exact_program *ret_program, char **ret_path,
+                       struct error *err)
+{
+    int r = process_find(argv[0], ret_path, err);
+    enum exact_kind kind = r == 0 ? exact_resolve(ret_program, *ret_path) : EXACT_RUNS;
+    if (r == 0 && kind != EXACT_RUNS)
+        r = error_set(err, kind == EXACT_FOREIGN ? -ENOEXEC : -EACCES, "%s: %s", argv[0],
+                      kind == EXACT_FOREIGN
+                          ? "not a program for this processor, and not a script that names one"
+                          : "cannot be executed");
+    return r;
+}
+
 static int run_emulated(const struct exact_tool *tool, char *const *argv,
                         struct exact_result *result, int *ret_start_code, struct error *err)
 {
     CLEANUP(memory_freep) char *path = NULL;
     CLEANUP(memory_freep) char *folder = NULL;
     struct emulation e = {.tool = tool, .argv = argv};
-    int r = process_find(argv[0], &path, err);
-    enum exact_kind kind = r == 0 ? exact_resolve(&e.program, path) : EXACT_RUNS;
-    if (r == 0 && kind != EXACT_RUNS)
-        r = error_set(err, kind == EXACT_FOREIGN ? -ENOEXEC : -EACCES, "%s: %s", argv[0],
-                      kind == EXACT_FOREIGN
-                          ? "not a program for this processor, and not a script that names one"
-                          : "cannot be executed");
+    int r = exact_find_program(argv, &e.program, &path, err);
     if (r < 0)
         *ret_start_code = r;
     if (r == 0)
-        r = make_folder(&folder, err);
+        r = exact_make_folder(&folder, err);
     if (r == 0) {
         r = run_in_folder(&e, folder, result, err);
-        remove_folder(folder);
+        exact_remove_folder(folder);
     }
     exact_program_done(&e.program);
     free(e.plugin_option);
@@ -299,6 +306,7 @@ int exact_run(const struct exact_tool *tool, char *const *argv, struct exact_res
 {
     *result = (struct exact_result){0};
     return tool->is_cachegrind ? run_cachegrind(argv, result, ret_start_code, err)
+           : tool->machine     ? exact_machine_run(tool, argv, result, ret_start_code, err)
                                : run_emulated(tool, argv, result, ret_start_code, err);
 }
 
@@ -312,6 +320,7 @@ static void free_list(char **list, size_t count)
 void exact_result_done(struct exact_result *r)
 {
     exact_counts_done(&r->counts);
+    strbuf_done(&r->metrics);
     free_list(r->foreign, r->foreign_count);
     free_list(r->set_id, r->set_id_count);
     *r = (struct exact_result){0};

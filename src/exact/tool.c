@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/strings.h"
+#include "exact/machine.h"
 #include "exact/run.h"
 
 #include <errno.h>
@@ -22,11 +23,65 @@
 
 enum { HELP_BYTES = 64 << 10 };
 
+const char *exact_word(const char *word)
+{
+    if (!*word || str_eq(word, EXACT_MACHINE) || str_eq(word, "true"))
+        return EXACT_MACHINE;
+    return str_eq(word, EXACT_USER) ? EXACT_USER : NULL;
+}
+
 int exact_check_word(const char *word, struct error *err)
 {
-    if (str_eq(word, "user"))
+    if (exact_word(word))
         return 0;
-    return error_set(err, -EINVAL, "--exact=%s: use --exact=user", word);
+    return error_set(err, -EINVAL,
+                     "--exact=%s: use --exact for an emulated machine, or --exact=user", word);
+}
+
+static uint64_t all_of(const struct exact_counts *c)
+{
+    return c->instructions;
+}
+
+static uint64_t user_of(const struct exact_counts *c)
+{
+    return c->user;
+}
+
+static uint64_t kernel_of(const struct exact_counts *c)
+{
+    return c->kernel;
+}
+
+static uint64_t calls_of(const struct exact_counts *c)
+{
+    return c->calls;
+}
+
+static uint64_t faults_of(const struct exact_counts *c)
+{
+    return c->faults;
+}
+
+static uint64_t switches_of(const struct exact_counts *c)
+{
+    return c->switches;
+}
+
+const struct exact_metric *exact_tool_metrics(const struct exact_tool *t)
+{
+    static const struct exact_metric of_cachegrind[] = {{SIMULATED_INSTRUCTIONS, all_of},
+                                                        {NULL, NULL}};
+    static const struct exact_metric of_user[] = {
+        {EXACT_INSTRUCTIONS, all_of}, {"exact:syscalls", calls_of}, {NULL, NULL}};
+    static const struct exact_metric of_machine[] = {{"exact:instructions:uk", all_of},
+                                                     {"exact:instructions:u", user_of},
+                                                     {"exact:instructions:k", kernel_of},
+                                                     {"exact:machine-syscalls", calls_of},
+                                                     {"exact:machine-faults", faults_of},
+                                                     {"exact:machine-switches", switches_of},
+                                                     {NULL, NULL}};
+    return t->is_cachegrind ? of_cachegrind : t->machine ? of_machine : of_user;
 }
 
 /* What a program prints with an option, as far as there is room. */
@@ -89,13 +144,13 @@ static char *find_plugin(int version)
 }
 
 /* "qemu-x86_64 version 7.2.22 (Debian …)": 7.2.22. */
-static int find_qemu(struct exact_tool *t)
+static int find_qemu(struct exact_tool *t, const char *emulator, const char *package)
 {
     char line[256], version[32] = "";
     unsigned major = 0;
-    if (process_find(EMULATOR, &t->emulator, NULL) < 0) {
-        snprintf(t->why, sizeof(t->why), "%s is not installed (Debian's package: qemu-user).",
-                 EMULATOR);
+    if (process_find(emulator, &t->emulator, NULL) < 0) {
+        snprintf(t->why, sizeof(t->why), "%s is not installed (Debian's package: %s).", emulator,
+                 package);
         return -ENOENT;
     }
     ask_version(t->emulator, line, sizeof(line));
@@ -104,25 +159,43 @@ static int find_qemu(struct exact_tool *t)
         sscanf(at + 8, "%31[0-9.]", version);
     sscanf(version, "%u", &major);
     if (major && !takes_plugins(t->emulator)) {
-        snprintf(t->why, sizeof(t->why), "%s %s is built without plugins.", EMULATOR, version);
+        snprintf(t->why, sizeof(t->why), "%s %s is built without plugins.", emulator, version);
         return -ENOENT;
     }
     t->plugin = major ? find_plugin(major < 9 ? 1 : 2) : NULL;
     if (!t->plugin) {
-        snprintf(t->why, sizeof(t->why), "%s",
-                 major ? "assay's plugin for QEMU is not installed."
-                       : "the version of " EMULATOR " is not known.");
+        if (major)
+            snprintf(t->why, sizeof(t->why), "assay's plugin for QEMU is not installed.");
+        else
+            snprintf(t->why, sizeof(t->why), "the version of %s is not known.", emulator);
         return -ENOENT;
     }
-    snprintf(t->name, sizeof(t->name), "%s %s, CPU model %s", EMULATOR, version, EXACT_CPU);
-    t->metric = EXACT_INSTRUCTIONS;
+    snprintf(t->name, sizeof(t->name), "%s %s, CPU model %s", emulator, version, EXACT_CPU);
     return 0;
 }
 
-int exact_tool_find(struct exact_tool *t, struct error *err)
+/* User and kernel. */
+static int find_machine(struct exact_tool *t, void (*progress)(const char *what), struct error *err)
 {
-    *t = (struct exact_tool){0};
-    if (find_qemu(t) == 0)
+    int r = find_qemu(t, "qemu-system-x86_64", "qemu-system-x86");
+    if (r < 0)
+        r = error_set(err, r, "--exact: %s --exact=user counts user mode without a machine",
+                      t->why);
+    if (r == 0)
+        r = exact_machine_open(&t->machine, progress, err);
+    if (r < 0)
+        return r;
+    size_t length = strlen(t->name);
+    snprintf(t->name + length, sizeof(t->name) - length, ", Linux %s, 1 CPU, %llu MiB",
+             exact_machine_release(t->machine), EXACT_MEMORY_BYTES >> 20);
+    t->metric = exact_tool_metrics(t)->name;
+    return 0;
+}
+
+static int find_user(struct exact_tool *t, struct error *err)
+{
+    t->metric = EXACT_INSTRUCTIONS;
+    if (find_qemu(t, EMULATOR, "qemu-user") == 0)
         return 0;
     struct simulator s;
     int r = simulator_open(&s, err);
@@ -140,8 +213,17 @@ int exact_tool_find(struct exact_tool *t, struct error *err)
     return 0;
 }
 
+int exact_tool_find(struct exact_tool *t, const char *word, void (*progress)(const char *what),
+                    struct error *err)
+{
+    *t = (struct exact_tool){0};
+    return str_eq(exact_word(word), EXACT_USER) ? find_user(t, err)
+                                                : find_machine(t, progress, err);
+}
+
 void exact_tool_done(struct exact_tool *t)
 {
+    exact_machine_close(t->machine);
     free(t->emulator);
     free(t->plugin);
     *t = (struct exact_tool){0};

@@ -12,20 +12,38 @@
 #include "counters/simulated.h"
 
 #define EXACT_INSTRUCTIONS "exact:instructions"
-#define EXACT_CALLS_METRIC "exact:syscalls"
+#define EXACT_USER "user"
+#define EXACT_MACHINE "machine"
 
-struct exact_tool {
-    bool is_cachegrind;      /* Valgrind's, where there is no QEMU */
-    char why[256];           /* cachegrind is used: the reason, in a sentence; "" else */
-    char name[128];          /* "qemu-x86_64 7.2.22, CPU model max" */
-    const char *metric;      /* of its instructions */
-    char *emulator, *plugin; /* files */
+struct exact_counts;
+struct exact_machine;
+
+/* What it counts. */
+struct exact_metric {
+    const char *name;
+    uint64_t (*value_of)(const struct exact_counts *c);
 };
 
-/* The word after --exact=, or of `exact:` in a spec; -EINVAL for one that is not known. */
+struct exact_tool {
+    bool is_cachegrind;            /* Valgrind's, where there is no QEMU */
+    struct exact_machine *machine; /* an emulated one; NULL for user mode */
+    char why[256];                 /* cachegrind is used: the reason, in a sentence; "" else */
+    char name[128];                /* "qemu-x86_64 7.2.22, CPU model max" */
+    const char *metric;            /* of its instructions */
+    char *emulator, *plugin;       /* files */
+};
+
+/* What the word after --exact=, or of `exact:` in a spec, stands for: EXACT_USER, or EXACT_MACHINE
+ * for
+ * "" or "true"; NULL for one that is not known. */
+const char *exact_word(const char *word);
 int exact_check_word(const char *word, struct error *err);
-/* -ENOENT, with what to install, where neither QEMU nor Valgrind is there. */
-int exact_tool_find(struct exact_tool *t, struct error *err);
+/* By such a word.  -ENOENT, with what to install, where what is needed is not there.  The
+ * first time, a machine is booted: that takes a while, of which progress (may be NULL) tells. */
+int exact_tool_find(struct exact_tool *t, const char *word, void (*progress)(const char *what),
+                    struct error *err);
 void exact_tool_done(struct exact_tool *t);
+/* Ends with one without a name; the first is that which is judged by. */
+const struct exact_metric *exact_tool_metrics(const struct exact_tool *t);
 
 #endif

@@ -17,17 +17,18 @@ int session_open_exact(struct session *s, struct error *err)
         spec->exact = s->options->exact;
     if (!spec->exact)
         return 0;
+    spec->exact = exact_word(spec->exact);
     if (spec->kernel_factor != SPEC_NO_FACTOR)
         return error_set(err, -EINVAL,
                          "%s: exact counts and a factor of kernels cannot be used together",
                          spec->file);
-    int r = exact_tool_find(&s->exact, err);
+    int r = exact_tool_find(&s->exact, spec->exact, NULL, err);
     if (r < 0)
         return r;
     /* Counts of another tool have another name, and are not compared with these. */
     if (s->exact.is_cachegrind)
         strbuf_printf(&s->notes, "exact counts come from %s: %s\n", s->exact.name, s->exact.why);
-    s->exact_words = exact_words(NULL);
+    s->exact_words = exact_words(spec->exact, NULL);
     spec->exact_metric = s->exact.metric;
     return 0;
 }
@@ -58,7 +59,7 @@ int session_exact_functions(struct session *s, const char *label, struct exact_f
     CLEANUP(fd_closep) int fd = mkstemp(path);
     if (fd < 0)
         return error_errno(err, -errno, "%s", path);
-    char **words = exact_words(path);
+    char **words = exact_words(s->spec.exact, path);
     struct session_again again = {.before = words};
     int r = session_run_again(s, cell, 0, &s->runner, &again, &s->watched, err);
     if (r == 0)

@@ -83,7 +83,8 @@ static int read_exact(struct spec_reader *reader, const struct tree *value)
     struct error err;
     int r = spec_want_text(reader, value, "exact", &reader->s->exact);
     if (r == 0 && exact_check_word(reader->s->exact, &err) < 0)
-        return spec_fail(reader, value->line, "exact: '%s' is not known; write exact: user",
+        return spec_fail(reader, value->line,
+                         "exact: '%s' is not known; write exact: true or exact: user",
                          reader->s->exact);
     return r;
 }

@@ -136,7 +136,7 @@ struct spec {
     struct text_pairs environment;
     const char *work;         /* the metric that counts the work done, NULL for none */
     const char *counters;     /* an event list as -e takes it, "" for none */
-    const char *exact;        /* "user": instructions are counted exactly, and no times; or NULL */
+    const char *exact;        /* what counts instructions exactly, and no times; or NULL */
     const char *exact_metric; /* what they are called, by what counts here; NULL until known */
     const char **monitors;
     size_t monitor_count;

@@ -23,7 +23,9 @@ static const struct vm_arch archs[] = {
      .kvm_cpu = "host",
      .console = "ttyAMA0",
      .serial_device = "virtio-serial-device",
-     .modules = (const char *const[]){"virtio_mmio", "virtio_console", NULL},
+     .share_device = "virtio-9p-device",
+     .modules = (const char *const[]){"virtio_mmio", "virtio_console", "9pnet_virtio", "9p",
+                                      "overlay", NULL},
      .counts_instructions = true},
     {.name = "x86_64",
      .debian = "amd64",
@@ -36,7 +38,9 @@ static const struct vm_arch archs[] = {
      .kvm_cpu = "host,-arch-capabilities", /* hosts that are virtual themselves refuse them */
      .console = "ttyS0",
      .serial_device = "virtio-serial-pci",
-     .modules = (const char *const[]){"virtio_pci", "virtio_console", NULL}},
+     .share_device = "virtio-9p-pci",
+     .modules = (const char *const[]){"virtio_pci", "virtio_console", "9pnet_virtio", "9p",
+                                      "overlay", NULL}},
 };
 
 const struct vm_arch *vm_arch_find(const char *name)

@@ -21,8 +21,9 @@ struct vm_arch {
     const char *kvm_cpu;     /* under KVM */
     const char *console;
     const char *serial_device;
+    const char *share_device; /* for files of the host */
     const char *const
-        *modules;             /* that the port needs where they are not built in; ends with NULL */
+        *modules; /* of the port and of file systems, where they are not built in; ends with NULL */
     bool counts_instructions; /* the emulated PMU works, and exactly under -icount */
 };
 

@@ -8,13 +8,16 @@
  *   measure LENGTH UID     fields, each ended by NUL      out…, err…, metrics, usage, counts, exit
  *   put LENGTH 0MODE       path, NUL, the file's bytes    exit
  *   get LENGTH             path                           out…, exit
+ *   hold 0                                                exit, when the machine is to be kept
  *   off 0                                                 none: the machine powers off
  *
  * The guest greets with "ready" and its kernel's release.  The exit frame says "exit 3" or "signal
  * 9".  A request that cannot be served is answered with err (why) and exit 127, as a shell would.
  *
  * Fields of measure begin with a letter: a word of the argv, v NAME=VALUE for the environment, e
- * the events to count (as -e takes them), d the folder to run in, i the file to read from.  What
+ * the events to count (as -e takes them), d the folder to run in, i the file to read from.  A
+ * command among the host's files has p, the program there, g, its groups, and n when its output is
+ * not wanted; maps then comes behind err, and says which files it mapped as code.  What
  * comes back: metrics has the lines that the program wrote to ASSAY_METRICS_FD; usage is a line of
  * numbers (see struct vm_usage); counts has a line for each event, in their order: "RAW ENABLED
  * RUNNING FAILED\tNAME" or "-\tNAME\tWHY".

@@ -231,6 +231,8 @@ _Noreturn void vm_guest_serve(void)
             serve_put(&g, &request);
         else if (str_eq(request.kind, "get"))
             serve_get(&g, &request);
+        else if (str_eq(request.kind, "hold"))
+            guest_serve_hold(&g);
         else
             guest_refuse(&g, request.kind);
     }

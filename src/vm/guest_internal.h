@@ -5,6 +5,8 @@
 
 #include "vm/frames.h"
 
+#define GUEST_ROOT "/root" /* the host's files below an own layer */
+
 struct guest {
     int port;
     int child_ended; /* a signalfd */
@@ -20,6 +22,25 @@ void guest_send_status(const struct guest *g, int status);
 void guest_refuse(const struct guest *g, const char *what);
 /* Sends what is there to read; false at the end of the stream. */
 bool guest_forward(const struct guest *g, const char *kind, int fd);
+
+/* Makes the host's files, which a command may change without changing them there, those below
+ * GUEST_ROOT.  False with errno and what failed. */
+bool guest_host_mount(const char **ret_failed);
+/* The same date for each command. */
+void guest_set_date(void);
+/* Answers when the machine is to be kept as it is, and then waits for the next request without
+ * sleeping. */
+void guest_serve_hold(const struct guest *g);
+
+/* The files that the processes this one starts from now on map as code. */
+struct guest_maps {
+    int fd;
+    void *ring; /* NULL where the kernel does not tell */
+};
+void guest_maps_open(struct guest_maps *m);
+/* Lines of "START END OFFSET PATH", the numbers hexadecimal; each once. */
+void guest_maps_put(const struct guest_maps *m, struct strbuf *out);
+void guest_maps_close(struct guest_maps *m);
 
 void guest_serve_run(const struct guest *g, const struct vm_frame *request);
 void guest_serve_measure(const struct guest *g, const struct vm_frame *request);

@@ -4,15 +4,18 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "vm/guest_internal.h"
+#include "vm/marker.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 enum { METRICS_NUMBER = 9, METRICS_BYTES_MAX = 1 << 20 };
@@ -21,6 +24,10 @@ struct job {
     char **argv, **variables;
     size_t argument_count, argument_capacity, variable_count, variable_capacity;
     const char *events, *folder, *input;
+    const char
+        *program; /* of the host's files, among which the command runs; NULL: of the guest's */
+    const char *groups; /* there: its group and further ones, "1000,27" */
+    bool drops_output;
     unsigned uid;
     /* The command's own; -1 for none. */
     int out, err, metrics;
@@ -32,13 +39,42 @@ static void job_done(struct job *j)
     free(j->variables);
 }
 
+/* As the user of the host, among the host's files. */
+static bool enter_host(const struct job *j, const char **failed)
+{
+    gid_t groups[64];
+    size_t count = 0;
+    char *at = (char *)(uintptr_t)j->groups;
+    while (at && *at && count < ARRAY_COUNT(groups)) {
+        groups[count++] = (gid_t)strtoul(at, &at, 10);
+        at += *at == ',';
+    }
+    umask(022);
+    *failed = GUEST_ROOT;
+    if (chroot(GUEST_ROOT) < 0 || chdir("/") < 0)
+        return false;
+    *failed = "the command's groups";
+    return (!count || (setgroups(count, groups) == 0 && setgid(groups[0]) == 0)) &&
+           (j->uid == 0 || setuid(j->uid) == 0);
+}
+
+/* The last step in the host's files: from here on everything is the command's. */
+static void execute_in_host(struct job *j)
+{
+    ARRAY_PUSH(j->variables, j->variable_count, j->variable_capacity) = NULL;
+    MARK(MARKER_BEGIN);
+    execve(j->program, j->argv, j->variables);
+}
+
 /* The child's side of a command; what goes wrong is said on its own standard error. */
-static _Noreturn void execute(const struct job *j)
+static _Noreturn void execute(struct job *j)
 {
     const char *failed = j->input ? j->input : "/dev/null";
-    int in = open(failed, O_RDONLY);
+    bool entered = !j->program || enter_host(j, &failed);
+    int in = entered ? open(failed = j->input ? j->input : "/dev/null", O_RDONLY) : -1;
+    int null_fd = j->drops_output ? open("/dev/null", O_WRONLY) : -1;
     dup2(in, STDIN_FILENO);
-    dup2(j->out, STDOUT_FILENO);
+    dup2(null_fd >= 0 ? null_fd : j->out, STDOUT_FILENO);
     dup2(j->err, STDERR_FILENO);
     if (j->metrics >= 0)
         dup2(j->metrics, METRICS_NUMBER);
@@ -46,18 +82,21 @@ static _Noreturn void execute(const struct job *j)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     setsid();
-    for (size_t i = 0; i < j->variable_count; i++)
+    for (size_t i = 0; !j->program && i < j->variable_count; i++)
         putenv(j->variables[i]);
     bool ready = in >= 0;
     if (ready && j->folder) {
         failed = j->folder;
         ready = chdir(j->folder) == 0;
     }
-    if (ready && j->uid != 0)
+    if (ready && j->uid != 0 && !j->program)
         ready = setgid(j->uid) == 0 && setuid(j->uid) == 0;
     if (ready) {
         failed = j->argv[0];
-        execvp(j->argv[0], j->argv);
+        if (j->program)
+            execute_in_host(j);
+        else
+            execvp(j->argv[0], j->argv);
     }
     int code = errno;
     dprintf(STDERR_FILENO, "init: %s: %s\n", failed, strerror(code));
@@ -162,6 +201,15 @@ static bool read_fields(struct job *j, const struct vm_frame *request)
         case 'i':
             j->input = text;
             break;
+        case 'p':
+            j->program = text;
+            break;
+        case 'g':
+            j->groups = text;
+            break;
+        case 'n':
+            j->drops_output = true;
+            break;
         default:
             return false;
         }
@@ -173,14 +221,18 @@ static bool read_fields(struct job *j, const struct vm_frame *request)
 /* A file in memory is read only when all is over: a pipe's reader would run in between. */
 static void send_file(const struct guest *g, const char *kind, int fd, size_t most)
 {
-    struct strbuf bytes = {0};
     char part[65536];
     ssize_t got;
-    while (bytes.length < most && (got = pread(fd, part, sizeof(part), (off_t)bytes.length)) > 0)
-        strbuf_append(&bytes, part, (size_t)got);
-    if (bytes.length)
-        guest_send(g, kind, bytes.data, bytes.length);
-    strbuf_done(&bytes);
+    for (size_t at = 0; at < most && (got = pread(fd, part, sizeof(part), (off_t)at)) > 0;
+         at += (size_t)got)
+        guest_send(g, kind, part, (size_t)got);
+}
+
+static void send_maps(const struct guest *g, const struct guest_maps *maps)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    guest_maps_put(maps, &text);
+    guest_send(g, "maps", strbuf_text(&text), text.length);
 }
 
 static void send_counts(const struct guest *g, const struct event_list *events,
@@ -201,6 +253,9 @@ static void send_counts(const struct guest *g, const struct event_list *events,
 static void run_counted(const struct guest *g, struct job *j, const struct event_list *events,
                         const struct counters *counters)
 {
+    CLEANUP(guest_maps_close) struct guest_maps maps = {.fd = -1};
+    if (j->program)
+        guest_maps_open(&maps);
     uint64_t start_ns = clock_now_ns();
     pid_t pid = fork();
     if (pid == 0)
@@ -211,11 +266,14 @@ static void run_counted(const struct guest *g, struct job *j, const struct event
     }
     struct rusage usage = {0};
     int status = attend(g, pid, -1, -1, &usage);
+    MARK(MARKER_END);
     uint64_t wall_ns = clock_now_ns() - start_ns;
     CLEANUP(strbuf_done) struct strbuf text = {0};
     vm_usage_put(&text, wall_ns, &usage);
     send_file(g, "out", j->out, VM_FRAME_MAX / 4);
     send_file(g, "err", j->err, VM_FRAME_MAX / 4);
+    if (j->program)
+        send_maps(g, &maps);
     send_file(g, "metrics", j->metrics, METRICS_BYTES_MAX);
     guest_send(g, "usage", strbuf_text(&text), text.length);
     send_counts(g, events, counters);
@@ -240,6 +298,13 @@ void guest_serve_measure(const struct guest *g, const struct vm_frame *request)
         guest_refuse(g, "the command");
         return;
     }
+    const char *failed = NULL;
+    if (j.program && !guest_host_mount(&failed)) {
+        guest_refuse(g, failed);
+        return;
+    }
+    if (j.program)
+        guest_set_date();
     char number[] = "ASSAY_METRICS_FD=9";
     static_assert(METRICS_NUMBER == 9, "the variable above says so");
     putenv(number);

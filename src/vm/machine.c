@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* See machine.h. */
-#include "vm/machine.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "vm/machine_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +19,7 @@
 #define BOOT_TIMEOUT_NS (120 * NS_PER_S)
 #define KVM_TIMEOUT_NS (15 * NS_PER_S)
 #define ANSWER_TIMEOUT_NS (60 * NS_PER_S)
-#define MEMORY_BYTES_DEFAULT ((uint64_t)512 << 20)
-enum { LAST_WORDS_BYTES = 700, OUTPUT_BYTES_MAX = 64 << 20 };
+enum { LAST_WORDS_BYTES = 700, OUTPUT_BYTES_MAX = 64 << 20, CONSOLE_BYTES_MAX = 1 << 20 };
 
 int vm_machine_check(const struct vm_arch *arch, struct error *err)
 {
@@ -29,75 +28,6 @@ int vm_machine_check(const struct vm_arch *arch, struct error *err)
         return 0;
     return error_set(err, -ENOENT, "%s is not installed (Debian's package: %s)", arch->qemu,
                      arch->package);
-}
-
-/* The words of a command that is put together. */
-struct words {
-    char **items;
-    size_t count, capacity;
-};
-
-static void add_word(struct words *w, char *word)
-{
-    ARRAY_PUSH(w->items, w->count, w->capacity) = word;
-}
-
-static void add(struct words *w, const char *first, const char *second)
-{
-    add_word(w, memory_strdup(first));
-    if (second)
-        add_word(w, memory_strdup(second));
-}
-
-static void words_done(struct words *w)
-{
-    for (size_t i = 0; i < w->count; i++)
-        free(w->items[i]);
-    free(w->items);
-}
-
-static void add_machine(struct words *w, const struct vm_machine *m)
-{
-    const struct vm_settings *s = m->settings;
-    for (size_t i = 0; s->arch->args[i]; i++)
-        add(w, s->arch->args[i], NULL);
-    if (m->is_kvm) {
-        add(w, "-accel", "kvm");
-        add(w, "-cpu", s->arch->kvm_cpu);
-    } else {
-        add(w, "-cpu", s->arch->cpu);
-        add(w, "-icount", "shift=1");
-    }
-    uint64_t bytes = s->memory_bytes ? s->memory_bytes : MEMORY_BYTES_DEFAULT;
-    add(w, "-m", NULL);
-    add_word(w, memory_printf("%lluk", (unsigned long long)(bytes >> 10)));
-    add(w, "-smp", NULL);
-    add_word(w, memory_printf("%u", s->cpu_count ? s->cpu_count : 1));
-    add(w, "-nodefaults", "-no-reboot");
-    add(w, "-display", "none");
-    add(w, "-monitor", "none");
-}
-
-/* Addresses of the kernel are the same at each boot: its layout is no source of differences. */
-static void add_kernel(struct words *w, const struct vm_machine *m, int initramfs)
-{
-    const struct vm_settings *s = m->settings;
-    add(w, "-kernel", s->kernel->image);
-    add(w, "-initrd", NULL);
-    add_word(w, memory_printf("/proc/self/fd/%d", initramfs));
-    add(w, "-append", NULL);
-    add_word(w, memory_printf("console=%s loglevel=4 panic=-1 nokaslr%s%s", s->arch->console,
-                              s->append ? " " : "", s->append ? s->append : ""));
-}
-
-static void add_devices(struct words *w, const struct vm_machine *m, int port)
-{
-    add(w, "-serial", NULL);
-    add_word(w, memory_printf("file:/proc/self/fd/%d", m->console));
-    add(w, "-device", m->settings->arch->serial_device);
-    add(w, "-chardev", NULL);
-    add_word(w, memory_printf("socket,id=port,fd=%d", port));
-    add(w, "-device", "virtserialport,chardev=port,name=assay");
 }
 
 /* QEMU's side: the descriptors that it needs are inherited, and it does not outlive assay. */
@@ -113,7 +43,8 @@ static _Noreturn void execute(char *const *argv, const int *fds, size_t fd_count
     dup2(null_fd, STDOUT_FILENO);
     dup2(errors, STDERR_FILENO);
     for (size_t i = 0; i < fd_count; i++)
-        fcntl(fds[i], F_SETFD, 0);
+        if (fds[i] >= 0)
+            fcntl(fds[i], F_SETFD, 0);
     const int back_to_default[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
     for (size_t i = 0; i < ARRAY_COUNT(back_to_default); i++)
         signal(back_to_default[i], SIG_DFL);
@@ -137,25 +68,49 @@ static int write_initramfs(const struct vm_settings *s, int fd, struct error *er
     return r < 0 && r != -EINVAL && !err->code ? error_errno(err, r, "the initramfs") : r;
 }
 
-static int spawn(struct vm_machine *m, int initramfs, struct error *err)
+static int make_pair(int *ret_ours, int *ret_theirs, struct error *err)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
         return error_errno(err, -errno, "socketpair");
-    m->port = ends[0];
-    CLEANUP(fd_closep) int theirs = ends[1];
-    CLEANUP(words_done) struct words w = {0};
-    add(&w, m->settings->arch->qemu, NULL);
-    add_machine(&w, m);
-    add_kernel(&w, m, initramfs);
-    add_devices(&w, m, theirs);
-    add_word(&w, NULL);
-    const int fds[] = {initramfs, m->console, theirs};
+    *ret_ours = ends[0];
+    *ret_theirs = ends[1];
+    return 0;
+}
+
+static int spawn(struct vm_machine *m, int initramfs, int state, struct error *err)
+{
+    CLEANUP(fd_closep) int port = -1;
+    CLEANUP(fd_closep) int monitor = -1;
+    const struct vm_settings *s = m->settings;
+    int r = make_pair(&m->port, &port, err);
+    if (r == 0 && (s->keeps || s->state_file))
+        r = make_pair(&m->monitor, &monitor, err);
+    if (r < 0)
+        return r;
+    struct vm_qemu_fds given = {initramfs, m->console, port, monitor, state};
+    char **words = vm_qemu_words(m, &given);
+    const int fds[] = {initramfs, m->console, port, monitor, state};
     pid_t parent = getpid();
     m->pid = fork();
     if (m->pid == 0)
-        execute(w.items, fds, ARRAY_COUNT(fds), m->errors, parent);
+        execute(words, fds, ARRAY_COUNT(fds), m->errors, parent);
+    vm_qemu_words_free(words);
     return m->pid < 0 ? error_errno(err, -errno, "fork") : 0;
+}
+
+/* Goes on where the machine was that was kept. */
+static int go_on(struct vm_machine *m, int state, struct error *err)
+{
+    CLEANUP(memory_freep)
+    char *command = memory_printf("{\"execute\":\"migrate-incoming\",\"arguments\":{"
+                                  "\"uri\":\"fd:%d\"}}",
+                                  state);
+    int r = vm_monitor_open(m, err);
+    if (r == 0)
+        r = vm_monitor_ask(m, command, NULL, err);
+    m->is_ready = r == 0;
+    return r;
 }
 
 static int choose_accel(struct vm_machine *m, struct error *err)
@@ -191,17 +146,56 @@ static void put_end_of(struct strbuf *out, int fd)
             strbuf_putc(out, bytes[i]);
 }
 
+/* The line in which the guest's kernel says that it gives up; "" for none. */
+static void find_panic(const struct vm_machine *m, char *line, size_t size)
+{
+    static const char words[] = "Kernel panic - not syncing: ";
+    off_t length = m->console < 0 ? 0 : lseek(m->console, 0, SEEK_END);
+    CLEANUP(memory_freep) char *text = memory_zalloc(CONSOLE_BYTES_MAX + 1, 1);
+    off_t from = length > CONSOLE_BYTES_MAX ? length - CONSOLE_BYTES_MAX : 0;
+    const char *at = length > 0 && pread(m->console, text, CONSOLE_BYTES_MAX, from) > 0
+                         ? strstr(text, words)
+                         : NULL;
+    at = at ? at + sizeof(words) - 1 : "";
+    snprintf(line, size, "%.*s", (int)strcspn(at, "\r\n"), at);
+}
+
+/* How QEMU ended, where it did so by itself: "" when it has not. */
+static void say_end(struct vm_machine *m, char *text, size_t size)
+{
+    int status;
+    text[0] = '\0';
+    if (m->pid <= 0 || waitpid(m->pid, &status, WNOHANG) != m->pid)
+        return;
+    m->pid = -1;
+    if (WIFSIGNALED(status))
+        snprintf(text, size, " (QEMU was killed by signal %d%s)", WTERMSIG(status),
+                 WTERMSIG(status) == SIGKILL ? "; is this machine out of memory?" : "");
+    else if (WEXITSTATUS(status))
+        snprintf(text, size, " (QEMU's exit code was %d)", WEXITSTATUS(status));
+}
+
 /* The machine is of no use any more: what it said last tells why. */
-static int broken(struct vm_machine *m, int code, const char *what, struct error *err)
+int vm_machine_broken(struct vm_machine *m, int code, const char *what, struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf words = {0};
+    char panic[200], ended[120];
+    find_panic(m, panic, sizeof(panic));
+    if (*panic) {
+        end(m);
+        return error_set(err, code, "the emulated machine (%s) stopped, its kernel panicked: %s",
+                         m->settings->kernel->name, panic);
+    }
+    if (code == -EPIPE)
+        usleep(100 * 1000); /* QEMU closes before it ends */
+    say_end(m, ended, sizeof(ended));
     end(m);
     put_end_of(&words, m->errors);
     put_end_of(&words, m->console);
     while (words.length && words.data[words.length - 1] == '\n')
         words.data[--words.length] = '\0';
-    return error_set(err, code, "the emulated machine (%s) %s%s%s", m->settings->kernel->name, what,
-                     words.length ? "; its last output:\n" : "; it printed nothing",
+    return error_set(err, code, "the emulated machine (%s) %s%s%s%s", m->settings->kernel->name,
+                     what, ended, words.length ? "; its last output:\n" : "; it printed nothing",
                      strbuf_text(&words));
 }
 
@@ -212,7 +206,7 @@ static int receive(struct vm_machine *m, struct error *err)
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
         return 0;
     if (got <= 0)
-        return broken(m, -EPIPE, "exited on its own", err);
+        return vm_machine_broken(m, -EPIPE, "exited on its own", err);
     vm_frames_add(&m->frames, bytes, (size_t)got);
     return 0;
 }
@@ -229,7 +223,7 @@ static int next_frame(struct vm_machine *m, uint64_t deadline_ns, const char *wh
             return r < 0 ? r : 0;
         uint64_t now_ns = clock_now_ns();
         if (now_ns >= deadline_ns)
-            return broken(m, -ETIMEDOUT, "did not answer in time", err);
+            return vm_machine_broken(m, -ETIMEDOUT, "did not answer in time", err);
         uint64_t wake_ns = now_ns + TICK_NS < deadline_ns ? now_ns + TICK_NS : deadline_ns;
         struct pollfd watched = {.fd = m->port, .events = POLLIN};
         int ready = process_poll_fds(&watched, 1, wake_ns, true);
@@ -247,19 +241,26 @@ static int next_frame(struct vm_machine *m, uint64_t deadline_ns, const char *wh
 static int launch(struct vm_machine *m, struct error *err)
 {
     CLEANUP(fd_closep) int initramfs = -1;
+    CLEANUP(fd_closep) int state = -1;
+    const char *file = m->settings->state_file;
     int r = memory_file("assay-vm-console", &m->console, err);
     if (r == 0)
         r = memory_file("assay-vm-errors", &m->errors, err);
-    if (r == 0)
+    if (r == 0 && file && (state = open(file, O_RDONLY | O_CLOEXEC)) < 0)
+        r = error_errno(err, -errno, "%s", file);
+    if (r == 0 && !file)
         r = memory_file("assay-vm-initramfs", &initramfs, err);
-    if (r == 0)
+    if (r == 0 && !file)
         r = write_initramfs(m->settings, initramfs, err);
-    return r < 0 ? r : spawn(m, initramfs, err);
+    if (r == 0)
+        r = spawn(m, initramfs, state, err);
+    return r == 0 && file ? go_on(m, state, err) : r;
 }
 
 int vm_machine_start(struct vm_machine *m, const struct vm_settings *s, struct error *err)
 {
-    *m = (struct vm_machine){.settings = s, .pid = -1, .port = -1, .console = -1, .errors = -1};
+    *m = (struct vm_machine){
+        .settings = s, .pid = -1, .port = -1, .monitor = -1, .console = -1, .errors = -1};
     if (s->kernel->arch && s->kernel->arch != s->arch)
         return error_set(err, -EINVAL, "the kernel %s is for %s, but the machine is %s",
                          s->kernel->name, s->kernel->arch->name, s->arch->name);
@@ -281,7 +282,7 @@ static int await_ready(struct vm_machine *m, uint64_t limit_ns, struct error *er
     if (r < 0)
         return r;
     if (!str_eq(frame.kind, "ready"))
-        return broken(m, -EPROTO, "sent an unexpected greeting", err);
+        return vm_machine_broken(m, -EPROTO, "sent an unexpected greeting", err);
     size_t length = frame.length < sizeof(m->release) ? frame.length : sizeof(m->release) - 1;
     memcpy(m->release, frame.payload, length);
     m->release[length] = '\0';
@@ -294,6 +295,8 @@ static int await_ready(struct vm_machine *m, uint64_t limit_ns, struct error *er
 int vm_machine_await(struct vm_machine *m, struct error *err)
 {
     const struct vm_settings *s = m->settings;
+    if (m->is_ready)
+        return 0;
     uint64_t limit_ns = s->boot_timeout_ns ? s->boot_timeout_ns : BOOT_TIMEOUT_NS;
     bool may_fall_back = m->is_kvm && s->accel == VM_ACCEL_AUTO;
     int r = await_ready(m, may_fall_back ? KVM_TIMEOUT_NS : limit_ns, err);
@@ -316,7 +319,7 @@ static int send_request(struct vm_machine *m, const char *kind, const char *word
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0)
-            return broken(m, -EPIPE, "accepts no requests", err);
+            return vm_machine_broken(m, -EPIPE, "accepts no requests", err);
         at += (size_t)sent;
     }
     return 0;
@@ -341,6 +344,8 @@ static int take(struct vm_machine *m, const struct vm_run *run, const struct vm_
             keep(is_error ? &result->err : &result->out, f);
     } else if (str_eq(f->kind, "metrics")) {
         keep(&result->metrics, f);
+    } else if (str_eq(f->kind, "maps")) {
+        keep(&result->maps, f);
     } else if (str_eq(f->kind, "usage")) {
         good = vm_usage_parse(f->payload, f->length, &result->usage);
     } else if (str_eq(f->kind, "counts")) {
@@ -352,7 +357,7 @@ static int take(struct vm_machine *m, const struct vm_run *run, const struct vm_
     } else {
         good = false;
     }
-    return good ? 0 : broken(m, -EPROTO, "gave an invalid answer", err);
+    return good ? 0 : vm_machine_broken(m, -EPROTO, "gave an invalid answer", err);
 }
 
 /* Reads the answer to its end. */
@@ -381,7 +386,7 @@ static void put_field(struct strbuf *out, char letter, const char *text)
 int vm_machine_run(struct vm_machine *m, const struct vm_run *run, struct vm_result *result,
                    struct error *err)
 {
-    bool live = run->on_output != NULL;
+    bool live = run->on_output && !run->program;
     CLEANUP(strbuf_done) struct strbuf payload = {0};
     char uid[16];
     vm_result_done(result);
@@ -394,6 +399,9 @@ int vm_machine_run(struct vm_machine *m, const struct vm_run *run, struct vm_res
         put_field(&payload, 'e', run->events);
         put_field(&payload, 'd', run->folder);
         put_field(&payload, 'i', run->input);
+        put_field(&payload, 'p', run->program);
+        put_field(&payload, 'g', run->groups);
+        put_field(&payload, 'n', run->drops_output ? "" : NULL);
     }
     uint64_t start_ns = clock_now_ns();
     int r = send_request(m, live ? "run" : "measure", uid, &payload, err);
@@ -407,12 +415,13 @@ int vm_machine_run(struct vm_machine *m, const struct vm_run *run, struct vm_res
 
 /* An answer that is not "exit 0" is an error with the machine's words. */
 static int simple_request(struct vm_machine *m, const char *kind, const char *word,
-                          const struct strbuf *payload, struct strbuf *out, struct error *err)
+                          const struct strbuf *payload, struct strbuf *out, uint64_t timeout_ns,
+                          struct error *err)
 {
     struct vm_result result = {0};
     int r = send_request(m, kind, word, payload, err);
     if (r == 0)
-        r = await_answer(m, NULL, clock_now_ns() + ANSWER_TIMEOUT_NS, &result, err);
+        r = await_answer(m, NULL, clock_now_ns() + timeout_ns, &result, err);
     if (r == 0 && result.status != 0)
         r = error_set(err, -EIO, "in the machine: %.200s", strbuf_text(&result.err));
     if (r == 0 && out)
@@ -425,7 +434,12 @@ int vm_machine_get(struct vm_machine *m, const char *path, struct strbuf *out, s
 {
     CLEANUP(strbuf_done) struct strbuf payload = {0};
     strbuf_puts(&payload, path);
-    return simple_request(m, "get", "", &payload, out, err);
+    return simple_request(m, "get", "", &payload, out, ANSWER_TIMEOUT_NS, err);
+}
+
+int vm_machine_ask(struct vm_machine *m, const char *kind, uint64_t timeout_ns, struct error *err)
+{
+    return simple_request(m, kind, "", &(struct strbuf){0}, NULL, timeout_ns, err);
 }
 
 int vm_machine_put(struct vm_machine *m, const char *path, const void *bytes, size_t length,
@@ -434,7 +448,7 @@ int vm_machine_put(struct vm_machine *m, const char *path, const void *bytes, si
     CLEANUP(strbuf_done) struct strbuf payload = {0};
     strbuf_append(&payload, path, strlen(path) + 1);
     strbuf_append(&payload, bytes, length);
-    return simple_request(m, "put", "0644", &payload, NULL, err);
+    return simple_request(m, "put", "0644", &payload, NULL, ANSWER_TIMEOUT_NS, err);
 }
 
 const char *vm_machine_words(const struct vm_machine *m)
@@ -453,6 +467,7 @@ void vm_machine_stop(struct vm_machine *m)
 {
     end(m); /* it has no disk that would have to be in order */
     fd_closep(&m->port);
+    fd_closep(&m->monitor);
     fd_closep(&m->console);
     fd_closep(&m->errors);
     vm_frames_done(&m->frames);
@@ -463,6 +478,7 @@ void vm_result_done(struct vm_result *result)
     strbuf_done(&result->out);
     strbuf_done(&result->err);
     strbuf_done(&result->metrics);
+    strbuf_done(&result->maps);
     vm_counts_done(&result->counts);
     *result = (struct vm_result){0};
 }

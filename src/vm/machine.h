@@ -28,6 +28,16 @@
 #define VM_UNCOUNTED_WORDS \
     "emulated: times and cycles mean nothing, and no instructions are counted"
 
+#define VM_MEMORY_BYTES ((uint64_t)512 << 20) /* where nothing else is said */
+#define VM_SHARE_TAG "host"
+
+/*
+ * Of the kernel's command line, where counts are to repeat: no address is random; no defences
+ * against flaws of processors, which depend on the processor; and memory is copied and cleared by
+ * words, since an emulator needs an instruction for each byte otherwise (297: "erms").
+ */
+#define VM_EXACT_WORDS "norandmaps mitigations=off clearcpuid=297 nowatchdog tsc=reliable"
+
 enum vm_accel { VM_ACCEL_AUTO, VM_ACCEL_TCG, VM_ACCEL_KVM };
 
 struct vm_settings {
@@ -39,6 +49,12 @@ struct vm_settings {
     unsigned cpu_count;    /* 0 for 1 */
     enum vm_accel accel;
     const char *append;       /* words for the kernel's command line, or NULL */
+    bool is_exact;            /* what can be made to repeat does */
+    bool shares_files;        /* the host's files can be mounted, without changing them */
+    bool keeps;               /* it boots to be kept (vm/snapshot.h) */
+    const char *memory_file;  /* that it has its memory in, or NULL */
+    const char *state_file;   /* with which it goes on instead of booting, or NULL */
+    const char *plugin;       /* QEMU's option, or NULL */
     uint64_t boot_timeout_ns; /* 0 for two minutes */
     /* Called ten times a second while waiting; may be NULL. */
     void (*on_tick)(void *context, const char *what);
@@ -48,7 +64,8 @@ struct vm_settings {
 struct vm_machine {
     const struct vm_settings *settings; /* must live as long */
     pid_t pid;
-    int port, console, errors; /* the last two are files in memory */
+    int port, monitor;
+    int console, errors; /* files in memory */
     struct vm_frames frames;
     char release[128]; /* of the kernel, once it has booted */
     bool is_kvm, is_ready;
@@ -62,6 +79,9 @@ struct vm_run {
     const char *events;     /* to count, as -e takes them; NULL for none */
     const char *folder;     /* there; NULL for / */
     const char *input;      /* a file there; NULL for /dev/null */
+    const char *program;    /* one of the host, among whose files the command then runs; or NULL */
+    const char *groups;     /* there: "1000,27" */
+    bool drops_output;
     unsigned uid;
     uint64_t timeout_ns; /* of this machine's clock; 0 for none */
     /* Streams come as they are written, and nothing is counted, where this is set. */
@@ -74,6 +94,7 @@ struct vm_result {
     bool timed_out;
     uint64_t wall_ns; /* of this machine's clock */
     struct strbuf out, err, metrics;
+    struct strbuf maps; /* of a command among the host's files: "START END OFFSET PATH" … */
     struct vm_usage usage;
     struct vm_counts counts;
 };
@@ -96,6 +117,9 @@ const char *vm_machine_words(const struct vm_machine *m);
 bool vm_machine_alive(const struct vm_machine *m);
 /* Switches it off; safe at any time after vm_machine_start, also when that failed. */
 void vm_machine_stop(struct vm_machine *m);
+
+/* For one of QEMU's options, which commas separate; the caller frees it. */
+char *vm_qemu_quoted(const char *text);
 
 void vm_result_done(struct vm_result *result);
 

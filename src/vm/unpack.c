@@ -41,7 +41,8 @@ static int extract(const char *deb, const char *folder, struct error *err)
     static const char script[] =
         "dpkg-deb --fsys-tarfile \"$1\" |"
         " tar -x -C \"$2\" --no-same-owner --no-same-permissions --transform 's,^.*/,,' --wildcards"
-        " '*/vmlinuz-*' '*/config-*' '*/virtio*.ko*'";
+        " '*/vmlinuz-*' '*/config-*' '*/virtio*.ko*' '*/9p*.ko*' '*/netfs.ko*' '*/fscache.ko*'"
+        " '*/overlay.ko*'";
     const char *const argv[] = {"sh", "-c", script, "sh", deb, folder, NULL};
     CLEANUP(strbuf_done) struct strbuf said = {0};
     struct vm_tool tool = {.argv = argv, .output = &said};

@@ -78,6 +78,8 @@ def why_not(command):
             return reason
     if command.text.startswith(NEEDS_ROOT) and os.geteuid() != 0:
         return "needs root"
+    if re.search(r"--exact(?!=)|assay vm prepare", command.text):
+        return "needs an emulated machine; tests/vm/exact.py has one"
     if "--exact" in command.text and not (shutil.which("qemu-x86_64") or shutil.which("valgrind")):
         return "needs qemu-user or valgrind"
     for start, program in NEEDS_PROGRAM.items():

@@ -45,7 +45,7 @@ ROOMS = {
     "live": f"{SAMPLES} tracepoints run monitors",
     "top": f"{SAMPLES} bill live",
     "exact": f"{SAMPLES} vm run monitors",
-    "exact/plugin": "elf exact",
+    "exact/plugin": "elf vm exact",
     "spec": "numbers stats fits run monitors vm exact",
     "store": "numbers stats fits",
     "harness": "numbers stats",

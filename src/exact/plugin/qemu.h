@@ -28,6 +28,7 @@ typedef void qemu_vcpu_fn(unsigned vcpu, void *context);
 typedef void qemu_call_fn(uint64_t id, unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2,
                           uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7,
                           uint64_t a8);
+typedef void qemu_memory_fn(unsigned vcpu, uint32_t info, uint64_t address, void *context);
 typedef void qemu_return_fn(uint64_t id, unsigned vcpu, int64_t number, int64_t result);
 
 /* What QEMU looks for. */
@@ -48,6 +49,12 @@ size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
 void *qemu_plugin_insn_haddr(const struct qemu_plugin_insn *insn);
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
+enum { QEMU_MEM_ALL = 3 }; /* reads and writes */
+bool qemu_plugin_mem_is_store(uint32_t info);
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_memory_fn *fn, int flags,
+                                      int access, void *context);
 void qemu_plugin_register_vcpu_syscall_cb(uint64_t id, qemu_call_fn *fn);
 void qemu_plugin_register_vcpu_syscall_ret_cb(uint64_t id, qemu_return_fn *fn);
 

@@ -9,6 +9,7 @@
  * atomic: before a second thread starts, QEMU translates everything anew, and from then on a call
  * for each block adds atomically, mostly in a table of the thread's own.
  */
+#include "user.h"
 #include "follow.h"
 #include "qemu.h"
 #include "table.h"
@@ -19,8 +20,6 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
-
-int qemu_plugin_version = PLUGIN_VERSION;
 
 enum { RESTARTED = -512 }; /* a call that a signal interrupted, and that is made again */
 
@@ -174,22 +173,14 @@ static void on_return(uint64_t id, unsigned vcpu, int64_t number, int64_t result
         table_maps_changed();
 }
 
-int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int argc, char **argv)
+bool user_open(uint64_t id, const char *folder)
 {
-    const char *folder = NULL;
-    for (int i = 0; i < argc; i++)
-        if (strncmp(argv[i], "dir=", 4) == 0)
-            folder = argv[i] + 4;
-    if (info->system_emulation || strcmp(info->target_name, "x86_64") != 0 || !folder) {
-        fprintf(stderr, "assay's plugin counts in qemu-x86_64 only, with dir=DIRECTORY\n");
-        return 1;
-    }
     if (!table_open(folder) || !follow_open()) {
         fprintf(stderr, "assay's plugin cannot create its file in %s\n", folder);
-        return 1;
+        return false;
     }
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
     qemu_plugin_register_vcpu_syscall_cb(id, on_call);
     qemu_plugin_register_vcpu_syscall_ret_cb(id, on_return);
-    return 0;
+    return true;
 }

@@ -34,6 +34,21 @@ static void put_calls(struct json *j, const struct exact_counts *c)
     json_end(j);
 }
 
+/* Instructions of the kernel by what it was entered for. */
+static void put_ways(struct json *j, const struct exact_counts *c)
+{
+    json_array(j, "kernel");
+    for (size_t i = 0; i < c->way_count; i++) {
+        json_object(j, NULL);
+        json_string(j, "name", c->ways[i].name);
+        json_u64(j, "count", c->ways[i].count);
+        json_u64(j, "instructions", c->ways[i].instructions);
+        json_end(j);
+    }
+    json_end(j);
+    json_u64(j, "interrupt_instructions", c->interrupts);
+}
+
 static void put_names(struct json *j, const char *key, char *const *names, size_t count)
 {
     json_array(j, key);
@@ -54,12 +69,13 @@ static void put_run(struct json *j, const struct exact_view *v, const struct exa
     json_u64(j, "threads", run->counts.thread_count);
     json_bool(j, "left_behind", run->left_behind);
     json_array(j, "counts");
-    put_count(j, v->tool->metric, run->counts.instructions);
-    if (!v->tool->is_cachegrind)
-        put_count(j, EXACT_CALLS_METRIC, run->counts.calls);
+    for (const struct exact_metric *m = exact_tool_metrics(v->tool); m->name; m++)
+        put_count(j, m->name, m->value_of(&run->counts));
     json_end(j);
     if (!v->tool->is_cachegrind)
         put_calls(j, &run->counts);
+    if (v->tool->machine)
+        put_ways(j, &run->counts);
     put_names(j, "not_counted", run->foreign, run->foreign_count);
     put_names(j, "without_set_id", run->set_id, run->set_id_count);
     json_end(j);
@@ -91,7 +107,7 @@ void report_exact_json(struct strbuf *out, const struct exact_view *v)
     json_string(&j, "target", "command");
     json_object(&j, "emulator");
     json_string(&j, "tool", v->tool->name);
-    json_string(&j, "scope", "user mode only");
+    json_string(&j, "scope", v->tool->machine ? "user mode and kernel" : "user mode only");
     json_bool(&j, "fallback", v->tool->is_cachegrind);
     json_end(&j);
     json_array(&j, "runs");
@@ -112,16 +128,15 @@ void report_exact_csv(struct strbuf *out, const struct exact_view *v)
 {
     strbuf_puts(out, "where,event,state,unit,value,raw,enabled_ns,running_ns,note\n");
     strbuf_printf(out,
-                  "all,emulator,note,,,,,,\"%s, user mode only\"\n"
+                  "all,emulator,note,,,,,,\"%s, %s\"\n"
                   "all,runs-requested,losses,count,%llu,,,,\n"
                   "all,runs-finished,losses,count,%zu,,,,\n",
-                  v->tool->name, (unsigned long long)v->requested_runs, v->run_count);
+                  v->tool->name, v->tool->machine ? "user mode and kernel" : "user mode only",
+                  (unsigned long long)v->requested_runs, v->run_count);
     for (size_t i = 0; i < v->run_count; i++) {
         const struct exact_counts *c = &v->runs[i].counts;
-        strbuf_printf(out, "run %zu,%s,emulated,count,%llu,,,,\n", i + 1, v->tool->metric,
-                      (unsigned long long)c->instructions);
-        if (!v->tool->is_cachegrind)
-            strbuf_printf(out, "run %zu,%s,emulated,count,%llu,,,,\n", i + 1, EXACT_CALLS_METRIC,
-                          (unsigned long long)c->calls);
+        for (const struct exact_metric *m = exact_tool_metrics(v->tool); m->name; m++)
+            strbuf_printf(out, "run %zu,%s,emulated,count,%llu,,,,\n", i + 1, m->name,
+                          (unsigned long long)m->value_of(c));
     }
 }

@@ -94,19 +94,37 @@ static void put_value(struct strbuf *out, const struct exact_view *v, const char
     strbuf_putc(out, '\n');
 }
 
-static uint64_t instructions_of(const struct exact_counts *c)
-{
-    return c->instructions;
-}
-
-static uint64_t calls_of(const struct exact_counts *c)
-{
-    return c->calls;
-}
-
 static uint64_t processes_of(const struct exact_counts *c)
 {
     return c->process_count;
+}
+
+static uint64_t threads_of(const struct exact_counts *c)
+{
+    return c->thread_count;
+}
+
+/* What the kernel was entered for, and what it did then. */
+static void put_ways(struct strbuf *out, const struct exact_counts *c)
+{
+    uint64_t rest = c->kernel;
+    size_t shown = c->way_count < CALLS_SHOWN ? c->way_count : CALLS_SHOWN;
+    if (!shown)
+        return;
+    strbuf_puts(out, "\n Kernel instructions, by system call and exception:\n\n");
+    for (size_t i = 0; i < shown; i++) {
+        char count[32];
+        rest -= c->ways[i].instructions;
+        strbuf_put_grouped(out, (double)c->ways[i].instructions, 0, 18);
+        strbuf_printf(out, "      %s", c->ways[i].name);
+        if (c->ways[i].count)
+            strbuf_printf(out, " × %s", format_thousands(c->ways[i].count, count, sizeof(count)));
+        strbuf_putc(out, '\n');
+    }
+    if (c->way_count > shown) {
+        strbuf_put_grouped(out, (double)rest, 0, 18);
+        strbuf_printf(out, "      %zu others\n", c->way_count - shown);
+    }
 }
 
 __attribute__((format(printf, 3, 4))) static void
@@ -153,9 +171,17 @@ static void put_notes(struct strbuf *out, const struct exact_view *v)
     else
         put_note(out, v, "Counted by %s.", v->tool->name);
     put_note(out, v,
-             "User mode only, without the kernel. Compare these counts only with those of the same "
+             "%s Compare these counts only with those of the same "
              "tool. A run took %s, emulated; such times mean nothing.",
+             v->tool->machine ? "User mode and the kernel's work for it."
+                              : "User mode only, without the kernel.",
              format_duration((double)last->wall_ns, wall, sizeof(wall)));
+    if (last->counts.interrupts)
+        put_note(
+            out, v,
+            "Interrupts (timers, files that were read) took %s instructions more while it ran; "
+            "they differ from run to run and are not in the counts.",
+            format_thousands(last->counts.interrupts, wall, sizeof(wall)));
     put_programs(out, v, last->foreign, last->foreign_count,
                  "Not counted, because they are not programs for this processor");
     put_programs(out, v, last->set_id, last->set_id_count,
@@ -189,13 +215,18 @@ void report_exact_text(struct strbuf *out, const struct exact_view *v)
         strbuf_puts(out, "  no run was finished\n\n");
         return;
     }
-    put_value(out, v, v->tool->metric, instructions_of);
-    if (!v->tool->is_cachegrind)
-        put_value(out, v, EXACT_CALLS_METRIC, calls_of);
-    put_value(out, v, "processes (an exec begins another)", processes_of);
+    for (const struct exact_metric *m = exact_tool_metrics(v->tool); m->name; m++)
+        put_value(out, v, m->name, m->value_of);
+    if (v->tool->machine)
+        put_value(out, v, "processes and threads", threads_of);
+    else
+        put_value(out, v, "processes (an exec begins another)", processes_of);
     if (v->functions && v->functions->count)
         put_functions(out, v->functions);
-    put_calls(out, &v->runs[0].counts);
+    if (v->tool->machine)
+        put_ways(out, &v->runs[0].counts);
+    else
+        put_calls(out, &v->runs[0].counts);
     put_varying(out, v);
     strbuf_putc(out, '\n');
     put_notes(out, v);

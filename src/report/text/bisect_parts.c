@@ -80,7 +80,7 @@ void bisect_put_reproduce(struct strbuf *out, const struct bisect *b, size_t lo,
     } more[] = {{"--build", s->build},   {"--run", s->run},   {"--metric", s->metric},
                 {"--better", s->better}, {"--cpus", s->cpus}, {"--event", s->events}};
     if (*s->exact)
-        argv[count++] = "--exact=user";
+        argv[count++] = str_eq(s->exact, "user") ? "--exact=user" : "--exact";
     for (size_t i = 0; i < ARRAY_COUNT(more); i++)
         if (*more[i].value) {
             argv[count++] = more[i].option;

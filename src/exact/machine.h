@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Commands in an emulated machine whose instructions are counted exactly, in user mode and in the
+ * kernel (plugin/machine.h).  Each run goes on from a machine that was booted once (vm/snapshot.h),
+ * among the host's files, which it cannot change, as the host's user.
+ */
+#ifndef ASSAY_EXACT_MACHINE_H
+#define ASSAY_EXACT_MACHINE_H
+
+#include "exact/run.h"
+
+#define EXACT_KERNEL "linux-image-amd64" /* Debian's, unless ASSAY_EXACT_KERNEL names another */
+#define EXACT_MEMORY_BYTES (1ULL << 30)
+
+struct exact_machine;
+
+/* Finds one that has booted, or boots it. */
+int exact_machine_open(struct exact_machine **ret, void (*progress)(const char *what),
+                       struct error *err);
+void exact_machine_close(struct exact_machine *m);
+const char *exact_machine_release(const struct exact_machine *m); /* of its kernel */
+int exact_machine_run(const struct exact_tool *tool, char *const *argv, struct exact_result *result,
+                      int *ret_start_code, struct error *err);
+
+/* Reads what the plugin counted.  maps has lines of "START END OFFSET PATH" with the files that the
+ * command mapped as code, symbols is the file of the kernel's, and guest assay's program in the
+ * machine, whose own work is taken off. */
+int exact_machine_counts(struct exact_counts *c, const char *path, const char *maps,
+                         const char *symbols, const char *guest, struct error *err);
+
+#endif
