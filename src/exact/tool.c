@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "exact/machine.h"
 #include "exact/run.h"
+#include "vm/arch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -177,6 +178,10 @@ static int find_qemu(struct exact_tool *t, const char *emulator, const char *pac
 /* User and kernel. */
 static int find_machine(struct exact_tool *t, void (*progress)(const char *what), struct error *err)
 {
+    if (vm_arch_host() != vm_arch_find("x86_64"))
+        return error_set(err, -ENOTSUP,
+                         "--exact: machines are emulated for programs of x86_64 only; --exact=user "
+                         "counts user mode");
     int r = find_qemu(t, "qemu-system-x86_64", "qemu-system-x86");
     if (r < 0)
         r = error_set(err, r, "--exact: %s --exact=user counts user mode without a machine",
