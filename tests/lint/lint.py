@@ -44,7 +44,7 @@ ROOMS = {
     "bill": f"{SAMPLES} timeline run monitors",
     "live": f"{SAMPLES} tracepoints run monitors",
     "top": f"{SAMPLES} bill live",
-    "exact": f"{SAMPLES} vm run monitors",
+    "exact": f"{SAMPLES} symbols/names vm run monitors",
     "exact/plugin": "elf vm exact",
     "spec": "numbers stats fits run monitors vm exact",
     "store": "numbers stats fits",
