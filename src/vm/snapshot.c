@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "vm/machine_internal.h"
-#include "vm/unpack.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -162,7 +161,7 @@ static void remove_old(const char *cache)
     vm_snapshots_list(&list);
     for (size_t i = SNAPSHOTS_MAX; i < list.count; i++) {
         CLEANUP(memory_freep) char *folder = memory_printf("%s/%s", cache, list.items[i].name);
-        vm_remove_tree(folder);
+        file_remove_tree(folder);
     }
 }
 
@@ -286,7 +285,7 @@ static int make(const struct vm_settings *like, const char *cache, const char *f
         return 0;
     CLEANUP(vm_snapshot_done) struct vm_snapshot new;
     set_paths(&new, memory_printf("%s/.new", cache));
-    vm_remove_tree(new.folder);
+    file_remove_tree(new.folder);
     int r = mkdir(new.folder, 0777) < 0 ? error_errno(err, -errno, "%s", new.folder) : 0;
     if (r == 0)
         r = has_modules(like->kernel, err);
@@ -294,7 +293,7 @@ static int make(const struct vm_settings *like, const char *cache, const char *f
         r = boot_and_keep(like, &new, err);
     if (r == 0 && rename(new.folder, final) < 0)
         r = error_errno(err, -errno, "%s", final);
-    vm_remove_tree(new.folder);
+    file_remove_tree(new.folder);
     if (r == 0)
         remove_old(cache);
     return r < 0 ? error_wrap(err, r, "preparing an emulated machine") : 0;
