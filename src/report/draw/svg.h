@@ -124,6 +124,8 @@ void strbuf_put_markup(struct strbuf *out, const char *text);
 void strbuf_put_markup_n(struct strbuf *out, const char *text, size_t length);
 /* The same for text between tags only, where quotes are harmless. */
 void strbuf_put_content_n(struct strbuf *out, const char *text, size_t length);
+/* About how wide a text of 12 pixels is drawn. */
+double svg_text_width(const char *text);
 /* A coordinate: at most one decimal. */
 void svg_put_number(struct strbuf *out, double value);
 

@@ -95,6 +95,21 @@ size_t svg_ticks(const struct svg_scale *s, size_t most, double ticks[static SVG
     return count;
 }
 
+double svg_text_width(const char *text)
+{
+    double width = 0;
+    for (const char *c = text; *c; c++) {
+        if ((*c & 0xc0) == 0x80)
+            continue; /* within a character */
+        width += (*c & 0x80)                        ? 8.5
+                 : strchr("mW@%", *c)               ? 11.8
+                 : strchr("<>=+~#wMGOQDHNUCR&", *c) ? 10.2
+                 : strchr("ijl.,'|:;! ", *c)        ? 4.2
+                                                    : 7.5;
+    }
+    return width;
+}
+
 void svg_put_number(struct strbuf *out, double value)
 {
     char text[32];

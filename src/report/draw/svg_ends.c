@@ -90,22 +90,30 @@ void svg_frame_ends(struct frame *f)
     }
 }
 
+/* How wide the name is as it is drawn: as much of it as has room. */
+static double drawn_width(const struct frame *f, const char *name)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    svg_put_word(&text, name, f->label_columns);
+    return svg_text_width(strbuf_text(&text));
+}
+
 void svg_frame_margins(struct frame *f)
 {
-    size_t columns = 0, named = 0;
+    double width = 0;
+    size_t named = 0;
     f->top = TOP_LEAST;
     f->right = RIGHT_LEAST;
     for (size_t i = 0; i < f->p->series_count && svg_names_ends(f->p); i++)
-        if (svg_has_end(&f->p->series[i]) && str_columns(f->p->series[i].name) > columns)
-            columns = str_columns(f->p->series[i].name);
+        if (svg_has_end(&f->p->series[i]))
+            width = fmax(width, drawn_width(f, f->p->series[i].name));
     for (size_t i = 0; i < f->p->mark_count; i++) {
         const struct plot_mark *m = &f->p->marks[i];
         named += m->vertical && m->label;
-        if (!m->vertical && m->label && str_columns(m->label) > columns)
-            columns = str_columns(m->label);
+        if (!m->vertical && m->label)
+            width = fmax(width, drawn_width(f, m->label));
     }
-    if (columns)
-        f->right =
-            14 + (int)(7.4 * (double)(columns < f->label_columns ? columns : f->label_columns));
+    if (width > 0)
+        f->right = 14 + (int)width;
     f->top += LABEL_GAP * (int)(named < MARKS_NAMED ? named : MARKS_NAMED);
 }

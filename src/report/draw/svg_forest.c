@@ -46,6 +46,17 @@ static void put_short(struct strbuf *out, const char *text, size_t columns)
     strbuf_puts(out, "…");
 }
 
+/* Wide letters need more room than others. */
+static size_t fitting_columns(const char *text, size_t columns, double room)
+{
+    for (; columns > 4; columns--) {
+        CLEANUP(memory_freep) char *head = memory_strndup(text, str_column_bytes(text, columns));
+        if (svg_text_width(head) <= room)
+            break;
+    }
+    return columns;
+}
+
 static void put_text(struct strbuf *out, double x, double y, const char *attributes,
                      const char *text, size_t columns)
 {
@@ -175,7 +186,8 @@ static void put_row(struct strbuf *out, const struct forest_row *r, const struct
     if (l->is_narrow)
         put_text(out, l->words, y - 11, "", r->name, l->name_columns);
     else
-        put_text(out, l->left - 12, y + 4, " text-anchor=\"end\"", r->name, l->name_columns);
+        put_text(out, l->left - 12, y + 4, " text-anchor=\"end\"", r->name,
+                 fitting_columns(r->name, l->name_columns, l->left - 14));
     if (isfinite(r->low) && isfinite(r->high) && isfinite(r->estimate)) {
         strbuf_puts(out, "<path class=\"i\" d=\"M");
         svg_put_number(out, place(s, r->low));

@@ -171,7 +171,7 @@ static void put_line(struct frame *f, const char *class, double x1, double y1, d
 /* The text stands below its line, or as near as the border lets it. */
 static void put_x_tick(struct frame *f, double x, const char *text)
 {
-    double half = 3.7 * (double)str_columns(text);
+    double half = svg_text_width(text) / 2;
     struct strbuf *out = f->out;
     f->out = &f->grid;
     put_pair(f, "M", x, f->top);
@@ -221,7 +221,7 @@ static void put_x_axis(struct frame *f)
                 continue;
             CLEANUP(strbuf_done) struct strbuf text = {0};
             svg_put_word(&text, axis->words[k], (size_t)(each * (double)(next - k) / 7.2));
-            double half = 3.7 * (double)str_columns(strbuf_text(&text));
+            double half = svg_text_width(strbuf_text(&text)) / 2;
             if (fmin(x, f->width - half) - half < last + 3)
                 continue;
             put_x_tick(f, x, strbuf_text(&text));
@@ -235,7 +235,7 @@ static void put_x_axis(struct frame *f)
             CLEANUP(strbuf_done) struct strbuf text = {0};
             double x = svg_place(&f->x, ticks[k]);
             svg_tick_text(axis, ticks[k], digits, &text);
-            double half = 3.7 * (double)str_columns(strbuf_text(&text));
+            double half = svg_text_width(strbuf_text(&text)) / 2;
             if (fmin(x, f->width - half) - half < last + 6)
                 continue;
             put_x_tick(f, x, strbuf_text(&text));
@@ -468,7 +468,7 @@ static int legend(struct frame *f, bool draw)
             continue;
         CLEANUP(strbuf_done) struct strbuf name = {0};
         svg_put_word(&name, s->name, (size_t)((f->width - f->left - f->right - 34) / 7.2));
-        double width = 34 + 6.8 * (double)str_columns(strbuf_text(&name));
+        double width = 34 + svg_text_width(strbuf_text(&name));
         if (x > f->left && x + width > f->width - f->right) {
             x = f->left;
             row++;
