@@ -21,7 +21,7 @@ const BLOCKS = [8, 12, 16, 24];
 const BLOCK_LEAST = 6; // samples
 const SIDE_LEAST = 20;
 
-// Where each sample belongs: the number of its block, or -1 at the end of a run that is no whole block; and
+// Where each sample belongs: the number of its block, or -1 at the end of a run that does not fill a block; and
 // which blocks are neighbours.
 function layBlocks(inside, parts) {
   const length = Math.floor(inside.length / parts);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Stacks of functions: see calls.h. */
 #include "profile/calls.h"
-#include "symbols/tables/names.h"
 
 #include <assert.h>
 #include <string.h>
@@ -216,8 +215,8 @@ void calls_put_name(const struct calls *calls, uint32_t symbol, struct strbuf *o
 {
     const struct profile_symbol *s = &calls->symbols[symbol];
     const char *dso = calls->dsos.items[s->dso];
-    if (s->name)
-        strbuf_put_safe(out, s->name, strlen(s->name), SYMBOLS_NAME_MAX);
+    if (s->name) /* the symbol's source has cut it already */
+        strbuf_put_safe(out, s->name, strlen(s->name), strlen(s->name));
     else if (dso[0] == '[')
         strbuf_put_safe(out, dso, strlen(dso), 4096);
     else {

@@ -36,7 +36,7 @@ ROOMS = {
     "profile/code": "elf symbols",
     "profile/given": "",
     "profile": "tracepoints numbers stats fits elf sampler symbols profile/code profile/given",
-    "profile/export": "sampler symbols profile",
+    "profile/export": "sampler symbols profile profile/given",
     "timeline": SAMPLES,
     "vm": MEASURE,
     "run": "numbers stats fits counters",
