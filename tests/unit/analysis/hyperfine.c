@@ -82,7 +82,7 @@ TEST(what_is_wrong_is_named_with_its_place)
     static const struct {
         const char *text, *words;
     } cases[] = {
-        {"", "this is not hyperfine"},
+        {"", "the file is empty"},
         {"[1, 2", "not JSON"},
         {"[]", "this is not hyperfine"},
         {"{\"results\": {}}", "this is not hyperfine"},
