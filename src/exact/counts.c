@@ -124,17 +124,21 @@ int exact_counts_add(struct exact_counts *c, const char *path, struct error *err
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0)
         return error_errno(err, -errno, "%s", path);
+    if (st.st_size == 0)
+        return 0; /* ended before its first instruction */
     if (st.st_size != EXACT_FILE_BYTES)
         return error_set(err, -EBADMSG, "%s: not a file of exact counts", path);
     char *bytes = mmap(NULL, EXACT_FILE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
     if (bytes == MAP_FAILED)
         return error_errno(err, -errno, "%s", path);
     const struct exact_head *head = (const struct exact_head *)bytes;
-    bool good = head->magic == EXACT_MAGIC;
-    if (good)
+    uint64_t magic = head->magic;
+    if (magic == EXACT_MAGIC)
         add_bytes(c, bytes, head);
     munmap(bytes, EXACT_FILE_BYTES);
-    return good ? 0 : error_set(err, -EBADMSG, "%s: not a file of exact counts", path);
+    return magic == EXACT_MAGIC || magic == 0
+               ? 0
+               : error_set(err, -EBADMSG, "%s: not a file of exact counts", path);
 }
 
 static bool has_ended(unsigned long pid)
