@@ -411,7 +411,7 @@ static int fetch_copy(struct vr_client *c, struct vr_copy *copy, uint64_t least_
         } else if (++tries % TRIES_OF_ONE == 0) {
             uint8_t other = find_checkpoint(c, least_op);
             source =
-                other == VR_NODES_MAX ? (uint8_t)((source + 1) % c->cluster->node_count) : other;
+                (uint8_t)(other == VR_NODES_MAX ? (source + 1) % c->cluster->node_count : other);
         }
         if (vr_copy_refused(copy))
             return error_set(err, -EPROTO,
