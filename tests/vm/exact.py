@@ -133,7 +133,7 @@ def threads_scripts_and_the_hosts_files():
 @test
 def a_comparison_names_the_functions():
     path = program()
-    result = assay("ab", "--exact", "-r", "3", f"{path} call 10000", f"{path} call 10020", check=0,
+    result = assay("ab", "--exact", "-r", "3", f"{path} call 10000", f"{path} call 20000", check=0,
                    timeout=250)
     contains(result.stdout, "exact:machine-syscalls")
     contains(result.stdout, "__x64_sys_getppid")
