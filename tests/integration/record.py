@@ -126,7 +126,7 @@ def a_program_that_keeps_frame_pointers_is_recorded_by_them():
                    "{ for (int i = 0; i < 200; i++) { turn(1000000); sink++; } }\n"
                    "void _start(void) { often(); "
                    "__asm__ volatile(\"syscall\" :: \"a\"(60), \"D\"(0)); __builtin_unreachable(); }\n")
-    subprocess.run([compiler, "-O1", "-g", "-static", "-nostdlib", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer",
+    subprocess.run([compiler, "-O0", "-g", "-static", "-nostdlib", "-fno-omit-frame-pointer",
                     "-fno-stack-protector", "framed.c", "-o", "framed"], check=True)
     result = record("-g", command=["./framed"])
     contains(result.stderr, "call graphs by frame pointers: framed set them up")
