@@ -429,7 +429,8 @@ static int parse_events(const struct stat_options *o, struct event_list *list, s
     CLEANUP(memory_freep)
     const char **texts = memory_zalloc(o->events.count + 1, sizeof(*texts));
     size_t count = o->events.count;
-    memcpy(texts, o->events.items, count * sizeof(*texts));
+    for (size_t i = 0; i < count; i++)
+        texts[i] = o->events.items[i];
     int r = o->metrics ? metrics_events(o->metrics, &more, err) : 0;
     if (r == 0 && o->topdown) {
         CLEANUP(strbuf_done) struct strbuf group = {0};

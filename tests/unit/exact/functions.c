@@ -57,8 +57,14 @@ TEST(what_is_no_file_of_counts_is_refused)
     struct error err;
     char path[] = "/tmp/assay-unit-XXXXXX";
     int fd = mkstemp(path);
+    /* Killed before its first instruction: empty, or without the mark yet. */
+    CHECK_INT(exact_counts_add(&c, path, &err), 0);
+    CHECK(ftruncate(fd, EXACT_FILE_BYTES) == 0);
+    CHECK_INT(exact_counts_add(&c, path, &err), 0);
+    CHECK_INT(c.process_count, 0);
+    CHECK(ftruncate(fd, 100) == 0 && pwrite(fd, "x", 1, 0) == 1);
     CHECK_INT(exact_counts_add(&c, path, &err), -EBADMSG);
-    CHECK(ftruncate(fd, EXACT_FILE_BYTES) == 0); /* the right size, without the mark */
+    CHECK(ftruncate(fd, EXACT_FILE_BYTES) == 0); /* the right size and another mark */
     CHECK_INT(exact_counts_add(&c, path, &err), -EBADMSG);
     CHECK_INT(c.process_count, 0);
     /* The mark, and numbers that lie. */
