@@ -58,7 +58,7 @@ static const struct option options[] = {
     {'z', "compress", OPTION_OPTIONAL, O(pack), "LEVEL", "compress with zstd (default level 1)",
      NULL},
     {0, "portable", OPTION_FLAG, O(portable), NULL,
-     "put the names into the file, to be read where the binaries are not", NULL},
+     "store the names in the file, so that it can be read without the binaries", NULL},
     {0, "buffer", OPTION_BYTES, O(buffer_bytes), "BYTES",
      "size of each CPU's buffer (default 512k, 4M with DWARF)", NULL},
     {'q', "quiet", OPTION_FLAG, O(quiet), NULL, "print only warnings and errors", NULL},
