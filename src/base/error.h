@@ -28,4 +28,7 @@ int error_errno(struct error *err, int code, const char *format, ...)
 int error_wrap(struct error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* "ENOENT"; NULL for a number without a name. */
+const char *errno_name(int code);
+
 #endif

@@ -76,33 +76,55 @@ static void put_number(struct strbuf *out, double value)
         strbuf_put_grouped(out, value, four_digits(value), 0);
 }
 
-/* The next smaller unit, and how many make one; NULL for none.  "0.02034 Gbit/s" reads badly. */
-static const char *smaller_unit(const char *unit, double *ret_factor)
+/* Units that follow one another: "0.02034 Gbit/s" and "20,340,000 bit/s" read badly. */
+static const struct {
+    const char *unit, *smaller;
+    double factor;
+} unit_steps[] = {{"Gbit/s", "Mbit/s", 1000}, {"Mbit/s", "kbit/s", 1000}, {"kbit/s", "bit/s", 1000},
+                  {"GB/s", "MB/s", 1000},     {"MB/s", "kB/s", 1000},     {"kB/s", "B/s", 1000},
+                  {"GiB/s", "MiB/s", 1024},   {"MiB/s", "KiB/s", 1024},   {"KiB/s", "B/s", 1024},
+                  {"s", "ms", 1000},          {"ms", "µs", 1000},         {"us", "ns", 1000},
+                  {"ms", "us", 1000},         {"µs", "ns", 1000}};
+
+/* The next unit and what to multiply by; NULL for none.  The first that fits is taken. */
+static const char *next_unit(const char *unit, bool smaller, double *ret_factor)
 {
-    static const struct {
-        const char *unit, *smaller;
-        double factor;
-    } units[] = {{"Gbit/s", "Mbit/s", 1000}, {"Mbit/s", "kbit/s", 1000}, {"kbit/s", "bit/s", 1000},
-                 {"GB/s", "MB/s", 1000},     {"MB/s", "kB/s", 1000},     {"kB/s", "B/s", 1000},
-                 {"GiB/s", "MiB/s", 1024},   {"MiB/s", "KiB/s", 1024},   {"KiB/s", "B/s", 1024},
-                 {"s", "ms", 1000},          {"ms", "µs", 1000},         {"us", "ns", 1000},
-                 {"µs", "ns", 1000}};
-    for (size_t i = 0; i < ARRAY_COUNT(units); i++)
-        if (str_eq(unit, units[i].unit)) {
-            *ret_factor = units[i].factor;
-            return units[i].smaller;
+    for (size_t i = 0; i < ARRAY_COUNT(unit_steps); i++)
+        if (str_eq(unit, smaller ? unit_steps[i].unit : unit_steps[i].smaller)) {
+            *ret_factor = smaller ? unit_steps[i].factor : 1 / unit_steps[i].factor;
+            return smaller ? unit_steps[i].smaller : unit_steps[i].unit;
         }
     return NULL;
+}
+
+bool measured_scales(const char *unit)
+{
+    double factor;
+    return str_eq(unit, "ns") || str_eq(unit, "bytes") || next_unit(unit, true, &factor) ||
+           next_unit(unit, false, &factor);
+}
+
+/* To a unit in which it has some digits before the point, and few. */
+static void scale(double *value, const char **unit)
+{
+    double factor;
+    const char *next;
+    if (!isfinite(*value) || *value == 0 || str_eq(*unit, "ns"))
+        return;
+    while (fabs(*value) < 0.1 && (next = next_unit(*unit, true, &factor))) {
+        *value *= factor;
+        *unit = next;
+    }
+    while (fabs(*value) >= 9999.5 && (next = next_unit(*unit, false, &factor))) {
+        *value *= factor;
+        *unit = next;
+    }
 }
 
 void strbuf_put_measured(struct strbuf *out, double value, const char *unit)
 {
     char text[32];
-    double factor;
-    for (const char *smaller; isfinite(value) && value != 0 && fabs(value) < 0.1 &&
-                              (smaller = smaller_unit(unit, &factor));
-         unit = smaller)
-        value *= factor;
+    scale(&value, &unit);
     if (!isfinite(value)) {
         strbuf_putc(out, '-');
     } else if (str_eq(unit, "ns")) {

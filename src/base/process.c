@@ -388,3 +388,19 @@ int process_find(const char *name, char **ret_path, struct error *err)
     *ret_path = path;
     return 0;
 }
+
+#define NAMED(name) [SIG##name] = #name
+
+static const char *const signals[] = {
+    NAMED(HUP),  NAMED(INT),    NAMED(QUIT), NAMED(ILL),  NAMED(TRAP),   NAMED(ABRT), NAMED(BUS),
+    NAMED(FPE),  NAMED(KILL),   NAMED(USR1), NAMED(SEGV), NAMED(USR2),   NAMED(PIPE), NAMED(ALRM),
+    NAMED(TERM), NAMED(STKFLT), NAMED(CHLD), NAMED(CONT), NAMED(STOP),   NAMED(TSTP), NAMED(TTIN),
+    NAMED(TTOU), NAMED(URG),    NAMED(XCPU), NAMED(XFSZ), NAMED(VTALRM), NAMED(PROF), NAMED(WINCH),
+    NAMED(POLL), NAMED(PWR),    NAMED(SYS),
+};
+
+const char *signal_name(int number)
+{
+    return number > 0 && (size_t)number < sizeof(signals) / sizeof(*signals) ? signals[number]
+                                                                             : NULL;
+}

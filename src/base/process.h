@@ -92,4 +92,7 @@ void process_kill_orphans(void);
 /* The file that PATH gives for a command's first word; the caller frees it. */
 int process_find(const char *name, char **ret_path, struct error *err);
 
+/* "TERM" for SIGTERM; NULL for a number without a name. */
+const char *signal_name(int number);
+
 #endif

@@ -14,6 +14,7 @@
 
 #define PROGRESS_AFTER_NS (2 * NS_PER_S)
 #define PROGRESS_EVERY_NS (100 * NS_PER_MS)
+#define LOG_EVERY_NS (60 * NS_PER_S)
 
 bool term_is_dumb(void)
 {
@@ -52,12 +53,12 @@ void progress_start(struct progress *p)
 
 void progress_show(struct progress *p, const char *format, ...)
 {
-    if (!p->enabled)
+    if (!p->enabled && !p->log_as)
         return;
     uint64_t now_ns = clock_now_ns();
-    if (now_ns - p->start_ns < PROGRESS_AFTER_NS)
+    if (now_ns - p->start_ns < (p->enabled ? PROGRESS_AFTER_NS : LOG_EVERY_NS))
         return;
-    if (p->shown_ns && now_ns - p->shown_ns < PROGRESS_EVERY_NS)
+    if (p->shown_ns && now_ns - p->shown_ns < (p->enabled ? PROGRESS_EVERY_NS : LOG_EVERY_NS))
         return;
     p->shown_ns = now_ns;
     char line[512];
@@ -65,6 +66,10 @@ void progress_show(struct progress *p, const char *format, ...)
     va_start(args, format);
     vsnprintf(line, sizeof(line), format, args);
     va_end(args);
+    if (!p->enabled) {
+        fprintf(stderr, "%s: %s\n", p->log_as, line);
+        return;
+    }
     /* Cut at the terminal's width, not inside a character. */
     size_t columns = term_columns(STDERR_FILENO);
     size_t length = str_column_bytes(line, columns ? columns - 1 : 0);
@@ -74,7 +79,7 @@ void progress_show(struct progress *p, const char *format, ...)
 
 void progress_end(struct progress *p)
 {
-    if (p->shown_ns)
+    if (p->shown_ns && p->enabled)
         fputs("\r\033[K", stderr);
     p->shown_ns = 0;
 }

@@ -20,12 +20,13 @@ size_t term_columns(int fd);
 /*
  * A line on standard error that is written over again.  Nothing appears unless standard error is
  * a terminal that is not dumb and two seconds have passed since progress_start; progress_end wipes
- * it.
+ * it.  Elsewhere, what takes hours may write a line a minute, for a log.
  */
 struct progress {
     uint64_t start_ns;
     uint64_t shown_ns; /* when the line was last drawn, 0 for never */
     bool enabled;
+    const char *log_as; /* who says so in a log, as "assay run"; NULL: nothing goes to one */
 };
 
 void progress_start(struct progress *p);

@@ -7,6 +7,7 @@
 #include "stats/median.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 static double sum(const double *values, size_t count)
@@ -114,6 +115,28 @@ static double share_half_width(const struct attribution *a, size_t side, const d
     return fmax(spread, luck(a, side, samples));
 }
 
+/* The same change once more, from the profiled runs alone, each set against the other of its round:
+ * whether it is there beyond what differs from round to round. */
+static bool shows_within_rounds(const struct attribution *a, const struct attributed *part,
+                                const double *const weights[SIDE_COUNT])
+{
+    const struct attribution_side *sides = a->options.sides;
+    size_t rounds = sides[SIDE_A].run_count < sides[SIDE_B].run_count ? sides[SIDE_A].run_count
+                                                                      : sides[SIDE_B].run_count;
+    double n = (double)rounds, mean = 0, squares = 0;
+    if (!a->options.in_rounds || rounds < 2)
+        return true;
+    for (int turn = 0; turn < 2; turn++)
+        for (size_t i = 0; i < rounds; i++) {
+            double off = (weights[SIDE_B] ? weights[SIDE_B][i] : 0) / sides[SIDE_B].work[i] -
+                         (weights[SIDE_A] ? weights[SIDE_A][i] : 0) / sides[SIDE_A].work[i];
+            mean += turn ? 0 : off / n;
+            squares += turn ? (off - mean) * (off - mean) : 0;
+        }
+    double half = dist_t_quantile((1 + a->options.level) / 2, n - 1) * sqrt(squares / (n - 1) / n);
+    return mean * part->change > 0 && fabs(mean) > half;
+}
+
 static void judge(const struct attribution *a, struct attributed *part)
 {
     part->change = part->b - part->a;
@@ -157,6 +180,8 @@ struct attributed attribution_part(const struct attribution *a,
                               .half_width = sqrt(squares),
                               .resolution = sqrt(luck_squares)};
     judge(a, &part);
+    part.significant = fabs(part.change) > a->family_times * part.half_width &&
+                       shows_within_rounds(a, &part, weights);
     return part;
 }
 
@@ -195,6 +220,8 @@ void attribution_init(struct attribution *a, const struct attribution_options *o
         a->options.level = 0.95;
     double tail = (1 + a->options.level) / 2;
     size_t most = 1;
+    double family_tail = 1 - (1 - tail) / (double)(a->options.family ? a->options.family : 1);
+    size_t fewest = SIZE_MAX;
     a->z = dist_normal_quantile(tail);
     for (size_t s = 0; s < SIDE_COUNT; s++) {
         const struct attribution_side *side = &a->options.sides[s];
@@ -208,7 +235,11 @@ void attribution_init(struct attribution *a, const struct attribution_options *o
             a->sampled[s] += side->weights[i] / side->work[i] / (double)count;
         a->t[s] = count > 1 ? dist_t_quantile(tail, (double)count - 1) : NAN;
         a->has_interval &= count > 1;
+        fewest = count < fewest ? count : fewest;
     }
+    a->family_times = fewest > 1 ? dist_t_quantile(family_tail, (double)fewest - 1) /
+                                       dist_t_quantile(tail, (double)fewest - 1)
+                                 : 1;
     a->options.paired &= a->is_scaled && a->options.sides[SIDE_A].measured_count ==
                                              a->options.sides[SIDE_B].measured_count;
     a->scratch = memory_zalloc(most, sizeof(*a->scratch));

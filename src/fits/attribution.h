@@ -32,6 +32,12 @@ struct attribution_options {
     bool paired;    /* measured[i] of both sides is of the same round */
     bool every_one; /* nothing was sampled: every event is there, and counts have no noise */
     double level;   /* 0 for 0.95 */
+    /* So many parts are judged beside each other: significant is then said so seldom by chance
+     * that it is right of all of them at the level.  Intervals stay those of one part.  0 for 1. */
+    size_t family;
+    /* Profiled run i of both sides is of the same round.  What is significant must then also show
+     * in the differences within rounds: work beside it comes and goes, but hits both of a round. */
+    bool in_rounds;
 };
 
 /* What a part costs per unit of work on each side. */
@@ -41,7 +47,7 @@ struct attributed {
     double resolution;   /* changes below this are within the luck of sampling */
     double share;        /* of the whole change; NAN when there is no whole change */
     bool below_resolution;
-    bool significant; /* there is an interval, and 0 lies outside */
+    bool significant; /* there is an interval, and 0 lies outside, by as much as the family asks */
 };
 
 /* Neither chance nor below the resolution: what tables print plainly and pictures colour. */
@@ -59,6 +65,7 @@ struct attribution {
     double sampled[SIDE_COUNT]; /* per unit of work in the profiled runs */
     double run_weight[SIDE_COUNT], run_samples[SIDE_COUNT], run_work[SIDE_COUNT]; /* sums */
     double t[SIDE_COUNT], z;                                                      /* quantiles */
+    double family_times; /* as many half widths must a change of a part have */
     double *scratch;
     struct attributed whole;
 };

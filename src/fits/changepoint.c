@@ -10,6 +10,10 @@
  * are not.  So their autocorrelation is estimated once, from the steps between neighbours (a change
  * of level is one large step among many), and what each value inherits from the one before it is
  * taken away before the search.
+ *
+ * That takes levels for dependence where there is hardly any noise, as with exact counts: a value
+ * inherits nearly all from the one before it.  So a jump is looked for first: a step far beyond the
+ * usual ones is none of those that dependence makes, however strong, and is judged by itself.
  */
 #include "fits/changepoint.h"
 #include "base/memory.h"
@@ -23,7 +27,10 @@
 #include <string.h>
 
 #define LAG1_MAX 0.97
-#define SPIKE_STEPS 8 /* usual steps from one value to the next */
+#define LAG1_FEW 0.3
+#define SPIKE_STEPS 8     /* usual steps from one value to the next */
+#define JUMP_STEPS 6      /* the same, of a jump: among few values */
+#define JUMP_STEPS_MANY 7 /* and among more, which have more to choose from */
 
 enum { PERMUTATIONS = 399, PERMUTATIONS_CLEAR = 99, PERMUTATIONS_MAX = 3999 };
 
@@ -50,6 +57,9 @@ struct search {
     size_t segment_count;
     size_t stretch_end; /* where the right stretch of the last best_split ends */
     double lag1;        /* the autocorrelation that is taken away; 0 for none */
+    double usual_step;  /* from one value to the next; < 0: no step is a jump */
+    double jump_steps;  /* what makes one, in usual steps */
+    bool jumps_only;    /* which steps are jumps is known before values are shuffled */
     size_t permutations;
 };
 
@@ -78,6 +88,22 @@ static double energy(const double *sums, size_t width, size_t split, size_t end)
     return n * m / (n + m) * (2 * across / (n * m) - left / (n * (n - 1)) - right / (m * (m - 1)));
 }
 
+/* The value at `split` is far from the one before it, and (but for one each) so are the next ones
+ * from the last ones: two spikes side by side are no jump. */
+static bool is_jump(const struct search *s, size_t split)
+{
+    const double *at = s->values + split;
+    double step = at[0] - at[-1], middle = at[-1] + step / 2;
+    if (s->usual_step < 0 || fabs(step) <= s->jump_steps * s->usual_step)
+        return false;
+    int strays = 0, stray_befores = 0;
+    for (int i = 0; i < CHANGE_POINT_SEGMENT_MIN; i++) {
+        strays += (at[i] - middle) * step <= 0;
+        stray_befores += (at[-1 - i] - middle) * step >= 0;
+    }
+    return strays <= 1 && stray_befores <= 1;
+}
+
 /* The best split of one segment; with `whole`, only splits of all of it count. */
 static double best_split(struct search *s, size_t start, size_t count, bool whole,
                          size_t *ret_split)
@@ -88,6 +114,8 @@ static double best_split(struct search *s, size_t start, size_t count, bool whol
         return best;
     sum_distances(s->scores + start, count, s->sums);
     for (size_t split = least; split + least <= count; split++) {
+        if (s->jumps_only && !is_jump(s, start + split))
+            continue;
         for (size_t end = whole ? count : split + least; end <= count; end++) {
             double value = energy(s->sums, count + 1, split, end);
             if (value > best) {
@@ -165,18 +193,24 @@ static double lag1_by_rest(struct search *s, size_t count)
     return d.lag1;
 }
 
+/* Few values cannot tell dependence from none: so much of it is taken for granted. */
+static double lag1_assumed(size_t count)
+{
+    return LAG1_FEW * fmin(1, fmax(0, (100.0 - (double)count) / 60));
+}
+
 /* What chance does in independent values counts as none.  To the rest its error is added: taking
  * too much away costs power, taking too little makes alarms.  Steps know nothing of levels, but
  * their error is twice as large. */
 static double autocorrelation_of(struct search *s, size_t count)
 {
-    double root = sqrt((double)count);
+    double root = sqrt((double)count), assumed = lag1_assumed(count);
     if (count < 2 * CHANGE_POINT_SEGMENT_MIN)
         return 0;
     double by_steps = lag1_by_steps(s, count), by_rest = lag1_by_rest(s, count);
     if (fmin(by_steps, by_rest) * root < 0.7)
-        return 0;
-    return fmin(fmin(by_steps + 4 / root, by_rest + 2 / root), LAG1_MAX);
+        return assumed;
+    return fmin(fmax(fmin(by_steps + 4 / root, by_rest + 2 / root), assumed), LAG1_MAX);
 }
 
 static double middle(double a, double b, double c)
@@ -186,21 +220,41 @@ static double middle(double a, double b, double c)
 
 /* A single value far from both neighbours, on the same side of them, is a spike: it is neither a
  * level nor a sign of dependence, and the nearer neighbour stands for it in the search. */
-static void level_spikes(double *values, const double *given, size_t count, double *room)
+static void level_spikes(double *values, size_t count, double *room)
 {
-    if (count)
-        memcpy(values, given, count * sizeof(double));
+    double *steps = room + count, before, given;
     if (count < 2 * CHANGE_POINT_SEGMENT_MIN)
         return;
-    double *steps = room + count;
     for (size_t i = 1; i < count; i++)
-        steps[i - 1] = fabs(given[i] - given[i - 1]);
+        steps[i - 1] = fabs(values[i] - values[i - 1]);
     double usual = stats_median(steps, count - 1, room);
-    for (size_t i = 1; i + 1 < count; i++) {
-        double level = middle(given[i - 1], given[i], given[i + 1]);
-        if (fabs(given[i] - level) > SPIKE_STEPS * usual)
+    before = values[0];
+    for (size_t i = 1; i + 1 < count; i++, before = given) {
+        given = values[i];
+        double level = middle(before, given, values[i + 1]);
+        if (fabs(given - level) > SPIKE_STEPS * usual)
             values[i] = level;
     }
+}
+
+/* The least distance of two values that differ; 0 when all are equal. */
+static double tick_of(const double *values, size_t count, double *room)
+{
+    double tick = INFINITY;
+    memcpy(room, values, count * sizeof(double));
+    sort_doubles(room, count);
+    for (size_t i = 1; i < count; i++)
+        if (room[i] > room[i - 1])
+            tick = fmin(tick, room[i] - room[i - 1]);
+    return isfinite(tick) ? tick : 0;
+}
+
+/* Values of a clock much coarser than the noise hide how they depend on each other: they are put
+ * back to anywhere within their tick. */
+static void spread_ticks(double *values, size_t count, double tick, struct rng *rng)
+{
+    for (size_t i = 0; i < count; i++)
+        values[i] += tick * (rng_uniform(rng) - 0.5);
 }
 
 /* The best split in any segment; shuffles the scores within each first, if asked to. */
@@ -241,18 +295,59 @@ static double permutation_p(struct search *s, double found, double chance)
     return (double)as_much / all;
 }
 
+/* Where most values repeat the one before them, any step is far beyond the usual; but a coarse
+ * clock does that, too, and then goes back and forth.  Levels that are never seen again are no such
+ * thing. */
+static bool levels_return(const double *values, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        for (size_t k = 0; k + 1 < i && values[i] != values[i - 1]; k++)
+            if (values[k] == values[i])
+                return true;
+    return false;
+}
+
+static double usual_step_of(struct search *s, size_t count)
+{
+    double *steps = s->room + count;
+    if (count < 2 * CHANGE_POINT_SEGMENT_MIN)
+        return -1;
+    for (size_t i = 1; i < count; i++)
+        steps[i - 1] = fabs(s->values[i] - s->values[i - 1]);
+    double usual = stats_median(steps, count - 1, s->room);
+    return usual > 0 || !levels_return(s->values, count) ? usual : -1;
+}
+
+/* The clearest split (`white`: of values without what they inherit; else the clearest jump) if
+ * chance would not do as much; its p, or 1. */
+static double clearest(struct search *s, bool white, double chance, size_t *ret_split,
+                       size_t *ret_segment)
+{
+    for (size_t k = 0; k < s->segment_count; k++)
+        load_ranks(s, s->bounds[k], s->bounds[k + 1] - s->bounds[k], white);
+    s->jumps_only = !white;
+    double best = best_of_all(s, false, ret_split, ret_segment);
+    if (!isfinite(best))
+        return 1;
+    /* As many permutations as it takes to be that sure. */
+    s->permutations = (size_t)fmax(PERMUTATIONS, ceil(1 / chance - 1e-9) - 1);
+    double p = permutation_p(s, best, chance);
+    return p > chance ? 1 : p;
+}
+
 /* Splits the segments one by one, the clearest first, until chance would do as much. */
 static void divide(struct search *s, double chance)
 {
+    /* Dependence takes its part of the chance; jumps know nothing of it, and get half. */
+    double used = fmax(used_part(s->lag1) * chance, 1.0 / (PERMUTATIONS_MAX + 1));
     for (;;) {
         size_t split = 0, segment = 0;
-        for (size_t k = 0; k < s->segment_count; k++)
-            load_ranks(s, s->bounds[k], s->bounds[k + 1] - s->bounds[k], true);
-        double best = best_of_all(s, false, &split, &segment);
-        if (!isfinite(best))
-            return;
-        double p = permutation_p(s, best, chance);
-        if (p > chance)
+        double p = 1;
+        if (s->lag1 > 0)
+            p = clearest(s, false, used_part(0) * chance / 2, &split, &segment);
+        if (p == 1)
+            p = clearest(s, true, used, &split, &segment);
+        if (p == 1)
             return;
         for (size_t k = s->segment_count; k > segment; k--) {
             s->bounds[k + 1] = s->bounds[k];
@@ -340,13 +435,15 @@ int change_points_find(const double *values, size_t count, double chance, uint64
                             .bounds = bounds,
                             .segment_count = 1};
     bounds[1] = count;
-    level_spikes(calm, values, count, search.room);
     rng_seed(&search.rng, seed);
+    memcpy(calm, values, count * sizeof(double));
+    search.usual_step = usual_step_of(&search, count);
+    search.jump_steps = count <= 100 ? JUMP_STEPS : JUMP_STEPS_MANY;
+    if (search.usual_step < 0)
+        spread_ticks(calm, count, tick_of(calm, count, search.room), &search.rng);
+    level_spikes(calm, count, search.room);
     search.lag1 = autocorrelation_of(&search, count);
-    /* As many permutations as it takes to be that sure. */
-    double used = fmax(used_part(search.lag1) * chance, 1.0 / (PERMUTATIONS_MAX + 1));
-    search.permutations = (size_t)fmax(PERMUTATIONS, ceil(1 / used - 1e-9) - 1);
-    divide(&search, used);
+    divide(&search, chance);
     settle(&search);
     search.values = values;
     struct change_points points;

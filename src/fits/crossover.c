@@ -6,6 +6,8 @@
  * of 1 lies within the interval of the ratio: the inversion that Fieller (1954) uses for the zero
  * of a line.  A bootstrap of the medians was tried: it is narrower for independent rounds and
  * covers as well there, but only 80 % where rounds depend on each other (docs/METHOD.md).
+ * Neighbouring sizes are often far apart, and the way between them is seldom straight; so where the
+ * costs of both would meet if they had a fixed part and one that grows lies within it, too.
  */
 #include "fits/crossover.h"
 #include "base/memory.h"
@@ -72,6 +74,46 @@ static struct crossover locate(const struct knot *knots, size_t count)
     return (struct crossover){exp(at), exp(low), exp(high), knots[0].sign < 0};
 }
 
+/* Where costs of `a + b·size` or `a + b/size` meet, of two programs whose values at both ends are
+ * known: the log of that size.  `power` is 1 or -1 for the size, `reciprocal` takes the values for
+ * rates, whose reciprocals are the costs. */
+static double meet(const struct crossover_point *a, const struct crossover_point *b, int power,
+                   bool reciprocal)
+{
+    double first = a->comparison.base_median, last = b->comparison.base_median;
+    double before = reciprocal ? (1 / a->comparison.estimate - 1) / first
+                               : (a->comparison.estimate - 1) * first;
+    double after =
+        reciprocal ? (1 / b->comparison.estimate - 1) / last : (b->comparison.estimate - 1) * last;
+    double share = before / (before - after), from = pow(a->size, power), to = pow(b->size, power);
+    return log(from + share * (to - from)) / power;
+}
+
+/* A curve may bend between two sizes.  Costs with a fixed part, and a part for each byte or thread,
+ * rise with the size (and what is told for a byte falls); the interval takes in where such curves
+ * would meet.  Both programs' values tell which of them can be. */
+static void allow_bend(struct crossover *x, const struct crossover_point *a,
+                       const struct crossover_point *b)
+{
+    double base_a = a->comparison.base_median, base_b = b->comparison.base_median;
+    if (!(base_a > 0) || !(base_b > 0))
+        return;
+    double rise = base_b / base_a, other = rise * b->comparison.estimate / a->comparison.estimate;
+    double up = fmax(rise, other), down = 1 / fmin(rise, other), low = x->low, high = x->high;
+    for (int rises = 0; rises < 2; rises++) {
+        double this_way = rises ? up : down;
+        if (this_way < fmin(1.1, fmax(up, down)))
+            continue; /* they go the other way, or stay */
+        for (int reciprocal = 0; reciprocal < 2; reciprocal++) {
+            double place = meet(a, b, rises != reciprocal ? 1 : -1, reciprocal);
+            low = fmin(low, x->low * exp(place) / x->size);
+            high = fmax(high, x->high * exp(place) / x->size);
+        }
+    }
+    x->low = fmax(low, a->size);
+    x->high = fmin(high, b->size);
+}
+
 static int check(const struct crossover_point *points, size_t count, struct error *err)
 {
     for (size_t i = 0; i < count; i++) {
@@ -103,8 +145,12 @@ int crossovers_find(const struct crossover_point *points, size_t count,
             continue;
         if (found.state == CROSSOVER_CANNOT_TELL)
             found.state = knots[i].sign < 0 ? CROSSOVER_NEW_LOWER : CROSSOVER_NEW_HIGHER;
-        else if (knots[i].sign != knots[last].sign)
-            ARRAY_PUSH(found.items, found.count, capacity) = locate(knots + last, i - last + 1);
+        else if (knots[i].sign != knots[last].sign) {
+            struct crossover x = locate(knots + last, i - last + 1);
+            if (i == last + 1)
+                allow_bend(&x, &points[last], &points[i]);
+            ARRAY_PUSH(found.items, found.count, capacity) = x;
+        }
         last = i;
     }
     if (found.count > 0)

@@ -36,6 +36,7 @@ struct comparison {
     double autocorrelation;       /* from one round to the next, corrected for small samples */
     double widening;              /* how much wider than for independent rounds, 1 or more */
     double effective_count;       /* how many independent rounds would tell as much */
+    double sure;                  /* the part of it that is beyond doubt (dependence.h) */
     bool autocorrelated;          /* the rounds depend on each other beyond chance */
     bool too_few;                 /* too few rounds for a 95 % interval without assumptions */
     /* No exact interval of this level exists for so few rounds: this one takes the noise to be
@@ -77,6 +78,15 @@ int stats_compared_paired(const double *base_values, const double *new_values, s
                           bool running, struct compared **ret_compared, struct error *err);
 int stats_compared_unpaired(const double *base_values, size_t base_count, const double *new_values,
                             size_t new_count, struct compared **ret_compared, struct error *err);
+/* Of rounds only: other rows of the same rounds showed this correlation from one round to the next,
+ * the mean of so many series (dependence.h).  One row of few rounds cannot tell dependence from
+ * luck, many rows can. */
+void compared_depend(struct compared *compared, double lag1, size_t series);
+/* Of rounds only: the clock hides this much (ticks.h; of logs, or of differences), so both ends are
+ * that much further out. */
+void compared_hide(struct compared *compared, double hidden);
+/* Paired values are counts of an emulator, of which few rounds hide little. */
+void compared_emulated(struct compared *compared);
 /* `level` lies between 0 and 1. */
 void compared_at(const struct compared *compared, double level, struct comparison *ret_comparison);
 void compared_free(struct compared *compared);

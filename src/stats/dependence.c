@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "numbers/distributions.h"
 #include "numbers/sort.h"
+#include "stats/summary.h"
 
 #include <math.h>
 #include <string.h>
@@ -83,6 +84,53 @@ void dependence_estimate(double *scores, size_t count, struct dependence *ret_de
     *ret_dependence = d;
 }
 
+/* The same of values; `scratch` holds 2 count. */
+static struct dependence estimate_of(const double *values, size_t count, double *scratch)
+{
+    double *sorted = scratch, *ranks = scratch + count;
+    struct dependence d;
+    memcpy(sorted, values, count * sizeof(double));
+    sort_doubles(sorted, count);
+    rank_doubles(values, sorted, count, ranks);
+    dependence_estimate(ranks, count, &d);
+    return d;
+}
+
+/* From this many series on, one that goes its own way does not move what they share. */
+enum { SERIES_FOR_MEDIAN = 5 };
+
+/* What the series share in one round. */
+static double shared_of(double *logs, size_t series_count, double *scratch)
+{
+    double sum = 0;
+    if (series_count >= SERIES_FOR_MEDIAN)
+        return stats_median(logs, series_count, scratch);
+    for (size_t s = 0; s < series_count; s++)
+        sum += logs[s];
+    return sum / (double)series_count;
+}
+
+double dependence_of_series(const double *const *series, size_t series_count, size_t count)
+{
+    double *rest CLEANUP(memory_freep) =
+        memory_alloc(((series_count + 2) * count + 2 * series_count + 1) * sizeof(double));
+    double *scratch = rest + series_count * count, *logs = scratch + 2 * count, sum = 0;
+    bool positive = true;
+    for (size_t s = 0; s < series_count; s++)
+        for (size_t i = 0; i < count; i++)
+            positive = positive && series[s][i] > 0;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t s = 0; s < series_count; s++)
+            logs[s] = positive ? log(series[s][i]) : series[s][i];
+        double shared = shared_of(logs, series_count, logs + series_count);
+        for (size_t s = 0; s < series_count; s++)
+            rest[s * count + i] = logs[s] - shared;
+    }
+    for (size_t s = 0; s < series_count; s++)
+        sum += estimate_of(rest + s * count, count, scratch).lag1;
+    return series_count ? sum / (double)series_count : 0;
+}
+
 /* With many values chance makes small correlations only: what is below its standard deviation is
  * taken for chance, what is above twice that for real, and what lies between for a part. */
 static double beyond_chance(double lag1, double n)
@@ -101,6 +149,52 @@ double dependence_widening(double lag1, double block, size_t count)
     double boost = 0.8 + small_sample_boost * pow(10 / n, 2.5);
     double widening = 1 + boost * (sqrt((1 + r) / (1 - r)) - 1);
     return fmax(block, fmin(widening, fmax(3.25, n / 4)));
+}
+
+/* Between so many standard deviations of chance, a part of a correlation counts. */
+static const double sure_from = 1.3, sure_at = 2.4;
+/* How many of its own errors are added: many rows ask for more certainty than one. */
+static const double sure_errors = 0.5, sure_errors_of_many = 1, sure_most = 0.98;
+static const double sure_least = 0.05; /* less changes nothing that can be seen */
+
+/* What dependence_estimate shows on average of a correlation of 1: few values hide much of it, and
+ * of a smaller one the same share (simulated for 4 to 100 values). */
+static double shown_share(double n)
+{
+    return 1 - 8 / (n + 7.5);
+}
+
+double dependence_sure(double lag1, size_t count, size_t series)
+{
+    double n = (double)count, all = n * (double)series, share = shown_share(n);
+    double beyond = (lag1 * sqrt(all) - sure_from) / (sure_at - sure_from);
+    if (count < 4 || !(beyond > 0))
+        return 0;
+    double error = sqrt(fmax(0.05, 1 - lag1 * lag1) / all);
+    double errors = series > 1 ? sure_errors_of_many : sure_errors;
+    double sure = fmin(1, beyond) * fmin((lag1 + errors * error) / share, sure_most);
+    return sure < sure_least ? 0 : sure;
+}
+
+double dependence_sure_error(double sure, size_t count, double *ret_freedom)
+{
+    double n = (double)count, r = sure;
+    *ret_freedom = n - 1;
+    if (!(sure > 0))
+        return 1;
+    /* Of noise of variance 1: the variance of the mean, and that within the values. */
+    double mean = ((1 + r) / (1 - r) - 2 * r * (1 - pow(r, n)) / (n * (1 - r) * (1 - r))) / n;
+    double within = n / (n - 1) * (1 - mean);
+    /* The freedom of the spread was found by simulation, for r known. */
+    *ret_freedom = fmin(n - 1, 1.6 / mean + 2);
+    return sqrt(mean * n / within);
+}
+
+double dependence_sure_widening(double sure, size_t count, double alpha)
+{
+    double freedom, error = dependence_sure_error(sure, count, &freedom);
+    double p = 1 - alpha / 2, n = (double)count;
+    return sure > 0 ? fmax(1, error * dist_t_quantile(p, freedom) / dist_t_quantile(p, n - 1)) : 1;
 }
 
 /* Found by simulation of stopping at the first interval that is narrow enough, for correlations up
@@ -124,13 +218,8 @@ static const double running_reserve = 1.1;
 
 double dependence_running(const double *values, size_t count)
 {
-    double *sorted CLEANUP(memory_freep) = memory_alloc((2 * count + 1) * sizeof(double));
-    double *ranks = sorted + count;
-    struct dependence d;
-    memcpy(sorted, values, count * sizeof(double));
-    sort_doubles(sorted, count);
-    rank_doubles(values, sorted, count, ranks);
-    dependence_estimate(ranks, count, &d);
+    double *scratch CLEANUP(memory_freep) = memory_alloc((2 * count + 1) * sizeof(double));
+    struct dependence d = estimate_of(values, count, scratch);
     return running_reserve * dependence_widening_most(d.lag1, d.block, count);
 }
 

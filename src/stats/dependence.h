@@ -19,6 +19,22 @@ struct dependence {
  * overwritten.  Ranks, because an outlier must neither make nor hide a dependence. */
 void dependence_estimate(double *scores, size_t count, struct dependence *ret_dependence);
 
+/* The mean lag1 of several series of `count` values each, measured in the same rounds, once what
+ * all of them share in a round is taken out: by logs, or by differences where a value is not
+ * positive.
+ */
+double dependence_of_series(const double *const *series, size_t series_count, size_t count);
+
+/* The correlation that values show beyond doubt, with its own error added; 0 where chance may have
+ * made what there is.  `lag1` is the mean over that many series of `count` values each. */
+double dependence_sure(double lag1, size_t count, size_t series);
+/* By which factor the standard error of a mean of such values is larger than for independent ones,
+ * and the degrees of freedom that are left of it. */
+double dependence_sure_error(double sure, size_t count, double *ret_freedom);
+/* What such a correlation does to the ends of an interval for the error alpha.  The spread of few
+ * values that resemble each other is known badly, so the factor grows as alpha shrinks. */
+double dependence_sure_widening(double sure, size_t count, double alpha);
+
 /* The factor by which an interval made for `count` independent values is to be widened. */
 double dependence_widening(double lag1, double block, size_t count);
 

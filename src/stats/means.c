@@ -137,9 +137,11 @@ static void judge(const struct moments *s, double level, struct comparison *c)
                           : "ratio of means, t corrected for skewness";
 }
 
-/* How much the rounds depend on each other, told from the ranks of new - R base. */
+/* How much the rounds depend on each other, told from the ranks of new - R base; `sure` is what is
+ * known from elsewhere. */
 static void look_for_dependence(struct moments *s, const double *base_values,
-                                const double *new_values, size_t count, struct comparison *c)
+                                const double *new_values, size_t count, double sure,
+                                struct comparison *c)
 {
     double *room CLEANUP(memory_freep) = memory_alloc(3 * count * sizeof(double));
     double *sorted = room + count, *ranks = room + 2 * count;
@@ -150,7 +152,10 @@ static void look_for_dependence(struct moments *s, const double *base_values,
     rank_doubles(room, sorted, count, ranks);
     struct dependence d;
     dependence_estimate(ranks, count, &d);
-    s->widening = fmax(s->widening, dependence_widening(d.lag1, d.block, count));
+    double freedom, error;
+    error = dependence_sure_error(fmax(sure, dependence_sure(d.lag1, count, 1)), count, &freedom);
+    s->widening = fmax(s->widening, fmax(error, dependence_widening(d.lag1, d.block, count)));
+    s->freedom = fmin(s->freedom, fmax(freedom, 1));
     c->autocorrelated = c->autocorrelated || d.found;
     c->autocorrelation = fmax(c->autocorrelation, d.lag1);
     c->effective_count = (double)count / (s->widening * s->widening);
@@ -202,7 +207,7 @@ static int prepare(struct moments *s, const double *base_values, size_t base_cou
 }
 
 static int compare_paired(const double *base_values, const double *new_values, size_t round_count,
-                          double level, bool bold, struct comparison *ret_comparison,
+                          double level, bool bold, double sure, struct comparison *ret_comparison,
                           struct error *err)
 {
     struct moments s = {.paired = true, .bold = bold};
@@ -212,7 +217,7 @@ static int compare_paired(const double *base_values, const double *new_values, s
         return r;
     mixed_moments(&s, base_values, new_values, round_count);
     s.freedom = (double)round_count - 1;
-    look_for_dependence(&s, base_values, new_values, round_count, &c);
+    look_for_dependence(&s, base_values, new_values, round_count, sure, &c);
     judge(&s, level, &c);
     *ret_comparison = c;
     return 0;
@@ -232,8 +237,8 @@ static int compare_unpaired(const double *base_values, size_t base_count, const 
     double a = ratio * ratio * s.m[2][0] / n, b = s.m[0][2] / m, sum = a + b;
     /* Welch & Satterthwaite's degrees of freedom. */
     s.freedom = sum > 0 ? sum * sum / (a * a / (n - 1) + b * b / (m - 1)) : n + m - 2;
-    look_for_dependence(&s, base_values, NULL, base_count, &c);
-    look_for_dependence(&s, new_values, NULL, new_count, &c);
+    look_for_dependence(&s, base_values, NULL, base_count, 0, &c);
+    look_for_dependence(&s, new_values, NULL, new_count, 0, &c);
     judge(&s, level, &c);
     *ret_comparison = c;
     return 0;
@@ -243,7 +248,8 @@ int stats_compare_means_paired(const double *base_values, const double *new_valu
                                size_t round_count, double level, struct comparison *ret_comparison,
                                struct error *err)
 {
-    return compare_paired(base_values, new_values, round_count, level, false, ret_comparison, err);
+    return compare_paired(base_values, new_values, round_count, level, false, 0, ret_comparison,
+                          err);
 }
 
 int stats_compare_means_unpaired(const double *base_values, size_t base_count,
@@ -254,10 +260,11 @@ int stats_compare_means_unpaired(const double *base_values, size_t base_count,
                             ret_comparison, err);
 }
 
-double stats_means_p_paired(const double *base_values, const double *new_values, size_t round_count)
+double stats_means_p_paired(const double *base_values, const double *new_values, size_t round_count,
+                            double sure)
 {
     struct comparison c;
-    int r = compare_paired(base_values, new_values, round_count, 0.95, true, &c, NULL);
+    int r = compare_paired(base_values, new_values, round_count, 0.95, true, sure, &c, NULL);
     return r < 0 ? 1 : c.p;
 }
 

@@ -28,9 +28,10 @@ int stats_compare_means_unpaired(const double *base_values, size_t base_count,
 
 /* The p of "both means are equal" by the corrected t alone: sharper where few runs are slow, and
  * meant for alarms at small error rates (tails.h).  After one of the two above said that the values
- * can be compared; 1 where they cannot. */
-double stats_means_p_paired(const double *base_values, const double *new_values,
-                            size_t round_count);
+ * can be compared; 1 where they cannot.  `sure`: the correlation from round to round that is known
+ * from elsewhere (dependence.h), 0 for none. */
+double stats_means_p_paired(const double *base_values, const double *new_values, size_t round_count,
+                            double sure);
 double stats_means_p_unpaired(const double *base_values, size_t base_count,
                               const double *new_values, size_t new_count);
 

@@ -25,7 +25,10 @@ struct rounds {
     struct compared compared; /* first */
     struct location location;
     double centre, widening;
+    double sure;                 /* correlation beyond doubt */
+    double hidden;               /* by which both ends are further out, whatever the rounds say */
     double mean, error, freedom; /* for Student's t */
+    bool is_emulated;            /* counts that nearly repeat */
     bool is_normal;              /* nothing but Student's t */
     bool is_running;             /* more rounds may come, depending on what is said here */
     double sorted[];             /* the log ratios, or the differences */
@@ -33,9 +36,10 @@ struct rounds {
 
 /* From here on the interval may be cut to reach_limit times the range.  All of n values of an
  * autocorrelation of 0.5 lie on one side of their centre about as often as (2/3)^(n-1). */
-static double reach_alpha(size_t count)
+static double reach_alpha(const struct rounds *r)
 {
-    return 0.6 * pow(2.0 / 3, (double)count - 1);
+    double one_side = 1 - acos(fmax(0.5, r->sure)) / M_PI;
+    return 0.6 * pow(one_side, (double)r->location.count - 1);
 }
 
 /* An interval goes at most this much further from the centre than the values do. */
@@ -67,16 +71,27 @@ static bool has_modes(const struct rounds *r)
     return r->compared.known.scale == COMPARISON_RATIO && r->error > 0;
 }
 
-/* A distance from the centre, widened. */
-static double widened(const struct rounds *r, double distance)
+static double mode_distance(const struct rounds *r)
 {
-    return fmin(r->widening * distance, distance + lasting_most(r));
+    return r->is_emulated ? modes_distance_emulated() : modes_distance(r->location.count);
+}
+
+/* By which factor ends of an interval for the error alpha are further away. */
+static double widening_at(const struct rounds *r, double alpha)
+{
+    return fmax(r->widening, dependence_sure_widening(r->sure, r->location.count, alpha));
+}
+
+/* A distance from the centre, widened. */
+static double widened(const struct rounds *r, double alpha, double distance)
+{
+    return fmin(widening_at(r, alpha) * distance, distance + lasting_most(r));
 }
 
 /* The distance that is widened to this one. */
-static double before_widening(const struct rounds *r, double distance)
+static double before_widening(const struct rounds *r, double alpha, double distance)
 {
-    return fmax(distance / r->widening, distance - lasting_most(r));
+    return fmax(distance / widening_at(r, alpha), distance - lasting_most(r));
 }
 
 /* The error before widening, and back. */
@@ -97,60 +112,74 @@ static bool interval_for(const struct rounds *r, double alpha, double *ret_low, 
     double asked = asked_of(r, alpha), half = 0;
     bool assumes = r->is_normal || asked < r->location.alpha_min;
     if (assumes && r->error > 0)
-        half = widened(r, r->error * dist_t_quantile(1 - asked / 2, r->freedom)) +
-               (has_modes(r) ? modes_reserve(r->location.count, asked) : 0);
+        half = widened(r, alpha, r->error * dist_t_quantile(1 - asked / 2, r->freedom)) +
+               (has_modes(r) && modes_reserve(r->location.count, asked) > 0 ? mode_distance(r) : 0);
     if (r->is_normal) {
-        *ret_low = r->mean - half;
-        *ret_high = r->mean + half;
+        *ret_low = r->mean - half - r->hidden;
+        *ret_high = r->mean + half + r->hidden;
         *ret_plain = 0;
         return true;
     }
     double low, high;
     location_interval(&r->location, asked, &low, &high);
     *ret_plain = high - low;
-    low = r->centre - widened(r, r->centre - low);
-    high = r->centre + widened(r, high - r->centre);
+    low = r->centre - widened(r, alpha, r->centre - low);
+    high = r->centre + widened(r, alpha, high - r->centre);
     if (assumes) {
         low = fmin(low, r->mean - half);
         high = fmax(high, r->mean + half);
-    } else if (!r->is_running && alpha >= reach_alpha(r->location.count)) {
+    } else if (!r->is_running && alpha >= reach_alpha(r)) {
         low = fmax(low, reach(r, -1));
         high = fmin(high, reach(r, 1));
     }
-    *ret_low = low;
-    *ret_high = high;
+    *ret_low = low - r->hidden;
+    *ret_high = high + r->hidden;
     return assumes;
 }
 
-static double student_p_of(const struct rounds *r, double distance)
+static double student_p_of(const struct rounds *r, double alpha, double distance)
 {
     if (!(distance > 0))
         return 1;
-    return 2 * dist_t_cdf(-before_widening(r, distance) / r->error, r->freedom);
+    return 2 * dist_t_cdf(-before_widening(r, alpha, distance) / r->error, r->freedom);
 }
 
 /* The p of "the centre is 0" by Student's t. */
-static double student_p(const struct rounds *r)
+static double student_p(const struct rounds *r, double alpha)
 {
-    double distance = fabs(r->mean), p = student_p_of(r, distance);
+    double distance = fabs(r->mean) - r->hidden, p = student_p_of(r, alpha, distance);
     return has_modes(r)
-               ? modes_p(r->location.count, p, student_p_of(r, distance - modes_distance()))
+               ? modes_p(r->location.count, p, student_p_of(r, alpha, distance - mode_distance(r)))
                : p;
+}
+
+/* The p of "the centre is 0", with intervals as wide as for the error alpha. */
+static double p_at(const struct rounds *r, double alpha)
+{
+    if (r->is_normal)
+        return answered_of(r, student_p(r, alpha));
+    double visible = fmax(0, fabs(r->centre) - r->hidden);
+    double distance = copysign(before_widening(r, alpha, visible), r->centre);
+    double p = location_p(&r->location, r->centre - distance);
+    if (p <= r->location.alpha_min * (1 + 1e-9))
+        p = fmin(p, student_p(r, alpha));
+    return answered_of(r, p);
 }
 
 /* The p of "the centre is 0": the alpha at which interval_for just leaves 0 out. */
 static double p_of(const struct rounds *r)
 {
-    size_t count = r->location.count;
-    if (r->is_normal)
-        return answered_of(r, student_p(r));
-    double distance = copysign(before_widening(r, fabs(r->centre)), r->centre);
-    double p = location_p(&r->location, r->centre - distance);
-    if (p <= r->location.alpha_min * (1 + 1e-9))
-        p = fmin(p, student_p(r));
-    p = answered_of(r, p);
-    bool beyond = !r->is_running && (reach(r, -1) > 0 || reach(r, 1) < 0);
-    return beyond ? fmin(p, reach_alpha(count)) : p;
+    double p = p_at(r, 0.05), low = 0, high = 1;
+    /* The stricter, the wider: where that depends on the error, the one that agrees with itself. */
+    bool varies = widening_at(r, 1e-6) > 1.0001 * widening_at(r, 0.1);
+    for (int i = 0; varies && i < 60 && high - low > 1e-6 * high; i++) {
+        double middle = low > 0 || high < 1e-12 ? (low + high) / 2 : high / 8;
+        *(p_at(r, middle) > middle ? &low : &high) = middle;
+    }
+    p = varies ? high : p;
+    bool beyond =
+        !r->is_normal && !r->is_running && (reach(r, -1) > r->hidden || reach(r, 1) < -r->hidden);
+    return beyond ? fmin(p, reach_alpha(r)) : p;
 }
 
 static void measure_spread(struct rounds *r, const double *values, size_t count)
@@ -178,6 +207,7 @@ static void prepare(struct rounds *r, const double *values, double *scratch, siz
     r->widening = r->is_running  ? dependence_running(values, count)
                   : r->is_normal ? 1
                                  : dependence_widening(dependence.lag1, dependence.block, count);
+    r->sure = r->is_normal || r->is_running ? 0 : dependence_sure(dependence.lag1, count, 1);
     r->centre = r->is_normal ? r->mean : r->location.centre;
     c->estimate = r->centre;
     c->least = r->sorted[0];
@@ -185,6 +215,34 @@ static void prepare(struct rounds *r, const double *values, double *scratch, siz
     c->p = r->freedom > 0 ? p_of(r) : 1;
     c->autocorrelation = dependence.lag1;
     c->autocorrelated = dependence.found;
+    c->sure = r->sure;
+}
+
+void compared_depend(struct compared *compared, double lag1, size_t series)
+{
+    struct rounds *r = (struct rounds *)compared;
+    double sure = dependence_sure(lag1, r->location.count, series);
+    if (sure <= r->sure || !(r->freedom > 0))
+        return;
+    compared->known.sure = r->sure = sure;
+    compared->known.autocorrelated = true;
+    compared->known.p = p_of(r);
+}
+
+void compared_hide(struct compared *compared, double hidden)
+{
+    struct rounds *r = (struct rounds *)compared;
+    r->hidden = hidden;
+    if (r->freedom > 0)
+        compared->known.p = p_of(r);
+}
+
+void compared_emulated(struct compared *compared)
+{
+    struct rounds *r = (struct rounds *)compared;
+    r->is_emulated = true;
+    if (r->freedom > 0)
+        compared->known.p = p_of(r);
 }
 
 static void at(const struct compared *compared, double level, struct comparison *c)
@@ -198,7 +256,8 @@ static void at(const struct compared *compared, double level, struct comparison 
     }
     /* Where it was not allowed to go as far as it would, it was widened by less. */
     bool is_cut = plain > 0 && !c->assumes_normal;
-    c->widening = is_cut ? fmin(r->widening, (c->high - c->low) / plain) : r->widening;
+    double widening = widening_at(r, 1 - level);
+    c->widening = is_cut ? fmin(widening, (c->high - c->low) / plain) : widening;
     c->effective_count = (double)r->location.count / (c->widening * c->widening);
     c->method = c->assumes_normal       ? "mean of paired log ratios, Student's t"
                 : r->location.is_ranked ? "centre of paired ratios, signed ranks"

@@ -114,6 +114,7 @@ struct pair {
     size_t base_count, new_count;
     bool paired;
     double widening; /* what dependence did to the comparison of the centres */
+    double sure;     /* as there */
 };
 
 /* Rounds that are exchanged together.  Counting tests know no dependence and are left out then. */
@@ -127,9 +128,10 @@ static size_t block_of(const struct pair *v)
 /* What goes beyond the factor: the looks at new / factor. */
 static void look(struct tails *t, const struct pair *v)
 {
-    double mean_p = v->paired ? stats_means_p_paired(v->base_values, v->new_values, v->base_count)
-                              : stats_means_p_unpaired(v->base_values, v->base_count, v->new_values,
-                                                       v->new_count);
+    double mean_p =
+        v->paired
+            ? stats_means_p_paired(v->base_values, v->new_values, v->base_count, v->sure)
+            : stats_means_p_unpaired(v->base_values, v->base_count, v->new_values, v->new_count);
     weigh(t, TAILS_MEAN, mean_p, mean_weight);
     size_t usable = 0;
     bool dependent = v->widening >= dependent_widening;
@@ -155,6 +157,15 @@ static void look(struct tails *t, const struct pair *v)
     weigh(t, TAILS_WHOLE, t->whole_p, whole_weight);
 }
 
+/* Counts that are exactly twice as many are the same after division by 2 only up to rounding,
+ * which is no difference of distributions. */
+static double coarse(double value)
+{
+    int exponent;
+    double digits = frexp(value, &exponent);
+    return ldexp(rint(ldexp(digits, 24)), exponent - 24);
+}
+
 static void examine(struct tails *t, const struct pair *v, const struct comparison *centre)
 {
     size_t least = v->base_count < v->new_count ? v->base_count : v->new_count;
@@ -163,14 +174,20 @@ static void examine(struct tails *t, const struct pair *v, const struct comparis
     if (least < ROUNDS_MIN)
         return;
     bool apart = comparison_excludes_same(centre), is_ratio = centre->scale == COMPARISON_RATIO;
-    double *scaled CLEANUP(memory_freep) = memory_alloc(v->new_count * sizeof(double));
+    double *scaled CLEANUP(memory_freep) =
+        memory_alloc((v->new_count + v->base_count) * sizeof(double));
+    double *base = scaled + v->new_count;
     for (size_t i = 0; i < v->new_count; i++)
         scaled[i] = !apart     ? v->new_values[i]
-                    : is_ratio ? v->new_values[i] / centre->estimate
-                               : v->new_values[i] - centre->estimate;
+                    : is_ratio ? coarse(v->new_values[i] / centre->estimate)
+                               : coarse(v->new_values[i] - centre->estimate);
+    for (size_t i = 0; i < v->base_count; i++)
+        base[i] = apart ? coarse(v->base_values[i]) : v->base_values[i];
     struct pair beyond = *v;
     beyond.new_values = scaled;
+    beyond.base_values = base;
     beyond.widening = centre->widening;
+    beyond.sure = centre->sure;
     look(t, &beyond);
 }
 
@@ -179,7 +196,7 @@ int stats_tails_paired(const double *base_values, const double *new_values, size
                        struct tails *ret_tails, struct error *err)
 {
     struct tails t = {0};
-    struct pair v = {base_values, new_values, round_count, round_count, true, 1};
+    struct pair v = {base_values, new_values, round_count, round_count, true, 1, 0};
     int r = stats_compare_means_paired(base_values, new_values, round_count, level, &t.mean, err);
     for (size_t i = 0; i < 3 && r == 0; i++)
         r = stats_compare_quantile_paired(base_values, new_values, round_count, upper_q[i], level,
@@ -197,7 +214,7 @@ int stats_tails_unpaired(const double *base_values, size_t base_count, const dou
                          bool slow_is_high, struct tails *ret_tails, struct error *err)
 {
     struct tails t = {0};
-    struct pair v = {base_values, new_values, base_count, new_count, false, 1};
+    struct pair v = {base_values, new_values, base_count, new_count, false, 1, 0};
     int r = stats_compare_means_unpaired(base_values, base_count, new_values, new_count, level,
                                          &t.mean, err);
     for (size_t i = 0; i < 3 && r == 0; i++)

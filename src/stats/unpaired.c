@@ -133,7 +133,7 @@ static double welch_p(const struct samples *s, const struct comparison *c)
 {
     double distance = fabs(s->mean);
     return modes_p(rounds_like(s, c), welch_p_of(s, c->widening, distance),
-                   welch_p_of(s, c->widening, distance - modes_distance()));
+                   welch_p_of(s, c->widening, distance - modes_distance(rounds_like(s, c))));
 }
 
 static void at(const struct compared *compared, double level, struct comparison *c)

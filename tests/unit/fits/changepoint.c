@@ -135,6 +135,44 @@ TEST(counts_that_repeat_exactly)
     CHECK_INT(find(values, 0, points), 0);
 }
 
+/* Exact counts, one for each commit: most commits change next to nothing. */
+TEST(a_staircase_of_exact_counts_has_its_steps)
+{
+    static const double levels[] = {3.29e6, 3.61e6, 3.77e6};
+    struct rng rng;
+    rng_seed(&rng, 14);
+    for (int drift = 0; drift < 3; drift++) {
+        double values[18], at = 0;
+        struct change_point points[8];
+        for (size_t i = 0; i < 18; i++) {
+            at += drift == 0   ? 0
+                  : drift == 1 ? (double)rng_below(&rng, 40)
+                               : 400 * rng_normal(&rng);
+            values[i] = levels[i / 6] + floor(at);
+        }
+        CHECK_INT(find(values, 18, points), 2);
+        CHECK_INT(points[0].index, 6);
+        CHECK_INT(points[1].index, 12);
+    }
+}
+
+TEST(dependent_noise_and_a_coarse_clock_are_no_staircases)
+{
+    struct rng rng;
+    size_t alarms = 0;
+    rng_seed(&rng, 15);
+    for (int trial = 0; trial < 100; trial++) {
+        double values[LENGTH], noise = 0;
+        struct change_point points[8];
+        for (size_t i = 0; i < LENGTH; i++) {
+            noise = 0.5 * noise + rng_normal(&rng);
+            values[i] = 100 + (trial % 2 ? noise : 2 * floor(noise / 2));
+        }
+        alarms += find(values, LENGTH, points) > 0;
+    }
+    CHECK(alarms <= 9);
+}
+
 TEST(bad_histories_are_refused)
 {
     static double values[CHANGE_POINT_VALUES_MAX + 1];

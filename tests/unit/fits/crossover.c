@@ -36,6 +36,33 @@ TEST(a_clear_crossover)
     crossovers_done(&found);
 }
 
+/* Costs with a fixed part against a flat one, told in four ways: the ratio bends between the sizes,
+ * and the interval holds the place where they truly meet. */
+TEST(a_bend_between_two_sizes_widens_it)
+{
+    for (int way = 0; way < 8; way++) {
+        struct crossover_point points[2];
+        const double sizes[] = {1024, 4096};
+        for (int i = 0; i < 2; i++) {
+            double size = sizes[i], flat = 12.163, linear = 1 + 3e-3 * size;
+            double by = way & 1 ? size : 1; /* for a byte, or for an operation */
+            double base = (way & 4 ? linear : flat) / by, new = (way & 4 ? flat : linear) / by;
+            if (way & 2) {
+                base = 1 / base;
+                new = 1 / new;
+            }
+            points[i] = point(size, new / base, 1.001);
+            points[i].comparison.base_median = base;
+            points[i].comparison.new_median = new;
+        }
+        struct crossovers found = find(points, 2);
+        CHECK_INT(found.count, 1);
+        CHECK(found.items[0].low < 3721 && found.items[0].high > 3721);
+        CHECK(found.items[0].low > 3000 && found.items[0].high < 4097);
+        crossovers_done(&found);
+    }
+}
+
 TEST(sizes_without_a_difference_widen_it)
 {
     struct crossover_point points[] = {point(1, 0.8, 1.05), point(10, 0.99, 1.05),

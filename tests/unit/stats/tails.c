@@ -53,6 +53,21 @@ TEST(rare_slow_runs_are_found)
     CHECK(found(0, 1, 200) <= 3);
 }
 
+/* Three times as many of everything: nothing is left beside the factor, in whatever digits. */
+TEST(a_factor_alone_is_no_difference_of_distributions)
+{
+    double a[ROUNDS], b[ROUNDS];
+    const double factors[] = {2, 3, 1.1, 1e-7, 4.7e9, 1e300};
+    for (size_t k = 0; k < sizeof(factors) / sizeof(*factors); k++)
+        for (size_t varies = 0; varies < 2; varies++) {
+            for (size_t i = 0; i < ROUNDS; i++) {
+                a[i] = varies ? 1 + (double)(i % 5) : 1;
+                b[i] = a[i] * factors[k];
+            }
+            CHECK(examine(a, b, ROUNDS).p > 0.5);
+        }
+}
+
 TEST(slow_runs_in_words)
 {
     double a[ROUNDS], b[ROUNDS];
