@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Context switches and migrations of a command where their events are not permitted: an ordinary
- * user at kernel.perf_event_paranoid 2 may not count what happens in the kernel, yet may read what
- * the kernel keeps of each process anyway.
+ * What a command did, where the events that count it are not permitted: an ordinary user at
+ * kernel.perf_event_paranoid 2 may not count what happens in the kernel, and at 3 (Debian's
+ * default) nothing at all, yet may read what the kernel keeps of each process anyway.
  *
- * Switches are those of getrusage: the command with all its threads and the children that it waited
- * for.  Migrations are those of /proc/PID/sched: the command's first thread alone, since the others
- * are gone when it ends.  Both begin at the fork, a moment before events would.
+ * CPU time, page faults and switches are those of getrusage: the command with all its threads and
+ * the children that it waited for.  Migrations are those of /proc/PID/sched: the command's first
+ * thread alone, since the others are gone when it ends.  All begin at the fork, a moment before
+ * events would.
  */
 #ifndef ASSAY_COUNTERS_ACCOUNTING_H
 #define ASSAY_COUNTERS_ACCOUNTING_H

@@ -145,11 +145,13 @@ static int open_one(struct counters *c, size_t index, size_t entity,
     *ret_gone = refusal == REFUSAL_GONE;
     if (*ret_gone)
         return 0;
-    item->accounted =
-        refusal == REFUSAL_PERMISSION && target->may_account && accounting_has(item->event);
+    bool refused = refusal == REFUSAL_PERMISSION || fd == -ENOSYS;
+    item->accounted = refused && target->may_account && accounting_has(item->event);
     if (item->accounted)
         return 0;
+    /* Where nothing may be counted, what the kernel keeps anyway is better than nothing. */
     bool skip = refusal == REFUSAL_NOT_SUPPORTED ||
+                (refused && target->may_account && explain_is_closed()) ||
                 (refusal == REFUSAL_PERMISSION && lives_in_kernel(item->event) &&
                  target->kind != TARGET_CPUS && target->kind != TARGET_CGROUP);
     if (!skip)
@@ -242,11 +244,15 @@ int counters_open(struct counters *c, const struct event_list *list,
             c->items[i].fds[entity] = -1;
     }
     int r = 0;
-    size_t opened = 0, supported = 0;
+    size_t opened = 0, supported = 0, accounted = 0;
     for (size_t i = 0; i < c->count && r == 0; i++) {
         r = open_event(c, i, target, &opened, err);
         supported += is_opened(&c->items[i]);
+        accounted += c->items[i].accounted;
     }
+    if (r == 0 && c->count && !supported && !accounted && target->may_account &&
+        explain_is_closed())
+        r = error_set(err, -EACCES, "%s: %s", c->items[0].event->name, c->items[0].why);
     if (r == 0 && target->kind == TARGET_CHILDREN && supported)
         r = open_guards(c, target, err);
     if (r == 0 && supported && !opened)

@@ -212,7 +212,11 @@ static void endings(struct doubt_list *list, const struct doubt_context *c)
             "After %zu of %zu runs, processes that the command had started were still running; "
             "what they do after its end is not counted.",
             e.left, m->run_count);
-    if (m->signal && !e.failed && !e.killed)
+    if (m->left_out_last)
+        add(list, "interrupted",
+            "Interrupted by signal %d (%s); the run that it cut short is not counted.", m->signal,
+            strsignal(m->signal));
+    else if (m->signal && !e.failed && !e.killed)
         add(list, "interrupted", "Interrupted by signal %d (%s): these are the counts up to then.",
             m->signal, strsignal(m->signal));
 }

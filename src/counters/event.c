@@ -3,6 +3,7 @@
 #include "counters/event.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/portable.h"
 #include "base/strings.h"
 #include "counters/catalogue.h"
 #include "counters/pmu.h"
@@ -257,11 +258,11 @@ static int unknown_tracepoint(int events_fd, const char *system, const char *nam
                               struct error *err)
 {
     struct dirent **list;
-    int count = scandirat(events_fd, system, &list, is_folder, by_name);
+    int count = scan_folder(events_fd, system, &list, is_folder, by_name);
     const char *what = name;
     if (count < 0) {
         what = system;
-        count = scandirat(events_fd, ".", &list, is_folder, by_name);
+        count = scan_folder(events_fd, ".", &list, is_folder, by_name);
     }
     if (count < 0)
         return error_set(err, -ENOENT, "there is no tracepoint '%s:%s'", system, name);
@@ -297,7 +298,7 @@ static int parse_tracepoint(struct event_list *list, const char *text, struct er
         return r == -ENOENT ? unknown_tracepoint(events_fd, system, name, err) : r;
     }
     struct dirent **entries;
-    int count = strchr(system, '/') ? -1 : scandirat(events_fd, system, &entries, NULL, by_name);
+    int count = strchr(system, '/') ? -1 : scan_folder(events_fd, system, &entries, NULL, by_name);
     if (count < 0)
         return unknown_tracepoint(events_fd, system, name, err);
     size_t before = list->count;

@@ -15,6 +15,34 @@ int explain_paranoid(void)
     return file_read_i64("/proc/sys/kernel/perf_event_paranoid", &level) ? (int)level : 2;
 }
 
+static int try_dummy(void)
+{
+    struct perf_event_attr attr = {.size = sizeof(attr),
+                                   .type = PERF_TYPE_SOFTWARE,
+                                   .config = PERF_COUNT_SW_DUMMY,
+                                   .disabled = 1,
+                                   .exclude_kernel = 1,
+                                   .exclude_hv = 1};
+    CLEANUP(fd_closep) int fd = counters_open_raw(&attr, 0, -1, -1, 0);
+    return fd < 0 ? fd : 0;
+}
+
+bool explain_is_closed(void)
+{
+    int code = try_dummy();
+    return code == -EACCES || code == -EPERM || code == -ENOSYS;
+}
+
+int explain_need_events(const char *needed, struct error *err)
+{
+    CLEANUP(strbuf_done) struct strbuf why = {0};
+    if (!explain_is_closed())
+        return 0;
+    const struct event any = {.attr.type = PERF_TYPE_SOFTWARE};
+    explain_perf_open(&why, &any, &(struct explain_context){0}, try_dummy());
+    return error_set(err, -EACCES, "%s: %s", needed, strbuf_text(&why));
+}
+
 static bool needs_pmu(const struct event *e)
 {
     return e->attr.type == PERF_TYPE_HARDWARE || e->attr.type == PERF_TYPE_HW_CACHE ||
@@ -76,6 +104,11 @@ static void explain_permission(struct strbuf *out, const struct event *e,
     if (geteuid() == 0) {
         strbuf_puts(out, "refused even for root: a container or security policy (seccomp, "
                          "lockdown) forbids perf_event_open; add CAP_PERFMON or run outside of it");
+        return;
+    }
+    if (level <= 2 && explain_is_closed()) {
+        strbuf_puts(out, "a container or security policy (seccomp, lockdown) forbids "
+                         "perf_event_open; run outside of it");
         return;
     }
     if (e->probe_target)

@@ -58,6 +58,7 @@ struct launch {
     struct process_fd fds[FDS_MAX];
     size_t fd_count;
     pid_t group; /* 0: its own */
+    pid_t parent;
     size_t cpu_bytes;
     char cpus[CPU_BYTES_MAX];
     struct range ranges[RANGES_MAX];
@@ -123,6 +124,8 @@ static void forget_memory(const struct launch *l)
 static _Noreturn void serve(struct launch *l)
 {
     system_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+    if (system_call(SYS_getppid) != l->parent) /* which was killed before that */
+        system_call(SYS_exit_group, 1);
     system_call(SYS_setpgid, 0, 0); /* the terminal's signals are for assay */
     forget_memory(l);
     change_state(l, DONE);
@@ -232,6 +235,7 @@ static bool make(struct launcher *l)
     }
     if (!list_ranges(l->shared))
         return false;
+    l->shared->parent = getpid();
     /* Without a signal at its end it is none of the children that are waited for. */
     long pid = syscall(SYS_clone, CLONE_FILES | CLONE_FS, NULL, NULL, NULL, NULL);
     if (pid == 0)

@@ -510,6 +510,19 @@ static void session_done(struct session *s)
     free(s->cpus);
 }
 
+/* Half a run is no run: of several, the one that the signal cut short would spoil the mean. Threads
+ * are summed over all runs, so that none can be taken back. */
+static void leave_out_cut_run(struct measurement *m)
+{
+    const struct measured_run *last = m->run_count > 1 ? &m->runs[m->run_count - 1] : NULL;
+    if (!m->signal || !last || !last->has_command || m->thread_count ||
+        process_exit_code(last->status) != 128 + m->signal)
+        return;
+    free(last->values);
+    m->run_count--;
+    m->left_out_last = true;
+}
+
 int measure(const struct measure_spec *spec, struct measurement *m, int *ret_start_code,
             struct error *err)
 {
@@ -539,6 +552,7 @@ int measure(const struct measure_spec *spec, struct measurement *m, int *ret_sta
             if (m->threads[j].tid == m->threads[i].pid)
                 memcpy(m->threads[i].name, m->threads[j].name, sizeof(m->threads[i].name));
     m->signal = process_signals_caught();
+    leave_out_cut_run(m);
     uint64_t own_bytes = launcher_peak_bytes(getpid());
     for (size_t i = 0; i < m->run_count; i++) {
         struct measured_run *run = &m->runs[i];

@@ -52,6 +52,7 @@ struct measurement {
     uint64_t lost_records; /* of per-thread counts: their threads are missing */
     uint64_t steal_ns;     /* that the host took from all CPUs meanwhile */
     int signal;            /* that ended the measurement early, 0 for none */
+    bool left_out_last;    /* the run that the signal cut short, where others had finished */
 };
 
 struct measure_spec {

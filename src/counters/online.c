@@ -11,11 +11,36 @@
 #include <mntent.h>
 #include <stdio.h>
 
+/* From the lines "cpu0 …" of /proc/stat, which has those that are online. */
+static int cpus_of_proc_stat(int **ret_cpus, size_t *ret_count)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    int *cpus = NULL;
+    size_t count = 0, capacity = 0;
+    if (file_read("/proc/stat", &text, NULL) < 0)
+        return -ENOENT;
+    for (const char *line = strbuf_text(&text); line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        /* The first line, "cpu  …", is the sum of all. */
+        if (str_has_prefix(line, "cpu") && line[3] >= '0' && line[3] <= '9')
+            ARRAY_PUSH(cpus, count, capacity) = (int)strtol(line + 3, NULL, 10);
+    }
+    if (!count)
+        return -ENOENT;
+    *ret_cpus = cpus;
+    *ret_count = count;
+    return 0;
+}
+
 int online_cpus(int **ret_cpus, size_t *ret_count, struct error *err)
 {
     char line[4096];
     if (!file_read_line("/sys/devices/system/cpu/online", line, sizeof(line)))
-        return error_errno(err, -errno, "/sys/devices/system/cpu/online");
+        return cpus_of_proc_stat(ret_cpus, ret_count) == 0
+                   ? 0
+                   : error_set(err, -ENOENT,
+                               "neither /sys/devices/system/cpu/online nor /proc/stat can be read: "
+                               "mount /proc");
     int r = parse_cpu_list(line, ret_cpus, ret_count, err);
     return r < 0 ? error_wrap(err, r, "/sys/devices/system/cpu/online") : 0;
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #define SHARE_ENOUGH 0.4        /* assembly and cold parts have none; without the option: 3 % */
+#define SHARE_EVERYWHERE 0.9    /* the rest: the program's start, and what is written in assembly */
 #define FUNCTION_BYTES_LEAST 32 /* shorter ones are stubs, which need no frame */
 #define PROLOGUE_BYTES 48       /* how far into a function its frame may be set up */
 
@@ -104,6 +105,11 @@ bool frames_count(const struct image *image, struct frames *ret_frames)
 bool frames_suffice(const struct frames *frames)
 {
     return (double)frames->framed >= SHARE_ENOUGH * (double)frames->functions;
+}
+
+bool frames_are_everywhere(const struct frames *frames)
+{
+    return (double)frames->framed >= SHARE_EVERYWHERE * (double)frames->functions;
 }
 
 /* A C library's file name: libc.so.6, libc-2.31.so, ld-musl-x86_64.so.1, libc.musl-x86_64.so.1 */

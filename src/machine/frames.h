@@ -13,8 +13,11 @@ struct frames {
 
 /* False when there are none to look at. */
 bool frames_count(const struct image *image, struct frames *ret_frames);
-/* Enough of them do for its stacks to be followed by frame pointers. */
+/* Enough of them do for the stacks of others to be followed through it by frame pointers. */
 bool frames_suffice(const struct frames *frames);
+/* Nearly all of them do: also those that call nothing, which compilers often leave without a frame.
+ * A sample there lacks the caller, and its time is told of the caller's caller. */
+bool frames_are_everywhere(const struct frames *frames);
 /* The C library that this process uses, or, when it is a static one, the one that programs here
  * would use. */
 bool frames_find_libc(char *path, size_t size);

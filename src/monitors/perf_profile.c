@@ -10,13 +10,18 @@
  *   perf-profile.samples, .lost          how many there were, and how many did not fit
  *
  * The names say cycles-pp as the kernel test robot's do, also where the CPU's clock is sampled; the
- * robot cuts chains after five functions, here they are whole.  Shares below the smallest of the
+ * robot cuts chains after five functions, here they are whole up to the program's entry: how many
+ * functions before main() or a thread's first one are seen depends on where the sample was taken,
+ * and one more or less would make another name.  Shares below the smallest of the
  * table are left out: they are a few samples.
  */
 #include "monitors/perf_profile.h"
 #include "base/memory.h"
 #include "monitors/monitor.h"
 #include "profile/profile.h"
+
+/* Chains of one name may be in so many places of the tree; each of them may be too small alone. */
+enum { PARTS_MAX = 16 };
 
 enum { CALLTRACE, CHILDREN, SELF, KINDS };
 static const struct {
@@ -101,6 +106,38 @@ static void add_functions(const struct calls *c, struct shares *children, struct
     }
 }
 
+/* Functions that start programs and threads, and what no symbol is known of. */
+static bool is_before_entry(const char *name)
+{
+    static const char *const names[] = {"[unknown]", "_start", "start_thread", "ret_from_fork",
+                                        "ret_from_fork_asm"};
+    static const char *const starts[] = {"__libc_start_", "_dl_start", "_dl_relocate_static_pie",
+                                         "clone",         "__clone",   "thread_start"};
+    for (size_t i = 0; i < ARRAY_COUNT(names); i++)
+        if (str_eq(name, names[i]))
+            return true;
+    for (size_t i = 0; i < ARRAY_COUNT(starts); i++)
+        if (str_has_prefix(name, starts[i]))
+            return true;
+    return false;
+}
+
+/* The outermost function of the node's chain that belongs to the program; the node itself where
+ * there is none, and 0 where only its callees do. */
+static uint32_t find_entry(const struct calls *c, uint32_t node)
+{
+    uint32_t entry = 0, outermost = node;
+    for (uint32_t at = node; at != 0; at = c->nodes[at].parent) {
+        const char *name = name_at(c, at);
+        if (str_eq(name, "main"))
+            return at;
+        if (!is_before_entry(name))
+            entry = at;
+        outermost = at;
+    }
+    return entry || outermost != node ? entry : node;
+}
+
 static void add_chains(const struct calls *c, uint64_t weight_min, struct shares *chains)
 {
     CLEANUP(memory_freep) uint64_t *weights = memory_zalloc(c->node_count + 1, sizeof(*weights));
@@ -110,10 +147,11 @@ static void add_chains(const struct calls *c, uint64_t weight_min, struct shares
     for (size_t n = c->node_count; n-- > 1;) /* parents come before their children */
         weights[c->nodes[n].parent] += weights[n];
     for (uint32_t n = 1; n < c->node_count; n++) {
-        if (weights[n] < weight_min)
+        uint32_t entry = find_entry(c, n);
+        if (!entry || weights[n] < weight_min / PARTS_MAX)
             continue;
         strbuf_clear(&name);
-        for (uint32_t at = n; at != 0; at = c->nodes[at].parent)
+        for (uint32_t at = n; at != 0; at = at == entry ? 0 : c->nodes[at].parent)
             strbuf_printf(&name, "%s%s", name.length ? "." : "", name_at(c, at));
         add_share(chains, strbuf_text(&name), weights[n]);
     }

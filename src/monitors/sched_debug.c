@@ -56,13 +56,13 @@ static bool is_in(const char *const *list, size_t count, const char *name)
 static bool parse_heading(const char *line, size_t length, char section[static SECTION_MAX],
                           unsigned *ret_cpu)
 {
-    char text[64], rest[48] = "", kind[8];
+    char text[64], rest[3] = "", kind[8];
     snprintf(text, sizeof(text), "%.*s", (int)(length < 63 ? length : 63), line);
     if (sscanf(text, "cpu#%u", ret_cpu) == 1) {
         snprintf(section, SECTION_MAX, "cpu");
         return true;
     }
-    if (sscanf(text, "%7[a-z_][%u]:%47s", kind, ret_cpu, rest) < 2 || strlen(rest) > 1)
+    if (sscanf(text, "%7[a-z_][%u]:%2s", kind, ret_cpu, rest) < 2 || strlen(rest) > 1)
         return false;
     snprintf(section, SECTION_MAX, "%s:%s", kind, rest);
     return str_has_suffix(kind, "_rq");

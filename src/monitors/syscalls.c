@@ -67,6 +67,15 @@ static uint32_t number_of(const struct trace_record *r, const struct trace_field
     return id >= 0 && id < NUMBERS_MAX ? (uint32_t)id : NUMBERS_MAX - 1;
 }
 
+/* rt_sigreturn restores the registers, the number of the interrupted call too: -1, if there was
+ * none. */
+static bool is_end_of(const struct syscalls *s, const struct syscall_thread *t,
+                      const struct trace_record *r)
+{
+    return t->entered_ns && r->time_ns >= t->entered_ns &&
+           (trace_number(r, &s->exit_id) < 0 || number_of(r, &s->exit_id) == t->number);
+}
+
 static void feed(void *context, const struct trace_record *r)
 {
     struct syscalls *s = context;
@@ -78,7 +87,7 @@ static void feed(void *context, const struct trace_record *r)
         t->entered_ns = r->time_ns;
         s->counts[t->number]++;
     } else {
-        if (t->entered_ns && t->number == number_of(r, &s->exit_id) && r->time_ns >= t->entered_ns)
+        if (is_end_of(s, t, r))
             trace_sums_add(&s->sums[t->number], r->time_ns - t->entered_ns);
         t->entered_ns = 0;
     }

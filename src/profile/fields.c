@@ -5,6 +5,7 @@
 #include "profile/profile.h"
 #include "sampler/tracing_data.h"
 #include "tracepoints/format.h"
+#include "tracepoints/waking.h"
 
 struct event_format {
     bool is_known;
@@ -85,4 +86,49 @@ void profile_fields_free(struct profile_fields *f)
     free(f->ends);
     strbuf_done(&f->bytes);
     free(f);
+}
+
+static void take_waking_format(void *context, const char *system, const char *text, size_t length)
+{
+    struct wakings *w = context;
+    struct tp_format format;
+    if (!str_eq(system, "sched") || tp_format_parse(&format, system, text, length, NULL) < 0)
+        return;
+    const struct tp_field *target = tp_format_field(&format, "pid");
+    const struct tp_field *flags = tp_format_field(&format, "common_flags");
+    if (str_eq(format.name, "sched_waking") && target && target->size == sizeof(uint32_t) &&
+        flags && flags->size == 1) {
+        w->target_offset = target->offset;
+        w->flags_offset = flags->offset;
+    }
+    tp_format_done(&format);
+}
+
+void wakings_find(struct wakings *w, const struct perfdata *reader,
+                  const struct perfdata_event *event)
+{
+    size_t size;
+    const void *bytes = perfdata_feature(reader, PERFDATA_FEATURE_TRACING_DATA, &size);
+    /* Those that somebody asked for by themselves have callers, as all that stands beside waits. */
+    if (w->event || !bytes || event->attr.type != PERF_TYPE_TRACEPOINT ||
+        !str_has_prefix(event->name, "sched:sched_waking") ||
+        event->attr.sample_type & PERF_SAMPLE_CALLCHAIN)
+        return;
+    tracing_data_each(bytes, size, take_waking_format, w);
+    if (w->target_offset)
+        w->event = event;
+}
+
+bool wakings_read(const struct wakings *w, const struct perfdata_record *r, struct waking *ret)
+{
+    const unsigned char *raw = r->sample.raw;
+    if (!w->event || r->type != PERF_RECORD_SAMPLE || r->event != w->event)
+        return false;
+    *ret = (struct waking){0};
+    if (raw && w->flags_offset < r->sample.raw_size &&
+        w->target_offset + sizeof(ret->target) <= r->sample.raw_size) {
+        memcpy(&ret->target, raw + w->target_offset, sizeof(ret->target));
+        ret->is_by_thread = waking_is_by_thread(r->tid, raw[w->flags_offset], WAKING_NO_CALL);
+    }
+    return true;
 }

@@ -20,4 +20,22 @@ void profile_fields_formats(struct profile *profile, const struct perfdata *read
 void profile_fields_put(const struct profile *profile, size_t sample, struct strbuf *out);
 void profile_fields_free(struct profile_fields *fields);
 
+/* Wake-ups that were recorded beside waits (`assay record --wakers`), of the whole machine. */
+struct wakings {
+    const struct perfdata_event *event; /* NULL for none */
+    size_t target_offset, flags_offset; /* in the raw bytes */
+};
+
+struct waking {
+    uint32_t target;
+    bool is_by_thread; /* that wrote the record; else an interrupt did it */
+};
+
+/* Whether the event is theirs, and where its fields stand. */
+void wakings_find(struct wakings *w, const struct perfdata *reader,
+                  const struct perfdata_event *event);
+/* False for any other record. */
+bool wakings_read(const struct wakings *w, const struct perfdata_record *record,
+                  struct waking *ret);
+
 #endif

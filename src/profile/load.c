@@ -24,6 +24,8 @@ struct loader {
     struct chain_builder chain;
     struct feed feed;
     struct offcpu *offcpu;
+    struct wakings wakings;
+    uint32_t waker;           /* of the wait that is added: as in struct profile */
     struct idtable build_ids; /* by file name, into the reader's list */
     size_t build_id_count;
     uint32_t *event_numbers; /* of the reader's events in the profile */
@@ -83,6 +85,7 @@ static void sync_events(struct loader *l)
                                        l->known_events + 1, sizeof(*l->event_numbers));
         l->event_numbers[l->known_events] = (uint32_t)l->profile->event_count;
         add_event(l, e->name, &e->attr, is_off_cpu);
+        wakings_find(&l->wakings, l->reader, e);
         if (!is_off_cpu || l->offcpu)
             continue;
         l->offcpu = offcpu_new();
@@ -152,6 +155,8 @@ static void add_sample(struct loader *l, const struct perfdata_record *r)
         .weight = weight,
     };
     feed_add(&l->feed, r, &sample);
+    if (p->options.with_wakers)
+        ARRAY_PUSH(p->wakers, p->waker_count, p->waker_capacity) = l->waker;
     if (p->options.with_fields)
         profile_fields_keep(p, r);
     struct profile_event *event = &p->events[event_index];
@@ -321,6 +326,22 @@ static void show_record(struct loader *l, const struct perfdata_record *r)
     o->each(o->each_context, l->reader, r, addresses, count);
 }
 
+/* A wake-up that was recorded for the waits: it ends one, and is no sample itself. */
+static bool take_waking(struct loader *l, const struct perfdata_record *r)
+{
+    struct perfdata_record wait;
+    struct waking waking;
+    if (l->profile->options.with_fields || !wakings_read(&l->wakings, r, &waking))
+        return false;
+    if (offcpu_wake(l->offcpu, waking.target, r->time_ns, &wait)) {
+        l->waker = waking.is_by_thread ? tasks_current(&l->profile->tasks, r->pid, r->tid)
+                                       : PROFILE_WAKER_INTERRUPT;
+        add_sample(l, &wait);
+        l->waker = PROFILE_WAKER_UNKNOWN;
+    }
+    return true;
+}
+
 static int read_records(struct loader *l, struct error *err)
 {
     struct perfdata_record r, wait;
@@ -339,6 +360,8 @@ static int read_records(struct loader *l, struct error *err)
             add_record(l, &r);
             continue;
         }
+        if (take_waking(l, &r))
+            continue;
         switch (offcpu_feed(l->offcpu, &r, &wait)) {
         case OFFCPU_PASS:
             add_record(l, &r);
@@ -427,7 +450,7 @@ int profile_load(struct profile **ret_profile, const char *path,
     tasks_init(&p->tasks);
     stacks_init(&p->stacks);
     calls_init(&p->calls);
-    struct loader l = {.profile = p};
+    struct loader l = {.profile = p, .waker = PROFILE_WAKER_UNKNOWN};
     idtable_init(&l.build_ids, 6);
     enum given_kind kind = given_kind_of(path);
     int r = kind ? profile_take_given(p, kind, err) : perfdata_open(&l.reader, path, NULL, err);

@@ -2,6 +2,7 @@
 /* Which functions of two programs are the same one: see match.h. */
 #include "profile/match.h"
 #include "base/memory.h"
+#include "profile/numbered.h"
 
 #include <stdlib.h>
 
@@ -157,7 +158,8 @@ struct matcher {
     struct name_group *groups;
     size_t group_count, group_capacity;
     struct idtable table;
-    uint32_t **group_of[2]; /* [side][run][symbol] */
+    uint32_t **group_of[2];    /* [side][run][symbol] */
+    struct numbered *numbered; /* NULL where names are right as they are */
 };
 
 static const char *base_name(const char *path)
@@ -199,14 +201,16 @@ static void place_name(const struct function *function, struct strbuf *out)
                   (unsigned long long)function->start);
 }
 
-static uint32_t find_group(struct matcher *m, const struct profile_symbol *s)
+static uint32_t find_group(struct matcher *m, unsigned side, const struct profile_symbol *s)
 {
     CLEANUP(strbuf_done) struct strbuf name = {0};
     bool is_alias = false, is_kernel = s->is_kernel;
     if (s->function && !is_kernel && function_is_nameless(s->function))
         place_name(s->function, &name);
-    else
+    else if (is_kernel || !m->numbered || !numbered_name(m->numbered, side, s->name, &name)) {
+        strbuf_clear(&name);
         match_name(linkage_of(s), is_kernel, &name, &is_alias);
+    }
     const char *text = strbuf_text(&name);
     uint32_t slot, id;
     IDTABLE_EACH(&m->table, group_key(text, is_kernel), slot, id)
@@ -245,7 +249,7 @@ static void group_profile(struct matcher *m, unsigned side, size_t run, const st
         groups[i] = MATCH_NONE;
         if (!s->name)
             continue;
-        groups[i] = find_group(m, s);
+        groups[i] = find_group(m, side, s);
         find_qualifier(&m->groups[groups[i]], qualifier_of(calls, s))->sides |= 1u << side;
     }
     m->group_of[side][run] = groups;
@@ -319,8 +323,11 @@ static enum match_kind kind_of(const struct matched *item)
         return MATCH_SAME;
     size_t left_length = name_fold(left, strlen(left)),
            right_length = name_fold(right, strlen(right));
-    return left_length == right_length && strncmp(left, right, left_length) == 0 ? MATCH_VARIANT
-                                                                                 : MATCH_ALIAS;
+    if (left_length == right_length && strncmp(left, right, left_length) == 0)
+        return MATCH_VARIANT;
+    /* A lambda whose number is another. */
+    bool has_number = strchr(a->name, '#') || strstr(a->name, "$_");
+    return has_number && !str_eq(a->name, b->name) ? MATCH_RENAMED : MATCH_ALIAS;
 }
 
 void match_show(struct match *m, uint32_t item, unsigned side, const struct profile *profile,
@@ -398,8 +405,10 @@ void match_build(struct match *m, const struct profile *const *const profiles[2]
     *m = (struct match){0};
     struct matcher matcher = {.match = m};
     idtable_init(&matcher.table, 10);
+    m->run_counts[0] = run_counts[0];
+    m->run_counts[1] = run_counts[1];
+    matcher.numbered = numbered_find(m, profiles);
     for (unsigned side = 0; side < 2; side++) {
-        m->run_counts[side] = run_counts[side];
         m->rows[side] = memory_zalloc(run_counts[side] + 1, sizeof(*m->rows[side]));
         matcher.group_of[side] =
             memory_zalloc(run_counts[side] + 1, sizeof(*matcher.group_of[side]));
@@ -422,6 +431,7 @@ void match_build(struct match *m, const struct profile *const *const profiles[2]
     for (size_t g = 0; g < matcher.group_count; g++)
         free(matcher.groups[g].qualifiers);
     free(matcher.groups);
+    numbered_free(matcher.numbered);
     idtable_done(&matcher.table);
 }
 

@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-enum { JUMP_BYTES_MOST = 16, CODE_BYTES_MOST = 1 << 18 };
+enum { JUMP_BYTES_MOST = 16, CODE_BYTES_MOST = 1 << 18, TELLING_INSTRUCTIONS = 8 };
 
 /* A call of one side that means a function which has no code of its own there. */
 struct folded_call {
@@ -22,6 +22,12 @@ struct folded_call {
     uint64_t address;              /* of the call, as locations have it */
     const struct function *stands; /* has the code */
     uint32_t meant;                /* item */
+};
+
+/* A function that is gone from one side, where another one has its code. */
+struct same_code {
+    unsigned side;       /* that lacks it */
+    uint32_t gone, kept; /* items */
 };
 
 /* A function that samples know, with its item. */
@@ -40,6 +46,8 @@ struct folder {
     size_t seen_counts[2], seen_capacities[2];
     struct folded_call *calls;
     size_t count, capacity;
+    struct same_code *same;
+    size_t same_count, same_capacity;
 };
 
 static void list_seen(struct folder *f, unsigned side)
@@ -163,6 +171,52 @@ static void look_into(struct folder *f, const struct seen *const both[2])
     fingerprint_done(&prints[1]);
 }
 
+static bool is_named(const struct folder *f, unsigned side, const struct function *wanted)
+{
+    const struct function *function;
+    for (size_t i = 0; (function = module_function(f->modules[side], i)); i++)
+        if (str_eq(function->linkage_name, wanted->linkage_name))
+            return true;
+    return false;
+}
+
+static bool is_resolved(const struct folder *f, unsigned side, uint32_t item)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (f->calls[i].side == side && f->calls[i].meant == item)
+            return true;
+    return false;
+}
+
+/* What one side has and the other has not, neither by name nor by its callers. */
+static void look_for_same_code(struct folder *f, unsigned side, const struct seen *gone)
+{
+    const struct seen *kept = NULL;
+    struct fingerprint print;
+    size_t found = 0;
+    const struct matched *item = &f->match->items[gone->item];
+    if (item->symbols[side] || item->kind == MATCH_MIXED || function_is_nameless(gone->function) ||
+        gone->function->size > CODE_BYTES_MOST || is_resolved(f, side, gone->item) ||
+        is_named(f, side, gone->function))
+        return;
+    take_print(f, 1 - side, gone, &print);
+    for (size_t i = 0; i < f->seen_counts[side]; i++) {
+        struct fingerprint other;
+        if (f->seen[side][i].function->size > CODE_BYTES_MOST)
+            continue;
+        take_print(f, side, &f->seen[side][i], &other);
+        if (other.exact == print.exact && print.instruction_count >= TELLING_INSTRUCTIONS) {
+            kept = &f->seen[side][i];
+            found++;
+        }
+        fingerprint_done(&other);
+    }
+    fingerprint_done(&print);
+    if (found == 1 && kept->item != gone->item)
+        ARRAY_PUSH(f->same, f->same_count, f->same_capacity) =
+            (struct same_code){side, gone->item, kept->item};
+}
+
 static void look_through(void *context, struct module *const modules[2])
 {
     struct folder *f = context;
@@ -178,6 +232,43 @@ static void look_through(void *context, struct module *const modules[2])
                 both[1]->function->size < CODE_BYTES_MOST)
                 look_into(f, both);
         }
+    for (unsigned side = 0; side < 2; side++)
+        for (size_t i = 0; i < f->seen_counts[1 - side]; i++)
+            look_for_same_code(f, side, &f->seen[1 - side][i]);
+}
+
+/* One that only the other side knows has a new name.  One that both know stands for two: their
+ * callers changed as well, so nothing tells whose time it is. */
+static void join_same_code(struct folder *f)
+{
+    struct match *m = f->match;
+    CLEANUP(memory_freep) uint32_t *target = memory_zalloc(m->count + 1, sizeof(*target));
+    for (uint32_t i = 0; i < m->count; i++)
+        target[i] = i;
+    for (size_t i = 0; i < f->same_count; i++) {
+        const struct same_code *s = &f->same[i];
+        struct matched *gone = &m->items[s->gone], *kept = &m->items[s->kept];
+        unsigned other = 1 - s->side;
+        if (target[s->gone] != s->gone || target[s->kept] != s->kept)
+            continue;
+        target[s->gone] = s->kept;
+        if (!kept->symbols[other]) {
+            kept->symbols[other] = gone->symbols[other];
+            kept->dsos[other] = gone->dsos[other];
+            kept->kind = MATCH_RENAMED;
+            continue;
+        }
+        CLEANUP(memory_freep) char *both = memory_printf("%s or %s", kept->name, gone->name);
+        strbuf_printf(
+            &m->notes,
+            "in the %s one, the compiler made one of %s and %s, and their callers changed "
+            "as well: they are told as one\n",
+            s->side ? "second" : "first", gone->name, kept->name);
+        kept->name = arena_strdup(&m->arena, both);
+        kept->kind = MATCH_MIXED;
+    }
+    if (f->same_count)
+        match_join(m, f->profiles, target);
 }
 
 /* A symbol of a run that stands for an item, a new one where there is none. */
@@ -254,6 +345,7 @@ void match_folded(struct match *m, const struct profile *const *const profiles[2
     if (fingerprinter_new(&f.printer, profiles[0][0]->arch, &err) < 0)
         return;
     match_each_build(m, profiles, look_through, &f);
+    join_same_code(&f);
     for (unsigned side = 0; side < 2 && f.count; side++)
         for (size_t run = 0; run < m->run_counts[side]; run++)
             give_back(&f, side, run);
@@ -266,6 +358,7 @@ void match_folded(struct match *m, const struct profile *const *const profiles[2
             f.calls[i].stands->name);
     fingerprinter_free(f.printer);
     free(f.calls);
+    free(f.same);
     free(f.seen[0]);
     free(f.seen[1]);
 }

@@ -25,6 +25,7 @@ void profile_free(struct profile *p)
     free(p->called);
     free(p->call_nodes);
     free(p->samples);
+    free(p->wakers);
     free(p->events);
     free(p->path);
     free(p);

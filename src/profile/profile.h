@@ -52,6 +52,7 @@ struct profile_options {
     bool tail_calls;    /* callers that gave their place to another function are put back */
     bool no_callers;    /* only the sampled instruction, not who called it */
     bool with_fields;   /* with samples: tracepoints' fields too, see fields.h */
+    bool with_wakers;   /* with samples: who ended each wait, where that was recorded */
     /* Called with each record as it is read, in the order of time; with the callers that unwinding
      * the stack of a sample gives, the sampled address first, NULL where there is no stack.  May be
      * NULL. */
@@ -96,6 +97,9 @@ struct profile_idle {
 struct given;
 struct profile_fields;
 
+#define PROFILE_WAKER_UNKNOWN UINT32_MAX
+#define PROFILE_WAKER_INTERRUPT (UINT32_MAX - 1) /* a timer or a device */
+
 struct profile_sample {
     uint64_t time_ns, weight;
     uint32_t node; /* in stacks */
@@ -112,6 +116,9 @@ struct profile {
     struct stacks stacks;
     struct symbols *symbols;
     uint64_t first_ns, last_ns; /* of the samples that passed; 0 without times */
+    /* With options.with_wakers, for each sample: the task that ended the wait, or one of these. */
+    uint32_t *wakers;
+    size_t waker_count, waker_capacity;
     struct profile_sample *samples;
     size_t sample_count, sample_capacity;
     struct perfdata_losses losses;

@@ -169,6 +169,19 @@ enum offcpu_verdict offcpu_feed(struct offcpu *o, const struct perfdata_record *
     }
 }
 
+bool offcpu_wake(struct offcpu *o, uint32_t tid, uint64_t time_ns, struct perfdata_record *ret_wait)
+{
+    struct thread *t = tid ? find_slot(o, tid) : NULL;
+    if (!t || !t->used || !t->is_away || t->record.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT)
+        return false;
+    give(o, t, time_ns, ret_wait);
+    t->is_away = true;
+    if (time_ns > t->record.time_ns)
+        t->record.time_ns = time_ns;
+    t->record.misc |= PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+    return true;
+}
+
 bool offcpu_flush(struct offcpu *o, struct perfdata_record *ret_wait)
 {
     while (o->flush_index < o->slot_count) {

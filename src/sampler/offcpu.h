@@ -17,6 +17,9 @@
  *       }
  *       …
  *   }
+ *   …                                           // where wake-ups were recorded, too:
+ *   if (offcpu_wake(o, tid, time_ns, &wait))    // the wait ends here; then it is only ready
+ *       add(&wait);
  *   while (offcpu_flush(o, &wait))              // threads that still wait at the end
  *       add(&wait);
  */
@@ -45,6 +48,10 @@ struct offcpu *offcpu_new(void);
 void offcpu_free(struct offcpu *o);
 enum offcpu_verdict offcpu_feed(struct offcpu *o, const struct perfdata_record *record,
                                 struct perfdata_record *ret_wait);
+/* Somebody wakes the thread: its wait is over, and what follows until it runs is time in which it
+ * was ready, given like that of a preempted one.  True when *ret_wait is filled. */
+bool offcpu_wake(struct offcpu *o, uint32_t tid, uint64_t time_ns,
+                 struct perfdata_record *ret_wait);
 /* Gives the waits that had no end when the recording stopped, cut off there; false when none is
  * left. */
 bool offcpu_flush(struct offcpu *o, struct perfdata_record *ret_wait);

@@ -19,7 +19,7 @@ static const char *last_part(const char *path)
 }
 
 /* Whether the code of a file keeps frame pointers; says why not, or adds its name to `kept`. */
-static bool look_at_file(const char *path, bool *ret_is_static, struct strbuf *kept,
+static bool look_at_file(const char *path, bool is_libc, bool *ret_is_static, struct strbuf *kept,
                          struct strbuf *why)
 {
     struct image image;
@@ -41,6 +41,15 @@ static bool look_at_file(const char *path, bool *ret_is_static, struct strbuf *k
                       last_part(path), 100.0 * (double)frames.framed / (double)frames.functions);
         return false;
     }
+    if (!is_libc && !frames_are_everywhere(&frames)) {
+        strbuf_printf(why,
+                      "%.0f %% of the functions of %s set up no frame, as compilers do where "
+                      "a function calls no other, so its callers would be missing; compile with "
+                      "-mno-omit-leaf-frame-pointer to avoid it",
+                      100.0 * (double)(frames.functions - frames.framed) / (double)frames.functions,
+                      last_part(path));
+        return false;
+    }
     strbuf_printf(kept, "%s%s", kept->length ? ", " : "", last_part(path));
     return true;
 }
@@ -53,7 +62,7 @@ static bool look_at_libc(struct strbuf *kept, struct strbuf *why)
         strbuf_puts(why, "no C library was found to look at");
         return false;
     }
-    return look_at_file(path, &unused, kept, why);
+    return look_at_file(path, true, &unused, kept, why);
 }
 
 /* All code that a process has mapped from files. */
@@ -73,7 +82,9 @@ static bool look_at_process(pid_t pid, struct strbuf *kept, struct strbuf *why)
             continue;
         CLEANUP(memory_freep)
         char *path = memory_printf("/proc/%d/root%.*s", (int)pid, (int)map.path_length, map.path);
-        if (!look_at_file(path, &unused, kept, why))
+        const char *file = last_part(path);
+        if (!look_at_file(path, str_has_prefix(file, "lib") || str_has_prefix(file, "ld-"), &unused,
+                          kept, why))
             return false;
     }
     return true;
@@ -90,7 +101,7 @@ static bool have_frames(const struct recording_spec *spec, struct strbuf *why)
             return false;
     if (!spec->pid_count && spec->command && !spec->whole_cpus &&
         process_find(spec->command->argv[0], &program, NULL) == 0 &&
-        !look_at_file(program, &is_static, &kept, why))
+        !look_at_file(program, false, &is_static, &kept, why))
         return false;
     if (!spec->pid_count && !is_static && !look_at_libc(&kept, why))
         return false;

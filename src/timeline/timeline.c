@@ -2,9 +2,9 @@
 /* What each thread did at every moment: see timeline.h. */
 #include "timeline/timeline.h"
 #include "base/memory.h"
+#include "tracepoints/waking.h"
 
 #include <string.h>
-#include <sys/syscall.h>
 
 /* Bits of sched_switch's prev_state, which are the same on all kernels since 4.14. */
 enum {
@@ -197,31 +197,10 @@ static void feed_switch(struct timeline *t, const struct timeline_event *e)
     take_turn(t, e, previous, next);
 }
 
-/* Calls within which a softirq that wakes somebody is the doing of the caller: what it sends
- * arrives at once, over the loopback device. */
-static bool sends(const struct timeline *t, const struct timeline_thread *thread)
+static int64_t call_of(const struct timeline *t, const struct timeline_thread *thread)
 {
-    if (thread->now.call == TIMELINE_NONE)
-        return false;
-    switch (t->calls[thread->now.call].number) {
-    case SYS_write:
-    case SYS_writev:
-    case SYS_sendto:
-    case SYS_sendmsg:
-    case SYS_sendmmsg:
-    case SYS_sendfile:
-    case SYS_splice:
-    case SYS_connect:
-    case SYS_shutdown:
-    case SYS_close:
-    case SYS_exit_group:
-    case SYS_recvfrom:
-    case SYS_recvmsg:
-    case SYS_read:
-        return true;
-    default:
-        return false;
-    }
+    return thread && thread->now.call != TIMELINE_NONE ? t->calls[thread->now.call].number
+                                                       : WAKING_NO_CALL;
 }
 
 static void feed_waking(struct timeline *t, const struct timeline_event *e)
@@ -233,14 +212,11 @@ static void feed_waking(struct timeline *t, const struct timeline_event *e)
     struct timeline_piece *now = &target->now;
     uint32_t by = TIMELINE_NONE;
     now->waker_kind = WAKER_OUTSIDE;
-    if (e->waking.in_interrupt || !e->tid) {
+    if (!waking_is_by_thread(e->tid, e->waking.flags, call_of(t, waker))) {
         now->waker_kind = WAKER_INTERRUPT;
-    } else if (waker && waker->is_here && waker->now.state == TIMELINE_RUNS && waker != target &&
-               (!e->waking.in_softirq || sends(t, waker))) {
+    } else if (waker && waker->is_here && waker->now.state == TIMELINE_RUNS && waker != target) {
         now->waker_kind = WAKER_THREAD;
         by = (uint32_t)(waker - t->threads);
-    } else if (e->waking.in_softirq) {
-        now->waker_kind = WAKER_INTERRUPT;
     } else if (e->cpu < t->cpu_count && t->cpus[e->cpu].turn_count) {
         by = t->cpus[e->cpu].turns[t->cpus[e->cpu].turn_count - 1].name;
     }

@@ -54,8 +54,7 @@ struct timeline_event {
         } change;
         struct {
             uint32_t target;
-            bool in_interrupt; /* of a device or timer: tid has nothing to do with it */
-            bool in_softirq;   /* as above, unless tid just sends something */
+            uint64_t flags; /* common_flags: whether an interrupt did it, tracepoints/waking.h */
         } waking;
         struct {
             int64_t number;

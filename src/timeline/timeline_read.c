@@ -15,9 +15,6 @@ static const char *const event_names[READ_KINDS] = {
 
 enum { NAME_BYTES = 16 }; /* of a thread */
 
-/* Bits of common_flags: what the CPU was at when the event was written. */
-enum { FLAG_HARDIRQ = 0x08, FLAG_SOFTIRQ = 0x10 };
-
 struct fields {
     struct trace_field previous, previous_name, state, next, next_name, target, flags;
     struct trace_field enter_number, enter_args, leave_number, leave_result;
@@ -149,17 +146,14 @@ static void feed_tracepoint(struct reading *r, unsigned kind, const struct perfd
     const struct perfdata_sample *s = &p->sample;
     const struct fields *f = &r->fields;
     struct timeline_event e = {.time_ns = p->time_ns, .cpu = p->cpu, .tid = p->tid};
-    int64_t flags;
     switch (kind) {
     case READ_SWITCH:
         feed_switch(r, p, &e);
         break;
     case READ_WAKING:
-        flags = tracefs_number(&f->flags, s->raw, s->raw_size);
         e.kind = TIMELINE_WAKING;
         e.waking.target = (uint32_t)tracefs_number(&f->target, s->raw, s->raw_size);
-        e.waking.in_interrupt = flags & FLAG_HARDIRQ;
-        e.waking.in_softirq = flags & FLAG_SOFTIRQ;
+        e.waking.flags = (uint64_t)tracefs_number(&f->flags, s->raw, s->raw_size);
         timeline_feed(r->t, &e);
         break;
     case READ_ENTER:

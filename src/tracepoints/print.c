@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A record as its print fmt says: see print.h. */
 #include "tracepoints/print.h"
+#include "base/digits.h"
 #include "base/memory.h"
 
 #include <arpa/inet.h>
@@ -303,6 +304,25 @@ static const char *parse_conversion(const char *at, struct conversion *c, int st
     return at;
 }
 
+/* Most numbers have no more to them than their base, perhaps zeros before them. */
+static bool put_plain_number(struct strbuf *out, const struct conversion *c, uint64_t value,
+                             bool is_signed)
+{
+    bool has_zeros = str_eq(c->flags, "0") && c->width > 0 && c->width <= 64;
+    if (c->precision >= 0 || (!has_zeros && (c->flags[0] || c->width > 64)) ||
+        !(is_signed || c->kind == 'u' || c->kind == 'x'))
+        return false;
+    size_t width = c->width > 0 ? (size_t)c->width : 0;
+    if (is_signed && (int64_t)value < 0) {
+        if (width)
+            return false;
+        strbuf_putc(out, '-');
+        value = 0 - value;
+    }
+    strbuf_put_number(out, value, c->kind == 'x' ? 16 : 10, width, has_zeros ? '0' : ' ');
+    return true;
+}
+
 static void put_number(struct strbuf *out, const struct conversion *c, int64_t number)
 {
     char format[48], width[16] = "", precision[16] = "";
@@ -314,6 +334,8 @@ static void put_number(struct strbuf *out, const struct conversion *c, int64_t n
         value = is_signed ? (uint64_t)(int64_t)(int16_t)number : (uint16_t)number;
     else if (!c->long_count)
         value = is_signed ? (uint64_t)(int64_t)(int32_t)number : (uint32_t)number;
+    if (put_plain_number(out, c, value, is_signed))
+        return;
     if (c->width >= 0)
         snprintf(width, sizeof(width), "%d", c->width);
     if (c->precision >= 0)

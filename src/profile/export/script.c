@@ -4,6 +4,7 @@
  * perf has them in call chains.  The lines of a location are the same wherever it stands, so they
  * are made once.
  */
+#include "base/digits.h"
 #include "base/memory.h"
 #include "profile/export/export.h"
 #include "profile/fields.h"
@@ -29,7 +30,9 @@ static void put_frame(struct strbuf *out, const struct profile *p, uint32_t loca
     const struct profile_frame *f = &p->calls.frames[frame];
     const struct profile_symbol *s = &p->calls.symbols[f->symbol];
     uint64_t address = l->address + (l->flags & STACK_CALLER ? 1 : 0);
-    strbuf_printf(out, "\t%16llx ", (unsigned long long)address);
+    strbuf_putc(out, '\t');
+    strbuf_put_number(out, address, 16, 16, ' ');
+    strbuf_putc(out, ' ');
     if (!s->name)
         strbuf_puts(out, "[unknown]");
     else
@@ -66,39 +69,25 @@ static void put_stack(struct export_out *out, struct lines *lines, uint32_t node
     }
 }
 
-/* A number with at least `width` places, filled up from the left. */
-static void put_number(struct strbuf *out, uint64_t number, size_t width, char fill)
-{
-    char digits[40];
-    size_t at = sizeof(digits);
-    do {
-        digits[--at] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number);
-    while (sizeof(digits) - at < width)
-        digits[--at] = fill;
-    strbuf_append(out, digits + at, sizeof(digits) - at);
-}
-
 static void put_head(struct export_out *out, const struct profile_sample *s)
 {
     const struct profile *p = out->profile;
     struct strbuf *text = &out->text;
     put_safe(text, tasks_comm(&p->tasks, s->task));
     strbuf_putc(text, ' ');
-    put_number(text, p->tasks.items[s->task].tid, 5, ' ');
+    strbuf_put_number(text, p->tasks.items[s->task].tid, 10, 5, ' ');
     strbuf_putc(text, ' ');
     if (s->cpu != UINT32_MAX) {
         strbuf_putc(text, '[');
-        put_number(text, s->cpu, 3, '0');
+        strbuf_put_number(text, s->cpu, 10, 3, '0');
         strbuf_puts(text, "] ");
     }
-    put_number(text, s->time_ns / 1000000000, 5, ' ');
+    strbuf_put_number(text, s->time_ns / 1000000000, 10, 5, ' ');
     strbuf_putc(text, '.');
-    put_number(text, s->time_ns % 1000000000 / 1000, 6, '0');
+    strbuf_put_number(text, s->time_ns % 1000000000 / 1000, 10, 6, '0');
     strbuf_puts(text, ": ");
     if (!p->events[s->event].is_tracepoint) { /* perf shows the fields instead */
-        put_number(text, export_weight(out, 1, s->weight), 10, ' ');
+        strbuf_put_number(text, export_weight(out, 1, s->weight), 10, 10, ' ');
         strbuf_putc(text, ' ');
     }
     put_safe(text, p->events[s->event].name);

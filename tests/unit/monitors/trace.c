@@ -224,6 +224,37 @@ TEST(shares_of_a_profile)
     calls_done(&p.calls);
 }
 
+/* The same work, seen from _start, from main only, and from below a function without a name. */
+TEST(outer_frames_do_not_split_a_chain)
+{
+    struct profile p = {0};
+    struct found f = {0};
+    calls_init(&p.calls);
+    uint32_t start = frame(&p.calls, "_start"), libc = frame(&p.calls, "__libc_start_main_impl");
+    uint32_t main_frame = frame(&p.calls, "main"), work = frame(&p.calls, "work");
+    uint32_t nameless = frame(&p.calls, NULL), thread = frame(&p.calls, "worker");
+    uint32_t begin = frame(&p.calls, "start_thread"), clone = frame(&p.calls, "clone3");
+    uint32_t whole = calls_push(
+        &p.calls, calls_push(&p.calls, calls_push(&p.calls, 0, start), libc), main_frame);
+    uint32_t shorter = calls_push(&p.calls, 0, main_frame);
+    uint32_t odd = calls_push(&p.calls, calls_push(&p.calls, 0, nameless), main_frame);
+    calls_add(&p.calls, calls_push(&p.calls, whole, work), 0, 0, 0, 500, 500);
+    calls_add(&p.calls, calls_push(&p.calls, shorter, work), 0, 0, 0, 70, 70);
+    calls_add(&p.calls, calls_push(&p.calls, odd, work), 0, 0, 0, 4, 4);
+    uint32_t in_thread =
+        calls_push(&p.calls, calls_push(&p.calls, calls_push(&p.calls, 0, clone), begin), thread);
+    calls_add(&p.calls, in_thread, 0, 0, 0, 400, 400);
+    calls_add(&p.calls, calls_push(&p.calls, 0, thread), 0, 0, 0, 26, 26);
+    perf_profile_give(&p, find, &f);
+    CHECK_NEAR(row(&f, "perf-profile.calltrace.cycles-pp.work.main"), 57.4, 1e-9);
+    CHECK_NEAR(row(&f, "perf-profile.calltrace.cycles-pp.main"), 57.4, 1e-9);
+    CHECK_NEAR(row(&f, "perf-profile.calltrace.cycles-pp.worker"), 42.6, 1e-9);
+    CHECK_NEAR(row(&f, "perf-profile.children.cycles-pp._start"), 50, 1e-9);
+    CHECK_NEAR(row(&f, "perf-profile.calltrace.cycles-pp.work.main.__libc_start_main_impl._start"),
+               -1, 0);
+    calls_done(&p.calls);
+}
+
 TEST(what_absence_means)
 {
     CHECK_STR(sparse_marker("syscalls.count.read"), "syscalls.lost");

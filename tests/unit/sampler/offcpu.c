@@ -72,6 +72,28 @@ TEST(a_thread_that_was_preempted_is_told_apart)
     offcpu_free(o);
 }
 
+TEST(a_thread_that_was_woken_is_only_ready)
+{
+    struct offcpu *o = offcpu_new();
+    struct perfdata_record wait, r = leaving(7, 1000, NULL, 0);
+    offcpu_feed(o, &r, &wait);
+    r = switched(7, 1001, true, false);
+    offcpu_feed(o, &r, &wait);
+    CHECK(!offcpu_wake(o, 8, 3000, &wait));
+    CHECK(offcpu_wake(o, 7, 5000, &wait));
+    CHECK_INT(wait.time_ns, 1000);
+    CHECK_INT(wait.sample.period, 4000);
+    CHECK(!(wait.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT));
+    CHECK(!offcpu_wake(o, 7, 5500, &wait)); /* it does not wait any more */
+    r = switched(7, 9000, false, false);
+    CHECK_INT(offcpu_feed(o, &r, &wait), OFFCPU_WAIT);
+    CHECK_INT(wait.time_ns, 5000);
+    CHECK_INT(wait.sample.period, 4000);
+    CHECK(wait.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
+    CHECK(!offcpu_wake(o, 7, 9500, &wait)); /* it runs */
+    offcpu_free(o);
+}
+
 TEST(waits_without_an_end_are_cut_off_and_the_dead_wait_for_nothing)
 {
     struct offcpu *o = offcpu_new();

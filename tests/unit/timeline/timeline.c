@@ -49,7 +49,7 @@ static void wake(struct story *s, uint64_t us, uint32_t by, uint32_t target, boo
 {
     struct timeline_event e = {.kind = TIMELINE_WAKING, .time_ns = us * 1000, .tid = by};
     e.waking.target = target;
-    e.waking.in_interrupt = in_interrupt;
+    e.waking.flags = in_interrupt ? 0x08 : 0;
     timeline_feed(&s->t, &e);
 }
 
