@@ -5,6 +5,7 @@
 #include "base/process.h"
 #include "base/strings.h"
 #include "exact/functions.h"
+#include "exact/machine.h"
 #include "exact/run.h"
 
 #include <errno.h>
@@ -91,6 +92,8 @@ _Noreturn void exact_child(int argc, char **argv)
         fprintf(stderr, "assay: %s\n", err.message);
         _exit(start_code < 0 ? process_exit_code_for(start_code) : 125);
     }
+    if (result.ran_out)
+        fprintf(stderr, "assay: " EXACT_RAN_OUT "\n", EXACT_MEMORY_BYTES >> 20);
     report(&tool, &result);
     end_like(result.status);
 }

@@ -35,7 +35,7 @@ struct exact_way {
 struct exact_counts {
     uint64_t instructions, calls; /* the first: user and, of a machine, kernel */
     /* Of a machine only. */
-    uint64_t user, kernel, interrupts, faults, switches;
+    uint64_t user, kernel, interrupts, aside, faults, switches;
     struct exact_named *named;
     size_t named_count, named_capacity;
     struct exact_way *ways; /* the most instructions first; those of all add up to kernel */

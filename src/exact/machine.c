@@ -84,6 +84,7 @@ struct given {
     char **variables;
     char folder[PATH_MAX], input[PATH_MAX], groups[GROUPS_MAX * 12];
     char *input_file; /* one made of what a pipe gave; to be removed */
+    char *pwd, *tree, *seen_as;
 };
 
 static void given_done(struct given *g)
@@ -92,6 +93,9 @@ static void given_done(struct given *g)
         unlink(g->input_file);
     free(g->input_file);
     free(g->variables);
+    free(g->pwd);
+    free(g->tree);
+    free(g->seen_as);
 }
 
 static void take_variables(struct given *g)
@@ -102,7 +106,9 @@ static void take_variables(struct given *g)
     for (char **v = environ; *v; v++)
         if (str_has_prefix(*v, "ASSAY_METRICS_FD="))
             has_metrics = true;
-        else
+        else if (str_has_prefix(*v, "PWD="))
+            ARRAY_PUSH(g->variables, count, capacity) = g->pwd;
+        else if (!str_has_prefix(*v, EXACT_TREE "="))
             ARRAY_PUSH(g->variables, count, capacity) = *v;
     if (has_metrics)
         ARRAY_PUSH(g->variables, count, capacity) = (char *)"ASSAY_METRICS_FD=9";
@@ -155,12 +161,55 @@ static int take_input(struct given *g, struct error *err)
     return 0;
 }
 
+/* What a path has behind a directory: "" or "/…"; NULL when it is not in it. */
+static const char *below(const char *path, const char *folder)
+{
+    size_t length = strlen(folder);
+    return strncmp(path, folder, length) == 0 && (!path[length] || path[length] == '/')
+               ? path + length
+               : NULL;
+}
+
+/* The directory of the other side is mounted in its own place: both sides are mounts. */
+static int take_tree(struct given *g, struct error *err)
+{
+    const char *told = getenv(EXACT_TREE), *end = told ? strchr(told, '\n') : NULL;
+    if (!end)
+        return 0;
+    CLEANUP(memory_freep) char *tree = memory_strndup(told, (size_t)(end - told));
+    const char *seen_as = end + 1, *rest = below(g->folder, tree);
+    if (rest) {
+        CLEANUP(memory_freep) char *folder = memory_printf("%s%s", seen_as, rest);
+        if (strlen(folder) >= sizeof(g->folder))
+            return error_set(err, -ENAMETOOLONG, "%s", folder);
+        snprintf(g->folder, sizeof(g->folder), "%s", folder);
+    }
+    if (rest || below(g->folder, seen_as)) {
+        g->tree = memory_strdup(rest ? tree : seen_as);
+        g->seen_as = memory_strdup(seen_as);
+    }
+    return 0;
+}
+
+void exact_see_as(const char *tree, const char *seen_as)
+{
+    CLEANUP(memory_freep) char *from = realpath(tree, NULL);
+    CLEANUP(memory_freep) char *to = realpath(seen_as, NULL);
+    CLEANUP(memory_freep) char *value = from && to ? memory_printf("%s\n%s", from, to) : NULL;
+    if (value)
+        setenv(EXACT_TREE, value, 1);
+}
+
 static int take_all(struct given *g, struct error *err)
 {
-    take_variables(g);
     take_groups(g);
     if (!getcwd(g->folder, sizeof(g->folder)))
         return error_errno(err, -errno, "the current directory");
+    int r = take_tree(g, err);
+    if (r < 0)
+        return r;
+    g->pwd = memory_printf("PWD=%s", g->folder);
+    take_variables(g);
     return take_input(g, err);
 }
 
@@ -179,6 +228,14 @@ static void pass_on(void *context, bool is_error, const char *bytes, size_t leng
     fd_write_all(is_error ? STDERR_FILENO : STDOUT_FILENO, bytes, length);
 }
 
+static void drop(void *context, bool is_error, const char *bytes, size_t length)
+{
+    (void)context;
+    (void)is_error;
+    (void)bytes;
+    (void)length;
+}
+
 static char *plugin_option(const struct exact_tool *tool, const char *counts)
 {
     CLEANUP(memory_freep) char *plugin = vm_qemu_quoted(tool->plugin);
@@ -193,6 +250,7 @@ static int run_in(struct vm_machine *vm, const struct vm_run *run, struct vm_res
     int r = vm_machine_run(vm, run, got, err);
     result->wall_ns = got->wall_ns;
     result->status = got->status;
+    result->ran_out = r == 0 && vm_machine_ran_out(vm);
     strbuf_append(&result->metrics, strbuf_text(&got->metrics), got->metrics.length);
     return r;
 }
@@ -245,9 +303,11 @@ int exact_machine_run(const struct exact_tool *tool, char *const *argv, struct e
                              .input = *given.input ? given.input : NULL,
                              .program = program,
                              .groups = given.groups,
-                             .drops_output = drops_output(),
+                             .tree = given.tree,
+                             .seen_as = given.seen_as,
+                             .drops_output = tool->is_quiet || drops_output(),
                              .uid = geteuid(),
-                             .on_output = pass_on};
+                             .on_output = tool->is_quiet ? drop : pass_on};
         r = run_once(tool, &run, counts, result, err);
         exact_remove_folder(folder);
     }

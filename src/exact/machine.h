@@ -12,6 +12,14 @@
 #define EXACT_KERNEL "linux-image-amd64" /* Debian's, unless ASSAY_EXACT_KERNEL names another */
 #define EXACT_MEMORY_BYTES (1ULL << 30)
 
+/* For people; with EXACT_MEMORY_BYTES >> 20. */
+#define EXACT_RAN_OUT                                                                          \
+    "The emulated machine has %llu MiB of memory; the command needed more, and the machine's " \
+    "kernel killed a process."
+
+/* Tells processes what exact_see_as was told: both paths, with a line's end between. */
+#define EXACT_TREE "ASSAY_EXACT_TREE"
+
 struct exact_machine;
 
 /* Finds one that has booted, or boots it. */

@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#define MACHINE_MAGIC 0x3168636d78656121ULL /* "!aexmch1" */
+#define MACHINE_MAGIC 0x3268636d78656121ULL /* "!aexmch2" */
 
 enum {
     MACHINE_BLOCKS = 1 << 20,
@@ -45,6 +45,7 @@ struct machine_head {
     uint32_t tasks; /* of the command: processes and threads that ran */
     /* Of the command: its user mode, the kernel for it, and interrupts while it ran. */
     uint64_t user, kernel, interrupts;
+    uint64_t aside;  /* of the command's tasks, but not due to it (plugin/ksyms.c) */
     uint64_t others; /* kernel instructions of all other tasks, e.g. the idle one */
     /* Of blocks that found no room in the table. */
     uint64_t user_rest, kernel_rest;

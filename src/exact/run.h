@@ -29,6 +29,7 @@ struct exact_result {
     int status;            /* as wait4 gives it */
     uint64_t wall_ns;      /* of the emulation, not of the command */
     bool left_behind;      /* processes of the command went on: what they do later is not counted */
+    bool ran_out;          /* the machine had no more memory, and its kernel killed a process */
     bool was_stopped;      /* by a signal for assay, before anything was counted */
     struct strbuf metrics; /* what the program reported (run/metrics.h), where it cannot itself */
     char **foreign;        /* programs that ran uncounted: not for this processor */
@@ -48,6 +49,10 @@ void exact_remove_folder(const char *path);
 int exact_run(const struct exact_tool *tool, char *const *argv, struct exact_result *result,
               int *ret_start_code, struct error *err);
 void exact_result_done(struct exact_result *result);
+
+/* Commands of this process' children that run in a machine, in the directory tree or below, see it
+ * in the place of another one: the length of a path is work for the kernel. */
+void exact_see_as(const char *tree, const char *seen_as);
 
 /* The words that go before a command, with what counts (exact_word) and the file that its functions
  * are to be written to (NULL for none); the first is to be executed as /proc/self/exe.  Ends with

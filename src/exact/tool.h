@@ -27,6 +27,7 @@ struct exact_metric {
 struct exact_tool {
     bool is_cachegrind;            /* Valgrind's, where there is no QEMU */
     struct exact_machine *machine; /* an emulated one; NULL for user mode */
+    bool is_quiet;                 /* what commands print in a machine goes nowhere */
     char why[256];                 /* cachegrind is used: the reason, in a sentence; "" else */
     char name[128];                /* "qemu-x86_64 7.2.22, CPU model max" */
     const char *metric;            /* of its instructions */

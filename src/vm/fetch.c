@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -115,6 +116,8 @@ static int write_settings(struct apt *a, const struct vm_arch *arch, struct erro
                   /* The host's own settings would bring its hooks with them. */
                   "Dir::Etc::main \"/dev/null\";\nDir::Etc::parts \"/dev/null\";\n",
                   arch->debian, arch->debian, a->folder, a->folder, a->folder, a->folder);
+    if (a->how->suite) /* its packages, also where apt would prefer the release's own */
+        strbuf_printf(&text, "APT::Default-Release \"%s\";\n", a->how->suite);
     CLEANUP(memory_freep) char *path = memory_printf("%s/apt.conf", a->folder);
     CLEANUP(memory_freep) char *status = memory_printf("%s/state/status", a->folder);
     a->variable = memory_printf("APT_CONFIG=%s", path);
@@ -213,15 +216,20 @@ char *vm_fetch_concrete(const char *package, const char *shown)
                          (int)strcspn(version, " \n"), version);
 }
 
+/* apt fails as a whole when one source of many fails; what counts is the package. */
+static int update(struct apt *a, struct error *err)
+{
+    const char *const argv[] = {"apt-get", "-q", "update", NULL};
+    say(a->how, "apt: reading the lists of packages");
+    return apt_run(a, argv, NULL, NULL, err);
+}
+
 static int resolve(struct apt *a, const char *package, const struct vm_arch *arch,
                    char **ret_concrete, struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf shown = {0};
-    const char *const update[] = {"apt-get", "-q", "update", NULL};
     const char *const show[] = {"apt-cache", "show", "--no-all-versions", package, NULL};
-    say(a->how, "apt: reading the lists of packages");
-    /* apt fails as a whole when one source of many fails; what counts is the package. */
-    int r = apt_run(a, update, NULL, NULL, err);
+    int r = update(a, err);
     if (r >= 0)
         r = apt_run(a, show, NULL, &shown, err);
     if (r < 0)
@@ -336,7 +344,8 @@ static void clear_left_overs(const char *kernels)
 }
 
 static int fetch_package(const struct vm_fetch *f, const struct vm_arch *arch, const char *kernels,
-                         const char *package, char **ret_name, struct error *err)
+                         const char *package, const char *called, char **ret_name,
+                         struct error *err)
 {
     struct apt apt;
     CLEANUP(memory_freep) char *concrete = NULL, *deb = NULL;
@@ -347,7 +356,7 @@ static int fetch_package(const struct vm_fetch *f, const struct vm_arch *arch, c
         r = download(&apt, concrete, &deb, err);
     if (r == 0) {
         say(f, "unpacking");
-        r = keep(arch, kernels, deb, package, ret_name, err);
+        r = keep(arch, kernels, deb, called, ret_name, err);
         unlink(deb);
     }
     apt_done(&apt);
@@ -379,6 +388,12 @@ static bool is_package_name(const char *word)
                               "0123456789.+-=~:")];
 }
 
+/* A name that is the newest of a release is another kernel in another release. */
+static char *name_in_cache(const struct vm_fetch *f, const char *package)
+{
+    return f->suite ? memory_printf("%s@%s", package, f->suite) : memory_strdup(package);
+}
+
 int vm_fetch(const struct vm_fetch *f, const char *package, char **ret_name, struct error *err)
 {
     bool is_file = str_has_suffix(package, ".deb");
@@ -402,12 +417,97 @@ int vm_fetch(const struct vm_fetch *f, const char *package, char **ret_name, str
     if (r < 0)
         return r;
     struct vm_kernel there;
-    if (!is_file && !f->refresh && vm_kernel_find(&there, package, &(struct error){0}) == 0) {
+    CLEANUP(memory_freep) char *called = name_in_cache(f, package);
+    char *version = strchr(called, '='); /* the name of that very version, whatever the release */
+    if (version)
+        *version = '_';
+    if (!is_file && !f->refresh && vm_kernel_find(&there, called, &(struct error){0}) == 0) {
         *ret_name = memory_strdup(there.name);
         vm_kernel_done(&there);
         return 0;
     }
     clear_left_overs(kernels);
     return is_file ? keep(arch, kernels, package, NULL, ret_name, err)
-                   : fetch_package(f, arch, kernels, package, ret_name, err);
+                   : fetch_package(f, arch, kernels, package, called, ret_name, err);
+}
+
+/* ---- what there is ---- */
+
+static bool is_wanted(const char *name, char *const *patterns)
+{
+    if (str_has_suffix(name, "-dbg") || str_has_suffix(name, "-unsigned") ||
+        str_has_suffix(name, "-signed-template"))
+        return false;
+    for (size_t i = 0; patterns[i]; i++)
+        if (fnmatch(patterns[i], name, 0) == 0)
+            return true;
+    return !patterns[0];
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strverscmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* " linux-image-arm64 | 6.1.190-1 | http://… bookworm/main arm64 Packages" */
+static void put_offer(struct strbuf *out, char *line)
+{
+    char *save = NULL, *name = strtok_r(line, " |", &save), *version = strtok_r(NULL, " |", &save);
+    char *place = strtok_r(NULL, " |", &save), *suite = strtok_r(NULL, " |", &save);
+    if (name && version && place && suite)
+        strbuf_printf(out, "%-44s %-28s %s\n", name, version, suite);
+}
+
+static int put_offers(struct apt *a, char *const *patterns, struct strbuf *out, struct error *err)
+{
+    const char *const all[] = {"apt-cache", "pkgnames", "linux-image-", NULL};
+    CLEANUP(strbuf_done) struct strbuf names = {0}, offers = {0};
+    const char **argv = NULL;
+    size_t count = 0, capacity = 0;
+    char *save = NULL;
+    int r = apt_run(a, all, NULL, &names, err);
+    ARRAY_PUSH(argv, count, capacity) = "apt-cache";
+    ARRAY_PUSH(argv, count, capacity) = "madison";
+    for (char *line = r < 0 || !names.length ? NULL : strtok_r(names.data, "\n", &save); line;
+         line = strtok_r(NULL, "\n", &save))
+        if (str_has_prefix(line, "linux-image-") && is_wanted(line, patterns))
+            ARRAY_PUSH(argv, count, capacity) = line;
+    qsort(argv + 2, count - 2, sizeof(*argv), compare_names);
+    ARRAY_PUSH(argv, count, capacity) = NULL;
+    if (r >= 0 && count > 3)
+        r = apt_run(a, argv, NULL, &offers, err);
+    free(argv);
+    save = NULL;
+    for (char *line = r < 0 || !offers.length ? NULL : strtok_r(offers.data, "\n", &save); line;
+         line = strtok_r(NULL, "\n", &save))
+        put_offer(out, line);
+    if (r >= 0 && !out->length)
+        r = error_set(err, -ENOENT, "no such kernel in apt's sources%s%s",
+                      a->wrong.length ? "; apt printed: " : "", strbuf_text(&a->wrong));
+    return r < 0 ? r : 0;
+}
+
+int vm_fetch_list(const struct vm_fetch *f, char *const *patterns, struct strbuf *out,
+                  struct error *err)
+{
+    const struct vm_arch *arch = f->arch ? f->arch : vm_arch_find("aarch64");
+    CLEANUP(memory_freep) char *lock = vm_cache_path("lock");
+    CLEANUP(memory_freep) char *folder = vm_cache_path("");
+    CLEANUP(fd_closep) int lock_fd = -1;
+    if (!folder)
+        return error_set(err, -ENOENT,
+                         "no cache directory: neither XDG_CACHE_HOME nor HOME is set");
+    int r = make_folders(folder, err);
+    if (r == 0)
+        r = take_lock(f, lock, &lock_fd, err);
+    if (r < 0)
+        return r;
+    struct apt apt;
+    r = apt_open(&apt, f, arch, err);
+    if (r == 0)
+        r = update(&apt, err);
+    if (r >= 0)
+        r = put_offers(&apt, patterns, out, err);
+    apt_done(&apt);
+    return r;
 }

@@ -11,6 +11,7 @@
 #ifndef ASSAY_VM_FETCH_H
 #define ASSAY_VM_FETCH_H
 
+#include "base/strings.h"
 #include "vm/arch.h"
 
 struct vm_fetch {
@@ -24,8 +25,14 @@ struct vm_fetch {
 };
 
 /* Brings the package, or the one that it stands for (linux-image-arm64 is always the newest), or
- * unpacks a file whose name ends in .deb.  The caller frees ret_name: package and version. */
+ * unpacks a file whose name ends in .deb.  With a suite the cache has it as PACKAGE@SUITE, too.
+ * The caller frees ret_name: package and version. */
 int vm_fetch(const struct vm_fetch *f, const char *package, char **ret_name, struct error *err);
+
+/* A line for each kernel that there is for the architecture (aarch64), and that fits one of the
+ * patterns (fnmatch(3); none: all): package, version, where from. */
+int vm_fetch_list(const struct vm_fetch *f, char *const *patterns, struct strbuf *out,
+                  struct error *err);
 
 /* What `apt-cache show` says a package stands for: "linux-image-6.1.0-54-arm64=6.1.190-1"; NULL
  * when the text describes no package.  The caller frees it. */

@@ -163,6 +163,13 @@ void vm_counts_done(struct vm_counts *counts)
     *counts = (struct vm_counts){0};
 }
 
+void vm_counts_move(struct vm_counts *to, struct vm_counts *from)
+{
+    vm_counts_done(to);
+    *to = *from;
+    *from = (struct vm_counts){0};
+}
+
 bool vm_exit_parse(const char *text, size_t length, int *ret_status)
 {
     char line[32];

@@ -15,12 +15,14 @@
  * 9".  A request that cannot be served is answered with err (why) and exit 127, as a shell would.
  *
  * Fields of measure begin with a letter: a word of the argv, v NAME=VALUE for the environment, e
- * the events to count (as -e takes them), d the folder to run in, i the file to read from.  A
- * command among the host's files has p, the program there, g, its groups, and n when its output is
- * not wanted; maps then comes behind err, and says which files it mapped as code.  What
- * comes back: metrics has the lines that the program wrote to ASSAY_METRICS_FD; usage is a line of
- * numbers (see struct vm_usage); counts has a line for each event, in their order: "RAW ENABLED
- * RUNNING FAILED\tNAME" or "-\tNAME\tWHY".
+ * the events to count (as -e takes them), d the folder to run in, i the file to read from, l how
+ * many mappings its memory has more than by itself.  A
+ * command among the host's files has p, the program there, g, its groups, f and t, a directory and
+ * the name of another one in whose place it is to be seen, and n when its output is not wanted;
+ * maps then comes behind err, and says which files it mapped as code.  What comes back: metrics has
+ * the lines that the program wrote to ASSAY_METRICS_FD; usage is a line of numbers (see struct
+ * vm_usage); counts has a line for each event, in their order: "RAW ENABLED RUNNING FAILED\tNAME"
+ * or "-\tNAME\tWHY".
  *
  * What comes from the machine is foreign input: everything is bounded and checked.
  */
@@ -92,6 +94,8 @@ void vm_counts_put(struct strbuf *out, const char *name, const char *why,
 bool vm_counts_parse(const char *text, size_t length, struct vm_counts *counts);
 const struct vm_count *vm_counts_find(const struct vm_counts *counts, const char *name);
 void vm_counts_done(struct vm_counts *counts);
+/* Frees what was there; `from` is empty afterwards. */
+void vm_counts_move(struct vm_counts *to, struct vm_counts *from);
 
 /* "exit 3" or "signal 9" as wait(2) would tell it; false for anything else. */
 bool vm_exit_parse(const char *text, size_t length, int *ret_status);

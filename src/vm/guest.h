@@ -14,4 +14,10 @@
 bool vm_guest_is(char *const *argv);
 _Noreturn void vm_guest_serve(void);
 
+/* There: `with-mappings N COMMAND…` runs a command with so many mappings more than it has by
+ * itself, for commands that another one starts (assay record). */
+#define VM_WITH_MAPPINGS "/bin/with-mappings"
+bool vm_guest_is_with_mappings(char *const *argv);
+int vm_guest_with_mappings(char *const *argv);
+
 #endif

@@ -19,6 +19,7 @@
 
 /* Random numbers are drawn from a new seed every minute once the machine is up for two. */
 #define SETTLE_S 200
+#define SLICE_NS "500000000"
 #define DATE_S 1893456000 /* 2030-01-01, the date at which every command begins */
 
 static bool mount_in(const char *source, const char *path, const char *type, unsigned long flags,
@@ -67,6 +68,13 @@ bool guest_host_mount(const char **ret_failed)
     return true;
 }
 
+bool guest_host_bind(const char *tree, const char *seen_as)
+{
+    CLEANUP(memory_freep) char *from = memory_printf("%s%s", GUEST_ROOT, tree);
+    CLEANUP(memory_freep) char *to = memory_printf("%s%s", GUEST_ROOT, seen_as);
+    return mount(from, to, NULL, MS_BIND, NULL) == 0;
+}
+
 void guest_set_date(void)
 {
     struct timespec date = {.tv_sec = DATE_S};
@@ -74,11 +82,39 @@ void guest_set_date(void)
         fprintf(stderr, "init: setting the clock: %s\n", strerror(errno));
 }
 
+/* Which task runs when decides how much threads get into each other's way, and is to depend on the
+ * tasks alone: one goes on until it sleeps, or has had this much of virtual time.  Kernels
+ * since 6.6 have the last file only, earlier ones the others. */
+static void set_scheduler(void)
+{
+    static const char *const names[] = {"latency_ns", "min_granularity_ns", "wakeup_granularity_ns",
+                                        "base_slice_ns"};
+    bool is_set = false;
+    for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
+        char path[128];
+        snprintf(path, sizeof(path), "/sys/kernel/debug/sched/%s", names[i]);
+        CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CLOEXEC);
+        is_set |= fd >= 0 && write(fd, SLICE_NS, strlen(SLICE_NS)) == (ssize_t)strlen(SLICE_NS);
+    }
+    if (!is_set)
+        fprintf(stderr, "init: the scheduler's slices cannot be set\n");
+}
+
+void guest_await_tick(void)
+{
+    struct timespec first, now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &first);
+    do
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    while (now.tv_nsec == first.tv_nsec);
+}
+
 /* Works until a request comes, and does not sleep: virtual time would pass with that of the host.
  */
 void guest_serve_hold(const struct guest *g)
 {
     struct timespec rest = {.tv_sec = SETTLE_S};
+    set_scheduler();
     while (nanosleep(&rest, &rest) < 0 && errno == EINTR)
         continue;
     CLEANUP(fd_closep) int random = open("/dev/urandom", O_RDONLY | O_CLOEXEC);

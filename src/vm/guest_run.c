@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { METRICS_NUMBER = 9, METRICS_BYTES_MAX = 1 << 20 };
+enum { METRICS_NUMBER = 9, METRICS_BYTES_MAX = 1 << 20, REST_MS = 20 };
 
 struct job {
     char **argv, **variables;
@@ -27,7 +27,11 @@ struct job {
     const char
         *program; /* of the host's files, among which the command runs; NULL: of the guest's */
     const char *groups; /* there: its group and further ones, "1000,27" */
+    const char *tree,
+        *seen_as; /* there: a directory, and in whose place it is seen; NULL for none */
     bool drops_output;
+    bool has_layout;
+    size_t mapping_count; /* that it has more than by itself */
     unsigned uid;
     /* The command's own; -1 for none. */
     int out, err, metrics;
@@ -62,8 +66,21 @@ static bool enter_host(const struct job *j, const char **failed)
 static void execute_in_host(struct job *j)
 {
     ARRAY_PUSH(j->variables, j->variable_count, j->variable_capacity) = NULL;
+    guest_await_tick();
     MARK(MARKER_BEGIN);
     execve(j->program, j->argv, j->variables);
+}
+
+/* What others do for the command before is over by now, and the clock ticks at the same places of
+ * what it does: counts that repeat. */
+static void execute_here(const struct job *j)
+{
+    struct timespec rest = {.tv_nsec = REST_MS * 1000 * 1000};
+    while (j->metrics >= 0 && nanosleep(&rest, &rest) < 0 && errno == EINTR)
+        continue;
+    if (j->metrics >= 0)
+        guest_await_tick();
+    execvp(j->argv[0], j->argv);
 }
 
 /* The child's side of a command; what goes wrong is said on its own standard error. */
@@ -95,11 +112,13 @@ static _Noreturn void execute(struct job *j)
         failed = j->argv[0];
         if (j->program)
             execute_in_host(j);
-        else
-            execvp(j->argv[0], j->argv);
+        else if (!j->has_layout || guest_layout_ask())
+            execute_here(j);
     }
     int code = errno;
-    dprintf(STDERR_FILENO, "init: %s: %s\n", failed, strerror(code));
+    bool is_own = failed == j->argv[0] && !j->program;
+    dprintf(STDERR_FILENO, "init: %s: %s\n", failed,
+            is_own ? guest_exec_words(failed, code) : strerror(code));
     _exit(code == ENOENT ? 127 : 126);
 }
 
@@ -172,10 +191,13 @@ void guest_serve_run(const struct guest *g, const struct vm_frame *request)
     close(out[1]);
     close(err[1]);
     struct rusage usage;
-    if (pid < 0)
+    if (pid < 0) {
         guest_refuse(g, "fork");
-    else
-        guest_send_status(g, attend(g, pid, out[0], err[0], &usage));
+    } else {
+        int status = attend(g, pid, out[0], err[0], &usage);
+        guest_tell_death(g, status);
+        guest_send_status(g, status);
+    }
     close(out[0]);
     close(err[0]);
 }
@@ -207,8 +229,18 @@ static bool read_fields(struct job *j, const struct vm_frame *request)
         case 'g':
             j->groups = text;
             break;
+        case 'f':
+            j->tree = text;
+            break;
+        case 't':
+            j->seen_as = text;
+            break;
         case 'n':
             j->drops_output = true;
+            break;
+        case 'l':
+            j->has_layout = true;
+            j->mapping_count = strtoul(text, NULL, 10);
             break;
         default:
             return false;
@@ -264,6 +296,12 @@ static void run_counted(const struct guest *g, struct job *j, const struct event
         guest_refuse(g, "fork");
         return;
     }
+    if (j->has_layout && !j->program && !guest_layout_give(pid, j->mapping_count)) {
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        guest_refuse(g, "changing the layout of the command's memory");
+        return;
+    }
     struct rusage usage = {0};
     int status = attend(g, pid, -1, -1, &usage);
     MARK(MARKER_END);
@@ -272,6 +310,7 @@ static void run_counted(const struct guest *g, struct job *j, const struct event
     vm_usage_put(&text, wall_ns, &usage);
     send_file(g, "out", j->out, VM_FRAME_MAX / 4);
     send_file(g, "err", j->err, VM_FRAME_MAX / 4);
+    guest_tell_death(g, status);
     if (j->program)
         send_maps(g, &maps);
     send_file(g, "metrics", j->metrics, METRICS_BYTES_MAX);
@@ -301,6 +340,10 @@ void guest_serve_measure(const struct guest *g, const struct vm_frame *request)
     const char *failed = NULL;
     if (j.program && !guest_host_mount(&failed)) {
         guest_refuse(g, failed);
+        return;
+    }
+    if (j.tree && j.seen_as && !guest_host_bind(j.tree, j.seen_as)) {
+        guest_refuse(g, j.seen_as);
         return;
     }
     if (j.program)

@@ -3,6 +3,7 @@
 #include "vm/initramfs.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "vm/guest.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -170,6 +171,8 @@ int vm_initramfs_build(struct cpio *c, const struct vm_kernel *kernel, const cha
         r = cpio_copy(c, "/init", 0755, guest, err);
     if (r == 0)
         r = cpio_link(c, "/bin/assay", "/init", err);
+    if (r == 0)
+        r = cpio_link(c, VM_WITH_MAPPINGS, "/init", err);
     if (r == 0)
         r = add_modules(c, kernel, err);
     if (r == 0)

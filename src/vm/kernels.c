@@ -28,6 +28,15 @@ static const struct vm_arch *arch_of_file(const char *path)
     return got > 0 ? vm_arch_of_image(head, (size_t)got) : NULL;
 }
 
+/* QEMU expands an arm64 image that is compressed so. */
+static bool is_gzip(const char *path)
+{
+    unsigned char head[2];
+    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && pread(fd, head, sizeof(head), 0) == sizeof(head) && head[0] == 0x1f &&
+           head[1] == 0x8b;
+}
+
 /* modules/order has one name a line. */
 static void read_modules(struct vm_kernel *k)
 {
@@ -57,6 +66,11 @@ static int find_image(struct vm_kernel *k, const char *path, struct error *err)
     k->folder = slash ? memory_strndup(k->image, (size_t)(slash - k->image)) : memory_strdup(".");
     read_modules(k);
     k->arch = arch_of_file(k->image);
+    if (!k->arch && !is_gzip(k->image))
+        return error_set(err, -ENOEXEC,
+                         "%s is not a kernel: it has neither the header of an arm64 Image nor that "
+                         "of an x86_64 bzImage, and it is no ELF file",
+                         k->image);
     return 0;
 }
 

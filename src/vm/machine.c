@@ -146,18 +146,24 @@ static void put_end_of(struct strbuf *out, int fd)
             strbuf_putc(out, bytes[i]);
 }
 
-/* The line in which the guest's kernel says that it gives up; "" for none. */
-static void find_panic(const struct vm_machine *m, char *line, size_t size)
+/* What stands behind these words on the console, up to the line's end; false when they do not. */
+static bool find_words(const struct vm_machine *m, const char *words, char *line, size_t size)
 {
-    static const char words[] = "Kernel panic - not syncing: ";
     off_t length = m->console < 0 ? 0 : lseek(m->console, 0, SEEK_END);
     CLEANUP(memory_freep) char *text = memory_zalloc(CONSOLE_BYTES_MAX + 1, 1);
     off_t from = length > CONSOLE_BYTES_MAX ? length - CONSOLE_BYTES_MAX : 0;
     const char *at = length > 0 && pread(m->console, text, CONSOLE_BYTES_MAX, from) > 0
                          ? strstr(text, words)
                          : NULL;
-    at = at ? at + sizeof(words) - 1 : "";
-    snprintf(line, size, "%.*s", (int)strcspn(at, "\r\n"), at);
+    const char *rest = at ? at + strlen(words) : "";
+    snprintf(line, size, "%.*s", (int)strcspn(rest, "\r\n"), rest);
+    return at != NULL;
+}
+
+bool vm_machine_ran_out(const struct vm_machine *m)
+{
+    char line[200];
+    return find_words(m, "Out of memory: Killed process ", line, sizeof(line));
 }
 
 /* How QEMU ended, where it did so by itself: "" when it has not. */
@@ -180,8 +186,7 @@ int vm_machine_broken(struct vm_machine *m, int code, const char *what, struct e
 {
     CLEANUP(strbuf_done) struct strbuf words = {0};
     char panic[200], ended[120];
-    find_panic(m, panic, sizeof(panic));
-    if (*panic) {
+    if (find_words(m, "Kernel panic - not syncing: ", panic, sizeof(panic))) {
         end(m);
         return error_set(err, code, "the emulated machine (%s) stopped, its kernel panicked: %s",
                          m->settings->kernel->name, panic);
@@ -388,19 +393,24 @@ int vm_machine_run(struct vm_machine *m, const struct vm_run *run, struct vm_res
 {
     bool live = run->on_output && !run->program;
     CLEANUP(strbuf_done) struct strbuf payload = {0};
-    char uid[16];
+    char uid[16], layout[16];
     vm_result_done(result);
     snprintf(uid, sizeof(uid), "%u", run->uid);
+    snprintf(layout, sizeof(layout), "%u", run->mapping_count);
     for (size_t i = 0; run->argv[i]; i++)
         put_field(&payload, live ? '\0' : 'a', run->argv[i]);
     for (size_t i = 0; !live && run->variables && run->variables[i]; i++)
         put_field(&payload, 'v', run->variables[i]);
     if (!live) {
+        if (run->has_layout)
+            put_field(&payload, 'l', layout);
         put_field(&payload, 'e', run->events);
         put_field(&payload, 'd', run->folder);
         put_field(&payload, 'i', run->input);
         put_field(&payload, 'p', run->program);
         put_field(&payload, 'g', run->groups);
+        put_field(&payload, 'f', run->tree);
+        put_field(&payload, 't', run->tree ? run->seen_as : NULL);
         put_field(&payload, 'n', run->drops_output ? "" : NULL);
     }
     uint64_t start_ns = clock_now_ns();
@@ -453,9 +463,14 @@ int vm_machine_put(struct vm_machine *m, const char *path, const void *bytes, si
 
 const char *vm_machine_words(const struct vm_machine *m)
 {
-    return m->is_kvm                                ? NULL
-           : m->settings->arch->counts_instructions ? VM_EMULATED_WORDS
-                                                    : VM_UNCOUNTED_WORDS;
+    return m->is_kvm ? NULL : vm_settings_words(m->settings);
+}
+
+const char *vm_settings_words(const struct vm_settings *s)
+{
+    return !s->arch->counts_instructions ? VM_UNCOUNTED_WORDS
+           : s->cpu_count > 1            ? VM_TURNS_WORDS
+                                         : VM_EMULATED_WORDS;
 }
 
 bool vm_machine_alive(const struct vm_machine *m)

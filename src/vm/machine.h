@@ -24,19 +24,27 @@
 #include "vm/initramfs.h"
 
 #define VM_EMULATED_WORDS "emulated: instructions are counted, times and cycles mean nothing"
+/* Of several processors: they take turns, and one that waits for another counts what it spins. */
+#define VM_TURNS_WORDS                                                                         \
+    "emulated, with several CPUs that take turns: waiting for each other is counted, too, so " \
+    "that "                                                                                    \
+    "instructions do not repeat exactly; times and cycles mean nothing"
 /* Of a machine whose PMU is not emulated. */
 #define VM_UNCOUNTED_WORDS \
     "emulated: times and cycles mean nothing, and no instructions are counted"
 
-#define VM_MEMORY_BYTES ((uint64_t)512 << 20) /* where nothing else is said */
+#define VM_MEMORY_BYTES \
+    ((uint64_t)1 << 30) /* where nothing else is said: with 512M Linux has no huge pages */
 #define VM_SHARE_TAG "host"
 
+/* Of the kernel's command line: no address is random, in the kernel or in programs. */
+#define VM_FIXED_WORDS "nokaslr norandmaps"
 /*
- * Of the kernel's command line, where counts are to repeat: no address is random; no defences
+ * Of the kernel's command line, where counts are to repeat: no defences
  * against flaws of processors, which depend on the processor; and memory is copied and cleared by
  * words, since an emulator needs an instruction for each byte otherwise (297: "erms").
  */
-#define VM_EXACT_WORDS "norandmaps mitigations=off clearcpuid=297 nowatchdog tsc=reliable"
+#define VM_EXACT_WORDS "mitigations=off clearcpuid=297 nowatchdog tsc=reliable"
 
 enum vm_accel { VM_ACCEL_AUTO, VM_ACCEL_TCG, VM_ACCEL_KVM };
 
@@ -45,7 +53,7 @@ struct vm_settings {
     const struct vm_kernel *kernel;
     const char *guest; /* the static assay */
     const struct vm_files *files;
-    uint64_t memory_bytes; /* 0 for 512 MiB */
+    uint64_t memory_bytes; /* 0 for 1 GiB */
     unsigned cpu_count;    /* 0 for 1 */
     enum vm_accel accel;
     const char *append;       /* words for the kernel's command line, or NULL */
@@ -81,7 +89,11 @@ struct vm_run {
     const char *input;      /* a file there; NULL for /dev/null */
     const char *program;    /* one of the host, among whose files the command then runs; or NULL */
     const char *groups;     /* there: "1000,27" */
+    const char *tree;       /* there: a directory that is seen as another one, too; or NULL */
+    const char *seen_as;
     bool drops_output;
+    bool has_layout;        /* of its own: */
+    unsigned mapping_count; /* it has so many mappings more than by itself */
     unsigned uid;
     uint64_t timeout_ns; /* of this machine's clock; 0 for none */
     /* Streams come as they are written, and nothing is counted, where this is set. */
@@ -114,6 +126,10 @@ int vm_machine_put(struct vm_machine *m, const char *path, const void *bytes, si
                    struct error *err);
 /* What its results are to be called; NULL for a machine under KVM. */
 const char *vm_machine_words(const struct vm_machine *m);
+/* Whether its kernel killed a process because the machine has no more memory. */
+bool vm_machine_ran_out(const struct vm_machine *m);
+/* The same before it is started: of one that is emulated. */
+const char *vm_settings_words(const struct vm_settings *s);
 bool vm_machine_alive(const struct vm_machine *m);
 /* Switches it off; safe at any time after vm_machine_start, also when that failed. */
 void vm_machine_stop(struct vm_machine *m);

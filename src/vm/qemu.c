@@ -71,7 +71,8 @@ static void add_machine(struct words *w, const struct vm_machine *m)
     add(w, "-display", "none");
 }
 
-/* Addresses of the kernel are the same at each boot: its layout is no source of differences. */
+/* Addresses are the same at each boot: a layout is no source of differences unless it is asked for.
+ */
 static void add_kernel(struct words *w, const struct vm_machine *m, int initramfs)
 {
     const struct vm_settings *s = m->settings;
@@ -79,9 +80,9 @@ static void add_kernel(struct words *w, const struct vm_machine *m, int initramf
     add(w, "-initrd", NULL);
     add_word(w, memory_printf("/proc/self/fd/%d", initramfs));
     add(w, "-append", NULL);
-    add_word(w, memory_printf("console=%s loglevel=4 panic=-1 nokaslr%s%s%s", s->arch->console,
-                              s->is_exact ? " " VM_EXACT_WORDS : "", s->append ? " " : "",
-                              s->append ? s->append : ""));
+    add_word(w, memory_printf("console=%s loglevel=4 panic=-1 " VM_FIXED_WORDS "%s%s%s",
+                              s->arch->console, s->is_exact ? " " VM_EXACT_WORDS : "",
+                              s->append ? " " : "", s->append ? s->append : ""));
 }
 
 static void add_devices(struct words *w, const struct vm_machine *m, const struct vm_qemu_fds *fds)

@@ -74,6 +74,10 @@ def stat(*command, check=0, **kwargs):
     return json.loads(pathlib.Path("out.json").read_text()), result
 
 
+def near(value, other, share):
+    between(value, other * (1 - share), other * (1 + share), "a count that repeats")
+
+
 def value(run, name):
     return next(c["value"] for c in run["counts"] if c["event"] == name)
 
@@ -93,6 +97,7 @@ def known_counts():
     between(function(data, "hot"), 2000000, 2000010, "instructions of hot")
     first, second = data["runs"]
     equal(value(first, "exact:instructions:u"), value(second, "exact:instructions:u"), "two runs")
+    near(value(first, "exact:instructions:k"), value(second, "exact:instructions:k"), 0.0005)
     equal(sum(f["instructions"] for f in data["functions"]), value(first, "exact:instructions:uk"),
           "the sum of the functions")
     equal(sum(way["instructions"] for way in first["kernel"]), value(first, "exact:instructions:k"),
@@ -107,8 +112,9 @@ def one_system_call_more():
     more, _ = stat("--", path, "call", "10001")
     equal(calls(few, "getppid"), 10000)
     equal(calls(more, "getppid"), 10001)
-    equal(value(more["runs"][0], "exact:machine-syscalls") - value(few["runs"][0], "exact:machine-syscalls"),
-          1)
+    few, more = few["runs"][0], more["runs"][0]
+    equal(value(more, "exact:machine-syscalls") - value(few, "exact:machine-syscalls"), 1)
+    near(value(more, "exact:instructions:k"), value(few, "exact:instructions:k"), 0.0005)
 
 
 @test
@@ -117,6 +123,9 @@ def threads_scripts_and_the_hosts_files():
     data, _ = stat("--", path, "threads", "200000")
     between(function(data, "hot"), 1600000, 1600040, "instructions of hot in four threads")
     equal(data["runs"][0]["threads"], 5)
+    again, _ = stat("--", path, "threads", "200000")
+    for name in ("exact:instructions:u", "exact:machine-syscalls", "exact:machine-faults", "exact:machine-switches"):
+        equal(value(again["runs"][0], name), value(data["runs"][0], name), name)
     pathlib.Path("input").write_text("of the host\n")
     script = pathlib.Path("script")
     script.write_text(f"#!/bin/sh\ncat input\nid -u\necho changed >input\necho new >new\n"
@@ -133,11 +142,98 @@ def threads_scripts_and_the_hosts_files():
 @test
 def a_comparison_names_the_functions():
     path = program()
-    result = assay("ab", "--exact", "-r", "3", f"{path} call 10000", f"{path} call 20000", check=0,
+    result = assay("ab", "--exact", "-r", "3", f"{path} call 10000", f"{path} call 10020", check=0,
                    timeout=250)
     contains(result.stdout, "exact:machine-syscalls")
     contains(result.stdout, "__x64_sys_getppid")
     lacks(result.stdout, "wall")
+
+
+def git(*args):
+    subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *args], check=True,
+                   capture_output=True)
+
+
+def commit(what, message):
+    pathlib.Path("what").write_text(f"{what}\n")
+    git("add", "-A")
+    git("commit", "-qm", message)
+
+
+def repository():
+    program()
+    git("init", "-q", ".")
+    pathlib.Path("run").write_text('#!/bin/sh\nread what turns <what\nexec ./prog $what $turns\n')
+    os.chmod("run", 0o755)
+    commit("call 10000", "one")
+    commit("call 10001", "two")
+    commit("call 10100", "three")
+
+
+@test
+def a_gate_sees_the_kernel():
+    """The trees are at different places, and nothing of that is in the counts."""
+    repository()
+    same = assay("gate", "--exact", "--base", "HEAD", "-r", "1", "--max-regression", "0.05%", "--json", "--",
+                 "./run", timeout=250)
+    row = json.loads(same.stdout)["rows"][0]
+    equal(row["metric"], "exact:instructions:uk")
+    near(row["new_median"], row["base_median"], 0.0005)
+    result = assay("gate", "--exact", "--base", "HEAD~1", "-r", "3", "--max-regression", "0.2%", "--json", "--",
+                   "./run", check=1, timeout=250)
+    row = json.loads(result.stdout)["rows"][0]
+    changes = {f["name"]: f["new"] - f["base"] for f in row["functions"]}
+    between(changes["__x64_sys_getppid"], 99, 9900, "instructions of 99 calls more")
+    near(sum(changes.values()), row["new_median"] - row["base_median"], 0.05)
+
+
+@test
+def a_spec_and_a_search():
+    repository()
+    pathlib.Path("e.yaml").write_text("name: e\ncommand: ./prog hot 1000\nexact: true\nrounds: 1\nwarmup: 0\n")
+    assay("run", "--db", "e.db", "e.yaml", check=0, timeout=250)
+    shown = assay("show", "--db", "e.db", "1", "--all", check=0).stdout
+    for name in ("exact:instructions:uk", "exact:instructions:k", "exact:machine-syscalls"):
+        contains(shown, name)
+    lacks(shown, "wall")
+    for name in ("e.yaml", "e.db"):
+        os.unlink(name)
+    result = assay("bisect", "--exact", "--good", "HEAD~2", "--min-change", "0.1%", "--run", "./run", "-q",
+                   check=0, timeout=250)
+    contains(result.stdout, "three")
+    contains(result.stdout, "exact:instructions:uk")
+
+
+@test
+def a_sweep_counts_under_each_kernel():
+    prog = program()
+    result = assay("vm", "sweep", "--cached", "--kernels", "linux-image-amd64", "-r", 1, "--json", "--", prog,
+                   "call", 10000, timeout=250, check=0)
+    found = json.loads(result.stdout)
+    (one,) = found["kernels"]
+    contains(one["kernel"], "linux-image-")
+    equal((one["failed"], one["runs"], found["steps"]), (None, 1, []))
+    ways = {way["name"]: way for way in one["ways"]}
+    equal(ways["getppid"]["count"], 10000)
+    kernel = one["kernel_instructions"]["least"]
+    equal(sum(way["instructions"] for way in one["ways"]), kernel)
+    equal(sum(function["instructions"] for function in one["functions"]), kernel)
+
+
+@test
+def a_sweep_says_what_it_cannot_do():
+    prog = program()
+    pathlib.Path("image").write_bytes(b"\0" * 8192)
+    for words, code, expected in (
+            (("--", prog), 2, "--kernels"),
+            (("--kernels", "linux-image-amd64"), 2, "give a command"),
+            (("--kernels", "nope*", "--", prog), 125, "'nope*'"),
+            (("--kernels", "./image", "--", prog), 125, "is not a kernel"),
+            (("--kernels", "linux-image-amd64", "--", "./nowhere"), 125, "./nowhere")):
+        contains(assay("vm", "sweep", "--cached", *words, check=code).stderr, expected)
+    result = assay("vm", "sweep", "--cached", "--kernels", "linux-image-amd64", "-r", 1, "--", prog, "fail",
+                   timeout=250, check=1)
+    contains(result.stdout, "exit code 7")
 
 
 @test
@@ -155,20 +251,54 @@ def what_is_missing_is_said():
 
 
 @test
+def a_command_that_needs_more_memory_is_told_so():
+    hog = program("hog", """
+#include <sys/mman.h>
+int main(void)
+{
+    for (int i = 0; i < 100; i++)
+        mmap(0, 64UL << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    return 0;
+}
+""")
+    _, result = stat("--", hog, check=137)
+    contains(pathlib.Path("out.json").read_text(), '"ran_out": true')
+
+
+@test
+def a_panic_is_told_with_its_reason():
+    if os.geteuid() != 0:
+        skip("only root can make the machine's kernel panic")
+    need()
+    result = assay("stat", "--exact", "--", "sh", "-c", "echo c >/proc/sysrq-trigger", check=125, timeout=250)
+    contains(result.stderr, "its kernel panicked: sysrq triggered crash")
+
+
+def emulator_of(process):
+    """The machine's, not one that is asked for its version."""
+    for _ in range(600):
+        for child in pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+            try:
+                if b"-plugin" in pathlib.Path(f"/proc/{child}/cmdline").read_bytes():
+                    return int(child)
+            except OSError:
+                pass
+        time.sleep(0.1)
+    raise AssertionError("no emulator was started")
+
+
+@test
 def a_killed_emulator_is_noticed():
     path = program()
     measured = subprocess.Popen([ASSAY, "stat", "--exact", "--", path, "hot", "100000000000"], text=True,
                                 stderr=subprocess.PIPE)
-    for _ in range(600):
-        text = pathlib.Path(f"/proc/{measured.pid}/task/{measured.pid}/children").read_text().split()
-        if text and "qemu" in os.readlink(f"/proc/{text[0]}/exe"):
-            break
-        time.sleep(0.1)
+    pid = emulator_of(measured)
     time.sleep(1)
-    os.kill(int(text[0]), signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
     _, errors = measured.communicate(timeout=60)
     equal(measured.returncode, 125)
     contains(errors, "QEMU was killed by signal 9")
+
 
 
 main()

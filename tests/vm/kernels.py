@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """assay vm, and experiments with kernels as a factor: commands in emulated machines, what comes
 back of them, and that nothing is left behind."""
+import email
+import email.policy
 import json
 import os
 import pathlib
@@ -80,6 +82,26 @@ def instructions_are_counted_exactly():
 
 
 @test
+def counts_are_handed_to_whoever_runs_it():
+    """As assay bisect, ab and gate ask for them; the lines of the program itself come first."""
+    need()
+    with open("metrics", "w+", encoding="ascii") as metrics:
+        vm_run("-e", "instructions:u,branches", "--", LOOP, "spin", 1_000_000, check=0,
+               env={"ASSAY_METRICS_FD": str(metrics.fileno())}, pass_fds=[metrics.fileno()])
+        metrics.seek(0)
+        lines = metrics.read().splitlines()
+    equal(len(lines), 1, lines)
+    between(int(lines[0].removeprefix("assay.metric vm:instructions:u ")), 6_000_000, 6_030_000, "instructions")
+
+
+@test
+def several_cpus_are_said_not_to_count_exactly():
+    need()
+    result = vm_run("--cpus", 2, "-e", "instructions", "--json", "--", LOOP, "spin", 1000, check=0)
+    contains(json.loads(result.stdout)["emulated"], "do not repeat exactly")
+
+
+@test
 def files_memory_and_users_are_as_told():
     need()
     pathlib.Path("note").write_text("taken along")
@@ -115,6 +137,17 @@ def what_cannot_be_done_gets_a_reason():
 
 
 @test
+def why_a_command_did_not_start_or_live_is_told():
+    need()
+    pathlib.Path("script").write_text("#!/bin/sh\n")
+    pathlib.Path("script").chmod(0o755)
+    contains(vm_run("-f", "script:/bin/script", "--", "script", check=127).stderr, "no shell or interpreters")
+    contains(vm_run("--", "nowhere", check=127).stderr, "nowhere: No such file or directory")
+    result = vm_run("--memory", "256M", "-e", "instructions", "--", LOOP, "touch", 54_000, check=137)
+    contains(result.stderr, "the machine ran out of memory")
+
+
+@test
 def a_command_without_end_is_ended_in_time():
     need()
     result = vm_run("--timeout", 2, "--", LOOP, "spin", 10 ** 15, check=124)
@@ -124,6 +157,8 @@ def a_command_without_end_is_ended_in_time():
 @test
 def a_kernel_that_does_not_boot_is_told_with_its_last_words():
     need()
+    pathlib.Path("image").write_bytes(b"\0" * 8192)
+    contains(vm_run("--kernel", "./image", "--", "assay", check=125).stderr, "is not a kernel")
     pathlib.Path("image").write_bytes(b"\0" * 56 + b"ARMd" + b"\0" * 8192)
     result = vm_run("--kernel", "./image", "--boot-timeout", 3, "--", "assay", "--version",
                     check=125)
@@ -200,6 +235,7 @@ def kernels_are_a_factor():
          "vm: {memory: 256M, rounds_per_boot: 1}")
     said = assay("run", "spec.yaml", check=0, timeout=600)
     contains(said.stdout, WORDS)
+    contains(said.stdout, "start-up, as a run with --ops 0 counts it")
     contains(said.stderr, "workload (op/s)")
     compared = assay("compare", "kernel=a", "kernel=b", "--all", check=0).stdout
     contains(compared, WORDS)
@@ -209,7 +245,8 @@ def kernels_are_a_factor():
     contains(lkp, "perf-profile.children.cycles-pp.do_brk_flags")
     contains(lkp, WORDS)
     document = json.loads(assay("compare", "kernel=a", "kernel=b", "--json", "--all", check=0).stdout)
-    equal(document["emulated"], WORDS)
+    contains(document["emulated"], WORDS)
+    contains(document["layouts"], "layout")
     rows = {row["metric"]: row for row in document["rows"]}
     # Times of an emulated machine are not kept at all.
     for name in ("wall", "user", "sys", "workload", "per_process_ops", "perf-stat.total.cycles"):
@@ -219,15 +256,40 @@ def kernels_are_a_factor():
     between(row["new"]["median"] / row["base"]["median"], 0.98, 1.02, "ratio")
     between(row["base"]["median"], 3000, 30000, "instructions for each call")
     equal(rows["operations"]["base"]["median"], 2000)
+    # What the program takes with no operations is known, and not in the count of one.
+    start = rows["perf-stat.startup.instructions"]["base"]["median"]
+    total = rows["perf-stat.total.instructions"]["base"]["median"]
+    between(start, 100_000, 3_000_000, "instructions of the start")
+    between(row["base"]["median"] * 2000 / (total - start), 0.99, 1.01, "share of the operations")
+    environment = json.loads(assay("show", "last", "--environment", check=0).stdout)
+    equal(environment["vm"]["memory_bytes"], 256 << 20)
+    equal(list(environment["kernels"]), ["a", "b"])
+    contains(environment["kernels"]["a"]["release"], "6.")
     for words in ((), ("--markdown",)):
         contains(assay("diff", "kernel=a", "kernel=b", *words, check=0).stdout, WORDS)
     contains(assay("diff", "kernel=a", "kernel=b", "--csv", check=0).stderr, WORDS)
     (found,) = json.loads(assay("diff", "kernel=a", "kernel=b", "--json", check=0).stdout)["diffs"]
-    equal(found["emulated"], WORDS)
+    contains(found["emulated"], WORDS)
     assay("html", "last", "-o", "page.html", check=0)
     verdict = pathlib.Path("page.html").read_text().partition('id="table"')[0]
     contains(verdict, WORDS)
     contains(assay("compare", "page.html", "page.html", check=0).stdout, WORDS)
+    assay("compare", "kernel=a", "kernel=b", "--mail", "m.eml", check=0)
+    message = email.message_from_bytes(pathlib.Path("m.eml").read_bytes(),
+                                       policy=email.policy.default)
+    parts = {part.get_filename(): part.get_content().replace("\r\n", "\n")
+             for part in message.iter_parts()}
+    release = environment["kernels"]["a"]["release"]
+    contains(parts[None], f'commit: \n  {release} ("Linux {release}, Debian 6.')
+    contains(parts[None], "compiler/kconfig/rootfs/tbox_group/testcase:\n  gcc-")
+    contains(parts[None], "256 MiB of memory, kernel command line: nokaslr norandmaps")
+    contains(parts[None], "(the whole change)")
+    contains(parts[f"config-{release}"], "CONFIG_ARM64=y")
+    contains(parts["reproduce.sh"], f"image: linux-image-{release}_6.")
+    pathlib.Path("again").mkdir()
+    subprocess.run(["sh", "-s", "--", "--rounds", "1", "-q"], input=parts["reproduce.sh"], text=True,
+                   cwd="again", check=True, timeout=300, capture_output=True,
+                   env=dict(os.environ, PATH=f"{pathlib.Path(ASSAY).parent}:{os.environ['PATH']}"))
     why = assay("explain", "kernel=a", "kernel=b", "--json", check=0)
     contains(why.stderr, "these cells ran in emulated machines")
     (found,) = json.loads(why.stdout)["diffs"]

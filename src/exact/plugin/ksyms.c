@@ -26,6 +26,36 @@ static bool is_one_of(const char *name, const char *const *names, size_t count)
     return false;
 }
 
+/* Also with what a compiler adds: "p9_client_zc_rpc.constprop.0". */
+static bool is_variant(const char *name, const char *of)
+{
+    size_t length = strlen(of);
+    return starts(name, of) && (!name[length] || name[length] == '.') && !strstr(name, ".cold");
+}
+
+/* Asking the host for a file, which may be there at once or after a sleep; filling and emptying the
+ * stocks of allocators and of random numbers, which all tasks share: that the one comes to it by
+ * which a stock ends is chance; and giving way to another task, with what is due after it. */
+static const char *const aside[] = {"p9_client_rpc",
+                                    "p9_client_zc_rpc",
+                                    "___slab_alloc",
+                                    "__slab_free",
+                                    "put_cpu_partial",
+                                    "kmem_cache_free_bulk",
+                                    "rmqueue_bulk",
+                                    "free_pcppages_bulk",
+                                    "folio_batch_move_lru",
+                                    "pagevec_lru_move_fn",
+                                    "get_random_u8",
+                                    "get_random_u16",
+                                    "get_random_u32",
+                                    "get_random_u64",
+                                    "preempt_schedule_common",
+                                    "__rseq_handle_notify_resume",
+                                    "mem_cgroup_handle_over_high",
+                                    "blkcg_maybe_throttle_current",
+                                    "switch_fpu_return"};
+
 static enum ksym_kind kind_of(const char *name)
 {
     static const char *const returning[] = {"common_interrupt_return",
@@ -47,6 +77,13 @@ static enum ksym_kind kind_of(const char *name)
         return KSYM_RETURN;
     if (strcmp(name, "ret_from_fork") == 0 || strcmp(name, "ret_from_fork_asm") == 0)
         return KSYM_NEW;
+    for (size_t i = 0; i < COUNT(aside); i++)
+        if (is_variant(name, aside[i]))
+            return KSYM_ASIDE;
+    if (is_variant(name, "exit_to_user_mode_prepare") || is_variant(name, "exit_to_user_mode_loop"))
+        return KSYM_YIELD;
+    if (strcmp(name, "schedule") == 0)
+        return KSYM_SCHEDULE;
     return is_one_of(name, returning, COUNT(returning)) ? KSYM_RETURNING
            : is_one_of(name, stubs, COUNT(stubs))       ? KSYM_STUB
                                                         : KSYM_NONE;
@@ -110,7 +147,7 @@ bool ksyms_read(struct ksyms *k, const char *path)
     return returns && interrupts && k->switch_start && k->switch_end;
 }
 
-enum ksym_kind ksyms_kind(const struct ksyms *k, uint64_t address)
+enum ksym_kind ksyms_kind(const struct ksyms *k, uint64_t address, uint64_t *ret_function)
 {
     size_t low = 0, high = k->count;
     while (low < high) {
@@ -120,9 +157,11 @@ enum ksym_kind ksyms_kind(const struct ksyms *k, uint64_t address)
         else
             high = middle;
     }
+    *ret_function = 0;
     if (!low)
         return KSYM_NONE;
     const struct ksym *s = &k->items[low - 1];
-    bool whole = s->kind == KSYM_RETURNING || s->kind == KSYM_STUB;
+    bool whole = s->kind == KSYM_RETURNING || s->kind == KSYM_STUB || s->kind >= KSYM_ASIDE;
+    *ret_function = s->address;
     return s->address == address || (whole && address < s->end) ? s->kind : KSYM_NONE;
 }

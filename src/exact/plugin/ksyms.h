@@ -17,6 +17,9 @@ enum ksym_kind {
     KSYM_STUB,      /* where the processor goes for an interrupt */
     KSYM_CALL,      /* the function of a system call */
     KSYM_NEW,       /* the first code of a new task */
+    KSYM_ASIDE,     /* a function whose work, at that moment, is not due to the command */
+    KSYM_YIELD,     /* a function that lets others run, where that is due to them */
+    KSYM_SCHEDULE,  /* the function by which it does */
 };
 
 struct ksym {
@@ -32,7 +35,8 @@ struct ksyms {
 
 /* False when the file is no list of symbols, or lacks what is needed. */
 bool ksyms_read(struct ksyms *k, const char *path);
-/* What kind of code begins at an address. */
-enum ksym_kind ksyms_kind(const struct ksyms *k, uint64_t address);
+/* What kind of code begins at an address; of KSYM_ASIDE and the next
+ * ones, also within.  *ret_function is where the symbol begins. */
+enum ksym_kind ksyms_kind(const struct ksyms *k, uint64_t address, uint64_t *ret_function);
 
 #endif

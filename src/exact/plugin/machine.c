@@ -30,7 +30,13 @@ struct task {
     uint64_t pending; /* kernel instructions since it came from user mode, until its way is known */
     uint16_t entry;   /* its way into the kernel, 0 while it is not known */
     uint8_t depth, interrupts;
-    bool is_leaving;            /* the innermost of them is about to return */
+    bool is_leaving; /* the innermost of them is about to return */
+    /* A function whose work is not the command's: where it begins, how often it has called itself,
+     * and whether it returns.  0 for none. */
+    uint64_t aside;
+    uint32_t aside_depth;
+    bool aside_ends;
+    bool yields;                /* the last block was of a function that lets others run */
     uint8_t nested[NESTED_MAX]; /* 1 for an interrupt */
     uint32_t *log;              /* numbers of blocks */
     uint32_t log_count;
@@ -39,7 +45,9 @@ struct task {
 /* What the plugin knows of a block beside the file. */
 struct extra {
     uint8_t kind; /* enum ksym_kind */
+    bool returns; /* from its function, where that matters */
     uint16_t entry;
+    uint64_t function;
 };
 
 static char *base;
@@ -91,6 +99,10 @@ static void add_kernel(struct task *t, uint32_t block)
         h->interrupts += instructions;
         return;
     }
+    if (t->aside) {
+        h->aside += instructions;
+        return;
+    }
     counts()[block]++;
     h->kernel += instructions;
     if (t->entry)
@@ -139,6 +151,13 @@ static void count_kernel(struct task *t, uint32_t block)
         head()->others += blocks()[block].instructions;
 }
 
+static void end_aside(struct task *t)
+{
+    t->aside = 0;
+    t->aside_depth = 0;
+    t->aside_ends = t->yields = false;
+}
+
 /* The instructions in user mode since the kernel ran last were the current task's. */
 static void settle_user(struct task *t)
 {
@@ -146,6 +165,7 @@ static void settle_user(struct task *t)
     user_seen = user_total;
     t->depth = t->interrupts = 0;
     t->is_leaving = false;
+    end_aside(t);
     if (t->owner == OWNER_UNKNOWN)
         adopt(t);
     if (t->owner == OWNER_COMMAND)
@@ -180,13 +200,29 @@ static void take_entry(struct task *t, uint16_t entry)
     t->pending = 0;
 }
 
+/* It may call itself, and be interrupted. */
+static void follow_aside(struct task *t, const struct extra *e, uint64_t address)
+{
+    if (t->interrupts || (t->aside && t->aside != e->function))
+        return;
+    if (address == e->function) {
+        t->aside = e->function;
+        t->aside_depth++;
+    }
+    t->aside_ends = t->aside && e->returns && --t->aside_depth == 0;
+}
+
 /* ---- what QEMU calls while the machine runs ---- */
 
 /* What a block means for the task that executes it. */
-static void follow(struct task *t, const struct extra *e)
+static void follow(struct task *t, const struct extra *e, uint64_t address)
 {
+    bool yields = t->yields;
     if (t->is_leaving && e->kind != KSYM_RETURNING)
         leave(t);
+    if (t->aside_ends)
+        end_aside(t);
+    t->yields = e->kind == KSYM_YIELD && !t->interrupts;
     switch (e->kind) {
     case KSYM_INTERRUPT:
         enter(t, true);
@@ -205,6 +241,14 @@ static void follow(struct task *t, const struct extra *e)
         if (t->owner == OWNER_OTHER)
             t->owner = OWNER_UNKNOWN;
         t->depth = t->interrupts = 0;
+        end_aside(t);
+        break;
+    case KSYM_ASIDE:
+        follow_aside(t, e, address);
+        break;
+    case KSYM_SCHEDULE:
+        if (yields || t->aside == e->function)
+            follow_aside(t, e, address);
         break;
     default:
         break;
@@ -220,7 +264,7 @@ static void on_kernel_block(unsigned vcpu, void *context)
         return;
     if (user_total != user_seen)
         settle_user(t);
-    follow(t, &extras[block]);
+    follow(t, &extras[block], blocks()[block].address);
     if (extras[block].kind == KSYM_STUB)
         head()->interrupts += blocks()[block].instructions;
     else
@@ -263,7 +307,7 @@ static void on_begin(unsigned vcpu, void *context)
     memset(counts(), 0, h->block_count * sizeof(uint64_t));
     for (size_t i = 0; i < MACHINE_ENTRIES; i++)
         h->entries[i].instructions = 0;
-    h->user = h->kernel = h->interrupts = h->others = h->user_rest = h->kernel_rest = 0;
+    h->user = h->kernel = h->interrupts = h->aside = h->others = h->user_rest = h->kernel_rest = 0;
     h->tasks = 1;
     current->owner = OWNER_COMMAND;
     current->pending = 0;
@@ -327,8 +371,26 @@ static uint16_t entry_of(uint64_t address)
     return (uint16_t)h->entry_count++;
 }
 
+/* Its last instruction leaves the function: a return, or a jump to another one. */
+static bool returns(struct qemu_plugin_tb *tb, uint32_t instructions, uint64_t function)
+{
+    struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, instructions - 1);
+    const uint8_t *code = qemu_plugin_insn_haddr(insn);
+    int32_t distance;
+    if (!code)
+        return false;
+    if (code[0] == 0xc3)
+        return true;
+    if (code[0] != 0xe9 || qemu_plugin_insn_size(insn) != 5)
+        return false;
+    memcpy(&distance, code + 1, sizeof(distance));
+    uint64_t there, target = qemu_plugin_insn_vaddr(insn) + 5 + (uint64_t)distance;
+    ksyms_kind(&ksyms, target, &there);
+    return there != function;
+}
+
 /* Its number, the same for the same block; -1 when there is no room. */
-static int number_of(const struct machine_block *b)
+static int number_of(const struct machine_block *b, struct qemu_plugin_tb *tb)
 {
     struct machine_head *h = head();
     uint64_t at = hash_of(b) % HASHES;
@@ -337,11 +399,15 @@ static int number_of(const struct machine_block *b)
             return (int)hashes[at] - 1;
     if (h->block_count == MACHINE_BLOCKS)
         return -1;
-    enum ksym_kind kind = ksyms_kind(&ksyms, b->address);
+    uint64_t function;
+    enum ksym_kind kind = ksyms_kind(&ksyms, b->address, &function);
     uint32_t number = h->block_count;
     blocks()[number] = *b;
-    extras[number].kind = (uint8_t)kind;
-    extras[number].entry = kind == KSYM_CALL || kind == KSYM_EXCEPTION ? entry_of(b->address) : 0;
+    extras[number] = (struct extra){
+        .kind = (uint8_t)kind,
+        .returns = kind >= KSYM_ASIDE && returns(tb, b->instructions, function),
+        .entry = kind == KSYM_CALL || kind == KSYM_EXCEPTION ? entry_of(b->address) : 0,
+        .function = function};
     hashes[at] = number + 1;
     h->block_count++;
     return (int)number;
@@ -396,7 +462,7 @@ static void on_translate(uint64_t id, struct qemu_plugin_tb *tb)
     size_t room = PAGE - b.address % PAGE;
     if (code)
         memcpy(b.bytes, code, room < MACHINE_BYTES ? room : MACHINE_BYTES);
-    int number = number_of(&b);
+    int number = number_of(&b, tb);
     if (!(b.address >> 63)) {
         count_user(tb, number, b.instructions);
         find_markers(tb, b.instructions);

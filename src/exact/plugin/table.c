@@ -12,6 +12,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#ifndef MADV_POPULATE_WRITE /* Linux 5.14 */
+#define MADV_POPULATE_WRITE 23
+#endif
+
 enum { HASHES = EXACT_BLOCKS * 2, CHUNK = 4096 /* blocks */ };
 
 static char *base; /* of the mapped file */

@@ -47,6 +47,7 @@ static void put_ways(struct json *j, const struct exact_counts *c)
     }
     json_end(j);
     json_u64(j, "interrupt_instructions", c->interrupts);
+    json_u64(j, "aside_instructions", c->aside);
 }
 
 static void put_names(struct json *j, const char *key, char *const *names, size_t count)
@@ -68,6 +69,8 @@ static void put_run(struct json *j, const struct exact_view *v, const struct exa
     json_u64(j, "processes", run->counts.process_count);
     json_u64(j, "threads", run->counts.thread_count);
     json_bool(j, "left_behind", run->left_behind);
+    if (run->ran_out)
+        json_bool(j, "ran_out", true);
     json_array(j, "counts");
     for (const struct exact_metric *m = exact_tool_metrics(v->tool); m->name; m++)
         put_count(j, m->name, m->value_of(&run->counts));

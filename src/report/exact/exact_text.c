@@ -2,6 +2,7 @@
 /* See exact.h. */
 #include "base/measured.h"
 #include "base/memory.h"
+#include "exact/machine.h"
 #include "monitors/syscalls.h"
 #include "report/exact/exact.h"
 #include "report/text/stat.h"
@@ -179,9 +180,10 @@ static void put_notes(struct strbuf *out, const struct exact_view *v)
     if (last->counts.interrupts)
         put_note(
             out, v,
-            "Interrupts (timers, files that were read) took %s instructions more while it ran; "
-            "they differ from run to run and are not in the counts.",
-            format_thousands(last->counts.interrupts, wall, sizeof(wall)));
+            "%s instructions more ran meanwhile for interrupts, for files of the host, to refill "
+            "the kernel's allocators and to give way to other tasks: when that happens differs "
+            "from run to run, and it is not in the counts.",
+            format_thousands(last->counts.interrupts + last->counts.aside, wall, sizeof(wall)));
     put_programs(out, v, last->foreign, last->foreign_count,
                  "Not counted, because they are not programs for this processor");
     put_programs(out, v, last->set_id, last->set_id_count,
@@ -195,6 +197,8 @@ static void put_notes(struct strbuf *out, const struct exact_view *v)
                  left_behind, v->run_count);
     if (v->signal)
         put_note(out, v, "Interrupted by signal %d: these are the counts up to then.", v->signal);
+    if (last->ran_out)
+        put_note(out, v, EXACT_RAN_OUT, EXACT_MEMORY_BYTES >> 20);
     if (WIFSIGNALED(last->status))
         put_note(out, v, "The command was ended by signal %d.", WTERMSIG(last->status));
     else if (WEXITSTATUS(last->status))

@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "test.h"
+#include "vm/describe.h"
 #include "vm/fetch.h"
 #include "vm/initramfs.h"
 #include "vm/unpack.h"
@@ -98,6 +99,30 @@ TEST(the_machine_is_known_by_package_and_image)
     memcpy(image + 0x202, "HdrS", 4);
     CHECK(vm_arch_of_image(image, sizeof(image)) == x86);
     CHECK(vm_arch_of_image(image, 10) == NULL);
+}
+
+TEST(a_kernel_tells_what_it_is)
+{
+    struct vm_kernel_facts facts;
+    CHECK(
+        vm_banner_parse("Linux version 6.1.0-54-arm64 (debian-kernel@lists.debian.org) (gcc-12 "
+                        "(Debian 12.2.0-14) 12.2.0, GNU ld (GNU Binutils for Debian) 2.40) #1 SMP "
+                        "Debian 6.1.190-1 (2026-10-02)\n",
+                        &facts));
+    CHECK_STR(facts.release, "6.1.0-54-arm64");
+    CHECK_STR(facts.compiler, "gcc-12");
+    CHECK_STR(facts.version, "6.1.190-1");
+    CHECK(vm_banner_parse("Linux version 6.18.0", &facts));
+    CHECK_STR(facts.compiler, "");
+    CHECK(!vm_banner_parse("Linux version %s (%s)", &facts));
+}
+
+TEST(what_is_no_kernel_is_told_at_once)
+{
+    struct error err = {0};
+    struct vm_kernel k;
+    CHECK(vm_kernel_find(&k, "/proc/self/status", &err) < 0);
+    CHECK(strstr(err.message, "is not a kernel") != NULL);
 }
 
 TEST(the_cache_is_found_and_listed)
