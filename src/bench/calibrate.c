@@ -14,7 +14,8 @@
 #define SWITCH_NS (40.0 * NS_PER_US)       /* from one process to the other */
 #define LONG_NS (300.0 * NS_PER_MS)        /* an iteration that is its own warm-up */
 #define ROUNDS_WANTED 40
-enum { SERIES_MAX = 24, SERIES_MIN = 4, ROUND_SAMPLES_MAX = 200 };
+#define SAMPLES_LEAST 4.0 /* of a round, unless they are long */
+enum { SERIES_MAX = 96, SERIES_MIN = 4, ROUND_SAMPLES_MAX = 200 };
 
 /* More and more iterations, until they take long enough to be timed. */
 static bool find_cost(struct bench *b, size_t index, size_t side, int *ret_code)
@@ -107,6 +108,8 @@ static bool find_warmup(struct bench *b, size_t index, size_t side, int *ret_cod
 static void choose_samples(struct bench *b)
 {
     double cases = (double)b->results->count;
+    double spent = (double)(clock_now_ns() - b->started_ns) / cases;
+    double time = fmax((double)b->plan->time_ns - spent, (double)b->plan->time_ns / 2);
     for (size_t i = 0; i < b->results->count; i++) {
         struct bench_result *r = &b->results->items[i];
         double fixed = 0, one = 0;
@@ -118,12 +121,15 @@ static void choose_samples(struct bench *b)
             r->sides[side].warmup = warmup; /* the same for both */
             fixed += r->sides[side].setup_ns + (double)warmup * sample +
                      b->results->start_ns / cases + SWITCH_NS;
-            one += sample * 1.1 + SWITCH_NS;
+            one += sample + (b->plan->side_count > 1 ? REWARM_NS : 0) + SWITCH_NS;
         }
         double rounds = b->plan->rounds ? (double)b->plan->rounds : ROUNDS_WANTED;
-        double count = ((double)b->plan->time_ns / rounds - fixed) / one;
-        count = fmax(count, fmin(fixed / one, (double)b->plan->time_ns / 10 / one));
-        r->samples_a_round = (size_t)fmin(fmax(count, 1), ROUND_SAMPLES_MAX);
+        double count = (time / rounds - fixed) / one;
+        /* Where starting takes most of it: fewer rounds, which measure as long as they start. */
+        double most = (time / BENCH_ROUNDS_MIN - fixed) / one;
+        double least = SAMPLES_LEAST * one < time / BENCH_ROUNDS_MIN ? SAMPLES_LEAST : 1;
+        count = fmax(count, fmax(fmin(fixed / one, most), least));
+        r->samples_a_round = (size_t)fmin(count, ROUND_SAMPLES_MAX);
     }
 }
 

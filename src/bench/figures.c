@@ -40,7 +40,7 @@ static struct bench_interval mean_of_rounds(const struct bench_result *r, size_t
     if (rounds.count > 1) {
         double n = (double)rounds.count;
         double half = dist_t_quantile(0.975, n - 1) * running_stddev(&rounds) / sqrt(n);
-        i.low = i.value - half;
+        i.low = fmax(i.value - half, 0); /* few rounds, one of them far off */
         i.high = i.value + half;
     }
     return i;
@@ -75,5 +75,6 @@ bool bench_figures(const struct bench_result *r, size_t side, struct bench_figur
 
 bool bench_is_empty(const struct bench_result *r, size_t side)
 {
-    return r->sides[side].empty_ratio > 0 && r->sides[side].empty_ratio < EMPTY_FACTOR;
+    const struct bench_side *s = &r->sides[side];
+    return s->empty_ns > 0 && s->least_ns < EMPTY_FACTOR * s->empty_ns;
 }

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "bench/foreign_run.h"
-#include "numbers/random.h"
+#include "numbers/order.h"
 #include "stats/summary.h"
 
 #include <errno.h>
@@ -33,13 +33,19 @@ static int list_sides(const struct bench_plan *plan, const struct program_harnes
     return r;
 }
 
+static bool is_there(const struct program_harness *h)
+{
+    CLEANUP(memory_freep) char *path = NULL;
+    return !h->runner || process_find(h->runner, &path, NULL) == 0;
+}
+
 int bench_foreign_list(const struct bench_plan *plan, const struct program_harness **h,
                        struct program_results *lists, struct error *err)
 {
     process_signals_catch();
     int r = list_sides(plan, *h, lists, err);
-    if (r == -ECHILD && (*h)->older) {
-        *h = (*h)->older;
+    if ((r == -ECHILD || r == -EINVAL) && (*h)->instead && is_there((*h)->instead)) {
+        *h = (*h)->instead;
         r = list_sides(plan, *h, lists, err);
     }
     process_signals_restore();
@@ -71,7 +77,6 @@ struct foreign {
     const struct bench_plan *plan;
     const struct program_harness *harness;
     struct bench_results *results;
-    struct rng rng;
     uint64_t started_ns;
 };
 
@@ -130,17 +135,17 @@ static int run_sides(struct foreign *f, size_t index, size_t round, bool flip, s
 
 static int run_round(struct foreign *f, size_t *order, size_t round, struct error *err)
 {
-    bool flip = (rng_below(&f->rng, 2) + round) & 1;
     if (!f->harness->one)
-        return run_sides(f, 0, round, flip, err);
-    rng_shuffle(&f->rng, order, f->results->count);
+        return run_sides(f, 0, round, round_first_of_two(f->plan->seed, round), err);
+    round_order(f->plan->seed, round, order, f->results->count);
     for (size_t i = 0; i < f->results->count; i++) {
         if (!is_alive(f, order[i]))
             continue;
         if (f->plan->on_progress)
             f->plan->on_progress(round, 0.5, f->plan->cases->items[order[i]].label,
                                  f->plan->context);
-        int r = run_sides(f, order[i], round, flip ^ (i & 1), err);
+        bool flip = round_first_of_two(f->plan->seed + order[i], round);
+        int r = run_sides(f, order[i], round, flip, err);
         if (r < 0)
             return r;
     }
@@ -176,7 +181,6 @@ int bench_foreign_measure(const struct bench_plan *plan, const struct program_ha
         results->items[i].iterations = 1;
         results->items[i].samples_a_round = 1;
     }
-    rng_seed(&f.rng, plan->seed);
     process_signals_catch();
     for (size_t round = 0; r == 0 && !is_enough(&f, round); round++) {
         r = run_round(&f, order, round, err);

@@ -15,7 +15,7 @@
 const struct program_harness *bench_foreign_detect(const char *path);
 
 /* Finds the benchmarks of both versions.  The paths are those of the plan's targets.  *h becomes
- * the older one where a program refuses its words. */
+ * its other one where a program refuses its words. */
 int bench_foreign_list(const struct bench_plan *plan, const struct program_harness **h,
                        struct program_results *lists, struct error *err);
 /* The cases of what was found, as bench_cases_make has it. */

@@ -51,12 +51,15 @@ static void free_words(char *(*words)[WORDS_MAX])
 static void make_words(char *(*words)[WORDS_MAX], const struct foreign_run *run)
 {
     size_t count = 0;
-    if (run->harness->is_python) {
+    if (run->harness->runner) {
+        (*words)[count++] = memory_strdup(run->harness->runner);
+    } else if (run->harness->is_python) {
         (*words)[count++] = memory_strdup("python3");
         (*words)[count++] = memory_strdup("-m");
         (*words)[count++] = memory_strdup("pytest");
-        (*words)[count++] = memory_printf("--benchmark-json=/proc/self/fd/%d", JSON_FD);
     }
+    if (run->harness->is_python)
+        (*words)[count++] = memory_printf("--benchmark-json=/proc/self/fd/%d", JSON_FD);
     (*words)[count++] = memory_strdup(run->path);
     const char *const *given =
         run->name && run->harness->one ? run->harness->one : run->harness->all;
@@ -141,7 +144,7 @@ static int check_status(int status, const struct foreign_run *run, int errors, s
     put_last_words(&words, &said);
     if (WIFSIGNALED(status))
         return error_set(err, -ECHILD, "%s crashed: %s (SIG%s)%s", run->path,
-                         strsignal(WTERMSIG(status)), sigabbrev_np(WTERMSIG(status)),
+                         strsignal(WTERMSIG(status)), signal_name(WTERMSIG(status)),
                          strbuf_text(&words));
     return error_set(err, -ECHILD, "%s failed with exit code %d%s", run->path, WEXITSTATUS(status),
                      strbuf_text(&words));

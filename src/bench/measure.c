@@ -3,12 +3,12 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "bench/measure_internal.h"
-#include "stats/summary.h"
+#include "numbers/order.h"
 
 #include <errno.h>
 #include <math.h>
 
-enum { OVERHEAD_ROUNDS = 8, REWARM_SHARE = 8, EMPTY_LOOPS = 6 };
+enum { OVERHEAD_ROUNDS = 8, EMPTY_LOOPS = 6, EMPTY_LOOKS = 4 };
 
 /* ---- one round ---- */
 
@@ -33,19 +33,21 @@ static void keep(struct bench_result *r, const struct bench_sample *s, size_t si
 }
 
 /* After the other process ran, caches and predictors are its own: some iterations go by untimed. */
-static uint64_t warm_iterations(const struct bench *b, size_t index, size_t side, size_t position)
+static uint64_t warm_iterations(struct bench *b, size_t index, size_t side, size_t position)
 {
     const struct bench_result *r = &b->results->items[index];
+    double cost = *bench_cost(b, index, side);
+    uint64_t again = (uint64_t)fmin(REWARM_NS / fmax(cost, 1e-6), (double)r->iterations);
     if (position == 0)
-        return r->sides[side].warmup * r->iterations + r->iterations / REWARM_SHARE;
-    return b->plan->side_count > 1 ? r->iterations / REWARM_SHARE : 0;
+        return r->sides[side].warmup * r->iterations + again;
+    return b->plan->side_count > 1 ? again : 0;
 }
 
 /* Batches in turn: old new, new old, … */
 static bool take_turns(struct bench *b, size_t index, size_t round, int *ret_code)
 {
     struct bench_result *r = &b->results->items[index];
-    size_t sides = b->plan->side_count, flip = (size_t)rng_below(&b->rng, 2);
+    size_t sides = b->plan->side_count, flip = round_first_of_two(b->plan->seed + index, round);
     for (size_t k = 0; k < r->samples_a_round; k++)
         for (size_t turn = 0; turn < sides; turn++) {
             size_t side = sides > 1 ? turn ^ ((k + flip) & 1) : 0;
@@ -58,8 +60,8 @@ static bool take_turns(struct bench *b, size_t index, size_t round, int *ret_cod
     return true;
 }
 
-/* How a case that is about as quick as an empty loop compares with one that runs right now: what
- * slows the CPU for a while slows both. */
+/* Times an empty loop right after a case that is about as quick: what slows the CPU for a while
+ * slows both. */
 static void look_whether_empty(struct bench *b, size_t index, size_t first_sample)
 {
     struct bench_result *r = &b->results->items[index];
@@ -68,12 +70,16 @@ static void look_whether_empty(struct bench *b, size_t index, size_t first_sampl
         for (size_t i = first_sample; i < r->sample_count; i++)
             if (r->samples[i].side == side)
                 least = fmin(least, r->samples[i].ns);
-        if (least > EMPTY_LOOPS * b->results->loop_ns ||
-            bench_worker_overhead(&b->workers[side], &loop_ns, &clock_ns, NULL) < 0)
+        double empty = INFINITY;
+        for (int i = 0; i < EMPTY_LOOKS && least <= EMPTY_LOOPS * b->results->loop_ns; i++)
+            if (bench_worker_overhead(&b->workers[side], &loop_ns, &clock_ns, NULL) == 0)
+                empty = fmin(empty, loop_ns);
+        if (!isfinite(empty))
             continue;
-        double ratio = least / loop_ns, *known = &r->sides[side].empty_ratio;
-        b->results->loop_ns = fmin(b->results->loop_ns, loop_ns);
-        *known = *known > 0 ? fmin(*known, ratio) : ratio;
+        struct bench_side *s = &r->sides[side];
+        b->results->loop_ns = fmin(b->results->loop_ns, empty);
+        s->least_ns = s->least_ns > 0 ? fmin(s->least_ns, least) : least;
+        s->empty_ns = s->empty_ns > 0 ? fmin(s->empty_ns, empty) : empty;
     }
 }
 
@@ -114,7 +120,7 @@ static int run_round(struct bench *b, size_t round, size_t *order, struct error 
     if (r == 0 && round < OVERHEAD_ROUNDS &&
         bench_worker_overhead(&b->workers[0], &loop_ns, &clock_ns, NULL) == 0)
         b->results->loop_ns = fmin(b->results->loop_ns, loop_ns);
-    rng_shuffle(&b->rng, order, b->results->count);
+    round_order(b->plan->seed, round, order, b->results->count);
     for (size_t i = 0; r == 0 && i < b->results->count; i++) {
         if (!bench_is_alive(b, order[i]))
             continue;
@@ -156,6 +162,16 @@ static int measure(struct bench *b, struct error *err)
     return r;
 }
 
+/* An empty loop that was slowed down whenever it was looked at accuses nobody. */
+static void settle_empty(struct bench_results *results)
+{
+    for (size_t i = 0; i < results->count; i++)
+        for (size_t side = 0; side < results->side_count; side++) {
+            double *empty = &results->items[i].sides[side].empty_ns;
+            *empty = fmin(*empty, results->loop_ns);
+        }
+}
+
 int bench_measure(const struct bench_plan *plan, struct bench_results *results, struct error *err)
 {
     size_t count = plan->cases->count;
@@ -169,6 +185,7 @@ int bench_measure(const struct bench_plan *plan, struct bench_results *results, 
     rng_seed(&b.rng, plan->seed);
     process_signals_catch();
     int r = measure(&b, err);
+    settle_empty(results);
     results->signal = process_signals_caught();
     bench_stop_workers(&b);
     process_signals_restore();
@@ -189,26 +206,4 @@ void bench_results_done(struct bench_results *r)
     }
     free(r->items);
     *r = (struct bench_results){0};
-}
-
-double bench_round_value(const struct bench_result *r, size_t side, uint32_t round,
-                         double (*of)(const struct bench_kept *sample, size_t index), size_t index)
-{
-    CLEANUP(memory_freep)
-    double *values = memory_zalloc(4 * r->samples_a_round + 1, sizeof(*values));
-    double *scratch = values + 2 * r->samples_a_round;
-    size_t count = 0, calm = 0, first = 0, last = r->sample_count;
-    while (first < last) { /* the first sample of the round */
-        size_t middle = first + (last - first) / 2;
-        if (r->samples[middle].round < round)
-            first = middle + 1;
-        else
-            last = middle;
-    }
-    for (size_t i = first; i < r->sample_count && r->samples[i].round == round; i++)
-        calm += r->samples[i].side == side && !r->samples[i].disturbed;
-    for (size_t i = first; i < r->sample_count && r->samples[i].round == round; i++)
-        if (r->samples[i].side == side && (!calm || !r->samples[i].disturbed))
-            values[count++] = of(&r->samples[i], index);
-    return stats_median(values, count, scratch);
 }

@@ -5,8 +5,8 @@
  * In each round every version gets a new process, so that addresses (stack, heap, libraries, the
  * pages behind them) are drawn anew and no lucky layout decides.  In a round each benchmark, in
  * shuffled order, is called once in each process; both wait in their loops, and assay lets them do
- * one batch after the other on the same core: old new, new old, old new, …  The value of a round is
- * the median of its samples; rounds are what the judge compares.
+ * one batch after the other on the same core: old new, new old, old new, …  A round gives one value
+ * for each version (pairs.c); rounds are what the judge compares.
  *
  * How many iterations make a sample, how long it takes until samples are steady (the warm-up), and
  * how many samples make a round is found out first, with both versions, and the same for both.
@@ -53,8 +53,9 @@ struct bench_side {
     uint64_t warmup;        /* samples until they are steady */
     bool still_warming;     /* they never were */
     bool by_call;           /* timed one by one */
-    double
-        empty_ratio; /* the least of a sample and of an empty loop right after it; 0: not looked */
+    /* The least of the samples that were about as quick as an empty loop, and of empty loops that
+     * ran right after them; 0: there were none. */
+    double least_ns, empty_ns;
     bool has_instructions, has_allocations; /* they were counted (passes.h), of one iteration: */
     double instructions, allocations, allocated_bytes;
 };
@@ -84,10 +85,17 @@ struct bench_results {
 int bench_measure(const struct bench_plan *plan, struct bench_results *results, struct error *err);
 void bench_results_done(struct bench_results *r);
 
-/* The value of a round: the median of its undisturbed samples, or of all where there are none.  NAN
- * when the side has no sample in it. */
+/* The median of a round's undisturbed samples, or of all where there are none.  NAN when the side
+ * has no sample in it. */
 double bench_round_value(const struct bench_result *r, size_t side, uint32_t round,
                          double (*of)(const struct bench_kept *sample, size_t index), size_t index);
+/* The logarithm of new to base in one round: the median over samples that follow each other; with
+ * `half` 0 or 1 over every other pair only. */
+double bench_round_ratio(const struct bench_result *r, uint32_t round, int half);
+/* The time of an iteration that the round gives for one side.  With two sides their ratio is that
+ * of bench_round_ratio. */
+double bench_round_time(const struct bench_result *r, size_t side, size_t side_count,
+                        uint32_t round);
 
 /* The CPU, of those that this process may use, that did least in the last moment. */
 int bench_idle_cpu(void);

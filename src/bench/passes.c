@@ -108,8 +108,10 @@ static int count_allocations(const struct bench_plan *plan, size_t index, size_t
         r = bench_worker_call(&w, &plan->cases->items[index].calls[side], &more, &said, err);
     if (r == 0 && more)
         r = bench_worker_go(&w, 1, few(result->iterations), &sample, &more, &said, err);
-    if (r < 0 || !more)
-        return r;
+    if (r < 0)
+        return error_wrap(err, r, "counting allocations");
+    if (!more)
+        return 0;
     if (sample.counter_count < 2)
         return error_set(err, -ENOTSUP,
                          "allocations cannot be counted in %s: is it linked statically?",

@@ -22,6 +22,25 @@ static const struct program_harness old_criterion = {
     .special = "\\^$.|?*+()[]{}",
     .home = "CRITERION_HOME"};
 
+#define CATCH2_WORDS                                                             \
+    "--reporter", "xml", "--benchmark-samples", "10", "--benchmark-no-analysis", \
+        "--benchmark-warmup-time", "10"
+
+/* Benchmarks that stand in tests like any other. */
+static const struct program_harness untagged_catch2 = {
+    .name = "catch2", .title = "Catch2", .format = "catch2", .all = WORDS(CATCH2_WORDS)};
+
+/* By itself it measures each benchmark for a second. */
+#define PYTEST_WORDS "--benchmark-only", "--benchmark-max-time=0.1", "-q"
+
+/* Where the first python3 is another than pytest's. */
+static const struct program_harness own_pytest = {.name = "pytest-benchmark",
+                                                  .title = "pytest-benchmark",
+                                                  .format = "pytest-benchmark",
+                                                  .all = WORDS(PYTEST_WORDS),
+                                                  .is_python = true,
+                                                  .runner = "pytest"};
+
 const struct program_harness program_harnesses[] = {
     {.name = "google-benchmark",
      .title = "Google Benchmark",
@@ -36,8 +55,8 @@ const struct program_harness program_harnesses[] = {
      .title = "Catch2",
      .format = "catch2",
      .marks = {"benchmark-samples"},
-     .all = WORDS("[!benchmark]", "--reporter", "xml", "--benchmark-samples", "10",
-                  "--benchmark-no-analysis", "--benchmark-warmup-time", "10")},
+     .all = WORDS("[!benchmark]", CATCH2_WORDS),
+     .instead = &untagged_catch2},
     {.name = "go",
      .title = "go test -bench",
      .format = "go",
@@ -55,7 +74,7 @@ const struct program_harness program_harnesses[] = {
                   "--sample-size", "10", "^%s$"),
      .special = "\\^$.|?*+()[]{}",
      .home = "CRITERION_HOME",
-     .older = &old_criterion},
+     .instead = &old_criterion},
     {.name = "divan",
      .title = "Divan",
      .format = "divan",
@@ -70,8 +89,9 @@ const struct program_harness program_harnesses[] = {
     {.name = "pytest-benchmark",
      .title = "pytest-benchmark",
      .format = "pytest-benchmark",
-     .all = WORDS("--benchmark-only", "-q"),
-     .is_python = true},
+     .all = WORDS(PYTEST_WORDS),
+     .is_python = true,
+     .instead = &own_pytest},
     {.name = NULL},
 };
 

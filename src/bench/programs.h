@@ -38,7 +38,9 @@ struct program_harness {
     bool is_json;        /* it may print other things around its JSON */
     bool is_python;      /* a file that pytest runs; it writes JSON to a file */
     const char *home;    /* the variable that names the directory for its files; NULL for none */
-    const struct program_harness *older; /* how to call old versions, which refuse these words */
+    const char *runner;  /* the program that runs the file, where it is not python3's module */
+    /* How to call it where these words yield nothing: old versions refuse them.  NULL for none. */
+    const struct program_harness *instead;
 };
 
 /* All of them; ends with a name of NULL. */

@@ -70,12 +70,6 @@ static void add_cell(struct dataset *d, const struct bench_case *c, const char *
 
 /* ---- values ---- */
 
-static double time_of(const struct bench_kept *s, size_t index)
-{
-    (void)index;
-    return s->ns;
-}
-
 static double counter_of(const struct bench_kept *s, size_t index)
 {
     return s->counters[index];
@@ -86,15 +80,19 @@ struct filler {
     const struct bench_results *results;
 };
 
-static void add_values(const struct filler *f, size_t metric,
-                       double (*of)(const struct bench_kept *, size_t), size_t index)
+/* Of each round: the counter of this number, or the time where it is negative. */
+static void add_values(const struct filler *f, size_t metric, int counter)
 {
+    size_t sides = f->results->side_count;
     for (size_t i = 0; i < f->results->count; i++)
-        for (size_t side = 0; side < f->results->side_count; side++)
-            for (size_t round = 0; round < f->results->round_count; round++)
-                dataset_put(
-                    f->d, metric, bench_cell(i, side, f->results->side_count), (uint32_t)round,
-                    bench_round_value(&f->results->items[i], side, (uint32_t)round, of, index));
+        for (size_t side = 0; side < sides; side++)
+            for (uint32_t round = 0; round < f->results->round_count; round++) {
+                const struct bench_result *r = &f->results->items[i];
+                double value = counter < 0
+                                   ? bench_round_time(r, side, sides, round)
+                                   : bench_round_value(r, side, round, counter_of, (size_t)counter);
+                dataset_put(f->d, metric, bench_cell(i, side, sides), round, value);
+            }
 }
 
 static void add_constant(struct dataset *d, const char *name, const char *unit,
@@ -206,15 +204,18 @@ void bench_table_make(struct dataset *d, const struct bench_cases *cases,
     size_t metric =
         dataset_add_metric(d, BENCH_METRIC, "ns", "time",
                            (struct metric_facts){.better = METRIC_LOWER, .is_speed = true});
-    add_values(&f, metric, time_of, 0);
+    add_values(&f, metric, -1);
     for (size_t k = 0; counters && counters[k]; k++) {
         metric = dataset_add_metric(d, counters[k], "", "counter",
                                     (struct metric_facts){METRIC_LOWER, .is_count = true});
-        add_values(&f, metric, counter_of, k);
+        add_values(&f, metric, (int)k);
     }
     add_figures(&f);
     dataset_settle(d);
-    d->experiment.adaptive = results->signal != 0;
+    /* How many rounds there are is decided by how long they take, and so by what disturbs them: the
+     * interval of two versions has to hold whenever that ends. */
+    bool by_time = results->side_count > 1 && results->loop_ns > 0; /* not of another harness */
+    d->experiment.adaptive = results->signal != 0 || by_time;
     describe(d, names, results->side_count, seed, started_at_ns);
     add_runs(&f);
     dataset_index(d);

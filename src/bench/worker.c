@@ -260,7 +260,7 @@ static int describe_end(struct bench_worker *w, struct error *err)
     const char *separator = words.length ? "; its last words: " : "";
     if (WIFSIGNALED(status))
         return error_set(err, -ECHILD, "crashed: %s (SIG%s)%s%s", strsignal(WTERMSIG(status)),
-                         sigabbrev_np(WTERMSIG(status)), separator, strbuf_text(&words));
+                         signal_name(WTERMSIG(status)), separator, strbuf_text(&words));
     return error_set(err, -ECHILD, "ended by itself with exit code %d%s%s", WEXITSTATUS(status),
                      separator, strbuf_text(&words));
 }

@@ -3,6 +3,7 @@
  * safe in a signal handler. */
 #include "run/keeper.h"
 #include "base/fd.h"
+#include "base/portable.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,8 +63,8 @@ int keeper_start(struct keeper *k, struct error *err)
          */
         if (ends[0] != 3)
             dup2(ends[0], 3);
-        close_range(0, 2, 0);
-        close_range(4, ~0u, 0);
+        close_fds(0, 2);
+        close_fds(4, ~0u);
         follow(3);
         _exit(0);
     }

@@ -54,19 +54,41 @@ bool metrics_set(struct metric_list *list, const char *name, double value, const
     return true;
 }
 
+static bool refuse(struct metric_refusals *all, const struct metric_refusal *one)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (all->items[i].key == one->key && memcmp(all->items[i].line, one->line, one->key) == 0)
+            return false;
+    if (all->count == ARRAY_COUNT(all->items))
+        return false;
+    all->items[all->count++] = *one;
+    return true;
+}
+
 static void bad_line(struct metric_list *list, const char *line, size_t length, const char *what)
 {
-    if (list->bad_line_count++)
-        return;
+    struct metric_refusal one = {.why = what};
     CLEANUP(strbuf_done) struct strbuf safe = {0};
     strbuf_put_safe(&safe, line, length, 40);
-    size_t kept = safe.length < sizeof(list->bad_line) ? safe.length : sizeof(list->bad_line) - 1;
+    size_t kept = safe.length < sizeof(one.line) ? safe.length : sizeof(one.line) - 1;
     /* Not in the middle of a character. */
     while (kept < safe.length && kept && utf8_continues(safe.data[kept]))
         kept--;
-    memcpy(list->bad_line, strbuf_text(&safe), kept);
-    list->bad_line[kept] = '\0';
-    list->bad_line_is = what;
+    memcpy(one.line, strbuf_text(&safe), kept);
+    one.key = strcspn(one.line, " \t");
+    one.key += strspn(one.line + one.key, " \t");
+    one.key += strcspn(one.line + one.key, " \t");
+    list->refused.line_count++;
+    refuse(&list->refused, &one);
+}
+
+size_t metric_refusals_add(struct metric_refusals *all, const struct metric_refusals *more)
+{
+    size_t before = all->count;
+    for (size_t i = 0; i < more->count; i++)
+        refuse(all, &more->items[i]);
+    all->line_count += more->line_count;
+    return all->count - before;
 }
 
 /* One line in a buffer of its own; returns what is wrong with it, NULL for nothing. */
@@ -133,9 +155,7 @@ const struct metric *metrics_find(const struct metric_list *list, const char *na
 void metrics_clear(struct metric_list *list)
 {
     list->count = 0;
-    list->bad_line_count = 0;
-    list->bad_line[0] = '\0';
-    list->bad_line_is = NULL;
+    list->refused = (struct metric_refusals){0};
     list->truncated = false;
 }
 
@@ -174,7 +194,8 @@ double metric_unit_ns(const char *unit)
 
 struct metric_facts metric_facts_of(const char *name, const char *unit)
 {
-    if (str_has_prefix(name, "exact:") || str_has_prefix(name, "sim:"))
+    if (str_has_prefix(name, "exact:") || str_has_prefix(name, "sim:") ||
+        str_has_prefix(name, METRICS_OF_MACHINE))
         return (struct metric_facts){.better = METRIC_LOWER, .is_count = true};
     bool rate = is_rate(name, unit), is_time = metric_unit_ns(unit) > 0;
     bool is_memory = str_eq(unit, "bytes") || str_eq(unit, "B");

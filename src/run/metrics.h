@@ -7,9 +7,9 @@
  *
  * NAME is made of letters, digits and _ - . : / % + (at most 63), VALUE is a finite number, UNIT at
  * most 15 printable bytes without blanks.  When a name comes twice in one run the last value
- * counts.  Lines of another kind are not an error of the run: they are counted and the first is
- * kept for a word to the user.  What the program writes is foreign input: it is bounded, and
- * nothing of it reaches a terminal unchecked.
+ * counts.  Lines of another kind are not an error of the run: they are counted, and each of the
+ * first few different ones is kept for a word to the user.  What the program writes is foreign
+ * input: it is bounded, and nothing of it reaches a terminal unchecked.
  */
 #ifndef ASSAY_RUN_METRICS_H
 #define ASSAY_RUN_METRICS_H
@@ -26,19 +26,32 @@ enum {
     METRICS_BYTES_MAX = 1 << 20, /* of one run's lines; what comes behind is lost, and said so */
 };
 
+/* What 'assay vm run' counts in an emulated machine begins with this: counts of instructions and
+ * the like, which nothing that the host does to a run can change. */
+#define METRICS_OF_MACHINE "vm:"
+
 struct metric {
     char name[METRIC_NAME_MAX];
     char unit[METRIC_UNIT_MAX]; /* "" for none */
     double value;
 };
 
+/* Lines that are none of the above. */
+struct metric_refusals {
+    struct metric_refusal {
+        char line[96];   /* made safe to print */
+        size_t key;      /* bytes of it up to the end of the name: what makes it another one */
+        const char *why; /* what is wrong with it */
+    } items[8];
+    size_t count;
+    size_t line_count; /* of all */
+};
+
 struct metric_list {
     struct metric *items;
     size_t count, capacity;
-    size_t bad_line_count;   /* lines that are none of the above */
-    char bad_line[96];       /* the first of them, made safe to print */
-    const char *bad_line_is; /* what is wrong with it */
-    bool truncated;          /* more was written than is kept */
+    struct metric_refusals refused;
+    bool truncated; /* more was written than is kept */
 };
 
 /* Adds the metrics of a text of any bytes. */
@@ -48,6 +61,9 @@ bool metrics_set(struct metric_list *list, const char *name, double value, const
 const struct metric *metrics_find(const struct metric_list *list, const char *name);
 void metrics_clear(struct metric_list *list);
 void metrics_done(struct metric_list *list);
+
+/* Adds what one run had to those of others; returns how many are new. */
+size_t metric_refusals_add(struct metric_refusals *all, const struct metric_refusals *more);
 
 /* What a program's own figure is, told by the name and unit that the program gave it: a rate is
  * better when it is higher, a time and an amount of memory when lower; nothing is known of others.

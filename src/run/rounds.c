@@ -4,12 +4,17 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "numbers/order.h"
 #include "numbers/random.h"
 #include "run/duet.h"
 #include "run/hooks.h"
+#include "run/layout.h"
 
 #include <errno.h>
 #include <string.h>
+
+/* Warm-up rounds have orders of their own. */
+#define WARMUP_SALT 0x9e3779b97f4a7c15ULL
 
 /* Rounds under way. */
 struct sitting {
@@ -23,6 +28,8 @@ struct sitting {
     struct run_result results[2]; /* the second for duets */
     size_t *order;                /* of contestants, or of groups in a duet */
     size_t order_count;
+    uint64_t rounds_begun; /* warm-up rounds apart */
+    struct layout_turns layouts;
     uint64_t start_ns;
     size_t running; /* the contestant that runs */
 };
@@ -104,6 +111,7 @@ static void sitting_done(struct sitting *s)
     run_result_done(&s->results[0]);
     run_result_done(&s->results[1]);
     free(s->order);
+    layout_turns_done(&s->layouts);
 }
 
 static void end_with_failure(struct sitting *s, const char *what, const char *text,
@@ -168,11 +176,7 @@ static struct run_record make_record(const struct sitting *s, const struct run_r
 
 static void note_metric_lines(struct rounds *r, const struct metric_list *metrics)
 {
-    if (metrics->bad_line_count && !r->bad_metric_lines) {
-        memcpy(r->bad_metric_line, metrics->bad_line, sizeof(r->bad_metric_line));
-        r->bad_metric_is = metrics->bad_line_is;
-    }
-    r->bad_metric_lines += metrics->bad_line_count;
+    metric_refusals_add(&r->refused_metrics, &metrics->refused);
     r->truncated_metrics += metrics->truncated;
 }
 
@@ -184,11 +188,10 @@ static void tick(void *context)
         s->spec->on_tick(s->r, s->spec, s->running, s->spec->context);
 }
 
-/* The round being made; NULL records for a warm-up. */
+/* The round being made; its records are NULL for a warm-up. */
 struct making {
     struct round *round;
     bool is_warmup;
-    size_t padding_bytes;
 };
 
 static struct run_spec make_spec(const struct sitting *s, const struct making *making,
@@ -197,11 +200,15 @@ static struct run_spec make_spec(const struct sitting *s, const struct making *m
     const struct rounds_spec *spec = s->spec;
     const struct command *command = &spec->contestants[contestant].command;
     const char *own_dir = spec->contestants[contestant].working_dir;
+    const char *program =
+        spec->layout_programs
+            ? spec->layout_programs[making->round->layout * spec->contestant_count + contestant]
+            : command->program;
     bool shown = spec->stdout_to == RUN_SHOW;
     /* A warm-up's output costs nothing that counts, so it is kept to be shown on failure. */
     bool kept = making->is_warmup && spec->stdout_to == RUN_DISCARD;
     return (struct run_spec){.argv = command->argv,
-                             .program = command->program,
+                             .program = program,
                              .working_dir = own_dir ? own_dir : spec->working_dir,
                              .input_path = spec->input_path,
                              .stdout_to = kept ? RUN_KEEP : spec->stdout_to,
@@ -210,8 +217,8 @@ static struct run_spec make_spec(const struct sitting *s, const struct making *m
                              .cpus = spec->cpus,
                              .cpu_count = spec->cpu_count,
                              .timeout_ns = spec->timeout_ns,
-                             .padding_bytes = making->padding_bytes,
-                             .small_start = true};
+                             .padding_bytes = making->round->padding_bytes,
+                             .small_start = !layout_has_still_rounds(spec)};
 }
 
 /* Whether the contestant, or the group of a duet, is still run: a duet takes two. */
@@ -288,7 +295,8 @@ static int run_alone(struct sitting *s, const struct making *making, size_t cont
     s->running = s->r->last_started = contestant;
     spec.on_tick = tick;
     spec.tick_context = s;
-    r = runner_run(&s->runner, &spec, &s->results[0], err);
+    r = layout_run(&s->runner, &spec, making->round->is_still, &s->results[0],
+                   &s->r->cannot_be_still, err);
     s->r->start_code = s->results[0].start_code;
     if (r < 0)
         return r;
@@ -389,9 +397,10 @@ static int run_round(struct sitting *s, bool is_warmup, bool *ret_whole, struct 
     if (!is_warmup)
         make_absent(r, &round);
     struct making making = {.round = &round, .is_warmup = is_warmup};
-    rng_shuffle(&s->rng, s->order, s->order_count);
-    uint64_t padding = rng_below(&s->rng, RUN_PADDING_MAX);
-    making.padding_bytes = round.padding_bytes = s->spec->no_padding ? 0 : padding;
+    round_order(s->spec->seed ^ (is_warmup ? WARMUP_SALT : 0),
+                is_warmup ? r->warmup_done : s->spec->round_first + s->rounds_begun++, s->order,
+                s->order_count);
+    layout_turns_choose(&s->layouts, &s->rng, is_warmup ? r->warmup_done : r->count, &round);
     int res = 0;
     bool go_on = true;
     size_t done = 0;
@@ -422,6 +431,9 @@ static bool wants_more(struct sitting *s)
         return false;
     }
     r->end = ROUNDS_DONE;
+    size_t whole = layout_has_still_rounds(spec) ? 2 : spec->layout_count;
+    if (spec->layout_count && (r->count < 2 * spec->layout_count || r->count % whole != 0))
+        return true;
     if (spec->rounds_max && r->count >= spec->rounds_max)
         return false;
     if (spec->time_max_ns && r->count && r->elapsed_ns + round_ns / 2 >= spec->time_max_ns) {
@@ -527,8 +539,9 @@ int rounds_run(const struct rounds_spec *spec, struct rounds *r, struct error *e
     r->accounted = memory_zalloc(r->event_count + 1, sizeof(*r->accounted));
     r->states = memory_zalloc(r->contestant_count + 1, sizeof(*r->states));
     CLEANUP(sitting_done) struct sitting s = {.spec = spec, .r = r};
-    rng_seed(&s.rng, spec->seed);
+    rng_seed(&s.rng, spec->seed + spec->round_first);
     make_order(&s);
+    layout_turns_init(&s.layouts, spec, &s.rng);
     process_signals_catch();
     process_adopt_orphans();
     int res = sitting_open(&s, err);

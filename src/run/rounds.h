@@ -45,6 +45,8 @@ struct run_record {
 struct round {
     struct run_record *runs; /* one per contestant */
     size_t padding_bytes;
+    size_t layout; /* with layouts: which of them */
+    bool is_still; /* it had the addresses that all still rounds have */
 };
 
 enum rounds_end {
@@ -71,14 +73,14 @@ struct rounds {
     bool is_partial;                 /* it was the first round, and what there is of it was kept */
     uint64_t stopped_ns;             /* how long the run lasted that a signal ended */
     size_t warmup_done;
-    size_t failed_runs;                         /* measured ones that were allowed to */
-    size_t bad_metric_lines, truncated_metrics; /* lines; runs */
-    char bad_metric_line[96];
-    const char *bad_metric_is;
+    size_t failed_runs; /* measured ones that were allowed to */
+    struct metric_refusals refused_metrics;
+    size_t truncated_metrics; /* runs */
     int duet_cpus[2];
     bool duet_shares_core;
-    int start_code;      /* negative: a command could not be started, as its exec said */
-    size_t last_started; /* the contestant whose command was started last, or could not be */
+    int start_code;       /* negative: a command could not be started, as its exec said */
+    bool cannot_be_still; /* addresses are drawn anew in still rounds, too */
+    size_t last_started;  /* the contestant whose command was started last, or could not be */
 };
 
 struct rounds_spec {
@@ -88,7 +90,8 @@ struct rounds_spec {
     uint64_t warmup_count;
     uint64_t rounds_min, rounds_max;   /* max 0 for none */
     uint64_t time_min_ns, time_max_ns; /* 0 for none */
-    uint64_t seed;
+    uint64_t seed;                     /* of the orders, and of what else is drawn */
+    uint64_t round_first; /* how many rounds of this seed were made before: orders go on there */
     uint64_t timeout_ns;
     const char *input_path, *working_dir, *output_path;
     enum run_output stdout_to; /* stderr is kept unless all is shown */
@@ -99,6 +102,13 @@ struct rounds_spec {
     struct failure_codes ignored_failures;
     bool keep_going; /* a command that fails does not end the others */
     bool no_padding;
+    /* Measure at least so many memory layouts; 0: nobody asks.  With layout_programs they take
+     * turns, each in at least two rounds; else each is a round with addresses of its own, and as
+     * many rounds are still: all of those have the same addresses. */
+    size_t layout_count;
+    /* The program that contestant i of layout k executes, at k * contestant_count + i, in the place
+     * of the command's own; NULL: its own. */
+    char *const *layout_programs;
     /* Called while a long run lasts, with the number of its contestant; may be NULL.  In a duet by
      * the thread of one side. */
     void (*on_tick)(const struct rounds *r, const struct rounds_spec *spec, size_t contestant,

@@ -16,7 +16,7 @@ TEST(lines_become_metrics)
     parse(&list, "assay.metric ops 1.5e6 op/s\nassay.metric\tp99_ns\t12\t\r\n\n"
                  "assay.metric last -3 µs");
     CHECK_INT(list.count, 3);
-    CHECK_INT(list.bad_line_count, 0);
+    CHECK_INT(list.refused.line_count, 0);
     CHECK_NEAR(metrics_find(&list, "ops")->value, 1.5e6, 0);
     CHECK_STR(metrics_find(&list, "ops")->unit, "op/s");
     CHECK_STR(metrics_find(&list, "p99_ns")->unit, "");
@@ -53,9 +53,9 @@ TEST(wrong_lines_are_counted_and_explained)
     for (size_t i = 0; i < ARRAY_COUNT(lines); i++) {
         CLEANUP(metrics_done) struct metric_list list = {0};
         parse(&list, lines[i]);
-        if (list.count || list.bad_line_count != 1 || !list.bad_line_is)
+        if (list.count || list.refused.line_count != 1 || !list.refused.items[0].why)
             test_fail(__FILE__, __LINE__, "line %zu: %s", i, lines[i]);
-        for (const char *c = list.bad_line; *c; c++)
+        for (const char *c = list.refused.items[0].line; *c; c++)
             CHECK((unsigned char)*c >= 0x20);
     }
 }
@@ -69,14 +69,28 @@ TEST(hostile_bytes_are_bounded)
     metrics_parse(&list, text.data, text.length);
     CHECK(list.truncated);
     CHECK_INT(list.count, 0);
-    CHECK_INT(list.bad_line_count, 1);
+    CHECK_INT(list.refused.line_count, 1);
     metrics_clear(&list);
     strbuf_clear(&text);
     for (int i = 0; i < 10000; i++)
         strbuf_printf(&text, "assay.metric m%d 1\n", i);
     metrics_parse(&list, text.data, text.length);
     CHECK_INT(list.count, METRICS_MAX);
-    CHECK_INT(list.bad_line_count, 10000 - METRICS_MAX);
+    CHECK_INT(list.refused.line_count, 10000 - METRICS_MAX);
+}
+
+TEST(a_refused_name_is_kept_once)
+{
+    CLEANUP(metrics_done) struct metric_list list = {0};
+    struct metric_refusals all = {0};
+    parse(&list, "assay.metric a,b 1\nassay.metric a,b 2\nassay.metric c,d 3\nassay.metric e 4\n");
+    CHECK_INT(list.count, 1);
+    CHECK_INT(list.refused.count, 2);
+    CHECK_INT(list.refused.line_count, 3);
+    CHECK_INT(metric_refusals_add(&all, &list.refused), 2);
+    CHECK_INT(metric_refusals_add(&all, &list.refused), 0);
+    CHECK_INT(all.line_count, 6);
+    CHECK_STR(all.items[1].line, "assay.metric c,d 3");
 }
 
 TEST(a_long_line_of_wide_characters_is_cut_between_them)
@@ -86,10 +100,11 @@ TEST(a_long_line_of_wide_characters_is_cut_between_them)
     for (int i = 0; i < 100; i++)
         strbuf_puts(&text, "\xff\xf0\x9f\x98\x80");
     metrics_parse(&list, text.data, text.length);
-    CHECK_INT(list.bad_line_count, 1);
+    CHECK_INT(list.refused.line_count, 1);
     CLEANUP(strbuf_done) struct strbuf safe = {0};
-    strbuf_put_safe(&safe, list.bad_line, strlen(list.bad_line), SIZE_MAX);
-    CHECK_STR(strbuf_text(&safe), list.bad_line);
+    strbuf_put_safe(&safe, list.refused.items[0].line, strlen(list.refused.items[0].line),
+                    SIZE_MAX);
+    CHECK_STR(strbuf_text(&safe), list.refused.items[0].line);
 }
 
 TEST(name_and_unit_say_which_way_is_better)

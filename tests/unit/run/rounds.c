@@ -267,6 +267,6 @@ TEST(figures_of_the_programs_are_kept_and_bad_lines_counted)
     CHECK_INT(f.rounds.items[1].runs[0].metric_count, 1);
     CHECK_STR(f.rounds.items[1].runs[0].metrics[0].name, "ops");
     CHECK_NEAR(f.rounds.items[1].runs[0].metrics[0].value, 42, 1e-12);
-    CHECK_INT(f.rounds.bad_metric_lines, 2);
-    CHECK_CONTAINS(f.rounds.bad_metric_line, "broken");
+    CHECK_INT(f.rounds.refused_metrics.line_count, 2);
+    CHECK_CONTAINS(f.rounds.refused_metrics.items[0].line, "broken");
 }
