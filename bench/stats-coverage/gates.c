@@ -4,6 +4,7 @@
 #include "gates.h"
 #include "base/memory.h"
 #include "bisect/gate.h"
+#include "numbers/order.h"
 #include "numbers/random.h"
 #include "simulate.h"
 #include "stats/plan.h"
@@ -141,8 +142,9 @@ static void draw_busy(double most, double *base_values, double *new_values, size
             double load = busy ? 0.2 + (most - 0.2) * rng_uniform(rng) : 0;
             *(k ? &new_values[i] : &base_values[i]) = (1 + load) * exp(0.01 * rng_normal(rng));
         }
+    uint64_t seed = rng_next(rng);
     for (size_t i = 0; i < count; i++) /* each round in its own order */
-        if (rng_uniform(rng) < 0.5) {
+        if (round_first_of_two(seed, i)) {
             double kept = base_values[i];
             base_values[i] = new_values[i];
             new_values[i] = kept;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* See judging.h. */
 #include "judging.h"
+#include "analysis/judge.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/strings.h"
@@ -229,6 +230,42 @@ static void print_tails(size_t experiments)
     putchar('\n');
 }
 
+/* A clock that ticks, beside 2 % of noise. */
+static void print_ticks(size_t experiments)
+{
+    static const double ticks[] = {0.005, 0.01, 0.02, 0.03, 0.05, 0.08};
+    static const size_t rounds[] = {8, 10, 20, 50, 100, 300};
+    static const double ratio = 1.03;
+    printf(
+        "A clock that ticks, 2 %% of normal noise, 3 %% slower: coverage in %%, taken as they are "
+        "and by the judge; %zu experiments each\n\n%-26s",
+        experiments, "rounds");
+    for (size_t i = 0; i < ARRAY_COUNT(rounds); i++)
+        printf("%13zu", rounds[i]);
+    putchar('\n');
+    for (size_t t = 0; t < ARRAY_COUNT(ticks); t++) {
+        const struct shape shape = {"", SHAPE_COARSE, SHAPE_DEPENDENT, ticks[t]};
+        printf("tick of %4.1f %%            ", 100 * ticks[t]);
+        for (size_t i = 0; i < ARRAY_COUNT(rounds); i++) {
+            struct rng rng = seeded(t, i, 21);
+            size_t plain = 0, judged = 0;
+            for (size_t e = 0; e < experiments; e++) {
+                struct comparison c;
+                simulate(&rng, &shape, ratio, true, first, second, rounds[i]);
+                stats_compare_paired(first, second, rounds[i], 0.95, &c, NULL);
+                plain += c.low <= ratio && ratio <= c.high;
+                struct judge_values v = {first, second, rounds[i], rounds[i], .paired = true};
+                judge_values(&v, JUDGE_LEVEL, &c, NULL);
+                judged += c.low <= ratio && ratio <= c.high;
+            }
+            printf("%7.1f%6.1f", percent(plain, experiments), percent(judged, experiments));
+            fflush(stdout);
+        }
+        putchar('\n');
+    }
+    putchar('\n');
+}
+
 static void print_means(size_t experiments)
 {
     static const size_t rounds[] = {10, 20, 50, 100, 300};
@@ -432,7 +469,7 @@ static bool find_changes(struct rng *rng, size_t count, double lag1, double step
                          size_t spikes)
 {
     double state = rng_normal(rng);
-    size_t tolerance = lag1 > 0 ? 20 : 5;
+    size_t tolerance = lag1 > 0 ? 20 : count >= 40 ? 5 : 2;
     struct change_points points;
     for (size_t i = 0; i < count; i++) {
         first[i] = 100 * exp(0.01 * state + (i >= at ? step : 0));
@@ -478,6 +515,29 @@ static void print_changes(size_t experiments)
     putchar('\n');
 }
 
+static void print_short_changes(size_t experiments)
+{
+    static const size_t counts[] = {12, 20, 40, 60, 100};
+    static const double lags[] = {0, 0.3, 0.5, 0.7, 0, 0, 0};
+    static const double steps[] = {0, 0, 0, 0, 0.03, 0.05, 0.08};
+    printf("Short histories with 1 %% noise, in %%: any change where there is none, by "
+           "autocorrelation; steps found after two thirds (autocorrelation 0); %zu each\n\n"
+           "%-10s%8s%8s%8s%8s%8s%8s%8s\n",
+           experiments, "results", "0", "0.3", "0.5", "0.7", "3 %", "5 %", "8 %");
+    for (size_t k = 0; k < ARRAY_COUNT(counts); k++) {
+        printf("%-10zu", counts[k]);
+        for (size_t i = 0; i < ARRAY_COUNT(steps); i++) {
+            struct rng rng = seeded(k, i, 19);
+            size_t found = 0;
+            for (size_t e = 0; e < experiments; e++)
+                found += find_changes(&rng, counts[k], lags[i], steps[i], counts[k] * 2 / 3, 0);
+            printf("%8.1f", percent(found, experiments));
+        }
+        putchar('\n');
+    }
+    putchar('\n');
+}
+
 /* 200 rows of 100 rounds, everything that a judge asks. */
 static void print_speed(size_t experiments)
 {
@@ -508,14 +568,17 @@ bool judging_print(const char *name, size_t experiments)
                  {"few", print_few, 4000},
                  {"families", print_families, 400},
                  {"tails", print_tails, 1000},
+                 {"ticks", print_ticks, 1000},
                  {"means", print_means, 1000},
                  {"stopping", print_stopping, 1000},
                  {"trends", print_trends, 1000},
                  {"changes", print_changes, 200},
                  {"odd-changes", print_odd_changes, 200},
+                 {"short-changes", print_short_changes, 500},
                  {"gates", gates_print, 400},
                  {"busy", busy_print, 4000},
                  {"tables", tables_print, 200},
+                 {"lasting", lasting_print, 200},
                  {"speed", print_speed, 200}};
     bool known = false;
     for (size_t i = 0; i < ARRAY_COUNT(parts); i++) {

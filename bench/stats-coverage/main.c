@@ -14,11 +14,15 @@
  *
  * does 10,000 experiments unless said otherwise; "coverage" prints the first table only.
  *
+ *   stats-coverage rivals|rules EXPERIMENTS
+ *
+ * prints the methods that were rejected, or the rules of other tools, alone.
+ *
  *   stats-coverage PART [EXPERIMENTS]
  *
- * prints one of the tables about verdicts (judging.h): power, few, families, tails, means,
- * stopping, trends, changes, odd-changes, gates, busy, tables, speed; "judging" prints all of
- * these.
+ * prints one of the tables about verdicts (judging.h): power, few, families, tails, ticks, means,
+ * stopping, trends, changes, odd-changes, gates, busy, tables, lasting, speed; "judging" prints all
+ * of these.
  *
  *   stats-coverage aa ROUNDS COMMAND [ARGUMENT…]
  *
@@ -237,9 +241,17 @@ static void print_speed(void)
     free(room);
 }
 
-int main(int argc, char **argv)
+static void print_all_calls(size_t experiments)
 {
     static const size_t alarm_rounds[] = {3, 4, 6, 10, 20}, found_rounds[] = {10, 20, 50};
+    print_calls("Identical programs called different", 1, alarm_rounds, ARRAY_COUNT(alarm_rounds),
+                experiments);
+    print_calls("A change of 5 % found", 1.05, found_rounds, ARRAY_COUNT(found_rounds),
+                experiments);
+}
+
+int main(int argc, char **argv)
+{
     uint64_t experiments = 10000, rounds = 0;
     struct error err;
     if (argc >= 4 && str_eq(argv[1], "aa") && parse_u64(argv[2], &rounds, &err) == 0) {
@@ -251,14 +263,19 @@ int main(int argc, char **argv)
     if ((argc == 2 || (argc == 3 && parse_u64(argv[2], &rounds, &err) == 0)) &&
         judging_print(argv[1], (size_t)rounds))
         return 0;
+    if (argc == 3 && (str_eq(argv[1], "rivals") || str_eq(argv[1], "rules")) &&
+        parse_u64(argv[2], &rounds, &err) == 0) {
+        str_eq(argv[1], "rivals") ? print_rivals((size_t)rounds) : print_all_calls((size_t)rounds);
+        return 0;
+    }
     if (argc > 3 || (argc == 3 && !str_eq(argv[2], "coverage")) ||
         (argc >= 2 && parse_u64(argv[1], &experiments, &err) < 0) || experiments == 0) {
-        fprintf(
-            stderr,
-            "usage: stats-coverage [EXPERIMENTS [coverage]]\n"
-            "       stats-coverage PART [EXPERIMENTS]\n"
-            "       stats-coverage aa ROUNDS COMMAND [ARGUMENT…]\n"
-            "parts: power few families tails means stopping trends changes odd-changes speed\n");
+        fprintf(stderr, "usage: stats-coverage [EXPERIMENTS [coverage]]\n"
+                        "       stats-coverage rivals|rules EXPERIMENTS\n"
+                        "       stats-coverage PART [EXPERIMENTS]\n"
+                        "       stats-coverage aa ROUNDS COMMAND [ARGUMENT…]\n"
+                        "parts: power few families tails ticks means stopping trends changes "
+                        "odd-changes speed\n");
         return 2;
     }
     int missed = print_coverage((size_t)experiments);
@@ -266,10 +283,7 @@ int main(int argc, char **argv)
         return missed > 0;
     size_t few = experiments < RIVAL_EXPERIMENTS ? (size_t)experiments : RIVAL_EXPERIMENTS;
     print_rivals(few);
-    print_calls("Identical programs called different", 1, alarm_rounds, ARRAY_COUNT(alarm_rounds),
-                (size_t)experiments);
-    print_calls("A change of 5 % found", 1.05, found_rounds, ARRAY_COUNT(found_rounds),
-                (size_t)experiments);
+    print_all_calls((size_t)experiments);
     others_print(few);
     judging_print("judging", 0);
     print_speed();

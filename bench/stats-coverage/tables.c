@@ -14,7 +14,7 @@ enum { CELLS_MAX = 40, SHAPES = 6 };
 static void make(struct dataset *d, struct rng *rng, const struct shape *shape, size_t cells,
                  size_t rounds, bool has_baseline)
 {
-    double values[100], unused[100];
+    double *values CLEANUP(memory_freep) = memory_alloc(cells * rounds * sizeof(double));
     dataset_start(d, "made");
     free(d->experiment.headline);
     d->experiment.headline = memory_strdup("wall");
@@ -28,11 +28,10 @@ static void make(struct dataset *d, struct rng *rng, const struct shape *shape, 
         dataset_add_cell(d, name, "x", &level);
         d->cells[i].baseline = has_baseline && i ? 0 : DATASET_NONE;
     }
-    for (size_t i = 0; i < cells; i++) {
-        simulate(rng, shape, 1, true, values, unused, rounds);
+    simulate_cells(rng, shape, values, cells, rounds);
+    for (size_t i = 0; i < cells; i++)
         for (size_t k = 0; k < rounds; k++)
-            dataset_put(d, 0, i, (uint32_t)k, values[k]);
-    }
+            dataset_put(d, 0, i, (uint32_t)k, values[i * rounds + k]);
     dataset_settle(d);
     dataset_index(d);
 }
@@ -68,25 +67,26 @@ static void sit(struct rng *rng, const struct shape *shape, size_t cells, size_t
     *any += called || ranked;
 }
 
-static void print_rankings(size_t experiments)
+static void print_sittings(const struct shape *kinds, size_t kind_count, const size_t *cells,
+                           size_t cell_count, size_t experiments)
 {
-    static const size_t cells[] = {3, 8, 20}, rounds[] = {4, 10, 30, 100};
+    static const size_t rounds[] = {3, 4, 6, 10, 30, 100};
     printf("Equal commands of one assay ab: sittings in which a row is called different, and in "
            "which a row is or the\nranking puts one behind the first, in %%; %zu sittings each\n\n"
            "%-26s%8s",
            experiments, "", "rounds");
-    for (size_t i = 0; i < ARRAY_COUNT(cells); i++)
+    for (size_t i = 0; i < cell_count; i++)
         printf("%7zu commands", cells[i]);
     putchar('\n');
-    for (size_t s = 0; s < SHAPES; s++)
+    for (size_t s = 0; s < kind_count; s++)
         for (size_t r = 0; r < ARRAY_COUNT(rounds); r++) {
-            printf("%-26s%8zu", shapes[s].name, rounds[r]);
-            for (size_t i = 0; i < ARRAY_COUNT(cells); i++) {
+            printf("%-26s%8zu", kinds[s].name, rounds[r]);
+            for (size_t i = 0; i < cell_count; i++) {
                 size_t table = 0, any = 0;
                 struct rng rng;
-                rng_seed(&rng, 100 * s + 10 * r + i);
+                rng_seed(&rng, 10000 * kinds[s].kind + 100 * s + 10 * r + i);
                 for (size_t e = 0; e < experiments; e++)
-                    sit(&rng, &shapes[s], cells[i], rounds[r], &table, &any);
+                    sit(&rng, &kinds[s], cells[i], rounds[r], &table, &any);
                 printf("%10.1f%6.1f", 100 * (double)table / (double)experiments,
                        100 * (double)any / (double)experiments);
                 fflush(stdout);
@@ -94,6 +94,23 @@ static void print_rankings(size_t experiments)
             putchar('\n');
         }
     putchar('\n');
+}
+
+void lasting_print(size_t experiments)
+{
+    static const size_t cells[] = {2, 3, 8};
+    static const struct shape kinds[] = {
+        {"3 in 10 take twice", SHAPE_NOW_AND_THEN, SHAPE_INDEPENDENT, 2},
+        {"1 in 10 takes 10 times", SHAPE_NOW_AND_THEN, SHAPE_INDEPENDENT, 10},
+        {"coarse clock", SHAPE_COARSE, SHAPE_DEPENDENT, 0.05},
+        {"first run 10 % slower", SHAPE_FIRST, SHAPE_DEPENDENT, 0.1},
+        {"drift of 30 %", SHAPE_DRIFT, SHAPE_DEPENDENT, 0},
+        {"neighbours come and go", SHAPE_NEIGHBOURS, SHAPE_DEPENDENT, 0},
+        {"the machine, 0.9", SHAPE_MACHINE, SHAPE_DEPENDENT, 0.9},
+        {"each program, 0.5", SHAPE_AR, SHAPE_DEPENDENT, 0.5},
+        {"each program, 0.9", SHAPE_AR, SHAPE_BEYOND, 0.9},
+    };
+    print_sittings(kinds, ARRAY_COUNT(kinds), cells, ARRAY_COUNT(cells), experiments);
 }
 
 static void print_apart(size_t experiments)
@@ -130,6 +147,7 @@ static void print_apart(size_t experiments)
 
 void tables_print(size_t experiments)
 {
-    print_rankings(experiments);
+    static const size_t cells[] = {2, 3, 8, 40};
+    print_sittings(shapes, SHAPES, cells, ARRAY_COUNT(cells), experiments);
     print_apart(experiments);
 }

@@ -7,5 +7,7 @@
 #include <stddef.h>
 
 void tables_print(size_t experiments);
+/* The commands alone, with noise that lasts, ticks or depends on the order. */
+void lasting_print(size_t experiments);
 
 #endif

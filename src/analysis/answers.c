@@ -96,11 +96,11 @@ const char *value_text(struct question *q, double value)
         format_bytes(value, text, sizeof(text));
         return arena_strdup(&q->a->arena, text);
     }
-    if (value != 0 && fabs(value) < 0.1) { /* a smaller unit reads better, where there is one */
+    bool is_large = fabs(value) >= 9999.5 && fabs(value) < 1e15;
+    if ((value != 0 && fabs(value) < 0.1) || (is_large && measured_scales(unit))) {
         strbuf_put_measured(&measured, value, unit);
         return arena_strdup(&q->a->arena, strbuf_text(&measured));
     }
-    bool is_large = fabs(value) >= 9999.5 && fabs(value) < 1e15;
     if (is_large)
         format_thousands((uint64_t)rint(fabs(value)), text, sizeof(text));
     else
@@ -207,6 +207,12 @@ int answers_find(struct answers *a, const struct dataset *d, const struct spec *
     size_t position = 0, asked = 0;
     while (r == 0 && (q.metric = dataset_headline(d, &position)) != DATASET_NONE) {
         q.better = d->metrics[q.metric].facts.better;
+        find_leads(&q);
+    }
+    judge_leads(&q);
+    position = 0;
+    while (r == 0 && (q.metric = dataset_headline(d, &position)) != DATASET_NONE) {
+        q.better = d->metrics[q.metric].facts.better;
         answer_all(&q, work);
         asked++;
     }
@@ -216,6 +222,7 @@ int answers_find(struct answers *a, const struct dataset *d, const struct spec *
     if (r == 0 && spec)
         answer_notes(&q, spec);
     free(q.axes);
+    free(q.leads);
     return r;
 }
 

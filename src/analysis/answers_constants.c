@@ -54,7 +54,8 @@ static bool is_constant(const struct range *r, const char *unit)
 
 static void put_range(struct strbuf *out, const struct range *r, const char *unit)
 {
-    if (str_eq(unit, "ns") || str_eq(unit, "bytes")) {
+    double size = fmax(fabs(r->low), fabs(r->high));
+    if (str_eq(unit, "ns") || str_eq(unit, "bytes") || size < 0.1 || size >= 1000) {
         bool same = r->high - r->low <= SAME_SHARE * fabs(r->high);
         strbuf_put_measured(out, same ? (r->low + r->high) / 2 : r->low, unit);
         if (!same) {

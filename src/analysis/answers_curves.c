@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* A surprise is this many spreads from what its neighbours predict, and at least this share. */
 #define SURPRISE_SPREADS 5
@@ -166,6 +167,7 @@ void answer_saturation(struct question *q)
 struct residual {
     size_t cell, factor;
     size_t neighbours[2];
+    const char *level, *lower; /* its value of the factor, and that of the neighbour below */
     double log_ratio, predicted, distance;
 };
 
@@ -197,6 +199,8 @@ static void collect_residuals(struct question *q, size_t cell, void *context)
             (struct residual){.cell = at[1],
                               .factor = all->factor,
                               .neighbours = {at[0], at[2]},
+                              .level = axis->levels[k],
+                              .lower = axis->levels[k - 1],
                               .log_ratio = log(y[1]) - predicted,
                               .predicted = exp(predicted)};
     }
@@ -214,6 +218,53 @@ static bool is_explained(const struct residuals *all, const struct residual *r)
     return false;
 }
 
+static int by_distance(const void *a, const void *b)
+{
+    const struct residual *first = a, *second = b;
+    if (first->distance != second->distance)
+        return first->distance > second->distance ? -1 : 1;
+    return (first->cell > second->cell) - (first->cell < second->cell);
+}
+
+static struct answer *tell_residual(struct question *q, const struct residual *r, const char *where,
+                                    const char *before, const char *after)
+{
+    double median = dataset_median(q->d, q->metric, r->cell);
+    struct answer *answer = answer_add(
+        q, "surprise", where, false, "%s%s, where its neighbours in %s suggest %s (%+.0f %%)%s",
+        before, value_text(q, median), q->d->factors[r->factor], value_text(q, r->predicted),
+        100 * (median / r->predicted - 1), after);
+    answer_number(answer, "value", median);
+    answer_number(answer, "expected", r->predicted);
+    return answer;
+}
+
+/* The largest comes first, and with it the command that looks for the reason. */
+static void tell_surprises(struct question *q, const struct residuals *all, double spread)
+{
+    size_t told = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct residual *r = &all->items[i];
+        if (r->distance < SURPRISE_SPREADS * spread || r->distance < log1p(SURPRISE_SHARE) ||
+            is_explained(all, r))
+            continue;
+        const char *factor = q->d->factors[r->factor];
+        CLEANUP(memory_freep)
+        char *why = memory_printf("; 'assay explain %s=%s %s=%s' looks for the reason", factor,
+                                  r->lower, factor, r->level);
+        tell_residual(q, r, q->d->cells[r->cell].label, "", told++ ? "" : why);
+    }
+    if (told)
+        return;
+    /* That nothing surprises is an answer, too. */
+    CLEANUP(memory_freep)
+    char *before =
+        memory_printf("no cell stands out from the scatter of the others; the farthest is "
+                      "%s: ",
+                      q->d->cells[all->items[0].cell].label);
+    tell_residual(q, &all->items[0], "", before, "");
+}
+
 void answer_surprises(struct question *q)
 {
     struct residuals all = {0};
@@ -227,20 +278,8 @@ void answer_surprises(struct question *q)
     if (all.count >= 5 && stats_summarise(values, all.count, &s, NULL) == 0) {
         for (size_t i = 0; i < all.count; i++)
             all.items[i].distance = fabs(all.items[i].log_ratio - s.median);
-        for (size_t i = 0; i < all.count; i++) {
-            const struct residual *r = &all.items[i];
-            if (r->distance < SURPRISE_SPREADS * s.mad || r->distance < log1p(SURPRISE_SHARE) ||
-                is_explained(&all, r))
-                continue;
-            double median = dataset_median(q->d, q->metric, r->cell);
-            struct answer *answer =
-                answer_add(q, "surprise", q->d->cells[r->cell].label, false,
-                           "%s, where its neighbours in %s suggest %s (%+.0f %%)",
-                           value_text(q, median), q->d->factors[r->factor],
-                           value_text(q, r->predicted), 100 * (median / r->predicted - 1));
-            answer_number(answer, "value", median);
-            answer_number(answer, "expected", r->predicted);
-        }
+        qsort(all.items, all.count, sizeof(all.items[0]), by_distance);
+        tell_surprises(q, &all, s.mad);
     }
     free(all.items);
 }

@@ -4,6 +4,7 @@
 #define ASSAY_ANALYSIS_ANSWERS_INTERNAL_H
 
 #include "analysis/answers.h"
+#include "analysis/judge.h"
 #include "stats/comparison.h"
 
 /* A matrix seen along one factor. */
@@ -14,13 +15,23 @@ struct axis {
     size_t count;
 };
 
+/* The best and the second best of the variants in one context, by one headline. */
+struct lead {
+    size_t metric, cell; /* `cell` stands for the context */
+    size_t best, second, best_level;
+    double best_median, second_median;
+    struct judge_row row; /* of the second to the best */
+};
+
 struct question {
     struct answers *a;
     const struct dataset *d;
     size_t metric;
     enum metric_better better;
-    struct axis *axes; /* one per factor */
-    size_t variant;    /* the factor of rivals, DATASET_NONE for none */
+    struct axis *axes;  /* one per factor */
+    size_t variant;     /* the factor of rivals, DATASET_NONE for none */
+    struct lead *leads; /* of all headlines: they are shown together and judged as one family */
+    size_t lead_count, lead_capacity;
 };
 
 struct answer *answer_add(struct question *q, const char *kind, const char *where, bool certain,
@@ -40,6 +51,9 @@ const char *why_undecided(struct question *q, const struct comparison *c);
 /* A place between the levels of a numeric factor: "4,710", "2.5". */
 const char *level_text(struct question *q, double level);
 
+/* Adds the leads of q->metric; judge_leads judges all that there are. */
+void find_leads(struct question *q);
+void judge_leads(struct question *q);
 void answer_best(struct question *q);
 void answer_crossovers(struct question *q);
 void answer_saturation(struct question *q);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/strings.h"
 #include "fits/crossover.h"
+#include "stats/family.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,16 +25,16 @@ struct tally {
     size_t too_few; /* of the undecided: cells with fewer rounds than it takes */
 };
 
-/* The best and the second best of the variants in one context; DATASET_NONE for none. */
-struct leaders {
-    size_t best, second, best_level;
-    double best_median, second_median;
-};
-
-static struct leaders find_leaders(const struct question *q, size_t cell)
+/* DATASET_NONE for none. */
+static struct lead find_lead(const struct question *q, size_t cell)
 {
     const struct axis *axis = &q->axes[q->variant];
-    struct leaders l = {DATASET_NONE, DATASET_NONE, 0, NAN, NAN};
+    struct lead l = {.metric = q->metric,
+                     .cell = cell,
+                     .best = DATASET_NONE,
+                     .second = DATASET_NONE,
+                     .best_median = NAN,
+                     .second_median = NAN};
     for (size_t k = 0; k < axis->count; k++) {
         size_t c = dataset_cell_with(q->d, cell, q->variant, axis->levels[k]);
         double median = c == DATASET_NONE ? NAN : dataset_median(q->d, q->metric, c);
@@ -64,18 +65,46 @@ static const char *name_text(struct question *q, const char *name)
     return arena_strdup(&q->a->arena, text);
 }
 
-static void judge_context(struct question *q, size_t cell, void *context)
+static void add_lead(struct question *q, size_t cell, void *context)
 {
-    struct tally *tally = context;
-    const struct leaders l = find_leaders(q, cell);
-    struct comparison c;
-    if (l.second == DATASET_NONE || !judge_cells(q->d, q->metric, l.second, l.best, &c))
+    struct lead lead = find_lead(q, cell);
+    (void)context;
+    if (lead.second == DATASET_NONE)
         return;
+    lead.row = (struct judge_row){
+        .sides = {q->d, q->d, q->metric, q->metric, lead.second, lead.best}, .headline = true};
+    ARRAY_PUSH(q->leads, q->lead_count, q->lead_capacity) = lead;
+}
+
+void find_leads(struct question *q)
+{
+    if (q->better != METRIC_NEITHER && q->variant != DATASET_NONE)
+        each_context(q, q->variant, q->variant, add_lead, NULL);
+}
+
+void judge_leads(struct question *q)
+{
+    CLEANUP(memory_freep)
+    struct judge_row **rows = memory_zalloc(q->lead_count + 1, sizeof(*rows));
+    for (size_t i = 0; i < q->lead_count; i++)
+        rows[i] = &q->leads[i].row;
+    judge_rows(rows, q->lead_count);
+}
+
+static size_t rivals_of(const struct question *q)
+{
+    return q->axes[q->variant].count;
+}
+
+static void tell_lead(struct question *q, const struct lead *lead, struct tally *tally)
+{
+    const struct lead l = *lead;
+    const struct comparison c = l.row.comparison;
     tally->cells++;
     bool certain = comparison_differs(&c);
     const char *name = name_text(q, q->axes[q->variant].levels[l.best_level]);
     const char *rival = name_text(q, q->d->cells[l.second].levels[q->variant]);
-    char *where = where_without(q, cell, q->variant, q->variant);
+    char *where = where_without(q, l.cell, q->variant, q->variant);
     if (certain) {
         tally->wins[l.best_level]++;
     } else {
@@ -90,8 +119,9 @@ static void judge_context(struct question *q, size_t cell, void *context)
     }
     struct answer *answer;
     if (!certain)
-        answer = answer_add(q, "best", where, false, "%s and %s cannot be told apart (%s, %s; %s)",
-                            name, rival, value_text(q, l.best_median),
+        answer = answer_add(q, "best", where, false,
+                            "%s and %s %scannot be told apart (%s, %s; %s)", name, rival,
+                            rivals_of(q) > 2 ? "are ahead and " : "", value_text(q, l.best_median),
                             value_text(q, l.second_median), why_undecided(q, &c));
     else if (c.scale == COMPARISON_RATIO)
         answer = answer_add(q, "best", where, true,
@@ -117,7 +147,9 @@ void answer_best(struct question *q)
     if (q->better == METRIC_NEITHER)
         return;
     size_t first = q->a->count;
-    each_context(q, q->variant, q->variant, judge_context, &tally);
+    for (size_t i = 0; i < q->lead_count; i++)
+        if (q->leads[i].metric == q->metric && q->leads[i].row.is_there)
+            tell_lead(q, &q->leads[i], &tally);
     if (tally.cells < 2)
         return;
     CLEANUP(strbuf_done) struct strbuf text = {0};
@@ -149,10 +181,33 @@ struct duel {
     bool overtakings_only;  /* that one is always better is no news */
 };
 
+/* Of several points one is likely to differ by chance, so that a lead needs one beyond that. */
+static void doubt_lead(struct question *q, struct crossovers *found,
+                       const struct crossover_point *points, size_t count)
+{
+    size_t tests = q->d->cell_count / q->axes[q->variant].count;
+    double least = 1;
+    for (size_t i = 0; i < count; i++)
+        least = fmin(least, points[i].comparison.p);
+    if (found->state != CROSSOVER_FOUND &&
+        !(least <= 1 - family_level(JUDGE_LEVEL, tests > count ? tests : count)))
+        found->state = CROSSOVER_CANNOT_TELL;
+}
+
+static const char *level_at(const struct axis *axis, double number)
+{
+    size_t k = 0;
+    while (k + 1 < axis->count && axis->numbers[k] < number)
+        k++;
+    return axis->levels[k];
+}
+
 static void tell_crossovers(struct question *q, const struct duel *duel, const char *where,
-                            const struct crossovers *found, const struct comparison *first,
+                            const struct crossovers *found, const struct crossover_point *points,
                             size_t point_count)
 {
+    const struct comparison *first = &points[0].comparison;
+    const struct axis *axis = &q->axes[duel->sizes];
     const char *sizes = q->d->factors[duel->sizes];
     bool higher = q->better == METRIC_HIGHER;
     for (size_t i = 0; found->state == CROSSOVER_FOUND && i < found->count; i++) {
@@ -166,7 +221,6 @@ static void tell_crossovers(struct question *q, const struct duel *duel, const c
         answer_number(answer, "low", x->low);
         answer_number(answer, "high", x->high);
     }
-    const struct axis *axis = &q->axes[duel->sizes];
     if (duel->overtakings_only)
         return;
     if (found->state == CROSSOVER_NEW_LOWER || found->state == CROSSOVER_NEW_HIGHER) {
@@ -174,7 +228,8 @@ static void tell_crossovers(struct question *q, const struct duel *duel, const c
         answer_add(q, "crossover", where, true,
                    "%s is better than %s wherever they differ, from %s = %s to %s (%zu points)",
                    new_wins ? duel->new : duel->base, new_wins ? duel->base : duel->new, sizes,
-                   axis->levels[0], axis->levels[axis->count - 1], point_count);
+                   level_at(axis, points[0].size), level_at(axis, points[point_count - 1].size),
+                   point_count);
     } else if (found->state == CROSSOVER_CANNOT_TELL) {
         answer_add(q, "crossover", where, false,
                    "%s and %s cannot be told apart at any %s (%zu points%s%s)", duel->base,
@@ -201,8 +256,9 @@ static void look_for_crossover(struct question *q, size_t cell, void *context)
     }
     struct crossovers found = {0};
     if (count >= 2 && crossovers_find(points, count, &found, NULL) == 0) {
-        tell_crossovers(q, duel, where_without(q, cell, q->variant, duel->sizes), &found,
-                        &points[0].comparison, count);
+        doubt_lead(q, &found, points, count);
+        tell_crossovers(q, duel, where_without(q, cell, q->variant, duel->sizes), &found, points,
+                        count);
         crossovers_done(&found);
     }
     free(points);

@@ -63,25 +63,6 @@ static int find_experiment(struct store *store, const struct cell_word *w, const
     return r;
 }
 
-/* The levels that are asked for, one per factor; NULL where a factor is not named. */
-static int parse_levels(const struct dataset *d, char *text, const char **levels, struct error *err)
-{
-    char *save = NULL;
-    for (char *word = text ? strtok_r(text, ", ", &save) : NULL; word;
-         word = strtok_r(NULL, ", ", &save)) {
-        char *equals = strchr(word, '=');
-        if (!equals)
-            return error_set(err, -EINVAL, "'%s' is not factor=value", word);
-        *equals = '\0';
-        size_t factor = dataset_factor(d, word);
-        if (factor == DATASET_NONE)
-            return error_set(err, -ENOENT, "experiment %lld has no factor '%s'",
-                             (long long)d->experiment.id, word);
-        levels[factor] = equals + 1;
-    }
-    return 0;
-}
-
 static bool has_levels(const struct dataset *d, size_t cell, const char *const *levels)
 {
     for (size_t f = 0; f < d->factor_count; f++)
@@ -175,7 +156,8 @@ int cell_pairs_find(struct cell_pairs *p, struct store *store, const char *a, co
     const char **levels[2] = {0};
     for (size_t s = 0; s < 2 && r == 0; s++) {
         levels[s] = memory_zalloc(p->d[s]->factor_count + 1, sizeof(*levels[s]));
-        r = parse_levels(p->d[s], words[s].levels, levels[s], err);
+        if (words[s].levels)
+            r = dataset_parse_levels(p->d[s], words[s].levels, levels[s], err);
     }
     if (r == 0) {
         find_pairs(p, levels);

@@ -239,38 +239,23 @@ int compare_experiments(struct compare *c, const struct dataset *base, const str
 {
     *c = (struct compare){
         .base = base, .new = new, .base_name = name_of(base), .new_name = name_of(new)};
+    bool only = base->cell_count == 1 && new->cell_count == 1;
     for (size_t b = 0; b < base->cell_count; b++) {
-        size_t n = dataset_cell(new, base->cells[b].label);
-        if (n == DATASET_NONE) {
+        const char *label = base->cells[b].label;
+        size_t n = dataset_cell(new, label);
+        bool renamed = only && n == DATASET_NONE;
+        if (n == DATASET_NONE && !renamed) {
             c->unmatched_base++;
             continue;
         }
-        bool only = base->cell_count == 1 && new->cell_count == 1;
-        ARRAY_PUSH(c->pairs, c->pair_count, c->pair_capacity) =
-            (struct compare_pair){.base_cell = b,
-                                  .new_cell = n,
-                                  .label = memory_strdup(only ? "" : base->cells[b].label)};
+        ARRAY_PUSH(c->pairs, c->pair_count, c->pair_capacity) = (struct compare_pair){
+            .base_cell = b,
+            .new_cell = renamed ? 0 : n,
+            .label = renamed ? memory_printf("%s, now %s", label, new->cells[0].label)
+                             : memory_strdup(only ? "" : label)};
     }
     c->unmatched_new = new->cell_count - c->pair_count;
     return finish(c, err);
-}
-
-/* "a=1,b=2" as wanted levels, one per factor; NULL where a factor is not named. */
-static int parse_levels(const struct dataset *d, char *text, const char **levels, struct error *err)
-{
-    char *save = NULL;
-    for (char *word = strtok_r(text, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
-        char *equals = strchr(word, '=');
-        if (!equals)
-            return error_set(err, -EINVAL, "'%s' is not factor=value", word);
-        *equals = '\0';
-        size_t factor = dataset_factor(d, word);
-        if (factor == DATASET_NONE)
-            return error_set(err, -ENOENT, "experiment %lld has no factor '%s'",
-                             (long long)d->experiment.id, word);
-        levels[factor] = equals + 1;
-    }
-    return 0;
 }
 
 /* The cell with the new levels where the base's are named, and all else as in `cell`. */
@@ -316,9 +301,9 @@ int compare_levels(struct compare *c, const struct dataset *d, const char *base_
     const char **base_levels = memory_zalloc(d->factor_count + 1, sizeof(*base_levels));
     CLEANUP(memory_freep)
     const char **new_levels = memory_zalloc(d->factor_count + 1, sizeof(*new_levels));
-    int r = parse_levels(d, base_copy, base_levels, err);
+    int r = dataset_parse_levels(d, base_copy, base_levels, err);
     if (r == 0)
-        r = parse_levels(d, new_copy, new_levels, err);
+        r = dataset_parse_levels(d, new_copy, new_levels, err);
     for (size_t cell = 0; r == 0 && cell < d->cell_count; cell++) {
         bool is_base = true;
         for (size_t f = 0; is_base && f < d->factor_count; f++)

@@ -41,7 +41,7 @@ struct compare {
     size_t unmatched_base, unmatched_new; /* cells without a partner */
 };
 
-/* Two experiments, cell by cell of the same label. */
+/* Two experiments, cell by cell of the same label; one cell each is a pair under any labels. */
 int compare_experiments(struct compare *c, const struct dataset *base, const struct dataset *new,
                         struct error *err);
 /* Two values of factors within one: "variant=send" and "variant=sendmsg"; several with commas. */
@@ -63,7 +63,6 @@ struct compare_suite {
     const struct store_metric *metric;
     const struct compare_row **rows;
     size_t row_count, row_capacity;
-    size_t moved_count;           /* rows that changed for certain */
     struct comparison comparison; /* of the only row, or the geometric mean */
     struct verdict verdict;
     bool is_mean;
@@ -82,6 +81,10 @@ void compare_suites_done(struct compare_suites *s);
 /* Where several pairs of cells differ in the same values, a line for each headline: the geometric
  * mean of their ratios, and which of them moved. */
 void compare_put_suites(struct strbuf *out, const struct compare *c);
+
+/* Where each round has a memory layout of its own, a line for each headline: in how many of them
+ * there is less, and in how many more. */
+void compare_put_layouts(struct strbuf *out, const struct compare *c);
 
 /* The row's change as a share of the base (0.1 = 10 % more); NAN where there is none to be told,
  * because the base is about zero. */

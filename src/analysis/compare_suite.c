@@ -100,6 +100,21 @@ static void take_mean(struct compare_suite *s)
                  "no certain difference, %.3f [%.3f, %.3f]", suite.estimate, suite.low, suite.high);
 }
 
+/* How many did not move, and of how many nobody knows. */
+static void put_others(struct strbuf *out, const struct compare_suite *s)
+{
+    size_t same = 0, unknown = 0;
+    for (size_t i = 0; i < s->row_count; i++) {
+        const struct judge_row *row = &s->rows[i]->judged;
+        same += !row->changed && row->verdict.kind == VERDICT_SAME;
+        unknown += !row->changed && row->verdict.kind != VERDICT_SAME;
+    }
+    if (same)
+        strbuf_printf(out, "; no difference: %zu", same);
+    if (unknown)
+        strbuf_printf(out, "; not certain: %zu", unknown);
+}
+
 static void put_sentence(struct strbuf *out, const struct compare *c, const struct compare_suite *s)
 {
     strbuf_printf(out, "all %zu%s%s, %s: %s (geometric mean)", s->mean_count, *s->key ? " of " : "",
@@ -108,8 +123,7 @@ static void put_sentence(struct strbuf *out, const struct compare *c, const stru
     put_moved(out, c, s, VERDICT_WORSE, is_speed ? "; slower: " : "; worse: ");
     put_moved(out, c, s, VERDICT_BETTER, is_speed ? "; faster: " : "; better: ");
     put_moved(out, c, s, VERDICT_DIFFERENT, "; different: ");
-    if (s->moved_count < s->row_count)
-        strbuf_printf(out, "; not certain: %zu", s->row_count - s->moved_count);
+    put_others(out, s);
     strbuf_putc(out, '\n');
 }
 
@@ -128,7 +142,6 @@ void compare_suites_find(struct compare_suites *s, const struct compare *c)
             key = NULL;
         }
         ARRAY_PUSH(suite->rows, suite->row_count, suite->row_capacity) = row;
-        suite->moved_count += row->judged.changed;
     }
     for (size_t i = 0; i < s->count; i++) {
         struct compare_suite *suite = &s->items[i];

@@ -260,7 +260,11 @@ static void add_zeros(struct loader *l)
 void dataset_take_environment(struct dataset *d, const char *json)
 {
     free(d->emulated);
+    free(d->environment);
+    d->environment = json ? memory_strdup(json) : NULL;
     d->emulated = json_member_text(json, "emulated");
+    CLEANUP(memory_freep) char *layouts = json_member_text(json, "layouts");
+    d->has_layouts = layouts && str_eq(layouts, "rounds");
     CLEANUP(memory_freep) char *apart = json_member_text(json, "apart");
     d->apart = apart && str_eq(apart, "true");
 }
@@ -309,6 +313,7 @@ void dataset_done(struct dataset *d)
 {
     store_experiment_done(&d->experiment);
     free(d->subject);
+    free(d->environment);
     free(d->emulated);
     free(d->by_label);
     for (size_t c = 0; c < d->cell_count; c++) {
@@ -375,6 +380,49 @@ size_t dataset_factor(const struct dataset *d, const char *name)
         if (str_eq(d->factors[f], name))
             return f;
     return DATASET_NONE;
+}
+
+/* Whether a name and "=" begin here: of a factor or, behind a comma, of anything that could be one.
+ */
+static bool begins_level(const struct dataset *d, const char *text, bool behind_comma)
+{
+    size_t length = strcspn(text, "=, ");
+    bool could_be = behind_comma && length && *text != '-' && *text != '.';
+    for (size_t f = 0; f < d->factor_count && !could_be; f++)
+        could_be = strlen(d->factors[f]) == length && !strncmp(d->factors[f], text, length);
+    return text[length] == '=' && could_be;
+}
+
+/* Where the next name begins, or the text ends; what separates them is cut off. */
+static char *cut_value(const struct dataset *d, char *value)
+{
+    for (char *at = value; (at = strpbrk(at, ", ")) != NULL; at++) {
+        char *next = at + strspn(at, ", ");
+        if (*next && !begins_level(d, next, memchr(at, ',', (size_t)(next - at)) != NULL))
+            continue;
+        *at = '\0';
+        return next;
+    }
+    return value + strlen(value);
+}
+
+int dataset_parse_levels(const struct dataset *d, char *text, const char **levels,
+                         struct error *err)
+{
+    text += strspn(text, ", ");
+    while (*text) {
+        char *equals = strchr(text, '=');
+        if (!equals)
+            return error_set(err, -EINVAL, "'%s' is not factor=value", text);
+        *equals = '\0';
+        size_t factor = dataset_factor(d, text);
+        if (factor == DATASET_NONE)
+            return error_set(err, -ENOENT, "experiment %lld has no factor '%s'",
+                             (long long)d->experiment.id, text);
+        levels[factor] = equals + 1;
+        text = cut_value(d, equals + 1);
+    }
+    return 0;
 }
 
 size_t dataset_cell(const struct dataset *d, const char *label)

@@ -63,9 +63,11 @@ struct dataset_column {
 
 struct dataset {
     struct store_experiment experiment;
-    size_t *by_label; /* the cells in the order of their labels; NULL: not from a store */
-    char *subject;    /* of the commit; NULL when it is not known */
-    char *emulated;   /* what results from emulated machines are to be called; NULL for others */
+    size_t *by_label;  /* the cells in the order of their labels; NULL: not from a store */
+    char *subject;     /* of the commit; NULL when it is not known */
+    char *emulated;    /* what results from emulated machines are to be called; NULL for others */
+    char *environment; /* the document that describes it; NULL when it is not known */
+    bool has_layouts;  /* each round has a memory layout of its own, the same for all cells */
     char **factors;
     size_t factor_count;
     struct dataset_cell *cells;
@@ -129,6 +131,10 @@ double dataset_median(const struct dataset *d, size_t metric, size_t cell);
 /* The metric of that name, DATASET_NONE when there is none. */
 size_t dataset_metric(const struct dataset *d, const char *name);
 size_t dataset_factor(const struct dataset *d, const char *name);
+/* "a=1 b=2" or "a=1,b=2", as cells are labelled, as wanted levels, one per factor; NULL where a
+ * factor is not named.  A value may have blanks and commas of its own.  Cuts the text. */
+int dataset_parse_levels(const struct dataset *d, char *text, const char **levels,
+                         struct error *err);
 /* The cell that is as `like` but for one factor; DATASET_NONE when there is none. */
 size_t dataset_cell_with(const struct dataset *d, size_t like, size_t factor, const char *level);
 /* A factor's value as the number that a person means: "64", "1.5", "64k", "2M", "100%". */

@@ -129,9 +129,10 @@ static int no_such_metric(struct store *store, const struct history_options *o, 
     free(names);
     if (r < 0)
         return r;
-    return error_set(err, -ENOENT, "no %s of '%s' in the store%s%s%s",
-                     known ? "such runs" : "metric", o->metric, any ? "; did you mean " : "",
-                     strbuf_text(&near), any ? "?" : "");
+    if (known)
+        return error_set(err, -ENOENT, "no runs of this selection have the metric '%s'", o->metric);
+    return error_set(err, -ENOENT, "there is no metric '%s' in the store%s%s%s", o->metric,
+                     any ? "; did you mean " : "", strbuf_text(&near), any ? "?" : "");
 }
 
 /* A point's place: its commit's number, or that of the point before it. */

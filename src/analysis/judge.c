@@ -6,13 +6,17 @@
 #include "base/memory.h"
 #include "base/parallel.h"
 #include "base/strings.h"
+#include "numbers/ticks.h"
+#include "stats/dependence.h"
 #include "stats/family.h"
 #include "stats/means.h"
+#include "stats/modes.h"
 #include "stats/plan.h"
 #include "stats/quantiles.h"
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 /* ---- pairing ---- */
 
@@ -37,31 +41,79 @@ size_t judge_pair_rounds(const struct dataset_column *a, const struct dataset_co
     return count;
 }
 
-static int prepare(const struct judge_values *v, struct compared **ret_compared, struct error *err)
+static int prepare_plain(const struct judge_values *v, struct compared **ret_compared,
+                         struct error *err)
 {
-    return v->paired ? stats_compared_paired(v->base, v->new, v->base_count, v->adaptive || v->wary,
-                                             ret_compared, err)
-                     : stats_compared_unpaired(v->base, v->base_count, v->new, v->new_count,
-                                               ret_compared, err);
+    if (!v->paired)
+        return stats_compared_unpaired(v->base, v->base_count, v->new, v->new_count, ret_compared,
+                                       err);
+    int r = stats_compared_paired(v->base, v->new, v->base_count, v->adaptive || v->wary,
+                                  ret_compared, err);
+    if (r == 0 && v->is_emulated)
+        compared_emulated(*ret_compared);
+    if (r == 0 && v->family_series > 1)
+        compared_depend(*ret_compared, v->family_lag1, v->family_series);
+    return r;
 }
 
-/* Two rounds without any spread have not shown how large their noise is: a coarse clock gives equal
- * values, too.  On the scale of differences nothing says what is large. */
-static void distrust_two(const struct judge_values *v, struct comparison *c)
+/* Values of a coarse clock are compared as what they may have been before it rounded them. */
+static int prepare_ticks(const struct judge_values *v, double tick, struct compared **ret_compared,
+                         struct error *err)
 {
-    bool unknown = c->low == c->high || c->scale == COMPARISON_DIFFERENCE;
-    if (v->is_exact || !c->assumes_normal || v->base_count > 2 || v->new_count > 2 || !unknown ||
+    size_t all = v->base_count + v->new_count;
+    CLEANUP(memory_freep) double *base = memory_alloc(2 * all * sizeof(double));
+    double *new = base + v->base_count, *scratch = base + all;
+    struct judge_values spread = *v;
+    memcpy(base, v->base, v->base_count * sizeof(double));
+    memcpy(new, v->new, v->new_count * sizeof(double));
+    double base_median = stats_median(base, v->base_count, scratch);
+    double new_median = stats_median(new, v->new_count, scratch);
+    double hidden = ticks_hidden(base, v->base_count, tick) / base_median +
+                    ticks_hidden(new, v->new_count, tick) / new_median;
+    ticks_spread(base, v->base_count, tick, 1);
+    ticks_spread(new, v->new_count, tick, 2);
+    spread.base = base;
+    spread.new = new;
+    int r = prepare_plain(&spread, ret_compared, err);
+    if (r < 0)
+        return r;
+    (*ret_compared)->known.base_median = base_median;
+    (*ret_compared)->known.new_median = new_median;
+    if (v->paired)
+        compared_hide(*ret_compared, hidden);
+    return 0;
+}
+
+static int prepare(const struct judge_values *v, struct compared **ret_compared, struct error *err)
+{
+    double tick = v->is_exact ? 0 : ticks_find(v->base, v->base_count, v->new, v->new_count);
+    return tick > 0 ? prepare_ticks(v, tick, ret_compared, err)
+                    : prepare_plain(v, ret_compared, err);
+}
+
+/* Few rounds without any spread have not shown how large their noise is: a coarse clock gives equal
+ * values, too, and so does a switch that happens in every second run.  On the scale of differences
+ * nothing says what is large. */
+static void distrust_repeats(const struct judge_values *v, double level, struct comparison *c)
+{
+    bool repeats = c->low == c->high, is_ratio = c->scale == COMPARISON_RATIO;
+    size_t rounds = (v->base_count + v->new_count) / 2;
+    if ((v->is_exact && !v->by_chance) || !c->too_few || (!repeats && (is_ratio || rounds > 2)) ||
         !comparison_excludes_same(c))
         return;
-    c->low = c->high = NAN;
-    c->p = 1;
+    double least = rounds < 3 ? 1 : modes_strict_alpha(rounds);
+    if (rounds > 2 && is_ratio && fabs(log(c->estimate)) > modes_distance(rounds))
+        return;
+    c->p = fmax(c->p, least);
+    if (1 - level <= least)
+        c->low = c->high = NAN;
 }
 
 /* What the order of the rounds and the kind of the values add to a comparison. */
 static void refine(const struct judge_values *v, double level, struct comparison *c)
 {
     judge_trend(v, level, c);
-    distrust_two(v, c);
+    distrust_repeats(v, level, c);
 }
 
 int judge_values(const struct judge_values *v, double level, struct comparison *ret_comparison,
@@ -133,13 +185,31 @@ static bool is_exact(const struct judge_sides *s)
     return m->facts.is_count || str_eq(m->unit, "bytes");
 }
 
+/* Counts in which the scheduler, the page cache and the loader have a part. */
+static bool is_by_chance(const struct judge_sides *s)
+{
+    static const char *const names[] = {
+        "context-switches", "cpu-migrations",     "page-faults",          "minor-faults",
+        "major-faults",     "voluntary-switches", "involuntary-switches", "peak-rss"};
+    for (size_t i = 0; i < ARRAY_COUNT(names); i++)
+        if (str_eq(metric_of(s)->name, names[i]))
+            return true;
+    return false;
+}
+
+static bool is_emulated(const struct judge_sides *s)
+{
+    const char *name = metric_of(s)->name;
+    return str_has_prefix(name, "exact:") || str_has_prefix(name, "sim:");
+}
+
 /* -ENODATA when there is nothing to compare. */
 static int collect(const struct judge_sides *s, struct collected *ret)
 {
     struct dataset_column base = dataset_column(s->base, s->base_metric, s->base_cell);
     struct dataset_column new = dataset_column(s->new, s->new_metric, s->new_cell);
-    *ret = (struct collected){
-        .values = {base.values, new.values, base.count, new.count, .is_exact = is_exact(s)}};
+    *ret = (struct collected){.values = {base.values, new.values, base.count, new.count,
+                                         .is_exact = is_exact(s), .by_chance = is_by_chance(s)}};
     if (!base.count || !new.count)
         return -ENODATA;
     if (s->base == s->new && s->base->apart)
@@ -157,6 +227,8 @@ static int collect(const struct judge_sides *s, struct collected *ret)
                                         count,
                                         .paired = true,
                                         .is_exact = is_exact(s),
+                                        .by_chance = is_by_chance(s),
+                                        .is_emulated = is_emulated(s),
                                         .adaptive = within && s->base->experiment.adaptive,
                                         .wary = is_wary(s, count)};
     return count ? 0 : -ENODATA;
@@ -255,8 +327,8 @@ static void call(struct judge_row *row, double tails_alpha)
     put_words(row);
 }
 
-/* All that the row's own values say, but for the words. */
-static bool fill(struct judge_row *row, struct collected *c)
+/* The row's values; false where there is nothing to compare. */
+static bool gather(struct judge_row *row, struct collected *c)
 {
     const struct judge_sides *s = &row->sides;
     row->p_adjusted = NAN;
@@ -266,22 +338,32 @@ static bool fill(struct judge_row *row, struct collected *c)
         dataset_is_bound(s->new, s->new_metric, s->new_cell))
         return false; /* a bound says nothing about differences */
     if (!summarise(s->base, s->base_metric, s->base_cell, &row->base) ||
-        !summarise(s->new, s->new_metric, s->new_cell, &row->new) || collect(s, c) < 0 ||
-        compare_collected(c, row->by, JUDGE_LEVEL, &row->comparison) < 0)
+        !summarise(s->new, s->new_metric, s->new_cell, &row->new) || collect(s, c) < 0)
         return false;
     row->is_there = true;
+    return true;
+}
+
+/* All that they say, but for the words. */
+static void examine(struct judge_row *row, struct collected *c)
+{
+    if (!row->is_there || compare_collected(c, row->by, JUDGE_LEVEL, &row->comparison) < 0) {
+        row->is_there = false;
+        return;
+    }
     row->skip |= row->is_negligible && row->is_negligible(row);
     row->tested = !row->skip && comparison_is_tested(&row->comparison) && !nothing_varies(row);
     row->p_adjusted = row->tested ? row->comparison.p : NAN;
     if (row->tested && row->headline && row->by == JUDGE_MEDIAN)
         look_at_tails(row, &c->values);
-    return true;
 }
 
 bool judge_row(struct judge_row *row)
 {
     CLEANUP(collected_done) struct collected c = {0};
-    if (fill(row, &c))
+    if (gather(row, &c))
+        examine(row, &c);
+    if (row->is_there)
         call(row, TAILS_SHARE * JUDGE_RATE);
     return row->is_there;
 }
@@ -326,11 +408,67 @@ struct family {
     double tails_alphas[2]; /* of the others, of headlines */
 };
 
-static void fill_job(void *context, size_t index, size_t who)
+static void gather_job(void *context, size_t index, size_t who)
 {
     struct family *f = context;
     (void)who;
-    fill(f->rows[index], &f->collected[index]);
+    gather(f->rows[index], &f->collected[index]);
+}
+
+static void examine_job(void *context, size_t index, size_t who)
+{
+    struct family *f = context;
+    (void)who;
+    examine(f->rows[index], &f->collected[index]);
+}
+
+/* By rounds, metric and base. */
+static int compare_likeness(const void *a, const void *b, void *context)
+{
+    const struct family *f = context;
+    size_t i = *(const size_t *)a, k = *(const size_t *)b;
+    const struct judge_sides *x = &f->rows[i]->sides, *y = &f->rows[k]->sides;
+    uintptr_t p[] = {(uintptr_t)x->new, x->new_metric, x->base_cell,
+                     f->collected[i].values.base_count};
+    uintptr_t q[] = {(uintptr_t)y->new, y->new_metric, y->base_cell,
+                     f->collected[k].values.base_count};
+    for (size_t n = 0; n < ARRAY_COUNT(p); n++)
+        if (p[n] != q[n])
+            return p[n] < q[n] ? -1 : 1;
+    return 0;
+}
+
+/* Tells rows that are alike how much their rounds depend on each other. */
+static void share_dependence_of(struct family *f, const size_t *alike, size_t count,
+                                const double **series)
+{
+    size_t rounds = f->collected[alike[0]].values.base_count;
+    series[0] = f->collected[alike[0]].values.base;
+    for (size_t i = 0; i < count; i++)
+        series[i + 1] = f->collected[alike[i]].values.new;
+    double lag1 = dependence_of_series(series, count + 1, rounds);
+    for (size_t i = 0; i < count; i++) {
+        f->collected[alike[i]].values.family_lag1 = lag1;
+        f->collected[alike[i]].values.family_series = count;
+    }
+}
+
+static void share_dependence(struct family *f)
+{
+    CLEANUP(memory_freep) const double **series = memory_zalloc(f->count + 1, sizeof(*series));
+    CLEANUP(memory_freep) size_t *order = memory_zalloc(f->count + 1, sizeof(*order));
+    size_t count = 0, next;
+    for (size_t i = 0; i < f->count; i++)
+        if (f->rows[i]->is_there && f->rows[i]->sides.base == f->rows[i]->sides.new &&
+            f->collected[i].values.paired)
+            order[count++] = i;
+    qsort_r(order, count, sizeof(*order), compare_likeness, f);
+    for (size_t i = 0; i < count; i = next) {
+        for (next = i + 1; next < count && !compare_likeness(&order[i], &order[next], f);)
+            next++;
+        if (next - i > 1)
+            share_dependence_of(f, order + i, next - i, series);
+    }
 }
 
 /* Compares at the level that goes with the call, and calls. */
@@ -357,6 +495,16 @@ static double rate_of(const struct family *f)
     return chosen_from > 1 ? -expm1(log1p(-JUDGE_RATE) / chosen_from) : JUDGE_RATE;
 }
 
+/* Of the error of a family that has headlines, the part of all other rows together: whoever looks
+ * at a table looks at every row of it. */
+static double others_share(const struct family *f)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (f->rows[i]->tested && f->rows[i]->headline)
+            return 0.2;
+    return 1;
+}
+
 /* The levels of headlines, or of all others. */
 static void adjust_part(struct family *f, bool headlines)
 {
@@ -369,14 +517,15 @@ static void adjust_part(struct family *f, bool headlines)
         tests += counts;
     }
     /* A part of the error that a headline may make belongs to its tails. */
-    double rate = rate_of(f), error = headlines ? rate * (1 - TAILS_SHARE) : rate;
+    double rate = rate_of(f), share = headlines ? 1 - TAILS_SHARE : others_share(f);
     f->tails_alphas[headlines] = 1 - family_level(1 - rate * TAILS_SHARE, tests ? tests : 1);
-    family_adjust(rows, f->count, error);
+    family_adjust(rows, f->count, rate * share);
     for (size_t i = 0; i < f->count; i++) {
         if (isnan(rows[i].p))
             continue;
         f->levels[i] = rows[i].level;
-        f->rows[i]->p_adjusted = rows[i].p_adjusted;
+        f->rows[i]->p_adjusted =
+            headlines ? rows[i].p_adjusted : fmin(1, rows[i].p_adjusted / share);
     }
 }
 
@@ -411,7 +560,9 @@ void judge_rows(struct judge_row *const *rows, size_t count)
 {
     struct family family = {.rows = rows, .count = count, .width = width_for(rows, count)};
     family.collected = memory_zalloc(count + 1, sizeof(*family.collected));
-    parallel_each(count, family.width, fill_job, &family);
+    parallel_each(count, family.width, gather_job, &family);
+    share_dependence(&family);
+    parallel_each(count, family.width, examine_job, &family);
     adjust(&family);
     for (size_t i = 0; i < count; i++)
         collected_done(&family.collected[i]);

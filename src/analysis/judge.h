@@ -94,8 +94,15 @@ struct judge_values {
     bool paired;                  /* value i of both is of the same round */
     bool adaptive;                /* how many rounds there are depended on the values */
     bool is_exact;                /* counts and sizes: values that no clock rounds */
+    bool by_chance;               /* of these: what the machine does, too, so that few equal values
+                                     may be luck */
+    bool is_emulated;             /* counts of an emulator, which nearly repeat */
     bool wary; /* few rounds, and others used the machine: nothing vouches for the rounds' being
                   independent, so that the widest interval is made that they allow */
+    /* What all rows of the same rounds show: how much a round resembles the one before it, as the
+     * mean of so many series; fewer than 2 for none. */
+    double family_lag1;
+    size_t family_series;
 };
 
 int judge_values(const struct judge_values *values, double level, struct comparison *ret_comparison,

@@ -3,6 +3,7 @@
 #include "analysis/judge_trend.h"
 #include "base/memory.h"
 #include "fits/trend.h"
+#include "stats/dependence.h"
 
 #include <math.h>
 
@@ -31,17 +32,28 @@ static bool all_agree(const struct judge_values *v)
     return !above || !below;
 }
 
+/* So many other series tell whether wandering is this row's own. */
+enum { OTHERS_MIN = 4 };
+
+/* Where all rows wander, one that goes one way all the time is no movement of its own. */
+static bool all_wander(const struct judge_values *v)
+{
+    return v->family_series >= OTHERS_MIN &&
+           dependence_sure(v->family_lag1, v->new_count, v->family_series) > 0;
+}
+
 void judge_trend(const struct judge_values *v, double level, struct comparison *comparison)
 {
     struct trend t;
     if (!v->paired || !comparison->autocorrelated || comparison_excludes_same(comparison) ||
-        !all_agree(v) || stats_trend(v->base, v->new, v->base_count, &t, NULL) < 0 || !t.found ||
-        !t.all_agree)
+        all_wander(v) || !all_agree(v) ||
+        stats_trend(v->base, v->new, v->base_count, &t, NULL) < 0 || !t.found || !t.all_agree)
         return;
     CLEANUP(memory_freep) double *still = without_movement(v, &t);
     struct judge_values values = *v;
     struct comparison c;
     values.new = still;
+    values.family_series = 0; /* the movement was a part of that dependence */
     if (judge_values(&values, level, &c, NULL) < 0 || c.scale != comparison->scale ||
         !comparison_excludes_same(&c))
         return;

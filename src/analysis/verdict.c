@@ -262,13 +262,19 @@ static bool is_realistic(const struct verdict_options *o, const struct verdict *
     return v->target <= noisy_target && is_patient(o, v);
 }
 
+/* Runs that agree this well are not noisy: a wide interval is for want of rounds. */
+static const double agreeing = 0.1;
+
 static void tell_noisy(const struct comparison *c, const struct verdict_options *o, double target,
                        struct verdict *v)
 {
-    char vary[80] = "", busy[80] = "", more[128] = "";
+    char vary[80] = "", busy[80] = "", more[128] = "", what[48] = "too noisy to tell";
     v->kind = VERDICT_CANNOT_TELL;
-    v->too_noisy = true;
-    if (o->apart > 0)
+    v->too_noisy = !(c->too_few && c->paired && o->apart > 0 && o->apart < agreeing);
+    if (!v->too_noisy)
+        snprintf(what, sizeof(what), "%zu %s are too few to tell", c->base_count,
+                 plural(c->base_count, "round", "rounds"));
+    else if (o->apart > 0)
         snprintf(vary, sizeof(vary), ": runs of the same command differ by up to %.*f %%",
                  o->apart < 0.1 ? 1 : 0, 100 * o->apart);
     if ((double)o->disturbed_count > disturbed_share * (double)o->run_count)
@@ -284,7 +290,7 @@ static void tell_noisy(const struct comparison *c, const struct verdict_options 
         put_amount(show, sizeof(show), c, o, round_up(v->target));
         snprintf(more, sizeof(more), "; about %s would show %s", time, show);
     }
-    snprintf(v->text, sizeof(v->text), "too noisy to tell%s%s%s", vary, busy, more);
+    snprintf(v->text, sizeof(v->text), "%s%s%s%s", what, vary, busy, more);
 }
 
 static void tell_cannot(const struct comparison *c, const struct verdict_options *o, double target,
@@ -408,6 +414,16 @@ static void add_doubts(const struct comparison *c, const struct verdict_options 
                  o->run_count);
 }
 
+/* What was not measured in the same rounds has not seen the same load, and no interval knows. */
+static void add_load(const struct verdict_options *o, struct verdict *v)
+{
+    size_t length = strlen(v->text);
+    snprintf(v->text + length, sizeof(v->text) - length,
+             "; not measured together, and other work used the machine in %zu of %zu runs, which "
+             "may be the reason",
+             o->disturbed_count, o->run_count);
+}
+
 void verdict_judge(const struct comparison *c, const struct verdict_options *o,
                    struct verdict *ret_verdict)
 {
@@ -435,6 +451,9 @@ void verdict_judge(const struct comparison *c, const struct verdict_options *o,
         add_doubts(c, o, &v);
     else if (v.kind == VERDICT_CANNOT_TELL && c->too_few && comparison_has_interval(c))
         add_direction(c, o, &v);
+    if (verdict_is_difference(&v) && !c->paired && o->facts.is_speed &&
+        (double)o->disturbed_count > disturbed_share * (double)o->run_count)
+        add_load(o, &v);
     *ret_verdict = v;
 }
 

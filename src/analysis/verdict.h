@@ -32,6 +32,8 @@ struct verdict_options {
     size_t run_count, disturbed_count; /* of both */
 };
 
+enum { VERDICT_TEXT_MAX = 400 };
+
 struct verdict {
     enum verdict_kind kind;
     double bound;        /* the largest difference that the interval leaves room for */
@@ -39,7 +41,7 @@ struct verdict {
     double more_rounds;  /* … after how many more rounds, … */
     double more_seconds; /* … and how long they take; 0 when unknown */
     bool too_noisy;      /* it cannot tell, and more of the same would hardly help */
-    char text[400];
+    char text[VERDICT_TEXT_MAX];
 };
 
 void verdict_judge(const struct comparison *comparison, const struct verdict_options *options,

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "vm/guest.h"
 #include "vm/symbols.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 #define RECORDING_PERIOD "50021"
 enum { ROUNDS_PER_BOOT = 5 };
 
-static const char *kernel_of(const struct spec_level *level)
+const char *guests_image(const struct spec_level *level)
 {
     for (size_t i = 0; i < level->attributes.count; i++)
         if (str_eq(level->attributes.items[i].name, "image"))
@@ -32,7 +33,7 @@ static int open_kernel(struct guests *g, struct guest *guest, const struct spec_
                        struct error *err)
 {
     const struct spec_vm *vm = &g->spec->vm;
-    const char *word = kernel_of(level);
+    const char *word = guests_image(level);
     CLEANUP(memory_freep)
     char *path = strchr(word, '/') && word[0] != '/' ? memory_printf("%s/%s", g->spec->folder, word)
                                                      : memory_strdup(word);
@@ -115,6 +116,7 @@ int guests_open(struct guests *g, const struct matrix *matrix, const struct gues
     g->cell_count = matrix->count;
     g->inputs = memory_zalloc(matrix->count, sizeof(*g->inputs));
     g->commands = memory_zalloc(matrix->count, sizeof(*g->commands));
+    g->boots_seen = memory_zalloc(matrix->count, sizeof(*g->boots_seen));
     g->events = memory_strdup(
         spec->counters[0] && !str_eq(spec->counters, "default") ? spec->counters : GUEST_EVENTS);
     int r = 0;
@@ -148,9 +150,11 @@ void guests_done(struct guests *g)
     free(g->items);
     free(g->inputs);
     free(g->commands);
+    free(g->boots_seen);
     free(g->program);
     free(g->events);
     vm_result_done(&g->result);
+    vm_counts_done(&g->startup);
     strbuf_done(&g->left_out);
     *g = (struct guests){0};
 }
@@ -191,7 +195,7 @@ static bool has_word(char *const *words, const char *word)
 
 /* The words for the machine; what they record goes into a file there. */
 static const char **make_words(const struct guests *g, const struct guest_job *job,
-                               const char **ret_recording)
+                               const char *mappings, const char **ret_recording)
 {
     const char **words = NULL;
     size_t count = 0, capacity = 0;
@@ -206,6 +210,10 @@ static const char **make_words(const struct guests *g, const struct guest_job *j
             ARRAY_PUSH(words, count, capacity) = "-c";
             ARRAY_PUSH(words, count, capacity) = RECORDING_PERIOD;
         }
+    }
+    if (job->before && job->has_layout) {
+        ARRAY_PUSH(words, count, capacity) = VM_WITH_MAPPINGS;
+        ARRAY_PUSH(words, count, capacity) = mappings;
     }
     const char *command = g->commands[job->cell];
     for (size_t i = 0; job->argv[i]; i++)
@@ -291,7 +299,9 @@ int guests_run(struct guests *g, const struct matrix *matrix, const struct guest
 {
     struct guest *guest = &g->items[level_index(g, matrix, job->cell)];
     const char *recording;
-    CLEANUP(memory_freep) const char **words = make_words(g, job, &recording);
+    char mappings[16];
+    snprintf(mappings, sizeof(mappings), "%u", job->mapping_count);
+    CLEANUP(memory_freep) const char **words = make_words(g, job, mappings, &recording);
     clear_result(result);
     int r = make_ready(g, guest, job->round, err);
     if (r < 0) {
@@ -305,6 +315,8 @@ int guests_run(struct guests *g, const struct matrix *matrix, const struct guest
                          .variables = variables,
                          .events = job->events ? job->events : g->events,
                          .input = g->inputs[job->cell],
+                         .has_layout = job->has_layout && !job->before,
+                         .mapping_count = job->mapping_count,
                          .timeout_ns = job->timeout_ns};
     r = vm_machine_run(&guest->machine, &run, &g->result, err);
     for (size_t i = 0; variables[i]; i++)
@@ -317,6 +329,22 @@ int guests_run(struct guests *g, const struct matrix *matrix, const struct guest
     if (r == 0 && recording && result->status == 0)
         r = bring_recording(guest, recording, err);
     return r;
+}
+
+const char *guests_words(const struct guests *g)
+{
+    for (size_t i = 0; i < g->count; i++)
+        if (g->items[i].kernel.name)
+            return vm_settings_words(&g->items[i].settings);
+    return VM_EMULATED_WORDS;
+}
+
+bool guests_is_first(struct guests *g, const struct matrix *matrix, size_t cell)
+{
+    uint64_t boot = g->items[level_index(g, matrix, cell)].boot_count;
+    bool is_first = g->boots_seen[cell] != boot;
+    g->boots_seen[cell] = boot;
+    return is_first;
 }
 
 const struct vm_counts *guests_counts(const struct guests *g)

@@ -36,10 +36,14 @@ struct guests {
     char *program;         /* the static assay */
     char **inputs;         /* per cell: the file there that it reads, or NULL */
     const char **commands; /* per cell: the program there */
+    uint64_t *boots_seen;  /* per cell: the boot of its last run that was asked about */
     size_t cell_count;
     char *events;
     struct vm_result result;
     struct strbuf left_out; /* metrics that are times, with their units */
+    /* What the last command's start took, by events: with no operations. */
+    struct vm_counts startup;
+    bool has_startup, startup_failed;
     /* Called often; may be NULL. */
     void (*on_tick)(void *context, const char *what);
     void *context;
@@ -59,7 +63,9 @@ struct guest_job {
     char *const *before;    /* words before it; NULL for none */
     char *const *variables; /* NAME=VALUE; NULL for none */
     size_t padding_bytes;
-    const char *events; /* NULL for the spec's */
+    bool has_layout;        /* of its own: */
+    unsigned mapping_count; /* that the command has more than by itself */
+    const char *events;     /* NULL for the spec's */
     uint64_t timeout_ns;
 };
 
@@ -76,6 +82,13 @@ void guests_done(struct guests *g);
  */
 int guests_run(struct guests *g, const struct matrix *matrix, const struct guest_job *job,
                struct run_result *result, struct error *err);
+/* The kernel that a value of the factor names: a package or a path. */
+const char *guests_image(const struct spec_level *level);
+/* What its results are to be called. */
+const char *guests_words(const struct guests *g);
+/* Whether the cell's last run was its first since its machine booted: then it took more (the
+ * program's pages are made executable). */
+bool guests_is_first(struct guests *g, const struct matrix *matrix, size_t cell);
 /* Of the last run. */
 const struct vm_counts *guests_counts(const struct guests *g);
 

@@ -264,6 +264,7 @@ static int add_benchmark(struct keeping *k, size_t index, struct error *err)
     for (size_t i = 0; i < repetitions && code == 0; i++)
         code = add_run(k, index, i, ids, err);
     k->tally->failed += b->failure != NULL;
+    k->tally->failed_runs += b->failed_runs;
     return code;
 }
 

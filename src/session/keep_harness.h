@@ -18,7 +18,8 @@ struct keep_harness_tally {
     int64_t id;
     char name[256];
     size_t cells, runs, values;
-    size_t failed; /* benchmarks without values */
+    size_t failed;      /* benchmarks without values */
+    size_t failed_runs; /* have values, but ended with an error */
 };
 
 /* All of it or nothing. */

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "counters/accounting.h"
-#include "numbers/random.h"
+#include "numbers/order.h"
 #include "run/command.h"
 #include "session/experiments.h"
 #include "session/hosts.h"
@@ -301,9 +301,7 @@ int session_open(struct session **ret_session, const struct session_options *opt
 /* Cells of one round in an order that follows from the seed and the round alone. */
 void session_shuffle(const struct session *s, uint64_t round, size_t *cells, size_t count)
 {
-    struct rng rng;
-    rng_seed(&rng, s->seed + round * 0x2545f4914f6cdd1dULL);
-    rng_shuffle(&rng, cells, count);
+    round_order(s->seed, round, cells, count);
 }
 
 static void guess_time(struct session *s)
@@ -470,8 +468,8 @@ int session_run(struct session *s, struct error *err)
     if (s->options->task)
         return session_run_task(s, err);
     int r = run_all(s, err);
-    if (r == 0 && session_failed_cells(s))
-        r = session_tell_failed(s, err);
+    if (r == 0)
+        r = session_check_failures(s, err);
     session_note_left_out(s);
     s->end = r == 0 ? SESSION_DONE : r == -EINTR ? SESSION_STOPPED : SESSION_FAILED;
     static const char *const states[] = {"done", "stopped", "failed"};
@@ -575,6 +573,11 @@ const struct matrix *session_matrix(const struct session *s)
 bool session_keeps(const struct session *s, size_t cell)
 {
     return s->kept[cell];
+}
+
+bool session_has_notes(const struct session *s)
+{
+    return s->notes.length > 0;
 }
 
 void session_take_notes(struct session *s, struct strbuf *out)

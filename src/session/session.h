@@ -103,7 +103,8 @@ const struct spec *session_spec(const struct session *s);
 const struct matrix *session_matrix(const struct session *s);
 /* Whether the cell is among those that are run. */
 bool session_keeps(const struct session *s, size_t cell);
-/* Appends the lines for the user that came up since the last time. */
+/* Appends the lines for the user that came up since the last time; whether there are any. */
+bool session_has_notes(const struct session *s);
 void session_take_notes(struct session *s, struct strbuf *out);
 
 /* How long a run takes, from an earlier experiment of the same name; 0 when there is none. */

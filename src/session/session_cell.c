@@ -80,11 +80,27 @@ static void collect_given(void *context, const char *name, const char *unit, dou
     collect_plain(context, name, unit, facts, "monitor", value, &ignored);
 }
 
+/* A figure that cannot be used is said once for each name, when it first comes. */
+static void note_refused(struct session *s)
+{
+    size_t known = s->refused.count;
+    metric_refusals_add(&s->refused, &s->result.metrics.refused);
+    for (size_t i = known; i < s->refused.count; i++)
+        strbuf_printf(&s->notes, "a line on ASSAY_METRICS_FD cannot be used: '%s': %s\n",
+                      s->refused.items[i].line, s->refused.items[i].why);
+    if (s->result.metrics.truncated && !s->metrics_truncated)
+        strbuf_printf(&s->notes,
+                      "a run wrote more than %d bytes of metrics; the rest is lost (told once)\n",
+                      METRICS_BYTES_MAX);
+    s->metrics_truncated |= s->result.metrics.truncated;
+}
+
 /* What the program reported and what the spec looks for. */
 static int collect_metrics(struct collector *c, const struct hole_values *values, struct error *err)
 {
     struct session *s = c->s;
     const struct metric_list *printed = &s->result.metrics;
+    note_refused(s);
     for (size_t i = 0; i < s->spec.metric_count; i++) {
         const struct spec_metric *m = &s->spec.metrics[i];
         if (session_is_simulated(m))
@@ -335,9 +351,8 @@ static int measure(struct session *s, size_t cell, const struct hole_values *val
                    struct error *err)
 {
     if (s->guests)
-        return session_run_in_guest(
-            s, cell, values, &(struct guest_again){.padding_bytes = padding_of(s, values->round)},
-            &s->result, err);
+        return session_measure_in_guest(s, cell, values, padding_of(s, values->round), &s->result,
+                                        err);
     struct session_cell *c = &s->cells[cell];
     char **argv = NULL; /* anew, because the round and the seed may stand in it */
     int r = holes_command(&s->spec.command, values, &argv, err);
@@ -469,7 +484,7 @@ size_t session_failed_cells(const struct session *s)
     return count;
 }
 
-int session_tell_failed(const struct session *s, struct error *err)
+static int tell_failed(const struct session *s, struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf names = {0};
     size_t count = session_failed_cells(s);
@@ -482,4 +497,16 @@ int session_tell_failed(const struct session *s, struct error *err)
     }
     return error_set(err, -ECANCELED, "%zu of %zu %s failed: %s", count, s->kept_count,
                      plural(s->kept_count, "cell", "cells"), strbuf_text(&names));
+}
+
+int session_check_failures(const struct session *s, struct error *err)
+{
+    if (session_failed_cells(s))
+        return tell_failed(s, err);
+    if (s->run_count_before || !s->failed_count)
+        return 0;
+    for (size_t c = 0; c < s->matrix.count; c++)
+        if (s->cells[c].tries.run_count > s->cells[c].tries.failed_count)
+            return 0;
+    return error_set(err, -ECANCELED, "every run failed; nothing was measured");
 }

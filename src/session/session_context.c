@@ -125,7 +125,7 @@ char *session_environment_json(const struct session *s)
     json_string(&j, "selection", s->selection);
     json_u64(&j, "user_id", getuid());
     if (s->guests)
-        json_string(&j, "emulated", VM_EMULATED_WORDS);
+        session_put_guests(s, &j);
     json_object(&j, "variables");
     for (size_t i = 0; i < ARRAY_COUNT(kept_variables); i++)
         if (getenv(kept_variables[i]))

@@ -85,7 +85,9 @@ struct session {
     double widest;   /* half-width of the widest interval, NAN when not known */
     uint64_t eta_ns; /* how long it still takes; 0 when not known */
     enum session_end end;
-    struct strbuf notes; /* lines for the user */
+    struct strbuf notes;            /* lines for the user */
+    struct metric_refusals refused; /* those that stand in the notes */
+    bool metrics_truncated;
 };
 
 /* Tells whoever wants to know where it stands. */
@@ -171,7 +173,12 @@ struct guest_again {
     char *const *before;             /* words before its command, NULL for none */
     const struct event_list *events; /* to be counted instead of the spec's; NULL for those */
     size_t padding_bytes;
+    bool is_startup; /* with no operations: what the command's start takes */
 };
+/* Runs a cell's command in the machine of its kernel and counts; before it, where that can be told,
+ * the same command with no operations (--ops 0). */
+int session_measure_in_guest(struct session *s, size_t cell, const struct hole_values *values,
+                             size_t padding_bytes, struct run_result *result, struct error *err);
 /* Runs a cell's command in the machine of its kernel. */
 int session_run_in_guest(struct session *s, size_t cell, const struct hole_values *values,
                          const struct guest_again *how, struct run_result *result,
@@ -181,6 +188,10 @@ void session_give_counts(struct session *s, size_t cell, session_value_fn *put, 
 /* Whether a metric is a time of an emulated machine: then it is noted and not kept. */
 bool session_drops_unit(const struct session *s, size_t cell, const char *name, const char *unit);
 void session_note_left_out(struct session *s);
+/* Whether what a command takes with no operations is subtracted from instructions for each. */
+bool session_subtracts_startup(const struct session *s);
+/* The machines, in the document that describes an experiment's environment. */
+void session_put_guests(const struct session *s, struct json *j);
 /* The metric that decides where the spec names none. */
 const char *session_default_headline(const struct spec *spec);
 /* Its CPU time. */
@@ -190,10 +201,12 @@ double session_cpu_ns(const struct run_result *result);
 int session_open_watchers(struct session *s, struct error *err);
 void session_close_watchers(struct session *s);
 bool session_watches(const struct session *s);
-/* Cells some runs of which failed, where that is not allowed, and the error that names them: all
- * else is measured by then, and the notes have each failure's words. */
+/* Cells some runs of which failed, where that is not allowed. */
 size_t session_failed_cells(const struct session *s);
-int session_tell_failed(const struct session *s, struct error *err);
+/* The error that names them: all else is measured by then, and the notes have each failure's words.
+ * Failures that the spec allows are results, but where there is nothing else, nothing was measured.
+ */
+int session_check_failures(const struct session *s, struct error *err);
 /* Where the spec asks for exact counts: what counts them is looked for. */
 int session_open_exact(struct session *s, struct error *err);
 void session_close_exact(struct session *s);

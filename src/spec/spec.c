@@ -316,7 +316,7 @@ static const struct spec_key keys[] = {
     {"shell", read_shell, false},
     {"factors", spec_read_factors, true},
     {"hosts", spec_read_hosts, false},
-    {"exclude", spec_read_exclude, false},
+    {"exclude", spec_read_exclude, true},
     {"include", spec_read_include, false},
     {"build", spec_read_build, false},
     {"setup", spec_read_setup, false},

@@ -96,6 +96,7 @@ struct spec_vm {
     bool given;
     size_t line;
     const char *arch, *guest, *append; /* NULL where it is not said */
+    bool keeps_startup; /* what a command takes with no operations is not subtracted */
     enum vm_accel accel;
     uint64_t memory_bytes, cpus, rounds_per_boot, boot_timeout_ns; /* 0 where it is not said */
     const char **files;                                            /* HOST[:GUEST] */

@@ -179,6 +179,7 @@ int spec_read_exclude(struct spec_reader *reader, const struct tree *value)
     if (r < 0)
         return r;
     reader->s->excludes = spec_alloc(reader, value->count, sizeof(*reader->s->excludes));
+    reader->s->exclude_count = 0; /* that of quick replaces the other */
     for (size_t i = 0; r == 0 && i < value->count; i++)
         r = read_condition(reader, &value->items[i],
                            &reader->s->excludes[reader->s->exclude_count++]);

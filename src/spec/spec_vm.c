@@ -36,11 +36,23 @@ static int want_accel(struct spec_reader *reader, const struct tree *value, enum
     return 0;
 }
 
+static int want_startup(struct spec_reader *reader, const struct tree *value, bool *ret_keeps)
+{
+    const char *text;
+    int r = spec_want_text(reader, value, "vm.startup", &text);
+    if (r < 0)
+        return r;
+    if (!str_eq(text, "subtract") && !str_eq(text, "keep"))
+        return spec_fail(reader, value->line, "vm.startup: '%s' is not subtract or keep", text);
+    *ret_keeps = str_eq(text, "keep");
+    return 0;
+}
+
 static int read_key(struct spec_reader *reader, const struct tree *key, const struct tree *value)
 {
-    static const char *const known[] = {"arch",   "accel",           "memory",
-                                        "cpus",   "files",           "guest",
-                                        "append", "rounds_per_boot", "boot_timeout"};
+    static const char *const known[] = {"arch",         "accel",  "memory", "cpus",
+                                        "files",        "guest",  "append", "rounds_per_boot",
+                                        "boot_timeout", "startup"};
     struct spec_vm *vm = &reader->s->vm;
     if (str_eq(key->text, "arch"))
         return want_arch(reader, value, &vm->arch);
@@ -58,6 +70,8 @@ static int read_key(struct spec_reader *reader, const struct tree *key, const st
         return spec_want_text(reader, value, "vm.append", &vm->append);
     if (str_eq(key->text, "rounds_per_boot"))
         return spec_want_u64(reader, value, "vm.rounds_per_boot", 1, 1000000, &vm->rounds_per_boot);
+    if (str_eq(key->text, "startup"))
+        return want_startup(reader, value, &vm->keeps_startup);
     if (str_eq(key->text, "boot_timeout"))
         return spec_want_duration(reader, value, "vm.boot_timeout", &vm->boot_timeout_ns);
     return spec_fail_unknown(reader, key, "key of vm", known, ARRAY_COUNT(known));

@@ -5,6 +5,7 @@
 #include "spec/tree.h"
 
 #include <errno.h>
+#include <string.h>
 #include <yaml.h>
 
 enum {
@@ -106,14 +107,29 @@ static int convert(struct converter *c, int index, unsigned depth, struct tree *
     return convert_scalar(c, node, ret, err);
 }
 
+/* What to do about libyaml's words, which are those of its grammar. */
+static const char *remedy(const char *problem)
+{
+    if (problem && strstr(problem, "mapping values are not allowed"))
+        return "; put quotes around a value that contains \": \", and align the keys of one "
+               "mapping";
+    if (problem && strstr(problem, "cannot start any token"))
+        return "; indent with spaces, and put quotes around a value that begins with this "
+               "character";
+    if (problem && strstr(problem, "did not find expected"))
+        return "; check the indentation, quotes and brackets of this line and the one before it";
+    return "";
+}
+
 static int load(struct converter *c, yaml_parser_t *parser, struct tree *ret_root,
                 struct error *err)
 {
     yaml_document_t document;
     if (!yaml_parser_load(parser, &document))
-        return error_set(err, -EINVAL, "%s:%zu: %s%s%s", c->file, parser->problem_mark.line + 1,
+        return error_set(err, -EINVAL, "%s:%zu: %s%s%s%s", c->file, parser->problem_mark.line + 1,
                          parser->context ? parser->context : "", parser->context ? ", " : "",
-                         parser->problem ? parser->problem : "not valid YAML");
+                         parser->problem ? parser->problem : "not valid YAML",
+                         remedy(parser->problem));
     c->document = &document;
     struct tree root = {0};
     int r;

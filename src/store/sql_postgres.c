@@ -11,6 +11,12 @@
  * `?` and `?1` become $1, and a schema's types become PostgreSQL's.  Texts have the collation "C",
  * so that they are ordered by their bytes, as in SQLite.
  *
+ * A server can also hang without closing the connection: its machine is gone, its process stopped,
+ * something between is silent.  Nothing blocks for ever, therefore: what is sent is buffered, and
+ * answers are waited for by poll().  One who writes gives up after a while without a byte, and what
+ * was to be written goes to the spool.  One who reads waits: a large query may take long, and there
+ * is somebody who can end it.
+ *
  * Credentials come from libpq's own means (service file, .pgpass, environment).  An address with a
  * password is refused, and what is refused is not repeated.
  */
@@ -21,10 +27,10 @@
 #include "store/sql_postgres_words.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <errno.h>
-#include <math.h>
+#include <poll.h>
 #include <stdio.h>
+#include <sys/socket.h>
 
 enum { STATEMENTS_MAX = 128, ROWS_MAX = 8, PENDING_MAX = 256 };
 
@@ -44,6 +50,8 @@ struct pg {
     size_t statement_count;
     struct pg_rows rows[ROWS_MAX];
     bool in_transaction;
+    int answer_ms;      /* how long an answer may take; -1: as long as it takes */
+    bool hung;          /* it took longer */
     size_t pending;     /* answers that the pipeline owes */
     PGresult *last;     /* of the last statement without rows */
     struct error first; /* what went wrong in the pipeline; code 0 for nothing */
@@ -57,6 +65,9 @@ static struct pg *of(struct sql *db)
 static int lost(struct pg *db, struct error *err)
 {
     char words[512];
+    if (db->hung)
+        return error_set(err, -ENOTCONN, "%s: the server has not answered for %d s", db->place,
+                         db->answer_ms / 1000);
     pg_put_words(words, sizeof(words), PQerrorMessage(db->connection));
     return error_set(err, -ENOTCONN, "%s: the connection is lost: %s", db->place, words);
 }
@@ -70,21 +81,7 @@ static int explain(struct pg *db, const PGresult *result, struct error *err)
     const char *primary = result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
     char words[512];
     pg_put_words(words, sizeof(words), primary ? primary : PQerrorMessage(db->connection));
-    state = state ? state : "";
-    if (str_has_prefix(state, "57P") || str_has_prefix(state, "08"))
-        return error_set(err, -ENOTCONN, "%s: the connection is lost: %s", db->place, words);
-    if (str_eq(state, "40001") || str_eq(state, "40P01") || str_eq(state, "23503"))
-        return error_set(err, -EAGAIN, "%s: conflict with another writer: %s", db->place, words);
-    if (str_eq(state, "42501"))
-        return error_set(err, -EACCES,
-                         "%s: %s; the role lacks this permission (docs/LAB.md lists the grants)",
-                         db->place, words);
-    if (str_eq(state, "25006"))
-        return error_set(err, -EROFS, "%s: %s", db->place, words);
-    if (str_eq(state, "53100"))
-        return error_set(err, -ENOSPC, "%s: %s", db->place, words);
-    return error_set(err, -EIO, "%s: %s%s%s%s", db->place, words, *state ? " (" : "", state,
-                     *state ? ")" : "");
+    return pg_explain(db->place, state ? state : "", words, err);
 }
 
 /* ---- connecting ---- */
@@ -128,7 +125,7 @@ static int connect_now(struct pg *db, struct error *err)
     /* The address comes last, so that what it says wins; an empty word would hide a default. */
     const char *names[] = {"fallback_application_name", "connect_timeout", "tcp_user_timeout",
                            "client_encoding",           "dbname",          NULL};
-    const char *values[] = {"assay", "5", "15000", "UTF8", db->place, NULL};
+    const char *values[] = {"assay", PG_CONNECT_S, "15000", "UTF8", db->place, NULL};
     PQfinish(db->connection);
     db->connection = PQconnectdbParams(names, values, 1);
     PQconninfoFree(options);
@@ -136,6 +133,7 @@ static int connect_now(struct pg *db, struct error *err)
     db->in_transaction = false;
     db->pending = 0;
     db->first.code = 0;
+    db->hung = false;
     if (PQstatus(db->connection) != CONNECTION_OK) {
         char words[512];
         pg_put_words(words, sizeof(words), PQerrorMessage(db->connection));
@@ -149,17 +147,77 @@ static int connect_now(struct pg *db, struct error *err)
     return 0;
 }
 
+static void set_patience(struct pg *db)
+{
+    PQconninfoOption *options = PQconninfo(db->connection);
+    db->answer_ms = db->mode == STORE_READ ? -1 : pg_patience_ms(given(options, "connect_timeout"));
+    PQconninfoFree(options);
+}
+
 static void ignore_notice(void *context, const PGresult *result)
 {
     (void)context, (void)result;
 }
 
-static int exec_plain(struct pg *db, const char *text, struct error *err)
+/* Until the next call of PQgetResult does not block: there is an answer, or no connection.  A
+ * server that has not said a word in patience_ms is given up. */
+static void await(struct pg *db, int patience_ms)
 {
-    PGresult *result = PQexec(db->connection, text);
+    while (PQstatus(db->connection) == CONNECTION_OK) {
+        int unsent = PQflush(db->connection);
+        if (unsent < 0 || (unsent == 0 && !PQisBusy(db->connection)))
+            return;
+        struct pollfd fd = {.fd = PQsocket(db->connection),
+                            .events = (short)(POLLIN | (unsent ? POLLOUT : 0))};
+        int ready = poll(&fd, 1, patience_ms);
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready <=
+            0) { /* libpq finds the connection closed, and says so to all that is pending */
+            db->hung = true;
+            shutdown(fd.fd, SHUT_RDWR);
+        }
+        if (!PQconsumeInput(db->connection))
+            return;
+    }
+}
+
+static PGresult *next_result(struct pg *db, int patience_ms)
+{
+    await(db, patience_ms);
+    return PQgetResult(db->connection);
+}
+
+static bool is_good(const PGresult *result)
+{
     ExecStatusType status = PQresultStatus(result);
-    bool good = status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
-    int r = good ? 0 : explain(db, result, err);
+    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+}
+
+/* What was sent outside of a pipeline: its result, or the first that failed; sent: whether it was.
+ */
+static int collect(struct pg *db, bool sent, int patience_ms, PGresult **ret_result,
+                   struct error *err)
+{
+    PGresult *result = NULL, *more;
+    while (sent && (more = next_result(db, patience_ms))) {
+        PGresult *keep = result && !is_good(result) ? result : more;
+        PQclear(keep == result ? more : result);
+        result = keep;
+    }
+    if (!is_good(result)) {
+        int r = explain(db, result, err);
+        PQclear(result);
+        return r;
+    }
+    *ret_result = result;
+    return 0;
+}
+
+static int exec_plain(struct pg *db, const char *text, int patience_ms, struct error *err)
+{
+    PGresult *result = NULL;
+    int r = collect(db, PQsendQuery(db->connection, text), patience_ms, &result, err);
     PQclear(result);
     return r;
 }
@@ -171,8 +229,11 @@ static int reconnect(struct sql *base, struct error *err)
     if (r < 0)
         return r;
     PQsetNoticeReceiver(db->connection, ignore_notice, NULL);
-    return db->mode == STORE_READ ? exec_plain(db, "SET default_transaction_read_only = on", err)
-                                  : 0;
+    PQsetnonblocking(db->connection, 1);
+    set_patience(db);
+    return db->mode == STORE_READ
+               ? exec_plain(db, "SET default_transaction_read_only = on", -1, err)
+               : 0;
 }
 
 static void close_connection(struct sql *base)
@@ -214,17 +275,11 @@ static void note_failure(struct pg *db, const PGresult *result)
         db->first.code = explain(db, result, &db->first);
 }
 
-static bool is_good(const PGresult *result)
-{
-    ExecStatusType status = PQresultStatus(result);
-    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
-}
-
 /* One statement's answer: its last result, NULL when the connection is gone. */
 static PGresult *read_answer(struct pg *db)
 {
     PGresult *result = NULL, *more;
-    while ((more = PQgetResult(db->connection))) {
+    while ((more = next_result(db, db->answer_ms))) {
         PQclear(result);
         result = more;
         if (PQresultStatus(more) == PGRES_PIPELINE_SYNC)
@@ -286,8 +341,9 @@ static int prepared(struct pg *db, const char *text, const struct sql_value *val
         else
             r = explain(db, NULL, err);
     } else {
-        PGresult *result = PQprepare(db->connection, name, translated, (int)count, types);
-        r = is_good(result) ? 0 : explain(db, result, err);
+        PGresult *result = NULL;
+        bool sent = PQsendPrepare(db->connection, name, translated, (int)count, types);
+        r = collect(db, sent, db->answer_ms, &result, err);
         PQclear(result);
     }
     if (r == 0)
@@ -310,18 +366,11 @@ static int execute(struct pg *db, const char *text, const struct sql_value *valu
         return r;
     CLEANUP(pg_packed_done) struct pg_packed p;
     pg_pack(&p, values, count);
-    if (!db->in_transaction) {
-        PGresult *result =
-            PQexecPrepared(db->connection, name, (int)count, p.values, p.lengths, p.formats, 1);
-        if (!is_good(result)) {
-            r = explain(db, result, err);
-            PQclear(result);
-            return r;
-        }
-        *ret_result = result;
-        return 0;
-    }
-    if (!PQsendQueryPrepared(db->connection, name, (int)count, p.values, p.lengths, p.formats, 1))
+    bool sent =
+        PQsendQueryPrepared(db->connection, name, (int)count, p.values, p.lengths, p.formats, 1);
+    if (!db->in_transaction)
+        return collect(db, sent, db->answer_ms, ret_result, err);
+    if (!sent)
         return explain(db, NULL, err);
     db->pending++;
     return ret_result ? drain(db, ret_result, err) : 0;
@@ -413,47 +462,14 @@ static const void *column_bytes(const struct sql_rows *base, int column, size_t 
     return column_text(base, column);
 }
 
-static uint64_t read_u64(const char *bytes)
-{
-    uint64_t number;
-    memcpy(&number, bytes, sizeof(number));
-    return be64toh(number);
-}
-
 static double column_real(const struct sql_rows *base, int column)
 {
-    const struct pg_rows *rows = rows_of(base);
-    const char *bytes = column_text(base, column);
-    double value = NAN;
-    if (bytes && PQftype(rows->result, column) == PG_FLOAT8) {
-        uint64_t number = read_u64(bytes);
-        memcpy(&value, &number, sizeof(value));
-    } else if (bytes) {
-        value = (double)base->db->engine->i64(base, column);
-    }
-    return value;
+    return pg_real(column_text(base, column), PQftype(rows_of(base)->result, column));
 }
 
 static int64_t column_i64(const struct sql_rows *base, int column)
 {
-    const struct pg_rows *rows = rows_of(base);
-    const char *bytes = column_text(base, column);
-    uint32_t small;
-    if (!bytes)
-        return 0;
-    switch (PQftype(rows->result, column)) {
-    case PG_INT8:
-        return (int64_t)read_u64(bytes);
-    case PG_INT4:
-        memcpy(&small, bytes, sizeof(small));
-        return (int32_t)be32toh(small);
-    case PG_BOOL:
-        return *bytes != 0;
-    case PG_FLOAT8:
-        return (int64_t)column_real(base, column);
-    default:
-        abort(); /* no statement has a column of another type */
-    }
+    return pg_i64(column_text(base, column), PQftype(rows_of(base)->result, column));
 }
 
 /* ---- transactions ---- */
@@ -492,7 +508,7 @@ static void leave(struct pg *db, bool failed)
         return;
     PQexitPipelineMode(db->connection);
     if (failed) {
-        PQclear(PQexec(db->connection, "DEALLOCATE ALL"));
+        exec_plain(db, "DEALLOCATE ALL", db->answer_ms, NULL);
         db->statement_count = 0;
     }
 }
@@ -536,7 +552,7 @@ static int script(struct sql *base, const char *text, struct error *err)
     if (db->in_transaction)
         PQexitPipelineMode(db->connection);
     CLEANUP(memory_freep) char *translated = pg_schema(text);
-    r = exec_plain(db, translated, err);
+    r = exec_plain(db, translated, -1, err); /* an index of a large store takes its time */
     if (db->in_transaction && !PQenterPipelineMode(db->connection) && r == 0)
         r = lost(db, err);
     if (r < 0 && db->in_transaction)

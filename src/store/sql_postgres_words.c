@@ -5,6 +5,10 @@
 #include "base/strings.h"
 
 #include <endian.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 void pg_put_words(char *to, size_t size, const char *words)
 {
@@ -125,5 +129,72 @@ void pg_pack(struct pg_packed *p, const struct sql_value *values, size_t count)
             p->values[i] = (const char *)&p->numbers[i];
             p->lengths[i] = sizeof(number);
         }
+    }
+}
+
+int pg_patience_ms(const char *connect_s)
+{
+    enum { FACTOR = 4, LONGEST_S = 3600 };
+    uint64_t seconds;
+    if (!connect_s || parse_u64(connect_s, &seconds, NULL) < 0)
+        parse_u64(PG_CONNECT_S, &seconds, NULL);
+    return seconds == 0 || seconds > LONGEST_S ? -1 : (int)seconds * FACTOR * 1000;
+}
+
+int pg_explain(const char *place, const char *state, const char *words, struct error *err)
+{
+    if (str_has_prefix(state, "57P") || str_has_prefix(state, "08"))
+        return error_set(err, -ENOTCONN, "%s: the connection is lost: %s", place, words);
+    if (str_eq(state, "40001") || str_eq(state, "40P01") || str_eq(state, "23503") ||
+        str_eq(state, "23505"))
+        return error_set(err, -EAGAIN, "%s: conflict with another writer: %s", place, words);
+    if (str_eq(state, "42501"))
+        return error_set(err, -EACCES,
+                         "%s: %s; the role lacks this permission (docs/LAB.md lists the grants)",
+                         place, words);
+    if (str_eq(state, "25006"))
+        return error_set(err, -EROFS, "%s: %s", place, words);
+    if (str_eq(state, "53100"))
+        return error_set(err, -ENOSPC, "%s: %s", place, words);
+    return error_set(err, -EIO, "%s: %s%s%s%s", place, words, *state ? " (" : "", state,
+                     *state ? ")" : "");
+}
+
+static uint64_t read_u64(const char *bytes)
+{
+    uint64_t number;
+    memcpy(&number, bytes, sizeof(number));
+    return be64toh(number);
+}
+
+double pg_real(const char *bytes, unsigned type)
+{
+    double value = NAN;
+    if (bytes && type == PG_FLOAT8) {
+        uint64_t number = read_u64(bytes);
+        memcpy(&value, &number, sizeof(value));
+    } else if (bytes) {
+        value = (double)pg_i64(bytes, type);
+    }
+    return value;
+}
+
+int64_t pg_i64(const char *bytes, unsigned type)
+{
+    uint32_t small;
+    if (!bytes)
+        return 0;
+    switch (type) {
+    case PG_INT8:
+        return (int64_t)read_u64(bytes);
+    case PG_INT4:
+        memcpy(&small, bytes, sizeof(small));
+        return (int32_t)be32toh(small);
+    case PG_BOOL:
+        return *bytes != 0;
+    case PG_FLOAT8:
+        return (int64_t)pg_real(bytes, type);
+    default:
+        abort(); /* no statement has a column of another type */
     }
 }

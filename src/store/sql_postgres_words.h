@@ -23,6 +23,19 @@ char *pg_schema(const char *text);
 /* libpq ends its messages with a line end and begins continued lines with blanks. */
 void pg_put_words(char *to, size_t size, const char *words);
 
+/* How many seconds connecting may take unless the address says it (connect_timeout). */
+#define PG_CONNECT_S "5"
+/* How long a server may take to answer one who writes: a few times as long as connecting; -1: as
+ * long as it takes. */
+int pg_patience_ms(const char *connect_s);
+
+/* The code for an SQLSTATE, "" when there is none, with words. */
+int pg_explain(const char *place, const char *state, const char *words, struct error *err);
+
+/* A column's value in the server's binary format; NULL is NAN and 0. */
+double pg_real(const char *bytes, unsigned type);
+int64_t pg_i64(const char *bytes, unsigned type);
+
 /* The type of each parameter. */
 void pg_types(const struct sql_value *values, size_t count, unsigned *types);
 

@@ -139,8 +139,8 @@ int store_add_runs(struct store *store, int64_t experiment, const struct store_n
 
 /* How many things wait for the store to be in reach again, and the file they are in. */
 size_t store_waiting(const struct store *store, const char **ret_path);
-/* How many runs had to wait since the store was opened. */
-size_t store_spooled(const struct store *store);
+/* How many runs had to wait since the store was opened, and why at first. */
+size_t store_spooled(const struct store *store, const char **ret_why);
 
 struct store_delivery {
     size_t files, runs, already; /* already: runs that turned out to be there */

@@ -20,6 +20,7 @@ struct store {
     bool has_spool;
     struct spool spool;
     size_t waiting, spooled_count;
+    char lost_why[sizeof(((struct error *)0)->message)]; /* what the first failure said */
     uint64_t next_try_ns, pause_ns;
     bool only_spools; /* there is no connection and never will be: see store_open_task */
     struct store_metric *metrics; /* ids that were asked for, ordered by name */

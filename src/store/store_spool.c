@@ -357,6 +357,9 @@ int store_spool_start(struct store *store, struct error *err)
                          err && err->message[0] ? before : "the store cannot be reached",
                          why.message);
     store->has_spool = true;
+    if (!store->spooled_count)
+        snprintf(store->lost_why, sizeof(store->lost_why), "%s",
+                 before[0] ? before : "it cannot be reached");
     store->next_try_ns = 0;
     store->pause_ns = PAUSE_FIRST_NS;
     return 0;
@@ -468,7 +471,8 @@ size_t store_waiting(const struct store *store, const char **ret_path)
     return store->has_spool ? store->waiting : 0;
 }
 
-size_t store_spooled(const struct store *store)
+size_t store_spooled(const struct store *store, const char **ret_why)
 {
+    *ret_why = store->lost_why;
     return store->spooled_count;
 }

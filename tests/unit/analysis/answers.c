@@ -128,6 +128,49 @@ TEST(ties_and_few_rounds_are_undecided)
     CHECK(answer(&m, "best", 3)->certain);
 }
 
+/* Answers stand beside each other: of ten contexts without a difference, one at 5 % each would be
+ * told in 40 % of cases. */
+TEST(of_many_ties_none_is_told)
+{
+    enum { MATRICES = 60, SIZES = 10 };
+    size_t alarms = 0;
+    for (uint64_t seed = 0; seed < MATRICES; seed++) {
+        CLEANUP(made_done) struct made m;
+        start(&m, "variant", "size", "wall", time_facts);
+        rng_seed(&m.rng, seed);
+        for (int size = 1; size <= SIZES; size++) {
+            char number_text[16];
+            snprintf(number_text, sizeof(number_text), "%d", size);
+            add_cell(&m, "a", number_text, 100, 0.05, 12);
+            add_cell(&m, "b", number_text, 100, 0.05, 12);
+        }
+        find(&m);
+        bool alarm = false;
+        for (size_t i = 0; i < m.a.count; i++)
+            alarm |= m.a.items[i].certain &&
+                     (str_eq(m.a.items[i].kind, "best") || str_eq(m.a.items[i].kind, "crossover"));
+        alarms += alarm;
+    }
+    if (alarms > 8)
+        test_fail(__FILE__, __LINE__, "%zu of %d matrices without a difference", alarms, MATRICES);
+}
+
+/* What is told of the range is what was measured. */
+TEST(a_lead_ends_where_the_values_end)
+{
+    CLEANUP(made_done) struct made m;
+    start(&m, "variant", "size", "wall", time_facts);
+    for (int size = 1; size <= 4; size++) {
+        char number_text[16];
+        snprintf(number_text, sizeof(number_text), "%d", size);
+        add_cell(&m, "a", number_text, 100, 0.01, 12);
+        add_cell(&m, "b", number_text, 200, 0.01, size == 4 ? 0 : 12);
+    }
+    find(&m);
+    CHECK_STR(text(&m, "crossover", 0),
+              "a is better than b wherever they differ, from size = 1 to 3 (3 points)");
+}
+
 TEST(a_winner_beyond_the_64th_is_counted)
 {
     CLEANUP(made_done) struct made m;
@@ -233,7 +276,32 @@ TEST(a_cell_off_its_neighbours_line_surprises)
     CHECK_CONTAINS(text(&m, "surprise", 0), " µs (+200 %)");
     CHECK_STR(a ? a->where : "", "only 16");
     CHECK_NEAR(number(a, "value") / number(a, "expected"), 3, 0.02);
+    CHECK_CONTAINS(text(&m, "surprise", 0), "'assay explain size=8 size=16'");
     CHECK(!answer(&m, "surprise", 1)); /* its neighbours look odd because of it alone */
+}
+
+TEST(the_largest_surprise_comes_first_and_none_is_an_answer)
+{
+    CLEANUP(made_done) struct made m, n;
+    start(&m, "variant", "size", "wall", time_facts);
+    start(&n, "variant", "size", "wall", time_facts);
+    for (int i = 0; i < 24; i++) {
+        char size[16];
+        snprintf(size, sizeof(size), "%d", 1 << i);
+        double ns = 100.0 * (1 << i);
+        add_cell(&m, "only", size, ns * (i == 4 ? 2 : i == 9 ? 5 : 1), 0.0005, 20);
+        add_cell(&n, "only", size, ns * (i == 7 ? 1.05 : 1), 0.0005, 20);
+    }
+    find(&m);
+    const struct answer *first = answer(&m, "surprise", 0), *second = answer(&m, "surprise", 1);
+    CHECK_STR(first ? first->where : "", "only 512");
+    CHECK_STR(second ? second->where : "", "only 16");
+    CHECK(!strstr(text(&m, "surprise", 1), "assay explain"));
+    find(&n);
+    CHECK_CONTAINS(text(&n, "surprise", 0), "no cell stands out");
+    CHECK_CONTAINS(text(&n, "surprise", 0), "the farthest is only 128");
+    CHECK_CONTAINS(text(&n, "surprise", 0), "(+5 %)");
+    CHECK(!answer(&n, "surprise", 1));
 }
 
 TEST(one_cell_alone_has_nothing_to_say)
@@ -251,7 +319,7 @@ TEST(figures_that_never_change_are_told_once)
     start(&m, "variant", "size", "wall", time_facts);
     size_t calls = dataset_add_metric(&m.d, "calls", "calls", "metric", (struct metric_facts){0});
     for (int i = 0; i < 3; i++) {
-        char size[8];
+        char size[16];
         snprintf(size, sizeof(size), "%d", i + 1);
         for (int v = 0; v < 2; v++) {
             size_t cell = add_cell(&m, v ? "b" : "a", size, 100, 0.01, 10);

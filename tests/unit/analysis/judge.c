@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows that are judged together: as one by one, with one thread and with several; few rounds beside
  * other work; figures that are looked at now and then. */
-#include "analysis/judge.h"
+#include "analysis/compare.h"
 #include "base/memory.h"
 #include "numbers/random.h"
 #include "stats/plan.h"
@@ -122,6 +122,44 @@ TEST(few_rounds_beside_other_work_are_not_taken_for_independent)
     CHECK(rows[1].comparison.low < rows[0].comparison.low);
 }
 
+/* Of equal programs that are switched away from in every second run. */
+TEST(few_equal_counts_of_the_machine_may_be_luck)
+{
+    static const char *const names[] = {"wall",        "user",        "cpu", "context-switches",
+                                        "page-faults", "minor-faults"};
+    enum { ROWS = ARRAY_COUNT(names), FAMILIES = 400 };
+    size_t alarms = 0;
+    struct rng rng;
+    rng_seed(&rng, 11);
+    for (size_t f = 0; f < FAMILIES; f++) {
+        struct judge_row rows[ROWS], *pointers[ROWS];
+        bool any = false;
+        CLEANUP(dataset_done) struct dataset d;
+        dataset_start(&d, "x");
+        dataset_add_cell(&d, "base", "", NULL);
+        dataset_add_cell(&d, "new", "", NULL);
+        for (size_t m = 0; m < ROWS; m++) {
+            struct metric_facts counted = {.better = METRIC_LOWER, .is_count = m > 2};
+            dataset_add_metric(&d, names[m], m > 2 ? "" : "ns", "x", counted);
+            for (uint32_t r = 0; r < 3; r++)
+                for (size_t cell = 0; cell < 2; cell++)
+                    dataset_put(&d, m, cell, r,
+                                m > 2 ? 20 * (double)(m > 3) + (rng_uniform(&rng) < 0.5)
+                                      : 100 + rng_uniform(&rng));
+        }
+        dataset_settle(&d);
+        for (size_t m = 0; m < ROWS; m++) {
+            rows[m] = (struct judge_row){.sides = {&d, &d, m, m, 0, 1}, .headline = m == 0};
+            pointers[m] = &rows[m];
+        }
+        judge_rows(pointers, ROWS);
+        for (size_t m = 0; m < ROWS; m++)
+            any |= m > 2 && rows[m].changed;
+        alarms += any;
+    }
+    CHECK(alarms <= FAMILIES / 100);
+}
+
 TEST(looks_share_the_error)
 {
     double spent = 0;
@@ -154,4 +192,75 @@ TEST(another_figure_than_the_centre_may_stop_only_at_looks)
         CHECK_INT(plan_may_stop(&adaptive, 0.05), rounds == 100);
         CHECK(!plan_may_stop(&fixed, 0.05));
     }
+}
+
+/* In seven layouts; the last value of a side is that of the seventh. */
+static void say_layouts(struct strbuf *out, const double *base, const double *new)
+{
+    CLEANUP(dataset_done) struct dataset d;
+    dataset_start(&d, "x");
+    d.has_layouts = true;
+    dataset_add_cell(&d, "base", "", NULL);
+    dataset_add_cell(&d, "new", "", NULL);
+    dataset_add_metric(&d, "path-length", "", "metric", facts);
+    for (uint32_t r = 0; r < 7; r++) {
+        dataset_put(&d, 0, 0, r, base[r]);
+        dataset_put(&d, 0, 1, r, new[r]);
+    }
+    dataset_settle(&d);
+    struct compare_pair pair = {0, 1, (char *)""};
+    struct compare_row row = {.metric = &d.metrics[0],
+                              .judged = {.sides = {&d, &d, 0, 0, 0, 1}, .headline = true}};
+    judge_row(&row.judged);
+    const struct compare c = {.base = &d,
+                              .new = &d,
+                              .within = true,
+                              .pairs = &pair,
+                              .pair_count = 1,
+                              .rows = &row,
+                              .row_count = 1};
+    strbuf_clear(out);
+    compare_put_layouts(out, &c);
+}
+
+TEST(a_result_that_depends_on_the_layout_says_so)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    const double base[] = {100, 100, 100, 100, 100, 100, 100};
+    const double less[] = {70, 71, 72, 73, 70, 71, 99};
+    const double mixed[] = {70, 71, 72, 108, 70, 71, 72};
+    const double some[] = {100, 100, 71, 100, 100, 100, 72};
+    say_layouts(&out, base, less);
+    CHECK_STR(strbuf_text(&out), "path-length: less in all 7 memory layouts\n");
+    say_layouts(&out, base, mixed);
+    CHECK_STR(strbuf_text(&out), "path-length: depends on the layout: less in 6 of 7, more in 1\n");
+    say_layouts(&out, base, some);
+    CHECK_STR(strbuf_text(&out),
+              "path-length: depends on the layout: less in 2 of 7, the same in the others\n");
+    say_layouts(&out, base, base);
+    CHECK_STR(strbuf_text(&out), "path-length: the same in all 7 memory layouts\n");
+}
+
+/* Three rounds of nine metrics ask for more certainty than three rounds of times can give, but
+ * counts of an emulator hide no mode that is twice as large. */
+TEST(few_rounds_of_an_emulator_tell_a_fifth_more)
+{
+    static const double base[] = {4064855, 4064731, 4064583}, new[] = {4913404, 4913495, 4913473};
+    static const double like[] = {4064805, 4064781, 4064603};
+    struct judge_values v = {.base = base,
+                             .new = new,
+                             .base_count = 3,
+                             .new_count = 3,
+                             .paired = true,
+                             .is_exact = true};
+    struct comparison c;
+    CHECK_INT(judge_values(&v, 0.9885, &c, NULL), 0);
+    CHECK(!comparison_excludes_same(&c));
+    v.is_emulated = true;
+    CHECK_INT(judge_values(&v, 0.9885, &c, NULL), 0);
+    CHECK(comparison_excludes_same(&c));
+    CHECK(c.low > 1.195 && c.high < 1.225 && c.p < 0.0115);
+    v.new = like;
+    CHECK_INT(judge_values(&v, 0.9885, &c, NULL), 0);
+    CHECK(!comparison_excludes_same(&c));
 }

@@ -72,6 +72,17 @@ TEST(too_noisy_in_words)
     noisy.disturbed_count = 0;
     CHECK_STR(judged(ratio(1.5, 0.4, 6, 12), noisy).text,
               "too noisy to tell: runs of the same command differ by up to 90 %");
+    /* Few rounds that agree are not noisy. */
+    noisy.apart = 0.017;
+    struct comparison few = ratio(1.002, 0.456, 2.199, 5);
+    few.level = 0.95;
+    v = judged(few, noisy);
+    CHECK(!v.too_noisy);
+    CHECK_STR(v.text, "5 rounds are too few to tell");
+    noisy.round_seconds = 0.5;
+    CHECK_STR(judged(few, noisy).text,
+              "5 rounds are too few to tell; 20 rounds would tell much more, about 7.5 s more");
+    noisy.apart = 0.9;
     /* More rounds are proposed where they are realistic. */
     noisy.round_seconds = 0.02;
     CHECK(strstr(judged(ratio(1.05, 0.7, 1.55, 12), noisy).text, " more would show "));
@@ -309,6 +320,24 @@ TEST(few_rounds_say_what_they_assume)
     struct verdict v = judged(few, time_options);
     CHECK_STR(v.text, "2.60× slower [2.10, 3.20], assuming log-normal noise");
     CHECK_INT(v.kind, VERDICT_WORSE);
+}
+
+/* The load of two days is no property of the programs; of rounds it is taken out. */
+TEST(load_is_named_where_sides_were_not_measured_together)
+{
+    struct verdict_options busy = time_options;
+    busy.run_count = 24;
+    busy.disturbed_count = 15;
+    struct comparison c = ratio(0.261, 0.164, 0.559, 12);
+    CHECK(!strstr(judged(c, busy).text, "together"));
+    c.paired = false;
+    CHECK(strstr(judged(c, busy).text, "; not measured together, and other work used the machine "
+                                       "in 15 of 24 runs, which may be the reason"));
+    busy.disturbed_count = 2;
+    CHECK(!strstr(judged(c, busy).text, "together"));
+    busy.disturbed_count = 15;
+    busy.facts.is_speed = false; /* CPU time, sizes */
+    CHECK(!strstr(judged(c, busy).text, "together"));
 }
 
 /* Rounds whose ratios to 1 are these, beside other work. */

@@ -155,6 +155,27 @@ TEST(the_quick_section_replaces)
     CHECK_CONTAINS(err.message, "no 'quick' section");
 }
 
+TEST(the_quick_section_excludes_for_itself)
+{
+    static const char text[] = "name: a\n"
+                               "command: b {x} {y}\n"
+                               "factors: {x: [1, 2], y: [1, 2, 3]}\n"
+                               "exclude: [{x: 1, y: 1}, {x: 1, y: 2}]\n"
+                               "quick:\n"
+                               "  factors: {y: [1, 2]}\n"
+                               "  exclude: [{x: 2, y: 2}]\n";
+    for (int quick = 0; quick < 2; quick++) {
+        struct spec s;
+        struct matrix m;
+        struct error err = {0};
+        CHECK_INT(parse(&s, text, quick, &err), 0);
+        CHECK_INT(matrix_make(&m, &s, &err), 0);
+        CHECK_INT(m.count, quick ? 3 : 4);
+        matrix_done(&m);
+        spec_done(&s);
+    }
+}
+
 TEST(holes_are_filled)
 {
     struct spec s;
