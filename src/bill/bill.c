@@ -125,7 +125,8 @@ uint32_t bill_item(struct bill *b, enum bill_part part, const char *who, const c
     return id;
 }
 
-void bill_add_run(struct bill *b, struct timeline *timeline, struct profile *profile)
+void bill_add_run(struct bill *b, struct timeline *timeline, struct profile *profile,
+                  const struct files *files)
 {
     size_t before = b->run_capacity;
     struct bill_run *run = &ARRAY_PUSH(b->runs, b->run_count, b->run_capacity);
@@ -140,7 +141,7 @@ void bill_add_run(struct bill *b, struct timeline *timeline, struct profile *pro
     }
     path_find(&run->path, &run->timeline);
     run->wall_ns = run->timeline.end_ns - run->timeline.start_ns;
-    bill_classify(b, b->run_count - 1);
+    bill_classify(b, b->run_count - 1, files);
 }
 
 void bill_add_wall(struct bill *b, double wall_ns)

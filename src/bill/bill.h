@@ -23,6 +23,7 @@
 #define ASSAY_BILL_BILL_H
 
 #include "base/arena.h"
+#include "bill/files.h"
 #include "bill/places.h"
 #include "timeline/path.h"
 
@@ -101,8 +102,9 @@ struct bill {
 
 void bill_init(struct bill *b);
 void bill_done(struct bill *b);
-/* Takes over what is in timeline and profile. */
-void bill_add_run(struct bill *b, struct timeline *timeline, struct profile *profile);
+/* Takes over what is in timeline and profile.  files: what was seen meanwhile, or NULL. */
+void bill_add_run(struct bill *b, struct timeline *timeline, struct profile *profile,
+                  const struct files *files);
 void bill_add_wall(struct bill *b, double wall_ns);
 void bill_sum(struct bill *b);
 
@@ -110,7 +112,7 @@ void bill_sum(struct bill *b);
 uint32_t bill_item(struct bill *b, enum bill_part part, const char *who, const char *what,
                    const char *detail);
 /* Fills run->items and run->step_items, and adds the steps up. */
-void bill_classify(struct bill *b, size_t run);
+void bill_classify(struct bill *b, size_t run, const struct files *files);
 
 struct bill_estimate bill_estimate(const double *values, size_t count);
 

@@ -31,6 +31,7 @@ enum {
 struct bill_plan {
     uint64_t frequency_hz;
     bool off_cpu, calls;
+    bool files; /* it reads or writes storage: see which files */
     uint64_t rounds;
 };
 
@@ -62,7 +63,8 @@ static struct bill_plan plan_runs(const struct bill_settings *s, const struct ru
     struct bill_plan plan = {.frequency_hz = s->frequency_hz,
                              .rounds = s->rounds,
                              .calls = calls < CALLS_MOST * fmax(seconds, 0.02),
-                             .off_cpu = switches < SWITCHES_MOST * fmax(seconds, 0.05)};
+                             .off_cpu = switches < SWITCHES_MOST * fmax(seconds, 0.05),
+                             .files = first->usage.ru_inblock || first->usage.ru_oublock};
     if (!plan.frequency_hz) {
         double wanted = seconds > 0 ? SAMPLES_WANTED / seconds : FREQUENCY_MOST;
         plan.frequency_hz = (uint64_t)fmin(fmax(wanted, FREQUENCY_DEFAULT), FREQUENCY_MOST);
@@ -213,7 +215,9 @@ static int run_traced(struct bill *b, struct bill_doubts *doubts, const struct b
     struct recording_result result = {0};
     struct timeline timeline = {0};
     struct profile *profile = NULL;
+    struct files *files = plan->files ? files_watch() : NULL;
     int r = record(s, plan, events, path, &result, err);
+    files_stop(files);
     if (r == 0)
         r = read_traced(s, plan, path, &result, &timeline, &profile, err);
     if (r == 0) {
@@ -224,10 +228,11 @@ static int run_traced(struct bill *b, struct bill_doubts *doubts, const struct b
         doubts->is_full |= timeline.is_full;
         if (round == 0)
             strbuf_puts(&doubts->notes, strbuf_text(&result.notes));
-        bill_add_run(b, &timeline, profile);
+        bill_add_run(b, &timeline, profile, files);
     } else {
         timeline_done(&timeline);
     }
+    files_free(files);
     recording_result_done(&result);
     return r;
 }

@@ -18,6 +18,7 @@
 /* An item as this run's numbers tell it; kept so that no text is made twice. */
 struct known_item {
     uint32_t part, name, a, b;
+    const char *file; /* that is waited for; NULL for none */
     uint32_t item;
 };
 
@@ -25,6 +26,7 @@ struct classifier {
     struct bill *b;
     struct bill_run *run;
     size_t run_number;
+    const struct files *files;
     struct place *places; /* by call node; those that were looked up */
     bool *place_is_known;
     struct known_item *known;
@@ -45,7 +47,8 @@ static uint32_t find_known(struct classifier *c, struct known_item key, uint32_t
     IDTABLE_EACH(&c->table, hash_known(&key, 0), slot, id)
     {
         const struct known_item *k = &c->known[id];
-        if (k->part == key.part && k->name == key.name && k->a == key.a && k->b == key.b)
+        if (k->part == key.part && k->name == key.name && k->a == key.a && k->b == key.b &&
+            k->file == key.file)
             return k->item;
     }
     *ret_slot = slot;
@@ -180,15 +183,31 @@ static enum bill_part part_of_wait(enum wait_kind kind, const struct timeline_pi
     }
 }
 
-static uint32_t make_wait(struct classifier *c, enum bill_part part, const struct timeline_piece *p)
+/* The file that a thread waits for in a system call, as far as it was seen. */
+static const char *file_of(const struct classifier *c, uint32_t thread,
+                           const struct timeline_piece *p)
 {
-    char number[40], detail[400] = "";
+    const struct timeline_call *call = call_of(c, p);
+    const struct timeline_thread *t = &c->run->timeline.threads[thread];
+    if (!call || !files_has_descriptor(call->number) || call->args[0] > INT32_MAX)
+        return NULL;
+    return files_name(c->files, t->pid, t->tid, (uint32_t)call->args[0], p->start_ns, p->end_ns);
+}
+
+static uint32_t make_wait(struct classifier *c, enum bill_part part, const struct timeline_piece *p,
+                          const char *file)
+{
+    char number[40], detail[400] = "", call_and_file[300];
     const struct timeline_call *call = call_of(c, p);
     const struct place *place = place_of(c, p->stack);
     const char *what = call              ? call_name(call->number, number, sizeof(number))
                        : place->call     ? place->call
                        : place->in_fault ? "page fault"
                                          : "kernel";
+    if (file) {
+        snprintf(call_and_file, sizeof(call_and_file), "%s of %s", what, file);
+        what = call_and_file;
+    }
     size_t length = 0;
     if (place->program_function)
         length = (size_t)snprintf(detail, sizeof(detail), "in %s", place->program_function);
@@ -199,18 +218,19 @@ static uint32_t make_wait(struct classifier *c, enum bill_part part, const struc
     return bill_item(c->b, part, name_of(c, p->name), what, detail[0] ? detail : NULL);
 }
 
-static uint32_t item_of_wait(struct classifier *c, const struct timeline_piece *p)
+static uint32_t item_of_wait(struct classifier *c, uint32_t thread, const struct timeline_piece *p)
 {
     const struct timeline_call *call = call_of(c, p);
     enum bill_part part = part_of_wait(kind_of_wait(c, p), p, call);
     struct known_item key = {.part = part,
                              .name = p->name,
                              .a = call ? (uint32_t)call->number : TIMELINE_NONE,
-                             .b = p->stack ^ (p->waker << 16)};
+                             .b = p->stack ^ (p->waker << 16),
+                             .file = part == BILL_STORAGE ? file_of(c, thread, p) : NULL};
     uint32_t slot, item = find_known(c, key, &slot);
     if (item != TIMELINE_NONE)
         return item;
-    key.item = make_wait(c, part, p);
+    key.item = make_wait(c, part, p, key.file);
     return keep_known(c, key, slot);
 }
 
@@ -317,7 +337,8 @@ static uint32_t item_of_wanted(struct classifier *c, const struct timeline_piece
     return bill_item(c->b, BILL_LOCK, name_of(c, p->name), what, NULL);
 }
 
-static uint32_t item_of(struct classifier *c, const struct timeline_piece *p, bool is_first)
+static uint32_t item_of(struct classifier *c, uint32_t thread, const struct timeline_piece *p,
+                        bool is_first)
 {
     uint64_t until_ns;
     if (p->state == TIMELINE_RUNS)
@@ -326,7 +347,7 @@ static uint32_t item_of(struct classifier *c, const struct timeline_piece *p, bo
         return bill_item(c->b, BILL_START, name_of(c, p->name), "exec and loader", NULL);
     if (p->state == TIMELINE_WAITS && p->waker_kind == WAKER_THREAD && is_lock(c, p))
         return item_of_wanted(c, p);
-    return p->state == TIMELINE_WAITS ? item_of_wait(c, p)
+    return p->state == TIMELINE_WAITS ? item_of_wait(c, thread, p)
                                       : item_of_ready(c, p, p->start_ns, &until_ns);
 }
 
@@ -405,13 +426,14 @@ static uint32_t add_step(struct classifier *c, const struct path_step *s)
     return item;
 }
 
-void bill_classify(struct bill *b, size_t run_number)
+void bill_classify(struct bill *b, size_t run_number, const struct files *files)
 {
     struct bill_run *run = &b->runs[run_number];
     size_t node_count = run->profile ? run->profile->calls.node_count : 0;
     struct classifier c = {.b = b,
                            .run = run,
                            .run_number = run_number,
+                           .files = files,
                            .places = memory_zalloc(node_count + 1, sizeof(*c.places)),
                            .place_is_known = memory_zalloc(node_count + 1, 1)};
     idtable_init(&c.table, 10);
@@ -420,7 +442,7 @@ void bill_classify(struct bill *b, size_t run_number)
         const struct timeline_thread *thread = &run->timeline.threads[i];
         run->items[i] = memory_zalloc(thread->piece_count + 1, sizeof(**run->items));
         for (size_t k = 0; k < thread->piece_count; k++)
-            run->items[i][k] = item_of(&c, &thread->pieces[k], i == 0 && k == 0);
+            run->items[i][k] = item_of(&c, (uint32_t)i, &thread->pieces[k], i == 0 && k == 0);
     }
     run->step_items = memory_zalloc(run->path.count + 1, sizeof(*run->step_items));
     for (size_t i = 0; i < run->path.count; i++)

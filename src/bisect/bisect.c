@@ -374,11 +374,7 @@ static void make_table(const struct bisect *b, const struct rounds *done, struct
         commits[i] = (struct participant){
             .name = (char *)"", .command = (char *)"", .parameters = (char *)""};
     outcome_start(d, commits, done->contestant_count);
-    /* An emulator's times mean nothing. */
-    outcome_add_rounds(d, done, &b->event_list,
-                       !*b->settings.exact                          ? NULL
-                       : str_has_prefix(b->settings.metric, "sim:") ? "sim:"
-                                                                    : "exact:");
+    outcome_add_rounds(d, done, &b->event_list, bisect_only(b));
 }
 
 static void keep_table(struct bisect *b, const struct dataset *d)
@@ -499,7 +495,8 @@ static int run_round(struct bisect *b, const struct bisection_action *a,
                                .warmup_count = warm ? 0 : b->settings.warmup,
                                .rounds_min = 1,
                                .rounds_max = 1,
-                               .seed = b->settings.seed + step * 10007 + a->step->round_count,
+                               .seed = b->settings.seed + step * 10007,
+                               .round_first = a->step->round_count,
                                .timeout_ns = b->settings.timeout_ns,
                                .stdout_to = output_parse(b->settings.output),
                                .output_path = b->settings.output,
@@ -521,7 +518,7 @@ static int run_round(struct bisect *b, const struct bisection_action *a,
             r = error_set(err, -EINTR, "stopped");
         else if (failed)
             r = after_failure(b, a, &rounds, failures, err);
-        else if (r == 0 && b->stolen_in_row < STOLEN_MAX && !*b->settings.exact &&
+        else if (r == 0 && b->stolen_in_row < STOLEN_MAX && !bisect_only(b) &&
                  bisect_was_stolen(&rounds))
             r = drop_round(b, err);
         else if (r == 0)

@@ -102,6 +102,8 @@ int bisect_set_reasons(struct bisect *b, size_t commit, const char *text, struct
 void bisect_finish(struct bisect *b);
 /* Takes away all that a search left behind, the journal included. */
 int bisect_abort(const char *folder, struct error *err);
+/* Whether what is searched for is counted in emulated machines ('assay vm run' as the command). */
+bool bisect_counts_in_machine(const struct bisect *b);
 void bisect_close(struct bisect *b);
 
 /* The table of a confirmation, NULL when there is none. */

@@ -42,6 +42,10 @@ void bisect_keep_values(struct bisect *b, size_t step, uint32_t round,
 int bisect_choose_metric(struct bisect *b, const struct rounds_spec *like, struct error *err);
 /* Whether the host took time from one of the runs, or the machine stood still. */
 bool bisect_was_stolen(const struct rounds *r);
+/* What the names of metrics begin with that are searched and kept; NULL: those of any name.  Where
+ * an emulator counts, the host's times mean nothing, and what it takes from a run changes nothing.
+ */
+const char *bisect_only(const struct bisect *b);
 
 /* Trees: a worktree for each commit.  *ret_ok is false when the commit cannot be built. */
 char *bisect_tree_folder(const struct bisect *b, size_t commit); /* where its commands run */

@@ -8,6 +8,7 @@
  */
 #include "base/memory.h"
 #include "bisect/bisect_internal.h"
+#include "run/metrics.h"
 #include "run/straight.h"
 
 #include <errno.h>
@@ -46,6 +47,20 @@ int bisect_choose_metric(struct bisect *b, const struct rounds_spec *like, struc
     b->settings.metric = memory_strdup(cpu ? "cpu" : "wall");
     b->metric_chosen = true;
     return 0;
+}
+
+bool bisect_counts_in_machine(const struct bisect *b)
+{
+    return str_has_prefix(b->settings.metric, METRICS_OF_MACHINE);
+}
+
+const char *bisect_only(const struct bisect *b)
+{
+    if (bisect_counts_in_machine(b))
+        return METRICS_OF_MACHINE;
+    if (!*b->settings.exact)
+        return NULL;
+    return str_has_prefix(b->settings.metric, "sim:") ? "sim:" : "exact:";
 }
 
 bool bisect_was_stolen(const struct rounds *r)

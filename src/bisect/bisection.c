@@ -377,9 +377,10 @@ static void after_split_one(struct bisection *b, const struct bisection_step *st
     bool left = step->outcome == BISECTION_LEFT, both = step->outcome == BISECTION_BOTH;
     struct expectation whole = expectation_join(top_frame(b)->expected, &step->whole);
     if (both) {
-        b->more_changes = true;
-        left = fabs(comparison_shift(&step->left).estimate) >=
-               fabs(comparison_shift(&step->right).estimate);
+        double in_left = fabs(comparison_shift(&step->left).estimate);
+        double in_right = fabs(comparison_shift(&step->right).estimate);
+        left = in_left >= in_right;
+        b->more_changes |= fmin(in_left, in_right) >= b->options.min_change;
     }
     struct bisection_frame *half = left ? push_frame(b, step->lo, step->mid, true, &step->left)
                                         : push_frame(b, step->mid, step->hi, true, &step->right);
@@ -430,7 +431,8 @@ static void after_confirm(struct bisection *b, const struct bisection_step *step
         return;
     struct relative one = comparison_shift(&step->whole);
     struct relative whole = comparison_shift(&bisection_ends(b)->whole);
-    b->more_changes |= one.low > whole.high || one.high < whole.low;
+    bool differ = one.low > whole.high || one.high < whole.low;
+    b->more_changes |= differ && fabs(one.estimate - whole.estimate) >= b->options.min_change;
     end(b, BISECTION_FOUND, step->lo, step->hi);
 }
 

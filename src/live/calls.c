@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* System calls as text: see calls.h. */
 #include "live/calls.h"
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "machine/tracefs.h"
 #include "monitors/syscall_names.h"
 #include "tracepoints/format.h"
@@ -16,7 +18,6 @@
 #include <time.h>
 
 #define TEXT_SHOWN_MAX 64 /* bytes of data, as of write(); paths are shown whole */
-#define RESTARTS_FROM 512 /* results by which the kernel repeats a call itself */
 
 struct calls {
     /* By number; what was asked for already, and what it is. */
@@ -219,7 +220,7 @@ static void put_memory(const struct call *call, size_t argument, enum call_kind 
 
 static void put_signal(uint64_t value, struct strbuf *out)
 {
-    const char *name = value < 65 ? sigabbrev_np((int)value) : NULL;
+    const char *name = value < 65 ? signal_name((int)value) : NULL;
     if (name)
         strbuf_printf(out, "SIG%s", name);
     else
@@ -298,12 +299,34 @@ void calls_put(struct calls *c, const struct call *call, struct strbuf *out)
             strbuf_puts(out, ", ");
         put_argument(call, i, shape ? shape->kinds[i] : CALL_HEX, out);
     }
-    strbuf_puts(out, call->has_arguments ? ")" : "...)");
+    bool has_none = shape && argument_count(shape, call) == 0;
+    strbuf_puts(out, call->has_arguments || has_none ? ")" : "...)");
 }
 
 bool call_failed(const struct call *call)
 {
     return call->has_result && call->result < 0 && call->result >= -4095;
+}
+
+/* Results that only tracers see: the kernel repeats the call, or makes EINTR of it when a handler
+ * for the signal ran.  In strace's words. */
+struct restart {
+    int code;
+    const char *name, *meaning;
+};
+
+static const struct restart *restart_of(int code)
+{
+    static const struct restart all[] = {
+        {512, "ERESTARTSYS", "To be restarted if SA_RESTART is set"},
+        {513, "ERESTARTNOINTR", "To be restarted"},
+        {514, "ERESTARTNOHAND", "To be restarted if no handler"},
+        {516, "ERESTART_RESTARTBLOCK", "Interrupted by signal"},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(all); i++)
+        if (all[i].code == code)
+            return &all[i];
+    return NULL;
 }
 
 static bool returns_pointer(struct calls *c, const struct call *call)
@@ -317,10 +340,10 @@ void calls_put_result(struct calls *c, const struct call *call, struct strbuf *o
     int code = call_failed(call) ? (int)-call->result : 0;
     if (!call->has_result)
         strbuf_puts(out, " = ?");
-    else if (code >= RESTARTS_FROM && code < RESTARTS_FROM + 8)
-        strbuf_puts(out, " = ? (interrupted, to be restarted)");
+    else if (restart_of(code))
+        strbuf_printf(out, " = ? %s (%s)", restart_of(code)->name, restart_of(code)->meaning);
     else if (code)
-        strbuf_printf(out, " = -1 %s (%s)", strerrorname_np(code) ? strerrorname_np(code) : "E?",
+        strbuf_printf(out, " = -1 %s (%s)", errno_name(code) ? errno_name(code) : "E?",
                       strerror(code));
     else if (returns_pointer(c, call))
         strbuf_printf(out, " = 0x%llx", (unsigned long long)call->result);
@@ -346,6 +369,9 @@ void calls_put_json(struct calls *c, const struct call *call, struct json *j)
         json_null(j, "result");
     else
         json_i64(j, "result", call->result);
-    if (call_failed(call) && strerrorname_np((int)-call->result))
-        json_string(j, "error", strerrorname_np((int)-call->result));
+    int code = call_failed(call) ? (int)-call->result : 0;
+    if (restart_of(code))
+        json_string(j, "error", restart_of(code)->name);
+    else if (code && errno_name(code))
+        json_string(j, "error", errno_name(code));
 }

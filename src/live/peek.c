@@ -114,6 +114,9 @@ static int make_maps(struct peek *p)
     p->shapes_fd = new_map(BPF_MAP_TYPE_ARRAY, 4, PEEK_NUMBERS);
     p->buffer_fd = new_map(BPF_MAP_TYPE_PERCPU_ARRAY, sizeof(struct peek_output), 1);
     p->output_fd = new_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, (uint32_t)(cpus > 0 ? cpus : 1));
+    p->pending_fd = new_map(BPF_MAP_TYPE_LRU_HASH, sizeof(struct peek_pending), 16384);
+    if (p->pending_fd < 0)
+        return p->pending_fd;
     if (p->followed_fd < 0)
         return p->followed_fd;
     if (p->shapes_fd < 0)
@@ -121,31 +124,42 @@ static int make_maps(struct peek *p)
     return p->buffer_fd < 0 ? p->buffer_fd : p->output_fd < 0 ? p->output_fd : 0;
 }
 
+static int start_program(struct peek *p, unsigned number, struct peek_code *code, uint64_t event)
+{
+    p->programs[number] = load(code);
+    code->count = 0;
+    p->events[number] =
+        p->programs[number] < 0 ? p->programs[number] : attach(p->programs[number], event);
+    return p->events[number] < 0 ? p->events[number] : 0;
+}
+
 static int start_programs(struct peek *p, bool everywhere, struct error *err)
 {
-    uint64_t enter_id;
+    uint64_t enter_id, exit_id;
     struct tp_format fork = {0};
     CLEANUP(fd_closep) int events_fd = tracefs_open_events(err);
     if (events_fd < 0)
         return events_fd;
     int r = tracefs_event_id(events_fd, "raw_syscalls", "sys_enter", &enter_id, err);
     if (r == 0)
+        r = tracefs_event_id(events_fd, "raw_syscalls", "sys_exit", &exit_id, err);
+    if (r == 0)
         r = tp_format_read(&fork, events_fd, "sched", "sched_process_fork", err);
     if (r < 0)
         return r;
-    struct peek_maps maps = {p->followed_fd, p->shapes_fd, p->buffer_fd, p->output_fd};
+    struct peek_maps maps = {p->followed_fd, p->shapes_fd, p->buffer_fd, p->output_fd,
+                             p->pending_fd};
     const struct tp_field *child = tp_format_field(&fork, "child_pid");
     struct peek_code code = {0};
     peek_code_enter(&code, &maps, everywhere);
-    p->programs[0] = load(&code);
-    p->events[0] = p->programs[0] < 0 ? p->programs[0] : attach(p->programs[0], enter_id);
-    r = p->events[0] < 0 ? p->events[0] : 0;
+    r = start_program(p, PEEK_ENTER, &code, enter_id);
+    if (r == 0) {
+        peek_code_exit(&code, &maps);
+        r = start_program(p, PEEK_EXIT, &code, exit_id);
+    }
     if (r == 0 && !everywhere && child) {
-        code.count = 0;
         peek_code_fork(&code, &maps, (int16_t)child->offset);
-        p->programs[1] = load(&code);
-        p->events[1] = p->programs[1] < 0 ? p->programs[1] : attach(p->programs[1], fork.id);
-        r = p->events[1] < 0 ? p->events[1] : 0;
+        r = start_program(p, PEEK_FORK, &code, fork.id);
     }
     peek_code_done(&code);
     tp_format_done(&fork);
@@ -166,8 +180,9 @@ int peek_open(struct peek *p, const pid_t *threads, size_t count, bool everywher
                        .shapes_fd = -1,
                        .buffer_fd = -1,
                        .output_fd = -1,
-                       .programs = {-1, -1},
-                       .events = {-1, -1},
+                       .pending_fd = -1,
+                       .programs = {-1, -1, -1},
+                       .events = {-1, -1, -1},
                        .is_open = true};
     if (!everywhere && !sees_all_numbers())
         return error_set(err, -ENOTSUP, "this is a container with process IDs of its own");
@@ -245,7 +260,7 @@ void peek_done(struct peek *p)
 {
     if (!p->is_open)
         return;
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < PEEK_PROGRAMS; i++) {
         fd_closep(&p->events[i]);
         fd_closep(&p->programs[i]);
     }
@@ -257,5 +272,6 @@ void peek_done(struct peek *p)
     fd_closep(&p->shapes_fd);
     fd_closep(&p->buffer_fd);
     fd_closep(&p->output_fd);
+    fd_closep(&p->pending_fd);
     *p = (struct peek){0};
 }

@@ -18,6 +18,9 @@
 
 #define PEEK_SLOTS 2
 
+/* Of the entry, of the fork, and of the return. */
+enum { PEEK_ENTER, PEEK_FORK, PEEK_EXIT, PEEK_PROGRAMS };
+
 /* Which arguments of a call to read, and how: see calls.h for the kinds. */
 struct peek_shape {
     uint8_t argument[PEEK_SLOTS]; /* UINT8_MAX for none */
@@ -33,8 +36,8 @@ struct peek_record {
 
 struct peek {
     bool is_open;
-    int followed_fd, shapes_fd, buffer_fd, output_fd;
-    int programs[2], events[2]; /* the entry's and the fork's */
+    int followed_fd, shapes_fd, buffer_fd, output_fd, pending_fd;
+    int programs[PEEK_PROGRAMS], events[PEEK_PROGRAMS];
     int *ring_fds;
     size_t ring_count;
     struct rings rings;

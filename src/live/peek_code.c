@@ -4,8 +4,12 @@
 #include "base/memory.h"
 
 #include <stddef.h>
+#include <sys/syscall.h>
 
 enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, FP };
+
+/* What lies on the stack, below FP: the key of a map at -4, a size at -16. */
+enum { CONTEXT_AT = -24, FAILED_AT = -32, PENDING_AT = -32 - (int)sizeof(struct peek_pending) };
 
 static size_t emit(struct peek_code *c, unsigned code, unsigned to, unsigned from, int16_t offset,
                    int32_t constant)
@@ -125,10 +129,77 @@ static void emit_slot(struct peek_code *c, unsigned slot)
     size_t bad_bytes = jump_if(c, BPF_JNE, R0, 0);
     read_u64(c, R4, FP, -16);
     emit(c, BPF_STX | BPF_MEM | BPF_W, R9, R4, size, 0);
-    land(c, none);
+    size_t read = emit(c, BPF_JMP | BPF_JA, 0, 0, 0, 0);
     land(c, bad_text);
-    land(c, done);
     land(c, bad_bytes);
+    emit(c, BPF_ST | BPF_MEM | BPF_DW, FP, 0, FAILED_AT, 1);
+    land(c, none);
+    land(c, done);
+    land(c, read);
+}
+
+/* Reads what the arguments at R6 point to and gives it away: R7 the call's number.  Jumps to leave
+ * it are added to outs. */
+static void emit_reading(struct peek_code *c, const struct peek_maps *maps, size_t *outs,
+                         size_t *count)
+{
+    store_key(c, R7);
+    look_up(c, maps->shapes_fd);
+    outs[(*count)++] = jump_if(c, BPF_JEQ, R0, 0);
+    emit(c, BPF_LDX | BPF_MEM | BPF_W, R8, R0, 0, 0);
+    outs[(*count)++] = jump_if(c, BPF_JEQ, R8, 0);
+    set(c, R1, 0);
+    store_key(c, R1);
+    look_up(c, maps->buffer_fd);
+    outs[(*count)++] = jump_if(c, BPF_JEQ, R0, 0);
+    move(c, R9, R0);
+    emit(c, BPF_STX | BPF_MEM | BPF_DW, R9, R7, offsetof(struct peek_output, number), 0);
+    emit(c, BPF_ST | BPF_MEM | BPF_DW, R9, 0, offsetof(struct peek_output, sizes), 0);
+    emit(c, BPF_ST | BPF_MEM | BPF_DW, FP, 0, FAILED_AT, 0);
+    for (unsigned slot = 0; slot < PEEK_SLOTS; slot++)
+        emit_slot(c, slot);
+    read_u64(c, R1, FP, CONTEXT_AT);
+    emit(c, BPF_LD | BPF_DW | BPF_IMM, R2, BPF_PSEUDO_MAP_FD, 0, maps->output_fd);
+    emit(c, 0, 0, 0, 0, 0);
+    emit(c, BPF_ALU | BPF_MOV | BPF_K, R3, 0, 0, -1); /* BPF_F_CURRENT_CPU: 32 bits */
+    move(c, R4, R9);
+    set(c, R5, sizeof(struct peek_output));
+    call(c, BPF_FUNC_perf_event_output);
+}
+
+/* R1 = the map, R2 = the key at FP-4. */
+static void set_map_and_key(struct peek_code *c, int map_fd)
+{
+    emit(c, BPF_LD | BPF_DW | BPF_IMM, R1, BPF_PSEUDO_MAP_FD, 0, map_fd);
+    emit(c, 0, 0, 0, 0, 0);
+    move(c, R2, FP);
+    compute(c, BPF_ADD, R2, -4);
+}
+
+/* Remembers the call for its return; not one whose memory is gone then. */
+static void emit_pending(struct peek_code *c, const struct peek_maps *maps)
+{
+    size_t outs[3];
+    read_u64(c, R1, FP, FAILED_AT);
+    outs[0] = jump_if(c, BPF_JEQ, R1, 0);
+    outs[1] = jump_if(c, BPF_JEQ, R7, SYS_execve);
+    outs[2] = jump_if(c, BPF_JEQ, R7, SYS_execveat);
+    for (int16_t at = 0; at < (int16_t)sizeof(struct peek_pending); at += 8) {
+        if (at)
+            read_u64(c, R1, R6, at);
+        else
+            set(c, R1, 0);
+        emit(c, BPF_STX | BPF_MEM | BPF_DW, FP, R1, (int16_t)(PENDING_AT + at), 0);
+    }
+    call(c, BPF_FUNC_get_current_pid_tgid);
+    store_key(c, R0);
+    set_map_and_key(c, maps->pending_fd);
+    move(c, R3, FP);
+    compute(c, BPF_ADD, R3, PENDING_AT);
+    set(c, R4, BPF_ANY);
+    call(c, BPF_FUNC_map_update_elem);
+    for (unsigned i = 0; i < ARRAY_COUNT(outs); i++)
+        land(c, outs[i]);
 }
 
 static void emit_end(struct peek_code *c)
@@ -141,6 +212,7 @@ void peek_code_enter(struct peek_code *c, const struct peek_maps *maps, bool eve
 {
     size_t outs[5], count = 0;
     move(c, R6, R1);
+    emit(c, BPF_STX | BPF_MEM | BPF_DW, FP, R1, CONTEXT_AT, 0);
     read_u64(c, R7, R6, 8); /* the call's number */
     outs[count++] = jump_if(c, BPF_JGT, R7, PEEK_NUMBERS - 1);
     if (!everywhere) {
@@ -149,29 +221,34 @@ void peek_code_enter(struct peek_code *c, const struct peek_maps *maps, bool eve
         look_up(c, maps->followed_fd);
         outs[count++] = jump_if(c, BPF_JEQ, R0, 0);
     }
-    store_key(c, R7);
-    look_up(c, maps->shapes_fd);
-    outs[count++] = jump_if(c, BPF_JEQ, R0, 0);
-    emit(c, BPF_LDX | BPF_MEM | BPF_W, R8, R0, 0, 0);
-    outs[count++] = jump_if(c, BPF_JEQ, R8, 0);
-    set(c, R1, 0);
-    store_key(c, R1);
-    look_up(c, maps->buffer_fd);
-    outs[count++] = jump_if(c, BPF_JEQ, R0, 0);
-    move(c, R9, R0);
-    emit(c, BPF_STX | BPF_MEM | BPF_DW, R9, R7, offsetof(struct peek_output, number), 0);
-    emit(c, BPF_ST | BPF_MEM | BPF_DW, R9, 0, offsetof(struct peek_output, sizes), 0);
-    for (unsigned slot = 0; slot < PEEK_SLOTS; slot++)
-        emit_slot(c, slot);
-    move(c, R1, R6);
-    emit(c, BPF_LD | BPF_DW | BPF_IMM, R2, BPF_PSEUDO_MAP_FD, 0, maps->output_fd);
-    emit(c, 0, 0, 0, 0, 0);
-    emit(c, BPF_ALU | BPF_MOV | BPF_K, R3, 0, 0, -1); /* BPF_F_CURRENT_CPU: 32 bits */
-    move(c, R4, R9);
-    set(c, R5, sizeof(struct peek_output));
-    call(c, BPF_FUNC_perf_event_output);
+    emit_reading(c, maps, outs, &count);
+    emit_pending(c, maps);
     while (count > 0)
         land(c, outs[--count]);
+    emit_end(c);
+}
+
+void peek_code_exit(struct peek_code *c, const struct peek_maps *maps)
+{
+    size_t outs[5], count = 0;
+    emit(c, BPF_STX | BPF_MEM | BPF_DW, FP, R1, CONTEXT_AT, 0);
+    read_u64(c, R8, R1, 8); /* the call's number */
+    call(c, BPF_FUNC_get_current_pid_tgid);
+    store_key(c, R0);
+    look_up(c, maps->pending_fd);
+    size_t none = jump_if(c, BPF_JEQ, R0, 0);
+    move(c, R6, R0);
+    read_u64(c, R7, R6, offsetof(struct peek_pending, number));
+    size_t other = emit(c, BPF_JMP | BPF_JNE | BPF_X, R7, R8, 0, 0);
+    emit_reading(c, maps, outs, &count);
+    while (count > 0)
+        land(c, outs[--count]);
+    land(c, other);
+    call(c, BPF_FUNC_get_current_pid_tgid);
+    store_key(c, R0);
+    set_map_and_key(c, maps->pending_fd);
+    call(c, BPF_FUNC_map_delete_elem);
+    land(c, none);
     emit_end(c);
 }
 

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "machine/tracefs.h"
+#include "tracepoints/waking.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -106,8 +107,10 @@ static int find_fields(struct tracing *t, const struct follow *f, struct error *
         t->fault_address = tp_format_field(&t->formats[t->fault_event], "address");
         t->fault_code = tp_format_field(&t->formats[t->fault_event], "error_code");
     }
-    if (r == 0 && t->wake_event != SIZE_MAX)
+    if (r == 0 && t->wake_event != SIZE_MAX) {
         t->wake_pid = tp_format_field(&t->formats[t->wake_event], "pid");
+        t->wake_flags = tp_format_field(&t->formats[t->wake_event], "common_flags");
+    }
     return r;
 }
 
@@ -135,10 +138,12 @@ static void take_memory(void *context, struct peek_record *record)
 {
     struct tracing *t = context;
     struct tracing_thread *thread = find_thread(t, 0, record->tid);
-    struct peek_record **end = &thread->peeked;
-    while (*end)
-        end = &(*end)->next;
-    *end = record;
+    /* Each CPU has a ring of its own: what a thread did on two of them comes in any order. */
+    struct peek_record **at = &thread->peeked;
+    while (*at && (*at)->time_ns <= record->time_ns)
+        at = &(*at)->next;
+    record->next = *at;
+    *at = record;
 }
 
 /* Reading memory is an addition: without it the trace is as good as before. */
@@ -175,27 +180,59 @@ int tracing_prepare(struct tracing *t, struct follow *f, struct error *err)
 }
 
 /* What was read for the call that the thread enters now: the newest before this moment. */
+static bool take_peeked(struct tracing_thread *thread, const struct peek_shape *shape,
+                        uint64_t time_ns)
+{
+    bool is_found = false;
+    while (thread->peeked && thread->peeked->time_ns <= time_ns) {
+        struct peek_record *first = thread->peeked;
+        bool is_last = !first->next || first->next->time_ns > time_ns;
+        if (is_last && first->number == thread->call.number) {
+            memcpy(thread->call.memory, first->memory, sizeof(thread->call.memory));
+            memcpy(thread->call.memory_of, shape->argument, sizeof(thread->call.memory_of));
+            is_found = true;
+        }
+        thread->peeked = first->next;
+        free(first);
+    }
+    return is_found;
+}
+
 static void attach_memory(struct tracing *t, struct tracing_thread **thread, uint64_t time_ns)
 {
     struct peek_shape shape;
     uint32_t tid = (*thread)->tid, number = (*thread)->call.number;
-    if (!t->peek.is_open || !peek_shape_of(calls_shape(t->names, number), &shape))
+    if (!t->peek.is_open || !peek_shape_of(calls_shape(t->names, number), &shape) ||
+        take_peeked(*thread, &shape, time_ns))
         return;
-    if (!(*thread)->peeked) {
-        peek_drain(&t->peek);
-        *thread = find_thread(t, 0, tid);
-    }
-    struct tracing_thread *own = *thread;
-    while (own->peeked && own->peeked->time_ns <= time_ns) {
-        struct peek_record *first = own->peeked;
-        bool is_last = !first->next || first->next->time_ns > time_ns;
-        if (is_last && first->number == number) {
-            memcpy(own->call.memory, first->memory, sizeof(own->call.memory));
-            memcpy(own->call.memory_of, shape.argument, sizeof(own->call.memory_of));
-        }
-        own->peeked = first->next;
-        free(first);
-    }
+    peek_drain(&t->peek);
+    *thread = find_thread(t, 0, tid);
+    take_peeked(*thread, &shape, time_ns);
+}
+
+/* What was not there at the call's entry was read at its return. */
+static void attach_late_memory(struct tracing *t, struct tracing_thread **thread, uint64_t time_ns)
+{
+    struct peek_shape shape;
+    const struct call *call = &(*thread)->call;
+    bool is_missing = false;
+    if (!t->peek.is_open || t->options.summary || !call->has_arguments ||
+        !peek_shape_of(calls_shape(t->names, call->number), &shape))
+        return;
+    for (unsigned i = 0; i < PEEK_SLOTS; i++)
+        is_missing |= shape.argument[i] != UINT8_MAX && call->arguments[shape.argument[i]] &&
+                      !call->memory[i].size;
+    if (!is_missing)
+        return;
+    uint32_t tid = (*thread)->tid;
+    peek_drain(&t->peek);
+    *thread = find_thread(t, 0, tid);
+    struct call before = (*thread)->call;
+    if (!take_peeked(*thread, &shape, time_ns))
+        return;
+    for (unsigned i = 0; i < PEEK_SLOTS; i++)
+        if (before.memory[i].size)
+            (*thread)->call.memory[i] = before.memory[i];
 }
 
 static void begin_line(struct tracing *t, const struct tracing_thread *thread, uint64_t time_ns)
@@ -285,6 +322,9 @@ static void enter(struct tracing *t, struct tracing_thread *thread, const struct
     thread->entered_ns = 0;
 }
 
+/* What the kernel gives as the number of a call that is none any more. */
+static const uint32_t NO_CALL = UINT32_MAX;
+
 /* A child's first return is from the call that made it, which is its parent's. */
 static bool is_second_return(const struct tracing *t, uint32_t number)
 {
@@ -296,6 +336,8 @@ static bool is_second_return(const struct tracing *t, uint32_t number)
 static void leave(struct tracing *t, struct tracing_thread *thread, const struct trace_record *r)
 {
     uint32_t number = (uint32_t)trace_number(r, &t->exit_id);
+    if (number == NO_CALL && thread->entered_ns) /* rt_sigreturn restores the registers */
+        number = thread->call.number;
     bool is_known = thread->entered_ns && thread->call.number == number;
     if (!is_known && !thread->has_called && is_second_return(t, number)) {
         thread->has_called = true;
@@ -313,6 +355,8 @@ static void leave(struct tracing *t, struct tracing_thread *thread, const struct
     sum->errors += call_failed(&thread->call);
     if (is_known && r->time_ns >= thread->entered_ns)
         durations_add(&sum->times, r->time_ns - thread->entered_ns);
+    if (is_known)
+        attach_late_memory(t, &thread, r->time_ns);
     if (!t->options.summary)
         put_call(t, thread, r->time_ns);
     thread->entered_ns = 0;
@@ -373,6 +417,8 @@ static void put_wait(struct tracing *t, const struct tracing_thread *thread, uin
         json_bool(&j, "preempted", thread->was_preempted);
         if (thread->waker_pid)
             json_u64(&j, "woken_by", thread->waker_pid);
+        if (thread->by_interrupt)
+            json_bool(&j, "woken_by_interrupt", true);
         json_end(&j);
         return;
     }
@@ -381,6 +427,8 @@ static void put_wait(struct tracing *t, const struct tracing_thread *thread, uin
                   format_duration((double)took_ns, text, sizeof(text)));
     if (thread->waker_pid)
         strbuf_printf(&t->text, ", woken by thread %u", thread->waker_pid);
+    else if (thread->by_interrupt)
+        strbuf_puts(&t->text, ", woken by a timer or a device");
     strbuf_puts(&t->text, " ---\n");
 }
 
@@ -391,22 +439,35 @@ static void take_switch(struct tracing *t, struct tracing_thread *thread,
         thread->left_ns = r->time_ns;
         thread->was_preempted = r->is_preempted;
         thread->waker_pid = 0;
+        thread->by_interrupt = false;
     } else if (thread->left_ns) {
         put_wait(t, thread, r->time_ns);
         thread->left_ns = 0;
     }
 }
 
+static struct tracing_thread *known_thread(struct tracing *t, uint32_t tid)
+{
+    uint32_t slot, id;
+    IDTABLE_EACH(&t->table, hash_mix(tid, 0), slot, id)
+    if (t->threads[id].tid == tid)
+        return &t->threads[id];
+    return NULL;
+}
+
 /* Somebody wakes a thread, perhaps one of ours. */
 static void take_waking(struct tracing *t, const struct trace_record *r)
 {
     struct tp_record record = {r->raw, r->raw_size};
-    uint32_t slot, id, tid = t->wake_pid ? (uint32_t)tp_number(t->wake_pid, record) : 0;
-    IDTABLE_EACH(&t->table, hash_mix(tid, 0), slot, id)
-    if (t->threads[id].tid == tid) {
-        t->threads[id].waker_pid = r->tid;
+    struct tracing_thread *woken =
+        known_thread(t, t->wake_pid ? (uint32_t)tp_number(t->wake_pid, record) : 0);
+    if (!woken)
         return;
-    }
+    const struct tracing_thread *current = known_thread(t, r->tid);
+    uint64_t flags = t->wake_flags ? (uint64_t)tp_number(t->wake_flags, record) : 0;
+    int64_t call = current && current->entered_ns ? current->call.number : WAKING_NO_CALL;
+    woken->by_interrupt = !waking_is_by_thread(r->tid, flags, call);
+    woken->waker_pid = woken->by_interrupt ? 0 : r->tid;
 }
 
 void tracing_take(void *context, const struct trace_record *r)

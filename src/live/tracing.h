@@ -32,7 +32,8 @@ struct tracing_thread {
     bool has_called;
     uint64_t left_ns; /* 0 on a CPU */
     bool was_preempted;
-    uint32_t waker_pid;
+    uint32_t waker_pid;         /* 0 when no thread ended it */
+    bool by_interrupt;          /* a timer or a device did */
     struct peek_record *peeked; /* what was read, the oldest first */
 };
 
@@ -47,7 +48,7 @@ struct tracing {
     size_t first_event; /* the user's events begin here */
     struct tp_format *formats;
     size_t format_count;
-    const struct tp_field *fault_address, *fault_code, *wake_pid;
+    const struct tp_field *fault_address, *fault_code, *wake_pid, *wake_flags;
     struct trace_field enter_id, enter_args, exit_id, exit_ret;
     size_t fault_event, wake_event;
     struct tracing_thread *threads;

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/process.h"
-#include "numbers/random.h"
+#include "numbers/order.h"
 #include "sampler/sampling.h"
 #include "stats/summary.h"
 #include "why/explain_internal.h"
@@ -32,7 +32,7 @@ enum {
 
 /* Both sides once in each round, in an order drawn anew. */
 struct interleaving {
-    struct rng rng;
+    uint64_t seed;
     const struct explain_runs *runs;
     struct runner runner;
     bool runner_open;
@@ -42,8 +42,7 @@ struct interleaving {
 static int interleaving_open(struct interleaving *i, const struct explain_runs *runs,
                              const struct event_list *events, uint64_t seed, struct error *err)
 {
-    *i = (struct interleaving){.runs = runs};
-    rng_seed(&i->rng, seed);
+    *i = (struct interleaving){.runs = runs, .seed = seed};
     int r = runner_open(&i->runner, events, err);
     i->runner_open = r == 0;
     return r;
@@ -113,7 +112,7 @@ static double cpu_ns(const struct interleaving *i)
 static int measure_round(struct explain *e, struct interleaving *i, size_t round, struct error *err)
 {
     size_t order[SIDE_COUNT] = {SIDE_A, SIDE_B};
-    rng_shuffle(&i->rng, order, SIDE_COUNT);
+    round_order(i->seed, round, order, SIDE_COUNT);
     for (size_t k = 0; k < SIDE_COUNT; k++) {
         unsigned side = (unsigned)order[k];
         int r = run_once(i, side, NULL, err);
@@ -182,6 +181,7 @@ int explain_judge(struct explain_measured *m, struct error *err)
 struct record_plan {
     uint64_t frequency_hz;
     bool off_cpu, dwarf;
+    bool wakers;          /* and when each wait ended: then it was only ready */
     unsigned stack_bytes; /* copied with each sample, where dwarf is set */
 };
 
@@ -196,6 +196,7 @@ static struct record_plan plan_recording(const struct explain *e, const struct e
 {
     struct record_plan plan = {.frequency_hz = s->frequency_hz,
                                .off_cpu = true,
+                               .wakers = true,
                                .dwarf = switches < DWARF_SWITCHES_MOST,
                                .stack_bytes = STACK_BYTES_LEAST};
     double cpu_a = typical(e->measured.cpu[SIDE_A], e->measured.counts[SIDE_A]);
@@ -226,13 +227,24 @@ static int record_run(struct interleaving *i, unsigned side, const struct record
     before[count++] = "-F";
     before[count++] = frequency;
     if (plan->off_cpu)
-        before[count++] = "--off-cpu";
+        before[count++] = plan->wakers ? "--wakers" : "--off-cpu";
     before[count++] = plan->dwarf ? stacks : "--call-graph=fp";
     before[count++] = "-o";
     before[count++] = path;
     before[count++] = "--";
     before[count] = NULL;
     return run_once(i, side, (char *const *)before, err);
+}
+
+/* Without the wake-ups of the machine where they are not allowed. */
+static int record_or_less(struct interleaving *i, unsigned side, struct record_plan *plan,
+                          const char *path, struct error *err)
+{
+    int r = record_run(i, side, plan, path, err);
+    if (r == 0 || r == -EINTR || !plan->wakers)
+        return r;
+    plan->wakers = false;
+    return record_run(i, side, plan, path, err);
 }
 
 /* One unprofiled run of each side that tells how often they switch and how much work they do. */
@@ -256,7 +268,7 @@ static int profile_round(struct explain *e, struct interleaving *i, struct recor
                          const char *folder, size_t round, struct error *err)
 {
     size_t order[SIDE_COUNT] = {SIDE_A, SIDE_B};
-    rng_shuffle(&i->rng, order, SIDE_COUNT);
+    round_order(i->seed, round, order, SIDE_COUNT);
     for (size_t k = 0; k < SIDE_COUNT; k++) {
         unsigned side = (unsigned)order[k];
         CLEANUP(memory_freep)
@@ -265,7 +277,7 @@ static int profile_round(struct explain *e, struct interleaving *i, struct recor
         for (char *c = path + strlen(folder) + 1; *c; c++)
             if (*c == '/' || *c == ' ')
                 *c = '_';
-        int r = record_run(i, side, plan, path, err);
+        int r = record_or_less(i, side, plan, path, err);
         if (r < 0 && r != -EINTR && plan->off_cpu && round == 0 && k == 0) {
             /* Waits need more than every machine allows; the rest can be had without. */
             plan->off_cpu = false;
@@ -303,7 +315,7 @@ static int size_stacks(struct interleaving *i, struct record_plan *plan, const c
     for (unsigned side = 0; side < SIDE_COUNT && plan->dwarf && r == 0; side++)
         while (plan->stack_bytes < STACK_BYTES_MOST) {
             unlink(path); /* else it would be kept as an older one */
-            r = record_run(i, side, plan, path, &ignored);
+            r = record_or_less(i, side, plan, path, &ignored);
             if (r < 0 || cut_share(path) < CUT_SHARE_MOST)
                 break;
             plan->stack_bytes *= 4;
@@ -397,7 +409,7 @@ static int count_round(const struct explain *e, struct interleaving *i, struct e
                        size_t round, struct error *err)
 {
     size_t order[SIDE_COUNT] = {SIDE_A, SIDE_B};
-    rng_shuffle(&i->rng, order, SIDE_COUNT);
+    round_order(i->seed, round, order, SIDE_COUNT);
     for (size_t k = 0; k < SIDE_COUNT; k++) {
         size_t side = order[k];
         int r = run_once(i, (unsigned)side, NULL, err);

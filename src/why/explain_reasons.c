@@ -46,10 +46,36 @@ static void sums_done(struct sums *sums)
     }
 }
 
-/* Waits are all there, not sampled, and were never measured without. */
-static void wait_attribution(struct attribution *a, const struct parts *p, const struct sums *sums)
+static bool is_cpu(const struct part *p)
 {
-    struct attribution_options o = {.every_one = true};
+    return !p->is_wait;
+}
+
+/* Parts too small to be told of are no part of the family that is judged. */
+#define FAMILY_LEAST 0.01
+
+static size_t family_of(const struct parts *p, bool (*counts)(const struct part *))
+{
+    CLEANUP(memory_freep) double *weights = memory_zalloc(p->count + 1, sizeof(*weights));
+    double all = 0;
+    size_t family = 0;
+    for (size_t i = 0; i < p->count; i++)
+        for (unsigned s = 0; s < SIDE_COUNT && counts(&p->items[i]); s++)
+            for (size_t run = 0; run < p->run_counts[s]; run++) {
+                weights[i] += p->items[i].weights[s][run];
+                all += p->items[i].weights[s][run];
+            }
+    for (size_t i = 0; i < p->count; i++)
+        family += weights[i] > FAMILY_LEAST * all;
+    return family;
+}
+
+/* Waits are all there, not sampled, and were never measured without. */
+static void wait_attribution(struct attribution *a, const struct parts *p, const struct sums *sums,
+                             bool (*counts)(const struct part *))
+{
+    struct attribution_options o = {
+        .every_one = true, .in_rounds = true, .family = family_of(p, counts)};
     for (unsigned s = 0; s < SIDE_COUNT; s++)
         o.sides[s] = (struct attribution_side){.run_count = p->run_counts[s],
                                                .weights = sums->weights[s],
@@ -64,7 +90,7 @@ static struct attributed sum_up(const struct parts *p, const struct profile_load
     struct sums sums;
     struct attribution a;
     sums_init(&sums, p, loads, counts);
-    wait_attribution(&a, p, &sums);
+    wait_attribution(&a, p, &sums, counts);
     struct attributed whole = a.whole;
     attribution_done(&a);
     sums_done(&sums);
@@ -407,7 +433,8 @@ void explain_conclude(struct explain *e, struct parts *parts, const struct expla
     struct attribution cpu, waits;
     struct sums sums;
     share_entries(parts, counts);
-    struct attribution_options o = {.paired = e->measured.paired};
+    struct attribution_options o = {
+        .paired = e->measured.paired, .in_rounds = true, .family = family_of(parts, is_cpu)};
     sums_init(&sums, parts, &e->loads, part_is_own_wait);
     for (unsigned s = 0; s < SIDE_COUNT; s++)
         o.sides[s] = (struct attribution_side){.run_count = parts->run_counts[s],
@@ -418,7 +445,7 @@ void explain_conclude(struct explain *e, struct parts *parts, const struct expla
                                                .measured_count = e->measured.counts[s],
                                                .is_partial = e->diff.user_only};
     attribution_init(&cpu, &o);
-    wait_attribution(&waits, parts, &sums);
+    wait_attribution(&waits, parts, &sums, part_is_own_wait);
     e->cpu = cpu.whole;
     e->waits = waits.whole;
     e->whole = add_wholes(&e->cpu, &e->waits);

@@ -20,6 +20,7 @@ enum { FREQUENCY_HZ = 999 };
 struct woken {
     const char *waiter, *from; /* functions; from: where the waker was, NULL when not known */
     const char *program;       /* another one, NULL for a thread of the command */
+    bool by_interrupt;         /* by no thread: a timer or a device */
     double ns;
 };
 
@@ -37,7 +38,8 @@ static void add_woken(struct woken_list *list, struct woken woken)
 {
     for (size_t i = 0; i < list->count; i++)
         if (same(list->items[i].waiter, woken.waiter) && same(list->items[i].from, woken.from) &&
-            same(list->items[i].program, woken.program)) {
+            same(list->items[i].program, woken.program) &&
+            list->items[i].by_interrupt == woken.by_interrupt) {
             list->items[i].ns += woken.ns;
             return;
         }
@@ -81,8 +83,10 @@ static void add_wait(struct woken_list *list, const struct timeline *t,
         woken.from = seen_in(&t->threads[p->waker], profile, p);
     else if (p->waker_kind == WAKER_OUTSIDE && p->waker < t->names.count)
         woken.program = t->names.items[p->waker];
+    else if (p->waker_kind == WAKER_INTERRUPT)
+        woken.by_interrupt = true;
     else
-        return; /* a timer, a device, or not known */
+        return; /* not known */
     add_woken(list, woken);
 }
 
@@ -105,7 +109,9 @@ static void tell(struct reason *reason, const struct woken *by)
 {
     struct strbuf out = {0};
     strbuf_puts(&out, reason->evidence);
-    if (by->program)
+    if (by->by_interrupt)
+        strbuf_puts(&out, "ended by a timer or a device\n");
+    else if (by->program)
         strbuf_printf(&out, "ended by another program: %s\n", by->program);
     else if (by->from)
         strbuf_printf(&out, "ended by another thread of the command, which was in %s\n", by->from);

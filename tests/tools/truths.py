@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""./dev truths [--times N] [--only WORD] [OPTION OF assay explain …]
+"""./dev truths [--times N] [--only WORD] [--source WORD] [OPTION OF assay explain …]
 
 Explains each pair of tests/targets/pairs N times (1) and prints what is true, what was told, and
 whether that is right, undecided or wrong; at the end how often the interval of the told change held
@@ -21,6 +21,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--times", type=int, default=1)
     parser.add_argument("--only", default="", help="pairs whose name contains this")
+    parser.add_argument("--source", default="", help="pairs whose source contains this")
     parser.add_argument("--exactly", default="", help="the pair of this name")
     options, others = parser.parse_known_args()
     assay = os.environ.get("ASSAY", str(ROOT / "build/src/cmd/assay"))
@@ -28,7 +29,8 @@ def main():
     sized = covered = 0
     print(f"{'pair':22} {'truth':>9} {'told':>16}  verdict    words")
     for pair in truths.PAIRS:
-        if options.only not in pair.name or options.exactly not in ("", pair.name):
+        if (options.only not in pair.name or options.exactly not in ("", pair.name) or
+                options.source not in pair.source):
             continue
         if truths.missing(pair):
             print(f"{pair.name:22} skipped: {truths.missing(pair)}")

@@ -204,6 +204,23 @@ TEST(an_end_that_does_not_build_ends_it)
     bisection_done(&b);
 }
 
+TEST(what_is_left_and_smaller_than_what_matters_is_not_told)
+{
+    struct rng rng;
+    rng_seed(&rng, 9);
+    for (size_t t = 0; t < 20; t++) {
+        struct world w = steady(0.0005);
+        struct bisection b;
+        plant(&w, 10, 0.005);
+        plant(&w, 50, 0.03);
+        search(&b, &w, &(struct bisection_options){.min_change = 0.01}, &rng);
+        CHECK_INT(b.verdict, BISECTION_FOUND);
+        CHECK_INT(b.found[0].hi, 50);
+        CHECK(!b.more_changes);
+        bisection_done(&b);
+    }
+}
+
 TEST(of_two_changes_one_is_found_and_the_other_told)
 {
     struct rng rng;
