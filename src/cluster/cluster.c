@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -192,6 +193,15 @@ static void end_by_budget(struct cluster *c)
                       c->ledger.runs_wanted, plural(c->ledger.runs_wanted, "run", "runs"));
 }
 
+/* As if the signal that the task got had been for all. */
+static int stop_if_cancelled(struct cluster *c, struct error *err)
+{
+    if (!c->cancelled)
+        return 0;
+    c->signal = SIGTERM;
+    return error_set(err, -EINTR, "cancelled");
+}
+
 int cluster_watch(struct cluster *c, bool (*is_over)(const struct cluster *), struct error *err)
 {
     while (true) {
@@ -199,6 +209,8 @@ int cluster_watch(struct cluster *c, bool (*is_over)(const struct cluster *), st
         if (c->signal)
             return error_set(err, -EINTR, "interrupted");
         int r = cluster_look(c, err);
+        if (r == 0)
+            r = stop_if_cancelled(c, err);
         if (r < 0)
             return r;
         tell(c);
@@ -221,6 +233,8 @@ static int run_all(struct cluster *c, struct error *err)
         int r = c->ledger.missing ? cluster_submit(c, err) : 0;
         if (r == 0)
             r = cluster_look(c, err);
+        if (r == 0)
+            r = stop_if_cancelled(c, err);
         if (r < 0)
             return r;
         tell(c);

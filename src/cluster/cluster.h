@@ -45,8 +45,9 @@ struct cluster_task {
     bool seen;            /* by the last look at the queue */
     uint64_t gone_ns;     /* since when it is not there any more */
     enum slurm_state end; /* as the scheduler says, once it is gone */
-    char word[24], node[64];
-    bool failed; /* of one that is undelivered: its missing units count as tried */
+    char word[24], node[64], limit[24];
+    uint64_t ended_ns; /* when it was seen that it was stopped; the scheduler may say why */
+    bool failed;       /* of one that is undelivered: its missing units count as tried */
 };
 
 struct cluster_array {
@@ -78,7 +79,8 @@ struct cluster {
     unsigned next_number;
     struct cluster_exclusion *exclusions;
     size_t exclusion_count, exclusion_capacity;
-    bool waived; /* no node has the counters: they are left out */
+    bool told_unusable; /* that no node can run anything */
+    bool waived;        /* no node has the counters: they are left out */
     size_t array_most, node_count;
     uint64_t started_ns, asked_ns, touched_ns, queue_failed_ns;
     size_t runs_before; /* that were there at the start */
@@ -86,6 +88,7 @@ struct cluster {
     bool out_of_reach; /* the store */
     bool failed;       /* a unit was tried too often */
     int signal;        /* that ended it; 0 for none */
+    bool cancelled;    /* somebody cancelled a task with scancel: all is to stop */
     /* For progress. */
     size_t tasks_waiting, tasks_running, tasks_over, nodes_running;
     size_t lost_count; /* tasks */

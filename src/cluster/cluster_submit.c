@@ -243,6 +243,21 @@ int cluster_submit_batch(struct cluster *c, const struct slurm_nodes *nodes,
     return r;
 }
 
+/* Tasks then wait in the queue, perhaps for days: Slurm knows why. */
+static void tell_of_unusable(struct cluster *c, const struct slurm_nodes *nodes)
+{
+    if (c->node_count || !nodes->count || c->told_unusable)
+        return;
+    c->told_unusable = true;
+    strbuf_puts(&c->s->notes, "no node can run anything now; tasks wait until one can:\n");
+    for (size_t i = 0; i < nodes->count; i++) {
+        const struct slurm_node *n = &nodes->items[i];
+        if (!n->usable)
+            strbuf_printf(&c->s->notes, "  node %s: %s%s%s\n", n->name, n->state,
+                          n->reason[0] ? ": " : "", n->reason);
+    }
+}
+
 int cluster_submit(struct cluster *c, struct error *err)
 {
     CLEANUP(slurm_nodes_done) struct slurm_nodes nodes = {0};
@@ -250,6 +265,7 @@ int cluster_submit(struct cluster *c, struct error *err)
     if (r < 0)
         return r;
     c->node_count = count_left(c, &nodes, 0, true);
+    tell_of_unusable(c, &nodes);
     struct ledger_limits limits = {.node_count = c->node_count, .seed = c->s->seed};
     struct ledger_batch batch;
     ledger_take(&c->ledger, &limits, &batch);

@@ -24,6 +24,8 @@
 /* How often the accounting is asked about an array whose tasks vanished from the queue. */
 #define HISTORY_NS (10 * NS_PER_S)
 #define TOUCH_NS (60 * NS_PER_S)
+/* How long the scheduler gets to say why it stopped a task. */
+#define WHY_NS (30 * NS_PER_S)
 /* How long cancelled tasks get to end by themselves. */
 #define CANCEL_NS (10 * NS_PER_S)
 
@@ -64,10 +66,47 @@ static int finish_task(struct cluster *c, struct cluster_array *a, size_t index,
     return r;
 }
 
+/* Whoever cancels a task wants it to stop, and all the others with it. */
+static bool is_cancelled(const struct cluster_task *t)
+{
+    return t->end == SLURM_CANCELLED && str_eq(t->word, "CANCELLED");
+}
+
+static bool is_out_of_time(const struct cluster_task *t)
+{
+    return str_eq(t->word, "TIMEOUT");
+}
+
+/* Why the scheduler ended it. */
+static void put_stop(const struct cluster_task *t, char *words, size_t size)
+{
+    bool known = t->limit[0] && !str_eq(t->limit, "UNLIMITED") && !str_eq(t->limit, "INVALID");
+    if (is_out_of_time(t))
+        snprintf(words, size,
+                 "Slurm ended the task at its time limit%s%s; allow more with "
+                 "--slurm-args=--time=HH:MM:SS",
+                 known ? " of " : "", known ? t->limit : "");
+    else if (t->word[0] && t->end != SLURM_COMPLETED)
+        snprintf(words, size, "something else ended the task (Slurm says %s)", t->word);
+    else
+        snprintf(words, size, "something else ended the task");
+}
+
+static void note_cancelled(struct cluster *c, const struct cluster_array *a, size_t index)
+{
+    if (!c->cancelled)
+        strbuf_printf(&c->s->notes,
+                      "task %llu_%zu was cancelled (scancel); stopping the experiment\n",
+                      (unsigned long long)a->job, index);
+    c->cancelled = true;
+}
+
 static void note_failure(struct cluster *c, const struct cluster_task *t, const char *words)
 {
     snprintf(c->last_failure, sizeof(c->last_failure), "on node %s: %s",
              t->node[0] ? t->node : "(none)", words);
+    if (is_out_of_time(t)) /* the node has done nothing wrong */
+        return;
     struct cluster_exclusion e = {.failed = true};
     snprintf(e.node, sizeof(e.node), "%s", t->node);
     cluster_exclude(c, &e);
@@ -83,9 +122,13 @@ static int take_end(struct cluster *c, struct cluster_array *a, size_t index, en
         snprintf(e.node, sizeof(e.node), "%s", t->node);
         cluster_exclude(c, &e);
         strbuf_printf(&c->s->notes, "node %s cannot be used for this: %s\n", t->node, words);
+    } else if (end == TASK_STOPPED && is_cancelled(t)) {
+        note_cancelled(c, a, index);
     } else if (end == TASK_FAILED || end == TASK_STOPPED) {
+        char stop[192];
+        put_stop(t, stop, sizeof(stop));
         t->failed = true;
-        note_failure(c, t, end == TASK_FAILED ? words : "something else ended the task");
+        note_failure(c, t, end == TASK_FAILED ? words : stop);
     }
     return finish_task(c, a, index, err);
 }
@@ -94,9 +137,16 @@ static int take_end(struct cluster *c, struct cluster_array *a, size_t index, en
 static int take_loss(struct cluster *c, struct cluster_array *a, size_t index, struct error *err)
 {
     struct cluster_task *t = &a->tasks[index];
-    char words[160];
+    if (is_cancelled(t)) {
+        note_cancelled(c, a, index);
+        return finish_task(c, a, index, err);
+    }
+    char words[288], stop[192];
+    put_stop(t, stop, sizeof(stop));
     snprintf(words, sizeof(words), "task %llu_%zu was lost (%s)", (unsigned long long)a->job, index,
-             t->word[0] ? t->word : "the scheduler no longer knows it");
+             is_out_of_time(t) ? stop
+             : t->word[0]      ? t->word
+                               : "the scheduler no longer knows it");
     t->failed = true;
     c->lost_count++;
     strbuf_printf(&c->s->notes, "node %s: %s; %s\n", t->node[0] ? t->node : "?", words,
@@ -122,6 +172,8 @@ static void take_queue(struct cluster *c, const struct slurm_tasks *tasks)
             t->seen = true;
             if (q->node[0])
                 snprintf(t->node, sizeof(t->node), "%s", q->node);
+            if (q->limit[0])
+                snprintf(t->limit, sizeof(t->limit), "%s", q->limit);
             if (q->state == SLURM_WAITS || q->state == SLURM_RUNS) {
                 t->state = q->state == SLURM_WAITS ? TASK_WAITS : TASK_RUNS;
                 continue;
@@ -201,6 +253,8 @@ static void ask_history(struct cluster *c, struct cluster_array *a, const struct
         snprintf(found->word, sizeof(found->word), "%s", p->word);
         if (p->node[0])
             snprintf(found->node, sizeof(found->node), "%s", p->node);
+        if (p->limit[0])
+            snprintf(found->limit, sizeof(found->limit), "%s", p->limit);
     }
 }
 
@@ -208,6 +262,15 @@ static bool is_lost(const struct cluster_task *t)
 {
     uint64_t wait_ns = t->end == SLURM_COMPLETED ? SEEN_GOOD_NS : SEEN_BAD_NS;
     return t->state == TASK_GONE && clock_now_ns() > t->gone_ns + wait_ns;
+}
+
+/* A task that was stopped is asked about: by whom or by what, only the scheduler knows, and it says
+ * so some seconds later. */
+static bool waits_for_why(struct cluster_task *t)
+{
+    uint64_t now = clock_now_ns();
+    t->ended_ns = t->ended_ns ? t->ended_ns : now;
+    return !t->word[0] && now < t->ended_ns + WHY_NS;
 }
 
 static int look_at_task(struct cluster *c, struct cluster_array *a, size_t index, struct error *err)
@@ -219,11 +282,14 @@ static int look_at_task(struct cluster *c, struct cluster_array *a, size_t index
     enum task_end end;
     char words[TASK_WORDS_BYTES], node[TASK_NODE_BYTES];
     struct error ignored;
-    if (task_end_read(path, &end, node, words, &ignored) == 0) {
+    bool told = task_end_read(path, &end, node, words, &ignored) == 0;
+    if (told)
         snprintf(t->node, sizeof(t->node), "%s", node);
+    if (told && !(end == TASK_STOPPED && waits_for_why(t)))
         return take_end(c, a, index, end, words, err);
-    }
     ask_history(c, a, t);
+    if (told)
+        return 0;
     return is_lost(t) ? take_loss(c, a, index, err) : 0;
 }
 

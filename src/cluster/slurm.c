@@ -51,9 +51,10 @@ static void copy_word(char *to, size_t size, const char *from, const char *stop)
 }
 
 static void add_task(struct slurm_tasks *tasks, uint64_t job, uint64_t index, const char *word,
-                     const char *node)
+                     const char *node, const char *limit)
 {
     struct slurm_task task = {.job = job, .index = index};
+    copy_word(task.limit, sizeof(task.limit), limit, "|\n ");
     copy_word(task.word, sizeof(task.word), word, " +|\n");
     copy_word(task.node, sizeof(task.node), node, ",|\n ");
     if (str_eq(task.node, "None") || str_eq(task.node, "(null)") || task.node[0] == '(')
@@ -89,8 +90,10 @@ void slurm_parse_tasks(const char *text, char separator, struct slurm_tasks *tas
         const char *p = number_before(line, separator, &job);
         p = p ? number_before(p, '|', &index) : NULL;
         const char *bar = p ? strchr(p, '|') : NULL;
-        if (bar && bar < p + strcspn(p, "\n"))
-            add_task(tasks, job, index, p, bar + 1);
+        if (!bar || bar >= p + strcspn(p, "\n"))
+            continue;
+        size_t node = strcspn(bar + 1, "|\n");
+        add_task(tasks, job, index, p, bar + 1, bar[1 + node] == '|' ? bar + node + 2 : "");
     }
 }
 
@@ -111,11 +114,12 @@ void slurm_parse_jobs(const char *text, struct slurm_tasks *tasks)
 {
     for (const char *line = text; *line; line = next_line(line)) {
         const char *job = value_in(line, "ArrayJobId="), *index = value_in(line, "ArrayTaskId="),
-                   *state = value_in(line, "JobState="), *node = value_in(line, "NodeList=");
+                   *state = value_in(line, "JobState="), *node = value_in(line, "NodeList="),
+                   *limit = value_in(line, "TimeLimit=");
         uint64_t job_number, index_number;
         if (job && index && state && number_before(job, ' ', &job_number) &&
             number_before(index, ' ', &index_number))
-            add_task(tasks, job_number, index_number, state, node ? node : "");
+            add_task(tasks, job_number, index_number, state, node ? node : "", limit ? limit : "");
     }
 }
 
@@ -137,7 +141,10 @@ void slurm_parse_nodes(const char *text, struct slurm_nodes *nodes)
         if (!bar || bar == line || bar > line + strcspn(line, "\n"))
             continue;
         copy_word(node.name, sizeof(node.name), line, "|");
-        copy_word(node.state, sizeof(node.state), bar + 1, " \n");
+        copy_word(node.state, sizeof(node.state), bar + 1, "| \n");
+        const char *reason = bar + 1 + strcspn(bar + 1, "|\n");
+        if (*reason == '|' && !str_has_prefix(reason, "|none\n"))
+            copy_word(node.reason, sizeof(node.reason), reason + 1, "\n");
         node.usable = is_usable(node.state);
         bool there = false; /* a node stands there once for each of its partitions */
         for (size_t i = 0; i < nodes->count && !there; i++)
@@ -225,7 +232,7 @@ int slurm_queue(const uint64_t *jobs, size_t job_count, struct slurm_tasks *ret_
     slurm_words_add(&w, "--noheader");
     slurm_words_add(&w, "--array");
     slurm_words_add(&w, "--states=all");
-    slurm_words_add(&w, "--format=%%F|%%K|%%T|%%N");
+    slurm_words_add(&w, "--format=%%F|%%K|%%T|%%N|%%l");
     add_jobs(&w, "--jobs=", jobs, job_count);
     int r = slurm_words_run(&w, &out, err);
     if (r == -EIO && strstr(err->message, "Invalid job id")) /* none of them is known any more */
@@ -245,7 +252,7 @@ void slurm_history(const uint64_t *jobs, size_t job_count, struct slurm_tasks *r
     slurm_words_add(&w, "--parsable2");
     slurm_words_add(
         &w, "--allocations"); /* --array is not known before 23.02; ended tasks have own lines */
-    slurm_words_add(&w, "--format=JobID,State,NodeList");
+    slurm_words_add(&w, "--format=JobID,State,NodeList,Timelimit");
     add_jobs(&w, "--jobs=", jobs, job_count);
     if (slurm_words_run(&w, &out, &ignored) == 0)
         slurm_parse_tasks(strbuf_text(&out), '_', ret_tasks);
@@ -281,7 +288,7 @@ int slurm_list_nodes(const struct slurm_settings *settings, struct slurm_nodes *
     slurm_words_add(&w, "sinfo");
     slurm_words_add(&w, "--noheader");
     slurm_words_add(&w, "--Node");
-    slurm_words_add(&w, "--format=%%N|%%T");
+    slurm_words_add(&w, "--format=%%N|%%T|%%E");
     if (settings->partition)
         slurm_words_add(&w, "--partition=%s", settings->partition);
     int r = slurm_words_run(&w, &out, err);

@@ -26,8 +26,9 @@ enum slurm_state {
 struct slurm_task {
     uint64_t job, index; /* of the array, and within it */
     enum slurm_state state;
-    char word[24]; /* as Slurm calls it: "NODE_FAIL" */
-    char node[64]; /* "" while it waits; the first one of several */
+    char word[24];  /* as Slurm calls it: "NODE_FAIL" */
+    char node[64];  /* "" while it waits; the first one of several */
+    char limit[24]; /* of its time, as Slurm writes it: "1-00:00:00"; "" when not known */
 };
 
 struct slurm_tasks {
@@ -39,7 +40,8 @@ void slurm_tasks_done(struct slurm_tasks *tasks);
 
 struct slurm_node {
     char name[64], state[64];
-    bool usable; /* not down, drained or the like */
+    char reason[96]; /* that the administrator or Slurm gave, "" for none */
+    bool usable;     /* not down, drained or the like */
 };
 
 struct slurm_nodes {
@@ -83,12 +85,12 @@ size_t slurm_array_most(void);
 
 /* ---- what the programs print; for tests ---- */
 
-/* Lines "array|index|STATE|node" as squeue is told to print them, with the separator '|'; sacct's
- * "array_index|STATE by 0|node" with '_'. */
+/* Lines "array|index|STATE|node|limit" as squeue is told to print them, with the separator '|';
+ * sacct's "array_index|STATE by 0|node|limit" with '_'. */
 void slurm_parse_tasks(const char *text, char separator, struct slurm_tasks *tasks);
 /* scontrol show job -o. */
 void slurm_parse_jobs(const char *text, struct slurm_tasks *tasks);
-/* Lines "name|state". */
+/* Lines "name|state|reason". */
 void slurm_parse_nodes(const char *text, struct slurm_nodes *nodes);
 
 #endif

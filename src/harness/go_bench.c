@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/strings.h"
 #include "harness/formats.h"
+#include "harness/json.h"
 #include "harness/lines.h"
 
 #include <ctype.h>
@@ -19,8 +20,33 @@ static bool is_result(char **words, size_t count)
            strchr(words[3], '/');
 }
 
+/* `go test -json` wraps what is printed in objects, one a line; a line of it may be in several. */
+static bool is_wrapped(const char *text)
+{
+    return *text == '{' && strstr(text, "\"Action\":\"output\"") && strstr(text, "Benchmark");
+}
+
+static int unwrap(const char *text, struct strbuf *out, struct error *err)
+{
+    for (size_t number = 1; *text; number++) {
+        size_t length = strcspn(text, "\n");
+        CLEANUP(harness_json_freep) struct json_t *object = NULL;
+        CLEANUP(memory_freep) char *line = memory_printf("%.*s", (int)length, text);
+        int code = *line ? harness_json_load(line, length, &object, err) : 0;
+        if (code < 0)
+            return error_wrap(err, code, "line %zu", number);
+        const char *output = harness_text(object, "Output");
+        if (output)
+            strbuf_puts(out, output);
+        text += length + (text[length] == '\n');
+    }
+    return 0;
+}
+
 bool go_bench_is(const char *text)
 {
+    if (is_wrapped(text))
+        return true;
     struct lines l = {.at = text};
     char *words[LINES_WORDS_MAX];
     while (lines_next(&l))
@@ -94,7 +120,20 @@ static int put_line(struct harness_benchmark *b, char **words, size_t count, str
     return 0;
 }
 
-int go_bench_read(struct harness_results *r, const char *text, struct error *err)
+/* The last line may be cut within a figure or its unit. */
+static bool is_cut(const struct harness_results *r, char **words, size_t count)
+{
+    const char *unit = words[count - 1];
+    if (count % 2)
+        return true;
+    for (size_t b = 0; b < r->count; b++)
+        for (size_t m = 0; m < r->benchmarks[b].metric_count; m++)
+            if (str_eq(r->benchmarks[b].metrics[m].unit, unit))
+                return false;
+    return str_eq(name_of(unit), unit);
+}
+
+static int read_text(struct harness_results *r, const char *text, struct error *err)
 {
     struct lines l = {.at = text};
     char *words[LINES_WORDS_MAX];
@@ -110,7 +149,11 @@ int go_bench_read(struct harness_results *r, const char *text, struct error *err
         if (str_has_prefix(l.line, "cpu: "))
             harness_set(&r->machine, l.line + 5);
         size_t count = lines_words(l.line, words);
-        if (!is_result(words, count))
+        bool is_whole = is_result(words, count);
+        if (l.is_cut && count > 1 && str_has_prefix(words[0], "Benchmark") &&
+            (!is_whole || is_cut(r, words, count)))
+            return error_set(err, -EINVAL, "line %zu: the file ends within the line", l.number);
+        if (!is_whole)
             continue;
         int code = put_line(benchmark_of(r, package, words[0]), words, count, err);
         if (code < 0)
@@ -119,4 +162,13 @@ int go_bench_read(struct harness_results *r, const char *text, struct error *err
     for (size_t i = 0; i < r->count; i++)
         name_benchmark(&r->benchmarks[i], several);
     return 0;
+}
+
+int go_bench_read(struct harness_results *r, const char *text, struct error *err)
+{
+    if (!is_wrapped(text))
+        return read_text(r, text, err);
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    int code = unwrap(text, &out, err);
+    return code < 0 ? code : read_text(r, strbuf_text(&out), err);
 }

@@ -102,6 +102,8 @@ void harness_put(struct harness_metric *m, double value);
 size_t harness_repetitions(const struct harness_benchmark *b);
 /* The value of one repetition; those before it that are not known are NAN. */
 void harness_put_at(struct harness_metric *m, size_t repetition, double value);
+/* The metric of that name, if there is one, becomes the headline. */
+void harness_headline(struct harness_benchmark *b, const char *name);
 /* One figure that the tool computed. */
 void harness_summary(struct harness_benchmark *b, const char *name, const char *unit,
                      struct metric_facts facts, double value);

@@ -33,11 +33,12 @@ static size_t long_integer(const char *at, const char *end)
     return digit - at >= 19 && !is_real ? (size_t)(digit - at) : 0;
 }
 
-/* What JSON does not have and tools write nevertheless: null for NaN, a real for a long integer. */
-static void mend(struct strbuf *out, const char *text, size_t length)
+/* What JSON does not have and tools write nevertheless: null for NaN, a real for a long integer.
+ * Whether there was any of it. */
+static bool mend(struct strbuf *out, const char *text, size_t length)
 {
     const char *end = text + length;
-    bool in_text = false, after_digit = false;
+    bool in_text = false, after_digit = false, any = false;
     for (const char *at = text; at < end;) {
         size_t none = in_text || after_digit ? 0 : no_number(at, end);
         size_t whole = in_text || after_digit ? 0 : long_integer(at, end);
@@ -54,7 +55,19 @@ static void mend(struct strbuf *out, const char *text, size_t length)
             at += 1 + is_escape;
         }
         at += none + whole;
+        any |= none || whole;
     }
+    return any;
+}
+
+/* What to do about it, where jansson's words tell. */
+static const char *remedy(const char *words)
+{
+    if (strstr(words, "end of file expected"))
+        return "; something follows the end of the document: give one document a file";
+    if (strstr(words, "near end of file") || strstr(words, "premature end"))
+        return "; the file ends too early: let the tool write it again";
+    return "";
 }
 
 int harness_json_load(const char *text, size_t length, struct json_t **ret_document,
@@ -65,16 +78,15 @@ int harness_json_load(const char *text, size_t length, struct json_t **ret_docum
     size_t blank = strspn(text, " \t\r\n");
     if (!*ret_document && (text[blank] == '{' || text[blank] == '[')) {
         CLEANUP(strbuf_done) struct strbuf mended = {0};
-        mend(&mended, text, length);
-        if (mended.length != length)
-            *ret_document = json_loadb(strbuf_text(&mended), mended.length, 0, NULL);
+        if (mend(&mended, text, length)) /* what is wrong then is not what was mended */
+            *ret_document = json_loadb(strbuf_text(&mended), mended.length, 0, &where);
     }
     if (*ret_document)
         return 0;
     CLEANUP(strbuf_done) struct strbuf words = {0};
     strbuf_put_safe(&words, where.text, strlen(where.text), 120);
-    return error_set(err, -EINVAL, "line %d, column %d: not JSON: %s", where.line, where.column,
-                     strbuf_text(&words));
+    return error_set(err, -EINVAL, "line %d, column %d: not JSON: %s%s", where.line, where.column,
+                     strbuf_text(&words), remedy(where.text));
 }
 
 void harness_json_freep(struct json_t **document)

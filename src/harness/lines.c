@@ -17,7 +17,8 @@ bool lines_next(struct lines *l)
     while (kept && l->line[kept - 1] == '\r')
         kept--;
     l->line[kept] = '\0';
-    l->at += length + (l->at[length] == '\n');
+    l->is_cut = l->at[length] != '\n';
+    l->at += length + !l->is_cut;
     l->number++;
     return true;
 }

@@ -11,6 +11,7 @@ enum { LINES_LENGTH_MAX = 4096, LINES_WORDS_MAX = 64 };
 struct lines {
     const char *at;              /* set it to the text; what is left */
     size_t number;               /* of the line, from 1 */
+    bool is_cut;                 /* it is the last one, and has no newline at its end */
     char line[LINES_LENGTH_MAX]; /* without its end; longer ones are cut */
 };
 

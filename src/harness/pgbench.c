@@ -70,7 +70,12 @@ int pgbench_read(struct harness_results *r, const char *text, struct error *err)
     static const int known[] = {9, 10, 11, 12, 13, 14, 15, 16, 17, 18, -1};
     struct lines l = {.at = text};
     struct harness_benchmark *b = harness_add(r, "pgbench");
-    while (lines_next(&l))
+    while (lines_next(&l)) {
+        if (l.is_cut && str_has_prefix(l.line, "tps = ") && !strchr(l.line, ')'))
+            return error_set(err, -EINVAL, "line %zu: the file ends within the figure", l.number);
         read_line(r, b, l.line);
+    }
+    harness_headline(b, "tps");
+    harness_headline(b, "interval.tps");
     return *r->version ? harness_check_version("pgbench", r->version, known, err) : 0;
 }

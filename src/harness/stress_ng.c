@@ -33,14 +33,29 @@ static const struct {
     {"max-rss", "peak-rss", "KiB", {.better = METRIC_LOWER}},
 };
 
+/* A stressor's own figure, for example nanosecs-per-mutex or memory-ops-per-sec: its name says what
+ * it counts. */
+static void put_own(struct harness_benchmark *b, const char *key, double number)
+{
+    if (str_has_prefix(key, "nanosecs-per-"))
+        harness_summary(b, key, "ns", HARNESS_TIME, number);
+    else if (str_has_suffix(key, "-per-sec") || str_has_suffix(key, "-per-second"))
+        harness_summary(b, key, "", HARNESS_RATE, number);
+    else
+        harness_summary(b, key, "", HARNESS_PLAIN, number);
+}
+
 static void put_figure(struct harness_benchmark *b, const char *key, const char *value)
 {
     double number;
-    if (!lines_number(value, &number, NULL))
+    if (!lines_number(value, &number, NULL) || str_eq(key, "bogo-ops"))
         return;
     for (size_t i = 0; i < ARRAY_COUNT(figures); i++)
-        if (str_eq(key, figures[i].key))
+        if (str_eq(key, figures[i].key)) {
             harness_summary(b, figures[i].name, figures[i].unit, figures[i].facts, number);
+            return;
+        }
+    put_own(b, key, number);
 }
 
 static void read_system(struct harness_results *r, const char *key, const char *value)
@@ -76,11 +91,12 @@ int stress_ng_read(struct harness_results *r, const char *text, struct error *er
     static const int known[] = {0, -1};
     struct lines l = {.at = text};
     struct harness_benchmark *b = NULL;
-    bool in_metrics = false;
+    bool in_metrics = false, is_whole = false;
     char *key, *value;
     while (lines_next(&l)) {
         if (*l.line && *l.line != ' ')
             in_metrics = str_eq(l.line, "metrics:");
+        is_whole |= str_eq(l.line, "...");
         if (!split(l.line, &key, &value))
             continue;
         if (!in_metrics)
@@ -90,5 +106,9 @@ int stress_ng_read(struct harness_results *r, const char *text, struct error *er
         else if (b)
             put_figure(b, key, value);
     }
-    return harness_check_version("stress-ng", r->version, known, err);
+    int code = harness_check_version("stress-ng", r->version, known, err);
+    if (code == 0 && !is_whole)
+        return error_set(err, -EINVAL, "line %zu: the file ends before its last line, '...'",
+                         l.number);
+    return code;
 }

@@ -118,7 +118,9 @@ int sysbench_read(struct harness_results *r, const char *text, struct error *err
     if (code < 0)
         return code;
     struct harness_benchmark *b = harness_add(r, test_of(text));
+    bool is_whole = false;
     while (lines_next(&l)) {
+        is_whole |= strstr(l.line, "execution time (avg/stddev):") != NULL;
         if (sscanf(l.line, "Number of threads: %15[0-9]", threads) == 1)
             harness_param(b, "threads", threads);
         if (str_has_prefix(l.line, "FATAL:"))
@@ -128,5 +130,10 @@ int sysbench_read(struct harness_results *r, const char *text, struct error *err
         else
             read_figure(b, l.line);
     }
+    if (!is_whole && !b->failure)
+        return error_set(err, -EINVAL, "line %zu: the file ends before sysbench's last figures",
+                         l.number);
+    if (b->metric_count && str_eq(b->metrics[0].name, "latency.min"))
+        harness_headline(b, "latency.mean"); /* mutex and threads print no rate */
     return 0;
 }

@@ -151,6 +151,83 @@ def kept_name(place):
     return hashlib.sha256(place.encode()).hexdigest()[:16] + "-again1.spool"
 
 
+def backends(database):
+    """The server's processes that serve this database."""
+    return [int(pid) for pid in server.sql("SELECT pid FROM pg_stat_activity WHERE datname = "
+                                           f"'{database}'").splitlines()]
+
+
+@test
+def a_backend_that_hangs_is_given_up():
+    place = database("hangs") + "?connect_timeout=2"  # eight seconds for an answer
+    process = start(place)
+    until(lambda: started_runs() >= 5, process)
+    stopped = backends("hangs")
+    between(len(stopped), 1, 9, "backends")
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        until(lambda: started_runs() >= RUNS, process)  # it does not wait for the stopped one
+    finally:
+        for pid in stopped:  # what it then does of what it was sent, it does not do twice
+            os.kill(pid, signal.SIGCONT)
+    said = ended(process)
+    contains(said, "the server has not answered for 8 s")
+    assay("db", "deliver", "--db", place, check=0, env={"ASSAY_SPOOL": str(spool())})
+    equal(left(), [])
+    equal(figures(place), of_one_machine())
+
+
+class Silent:
+    """Passes bytes on to the server, until it keeps them all to itself without closing anything."""
+
+    def __init__(self, port):
+        import socket
+        import threading
+        self.silent, self.to, self.sockets = threading.Event(), port, []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.connect = lambda: socket.create_connection(("127.0.0.1", port))
+        self.spawn = lambda *words: threading.Thread(target=words[0], args=words[1:], daemon=True).start()
+        self.spawn(self.accept)
+
+    def accept(self):
+        while True:
+            client = self.listener.accept()[0]
+            behind = self.connect()
+            self.sockets += [client, behind]
+            self.spawn(self.pump, client, behind)
+            self.spawn(self.pump, behind, client)
+
+    def pump(self, source, sink):
+        try:
+            while data := source.recv(65536):
+                if not self.silent.is_set():
+                    sink.sendall(data)
+        except OSError:
+            pass
+        if not self.silent.is_set():
+            sink.close()
+
+
+@test
+def a_silent_proxy_is_given_up():
+    place = database("silent")
+    proxy = Silent(server.port)
+    through = place.replace(f":{server.port}/", f":{proxy.port}/") + "?connect_timeout=2"
+    process = start(through)
+    until(lambda: started_runs() >= 5, process)
+    proxy.silent.set()
+    said = ended(process)  # all runs were made, without an end of the silence
+    contains(said, "nothing is lost")
+    contains(said, "assay db deliver")
+    equal(started_runs(), RUNS)
+    proxy.silent.clear()
+    assay("db", "deliver", "--db", through, check=0, env={"ASSAY_SPOOL": str(spool())})
+    equal(left(), [])
+    equal(figures(place), of_one_machine())
+
+
 @test
 def killed_while_the_server_is_away_it_goes_on_where_it_was():
     place = database("killed")

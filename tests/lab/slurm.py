@@ -180,6 +180,21 @@ def stopped_it_cancels_what_waits_and_goes_on_later():
 
 
 @test
+def scancel_is_a_wish_to_stop():
+    use_cluster()
+    pathlib.Path("hold").touch()
+    process = start("--db", "lab.db")
+    until(lambda: len(log()) >= 2, process)
+    nodes.run("scancel", "--name=assay-lab")
+    said = ended(process, 143)
+    contains(said, "was cancelled (scancel); stopping the experiment")
+    contains(said, "run the same command again to resume")
+    pathlib.Path("hold").unlink()
+    contains(ended(start("--db", "lab.db")), "resuming")
+    equal(figures("lab.db"), of_one_machine())
+
+
+@test
 def killed_it_finds_what_its_tasks_measured_meanwhile():
     use_cluster()
     process = start("--db", "lab.db")

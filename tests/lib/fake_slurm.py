@@ -60,6 +60,8 @@ class FakeSlurm:
         self.lacks = {}  # of a node: findings that it has not
         self.forgets = False  # ended tasks vanish from the queue at once
         self.has_accounting = True
+        self.limit = "UNLIMITED"  # of a task's time
+        self.reasons = {}  # of a node: why it is drained
         self.broken = {}  # of a tool: what it says when it fails
         self.tasks, self.calls, self.numbers = [], [], itertools.count(100)
         self.lock = threading.RLock()
@@ -141,6 +143,12 @@ class FakeSlurm:
             task.state = state
             kill_session(task.process.pid)
 
+    def stop(self, task, state):
+        """As Slurm does it: a word to the task first, and the end a little later."""
+        with self.lock:
+            task.state = state
+            os.kill(task.process.pid, signal.SIGTERM)
+
     def kill(self, node):
         with self.lock:
             self.nodes[node] = "down*"
@@ -182,17 +190,17 @@ class FakeSlurm:
     def squeue(self, words):
         shown = [task for task in self.of_jobs(words)
                  if not self.forgets or task.state in ("PENDING", "RUNNING")]
-        return 0, "".join(f"{t.job}|{t.index}|{t.state}|{t.node}\n" for t in shown), ""
+        return 0, "".join(f"{t.job}|{t.index}|{t.state}|{t.node}|{self.limit}\n" for t in shown), ""
 
     def sacct(self, words):
-        known = ("--noheader", "--parsable2", "--allocations", "--format=JobID,State,NodeList")
+        known = ("--noheader", "--parsable2", "--allocations", "--format=JobID,State,NodeList,Timelimit")
         for word in words:
             if word not in known and not word.startswith("--jobs="):
                 return 1, "", f"sacct: unrecognized option '{word}'"
         if not self.has_accounting:
             return 1, "", "Slurm accounting storage is disabled"
         return 0, "".join(f"{t.job}_{t.index}|{t.state}{' by 0' * (t.state == 'CANCELLED')}|"
-                          f"{t.node or 'None assigned'}\n" for t in self.of_jobs(words)), ""
+                          f"{t.node or 'None assigned'}|{self.limit}\n" for t in self.of_jobs(words)), ""
 
     def scancel(self, words):
         for task in self.tasks:
@@ -201,7 +209,8 @@ class FakeSlurm:
         return 0, "", ""
 
     def sinfo(self, words):
-        return 0, "".join(f"{name}|{state}\n" for name, state in self.nodes.items()), ""
+        return 0, "".join(f"{name}|{state}|{self.reasons.get(name, 'none')}\n"
+                          for name, state in self.nodes.items()), ""
 
     def scontrol(self, words):
         words = [word for word in words if not word.startswith("-")]
@@ -211,7 +220,7 @@ class FakeSlurm:
             return 1, "", "scontrol " + shlex.join(words)
         jobs = [t for t in self.tasks if t.job == int(words[2])]
         return 0, "".join(f"JobId={9000 + t.index} ArrayJobId={t.job} ArrayTaskId={t.index} JobName=x "
-                          f"JobState={t.state} Reason=None NodeList={t.node} BatchHost={t.node}\n"
+                          f"JobState={t.state} Reason=None TimeLimit={self.limit} NodeList={t.node} BatchHost={t.node}\n"
                           for t in jobs), ""
 
     def srun(self, words):
