@@ -170,15 +170,20 @@ static int tell_failures(const struct rounds *r)
     return code;
 }
 
-/* Judges and writes; returns 0 or a negative errno. */
+/* Judges and writes; returns 0 or a negative errno.  `all` has the values of all rounds where d has
+ * one for each layout. */
 static int report(const struct ab_options *o, struct ab_view *view, struct dataset *d,
-                  const struct participant *participants, const struct ab_metrics *metrics,
-                  struct ab_products *products, struct error *err)
+                  const struct dataset *all, const struct participant *participants,
+                  const struct ab_metrics *metrics, struct ab_products *products, struct error *err)
 {
     CLEANUP(outcome_done) struct outcome outcome = {0};
     CLEANUP(doubt_list_done) struct doubt_list notes = {0};
     outcome_set_headline(d, o->metric);
     outcome_judge(&outcome, d, participants, o->metric);
+    CLEANUP(memory_freep)
+    struct layout_spread *layouts =
+        all ? ab_layouts_spread(all, &outcome, view->rounds, view->spec) : NULL;
+    view->layouts = layouts;
     CLEANUP(memory_freep) size_t *order = ab_row_order(o, &outcome);
     struct machine machine;
     view->outcome = &outcome;
@@ -207,26 +212,39 @@ static int report(const struct ab_options *o, struct ab_view *view, struct datas
     return r;
 }
 
+/* What was measured, as a table of values. */
+static void fill(struct dataset *d, const struct ab_options *o, const struct ab_plan *plan,
+                 const struct rounds_spec *spec, const struct rounds *rounds,
+                 const struct rounds *simulated, const struct ab_metrics *metrics, time_t started)
+{
+    outcome_start(d, plan->participants, plan->count);
+    d->round_seconds = rounds->count ? (double)rounds->elapsed_ns / 1e9 / (double)rounds->count : 0;
+    outcome_add_rounds(d, rounds, spec->events, metrics->only);
+    d->experiment.adaptive = spec->is_precise || rounds->end == ROUNDS_SIGNAL;
+    if (simulated->count)
+        ab_add_simulated(d, simulated);
+    outcome_describe(d, "assay ab", o->metric, spec->seed, (uint64_t)started * NS_PER_S);
+    outcome_add_runs(d, rounds);
+    dataset_index(d);
+}
+
 static int finish(const struct ab_options *o, const struct ab_plan *plan,
                   const struct rounds_spec *spec, const struct rounds *rounds,
                   const struct rounds *simulated, const struct ab_metrics *metrics, time_t started,
                   struct ab_products *products, struct error *err)
 {
-    CLEANUP(dataset_done) struct dataset d;
-    outcome_start(&d, plan->participants, plan->count);
-    d.round_seconds = rounds->count ? (double)rounds->elapsed_ns / 1e9 / (double)rounds->count : 0;
-    outcome_add_rounds(&d, rounds, spec->events, metrics->only);
-    d.experiment.adaptive = spec->is_precise || rounds->end == ROUNDS_SIGNAL;
-    if (simulated->count)
-        ab_add_simulated(&d, simulated);
-    outcome_describe(&d, "assay ab", o->metric, spec->seed, (uint64_t)started * NS_PER_S);
-    outcome_add_runs(&d, rounds);
-    dataset_index(&d);
+    CLEANUP(dataset_done) struct dataset d = {0}, folded = {0};
+    fill(&d, o, plan, spec, rounds, simulated, metrics, started);
+    if (spec->layout_count) {
+        fill(&folded, o, plan, spec, rounds, simulated, metrics, started);
+        ab_layouts_fold(&folded, rounds, spec);
+    }
     struct ab_view view = {
         .rounds = rounds, .spec = spec, .started = started, .shell = plan->shell};
     if (plan->shell && !metrics->only && rounds->end != ROUNDS_SIGNAL)
         view.shell_startup_ns = measure_shell(plan->shell);
-    int r = report(o, &view, &d, plan->participants, metrics, products, err);
+    int r = report(o, &view, spec->layout_count ? &folded : &d, spec->layout_count ? &d : NULL,
+                   plan->participants, metrics, products, err);
     if (r == 0 && o->before && !products->to_stdout && !products->silent)
         r = ab_against_print(o, o->before, &d, err);
     return r == 0 && ab_saves(o) && rounds->count ? ab_save(o, &d, err) : r;
@@ -238,7 +256,9 @@ static int conclude(const struct ab_options *o, struct ab_plan *plan,
                     const struct rounds *simulated, const struct ab_metrics *metrics,
                     time_t started, struct ab_products *products, struct error *err)
 {
-    if (metrics->headline_missing) {
+    bool unseen = metrics->headline_unseen && rounds->count && !rounds->signal;
+    if (metrics->headline_missing || unseen) {
+        tell_failures(rounds);
         ab_metrics_missing(metrics, rounds, spec->events, err);
         return cmd_usage(&verb_ab, err);
     }
@@ -280,6 +300,19 @@ static void start_progress(struct ab_watch *watch, const struct ab_options *o)
     watch->run_ns = watch->progress.start_ns;
 }
 
+static int run_rounds(const struct ab_options *o, const struct rounds_spec *spec,
+                      struct ab_watch *watch, struct rounds *rounds, struct rounds *simulated,
+                      struct error *err)
+{
+    int r = rounds_run(spec, rounds, err);
+    if (r == 0 && o->sim && rounds->count && !rounds->signal)
+        r = ab_simulate(spec, simulated, &watch->progress, err);
+    progress_end(&watch->progress);
+    if (o->exact)
+        ab_exact_settle(rounds);
+    return r;
+}
+
 static int measure_with(struct ab_options *o, struct ab_plan *plan, const struct event_list *events,
                         struct ab_products *products, struct error *err)
 {
@@ -300,6 +333,7 @@ static int measure_with(struct ab_options *o, struct ab_plan *plan, const struct
                                .duet = o->duet,
                                .keep_going = true,
                                .no_padding = o->no_padding,
+                               .layout_count = o->layouts,
                                .on_tick = ab_watch_tick,
                                .on_run = ab_watch_run,
                                .on_result = ab_metrics_take,
@@ -323,13 +357,11 @@ static int measure_with(struct ab_options *o, struct ab_plan *plan, const struct
     set_output(&spec, o);
     time_t started = time(NULL);
     start_progress(&watch, o);
+    CLEANUP(relinked_done) struct relinked linked = {0};
+    if (o->links.count && (r = ab_layouts_link(&linked, o, plan, &spec, err)) < 0)
+        return cmd_fail(&verb_ab, err, EXIT_MEASURE_FAILED);
     CLEANUP(rounds_done) struct rounds rounds, simulated = {0};
-    r = rounds_run(&spec, &rounds, err);
-    if (r == 0 && o->sim && rounds.count && !rounds.signal)
-        r = ab_simulate(&spec, &simulated, &watch.progress, err);
-    progress_end(&watch.progress);
-    if (o->exact)
-        ab_exact_settle(&rounds);
+    r = run_rounds(o, &spec, &watch, &rounds, &simulated, err);
     if (r < 0)
         return cmd_fail(&verb_ab, err,
                         rounds.start_code < 0 ? process_exit_code_for(rounds.start_code)
@@ -366,7 +398,7 @@ static int run_commands(struct ab_options *o, char *const *given, size_t given_c
     if (r == 0)
         r = ab_save_check(o, err);
     if (r == 0 && o->against) {
-        r = ab_against_load(o, &before, err);
+        r = ab_against_load(o, &plan, &before, err);
         o->before = r == 0 ? &before : NULL;
     }
     if (r < 0)
@@ -397,7 +429,7 @@ static int report_imported(const struct ab_options *o, const struct imported *im
     CLEANUP(dataset_done) struct dataset d;
     outcome_start(&d, plan.participants, plan.count);
     imported_fill(imported, &d);
-    r = report(o, &view, &d, plan.participants, NULL, products, err);
+    r = report(o, &view, &d, NULL, plan.participants, NULL, products, err);
     return r < 0 ? cmd_fail(&verb_ab, err, EXIT_TROUBLE) : EXIT_DONE;
 }
 
@@ -434,9 +466,9 @@ static int run(int argc, char **argv)
         code = run_import(&o, argv + first, word_count, &err);
     else
         code = run_commands(&o, argv + first, word_count, &err);
-    struct option_list *const lists[] = {&o.names,          &o.lists,    &o.scans,  &o.setups,
-                                         &o.prepares,       &o.cleanups, &o.events, &o.imports,
-                                         &o.metric_regexes, &o.concludes};
+    struct option_list *const lists[] = {&o.names,          &o.lists,     &o.scans,  &o.setups,
+                                         &o.prepares,       &o.cleanups,  &o.events, &o.imports,
+                                         &o.metric_regexes, &o.concludes, &o.links};
     for (size_t i = 0; i < ARRAY_COUNT(lists); i++)
         free(lists[i]->items);
     return code;

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/options.h"
 #include "base/term.h"
+#include "bench/relink.h"
 #include "exact/tool.h"
 #include "report/text/ab.h"
 #include "run/rounds.h"
@@ -16,7 +17,7 @@
 
 struct ab_options {
     struct option_list names, lists, scans, setups, prepares, cleanups, events, imports,
-        metric_regexes, concludes;
+        metric_regexes, concludes, links;
     const char *step, *shell, *input, *output, *directory, *cpus, *precision, *metric, *reference,
         *ignore_failure;
     const char *json, *csv, *markdown, *html, *export_hyperfine, *export_google;
@@ -25,7 +26,7 @@ struct ab_options {
     struct dataset *before; /* what --against names; NULL for nothing */
     const char *exact;      /* NULL for none */
     bool sim, no_shell, show_output, no_padding, duet, all, verbose;
-    uint64_t rounds, min_rounds, max_rounds, time_ns, timeout_ns, warmup, seed, copies;
+    uint64_t rounds, min_rounds, max_rounds, time_ns, timeout_ns, warmup, seed, copies, layouts;
 };
 
 extern const struct option ab_option_table[];
@@ -102,6 +103,7 @@ struct ab_metrics {
     char **names;     /* of the metrics that there are, by the first run of each command */
     size_t name_count, name_capacity;
     size_t result_count;
+    bool headline_unseen;  /* no run has had it so far */
     bool headline_missing; /* the headline is none of them: the rounds have ended */
 };
 
@@ -121,6 +123,20 @@ int ab_metrics_missing(const struct ab_metrics *m, const struct rounds *r,
 int ab_simulate(const struct rounds_spec *like, struct rounds *ret_rounds,
                 struct progress *progress, struct error *err);
 void ab_add_simulated(struct dataset *d, const struct rounds *r);
+
+/* --layouts: what no single option can tell is wrong; the programs of all layouts, where link
+ * commands are given. */
+int ab_layouts_check(const struct ab_options *o, size_t command_count, struct error *err);
+int ab_layouts_link(struct relinked *l, const struct ab_options *o, const struct ab_plan *plan,
+                    struct rounds_spec *spec, struct error *err);
+/* Leaves one value for each layout: what rounds of the same layout say is not independent. */
+void ab_layouts_fold(struct dataset *d, const struct rounds *rounds,
+                     const struct rounds_spec *spec);
+/* Of each participant against its reference, by the values of all rounds; count is 0 where there is
+ * nothing to tell.  The caller frees it. */
+struct layout_spread *ab_layouts_spread(const struct dataset *all, const struct outcome *outcome,
+                                        const struct rounds *rounds,
+                                        const struct rounds_spec *spec);
 
 /* --exact: the commands run emulated.  ab_exact_open changes the rounds so that they are. */
 struct ab_exact {
@@ -142,7 +158,8 @@ int ab_exact_explain(const struct ab_exact *e, const struct rounds_spec *like,
 void ab_exact_done(struct ab_exact *e);
 
 /* --against: the experiment, loaded before anything is measured, and the comparison with it. */
-int ab_against_load(const struct ab_options *o, struct dataset *ret_before, struct error *err);
+int ab_against_load(const struct ab_options *o, const struct ab_plan *plan,
+                    struct dataset *ret_before, struct error *err);
 int ab_against_print(const struct ab_options *o, struct dataset *before, struct dataset *now,
                      struct error *err);
 /* --save: whether there is anything to keep, whether that will be possible, and the keeping. */

@@ -132,7 +132,7 @@ bool ab_metrics_take(const struct rounds *r, const struct rounds_spec *spec,
     (void)contestant;
     match_output(m, result);
     m->result_count++;
-    if (m->result_count > spec->contestant_count)
+    if (m->result_count > spec->contestant_count && !m->headline_unseen)
         return true;
     if (m->result_count == 1)
         add_own_names(m, r, spec->events);
@@ -140,7 +140,8 @@ bool ab_metrics_take(const struct rounds *r, const struct rounds_spec *spec,
         add_name(m, result->metrics.items[i].name);
     /* A program that fails has told nothing yet. */
     bool all = m->result_count == spec->contestant_count && !run_failed(result);
-    m->headline_missing = all && !is_known(m);
+    m->headline_unseen = !is_known(m);
+    m->headline_missing = all && m->headline_unseen;
     return !m->headline_missing;
 }
 

@@ -58,6 +58,11 @@ const struct option ab_option_table[] = {
      "count failed runs like any other: all, or those with these exit codes", NULL},
     {0, "no-padding", OPTION_FLAG, O(no_padding), NULL,
      "keep the size of the environment the same in every round", NULL},
+    {0, "layouts", OPTION_U64, O(layouts), "N",
+     "measure N memory layouts and tell how much of a difference they make (10 or more)", NULL},
+    {0, "link", OPTION_LIST, O(links), "CMD",
+     "with --layouts: links a command's program anew as $ASSAY_OUT; repeat for each, in order",
+     NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "What to measure", NULL},
     {'e', "event", OPTION_LIST, O(events), "LIST", "events to count, as in assay stat; or none",
      "event"},
@@ -161,7 +166,7 @@ int ab_options_check(const struct ab_options *o, size_t command_count, struct er
     if (o->copies > 1 && (o->no_shell || o->sim))
         return error_set(err, -EINVAL, "--copies needs a shell and cannot be used with %s",
                          o->sim ? "--sim" : "-N");
-    if ((r = ab_exact_check(o, err)) < 0)
+    if ((r = ab_exact_check(o, err)) < 0 || (r = ab_layouts_check(o, command_count, err)) < 0)
         return r;
     if (o->show_output && o->output)
         return error_set(err, -EINVAL,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What `assay ab` found, kept in the store and compared with another day: see ab.h. */
+#include "analysis/dataset.h"
+#include "analysis/outcome.h"
 #include "analysis/sparse.h"
 #include "base/memory.h"
 #include "cmd/ab.h"
@@ -10,7 +12,28 @@
 #include <errno.h>
 #include <stdio.h>
 
-int ab_against_load(const struct ab_options *o, struct dataset *ret_before, struct error *err)
+/* Refuses what could not be compared in the end. */
+static int check_partners(const struct dataset *before, const struct ab_plan *plan,
+                          struct error *err)
+{
+    CLEANUP(dataset_done) struct dataset now = {0};
+    outcome_start(&now, plan->participants, plan->count);
+    if (before->cell_count == 1 && now.cell_count == 1)
+        return 0;
+    CLEANUP(strbuf_done) struct strbuf names = {0};
+    for (size_t i = 0; i < before->cell_count; i++) {
+        if (dataset_cell(&now, before->cells[i].label) != DATASET_NONE)
+            return 0;
+        strbuf_printf(&names, "%s'%s'", i ? ", " : "", before->cells[i].label);
+    }
+    return error_set(err, -ENOENT,
+                     "no command of these names was measured then; there are %.200s; -n gives "
+                     "a command the name that it had",
+                     strbuf_text(&names));
+}
+
+int ab_against_load(const struct ab_options *o, const struct ab_plan *plan,
+                    struct dataset *ret_before, struct error *err)
 {
     CLEANUP(store_closep) struct store *store = NULL;
     int64_t id;
@@ -19,6 +42,8 @@ int ab_against_load(const struct ab_options *o, struct dataset *ret_before, stru
         r = store_find(store, o->against, &id, err);
     if (r == 0)
         r = dataset_load(ret_before, store, id, err);
+    if (r == 0 && (r = check_partners(ret_before, plan, err)) < 0)
+        dataset_done(ret_before);
     return r < 0 ? error_wrap(err, r, "--against %s", o->against) : 0;
 }
 
@@ -30,10 +55,6 @@ int ab_against_print(const struct ab_options *o, struct dataset *before, struct 
     struct compare c;
     sparse_join(before, now);
     int r = compare_experiments(&c, before, now, err);
-    if (r == 0 && !c.pair_count)
-        r = error_set(err, -ENOENT,
-                      "--against %s: no command of this name was measured then; -n gives names",
-                      o->against);
     if (r == 0) {
         free(c.new_name);
         c.new_name = memory_strdup("these rounds");

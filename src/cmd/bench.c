@@ -137,8 +137,10 @@ int bench_none_fits(const struct bench_cases *c, const struct bench_options *o, 
                     struct error *err)
 {
     if (o->filters.count && !c->only_count[0] && !c->only_count[1])
-        return error_set(err, -ENOENT, "no benchmark fits '%s'; --list shows the %zu that there %s",
-                         o->filters.items[0], c->all_count, plural(c->all_count, "is", "are"));
+        return error_set(err, -ENOENT,
+                         "no benchmark fits '%s'%s; --list shows the %zu that there %s",
+                         o->filters.items[0], o->filters.count > 1 ? " and the other patterns" : "",
+                         c->all_count, plural(c->all_count, "is", "are"));
     return error_set(err, -ENOENT,
                      "the %zu versions have no benchmark in common; --list shows "
                      "those of each",
@@ -359,9 +361,9 @@ static int check(const struct bench_options *o, size_t count, struct error *err)
                          "trees");
     if (o->build && !o->base)
         return error_set(err, -EINVAL, "--build goes with --base");
-    if (o->layouts && (o->layouts < 10 || o->layouts > BENCH_LAYOUTS_MAX))
-        return error_set(err, -EINVAL, "--layouts %llu: must be between 10 and %d",
-                         (unsigned long long)o->layouts, BENCH_LAYOUTS_MAX);
+    if (o->layouts && (o->layouts < LAYOUTS_MIN || o->layouts > LAYOUTS_MAX))
+        return error_set(err, -EINVAL, "--layouts %llu: must be between %d and %d",
+                         (unsigned long long)o->layouts, LAYOUTS_MIN, LAYOUTS_MAX);
     if (o->layouts && o->rounds)
         return error_set(err, -EINVAL,
                          "--layouts and --rounds cannot be used together: each layout is a round");

@@ -13,6 +13,7 @@
 #include "cmd/bisect_search.h"
 #include "cmd/cmd.h"
 #include "exact/tool.h"
+#include "run/metrics.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -137,6 +138,15 @@ static int choose_exact(struct bisect_settings *s, struct error *err)
     return 0;
 }
 
+/* What is counted in an emulated machine needs few rounds, and the host's samples say nothing. */
+static void choose_machine(struct bisect_settings *s)
+{
+    if (!s->rounds_first)
+        s->rounds_first = COMPARISON_ROUNDS_MIN;
+    s->warmup = 0;
+    s->explain = false;
+}
+
 static int make_settings(const struct bisect_options *o, struct bisect_settings *s,
                          struct strbuf *events, struct error *err)
 {
@@ -165,6 +175,8 @@ static int make_settings(const struct bisect_options *o, struct bisect_settings 
                                   .keep = o->keep,
                                   .explain = !o->no_explain && !o->exact};
     int r = o->exact ? choose_exact(s, err) : 0;
+    if (o->metric && str_has_prefix(o->metric, METRICS_OF_MACHINE))
+        choose_machine(s);
     if (r == 0 && o->error)
         r = option_share("error", o->error, 0.5, &s->error, err);
     if (r == 0 && o->min_change)
@@ -234,6 +246,7 @@ static int search(const struct bisect_options *o, struct bisect *b, struct error
 {
     struct progress progress;
     progress_start(&progress);
+    progress.log_as = "assay bisect";
     if (!o->quiet) {
         b->on_progress = show_progress;
         b->context = &progress;

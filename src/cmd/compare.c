@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "cmd/compare_mail.h"
 #include "report/page/embedded.h"
 #include "report/text/compare.h"
 #include "report/text/stat.h"
@@ -17,7 +18,7 @@
 
 struct compare_options {
     const char *db, *in, *only;
-    const char *json, *csv, *markdown;
+    const char *json, *csv, *markdown, *mail;
     bool all, lkp;
 };
 
@@ -32,13 +33,39 @@ static const struct option options[] = {
     {'m', "metric", OPTION_STRING, O(only), "TEXT", "only metrics whose names contain this",
      "!assay completion --list metrics"},
     {0, "lkp", OPTION_FLAG, O(lkp), NULL, "use the layout of the kernel test robot", NULL},
+    {0, "mail", OPTION_STRING, O(mail), "FILE",
+     "write a message in the robot's form: the table, functions, and what reproduces it", "file"},
     {'j', "json", OPTION_OPTIONAL, O(json), "FILE", CMD_JSON_HELP, "file"},
     {0, "csv", OPTION_OPTIONAL, O(csv), "FILE", CMD_CSV_HELP, "file"},
     {0, "markdown", OPTION_OPTIONAL, O(markdown), "FILE", CMD_MARKDOWN_HELP, "file"},
     {0},
 };
 
-static int print(const struct compare_options *o, const struct compare *c, struct error *err)
+/* What is compared, as it was named, and where it is from. */
+struct sides {
+    const char *base, *new;
+    struct store *store; /* NULL for files */
+    int64_t id;          /* of the experiment whose spec is told */
+};
+
+static int write_mail(const struct compare_options *o, const struct compare *c,
+                      const struct sides *sides, struct error *err)
+{
+    struct compare_view view = {.c = c, .all = o->all, .only = o->only};
+    CLEANUP(memory_freep) char *spec = NULL;
+    if (sides->store)
+        store_document(sides->store, sides->id, "spec", &spec, NULL);
+    return compare_mail_write(&(struct compare_mail){.view = &view,
+                                                     .base = sides->base,
+                                                     .new = sides->new,
+                                                     .db = o->db,
+                                                     .in = o->in,
+                                                     .spec = spec},
+                              o->mail, err);
+}
+
+static int print(const struct compare_options *o, const struct compare *c,
+                 const struct sides *sides, struct error *err)
 {
     struct compare_view view = {.c = c,
                                 .all = o->all,
@@ -47,6 +74,8 @@ static int print(const struct compare_options *o, const struct compare *c, struc
                                 .columns = isatty(STDOUT_FILENO) ? term_columns(STDOUT_FILENO) : 0};
     CLEANUP(strbuf_done) struct strbuf out = {0};
     const char *place = o->json ? o->json : o->csv ? o->csv : o->markdown;
+    if (o->mail)
+        return write_mail(o, c, sides, err);
     if (o->json)
         report_compare_json(&out, &view);
     else if (o->csv)
@@ -92,7 +121,7 @@ static int compare_values(const struct compare_options *o, struct store *store, 
     struct compare c;
     r = compare_levels(&c, &d, base, new, err);
     if (r == 0)
-        r = print(o, &c, err);
+        r = print(o, &c, &(struct sides){base, new, store, id}, err);
     compare_done(&c);
     dataset_done(&d);
     return r;
@@ -122,7 +151,7 @@ static int compare_runs(const struct compare_options *o, struct store *store, co
     sparse_join(&a, &b);
     r = compare_experiments(&c, &a, &b, err);
     if (r == 0)
-        r = print(o, &c, err);
+        r = print(o, &c, &(struct sides){base, new, store, new_id}, err);
     compare_done(&c);
     dataset_done(&a);
     dataset_done(&b);
@@ -158,7 +187,7 @@ static int compare_files(const struct compare_options *o, const char *base, cons
     sparse_join(&a.sets[0], &b.sets[0]);
     r = compare_experiments(&c, &a.sets[0], &b.sets[0], err);
     if (r == 0)
-        r = print(o, &c, err);
+        r = print(o, &c, &(struct sides){base, new, NULL, 0}, err);
     compare_done(&c);
     return r;
 }
@@ -173,9 +202,9 @@ static int run(int argc, char **argv)
     if (first > 0 && argc - first != 2)
         first = error_set(&err, -EINVAL,
                           "expected two experiments, two commits, or two factor=value pairs");
-    if (first > 0 && o.lkp + !!o.json + !!o.csv + !!o.markdown > 1)
-        first =
-            error_set(&err, -EINVAL, "--lkp, --json, --csv and --markdown cannot be used together");
+    if (first > 0 && !!o.mail + o.lkp + !!o.json + !!o.csv + !!o.markdown > 1)
+        first = error_set(&err, -EINVAL,
+                          "--lkp, --mail, --json, --csv and --markdown cannot be used together");
     bool files = first > 0 && is_file(argv[first]);
     bool values = first > 0 && !files && strchr(argv[first], '=');
     if (first > 0 && files != is_file(argv[first + 1]))

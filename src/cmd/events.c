@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/portable.h"
 #include "cmd/cmd.h"
 #include "counters/catalogue.h"
 #include "counters/counters.h"
@@ -146,7 +147,7 @@ static void put_fields(struct strbuf *out, int events_fd, const char *system, co
 static void list_system(struct listing *l, int events_fd, const char *system)
 {
     struct dirent **list;
-    int count = scandirat(events_fd, system, &list, is_visible, by_name);
+    int count = scan_folder(events_fd, system, &list, is_visible, by_name);
     for (int i = 0; i < count; i++) {
         CLEANUP(memory_freep) char *name = memory_printf("%s:%s", system, list[i]->d_name);
         CLEANUP(strbuf_done) struct strbuf fields = {0};
@@ -169,7 +170,7 @@ static int list_tracepoints(struct listing *l, struct error *err)
         return events_fd;
     l->heading = "Tracepoints, with their fields";
     struct dirent **list;
-    int count = scandirat(events_fd, ".", &list, is_visible, by_name);
+    int count = scan_folder(events_fd, ".", &list, is_visible, by_name);
     for (int i = 0; i < count; i++) {
         if (list[i]->d_type == DT_DIR)
             list_system(l, events_fd, list[i]->d_name);

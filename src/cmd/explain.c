@@ -9,6 +9,7 @@
 #include "cmd/bench_command.h"
 #include "cmd/cmd.h"
 #include "cmd/explain_bill.h"
+#include "counters/explain.h"
 #include "report/text/explain.h"
 #include "run/command.h"
 #include "why/explain_cells.h"
@@ -159,7 +160,9 @@ static int explain_commands(const struct explain_cli *cli, const struct explain_
 {
     struct two_commands t = {.timeout_ns = cli->timeout_ns, .output = cli->output};
     struct explain e = {.label = memory_strdup("")};
-    int r = 0;
+    int r = explain_need_events("no profiles, which explain a difference ('assay ab' compares "
+                                "without them)",
+                                err);
     for (unsigned s = 0; s < SIDE_COUNT && r == 0; s++) {
         e.names[s] = memory_strdup(words[s]);
         r = init_command(cli, &t.commands[s], words[s], err);

@@ -16,7 +16,7 @@
 #include "cmd/cmd.h"
 #include "counters/event.h"
 #include "counters/simulated.h"
-#include "exact/tool.h"
+#include "exact/run.h"
 #include "report/page/embedded.h"
 #include "run/command.h"
 #include "run/output.h"
@@ -450,6 +450,8 @@ static int run_sides(struct gate *g, struct session_options *so, struct error *e
                                  {.name = "new", .folder = new}};
     for (size_t i = 0; i < ARRAY_COUNT(sides); i++)
         sides[i].environment = (struct text_pairs){.items = &names[i], .count = 1};
+    if (g->o->exact && !g->stored)
+        exact_see_as(g->trees.base, g->trees.new);
     so->sides = g->stored ? &sides[2] : sides;
     so->side_count = g->stored ? 1 : ARRAY_COUNT(sides);
     int r = measure(g, so, err);
@@ -475,6 +477,7 @@ static int run_gate(struct gate *g, struct error *err)
         so.spec_text = strbuf_text(&spec);
     }
     progress_start(&watch.progress);
+    watch.progress.log_as = "assay gate";
     so.on_progress = o->quiet ? NULL : show_progress;
     so.context = &watch;
     if (o->seed) {

@@ -7,6 +7,7 @@
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "cmd/history_backfill.h"
+#include "report/text/stat.h"
 #include "session/git.h"
 
 #include <errno.h>
@@ -97,6 +98,7 @@ static int print(const struct history_verb_options *o, const struct histories *h
         strbuf_clear(&out);
     }
     report_history_text(&out, &view);
+    strbuf_fit_lines(&out, is_terminal ? view.columns : 0);
     return cmd_write(NULL, &out, err);
 }
 

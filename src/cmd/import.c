@@ -58,6 +58,7 @@ static void count_values(const struct harness_results *r, struct keep_harness_ta
         }
         tally->runs += most;
         tally->failed += r->benchmarks[b].failure != NULL;
+        tally->failed_runs += r->benchmarks[b].failed_runs;
     }
 }
 
@@ -82,6 +83,7 @@ static void print_tally(const struct import_options *o, const char *path,
         json_u64(&j, "benchmarks", tally->cells);
         json_u64(&j, "failed", tally->failed);
         json_u64(&j, "runs", tally->runs);
+        json_u64(&j, "failed_runs", tally->failed_runs);
         json_u64(&j, "values", tally->values);
         json_end(&j);
         strbuf_putc(json, '\n');
@@ -99,12 +101,17 @@ static void print_tally(const struct import_options *o, const char *path,
         if (tally->failed)
             strbuf_printf(&out, "; %zu %s failed", tally->failed,
                           plural(tally->failed, "benchmark", "benchmarks"));
+        if (tally->failed_runs)
+            strbuf_printf(&out, "; %zu %s ended with an error and %s counted", tally->failed_runs,
+                          plural(tally->failed_runs, "run", "runs"),
+                          plural(tally->failed_runs, "is", "are"));
         strbuf_putc(&out, '\n');
     }
     fwrite(strbuf_text(&out), 1, out.length, stdout);
 }
 
-static int import_file(const struct import_options *o, struct store *store, uint64_t at_ns,
+/* The store is opened, and created, when a file was read: a wrong name leaves no empty store. */
+static int import_file(const struct import_options *o, struct store **store, uint64_t at_ns,
                        const char *path, struct strbuf *json, struct error *err)
 {
     CLEANUP(harness_results_done) struct harness_results results = {0};
@@ -123,8 +130,10 @@ static int import_file(const struct import_options *o, struct store *store, uint
                 : harness_read(&results, path, o->format, err);
     if (r == 0 && o->dry)
         count_values(&results, &tally);
-    else if (r == 0)
-        r = keep_harness(store, &results, &ko, &tally, err);
+    else if (r == 0 && !*store)
+        r = store_open(store, store_place(o->db), STORE_CREATE, err);
+    if (r == 0 && !o->dry)
+        r = keep_harness(*store, &results, &ko, &tally, err);
     if (r == 0)
         print_tally(o, path, &results, &tally, json);
     return r;
@@ -137,10 +146,8 @@ static int import_all(const struct import_options *o, uint64_t at_ns, int count,
     CLEANUP(strbuf_done) struct strbuf json = {0};
     struct error err = {0};
     int code = EXIT_DONE;
-    if (!o->dry && store_open(&store, store_place(o->db), STORE_CREATE, &err) < 0)
-        return cmd_fail(&verb_import, &err, EXIT_TROUBLE);
     for (int i = 0; i < count; i++)
-        if (import_file(o, store, at_ns, paths[i], &json, &err) < 0)
+        if (import_file(o, &store, at_ns, paths[i], &json, &err) < 0)
             code = cmd_fail(&verb_import, &err, EXIT_TROUBLE);
     if (o->json && cmd_write(o->json, &json, &err) < 0)
         code = cmd_fail(&verb_import, &err, EXIT_TROUBLE);

@@ -46,7 +46,8 @@ static int list_with(const struct list_options *o, struct error *err)
     if (!cmd_wants_text(o->json))
         return EXIT_DONE;
     strbuf_clear(&out);
-    report_list_text(&out, &list, term_has_colour(STDOUT_FILENO));
+    report_list_text(&out, &list, term_has_colour(STDOUT_FILENO),
+                     isatty(STDOUT_FILENO) ? term_columns(STDOUT_FILENO) : 0);
     fputs(strbuf_text(&out), stdout);
     if (!o->all && list.count == o->most)
         printf("(the newest %zu; --all shows all)\n", list.count);

@@ -199,6 +199,8 @@ int main(int argc, char **argv)
 {
     if (vm_guest_is(argv))
         vm_guest_serve();
+    if (vm_guest_is_with_mappings(argv))
+        return vm_guest_with_mappings(argv);
     if (bench_runner_is(argc, argv))
         return bench_runner_serve(argv);
     occupy_standard_streams();

@@ -17,7 +17,7 @@ struct arguments {
     uint64_t period;
     bool call_graphs;
     const char *call_graph;
-    bool off_cpu;
+    bool off_cpu, wakers;
     bool all_cpus;
     const char *pids, *cpus;
     const char *output;
@@ -27,6 +27,8 @@ struct arguments {
     bool portable;
     bool quiet;
 };
+
+#define WAKERS_RING_BYTES ((uint64_t)4 << 20) /* of each CPU: all wake-ups of the machine */
 
 #define O(field) offsetof(struct arguments, field)
 
@@ -46,6 +48,8 @@ static const struct option options[] = {
      "auto fp dwarf"},
     {0, "off-cpu", OPTION_FLAG, O(off_cpu), NULL,
      "also record where threads wait and for how long (implies -g)", NULL},
+    {0, "wakers", OPTION_FLAG, O(wakers), NULL,
+     "also record who ends the waits of a command (implies --off-cpu)", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "Whom", NULL},
     {'a', "all-cpus", OPTION_FLAG, O(all_cpus), NULL, "sample everything that runs", NULL},
     {'p', "pid", OPTION_STRING, O(pids), "PID,…", "sample these running processes", NULL},
@@ -67,7 +71,8 @@ static const struct option options[] = {
 
 /* What the arguments come to. */
 struct plan {
-    struct event_list events;
+    struct event_list events, wake_events;
+    struct recording_part wakers;
     struct recording_spec spec;
     struct process_spec command;
     int *cpus;
@@ -78,6 +83,7 @@ struct plan {
 static void plan_done(struct plan *p)
 {
     event_list_done(&p->events);
+    event_list_done(&p->wake_events);
     free(p->cpus);
     free(p->pids);
 }
@@ -104,7 +110,7 @@ static int plan_rate(struct plan *p, const struct arguments *a, struct error *er
 static int plan_stacks(struct plan *p, const struct arguments *a, struct error *err)
 {
     const char *mode = a->call_graph;
-    if (a->call_graphs || a->off_cpu)
+    if (a->call_graphs || a->off_cpu || a->wakers)
         p->spec.stacks = SAMPLING_CHOSEN;
     if (!mode)
         return 0;
@@ -177,7 +183,7 @@ static int plan_targets(struct plan *p, const struct arguments *a, int argc, cha
                         struct error *err)
 {
     p->spec.whole_cpus = a->all_cpus;
-    p->spec.off_cpu = a->off_cpu;
+    p->spec.off_cpu = a->off_cpu || a->wakers;
     p->spec.duration_ns = a->duration_ns;
     int r = plan_pids(p, a->pids, err);
     if (r < 0)
@@ -203,6 +209,23 @@ static int plan_targets(struct plan *p, const struct arguments *a, int argc, cha
     return 0;
 }
 
+/* Wake-ups are those of the whole machine: whoever ends a wait of the command may be elsewhere. */
+static int plan_wakers(struct plan *p, const struct arguments *a, struct error *err)
+{
+    if (!a->wakers)
+        return 0;
+    if (!p->spec.command || p->spec.whole_cpus || p->spec.pid_count)
+        return error_set(err, -EINVAL, "--wakers needs a command, without -a, -p and -C");
+    int r = event_list_parse(&p->wake_events, "sched:sched_waking", err);
+    p->wakers = (struct recording_part){.events = &p->wake_events,
+                                        .whole_cpus = true,
+                                        .ring_bytes = p->spec.ring_bytes ? p->spec.ring_bytes
+                                                                         : WAKERS_RING_BYTES};
+    p->spec.beside = &p->wakers;
+    p->spec.beside_count = 1;
+    return r;
+}
+
 static int make_plan(struct plan *p, const struct arguments *a, int argc, char **argv,
                      struct error *err)
 {
@@ -218,6 +241,8 @@ static int make_plan(struct plan *p, const struct arguments *a, int argc, char *
         r = plan_output(p, a, err);
     if (r == 0)
         r = plan_targets(p, a, argc, argv, err);
+    if (r == 0)
+        r = plan_wakers(p, a, err);
     return r;
 }
 

@@ -15,7 +15,7 @@
 struct report_options {
     struct profile_cli profile;
     const char *sort, *call_graph, *percentage;
-    bool children, no_children, inline_rows, idle;
+    bool children, no_children, inline_rows, idle, wakers;
     double percent_limit;
     bool stdio, wide;
     const char *csv, *json;
@@ -42,6 +42,8 @@ static const struct option options[] = {
      "count a sample for the inlined function, not the one that contains it", NULL},
     {0, "idle", OPTION_FLAG, O(idle), NULL,
      "off-cpu: also waits for own children, and of threads without work", NULL},
+    {0, "wakers", OPTION_FLAG, O(wakers), NULL,
+     "who ended the waits, of a recording made with --wakers", NULL},
     PROFILE_CLI_OPTIONS(struct report_options, profile),
     {0, "comm", OPTION_LIST, O(profile.comms), "NAME[,NAME…]",
      "only these commands; * and ? are wildcards", NULL},
@@ -85,6 +87,9 @@ static int set_view(struct report_options *o, struct profile_view *view, struct 
         r = set_order(o, view, err);
     if (r < 0)
         return r;
+    if (o->wakers && (o->csv || o->json))
+        return error_set(err, -EINVAL,
+                         "--wakers prints text; it cannot be used with --csv or --json");
     if (o->children && o->no_children)
         return error_set(err, -EINVAL, "--children and --no-children cannot be used together");
     if (o->percentage && !str_eq(o->percentage, "absolute") && !str_eq(o->percentage, "relative"))
@@ -128,8 +133,8 @@ static void set_filters(const struct profile_cli *cli, struct profile_view *view
 /* The browser, when a person sits before it. */
 static bool is_interactive(const struct report_options *o)
 {
-    return !o->stdio && !o->csv && !o->json && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) &&
-           !term_is_dumb();
+    return !o->stdio && !o->wakers && !o->csv && !o->json && isatty(STDOUT_FILENO) &&
+           isatty(STDIN_FILENO) && !term_is_dumb();
 }
 
 /* Only what this report needs is read and named. */
@@ -145,6 +150,10 @@ static void set_needs(const struct report_options *o, const struct profile_view 
         needs->want = SYMBOLS_LINES;
     if (!o->profile.no_inline && (callers || o->inline_rows))
         needs->want = SYMBOLS_INLINES;
+    if (o->wakers) {
+        needs->with_samples = needs->with_wakers = true;
+        needs->no_callers = false;
+    }
     if (!is_interactive(o))
         return;
     needs->no_callers = false;
@@ -157,6 +166,10 @@ static int print(const struct report_options *o, const struct profile *profile,
 {
     CLEANUP(strbuf_done) struct strbuf out = {0};
     const char *place = o->json ? o->json : o->csv;
+    if (o->wakers) {
+        int r = profile_put_wakers(profile, &out, err);
+        return r < 0 ? r : cmd_write(NULL, &out, err);
+    }
     if (o->json)
         profile_put_json(profile, view, &out);
     else if (o->csv)

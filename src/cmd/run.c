@@ -252,9 +252,11 @@ int run_show_result(struct session *s, struct error *err)
 /* Where the runs are when the store was out of reach; true when they still are there. */
 bool run_tell_of_spool(const struct session *s)
 {
-    const char *path = NULL;
+    const char *path = NULL, *why;
     struct store *store = session_facts(s).store;
-    size_t waiting = store_waiting(store, &path);
+    size_t waiting = store_waiting(store, &path), count = store_spooled(store, &why);
+    if (count)
+        fprintf(stderr, "assay run: the connection to the store was lost: %s\n", why);
     if (waiting)
         fprintf(
             stderr,
@@ -262,12 +264,9 @@ bool run_tell_of_spool(const struct session *s)
             "and will be delivered by the next 'assay run' with this store, or by 'assay db "
             "deliver'\n",
             path);
-    else if (store_spooled(store))
-        fprintf(stderr,
-                "assay run: the connection to the store was lost; %zu %s waited in a file and %s "
-                "been delivered\n",
-                store_spooled(store), plural(store_spooled(store), "run", "runs"),
-                plural(store_spooled(store), "has", "have"));
+    else if (count)
+        fprintf(stderr, "assay run: %zu %s waited in a file and %s been delivered\n", count,
+                plural(count, "run", "runs"), plural(count, "has", "have"));
     return waiting > 0;
 }
 
@@ -317,6 +316,7 @@ static int run_with(const struct run_options *o, const char *spec, struct error 
         return run_elsewhere(&so, &o->elsewhere, o->quiet);
     so.context = &w;
     progress_start(&w.progress);
+    w.progress.log_as = "assay run";
     process_signals_catch();
     struct session *s;
     int code, r = session_open(&s, &so, err);

@@ -57,6 +57,10 @@ static bool is_time_for_a_line(struct teller *t, const struct cluster *c)
 static void show_progress(const struct cluster *c, void *context)
 {
     struct teller *t = context;
+    if (session_has_notes(c->s)) { /* what happens is told when it happens */
+        progress_end(&t->progress);
+        run_show_notes(c->s, stderr);
+    }
     if (t->quiet || (t->plain && !is_time_for_a_line(t, c)))
         return;
     CLEANUP(strbuf_done) struct strbuf line = {0};

@@ -44,7 +44,7 @@ static int trace(const struct traced_cli *cli, const struct command *command, st
     struct profile *profile = NULL;
     int r = bill_trace(&settings, &timeline, &profile, err);
     if (r == 0)
-        bill_add_run(b, &timeline, profile);
+        bill_add_run(b, &timeline, profile, NULL);
     else
         timeline_done(&timeline);
     rmdir(folder);
@@ -118,6 +118,8 @@ int traced_run(const struct verb *verb, int argc, char **argv, const struct trac
     bill_done(&b);
     command_done(&command);
     if (signal)
-        return 128 + signal;
+        return r < 0 ? cmd_interrupted(verb, signal,
+                                       "the command had not ended, so there is no table")
+                     : 128 + signal;
     return r < 0 ? cmd_fail(verb, &err, EXIT_MEASURE_FAILED) : EXIT_DONE;
 }

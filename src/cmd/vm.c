@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `assay vm run|fetch|prepare|list`: commands in emulated machines, and kernels for them. */
+/* `assay vm run|sweep|fetch|prepare|list`: commands in emulated machines, and kernels for them. */
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/json.h"
@@ -7,8 +7,10 @@
 #include "base/process.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "cmd/vm_sweep.h"
 #include "exact/machine.h"
 #include "exact/tool.h"
+#include "run/metrics.h"
 #include "vm/fetch.h"
 #include "vm/machine.h"
 #include "vm/snapshot.h"
@@ -18,10 +20,10 @@
 #include <sys/wait.h>
 
 struct vm_options {
-    const char *kernel, *arch, *accel, *guest, *append, *events, *json, *suite, *mirror;
-    struct option_list files;
-    uint64_t memory_bytes, cpus, uid, timeout_ns, boot_timeout_ns;
-    bool refresh;
+    const char *kernel, *arch, *accel, *guest, *append, *events, *json, *suite, *mirror, *threshold;
+    struct option_list files, kernels;
+    uint64_t repeat_count, memory_bytes, cpus, uid, timeout_ns, boot_timeout_ns;
+    bool refresh, offers, cached;
 };
 
 #define O(field) offsetof(struct vm_options, field)
@@ -34,7 +36,7 @@ static const struct option options[] = {
      "aarch64 or x86_64 (default: the kernel's, else aarch64)", "aarch64 x86_64"},
     {0, "accel", OPTION_STRING, O(accel), "HOW",
      "kvm or tcg (default: KVM where available; it does not count exactly)", "kvm tcg"},
-    {'m', "memory", OPTION_BYTES, O(memory_bytes), "SIZE", "memory of the machine (512M)", NULL},
+    {'m', "memory", OPTION_BYTES, O(memory_bytes), "SIZE", "memory of the machine (1G)", NULL},
     {0, "cpus", OPTION_U64, O(cpus), "N", "number of CPUs (1)", NULL},
     {'f', "file", OPTION_LIST, O(files), "HOST[:GUEST]",
      "copy a file into the machine (default: as /bin/NAME); may be repeated", "file"},
@@ -49,12 +51,21 @@ static const struct option options[] = {
     {0, "uid", OPTION_U64, O(uid), "N", "run it as this user instead of root", NULL},
     {0, "timeout", OPTION_SECONDS, O(timeout_ns), "TIME",
      "stop it after this long (default: never)", NULL},
-    {'j', "json", OPTION_OPTIONAL, O(json), "FILE", "print JSON (run and list)", NULL},
+    {'j', "json", OPTION_OPTIONAL, O(json), "FILE", "print JSON (run, sweep and list)", NULL},
+    {0, NULL, OPTION_HEADING, 0, NULL, "One command under many kernels (sweep)", NULL},
+    {0, "kernels", OPTION_LIST, O(kernels), "LIST",
+     "packages, patterns ('linux-image-6.1*-amd64') or paths; those of Debian are fetched", NULL},
+    {0, "cached", OPTION_FLAG, O(cached), NULL, "only kernels that have been fetched", NULL},
+    {'r', "repeat", OPTION_U64, O(repeat_count), "N", "runs under each kernel (2)", NULL},
+    {0, "threshold", OPTION_STRING, O(threshold), "PERCENT",
+     "smaller changes of the kernel's instructions are not shown (1%)", NULL},
     {0, NULL, OPTION_HEADING, 0, NULL, "Getting kernels (fetch)", NULL},
     {0, "suite", OPTION_STRING, O(suite), "NAME",
      "also look in this Debian release, e.g. bookworm-backports or sid", NULL},
     {0, "mirror", OPTION_STRING, O(mirror), "URL", "mirror for that release (deb.debian.org)",
      NULL},
+    {0, "list", OPTION_FLAG, O(offers), NULL,
+     "list the kernels that there are instead; arguments are patterns, e.g. '*-6.12*'", NULL},
     {0, "refresh", OPTION_FLAG, O(refresh), NULL,
      "get the newest version even if one was fetched before", NULL},
     {0},
@@ -87,14 +98,30 @@ static int fetch_all(const struct vm_options *o, char **packages, struct error *
     return r;
 }
 
+static int list_offers(const struct vm_options *o, char **patterns, struct error *err)
+{
+    struct progress progress;
+    struct vm_fetch how = {
+        .suite = o->suite, .mirror = o->mirror, .progress = show_fetch, .context = &progress};
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    int r = o->arch ? vm_arch_named(o->arch, &how.arch, err) : 0;
+    if (r < 0)
+        return r;
+    progress_start(&progress);
+    r = vm_fetch_list(&how, patterns, &out, err);
+    progress_end(&progress);
+    fputs(strbuf_text(&out), stdout);
+    return r;
+}
+
 static int fetch(const struct vm_options *o, char **packages, struct error *err)
 {
-    if (!*packages) {
+    if (!*packages && !o->offers) {
         error_set(err, -EINVAL, "give one or more packages, e.g. assay vm fetch linux-image-arm64");
         return cmd_usage(&verb_vm, err);
     }
     process_signals_catch();
-    int r = fetch_all(o, packages, err);
+    int r = o->offers ? list_offers(o, packages, err) : fetch_all(o, packages, err);
     int code = r == -EINTR ? 128 + process_signals_caught()
                : r < 0     ? cmd_fail(&verb_vm, err, EXIT_TROUBLE)
                            : EXIT_DONE;
@@ -378,6 +405,23 @@ static void put_counts(const struct vm_machine *m, const struct vm_result *resul
         fprintf(stderr, "%s\n", vm_machine_words(m));
 }
 
+/* To a program that runs 'assay vm run' as its command (ab, gate, bisect, run): what the command in
+ * the machine reported, and what was counted there. */
+static void tell_metrics(const struct vm_result *result)
+{
+    const char *text = getenv("ASSAY_METRICS_FD");
+    uint64_t fd;
+    if (!text || parse_u64(text, &fd, NULL) < 0 || fd > 1 << 20)
+        return;
+    fd_write_all((int)fd, strbuf_text(&result->metrics), result->metrics.length);
+    for (size_t i = 0; i < result->counts.count; i++) {
+        const struct vm_count *c = &result->counts.items[i];
+        if (!c->why)
+            dprintf((int)fd, "assay.metric " METRICS_OF_MACHINE "%s %.17g\n", c->name,
+                    counter_scaled(&c->value));
+    }
+}
+
 /* What was kept until the end. */
 static int show_result(const struct vm_options *o, const struct plan *p, const struct vm_machine *m,
                        const struct vm_result *result, struct error *err)
@@ -416,9 +460,16 @@ static int run_in(const struct vm_options *o, struct plan *p, struct vm_machine 
         fprintf(stderr, "assay vm: /dev/kvm exists but cannot boot a machine; emulating instead\n");
     r = vm_machine_run(m, &run, result, err);
     progress_end(&p->progress);
+    if (r == 0 && vm_machine_ran_out(m))
+        fprintf(stderr,
+                "assay vm: the machine has no more memory, and its kernel killed a process; "
+                "-m gives it more\n");
     if (result->timed_out)
         error_set(err, r, "the command took longer than --timeout allows; the machine was stopped");
-    return r < 0 ? r : show_result(o, p, m, result, err);
+    if (r < 0)
+        return r;
+    tell_metrics(result);
+    return show_result(o, p, m, result, err);
 }
 
 static int run_planned(const struct vm_options *o, struct plan *p, struct error *err)
@@ -452,12 +503,36 @@ static int run_command(const struct vm_options *o, char **argv, struct error *er
     return code;
 }
 
+static int sweep(const struct vm_options *o, char **argv, struct error *err)
+{
+    struct vm_fetch fetch = {.suite = o->suite,
+                             .mirror = o->mirror,
+                             .refresh = o->refresh,
+                             .arch = vm_arch_find("x86_64")};
+    struct vm_sweep_options how = {.kernels = &o->kernels,
+                                   .fetch = &fetch,
+                                   .json = o->json,
+                                   .run_count = o->repeat_count ? o->repeat_count : 2,
+                                   .threshold = 0.01,
+                                   .cached = o->cached};
+    int r = o->threshold ? option_share("threshold", o->threshold, 1, &how.threshold, err) : 0;
+    if (r == 0 && !*argv)
+        r = error_set(err, -EINVAL, "give a command: assay vm sweep --kernels LIST -- COMMAND");
+    if (r == 0 && !o->kernels.count)
+        r = error_set(err, -EINVAL, "--kernels says which kernels, e.g. 'linux-image-6.1*-amd64'");
+    return r < 0 ? cmd_usage(&verb_vm, err) : vm_sweep(&how, argv, err);
+}
+
 static int run(int argc, char **argv)
 {
     static const struct {
         const char *name;
         int (*run)(const struct vm_options *o, char **words, struct error *err);
-    } parts[] = {{"run", run_command}, {"fetch", fetch}, {"prepare", prepare}, {"list", list}};
+    } parts[] = {{"run", run_command},
+                 {"sweep", sweep},
+                 {"fetch", fetch},
+                 {"prepare", prepare},
+                 {"list", list}};
     struct error err = {0};
     struct vm_options o = {0};
     size_t part = 0;
@@ -466,27 +541,30 @@ static int run(int argc, char **argv)
     while (part < ARRAY_COUNT(parts) && (argc < 2 || !str_eq(argv[1], parts[part].name)))
         part++;
     if (part == ARRAY_COUNT(parts)) {
-        error_set(&err, -EINVAL, "expected run, fetch, prepare or list");
+        error_set(&err, -EINVAL, "expected run, sweep, fetch, prepare or list");
         return cmd_usage(&verb_vm, &err);
     }
-    int first = part == 0 ? options_parse(options, &o, argc - 1, argv + 1, &err)
-                          : options_parse_mixed(options, &o, argc - 1, argv + 1, &err);
+    int first = part < 2 ? options_parse(options, &o, argc - 1, argv + 1, &err)
+                         : options_parse_mixed(options, &o, argc - 1, argv + 1, &err);
     int code = first == OPTIONS_HELP ? cmd_help(&verb_vm)
                : first < 0           ? cmd_usage(&verb_vm, &err)
                                      : parts[part].run(&o, argv + 1 + first, &err);
     free(o.files.items);
+    free(o.kernels.items);
     return code;
 }
 
 const struct verb verb_vm = {
     .name = "vm",
     .summary = "run a command in an emulated machine, under any kernel",
-    .synopsis = "run [options] -- COMMAND | fetch PACKAGE… | prepare | list",
+    .synopsis = "run [options] -- COMMAND | sweep --kernels LIST -- COMMAND | fetch PACKAGE… | "
+                "prepare | list",
     .examples = "  assay vm fetch linux-image-arm64 linux-image-6.12-arm64\n"
                 "  assay vm list\n"
                 "  assay vm run -k linux-image-6.12-arm64 -- assay doctor\n"
-                "  assay vm run -e instructions:u -- ./static-arm64-program\n",
+                "  assay vm run -e instructions:u -- ./static-arm64-program\n"
+                "  assay vm sweep --kernels 'linux-image-6.1*-amd64' -- gzip -c FILE\n",
     .options = options,
     .run = run,
-    .words = "run fetch list",
+    .words = "run sweep fetch prepare list",
 };

@@ -143,7 +143,7 @@ static void put_comparison(struct json *j, const struct bench_view *v, size_t me
 
 static void put_layouts(struct json *j, const struct bench_view *v, size_t index)
 {
-    struct bench_layout_spread s;
+    struct layout_spread s;
     if (!v->layouts || !bench_layout_spread(&v->results->items[index], &s)) {
         json_null(j, "layouts");
         return;
@@ -153,6 +153,7 @@ static void put_layouts(struct json *j, const struct bench_view *v, size_t index
     json_double(j, "low", s.low);
     json_double(j, "high", s.high);
     json_double(j, "share", s.share);
+    json_bool(j, "is_noise", s.is_noise);
     json_end(j);
 }
 

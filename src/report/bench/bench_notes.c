@@ -2,6 +2,7 @@
 /* What the reader of benchmarks must know before believing them: see bench.h. */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "report/bench/bench.h"
 #include "report/text/ab.h"
 
@@ -121,5 +122,5 @@ void report_bench_notes(struct doubt_list *notes, const struct bench_view *v)
     if (v->results->signal)
         report_note(notes, "interrupted",
                     "Interrupted by SIG%s: these are the %zu rounds until then.",
-                    sigabbrev_np(v->results->signal), v->results->round_count);
+                    signal_name(v->results->signal), v->results->round_count);
 }

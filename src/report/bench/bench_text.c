@@ -225,29 +225,19 @@ static void put_growth(struct strbuf *out, const struct bench_view *v)
         strbuf_putc(out, '\n');
 }
 
-static double percent(double ratio)
-{
-    return 100 * (ratio - 1);
-}
-
 /* "sort: over 20 layouts +1.8 % [+1.2, +2.3]; one layout alone says between -3.0 and +5.0 %, …" */
 static void put_layouts(struct strbuf *out, const struct bench_view *v)
 {
     size_t start = out->length;
     for (size_t i = 0; v->layouts && v->results->side_count > 1 && i < v->results->count; i++) {
-        struct bench_layout_spread s;
+        struct layout_spread s;
         const struct judge_row *judged =
             outcome_cell(v->outcome, v->outcome->headline, bench_cell(i, 1, 2))->judged;
         if (!judged || !bench_layout_spread(&v->results->items[i], &s))
             continue;
         CLEANUP(strbuf_done) struct strbuf line = {0};
-        const struct comparison *c = &judged->comparison;
-        strbuf_printf(&line,
-                      "%s: over %zu layouts %s takes %+.1f %% [%+.1f, %+.1f]; one layout alone "
-                      "says between %+.1f and %+.1f %%. ",
-                      v->cases->items[i].label, s.count, v->names[1], percent(c->estimate),
-                      percent(c->low), percent(c->high), percent(s.low), percent(s.high));
-        strbuf_printf(&line, "Layout is %.0f %% of that variation, noise the rest.", 100 * s.share);
+        strbuf_printf(&line, "%s: ", v->cases->items[i].label);
+        strbuf_put_layouts(&line, v->names[1], &judged->comparison, &s);
         strbuf_putc(out, ' ');
         strbuf_put_wrapped(out, strbuf_text(&line), 1, v->columns);
         strbuf_putc(out, '\n');

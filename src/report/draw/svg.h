@@ -43,6 +43,8 @@ struct plot_axis {
     double low, high;         /* the scale has these, too; both 0 for none */
     bool at_values;           /* ticks where the points are */
     const char *const *words; /* category k stands at k, "" without a tick; NULL for numbers */
+    const char *const *outer; /* what the categories from k on have in common, below their words; ""
+                                 where that goes on; NULL for none */
     size_t word_count;
 };
 

@@ -23,6 +23,7 @@ enum {
     PAGE_HEIGHT = 200,
     SMALL_HEIGHT = 150,
     FOOT = 44,
+    OUTER_LINE = 16, /* more, where categories have groups */
     LEGEND_LINE = 20,
     LOOKS = 8,
 };
@@ -36,6 +37,7 @@ struct frame {
     size_t label_columns; /* of names at the ends */
     /* Margins: room for the words of marks above, for names at the right, for ticks at the left. */
     int top, right, left;
+    int foot; /* below the plot: ticks and the axis' name */
 };
 
 /* Where a value stands, within the plot. */
@@ -49,6 +51,12 @@ void svg_tick_text(const struct plot_axis *axis, double value, int digits, struc
 int svg_tick_digits(const double *ticks, size_t count);
 /* Room for the widest tick of the vertical scale, and for the axis' name beside it. */
 void svg_frame_left(struct frame *f);
+/* A line and the text below it. */
+void svg_frame_x_tick(struct frame *f, double x, const char *text);
+/* Whether the words of categories need two lines. */
+bool svg_frame_staggers(const struct frame *f);
+/* Categories below the plot, and what groups of them have in common. */
+void svg_frame_words(struct frame *f);
 /* Room for the names at the right and the words above. */
 void svg_frame_margins(struct frame *f);
 /* As near to the ends as they do not cover each other. */

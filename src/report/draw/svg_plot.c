@@ -169,7 +169,7 @@ static void put_line(struct frame *f, const char *class, double x1, double y1, d
 }
 
 /* The text stands below its line, or as near as the border lets it. */
-static void put_x_tick(struct frame *f, double x, const char *text)
+void svg_frame_x_tick(struct frame *f, double x, const char *text)
 {
     double half = svg_text_width(text) / 2;
     struct strbuf *out = f->out;
@@ -177,7 +177,8 @@ static void put_x_tick(struct frame *f, double x, const char *text)
     put_pair(f, "M", x, f->top);
     strbuf_printf(&f->grid, "v%d", f->plot_height);
     f->out = out;
-    svg_frame_label(f, fmin(x, f->width - half), f->top + f->plot_height + 16, "", text);
+    if (*text)
+        svg_frame_label(f, fmin(x, f->width - half), f->top + f->plot_height + 16, "", text);
 }
 
 /* The values that were measured are the ticks, as far as they have room. */
@@ -211,22 +212,7 @@ static void put_x_axis(struct frame *f)
     const struct plot_axis *axis = &f->p->x;
     double last = -1000, ticks[SVG_TICKS_MAX];
     if (axis->words) {
-        double each = (f->width - f->left - f->right) / (double)(axis->word_count + 1);
-        for (size_t k = 0; k < axis->word_count; k++) {
-            double x = svg_place(&f->x, (double)k);
-            size_t next = k + 1;
-            while (next < axis->word_count && !*axis->words[next])
-                next++;
-            if (!*axis->words[k])
-                continue;
-            CLEANUP(strbuf_done) struct strbuf text = {0};
-            svg_put_word(&text, axis->words[k], (size_t)(each * (double)(next - k) / 7.2));
-            double half = svg_text_width(strbuf_text(&text)) / 2;
-            if (fmin(x, f->width - half) - half < last + 3)
-                continue;
-            put_x_tick(f, x, strbuf_text(&text));
-            last = x + half;
-        }
+        svg_frame_words(f);
     } else {
         size_t most = f->width < WIDTH ? 5 : 7;
         size_t count = axis->at_values ? ticks_at_values(f, ticks) : svg_ticks(&f->x, most, ticks);
@@ -238,14 +224,14 @@ static void put_x_axis(struct frame *f)
             double half = svg_text_width(strbuf_text(&text)) / 2;
             if (fmin(x, f->width - half) - half < last + 6)
                 continue;
-            put_x_tick(f, x, strbuf_text(&text));
+            svg_frame_x_tick(f, x, strbuf_text(&text));
             last = x + half;
         }
     }
     CLEANUP(strbuf_done) struct strbuf label = {0};
     svg_put_word(&label, axis->label, (size_t)((f->width - f->left - f->right) / 6.8));
-    svg_frame_label(f, (f->left + f->width - f->right) / 2.0, f->top + f->plot_height + 36, "",
-                    strbuf_text(&label));
+    svg_frame_label(f, (f->left + f->width - f->right) / 2.0, f->top + f->plot_height + f->foot - 8,
+                    "", strbuf_text(&label));
     strbuf_puts(f->out, "</g>");
 }
 
@@ -362,6 +348,7 @@ static void put_marks(struct frame *f, const struct plot_series *s)
         strbuf_putc(f->out, '"');
     }
     strbuf_putc(f->out, '>');
+    const char *bare = measured_scales(f->p->y.unit) ? f->p->y.unit : "";
     for (size_t k = 0; k < s->count; k++) {
         const struct plot_point *p = &s->points[k];
         CLEANUP(strbuf_done) struct strbuf text = {0};
@@ -373,9 +360,9 @@ static void put_marks(struct frame *f, const struct plot_series *s)
         strbuf_put_measured(&text, p->y, f->p->y.unit);
         if (isfinite(p->low) && isfinite(p->high)) {
             strbuf_puts(&text, " [");
-            strbuf_put_measured(&text, p->low, str_eq(f->p->y.unit, "ns") ? "ns" : "");
+            strbuf_put_measured(&text, p->low, bare);
             strbuf_puts(&text, ", ");
-            strbuf_put_measured(&text, p->high, str_eq(f->p->y.unit, "ns") ? "ns" : "");
+            strbuf_put_measured(&text, p->high, bare);
             strbuf_puts(&text, "]");
         }
         strbuf_put_markup(f->out, strbuf_text(&text));
@@ -473,7 +460,7 @@ static int legend(struct frame *f, bool draw)
             x = f->left;
             row++;
         }
-        double y = f->top + f->plot_height + FOOT + LEGEND_LINE * row + 8;
+        double y = f->top + f->plot_height + f->foot + LEGEND_LINE * row + 8;
         if (draw) {
             struct plot_series sample = *s;
             struct strbuf *out = f->out;
@@ -538,9 +525,10 @@ static struct frame frame_of(const struct plot *p, enum plot_size size, struct s
     }
     svg_frame_margins(&f);
     find_scales(&f);
+    f.foot = FOOT + (p->x.outer || svg_frame_staggers(&f) ? OUTER_LINE : 0);
     f.legend_rows = legend(&f, false);
-    f.height =
-        f.top + f.plot_height + FOOT + LEGEND_LINE * f.legend_rows + (size == PLOT_ALONE ? 28 : 2);
+    f.height = f.top + f.plot_height + f.foot + LEGEND_LINE * f.legend_rows +
+               (size == PLOT_ALONE ? 28 : 2);
     return f;
 }
 

@@ -10,7 +10,7 @@
 void svg_tick_text(const struct plot_axis *axis, double value, int digits, struct strbuf *out)
 {
     char text[32];
-    if (str_eq(axis->unit, "ns") || str_eq(axis->unit, "bytes"))
+    if (measured_scales(axis->unit))
         strbuf_put_measured(out, value, axis->unit);
     else if (fabs(value) >= 9999.5) {
         const char *letters = "kMGTP";
@@ -52,4 +52,68 @@ void svg_frame_left(struct frame *f)
     }
     f->left = 30 + (int)(7.2 * (double)columns);
     f->left = f->left < LEFT_LEAST ? LEFT_LEAST : f->left;
+}
+
+/* Where the next word stands. */
+static size_t next_word(const struct plot_axis *axis, const char *const *words, size_t k)
+{
+    do
+        k++;
+    while (k < axis->word_count && !*words[k]);
+    return k;
+}
+
+static double room_of_each(const struct frame *f)
+{
+    return (f->width - f->left - f->right) / (double)(f->p->x.word_count + 1);
+}
+
+bool svg_frame_staggers(const struct frame *f)
+{
+    const struct plot_axis *axis = &f->p->x;
+    if (!axis->words || axis->outer)
+        return false;
+    for (size_t k = 0; k < axis->word_count; k++)
+        if (svg_text_width(axis->words[k]) >
+            room_of_each(f) * (double)(next_word(axis, axis->words, k) - k))
+            return true;
+    return false;
+}
+
+/* One row of words: each has the room up to the next one.  Staggered, every other one stands a line
+ * lower, and has twice that. */
+static void put_words(struct frame *f, const char *const *words, bool is_outer)
+{
+    size_t count = f->p->x.word_count, row = 0;
+    bool staggers = svg_frame_staggers(f);
+    double each = room_of_each(f) * (staggers ? 2 : 1), ends[2] = {-1000, -1000};
+    for (size_t k = 0; k < count; k++) {
+        size_t next = next_word(&f->p->x, words, k);
+        if (!*words[k])
+            continue;
+        CLEANUP(strbuf_done) struct strbuf text = {0};
+        double room = each * (double)(next - k);
+        svg_put_word(&text, words[k],
+                     svg_text_width(words[k]) <= room ? SIZE_MAX : (size_t)(room / 7.2));
+        double x = svg_place(&f->x, (double)k), half = svg_text_width(strbuf_text(&text)) / 2;
+        if (is_outer) /* below the middle of its group */
+            x = (x + svg_place(&f->x, (double)next - 1)) / 2;
+        double at = fmin(x, f->width - half);
+        if (at - half < ends[row] + 3)
+            continue;
+        if (is_outer || row)
+            svg_frame_label(f, at, f->top + f->plot_height + 16 + OUTER_LINE, "",
+                            strbuf_text(&text));
+        if (!is_outer)
+            svg_frame_x_tick(f, x, row ? "" : strbuf_text(&text));
+        ends[row] = at + half;
+        row = staggers ? 1 - row : 0;
+    }
+}
+
+void svg_frame_words(struct frame *f)
+{
+    put_words(f, f->p->x.words, false);
+    if (f->p->x.outer)
+        put_words(f, f->p->x.outer, true);
 }

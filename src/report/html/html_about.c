@@ -36,8 +36,35 @@ static void put_text(struct strbuf *out, const char *name, const char *text)
     strbuf_puts(out, "</pre></details>\n");
 }
 
-static void put_command(struct strbuf *out, const struct store_experiment *e)
+/* `assay ab` has no file that could be run; its commands are the cells'. */
+static void put_commands(struct strbuf *out, const struct dataset *d)
 {
+    enum { COMMANDS_MOST = 20 };
+    bool are_commands = d->factor_count == 1 && str_eq(d->factors[0], "command") && d->cell_count &&
+                        d->cell_count <= COMMANDS_MOST;
+    for (size_t c = 0; c < d->cell_count; c++)
+        are_commands &= d->cells[c].command && *d->cells[c].command;
+    if (!are_commands)
+        return;
+    strbuf_puts(out, "<p>To measure the same commands again:</p>\n<pre tabindex=\"0\">");
+    strbuf_printf(out, "assay ab --seed %llu", (unsigned long long)d->experiment.seed);
+    for (size_t c = 0; c < d->cell_count; c++) {
+        CLEANUP(strbuf_done) struct strbuf quoted = {0};
+        char *words[] = {d->cells[c].command, NULL};
+        strbuf_put_command(&quoted, words);
+        strbuf_putc(out, ' ');
+        strbuf_put_markup(out, strbuf_text(&quoted));
+    }
+    strbuf_puts(out, "</pre>\n");
+}
+
+static void put_command(struct strbuf *out, const struct dataset *d)
+{
+    const struct store_experiment *e = &d->experiment;
+    if (str_has_prefix(e->spec_path, "assay ")) {
+        put_commands(out, d);
+        return;
+    }
     if (!*e->spec_path)
         return;
     strbuf_puts(out, "<p>To run it again:</p>\n"
@@ -78,7 +105,7 @@ static void put_set(struct strbuf *out, const struct dataset *d, const struct em
     put_pair(out, "Losses", text);
     put_pair(out, "Emulated machines", d->emulated ? d->emulated : "");
     strbuf_puts(out, "</dl>\n");
-    put_command(out, e);
+    put_command(out, d);
     put_text(out, "The spec as it was run", t->spec);
     put_text(out, "Environment", t->environment);
     put_text(out, "Capability record: what the machine could measure, tested one by one",

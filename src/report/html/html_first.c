@@ -172,20 +172,44 @@ static void put_next(struct strbuf *out, const struct page *page)
     strbuf_puts(out, "</code> finds the reasons.</p>\n");
 }
 
+/* What is noted of every row alike stands above them once; "" where they differ. */
+static const char *shared_note(const struct page_entry *entries, size_t count)
+{
+    const char *shared = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (!entries[i].is_lost && !shared)
+            shared = entries[i].note;
+        else if (!entries[i].is_lost && !str_eq(shared, entries[i].note))
+            return "";
+    return shared ? shared : "";
+}
+
+/* The verdict as far as a picture has room for it: "in this run" says nothing there. */
+static const char *picture_words(char *room, const struct verdict *v)
+{
+    const char *end = strstr(v->text, " in this run");
+    snprintf(room, VERDICT_TEXT_MAX, "%.*s", (int)(end ? (size_t)(end - v->text) : strlen(v->text)),
+             v->text);
+    return room;
+}
+
 static void put_forest(struct strbuf *out, const struct page *page)
 {
     const struct page_first *f = &page->first;
     const struct store_metric *m = &page->view->metrics[f->metric];
     size_t count = f->count < FOREST_MAX ? f->count : FOREST_MAX;
+    const char *shared = shared_note(f->entries, count);
     CLEANUP(memory_freep) struct forest_row *rows = memory_zalloc(count, sizeof(*rows));
+    CLEANUP(memory_freep) char *texts = memory_zalloc(count + 1, VERDICT_TEXT_MAX);
     for (size_t i = 0; i < count; i++) {
         const struct page_entry *e = &f->entries[i];
+        char *words = texts + i * VERDICT_TEXT_MAX;
         bool ratio = !e->is_lost && e->comparison.scale == COMPARISON_RATIO;
         bool interval = ratio && comparison_has_interval(&e->comparison);
         rows[i] = (struct forest_row){
             .name = e->name,
-            .words = e->is_lost ? e->note : e->verdict.text,
-            .note = e->is_lost ? "" : e->note,
+            .words = e->is_lost ? e->note : picture_words(words, &e->verdict),
+            .note = e->is_lost || *shared ? "" : e->note,
             .kind = e->is_lost ? "lost" : html_kind(e->verdict.kind)->class,
             .estimate = ratio ? e->comparison.estimate : NAN,
             .low = interval ? e->comparison.low : NAN,
@@ -199,6 +223,10 @@ static void put_forest(struct strbuf *out, const struct page *page)
     strbuf_puts(out, ", ratio to ");
     strbuf_put_markup_n(out, f->base, str_column_bytes(f->base, 40));
     strbuf_puts(out, str_columns(f->base) > 40 ? "…" : "");
+    if (*shared) {
+        strbuf_puts(out, ", ");
+        strbuf_put_markup(out, shared);
+    }
     strbuf_puts(out, m->facts.better == METRIC_LOWER    ? "; lower is better"
                      : m->facts.better == METRIC_HIGHER ? "; higher is better"
                                                         : "");

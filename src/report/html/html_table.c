@@ -11,8 +11,8 @@
 #include <stdio.h>
 
 enum {
-    ROWS_MAX = 240,
-    DISTRIBUTIONS_MAX = 240,
+    ROWS_MAX = 240,  /* more than these are not laid out at once: it would take the browser long */
+    ROWS_FIRST = 80, /* then so many stand in the page; its script adds the others from the data */
     ANSWERS_SHOWN = 8,
     ANSWERS_MAX = 24,
     LINES_SHOWN = 6,
@@ -286,7 +286,10 @@ static void put_row(struct strbuf *out, const struct page *page, size_t index)
 {
     const struct page_row *r = &page->rows[index];
     const struct store_metric *m = &page->view->metrics[r->metric];
-    strbuf_printf(out, "<tr data-r=\"%zu\"><th scope=\"row\">", index);
+    strbuf_printf(out,
+                  "<tr data-r=\"%zu\"><th scope=\"row\"><button type=\"button\" "
+                  "class=\"open\">▸</button>",
+                  index);
     html_put_shortened(out, r->label, LABEL_COLUMNS);
     strbuf_puts(out, "</th><td>");
     html_put_shortened(out, m->name, LABEL_COLUMNS);
@@ -329,39 +332,100 @@ static void put_lost_rows(struct strbuf *out, const struct dataset *d)
     }
 }
 
+/* Whether how the values of the row lie is told: those of headlines. */
+static bool is_told(const struct page_row *r)
+{
+    return r->headline && r->new.count >= 2;
+}
+
+static void put_distribution(struct strbuf *out, const struct page *page, const struct page_row *r)
+{
+    const struct store_metric *m = &page->view->metrics[r->metric];
+    strbuf_puts(out, "<tr><th scope=\"row\">");
+    html_put_shortened(out, r->label, LABEL_COLUMNS);
+    strbuf_puts(out, "</th><td>");
+    html_put_shortened(out, m->name, LABEL_COLUMNS);
+    strbuf_puts(out, "</td>");
+    double figures[] = {r->new.mean, r->new.min, r->new.q1, r->new.q3, r->new.max};
+    for (size_t k = 0; k < ARRAY_COUNT(figures); k++)
+        put_number_cell(out, figures[k], m->unit);
+    struct dataset_column c = dataset_column(page->view, r->metric, r->cell);
+    char text[96];
+    slow_runs_alone(c.values, c.count, m->facts.better != METRIC_HIGHER, text, sizeof(text));
+    strbuf_printf(out, "<td>%s</td></tr>\n", text);
+}
+
+/* ---- which rows stand in the page, and which in its data ---- */
+
+static bool in_table(const struct page_row *r)
+{
+    return !r->is_noise;
+}
+
+/* How many of the rows that belong into a table stand in the page. */
+static size_t first_count(const struct page *page, bool (*belongs)(const struct page_row *))
+{
+    size_t count = 0;
+    for (size_t i = 0; i < page->row_count; i++)
+        count += belongs(&page->rows[i]);
+    return count > ROWS_MAX ? ROWS_FIRST : count;
+}
+
+/* The rows of the table from one on, up to another; returns how many there are in all. */
+static size_t put_rows(struct strbuf *out, const struct page *page, size_t from, size_t to)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < page->row_count; i++) {
+        if (!in_table(&page->rows[i]))
+            continue;
+        if (at >= from && at < to)
+            put_row(out, page, i);
+        at++;
+    }
+    return at;
+}
+
+static size_t put_told(struct strbuf *out, const struct page *page, size_t from, size_t to)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < page->row_count; i++) {
+        if (!is_told(&page->rows[i]))
+            continue;
+        if (at >= from && at < to)
+            put_distribution(out, page, &page->rows[i]);
+        at++;
+    }
+    return at;
+}
+
+/* For those whose browser runs no scripts; the script removes it. */
+static void put_later(struct strbuf *out, const char *id, size_t count)
+{
+    if (count)
+        strbuf_printf(out,
+                      "<p class=\"note\" id=\"%s\">%zu more %s in the data: the page’s script "
+                      "puts %s here.</p>\n",
+                      id, count, plural(count, "row is", "rows are"), plural(count, "it", "them"));
+}
+
 /* How the values of the headlines lie. */
 static void put_distributions(struct strbuf *out, const struct page *page)
 {
-    size_t shown = 0;
-    for (size_t i = 0; i < page->row_count && shown < DISTRIBUTIONS_MAX; i++) {
-        const struct page_row *r = &page->rows[i];
-        const struct store_metric *m = &page->view->metrics[r->metric];
-        if (!r->headline || r->new.count < 2)
-            continue;
-        if (!shown++)
-            strbuf_puts(out, "<details id=\"distributions\"><summary>All runs: mean, extremes, "
-                             "quartiles</summary>\n<div class=\"scroll\" tabindex=\"0\" "
-                             "role=\"region\" aria-label=\"All runs\"><table><thead><tr>"
-                             "<th scope=\"col\">Cell</th><th scope=\"col\">Metric</th>"
-                             "<th scope=\"col\">Mean</th><th scope=\"col\">Min</th>"
-                             "<th scope=\"col\">25 %</th><th scope=\"col\">75 %</th>"
-                             "<th scope=\"col\">Max</th><th scope=\"col\">Standing out</th>"
-                             "</tr></thead><tbody>\n");
-        strbuf_puts(out, "<tr><th scope=\"row\">");
-        html_put_shortened(out, r->label, LABEL_COLUMNS);
-        strbuf_puts(out, "</th><td>");
-        html_put_shortened(out, m->name, LABEL_COLUMNS);
-        strbuf_puts(out, "</td>");
-        double figures[] = {r->new.mean, r->new.min, r->new.q1, r->new.q3, r->new.max};
-        for (size_t k = 0; k < ARRAY_COUNT(figures); k++)
-            put_number_cell(out, figures[k], m->unit);
-        struct dataset_column c = dataset_column(page->view, r->metric, r->cell);
-        char text[96];
-        slow_runs_alone(c.values, c.count, m->facts.better != METRIC_HIGHER, text, sizeof(text));
-        strbuf_printf(out, "<td>%s</td></tr>\n", text);
-    }
-    if (shown)
-        strbuf_puts(out, "</tbody></table></div></details>\n");
+    size_t first = first_count(page, is_told);
+    if (!first)
+        return;
+    strbuf_puts(out, "<details id=\"distributions\"><summary>All runs: mean, extremes, "
+                     "quartiles</summary>\n<div class=\"scroll\" tabindex=\"0\" "
+                     "role=\"region\" aria-label=\"All runs\"><table><thead><tr>"
+                     "<th scope=\"col\">Cell</th><th scope=\"col\">Metric</th>"
+                     "<th scope=\"col\">Mean</th><th scope=\"col\">Min</th>"
+                     "<th scope=\"col\">25 %</th><th scope=\"col\">75 %</th>"
+                     "<th scope=\"col\">Max</th><th scope=\"col\">Standing out</th>"
+                     "</tr></thead><tbody>\n");
+    size_t all = put_told(out, page, 0, first);
+    strbuf_puts(out, "</tbody></table></div>\n");
+    put_later(out, "later-runs", all - first);
+    strbuf_puts(out, "</details>\n");
 }
 
 /* A choice of the factors that vary. */
@@ -386,7 +450,7 @@ static void put_grouping(struct strbuf *out, const struct dataset *d)
 
 void html_put_table(struct strbuf *out, const struct page *page)
 {
-    size_t noise = 0, shown = 0, over = 0;
+    size_t noise = 0, first = first_count(page, in_table);
     for (size_t i = 0; i < page->row_count; i++)
         noise += page->rows[i].is_noise;
     strbuf_puts(out, "<section id=\"table\" aria-labelledby=\"h-table\"><h2 "
@@ -402,24 +466,17 @@ void html_put_table(struct strbuf *out, const struct page *page)
                      "<th scope=\"col\">Base</th><th scope=\"col\">Median</th>"
                      "<th scope=\"col\">95 % interval</th><th scope=\"col\">Runs</th>"
                      "</tr></thead><tbody>\n");
-    for (size_t i = 0; i < page->row_count; i++) {
-        if (page->rows[i].is_noise)
-            continue;
-        if (shown < ROWS_MAX) {
-            put_row(out, page, i);
-            shown++;
-        } else {
-            over++;
-        }
-    }
+    size_t all = put_rows(out, page, 0, first);
     put_lost_rows(out, page->view);
-    strbuf_puts(out, "</tbody></table></div>\n<p class=\"note\">");
-    if (noise || over)
+    strbuf_puts(out, "</tbody></table></div>\n");
+    put_later(out, "later", all - first);
+    strbuf_puts(out, "<p class=\"note\">");
+    if (noise)
         strbuf_printf(out,
-                      "%zu more %s (other metrics that did not change beyond chance%s) are in the "
-                      "data; untick “Hide noise” to show them. ",
-                      noise + over, plural(noise + over, "row", "rows"),
-                      over ? ", and those that do not fit here" : "");
+                      "%zu more %s (other metrics that did not change beyond chance) %s in the "
+                      "data; untick “Hide noise” to show %s. ",
+                      noise, plural(noise, "row", "rows"), plural(noise, "is", "are"),
+                      plural(noise, "it", "them"));
     strbuf_puts(out, "For metrics that are not headlines, a change counts only after the "
                      "Benjamini–Hochberg correction at 5 %.</p>\n");
     put_distributions(out, page);
@@ -432,6 +489,18 @@ static void put_short(struct json *j, double value)
     char text[32];
     snprintf(text, sizeof(text), "%.4g", value);
     json_double(j, NULL, isfinite(value) ? strtod(text, NULL) : NAN);
+}
+
+/* The rows that do not stand in the page, as they would stand there. */
+static void put_rest(struct json *j, const struct page *page)
+{
+    CLEANUP(strbuf_done) struct strbuf rows = {0}, told = {0};
+    put_rows(&rows, page, first_count(page, in_table), page->row_count);
+    put_told(&told, page, first_count(page, is_told), page->row_count);
+    if (rows.length)
+        json_string(j, "later", strbuf_text(&rows));
+    if (told.length)
+        json_string(j, "later_runs", strbuf_text(&told));
 }
 
 void html_put_rows_json(struct strbuf *out, const struct page *page)
@@ -468,5 +537,6 @@ void html_put_rows_json(struct strbuf *out, const struct page *page)
         json_end(&j);
     }
     json_end(&j);
+    put_rest(&j, page);
     json_end(&j);
 }

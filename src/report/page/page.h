@@ -141,6 +141,8 @@ bool page_is_first(const struct dataset *d, size_t cell, size_t factor, size_t o
 /* Two cells of the view: as the table has them, or as the judge says where it does not. */
 bool page_compare(const struct page *page, size_t metric, size_t base, size_t new,
                   struct comparison *ret_comparison);
+/* "throughput (Gbit/s)" */
+const char *page_metric_label(struct plot *p, const char *name, const char *unit);
 struct plot *page_add_plot(struct page *page, const char *kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

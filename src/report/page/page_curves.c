@@ -19,10 +19,13 @@ static const char *axis_unit(const char *factor)
     return strcasestr(factor, "byte") ? "bytes" : ""; /* a size may be of anything */
 }
 
-static const char *label_of_metric(struct plot *p, const struct store_metric *m)
+const char *page_metric_label(struct plot *p, const char *name, const char *unit)
 {
-    const char *unit = str_eq(m->unit, "ns") ? "time" : m->unit;
-    return plot_text(p, *unit ? "%s (%s)" : "%s", m->name, unit);
+    static const char *const times[] = {"ns", "us", "µs", "ms", "s"};
+    for (size_t i = 0; i < ARRAY_COUNT(times); i++)
+        if (str_eq(unit, times[i]))
+            return plot_text(p, "%s (time)", name);
+    return plot_text(p, *unit && !measured_scales(unit) ? "%s (%s)" : "%s", name, unit);
 }
 
 /* One curve of the cells along an axis, all else as in `like`. */
@@ -97,7 +100,8 @@ static void plot_metric(const struct sweep *s)
     const struct dataset *d = s->page->view;
     const struct store_metric *m = &d->metrics[s->metric];
     struct plot *p = start_plot(s, "curve", m->name);
-    p->y = (struct plot_axis){.label = label_of_metric(p, m), .unit = m->unit, .log = true};
+    p->y = (struct plot_axis){
+        .label = page_metric_label(p, m->name, m->unit), .unit = m->unit, .log = true};
     size_t count = s->variants.count ? s->variants.count : 1;
     for (size_t k = 0; k < count && k < VARIANTS_MAX; k++) {
         size_t like = variant_anywhere(s, k);
@@ -319,6 +323,25 @@ static void share_scales(struct page *page, size_t first)
     }
 }
 
+/* Whether the cell is the first of a context in which some variant has two points or more: where
+ * combinations are excluded, others have one, which is no curve. */
+static bool is_sweep(struct sweep *s, size_t cell)
+{
+    const struct dataset *d = s->page->view;
+    if (!page_is_first(d, cell, s->axis.factor, s->page->variant))
+        return false;
+    s->cell = cell;
+    size_t count = s->variants.count ? s->variants.count : 1;
+    for (size_t k = 0; k < count; k++) {
+        size_t like = variant_anywhere(s, k), points = 0;
+        for (size_t i = 0; like != DATASET_NONE && i < s->axis.count; i++)
+            points += dataset_cell_with(d, like, s->axis.factor, s->axis.levels[i]) != DATASET_NONE;
+        if (points > 1)
+            return true;
+    }
+    return false;
+}
+
 static void each_sweep(struct page *page, size_t metric, bool only_first,
                        void (*fn)(const struct sweep *s))
 {
@@ -332,7 +355,7 @@ static void each_sweep(struct page *page, size_t metric, bool only_first,
             page_axis_init(&s.variants, d, page->variant);
         size_t contexts = 0, at = 0, taken = 0;
         for (size_t c = 0; usable && c < d->cell_count; c++)
-            contexts += page_is_first(d, c, f, page->variant);
+            contexts += is_sweep(&s, c);
         /* A few side by side, where there are several; then those that are evenly spread. */
         size_t drawn = only_first ? 1 : contexts < SMALL_MAX ? contexts : SMALL_MAX;
         size_t first_plot = page->plot_count;
@@ -340,7 +363,7 @@ static void each_sweep(struct page *page, size_t metric, bool only_first,
         if (contexts > drawn && !only_first)
             note_others(page, f, contexts, drawn);
         for (size_t c = 0; usable && c < d->cell_count; c++) {
-            if (!page_is_first(d, c, f, page->variant))
+            if (!is_sweep(&s, c))
                 continue;
             /* The first, the last, and what lies evenly between. */
             size_t next = drawn > 1 ? taken * (contexts - 1) / (drawn - 1) : 0;
@@ -349,7 +372,6 @@ static void each_sweep(struct page *page, size_t metric, bool only_first,
             taken += wanted;
             if (!wanted)
                 continue;
-            s.cell = c;
             s.where = page_where(d, c, f, page->variant);
             fn(&s);
             free(s.where);
@@ -357,7 +379,7 @@ static void each_sweep(struct page *page, size_t metric, bool only_first,
         share_scales(page, first_plot);
         page_axis_done(&s.axis);
         page_axis_done(&s.variants);
-        if (usable && only_first)
+        if (contexts && only_first)
             return;
     }
 }

@@ -35,13 +35,27 @@ static bool differs_within(const struct dataset *d, size_t a, size_t b, size_t f
     return false;
 }
 
-/* What stands below cells side by side: where a group begins, the levels that change there.  Groups
- * are by as many factors, from the first on, as have room. */
-static const char **cell_words(struct plot *p, const struct dataset *d, const size_t *cells,
-                               size_t count)
+/* The levels of the factors [first, end) that begin at the i-th cell; "" where none does. */
+static const char *levels_from(struct plot *p, const struct dataset *d, const size_t *cells,
+                               size_t i, size_t first, size_t end)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    for (size_t f = first; f < end; f++)
+        if (i == 0 || differs_within(d, cells[i - 1], cells[i], f + 1))
+            strbuf_printf(&text, "%s%s", text.length ? " " : "", d->cells[cells[i]].levels[f]);
+    return plot_text(p, "%s", strbuf_text(&text));
+}
+
+/*
+ * What stands below cells side by side: where a group begins, the levels that change there.  Groups
+ * are by as many factors, from the first on, as have room.  Where those are several, the last has a
+ * row of its own, above the others.
+ */
+static void name_cells(struct plot *p, const struct dataset *d, const size_t *cells, size_t count)
 {
     const char **words = arena_alloc(&p->arena, (count + 1) * sizeof(*words));
-    size_t depth = d->factor_count;
+    const char **outer = arena_alloc(&p->arena, (count + 1) * sizeof(*outer));
+    size_t constant = 0, depth = d->factor_count;
     for (; depth > 1; depth--) {
         size_t groups = 1;
         for (size_t i = 1; i < count; i++)
@@ -49,17 +63,18 @@ static const char **cell_words(struct plot *p, const struct dataset *d, const si
         if (groups <= GROUPS_MAX)
             break;
     }
+    while (constant < depth && count &&
+           !differs_within(d, cells[0], cells[count - 1], constant + 1))
+        constant++;
+    bool two_rows = depth > constant + 1;
     for (size_t i = 0; i < count; i++) {
-        CLEANUP(strbuf_done) struct strbuf text = {0};
-        for (size_t f = 0; f < depth; f++) {
-            bool is_constant = !differs_within(d, cells[0], cells[count - 1], f + 1);
-            const char *level = d->cells[cells[i]].levels[f];
-            if (i ? !str_eq(level, d->cells[cells[i - 1]].levels[f]) : !is_constant)
-                strbuf_printf(&text, "%s%s", text.length ? " " : "", level);
-        }
-        words[i] = plot_text(p, "%s", depth ? strbuf_text(&text) : d->cells[cells[i]].label);
+        words[i] = depth ? levels_from(p, d, cells, i, two_rows ? depth - 1 : constant, depth)
+                         : d->cells[cells[i]].label;
+        outer[i] = levels_from(p, d, cells, i, constant, two_rows ? depth - 1 : constant);
     }
-    return words;
+    p->x.words = words;
+    p->x.outer = two_rows ? outer : NULL;
+    p->x.word_count = count;
 }
 
 /* "cell: variant, size" */
@@ -83,7 +98,6 @@ static void plot_strip(struct page *page, size_t metric)
     double least = INFINITY, most = 0;
     for (size_t c = 0; c < shown; c++)
         cells[c] = c;
-    const char **words = cell_words(p, d, cells, shown);
     for (size_t look = 0; look < LINES_MAX; look++) {
         plot_add_series(p, NULL, PLOT_DOTS, look);
         plot_add_series(p, NULL, PLOT_MARKS | PLOT_BARS, look);
@@ -104,9 +118,10 @@ static void plot_strip(struct page *page, size_t metric)
             plot_add_point(&p->series[2 * look + 1], (double)c, v.median, v.low, v.high);
     }
     wide = least > 0 && most / least > 8;
-    p->x = (struct plot_axis){
-        .label = cell_axis(p, d), .unit = "", .words = words, .word_count = shown};
-    p->y = (struct plot_axis){.label = plot_text(p, "%s", m->name), .unit = m->unit, .log = wide};
+    p->x = (struct plot_axis){.label = cell_axis(p, d), .unit = ""};
+    name_cells(p, d, cells, shown);
+    p->y = (struct plot_axis){
+        .label = page_metric_label(p, m->name, m->unit), .unit = m->unit, .log = wide};
     p->description = plot_text(
         p, "Each dot is one run's %s; the mark is the cell's median with its 95 %% interval.",
         m->name);
@@ -158,7 +173,7 @@ static void plot_ecdf(struct page *page, size_t metric)
             plot_add_point(s, sorted[k], (double)(k + 1) / (double)column.count, NAN, NAN);
         plot_add_point(s, sorted[column.count - 1], 1, NAN, NAN);
     }
-    p->x = (struct plot_axis){.label = plot_text(p, "%s", m->name), .unit = m->unit};
+    p->x = (struct plot_axis){.label = page_metric_label(p, m->name, m->unit), .unit = m->unit};
     p->y =
         (struct plot_axis){.label = "share of the runs at or below", .unit = "", .from_zero = true};
     p->description =
@@ -281,10 +296,8 @@ void page_plot_pairs(struct page *page, size_t metric)
         at++;
     }
     plot_add_mark(p, false, 1, NAN, NAN, "1: same");
-    p->x = (struct plot_axis){.label = cell_axis(p, page->view),
-                              .unit = "",
-                              .words = cell_words(p, page->view, cells, at),
-                              .word_count = at};
+    p->x = (struct plot_axis){.label = cell_axis(p, page->view), .unit = ""};
+    name_cells(p, page->view, cells, at);
     p->y = (struct plot_axis){
         .label = plot_text(p, "%s, new / base", m->name), .unit = "", .log = true};
     p->description = "The ratio of the new median to the base's in each cell, with its interval.";

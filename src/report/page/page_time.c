@@ -12,7 +12,7 @@ static void plot_monitor(struct page *page, const struct embedded_monitor *m)
 {
     struct plot *p = page_add_plot(page, "monitor", "during a run: %s", m->name);
     p->x = (struct plot_axis){.label = "seconds since the start of the run", .unit = ""};
-    p->y = (struct plot_axis){.label = plot_text(p, "%s", m->name),
+    p->y = (struct plot_axis){.label = page_metric_label(p, m->name, m->unit),
                               .unit = plot_text(p, "%s", m->unit),
                               .from_zero = true};
     for (size_t t = 0; t < m->count; t++) {
@@ -63,7 +63,7 @@ static void plot_history(struct page *page, const struct embedded_history *h)
                               .unit = "",
                               .words = words,
                               .word_count = h->count};
-    p->y = (struct plot_axis){.label = plot_text(p, "%s", h->metric),
+    p->y = (struct plot_axis){.label = page_metric_label(p, h->metric, h->unit),
                               .unit = plot_text(p, "%s", h->unit)};
     p->note =
         h->count < HISTORY_FROM ? "The search for change points needs eight experiments or more."

@@ -47,6 +47,10 @@ void profile_put_csv(const struct profile *profile, const struct profile_view *v
 void profile_put_json(const struct profile *profile, const struct profile_view *view,
                       struct strbuf *out);
 
+/* Who ended the waits, of a profile loaded with its samples and wakers; an error where the
+ * recording does not tell. */
+int profile_put_wakers(const struct profile *profile, struct strbuf *out, struct error *err);
+
 /* What the profile cannot tell, and what went wrong: one sentence or two each. */
 struct notes {
     char **items;

@@ -9,6 +9,7 @@
 #include "base/measured.h"
 #include "base/strings.h"
 #include "counters/doubts.h"
+#include "fits/layout_spread.h"
 #include "machine/machine.h"
 
 #include <time.h>
@@ -26,7 +27,8 @@ struct ab_view {
     /* What was run here; NULL for values that were read from files. */
     const struct rounds *rounds;
     const struct rounds_spec *spec;
-    const struct machine *machine; /* for JSON and the like; may be NULL for text */
+    const struct layout_spread *layouts; /* of each participant; NULL: nobody asked */
+    const struct machine *machine;       /* for JSON and the like; may be NULL for text */
     time_t started;
     const char *shell;         /* that ran the commands, NULL for none */
     uint64_t shell_startup_ns; /* 0 when unknown */
@@ -72,6 +74,10 @@ void strbuf_put_markdown_code(struct strbuf *out, const char *text);
 /* Appends "no difference: a (± 0.8 %), b" or "cannot tell: …" of the metrics without a table. */
 void report_ab_folded(struct strbuf *out, const struct ab_view *v, bool same);
 
+/* "over 20 layouts new takes +1.8 % [+1.2, +2.3]; one layout alone says between -3.0 and +5.0 %.
+ * Layout is 80 % of that variation, noise the rest." */
+void strbuf_put_layouts(struct strbuf *out, const char *name, const struct comparison *c,
+                        const struct layout_spread *s);
 /* "± 1.2 %" of the median, "± 3" where the median is about zero. */
 void strbuf_put_deviation(struct strbuf *out, const char *unit, const struct summary *sum);
 /* "0.746 [0.730, 0.763]", or a difference in the unit. */

@@ -262,6 +262,27 @@ static void put_disturbance(struct json *j, const struct run_record *run)
     json_end(j);
 }
 
+/* Of each command against its reference; null where there is nothing to tell. */
+static void put_layouts(struct json *j, const struct ab_view *v)
+{
+    json_array(j, "layouts");
+    for (size_t i = 0; v->layouts && i < v->outcome->data->cell_count; i++) {
+        const struct layout_spread *s = &v->layouts[i];
+        if (!s->count) {
+            json_null(j, NULL);
+            continue;
+        }
+        json_object(j, NULL);
+        json_u64(j, "count", s->count);
+        json_double(j, "low", s->low);
+        json_double(j, "high", s->high);
+        json_double(j, "share", s->share);
+        json_bool(j, "is_noise", s->is_noise);
+        json_end(j);
+    }
+    json_end(j);
+}
+
 static void put_run(struct json *j, const struct ab_view *v, size_t round, size_t command)
 {
     const struct run_record *run = &v->rounds->items[round].runs[command];
@@ -292,6 +313,10 @@ static void put_run(struct json *j, const struct ab_view *v, size_t round, size_
     json_bool(j, "is_counted", run_counts(run));
     json_bool(j, "left_behind", run->left_behind);
     json_u64(j, "padding_bytes", v->rounds->items[round].padding_bytes);
+    if (v->spec->layout_count) {
+        json_u64(j, "layout", v->rounds->items[round].layout);
+        json_bool(j, "still", v->rounds->items[round].is_still);
+    }
     put_counts(j, v, run);
     put_disturbance(j, run);
     json_end(j);
@@ -325,7 +350,7 @@ static void put_losses(struct json *j, const struct ab_view *v)
     json_u64(j, "runs_dropped", r->unfinished_runs);
     json_u64(j, "runs_failed", r->failed_runs);
     json_u64(j, "runs_disturbed", disturbed);
-    json_u64(j, "metric_lines_refused", r->bad_metric_lines);
+    json_u64(j, "metric_lines_refused", r->refused_metrics.line_count);
     json_u64(j, "runs_with_metrics_lost", r->truncated_metrics);
     json_end(j);
 }
@@ -360,6 +385,8 @@ void report_ab_json(struct strbuf *out, const struct ab_view *v)
     json_bool(&j, "paired", !v->outcome->data->apart);
     json_bool(&j, "adaptive", v->outcome->data->experiment.adaptive);
     put_metrics(&j, v);
+    if (v->layouts)
+        put_layouts(&j, v);
     if (v->rounds) {
         json_array(&j, "runs");
         for (size_t i = 0; i < v->rounds->count; i++)

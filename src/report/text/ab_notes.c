@@ -242,9 +242,10 @@ static void disturbances(struct doubt_list *notes, const struct ab_view *v)
         }
     if (total && (double)disturbed >= DISTURBED_SHARE * (double)total)
         report_note(notes, "disturbed",
-                    "%zu of %zu runs were disturbed (%s%s); they are counted, and --json marks "
+                    "%zu of %zu %s disturbed (%s%s); they are counted, and --json marks "
                     "each. 'assay doctor' shows how noisy this machine is.",
-                    disturbed, total, counts[most] < disturbed ? "mostly: " : "", reasons[most]);
+                    disturbed, total, plural(total, "run was", "runs were"),
+                    counts[most] < disturbed ? "mostly: " : "", reasons[most]);
     else if (stalled)
         report_note(notes, "stalled", "assay was suspended during %zu %s.", (size_t)stalled,
                     plural((size_t)stalled, "run", "runs"));
@@ -262,11 +263,15 @@ static void disturbances(struct doubt_list *notes, const struct ab_view *v)
 static void metrics(struct doubt_list *notes, const struct ab_view *v)
 {
     const struct rounds *r = v->rounds;
-    if (r->bad_metric_lines)
-        report_note(notes, "metric-lines",
-                    "%zu line%s on ASSAY_METRICS_FD could not be used: '%s': %s.",
-                    r->bad_metric_lines, r->bad_metric_lines == 1 ? "" : "s", r->bad_metric_line,
-                    r->bad_metric_is);
+    const struct metric_refusals *refused = &r->refused_metrics;
+    CLEANUP(strbuf_done) struct strbuf lines = {0};
+    for (size_t i = 0; i < refused->count; i++)
+        strbuf_printf(&lines, "%s'%s': %s", i ? "; " : "", refused->items[i].line,
+                      refused->items[i].why);
+    if (refused->line_count)
+        report_note(notes, "metric-lines", "%zu %s on ASSAY_METRICS_FD could not be used: %s.",
+                    refused->line_count, plural(refused->line_count, "line", "lines"),
+                    strbuf_text(&lines));
     if (r->truncated_metrics)
         report_note(
             notes, "metrics-lost", "%zu %s wrote more than %d bytes of metrics; the rest is lost.",
@@ -323,9 +328,43 @@ static void noise(struct doubt_list *notes, const struct ab_view *v)
                     "machine.");
 }
 
+void strbuf_put_layouts(struct strbuf *out, const char *name, const struct comparison *c,
+                        const struct layout_spread *s)
+{
+    strbuf_printf(
+        out,
+        "over %zu layouts %s takes %+.1f %% [%+.1f, %+.1f]; one layout alone says between "
+        "%+.1f and %+.1f %%.",
+        s->count, name, 100 * (c->estimate - 1), 100 * (c->low - 1), 100 * (c->high - 1),
+        100 * (s->low - 1), 100 * (s->high - 1));
+    if (isfinite(s->share) && s->is_noise)
+        strbuf_puts(out, " Noise alone may explain that variation.");
+    else if (isfinite(s->share))
+        strbuf_printf(out, " Layout is %.0f %% of that variation, noise the rest.", 100 * s->share);
+}
+
+static void layouts(struct doubt_list *notes, const struct ab_view *v)
+{
+    const struct outcome *o = v->outcome;
+    for (size_t i = 0; v->layouts && i < o->data->cell_count; i++) {
+        const struct judge_row *judged = outcome_cell(o, o->headline, i)->judged;
+        if (!judged || !v->layouts[i].count || judged->comparison.scale != COMPARISON_RATIO)
+            continue;
+        CLEANUP(strbuf_done) struct strbuf name = {0}, text = {0};
+        strbuf_put_ab_name(&name, o->participants[i].name);
+        strbuf_put_layouts(&text, strbuf_text(&name), &judged->comparison, &v->layouts[i]);
+        report_note(notes, "layouts", "%s", strbuf_text(&text));
+    }
+    if (v->layouts && v->rounds->cannot_be_still)
+        report_note(notes, "layouts",
+                    "this system does not let assay keep addresses as they are, so how much of the "
+                    "variation is layout cannot be told.");
+}
+
 void report_ab_notes(struct doubt_list *notes, const struct ab_view *v)
 {
     const struct outcome *o = v->outcome;
+    layouts(notes, v);
     if (v->rounds) {
         ending(notes, v);
         failures(notes, v);

@@ -245,6 +245,12 @@ static void put_environment(struct mail *m)
                       machine->cpu_model, machine->cpu_count,
                       format_bytes((double)machine->memory_bytes, memory, sizeof(memory)), start,
                       machine->kernel_release, machine->distribution);
+    if (bisect_counts_in_machine(m->b))
+        strbuf_printf(
+            m->out,
+            "%scounted in an emulated machine, under the kernel that is booted below; the "
+            "host's own load does not change such counts\n",
+            start);
     strbuf_printf(m->out, "%sassay: %s, seed %llu\n", start, ASSAY_VERSION,
                   (unsigned long long)s->seed);
     const struct {

@@ -23,6 +23,24 @@ void report_compare_csv(struct strbuf *out, const struct compare_view *v);
 const char *report_compare_emulated(const struct compare *c);
 void report_compare_lkp(struct strbuf *out, const struct compare_view *v);
 
+/* What stands for a commit in those mails. */
+struct compare_side {
+    char *name, *subject;
+    bool is_commit;
+};
+void compare_side_find(struct compare_side *s, const struct compare *c, size_t pair, bool is_new);
+void compare_side_done(struct compare_side *s);
+/* What is known of the kernel of a cell ("release", "git_commit") and of the emulated machines
+ * ("memory_bytes"); NULL for nothing.  The caller frees it. */
+char *compare_kernel_fact(const struct dataset *d, size_t cell, const char *key);
+char *compare_vm_fact(const struct dataset *d, const char *key);
+
+/* The text of a mail about the comparison: what changed, where, the table, and `functions`, the
+ * cost of each function for each operation (may be ""). */
+void report_compare_mail(struct strbuf *out, const struct compare_view *v, const char *functions);
+/* "kernel-brk2: perf-stat.overall.path-length -39.1 %" */
+void report_compare_subject(struct strbuf *out, const struct compare *c);
+
 /* Whether the row is to be shown: headlines, and what changed by enough to matter. */
 bool report_compare_shows(const struct compare_view *v, const struct compare_row *row);
 

@@ -71,6 +71,9 @@ void report_compare_json(struct strbuf *out, const struct compare_view *v)
     CLEANUP(strbuf_done) struct strbuf suites = {0};
     compare_put_suites(&suites, c);
     json_string(&j, "suites", suites.length ? strbuf_text(&suites) : NULL);
+    CLEANUP(strbuf_done) struct strbuf layouts = {0};
+    compare_put_layouts(&layouts, c);
+    json_string(&j, "layouts", layouts.length ? strbuf_text(&layouts) : NULL);
     json_end(&j);
 }
 

@@ -6,6 +6,7 @@
  * metric) are left out, as there.  Whether a row changed at all is decided by assay's own test, not
  * by the robot's rule, whose rate of false alarms at 3 v 3 runs is 20 % a metric.
  */
+#include "base/json_read.h"
 #include "base/memory.h"
 #include "report/text/compare.h"
 
@@ -137,65 +138,174 @@ static void put_line(struct strbuf *out, const struct line *l)
     strbuf_putc(out, '\n');
 }
 
-static int compare_texts(const void *a, const void *b)
+/* An axis of the table: a factor in which both sides agree, or what the machines are. */
+struct axis {
+    const char *name;
+    char *value;
+};
+
+struct axes {
+    struct axis *items;
+    size_t count, capacity;
+};
+
+static void add_axis(struct axes *a, const char *name, char *value)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    if (value && *value)
+        ARRAY_PUSH(a->items, a->count, a->capacity) = (struct axis){name, value};
+    else
+        free(value);
 }
 
-/* Names of the axes in order, "testcase" among them as the robot has it, and their values. */
-static void put_axes(struct strbuf *out, const struct compare *c, size_t pair)
+static void axes_done(struct axes *a)
+{
+    for (size_t i = 0; i < a->count; i++)
+        free(a->items[i].value);
+    free(a->items);
+}
+
+static int compare_axes(const void *a, const void *b)
+{
+    return strcmp(((const struct axis *)a)->name, ((const struct axis *)b)->name);
+}
+
+/* The kernel's name for a cell, where kernels are compared: a value of the factor `kernel`. */
+static const char *kernel_level(const struct dataset *d, size_t cell)
+{
+    size_t factor = dataset_factor(d, "kernel");
+    return factor == DATASET_NONE || !d->emulated ? NULL : d->cells[cell].levels[factor];
+}
+
+char *compare_kernel_fact(const struct dataset *d, size_t cell, const char *key)
+{
+    const char *level = kernel_level(d, cell);
+    CLEANUP(memory_freep)
+    char *kernels = level && d->environment ? json_member_text(d->environment, "kernels") : NULL;
+    CLEANUP(memory_freep) char *kernel = kernels ? json_member_text(kernels, level) : NULL;
+    char *fact = kernel ? json_member_text(kernel, key) : NULL;
+    if (fact && !*fact) {
+        free(fact);
+        fact = NULL;
+    }
+    return fact;
+}
+
+char *compare_vm_fact(const struct dataset *d, const char *key)
+{
+    CLEANUP(memory_freep)
+    char *vm = d->environment ? json_member_text(d->environment, "vm") : NULL;
+    return vm ? json_member_text(vm, key) : NULL;
+}
+
+/* Of both sides: "gcc-12", or "gcc-12 gcc-14" where they differ. */
+static char *fact_of_both(const struct compare *c, size_t pair, const char *key)
+{
+    char *base = compare_kernel_fact(c->base, c->pairs[pair].base_cell, key);
+    CLEANUP(memory_freep) char *new = compare_kernel_fact(c->new, c->pairs[pair].new_cell, key);
+    if (!base || !new || str_eq(base, new))
+        return base;
+    char *both = memory_printf("%s %s", base, new);
+    free(base);
+    return both;
+}
+
+/* "qemu-aarch64-cortex-a57-1cpu-1024M" */
+static char *name_machine(const struct dataset *d)
+{
+    CLEANUP(memory_freep) char *arch = compare_vm_fact(d, "arch");
+    CLEANUP(memory_freep) char *cpu = compare_vm_fact(d, "cpu");
+    CLEANUP(memory_freep) char *cpus = compare_vm_fact(d, "cpus");
+    CLEANUP(memory_freep) char *memory = compare_vm_fact(d, "memory_bytes");
+    if (!arch || !cpu || !cpus || !memory)
+        return NULL;
+    return memory_printf("qemu-%s-%s-%scpu-%lluM", arch, cpu, cpus,
+                         strtoull(memory, NULL, 10) >> 20);
+}
+
+/* In the order of their names, "testcase" among them as the robot has it. */
+static void find_axes(struct axes *a, const struct compare *c, size_t pair)
 {
     const struct dataset *d = c->base;
-    size_t count = d->factor_count + 1;
-    CLEANUP(memory_freep) const char **names = memory_zalloc(count, sizeof(*names));
+    const char *const *base = (const char *const *)d->cells[c->pairs[pair].base_cell].levels;
+    const char *const *new = (const char *const *)c->new->cells[c->pairs[pair].new_cell].levels;
     for (size_t f = 0; f < d->factor_count; f++)
-        names[f] = d->factors[f];
-    names[d->factor_count] = "testcase";
-    qsort(names, count, sizeof(*names), compare_texts);
+        if (!c->within || str_eq(base[f], new[f]))
+            add_axis(a, d->factors[f], memory_strdup(base[f]));
+    add_axis(a, "testcase", memory_strdup(d->experiment.name));
+    if (kernel_level(d, c->pairs[pair].base_cell)) {
+        add_axis(a, "compiler", fact_of_both(c, pair, "compiler"));
+        add_axis(a, "kconfig", fact_of_both(c, pair, "release"));
+        add_axis(a, "rootfs", memory_strdup("assay-initramfs"));
+        add_axis(a, "tbox_group", name_machine(d));
+    }
+    qsort(a->items, a->count, sizeof(*a->items), compare_axes);
+}
+
+static void put_axes(struct strbuf *out, const struct compare *c, size_t pair)
+{
+    CLEANUP(axes_done) struct axes axes = {0};
+    find_axes(&axes, c, pair);
     strbuf_pad(out, '=', RULE_COLUMNS);
     strbuf_putc(out, '\n');
-    for (size_t i = 0; i < count; i++)
-        strbuf_printf(out, "%s%s", i ? "/" : "", names[i]);
+    for (size_t i = 0; i < axes.count; i++)
+        strbuf_printf(out, "%s%s", i ? "/" : "", axes.items[i].name);
     strbuf_puts(out, ":\n  ");
-    for (size_t i = 0; i < count; i++) {
-        size_t factor = dataset_factor(d, names[i]);
-        strbuf_printf(out, "%s%s", i ? "/" : "",
-                      factor == DATASET_NONE ? d->experiment.name
-                                             : d->cells[c->pairs[pair].base_cell].levels[factor]);
-    }
+    for (size_t i = 0; i < axes.count; i++)
+        strbuf_printf(out, "%s%s", i ? "/" : "", axes.items[i].value);
     strbuf_puts(out, "\n\n");
 }
 
-/* What stands for a commit: the commit where two experiments are compared, else the level. */
-static void name_side(const struct dataset *d, const char *name, bool within, char *ret,
-                      size_t size)
+void compare_side_done(struct compare_side *s)
 {
-    if (within || !d->experiment.git_commit[0])
-        snprintf(ret, size, "%s", name);
-    else
-        snprintf(ret, size, "%.40s", d->experiment.git_commit);
+    free(s->name);
+    free(s->subject);
+    *s = (struct compare_side){0};
 }
 
-static void put_side(struct strbuf *out, const char *name, const char *subject, bool within)
+/* What stands for a commit: a kernel's where kernels are compared, else its release and package;
+ * the experiment's where two of them are; else the level. */
+void compare_side_find(struct compare_side *s, const struct compare *c, size_t pair, bool is_new)
 {
-    strbuf_printf(out, "  %.*s (\"", within ? 60 : 10, name);
-    strbuf_put_safe(out, subject, strlen(subject), 300);
+    const struct dataset *d = is_new ? c->new : c->base;
+    const char *level = is_new ? c->new_name : c->base_name;
+    size_t cell = is_new ? c->pairs[pair].new_cell : c->pairs[pair].base_cell;
+    CLEANUP(memory_freep) char *release = compare_kernel_fact(d, cell, "release");
+    CLEANUP(memory_freep) char *version = compare_kernel_fact(d, cell, "version");
+    CLEANUP(memory_freep) char *subject = compare_kernel_fact(d, cell, "git_subject");
+    bool has_commit = !c->within && d->experiment.git_commit[0];
+    s->name = c->within ? compare_kernel_fact(d, cell, "git_commit") : NULL;
+    if (s->name) {
+        s->subject = memory_strdup(subject ? subject : level);
+    } else if (c->within && release) {
+        s->name = memory_strdup(release);
+        s->subject = memory_printf("Linux %s%s%s, %s", release, version ? ", Debian " : "",
+                                   version ? version : "", level);
+    } else {
+        s->name =
+            has_commit ? memory_printf("%.40s", d->experiment.git_commit) : memory_strdup(level);
+        s->subject = memory_strdup(c->within || !d->subject ? level : d->subject);
+    }
+    s->is_commit = has_commit || subject;
+}
+
+static void put_side(struct strbuf *out, const struct compare_side *s)
+{
+    strbuf_printf(out, "  %.*s (\"", s->is_commit ? 10 : 60, s->name);
+    strbuf_put_safe(out, s->subject, strlen(s->subject), 300);
     strbuf_puts(out, "\")\n");
 }
 
-static void put_sides(struct strbuf *out, const struct compare *c)
+static void put_sides(struct strbuf *out, const struct compare *c, size_t pair)
 {
-    char base[64], new[64];
-    name_side(c->base, c->base_name, c->within, base, sizeof(base));
-    name_side(c->new, c->new_name, c->within, new, sizeof(new));
-    const char *base_subject = c->within || !c->base->subject ? c->base_name : c->base->subject;
-    const char *new_subject = c->within || !c->new->subject ? c->new_name : c->new->subject;
+    CLEANUP(compare_side_done) struct compare_side base = {0}, new = {0};
+    compare_side_find(&base, c, pair, false);
+    compare_side_find(&new, c, pair, true);
     strbuf_puts(out, "commit: \n");
-    put_side(out, base, base_subject, c->within);
-    put_side(out, new, new_subject, c->within);
+    put_side(out, &base);
+    put_side(out, &new);
     strbuf_putc(out, '\n');
-    strbuf_printf(out, "%-*.*s %-*.*s \n", BASE_COLUMNS, BASE_COLUMNS, base, NEW_COLUMNS,
-                  NEW_COLUMNS, new);
+    strbuf_printf(out, "%-*.*s %-*.*s \n", BASE_COLUMNS, BASE_COLUMNS, base.name, NEW_COLUMNS,
+                  NEW_COLUMNS, new.name);
     strbuf_pad(out, '-', BASE_COLUMNS);
     strbuf_putc(out, ' ');
     strbuf_pad(out, '-', NEW_COLUMNS);
@@ -213,11 +323,18 @@ static bool is_close(const struct compare_row *row)
     return low > 0 ? high / low <= (is_performance ? 1.01 : 1.05) : low == high;
 }
 
+/* 10.46 and 1335 ±230 %: runs of one side differ by more than the sides do. */
+static bool is_noise(const struct compare_row *row)
+{
+    double change = fabs(row->judged.new.mean - row->judged.base.mean);
+    return fmax(population_stddev(&row->judged.base), population_stddev(&row->judged.new)) > change;
+}
+
 static bool shows(const struct compare_view *v, const struct compare_row *row)
 {
     if (v->all || v->only || row->judged.headline)
         return report_compare_shows(v, row);
-    return row->judged.changed && !is_close(row);
+    return row->judged.changed && !is_close(row) && !is_noise(row);
 }
 
 void report_compare_lkp(struct strbuf *out, const struct compare_view *v)
@@ -233,13 +350,14 @@ void report_compare_lkp(struct strbuf *out, const struct compare_view *v)
         }
         sort_lines(lines, count);
         put_axes(out, c, p);
-        put_sides(out, c);
+        put_sides(out, c, p);
         for (size_t i = 0; i < count; i++) {
             put_line(out, &lines[i]);
             free(lines[i].key);
         }
         strbuf_puts(out, "\n");
     }
+    compare_put_layouts(out, c);
     if (report_compare_emulated(c))
         strbuf_printf(out, "%s\n", report_compare_emulated(c));
     free(lines);

@@ -390,6 +390,7 @@ void report_compare_text(struct strbuf *out, const struct compare_view *v)
     compare_put_suites(&suites, c);
     if (suites.length)
         strbuf_printf(out, "\n%s", strbuf_text(&suites));
+    compare_put_layouts(out, c);
     put_footer(out, v);
     report_compare_nodes_text(out, c);
     if (report_compare_emulated(c))
@@ -423,6 +424,10 @@ void report_compare_markdown(struct strbuf *out, const struct compare_view *v)
     compare_put_suites(&suites, c);
     if (suites.length)
         strbuf_printf(out, "\n%s", strbuf_text(&suites));
+    CLEANUP(strbuf_done) struct strbuf layouts = {0};
+    compare_put_layouts(&layouts, c);
+    if (layouts.length)
+        strbuf_printf(out, "\n%s", strbuf_text(&layouts));
     if (report_compare_emulated(c))
         strbuf_printf(out, "\n%s\n", report_compare_emulated(c));
 }

@@ -7,7 +7,9 @@
 #include "base/measured.h"
 #include "base/strings.h"
 
-void report_list_text(struct strbuf *out, const struct store_list *list, bool colour);
+/* `columns` of the terminal; 0 for none. */
+void report_list_text(struct strbuf *out, const struct store_list *list, bool colour,
+                      size_t columns);
 void report_list_json(struct strbuf *out, const struct store_list *list);
 
 /* Name, question, state, counts and origin of an experiment. */

@@ -18,34 +18,71 @@ static void put_styled(struct strbuf *out, const char *style, const char *text, 
     strbuf_printf(out, "%s%s%s", colour ? style : "", text, colour ? plain : "");
 }
 
-void report_list_text(struct strbuf *out, const struct store_list *list, bool colour)
+/* The name, and what is amiss. */
+static void put_about(struct strbuf *out, const struct store_experiment *e)
 {
+    strbuf_put_safe(out, e->name, strlen(e->name), 80);
+    if (e->selection[0]) {
+        strbuf_puts(out, " (");
+        strbuf_put_safe(out, e->selection, strlen(e->selection), 60);
+        strbuf_puts(out, ")");
+    }
+    if (e->failed_count)
+        strbuf_printf(out, ", %llu failed", (unsigned long long)e->failed_count);
+    if (e->disturbed_count)
+        strbuf_printf(out, ", %llu disturbed", (unsigned long long)e->disturbed_count);
+}
+
+/* Where the terminal has no room for columns: the number and the name, below them the rest. */
+static void put_narrow(struct strbuf *out, const struct store_experiment *e, size_t columns)
+{
+    char moment[32], head[16];
+    CLEANUP(strbuf_done) struct strbuf about = {0}, rest = {0};
+    size_t indent = (size_t)snprintf(head, sizeof(head), "%5lld  ", (long long)e->id);
+    put_about(&about, e);
+    strbuf_printf(&rest, "%s, %s, %llu %s, %llu %s",
+                  format_moment(e->started_at_ns, moment, sizeof(moment)), losses_state(e),
+                  (unsigned long long)e->cell_count, plural(e->cell_count, "cell", "cells"),
+                  (unsigned long long)e->run_count, plural(e->run_count, "run", "runs"));
+    if (*e->git_commit)
+        strbuf_printf(&rest, ", %.9s%s", e->git_commit,
+                      str_has_suffix(e->git_commit, "-dirty") ? "*" : "");
+    strbuf_puts(out, head);
+    strbuf_put_wrapped(out, strbuf_text(&about), indent, columns);
+    strbuf_putc(out, '\n');
+    strbuf_pad(out, ' ', indent);
+    strbuf_put_wrapped(out, strbuf_text(&rest), indent, columns);
+    strbuf_putc(out, '\n');
+}
+
+void report_list_text(struct strbuf *out, const struct store_list *list, bool colour,
+                      size_t columns)
+{
+    enum { BEFORE_NAME = 63, NAME_LEAST = 16 };
     if (list->count == 0) {
         strbuf_puts(out, "The store contains no experiments.\n");
         return;
     }
+    bool narrow = columns && columns < BEFORE_NAME + NAME_LEAST;
     char line[256];
     snprintf(line, sizeof(line), "%5s  %-16s  %-8s %6s %7s  %-10s  %s\n", "id", "started", "state",
              "cells", "runs", "commit", "name");
-    put_styled(out, bold, line, colour);
+    put_styled(out, bold, narrow ? "" : line, colour && !narrow);
     for (size_t i = 0; i < list->count; i++) {
         const struct store_experiment *e = &list->items[i];
+        if (narrow) {
+            put_narrow(out, e, columns);
+            continue;
+        }
+        CLEANUP(strbuf_done) struct strbuf about = {0};
         char moment[32], commit[12];
         bool dirty = str_has_suffix(e->git_commit, "-dirty");
         snprintf(commit, sizeof(commit), "%.9s%s", e->git_commit, dirty ? "*" : "");
         strbuf_printf(out, "%5lld  %-16s  %-8s %6llu %7llu  %-10s  ", (long long)e->id,
                       format_moment(e->started_at_ns, moment, sizeof(moment)), losses_state(e),
                       (unsigned long long)e->cell_count, (unsigned long long)e->run_count, commit);
-        strbuf_put_safe(out, e->name, strlen(e->name), 80);
-        if (e->selection[0]) {
-            strbuf_puts(out, " (");
-            strbuf_put_safe(out, e->selection, strlen(e->selection), 60);
-            strbuf_puts(out, ")");
-        }
-        if (e->failed_count)
-            strbuf_printf(out, ", %llu failed", (unsigned long long)e->failed_count);
-        if (e->disturbed_count)
-            strbuf_printf(out, ", %llu disturbed", (unsigned long long)e->disturbed_count);
+        put_about(&about, e);
+        strbuf_put_wrapped(out, strbuf_text(&about), BEFORE_NAME, columns ? columns : SIZE_MAX);
         strbuf_putc(out, '\n');
     }
 }

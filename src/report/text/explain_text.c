@@ -120,10 +120,30 @@ static void put_time(struct strbuf *out, const struct explain *e, const char *wh
     strbuf_printf(out, " %s, %s\n", unit.text, verdict->text);
 }
 
+/* Where waits cannot be recorded, more runs would not help: a wait may be all that changed. */
+static void put_unconfirmed(struct strbuf *out, const struct explain *e)
+{
+    struct cost_unit unit;
+    bool cpu_moved = verdict_is_difference(&e->measured.cpu_verdict);
+    bool is_blind = !e->has_waits && !cpu_moved;
+    cost_unit_choose(&unit, fmax(fabs(e->profiled_change.a), fabs(e->profiled_change.b)), true,
+                     e->unit);
+    strbuf_puts(out, "The profiled runs do not confirm it: there, CPU time");
+    strbuf_puts(out, cpu_moved || is_blind ? "" : " and own waits");
+    strbuf_puts(out, " changed by ");
+    strbuf_put_attributed(out, &unit, &e->profiled_change);
+    strbuf_puts(out, is_blind ? ", and waits could not be seen" : "");
+    strbuf_puts(out, e->profiled ? ". Explained because of --force.\n"
+                     : is_blind  ? ". So nothing is explained.\n"
+                                 : ". So nothing is explained; more --rounds and --profiles would "
+                                   "settle it, --force explains the profiled runs.\n");
+    if (is_blind && !e->profiled)
+        put_lines(out, "  * ", strbuf_text(&e->notes));
+}
+
 /* Why nothing is explained, or that it is all the same. */
 static void put_outcome(struct strbuf *out, const struct explain *e)
 {
-    struct cost_unit unit;
     const struct explain_measured *m = &e->measured;
     bool cannot_tell = m->cpu_verdict.kind == VERDICT_CANNOT_TELL ||
                        (m->wall[SIDE_A] && m->wall_verdict.kind == VERDICT_CANNOT_TELL);
@@ -134,15 +154,7 @@ static void put_outcome(struct strbuf *out, const struct explain *e)
         return;
     }
     if (e->outcome == EXPLAIN_UNCONFIRMED) {
-        cost_unit_choose(&unit, fmax(fabs(e->profiled_change.a), fabs(e->profiled_change.b)), true,
-                         e->unit);
-        strbuf_puts(out, "The profiled runs do not confirm it: there, CPU time");
-        strbuf_puts(out, verdict_is_difference(&m->cpu_verdict) ? "" : " and own waits");
-        strbuf_puts(out, " changed by ");
-        strbuf_put_attributed(out, &unit, &e->profiled_change);
-        strbuf_puts(out, e->profiled ? ". Explained because of --force.\n"
-                                     : ". So nothing is explained; more --rounds and --profiles "
-                                       "would settle it, --force explains the profiled runs.\n");
+        put_unconfirmed(out, e);
         return;
     }
     strbuf_puts(out, cannot_tell ? "No difference can be told from noise"

@@ -71,6 +71,19 @@ static void draw(struct drawing *d, const struct history *one, size_t width)
     }
 }
 
+/* The width of the widest value, as the scale has them. */
+static size_t scale_columns(const struct history *one)
+{
+    size_t widest = SCALE_COLUMNS;
+    for (size_t i = 0; i < one->count; i++) {
+        CLEANUP(strbuf_done) struct strbuf label = {0};
+        strbuf_put_measured(&label, one->points[i].median, one->unit);
+        size_t columns = str_columns(strbuf_text(&label));
+        widest = columns > widest ? columns : widest;
+    }
+    return widest;
+}
+
 static size_t row_of(const struct drawing *d, double value, size_t rows)
 {
     double share = d->high > d->low ? (value - d->low) / (d->high - d->low) : 0.5;
@@ -108,6 +121,7 @@ static void put_marks(struct strbuf *out, const struct drawing *d, bool colour)
 
 static void put_plot(struct strbuf *out, const struct drawing *d, size_t rows, bool colour)
 {
+    size_t scale = scale_columns(d->one);
     for (size_t r = rows; r-- > 0;) {
         bool is_labelled = r == rows - 1 || r == 0 || r == rows / 2;
         double at = d->low + (d->high - d->low) * (double)r / (double)(rows - 1);
@@ -115,7 +129,7 @@ static void put_plot(struct strbuf *out, const struct drawing *d, size_t rows, b
         if (is_labelled)
             strbuf_put_measured(&label, at, d->one->unit);
         size_t used = str_columns(strbuf_text(&label));
-        strbuf_pad(out, ' ', used < SCALE_COLUMNS ? SCALE_COLUMNS - used : 0);
+        strbuf_pad(out, ' ', used < scale ? scale - used : 0);
         strbuf_printf(out, "%s %s", strbuf_text(&label), is_labelled ? "┤" : "│");
         for (size_t c = 0; c < d->count; c++) {
             bool is_value = row_of(d, d->columns[c].value, rows) == r;
@@ -124,7 +138,7 @@ static void put_plot(struct strbuf *out, const struct drawing *d, size_t rows, b
         }
         strbuf_putc(out, '\n');
     }
-    strbuf_pad(out, ' ', SCALE_COLUMNS + 2);
+    strbuf_pad(out, ' ', scale + 2);
     put_marks(out, d, colour);
 }
 
@@ -225,10 +239,10 @@ static void put_title(struct strbuf *out, const struct history *one, bool colour
 
 void report_history_text(struct strbuf *out, const struct history_view *v)
 {
-    size_t scale = v->spark ? 16 : SCALE_COLUMNS + 2;
-    size_t width = v->columns > scale + 10 ? v->columns - scale : 10;
     for (size_t i = 0; i < v->h->count; i++) {
         const struct history *one = &v->h->items[i];
+        size_t scale = v->spark ? 16 : scale_columns(one) + 2;
+        size_t width = v->columns > scale + 10 ? v->columns - scale : 10;
         struct drawing d;
         strbuf_puts(out, i ? "\n" : "");
         put_title(out, one, v->colour);

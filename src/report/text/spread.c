@@ -31,13 +31,32 @@ void strbuf_put_spread(struct strbuf *out, const struct spread *s, double diviso
     strbuf_puts(out, "]");
 }
 
+/* Bytes of a colour's control sequence, 0 if there is none. */
+static size_t colour_bytes(const char *at)
+{
+    if (at[0] != '\033' || at[1] != '[')
+        return 0;
+    size_t length = 2 + strspn(at + 2, "0123456789;");
+    return length + (at[length] != '\0');
+}
+
+/* The columns of a text that may have colours. */
+static size_t shown_columns(const char *text)
+{
+    CLEANUP(strbuf_done) struct strbuf plain = {0};
+    for (size_t colour; *text; text += colour ? colour : 1)
+        if (!(colour = colour_bytes(text)))
+            strbuf_putc(&plain, *text);
+    return str_columns(strbuf_text(&plain));
+}
+
 void strbuf_put_wrapped(struct strbuf *out, const char *text, size_t indent, size_t width)
 {
     size_t column = indent;
     for (const char *word = text; *word;) {
         size_t length = strcspn(word, " ");
         CLEANUP(memory_freep) char *one = memory_strndup(word, length);
-        size_t columns = str_columns(one);
+        size_t columns = shown_columns(one);
         if (column > indent && column + 1 + columns > width) {
             strbuf_putc(out, '\n');
             strbuf_pad(out, ' ', indent);
@@ -52,13 +71,32 @@ void strbuf_put_wrapped(struct strbuf *out, const char *text, size_t indent, siz
     }
 }
 
-/* Where the words of a line begin. */
+/* Where the words of a line begin, in columns. */
 static size_t hanging_indent(const char *line)
 {
     enum { HEADING_MOST = 12 };
-    size_t spaces = strspn(line, " "), heading = spaces + strcspn(line + spaces, " ");
-    size_t words = heading + strspn(line + heading, " ");
-    return words >= heading + 2 && words <= HEADING_MOST ? words : spaces;
+    size_t at[3] = {0}; /* where the spaces, the heading, and the spaces after it end */
+    size_t column = 0, part = 0;
+    for (size_t colour; *line && part < 3; line += colour ? colour : 1) {
+        if ((colour = colour_bytes(line)))
+            continue;
+        while (part < 3 && (*line == ' ') == (part == 1))
+            at[part++] = column;
+        column++;
+    }
+    return part == 3 && at[2] >= at[1] + 2 && at[2] <= HEADING_MOST ? at[2] : at[0];
+}
+
+/* The bytes of the first columns of a line, which are ASCII. */
+static size_t bytes_of_columns(const char *line, size_t columns)
+{
+    size_t bytes = 0;
+    while (columns && line[bytes]) {
+        size_t colour = colour_bytes(line + bytes);
+        bytes += colour ? colour : 1;
+        columns -= !colour;
+    }
+    return bytes;
 }
 
 void strbuf_fit_lines(struct strbuf *text, size_t columns)
@@ -70,9 +108,10 @@ void strbuf_fit_lines(struct strbuf *text, size_t columns)
         size_t length = strcspn(at, "\n");
         CLEANUP(memory_freep) char *line = memory_strndup(at, length);
         size_t indent = hanging_indent(line);
-        if (str_columns(line) > columns && !strchr(line, '\033') && indent < columns / 2) {
-            strbuf_append(&out, line, indent);
-            strbuf_put_wrapped(&out, line + indent, indent, columns);
+        if (shown_columns(line) > columns && indent < columns / 2) {
+            size_t bytes = bytes_of_columns(line, indent);
+            strbuf_append(&out, line, bytes);
+            strbuf_put_wrapped(&out, line + bytes, indent, columns);
         } else {
             strbuf_puts(&out, line);
         }

@@ -191,17 +191,27 @@ TEST(lines_fit_the_terminal)
                                   "  a note that is\n"
                                   "  indented and long\n"
                                   "short\n\nünïcödé ünïcödé\nend");
+    strbuf_clear(&text); /* colours take no columns */
+    strbuf_puts(&text, "\033[2mstate\033[0m      done, started today\n"
+                       "\033[1;31m2 of 9 runs failed, \033[0mand one did not\n"
+                       "\033[32mas long as this line is\033[0m");
+    strbuf_fit_lines(&text, 24);
+    CHECK_STR(strbuf_text(&text), "\033[2mstate\033[0m      done, started\n"
+                                  "           today\n"
+                                  "\033[1;31m2 of 9 runs failed, \033[0mand\n"
+                                  "one did not\n"
+                                  "\033[32mas long as this line is\033[0m");
 }
 
 TEST(words_of_kilobytes_are_cut)
 {
     CLEANUP(strbuf_done) struct strbuf out = {0};
     char word[2000];
-    memset(word, 'x', sizeof(word));
+    memset(word, 'w', sizeof(word));
     memcpy(word, "<b> is ", 7);
     word[sizeof(word) - 1] = '\0';
     html_put_words(&out, word);
     CHECK(out.length < 100);
-    CHECK(str_has_prefix(strbuf_text(&out), "&lt;b&gt; is xxx"));
-    CHECK_CONTAINS(strbuf_text(&out), "x…");
+    CHECK(str_has_prefix(strbuf_text(&out), "&lt;b&gt; is www"));
+    CHECK_CONTAINS(strbuf_text(&out), "w…");
 }

@@ -314,7 +314,33 @@ TEST(words_are_cut_between_characters)
     p.x = (struct plot_axis){.label = "x", .unit = "", .words = words, .word_count = 12};
     struct plot_series *s = plot_add_series(&p, NULL, PLOT_MARKS, 0);
     plot_add_point(s, 0, 1, NAN, NAN);
-    CHECK_CONTAINS(labels(&p, &out, &text), "|grö…|");
+    CHECK_CONTAINS(labels(&p, &out, &text), "|größtm…|"); /* twice its room, on two lines */
+    plot_done(&p);
+}
+
+TEST(words_that_are_too_wide_stand_on_two_lines)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0}, text = {0};
+    struct plot p = plain_plot();
+    const char *words[] = {"send8", "copy-send", "sendmsg", "zerocopy-fields", "batch-send"};
+    p.x = (struct plot_axis){.label = "x", .unit = "", .words = words, .word_count = 5};
+    struct plot_series *s = plot_add_series(&p, NULL, PLOT_MARKS, 0);
+    plot_add_point(s, 0, 1, NAN, NAN);
+    CHECK_CONTAINS(labels(&p, &out, &text), "|send8|copy-send|sendmsg|zerocopy-fields|batch-send|");
+    plot_done(&p);
+}
+
+TEST(groups_of_words_have_a_row_of_their_own)
+{
+    CLEANUP(strbuf_done) struct strbuf out = {0}, text = {0};
+    struct plot p = plain_plot();
+    const char *words[] = {"1", "20", "300", "1", "20", "300"};
+    const char *outer[] = {"good", "", "", "a-longer-name", "", ""};
+    p.x = (struct plot_axis){
+        .label = "x", .unit = "", .words = words, .outer = outer, .word_count = 6};
+    struct plot_series *s = plot_add_series(&p, NULL, PLOT_MARKS, 0);
+    plot_add_point(s, 0, 1, NAN, NAN);
+    CHECK_CONTAINS(labels(&p, &out, &text), "|1|20|300|1|20|300|good|a-longer-name|x|");
     plot_done(&p);
 }
 
