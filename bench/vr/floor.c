@@ -5,6 +5,8 @@
  *
  *   vr-floor ping blocking|epoll|uring|spin CPU CPU ROUNDS     "p50 p99" in microseconds
  *   vr-floor sync DIR WRITERS ROUNDS                           the same, of 4 KiB
+ *   vr-floor memory small|huge MIB      "touch worst copy": the first touch of 4 KiB (mean, and the
+ *                                       longest), and a copy of a page somewhere in that memory
  */
 #include "config.h"
 
@@ -18,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -272,13 +275,52 @@ static int sync_floor(char **argv)
     return 0;
 }
 
+#define PAGE ((size_t)4096)
+#define HUGE ((size_t)2 << 20)
+#define COPIES 100000
+
+static int memory_floor(char **argv)
+{
+    size_t bytes = (size_t)atoi(argv[3]) << 20, pages = bytes / PAGE;
+    unsigned char *memory = mmap(NULL, bytes + HUGE, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    unsigned char *copies = malloc(1024 * PAGE);
+    if (memory == MAP_FAILED || !copies || !pages)
+        die("memory");
+    memory += HUGE - (uintptr_t)memory % HUGE;
+    madvise(memory, bytes, strcmp(argv[2], "huge") == 0 ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    memset(copies, 1, 1024 * PAGE);
+    double begun = now_us(), worst = 0;
+    for (size_t i = 0; i < pages; i++) {
+        double before = now_us();
+        memory[i * PAGE] = 1;
+        double took = now_us() - before;
+        worst = took > worst ? took : worst;
+    }
+    double touch = (now_us() - begun) / (double)pages;
+    uint64_t random = 88172645463325252;
+    begun = now_us();
+    for (unsigned i = 0; i < COPIES; i++) {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        memcpy(copies + i % 1024 * PAGE, memory + random % pages * PAGE, PAGE);
+    }
+    printf("%.2f %.0f %.2f\n", touch, worst, (now_us() - begun) / COPIES);
+    free(copies);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 4 && strcmp(argv[1], "memory") == 0)
+        return memory_floor(argv);
     if (argc == 6 && strcmp(argv[1], "ping") == 0)
         return ping(argv);
     if (argc == 5 && strcmp(argv[1], "sync") == 0)
         return sync_floor(argv);
     fprintf(stderr, "usage: vr-floor ping blocking|epoll|uring|spin CPU CPU ROUNDS\n"
-                    "       vr-floor sync DIR WRITERS ROUNDS\n");
+                    "       vr-floor sync DIR WRITERS ROUNDS\n"
+                    "       vr-floor memory small|huge MIB\n");
     return 2;
 }

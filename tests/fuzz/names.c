@@ -1,13 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzzes demangling and the folding of names. */
+/* Fuzzes demangling, the folding of names, and the numbers of lambdas in them. */
 #include "symbols/tables/names.h"
 #include "base/memory.h"
+#include "profile/numbered.h"
 #include "symbols/tables/source_path.h"
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Each line is a function of one side or the other; its first letter stands for its code. */
+static void try_numbers(char *lines)
+{
+    struct numbered *n = numbered_new();
+    CLEANUP(strbuf_done) struct strbuf out = {0};
+    char *rest = lines;
+    unsigned side = 0;
+    for (char *line = strsep(&rest, "\n"); line && side < 64; line = strsep(&rest, "\n"), side++)
+        numbered_add(n, side & 1, line, (uint8_t)line[0]);
+    numbered_conclude(n);
+    numbered_name(n, 1, lines, &out);
+    numbered_free(n);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -24,5 +40,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             __builtin_trap();
     }
     source_path(&out, name, name);
+    try_numbers(name);
     return 0;
 }

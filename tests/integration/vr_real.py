@@ -738,7 +738,7 @@ def start_bench(*words):
     pids = until(replicas, "three replicas")
     def works():
         with open(f"/proc/{pids[0]}/stat") as file:
-            return sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13])) > 5
+            return sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13])) > 60
     until(works, "they work")
     return process, pids
 

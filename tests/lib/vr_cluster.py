@@ -35,14 +35,15 @@ def until(condition, what):
 class Cluster:
     """Replicas as processes in the present folder."""
 
-    def __init__(self, replicas=3, transport="epoll", more="", options=(), spares=0):
+    def __init__(self, replicas=3, transport="epoll", more="", options=(), spares=0, host=None):
         # Any address 127.x.y.z is this machine's: nobody else is at this one.
-        host = f"127.{random.randint(1, 254)}.{random.randint(1, 254)}.{random.randint(1, 254)}"
+        port = 4701 if host is None else random.randint(20000, 30000)
+        host = host or f"127.{random.randint(1, 254)}.{random.randint(1, 254)}.{random.randint(1, 254)}"
         lines = [f"cluster {random.randint(1, 1 << 30)}", f"transport {transport}",
                  "keys 1024", "slots 256", "checkpoint-every 64", "sessions 64",
                  "timeout 300ms"]
-        lines += [f"replica {host}:{4701 + i}" for i in range(replicas)]
-        lines += [f"spare {host}:{4701 + replicas + i}" for i in range(spares)]
+        lines += [f"replica {host}:{port + i}" for i in range(replicas)]
+        lines += [f"spare {host}:{port + replicas + i}" for i in range(spares)]
         with open("cluster.conf", "w") as file:
             file.write("\n".join(lines) + "\n" + more)
         self.count = replicas

@@ -446,6 +446,28 @@ TEST(a_late_do_view_change_is_stale)
     close_door(&d);
 }
 
+/* Who believed it would run entries that are not committed, or wait for what there never was. */
+TEST(more_committed_than_there_is_is_dropped)
+{
+    struct door d = backup();
+    open_door(&d, 1);
+    make_empty(&d, (struct vr_header){.type = VR_COMMIT, .op = 3, .commit = 4});
+    dropped(&d, VR_DROP_BODY, 0);
+    struct vr_entry e = make_entry(1, 0, vr_genesis_checksum(1));
+    struct vr_header h = {.type = VR_PREPARE, .op = 1, .commit = VR_OP_MAX + 1};
+    make(&d, h, &e, sizeof(e), NULL, 0);
+    dropped(&d, VR_DROP_BODY, 0);
+    struct log_end end = {.head = {.head_checksum = e.checksum, .count = 1}, .heads = {e}};
+    h = (struct vr_header){.type = VR_START_VIEW, .view = 3, .op = 1, .commit = 2};
+    make(&d, h, &end.head, sizeof(end.head), end.heads, sizeof(end.heads[0]));
+    dropped(&d, VR_DROP_BODY, 0);
+    h.type = VR_DO_VIEW_CHANGE;
+    make(&d, h, &end.head, sizeof(end.head), end.heads, sizeof(end.heads[0]));
+    dropped(&d, VR_DROP_BODY, 0);
+    CHECK_INT(d.lab.r->commit_max, 0);
+    close_door(&d);
+}
+
 /* An acknowledgement of what this primary never sent is of another view's log. */
 TEST(an_acknowledgement_of_what_is_not_there_is_stale)
 {

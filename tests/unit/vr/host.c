@@ -71,19 +71,19 @@ static void *run_host(void *context)
     return NULL;
 }
 
-static int bound_socket(struct sockaddr_in *ret_address)
+static int bound_socket(union vr_address *ret_address)
 {
-    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    union vr_address any = vr_address_any(AF_INET, true);
     struct error err = {0};
     socklen_t size = sizeof(*ret_address);
     int fd = vr_socket_open(&any, &err);
-    CHECK(fd >= 0 && getsockname(fd, (struct sockaddr *)ret_address, &size) == 0);
+    CHECK(fd >= 0 && getsockname(fd, &ret_address->any, &size) == 0);
     return fd;
 }
 
 static void lab_open(struct lab *l)
 {
-    struct sockaddr_in address, other;
+    union vr_address address, other;
     struct error err = {0};
     *l = (struct lab){.folder = "/tmp/assay-vr-unit-XXXXXX"};
     CHECK(mkdtemp(l->folder) != NULL);
@@ -92,7 +92,7 @@ static void lab_open(struct lab *l)
     char *text = memory_printf(
         "cluster 9\nopen yes\nreplica 127.0.0.1:%u\nin-memory yes\ndata %s\nslots 64\n"
         "checkpoint-every 16\nkeys 8\nsessions 8\nbatch-bytes 4096\n",
-        ntohs(address.sin_port), l->folder);
+        ntohs(address.v4.sin_port), l->folder);
     CHECK_INT(vr_cluster_parse(&l->cluster, text, "lab", &err), 0);
     CLEANUP(memory_freep) char *file = vr_cluster_file(&l->cluster, 0);
     CHECK_INT(vr_disk_format(file, &l->cluster.config, &err), 0);
@@ -123,10 +123,9 @@ static void send_datagram(void *context, uint8_t to, uint64_t client, const void
                           size_t size)
 {
     struct lab *l = context;
-    const struct sockaddr_in *address = &l->cluster.addresses[0];
+    const union vr_address *address = &l->cluster.addresses[0];
     (void)to, (void)client;
-    CHECK(sendto(l->sockets[l->from], bytes, size, 0, (const struct sockaddr *)address,
-                 sizeof(*address)) > 0);
+    CHECK(sendto(l->sockets[l->from], bytes, size, 0, &address->any, vr_address_size(address)) > 0);
 }
 
 /* Says the caller's request from one of the sockets until a datagram comes to either; the socket
@@ -231,17 +230,17 @@ struct mute {
 
 struct mute_answer {
     struct mute *mute;
-    struct sockaddr_in to;
+    union vr_address to;
 };
 
 static void send_answer(void *context, uint8_t to, uint64_t client, const void *bytes, size_t size)
 {
     struct mute_answer *a = context;
     (void)to, (void)client;
-    sendto(a->mute->socket, bytes, size, 0, (const struct sockaddr *)&a->to, sizeof(a->to));
+    sendto(a->mute->socket, bytes, size, 0, &a->to.any, vr_address_size(&a->to));
 }
 
-static void mute_reply(struct mute *m, const struct vr_header *h, const struct sockaddr_in *to)
+static void mute_reply(struct mute *m, const struct vr_header *h, const union vr_address *to)
 {
     uint64_t session = 77;
     bool registers = h->number == 0;
@@ -259,7 +258,7 @@ static void mute_reply(struct mute *m, const struct vr_header *h, const struct s
 }
 
 static void mute_hears(struct mute *m, const unsigned char *bytes, size_t size,
-                       const struct sockaddr_in *from)
+                       const union vr_address *from)
 {
     struct vr_header h;
     const void *body;
@@ -288,11 +287,10 @@ static void *be_mute(void *context)
     while (!m->stop) {
         unsigned char bytes[512];
         struct pollfd ready = {m->socket, POLLIN, 0};
-        struct sockaddr_in from;
+        union vr_address from;
         socklen_t length = sizeof(from);
         poll(&ready, 1, 50);
-        ssize_t size = recvfrom(m->socket, bytes, sizeof(bytes), MSG_DONTWAIT,
-                                (struct sockaddr *)&from, &length);
+        ssize_t size = recvfrom(m->socket, bytes, sizeof(bytes), MSG_DONTWAIT, &from.any, &length);
         if (size > 0)
             mute_hears(m, bytes, (size_t)size, &from);
     }
@@ -303,7 +301,7 @@ static void *be_mute(void *context)
  * operation, and run twice. */
 TEST(a_request_is_sent_again_as_it_was)
 {
-    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}, at;
+    union vr_address any = vr_address_any(AF_INET, true), at;
     struct mute *m = memory_zalloc(1, sizeof(*m));
     struct error err = {0};
     struct vr_cluster cluster;
@@ -312,10 +310,10 @@ TEST(a_request_is_sent_again_as_it_was)
     socklen_t length = sizeof(at);
     pthread_t thread;
     m->socket = vr_socket_open(&any, &err);
-    getsockname(m->socket, (struct sockaddr *)&at, &length);
+    getsockname(m->socket, &at.any, &length);
     CLEANUP(memory_freep)
-    char *text =
-        memory_printf("cluster 9\nopen yes\nreplica 127.0.0.1:%u\n", (unsigned)ntohs(at.sin_port));
+    char *text = memory_printf("cluster 9\nopen yes\nreplica 127.0.0.1:%u\n",
+                               (unsigned)ntohs(at.v4.sin_port));
     CHECK_INT(vr_cluster_parse(&cluster, text, "mute", &err), 0);
     vr_packets_init(&m->packets, &cluster.config, &cluster.key.keys, cluster.datagram_bytes, 1);
     pthread_create(&thread, NULL, be_mute, m);

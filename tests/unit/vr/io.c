@@ -82,7 +82,12 @@ TEST(a_wrong_configuration_is_named)
     refused("", "no replica");
     refused("replica 127.0.0.1:0\n", "not a port");
     refused("replica 127.0.0.1:99999\n", "not a port");
-    refused("replica localhost:1\n", "not an IPv4 address");
+    refused("replica 127.0.0.256:1\n", "not an IPv4 address");
+    refused("replica [::g]:1\n", "not an IPv6 address");
+    refused("replica ::1:1\n", "write IPv6 as [::1]:4701");
+    refused("replica [::1]\n", "write IPv6 as [::1]:4701");
+    refused("replica no-such-host.invalid:1\n", "has no address");
+    refused("replica 127.0.0.1:1\nreplica [::1]:2\nreplica 127.0.0.1:3\n", "different kinds");
     refused("replica 127.0.0.1:1\nslots 10\n", "line 2: slots must be between 64");
     refused("replica 127.0.0.1:1\ntimeout\n", "has no value");
     refused("replica 127.0.0.1:1\ntimeout 20ms\nheartbeat 20ms\n", "twice the heartbeat");
@@ -299,7 +304,7 @@ struct receiver {
     int disk_result;
 };
 
-static void on_packet(void *context, uint32_t socket, const struct sockaddr_in *from,
+static void on_packet(void *context, uint32_t socket, const union vr_address *from,
                       const void *bytes, size_t size)
 {
     struct receiver *r = context;
@@ -317,7 +322,7 @@ static void on_disk(void *context, uint32_t tag, int result)
 
 static void try_way(const struct vr_io_way *way)
 {
-    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}, to;
+    union vr_address any = vr_address_any(AF_INET, true), to;
     struct receiver got = {0};
     struct vr_io_handler handler = {on_packet, on_disk, &got};
     struct error err = {0};
@@ -326,7 +331,7 @@ static void try_way(const struct vr_io_way *way)
     socklen_t size = sizeof(to);
     unsigned char packet[100] = {[99] = 7};
     CHECK(sockets[0] >= 0 && sockets[1] >= 0);
-    getsockname(sockets[1], (struct sockaddr *)&to, &size);
+    getsockname(sockets[1], &to.any, &size);
     if (vr_io_open(&io, way, sockets, 2, 2048, true, handler, &err)) {
         test_skip(err.message);
         close(sockets[0]);

@@ -601,6 +601,62 @@ TEST(numbers_pass_32_bits)
     finish(&lab);
 }
 
+/* Found by the simulator (seed 31343): a replica that was taking over a log had no room for the
+ * rest of it.  A checkpoint would have made some, but it did not hear that entries it had were
+ * committed meanwhile, and asked for another view for ever. */
+TEST(who_takes_over_a_log_runs_what_is_committed_of_it)
+{
+    struct lab lab = {.durable = {.view_checksum = vr_genesis_checksum(1)}};
+    start(&lab, 0);
+    struct log_end end = {.head = {.log_view = 1, .count = 2}};
+    end.heads[0] = make_entry(1, 0, vr_genesis_checksum(1));
+    end.heads[1] = make_entry(2, 0, end.heads[0].checksum);
+    end.head.head_checksum = end.heads[1].checksum;
+    receive(&lab, view_message(VR_START_VIEW, 1, 1, &end), &end);
+    writes_end(&lab);
+    receive_prepare(&lab, 1, 1, &end.heads[0]);
+    writes_end(&lab);
+    CHECK(lab.r->install.active);
+    CHECK_INT(lab.r->install.matched, 1);
+    CHECK_INT(lab.r->commit, 0);
+    /* Of somebody else's word nothing follows. */
+    struct vr_header h = {.type = VR_COMMIT, .replica = 2, .view = 1, .op = 7, .commit = 7};
+    receive(&lab, h, NULL);
+    CHECK_INT(lab.r->commit, 0);
+    h.replica = 1;
+    receive(&lab, h, NULL);
+    CHECK_INT(lab.r->commit, 1);
+    CHECK(lab.r->install.active);
+    finish(&lab);
+}
+
+/* A faulty member that led said that more is committed than there is.  In the next view that is
+ * forgotten: who leads it serves, and nobody runs what is not committed. */
+TEST(a_faulty_primarys_commits_end_with_its_view)
+{
+    struct lab lab = {.durable = {.view_checksum = vr_genesis_checksum(1)}};
+    start(&lab, 1);
+    struct vr_header h = {.type = VR_COMMIT, .replica = 0, .op = 1u << 20, .commit = 1u << 20};
+    receive(&lab, h, NULL);
+    CHECK_INT(lab.r->commit_max, 1 << 20);
+    struct log_end end = {.head = {.log_view = 2, .count = 1}};
+    end.heads[0] = make_entry(1, 0, vr_genesis_checksum(1));
+    end.head.head_checksum = end.heads[0].checksum;
+    receive(&lab, view_message(VR_START_VIEW, 2, 2, &end), &end);
+    writes_end(&lab);
+    receive_prepare(&lab, 2, 2, &end.heads[0]);
+    for (int i = 0; i < 3; i++)
+        writes_end(&lab);
+    CHECK_INT(lab.r->state, VR_NORMAL);
+    CHECK_INT(lab.r->commit_max, 1);
+    struct vr_entry next = make_entry(2, 2, end.heads[0].checksum);
+    receive_prepare(&lab, 2, 2, &next);
+    writes_end(&lab);
+    CHECK_INT(lab.r->op, 2);
+    CHECK_INT(lab.r->commit, 1);
+    finish(&lab);
+}
+
 /* Found by the simulator (seed 15411): a checkpoint was due while the one before was still being
  * written, nothing more could be executed, and without it the log had no room for what was missing.
  */

@@ -55,7 +55,7 @@ TEST(operations_answer_as_documented)
 
 TEST(a_service_goes_on_from_its_pages)
 {
-    char out[VR_RESULT_BYTES_MAX + 1], key[8];
+    char out[VR_RESULT_BYTES_MAX + 1], key[16];
     unsigned char root[VR_SERVICE_ROOT_BYTES];
     struct vr_pages a, b;
     struct vr_service *s = make(&a, 100), *other = make(&b, 100);

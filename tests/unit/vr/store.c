@@ -4,6 +4,7 @@
 #include "vr/disk/store.h"
 #include "test.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 struct disk {
@@ -359,5 +360,33 @@ TEST(an_unfinished_checkpoint_counts_for_nothing)
     d.bytes[d.store.pages_offset + 2 * 2 * 512 + 7] ^= 1;
     load(&d, &l);
     CHECK(!l.image.has_checkpoint);
+    done(&d, &l);
+}
+
+/* The sums of pages were others in format 0: its checkpoint would look damaged. */
+TEST(a_file_of_another_format_is_refused_by_name)
+{
+    struct disk d;
+    struct vr_loaded l;
+    struct error err = {0};
+    setup(&d, 2);
+    const size_t format_at = 16 + 4 * 4 + 5 * 4; /* magic, sequence, and nine numbers before it */
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned char *copy = d.bytes + i * 512;
+        uint64_t magic = 0, checksum;
+        uint32_t format = 0;
+        memcpy(&magic, copy, sizeof(magic));
+        if (!magic)
+            continue;
+        memcpy(&format, copy + format_at, sizeof(format));
+        CHECK_INT(format, 1);
+        memset(copy + format_at, 0, sizeof(format));
+        size_t sealed = format_at + sizeof(format) + sizeof(struct vr_durable);
+        checksum = vr_hash(copy, sealed);
+        memcpy(copy + sealed, &checksum, sizeof(checksum));
+    }
+    CHECK_INT(vr_store_load(&d.store, read_disk, &d, &l, &err), -EINVAL);
+    CHECK_CONTAINS(err.message, "format 0");
+    CHECK_CONTAINS(err.message, "restore it into a new cluster");
     done(&d, &l);
 }

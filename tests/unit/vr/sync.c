@@ -21,7 +21,7 @@ struct ended {
     int result;
 };
 
-static void on_packet(void *context, uint32_t socket, const struct sockaddr_in *from,
+static void on_packet(void *context, uint32_t socket, const union vr_address *from,
                       const void *bytes, size_t size)
 {
     (void)context, (void)socket, (void)from, (void)bytes, (void)size;
@@ -35,7 +35,7 @@ static void on_disk(void *context, uint32_t tag, int result)
 /* Opens a transport; false: this machine has it not. */
 static bool open_way(struct vr_io *io, const struct vr_io_way *way, int *socket, struct ended *e)
 {
-    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    union vr_address any = vr_address_any(AF_INET, true);
     struct vr_io_handler handler = {on_packet, on_disk, e};
     struct error err = {0};
     *e = (struct ended){0};

@@ -198,7 +198,9 @@ TEST(a_frozen_state_stays_while_the_present_one_goes_on)
         while (next < l.pages.newest.count) {
             operate(&l, 50, 60);
             uint32_t page = l.pages.newest.list[next];
-            CHECK(memcmp(vr_pages_sum(&l.pages, next++), before + page * 480, 480) == 0);
+            vr_pages_sum(&l.pages, next);
+            CHECK(l.pages.pending_sums[next++] == vr_page_sum(page, before + page * 480, 480));
+            CHECK(memcmp(vr_pages_pending(&l.pages, page), before + page * 480, 480) == 0);
         }
         vr_pages_settle(&l.pages);
         uint64_t root = 0;
@@ -218,4 +220,84 @@ TEST(a_frozen_state_stays_while_the_present_one_goes_on)
         free(before);
     }
     lab_close(&l);
+}
+
+/* ---- parts of pages */
+
+#define PAGES 40u
+#define PAGE 1000u /* not a multiple of a block */
+
+struct states {
+    unsigned char present[PAGES][PAGE], newest[PAGES][PAGE], pending[PAGES][PAGE];
+};
+
+static void change(struct lab *l, struct states *s)
+{
+    unsigned char bytes[600];
+    uint32_t page = below(l, PAGES), offset = below(l, PAGE), size = below(l, 600);
+    if (size > PAGE - offset)
+        size = PAGE - offset;
+    memset(bytes, (int)below(l, 3), sizeof(bytes)); /* zeros, too */
+    if (l->pages.written[page] && below(l, 8))
+        vr_pages_put(&l->pages, page, offset, bytes, size);
+    else
+        memcpy(vr_pages_touch(&l->pages, page) + offset, bytes, size);
+    memcpy(&s->present[page][offset], bytes, size);
+}
+
+static void look(struct lab *l, const struct states *s)
+{
+    uint32_t page = below(l, PAGES);
+    CHECK(memcmp(vr_pages_newest(&l->pages, page), s->newest[page], PAGE) == 0);
+    if (l->pages.has_pending)
+        CHECK(memcmp(vr_pages_pending(&l->pages, page), s->pending[page], PAGE) == 0);
+    CHECK(memcmp(vr_pages_at(&l->pages, page), s->present[page], PAGE) == 0);
+}
+
+static uint64_t sum_of(const struct lab *l, unsigned char (*state)[PAGE])
+{
+    uint64_t sum = 0;
+    for (uint32_t page = 0; page < PAGES; page++) {
+        CHECK(l->pages.sums[page] == vr_page_sum(page, state[page], PAGE));
+        sum += vr_page_sum(page, state[page], PAGE);
+    }
+    return sum;
+}
+
+TEST(changed_bytes_are_kept_and_summed_like_whole_pages)
+{
+    struct states *s = memory_zalloc(1, sizeof(*s));
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct lab l;
+        memset(s, 0, sizeof(*s));
+        lab_open(&l, PAGE, PAGES, seed);
+        uint32_t changes = 1 + below(&l, 200), looks = below(&l, 2) ? 1000 : 10;
+        for (unsigned round = 0; round < 20; round++) {
+            for (uint32_t i = 0; i < changes; i++) {
+                change(&l, s);
+                if (below(&l, 1000) < looks)
+                    look(&l, s);
+            }
+            if (below(&l, 4) == 0) {
+                vr_pages_revert(&l.pages);
+                memcpy(s->present, s->newest, sizeof(s->present));
+                CHECK(memcmp(l.pages.memory, s->present, sizeof(s->present)) == 0);
+                continue;
+            }
+            vr_pages_freeze(&l.pages);
+            memcpy(s->pending, s->present, sizeof(s->present));
+            for (uint32_t i = 0; i < l.pages.newest.count; i++) {
+                change(&l, s);
+                look(&l, s);
+                vr_pages_sum(&l.pages, i);
+            }
+            vr_pages_settle(&l.pages);
+            memcpy(s->newest, s->pending, sizeof(s->newest));
+            CHECK(sum_of(&l, s->newest) == l.pages.root);
+        }
+        for (uint32_t page = 0; page < PAGES; page++)
+            CHECK(memcmp(vr_pages_newest(&l.pages, page), s->newest[page], PAGE) == 0);
+        lab_close(&l);
+    }
+    free(s);
 }

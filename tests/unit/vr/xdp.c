@@ -40,9 +40,9 @@ static bool lab_init(struct lab *l, bool secret)
     l->cluster.key.keys =
         vr_keys_same(secret ? vr_key_secret(9, "open sesame", 11) : vr_key_public(9));
     for (unsigned i = 0; i < 3; i++)
-        l->cluster.addresses[i] = (struct sockaddr_in){.sin_family = AF_INET,
-                                                       .sin_port = htons((uint16_t)(4701 + i)),
-                                                       .sin_addr.s_addr = htonl(0x0a4d0001 + i)};
+        l->cluster.addresses[i].v4 = (struct sockaddr_in){.sin_family = AF_INET,
+                                                          .sin_port = htons((uint16_t)(4701 + i)),
+                                                          .sin_addr.s_addr = htonl(0x0a4d0001 + i)};
     if (vr_xdp_load(&l->xdp, &err) == 0)
         return true;
     test_skip(memory_printf("%s", err.message));
@@ -72,10 +72,10 @@ static void make_prepare(struct lab *l, uint64_t view, uint64_t op, uint64_t par
                        .ttl = 64,
                        .protocol = IPPROTO_UDP,
                        .tot_len = htons((uint16_t)(28 + payload)),
-                       .saddr = l->cluster.addresses[0].sin_addr.s_addr,
-                       .daddr = l->cluster.addresses[1].sin_addr.s_addr};
-    struct udphdr udp = {.source = l->cluster.addresses[0].sin_port,
-                         .dest = l->cluster.addresses[1].sin_port,
+                       .saddr = l->cluster.addresses[0].v4.sin_addr.s_addr,
+                       .daddr = l->cluster.addresses[1].v4.sin_addr.s_addr};
+    struct udphdr udp = {.source = l->cluster.addresses[0].v4.sin_port,
+                         .dest = l->cluster.addresses[1].v4.sin_port,
                          .len = htons((uint16_t)(8 + payload))};
     unsigned char *at = l->frame;
     at = (unsigned char *)memcpy(at, &eth, sizeof(eth)) + sizeof(eth);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The client library: one session, one call at a time, each call waits for its answer.
+ * The client: calls that wait for their answers, or several at once, each in a session of its own.
+ * assay_vr.h is the same for programs of others (library.c).
  *
  *   struct vr_client *c;
  *   if (vr_client_open(&c, "cluster.conf", &err)) …
@@ -17,18 +18,41 @@
 #include "vr/core/copy.h"
 #include "vr/net/cluster.h"
 
+#include <sys/uio.h>
+
 struct vr_client;
 
 int vr_client_open(struct vr_client **ret_client, const char *config_path, struct error *err);
 /* With a cluster that was read already; it stays the caller's. */
 int vr_client_open_cluster(struct vr_client **ret_client, const struct vr_cluster *cluster,
                            struct error *err);
+const struct vr_cluster *vr_client_cluster(const struct vr_client *c);
 void vr_client_close(struct vr_client *c);
 void vr_client_set_timeout(struct vr_client *c, uint64_t timeout_ns); /* default: 5 s */
 
 /* Any operation.  out has room for VR_RESULT_BYTES_MAX. */
 int vr_client_call(struct vr_client *c, uint32_t opcode, const void *data, uint32_t size,
                    enum vr_result *ret_result, void *out, uint32_t *ret_size, struct error *err);
+
+/* The same without waiting.  done is called later, by vr_client_turn or by any other call that
+ * waits; it may begin another operation.  result: 0, or a negative errno, of which err tells; only
+ * with 0 there are an outcome and bytes, which are valid during the call.  Operations that are
+ * under way at the same time have no order.  -EAGAIN: as many are under way as may be. */
+#define VR_CLIENT_CALLS_MAX 16
+typedef void (*vr_client_done)(void *context, int result, enum vr_result outcome, const void *bytes,
+                               uint32_t size, const struct error *err);
+int vr_client_begin(struct vr_client *c, uint32_t opcode, const void *data, uint32_t size,
+                    vr_client_done done, void *context, struct error *err);
+/* An operation of the key-value store; parts are key, expect and value. */
+int vr_client_begin_kv(struct vr_client *c, uint32_t opcode, const struct iovec *parts,
+                       vr_client_done done, void *context, struct error *err);
+/* Takes what has come, sends again what is not answered; waits until an operation has ended, none
+ * is under way, or this time has come.  Returns how many have ended. */
+uint32_t vr_client_turn(struct vr_client *c, uint64_t end_ns);
+/* When vr_client_turn must be called even if nothing comes by vr_client_fd; UINT64_MAX: never. */
+uint64_t vr_client_due_ns(const struct vr_client *c);
+uint32_t vr_client_under_way(const struct vr_client *c);
+int vr_client_fd(const struct vr_client *c);
 
 int vr_client_get(struct vr_client *c, const void *key, size_t key_size, enum vr_result *ret_result,
                   void *value, uint32_t *ret_size, struct error *err);

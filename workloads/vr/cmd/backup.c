@@ -75,24 +75,19 @@ static void tell(const struct settings *o, const char *path, const struct vr_cop
 
 static int perform(const struct settings *o, const char *path, struct error *err)
 {
-    struct vr_cluster cluster;
     struct vr_client *client;
     struct vr_copy *copy = NULL;
-    int result = vr_cluster_read(&cluster, o->config, err);
+    int result = vr_client_open(&client, o->config, err);
     if (result)
         return result;
-    result = vr_client_open_cluster(&client, &cluster, err);
-    if (!result) {
-        vr_client_set_timeout(client, o->timeout_ns);
-        result = vr_client_copy(client, &copy, err);
-        vr_client_close(client);
-    }
+    vr_client_set_timeout(client, o->timeout_ns);
+    result = vr_client_copy(client, &copy, err);
     if (!result)
-        result = write_file(path, cluster.config.cluster, copy, err);
+        result = write_file(path, vr_client_cluster(client)->config.cluster, copy, err);
     if (!result)
         tell(o, path, copy);
     vr_copy_free(copy);
-    vr_cluster_done(&cluster);
+    vr_client_close(client);
     return result;
 }
 

@@ -40,6 +40,7 @@ int vr_load_options_check(const struct vr_load_options *o, struct vr_load_settin
                                  .warmup = o->warmup,
                                  .payload_bytes = o->payload_bytes,
                                  .keys = o->keys,
+                                 .fill = o->fill,
                                  .seed = o->seed,
                                  .time_ns = o->time_ns,
                                  .patience_ns = o->patience_ns,

@@ -10,7 +10,7 @@ struct vr_load_options {
     uint64_t clients, requests, warmup, payload_bytes, keys, seed, time_ns, patience_ns;
     double rate;
     const char *op, *history, *history_format, *client_transport;
-    bool json;
+    bool json, fill;
 };
 
 #define VR_LOAD_DEFAULTS                                                          \
@@ -43,6 +43,10 @@ struct vr_load_options {
          "bytes in a request, or in a value (0)",                                                \
          NULL},                                                                                  \
         {0, "keys", OPTION_U64, offsetof(type, field.keys), "N", "number of keys (1000)", NULL}, \
+        {0,           "fill",                                                                    \
+         OPTION_FLAG, offsetof(type, field.fill),                                                \
+         NULL,        "put every key once before the warm-up",                                   \
+         NULL},                                                                                  \
         {0,                                                                                      \
          "rate",                                                                                 \
          OPTION_DOUBLE,                                                                          \

@@ -71,7 +71,7 @@ static int check(const struct settings *o, const struct vr_cluster *c, struct er
     char text[VR_ADDRESS_TEXT_MAX];
     if (o->index == NONE || o->index >= c->node_count)
         return error_set(err, -EINVAL, "--index must be between 0 and %u", c->node_count - 1);
-    const struct sockaddr_in *own = &c->addresses[o->index];
+    const union vr_address *own = &c->addresses[o->index];
     if (c->open && !o->insecure && !vr_address_is_loopback(own))
         return error_set(err, -EPERM,
                          "%s is not a loopback address and the cluster is open: anyone who can "

@@ -54,6 +54,7 @@ const char *const vr_planted_names[PLANTED_COUNT] = {
     "no-sync",
     "no-dsync",
     "renumbered",
+    "install-deaf",
 };
 #ifdef VR_PLANTED
 enum vr_planted vr_planted;

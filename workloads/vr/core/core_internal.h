@@ -208,6 +208,9 @@ void vr_install_begin(struct vr_replica *r, uint8_t source, uint64_t log_view,
 void vr_install_prepare(struct vr_replica *r, const struct vr_header *h,
                         const struct vr_entry *entry, const void *body, struct vr_update *u);
 void vr_install_progress(struct vr_replica *r, struct vr_update *u);
+/* What the primary of the view has committed is in the log that is being taken over: as far as that
+ * has matched it may run, which makes room where the log is full. */
+void vr_install_heard(struct vr_replica *r, const struct vr_header *h);
 uint64_t vr_install_need(const struct vr_replica *r); /* the first op that is missing, or 0 */
 const struct vr_entry *vr_end_head(const struct vr_log_end *end, uint64_t op);
 

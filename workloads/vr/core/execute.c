@@ -77,12 +77,30 @@ static struct vr_session *run(struct vr_replica *r, struct vr_update *u,
     return s;
 }
 
+/* All leaves that a batch needs are fetched at once: one after the other they would be waited for.
+ */
+static void prefetch_entry(const struct vr_replica *r, const struct vr_entry *entry,
+                           const unsigned char *at)
+{
+    struct vr_bytes keys[VR_BATCH_COUNT_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < entry->count && count < VR_BATCH_COUNT_MAX; i++) {
+        struct vr_request request;
+        memcpy(&request, at, sizeof(request));
+        count += vr_service_key(r->service, request.opcode, at + sizeof(request), request.size,
+                                &keys[count]);
+        at += vr_request_bytes(request.size);
+    }
+    vr_service_prefetch(r->service, keys, count);
+}
+
 static void execute_entry(struct vr_replica *r, struct vr_update *u, uint64_t op)
 {
     const struct vr_entry *entry = &vr_slot(r, op)->entry;
     const unsigned char *at = vr_body(r, op);
     if (r->observer.executed)
         r->observer.executed(r->observer.context, entry, at);
+    prefetch_entry(r, entry, at);
     for (uint32_t i = 0; i < entry->count; i++) {
         struct vr_request request;
         memcpy(&request, at, sizeof(request));

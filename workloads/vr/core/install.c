@@ -40,6 +40,13 @@ void vr_install_begin(struct vr_replica *r, uint8_t source, uint64_t log_view,
     r->change_begun_ns = r->now_ns;
 }
 
+void vr_install_heard(struct vr_replica *r, const struct vr_header *h)
+{
+    if (r->install.active && r->install.log_view == r->view && h->replica == r->install.source &&
+        h->replica == vr_primary_of(r, r->view) && !PLANTED(INSTALL_DEAF))
+        r->commit_max = vr_max(r->commit_max, h->commit);
+}
+
 uint64_t vr_install_need(const struct vr_replica *r)
 {
     uint64_t hole = vr_first_hole(r);
@@ -132,6 +139,10 @@ static void become_normal(struct vr_replica *r, struct vr_update *u)
     r->wanted[r->config.index] = 0;
     r->primary_heard_ns = r->now_ns;
     r->fetch_upto = 0;
+    /* All that is committed is in this log.  Only a faulty member can have said more (or one that
+     * went on behind the end of an epoch), and what was committed meanwhile is said again. */
+    if (!PLANTED(NO_FENCE))
+        r->commit_max = vr_min(r->commit_max, r->op);
     r->ok_owed = !vr_leads(r);
     r->change_failures = 0;
     if (!PLANTED(STALE_ACKS))

@@ -225,6 +225,7 @@ void vr_on_prepare(struct vr_replica *r, const struct vr_header *h, const void *
         return;
     }
     if (r->state == VR_VIEW_CHANGE) {
+        vr_install_heard(r, h);
         if (r->install.active)
             vr_install_prepare(r, h, &entry, requests, u);
         else if (h->replica == vr_primary_of(r, r->view))
@@ -257,6 +258,7 @@ void vr_on_prepare(struct vr_replica *r, const struct vr_header *h, const void *
 
 void vr_on_commit(struct vr_replica *r, const struct vr_header *h)
 {
+    vr_install_heard(r, h);
     if (h->replica != vr_primary_of(r, r->view) || r->state != VR_NORMAL) {
         vr_drop(r, VR_DROP_STALE);
         return;

@@ -22,9 +22,9 @@ void vr_packets_init(struct vr_packets *p, const struct vr_config *config,
                              .replica = config->index,
                              .datagram_bytes = datagram_bytes,
                              .next_fragment = first_fragment};
-    size_t most = vr_message_bytes_max(config);
-    vr_reassembly_init(&p->reassembly, most, datagram_bytes - sizeof(struct vr_header));
-    p->whole = memory_alloc(most);
+    p->message_bytes = vr_message_bytes_max(config);
+    vr_reassembly_init(&p->reassembly, p->message_bytes, datagram_bytes - sizeof(struct vr_header));
+    p->whole = memory_alloc(p->message_bytes);
     p->piece = memory_alloc(datagram_bytes);
 }
 
@@ -34,8 +34,21 @@ void vr_packets_accept(struct vr_packets *p, const struct vr_keys *keys)
     p->key_sets = 2;
 }
 
+void vr_packets_encrypt(struct vr_packets *p, const struct vr_cipher *cipher)
+{
+    p->cipher = cipher;
+    p->hidden = memory_alloc(p->datagram_bytes);
+    p->opened = memory_alloc(p->datagram_bytes);
+    p->datagram_bytes -= VR_CIPHER_BYTES;
+    vr_reassembly_done(&p->reassembly);
+    vr_reassembly_init(&p->reassembly, p->message_bytes,
+                       p->datagram_bytes - sizeof(struct vr_header));
+}
+
 void vr_packets_done(struct vr_packets *p)
 {
+    free(p->hidden);
+    free(p->opened);
     vr_reassembly_done(&p->reassembly);
     free(p->whole);
     free(p->piece);
@@ -99,6 +112,19 @@ static void seal(const struct vr_packets *p, struct vr_seal_choice choice, bool 
             second, second_size);
 }
 
+static void send_sealed(struct vr_packets *p, const struct vr_message *m,
+                        struct vr_seal_choice choice, bool with_client, const void *bytes,
+                        size_t size, vr_send_datagram send, void *context)
+{
+    if (p->cipher) {
+        unsigned slot = with_client ? choice.role : VR_ROLES;
+        size = p->cipher->encrypt(p->cipher, choice.set, slot, bytes, size, p->hidden);
+        bytes = p->hidden;
+    }
+    if (size)
+        send(context, m->to, m->header.client, bytes, size);
+}
+
 static void send_fragments(struct vr_packets *p, const struct vr_message *m, size_t size,
                            struct vr_seal_choice choice, bool with_client, vr_send_datagram send,
                            void *context)
@@ -114,7 +140,7 @@ static void send_fragments(struct vr_packets *p, const struct vr_message *m, siz
         seal(p, choice, with_client, &h, NULL, 0, p->whole + offset, length);
         memcpy(p->piece, &h, sizeof(h));
         memcpy(p->piece + sizeof(h), p->whole + offset, length);
-        send(context, m->to, m->header.client, p->piece, sizeof(h) + length);
+        send_sealed(p, m, choice, with_client, p->piece, sizeof(h) + length, send, context);
     }
 }
 
@@ -134,7 +160,7 @@ void vr_packets_send(struct vr_packets *p, const struct vr_message *m, struct vr
     if (m->second_size)
         memcpy(p->whole + sizeof(h) + m->first_size, m->second, m->second_size);
     if (size <= p->datagram_bytes)
-        send(context, m->to, m->header.client, p->whole, size);
+        send_sealed(p, m, choice, with_client, p->whole, size, send, context);
     else
         send_fragments(p, m, size, choice, with_client, send, context);
 }
@@ -163,6 +189,16 @@ static enum vr_drop open_packet(struct vr_packets *p, const void *bytes, size_t 
 bool vr_packets_receive(struct vr_packets *p, const void *bytes, size_t size,
                         struct vr_header *ret_header, const void **ret_body)
 {
+    if (p->cipher) {
+        size = size <= p->datagram_bytes + VR_CIPHER_BYTES
+                   ? p->cipher->decrypt(p->cipher, bytes, size, p->opened)
+                   : 0;
+        bytes = p->opened;
+        if (!size) {
+            p->dropped[VR_DROP_CHECKSUM]++;
+            return false;
+        }
+    }
     enum vr_drop drop = open_packet(p, bytes, size, ret_header);
     if (drop == VR_DROP_NONE && ret_header->type == VR_FRAGMENT) {
         const char *body = (const char *)bytes + sizeof(*ret_header);

@@ -13,6 +13,18 @@ struct vr_seal_choice {
     uint8_t set, role;
 };
 
+/* How datagrams are made unreadable for others; the core knows none. */
+#define VR_CIPHER_BYTES 48 /* by which a datagram grows */
+struct vr_cipher {
+    /* out has room for VR_CIPHER_BYTES more.  slot: a role, VR_ROLES for replicas.  0: it failed.
+     */
+    size_t (*encrypt)(const struct vr_cipher *c, unsigned set, unsigned slot, const void *bytes,
+                      size_t size, unsigned char *out);
+    /* Bytes that are now in out, or 0: this was not encrypted with one of the keys. */
+    size_t (*decrypt)(const struct vr_cipher *c, const void *bytes, size_t size,
+                      unsigned char *out);
+};
+
 struct vr_packets {
     struct vr_keys keys[VR_KEY_SETS];
     uint8_t key_sets;
@@ -21,9 +33,12 @@ struct vr_packets {
     uint32_t cluster;
     uint8_t replica;        /* who sends; VR_TO_CLIENT: a client */
     size_t datagram_bytes;  /* at most */
+    size_t message_bytes;   /* the same */
     uint64_t next_fragment; /* differs at each start */
     struct vr_reassembly reassembly;
-    unsigned char *whole, *piece; /* where a message and a fragment are put together */
+    unsigned char *whole, *piece;   /* where a message and a fragment are put together */
+    const struct vr_cipher *cipher; /* NULL: datagrams are readable */
+    unsigned char *hidden, *opened; /* a datagram, encrypted and decrypted */
     uint64_t dropped[VR_DROP_COUNT];
 };
 
@@ -34,6 +49,8 @@ void vr_packets_init(struct vr_packets *p, const struct vr_config *config,
                      const struct vr_keys *keys, size_t datagram_bytes, uint64_t first_fragment);
 /* Keys that are accepted beside the others, and never used first. */
 void vr_packets_accept(struct vr_packets *p, const struct vr_keys *keys);
+/* From now on all datagrams are encrypted, and have at most as many bytes as before. */
+void vr_packets_encrypt(struct vr_packets *p, const struct vr_cipher *cipher);
 /* Whether a client with a key of this role may ask for this. */
 bool vr_role_allows(enum vr_role role, enum vr_type type, uint32_t opcode);
 void vr_packets_done(struct vr_packets *p);

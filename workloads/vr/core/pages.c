@@ -7,6 +7,26 @@
 #include <sys/mman.h>
 
 #define CHUNK_PAGES 64u
+/* What struct vr_frozen says of a page: 0, ZERO_PLACE, 1 + index in the pool of pages, or PART_BIT
+ * and 1 + index in that of parts. */
+#define ZERO_PLACE UINT32_MAX /* the page was empty: nothing needs to be kept */
+#define PART_BIT 0x80000000u
+
+#define CHUNK_PARTS 512u
+#define PART_BYTES 512u
+#define PARTS_MAX 3u /* of one page: from there on it is kept whole */
+#define BLOCK_BYTES 64u
+#define AHEAD 8u /* so many pages before it is its turn, what is known of a page is fetched */
+
+/* Bytes of a page as they were before they were changed.  The parts of a page are a chain, the
+ * latest first: put back in that order, they are the page as it was at the freeze. */
+struct vr_part {
+    uint64_t difference; /* of the page's sum: what all changes from this part back have added */
+    uint32_t next;       /* 1 + index, 0: none */
+    uint16_t offset, size;
+    uint32_t count; /* parts from this one back */
+    unsigned char bytes[PART_BYTES];
+};
 
 static void frozen_init(struct vr_frozen *f, uint32_t pages)
 {
@@ -19,24 +39,24 @@ static void frozen_done(struct vr_frozen *f)
     free(f->list);
 }
 
-#define HUGE_BYTES ((size_t)2 << 20)
+#define MAPPED_BYTES ((size_t)4 << 20) /* from here on not from the heap */
 
-/* Zero, and taken from the system when it is first used.  A large state is read all over the place:
- * in huge pages it costs fewer walks through the tables of the processor. */
+/* Zero, and taken from the system when it is first used, page by page.  Not in huge pages: in a
+ * virtual machine the first touch of one was seen to take 40 ms and more, in which nobody is
+ * served, and 4 to 6 times the time of small ones in all; reading was no faster (docs/VR.md). */
 static void take_memory(struct vr_pages *p, size_t bytes)
 {
-    size_t size = (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
     void *place = MAP_FAILED;
-    if (bytes >= 2 * HUGE_BYTES)
-        place = mmap(NULL, size, PROT_READ | PROT_WRITE,
+    if (bytes >= MAPPED_BYTES)
+        place = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (place == MAP_FAILED) {
         p->memory = memory_zalloc(1, bytes);
         return;
     }
-    madvise(place, size, MADV_HUGEPAGE);
+    madvise(place, bytes, MADV_NOHUGEPAGE);
     p->memory = place;
-    p->mapped_bytes = size;
+    p->mapped_bytes = bytes;
 }
 
 static void give_memory(struct vr_pages *p)
@@ -53,6 +73,8 @@ void vr_pages_init(struct vr_pages *p, uint32_t count, uint32_t bytes)
     take_memory(p, (size_t)count * bytes);
     p->sums = memory_zalloc(count, sizeof(uint64_t));
     p->groups = memory_zalloc(count / vr_pages_in_group(p) + 1, sizeof(uint64_t));
+    p->empty = memory_zalloc(1, bytes);
+    p->written = memory_zalloc(count, 1);
     frozen_init(&p->newest, count);
     frozen_init(&p->pending, count);
 }
@@ -62,6 +84,7 @@ void vr_pages_done(struct vr_pages *p)
     give_memory(p);
     free(p->sums);
     free(p->groups);
+    free(p->empty);
     frozen_done(&p->newest);
     frozen_done(&p->pending);
     free(p->pending_sums);
@@ -69,12 +92,31 @@ void vr_pages_done(struct vr_pages *p)
         free(p->chunks[i]);
     free(p->chunks);
     free(p->pool_free);
+    for (uint32_t i = 0; i < p->part_chunk_count; i++)
+        free(p->part_chunks[i]);
+    free(p->part_chunks);
+    free(p->written);
     *p = (struct vr_pages){0};
+}
+
+static bool in_parts(uint32_t place)
+{
+    return place != ZERO_PLACE && (place & PART_BIT);
 }
 
 static unsigned char *kept(const struct vr_pages *p, uint32_t place)
 {
+    assert(!in_parts(place));
+    if (place == ZERO_PLACE)
+        return p->empty;
     return p->chunks[(place - 1) / CHUNK_PAGES] + (size_t)((place - 1) % CHUNK_PAGES) * p->bytes;
+}
+
+/* number: 1 + index, with or without PART_BIT. */
+static struct vr_part *part_at(const struct vr_pages *p, uint32_t number)
+{
+    uint32_t index = (number & ~PART_BIT) - 1;
+    return &p->part_chunks[index / CHUNK_PARTS][index % CHUNK_PARTS];
 }
 
 static uint32_t take_place(struct vr_pages *p)
@@ -88,8 +130,42 @@ static uint32_t take_place(struct vr_pages *p)
     return ++p->pool_used;
 }
 
+static uint32_t take_part(struct vr_pages *p)
+{
+    if (p->part_free) {
+        uint32_t number = p->part_free;
+        p->part_free = part_at(p, number)->next;
+        if (p->part_free) /* the one after: in time it will be there */
+            vr_pages_prefetch((const unsigned char *)part_at(p, p->part_free),
+                              sizeof(struct vr_part));
+        return number;
+    }
+    if (p->parts_used == p->part_chunk_count * CHUNK_PARTS) {
+        p->part_chunks =
+            memory_resize(p->part_chunks, p->part_chunk_count + 1, sizeof(*p->part_chunks));
+        p->part_chunks[p->part_chunk_count++] = memory_alloc(CHUNK_PARTS * sizeof(struct vr_part));
+    }
+    return ++p->parts_used;
+}
+
+static void give_parts(struct vr_pages *p, uint32_t number)
+{
+    for (uint32_t next; number; number = next) {
+        struct vr_part *part = part_at(p, number);
+        next = part->next;
+        part->next = p->part_free;
+        p->part_free = number & ~PART_BIT;
+    }
+}
+
 static void give_place(struct vr_pages *p, uint32_t place)
 {
+    if (place == ZERO_PLACE)
+        return;
+    if (in_parts(place)) {
+        give_parts(p, place);
+        return;
+    }
     if (p->pool_free_count == p->pool_free_capacity) {
         p->pool_free_capacity = p->pool_free_capacity ? 2 * p->pool_free_capacity : 64;
         p->pool_free = memory_resize(p->pool_free, p->pool_free_capacity, sizeof(*p->pool_free));
@@ -97,10 +173,35 @@ static void give_place(struct vr_pages *p, uint32_t place)
     p->pool_free[p->pool_free_count++] = place;
 }
 
-static void keep(struct vr_pages *p, struct vr_frozen *f, uint32_t page)
+static void put_back(const struct vr_pages *p, uint32_t number, unsigned char *content)
 {
-    uint32_t place = take_place(p);
-    memcpy(kept(p, place), vr_pages_at(p, page), p->bytes);
+    for (; number; number = part_at(p, number)->next) {
+        const struct vr_part *part = part_at(p, number);
+        memcpy(content + part->offset, part->bytes, part->size);
+    }
+}
+
+/* A page of which parts are kept is kept whole from now on; later: as it was after the freeze, or
+ * is now. */
+static void keep_whole(struct vr_pages *p, struct vr_frozen *f, uint32_t page,
+                       const unsigned char *later)
+{
+    uint32_t parts = f->place[page], place = take_place(p);
+    memcpy(kept(p, place), later, p->bytes);
+    put_back(p, parts, kept(p, place));
+    give_parts(p, parts);
+    f->place[page] = place;
+}
+
+/* A store that grows takes pages that nobody has used: to read one only to keep its zeros would be
+ * another fault of a new page. */
+static bool is_empty(const struct vr_pages *p, uint32_t page)
+{
+    return p->sums[page] == 0 && !p->written[page];
+}
+
+static void remember(struct vr_frozen *f, uint32_t page, uint32_t place)
+{
     f->place[page] = place;
     if (f->count == f->capacity) {
         f->capacity = f->capacity ? 2 * f->capacity : 64;
@@ -109,12 +210,28 @@ static void keep(struct vr_pages *p, struct vr_frozen *f, uint32_t page)
     f->list[f->count++] = page;
 }
 
+static void keep(struct vr_pages *p, struct vr_frozen *f, uint32_t page)
+{
+    uint32_t place = is_empty(p, page) ? ZERO_PLACE : take_place(p);
+    if (place != ZERO_PLACE)
+        memcpy(kept(p, place), vr_pages_at(p, page), p->bytes);
+    remember(f, page, place);
+}
+
+static struct vr_frozen *latest_of(struct vr_pages *p)
+{
+    return p->has_pending ? &p->pending : &p->newest;
+}
+
 unsigned char *vr_pages_touch(struct vr_pages *p, uint32_t page)
 {
-    struct vr_frozen *latest = p->has_pending ? &p->pending : &p->newest;
+    struct vr_frozen *latest = latest_of(p);
     assert(page < p->count);
     if (!latest->place[page])
         keep(p, latest, page);
+    else if (in_parts(latest->place[page]))
+        keep_whole(p, latest, page, vr_pages_at(p, page));
+    p->written[page] = 1;
     return p->memory + (size_t)page * p->bytes;
 }
 
@@ -137,11 +254,6 @@ void vr_pages_read(const struct vr_pages *p, uint32_t first, size_t offset, void
     memcpy(bytes, vr_pages_at(p, first) + offset, size);
 }
 
-static bool all_zero(const unsigned char *content, uint32_t bytes)
-{
-    return content[0] == 0 && memcmp(content, content + 1, bytes - 1) == 0;
-}
-
 static inline uint64_t rotate(uint64_t word, unsigned bits)
 {
     return word << bits | word >> (64 - bits);
@@ -154,37 +266,113 @@ static inline uint64_t mix(uint64_t word)
     return word ^ word >> 31;
 }
 
-/* Four lanes side by side: it is taken of every page that changes, and must not cost more than to
- * read the page.  Each step can be undone, so that no difference in one word is lost. */
+/* Two lanes side by side, and no block waits for another: it is taken of all that changes, and must
+ * not cost more than to read it.  Each step can be undone, so that no difference in one word is
+ * lost.  A block of zeros counts nothing. */
+static inline uint64_t word_at(const unsigned char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof(word));
+    return word;
+}
+
+static inline uint64_t step(uint64_t lane, uint64_t word)
+{
+    return rotate(lane ^ word, 27) * 0x9fb21c651e98df25;
+}
+
+static inline uint64_t block_sum(uint32_t page, uint32_t block, const unsigned char *at)
+{
+    uint64_t seed = ((uint64_t)page << 16 | block) * 0x9e3779b97f4a7c15;
+    uint64_t first = seed, second = ~seed, any = 0;
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < BLOCK_BYTES; i += 16) {
+        uint64_t even = word_at(at + i), odd = word_at(at + i + 8);
+        any |= even | odd;
+        first = step(first, even);
+        second = step(second, odd);
+    }
+    return any ? mix(mix(first) + second) : 0;
+}
+
+/* Of the blocks from the one at the first byte to the one at the last. */
+static uint64_t blocks_sum(uint32_t page, const unsigned char *content, uint32_t bytes,
+                           uint32_t first, uint32_t last)
+{
+    uint32_t block = first / BLOCK_BYTES, end = last / BLOCK_BYTES + 1;
+    uint32_t whole = end < bytes / BLOCK_BYTES ? end : bytes / BLOCK_BYTES;
+    uint64_t sum = 0;
+    for (; block < whole; block++)
+        sum += block_sum(page, block, content + block * BLOCK_BYTES);
+    if (block < end) { /* the last one of the page may be shorter */
+        unsigned char part[BLOCK_BYTES] = {0};
+        memcpy(part, content + block * BLOCK_BYTES, bytes - block * BLOCK_BYTES);
+        sum += block_sum(page, block, part);
+    }
+    return sum;
+}
+
 uint64_t vr_page_sum(uint32_t page, const void *content, uint32_t bytes)
 {
-    const unsigned char *at = content;
-    uint64_t lane[4] = {page, ~(uint64_t)page, 0x9e3779b97f4a7c15, bytes}, word[4];
-    if (all_zero(content, bytes))
-        return 0;
-    for (uint32_t left = bytes; left;) {
-        uint32_t part = left < sizeof(word) ? left : (uint32_t)sizeof(word);
-        if (part < sizeof(word))
-            memset(word, 0, sizeof(word));
-        memcpy(word, at, part);
-        for (unsigned i = 0; i < 4; i++)
-            lane[i] = rotate(lane[i] ^ word[i], 27) * 0x9fb21c651e98df25;
-        at += part;
-        left -= part;
+    return blocks_sum(page, content, bytes, 0, bytes - 1);
+}
+
+void vr_pages_put(struct vr_pages *p, uint32_t page, uint32_t offset, const void *bytes,
+                  uint32_t size)
+{
+    struct vr_frozen *latest = latest_of(p);
+    uint32_t place = latest->place[page];
+    assert(page < p->count && offset <= p->bytes && size <= p->bytes - offset);
+    if (!size)
+        return;
+    bool whole = place && (!in_parts(place) || part_at(p, place)->count == PARTS_MAX);
+    if (whole || size > PART_BYTES) {
+        memcpy(vr_pages_touch(p, page) + offset, bytes, size);
+        return;
     }
-    return mix(mix(mix(mix(lane[0]) + lane[1]) + lane[2]) + lane[3]);
+    unsigned char *content = p->memory + (size_t)page * p->bytes;
+    uint32_t number = take_part(p), last = offset + size - 1;
+    struct vr_part *part = part_at(p, number);
+    const struct vr_part *before = place ? part_at(p, place) : NULL;
+    part->difference = before ? before->difference : 0;
+    part->count = before ? before->count + 1 : 1;
+    part->next = place & ~PART_BIT;
+    part->offset = (uint16_t)offset;
+    part->size = (uint16_t)size;
+    memcpy(part->bytes, content + offset, size);
+    part->difference -= blocks_sum(page, content, p->bytes, offset, last);
+    memcpy(content + offset, bytes, size);
+    part->difference += blocks_sum(page, content, p->bytes, offset, last);
+    if (place)
+        latest->place[page] = PART_BIT | number;
+    else
+        remember(latest, page, PART_BIT | number);
+}
+
+/* What is kept in parts is put together where somebody asks for it; that is seen by nobody, so it
+ * changes what is otherwise constant. */
+static const unsigned char *content_of(const struct vr_pages *p, const struct vr_frozen *f,
+                                       uint32_t page, const unsigned char *later)
+{
+    uint32_t place = f->place[page];
+    if (!place)
+        return later;
+    if (in_parts(place))
+        keep_whole((struct vr_pages *)(uintptr_t)p, (struct vr_frozen *)(uintptr_t)f, page, later);
+    return kept(p, f->place[page]);
 }
 
 const unsigned char *vr_pages_pending(const struct vr_pages *p, uint32_t page)
 {
-    uint32_t place = p->pending.place[page];
-    return place ? kept(p, place) : vr_pages_at(p, page);
+    return content_of(p, &p->pending, page, vr_pages_at(p, page));
 }
 
 const unsigned char *vr_pages_newest(const struct vr_pages *p, uint32_t page)
 {
     uint32_t place = p->newest.place[page];
-    return place ? kept(p, place) : vr_pages_pending(p, page);
+    if (place && !in_parts(place))
+        return kept(p, place);
+    return content_of(p, &p->newest, page, vr_pages_pending(p, page));
 }
 
 void vr_pages_freeze(struct vr_pages *p)
@@ -199,13 +387,40 @@ void vr_pages_freeze(struct vr_pages *p)
     }
 }
 
-const unsigned char *vr_pages_sum(struct vr_pages *p, uint32_t index)
+void vr_pages_prefetch(const unsigned char *content, uint32_t bytes)
 {
-    uint32_t page = p->newest.list[index];
-    const unsigned char *content = vr_pages_pending(p, page);
-    p->pending_sums[index] = vr_page_sum(page, content, p->bytes);
+    for (uint32_t at = 0; at < bytes; at += 64)
+        __builtin_prefetch(content + at);
+}
+
+void vr_pages_prefetch_known(const struct vr_pages *p, uint32_t page)
+{
+    __builtin_prefetch(&(p->has_pending ? &p->pending : &p->newest)->place[page]);
+}
+
+/* The next ones of a list are fetched while one is worked on. */
+static void look_ahead(const struct vr_pages *p, uint32_t index)
+{
+    if (index + AHEAD < p->newest.count) {
+        uint32_t page = p->newest.list[index + AHEAD];
+        __builtin_prefetch(&p->newest.place[page]);
+        __builtin_prefetch(&p->sums[page]);
+    }
+    if (index + AHEAD / 2 < p->newest.count) {
+        uint32_t place = p->newest.place[p->newest.list[index + AHEAD / 2]];
+        if (in_parts(place))
+            __builtin_prefetch(part_at(p, place));
+    }
+}
+
+void vr_pages_sum(struct vr_pages *p, uint32_t index)
+{
+    uint32_t page = p->newest.list[index], place = p->newest.place[page];
+    look_ahead(p, index);
+    p->pending_sums[index] = in_parts(place)
+                                 ? p->sums[page] + part_at(p, place)->difference
+                                 : vr_page_sum(page, vr_pages_pending(p, page), p->bytes);
     p->pending_root += p->pending_sums[index] - p->sums[page];
-    return content;
 }
 
 static void set_sum(struct vr_pages *p, uint32_t page, uint64_t sum)
@@ -218,6 +433,7 @@ static void set_sum(struct vr_pages *p, uint32_t page, uint64_t sum)
 static void forget(struct vr_pages *p, struct vr_frozen *f)
 {
     for (uint32_t i = 0; i < f->count; i++) {
+        look_ahead(p, i);
         give_place(p, f->place[f->list[i]]);
         f->place[f->list[i]] = 0;
     }
@@ -227,8 +443,10 @@ static void forget(struct vr_pages *p, struct vr_frozen *f)
 void vr_pages_settle(struct vr_pages *p)
 {
     assert(p->has_pending);
-    for (uint32_t i = 0; i < p->newest.count; i++)
+    for (uint32_t i = 0; i < p->newest.count; i++) {
+        look_ahead(p, i);
         set_sum(p, p->newest.list[i], p->pending_sums[i]);
+    }
     assert(p->root == p->pending_root);
     forget(p, &p->newest);
     struct vr_frozen empty = p->newest;
@@ -241,8 +459,12 @@ void vr_pages_revert(struct vr_pages *p)
 {
     assert(!p->has_pending);
     for (uint32_t i = 0; i < p->newest.count; i++) {
-        uint32_t page = p->newest.list[i];
-        memcpy(p->memory + (size_t)page * p->bytes, kept(p, p->newest.place[page]), p->bytes);
+        uint32_t page = p->newest.list[i], place = p->newest.place[page];
+        unsigned char *content = p->memory + (size_t)page * p->bytes;
+        if (in_parts(place))
+            put_back(p, place, content);
+        else
+            memcpy(content, kept(p, place), p->bytes);
     }
     forget(p, &p->newest);
 }
@@ -251,5 +473,6 @@ void vr_pages_replace(struct vr_pages *p, uint32_t page, const void *content, ui
 {
     assert(page < p->count && !p->has_pending && !p->newest.place[page]);
     memcpy(p->memory + (size_t)page * p->bytes, content, p->bytes);
+    p->written[page] = 1;
     set_sum(p, page, sum);
 }

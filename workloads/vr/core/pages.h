@@ -9,13 +9,16 @@
  * (vr_pages_touch).  A freeze begins a checkpoint; nothing is copied then.  The first touch of a
  * page after a freeze keeps its content aside.  So the page at a freeze is the kept copy, if there
  * is one, else the page as it is; and the pages touched since the last freeze are what differs.
+ * Most changes are of few bytes (vr_pages_put): then only those are kept, and how much the change
+ * adds to the page's sum, so that nobody has to read the page again.
  * At most two frozen states exist: the newest checkpoint, from which others are served, and a
  * pending one, which is being hashed and written.
  *
- * A state is named by the sum of its pages' sums: a page that changes adds a difference, and equal
- * states have equal sums, whatever way led to them.  Sums of groups of pages are kept, too, so that
- * two replicas find out where they differ by comparing few numbers.  The sums find damage and
- * difference; they are no defence against somebody who may write states.
+ * A state is named by the sum of its pages' sums, and a page by that of its blocks' sums: what
+ * changes adds a difference, and equal states have equal sums, whatever way led to them.  Sums of
+ * groups of pages are kept, too, so that two replicas find out where they differ by comparing few
+ * numbers.  The sums find damage and difference; they are no defence against somebody who may write
+ * states.
  */
 #ifndef ASSAY_VR_PAGES_H
 #define ASSAY_VR_PAGES_H
@@ -28,7 +31,7 @@
 typedef const unsigned char *(*vr_page_reader)(const void *context, uint32_t page);
 
 struct vr_frozen {   /* what is kept of one frozen state */
-    uint32_t *place; /* by page: 1 + index in the pool, 0: nothing kept */
+    uint32_t *place; /* by page: what is kept and where (pages.c), 0: nothing */
     uint32_t *list;  /* the pages that were touched since */
     uint32_t count, capacity;
 };
@@ -45,8 +48,12 @@ struct vr_pages {
     uint32_t pending_capacity;
     uint64_t pending_root;
     /* Kept pages: in chunks that are never given back, so that the memory follows the need. */
-    unsigned char **chunks;
+    unsigned char **chunks, *empty; /* empty: a page of zeros */
     uint32_t chunk_count, pool_used, *pool_free, pool_free_count, pool_free_capacity;
+    /* Kept parts of pages, likewise; those that are free are a list. */
+    struct vr_part **part_chunks;
+    uint32_t part_chunk_count, parts_used, part_free;
+    unsigned char *written; /* by page: whether it was ever changed */
 };
 
 void vr_pages_init(struct vr_pages *p, uint32_t count, uint32_t bytes);
@@ -56,8 +63,15 @@ static inline const unsigned char *vr_pages_at(const struct vr_pages *p, uint32_
 {
     return p->memory + (size_t)page * p->bytes;
 }
-/* The page, to be changed. */
+/* A hint: this will be read or changed soon. */
+void vr_pages_prefetch(const unsigned char *content, uint32_t bytes);
+/* A hint that a few bytes of the page will be changed soon. */
+void vr_pages_prefetch_known(const struct vr_pages *p, uint32_t page);
+/* The page, to be changed anywhere. */
 unsigned char *vr_pages_touch(struct vr_pages *p, uint32_t page);
+/* Changes these bytes of a page that has been touched before, and no others. */
+void vr_pages_put(struct vr_pages *p, uint32_t page, uint32_t offset, const void *bytes,
+                  uint32_t size);
 /* Bytes that may stand in several pages, from an offset behind the first of them. */
 void vr_pages_write(struct vr_pages *p, uint32_t first, size_t offset, const void *bytes,
                     size_t size);
@@ -66,7 +80,7 @@ void vr_pages_read(const struct vr_pages *p, uint32_t first, size_t offset, void
 
 /* 0 for one with nothing in it: pages that were never used are the same as none. */
 uint64_t vr_page_sum(uint32_t page, const void *content, uint32_t bytes);
-/* A page as it was at the newest checkpoint, or at the pending one. */
+/* A page as it was at the newest checkpoint, or at the pending one; valid until a page changes. */
 const unsigned char *vr_pages_newest(const struct vr_pages *p, uint32_t page);
 const unsigned char *vr_pages_pending(const struct vr_pages *p, uint32_t page);
 
@@ -74,8 +88,8 @@ const unsigned char *vr_pages_pending(const struct vr_pages *p, uint32_t page);
  * p->newest.list; each is to be summed (vr_pages_sum) before the pending one can become the newest.
  */
 void vr_pages_freeze(struct vr_pages *p);
-/* Sums the page at this index of the list; returns its content as it is to be written. */
-const unsigned char *vr_pages_sum(struct vr_pages *p, uint32_t index);
+/* Sums the page at this index of the list. */
+void vr_pages_sum(struct vr_pages *p, uint32_t index);
 void vr_pages_settle(struct vr_pages *p);
 /* The present state is that of the newest checkpoint again. */
 void vr_pages_revert(struct vr_pages *p);

@@ -59,6 +59,7 @@ enum vr_planted {
     PLANTED_NO_SYNC,            /* a sync is told as done, and the kernel never heard of it */
     PLANTED_NO_DSYNC,           /* the same for a write that is to be durable when it ends */
     PLANTED_RENUMBERED,         /* a client's request that is sent again has another number */
+    PLANTED_INSTALL_DEAF,       /* who takes over a log does not hear what is committed of it */
     PLANTED_COUNT,
 };
 

@@ -75,7 +75,7 @@ static enum vr_result give(struct vr_bytes value, void *out, uint32_t *ret_size,
     return result;
 }
 
-static enum vr_result get(const struct vr_service *s, const struct arguments *a, void *out,
+static enum vr_result get(struct vr_service *s, const struct arguments *a, void *out,
                           uint32_t *ret_size)
 {
     struct vr_bytes found;
@@ -119,6 +119,29 @@ static bool add_pair(void *context, struct vr_bytes key, struct vr_bytes value)
     return true;
 }
 
+/* Whether the store has such an operation, and its arguments are whole. */
+static bool understood(const struct vr_service *s, uint32_t opcode, const void *data, uint32_t size,
+                       struct arguments *ret_arguments)
+{
+    return opcode > VR_OP_REGISTER && opcode < VR_OP_END && s->capacity &&
+           arguments_parse(ret_arguments, data, size);
+}
+
+bool vr_service_key(const struct vr_service *s, uint32_t opcode, const void *data, uint32_t size,
+                    struct vr_bytes *ret_key)
+{
+    struct arguments a;
+    if (!understood(s, opcode, data, size, &a))
+        return false;
+    *ret_key = a.key;
+    return true;
+}
+
+void vr_service_prefetch(const struct vr_service *s, const struct vr_bytes *keys, uint32_t count)
+{
+    vr_tree_prefetch(&s->tree, keys, count);
+}
+
 enum vr_result vr_service_execute(struct vr_service *s, uint32_t opcode, const void *data,
                                   uint32_t size, void *out, uint32_t *ret_size)
 {
@@ -126,8 +149,7 @@ enum vr_result vr_service_execute(struct vr_service *s, uint32_t opcode, const v
     *ret_size = 0;
     if (opcode == VR_OP_NULL)
         return VR_OK;
-    if (opcode <= VR_OP_REGISTER || opcode >= VR_OP_END || !s->capacity ||
-        !arguments_parse(&a, data, size))
+    if (!understood(s, opcode, data, size, &a))
         return VR_INVALID;
     switch (opcode) {
     case VR_OP_GET:

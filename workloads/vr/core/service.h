@@ -52,6 +52,12 @@ uint32_t vr_service_pages(uint32_t page_bytes, uint32_t capacity);
 enum vr_result vr_service_execute(struct vr_service *s, uint32_t opcode, const void *data,
                                   uint32_t size, void *out, uint32_t *ret_size);
 
+/* Which key an operation is about; false: none. */
+bool vr_service_key(const struct vr_service *s, uint32_t opcode, const void *data, uint32_t size,
+                    struct vr_bytes *ret_key);
+/* A hint that operations on these keys come soon. */
+void vr_service_prefetch(const struct vr_service *s, const struct vr_bytes *keys, uint32_t count);
+
 /* Calls for each pair in the order of keys, until it returns false. */
 void vr_service_each(const struct vr_service *s,
                      bool (*pair)(void *context, struct vr_bytes key, struct vr_bytes value),

@@ -1,27 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "vr/core/tree.h"
 #include "base/memory.h"
+#include "vr/core/node.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* A page: this head, places of the records in the order of their keys, room, records. */
-struct head {
-    uint16_t level; /* 0: a leaf */
-    uint16_t count;
-    uint16_t records; /* where the records begin */
-    uint16_t garbage; /* bytes of records that are no more */
-    uint32_t next;    /* of a free page */
-    uint32_t kind;
-};
-
 #define RECORD_MAX 4096
-#define KIND_NODE 0x65646f6eu
-#define KIND_FREE 0x65657266u
-
-struct record {
-    uint16_t key_size, value_size;
-};
+#define IN_CACHE_PAGES 1024u /* a smaller tree stays in the processor's cache by itself */
+#define RECORD_FETCHED 576u  /* the longest there is in the store */
 
 /* The way from the root to a leaf: pages, and which record was followed. */
 struct path {
@@ -30,126 +17,45 @@ struct path {
     unsigned depth; /* pages on it */
 };
 
-static struct head head_of(const unsigned char *page)
-{
-    struct head h;
-    memcpy(&h, page, sizeof(h));
-    return h;
-}
-
-static void set_head(unsigned char *page, struct head h)
-{
-    memcpy(page, &h, sizeof(h));
-}
-
-static uint16_t place_at(const unsigned char *page, uint32_t index)
-{
-    uint16_t place;
-    memcpy(&place, page + sizeof(struct head) + 2 * index, 2);
-    return place;
-}
-
-static void set_place(unsigned char *page, uint32_t index, uint16_t place)
-{
-    memcpy(page + sizeof(struct head) + 2 * index, &place, 2);
-}
-
-static struct record record_at(const unsigned char *page, uint32_t index)
-{
-    struct record r;
-    memcpy(&r, page + place_at(page, index), sizeof(r));
-    return r;
-}
-
-static struct vr_bytes key_at(const unsigned char *page, uint32_t index)
-{
-    const unsigned char *at = page + place_at(page, index);
-    struct record r = record_at(page, index);
-    return (struct vr_bytes){at + sizeof(r), r.key_size};
-}
-
-static struct vr_bytes value_at(const unsigned char *page, uint32_t index)
-{
-    const unsigned char *at = page + place_at(page, index);
-    struct record r = record_at(page, index);
-    return (struct vr_bytes){at + sizeof(r) + r.key_size, r.value_size};
-}
-
-static uint32_t record_bytes(const unsigned char *page, uint32_t index)
-{
-    struct record r = record_at(page, index);
-    return (uint32_t)sizeof(r) + r.key_size + r.value_size;
-}
-
-static uint32_t child_at(const unsigned char *page, uint32_t index)
-{
-    uint32_t child;
-    memcpy(&child, value_at(page, index).at, sizeof(child));
-    return child;
-}
-
-static int compare(struct vr_bytes a, struct vr_bytes b)
-{
-    int order = memcmp(a.at, b.at, a.size < b.size ? a.size : b.size);
-    return order ? order : a.size < b.size ? -1 : a.size > b.size;
-}
-
-/* The first record whose key is not below this one; *ret_same: it is this one. */
-static uint32_t lower_bound(const unsigned char *page, struct vr_bytes key, bool *ret_same)
-{
-    uint32_t low = 0, high = head_of(page).count;
-    *ret_same = false;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        int order = compare(key_at(page, middle), key);
-        if (order == 0) {
-            *ret_same = true;
-            return middle;
-        }
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 void vr_tree_init(struct vr_tree *t, struct vr_pages *pages, uint32_t first)
 {
     *t = (struct vr_tree){.pages = pages, .first = first, .at = {.used = first}};
     t->scratch = memory_alloc(2 * (size_t)pages->bytes);
+    vr_hints_init(&t->hints, pages->count - first);
 }
 
 void vr_tree_done(struct vr_tree *t)
 {
     free(t->scratch);
+    vr_hints_done(&t->hints);
     *t = (struct vr_tree){0};
 }
 
 uint32_t vr_tree_record_max(uint32_t page_bytes)
 {
-    return (page_bytes - (uint32_t)sizeof(struct head)) / 4 - (uint32_t)sizeof(struct record) - 2;
+    return (page_bytes - (uint32_t)sizeof(struct vr_node_head)) / 4 -
+           (uint32_t)sizeof(struct vr_record) - 2;
 }
 
 uint32_t vr_tree_pages(uint32_t page_bytes, uint32_t keys, uint32_t bytes)
 {
-    uint32_t room = page_bytes - (uint32_t)sizeof(struct head);
+    uint32_t room = page_bytes - (uint32_t)sizeof(struct vr_node_head);
     uint32_t most = vr_tree_record_max(page_bytes);
-    uint64_t each = (bytes < most ? bytes : most) + sizeof(struct record) + 2;
+    uint64_t each = (bytes < most ? bytes : most) + sizeof(struct vr_record) + 2;
     /* Pages are four sevenths full, as a rule; and what stands above the leaves. */
     uint64_t leaves = (uint64_t)keys * each * 7 / 4 / room + 1;
     return (uint32_t)(leaves + leaves / 16 + 2 * 4);
 }
 
-/* Down to the leaf in which the key stands, or would.  False: this is no tree, which only a state
- * of somebody else can be. */
-static bool descend(const struct vr_tree *t, struct vr_bytes key, struct path *p)
+/* Down to the leaf in which the key stands, or would; *ret_same: it does.  False: this is no tree,
+ * which only a state of somebody else can be. */
+static bool descend(const struct vr_tree *t, struct vr_bytes key, struct path *p, bool *ret_same)
 {
     uint32_t page = t->at.root, level = head_of(vr_pages_at(t->pages, page)).level;
     p->depth = 0;
     for (;; level--) {
         const unsigned char *at = vr_pages_at(t->pages, page);
-        struct head h = head_of(at);
+        struct vr_node_head h = head_of(at);
         bool same;
         if (h.kind != KIND_NODE || h.level != level || h.count == 0 ||
             p->depth == VR_TREE_DEPTH_MAX)
@@ -159,41 +65,106 @@ static bool descend(const struct vr_tree *t, struct vr_bytes key, struct path *p
             index--; /* the child whose first key is below */
         p->page[p->depth] = page;
         p->index[p->depth++] = index;
+        *ret_same = same;
         if (level == 0)
             return true;
         page = child_at(at, index);
     }
 }
 
-bool vr_tree_find(const struct vr_tree *t, struct vr_bytes key, struct vr_bytes *ret_value)
+/* The record at this place, if the key is its. */
+static bool is_at(const unsigned char *page, uint16_t place, struct vr_bytes key,
+                  uint32_t *ret_index)
+{
+    uint32_t count = head_of(page).count;
+    for (uint32_t i = 0; i < count; i++)
+        if (place_at(page, i) == place) {
+            *ret_index = i;
+            return compare(key_at(page, i), key) == 0;
+        }
+    return false;
+}
+
+/* Where the key stands if there is a guess that is right.  All leaves below at.used belong to the
+ * tree, for one that is given back is wiped; and a key stands in one leaf only. */
+static bool guess(struct vr_tree *t, struct vr_bytes key, uint64_t hint, uint32_t *ret_leaf,
+                  uint32_t *ret_index)
+{
+    uint16_t place;
+    bool same;
+    if (!vr_hints_find(&t->hints, hint, ret_leaf, &place) || *ret_leaf >= t->at.used)
+        return false;
+    const unsigned char *at = vr_pages_at(t->pages, *ret_leaf);
+    struct vr_node_head h = head_of(at);
+    if (h.kind != KIND_NODE || h.level != 0)
+        return false;
+    if (is_at(at, place, key, ret_index))
+        return true;
+    *ret_index = lower_bound(at, key, &same);
+    if (same)
+        vr_hints_set(&t->hints, hint, *ret_leaf, place_at(at, *ret_index));
+    return same;
+}
+
+bool vr_tree_find(struct vr_tree *t, struct vr_bytes key, struct vr_bytes *ret_value)
 {
     struct path p;
     bool same;
-    if (!t->at.root || !descend(t, key, &p))
+    uint64_t hint = vr_hint_of(key.at, key.size);
+    uint32_t leaf, index;
+    if (!t->at.root)
         return false;
-    const unsigned char *leaf = vr_pages_at(t->pages, p.page[p.depth - 1]);
-    uint32_t index = lower_bound(leaf, key, &same);
-    if (same)
-        *ret_value = value_at(leaf, index);
-    return same;
+    if (!guess(t, key, hint, &leaf, &index)) {
+        if (!descend(t, key, &p, &same) || !same)
+            return false;
+        leaf = p.page[p.depth - 1];
+        index = p.index[p.depth - 1];
+        vr_hints_set(&t->hints, hint, leaf, place_at(vr_pages_at(t->pages, leaf), index));
+    }
+    *ret_value = value_at(vr_pages_at(t->pages, leaf), index);
+    return true;
+}
+
+/* What a batch needs is asked for at once; one after the other would be waited for.  Keys that were
+ * never looked for are left out: a walk through the tree is what would have to be waited for. */
+void vr_tree_prefetch(const struct vr_tree *t, const struct vr_bytes *keys, uint32_t count)
+{
+    uint64_t hints[VR_TREE_AHEAD];
+    if (!t->at.root || t->at.used - t->first < IN_CACHE_PAGES)
+        return;
+    count = count < VR_TREE_AHEAD ? count : VR_TREE_AHEAD;
+    for (uint32_t i = 0; i < count; i++) {
+        hints[i] = vr_hint_of(keys[i].at, keys[i].size);
+        vr_hints_prefetch(&t->hints, hints[i]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t page;
+        uint16_t place;
+        if (!vr_hints_find(&t->hints, hints[i], &page, &place))
+            continue;
+        const unsigned char *at = vr_pages_at(t->pages, page);
+        __builtin_prefetch(at);
+        vr_pages_prefetch_known(t->pages, page);
+        vr_pages_prefetch(at + place, RECORD_FETCHED);
+    }
 }
 
 /* ---- one page */
 
 static uint32_t room_in(const unsigned char *page)
 {
-    struct head h = head_of(page);
+    struct vr_node_head h = head_of(page);
     return h.records - (uint32_t)sizeof(h) - 2u * h.count + h.garbage;
 }
 
 static uint32_t filled(const struct vr_tree *t, const unsigned char *page)
 {
-    return t->pages->bytes - (uint32_t)sizeof(struct head) - room_in(page);
+    return t->pages->bytes - (uint32_t)sizeof(struct vr_node_head) - room_in(page);
 }
 
 static void append(unsigned char *page, const void *record, uint32_t size)
 {
-    struct head h = head_of(page);
+    struct vr_node_head h = head_of(page);
     h.records = (uint16_t)(h.records - size);
     memcpy(page + h.records, record, size);
     set_place(page, h.count++, h.records);
@@ -203,7 +174,7 @@ static void append(unsigned char *page, const void *record, uint32_t size)
 static void make_empty(const struct vr_tree *t, unsigned char *page, uint16_t level)
 {
     memset(page, 0, t->pages->bytes);
-    set_head(page, (struct head){
+    set_head(page, (struct vr_node_head){
                        .level = level, .records = (uint16_t)t->pages->bytes, .kind = KIND_NODE});
 }
 
@@ -212,7 +183,7 @@ static void compact(const struct vr_tree *t, unsigned char *page)
 {
     unsigned char *old = t->scratch;
     memcpy(old, page, t->pages->bytes);
-    struct head h = head_of(old);
+    struct vr_node_head h = head_of(old);
     make_empty(t, page, h.level);
     for (uint32_t i = 0; i < h.count; i++)
         append(page, old + place_at(old, i), record_bytes(old, i));
@@ -220,7 +191,7 @@ static void compact(const struct vr_tree *t, unsigned char *page)
 
 static void take_out(unsigned char *page, uint32_t index)
 {
-    struct head h = head_of(page);
+    struct vr_node_head h = head_of(page);
     h.garbage = (uint16_t)(h.garbage + record_bytes(page, index));
     unsigned char *places = page + sizeof(h);
     memmove(places + 2 * index, places + 2 * (index + 1), 2u * (h.count - index - 1));
@@ -230,7 +201,7 @@ static void take_out(unsigned char *page, uint32_t index)
 
 static uint32_t make_record(unsigned char *out, struct vr_bytes key, struct vr_bytes value)
 {
-    struct record r = {(uint16_t)key.size, (uint16_t)value.size};
+    struct vr_record r = {(uint16_t)key.size, (uint16_t)value.size};
     memcpy(out, &r, sizeof(r));
     memcpy(out + sizeof(r), key.at, key.size);
     if (value.size)
@@ -242,7 +213,7 @@ static uint32_t make_record(unsigned char *out, struct vr_bytes key, struct vr_b
 static void put_in(const struct vr_tree *t, unsigned char *page, uint32_t index, const void *record,
                    uint32_t size)
 {
-    struct head h = head_of(page);
+    struct vr_node_head h = head_of(page);
     if (h.records - sizeof(h) - 2u * h.count < size + 2) {
         compact(t, page);
         h = head_of(page);
@@ -279,7 +250,7 @@ static void give_page(struct vr_tree *t, uint32_t page)
 {
     unsigned char *at = vr_pages_touch(t->pages, page);
     memset(at, 0, t->pages->bytes);
-    set_head(at, (struct head){.next = t->at.free_list, .kind = KIND_FREE});
+    set_head(at, (struct vr_node_head){.next = t->at.free_list, .kind = KIND_FREE});
     t->at.free_list = page;
     t->free_count++;
 }
@@ -292,7 +263,7 @@ static uint32_t split(struct vr_tree *t, uint32_t page, uint32_t index, const vo
     unsigned char *left_at = vr_pages_touch(t->pages, page);
     unsigned char *right_at = vr_pages_touch(t->pages, right), *old = t->scratch + bytes;
     memcpy(old, left_at, bytes);
-    struct head h = head_of(old);
+    struct vr_node_head h = head_of(old);
     uint32_t half = (filled(t, old) + size + 2) / 2, used = 0;
     make_empty(t, left_at, h.level);
     make_empty(t, right_at, h.level);
@@ -313,7 +284,7 @@ static uint32_t split(struct vr_tree *t, uint32_t page, uint32_t index, const vo
 /* A page was divided: its new neighbour is named above it, which may divide that one, too. */
 static void name_above(struct vr_tree *t, const struct path *p, uint32_t right)
 {
-    unsigned char record[sizeof(struct record) + 512 + sizeof(right)];
+    unsigned char record[sizeof(struct vr_record) + 512 + sizeof(right)];
     for (unsigned level = p->depth - 1;; level--) {
         struct vr_bytes key = key_at(vr_pages_at(t->pages, right), 0);
         assert(key.size <= 512);
@@ -340,6 +311,28 @@ static void name_above(struct vr_tree *t, const struct path *p, uint32_t right)
     }
 }
 
+/* A key that is there gets a value of the same size: nothing but its bytes change. */
+static bool overwrite(struct vr_tree *t, uint32_t leaf, uint32_t index, struct vr_bytes value)
+{
+    const unsigned char *at = vr_pages_at(t->pages, leaf);
+    struct vr_bytes before = value_at(at, index);
+    if (before.size != value.size)
+        return false;
+    vr_pages_put(t->pages, leaf, (uint32_t)((const unsigned char *)before.at - at), value.at,
+                 (uint32_t)value.size);
+    return true;
+}
+
+/* The keys of a leaf stand elsewhere than before. */
+static void note_places(struct vr_tree *t, uint32_t leaf)
+{
+    const unsigned char *at = vr_pages_at(t->pages, leaf);
+    for (uint32_t i = 0; i < head_of(at).count; i++) {
+        struct vr_bytes key = key_at(at, i);
+        vr_hints_set(&t->hints, vr_hint_of(key.at, key.size), leaf, place_at(at, i));
+    }
+}
+
 static bool put_first(struct vr_tree *t, struct vr_bytes key, struct vr_bytes value)
 {
     unsigned char record[RECORD_MAX];
@@ -362,17 +355,18 @@ bool vr_tree_put(struct vr_tree *t, struct vr_bytes key, struct vr_bytes value, 
         return false;
     if (!t->at.root)
         return keys_max && put_first(t, key, value);
-    if (!descend(t, key, &p))
-        return false;
-    uint32_t leaf = p.page[p.depth - 1];
-    uint32_t index = lower_bound(vr_pages_at(t->pages, leaf), key, &same);
-    if (same && value_at(vr_pages_at(t->pages, leaf), index).size == value.size) {
-        unsigned char *at = vr_pages_touch(t->pages, leaf);
-        if (value.size)
-            memcpy(at + place_at(at, index) + sizeof(struct record) + key.size, value.at,
-                   value.size);
+    uint64_t hint = vr_hint_of(key.at, key.size);
+    uint32_t leaf, index;
+    if (guess(t, key, hint, &leaf, &index) && overwrite(t, leaf, index, value))
         return true;
-    }
+    if (!descend(t, key, &p, &same))
+        return false;
+    leaf = p.page[p.depth - 1];
+    index = p.index[p.depth - 1];
+    if (same)
+        vr_hints_set(&t->hints, hint, leaf, place_at(vr_pages_at(t->pages, leaf), index));
+    if (same && overwrite(t, leaf, index, value))
+        return true;
     /* As many pages as a split up to the root takes. */
     if (available(t) < p.depth + 1 || (!same && t->at.count >= keys_max))
         return false;
@@ -381,10 +375,15 @@ bool vr_tree_put(struct vr_tree *t, struct vr_bytes key, struct vr_bytes value, 
     if (same)
         take_out(at, index);
     t->at.count += !same;
-    if (room_in(at) >= size + 2)
+    if (room_in(at) >= size + 2) {
         put_in(t, at, index, record, size);
-    else
-        name_above(t, &p, split(t, leaf, index, record, size));
+        vr_hints_set(&t->hints, hint, leaf, place_at(at, index));
+        return true;
+    }
+    uint32_t right = split(t, leaf, index, record, size);
+    name_above(t, &p, right);
+    note_places(t, leaf);
+    note_places(t, right);
     return true;
 }
 
@@ -400,9 +399,9 @@ static bool merge(struct vr_tree *t, const struct path *p, unsigned level, uint3
         return false;
     uint32_t left = child_at(above, left_index), right = child_at(above, left_index + 1);
     const unsigned char *from = vr_pages_at(t->pages, right);
-    struct head h = head_of(from);
+    struct vr_node_head h = head_of(from);
     struct vr_bytes named = key_at(above, left_index + 1);
-    uint32_t room = t->pages->bytes - (uint32_t)sizeof(struct head);
+    uint32_t room = t->pages->bytes - (uint32_t)sizeof(struct vr_node_head);
     uint32_t both = filled(t, vr_pages_at(t->pages, left)) + filled(t, from);
     if (both + (h.level ? named.size : 0) > room * 3 / 4)
         return false;
@@ -424,7 +423,7 @@ static void lower_root(struct vr_tree *t)
 {
     for (;;) {
         const unsigned char *root = vr_pages_at(t->pages, t->at.root);
-        struct head h = head_of(root);
+        struct vr_node_head h = head_of(root);
         if (h.level == 0 || h.count > 1)
             return;
         uint32_t child = child_at(root, 0);
@@ -437,14 +436,11 @@ bool vr_tree_remove(struct vr_tree *t, struct vr_bytes key)
 {
     struct path p;
     bool same;
-    if (!t->at.root || !descend(t, key, &p))
+    if (!t->at.root || !descend(t, key, &p, &same) || !same)
         return false;
     unsigned level = p.depth - 1;
-    uint32_t index = lower_bound(vr_pages_at(t->pages, p.page[level]), key, &same);
-    if (!same)
-        return false;
     t->at.count--;
-    take_out(vr_pages_touch(t->pages, p.page[level]), index);
+    take_out(vr_pages_touch(t->pages, p.page[level]), p.index[level]);
     /* Pages without a record go. */
     while (head_of(vr_pages_at(t->pages, p.page[level])).count == 0) {
         give_page(t, p.page[level]);
@@ -469,7 +465,8 @@ void vr_tree_scan(const struct vr_tree *t, struct vr_bytes from,
                   void *context)
 {
     struct path p;
-    if (!t->at.root || !descend(t, from, &p))
+    bool same;
+    if (!t->at.root || !descend(t, from, &p, &same))
         return;
     for (;;) {
         unsigned last = p.depth - 1;
@@ -488,7 +485,7 @@ void vr_tree_scan(const struct vr_tree *t, struct vr_bytes from,
         for (; level <= last; level++) {
             p.page[level] = child_at(vr_pages_at(t->pages, p.page[level - 1]), p.index[level - 1]);
             p.index[level] = 0;
-            struct head h = head_of(vr_pages_at(t->pages, p.page[level]));
+            struct vr_node_head h = head_of(vr_pages_at(t->pages, p.page[level]));
             if (h.kind != KIND_NODE || h.level != last - level || h.count == 0)
                 return;
         }
@@ -499,7 +496,7 @@ void vr_tree_scan(const struct vr_tree *t, struct vr_bytes from,
 
 bool vr_tree_page_valid(const struct vr_pages *pages, uint32_t first, const unsigned char *page)
 {
-    struct head h = head_of(page);
+    struct vr_node_head h = head_of(page);
     if (h.kind == KIND_FREE)
         return h.next == 0 || (h.next >= first && h.next < pages->count);
     if (h.kind != KIND_NODE || h.level >= VR_TREE_DEPTH_MAX || h.records > pages->bytes ||
@@ -507,7 +504,7 @@ bool vr_tree_page_valid(const struct vr_pages *pages, uint32_t first, const unsi
         return false;
     for (uint32_t i = 0; i < h.count; i++) {
         uint32_t place = place_at(page, i), child;
-        if (place < h.records || place + sizeof(struct record) > pages->bytes ||
+        if (place < h.records || place + sizeof(struct vr_record) > pages->bytes ||
             place + record_bytes(page, i) > pages->bytes)
             return false;
         if (!h.level)
@@ -527,7 +524,7 @@ static uint32_t count_free(const struct vr_tree *t, const struct vr_tree_root *r
 {
     uint32_t count = 0;
     for (uint32_t page = root->free_list; page; count++) {
-        struct head h = {0};
+        struct vr_node_head h = {0};
         if (page >= t->first && page < root->used)
             h = head_of(read(context, page));
         if (h.kind != KIND_FREE || count > root->used)

@@ -12,6 +12,7 @@
 #ifndef ASSAY_VR_TREE_H
 #define ASSAY_VR_TREE_H
 
+#include "vr/core/hints.h"
 #include "vr/core/pages.h"
 
 #define VR_TREE_DEPTH_MAX 24
@@ -30,6 +31,7 @@ struct vr_tree {
     uint32_t free_count;
     struct vr_tree_root at;
     unsigned char *scratch; /* two pages, for splits */
+    struct vr_hints hints;  /* in which leaves keys stand */
 };
 
 struct vr_bytes {
@@ -45,7 +47,11 @@ uint32_t vr_tree_pages(uint32_t page_bytes, uint32_t keys, uint32_t record_bytes
 uint32_t vr_tree_record_max(uint32_t page_bytes);
 
 /* False: there is no such key.  The value is valid until the tree changes. */
-bool vr_tree_find(const struct vr_tree *t, struct vr_bytes key, struct vr_bytes *ret_value);
+bool vr_tree_find(struct vr_tree *t, struct vr_bytes key, struct vr_bytes *ret_value);
+/* A hint that these keys will be looked up soon: what that takes is on its way meanwhile.  More
+ * than VR_TREE_AHEAD would not stay in the cache until then. */
+#define VR_TREE_AHEAD 128
+void vr_tree_prefetch(const struct vr_tree *t, const struct vr_bytes *keys, uint32_t count);
 /* False: there is no room, or the key would be one more than so many, and nothing has changed. */
 bool vr_tree_put(struct vr_tree *t, struct vr_bytes key, struct vr_bytes value, uint32_t keys_max);
 bool vr_tree_remove(struct vr_tree *t, struct vr_bytes key);

@@ -159,15 +159,19 @@ static bool epoch_valid(const struct vr_header *header, const void *body)
     return group.op <= VR_OP_MAX;
 }
 
-/* Numbers of operations are added to: none is so large that it comes round. */
+/* Numbers of operations are added to: none is so large that it comes round.  And nobody has
+ * committed more than there is: who believed that would run what is not committed, or wait for it
+ * for ever. */
 static bool op_valid(const struct vr_header *header)
 {
     switch (header->type) {
-    case VR_PREPARE:
-    case VR_PREPARE_OK:
     case VR_COMMIT:
     case VR_DO_VIEW_CHANGE:
     case VR_START_VIEW:
+        return header->op <= VR_OP_MAX && header->commit <= header->op;
+    case VR_PREPARE: /* one that is sent again is older than what is committed */
+        return header->op <= VR_OP_MAX && header->commit <= VR_OP_MAX;
+    case VR_PREPARE_OK:
     case VR_GET_PREPARE:
     case VR_GET_STATE:
     case VR_STATE_CHUNK:

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define VR_MAGIC 0x5256
-#define VR_VERSION 4
+#define VR_VERSION 5
 #define VR_REPLICAS_MAX 7            /* in one group */
 #define VR_OP_MAX ((1ULL << 48) - 1) /* nine years at a million a second */
 #define VR_NODES_MAX 16 /* numbers of replicas that were, are or will be in the group */

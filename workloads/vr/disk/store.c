@@ -8,11 +8,12 @@
 
 #define SUPERBLOCK_MAGIC 0x6b63616279617372 /* "rsayback" */
 #define COPIES 4
+#define FORMAT 1 /* of the file; 0 had other sums of pages */
 
 struct superblock {
     uint64_t magic, sequence;
     uint32_t cluster, index, replica_count, in_memory;
-    uint32_t slots, batch_bytes, sessions, kv_capacity, page_bytes, zero;
+    uint32_t slots, batch_bytes, sessions, kv_capacity, page_bytes, format;
     struct vr_durable durable;
     uint64_t checksum; /* of all before it */
 };
@@ -68,6 +69,7 @@ static size_t superblock_phase(struct vr_store *s, const struct vr_durable *dura
                            .sessions = c->sessions,
                            .kv_capacity = c->kv_capacity,
                            .page_bytes = c->page_bytes,
+                           .format = FORMAT,
                            .durable = *durable};
     b.checksum = vr_hash(&b, offsetof(struct superblock, checksum));
     memset(out, 0, s->sector_bytes);
@@ -168,6 +170,11 @@ static bool superblock_valid(const struct superblock *b)
 static int superblock_check(const struct vr_store *s, const struct superblock *b, struct error *err)
 {
     const struct vr_config *c = &s->config;
+    if (b->format != FORMAT)
+        return error_set(err, -EINVAL,
+                         "it has format %u, and this version reads format %d; make a backup with "
+                         "the version that wrote it, and restore it into a new cluster",
+                         b->format, FORMAT);
     if (b->cluster != c->cluster || b->index != c->index || b->replica_count != c->replica_count)
         return error_set(err, -EINVAL,
                          "this is the disk of replica %u of %u in cluster %u, not of %u of %u in "

@@ -35,23 +35,18 @@ static struct vr_place *place_of(struct vr_host *h, uint64_t client)
     return oldest;
 }
 
-static bool same_address(const struct sockaddr_in *a, const struct sockaddr_in *b)
-{
-    return a->sin_port == b->sin_port && a->sin_addr.s_addr == b->sin_addr.s_addr;
-}
-
 /* Only a newer request moves a client: one that was caught and sent again from elsewhere does not
  * turn its replies away.  Which of two that sent the same is the client nobody knows, if the other
  * was first: both are answered. */
 static void remember(struct vr_host *h, const struct vr_header *header,
-                     const struct sockaddr_in *from)
+                     const union vr_address *from)
 {
     if (header->client == 0)
         return;
     struct vr_place *p = place_of(h, header->client);
     p->seen = ++h->place_turn;
     if (p->client == header->client && header->number <= p->number && !PLANTED(PLACES_MOVED)) {
-        if (header->number == p->number && !same_address(from, &p->address)) {
+        if (header->number == p->number && !vr_address_same(from, &p->address)) {
             p->other = *from;
             p->has_other = true;
         }
@@ -67,7 +62,7 @@ static void remember(struct vr_host *h, const struct vr_header *header,
 struct destinations {
     struct vr_host *host;
     bool prepare;
-    struct sockaddr_in to[VR_NODES_MAX];
+    union vr_address to[VR_NODES_MAX];
     uint32_t count;
 };
 
@@ -163,7 +158,7 @@ static void step(struct vr_host *h, struct vr_event *event)
         act(h);
 }
 
-static void take_packet(struct vr_host *h, const struct sockaddr_in *from, const void *bytes,
+static void take_packet(struct vr_host *h, const union vr_address *from, const void *bytes,
                         size_t size)
 {
     struct vr_header header;
@@ -174,7 +169,7 @@ static void take_packet(struct vr_host *h, const struct sockaddr_in *from, const
         (header.type == VR_GET_STATE && header.replica == VR_TO_CLIENT)) {
         remember(h, &header, from);
     } else if (h->cluster->open && header.replica < h->cluster->node_count) {
-        if (!same_address(from, &h->cluster->addresses[header.replica])) {
+        if (!vr_address_same(from, &h->cluster->addresses[header.replica])) {
             h->strangers++;
             return;
         }
@@ -204,7 +199,7 @@ static void wake(struct vr_host *h)
         h->broken = true;
 }
 
-static void on_packet(void *context, uint32_t socket, const struct sockaddr_in *from,
+static void on_packet(void *context, uint32_t socket, const union vr_address *from,
                       const void *bytes, size_t size)
 {
     struct vr_host *h = context;
@@ -245,7 +240,7 @@ static int open_core(struct vr_host *h, const struct vr_config *config, struct e
 }
 
 /* After a crash the kernel may take a moment to let go of the address that a ring still held. */
-static int open_socket(const struct sockaddr_in *address, struct error *err)
+static int open_socket(const union vr_address *address, struct error *err)
 {
     uint64_t end_ns = clock_now_ns() + PATIENCE_NS;
     struct timespec rest = {.tv_nsec = 10 * (long)NS_PER_MS};
@@ -260,7 +255,7 @@ static int open_socket(const struct sockaddr_in *address, struct error *err)
 /* To the first group; when it has changed, packets go one by one. */
 static void open_broadcast(struct vr_host *h)
 {
-    struct sockaddr_in peers[VR_REPLICAS_MAX];
+    union vr_address peers[VR_REPLICAS_MAX];
     uint32_t count = 0;
     for (uint8_t i = 0; i < h->cluster->config.replica_count; i++)
         if (i != h->index)

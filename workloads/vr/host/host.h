@@ -14,8 +14,8 @@
 /* Where clients are: learned from their requests, forgotten when their place is needed. */
 struct vr_place {
     uint64_t client, number, seen;
-    struct sockaddr_in address, other; /* other: of a later packet with the same number */
-    struct vr_seal_choice seal;        /* its key */
+    union vr_address address, other; /* other: of a later packet with the same number */
+    struct vr_seal_choice seal;      /* its key */
     bool has_other;
 };
 

@@ -30,7 +30,7 @@ struct load {
     struct worker *workers;
     int *sockets;
     uint32_t registered;
-    bool going, measured, refused;
+    bool going, measured, filling, refused;
     uint64_t issued, wanted; /* in this phase */
     uint64_t answered;
     uint64_t random, next_value;
@@ -117,6 +117,10 @@ static void choose_operation(struct load *l, struct worker *w)
     case VR_LOAD_MIXED:
         w->opcode = mixed[random % 8];
         break;
+    }
+    if (l->filling) {
+        w->opcode = VR_OP_PUT;
+        w->key = (uint32_t)l->issued;
     }
     w->value = w->opcode == VR_OP_PUT || w->opcode == VR_OP_CAS ? ++l->next_value : 0;
     w->expect = w->opcode == VR_OP_CAS ? l->last_value[w->key] : 0;
@@ -213,7 +217,9 @@ static void replied(struct load *l, struct worker *w, const struct vr_reply *rep
     l->last_answer_ns = l->now_ns;
     note(l, w, reply, data);
     l->refused |= reply->status == VR_TOO_LARGE;
-    if (reply->status == VR_OK && w->value)
+    if (l->s->kind != VR_LOAD_MIXED)
+        ; /* nobody guesses */
+    else if (reply->status == VR_OK && w->value)
         l->last_value[w->key] = w->value;
     else if (reply->status == VR_OK && w->opcode == VR_OP_DELETE)
         l->last_value[w->key] = 0;
@@ -232,7 +238,7 @@ static void begin_session(struct load *l, uint32_t index)
     transmit(l, index, true);
 }
 
-static void on_packet(void *context, uint32_t socket, const struct sockaddr_in *from,
+static void on_packet(void *context, uint32_t socket, const union vr_address *from,
                       const void *bytes, size_t size)
 {
     struct load *l = context;
@@ -436,7 +442,8 @@ int vr_load_run(const struct vr_cluster *cluster, const struct vr_load_settings 
     l.next_value = (settings->seed & 0xffff) << 40;
     int result = vr_caller_check_size(
         &cluster->config, settings->kind == VR_LOAD_NULL ? settings->payload_bytes : 0, err);
-    bool writes = settings->kind == VR_LOAD_PUT || settings->kind == VR_LOAD_MIXED;
+    bool writes =
+        settings->kind == VR_LOAD_PUT || settings->kind == VR_LOAD_MIXED || settings->fill;
     if (!result && writes && !vr_role_allows(cluster->key.role, VR_REQUEST, VR_OP_PUT))
         result = error_set(err, -EACCES, "%s is a key of role '%s', which does not allow writing",
                            cluster->key_path, vr_role_names[cluster->key.role]);
@@ -445,6 +452,11 @@ int vr_load_run(const struct vr_cluster *cluster, const struct vr_load_settings 
     result = open_load(&l, err);
     if (!result)
         result = begin_sessions(&l, err);
+    if (!result && settings->fill) {
+        l.filling = true;
+        result = run_phase(&l, settings->keys, false, err);
+        l.filling = false;
+    }
     if (!result && settings->warmup)
         result = run_phase(&l, settings->warmup, false, err);
     if (!result) {

@@ -9,6 +9,7 @@
 
 #include "vr/load/hist.h"
 #include "vr/net/cluster.h"
+#include "vr/net/io.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@ struct vr_load_settings {
     double rate;          /* requests in a second by schedule; 0: closed loop */
     enum vr_load_kind kind;
     const struct vr_io_way *way;
+    bool fill;     /* every key is put once before the warm-up */
     FILE *history; /* one line for each operation, or NULL */
     /* Called when the clients have sessions and the warm-up is done, and at the end. */
     void (*begins)(void *context);

@@ -18,13 +18,12 @@ static int open_sockets(struct vr_local *l, int *sockets, struct strbuf *config,
 {
     for (uint32_t i = 0; i < l->count; i++) {
         char text[VR_ADDRESS_TEXT_MAX];
-        struct sockaddr_in address = {.sin_family = AF_INET,
-                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        union vr_address address = vr_address_any(AF_INET, true);
         socklen_t size = sizeof(address);
         sockets[i] = vr_socket_open(&address, err);
         if (sockets[i] < 0)
             return sockets[i];
-        getsockname(sockets[i], (struct sockaddr *)&address, &size);
+        getsockname(sockets[i], &address.any, &size);
         strbuf_printf(config, "replica %s\n", vr_address_format(&address, text));
     }
     return 0;

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "vr/core/fragment.h"
 #include "vr/core/packet.h"
+#include "vr/net/transport.h"
 
 #include <errno.h>
 
@@ -98,28 +99,30 @@ static int set(struct vr_cluster *c, const char *path, const char *name, const c
         if (c->node_count == VR_NODES_MAX)
             return error_set(err, -EINVAL, "more than %u replicas and spares", VR_NODES_MAX);
         c->config.replica_count += !spare;
-        return vr_address_parse(value, &c->addresses[c->node_count++], err);
+        int family = c->node_count ? c->addresses[0].any.sa_family : AF_UNSPEC;
+        return vr_address_parse(value, family, &c->addresses[c->node_count++], err);
     }
     if (set_text(c, path, name, value))
         return 0;
     if (str_eq(name, "transport")) {
         free(c->transport);
         c->transport = memory_strdup(value);
-        return vr_io_find(value, err) ? 0 : -EINVAL;
+        return vr_transport_check(value, err);
     }
     if ((str_eq(name, "in-memory") && yes_or_no(value, &c->config.in_memory)) ||
+        (str_eq(name, "encrypt") && yes_or_no(value, &c->encrypt)) ||
         (str_eq(name, "open") && yes_or_no(value, &c->open)))
         return 0;
     for (size_t i = 0; i < ARRAY_COUNT(settings); i++)
         if (str_eq(name, settings[i].name))
             return set_number(c, &settings[i], value, err);
-    return error_set(
-        err, -EINVAL,
-        "'%s' is not a setting; the settings are cluster, replica, spare, data, "
-        "transport, key-file, accept-key-file, open (yes or no), in-memory (yes or no), "
-        "heartbeat, timeout, datagram, "
-        "slots, checkpoint-every, pipeline, batch-bytes, sessions, keys",
-        name);
+    return error_set(err, -EINVAL,
+                     "'%s' is not a setting; the settings are cluster, replica, spare, data, "
+                     "transport, key-file, accept-key-file, open (yes or no), encrypt (yes or no), "
+                     "in-memory (yes or no), "
+                     "heartbeat, timeout, datagram, "
+                     "slots, checkpoint-every, pipeline, batch-bytes, sessions, keys",
+                     name);
 }
 
 static char *trim(char *text)
@@ -155,10 +158,19 @@ static int check(const struct vr_cluster *c, struct error *err)
         return error_set(err, -EINVAL, "no replica is configured");
     if (c->open && (c->key_path || c->accept_path))
         return error_set(err, -EINVAL, "'open yes' and a key cannot be used together");
+    if (c->open && c->encrypt)
+        return error_set(err, -EINVAL, "'open yes' and 'encrypt yes' cannot be used together");
     if (v->replica_count % 2 == 0)
         return error_set(err, -EINVAL,
                          "%u replicas: use an odd number; one more does not tolerate more failures",
                          v->replica_count);
+    for (uint8_t i = 1; i < c->node_count; i++)
+        if (c->addresses[i].any.sa_family != c->addresses[0].any.sa_family)
+            return error_set(
+                err, -EINVAL,
+                "replicas %u and 0 have addresses of different kinds; use IPv4 or IPv6 "
+                "for all",
+                i);
     if (v->batch_bytes % 8)
         return error_set(err, -EINVAL, "batch-bytes must be a multiple of 8");
     if (v->checkpoint_every * 2 > v->slots)
@@ -167,8 +179,9 @@ static int check(const struct vr_cluster *c, struct error *err)
         return error_set(err, -EINVAL, "timeout must be at least twice the heartbeat");
     if (v->slots % 64)
         return error_set(err, -EINVAL, "slots must be a multiple of 64");
-    uint32_t pieces =
-        vr_fragment_count(vr_message_bytes_max(v), c->datagram_bytes - sizeof(struct vr_header));
+    uint64_t room =
+        c->datagram_bytes - sizeof(struct vr_header) - (c->encrypt ? VR_CIPHER_BYTES : 0);
+    uint32_t pieces = vr_fragment_count(vr_message_bytes_max(v), room);
     if (pieces > VR_FRAGMENTS_MAX)
         return error_set(err, -EINVAL,
                          "batch-bytes %u needs %u datagrams of %lu bytes, but the maximum is %u: "
@@ -241,6 +254,12 @@ int vr_cluster_read_keys(struct vr_cluster *c, struct error *err)
                   c->key_path);
     if (!result && c->accept_path)
         result = vr_key_file_read(&c->accept, c->accept_path, c->config.cluster, err);
+    if (!result && c->encrypt) {
+        if (!c->crypt)
+            c->crypt = memory_zalloc(1, sizeof(*c->crypt));
+        result = vr_crypt_init(c->crypt, c->config.cluster, &c->key.keys,
+                               c->accept_path ? &c->accept.keys : NULL, err);
+    }
     return result;
 }
 
@@ -249,6 +268,8 @@ void vr_cluster_use_keys(const struct vr_cluster *c, struct vr_packets *packets)
     packets->own.role = (uint8_t)c->key.role;
     if (c->accept_path)
         vr_packets_accept(packets, &c->accept.keys);
+    if (c->crypt)
+        vr_packets_encrypt(packets, &c->crypt->cipher);
 }
 
 void vr_cluster_done(struct vr_cluster *c)
@@ -257,6 +278,7 @@ void vr_cluster_done(struct vr_cluster *c)
     free(c->transport);
     free(c->key_path);
     free(c->accept_path);
+    free(c->crypt);
     *c = (struct vr_cluster){0};
 }
 

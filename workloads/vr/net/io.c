@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What all ways of moving packets share: the queue of datagrams, sockets, addresses. */
+/* What all ways of moving packets share: the queue of datagrams. */
 #include "vr/net/io.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/strings.h"
 #include "config.h"
 #include "vr/net/io_ways.h"
+#include "vr/net/transport.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -30,18 +30,12 @@ const struct vr_io_way *const vr_io_ways[] = {
 
 const struct vr_io_way *vr_io_find(const char *name, struct error *err)
 {
-    CLEANUP(strbuf_done) struct strbuf names = {0};
-    for (size_t i = 0; vr_io_ways[i]; i++) {
+    if (vr_transport_check(name, err))
+        return NULL;
+    for (size_t i = 0; vr_io_ways[i]; i++)
         if (str_eq(name, vr_io_ways[i]->name))
             return vr_io_ways[i];
-        strbuf_printf(&names, "%s%s", i ? ", " : "", vr_io_ways[i]->name);
-    }
-    if (!HAVE_LIBURING && str_has_prefix(name, "uring"))
-        error_set(err, -EOPNOTSUPP, "assay-vr was built without liburing and has no transport '%s'",
-                  name);
-    else
-        error_set(err, -EINVAL, "there is no transport '%s'; available: %s", name,
-                  strbuf_text(&names));
+    error_set(err, -EINVAL, "there is no transport '%s'", name);
     return NULL;
 }
 
@@ -77,7 +71,7 @@ void vr_io_close(struct vr_io *io)
     *io = (struct vr_io){0};
 }
 
-void vr_io_send(struct vr_io *io, uint32_t socket, const struct sockaddr_in *to, uint32_t count,
+void vr_io_send(struct vr_io *io, uint32_t socket, const union vr_address *to, uint32_t count,
                 const void *bytes, size_t size)
 {
     if (io->out_count + count > VR_IO_OUT_MAX || io->arena_used + size > VR_IO_ARENA_BYTES)
@@ -105,68 +99,16 @@ int vr_io_turn(struct vr_io *io, uint64_t deadline_ns, struct error *err)
                : result;
 }
 
-int vr_socket_open(const struct sockaddr_in *address, struct error *err)
-{
-    char text[VR_ADDRESS_TEXT_MAX];
-    CLEANUP(fd_closep)
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return error_errno(err, -errno, "opening a UDP socket");
-    /* As much as is allowed: a burst of all clients must find room. */
-    int bytes = 4 << 20;
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
-        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-    if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)))
-        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-    if (bind(fd, (const struct sockaddr *)address, sizeof(*address)))
-        return error_errno(err, -errno, "binding %s", vr_address_format(address, text));
-    int result = fd;
-    fd = -1;
-    return result;
-}
-
-int vr_address_parse(const char *text, struct sockaddr_in *ret_address, struct error *err)
-{
-    char host[INET_ADDRSTRLEN];
-    const char *colon = strrchr(text, ':');
-    uint64_t port = 0;
-    struct in_addr address;
-    if (!colon || (size_t)(colon - text) >= sizeof(host))
-        return error_set(err, -EINVAL, "'%s' is not an address; write e.g. 127.0.0.1:4701", text);
-    memcpy(host, text, (size_t)(colon - text));
-    host[colon - text] = '\0';
-    if (inet_pton(AF_INET, host, &address) != 1)
-        return error_set(err, -EINVAL, "'%s' is not an IPv4 address (in '%s')", host, text);
-    if (parse_u64(colon + 1, &port, NULL) || port == 0 || port > UINT16_MAX)
-        return error_set(err, -EINVAL, "'%s' is not a port (in '%s')", colon + 1, text);
-    *ret_address = (struct sockaddr_in){
-        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = address};
-    return 0;
-}
-
-char *vr_address_format(const struct sockaddr_in *address, char *text)
-{
-    char host[INET_ADDRSTRLEN] = "?";
-    inet_ntop(AF_INET, &address->sin_addr, host, sizeof(host));
-    snprintf(text, VR_ADDRESS_TEXT_MAX, "%s:%u", host, ntohs(address->sin_port));
-    return text;
-}
-
-bool vr_address_is_loopback(const struct sockaddr_in *address)
-{
-    return ntohl(address->sin_addr.s_addr) >> 24 == 127;
-}
-
-unsigned vr_device_of(const struct sockaddr_in *own, char *name)
+unsigned vr_device_of(const union vr_address *own, char *name)
 {
     struct ifaddrs *all;
     unsigned device = 0;
-    if (getifaddrs(&all))
+    if (own->any.sa_family != AF_INET || getifaddrs(&all))
         return 0;
     for (struct ifaddrs *i = all; i && !device; i = i->ifa_next) {
         const struct sockaddr_in *address = (const struct sockaddr_in *)(void *)i->ifa_addr;
         if (address && address->sin_family == AF_INET &&
-            (address->sin_addr.s_addr == own->sin_addr.s_addr ||
+            (address->sin_addr.s_addr == own->v4.sin_addr.s_addr ||
              (i->ifa_flags & IFF_LOOPBACK && vr_address_is_loopback(own)))) {
             device = if_nametoindex(i->ifa_name);
             snprintf(name, IF_NAMESIZE, "%s", i->ifa_name);

@@ -10,9 +10,8 @@
 #ifndef ASSAY_VR_IO_H
 #define ASSAY_VR_IO_H
 
-#include "base/error.h"
+#include "vr/net/address.h"
 
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,8 +20,8 @@ struct vr_io;
 
 struct vr_io_handler {
     /* One datagram; socket is the index of the one that it came by. */
-    void (*packet)(void *context, uint32_t socket, const struct sockaddr_in *from,
-                   const void *bytes, size_t size);
+    void (*packet)(void *context, uint32_t socket, const union vr_address *from, const void *bytes,
+                   size_t size);
     /* A write or a sync has ended: bytes written, 0, or a negative errno. */
     void (*disk)(void *context, uint32_t tag, int result);
     void *context;
@@ -45,7 +44,7 @@ struct vr_io_way {
 struct vr_io_out {
     uint32_t socket, size;
     const void *bytes;
-    struct sockaddr_in to; /* sin_family 0: the socket is connected */
+    union vr_address to; /* sa_family 0: the socket is connected */
 };
 
 struct vr_io_counters {
@@ -82,7 +81,7 @@ int vr_io_open(struct vr_io *io, const struct vr_io_way *way, int *sockets, uint
 void vr_io_close(struct vr_io *io);
 
 /* Queues the same bytes for each of the addresses; NULL: the socket is connected. */
-void vr_io_send(struct vr_io *io, uint32_t socket, const struct sockaddr_in *to, uint32_t count,
+void vr_io_send(struct vr_io *io, uint32_t socket, const union vr_address *to, uint32_t count,
                 const void *bytes, size_t size);
 static inline void vr_io_flush(struct vr_io *io)
 {
@@ -92,20 +91,14 @@ static inline void vr_io_flush(struct vr_io *io)
 int vr_io_turn(struct vr_io *io, uint64_t deadline_ns, struct error *err);
 
 /* Calls the handler; for the ways. */
-static inline void vr_io_deliver(struct vr_io *io, uint32_t socket, const struct sockaddr_in *from,
+static inline void vr_io_deliver(struct vr_io *io, uint32_t socket, const union vr_address *from,
                                  const void *bytes, size_t size)
 {
     io->counters.received++;
     io->handler.packet(io->handler.context, socket, from, bytes, size);
 }
 
-/* A UDP socket bound to the address, with room for bursts; or a negative errno. */
-int vr_socket_open(const struct sockaddr_in *address, struct error *err);
-int vr_address_parse(const char *text, struct sockaddr_in *ret_address, struct error *err);
-#define VR_ADDRESS_TEXT_MAX 24
-char *vr_address_format(const struct sockaddr_in *address, char *text);
-bool vr_address_is_loopback(const struct sockaddr_in *address);
-/* The number of the device that has the address, or 0; name has room for IF_NAMESIZE. */
-unsigned vr_device_of(const struct sockaddr_in *own, char *name);
+/* The number of the device that has the address (IPv4), or 0; name has room for IF_NAMESIZE. */
+unsigned vr_device_of(const union vr_address *own, char *name);
 
 #endif

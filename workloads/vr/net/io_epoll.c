@@ -11,6 +11,7 @@
  */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/portable.h"
 #include "vr/core/planted.h"
 #include "vr/net/io_ways.h"
 
@@ -38,7 +39,7 @@ struct loop {
     struct vr_disk_ring *ring;
     struct mmsghdr in[VR_IO_RECEIVE_MAX], out[VR_IO_RECEIVE_MAX];
     struct iovec in_pieces[VR_IO_RECEIVE_MAX], out_pieces[VR_IO_RECEIVE_MAX];
-    struct sockaddr_in from[VR_IO_RECEIVE_MAX];
+    union vr_address from[VR_IO_RECEIVE_MAX];
     unsigned char *buffers;
     /* Writes made at once, to be told at the next wait. */
     struct {
@@ -127,11 +128,11 @@ static int open_loop(struct vr_io *io, struct error *err)
 /* One datagram by the call that has the least around it. */
 static void send_one(struct vr_io *io, const struct vr_io_out *o)
 {
-    bool named = o->to.sin_family != 0;
+    bool named = o->to.any.sa_family != 0;
     ssize_t sent;
     do
         sent = sendto(io->sockets[o->socket], o->bytes, o->size, MSG_DONTWAIT,
-                      named ? (const struct sockaddr *)&o->to : NULL, named ? sizeof(o->to) : 0);
+                      named ? &o->to.any : NULL, named ? vr_address_size(&o->to) : 0);
     while (sent < 0 && errno == EINTR);
     io->counters.send_failures += sent < 0;
 }
@@ -141,10 +142,10 @@ static void send_run(struct vr_io *io, struct loop *l, uint32_t first, uint32_t 
 {
     for (uint32_t i = 0; i < count; i++) {
         struct vr_io_out *o = &io->outs[first + i];
-        bool named = o->to.sin_family != 0;
+        bool named = o->to.any.sa_family != 0;
         l->out_pieces[i] = (struct iovec){(void *)(uintptr_t)o->bytes, o->size};
         l->out[i].msg_hdr = (struct msghdr){.msg_name = named ? &o->to : NULL,
-                                            .msg_namelen = named ? sizeof(o->to) : 0,
+                                            .msg_namelen = named ? vr_address_size(&o->to) : 0,
                                             .msg_iov = &l->out_pieces[i],
                                             .msg_iovlen = 1};
     }
@@ -213,8 +214,8 @@ static unsigned tell_done(struct vr_io *io, struct loop *l)
 static unsigned receive_one(struct vr_io *io, struct loop *l)
 {
     socklen_t size = sizeof(l->from[0]);
-    ssize_t got = recvfrom(io->sockets[0], l->buffers, io->datagram_bytes, MSG_TRUNC,
-                           (struct sockaddr *)&l->from[0], &size);
+    ssize_t got =
+        recvfrom(io->sockets[0], l->buffers, io->datagram_bytes, MSG_TRUNC, &l->from[0].any, &size);
     if (got >= 0 && (size_t)got <= io->datagram_bytes)
         vr_io_deliver(io, 0, &l->from[0], l->buffers, (size_t)got);
     return got >= 0;
@@ -256,7 +257,7 @@ static int wait_epoll(struct vr_io *io, uint64_t deadline_ns, struct error *err)
     struct timespec wait = timespec_from_ns(deadline_ns > now_ns ? deadline_ns - now_ns : 0);
     if (l->done_count)
         wait = (struct timespec){0};
-    int count = epoll_pwait2(l->epoll_fd, ready, READY_MAX, &wait, NULL);
+    int count = epoll_wait_precisely(l->epoll_fd, ready, READY_MAX, &wait);
     if (count < 0 && errno == ENOSYS) /* before Linux 5.11 */
         count = epoll_wait(l->epoll_fd, ready, READY_MAX,
                            (int)(wait.tv_sec * 1000 + (wait.tv_nsec + 999999) / 1000000));

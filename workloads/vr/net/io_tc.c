@@ -26,29 +26,29 @@
 #define HEADERS_BYTES 28 /* IPv4 without options, UDP */
 
 /* The address from which this machine would send to the peer. */
-static uint32_t source_for(const struct sockaddr_in *peer)
+static uint32_t source_for(const union vr_address *peer)
 {
-    struct sockaddr_in from = {0};
+    union vr_address from = {0};
     socklen_t size = sizeof(from);
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return 0;
-    bool found = connect(fd, (const struct sockaddr *)peer, sizeof(*peer)) == 0 &&
-                 getsockname(fd, (struct sockaddr *)&from, &size) == 0;
+    bool found = connect(fd, &peer->any, vr_address_size(peer)) == 0 &&
+                 getsockname(fd, &from.any, &size) == 0;
     close(fd);
-    return found ? from.sin_addr.s_addr : 0;
+    return found ? from.v4.sin_addr.s_addr : 0;
 }
 
-static int check_hosts(const struct sockaddr_in *own, const struct sockaddr_in *peers,
-                       uint32_t count, struct error *err)
+static int check_hosts(const union vr_address *own, const union vr_address *peers, uint32_t count,
+                       struct error *err)
 {
     char text[VR_ADDRESS_TEXT_MAX];
     for (uint32_t i = 0; i < count; i++) {
-        if (source_for(&peers[i]) != own->sin_addr.s_addr)
+        if (source_for(&peers[i]) != own->v4.sin_addr.s_addr)
             return error_set(err, -EOPNOTSUPP, "the route to %s does not use this replica's device",
                              vr_address_format(&peers[i], text));
         for (uint32_t j = 0; j <= i; j++)
-            if ((j < i ? peers[j] : *own).sin_addr.s_addr == peers[i].sin_addr.s_addr)
+            if ((j < i ? peers[j] : *own).v4.sin_addr.s_addr == peers[i].v4.sin_addr.s_addr)
                 return error_set(err, -EOPNOTSUPP, "%s is not the only replica on its host",
                                  vr_address_format(&peers[i], text));
     }
@@ -73,9 +73,9 @@ static int check_device(int socket, const char *device, size_t datagram_bytes, s
 }
 
 /* Where the socket sends what is meant for the group. */
-static int prepare_socket(int socket, const struct sockaddr_in *own, struct error *err)
+static int prepare_socket(int socket, const union vr_address *own, struct error *err)
 {
-    struct ip_mreqn by = {.imr_address = own->sin_addr};
+    struct ip_mreqn by = {.imr_address = own->v4.sin_addr};
     int hops = GROUP_HOPS, loop = 0;
     if (setsockopt(socket, IPPROTO_IP, IP_MULTICAST_IF, &by, sizeof(by)) ||
         setsockopt(socket, IPPROTO_IP, IP_MULTICAST_TTL, &hops, sizeof(hops)) ||
@@ -84,12 +84,12 @@ static int prepare_socket(int socket, const struct sockaddr_in *own, struct erro
     return 0;
 }
 
-static struct vr_tc_place place(const struct sockaddr_in *address)
+static struct vr_tc_place place(const union vr_address *address)
 {
-    return (struct vr_tc_place){address->sin_addr.s_addr, address->sin_port, 0};
+    return (struct vr_tc_place){address->v4.sin_addr.s_addr, address->v4.sin_port, 0};
 }
 
-static int load(struct vr_tc *tc, const struct sockaddr_in *own, unsigned device, bool one_address,
+static int load(struct vr_tc *tc, const union vr_address *own, unsigned device, bool one_address,
                 struct error *err)
 {
     libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
@@ -127,23 +127,25 @@ static int be_silent(enum libbpf_print_level level, const char *format, va_list 
     return 0;
 }
 
-int vr_tc_open(struct vr_tc *tc, int socket, const struct sockaddr_in *own,
-               const struct sockaddr_in *peers, uint32_t count, size_t datagram_bytes,
+int vr_tc_open(struct vr_tc *tc, int socket, const union vr_address *own,
+               const union vr_address *peers, uint32_t count, size_t datagram_bytes,
                struct error *err)
 {
     bool one_address = vr_address_is_loopback(own);
     *tc = (struct vr_tc){.link_fd = -1, .group = *own};
     if (count < 2 || count > VR_TC_PEERS)
         return error_set(err, -EINVAL, "there are no packets to save");
+    if (own->any.sa_family != AF_INET)
+        return error_set(err, -EAFNOSUPPORT, "it copies IPv4 packets only");
     for (uint32_t i = 0; i < count; i++)
-        one_address = one_address && peers[i].sin_addr.s_addr == own->sin_addr.s_addr;
+        one_address = one_address && peers[i].v4.sin_addr.s_addr == own->v4.sin_addr.s_addr;
     unsigned device = vr_device_of(own, tc->device);
     if (!device)
         return error_set(err, -ENODEV, "no device has this replica's address");
     int result = check_device(socket, tc->device, datagram_bytes, err);
     if (!result && !one_address) {
-        tc->group.sin_addr.s_addr = htonl(GROUP_ADDRESS);
-        tc->group.sin_port = htons(GROUP_PORT);
+        tc->group.v4.sin_addr.s_addr = htonl(GROUP_ADDRESS);
+        tc->group.v4.sin_port = htons(GROUP_PORT);
         result = check_hosts(own, peers, count, err);
         if (!result)
             result = prepare_socket(socket, own, err);
@@ -171,8 +173,8 @@ void vr_tc_close(struct vr_tc *tc)
 
 #else
 
-int vr_tc_open(struct vr_tc *tc, int socket, const struct sockaddr_in *own,
-               const struct sockaddr_in *peers, uint32_t count, size_t datagram_bytes,
+int vr_tc_open(struct vr_tc *tc, int socket, const union vr_address *own,
+               const union vr_address *peers, uint32_t count, size_t datagram_bytes,
                struct error *err)
 {
     (void)socket, (void)own, (void)peers, (void)count, (void)datagram_bytes;
@@ -187,13 +189,12 @@ void vr_tc_close(struct vr_tc *tc)
 
 #endif
 
-bool vr_tc_covers(const struct vr_tc *tc, const struct sockaddr_in *to, uint32_t count)
+bool vr_tc_covers(const struct vr_tc *tc, const union vr_address *to, uint32_t count)
 {
     if (count == 0 || count != tc->count)
         return false;
     for (uint32_t i = 0; i < count; i++)
-        if (to[i].sin_port != tc->peers[i].sin_port ||
-            to[i].sin_addr.s_addr != tc->peers[i].sin_addr.s_addr)
+        if (!vr_address_same(&to[i], &tc->peers[i]))
             return false;
     return true;
 }

@@ -19,17 +19,17 @@
 struct vr_tc {
     struct tc_broadcast *program;
     int link_fd;
-    struct sockaddr_in group, peers[VR_NODES_MAX];
+    union vr_address group, peers[VR_NODES_MAX];
     uint32_t count; /* 0: not in place */
     char device[16];
 };
 
 /* Fails with words where kernel or permissions do not allow it: then packets go one by one. */
-int vr_tc_open(struct vr_tc *tc, int socket, const struct sockaddr_in *own,
-               const struct sockaddr_in *peers, uint32_t count, size_t datagram_bytes,
+int vr_tc_open(struct vr_tc *tc, int socket, const union vr_address *own,
+               const union vr_address *peers, uint32_t count, size_t datagram_bytes,
                struct error *err);
 void vr_tc_close(struct vr_tc *tc);
 /* Whether one packet to tc->group reaches just these. */
-bool vr_tc_covers(const struct vr_tc *tc, const struct sockaddr_in *to, uint32_t count);
+bool vr_tc_covers(const struct vr_tc *tc, const union vr_address *to, uint32_t count);
 
 #endif

@@ -112,9 +112,9 @@ static int open_ring(struct loop *l, bool deferred, struct error *err)
 
 static int open_buffers(struct vr_io *io, struct loop *l, struct error *err)
 {
-    l->receive_shape = (struct msghdr){.msg_namelen = sizeof(struct sockaddr_in)};
+    l->receive_shape = (struct msghdr){.msg_namelen = sizeof(union vr_address)};
     l->buffer_bytes =
-        sizeof(struct io_uring_recvmsg_out) + sizeof(struct sockaddr_in) + io->datagram_bytes;
+        sizeof(struct io_uring_recvmsg_out) + sizeof(union vr_address) + io->datagram_bytes;
     l->buffer_bytes = (l->buffer_bytes + 63) / 64 * 64;
     l->buffers = memory_alloc(BUFFERS * l->buffer_bytes);
     l->buffer_ring_bytes = BUFFERS * sizeof(struct io_uring_buf);
@@ -193,10 +193,10 @@ static void flush_loop(struct vr_io *io)
     struct loop *l = io->state;
     for (uint32_t i = 0; i < io->out_count; i++) {
         struct vr_io_out *o = &io->outs[i];
-        bool named = o->to.sin_family != 0;
+        bool named = o->to.any.sa_family != 0;
         l->out_pieces[i] = (struct iovec){(void *)(uintptr_t)o->bytes, o->size};
         l->out[i] = (struct msghdr){.msg_name = named ? &o->to : NULL,
-                                    .msg_namelen = named ? sizeof(o->to) : 0,
+                                    .msg_namelen = named ? vr_address_size(&o->to) : 0,
                                     .msg_iov = &l->out_pieces[i],
                                     .msg_iovlen = 1};
         struct io_uring_sqe *e = entry(l);
@@ -229,8 +229,8 @@ static void received(struct vr_io *io, struct loop *l, const struct io_uring_cqe
             done->res < 0
                 ? NULL
                 : io_uring_recvmsg_validate(buffer(l, index), done->res, &l->receive_shape);
-        if (out && !(out->flags & MSG_TRUNC) && out->namelen <= sizeof(struct sockaddr_in)) {
-            struct sockaddr_in from = {0};
+        if (out && !(out->flags & MSG_TRUNC) && out->namelen <= sizeof(union vr_address)) {
+            union vr_address from = {0};
             memcpy(&from, io_uring_recvmsg_name(out), out->namelen);
             unsigned size = io_uring_recvmsg_payload_length(out, done->res, &l->receive_shape);
             vr_io_deliver(io, socket, &from, io_uring_recvmsg_payload(out, &l->receive_shape),

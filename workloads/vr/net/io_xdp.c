@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "vr/net/io_xdp.h"
 #include "config.h"
+#include "vr/net/io.h"
 
 #if HAVE_VR_XDP
 
@@ -88,6 +89,8 @@ int vr_xdp_open(struct vr_xdp *x, const struct vr_cluster *cluster, uint8_t inde
     if (!cluster->config.in_memory)
         return error_set(err, -EOPNOTSUPP,
                          "a durable replica acknowledges only what is on its disk");
+    if (cluster->encrypt)
+        return error_set(err, -EOPNOTSUPP, "the program cannot read packets that are encrypted");
     unsigned device = vr_device_of(&cluster->addresses[index], name);
     if (!device)
         return error_set(err, -ENODEV, "no device has this replica's address");
@@ -116,8 +119,8 @@ void vr_xdp_open_gate(struct vr_xdp *x, const struct vr_cluster *cluster, uint8_
     if (!x->program || e->last_op > VR_XDP_OP_MASK)
         return;
     struct vr_xdp_gate *g = &x->program->bss->area.gate;
-    const struct sockaddr_in *own = &cluster->addresses[index];
-    const struct sockaddr_in *primary = &cluster->addresses[e->primary];
+    const struct sockaddr_in *own = &cluster->addresses[index].v4;
+    const struct sockaddr_in *primary = &cluster->addresses[e->primary].v4;
     /* Backups take turns at waking, so that some of them answer early at any time. */
     uint64_t burst_end =
         (e->op + index * 5u + VR_XDP_BURST) / VR_XDP_BURST * VR_XDP_BURST - index * 5u - 1;

@@ -78,8 +78,13 @@ static void next_operation(struct sim *s, struct sim_client *c)
     unsigned char key = (unsigned char)('a' + sim_below(s, SIM_KEYS));
     char value[64] = "", expect[64] = "";
     unsigned char data[192];
-    if (opcode == VR_OP_PUT || opcode == VR_OP_CAS)
-        snprintf(value, sizeof(value), "%0*lu", (int)(1 + sim_below(s, 60)), s->value_counter++);
+    if (opcode == VR_OP_PUT || opcode == VR_OP_CAS) {
+        int width = 1 + (int)sim_below(s, 60);
+        /* In every other seed half of them have one size: then a value often takes the place of
+         * another in a page, and only its bytes are kept. */
+        width = s->same_sizes && width > 30 ? 45 : width;
+        snprintf(value, sizeof(value), "%0*lu", width, s->value_counter++);
+    }
     /* A guess that is sometimes right: the model's newest value. */
     if (opcode == VR_OP_CAS && s->model.keys[key - 'a'].there && !sim_chance(s, 200))
         snprintf(expect, sizeof(expect), "%.*s", (int)s->model.keys[key - 'a'].size,

@@ -224,12 +224,13 @@ static uint8_t victim(struct sim *s)
     return (uint8_t)sim_below(s, s->node_count);
 }
 
-/* How many of a group may not be trusted to keep what they were given. */
+/* How many of a group may not be trusted to keep what they were given: bad disks, and old copies
+ * that have not noticed yet what they are, and will have no vote then. */
 static uint32_t unsafe(const struct sim *s, uint32_t members)
 {
     uint32_t count = 0;
     for (uint8_t i = 0; i < s->node_count; i++)
-        count += (members >> i & 1) && s->replicas[i].bad_disk;
+        count += (members >> i & 1) && (s->replicas[i].bad_disk || s->replicas[i].restored);
     return count;
 }
 

@@ -178,6 +178,7 @@ struct sim {
     bool healing, stopped;
     unsigned danger, crash_in_write, replay; /* chances in thousandths */
     bool reconfigures;                       /* this seed changes its group */
+    bool same_sizes;                         /* half of all values have one size */
     bool loses_disks;                        /* members lose their disks, and are formatted again */
     uint32_t incarnations;                   /* that were given so far */
     /* Chances in thousandths. */

@@ -231,6 +231,7 @@ static void setup(struct sim *s)
     s->config.sessions = sim_chance(s, 600) ? 40 : s->client_count - (uint32_t)sim_below(s, 2);
     s->reconfigures = sim_chance(s, 500);
     s->loses_disks = sim_chance(s, 300);
+    s->same_sizes = s->options.seed % 2;
     s->node_count =
         (uint8_t)(s->config.replica_count + (s->reconfigures ? 1 + sim_below(s, 3) : 0));
     sim_oracle_init(s);
