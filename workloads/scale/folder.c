@@ -2,6 +2,7 @@
 /* See folder.h. */
 #include "folder.h"
 #include "base/memory.h"
+#include "base/portable.h"
 #include "base/strings.h"
 
 #include <dirent.h>
@@ -73,8 +74,8 @@ static int start_keeper(struct folder *f, struct error *err)
         setpgid(0, 0);
         if (ends[0] != 3)
             dup2(ends[0], 3);
-        syscall(SYS_close_range, 0, 2, 0);
-        syscall(SYS_close_range, 4, ~0u, 0);
+        close_fds(0, 2);
+        close_fds(4, ~0u);
         close(ends[1] == 3 ? -1 : ends[1]); /* where close_range is missing */
         _exit(keep(3, f->path));
     }

@@ -82,8 +82,9 @@ static int run_one(struct sweep *w, const struct scale_test *test, bool threads,
                                       .duration_ns = s->duration_ns,
                                       .warmup_ns = s->warmup_ns,
                                       .interval_ns = s->interval_ns,
-                                      .ops = s->calls && !s->ops ? calls_whole_ops(test->calls)
-                                                                 : s->ops,
+                                      .by_ops = s->has_ops || s->calls,
+                                      .ops = s->calls && !s->has_ops ? calls_whole_ops(test->calls)
+                                                                     : s->ops,
                                       .count_calls = s->calls,
                                       .mappings = s->mappings,
                                       .folder = w->folder,

@@ -299,7 +299,7 @@ static int perform(struct show *show, const char *folder, struct measure_result 
 {
     const struct measure_spec *spec = show->spec;
     for (unsigned i = 0; i < spec->task_count; i++)
-        show->stage->slots[i].limit = spec->ops ? spec->ops : UINT64_MAX;
+        show->stage->slots[i].limit = spec->by_ops ? spec->ops : UINT64_MAX;
     const struct host_spec host = {
         .test = spec->test,
         .host = {.folder = folder, .task_count = spec->task_count, .threads = spec->threads},
@@ -314,7 +314,7 @@ static int perform(struct show *show, const char *folder, struct measure_result 
     code = await_ready(show, err);
     if (code == 0) {
         let_go(show->stage);
-        code = spec->ops ? watch_ops(show, host_fd, r, err) : watch(show, host_fd, r, err);
+        code = spec->by_ops ? watch_ops(show, host_fd, r, err) : watch(show, host_fd, r, err);
     }
     int stopped = stop(show, host_fd, code < 0 ? NULL : err);
     if (code == 0)

@@ -15,8 +15,9 @@ struct measure_spec {
     bool threads;
     unsigned task_count;
     uint64_t duration_ns, warmup_ns, interval_ns;
-    uint64_t ops;       /* of each task, instead of a duration; 0 for none */
-    bool count_calls;   /* needs ops */
+    bool by_ops;        /* a number of operations, instead of a duration: */
+    uint64_t ops;       /* of each task */
+    bool count_calls;   /* needs operations */
     uint64_t mappings;  /* more than a process has by itself */
     const char *folder; /* is there; the measurement makes one of its own in it */
     const struct cpus *cpus;

@@ -53,7 +53,7 @@ void report_head(struct strbuf *out, const struct settings *s)
                       "calls");
         return;
     }
-    if (s->ops)
+    if (s->has_ops)
         strbuf_printf(out, "%llu operations in each task", (unsigned long long)s->ops);
     else
         strbuf_printf(out, "%s measured after %s of warm-up",
@@ -198,7 +198,7 @@ void report_tail(struct strbuf *out, const struct settings *s, const struct resu
 {
     if (s->calls)
         return;
-    if (r->count == 1 && !s->ops)
+    if (r->count == 1 && !s->has_ops)
         put_each(out, &r->items[0]);
     size_t before = out->length;
     strbuf_putc(out, '\n');
@@ -271,7 +271,7 @@ void report_json(struct strbuf *out, const struct settings *s, const struct resu
 {
     struct json j = {.out = out};
     json_object(&j, NULL);
-    json_double(&j, "warmup_s", s->ops || s->calls ? 0 : (double)s->warmup_ns / 1e9);
+    json_double(&j, "warmup_s", s->has_ops || s->calls ? 0 : (double)s->warmup_ns / 1e9);
     json_u64(&j, "cpus", s->cpus.count);
     json_array(&j, "results");
     for (size_t i = 0; i < r->count; i++)

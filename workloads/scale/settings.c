@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 enum { MAPPINGS_MAX = 60000 };
+#define OPS_NOT_GIVEN UINT64_MAX
 
 #define DURATION_DEFAULT_NS (5 * NS_PER_S)
 #define DURATION_MIN_NS (10 * NS_PER_MS)
@@ -29,7 +30,7 @@ static const struct option options[] = {
     {0, "interval", OPTION_SECONDS, offsetof(struct settings, interval_ns), "TIME",
      "read the counters this often, to see the spread (default 1s)", NULL},
     {'n', "ops", OPTION_U64, offsetof(struct settings, ops), "N",
-     "run exactly N operations in each task, instead of for a time", NULL},
+     "run exactly N operations in each task, instead of for a time; 0: only start up", NULL},
     {0, "mappings", OPTION_U64, offsetof(struct settings, mappings), "N",
      "add this many mappings to each process, as larger programs have (default 0)", NULL},
     {0, "calls", OPTION_FLAG, offsetof(struct settings, calls), NULL,
@@ -68,6 +69,8 @@ static int check_numbers(const struct settings *s, struct error *err)
         return error_set(err, -EINVAL, "--interval: must be at least 10ms");
     if (s->warmup_ns > DURATION_MAX_NS)
         return error_set(err, -EINVAL, "-w: must be at most 24h");
+    if (s->calls && s->has_ops && !s->ops)
+        return error_set(err, -EINVAL, "--calls needs at least one operation, not --ops 0");
     if (s->mappings > MAPPINGS_MAX)
         return error_set(err, -EINVAL,
                          "--mappings: must be at most %d; Linux allows 65,530 in total",
@@ -108,11 +111,16 @@ static int check_folder(struct settings *s, struct error *err)
 
 int settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 {
-    *s = (struct settings){
-        .duration_ns = DURATION_DEFAULT_NS, .warmup_ns = NS_PER_S, .interval_ns = NS_PER_S};
+    *s = (struct settings){.duration_ns = DURATION_DEFAULT_NS,
+                           .warmup_ns = NS_PER_S,
+                           .interval_ns = NS_PER_S,
+                           .ops = OPS_NOT_GIVEN};
     int first = options_parse_mixed(options, s, argc, argv, err);
     if (first <= 0)
         return first == OPTIONS_HELP ? 1 : first;
+    s->has_ops = s->ops != OPS_NOT_GIVEN;
+    if (!s->has_ops)
+        s->ops = 0;
     if (s->list || s->completion)
         return 0;
     s->modes[0] = s->processes || !s->threads;

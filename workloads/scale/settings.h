@@ -16,6 +16,7 @@ struct settings {
     bool threads, processes, list, calls, oversubscribe;
     uint64_t duration_ns, warmup_ns, interval_ns, ops, mappings;
     /* As understood. */
+    bool has_ops;
     struct cpus cpus;
     struct counts counts;
     const struct scale_test **tests;

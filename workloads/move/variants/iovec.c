@@ -9,6 +9,7 @@
  */
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/portable.h"
 #include "config.h"
 #include "settings.h"
 #include "shm_ring.h"

@@ -13,7 +13,9 @@ static int prepare(const struct host *host, struct error *err)
     (void)err;
     /* From here on the C library takes memory from elsewhere: threads that move the end of the
      * heap to and fro must not cut off what another just got there. */
+#ifdef M_MMAP_THRESHOLD /* not in musl */
     mallopt(M_MMAP_THRESHOLD, 0);
+#endif
     return 0;
 }
 
