@@ -67,8 +67,10 @@ function startExport() {
     const table = region.querySelector('table');
     if (!table || !table.tHead) continue;
     const name = region.getAttribute('aria-label') || 'table';
-    region.after(exporter(name, [['CSV', () => download(`${fileName(`${title}-${name}`)}.csv`,
-      new Blob([csvOf(table)], { type: 'text/csv' }))]]));
+    region.after(exporter(name, [['CSV', async () => {
+      await allRows();
+      download(`${fileName(`${title}-${name}`)}.csv`, new Blob([csvOf(table)], { type: 'text/csv' }));
+    }]]));
   }
   for (const svg of document.querySelectorAll('figure svg.plot:not(.narrow), svg.flame')) {
     const caption = svg.closest('figure') ? svg.closest('figure').querySelector('figcaption').textContent : svg.id;

@@ -3,6 +3,16 @@
 
 function startPlots() {
   for (const svg of document.querySelectorAll('svg.plot')) startPlot(svg);
+  drawRest();
+}
+
+// Pictures outside of the screen are laid out after the page is ready, a few at once.
+async function drawRest() {
+  const figures = [...document.querySelectorAll('.plots figure')];
+  while (figures.length) {
+    await idle();
+    for (const figure of figures.splice(0, 4)) figure.classList.add('drawn');
+  }
 }
 
 // One place for the figures of a point; the first picture is there twice, for wide screens and for phones.

@@ -5,6 +5,10 @@
 const KINDS = [['better', '▲', 'better'], ['worse', '▼', 'worse'], ['different', '◆', 'different'],
   ['same', '=', 'same'], ['unsure', '?', 'cannot tell']];
 
+// Resolves when every row is in the table, also those of a long one that come later.
+let allRows = async () => {};
+const ROWS_AT_ONCE = 60;
+
 function startTable() {
   const table = document.getElementById('rows');
   if (!table) return;
@@ -16,18 +20,57 @@ function startTable() {
   let hasNoise = false;
   document.getElementById('table-tools').hidden = false;
 
-  function addOpener(row) {
-    if (row.dataset.r === undefined) return; // no run of it succeeded
-    const button = make('button', { type: 'button', className: 'open', textContent: '▸' });
-    button.setAttribute('aria-label', `Every run of ${row.cells[0].textContent}`);
+  // The buttons stand in the page already, so that nothing moves when the script comes.
+  function nameOpener(row) {
+    const button = row.querySelector('.open');
+    if (!button) return; // no run of it succeeded
+    button.setAttribute('aria-label', `Every run of ${row.cells[0].textContent.slice(1)}`);
     button.setAttribute('aria-expanded', 'false');
-    row.cells[0].prepend(button);
-    button.addEventListener('click', () => toggle(row, button));
   }
+
+  // A long table stands in the page with its first rows only, which are quick to lay out.  The others
+  // come when the browser has time, a few at once, or all together when they are asked for.
+  let hurried = false;
+  let pending = [];
+  let rest = null;
+
+  function addSome() {
+    const some = pending.splice(0, hurried ? pending.length : ROWS_AT_ONCE);
+    some.forEach(nameOpener);
+    body.insertBefore(fragmentOf(some), body.querySelector('tr.lost'));
+    apply();
+    if (!pending.length) document.getElementById('later')?.remove();
+  }
+
+  async function addRest() {
+    const note = document.getElementById('later');
+    const runs = document.getElementById('later-runs');
+    if (!note && !runs) return;
+    if (!hurried) await idle();
+    const { later, later_runs: laterRuns } = (await pageData()).view;
+    if (runs) runs.closest('details').querySelector('tbody').append(...rowsOf(laterRuns));
+    runs?.remove();
+    pending = rowsOf(later ?? '');
+    while (pending.length) {
+      addSome();
+      if (pending.length) await idle();
+    }
+  }
+
+  allRows = (now = true) => {
+    hurried = hurried || now;
+    rest = rest ?? addRest();
+    return rest;
+  };
+  addEventListener('beforeprint', () => {
+    hurried = true;
+    if (pending.length) addSome();
+  });
 
   // Rows under a heading for each value of a factor; within it they keep their order.
   async function groupBy(factor) {
     keepState('group', factor);
+    await allRows();
     for (const old of body.querySelectorAll('tr.group')) old.remove();
     if (!factor) return;
     const data = await pageData();
@@ -88,7 +131,7 @@ function startTable() {
     let shown = 0;
     for (const row of body.rows) {
       if (row.classList.contains('raw') || row.classList.contains('group')) continue;
-      const text = row.textContent.toLowerCase();
+      const text = words.length ? row.textContent.toLowerCase() : '';
       row.hidden = !words.every((word) => text.includes(word)) ||
         (noise.checked && row.dataset.noise === '1');
       const next = row.nextElementSibling;
@@ -104,6 +147,7 @@ function startTable() {
   async function addNoise() {
     if (hasNoise) return;
     hasNoise = true;
+    await allRows();
     const data = await pageData();
     const there = new Set([...body.rows].map((row) => row.dataset.r));
     data.view.rows.forEach((r, index) => {
@@ -112,11 +156,12 @@ function startTable() {
       row.dataset.r = index;
       row.dataset.noise = '1';
       body.append(row);
-      addOpener(row);
+      nameOpener(row);
     });
   }
 
-  function sortBy(column, heading) {
+  async function sortBy(column, heading) {
+    await allRows();
     const down = heading.getAttribute('aria-sort') === 'ascending';
     for (const other of table.tHead.rows[0].cells) other.removeAttribute('aria-sort');
     heading.setAttribute('aria-sort', down ? 'descending' : 'ascending');
@@ -131,17 +176,24 @@ function startTable() {
       ? a - b : String(a).localeCompare(String(b), 'en', { numeric: true })));
     if (down) rows.reverse();
     body.append(...rows.map(([, row]) => row));
-    if (group && group.value) groupBy(group.value);
+    if (group && group.value) await groupBy(group.value);
     keepState('sort', `${column}${down ? 'd' : 'a'}`);
   }
 
-  [...body.rows].forEach(addOpener);
+  [...body.rows].forEach(nameOpener);
+  body.addEventListener('click', (event) => {
+    const button = event.target.closest('.open');
+    if (button) toggle(button.closest('tr'), button);
+  });
   [...table.tHead.rows[0].cells].forEach((heading, column) => {
     const button = make('button', { type: 'button', textContent: heading.textContent });
     heading.replaceChildren(button);
     button.addEventListener('click', () => sortBy(column, heading));
   });
-  filter.addEventListener('input', apply);
+  filter.addEventListener('input', async () => {
+    await allRows();
+    apply();
+  });
   noise.addEventListener('change', async () => {
     if (!noise.checked) await addNoise();
     if (group && group.value) await groupBy(group.value);
@@ -154,12 +206,14 @@ function startTable() {
     const [all, sort, open] = ['all', 'sort', 'open'].map((key) => chosen.get(key) ?? '');
     filter.value = chosen.get('q') ?? '';
     noise.checked = !all;
+    apply();
+    if ([...chosen].length) await allRows();
     if (all) await addNoise();
     apply();
     const heading = table.tHead.rows[0].cells[parseInt(sort, 10)];
     if (heading) {
       if (sort.endsWith('d')) heading.setAttribute('aria-sort', 'ascending');
-      sortBy(heading.cellIndex, heading);
+      await sortBy(heading.cellIndex, heading);
     }
     const factor = chosen.get('group') ?? '';
     if (group && factor && [...group.options].some((option) => option.value === factor)) {
@@ -172,6 +226,27 @@ function startTable() {
     }
   }
   restore();
+  allRows(false);
+}
+
+// The time that is left when the page has been drawn; not every browser tells.
+function idle() {
+  return new Promise((resolve) => {
+    if (window.requestIdleCallback) requestIdleCallback(() => resolve(), { timeout: 500 });
+    else setTimeout(resolve, 30);
+  });
+}
+
+// Rows as the page's data has them: what would stand in the page if there were fewer of them.
+function rowsOf(text) {
+  const template = make('template', { innerHTML: text });
+  return [...template.content.children];
+}
+
+function fragmentOf(nodes) {
+  const fragment = document.createDocumentFragment();
+  fragment.append(...nodes);
+  return fragment;
 }
 
 function median(values) {

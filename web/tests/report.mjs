@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import { count, done, equal, main, ok, open, shownRows, test, until, url, violations } from './browser.mjs';
 
 const FILES = ['run.html', 'within.html', 'two.html', 'profiles.html', 'evil.html',
-  'why.html', 'source.html', 'time.html', 'failed.html', 'allfailed.html', 'stopped.html', 'long.html', 'one.html'];
+  'why.html', 'source.html', 'time.html', 'failed.html', 'allfailed.html', 'stopped.html', 'long.html', 'one.html', 'many.html'];
 
 for (const name of FILES) {
   test(`${name} opens from a file, asks for nothing, and axe finds nothing`, async () => {
@@ -188,6 +188,34 @@ test('the address shows the same again', async () => {
   await done(flames);
 });
 
+// A page with more rows than are laid out at once: the script adds those that are in the data only.
+test('every row of a long table is there, sorted, filtered, saved and printed', async () => {
+  const plain = await open(url('many.html'), { javaScriptEnabled: false });
+  const first = await count(plain, '#rows > tbody > tr');
+  const more = parseInt(await plain.locator('#later').textContent(), 10);
+  ok(first < 240 && first + more >= 260, `${first} rows and ${more} more`);
+  await plain.context().close();
+  const page = await open(url('many.html'));
+  await until(page, () => !document.getElementById('later') && !document.getElementById('later-runs'));
+  equal(await shownRows(page), first + more, 'rows');
+  equal(await count(page, '#distributions tbody tr'), 260, 'rows of all runs');
+  const labels = await page.$$eval('#rows > tbody > tr', (rows) => rows.map((r) => r.cells[0].textContent));
+  const keys = await page.$$eval('#rows > tbody > tr', (rows) => rows.map((r) => r.cells[0].textContent + r.cells[1].textContent));
+  equal(new Set(keys).size, keys.length, 'different rows');
+  await page.locator('#rows .open').last().click();
+  await page.waitForSelector('tr.raw .dots');
+  await done(page);
+  const hasty = await open(`${url('many.html')}#?q=size%3D129+variant`);
+  await until(hasty, () => !document.getElementById('later'));
+  equal(await shownRows(hasty), labels.filter((l) => l.includes('size=129') && l.includes('variant')).length, 'rows that the address asks for');
+  await hasty.fill('#filter', '');
+  const [file] = await Promise.all([hasty.waitForEvent('download'), hasty.locator('#table .export button').first().click()]);
+  equal(fs.readFileSync(await file.path(), 'utf8').trim().split('\n').length, first + more + 1, 'lines of the CSV');
+  await hasty.emulateMedia({ media: 'print' });
+  equal(await hasty.locator('#rows > tbody > tr:visible').count(), first + more, 'rows on paper');
+  await done(hasty);
+});
+
 test('a row opens to every raw run', async () => {
   const page = await open(url('run.html'));
   const button = page.locator('#rows .open').nth(9);
@@ -277,6 +305,7 @@ const textTroubles = (page) => page.evaluate(() => [...document.querySelectorAll
 test('texts of pictures are large enough, whole and apart at every width', async () => {
   for (const name of ['run.html', 'two.html', 'failed.html', 'long.html', 'time.html', 'evil.html', 'one.html']) {
     const page = await open(url(name));
+    await until(page, () => !document.querySelector('.plots figure:not(.drawn)'));
     for (const width of [390, 1440, 1920]) {
       await page.setViewportSize({ width, height: 900 });
       equal((await textTroubles(page)).join('\n'), '', `${name} at ${width}`);

@@ -16,6 +16,20 @@ test('assay serve shows readings and history', async () => {
   await done(page);
 });
 
+test('no page of assay serve scrolls sideways', async () => {
+  if (!process.env.SERVER) return;
+  const page = await open(process.env.SERVER);
+  const pages = ['', 'e/1', 'e/1/runs', 'e/1/report', 'history?name=drift', 'moved', 'compare?base=1&new=2', '99999'];
+  for (const width of [390, 1280]) {
+    await page.setViewportSize({ width, height: 844 });
+    for (const path of pages) {
+      await page.goto(process.env.SERVER + path);
+      equal(await page.evaluate(() => document.documentElement.scrollWidth), width, `${path} at ${width}`);
+    }
+  }
+  await page.context().close(); // a page that is not there is an error of the console
+});
+
 test('assay serve follows what is typed, and what is written', async () => {
   if (!process.env.SERVER) return;
   const page = await open(process.env.SERVER);
