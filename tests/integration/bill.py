@@ -5,8 +5,10 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 
 from harness import *
 
@@ -151,6 +153,24 @@ def a_command_that_fails_is_not_a_table():
             skip("no permission to trace")
         contains(assay(verb, "false", check=125).stderr, "false")
         contains(assay(verb, check=2).stderr, "give the command")
+
+
+@test
+def an_interrupted_command_is_no_table():
+    if assay("sched", "true").returncode:
+        skip("no permission to trace")
+    process = subprocess.Popen([ASSAY, "sched", "sleep", "600"], text=True, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    for _ in range(600):
+        names = [pathlib.Path(f"/proc/{child}/comm").read_text() for child in children.read_text().split()]
+        if "sleep\n" in names:
+            break
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    equal(process.returncode, 130, errors)
+    contains(errors, "there is no table")
 
 
 @test

@@ -140,6 +140,27 @@ def the_table_and_the_opening_agree():
 
 
 @test
+def what_a_machine_counts_is_not_the_hosts():
+    """As 'assay vm run -e instructions' reports it: nothing of the host is compared, and a change
+    of 0.2 % is found in the least rounds."""
+    hashes = repository(16, {6: 1.002})
+    script = pathlib.Path("counted").absolute()
+    script.write_text("#!/bin/sh\n"
+                      "echo assay.metric vm:instructions $(($(cat built) * 10 + $$ % 10)) >&$ASSAY_METRICS_FD\n"
+                      "echo assay.metric other $$ >&$ASSAY_METRICS_FD\n")
+    script.chmod(0o755)
+    result = assay("bisect", "--good", "HEAD~16", "--build", "awk '{print int($1 * 1000)}' level > built",
+                   "--run", str(script), "--metric", "vm:instructions", "--min-change", "0.1%", "--seed", "7",
+                   "--json=r.json", check=0, timeout=600)
+    contains(result.stdout, f"regression of vm:instructions on commit {hashes[6][:12]}")
+    contains(result.stdout, "counted in an emulated machine")
+    change = json.loads(pathlib.Path("r.json").read_text())["changes"][0]
+    equal([m["name"] for m in change["metrics"]], ["vm:instructions"])
+    between(change["change"]["estimate"], 1.0019, 1.0021)
+    nothing_left()
+
+
+@test
 def all_finds_two():
     hashes = repository(32, {5: 1.05, 25: 0.96})
     result = bisect("--all", "--json=r.json", spread="0.005")

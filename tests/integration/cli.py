@@ -109,7 +109,7 @@ def fish_accepts_the_completion_scripts():
 def completed_by_bash(*words):
     script = assay("completion", "bash", check=0).stdout
     line = " ".join(f"'{word}'" for word in ("assay", *words))
-    check = (script + f"\nPATH={pathlib.Path(ASSAY).resolve().parent}:$PATH\nCOMP_WORDS=({line}); "
+    check = (script + f"\nPATH='{pathlib.Path(ASSAY).resolve().parent}':$PATH\nCOMP_WORDS=({line}); "
              f'COMP_CWORD={len(words)}; _assay; printf "%s\\n" "${{COMPREPLY[@]}}"\n')
     result = subprocess.run(["bash", "-c", check], text=True, capture_output=True)
     equal(result.stderr, "")
@@ -162,6 +162,15 @@ def words_complete_in_bash():
 
 
 @test
+def every_subcommand_completes():
+    for verb in "vm", "db":
+        usage = assay(verb, "--help", check=0).stdout.partition("\n\n")[0].partition(f"assay {verb} ")[2]
+        named = {part.replace("[options]", "").split()[0] for part in usage.split(" | ")}
+        offered = completed_by_bash(verb, "")
+        equal(named - set(offered), set(), f"subcommands of {verb} that are not offered")
+
+
+@test
 def words_complete_in_fish():
     if not shutil.which("fish"):
         skip("fish is not installed")
@@ -201,7 +210,7 @@ def completed(name, *words):
     script = subprocess.run([workload(name), "--completion", "bash"], text=True, capture_output=True,
                             check=True).stdout
     line = " ".join(f"'{word}'" for word in (f"assay-{name}", *words))
-    check = (script + f"\nPATH={pathlib.Path(workload(name)).parent}:$PATH\nCOMP_WORDS=({line}); "
+    check = (script + f"\nPATH='{pathlib.Path(workload(name)).parent}':$PATH\nCOMP_WORDS=({line}); "
              f'COMP_CWORD={len(words)}; _assay_{name}; printf "%s\\n" "${{COMPREPLY[@]}}"\n')
     result = subprocess.run(["bash", "-c", check], text=True, capture_output=True)
     equal(result.stderr, "")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """assay run --on slurm with a stand-in for Slurm (tests/lib/fake_slurm.py): what a real one shows too
 rarely or too slowly.  tests/lab/slurm.py has the real one."""
+import itertools
 import json
 import os
 import pathlib
@@ -151,6 +152,75 @@ def without_accounting_the_controller_is_asked():
         equal(any(words[-3:-1] == ["show", "job"] for words in slurm.called("scontrol")), True)
 
 
+# ---- what the scheduler ends, and why ----
+
+def running(slurm):
+    return [task for task in slurm.tasks if task.state == "RUNNING"]
+
+
+@test
+def a_cancelled_task_stops_the_experiment():
+    write()
+    with FakeSlurm() as slurm:
+        pathlib.Path("hold").touch()
+        process = start(slurm)
+        until(lambda: len(log()) >= 3, process)
+        task = running(slurm)[0]
+        slurm.stop(task, "CANCELLED")  # by hand: scancel JOB_TASK
+        said = ended(process, 143)
+        contains(said, f"task {task.job}_{task.index} was cancelled (scancel); stopping the experiment")
+        contains(said, "run the same command again to resume")
+        equal(len(slurm.called("sbatch")), 1)
+        equal(running(slurm), [])
+        pathlib.Path("hold").unlink()
+        contains(on_cluster(slurm), "resuming")
+        equal(figures(), EXPECTED)
+
+
+@test
+def tasks_cancelled_while_they_wait_stop_it_too():
+    write()
+    with FakeSlurm(nodes=1) as slurm:
+        pathlib.Path("hold").touch()
+        process = start(slurm)
+        until(lambda: log() and [t for t in slurm.tasks if t.state == "PENDING"], process)
+        with slurm.lock:
+            for task in slurm.tasks:
+                if task.state == "PENDING":
+                    task.state = "CANCELLED"
+        contains(ended(process, 143), "was cancelled (scancel)")
+
+
+@test
+def a_time_limit_is_named():
+    write()
+    with FakeSlurm() as slurm:
+        slurm.limit = "1:00"
+        pathlib.Path("hold").touch()
+        process = start(slurm, "--tries", 1)
+        until(lambda: len(log()) >= 3, process)
+        slurm.stop(running(slurm)[0], "TIMEOUT")
+        said = ended(process, 1)
+        contains(said, "Slurm ended the task at its time limit of 1:00; allow more with "
+                       "--slurm-args=--time=HH:MM:SS")
+
+
+@test
+def drained_nodes_show_the_reason():
+    write()
+    with FakeSlurm(nodes=2) as slurm:
+        slurm.nodes.update(n1="drained", n2="down*")
+        slurm.reasons.update(n1="disk fails", n2="Not responding")
+        process = start(slurm)
+        said = "".join(itertools.takewhile(lambda line: "node n2" not in line, process.stderr))
+        slurm.nodes["n1"] = "idle"  # only now, when it has been said
+        said += "node n2: down*: Not responding" + ended(process)
+        contains(said, "no node can run anything now; tasks wait until one can:")
+        contains(said, "node n1: drained: disk fails")
+        contains(said, "node n2: down*: Not responding")
+        equal(figures(), EXPECTED)
+
+
 # ---- progress ----
 
 LINE = (r"run \d+ of 12; tasks: \d+ finished, \d+ running, \d+ waiting(, some were lost)?"
@@ -169,6 +239,7 @@ def read_terminal(leader, seen, seconds):
 @test
 def progress_and_time_left_are_on_a_terminal():
     write()
+    os.environ["TERM"] = "xterm"  # none is a dumb one
     pathlib.Path("hold.n2").touch()  # the others go on
     leader, follower = pty.openpty()
     with FakeSlurm() as slurm:

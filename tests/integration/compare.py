@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """assay compare and assay answers on experiments whose truth is known."""
+import email
+import email.policy
 import json
 import os
 import pathlib
@@ -91,7 +93,7 @@ def several_benchmarks_are_summed_up_in_one_line():
     contains(new, "2.00")
     contains(new, "(geometric mean); slower: size=1, size=2, size=4, size=8")
     odd = next(line for line in text.splitlines() if line.startswith("all 4 of variant=odd, t: "))
-    contains(odd, "; slower: size=1; faster: size=2; not certain: 2")
+    contains(odd, "; slower: size=1; faster: size=2; no difference: 2")
     for option in [], ["--markdown"]:
         contains(assay("compare", "variant=old", "variant=new", *option, check=0).stdout, new)
     result = json.loads(assay("compare", "variant=old", "variant=new", "--json", check=0).stdout)
@@ -156,12 +158,36 @@ def the_robot_names_commits_by_their_subjects():
 
 
 @test
+def a_mail_is_one_that_mail_programs_read():
+    experiment(BODY, SPEC)
+    assay("compare", "variant=old", "variant=new", "--mail", "m.eml", check=0,
+          env={"EMAIL": "someone@example.org"})
+    data = pathlib.Path("m.eml").read_bytes()
+    equal(max(len(line) for line in data.split(b"\r\n")) <= 78, True, "short lines")
+    equal(data.count(b"\n"), data.count(b"\r\n"))
+    message = email.message_from_bytes(data, policy=email.policy.default)
+    equal([str(defect) for part in message.walk() for defect in part.defects], [])
+    equal(message["From"], "someone@example.org")
+    equal(message["Subject"], "demo: ops +94.7 %")
+    parts = {part.get_filename(): part.get_content() for part in message.iter_parts()}
+    body = parts[None].replace("\r\n", "\n")
+    table = assay("compare", "variant=old", "variant=new", "--lkp", check=0).stdout
+    contains(body, table)
+    contains(body, "testcase: demo")
+    contains(parts["spec.yaml"].replace("\r\n", "\n"), "variant: [old, new]")
+    contains(parts["reproduce.sh"], "assay run --db reproduce.db")
+    assay("compare", "variant=old", "variant=new", "--mail", "m.eml", "--lkp", check=2)
+    contains(assay("compare", "variant=old", "variant=new", "--mail", "/nowhere/m", check=1).stderr,
+             "/nowhere/m")
+
+
+@test
 def the_robots_layout_to_the_letter():
     experiment(BODY, SPEC)
     text = assay("compare", "variant=old", "variant=new", "--lkp", check=0).stdout
     lines = text.split("\n")
     equal(lines[0], "=" * 89)
-    equal(lines[1:6], ["testcase/variant:", "  demo/old", "", "commit: ", '  variant=old ("variant=old")'])
+    equal(lines[1:6], ["testcase:", "  demo", "", "commit: ", '  variant=old ("variant=old")'])
     start = lines.index("-" * 16 + " " + "-" * 27 + " ")
     equal(lines[start + 1], "         %stddev     %change         %stddev")
     equal(lines[start + 2], "             \\          |                \\  ")
@@ -195,6 +221,26 @@ def commits_name_experiments():
     assay("run", "e.yaml", "-q", "--fresh", "--commit", "abcdef0123", check=0)
     assay("run", "e.yaml", "-q", "--fresh", "--commit", "9876fedcba", check=0)
     contains(assay("compare", "abcdef", "9876fe", check=0).stdout, "base: 2 (demo, abcdef012)")
+
+
+@test
+def cells_are_named_as_they_are_labelled():
+    experiment(SUITE_BODY, SUITE)
+    for between_them in " ", ",", ", ":
+        sides = [f"variant={variant}{between_them}size=4" for variant in ("old", "new")]
+        rows = json.loads(assay("compare", *sides, "--json", check=0).stdout)["rows"]
+        equal([row["metric"] for row in rows if row["metric"] == "t"], ["t"])
+    contains(assay("compare", "variant=old,siz=4", "variant=new", check=1).stderr, "no factor 'siz'")
+    # A value may have blanks, commas and equals signs of its own.
+    values = ["./a -x 1,-y=2", "env A=1 ./b"]
+    experiment(BODY.replace("values['variant']", "'old'"), f"""name: odd
+command: "true"
+factors: {{call: {json.dumps(values)}, size: [1, 2]}}
+rounds: 8
+warmup: 0
+""")
+    text = assay("compare", f"call={values[0]} size=2", f"size=2 call={values[1]}", check=0).stdout
+    contains(text, f"new:  size=2 call={values[1]}")
 
 
 @test

@@ -248,7 +248,8 @@ def an_interrupt_prints_what_there_is():
 def progress_shows_on_a_terminal_only():
     leader, follower = pty.openpty()
     process = subprocess.Popen([ASSAY, "doctor", "--json", "--seconds", "3"], stderr=follower,
-                               stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+                               stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+                               env=dict(os.environ, TERM="xterm"))
     os.close(follower)
     seen = b""
     try:

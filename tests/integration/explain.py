@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import tempfile
 
 from harness import *
 
@@ -307,6 +308,31 @@ def what_moved_is_decided_by_the_runs_that_were_measured():
     lacks(pathlib.Path("other.html").read_text(), "copy_again")
     assay("html", "-o", "all.html", check=0)
     contains(pathlib.Path("all.html").read_text(), "called by copy_again")
+
+
+@test
+def a_wait_that_may_not_be_seen_is_not_promised_by_more_runs():
+    """Without permission to see waits, a longer sleep is in the wall time only."""
+    if os.geteuid() != 0:
+        skip("needs root, to become somebody else")
+    if int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text()) < 2:
+        skip("perf_event_paranoid is below 2: everybody may see the kernel's side of switches")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        copy = shutil.copy(ASSAY, folder)
+        result = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                                 "env", "HOME=/nonexistent", "TMPDIR=/tmp", copy, "explain",
+                                 "--no-sim", "sleep 0.01", "sleep 0.3"], cwd="/",
+                                capture_output=True, text=True, timeout=300)
+    if SANITIZED and "LeakSanitizer" in result.stderr:
+        skip("the sanitizer may not look at its own process as another user")
+    equal(result.returncode, 0, result.stderr)
+    (cpu,) = [line for line in result.stdout.splitlines() if line.startswith("CPU time per run")]
+    if "slower" in cpu or "faster" in cpu:
+        return  # by chance, once in twenty: then CPU time is what is looked at
+    contains(result.stdout, "waits could not be seen")
+    contains(result.stdout, "waits cannot be recorded")
+    lacks(result.stdout, "more --rounds")
 
 
 @test

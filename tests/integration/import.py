@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -258,8 +259,7 @@ def versions_that_are_not_known_are_refused_by_name():
         equal(old in text, True, name)
         pathlib.Path("f").write_text(text.replace(old, new))
         contains(imports("f", check=1).stderr, words)
-    with sqlite3.connect("a.db") as db:
-        equal(db.execute("SELECT count(*) FROM experiment").fetchone()[0], 0)
+    equal(pathlib.Path("a.db").exists(), False)  # nor is an empty store left behind
 
 
 @test
@@ -369,6 +369,70 @@ def standard_input_and_several_files():
     contains(result.stdout, "-: experiment 1")
     said = imports("missing", FILES / "fio.json", check=1)
     contains(said.stdout, "experiment 2 (fio)")
+
+
+@test
+def numbers_that_json_lacks_are_none_and_a_cut_file_says_where():
+    whole = ('{"context": {"executable": "x", "library_build_type": "release"}, "benchmarks": [\n'
+             '{"name": "a", "run_name": "a", "run_type": "iteration", "iterations": 1, "real_time": 1.5,'
+             ' "cpu_time": 1.5, "time_unit": "ns", "b": NaN, "c": NaN, "d": NaN, "e": NaN, "f": Infinity}\n]}\n')
+    pathlib.Path("g.json").write_text(whole)  # as long as with null for each of them
+    assay("import", "g.json", check=0)
+    pathlib.Path("cut.json").write_text(whole[:-3])
+    contains(assay("import", "cut.json", check=1).stderr, "cut.json: line 3, column 0: not JSON: ']' expected near end of file;"
+             " the file ends too early")
+    pathlib.Path("two.json").write_text(whole + whole)
+    contains(assay("import", "two.json", check=1).stderr, "give one document a file")
+
+
+@test
+def a_text_that_was_cut_within_a_figure_is_refused():
+    """A number whose last digits are missing is a wrong value."""
+    for name, words in (("stress-ng.yaml", "max-rss: "), ("sysbench.txt", "avg: "), ("pgbench.txt", "\ntps = ")):
+        whole = (FILES / name).read_text()
+        digits = re.search(re.escape(words) + r" *[0-9]{2}|" + re.escape(words) + r" *[0-9]\.", whole)
+        pathlib.Path("cut").write_text(whole[:digits.end()])
+        contains(imports("cut", check=1).stderr, "the file ends ")
+    for end in ("12.5", "12.5 ns/o", "12.5 ns/op 8 B", "12.5 ns/op 8 odd/"):
+        pathlib.Path("cut").write_text("BenchmarkA 10 12.5 ns/op 8 odd/op\nBenchmarkA 10 " + end)
+        imports("-n", "cut", check=1)
+    pathlib.Path("whole").write_text("BenchmarkA 10 12.5 ns/op 8 odd/op\nBenchmarkA 10 12.5 ns/op 9 odd/op")
+    equal(json.loads(imports("-n", "-j", "whole").stdout)["values"], 4)
+
+
+@test
+def go_test_json_is_read_as_its_text_is():
+    text = (FILES / "go-bench.txt").read_text()
+    parts = [part for line in text.splitlines(keepends=True) for part in (line[:12], line[12:])]
+    pathlib.Path("go.json").write_text("".join(
+        json.dumps({"Action": "output", "Package": "example.com/b", "Output": part}, separators=(",", ":")) + "\n" for part in parts))
+    imports("go.json")
+    imports("--name", "text", FILES / "go-bench.txt")
+    with sqlite3.connect("a.db") as db:
+        one, other = (db.execute("SELECT c.label, r.round, m.name, v.value FROM value v JOIN run r ON r.id = v.run JOIN cell c"
+                                 " ON c.id = r.cell JOIN metric m ON m.id = v.metric WHERE r.experiment = ? ORDER BY r.id, m.id",
+                                 (i,)).fetchall() for i in (1, 2))
+    equal((len(one), one), (21, other))
+
+
+@test
+def what_failed_or_has_its_own_figures_is_told():
+    pathlib.Path("h.json").write_text(json.dumps({"results": [{"command": "c", "times": [1, 2, 3], "exit_codes": [0, 1, None]}]}))
+    contains(imports("h.json").stdout, "2 runs ended with an error and are counted")
+    text = (FILES / "stress-ng.yaml").read_text().replace("\n...", "      nanosecs-per-switch: 9300.5\n      calls-per-sec: 17\n\n...")
+    pathlib.Path("s.yaml").write_text(text)
+    imports("s.yaml")
+    with sqlite3.connect("a.db") as db:
+        rows = db.execute("SELECT m.name, m.unit, m.better, v.value FROM value v JOIN metric m ON m.id = v.metric"
+                          " WHERE m.name LIKE '%-per-s%'").fetchall()
+    equal(sorted(rows), [("calls-per-sec", "", 1, 17.0), ("nanosecs-per-switch", "ns", 0, 9300.5)])
+    for name, metric in (("pgbench.txt", "interval.tps"), ("sysbench.txt", "interval.events")):
+        imports(FILES / name)
+        equal(experiment("headline").split()[0], metric)
+    text = (FILES / "pgbench.txt").read_text()
+    pathlib.Path("p.txt").write_text("".join(l for l in text.splitlines(keepends=True) if not l.startswith("progress: ")))
+    imports("p.txt")
+    equal(experiment("headline").split()[0], "tps")
 
 
 main()

@@ -23,6 +23,23 @@ def every_listed_plot_is_an_svg():
 
 
 @test
+def one_point_is_no_curve():
+    pathlib.Path("spec.yaml").write_text("""name: cross
+command: 'echo rate {x}{y}; exit 0'
+shell: true
+factors: {v: [a, b], x: [1, 2, 4], y: [1, 2, 4]}
+exclude: [{x: [1, 4], y: [2, 4]}]
+metrics: {rate: {regex: 'rate ([0-9]+)', unit: op/s, better: higher}}
+rounds: 3
+warmup: 0
+""")
+    assay("run", "spec.yaml", check=0)
+    titles = [line.split(None, 1)[1].strip() for line in assay("plot", "--list", check=0).stdout.splitlines()]
+    curves = [title for title in titles if title.startswith("rate v ")]
+    equal(curves, ["rate v x, y=1", "rate v y, x=2"], f"plots along a factor, of {titles}")
+
+
+@test
 def a_png_is_one():
     if not shutil.which("rsvg-convert"):
         skip("rsvg-convert is not installed")

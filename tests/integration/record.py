@@ -132,6 +132,12 @@ def a_program_that_keeps_frame_pointers_is_recorded_by_them():
     contains(result.stderr, "call graphs by frame pointers: framed set them up")
     check()
     contains(assay("report", "perf.data", "--stdio", check=0).stdout, "often")
+    # With optimization turn() has no frame, as it calls nothing: its caller would be missing.
+    subprocess.run([compiler, "-O1", "-g", "-static", "-nostdlib", "-fno-omit-frame-pointer",
+                    "-fno-stack-protector", "framed.c", "-o", "leaf"], check=True)
+    result = record("-g", output="leaf.data", command=["./leaf"])
+    contains(result.stderr, "call graphs by copies of the stack: ")
+    contains(assay("report", "leaf.data", "--stdio", check=0).stdout, "often")
 
 
 @test
@@ -301,6 +307,31 @@ def waits_are_found_with_their_length():
     equal(len(joins), 1, "waits of the main thread for the other")
     # All seven have the same way down to the sleep.
     equal(len({wait.chain for wait in sleeps}), 1, "call chains")
+
+
+@test
+def who_ended_the_waits():
+    if os.geteuid() != 0:
+        skip("tracepoints need root")
+    # The sleep's end is a timer's, cat's wait for its input ends with sleep.  The kernel does not show
+    # every wake-up of a timer.
+    for _ in range(8):
+        record("--wakers", command=["sh", "-c", "sleep 0.05 | cat"])
+        text = assay("report", "--wakers", check=0).stdout
+        rows = [(float(share), by) for share, by in re.findall(r"^ +([0-9.]+)%.*\S  +(\S.*)$", text, re.M)]
+        between(sum(share for share, by in rows if by == "sleep"), 10, 70, "sleep's share")
+        between(sum(share for share, by in rows), 99, 101, "all shares")
+        between(sum(share for share, by in rows if by in ("a timer or a device", "not recorded")), 10, 70,
+                "the share of what is no thread")
+        if any(by == "a timer or a device" for _, by in rows):
+            break
+    else:
+        raise AssertionError(f"no timer ended a wait in eight recordings\n{text}")
+    contains(assay("report", "--stdio", check=0).stdout, "off-cpu")
+    equal("sched_waking" in assay("report", "--stdio", check=0).stdout, False, "a table of wake-ups")
+    record("--off-cpu", output="plain.data", command=["true"])
+    contains(assay("report", "--wakers", "plain.data", check=1).stderr, "record with --wakers")
+    contains(assay("record", "--wakers", "-a", check=2).stderr, "needs a command")
 
 
 @test
@@ -543,6 +574,22 @@ def an_ordinary_user_gets_user_mode_and_a_word():
         result = subprocess.run([*as_nobody, ASSAY, "record", *options, "--", "true"], text=True,
                                 capture_output=True, stdin=subprocess.DEVNULL)
         contains(result.stderr, words)
+
+
+@test
+def without_sysfs_the_processors_come_from_proc():
+    """As in a chroot in which only /proc is mounted."""
+    need_root("hiding /sys")
+    hide = ["unshare", "--mount", "--propagation", "private", "sh", "-c", 'mount -t tmpfs none /sys || exit 99; exec "$@"',
+            "sh"]
+    if subprocess.run([*hide, "true"], capture_output=True).returncode:
+        skip("no mount namespace in which /sys can be hidden")
+    subprocess.run([*hide, ASSAY, "record", "-o", "perf.data", "--", *LOAD], check=True, capture_output=True)
+    between(len(assay_dump("perf.data").samples), 1, 10**6, "samples")
+    result = subprocess.run([*hide, ASSAY, "stat", "-a", "-e", "cpu-clock", "--timeout", "50"], text=True,
+                            capture_output=True)
+    equal(result.returncode, 0, result.stderr)
+    lacks(result.stderr, "<not supported>")
 
 
 main()

@@ -58,7 +58,8 @@ def functions_threads_calls_and_waits_of_a_process():
     equal(threads["dozer"]["kind"], "sleep")
     waits = only(seen["waits"], command="lively")
     equal([row["kind"] for row in only(waits, call="clock_nanosleep")][:1], ["sleep"])
-    equal([row["file"] for row in only(waits, call="read")], ["pipe"])
+    # A second row where the kernel happened to wait in another function of the same call.
+    equal({row["file"] for row in only(waits, call="read")}, {"pipe"})
     equal(only(waits, call="pause"), [], "threads that slept all the time")
     between(seen["threads_asleep"], 1, 2, "threads asleep")
     if not any(row["kernel"] for row in seen["functions"]):

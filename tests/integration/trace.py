@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 from harness import *
@@ -115,6 +116,70 @@ def waits_and_who_ended_them():
                 check=0).stdout
     waits = [row for row in map(json.loads, out.splitlines()) if row["type"] == "wait"]
     between(max(wait["duration_ns"] for wait in waits), 50e6, 50e9, "the sleep")
+
+
+@test
+def a_timer_is_not_the_thread_that_it_interrupted():
+    """Something is always at work on the CPU where the timer's interrupt comes."""
+    need()
+    busy = subprocess.Popen(["taskset", "-c", "0", sys.executable, "-c", "while True: pass"])
+    try:
+        out = assay("trace", "--json", "--wakeups", "-c", "clock_nanosleep,read", "--", "taskset", "-c",
+                    "0", "sh", "-c", "sleep 0.05 | cat", check=0).stdout
+    finally:
+        busy.kill()
+        busy.wait()
+    rows = [json.loads(line) for line in out.splitlines()]
+    (sleep,) = [row for row in rows if row.get("call") == "clock_nanosleep"]
+    reads = [row for row in rows if row.get("call") == "read"]
+    sleeps = [row for row in rows if row["type"] == "wait" and row["tid"] == sleep["tid"] and
+              row["duration_ns"] >= 45e6]
+    equal([(row.get("woken_by"), row.get("woken_by_interrupt")) for row in sleeps], [(None, True)],
+          "who ended the sleep")
+    # cat waits for the end of its input, which is the end of sleep
+    cat = max(reads, key=lambda row: row["duration_ns"])["tid"]
+    long = max((row for row in rows if row["type"] == "wait" and row["tid"] == cat),
+               key=lambda row: row["duration_ns"] * (not row["preempted"]))
+    equal((long.get("woken_by"), long.get("woken_by_interrupt")), (sleep["tid"], None), "who ended cat's")
+
+
+@test
+def calls_that_a_signal_ends_are_shown_as_strace_does():
+    need()
+    text = "import signal; signal.setitimer(signal.ITIMER_REAL, 0.02); signal.pause()"
+    handler = "signal.signal(signal.SIGALRM, lambda *a: None);"
+    for words in (text, text.replace("import signal;", "import signal;" + handler)):
+        result = assay("trace", "-c", "pause", "--", sys.executable, "-c", words)
+        contains(result.stderr, "pause() = ? ERESTARTNOHAND (To be restarted if no handler) <0.0")
+
+
+@test
+def the_return_of_a_signal_handler_is_a_call_with_its_name():
+    """The kernel no longer knows its number when it is over."""
+    need()
+    result = assay("trace", "--", "sh", "-c", "trap 'exit 3' USR1; kill -USR1 $$; :", check=3)
+    contains(result.stderr, "rt_sigreturn(")
+    equal(re.findall(r"syscall_\d+", result.stderr), [], "calls without a name")
+
+
+@test
+def texts_that_nothing_has_touched_are_shown():
+    """They are in no page yet when the call begins."""
+    need()
+    if not shutil.which("gcc"):
+        skip("needs gcc")
+    with open("untouched.c", "w") as file:
+        file.write("#include <fcntl.h>\n#include <unistd.h>\n"
+                   "static const char before[8192] = \"b\", text[] = \"never touched\", after[8192] = \"a\";\n"
+                   "int main(void) { long got = write(1, text, sizeof(text) - 1);\n"
+                   "return open(\"/nonexistent/place\", O_RDONLY) + (before[5000] | after[5000] | (got < 0)) + 1; }\n")
+    subprocess.run(["gcc", "-O0", "-o", "untouched", "untouched.c"], check=True)
+    for _ in range(5):
+        result = assay("trace", "-c", "write,openat", "--", "./untouched", check=0)
+        if "texts of arguments are not shown" in result.stderr:
+            skip("eBPF is not allowed here")
+        contains(result.stderr, '"never touched"')
+        contains(result.stderr, '"/nonexistent/place"')
 
 
 @test

@@ -176,6 +176,8 @@ def troubled_pages():
     assay("html", "--db", "trouble.db", "-o", "allfailed.html", check=0)
     trouble("long", ["plain", "other"], [0], rounds=6)
     assay("html", "--db", "trouble.db", "-o", "long.html", check=0)
+    trouble("many", ["plain", "other"], list(range(130)), rounds=2)
+    assay("html", "--db", "trouble.db", "-o", "many.html", check=0)
     trouble("one", ["plain"], [0], rounds=3, baseline=False)
     assay("html", "--db", "trouble.db", "-o", "one.html", check=0)
 

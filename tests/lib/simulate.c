@@ -3,6 +3,7 @@
 #include "simulate.h"
 #include "base/memory.h"
 #include "numbers/distributions.h"
+#include "numbers/order.h"
 #include "numbers/sort.h"
 
 #include <math.h>
@@ -28,6 +29,7 @@ const struct shape shapes[] = {
     {"the same, bimodal", SHAPE_BIMODAL, SHAPE_DEPENDENT, 0.5},
     {"moving average 0.5 *", SHAPE_MOVING, SHAPE_DEPENDENT, 0.5},
     {"sticky, skewed, 0.5 *", SHAPE_STICKY, SHAPE_DEPENDENT, 0.5},
+    {"first run 10 % slower *", SHAPE_FIRST, SHAPE_DEPENDENT, 0.1},
     {"autocorrelation 0.8", SHAPE_AR, SHAPE_BEYOND, 0.8},
     {"slow wandering", SHAPE_SLOW, SHAPE_BEYOND, 0.95},
 };
@@ -52,14 +54,16 @@ static double outlier(struct rng *rng)
 
 /* What each program remembers from run to run, and what the machine does to both. */
 struct state {
-    double own[2];
+    double *own; /* of each program */
+    size_t program_count;
     double level;
     size_t run, run_count;
+    size_t position; /* in the round */
 };
 
 static void start(struct rng *rng, const struct shape *shape, struct state *s)
 {
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < s->program_count; i++) {
         s->own[i] = shape->kind == SHAPE_BIMODAL ? rng_uniform(rng) < 0.3 : rng_normal(rng);
         if (shape->kind == SHAPE_STICKY)
             s->own[i] = rng_exponential(rng);
@@ -69,7 +73,9 @@ static void start(struct rng *rng, const struct shape *shape, struct state *s)
                 s->own[i] = shape->parameter * s->own[i] + student(rng, 2);
         }
     }
-    s->level = shape->kind == SHAPE_NEIGHBOURS ? rng_uniform(rng) < 0.5 : 0;
+    s->level = shape->kind == SHAPE_NEIGHBOURS ? rng_uniform(rng) < 0.5
+               : shape->kind == SHAPE_MACHINE  ? rng_normal(rng)
+                                               : 0;
     s->run = 0;
 }
 
@@ -81,10 +87,11 @@ static double next_ar(struct rng *rng, double *state, double rho)
 }
 
 /* The logarithm of what noise does to one run of a program. */
-static double next(struct rng *rng, const struct shape *shape, struct state *s, int program)
+static double next(struct rng *rng, const struct shape *shape, struct state *s, size_t program)
 {
     double *own = &s->own[program], rho = shape->parameter;
     double time = (double)s->run / (double)s->run_count;
+    bool is_first = s->position++ == 0;
     s->run++;
     switch (shape->kind) {
     case SHAPE_NORMAL:
@@ -113,6 +120,8 @@ static double next(struct rng *rng, const struct shape *shape, struct state *s, 
         return log1p(0.5 * s->level) + noise * rng_normal(rng);
     case SHAPE_AR:
         return noise * next_ar(rng, own, rho);
+    case SHAPE_MACHINE:
+        return noise * next_ar(rng, &s->level, rho);
     case SHAPE_AR_STUDENT: {
         double now = *own;
         *own = rho * now + student(rng, 2);
@@ -133,34 +142,75 @@ static double next(struct rng *rng, const struct shape *shape, struct state *s, 
             *own = rng_exponential(rng);
         return value;
     }
+    case SHAPE_NOW_AND_THEN:
+        return noise / 2 * rng_normal(rng) +
+               (rng_uniform(rng) < (rho > 2 ? 0.1 : 0.3) ? log(rho) : 0);
+    case SHAPE_FIRST:
+        return noise * rng_normal(rng) + (is_first ? rho : 0);
     case SHAPE_SLOW:
         return noise * (0.5 * next_ar(rng, own, rho) + rng_normal(rng));
     }
     return 0;
 }
 
+/* Nothing takes 10^21 times as long; the logs of Cauchy noise would. */
+static double value_of(const struct shape *shape, double ratio, double phase, double logarithm)
+{
+    double value = ratio * exp(fmin(fmax(logarithm, -50), 50));
+    double tick = shape->parameter > 0 ? shape->parameter : 0.01;
+    return shape->kind == SHAPE_COARSE ? rint(value * phase / tick) * tick : value;
+}
+
+/* Where in a tick of a coarse clock the base lies; drawn only where the ratio is to be found. */
+static double phase_of(struct rng *rng, const struct shape *shape)
+{
+    return shape->kind == SHAPE_COARSE && shape->parameter > 0
+               ? 1 + shape->parameter * rng_uniform(rng)
+               : 1;
+}
+
+void simulate_cells(struct rng *rng, const struct shape *shape, double *values, size_t cell_count,
+                    size_t rounds)
+{
+    double *own CLEANUP(memory_freep) = memory_alloc(cell_count * sizeof(*own));
+    size_t *order CLEANUP(memory_freep) = memory_alloc(cell_count * sizeof(*order));
+    struct state state = {
+        .own = own, .program_count = cell_count, .run_count = cell_count * rounds};
+    start(rng, shape, &state);
+    double phase = phase_of(rng, shape);
+    uint64_t seed = rng_next(rng);
+    for (size_t i = 0; i < cell_count; i++)
+        order[i] = i;
+    for (size_t i = 0; i < rounds; i++) {
+        round_order(seed, i, order, cell_count);
+        state.position = 0;
+        for (size_t k = 0; k < cell_count; k++)
+            values[order[k] * rounds + i] =
+                value_of(shape, 1, phase, next(rng, shape, &state, order[k]));
+    }
+}
+
 void simulate(struct rng *rng, const struct shape *shape, double ratio, bool interleaved,
               double *base_values, double *new_values, size_t rounds)
 {
-    struct state state = {.run_count = 2 * rounds};
+    double own[2], *out[2] = {base_values, new_values}, phase;
+    struct state state = {.own = own, .program_count = 2, .run_count = 2 * rounds};
     start(rng, shape, &state);
+    size_t first = 0;
     for (size_t i = 0; i < rounds; i++) {
-        int first = interleaved ? (int)(rng_next(rng) >> 63) : 0;
-        double *out[2] = {base_values, new_values};
+        if (interleaved) /* as numbers/order.h */
+            first = i % 2 ? 1 - first : (size_t)(rng_next(rng) >> 63);
+        state.position = 0;
         out[first][i] = next(rng, shape, &state, first);
         if (interleaved)
             out[1 - first][i] = next(rng, shape, &state, 1 - first);
     }
     for (size_t i = 0; !interleaved && i < rounds; i++)
         new_values[i] = next(rng, shape, &state, 1);
+    phase = phase_of(rng, shape);
     for (size_t i = 0; i < rounds; i++) {
-        /* Nothing takes 10^21 times as long; the logs of Cauchy noise would. */
-        base_values[i] = exp(fmin(fmax(base_values[i], -50), 50));
-        new_values[i] = ratio * exp(fmin(fmax(new_values[i], -50), 50));
-        if (shape->kind == SHAPE_COARSE) {
-            base_values[i] = rint(base_values[i] * 100) / 100;
-            new_values[i] = rint(new_values[i] * 100) / 100;
-        }
+        base_values[i] = value_of(shape, 1, phase, base_values[i]);
+        new_values[i] = value_of(shape, ratio, phase, new_values[i]);
     }
 }
 

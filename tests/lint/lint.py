@@ -37,7 +37,7 @@ ROOMS = {
     "profile/given": "",
     "profile": "tracepoints numbers stats fits elf sampler symbols profile/code profile/given",
     "profile/export": "sampler symbols profile profile/given",
-    "timeline": SAMPLES,
+    "timeline": f"{SAMPLES} tracepoints",
     "vm": MEASURE,
     "run": "numbers stats fits counters",
     "monitors": f"{SAMPLES} run",
@@ -58,6 +58,7 @@ ROOMS = {
     "bench/allocations": "bench",
     "report/profile": "numbers stats fits profile",
     "report/text": "numbers stats fits machine counters exact store analysis why bisect report/profile",
+    "report/mail": "numbers stats analysis report/text",
     "report/exact": f"{MEASURE} monitors exact report/text",
     "report/bench": "numbers stats fits machine counters analysis bench report/text",
     "report/browser": "profile report/profile",
@@ -167,7 +168,7 @@ VR_ROOMS = {"core": set(), "net": {"core"}, "disk": {"core", "net"}, "host": {"c
             "sim": {"core", "disk"},
             "cmd": {"core", "net", "disk", "host", "client", "load", "sim"}}
 # What is made during the build, or read by another compiler from its own folder.
-VR_BARE = {"config.h", "tc_shared.h", "xdp_shared.h", "tc_broadcast.skel.h", "xdp_ack.skel.h"}
+VR_BARE = {"config.h", "assay_vr.h", "tc_shared.h", "xdp_shared.h", "tc_broadcast.skel.h", "xdp_ack.skel.h"}
 
 
 @test
