@@ -4,7 +4,8 @@
 # this file.
 
 # Debian 12 has gcc 11 and 12 and clang 13 to 16 and 19; Debian 13 has gcc 12 to 14 and clang 17 to 19.
-compilers_known=(gcc-12 gcc-13 gcc-14 gcc-15 clang-14 clang-15 clang-16 clang-17 clang-18 clang-19)
+# musl-gcc stands for distributions with another C library (Alpine): see compile_with_musl.
+compilers_known=(gcc-12 gcc-13 gcc-14 gcc-15 clang-14 clang-15 clang-16 clang-17 clang-18 clang-19 musl-gcc)
 
 # ./dev compilers [COMPILER…]: everything is compiled with each of them, also the tests; a warning is an
 # error.  Without names: every gcc from 12 to 15 and clang from 14 to 19 that this release has.  They are
@@ -15,8 +16,8 @@ verb_compilers() {
     [ ${#wanted[@]} -gt 0 ] || wanted=("${compilers_known[@]}")
     for compiler in "${wanted[@]}"; do
         if has_apt && can_be_root && ! command -v "$compiler" >/dev/null &&
-            apt-cache policy "$compiler" 2>/dev/null | grep -q 'Candidate: [^(]'; then
-            want "$compiler"
+            apt-cache policy "${compiler/musl-gcc/musl-tools}" 2>/dev/null | grep -q 'Candidate: [^(]'; then
+            want "${compiler/musl-gcc/musl-tools}"
         fi
         if command -v "$compiler" >/dev/null; then
             compilers+=("$compiler")
@@ -45,11 +46,28 @@ compile_with() {
     [[ $1 != clang* ]] || options+=(-Doptimization=0)
     rm -rf "$folder"
     mkdir -p out/compilers
+    if [ "$1" = musl-gcc ]; then
+        compile_with_musl "$folder" >"out/compilers/$1.log" 2>&1 || code=$?
+        rm -rf "$folder"
+        return "$code"
+    fi
     {
         CC=$1 meson setup "$folder" -Dwerror=true "${options[@]}" && ninja -C "$folder" -k 0
     } >"out/compilers/$1.log" 2>&1 || code=$?
     rm -rf "$folder"
     return "$code"
+}
+
+# Debian has no other library built for musl, so everything optional is left out, and the kernel's headers
+# are its own.  musl declares some calls with int where Linux has long: its warnings are no errors.
+compile_with_musl() {
+    local headers=$PWD/out/compilers/kernel-headers name
+    mkdir -p "$headers"
+    for name in linux asm asm-generic; do
+        ln -sfn "$(dirname "$(echo "#include <$name/errno.h>" | cc -E - | sed -n 's/.*"\(.*\/errno\.h\)".*/\1/p' | head -1)")" "$headers/$name"
+    done
+    CC=musl-gcc meson setup "$1" --auto-features=disabled -Dtests=false -Dc_args="-isystem $headers" &&
+        ninja -C "$1" -k 0 && "$1/src/cmd/assay" ab -r 3 true 'sleep 0.01'
 }
 
 # ./dev without [LIBRARY…]: a build without each optional library, and one without all of them: it must

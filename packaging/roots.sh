@@ -196,7 +196,7 @@ roots_try_sources() {
     try "$suite: an ordinary user is told what is missing" roots_try_telling "$suite"
     try "$suite: ./dev demo (load before it: $(cut -d' ' -f1 /proc/loadavg))" roots_in "$suite" ./dev demo
     try "$suite: the unit tests" roots_in "$suite" python3 tests/lib/run.py gcc=build:unit
-    try "$suite: ./dev demo and the quick tests of an ordinary user" roots_try_user "$suite"
+    try "$suite: an ordinary user: demo and quick tests" roots_try_user "$suite"
     try "$suite: ./dev install" roots_in "$suite" sh -c './dev install && cd /tmp && assay --version'
     try "$suite: the packages, and lintian" roots_in "$suite" ./dev package
     try "$suite: the packages installed, used, upgraded, purged" \
