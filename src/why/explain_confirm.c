@@ -11,8 +11,13 @@
 
 #include <math.h>
 
-/* So small a p-value of the measured runs needs no more than the same direction. */
+/* What the profiles show has to be a part of what was measured: 0.1 ms of CPU time, whatever its sign,
+ * does not explain 300 ms of waiting. */
+#define SHARE_LEAST 0.1
+/* So small a p-value of the measured runs needs no certainty of the profiled ones as well, if these
+ * show the same direction and more of the size. */
 #define P_PLAIN 0.002
+#define SHARE_LEAST_PLAIN 0.25
 /* Waits are looked at when nothing else changed: a second look has to be surer than the first. */
 #define WAITS_TIMES 2.0
 #define WAITS_LEAST_SHARE 0.01
@@ -67,11 +72,15 @@ static int direction(const struct verdict *verdict)
     return (verdict->kind == VERDICT_WORSE) - (verdict->kind == VERDICT_BETTER);
 }
 
-/* Two profiled rounds have hardly an interval: then the direction has to do. */
-static bool agrees(const struct attributed *profiled, int measured, double p)
+/* Two profiled rounds have hardly an interval: then direction and size have to do. */
+static bool agrees(const struct attributed *profiled, const struct verdict *verdict,
+                   const struct comparison *c)
 {
-    return profiled->change * measured > 0 &&
-           (profiled->significant || p < P_PLAIN || !(profiled->a + profiled->b > 0));
+    double way = direction(verdict), measured = fabs(c->new_median - c->base_median);
+    double least = profiled->significant ? SHARE_LEAST
+                   : c->p < P_PLAIN      ? SHARE_LEAST_PLAIN
+                                         : INFINITY;
+    return way * profiled->change > 0 && way * profiled->change >= least * measured;
 }
 
 static bool waits_moved(const struct explain *e, const struct attributed *waits)
@@ -88,14 +97,13 @@ void explain_confirm(struct explain *e, const struct parts *parts)
     struct attributed cpu = change_within_rounds(parts, &e->loads, is_cpu);
     struct attributed waits = change_within_rounds(parts, &e->loads, part_is_own_wait);
     struct attributed both = change_within_rounds(parts, &e->loads, is_own_cost);
-    int cpu_way = direction(&m->cpu_verdict);
-    int wall_way = m->wall[SIDE_A] ? direction(&m->wall_verdict) : 0;
+    bool cpu_moved = verdict_is_difference(&m->cpu_verdict);
     e->others = change_within_rounds(parts, &e->loads, part_is_others);
     e->own_peers = change_within_rounds(parts, &e->loads, part_is_peers);
-    e->profiled_change = cpu_way ? cpu : both;
+    e->profiled_change = cpu_moved ? cpu : both;
     e->waits_moved = waits_moved(e, &waits);
-    bool confirmed = (cpu_way && agrees(&cpu, cpu_way, m->cpu_comparison.p)) ||
-                     (wall_way && agrees(&both, wall_way, m->wall_comparison.p));
+    bool confirmed = agrees(&cpu, &m->cpu_verdict, &m->cpu_comparison) ||
+                     (m->wall[SIDE_A] && agrees(&both, &m->wall_verdict, &m->wall_comparison));
     if (confirmed || e->waits_moved)
         e->outcome = EXPLAIN_EXPLAINED;
     else
