@@ -39,7 +39,7 @@ const char *bill_part_title(enum bill_part part)
     return parts[part].title;
 }
 
-static bool is_cpu(enum bill_part part)
+bool bill_part_is_cpu(enum bill_part part)
 {
     return parts[part].is_cpu;
 }
@@ -126,11 +126,11 @@ uint32_t bill_item(struct bill *b, enum bill_part part, const char *who, const c
 }
 
 void bill_add_run(struct bill *b, struct timeline *timeline, struct profile *profile,
-                  const struct files *files)
+                  const struct files *files, double cpu_ns)
 {
     size_t before = b->run_capacity;
     struct bill_run *run = &ARRAY_PUSH(b->runs, b->run_count, b->run_capacity);
-    *run = (struct bill_run){.timeline = *timeline, .profile = profile};
+    *run = (struct bill_run){.timeline = *timeline, .profile = profile, .cpu_ns = cpu_ns};
     *timeline = (struct timeline){0};
     for (size_t i = 0; b->run_capacity != before && i < b->item_count; i++) {
         struct bill_item *item = &b->items[i];
@@ -144,9 +144,10 @@ void bill_add_run(struct bill *b, struct timeline *timeline, struct profile *pro
     bill_classify(b, b->run_count - 1, files);
 }
 
-void bill_add_wall(struct bill *b, double wall_ns)
+void bill_add_wall(struct bill *b, double wall_ns, double cpu_ns)
 {
     ARRAY_PUSH(b->walls, b->wall_count, b->wall_capacity) = wall_ns;
+    b->cpu_ns += cpu_ns;
 }
 
 struct bill_estimate bill_estimate(const double *values, size_t count)
@@ -223,14 +224,14 @@ static void group(struct bill *b, size_t first, double all)
     for (size_t k = first; k < b->item_count; k++)
         large += is_sibling(i, &b->items[k]) &&
                  total(b->items[k].ns, b->run_count) > SPLIT_PART_SHARE * whole;
-    bool splits =
-        is_cpu(i->part) ? large > 1 && whole > SPLIT_LINE_SHARE * all : i->part != BILL_READY;
+    bool splits = bill_part_is_cpu(i->part) ? large > 1 && whole > SPLIT_LINE_SHARE * all
+                                            : i->part != BILL_READY;
     uint32_t rest = UINT32_MAX;
     for (size_t k = first; k < b->item_count; k++) {
         struct bill_item *item = &b->items[k];
         if (!is_sibling(&b->items[first], item))
             continue;
-        bool own = splits && (!is_cpu(item->part) ||
+        bool own = splits && (!bill_part_is_cpu(item->part) ||
                               total(item->ns, b->run_count) > SPLIT_PART_SHARE * whole);
         if (own)
             item->line = add_line(b, item, item->detail);
@@ -290,6 +291,15 @@ static void fill_run(struct bill *b, size_t run)
         b->lines[l].ns[run] *= factor;
 }
 
+double bill_line_scale(const struct bill *b, uint32_t line)
+{
+    double raw = 0;
+    for (size_t i = 0; i < b->item_count; i++)
+        if (b->items[i].line == line)
+            raw += total(b->items[i].ns, b->run_count);
+    return raw > 0 ? total(b->lines[line].ns, b->run_count) / raw : 1;
+}
+
 static int compare_lines(const void *a, const void *b)
 {
     const struct bill_line *x = a, *y = b;
@@ -331,6 +341,7 @@ void bill_sum(struct bill *b)
     make_lines(b);
     for (size_t r = 0; r < b->run_count; r++)
         fill_run(b, r);
+    bill_calibrate(b);
     double all = 0;
     for (size_t r = 0; r < b->run_count; r++)
         sums[r] = 0;

@@ -207,6 +207,16 @@ int bill_trace(const struct bill_settings *s, struct timeline *ret_timeline,
     return r;
 }
 
+static double seconds_ns(struct timeval t)
+{
+    return (double)t.tv_sec * 1e9 + (double)t.tv_usec * 1e3;
+}
+
+static double cpu_ns(const struct rusage *u)
+{
+    return seconds_ns(u->ru_utime) + seconds_ns(u->ru_stime);
+}
+
 static int run_traced(struct bill *b, struct bill_doubts *doubts, const struct bill_settings *s,
                       const struct bill_plan *plan, const struct bill_events *events, size_t round,
                       struct error *err)
@@ -228,7 +238,7 @@ static int run_traced(struct bill *b, struct bill_doubts *doubts, const struct b
         doubts->is_full |= timeline.is_full;
         if (round == 0)
             strbuf_puts(&doubts->notes, strbuf_text(&result.notes));
-        bill_add_run(b, &timeline, profile, files);
+        bill_add_run(b, &timeline, profile, files, cpu_ns(&result.command.usage));
     } else {
         timeline_done(&timeline);
     }
@@ -268,18 +278,13 @@ static int run_rounds(struct bill *b, struct bill_doubts *doubts, const struct b
         r = run_plain(runner, s, &result, err);
         if (r < 0)
             break;
-        bill_add_wall(b, (double)result.wall_ns);
+        bill_add_wall(b, (double)result.wall_ns, cpu_ns(&result.usage));
         s->progress(s->context, "tracing", round, plan->rounds);
         r = run_traced(b, doubts, s, plan, &events, round, err);
     }
     run_result_done(&result);
     events_done(&events);
     return r;
-}
-
-static double seconds_ns(struct timeval t)
-{
-    return (double)t.tv_sec * 1e9 + (double)t.tv_usec * 1e3;
 }
 
 /* Without permission to trace: what the kernel tells everybody about a run. */
@@ -300,7 +305,7 @@ static int run_untraced(struct bill *b, struct bill_doubts *d, const struct bill
         d->major_faults += (double)u->ru_majflt / (double)rounds;
         d->switches_own += (double)u->ru_nvcsw / (double)rounds;
         d->switches_forced += (double)u->ru_nivcsw / (double)rounds;
-        bill_add_wall(b, (double)result.wall_ns);
+        bill_add_wall(b, (double)result.wall_ns, cpu_ns(u));
     }
     d->user = bill_estimate(user, rounds);
     d->system = bill_estimate(system, rounds);

@@ -308,11 +308,11 @@ static void mark(const struct bill *b, uint32_t line, bool *is_meant)
 
 /* The gains of all runs by both replays as one interval. */
 static struct bill_estimate gain(const struct bill *b, size_t runs, const bool *is_meant,
-                                 double scale, const double *ends[2])
+                                 double correction, double scale, const double *ends[2])
 {
     CLEANUP(memory_freep) double *gains = memory_zalloc(runs + 1, sizeof(*gains));
     struct bill_estimate both = {NAN, INFINITY, -INFINITY};
-    double correction = b->traced.mean > 0 ? b->sum.mean / b->traced.mean : 1, means = 0;
+    double means = 0;
     for (unsigned model = 0; model < 2; model++) {
         for (size_t r = 0; r < runs; r++)
             gains[r] = correction *
@@ -359,9 +359,10 @@ void whatif_predict(struct whatifs *w, const struct bill *b)
             continue;
         mark(b, l, is_meant);
         const double *ends[2] = {free_ends, bound_ends};
+        double correction = bill_line_scale(b, l);
         struct whatif item = {.line = l,
-                              .removed = gain(b, runs, is_meant, 0, ends),
-                              .halved = gain(b, runs, is_meant, 0.5, ends)};
+                              .removed = gain(b, runs, is_meant, correction, 0, ends),
+                              .halved = gain(b, runs, is_meant, correction, 0.5, ends)};
         if (isfinite(item.removed.mean) && isfinite(item.halved.mean))
             w->items[w->count++] = item;
     }

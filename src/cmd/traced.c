@@ -44,7 +44,7 @@ static int trace(const struct traced_cli *cli, const struct command *command, st
     struct profile *profile = NULL;
     int r = bill_trace(&settings, &timeline, &profile, err);
     if (r == 0)
-        bill_add_run(b, &timeline, profile, NULL);
+        bill_add_run(b, &timeline, profile, NULL, 0);
     else
         timeline_done(&timeline);
     rmdir(folder);

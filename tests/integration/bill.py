@@ -43,7 +43,10 @@ def the_lines_add_up_to_the_wall_time():
     between(total / found["sum"]["mean_ns"], 1 - 1e-6, 1 + 1e-6, "lines / sum")
     between(sum(line["share"] for line in found["lines"]), 0.999, 1.001, "shares")
     between(sum(p["time"]["mean_ns"] for p in found["parts"]) / total, 1 - 1e-6, 1 + 1e-6, "parts")
-    between(part(found, "unattributed") / total, 0, 0.05, "unattributed")
+    # Not counted: what runs without tracing took longer, on a machine that was busier in them.
+    unknown = part(found, "unattributed") - found["unseen_ns"]
+    between(unknown / total, -1e-6, 0.05, "unattributed")
+    between(found["sum"]["mean_ns"] / found["wall"]["mean_ns"], 0.97 - 1e-6, 1.03 + 1e-6, "sum / wall")
 
 
 @test

@@ -61,6 +61,8 @@ void report_bill_json(struct json *j, const struct bill_view *v)
     json_u64(j, "runs", b->wall_count);
     json_u64(j, "traced_runs", b->run_count);
     json_double(j, "record_cost_ns", b->cost_ns);
+    json_double(j, "running_scale", b->cpu_scale);
+    json_double(j, "unseen_ns", b->unseen_ns);
     json_array(j, "parts");
     for (unsigned p = 0; p < BILL_PARTS; p++) {
         json_object(j, NULL);

@@ -5,10 +5,11 @@
 
 #include <math.h>
 
-#define SMALL_SHARE 0.01  /* lines with less are added up */
-#define LINES_MOST 8      /* of one part */
-#define SUM_DIFFERS 0.03  /* from the runs without tracing: worth a word */
-#define REPLAY_ERROR 0.05 /* worth a word */
+#define SMALL_SHARE 0.01   /* lines with less are added up */
+#define LINES_MOST 8       /* of one part */
+#define SCALE_DIFFERS 0.01 /* of running: worth a word */
+#define RATIO_MUCH 1.25    /* of traced runs to the others */
+#define REPLAY_ERROR 0.05  /* worth a word */
 #define NAME_WIDTH_MIN 30
 #define FIGURES_WIDTH 30
 
@@ -144,22 +145,21 @@ static void put_parts(struct strbuf *out, const struct bill_view *v)
     }
 }
 
-/* How the traced runs compare with the others. */
+/* How the traced runs compare with the others, and what was done about it. */
 static void put_cost(struct strbuf *out, const struct bill *b)
 {
     double ratio = b->wall.mean > 0 ? b->traced.mean / b->wall.mean : 1;
     strbuf_printf(out, "%zu traced runs, %.2f times as long as %zu without tracing", b->run_count,
                   ratio, b->wall_count);
-    if (b->cost_ns > 0)
-        strbuf_printf(out, "; %.2f us for each record are taken out of the lines",
-                      b->cost_ns / 1e3);
+    if (fabs(b->cpu_scale - 1) >= SCALE_DIFFERS)
+        strbuf_printf(out, "; times of running are scaled by %.2f to their CPU time", b->cpu_scale);
     strbuf_putc(out, '\n');
-    if (fabs(b->sum.mean - b->wall.mean) > SUM_DIFFERS * b->wall.mean) {
-        strbuf_puts(out, "the runs without tracing took ");
-        report_bill_time(out, &b->wall);
-        strbuf_puts(out, ": the machine was not equally busy, or tracing changed what the command "
-                         "does; look at shares rather than times\n");
-    }
+    if (b->unseen_ns > 0)
+        strbuf_puts(out, "the machine was busier in the runs without tracing: what they took "
+                         "longer is unattributed\n");
+    if (ratio > RATIO_MUCH)
+        strbuf_puts(out, "the machine was busier in the traced runs, or tracing changes what the "
+                         "command does: look at shares rather than times\n");
 }
 
 static void put_gain(struct strbuf *out, const char *what, const struct bill_estimate *gain)

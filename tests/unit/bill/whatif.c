@@ -83,7 +83,7 @@ static void fork_and_join(struct scene *s, uint64_t main_us, uint64_t worker_us)
     uint64_t end = (main_end > worker_end ? main_end : worker_end) + 10;
     change(s, end, 0, 10, 0x10, 0);
     timeline_finish(&s->t, end * 1000);
-    bill_add_run(&s->b, &s->t, NULL, NULL);
+    bill_add_run(&s->b, &s->t, NULL, NULL, 0);
     bill_sum(&s->b);
 }
 
