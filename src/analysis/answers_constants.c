@@ -10,6 +10,7 @@
 #include "base/strings.h"
 
 #include <math.h>
+#include <stdio.h>
 
 /* Values count as the same within this share, or, for shares themselves, within one percent point.
  */
@@ -64,14 +65,16 @@ static void put_range(struct strbuf *out, const struct range *r, const char *uni
         }
         return;
     }
+    char text[48];
     if (r->high - r->low <= SAME_SHARE * fabs(r->high))
-        strbuf_printf(out, "%.3g", (r->low + r->high) / 2);
+        snprintf(text, sizeof(text), "%.3g", (r->low + r->high) / 2);
     else
-        strbuf_printf(out, "%.2g to %.2g", r->low, r->high);
-    strbuf_printf(out, "%s%s", *unit ? " " : "", unit);
+        snprintf(text, sizeof(text), "%.2g to %.2g", r->low, r->high);
+    strbuf_puts(out, text);
+    strbuf_put_unit(out, str_eq(text, "1"), unit);
 }
 
-/* "8 calls for send8; 1 calls for sendmsg, copy-send": levels of the same value stand together. */
+/* "8 calls for send8; 1 call for sendmsg, copy-send": levels of the same value stand together. */
 static void tell_constant(struct question *q, size_t metric)
 {
     const struct axis *axis = &q->axes[q->variant];

@@ -157,6 +157,8 @@ void answer_best(struct question *q)
         if (tally.wins[k])
             strbuf_printf(&text, "%s%s is best in %zu of %zu cells", text.length ? "; " : "",
                           axis->levels[k], tally.wins[k], tally.cells);
+    if (!text.length)
+        strbuf_puts(&text, "none is best");
     if (tally.undecided)
         strbuf_printf(&text, "%s%zu %s undecided", text.length ? "; " : "", tally.undecided,
                       plural(tally.undecided, "cell is", "cells are"));

@@ -121,6 +121,32 @@ static void scale(double *value, const char **unit)
     }
 }
 
+static bool ends_with(const char *text, size_t length, const char *end)
+{
+    size_t size = strlen(end);
+    return length >= size && !memcmp(text + length - size, end, size);
+}
+
+/* How many letters of a word make it a plural: of "calls", one; of "ms" none. */
+static size_t plural_letters(const char *word, size_t length)
+{
+    if (length < 4 || !ends_with(word, length, "s") || ends_with(word, length, "ss") ||
+        ends_with(word, length, "ies"))
+        return 0;
+    return ends_with(word, length, "sses") || ends_with(word, length, "xes") ||
+                   ends_with(word, length, "ches") || ends_with(word, length, "shes")
+               ? 2
+               : 1;
+}
+
+void strbuf_put_unit(struct strbuf *out, bool is_one, const char *unit)
+{
+    size_t letters = strspn(unit, "abcdefghijklmnopqrstuvwxyz");
+    size_t cut = is_one ? plural_letters(unit, letters) : 0;
+    if (*unit)
+        strbuf_printf(out, " %.*s%s", (int)(letters - cut), unit, unit + letters);
+}
+
 void strbuf_put_measured(struct strbuf *out, double value, const char *unit)
 {
     char text[32];
@@ -134,7 +160,7 @@ void strbuf_put_measured(struct strbuf *out, double value, const char *unit)
         strbuf_puts(out, format_bytes(fabs(value), text, sizeof(text)));
     } else {
         put_number(out, value);
-        strbuf_printf(out, "%s%s", *unit ? " " : "", unit);
+        strbuf_put_unit(out, value == 1, unit);
     }
 }
 

@@ -8,6 +8,8 @@
 /* 12345678 "ns" -> "12.35 ms", 1536 "bytes" -> "1.50 KiB", 1234567 "" -> "1,234,567", else digits
  * and unit; "-" for what is not finite. */
 void strbuf_put_measured(struct strbuf *out, double value, const char *unit);
+/* The unit after a number, with a blank before it: of one, " call" for "calls". */
+void strbuf_put_unit(struct strbuf *out, bool is_one, const char *unit);
 /* Whether values of this unit may be shown in a smaller or a larger one. */
 bool measured_scales(const char *unit);
 /* From now on times are shown in this unit: "microsecond", "millisecond", "second"; NULL: in what

@@ -231,8 +231,10 @@ int stats_tails_unpaired(const double *base_values, size_t base_count, const dou
 void slow_runs_alone(const double *values, size_t count, bool slow_is_high, char *out, size_t size)
 {
     struct slow_runs s;
-    slow_runs_count(values, count, values, count, slow_is_high, &s);
     *out = '\0';
+    if (count < ROUNDS_MIN)
+        return;
+    slow_runs_count(values, count, values, count, slow_is_high, &s);
     if (s.base_slow)
         snprintf(out, size, "%zu of %zu runs %s about %.*f× as long as the others", s.base_slow,
                  s.base_count, s.base_slow == 1 ? "takes" : "take", s.base_factor < 10 ? 1 : 0,

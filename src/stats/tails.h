@@ -60,7 +60,7 @@ void slow_runs_count(const double *base_values, size_t base_count, const double 
 void slow_runs_text(const struct slow_runs *slow, char *out, size_t size);
 
 /* "3 of 30 runs take about 2.1× as long as the others" of the values alone; "" where none stand
- * out. */
+ * out, or where there are too few runs to know what is usual. */
 void slow_runs_alone(const double *values, size_t count, bool slow_is_high, char *out, size_t size);
 
 #endif

@@ -84,6 +84,55 @@ test('the verdict column is visible at every width and on paper, and nothing scr
   }
 });
 
+test('on paper a report is laid out for paper', async () => {
+  const page = await open(url('run.html'), { colorScheme: 'dark', viewport: { width: 703, height: 1000 } });
+  await page.click('#theme');
+  await page.click('#theme'); // dark was chosen
+  const pdf = await page.pdf({ format: 'A4', margin: { top: '12mm', bottom: '12mm', left: '12mm', right: '12mm' } });
+  const pages = pdf.toString('latin1').match(/\/Type \/Page\b(?!s)/g).length;
+  ok(pages >= 4 && pages <= 13, `${pages} pages`);
+  await page.emulateMedia({ media: 'print' });
+  const style = (selector, name) => page.$eval(selector, (e, key) => getComputedStyle(e)[key], name);
+  equal(await style('#rows thead', 'display'), 'table-header-group', 'the head of the table');
+  equal((await style('.plots', 'gridTemplateColumns')).split(' ').length, 2, 'columns of plots');
+  equal(await style('body', 'backgroundColor'), 'rgb(255, 255, 255)', 'the paper');
+  equal(await style('#about h3', 'breakAfter'), 'avoid', 'a heading stays with what it heads');
+  await done(page);
+});
+
+test('one cell alone has its figure, and no columns of a comparison', async () => {
+  const page = await open(url('one.html'));
+  const lead = await page.locator('.lead.main').textContent();
+  ok(/^delay: 101 ms, the median of 3 runs \(100 ms to 102 ms\)\.$/.test(lead), lead);
+  const heads = await page.$$eval('#rows thead th', (list) => list.filter((th) => th.offsetWidth).map((th) => th.textContent));
+  equal(heads.join(), 'Cell,Metric,Median,95 % interval,Runs', 'columns');
+  ok((await page.locator('figure[data-kind=strip] svg').first().textContent()).includes('plain'), 'the cell has a name');
+  await done(page);
+});
+
+test('names in pictures tell cells apart', async () => {
+  const page = await open(url('two.html'), { viewport: { width: 1440, height: 900 } });
+  const names = await page.$$eval('.forest.broad .k > text:first-of-type', (list) => list.map((t) => t.textContent));
+  equal(new Set(names).size, names.length, `names: ${names.join()}`);
+  ok(names.includes('fast 64 1') && !names.some((name) => name.includes('…')), names.join());
+  ok((await page.locator('#first-picture .note').first().textContent()).includes('variant, size, threads'), 'what they are');
+  await page.goto(url('failed.html'));
+  const strip = await page.locator('figure[data-kind=strip] svg').first().textContent();
+  ok(strip.includes('broken') && !strip.includes('…') && !strip.includes('tag'), strip);
+  await page.goto(url('run.html'));
+  ok(await page.locator('#plot-ratio svg:not(.narrow) g.t', { hasText: 'fast' }).count(), 'a line is named at its end');
+  await done(page);
+});
+
+test('figures of profiles have units', async () => {
+  const page = await open(url('profiles.html'));
+  const heads = await page.$$eval('table.why thead th', (list) => list.map((th) => th.textContent));
+  ok(/^Base \((ns|µs|ms|s)\)$/.test(heads[1]) && /^New \((ns|µs|ms|s)\)$/.test(heads[2]), heads.join());
+  const lead = await page.locator('.lead.main').textContent();
+  ok(/about the same CPU time|[\d.]+× (less|more) CPU time/.test(lead) && !/: 1× /.test(lead), lead);
+  await done(page);
+});
+
 test('the first screen names the winner, the baseline, the interval, and shows the same', async () => {
   const page = await open(url('run.html'), { viewport: { width: 1440, height: 900 } });
   const lead = await page.locator('.lead.main').textContent();

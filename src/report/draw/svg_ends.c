@@ -29,13 +29,16 @@ bool svg_has_end(const struct plot_series *s)
     return s->name && s->count && s->style & PLOT_LINE && !(s->style & PLOT_GUIDE);
 }
 
-/* Names at the right are for lines that reach it; a picture of many has a legend. */
+/* Names at the right are for lines that reach it; a picture of many has a legend.  A line alone is
+ * named there where the line it is compared with is. */
 bool svg_names_ends(const struct plot *p)
 {
-    size_t count = 0;
+    size_t count = 0, named = 0;
     for (size_t i = 0; i < p->series_count; i++)
         count += svg_has_end(&p->series[i]);
-    return count >= 2 && count <= 8;
+    for (size_t i = 0; i < p->mark_count; i++)
+        named += !p->marks[i].vertical && p->marks[i].label;
+    return count + (count && named) >= 2 && count <= 8;
 }
 
 static size_t collect_ends(const struct frame *f, struct end_label labels[static LABELS_MAX])

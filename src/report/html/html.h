@@ -26,6 +26,10 @@ void html_put_head(struct strbuf *out, const struct html_head *head);
 /* From </main> on; `data` is embedded_put_json's text, or NULL. */
 void html_put_foot(struct strbuf *out, const struct strbuf *data);
 
+/* The level of intervals of medians that the table names; with less there are too few runs. */
+#define HTML_INTERVAL_LEVEL 0.9499
+void html_put_measured(struct strbuf *out, double value, const char *unit);
+
 void html_put_verdict(struct strbuf *out, const struct page *page);
 /* Class, sign and word of a verdict. */
 struct html_kind {

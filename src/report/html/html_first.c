@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { FOREST_MAX = 16, NAME_COLUMNS = 60 };
+enum { FOREST_MAX = 16, NAME_COLUMNS = 60, LABEL_COLUMNS = 120 };
 
 static void put_name(struct strbuf *out, const char *name)
 {
@@ -100,6 +100,44 @@ static void put_first_answer(struct strbuf *out, const struct page *page)
     strbuf_puts(out, ": ");
     html_put_words(out, a->text);
     strbuf_puts(out, a->certain ? ".</p>\n" : " <i>(not certain)</i>.</p>\n");
+}
+
+static void put_range(struct strbuf *out, const char *before, double low, const char *between,
+                      double high, const char *after, const char *unit)
+{
+    strbuf_puts(out, before);
+    html_put_measured(out, low, unit);
+    strbuf_puts(out, between);
+    html_put_measured(out, high, unit);
+    strbuf_puts(out, after);
+}
+
+/* Of one cell alone, what was measured is what there is to say. */
+static bool put_figure(struct strbuf *out, const struct page *page)
+{
+    const struct page_row *only = NULL;
+    for (size_t i = 0; i < page->row_count; i++)
+        if (page->rows[i].headline && page->rows[i].metric == page->first.metric) {
+            if (only)
+                return false;
+            only = &page->rows[i];
+        }
+    if (!only || !only->new.count)
+        return false;
+    const struct store_metric *m = &page->view->metrics[only->metric];
+    bool has_interval = only->interval.level >= HTML_INTERVAL_LEVEL;
+    strbuf_puts(out, "<p class=\"lead main\">");
+    put_name(out, m->name);
+    strbuf_puts(out, ": <strong>");
+    html_put_measured(out, only->new.median, m->unit);
+    if (has_interval)
+        put_range(out, " [", only->interval.low, ", ", only->interval.high, "]", m->unit);
+    strbuf_printf(out, "</strong>, the median of %zu %s", only->new.count,
+                  plural(only->new.count, "run", "runs"));
+    if (!has_interval && only->new.count > 1)
+        put_range(out, " (", only->new.min, " to ", only->new.max, ")", m->unit);
+    strbuf_puts(out, ".</p>\n<p>There is nothing to compare it with.</p>\n");
+    return true;
 }
 
 /* How sure, on what, and what speaks against it. */
@@ -231,12 +269,18 @@ static void put_forest(struct strbuf *out, const struct page *page)
                      : m->facts.better == METRIC_HIGHER ? "; higher is better"
                                                         : "");
     strbuf_puts(out, "</figcaption>");
+    if (f->row_factors && *f->row_factors) {
+        strbuf_puts(out, "<p class=\"note\">By ");
+        strbuf_put_markup_n(out, f->row_factors, str_column_bytes(f->row_factors, LABEL_COLUMNS));
+        strbuf_puts(out, ".</p>");
+    }
     struct forest forest = {
         .id = "forest", .title = title, .base = f->base, .rows = rows, .count = count};
     forest_put_svg(&forest, PLOT_NARROW, out);
     forest_put_svg(&forest, PLOT_WIDE, out);
     if (count < f->count)
-        strbuf_printf(out, "<p class=\"note\">%zu more are in the table.</p>", f->count - count);
+        strbuf_printf(out, "<p class=\"note\">%zu more %s in the table.</p>", f->count - count,
+                      plural(f->count - count, "is", "are"));
     strbuf_puts(out, "</figure>\n");
 }
 
@@ -253,7 +297,7 @@ void html_put_first(struct strbuf *out, const struct page *page)
                          "headline metric.</p>\n");
     else if (page->view && !has_best(f) && page->has_answers && page->answers.count)
         put_first_answer(out, page);
-    else if (page->view && !has_best(f))
+    else if (page->view && !has_best(f) && !put_figure(out, page))
         strbuf_puts(out, "<p class=\"lead main\">There is nothing to compare: the experiment names "
                          "no baseline, or only the baseline has values.</p>\n");
     if (page->view)

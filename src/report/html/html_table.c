@@ -19,7 +19,8 @@ enum {
     LABEL_COLUMNS = 120
 };
 
-#define INTERVAL_LEVEL 0.9499 /* what the table's heading says */
+/* Two recordings whose times differ by less than this factor: "1× more" says nothing. */
+#define SAME_TIME 1.005
 
 static const struct html_kind kinds[] = {
     [VERDICT_BETTER] = {"better", "▲", "better"},
@@ -34,7 +35,7 @@ const struct html_kind *html_kind(enum verdict_kind kind)
     return &kinds[kind];
 }
 
-static void put_measured(struct strbuf *out, double value, const char *unit)
+void html_put_measured(struct strbuf *out, double value, const char *unit)
 {
     CLEANUP(strbuf_done) struct strbuf text = {0};
     strbuf_put_measured(&text, value, unit);
@@ -53,12 +54,12 @@ static void put_ratio(struct strbuf *out, const struct page_row *r, const char *
         return;
     }
     strbuf_puts(out, c->estimate >= 0 ? "+" : "");
-    put_measured(out, c->estimate, unit);
+    html_put_measured(out, c->estimate, unit);
     if (interval) {
         strbuf_puts(out, " [");
-        put_measured(out, c->low, unit);
+        html_put_measured(out, c->low, unit);
         strbuf_puts(out, ", ");
-        put_measured(out, c->high, unit);
+        html_put_measured(out, c->high, unit);
         strbuf_puts(out, "]");
     }
 }
@@ -182,11 +183,17 @@ static void put_profile_ratio(struct strbuf *out, const struct flame *base, cons
     strbuf_put_markup(out, new->label);
     strbuf_puts(out, "</b> against <b>");
     strbuf_put_markup(out, base->label);
-    strbuf_printf(out, "</b>: <strong>%.3g× %s %stime</strong> (", b < a ? a / b : b / a,
-                  b < a ? "less" : "more", strstr(base->event, "clock") ? "CPU " : "");
-    put_measured(out, a, "ns");
+    double times = b < a ? a / b : b / a;
+    const char *what = strstr(base->event, "clock") ? "CPU time" : "time";
+    strbuf_puts(out, "</b>: <strong>");
+    if (times < SAME_TIME)
+        strbuf_printf(out, "about the same %s", what);
+    else
+        strbuf_printf(out, "%.3g× %s %s", times, b < a ? "less" : "more", what);
+    strbuf_puts(out, "</strong> (");
+    html_put_measured(out, a, "ns");
     strbuf_puts(out, " → ");
-    put_measured(out, b, "ns");
+    html_put_measured(out, b, "ns");
     strbuf_puts(out, ").</p>\n");
 }
 
@@ -239,11 +246,11 @@ void html_put_verdict(struct strbuf *out, const struct page *page)
             put_tally(out, page, last);
         }
     put_strongest(out, page);
+    if (!page->view)
+        put_profile_lead(out, page);
     html_put_explanations(out, page);
     if (page->has_answers && page->answers.count)
         put_answers(out, &page->answers);
-    if (!page->view)
-        put_profile_lead(out, page);
     html_put_why(out, page);
     strbuf_puts(out, "</section>\n");
 }
@@ -256,7 +263,7 @@ static void put_number_cell(struct strbuf *out, double value, const char *unit)
         strbuf_printf(out, "<td data-v=\"%.6g\">", value);
     else
         strbuf_puts(out, "<td>");
-    put_measured(out, value, unit);
+    html_put_measured(out, value, unit);
     strbuf_puts(out, "</td>");
 }
 
@@ -304,13 +311,13 @@ static void put_row(struct strbuf *out, const struct page *page, size_t index)
         strbuf_puts(out, "<td></td><td></td>");
     }
     put_number_cell(out, r->new.median, m->unit);
-    if (r->interval.level < INTERVAL_LEVEL) {
+    if (r->interval.level < HTML_INTERVAL_LEVEL) {
         strbuf_puts(out, "<td>too few runs");
     } else {
         strbuf_puts(out, "<td>[");
-        put_measured(out, r->interval.low, m->unit);
+        html_put_measured(out, r->interval.low, m->unit);
         strbuf_puts(out, ", ");
-        put_measured(out, r->interval.high, m->unit);
+        html_put_measured(out, r->interval.high, m->unit);
         strbuf_putc(out, ']');
     }
     strbuf_printf(out, "</td><td>%zu</td></tr>\n", r->new.count);
@@ -448,9 +455,22 @@ static void put_grouping(struct strbuf *out, const struct dataset *d)
     strbuf_puts(out, shown ? "</select></label> " : "");
 }
 
+/* Whether no row has anything to say about a comparison, or about failures. */
+static bool is_alone(const struct page *page)
+{
+    for (size_t i = 0; i < page->row_count; i++)
+        if (page->rows[i].compared)
+            return false;
+    for (size_t c = 0; c < page->view->cell_count; c++)
+        if (page->view->cells[c].failed_count)
+            return false;
+    return true;
+}
+
 void html_put_table(struct strbuf *out, const struct page *page)
 {
     size_t noise = 0, first = first_count(page, in_table);
+    bool alone = is_alone(page);
     for (size_t i = 0; i < page->row_count; i++)
         noise += page->rows[i].is_noise;
     strbuf_puts(out, "<section id=\"table\" aria-labelledby=\"h-table\"><h2 "
@@ -460,7 +480,9 @@ void html_put_table(struct strbuf *out, const struct page *page)
     put_grouping(out, page->view);
     strbuf_puts(out, "<span id=\"table-count\" role=\"status\"></span></div>\n"
                      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-                     "aria-label=\"Rows\"><table id=\"rows\"><thead><tr>"
+                     "aria-label=\"Rows\"><table id=\"rows\"");
+    strbuf_puts(out, alone ? " class=\"alone\"" : "");
+    strbuf_puts(out, "><thead><tr>"
                      "<th scope=\"col\">Cell</th><th scope=\"col\">Metric</th>"
                      "<th scope=\"col\">Verdict</th><th scope=\"col\">New / base</th>"
                      "<th scope=\"col\">Base</th><th scope=\"col\">Median</th>"
@@ -472,13 +494,14 @@ void html_put_table(struct strbuf *out, const struct page *page)
     put_later(out, "later", all - first);
     strbuf_puts(out, "<p class=\"note\">");
     if (noise)
-        strbuf_printf(out,
-                      "%zu more %s (other metrics that did not change beyond chance) %s in the "
-                      "data; untick “Hide noise” to show %s. ",
-                      noise, plural(noise, "row", "rows"), plural(noise, "is", "are"),
-                      plural(noise, "it", "them"));
-    strbuf_puts(out, "For metrics that are not headlines, a change counts only after the "
-                     "Benjamini–Hochberg correction at 5 %.</p>\n");
+        strbuf_printf(
+            out, "%zu more %s (other metrics%s) %s in the data; untick “Hide noise” to show %s. ",
+            noise, plural(noise, "row", "rows"), alone ? "" : " that did not change beyond chance",
+            plural(noise, "is", "are"), plural(noise, "it", "them"));
+    if (!alone)
+        strbuf_puts(out, "For metrics that are not headlines, a change counts only after the "
+                         "Benjamini–Hochberg correction at 5 %.");
+    strbuf_puts(out, "</p>\n");
     put_distributions(out, page);
     strbuf_puts(out, "</section>\n");
 }

@@ -160,8 +160,13 @@ static void put_why(struct strbuf *out, const struct page_why *why, bool links)
                      "aria-label=\"Reasons ");
     strbuf_put_markup(out, why->label);
     strbuf_puts(out, "\"><table class=\"why\"><thead><tr><th scope=\"col\">Function, "
-                     "itself</th><th scope=\"col\">Base</th><th scope=\"col\">New</th><th "
-                     "scope=\"col\">Change</th><th scope=\"col\">Share of the change</th><th "
+                     "itself</th>");
+    for (unsigned side = 0; side < SIDE_COUNT; side++) {
+        strbuf_printf(out, "<th scope=\"col\">%s (", side == SIDE_A ? "Base" : "New");
+        strbuf_put_markup(out, why->unit);
+        strbuf_puts(out, ")</th>");
+    }
+    strbuf_puts(out, "<th scope=\"col\">Change</th><th scope=\"col\">Share of the change</th><th "
                      "scope=\"col\">Result</th></tr></thead><tbody>\n");
     for (size_t i = 0; i < why->count; i++) {
         const struct page_cause *c = &why->causes[i];

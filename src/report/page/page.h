@@ -38,6 +38,7 @@ struct page_cause {
 struct page_why {
     char *label; /* of the cells; "" for files */
     char *whole; /* the whole change, with its unit */
+    char *unit;  /* of before and after */
     char *note;
     struct page_cause *causes; /* the last one is what no function explains */
     size_t count, capacity;
@@ -60,6 +61,7 @@ struct page_first {
     size_t count, capacity;
     size_t best; /* the entry to name in the sentence; DATASET_NONE for none */
     char *machine;
+    char *row_factors; /* "size, threads": whose levels name the pairs; NULL where there are none */
     const struct plot *curve; /* instead of the entries, where a crossover was found */
 };
 

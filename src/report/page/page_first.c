@@ -19,6 +19,7 @@ void page_first_done(struct page_first *first)
     free(first->entries);
     free(first->base);
     free(first->machine);
+    free(first->row_factors);
     *first = (struct page_first){0};
 }
 
@@ -116,18 +117,50 @@ static void add_suites(struct page *page, const char *metric)
     }
 }
 
+/* "4096 2": what tells a pair from the others; their labels begin alike. */
+static char *levels_name(const struct page *page, const struct page_row *r, const bool *varies)
+{
+    const struct dataset *d = page->view;
+    struct strbuf name = {0};
+    for (size_t f = 0; f < d->factor_count; f++)
+        if (varies[f])
+            strbuf_printf(&name, "%s%s", name.length ? " " : "", d->cells[r->cell].levels[f]);
+    return name.data ? name.data : memory_strdup(r->label);
+}
+
+static bool is_pair(const struct page *page, const struct page_row *r)
+{
+    return r->compared && r->headline && r->metric == page->first.metric;
+}
+
 /* Each pair of a comparison of two, after their mean. */
 static void add_pairs(struct page *page)
 {
+    const struct dataset *d = page->view;
+    CLEANUP(memory_freep) bool *varies = memory_zalloc(d->factor_count + 1, sizeof(*varies));
+    CLEANUP(strbuf_done) struct strbuf factors = {0};
+    const struct page_row *one = NULL;
+    for (size_t i = 0; i < page->row_count; i++) {
+        if (!is_pair(page, &page->rows[i]))
+            continue;
+        one = one ? one : &page->rows[i];
+        for (size_t f = 0; f < d->factor_count; f++)
+            varies[f] |=
+                !str_eq(d->cells[one->cell].levels[f], d->cells[page->rows[i].cell].levels[f]);
+    }
+    for (size_t f = 0; f < d->factor_count; f++)
+        if (varies[f])
+            strbuf_printf(&factors, "%s%s", factors.length ? ", " : "", d->factors[f]);
+    page->first.row_factors = memory_strdup(strbuf_text(&factors));
     for (size_t i = 0; i < page->row_count && page->first.count < ENTRIES_MAX; i++) {
         const struct page_row *r = &page->rows[i];
-        if (!r->compared || !r->headline || r->metric != page->first.metric)
+        if (!is_pair(page, r))
             continue;
         CLEANUP(strbuf_done) struct strbuf note = {0};
         losses_put_caveat(&note,
                           r->base_cell == DATASET_NONE ? NULL : &page->view->cells[r->base_cell],
                           &page->view->cells[r->cell]);
-        add_entry(&page->first, memory_strdup(r->label), &r->comparison, &r->verdict,
+        add_entry(&page->first, levels_name(page, r, varies), &r->comparison, &r->verdict,
                   memory_strdup(strbuf_text(&note)));
     }
 }

@@ -26,23 +26,54 @@ static size_t look_of(const struct page *page, size_t cell)
 
 enum { GROUPS_MAX = 10 };
 
-/* Whether one of the first factors changes between two cells. */
-static bool differs_within(const struct dataset *d, size_t a, size_t b, size_t factor_count)
+/* Cells side by side, and the factors that change among them: what they have in common names none
+ * of them. */
+struct strip_cells {
+    const struct dataset *d;
+    size_t *cells, count;
+    size_t *factors, factor_count;
+};
+
+/* Takes the cells, as many as there are. */
+static void strip_cells_init(struct strip_cells *s, const struct dataset *d, size_t *cells,
+                             size_t count)
 {
-    for (size_t f = 0; f < factor_count; f++)
-        if (!str_eq(d->cells[a].levels[f], d->cells[b].levels[f]))
+    *s = (struct strip_cells){.d = d, .cells = cells, .count = count};
+    s->factors = memory_zalloc(d->factor_count + 1, sizeof(*s->factors));
+    for (size_t f = 0; f < d->factor_count; f++) {
+        size_t i = 1;
+        while (i < count && str_eq(d->cells[cells[i]].levels[f], d->cells[cells[0]].levels[f]))
+            i++;
+        if (i < count)
+            s->factors[s->factor_count++] = f;
+    }
+}
+
+static void strip_cells_done(struct strip_cells *s)
+{
+    free(s->cells);
+    free(s->factors);
+}
+
+/* Whether one of the first factors changes from the cell before. */
+static bool begins(const struct strip_cells *s, size_t i, size_t factor_count)
+{
+    for (size_t f = 0; i > 0 && f < factor_count; f++)
+        if (!str_eq(s->d->cells[s->cells[i - 1]].levels[s->factors[f]],
+                    s->d->cells[s->cells[i]].levels[s->factors[f]]))
             return true;
-    return false;
+    return i == 0;
 }
 
 /* The levels of the factors [first, end) that begin at the i-th cell; "" where none does. */
-static const char *levels_from(struct plot *p, const struct dataset *d, const size_t *cells,
-                               size_t i, size_t first, size_t end)
+static const char *levels_from(struct plot *p, const struct strip_cells *s, size_t i, size_t first,
+                               size_t end)
 {
     CLEANUP(strbuf_done) struct strbuf text = {0};
     for (size_t f = first; f < end; f++)
-        if (i == 0 || differs_within(d, cells[i - 1], cells[i], f + 1))
-            strbuf_printf(&text, "%s%s", text.length ? " " : "", d->cells[cells[i]].levels[f]);
+        if (begins(s, i, f + 1))
+            strbuf_printf(&text, "%s%s", text.length ? " " : "",
+                          s->d->cells[s->cells[i]].levels[s->factors[f]]);
     return plot_text(p, "%s", strbuf_text(&text));
 }
 
@@ -51,38 +82,35 @@ static const char *levels_from(struct plot *p, const struct dataset *d, const si
  * are by as many factors, from the first on, as have room.  Where those are several, the last has a
  * row of its own, above the others.
  */
-static void name_cells(struct plot *p, const struct dataset *d, const size_t *cells, size_t count)
+static void name_cells(struct plot *p, const struct strip_cells *s)
 {
-    const char **words = arena_alloc(&p->arena, (count + 1) * sizeof(*words));
-    const char **outer = arena_alloc(&p->arena, (count + 1) * sizeof(*outer));
-    size_t constant = 0, depth = d->factor_count;
+    const char **words = arena_alloc(&p->arena, (s->count + 1) * sizeof(*words));
+    const char **outer = arena_alloc(&p->arena, (s->count + 1) * sizeof(*outer));
+    size_t depth = s->factor_count;
     for (; depth > 1; depth--) {
-        size_t groups = 1;
-        for (size_t i = 1; i < count; i++)
-            groups += differs_within(d, cells[i - 1], cells[i], depth);
+        size_t groups = 0;
+        for (size_t i = 0; i < s->count; i++)
+            groups += begins(s, i, depth);
         if (groups <= GROUPS_MAX)
             break;
     }
-    while (constant < depth && count &&
-           !differs_within(d, cells[0], cells[count - 1], constant + 1))
-        constant++;
-    bool two_rows = depth > constant + 1;
-    for (size_t i = 0; i < count; i++) {
-        words[i] = depth ? levels_from(p, d, cells, i, two_rows ? depth - 1 : constant, depth)
-                         : d->cells[cells[i]].label;
-        outer[i] = levels_from(p, d, cells, i, constant, two_rows ? depth - 1 : constant);
+    bool two_rows = depth > 1;
+    for (size_t i = 0; i < s->count; i++) {
+        words[i] = depth ? levels_from(p, s, i, two_rows ? depth - 1 : 0, depth)
+                         : s->d->cells[s->cells[i]].label;
+        outer[i] = levels_from(p, s, i, 0, two_rows ? depth - 1 : 0);
     }
     p->x.words = words;
     p->x.outer = two_rows ? outer : NULL;
-    p->x.word_count = count;
+    p->x.word_count = s->count;
 }
 
 /* "cell: variant, size" */
-static const char *cell_axis(struct plot *p, const struct dataset *d)
+static const char *cell_axis(struct plot *p, const struct strip_cells *s)
 {
     CLEANUP(strbuf_done) struct strbuf text = {0};
-    for (size_t f = 0; f < d->factor_count; f++)
-        strbuf_printf(&text, "%s%s", f ? ", " : ": ", d->factors[f]);
+    for (size_t f = 0; f < s->factor_count; f++)
+        strbuf_printf(&text, "%s%s", f ? ", " : ": ", s->d->factors[s->factors[f]]);
     return plot_text(p, "cell%s", strbuf_text(&text));
 }
 
@@ -93,11 +121,13 @@ static void plot_strip(struct page *page, size_t metric)
     const struct store_metric *m = &d->metrics[metric];
     struct plot *p = page_add_plot(page, "strip", "every run: %s", m->name);
     size_t shown = d->cell_count < CELLS_MAX ? d->cell_count : CELLS_MAX;
-    CLEANUP(memory_freep) size_t *cells = memory_zalloc(shown + 1, sizeof(*cells));
+    size_t *cells = memory_zalloc(shown + 1, sizeof(*cells));
+    CLEANUP(strip_cells_done) struct strip_cells strip;
     bool wide; /* values over nearly a decade: a logarithmic axis */
     double least = INFINITY, most = 0;
     for (size_t c = 0; c < shown; c++)
         cells[c] = c;
+    strip_cells_init(&strip, d, cells, shown);
     for (size_t look = 0; look < LINES_MAX; look++) {
         plot_add_series(p, NULL, PLOT_DOTS, look);
         plot_add_series(p, NULL, PLOT_MARKS | PLOT_BARS, look);
@@ -118,8 +148,8 @@ static void plot_strip(struct page *page, size_t metric)
             plot_add_point(&p->series[2 * look + 1], (double)c, v.median, v.low, v.high);
     }
     wide = least > 0 && most / least > 8;
-    p->x = (struct plot_axis){.label = cell_axis(p, d), .unit = ""};
-    name_cells(p, d, cells, shown);
+    p->x = (struct plot_axis){.label = cell_axis(p, &strip), .unit = ""};
+    name_cells(p, &strip);
     p->y = (struct plot_axis){
         .label = page_metric_label(p, m->name, m->unit), .unit = m->unit, .log = wide};
     p->description = plot_text(
@@ -201,6 +231,8 @@ static double percentile_of(const char *name, char *family, size_t size)
         if (digits == length && digits > 2) /* p999 is 99.9 */
             value /= pow(10, (double)digits - 2);
         snprintf(family, size, "%.*s%s", (int)(at - name), name, at + 1 + length);
+        for (size_t end = strlen(family); end && strchr("_.-:/", family[end - 1]);)
+            family[--end] = '\0';
         return value > 0 && value < 100 ? value : NAN;
     }
     return NAN;
@@ -280,7 +312,8 @@ void page_plot_pairs(struct page *page, size_t metric)
     if (!count)
         return;
     struct plot *p = page_add_plot(page, "pairs", "new / base: %s", m->name);
-    CLEANUP(memory_freep) size_t *cells = memory_zalloc(count + 1, sizeof(*cells));
+    CLEANUP(strip_cells_done) struct strip_cells strip;
+    size_t *cells = memory_zalloc(count + 1, sizeof(*cells));
     struct plot_series *sure = plot_add_series(p, "differs", PLOT_MARKS | PLOT_BARS, 1);
     size_t sure_at = p->series_count - 1;
     plot_add_series(p, "no difference, or cannot tell", PLOT_MARKS | PLOT_BARS, 7);
@@ -296,8 +329,9 @@ void page_plot_pairs(struct page *page, size_t metric)
         at++;
     }
     plot_add_mark(p, false, 1, NAN, NAN, "1: same");
-    p->x = (struct plot_axis){.label = cell_axis(p, page->view), .unit = ""};
-    name_cells(p, page->view, cells, at);
+    strip_cells_init(&strip, page->view, cells, at);
+    p->x = (struct plot_axis){.label = cell_axis(p, &strip), .unit = ""};
+    name_cells(p, &strip);
     p->y = (struct plot_axis){
         .label = plot_text(p, "%s, new / base", m->name), .unit = "", .log = true};
     p->description = "The ratio of the new median to the base's in each cell, with its interval.";

@@ -22,6 +22,7 @@ void page_why_done(struct page_why *why)
     free(why->causes);
     free(why->label);
     free(why->whole);
+    free(why->unit);
     free(why->note);
 }
 
@@ -57,6 +58,7 @@ static void fill(struct page_why *why, const struct diff *d)
     struct strbuf whole = {0};
     strbuf_put_attributed(&whole, &unit, &d->whole);
     why->whole = whole.data ? whole.data : memory_strdup("");
+    why->unit = memory_strdup(unit.text);
     bool no_share = d->has_interval ? !d->whole.significant : d->whole.below_resolution;
     for (size_t i = 0; i < d->row_count && why->count < CAUSES_MAX; i++) {
         const struct diff_row *row = &d->rows[i];

@@ -328,7 +328,7 @@ TEST(figures_that_never_change_are_told_once)
         }
     }
     find(&m);
-    CHECK_STR(text(&m, "constant", 0), "8 calls for a; 1 calls for b");
+    CHECK_STR(text(&m, "constant", 0), "8 calls for a; 1 call for b");
     CHECK_STR(answer(&m, "constant", 0)->metric, "calls");
 }
 

@@ -31,6 +31,16 @@ TEST(units_suit_the_value)
     shows(NAN, "bit/s", "-");
 }
 
+TEST(of_one_the_unit_is_singular)
+{
+    shows(1, "calls", "1 call");
+    shows(2, "calls", "2 calls");
+    shows(1, "calls/message", "1 call/message");
+    shows(1, "ms", "1 ms");
+    shows(1, "x/s", "1 x/s");
+    shows(1, "misses", "1 miss");
+}
+
 TEST(which_units_scale)
 {
     CHECK(measured_scales("ns") && measured_scales("bit/s") && measured_scales("GiB/s"));

@@ -99,6 +99,16 @@ TEST(slow_runs_in_words)
     CHECK_NEAR(t.slow.new_factor, 4, 0.05);
 }
 
+TEST(of_a_few_runs_none_stands_out)
+{
+    double values[] = {1, 1.001, 1.3, 1.002, 0.999, 1, 1.001, 1.002};
+    char text[96];
+    slow_runs_alone(values, 3, true, text, sizeof(text));
+    CHECK_STR(text, "");
+    slow_runs_alone(values, sizeof(values) / sizeof(*values), true, text, sizeof(text));
+    CHECK_STR(text, "1 of 8 runs takes about 1.3× as long as the others");
+}
+
 /* Without skewness it is Fieller's interval; by hand for means 2 and 3 of symmetric values. */
 TEST(means_of_symmetric_values_are_fiellers)
 {
