@@ -11,8 +11,8 @@
 
 #include <math.h>
 
-/* What the profiles show has to be a part of what was measured: 0.1 ms of CPU time, whatever its sign,
- * does not explain 300 ms of waiting. */
+/* What the profiles show has to be a part of what was measured: 0.1 ms of CPU time, whatever its
+ * sign, does not explain 300 ms of waiting. */
 #define SHARE_LEAST 0.1
 /* So small a p-value of the measured runs needs no certainty of the profiled ones as well, if these
  * show the same direction and more of the size. */
