@@ -4,8 +4,8 @@
  *
  * Code that was built without frame pointers uses that register for anything; the kernel follows
  * it all the same and finds "callers" that lie in no code, or misses all that should come.  A
- * chain with a caller outside every map is broken for certain.  One that ends in a function where
- * no thread begins has most likely lost its beginning.
+ * chain with a caller outside every map is broken for certain.  One without any function in which a
+ * thread begins has most likely lost its beginning.
  */
 #include "base/memory.h"
 #include "profile/load.h"
@@ -40,6 +40,12 @@ enum verdict {
     CHAIN_BROKEN,
 };
 
+static bool begins(const struct profile *p, uint32_t location)
+{
+    uint32_t last = p->location_lists[location + 1];
+    return is_beginning(calls_symbol(&p->calls, p->location_frames[last - 1])->name);
+}
+
 /* The outermost location of a stack decides how it begins. */
 static enum verdict judge_outermost(const struct profile *p, uint32_t location)
 {
@@ -51,9 +57,7 @@ static enum verdict judge_outermost(const struct profile *p, uint32_t location)
     enum module_kind kind = module_kind(l->module);
     if (kind == MODULE_PERFMAP || kind == MODULE_CODE || kind == MODULE_VDSO)
         return CHAIN_WHOLE; /* code made at run time has its own ways */
-    uint32_t last = p->location_lists[location + 1];
-    const char *name = calls_symbol(&p->calls, p->location_frames[last - 1])->name;
-    return is_beginning(name) ? CHAIN_WHOLE : CHAIN_ENDING;
+    return begins(p, location) ? CHAIN_WHOLE : CHAIN_ENDING;
 }
 
 static enum verdict judge_node(const struct profile *p, const uint8_t *verdicts, uint32_t node)
@@ -65,7 +69,8 @@ static enum verdict judge_node(const struct profile *p, const uint8_t *verdicts,
     const struct stack_location *l = &p->stacks.locations[n->location];
     if ((l->flags & STACK_CALLER) && !(l->flags & (STACK_KERNEL | STACK_GUEST)) && !l->module)
         return CHAIN_BROKEN;
-    return above;
+    /* Of a stripped program the entry has no name, but what it calls has. */
+    return above == CHAIN_ENDING && l->module && begins(p, n->location) ? CHAIN_WHOLE : above;
 }
 
 void chain_judge(struct profile *p)

@@ -67,6 +67,19 @@ def folded_weights(path):
 
 
 @test
+def chains_of_a_stripped_program_are_not_called_cut():
+    """Its entry has no name, but what the entry calls has."""
+    shutil.copy(need_target("family"), "bare")
+    subprocess.run(["strip", "bare"], check=True)
+    result = assay("record", "-q", "-g", "dwarf", "--portable", "-o", "bare.data", "./bare",
+                   "shares", "300")
+    if result.returncode:
+        skip("assay record cannot sample here: " + result.stderr)
+    chains = json.loads(assay("report", "bare.data", "--json", check=0).stdout)["chains"]
+    between(chains["ending_early"], 0, 0.05 * chains["samples"], "chains without a beginning")
+
+
+@test
 def a_portable_recording_opens_the_same_without_its_binaries():
     if not shutil.which("gcc"):
         skip("gcc is not installed")

@@ -73,7 +73,7 @@ void report_schedule_text(struct strbuf *out, const struct schedule *s, const st
         strbuf_printf(out, "%zu more threads (--all shows them)\n", s->count - ROWS);
     strbuf_printf(out, "\n%zu %s ran for ", s->count, plural(s->count, "thread", "threads"));
     strbuf_put_measured(out, (double)runs, "ns");
-    strbuf_puts(out, " in all, and were ready without a CPU for ");
+    strbuf_printf(out, " in all, and %s ready without a CPU for ", plural(s->count, "was", "were"));
     strbuf_put_measured(out, (double)ready, "ns");
     strbuf_puts(out, "; wall time ");
     strbuf_put_measured(out, (double)(t->end_ns - t->start_ns), "ns");
