@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: MIT
 """Roles of a spec on different hosts: all here, over (a stand-in for) ssh, in network namespaces; and
 the parts of an experiment on several hosts with GNU parallel, as docs/LAB.md shows."""
+import contextlib
 import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import subprocess
+import time
 
 import namespaces as in_namespace
 from harness import *
 
+SSHD_PROGRAM = shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin")
 ROLES = """name: roles
 hosts: {client: 1, server: 2}
 setup: ["{on.server2}", sh, -c, 'echo "$WHERE" > setup-ran']
@@ -127,6 +131,97 @@ def sender_and_receiver_in_two_network_namespaces():
             subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
     shown = json.loads(assay("show", "last", "--json", "--db", "n.db", check=0).stdout)
     equal(len(shown["cells"][0]["values"]["throughput"]), 2, "rounds with a throughput")
+
+
+SSHD = """Port 22
+ListenAddress {address}
+HostKey {folder}/host-key
+AuthorizedKeysFile {folder}/key.pub
+StrictModes no
+UsePAM no
+PermitRootLogin prohibit-password
+PasswordAuthentication no
+PidFile none
+"""
+SSH_CONFIG = """Host *
+IdentityFile {folder}/key
+UserKnownHostsFile {folder}/known
+StrictHostKeyChecking no
+ConnectTimeout 10
+"""
+
+
+@contextlib.contextmanager
+def ssh_servers(network, count):
+    """A real sshd in each of the first namespaces; the environment in which "ssh" logs in there."""
+    folder = pathlib.Path("ssh").absolute()
+    folder.mkdir(mode=0o700)
+    for name in ("host-key", "key"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
+    (folder / "config").write_text(SSH_CONFIG.format(folder=folder))
+    (folder / "ssh").write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {folder}/config "$@"\n')
+    (folder / "ssh").chmod(0o755)
+    pathlib.Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+    servers = []
+    try:
+        for index in range(count):
+            address = f"10.77.0.{index + 1}"
+            config = folder / f"sshd-{index}"
+            config.write_text(SSHD.format(folder=folder, address=address))
+            servers.append(subprocess.Popen(
+                network.command(index, SSHD_PROGRAM, "-D", "-e", "-f", config),
+                stderr=(folder / f"log-{index}").open("w")))
+        environment = dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}")
+        for index in range(count):
+            for _ in range(50):
+                done = subprocess.run(network.command(-1, folder / "ssh", f"10.77.0.{index + 1}", "true"),
+                                      capture_output=True, text=True, timeout=60, check=False)
+                if done.returncode == 0:
+                    break
+                time.sleep(0.1)
+            else:
+                skip(f"sshd lets nobody in: {done.stderr.strip()}")
+        yield environment
+    finally:
+        for server in servers:
+            server.terminate()
+            server.wait(60)
+
+
+def until(condition):
+    for _ in range(300):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError("what was waited for did not happen in 30 seconds")
+
+
+@test
+def sender_and_receiver_by_real_ssh():
+    binary = pathlib.Path(os.environ.get("BUILD", "build")).absolute() / "workloads/move/assay-move"
+    if not SSHD_PROGRAM or not shutil.which("ssh-keygen"):
+        skip("no sshd: openssh-server is not installed")
+    if not in_namespace.possible():
+        skip("network namespaces need root and ip")
+    pathlib.Path("netns.yaml").write_text(NETNS.replace("BINARY", str(binary)))
+    pathlib.Path("long.yaml").write_text(
+        "name: long\nhosts: [there]\ncommand: ['{on.there}', sleep, '54321']\nrounds: 1\nwarmup: 0\n")
+    with in_namespace.Network(2) as network, ssh_servers(network, 2) as environment:
+        def run(*words):
+            return network.command(-1, ASSAY, "run", "-q", "--db", "s.db", *words)
+        done = subprocess.run(run("netns.yaml", "--hosts", "sender=10.77.0.1,receiver=10.77.0.2"),
+                              env=environment, capture_output=True, text=True, timeout=120, check=False)
+        equal(done.returncode, 0, done.stderr)
+        shown = json.loads(assay("show", "last", "--json", "--db", "s.db", check=0).stdout)
+        equal(len(shown["cells"][0]["values"]["throughput"]), 2, "rounds with a throughput")
+        # What was started there ends with assay.
+        asleep = ["pgrep", "-fx", "sleep 54321"]
+        process = subprocess.Popen(run("long.yaml", "--hosts", "there=10.77.0.2"), env=environment,
+                                   stderr=subprocess.PIPE, text=True)
+        until(lambda: subprocess.run(asleep, capture_output=True, check=False).returncode == 0)
+        process.send_signal(signal.SIGINT)
+        equal(process.wait(60), 130, process.stderr.read())
+        until(lambda: subprocess.run(asleep, capture_output=True, check=False).returncode != 0)
 
 
 @test
