@@ -125,7 +125,8 @@ static void become(const struct plan *p, const struct bench_start *how, int in, 
         CPU_SET((unsigned)how->cpu, &set);
         sched_setaffinity(0, sizeof(set), &set);
     }
-    execve(p->program, p->argv, p->environment);
+    if (!how->folder || chdir(how->folder) == 0)
+        execve(p->program, p->argv, p->environment);
     int code = errno;
     if (write(report, &code, sizeof(code)) != sizeof(code))
         _exit(126);

@@ -33,6 +33,7 @@ struct bench_start {
         *preload_fd;     /* a library that counts allocations, to be loaded first; NULL for none */
     char *const *before; /* words before the command (a simulator), NULL for none */
     const char *once;    /* instead of a dialogue: of ASSAY_ONCE */
+    const char *folder;  /* where it runs; NULL for assay's own */
     bool counters;       /* its own events are counted, those of bench_counters() */
     const struct bench_target *beside; /* loaded into the same process, NULL for none … */
     int beside_in, beside_out;         /* … and asked over these */

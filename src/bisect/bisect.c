@@ -343,6 +343,11 @@ static int take_values(struct bisect *b, const struct dataset *d, struct bisect_
                        struct error *err)
 {
     size_t metric = dataset_metric(d, b->settings.metric);
+    if (metric == DATASET_NONE && *b->settings.bench)
+        return error_set(err, -ENOENT,
+                         "--bench %s: not the name of one benchmark of %s; 'assay bench --list' "
+                         "shows them",
+                         b->settings.bench, b->settings.program);
     if (metric == DATASET_NONE) {
         CLEANUP(strbuf_done) struct strbuf names = {0};
         for (size_t i = 0; i < d->metric_count; i++)

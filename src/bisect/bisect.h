@@ -26,6 +26,8 @@ struct bisect_settings {
     char *good, *bad; /* as they were given */
     char *build;      /* "" for nothing to build */
     char *run;
+    /* The benchmark that run measures, and the program that has it; "" for a command. */
+    char *bench, *program;
     char *metric; /* "" until it is chosen, where none was given */
     char *events; /* to be counted; "" for none */
     char *cpus;   /* "" for assay's own */
@@ -92,10 +94,14 @@ int bisect_start(struct bisect *b, const struct bisect_settings *settings, const
 int bisect_continue(struct bisect *b, const char *folder, struct error *err);
 /* Builds and measures until the search has ended. */
 int bisect_run(struct bisect *b, struct error *err);
+/* Makes the commands that are profiled in the place of the measured ones: of two programs with the
+ * same benchmark, each in its folder.  The texts are the caller's. */
+typedef int bisect_bench_texts(const char *bench, char *const programs[2], char *const folders[2],
+                               char *ret_texts[2], struct error *err);
 /* Profiles both sides of a change that was found; e is to be given to explain_done also when this
  * fails. */
-int bisect_explain(struct bisect *b, const struct bisection_change *change, struct explain *e,
-                   struct error *err);
+int bisect_explain(struct bisect *b, const struct bisection_change *change,
+                   bisect_bench_texts *texts, struct explain *e, struct error *err);
 /* Keeps the reasons, in lines, in the journal and with the commit. */
 int bisect_set_reasons(struct bisect *b, size_t commit, const char *text, struct error *err);
 /* Takes worktrees and recordings away, unless they are to be kept. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Why a commit that was found is slower or faster: it and the one before it run some more times,
- * under the sampler (see explain.h).  What the confirmation measured is what is taken apart.
+ * under the sampler (see explain.h).  What the confirmation measured is what is taken apart; but of
+ * a benchmark, whose runs last equally long however fast it is, runs of as many iterations.
  */
 #include "base/memory.h"
 #include "bisect/bisect_internal.h"
@@ -13,7 +14,7 @@
 /* Both sides as explain wants them. */
 struct two_trees {
     struct bisect *b;
-    struct command command;
+    struct command commands[SIDE_COUNT];
     char *folders[SIDE_COUNT];
 };
 
@@ -21,9 +22,10 @@ static int run_side(void *context, unsigned side, struct runner *runner, char *c
                     struct run_result *result, struct error *err)
 {
     struct two_trees *t = context;
-    char **words = command_join_words(before, t->command.argv);
+    const struct command *command = &t->commands[side];
+    char **words = command_join_words(before, command->argv);
     struct run_spec spec = {.argv = words,
-                            .program = before ? "/proc/self/exe" : t->command.program,
+                            .program = before ? "/proc/self/exe" : command->program,
                             .working_dir = t->folders[side],
                             .stdout_to = output_parse(t->b->settings.output),
                             .output_path = t->b->settings.output,
@@ -33,7 +35,7 @@ static int run_side(void *context, unsigned side, struct runner *runner, char *c
                             .timeout_ns = t->b->settings.timeout_ns};
     int r = runner_run(runner, &spec, result, err);
     free(words);
-    return r < 0 ? r : run_check(result, t->command.text, err);
+    return r < 0 ? r : run_check(result, command->text, err);
 }
 
 static char *const *no_argv(void *context, unsigned side)
@@ -81,19 +83,44 @@ static bool take_measured(struct explain_measured *m, const struct bisect_table 
     return true;
 }
 
-int bisect_explain(struct bisect *b, const struct bisection_change *change, struct explain *e,
-                   struct error *err)
+/* The commands of both sides; their trees are built. */
+static int make_commands(struct two_trees *t, bisect_bench_texts *bench_texts, struct error *err)
+{
+    const struct bisect_settings *s = &t->b->settings;
+    char *programs[SIDE_COUNT], *texts[SIDE_COUNT] = {0};
+    bool of_bench = *s->bench;
+    int r = 0;
+    for (unsigned side = 0; side < SIDE_COUNT; side++) {
+        programs[side] = *s->program == '/' ? memory_strdup(s->program)
+                                            : memory_printf("%s/%s", t->folders[side], s->program);
+        texts[side] = of_bench ? NULL : memory_strdup(s->run);
+    }
+    if (of_bench)
+        r = bench_texts(s->bench, programs, t->folders, texts, err);
+    for (unsigned side = 0; side < SIDE_COUNT && r == 0; side++) {
+        bool shell = false;
+        r = command_needs_shell(texts[side], &shell, err);
+        if (r == 0)
+            r = command_init(&t->commands[side], texts[side], shell ? "/bin/sh" : NULL, err);
+    }
+    for (unsigned side = 0; side < SIDE_COUNT; side++) {
+        free(programs[side]);
+        free(texts[side]);
+    }
+    return r;
+}
+
+int bisect_explain(struct bisect *b, const struct bisection_change *change,
+                   bisect_bench_texts *bench_texts, struct explain *e, struct error *err)
 {
     const size_t commits[SIDE_COUNT] = {change->lo, change->hi};
     struct two_trees t = {.b = b};
-    bool shell = false, ok = true;
+    bool ok = true;
     CLEANUP(memory_freep) char *recordings = memory_printf("%s/recordings", b->folder);
     *e = (struct explain){.label = memory_strdup("")};
     int r = mkdir(recordings, 0777) < 0 && errno != EEXIST
                 ? error_errno(err, -errno, "%s", recordings)
-                : command_needs_shell(b->settings.run, &shell, err);
-    if (r == 0)
-        r = command_init(&t.command, b->settings.run, shell ? "/bin/sh" : NULL, err);
+                : 0;
     for (unsigned side = 0; side < SIDE_COUNT && r == 0; side++) {
         e->names[side] = memory_printf("%.12s", b->commits[commits[side]].hash);
         t.folders[side] = bisect_tree_folder(b, commits[side]);
@@ -101,7 +128,10 @@ int bisect_explain(struct bisect *b, const struct bisection_change *change, stru
         if (r == 0 && !ok)
             r = error_set(err, -ECANCELED, "%s cannot be built again", e->names[side]);
     }
-    if (r == 0 && !take_measured(&e->measured, bisect_table(b, change->step)))
+    if (r == 0)
+        r = make_commands(&t, bench_texts, err);
+    if (r == 0 && !*b->settings.bench &&
+        !take_measured(&e->measured, bisect_table(b, change->step)))
         r = error_set(err, -ENODATA, "the journal has no times for the confirmation");
     struct explain_runs runs = {
         .run = run_side, .argv = no_argv, .progress = show_phase, .context = &t};
@@ -109,9 +139,10 @@ int bisect_explain(struct bisect *b, const struct bisection_change *change, stru
         .seed = b->settings.seed, .simulate = EXPLAIN_SIM_NEVER, .folder = recordings};
     if (r == 0)
         r = explain_run(e, &settings, &runs, err);
-    command_done(&t.command);
-    free(t.folders[SIDE_A]);
-    free(t.folders[SIDE_B]);
+    for (unsigned side = 0; side < SIDE_COUNT; side++) {
+        command_done(&t.commands[side]);
+        free(t.folders[side]);
+    }
     return r;
 }
 

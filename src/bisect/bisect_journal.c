@@ -35,6 +35,8 @@ const struct bisect_setting bisect_setting_table[] = {
     {"bad", SETTING_TEXT, O(bad)},
     {"build", SETTING_TEXT, O(build)},
     {"run", SETTING_TEXT, O(run)},
+    {"bench", SETTING_TEXT, O(bench)},
+    {"program", SETTING_TEXT, O(program)},
     {"metric", SETTING_TEXT, O(metric)},
     {"events", SETTING_TEXT, O(events)},
     {"cpus", SETTING_TEXT, O(cpus)},

@@ -8,6 +8,7 @@
 #include "bench/runner.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 
 #define RUN_NS (200 * NS_PER_MS) /* how long a command for a profiler takes, about */
@@ -49,9 +50,9 @@ static int find_one(const struct bench_target *t, const struct bench_start *how,
     return r;
 }
 
-/* As many iterations as take about RUN_NS. */
-static int find_iterations(const struct bench_target *t, const struct bench_start *how,
-                           const struct bench_call *call, uint64_t *ret, struct error *err)
+/* What one iteration takes, about. */
+static int find_time(const struct bench_target *t, const struct bench_start *how,
+                     const struct bench_call *call, double *ret_ns, struct error *err)
 {
     CLEANUP(bench_said_done) struct bench_said said = {0};
     struct bench_worker w;
@@ -71,36 +72,43 @@ static int find_iterations(const struct bench_target *t, const struct bench_star
                       said.failed    ? said.failed
                       : said.skipped ? said.skipped
                                      : "its loop ended");
-    double one = s.wall_ns / (double)iterations;
     if (r == 0)
-        *ret = one > 0 && (double)RUN_NS / one > 1 ? (uint64_t)((double)RUN_NS / one) : 1;
+        *ret_ns = s.wall_ns / (double)iterations;
     return r;
 }
 
-int bench_command_texts(const char *label, char *const programs[2], char *ret_texts[2],
-                        struct error *err)
+int bench_command_texts(const char *label, char *const programs[2], char *const folders[2],
+                        char *ret_texts[2], struct error *err)
 {
-    const struct bench_start how = {.cpu = -1, .timeout_ns = 20 * NS_PER_S};
-    uint64_t iterations = 0;
+    char *labels[2] = {0};
+    double ns[2] = {0};
     int r = 0;
     for (size_t side = 0; r == 0 && side < 2; side++) {
+        const struct bench_start how = {
+            .cpu = -1, .timeout_ns = 20 * NS_PER_S, .folder = folders ? folders[side] : NULL};
         CLEANUP(bench_target_done) struct bench_target t = {0};
         CLEANUP(bench_cases_done) struct bench_cases cases = {0};
-        CLEANUP(strbuf_done) struct strbuf text = {0};
-        char number[32];
         r = bench_target_open(&t, programs[side], err);
         if (r == 0)
             r = find_one(&t, &how, label, &cases, err);
-        if (r == 0 && side == 0)
-            r = find_iterations(&t, &how, &cases.items[0].calls[0], &iterations, err);
-        if (r < 0)
-            break;
-        snprintf(number, sizeof(number), "%llu", (unsigned long long)iterations);
+        if (r == 0)
+            r = find_time(&t, &how, &cases.items[0].calls[0], &ns[side], err);
+        if (r == 0)
+            labels[side] = memory_strdup(cases.items[0].label);
+    }
+    /* Where one is much faster, both runs are still long enough to be sampled. */
+    double iterations = (double)RUN_NS / fmax(sqrt(ns[0] * ns[1]), 1e-3);
+    char number[32];
+    snprintf(number, sizeof(number), "%.0f", fmax(iterations, 1));
+    for (size_t side = 0; r == 0 && side < 2; side++) {
+        CLEANUP(strbuf_done) struct strbuf text = {0};
         char *const words[] = {
-            (char *)bench_runner_path(), (char *)"bench", (char *)"--bench", cases.items[0].label,
+            (char *)bench_runner_path(), (char *)"bench", (char *)"--bench", labels[side],
             (char *)"--iterations",      number,          programs[side],    NULL};
         strbuf_put_command(&text, words);
         ret_texts[side] = memory_strdup(strbuf_text(&text));
     }
+    free(labels[0]);
+    free(labels[1]);
     return r;
 }

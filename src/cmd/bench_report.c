@@ -47,12 +47,18 @@ static int write_file(struct outfile *file, const struct strbuf *text, struct er
     return r < 0 ? r : outfile_commit(file, err);
 }
 
-/* Programs that run assay bench (ab, gate, bisect) are told the figures, too. */
-static void tell_metrics(const struct bench_view *v)
+/* Where those that run assay bench (ab, gate, bisect, explain) read figures; -1: nobody does. */
+static int metrics_fd(void)
 {
     const char *text = getenv("ASSAY_METRICS_FD");
     uint64_t fd;
-    if (!text || parse_u64(text, &fd, NULL) < 0 || fd > 1 << 20)
+    return text && parse_u64(text, &fd, NULL) == 0 && fd <= 1 << 20 ? (int)fd : -1;
+}
+
+static void tell_metrics(const struct bench_view *v)
+{
+    int fd = metrics_fd();
+    if (fd < 0)
         return;
     for (size_t i = 0; i < v->cases->count; i++) {
         const struct outcome_cell *cell =
@@ -60,7 +66,7 @@ static void tell_metrics(const struct bench_view *v)
                          bench_cell(i, v->results->side_count - 1, v->results->side_count));
         CLEANUP(memory_freep) char *name = bench_metric_name(v->cases->items[i].label);
         if (cell->summary.count)
-            dprintf((int)fd, "assay.metric %s %.17g ns\n", name, cell->summary.median);
+            dprintf(fd, "assay.metric %s %.17g ns\n", name, cell->summary.median);
     }
 }
 
@@ -191,6 +197,9 @@ int bench_run_once(const struct bench_options *o, const struct bench_target *t,
                    const struct bench_call *call, struct error *err)
 {
     CLEANUP(memory_freep) char *once = bench_once_text(call, o->iterations);
+    int fd = metrics_fd();
+    if (fd >= 0) /* the work of this run: what assay explain says is then of one iteration */
+        dprintf(fd, "assay.metric iterations %llu\n", (unsigned long long)o->iterations);
     setenv("ASSAY_ONCE", once, 1);
     unsetenv("ASSAY_WORKER");
     char *const argv[] = {t->kind == BENCH_SHARED ? (char *)BENCH_RUNNER_NAME : t->path,

@@ -24,7 +24,8 @@
 enum { EXIT_INCONCLUSIVE = 3 };
 
 struct bisect_options {
-    const char *good, *bad, *build, *run, *metric, *better, *dir, *cpus, *seed, *output, *bench;
+    const char *good, *bad, *build, *run, *metric, *better, *dir, *cpus, *seed, *output, *bench,
+        *program;
     const char *error, *min_change, *json, *markdown, *exact;
     struct option_list events;
     bool go_on, abort, all, keep, quiet, no_explain;
@@ -42,7 +43,7 @@ static const struct option options[] = {
     {0, "run", OPTION_STRING, O(run), "COMMAND",
      "the command to measure, in the same directory (required)", NULL},
     {0, "bench", OPTION_STRING, O(bench), "NAME",
-     "search by this benchmark of a program with assay.h, which --run names", NULL},
+     "search by this benchmark of the program with assay.h that --run names", NULL},
     {0, "metric", OPTION_STRING, O(metric), "NAME",
      "the metric to judge by (wall, or cpu if the command never waits)", NULL},
     {0, "exact", OPTION_OPTIONAL, O(exact), "user",
@@ -159,6 +160,8 @@ static int make_settings(const struct bisect_options *o, struct bisect_settings 
                                   .bad = (char *)(o->bad ? o->bad : "HEAD"),
                                   .build = (char *)o->build,
                                   .run = (char *)o->run,
+                                  .bench = (char *)o->bench,
+                                  .program = (char *)o->program,
                                   .metric = (char *)o->metric,
                                   .events = (char *)strbuf_text(events),
                                   .cpus = (char *)o->cpus,
@@ -332,6 +335,7 @@ static int run(int argc, char **argv)
         CLEANUP(strbuf_done) struct strbuf text = {0};
         bench_command_words(words, o.bench, o.run);
         strbuf_put_command(&text, words);
+        o.program = o.run;
         o.run = command = memory_strdup(strbuf_text(&text));
         o.metric = metric = bench_metric_name(o.bench);
         o.better = "lower";
@@ -347,6 +351,7 @@ const struct verb verb_bisect = {
     .synopsis = "--good REF [--bad REF] [--build COMMAND] --run COMMAND [options] | --continue",
     .examples = "  assay bisect --good v1.2 --build 'make -s' --run ./bench\n"
                 "  assay bisect --good HEAD~64 --run ./bench --metric ops/s --all\n"
+                "  assay bisect --good v1.2 --build make --bench parse --run ./benchmarks\n"
                 "  assay bisect --continue               after Ctrl-C\n",
     .options = options,
     .run = run,

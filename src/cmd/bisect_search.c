@@ -3,6 +3,7 @@
 #include "cmd/bisect_search.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "cmd/bench_command.h"
 #include "report/text/explain.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 enum { REASONS_MOST = 8 };
 
 /* The reasons in lines; what cannot be told is a line, too. */
-static void put_reasons(struct strbuf *out, const struct explain *e, int code,
+static void put_reasons(struct strbuf *out, const struct explain *e, bool is_bench, int code,
                         const struct error *err)
 {
     if (code < 0) {
@@ -19,7 +20,11 @@ static void put_reasons(struct strbuf *out, const struct explain *e, int code,
         return;
     }
     if (!e->profiled) {
-        strbuf_puts(out, "the time of the runs did not change, so no function accounts for it");
+        strbuf_puts(out, is_bench
+                             ? "the benchmark took as long before and after the commit when it "
+                               "ran again for its functions"
+                             : "the time of the runs did not change, so no function accounts "
+                               "for it");
         return;
     }
     size_t told = 0;
@@ -48,10 +53,10 @@ static int explain_changes(struct bisect *b, struct error *err)
         CLEANUP(explain_done) struct explain e = {0};
         if (b->commits[change->hi].reasons)
             continue;
-        r = bisect_explain(b, change, &e, err);
+        r = bisect_explain(b, change, bench_command_texts, &e, err);
         if (r == -EINTR || process_signals_caught())
             return error_set(err, -EINTR, "stopped");
-        put_reasons(&text, &e, r, err);
+        put_reasons(&text, &e, *b->settings.bench, r, err);
         r = bisect_set_reasons(b, change->hi, strbuf_text(&text), err);
     }
     return r;

@@ -436,7 +436,7 @@ static int explain_bench(struct explain_cli *cli, char **programs)
 {
     char *texts[SIDE_COUNT] = {0};
     struct error err;
-    int r = bench_command_texts(cli->bench, programs, texts, &err);
+    int r = bench_command_texts(cli->bench, programs, NULL, texts, &err);
     cli->commands = true;
     int code = r < 0 ? cmd_fail(&verb_explain, &err, EXIT_TROUBLE) : explain(cli, texts);
     free(texts[SIDE_A]);

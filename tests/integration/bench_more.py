@@ -323,14 +323,73 @@ def a_benchmark_is_explained():
     new = build(GOOD, "new.so", flags=["-DWORK=300", "-g"])
     result = assay("explain", "--bench", "steady", "--no-sim", "-r", "8", "--profiles", "1", old, new, check=0)
     contains(result.stdout, "slower")
+    contains(result.stdout, "wall time per iteration: ")
     contains(assay("explain", "--bench", "s*", old, new, check=1).stderr, "7 benchmarks of ./old.so fit, but one is needed")
+
+
+def git(*args):
+    subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *args], check=True,
+                   capture_output=True)
+
+
+# One of two functions has three times the work after a commit; the file is beside the program.
+PLANTED = r"""
+#include "level.h"
+__attribute__((noinline)) static uint64_t steady_part(uint64_t x) { return work(x, 300); }
+__attribute__((noinline)) static uint64_t planted_part(uint64_t x)
+{
+    for (int i = 0; i < LEVEL; i++)
+        ASSAY_KEEP(x = x * 31 + 7);
+    return x;
+}
+ASSAY_BENCH(parse, ASSAY_LIST(n, 1, 2))
+{
+    FILE *input = fopen("input.txt", "r");
+    uint64_t x = 1;
+    ASSAY_CHECK(input != NULL);
+    ASSAY_LOOP
+    {
+        for (int64_t i = 0; i < n; i++)
+            x = steady_part(x) + planted_part(x);
+    }
+    fclose(input);
+}
+"""
+
+
+@test
+def a_benchmark_is_bisected_and_explained():
+    git("init", "-q", ".")
+    os.mkdir("sub")
+    pathlib.Path("sub/bench.c").write_text(body(GOOD + PLANTED, "").replace("WORK", "10"))
+    pathlib.Path("sub/input.txt").write_text("x\n")
+    for number, level in enumerate((100, 600)):
+        pathlib.Path("sub/level.h").write_text(f"#define LEVEL {level}\n#define NUMBER {number}\n")
+        git("add", "sub/bench.c", "sub/input.txt", "sub/level.h")
+        git("commit", "-qm", f"number {number}")
+    os.chdir("sub")
+    build_it = f"{CC} -g -O2 -I{INCLUDE} bench.c -o prog"
+    search = ["bisect", "--good", "HEAD~1", "--min-rounds", "8", "--error", "20%", "--build", build_it, "--run", "./prog", "--bench"]
+    result = assay(*search, "parse", check=125, timeout=600)
+    contains(result.stderr, "--bench parse: not the name of one benchmark of ./prog; 'assay bench --list' shows them")
+    assay("bisect", "--abort", check=0)
+    result = assay(*search, "parse n=2", "--json=r.json", check=0, timeout=600)
+    contains(result.stdout, "parse:n:2")
+    contains(result.stdout, "(number 1)")
+    found = json.loads(pathlib.Path("r.json").read_text())
+    equal(found["benchmark"], "parse n=2")
+    reasons = result.stdout.split("what accounts for it:")[1].split("to measure it again:")[0]
+    contains(reasons.split("\n")[2], "planted_part +")
+    contains(reasons.split("\n")[2], "/iteration")
+    contains(result.stdout, f"--build '{build_it}' --bench 'parse n=2' --run ./prog\n")
+    contains(result.stdout, "\n  run: ./prog\n  benchmark: parse n=2\n")
+    # What was found is in the journal, too.
+    again = assay("bisect", "--continue", check=0).stdout
+    equal(again.split("environment:")[0], result.stdout.split("environment:")[0])
 
 
 @test
 def a_benchmark_is_gated():
-    def git(*args):
-        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *args], check=True,
-                       capture_output=True)
     git("init", "-q", ".")
     pathlib.Path("bench.c").write_text(body(GOOD, ""))
     pathlib.Path("make.sh").write_text(f"{CC} -O2 -I{INCLUDE} -DWORK=100 bench.c -o prog\n")

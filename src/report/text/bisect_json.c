@@ -132,6 +132,7 @@ static void put_head(struct json *j, const struct bisect *b)
     json_u64(j, "seed", b->settings.seed);
     json_string(j, "build", b->settings.build);
     json_string(j, "run", b->settings.run);
+    json_string(j, "benchmark", b->settings.bench);
     json_double(j, "error", s->options.error);
     json_double(j, "min_change", s->options.min_change);
     json_bool(j, "more_changes", s->more_changes);

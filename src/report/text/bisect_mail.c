@@ -256,7 +256,8 @@ static void put_environment(struct mail *m)
     const struct {
         const char *name, *value;
     } lines[] = {{"build", s->build},
-                 {"run", s->run},
+                 {"run", *s->bench ? s->program : s->run},
+                 {"benchmark", s->bench},
                  {"in the directory", s->prefix},
                  {"on the CPUs", s->cpus}};
     for (size_t i = 0; i < ARRAY_COUNT(lines); i++)

@@ -73,12 +73,18 @@ void bisect_put_reproduce(struct strbuf *out, const struct bisect *b, size_t lo,
     char good[16], bad[16];
     snprintf(good, sizeof(good), "%.12s", b->commits[lo].hash);
     snprintf(bad, sizeof(bad), "%.12s", b->commits[hi].hash);
+    bool of_bench = *s->bench;
     const char *argv[24] = {"assay", "bisect", "--good", good, "--bad", bad};
     size_t count = 6;
     const struct {
         const char *option, *value;
-    } more[] = {{"--build", s->build},   {"--run", s->run},   {"--metric", s->metric},
-                {"--better", s->better}, {"--cpus", s->cpus}, {"--event", s->events}};
+    } more[] = {{"--build", s->build},
+                {"--bench", s->bench},
+                {"--run", of_bench ? s->program : s->run},
+                {"--metric", of_bench ? "" : s->metric},
+                {"--better", of_bench ? "" : s->better},
+                {"--cpus", s->cpus},
+                {"--event", s->events}};
     if (*s->exact)
         argv[count++] = str_eq(s->exact, "user") ? "--exact=user" : "--exact";
     for (size_t i = 0; i < ARRAY_COUNT(more); i++)
