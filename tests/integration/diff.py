@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -157,7 +158,15 @@ def tables_for_programs_and_papers():
     total = sum(float(r["self_change"]) for r in rows[:-1])
     between(total / float(rows[-1]["self_change"]), 0.999999, 1.000001)
     markdown = assay("diff", "base-*.data", "copy-*.data", "--markdown", "-n", "2", check=0).stdout
-    contains(markdown, "| A self | B self |")
+    heads = re.match(r"\| A self, (\S+) \| B self, (\S+) \| change, (\S+) \| share \| total A → B, (\S+) \| function \|\n",
+                     markdown)
+    if not heads or len(set(heads.groups())) != 1:
+        raise AssertionError(f"every column of costs names its unit: {markdown}")
+    shown = assay("diff", "base-*.data", "copy-*.data", check=0).stdout
+    unit = heads.group(1)
+    if not re.search(rf"^ *A self, {unit}  +B self, {unit}  +change, {unit}  +share"
+                     rf"  +total A → B, {unit}  function$", shown, re.M):
+        raise AssertionError(shown)
     contains(markdown, "other functions")
     equal(len([line for line in markdown.splitlines() if line.startswith("|")]), 2 + 2 + 3)
 

@@ -17,7 +17,7 @@
 /* An emulated machine's clock goes on with its instructions. */
 #define EMULATED_SAMPLES "; samples there count instructions, so shares are right"
 
-enum { COLUMNS = 6 };
+enum { TOTALS = 4, COLUMNS = 6 };
 
 struct line {
     struct strbuf cells[COLUMNS]; /* self A, self B, change, share, totals, function */
@@ -30,11 +30,16 @@ struct lines {
     size_t count, capacity;
 };
 
+static void line_done(struct line *line)
+{
+    for (size_t c = 0; c < COLUMNS; c++)
+        strbuf_done(&line->cells[c]);
+}
+
 static void lines_done(struct lines *l)
 {
     for (size_t i = 0; i < l->count; i++)
-        for (size_t c = 0; c < COLUMNS; c++)
-            strbuf_done(&l->items[i].cells[c]);
+        line_done(&l->items[i]);
     free(l->items);
 }
 
@@ -135,29 +140,38 @@ static void add_rows(struct lines *l, const struct diff_view *v, const struct co
     strbuf_puts(&add_line(l, unit, &d->whole)->cells[5], "(the whole change)");
 }
 
-static void put_lines(struct strbuf *out, const struct lines *l, const struct diff_view *v,
-                      const struct cost_unit *unit)
+/* Every column of figures names its unit; one that the profiles do not have is "". */
+static void add_heads(struct line *heads, const struct diff *d, const struct cost_unit *unit)
 {
-    CLEANUP(strbuf_done) struct strbuf change = {0};
-    strbuf_printf(&change, "change, %s", unit->text);
-    const char *heads[COLUMNS] = {
-        "A self",  "B self", strbuf_text(&change), "share", v->d->has_totals ? "total A → B" : "",
-        "function"};
+    static const struct {
+        const char *text;
+        bool has_unit;
+    } names[COLUMNS] = {{"A self", true}, {"B self", true},      {"change", true},
+                        {"share", false}, {"total A → B", true}, {"function", false}};
+    for (size_t c = 0; c < COLUMNS; c++)
+        if (c != TOTALS || d->has_totals)
+            strbuf_printf(&heads->cells[c], "%s%s%s", names[c].text, names[c].has_unit ? ", " : "",
+                          names[c].has_unit ? unit->text : "");
+}
+
+static void put_lines(struct strbuf *out, const struct lines *l, const struct line *heads,
+                      const struct diff_view *v)
+{
     size_t widths[COLUMNS];
     for (size_t c = 0; c < COLUMNS; c++) {
-        widths[c] = str_columns(heads[c]);
+        widths[c] = str_columns(strbuf_text(&heads->cells[c]));
         for (size_t i = 0; i < l->count; i++) {
             size_t columns = str_columns(strbuf_text(&l->items[i].cells[c]));
             widths[c] = columns > widths[c] ? columns : widths[c];
         }
     }
     for (size_t i = 0; i <= l->count; i++) {
-        const struct line *line = i ? &l->items[i - 1] : NULL;
-        bool grey = line && line->is_grey && v->colour;
+        const struct line *line = i ? &l->items[i - 1] : heads;
+        bool grey = line->is_grey && v->colour;
         if (grey)
             strbuf_puts(out, "\033[90m");
         for (size_t c = 0; c < COLUMNS; c++) {
-            const char *text = line ? strbuf_text(&line->cells[c]) : heads[c];
+            const char *text = strbuf_text(&line->cells[c]);
             if (!widths[c])
                 continue;
             strbuf_puts(out, c ? "  " : "");
@@ -249,7 +263,9 @@ void report_diff_text(struct strbuf *out, const struct diff_view *v)
     put_whole(out, d, &unit);
     CLEANUP(lines_done) struct lines lines = {0};
     add_rows(&lines, v, &unit);
-    put_lines(out, &lines, v, &unit);
+    CLEANUP(line_done) struct line heads = {0};
+    add_heads(&heads, d, &unit);
+    put_lines(out, &lines, &heads, v);
     put_notes(out, d);
 }
 
@@ -263,6 +279,19 @@ static void put_markdown_text(struct strbuf *out, const char *text)
     }
 }
 
+static void put_markdown_line(struct strbuf *out, const struct line *line, const struct diff *d)
+{
+    strbuf_puts(out, "|");
+    for (size_t c = 0; c < COLUMNS; c++) {
+        if (c == TOTALS && !d->has_totals)
+            continue;
+        strbuf_putc(out, ' ');
+        put_markdown_text(out, strbuf_text(&line->cells[c]));
+        strbuf_puts(out, " |");
+    }
+    strbuf_putc(out, '\n');
+}
+
 void report_diff_markdown(struct strbuf *out, const struct diff_view *v)
 {
     const struct diff *d = v->d;
@@ -270,20 +299,12 @@ void report_diff_markdown(struct strbuf *out, const struct diff_view *v)
     cost_unit_choose(&unit, larger_side(d), d->is_time, d->work);
     CLEANUP(lines_done) struct lines lines = {0};
     add_rows(&lines, v, &unit);
-    strbuf_printf(
-        out, "| A self | B self | change, %s | share | %sfunction |\n|---:|---:|---:|---:|%s---|\n",
-        unit.text, d->has_totals ? "total A → B | " : "", d->has_totals ? "---:|" : "");
-    for (size_t i = 0; i < lines.count; i++) {
-        strbuf_puts(out, "|");
-        for (size_t c = 0; c < COLUMNS; c++) {
-            if (c == 4 && !d->has_totals)
-                continue;
-            strbuf_putc(out, ' ');
-            put_markdown_text(out, strbuf_text(&lines.items[i].cells[c]));
-            strbuf_puts(out, " |");
-        }
-        strbuf_putc(out, '\n');
-    }
+    CLEANUP(line_done) struct line heads = {0};
+    add_heads(&heads, d, &unit);
+    put_markdown_line(out, &heads, d);
+    strbuf_printf(out, "|---:|---:|---:|---:|%s---|\n", d->has_totals ? "---:|" : "");
+    for (size_t i = 0; i < lines.count; i++)
+        put_markdown_line(out, &lines.items[i], d);
     if (!d->has_interval)
         strbuf_printf(out, "\nNo intervals: %s.\n", d->why_no_interval);
     if (v->emulated)
