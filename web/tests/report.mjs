@@ -97,6 +97,20 @@ test('on paper a report is laid out for paper', async () => {
   equal((await style('.plots', 'gridTemplateColumns')).split(' ').length, 2, 'columns of plots');
   equal(await style('body', 'backgroundColor'), 'rgb(255, 255, 255)', 'the paper');
   equal(await style('#about h3', 'breakAfter'), 'avoid', 'a heading stays with what it heads');
+  equal(await style('footer', 'breakBefore'), 'avoid', 'the footer is not alone on a page');
+  for (const group of await page.locator('.multiples').all()) {
+    const tops = await group.locator('figure').evaluateAll((list) => list.map((f) => Math.round(f.getBoundingClientRect().y)));
+    const last = tops.filter((y) => y === tops[tops.length - 1]).length;
+    ok(tops.length % 2 || last > 1, `${tops.length} plots, ${last} in the last row`);
+  }
+  const height = (selector) => page.$eval(selector, (e) => e.getBoundingClientRect().height);
+  const words = await page.$$eval('#rows td:nth-child(2)', (list) => list.map((cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return [cell.textContent, range.getClientRects().length];
+  }));
+  for (const [word, lines] of words) equal(lines, 1, `lines of ${word}`);
+  ok(await height('dd.long') < 200 && await page.$eval('dd.long', (e) => e.offsetWidth > e.parentNode.offsetWidth / 2), 'a long value has room');
   await done(page);
 });
 

@@ -27,6 +27,9 @@ test('no page of assay serve scrolls sideways', async () => {
       equal(await page.evaluate(() => document.documentElement.scrollWidth), width, `${path} at ${width}`);
     }
   }
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto(process.env.SERVER);
+  ok(await page.$eval('#live tbody th', (th) => th.offsetWidth) < 60, 'a number takes no room of a name');
   await page.context().close(); // a page that is not there is an error of the console
 });
 

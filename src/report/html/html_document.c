@@ -68,7 +68,7 @@ static void put_table(struct strbuf *out, const char *name, const json_t *rows)
 {
     const char *columns[COLUMNS_MAX];
     size_t count = find_columns(rows, columns), i;
-    strbuf_puts(out, "<div class=\"scroll\" tabindex=\"0\"><table><caption>");
+    strbuf_puts(out, "<div class=\"scroll\" tabindex=\"0\"><table class=\"document\"><caption>");
     put_name(out, name);
     strbuf_puts(out, "</caption><thead><tr>");
     for (size_t c = 0; c < count; c++) {
@@ -91,6 +91,20 @@ static void put_table(struct strbuf *out, const char *name, const json_t *rows)
     strbuf_puts(out, "</tbody></table></div>\n");
 }
 
+/* Beside others in columns a long value would be a tall and narrow one. */
+static void put_scalar(struct strbuf *out, const char *under, const char *key, const json_t *value)
+{
+    enum { LONG = 60 };
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    put_value(&text, value);
+    const char *class = str_columns(strbuf_text(&text)) > LONG ? " class=\"long\"" : "";
+    strbuf_printf(out, "<dt%s>", class);
+    put_name(out, under);
+    strbuf_puts(out, *under ? " " : "");
+    put_name(out, key);
+    strbuf_printf(out, "</dt><dd%s>%s</dd>\n", class, strbuf_text(&text));
+}
+
 static void put_scalars(struct strbuf *out, json_t *object, const char *under)
 {
     const char *key;
@@ -99,17 +113,10 @@ static void put_scalars(struct strbuf *out, json_t *object, const char *under)
     {
         if (is_table(value))
             continue;
-        if (json_is_object(value) && !*under) {
+        if (json_is_object(value) && !*under)
             put_scalars(out, value, key);
-            continue;
-        }
-        strbuf_puts(out, "<dt>");
-        put_name(out, under);
-        strbuf_puts(out, *under ? " " : "");
-        put_name(out, key);
-        strbuf_puts(out, "</dt><dd>");
-        put_value(out, value);
-        strbuf_puts(out, "</dd>\n");
+        else
+            put_scalar(out, under, key, value);
     }
 }
 
