@@ -419,7 +419,7 @@ function showCode(graph, node) {
   region.tabIndex = 0;
   region.setAttribute('role', 'region');
   region.setAttribute('aria-label', `Code of ${node.name}`);
-  box.replaceChildren(make('h4', { textContent: `Code of ${node.name}, ${source.samples.toLocaleString('en-US')} samples of its own` }), region);
+  box.replaceChildren(make('h4', { textContent: `Code of ${node.name}, ${source.samples.toLocaleString('en-US')} ${source.samples === 1 ? 'sample' : 'samples'} of its own` }), region);
 }
 
 // ---- start ----

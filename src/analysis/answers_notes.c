@@ -4,6 +4,7 @@
 #include "base/strings.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static bool holds(const struct spec_metric *m, double value)
 {
@@ -28,9 +29,12 @@ static void answer_note(struct question *q, const struct spec_metric *m)
     if (!held)
         return;
     const char *low = value_text(q, least), *high = value_text(q, most);
-    struct answer *answer = answer_add(
-        q, "note", "", true, "%s: %s%s%s in %zu of the %zu cells that report it", m->note, low,
-        str_eq(low, high) ? "" : " to ", str_eq(low, high) ? "" : high, held, there);
+    char cells[80] = "the one cell that reports it";
+    if (there > 1)
+        snprintf(cells, sizeof(cells), "%zu of the %zu cells that report it", held, there);
+    struct answer *answer =
+        answer_add(q, "note", "", true, "%s: %s%s%s in %s", m->note, low,
+                   str_eq(low, high) ? "" : " to ", str_eq(low, high) ? "" : high, cells);
     answer_number(answer, "cells", (double)held);
     answer_number(answer, "of", (double)there);
     answer_number(answer, "least", least);

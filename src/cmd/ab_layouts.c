@@ -27,9 +27,10 @@ int ab_layouts_check(const struct ab_options *o, size_t command_count, struct er
         return error_set(err, -EINVAL, "--layouts and %s cannot be used together", other);
     if (o->links.count && o->links.count != command_count)
         return error_set(err, -EINVAL,
-                         "--link is given %zu %s for %zu commands; give it once for "
+                         "--link is given %zu %s for %zu %s; give it once for "
                          "each command, in the same order",
-                         o->links.count, plural(o->links.count, "time", "times"), command_count);
+                         o->links.count, plural(o->links.count, "time", "times"), command_count,
+                         plural(command_count, "command", "commands"));
     return 0;
 }
 

@@ -174,8 +174,8 @@ static void probe_mitigations(struct machine *m)
     closedir(folder);
     struct finding *f =
         finding_add(m, "mitigations", "CPU mitigations", mitigated ? FINDING_YES : FINDING_NO,
-                    "%zu on (system calls and switches cost more), %zu vulnerabilities unmitigated",
-                    mitigated, vulnerable);
+                    "%zu on (system calls and switches cost more), %zu %s unmitigated", mitigated,
+                    vulnerable, plural(vulnerable, "vulnerability", "vulnerabilities"));
     finding_value(f, (int64_t)mitigated, "mitigations");
 }
 

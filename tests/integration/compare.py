@@ -130,7 +130,7 @@ def a_figure_beyond_its_limit_gets_its_note():
                "if values['variant'] == 'new': report('granted', 0.25, '%')\n"
                "report('heat', 20)\n", spec)
     text = assay("answers", check=0).stdout
-    contains(text, "nothing was granted: 0.25 % in 1 of the 1 cells that report it (granted)")
+    contains(text, "nothing was granted: 0.25 % in the one cell that reports it (granted)")
     lacks(text, "hot")
     for note, words in (("{say: x}", "either 'below' or 'above'"), ("{below: 1}", "needs 'say'"),
                         ("{below: a, say: x}", "'a' is not a number")):

@@ -121,6 +121,7 @@ void report_bench_notes(struct doubt_list *notes, const struct bench_view *v)
     note_only(notes, v);
     if (v->results->signal)
         report_note(notes, "interrupted",
-                    "Interrupted by SIG%s: these are the %zu rounds until then.",
-                    signal_name(v->results->signal), v->results->round_count);
+                    "Interrupted by SIG%s after %zu %s: these are the values until then.",
+                    signal_name(v->results->signal), v->results->round_count,
+                    plural(v->results->round_count, "round", "rounds"));
 }

@@ -149,8 +149,8 @@ static void put_parts(struct strbuf *out, const struct bill_view *v)
 static void put_cost(struct strbuf *out, const struct bill *b)
 {
     double ratio = b->wall.mean > 0 ? b->traced.mean / b->wall.mean : 1;
-    strbuf_printf(out, "%zu traced runs, %.2f times as long as %zu without tracing", b->run_count,
-                  ratio, b->wall_count);
+    strbuf_printf(out, "%zu traced %s, %.2f times as long as %zu without tracing", b->run_count,
+                  plural(b->run_count, "run", "runs"), ratio, b->wall_count);
     if (fabs(b->cpu_scale - 1) >= SCALE_DIFFERS)
         strbuf_printf(out, "; times of running are scaled by %.2f to their CPU time", b->cpu_scale);
     strbuf_putc(out, '\n');
@@ -229,9 +229,11 @@ static void put_denied(struct strbuf *out, const struct bill_view *v)
     double away = v->b->wall.mean - d->user.mean - d->system.mean;
     if (away > 0)
         strbuf_printf(out, "  no thread ran for at least %.3g ms\n", away / 1e6);
-    strbuf_printf(out,
-                  "  each run: %.0f waits, %.0f times preempted, %.0f page faults from storage\n",
-                  d->switches_own, d->switches_forced, d->major_faults);
+    strbuf_printf(out, "  each run: %.0f %s, %.0f %s preempted, %.0f page %s from storage\n",
+                  d->switches_own, plural((uint64_t)llround(d->switches_own), "wait", "waits"),
+                  d->switches_forced,
+                  plural((uint64_t)llround(d->switches_forced), "time", "times"), d->major_faults,
+                  plural((uint64_t)llround(d->major_faults), "fault", "faults"));
     strbuf_printf(out,
                   "\nno permission to trace, so there is no bill: what was waited for, by whom,\n"
                   "the critical path, functions and predictions are missing\n%s",

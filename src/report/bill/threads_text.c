@@ -70,7 +70,8 @@ void report_schedule_text(struct strbuf *out, const struct schedule *s, const st
         strbuf_putc(out, '\n');
     }
     if (s->count > ROWS && !all)
-        strbuf_printf(out, "%zu more threads (--all shows them)\n", s->count - ROWS);
+        strbuf_printf(out, "%zu more %s (--all)\n", s->count - ROWS,
+                      plural(s->count - ROWS, "thread", "threads"));
     strbuf_printf(out, "\n%zu %s ran for ", s->count, plural(s->count, "thread", "threads"));
     strbuf_put_measured(out, (double)runs, "ns");
     strbuf_printf(out, " in all, and %s ready without a CPU for ", plural(s->count, "was", "were"));

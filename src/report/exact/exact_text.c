@@ -74,7 +74,8 @@ static void put_calls(struct strbuf *out, const struct exact_counts *c)
     }
     if (rest) {
         strbuf_put_grouped(out, (double)rest, 0, 18);
-        strbuf_printf(out, "      %zu others\n", count - CALLS_SHOWN);
+        strbuf_printf(out, "      %zu %s\n", count - CALLS_SHOWN,
+                      plural(count - CALLS_SHOWN, "other", "others"));
     }
 }
 
@@ -124,7 +125,8 @@ static void put_ways(struct strbuf *out, const struct exact_counts *c)
     }
     if (c->way_count > shown) {
         strbuf_put_grouped(out, (double)rest, 0, 18);
-        strbuf_printf(out, "      %zu others\n", c->way_count - shown);
+        strbuf_printf(out, "      %zu %s\n", c->way_count - shown,
+                      plural(c->way_count - shown, "other", "others"));
     }
 }
 

@@ -94,7 +94,8 @@ static void note_diagnostics(const struct profile *p, bool verbose, struct notes
             NOTE(notes, "%s", list[i].text);
     }
     if (hidden && shown)
-        NOTE(notes, "--verbose shows %zu more notes on symbols.", hidden);
+        NOTE(notes, "--verbose shows %zu more %s on symbols.", hidden,
+             plural(hidden, "note", "notes"));
 }
 
 void profile_file_notes(const struct profile *p, bool verbose, struct notes *notes)

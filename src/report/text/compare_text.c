@@ -309,9 +309,10 @@ static void put_footer(struct strbuf *out, const struct compare_view *v)
     put_counts(out, c);
     if (small || folded)
         strbuf_printf(out,
-                      "Not shown: %zu that say the same as another, %zu changes of the "
+                      "Not shown: %zu that %s the same as another, %zu %s of the "
                       "machine's figures below 2 %% (--all).\n",
-                      folded, small);
+                      folded, plural(folded, "says", "say"), small,
+                      plural(small, "change", "changes"));
     if (few == c->row_count)
         strbuf_puts(out,
                     "There are too few runs for any 95 % interval: nothing can be told yet.\n");

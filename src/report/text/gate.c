@@ -166,8 +166,8 @@ static void put_functions(struct strbuf *out, const struct gate_row *row)
                       (unsigned long long)c.items[i].new, (long long)change);
     }
     if (c.count > FUNCTIONS_SHOWN)
-        strbuf_printf(out, "| %zu others | | | %+lld |\n", c.count - FUNCTIONS_SHOWN,
-                      (long long)rest);
+        strbuf_printf(out, "| %zu %s | | | %+lld |\n", c.count - FUNCTIONS_SHOWN,
+                      plural(c.count - FUNCTIONS_SHOWN, "other", "others"), (long long)rest);
     strbuf_printf(out, "| in all | %llu | %llu | %+lld |\n", (unsigned long long)base->instructions,
                   (unsigned long long)new->instructions, (long long)whole);
 }

@@ -122,9 +122,10 @@ static void put_by_property(struct strbuf *out, const struct dataset *d, const s
         if (!count)
             continue;
         different++;
-        strbuf_printf(&line, "%s%s %.3f× (%zu nodes)", line.length ? ", " : "",
+        strbuf_printf(&line, "%s%s %.3f× (%zu %s)", line.length ? ", " : "",
                       *values[n] ? values[n] : "?",
-                      stats_median(changes, count, changes + v->count), count);
+                      stats_median(changes, count, changes + v->count), count,
+                      plural(count, "node", "nodes"));
     }
     for (size_t n = 0; n < v->count; n++)
         free(values[n]);

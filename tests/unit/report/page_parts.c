@@ -229,7 +229,7 @@ TEST(percentiles_of_one_family_are_one_plot_in_their_order)
     CHECK(p && !plot(&page, "percentiles-2"));
     if (!p)
         return;
-    CHECK_STR(p->title, "percentiles: lat_");
+    CHECK_STR(p->title, "percentiles: lat");
     CHECK_INT(p->x.word_count, 3);
     CHECK_STR(p->x.words[0], "p50");
     CHECK_STR(p->x.words[2], "p99.9");
