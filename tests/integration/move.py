@@ -563,7 +563,7 @@ def the_experiments_run_and_answer():
     constants = {answer["metric"]: answer["text"] for answer in answers
                  if answer["kind"] == "constant"}
     contains(constants["send_calls_per_message"], "8 calls for send8")
-    contains(constants["send_calls_per_message"], "1 calls for sendmsg")
+    contains(constants["send_calls_per_message"], "1 call for sendmsg")
     if "zerocopy_granted_share" not in constants:
         print("# here zero-copy is granted now and then")
     equal("continuing without" in done.stderr, False, done.stderr)
