@@ -421,6 +421,8 @@ ASSAY_COLD_ static inline void assay_send_sample(struct assay_team *t)
     const struct assay_usage *a = &t->before.usage, *b = &now.usage;
     char line[512];
     uint64_t start = UINT64_MAX, end = 0;
+    if (t->silent) /* a simulator would count more instructions for a time of more digits */
+        return;
     assay_look(t, &now);
     for (uint32_t i = 0; i < t->count; i++) {
         start = t->members[i].start_ns < start ? t->members[i].start_ns : start;

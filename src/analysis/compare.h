@@ -54,8 +54,10 @@ void compare_done(struct compare *c);
 const struct compare_row *compare_find(const struct compare *c, size_t metric, size_t cell);
 
 /* Where this metric cannot tell cells from what they are compared with, but what they cost can (CPU
- * time, instructions): a line for each, "wall cannot tell new from old, but cpu can: …". */
-void compare_put_instead(struct strbuf *out, const struct compare *c, size_t metric);
+ * time, instructions): a line for each, "wall cannot tell new from old, but cpu can: …".  things:
+ * as compare_put_suites has it. */
+void compare_put_instead(struct strbuf *out, const struct compare *c, size_t metric,
+                         const char *things);
 
 /* Pairs of cells that differ in the same values, by one headline: "variant=new" at every size. */
 struct compare_suite {
@@ -79,8 +81,9 @@ void compare_suites_find(struct compare_suites *s, const struct compare *c);
 void compare_suites_done(struct compare_suites *s);
 
 /* Where several pairs of cells differ in the same values, a line for each headline: the geometric
- * mean of their ratios, and which of them moved. */
-void compare_put_suites(struct strbuf *out, const struct compare *c);
+ * mean of their ratios, and which of them moved.  things: what the values of the first of two
+ * factors are ("benchmarks"), which are then named without their factor; NULL for any factors. */
+void compare_put_suites(struct strbuf *out, const struct compare *c, const char *things);
 
 /* Where each round has a memory layout of its own, a line for each headline: in how many of them
  * there is less, and in how many more. */

@@ -19,7 +19,8 @@ static const struct compare_row *row_that_tells(const struct compare *c, size_t 
     return NULL;
 }
 
-void compare_put_instead(struct strbuf *out, const struct compare *c, size_t metric)
+void compare_put_instead(struct strbuf *out, const struct compare *c, size_t metric,
+                         const char *things)
 {
     for (size_t cell = 0; metric != DATASET_NONE && cell < c->new->cell_count; cell++) {
         const struct compare_row *row = compare_find(c, metric, cell);
@@ -28,8 +29,12 @@ void compare_put_instead(struct strbuf *out, const struct compare *c, size_t met
         const struct compare_row *other = row_that_tells(c, metric, cell);
         if (!other)
             continue;
-        const char *base = row->judged.sides.base->cells[row->judged.sides.base_cell].label;
-        const char *new = c->new->cells[cell].label;
+        const struct dataset_cell *base_cell =
+            &row->judged.sides.base->cells[row->judged.sides.base_cell];
+        const char *base = things ? base_cell->levels[1] : base_cell->label;
+        const char *new = things ? c->new->cells[cell].levels[1] : c->new->cells[cell].label;
+        if (things)
+            strbuf_printf(out, " %s:", c->new->cells[cell].levels[0]);
         strbuf_printf(out, " %s cannot tell ", row->metric->name);
         strbuf_put_safe(out, new, strlen(new), 60);
         strbuf_puts(out, " from ");

@@ -26,11 +26,16 @@ static char *key_of(const struct compare *c, const struct compare_row *row)
 }
 
 /* What the cell is besides the key. */
-static void put_name(struct strbuf *out, const struct compare *c, const struct compare_row *row)
+static void put_name(struct strbuf *out, const struct compare *c, const struct compare_row *row,
+                     const char *things)
 {
     const struct compare_pair *pair = &c->pairs[row->pair];
     const struct dataset *d = c->new;
     size_t start = out->length;
+    if (things) {
+        strbuf_puts(out, d->cells[pair->new_cell].levels[0]);
+        return;
+    }
     for (size_t f = 0; f < d->factor_count; f++) {
         const char *level = d->cells[pair->new_cell].levels[f];
         bool differs =
@@ -52,7 +57,7 @@ static struct compare_suite *suite_of(struct compare_suites *s, const struct com
 }
 
 static void put_moved(struct strbuf *out, const struct compare *c, const struct compare_suite *s,
-                      enum verdict_kind kind, const char *word)
+                      enum verdict_kind kind, const char *word, const char *things)
 {
     size_t count = 0;
     for (size_t i = 0; i < s->row_count; i++) {
@@ -62,7 +67,7 @@ static void put_moved(struct strbuf *out, const struct compare *c, const struct 
             strbuf_puts(out, ", …");
         if (count < NAMES_MOST) {
             strbuf_puts(out, count ? ", " : word);
-            put_name(out, c, s->rows[i]);
+            put_name(out, c, s->rows[i], things);
         }
         count++;
     }
@@ -115,14 +120,18 @@ static void put_others(struct strbuf *out, const struct compare_suite *s)
         strbuf_printf(out, "; not certain: %zu", unknown);
 }
 
-static void put_sentence(struct strbuf *out, const struct compare *c, const struct compare_suite *s)
+static void put_sentence(struct strbuf *out, const struct compare *c, const struct compare_suite *s,
+                         const char *things)
 {
-    strbuf_printf(out, "all %zu%s%s, %s: %s (geometric mean)", s->mean_count, *s->key ? " of " : "",
-                  s->key, s->metric->name, s->verdict.text);
+    strbuf_printf(out, "all %zu%s%s, %s: %s (geometric mean)", s->mean_count,
+                  things    ? " "
+                  : *s->key ? " of "
+                            : "",
+                  things ? things : s->key, s->metric->name, s->verdict.text);
     bool is_speed = s->metric->facts.is_speed;
-    put_moved(out, c, s, VERDICT_WORSE, is_speed ? "; slower: " : "; worse: ");
-    put_moved(out, c, s, VERDICT_BETTER, is_speed ? "; faster: " : "; better: ");
-    put_moved(out, c, s, VERDICT_DIFFERENT, "; different: ");
+    put_moved(out, c, s, VERDICT_WORSE, is_speed ? "; slower: " : "; worse: ", things);
+    put_moved(out, c, s, VERDICT_BETTER, is_speed ? "; faster: " : "; better: ", things);
+    put_moved(out, c, s, VERDICT_DIFFERENT, "; different: ", things);
     put_others(out, s);
     strbuf_putc(out, '\n');
 }
@@ -165,11 +174,11 @@ void compare_suites_done(struct compare_suites *s)
     *s = (struct compare_suites){0};
 }
 
-void compare_put_suites(struct strbuf *out, const struct compare *c)
+void compare_put_suites(struct strbuf *out, const struct compare *c, const char *things)
 {
     CLEANUP(compare_suites_done) struct compare_suites s;
     compare_suites_find(&s, c);
     for (size_t i = 0; i < s.count; i++)
         if (s.items[i].is_mean && s.items[i].is_told)
-            put_sentence(out, c, &s.items[i]);
+            put_sentence(out, c, &s.items[i], things);
 }

@@ -14,7 +14,8 @@ enum { COUNTED_MAX = 10000 };
 char *bench_once_text(const struct bench_call *call, uint64_t iterations)
 {
     struct strbuf text = {0};
-    strbuf_printf(&text, "%llu %zu %llu 0 0", (unsigned long long)iterations, call->index,
+    /* Always as many digits: to read them takes the same instructions then. */
+    strbuf_printf(&text, "%020llu %zu %llu 0 0", (unsigned long long)iterations, call->index,
                   (unsigned long long)call->threads);
     for (size_t i = 0; i < ARRAY_COUNT(call->values); i++)
         strbuf_printf(&text, " %lld", (long long)call->values[i]);

@@ -92,8 +92,11 @@ static int run_link(const char *command, char *const *variables, size_t count, s
     struct process_result result;
     pid_t pid;
     int r = process_spawn(&spec, &pid, err);
-    if (r == 0)
+    if (r == 0) {
+        process_signals_target(pid);
         r = process_wait(pid, &result, err);
+        process_signals_target(0);
+    }
     if (r == 0 && process_signals_caught())
         return error_set(err, -EINTR, "interrupted");
     if (r == 0 && result.status != 0)

@@ -204,7 +204,7 @@ static int measure_cases(const struct bench_options *o, const struct bench_versi
     time_t started = time(NULL);
     int r = bench_files_open(&files, o, err);
     if (r < 0)
-        return cmd_fail(&verb_bench, err, EXIT_TROUBLE);
+        return bench_fail(err, EXIT_TROUBLE);
     progress_start(progress);
     progress->enabled = progress->enabled && !o->quiet;
     if (o->links.count)
@@ -217,7 +217,7 @@ static int measure_cases(const struct bench_options *o, const struct bench_versi
         r = bench_count_allocations(plan, &results, err);
     progress_end(progress);
     if (r < 0)
-        return cmd_fail(&verb_bench, err, EXIT_MEASURE_FAILED);
+        return bench_fail(err, EXIT_MEASURE_FAILED);
     return bench_conclude(o, v, plan, &results, started, &files, err);
 }
 
@@ -248,7 +248,7 @@ static int run_assay(const struct bench_options *o, const struct bench_versions 
     CLEANUP(bench_cases_done) struct bench_cases cases = {0};
     int r = find_cases(o, v, &plan->start, &cases, err);
     if (r < 0)
-        return cmd_fail(&verb_bench, err, EXIT_TROUBLE);
+        return bench_fail(err, EXIT_TROUBLE);
     if (o->list)
         return bench_print_list(o, &cases);
     plan->cases = &cases;
@@ -269,7 +269,7 @@ static int run_assay(const struct bench_options *o, const struct bench_versions 
                       cases.count, plural(cases.count, "fits", "fit"));
     else
         r = bench_run_once(o, &v->targets[0], &cases.items[0].calls[0], err);
-    return cmd_fail(&verb_bench, err, r == -EINVAL ? EXIT_USAGE : EXIT_MEASURE_FAILED);
+    return bench_fail(err, r == -EINVAL ? EXIT_USAGE : EXIT_MEASURE_FAILED);
 }
 
 static int run_versions(const struct bench_options *o, char *const *paths, size_t count,
@@ -294,9 +294,9 @@ static int run_versions(const struct bench_options *o, char *const *paths, size_
     if (harness && r != -ENOENT && r != -EACCES)
         r = 0; /* its programs are as they are */
     if (r == -ENOENT || r == -EACCES)
-        return cmd_fail(&verb_bench, err, process_exit_code_for(r));
+        return bench_fail(err, process_exit_code_for(r));
     if (r < 0)
-        return cmd_fail(&verb_bench, err, EXIT_TROUBLE);
+        return bench_fail(err, EXIT_TROUBLE);
     for (size_t i = 0; i < count; i++)
         plan.targets[i] = &versions.targets[i];
     plan.one_process = o->one_process;
@@ -330,7 +330,7 @@ static int run_trees(struct bench_options *o, const char *program, struct error 
         r = error_set(err, -EINVAL, "--base needs the path of PROGRAM within the tree, not %s",
                       program);
     if (r < 0) {
-        code = cmd_fail(&verb_bench, err, EXIT_TROUBLE);
+        code = bench_fail(err, EXIT_TROUBLE);
     } else {
         CLEANUP(memory_freep) char *base = memory_printf("%s/%s", trees.base, program);
         CLEANUP(memory_freep) char *new = memory_printf("%s/%s", trees.new, program);
@@ -386,6 +386,8 @@ static int run(int argc, char **argv)
     struct error err = {0};
     struct bench_options o = {.time_ns = TIME_NS, .timeout_ns = TIMEOUT_NS};
     int first = options_parse_mixed(bench_option_table, &o, argc, argv, &err), code;
+    /* All the time: builds, links and measures are ended, and nothing is left behind. */
+    process_signals_catch();
     size_t count = first > 0 ? (size_t)(argc - first) : 0;
     if (first < 0)
         code = cmd_usage(&verb_bench, &err);
@@ -400,6 +402,7 @@ static int run(int argc, char **argv)
     free(o.filters.items);
     free(o.names.items);
     free(o.links.items);
+    process_signals_restore();
     return code;
 }
 

@@ -32,6 +32,9 @@ struct bench_files {
 int bench_files_open(struct bench_files *f, const struct bench_options *o, struct error *err);
 void bench_files_done(struct bench_files *f);
 
+/* Tells the error, or that a signal ended it before anything was measured; returns the exit code.
+ */
+int bench_fail(struct error *err, int code);
 /* --list */
 int bench_print_list(const struct bench_options *o, const struct bench_cases *cases);
 /* The error of filters that leave nothing. */

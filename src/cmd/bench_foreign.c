@@ -68,7 +68,7 @@ int bench_run_foreign(const struct bench_options *o, const struct bench_versions
     if (r == 0)
         r = find_cases(o, plan, &h, &cases, err);
     if (r < 0)
-        return cmd_fail(&verb_bench, err, EXIT_TROUBLE);
+        return bench_fail(err, EXIT_TROUBLE);
     if (o->list)
         return bench_print_list(o, &cases);
     progress_start(progress);
@@ -76,6 +76,6 @@ int bench_run_foreign(const struct bench_options *o, const struct bench_versions
     r = bench_foreign_measure(plan, h, &results, err);
     progress_end(progress);
     if (r < 0)
-        return cmd_fail(&verb_bench, err, EXIT_MEASURE_FAILED);
+        return bench_fail(err, EXIT_MEASURE_FAILED);
     return bench_conclude(o, v, plan, &results, started, &files, err);
 }

@@ -2,6 +2,7 @@
 /* Where the results of `assay bench` go: see bench.h. */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/term.h"
 #include "bench/passes.h"
 #include "bench/runner.h"
@@ -9,6 +10,7 @@
 #include "cmd/bench_command.h"
 #include "cmd/cmd.h"
 #include "report/html/html.h"
+#include "report/text/stat.h"
 #include "session/keep.h"
 #include "store/store.h"
 
@@ -88,6 +90,7 @@ static int report(const struct bench_options *o, struct bench_view *view, struct
     tell_metrics(view);
     if (!to_stdout) {
         report_bench_text(&out, view);
+        strbuf_fit_lines(&out, isatty(STDOUT_FILENO) ? view->columns : 0);
         fputs(strbuf_text(&out), stdout);
     }
     if (!o->json && !o->html)
@@ -120,6 +123,13 @@ static int save(const struct bench_options *o, const struct dataset *d, struct e
     fprintf(stderr, "assay bench: kept as experiment %lld (%s) in %s\n", (long long)id, name,
             store_place(o->db));
     return 0;
+}
+
+int bench_fail(struct error *err, int code)
+{
+    int signal = process_signals_caught();
+    return signal ? cmd_interrupted(&verb_bench, signal, "nothing was measured")
+                  : cmd_fail(&verb_bench, err, code);
 }
 
 int bench_files_open(struct bench_files *f, const struct bench_options *o, struct error *err)
@@ -187,7 +197,7 @@ int bench_conclude(const struct bench_options *o, const struct bench_versions *v
     if (r == 0 && (o->save || o->db) && results->round_count)
         r = save(o, &d, err);
     if (r < 0)
-        return cmd_fail(&verb_bench, err, EXIT_TROUBLE);
+        return bench_fail(err, EXIT_TROUBLE);
     fflush(stdout);
     int failed = tell_failures(v, plan->cases, results);
     return results->signal ? 128 + results->signal : failed;

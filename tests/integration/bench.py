@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: MIT
 """assay bench: programs with assay.h, alone and in pairs, good ones and broken ones."""
 import json
+import fcntl
 import os
 import pathlib
+import pty
+import re
 import shutil
 import signal
+import struct
 import subprocess
+import termios
 import time
 
 from harness import *
@@ -122,8 +127,45 @@ def two_versions_are_judged():
     report = json.loads(assay("bench", "-t", "200ms", "-r", "30", "--json", "-b", "steady", new, old, check=0).stdout)
     equal(report["benchmarks"][0]["comparison"]["time"]["verdict"], "better")
     text = assay("bench", "-t", "20ms", "-r", "8", "-b", "s*", old, new, check=0).stdout
-    contains(text, "all 7 of version=new, time: ")
+    contains(text, "all 7 benchmarks, time: ")
     equal(report["seed"] > 0, True)
+
+
+def on_terminal(columns, *args):
+    """What assay writes on a terminal of so many columns."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        os.execve(ASSAY, [ASSAY, *args], dict(os.environ, TERM="xterm"))
+    text = b""
+    while True:
+        try:
+            text += os.read(terminal, 65536)
+        except OSError:  # it has ended
+            break
+    os.close(terminal)
+    equal(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, text)
+    return text.decode()
+
+
+@test
+def terminals_of_any_width_are_fitted():
+    old = build(GOOD, "old.so", flags=["-DWORK=100"])
+    new = build(GOOD, "new.so", flags=["-DWORK=200"])
+    for columns in (40, 80):
+        for programs in ([old], [old, new]):
+            text = on_terminal(columns, "bench", "-q", "-t", "20ms", "-r", "8", "-b", "s*", *programs)
+            plain = re.sub("\033\\[[0-9;]*m", "", text)
+            lines = plain.splitlines()
+            for line in lines:
+                equal(len(line) <= columns, True, f"{columns} columns: {line!r}")
+            contains(" ".join(plain.split()), "sized n=32 kind=2")
+            # Heads stand above the columns, or where there is no room for these, before the values.
+            equal(any(line.startswith(" benchmark  ") for line in lines), columns == 80, plain)
+            equal("   steady" in lines, columns == 40, plain)
+            if len(programs) > 1:
+                contains(text, "\033[3")
+    equal("\033" in assay("bench", *QUICK, old, new, check=0).stdout, False, "colour without a terminal")
 
 
 @test
@@ -297,7 +339,9 @@ def instructions_are_exact():
     for name in ("prog", "prog.so"):
         program = build(body(text) if name == "prog" else "#include <assay.h>\n" + text, name)
         report = json.loads(assay("bench", *QUICK, "--sim", "--json", program, check=0).stdout)
-        between(report["benchmarks"][0]["versions"][0]["metrics"]["sim:instructions"]["median"], 1000, 1010, name)
+        count = report["benchmarks"][0]["versions"][0]["metrics"]["sim:instructions"]["median"]
+        between(count, 1000, 1010, name)
+        equal(count, int(count), "instructions of an iteration, and no others")
 
 
 @test
@@ -381,6 +425,35 @@ def an_interrupt_leaves_nothing_behind():
     equal(process.returncode, 130)
     for pid in workers:
         equal(os.path.exists(f"/proc/{pid}"), False, "a worker that is still there")
+
+
+@test
+def an_interrupt_while_it_builds_or_links_leaves_nothing_behind():
+    os.mkdir("tree")
+    os.mkdir("temporary")
+    program = os.path.abspath(build(body(GOOD, ""), flags=["-DWORK=100"]))
+    os.chdir("tree")
+    for words in ("init -q .", "commit -q --allow-empty -m base"):
+        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *words.split()], check=True)
+    seen = os.path.abspath("../seen")
+    waits = f"touch {seen}; for i in $(seq 3000); do sleep 0.1; done"
+    for args in (["--base", "HEAD", "--build", waits, "./prog"],
+                 ["--layouts", "10", "--link", waits, "--json=r.json", program]):
+        process = subprocess.Popen([ASSAY, "bench", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=dict(os.environ, TMPDIR=os.path.abspath("../temporary")), start_new_session=True)
+        for _ in range(6000):
+            if os.path.exists(seen):
+                break
+            time.sleep(0.01)
+        os.unlink(seen)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        _, errors = process.communicate(timeout=60)
+        equal(process.returncode, 130, errors)
+        contains(errors, "assay bench: interrupted by signal 2: nothing was measured")
+        worktrees = subprocess.run(["git", "worktree", "list"], text=True, capture_output=True).stdout
+        equal(len(worktrees.splitlines()), 1, worktrees)
+        equal(os.listdir("../temporary"), [], "left behind")
+        equal(os.listdir("."), [".git"], "left behind")
 
 
 @test

@@ -11,6 +11,8 @@
 
 #include <time.h>
 
+#define BENCH_THINGS "benchmarks" /* for compare_put_suites */
+
 struct bench_view {
     const struct bench_cases *cases;
     const struct bench_results *results;

@@ -244,7 +244,7 @@ void report_bench_json(struct strbuf *out, const struct bench_view *v)
         put_benchmark(&j, v, i);
     json_end(&j);
     put_growth(&j, v);
-    compare_put_suites(&suite, &v->outcome->compare);
+    compare_put_suites(&suite, &v->outcome->compare, BENCH_THINGS);
     json_string(&j, "suite", suite.length ? strbuf_text(&suite) : NULL);
     put_notes(&j, v);
     if (v->machine)

@@ -119,9 +119,12 @@ void report_bench_notes(struct doubt_list *notes, const struct bench_view *v)
                     "Those samples are left out where a round has others.",
                     strbuf_text(&disturbed));
     note_only(notes, v);
-    if (v->results->signal)
+    if (v->results->signal && v->results->round_count)
         report_note(notes, "interrupted",
                     "Interrupted by SIG%s after %zu %s: these are the values until then.",
                     signal_name(v->results->signal), v->results->round_count,
                     plural(v->results->round_count, "round", "rounds"));
+    else if (v->results->signal)
+        report_note(notes, "interrupted", "Interrupted by SIG%s before the end of the first round.",
+                    signal_name(v->results->signal));
 }

@@ -155,7 +155,8 @@ static void put_head(struct strbuf *out, const struct bench_view *v)
 static void put_table(struct strbuf *out, const struct bench_view *v)
 {
     bool pair = v->results->side_count > 1;
-    CLEANUP(ab_table_done) struct ab_table t = {.left = pair ? COLUMN_THIRD : 0};
+    CLEANUP(ab_table_done)
+    struct ab_table t = {.left = pair ? COLUMN_THIRD : 0, .optional = pair ? 0 : COLUMN_THIRD};
     struct ab_row *head = ab_table_add(&t);
     head->colour = "";
     strbuf_puts(&head->cells[COLUMN_NAME], "benchmark");
@@ -249,8 +250,8 @@ static void put_layouts(struct strbuf *out, const struct bench_view *v)
 static void put_suite(struct strbuf *out, const struct bench_view *v)
 {
     CLEANUP(strbuf_done) struct strbuf text = {0};
-    compare_put_instead(&text, &v->outcome->compare, v->outcome->headline);
-    compare_put_suites(&text, &v->outcome->compare);
+    compare_put_instead(&text, &v->outcome->compare, v->outcome->headline, BENCH_THINGS);
+    compare_put_suites(&text, &v->outcome->compare, BENCH_THINGS);
     for (const char *line = strbuf_text(&text); *line;) {
         size_t length = strcspn(line, "\n");
         CLEANUP(memory_freep) char *one = memory_strndup(line, length);
@@ -274,7 +275,7 @@ void report_bench_text(struct strbuf *out, const struct bench_view *v)
     if (v->results->side_count > 1)
         put_suite(out, v);
     for (size_t i = 0; i < v->notes->count; i++)
-        strbuf_put_note(out, v->notes->items[i].text, v->colour);
+        strbuf_put_note_within(out, v->notes->items[i].text, v->colour, v->columns);
     if (v->notes->count)
         strbuf_putc(out, '\n');
 }

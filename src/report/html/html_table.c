@@ -223,7 +223,7 @@ static void put_instead(struct strbuf *out, const struct page *page, size_t metr
     CLEANUP(strbuf_done) struct strbuf text = {0};
     if (page->view != page->compare.new)
         return;
-    compare_put_instead(&text, &page->compare, metric);
+    compare_put_instead(&text, &page->compare, metric, NULL);
     if (!text.length)
         return;
     strbuf_puts(out, "<p class=\"lead instead\">");

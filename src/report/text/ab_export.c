@@ -97,7 +97,7 @@ void report_ab_markdown(struct strbuf *out, const struct ab_view *v)
 {
     const struct outcome *o = v->outcome;
     size_t before = out->length;
-    compare_put_instead(out, &o->compare, o->headline);
+    compare_put_instead(out, &o->compare, o->headline, NULL);
     strbuf_puts(out, out->length > before ? "\n" : "");
     strbuf_puts(out, "| metric | command | median | spread | ratio [95 % interval] | verdict |\n"
                      "|---|---|--:|--:|---|---|\n");

@@ -3,7 +3,8 @@
 #include "report/text/ab_table.h"
 #include "base/memory.h"
 
-#define VERDICT_COLUMNS 28 /* words of this width still belong into the row */
+#define VERDICT_COLUMNS 28 /* words of this width still belong into the row … */
+#define COLUMNS_USUAL 100  /* … unless the terminal is narrower than this */
 
 struct ab_row *ab_table_add(struct ab_table *t)
 {
@@ -52,7 +53,8 @@ static void put_row(struct strbuf *out, const struct ab_row *row, const size_t *
         strip(out);
     size_t used = str_columns(out->data + start);
     size_t verdict = str_columns(strbuf_text(&row->verdict));
-    if (verdict && used + 2 + verdict > columns && verdict > VERDICT_COLUMNS) {
+    if (verdict && used + 2 + verdict > columns &&
+        (verdict > VERDICT_COLUMNS || columns < COLUMNS_USUAL)) {
         strip(out);
         strbuf_puts(out, "\n     ");
     } else if (verdict) {
@@ -64,6 +66,36 @@ static void put_row(struct strbuf *out, const struct ab_row *row, const size_t *
     strbuf_putc(out, '\n');
 }
 
+/* A row whose cells stand below each other. */
+static void put_stacked(struct strbuf *out, const struct ab_table *t, const struct ab_row *row)
+{
+    size_t widest = 0;
+    for (size_t i = 1; i < AB_COLUMNS_MAX; i++) {
+        size_t width = str_columns(strbuf_text(&t->rows[0].cells[i]));
+        widest = row->cells[i].length && width > widest ? width : widest;
+    }
+    strbuf_printf(out, "   %s\n", strbuf_text(&row->cells[0]));
+    for (size_t i = 1; i < AB_COLUMNS_MAX; i++) {
+        if (!row->cells[i].length)
+            continue;
+        strbuf_puts(out, "     ");
+        put_padded(out, strbuf_text(&t->rows[0].cells[i]), widest, false);
+        strbuf_printf(out, "  %s\n", strbuf_text(&row->cells[i]));
+    }
+    if (row->verdict.length)
+        strbuf_printf(out, "     %s%s%s\n", row->colour, strbuf_text(&row->verdict),
+                      *row->colour ? "\033[0m" : "");
+}
+
+/* Of rows without their words. */
+static size_t row_columns(const size_t *widths)
+{
+    size_t all = 3 + widths[0];
+    for (size_t i = 1; i < AB_COLUMNS_MAX; i++)
+        all += widths[i] ? 2 + widths[i] : 0;
+    return all;
+}
+
 void ab_table_put(struct strbuf *out, const struct ab_table *t, size_t columns)
 {
     size_t widths[AB_COLUMNS_MAX] = {0};
@@ -72,6 +104,14 @@ void ab_table_put(struct strbuf *out, const struct ab_table *t, size_t columns)
             size_t width = str_columns(strbuf_text(&t->rows[i].cells[j]));
             widths[j] = width > widths[j] ? width : widths[j];
         }
+    bool narrow = columns < COLUMNS_USUAL;
+    if (narrow && row_columns(widths) > columns)
+        widths[t->optional] = t->optional ? 0 : widths[0];
+    if (narrow && row_columns(widths) > columns) {
+        for (size_t i = 1; i < t->count; i++)
+            put_stacked(out, t, &t->rows[i]);
+        return;
+    }
     for (size_t i = 0; i < t->count; i++)
         put_row(out, &t->rows[i], widths, columns, t->left, i == 0);
 }

@@ -13,11 +13,16 @@ struct ab_row {
     const char *colour; /* of the words; "" for none */
 };
 
-/* The first row is the head.  The first column is left-aligned, as is the one of number `left`. */
+/*
+ * The first row is the head.  The first column is left-aligned, as is the one of number `left`.
+ * Where the rows are wider than a narrow terminal, the column `optional` is left out; where they
+ * still are, each cell gets a line of its own, behind the head of its column.
+ */
 struct ab_table {
     struct ab_row *rows;
     size_t count, capacity;
     size_t left;
+    size_t optional; /* 0: none */
 };
 
 struct ab_row *ab_table_add(struct ab_table *t);

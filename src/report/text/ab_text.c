@@ -189,7 +189,7 @@ static void put_head(struct strbuf *out, const struct ab_view *v)
 static void put_instead(struct strbuf *out, const struct ab_view *v)
 {
     CLEANUP(strbuf_done) struct strbuf text = {0};
-    compare_put_instead(&text, &v->outcome->compare, v->outcome->headline);
+    compare_put_instead(&text, &v->outcome->compare, v->outcome->headline, NULL);
     if (text.length)
         strbuf_printf(out, "%s\n", strbuf_text(&text));
 }

@@ -69,7 +69,7 @@ void report_compare_json(struct strbuf *out, const struct compare_view *v)
             put_row(&j, c, &c->rows[i]);
     json_end(&j);
     CLEANUP(strbuf_done) struct strbuf suites = {0};
-    compare_put_suites(&suites, c);
+    compare_put_suites(&suites, c, NULL);
     json_string(&j, "suites", suites.length ? strbuf_text(&suites) : NULL);
     CLEANUP(strbuf_done) struct strbuf layouts = {0};
     compare_put_layouts(&layouts, c);

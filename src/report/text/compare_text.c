@@ -388,7 +388,7 @@ void report_compare_text(struct strbuf *out, const struct compare_view *v)
         strbuf_printf(out, "… %zu headline %s not change for certain; --all lists them\n", folded,
                       plural(folded, "row did", "rows did"));
     CLEANUP(strbuf_done) struct strbuf suites = {0};
-    compare_put_suites(&suites, c);
+    compare_put_suites(&suites, c, NULL);
     if (suites.length)
         strbuf_printf(out, "\n%s", strbuf_text(&suites));
     compare_put_layouts(out, c);
@@ -422,7 +422,7 @@ void report_compare_markdown(struct strbuf *out, const struct compare_view *v)
                       row->judged.headline ? row->judged.verdict.text : "");
     }
     CLEANUP(strbuf_done) struct strbuf suites = {0};
-    compare_put_suites(&suites, c);
+    compare_put_suites(&suites, c, NULL);
     if (suites.length)
         strbuf_printf(out, "\n%s", strbuf_text(&suites));
     CLEANUP(strbuf_done) struct strbuf layouts = {0};

@@ -375,14 +375,14 @@ void report_cells_text(struct strbuf *out, const struct dataset *d, const struct
     while ((metric = dataset_headline(d, &position)) != DATASET_NONE)
         if (!shown[metric]) {
             put_metric(out, &compare, metric, v);
-            compare_put_instead(out, &compare, metric);
+            compare_put_instead(out, &compare, metric, NULL);
             shown[metric] = true;
         }
     for (size_t m = 0; v->all && m < d->metric_count; m++)
         if (!shown[m])
             put_metric(out, &compare, m, v);
     CLEANUP(strbuf_done) struct strbuf suites = {0};
-    compare_put_suites(&suites, &compare);
+    compare_put_suites(&suites, &compare, NULL);
     if (suites.length)
         strbuf_putc(out, '\n');
     for (const char *line = strbuf_text(&suites); *line;) {

@@ -122,12 +122,17 @@ void strbuf_fit_lines(struct strbuf *text, size_t columns)
     *text = out;
 }
 
-void strbuf_put_note(struct strbuf *out, const char *text, bool colour)
+void strbuf_put_note_within(struct strbuf *out, const char *text, bool colour, size_t columns)
 {
     strbuf_puts(out, colour ? "\033[33m" : "");
     strbuf_puts(out, "  * ");
-    strbuf_put_wrapped(out, text, 4, NOTE_COLUMNS);
+    strbuf_put_wrapped(out, text, 4, columns < NOTE_COLUMNS ? columns : NOTE_COLUMNS);
     strbuf_puts(out, colour ? "\033[0m\n" : "\n");
+}
+
+void strbuf_put_note(struct strbuf *out, const char *text, bool colour)
+{
+    strbuf_put_note_within(out, text, colour, NOTE_COLUMNS);
 }
 
 void strbuf_put_notes(struct strbuf *out, const struct doubt_list *doubts, bool colour)

@@ -68,6 +68,8 @@ void strbuf_put_wrapped(struct strbuf *out, const char *text, size_t indent, siz
 void strbuf_fit_lines(struct strbuf *text, size_t columns);
 /* Notes under a table, wrapped. */
 void strbuf_put_note(struct strbuf *out, const char *text, bool colour);
+/* … into a terminal of so many columns, if that is narrower. */
+void strbuf_put_note_within(struct strbuf *out, const char *text, bool colour, size_t columns);
 void strbuf_put_notes(struct strbuf *out, const struct doubt_list *doubts, bool colour);
 
 #endif
