@@ -35,6 +35,18 @@ uint32_t bench_cpu_khz(int cpu)
     return cpu >= 0 && file_read_i64(path, &khz) && khz > 0 && khz < UINT32_MAX ? (uint32_t)khz : 0;
 }
 
+bool bench_can_use_cpu(int cpu)
+{
+    cpu_set_t before, one;
+    CPU_ZERO(&one);
+    if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof(before), &before) < 0)
+        return false;
+    CPU_SET((unsigned)cpu, &one);
+    bool can = sched_setaffinity(0, sizeof(one), &one) == 0;
+    sched_setaffinity(0, sizeof(before), &before);
+    return can;
+}
+
 int bench_idle_cpu(void)
 {
     uint64_t before[CPU_SETSIZE] = {0}, after[CPU_SETSIZE] = {0};

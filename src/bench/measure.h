@@ -99,6 +99,8 @@ double bench_round_time(const struct bench_result *r, size_t side, size_t side_c
 
 /* The CPU, of those that this process may use, that did least in the last moment. */
 int bench_idle_cpu(void);
+/* Whether a process can run on it: it is there, and not forbidden. */
+bool bench_can_use_cpu(int cpu);
 /* How fast it runs at the moment, in kHz; 0 where the kernel does not say, or for no CPU (-1). */
 uint32_t bench_cpu_khz(int cpu);
 

@@ -238,6 +238,9 @@ static int parse_cpu(const char *text, int *ret_cpu, struct error *err)
         return error_wrap(err, r, "--cpu");
     if (count != 1)
         return error_set(err, -EINVAL, "--cpu %s: name one CPU", text);
+    if (!bench_can_use_cpu(cpus[0]))
+        return error_set(err, -EINVAL,
+                         "--cpu %s: no such CPU, or not one that this process may use", text);
     *ret_cpu = cpus[0];
     return 0;
 }

@@ -457,6 +457,16 @@ def an_interrupt_while_it_builds_or_links_leaves_nothing_behind():
 
 
 @test
+def a_cpu_that_cannot_be_used_is_refused():
+    program = build(body(GOOD, ""), flags=["-DWORK=100"])
+    for cpu in ("1000", "100000"):
+        result = assay("bench", *QUICK, "--cpu", cpu, program, check=2)
+        contains(result.stderr, f"--cpu {cpu}: no such CPU, or not one that this process may use")
+    own = str(min(os.sched_getaffinity(0)))
+    contains(assay("bench", *QUICK, "--cpu", own, "-b", "steady", program, check=0).stdout, f" on CPU {own}, ")
+
+
+@test
 def figures_for_those_who_run_it():
     program = build(body(GOOD, ""), flags=["-DWORK=100"])
     result = assay("ab", "-r", "2", "-w", "0", f"{ASSAY} bench -t 10ms -r 2 -b steady {program}", "--json", check=0)
