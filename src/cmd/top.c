@@ -100,7 +100,9 @@ static int plan_view(struct plan *p, const struct arguments *a, struct error *er
 
 static int plan_times(struct plan *p, const struct arguments *a, struct error *err)
 {
-    p->spec.frequency_hz = a->frequency_hz ? a->frequency_hz : 99;
+    if (!a->frequency_hz)
+        return error_set(err, -EINVAL, "option -F: must be at least one sample per second");
+    p->spec.frequency_hz = a->frequency_hz;
     p->spec.interval_ns = a->interval_ns ? a->interval_ns : NS_PER_S;
     if (p->spec.interval_ns < 100 * NS_PER_MS)
         return error_set(err, -EINVAL,
@@ -243,7 +245,7 @@ static int watch(const struct plan *p, const struct arguments *a)
 static int run(int argc, char **argv)
 {
     struct error err;
-    struct arguments a = {0};
+    struct arguments a = {.frequency_hz = 99};
     CLEANUP(plan_done) struct plan plan = {0};
     int first = options_parse(options, &a, argc, argv, &err);
     if (first == OPTIONS_HELP)

@@ -149,10 +149,11 @@ static void set_common(struct perf_event_attr *attr, const struct sampling *s,
 }
 
 /* Maps, names and lives of processes. */
-static void set_tracking(struct perf_event_attr *attr, const struct sampling_kernel *kernel)
+static void set_tracking(struct perf_event_attr *attr, const struct sampling_kernel *kernel,
+                         const struct sampling_spec *spec)
 {
     attr->mmap = attr->mmap2 = attr->comm = attr->comm_exec = attr->task = 1;
-    attr->build_id = kernel->has_build_id;
+    attr->build_id = kernel->has_build_id && !spec->no_build_ids;
     attr->ksymbol = attr->bpf_event = kernel->has_ksymbol && !attr->exclude_kernel;
 }
 
@@ -194,9 +195,9 @@ static void prepare(struct sampling *s, const struct sampling_spec *spec,
             .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .sample_period = 1};
         set_common(&e->attr, s, spec);
         e->attr.disabled = 0;
-        set_tracking(&e->attr, &s->kernel);
+        set_tracking(&e->attr, &s->kernel, spec);
     } else if (!spec->no_tracking) {
-        set_tracking(&s->events[0].attr, &s->kernel);
+        set_tracking(&s->events[0].attr, &s->kernel, spec);
     }
     s->events[0].attr.context_switch |= spec->switches;
 }

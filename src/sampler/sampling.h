@@ -32,6 +32,7 @@ struct sampling_spec {
     uint32_t stack_bytes; /* of each copy for SAMPLING_DWARF */
     bool kernel_stacks;   /* only the kernel's part of call chains */
     bool no_tracking;     /* without maps, names and lives of processes */
+    bool no_build_ids;    /* maps name inodes: for what runs long, see top/samples.c */
     bool switches;        /* a record of each arrival at a CPU and leaving */
     bool off_cpu;         /* see offcpu.h */
     bool whole_cpus;      /* whatever runs on the CPUs; else the tasks */

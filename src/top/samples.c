@@ -76,8 +76,12 @@ int samples_add_tasks(struct samples *s, const pid_t *tasks, size_t count, struc
     if (r < 0)
         return r;
     bool whole_cpus = s->spec.whom != SAMPLES_PROCESSES;
+    /* As long as one event on the machine asks for build-ids, the kernel writes them into the maps
+     * of all recordings, also of those that did not ask and may fail on them (perf of Linux 6.1);
+     * this one may be open for days. */
     struct sampling_spec spec = {
         .events = &events,
+        .no_build_ids = true,
         .frequency_hz = s->spec.frequency_hz,
         .stacks = SAMPLING_FRAME_POINTERS,
         .kernel_stacks = true,

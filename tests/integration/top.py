@@ -134,6 +134,11 @@ def what_is_saved_is_a_recording():
         theirs = subprocess.run(["perf", "report", "--stdio", "-i", "saved.data"], text=True,
                                 capture_output=True)
         contains(theirs.stdout, "burn")
+        # One event that asks for build-ids puts them into every recording on the machine.
+        events = subprocess.run(["perf", "evlist", "-v", "-i", "saved.data"], text=True,
+                                capture_output=True).stdout
+        contains(events, "mmap2: 1")
+        lacks(events, "build_id")
 
 
 @test
@@ -240,6 +245,7 @@ def wrong_command_lines():
     contains(assay("top", "-p", "1", "--cgroup", "x", check=2).stderr, "cannot be used together")
     contains(assay("top", "--view", "all", check=2).stderr, "functions, threads, calls, waits")
     contains(assay("top", "-d", "0.01", check=2).stderr, "0.1")
+    contains(assay("top", "-F", "0", check=2).stderr, "at least one sample")
     contains(assay("top", "-w", "1h", check=2).stderr, "-w")
     contains(assay("top", "-p", "x", check=2).stderr, "not a process ID")
 
