@@ -98,29 +98,38 @@ int simulated_parse(const char *text, bool full, uint64_t *values, struct error 
     return 0;
 }
 
-/* The numbers of the columns with misses of data in the line "events:", as bits. */
-static uint32_t find_columns(const char *events, const char *read, const char *write)
+/* The numbers of one or two columns in the line "events:", as bits. */
+static uint32_t find_columns(const char *events, const char *one, const char *other)
 {
     uint32_t found = 0;
     for (unsigned i = 0; i < 32; i++) {
         events += strspn(events, " ");
         size_t length = strcspn(events, " \n");
-        if (length == 4 && (strncmp(events, read, 4) == 0 || strncmp(events, write, 4) == 0))
+        if ((length == strlen(one) && strncmp(events, one, length) == 0) ||
+            (length == strlen(other) && strncmp(events, other, length) == 0))
             found |= 1u << i;
         events += length;
     }
     return found;
 }
 
+/* Columns as bits, for what they add to. */
+struct function_columns {
+    uint32_t instructions, mispredicted, first_level, last_level;
+};
+
 /* Adds a line of counts: a line number, then a number for each column. */
-static void add_line(const char *line, uint32_t first, uint32_t last, struct simulated_misses *sum)
+static void add_line(const char *line, const struct function_columns *c,
+                     struct simulated_function *sum)
 {
     char *end;
     strtoull(line, &end, 10);
     for (unsigned i = 0; i < 32 && *end == ' '; i++) {
         double value = (double)strtoull(end, &end, 10);
-        sum->first_level += first >> i & 1 ? value : 0;
-        sum->last_level += last >> i & 1 ? value : 0;
+        sum->instructions += c->instructions >> i & 1 ? value : 0;
+        sum->mispredicted += c->mispredicted >> i & 1 ? value : 0;
+        sum->first_level += c->first_level >> i & 1 ? value : 0;
+        sum->last_level += c->last_level >> i & 1 ? value : 0;
     }
 }
 
@@ -128,27 +137,29 @@ void simulated_functions(const char *text, simulated_function_fn on_function, vo
 {
     const char *events = find_line(text, "events:"), *name = NULL;
     size_t length = 0;
-    struct simulated_misses misses = {0};
+    struct simulated_function sum = {0};
     if (!events)
         return;
-    uint32_t first = find_columns(events, "D1mr", "D1mw");
-    uint32_t last = find_columns(events, "DLmr", "DLmw");
+    const struct function_columns columns = {.instructions = find_columns(events, "Ir", "Ir"),
+                                             .mispredicted = find_columns(events, "Bcm", "Bim"),
+                                             .first_level = find_columns(events, "D1mr", "D1mw"),
+                                             .last_level = find_columns(events, "DLmr", "DLmw")};
     for (const char *line = text; line && *line;) {
         bool starts = strncmp(line, "fn=", 3) == 0;
         if (*line >= '0' && *line <= '9')
-            add_line(line, first, last, &misses);
+            add_line(line, &columns, &sum);
         if (starts && name)
-            on_function(name, length, &misses, context);
+            on_function(name, length, &sum, context);
         if (starts) {
             name = line + 3;
             length = strcspn(name, "\n");
-            misses = (struct simulated_misses){0};
+            sum = (struct simulated_function){0};
         }
         line = strchr(line, '\n');
         line = line ? line + 1 : NULL;
     }
     if (name)
-        on_function(name, length, &misses, context);
+        on_function(name, length, &sum, context);
 }
 
 static void find_version(char *valgrind, struct simulation *s)

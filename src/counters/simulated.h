@@ -41,12 +41,12 @@ struct simulation {
     int signal;
 };
 
-/* A function's misses of data in one run; the name is not terminated. */
-struct simulated_misses {
-    double first_level, last_level;
+/* What a function did in one run; the misses are those of data.  The name is not terminated. */
+struct simulated_function {
+    double instructions, mispredicted, first_level, last_level;
 };
 typedef void (*simulated_function_fn)(const char *name, size_t length,
-                                      const struct simulated_misses *misses, void *context);
+                                      const struct simulated_function *f, void *context);
 
 struct simulate_spec {
     char *const *argv;

@@ -68,9 +68,9 @@ void explain_counts_done(struct explain_counts *c)
     event_list_done(&c->events);
     free(c->values[SIDE_A]);
     free(c->values[SIDE_B]);
-    for (size_t i = 0; i < c->miss_count; i++)
-        free(c->misses[i].function);
-    free(c->misses);
+    for (size_t i = 0; i < c->simulated_count; i++)
+        free(c->simulated[i].function);
+    free(c->simulated);
     *c = (struct explain_counts){0};
 }
 
@@ -89,36 +89,38 @@ double explain_count(const struct explain_counts *c, const char *event, unsigned
     return NAN;
 }
 
-/* Takes the last-level misses of each function from cachegrind's text. */
-struct miss_reader {
+/* Takes what each function did from cachegrind's text. */
+struct function_reader {
     struct explain_counts *counts;
     unsigned side;
 };
 
-static struct explain_misses *find_function(struct explain_counts *c, const char *name,
-                                            size_t length)
+static struct explain_simulated *find_function(struct explain_counts *c, const char *name,
+                                               size_t length)
 {
-    for (size_t i = 0; i < c->miss_count; i++)
-        if (strlen(c->misses[i].function) == length &&
-            strncmp(c->misses[i].function, name, length) == 0)
-            return &c->misses[i];
-    ARRAY_PUSH(c->misses, c->miss_count, c->miss_capacity) =
-        (struct explain_misses){.function = memory_strndup(name, length)};
-    return &c->misses[c->miss_count - 1];
+    for (size_t i = 0; i < c->simulated_count; i++)
+        if (strlen(c->simulated[i].function) == length &&
+            strncmp(c->simulated[i].function, name, length) == 0)
+            return &c->simulated[i];
+    ARRAY_PUSH(c->simulated, c->simulated_count, c->simulated_capacity) =
+        (struct explain_simulated){.function = memory_strndup(name, length)};
+    return &c->simulated[c->simulated_count - 1];
 }
 
-static void read_misses(const char *function, size_t length, const struct simulated_misses *misses,
-                        void *context)
+static void read_function(const char *function, size_t length, const struct simulated_function *f,
+                          void *context)
 {
-    struct miss_reader *r = context;
+    struct function_reader *r = context;
     CLEANUP(memory_freep) char *linkage = memory_strndup(function, length);
     CLEANUP(strbuf_done) struct strbuf name = {0};
     bool is_alias;
     match_name(linkage, false, &name, &is_alias);
-    struct simulated_misses *sum =
+    struct simulated_function *sum =
         &find_function(r->counts, strbuf_text(&name), name.length)->values[r->side];
-    sum->first_level += misses->first_level;
-    sum->last_level += misses->last_level;
+    sum->instructions += f->instructions;
+    sum->mispredicted += f->mispredicted;
+    sum->first_level += f->first_level;
+    sum->last_level += f->last_level;
 }
 
 static void add_fact(struct explain *e, const char *name, double a, double b)
@@ -146,13 +148,13 @@ void explain_simulate(struct explain *e, const struct explain_runs *runs, struct
             return;
         }
         runs->progress(runs->context, EXPLAIN_SIMULATE, side, SIDE_COUNT);
-        struct miss_reader reader = {c, side};
+        struct function_reader reader = {c, side};
         r = simulate(&(struct simulate_spec){.argv = argv,
                                              .full = true,
                                              .repeat_count = 1,
                                              .discard_output = true,
                                              .timeout_ns = timeout_ns,
-                                             .on_function = read_misses,
+                                             .on_function = read_function,
                                              .context = &reader},
                      &s[side], &start_code, &err);
         if (r == 0 && !s[side].run_count)

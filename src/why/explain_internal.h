@@ -14,12 +14,12 @@ struct explain_counts {
     size_t rounds;
     double *values[SIDE_COUNT]; /* [event × rounds + round], per unit of work; NAN: not counted */
     double work[SIDE_COUNT];    /* of a run */
-    /* Simulated misses of functions, per run. */
-    struct explain_misses {
+    /* Of functions, per run; a side that does not have one has zeros. */
+    struct explain_simulated {
         char *function;
-        struct simulated_misses values[SIDE_COUNT];
-    } * misses;
-    size_t miss_count, miss_capacity;
+        struct simulated_function values[SIDE_COUNT];
+    } * simulated;
+    size_t simulated_count, simulated_capacity;
 };
 
 /* Faults, migrations, hardware events, and the system calls that the profiles show. */

@@ -8,7 +8,13 @@
 #include <stdlib.h>
 
 /* Of a unit of work: fewer cannot be felt. */
-#define MISSES_LEAST 0.01
+#define SIMULATED_LEAST 0.01
+#define SAME_WORK 0.005
+/* What one costs at most, about; and how much of a change they must come to. */
+#define MISPREDICTED_NS 8
+#define FIRST_LEVEL_NS 6
+#define LAST_LEVEL_NS 120
+#define EXPLAINED_LEAST 0.2
 #define AT_ONCE_TIMES 10
 #define NAMELESS_LEAST 0.01
 #define MEMORY_MOST 0.6
@@ -165,16 +171,36 @@ static void put_counted(struct strbuf *out, const struct explain *e, const char 
     strbuf_putc(out, '\n');
 }
 
-static void put_misses(struct strbuf *out, const struct explain *e, const char *level, double a,
-                       double b)
+static void put_simulated(struct strbuf *out, const struct explain *e, const char *what, double a,
+                          double b)
 {
-    if (fabs(b - a) < MISSES_LEAST || fabs(b - a) < 0.02 * fmax(a, b))
+    if (fabs(b - a) < SIMULATED_LEAST || fabs(b - a) < 0.02 * fmax(a, b))
         return;
-    strbuf_printf(out, "its %s cache misses per %s: ", level, unit_of(e));
+    strbuf_printf(out, "its %s per %s: ", what, unit_of(e));
     put_count(out, a);
     strbuf_puts(out, " → ");
     put_count(out, b);
     strbuf_puts(out, " (simulated)\n");
+}
+
+/* A function that executes what it did before, and takes another time for it. */
+static void put_same_work(struct strbuf *out, const double *work,
+                          const struct simulated_function *s, const struct attributed *cost)
+{
+    double a = s[SIDE_A].instructions / work[SIDE_A], b = s[SIDE_B].instructions / work[SIDE_B];
+    double change = cost->b - cost->a;
+    if (!(a > 0) || fabs(b - a) > SAME_WORK * a)
+        return;
+    strbuf_puts(out, "it executes the same number of instructions (simulated)");
+    double modelled = 0;
+    for (unsigned side = 0; side < SIDE_COUNT; side++)
+        modelled += (side == SIDE_B ? 1 : -1) / work[side] *
+                    (s[side].mispredicted * MISPREDICTED_NS + s[side].first_level * FIRST_LEVEL_NS +
+                     s[side].last_level * LAST_LEVEL_NS);
+    if (modelled * (change > 0 ? 1 : -1) < EXPLAINED_LEAST * fabs(change))
+        strbuf_puts(out, ", and neither caches nor branches account for the change: its code may "
+                         "only lie at another place (assay ab --layouts tells)");
+    strbuf_putc(out, '\n');
 }
 
 /* "called by func_b"; nothing where no caller stands out. */
@@ -189,17 +215,21 @@ static void put_callers(struct strbuf *out, const char *how, const struct part *
 }
 
 static void put_function_evidence(struct strbuf *out, const struct explain *e, const struct part *p,
-                                  const struct attribution *a, const struct explain_counts *c)
+                                  const struct attribution *a, const struct attributed *cost,
+                                  const struct explain_counts *c)
 {
     put_callers(out, "called by", p, a);
-    for (size_t i = 0; i < c->miss_count; i++) {
-        const struct simulated_misses *m = c->misses[i].values;
-        if (!str_eq(c->misses[i].function, p->name))
+    for (size_t i = 0; i < c->simulated_count; i++) {
+        const struct simulated_function *s = c->simulated[i].values;
+        if (!str_eq(c->simulated[i].function, p->name))
             continue;
-        put_misses(out, e, "level 1", m[SIDE_A].first_level / c->work[SIDE_A],
-                   m[SIDE_B].first_level / c->work[SIDE_B]);
-        put_misses(out, e, "last-level", m[SIDE_A].last_level / c->work[SIDE_A],
-                   m[SIDE_B].last_level / c->work[SIDE_B]);
+        put_same_work(out, c->work, s, cost);
+        put_simulated(out, e, "mispredicted branches", s[SIDE_A].mispredicted / c->work[SIDE_A],
+                      s[SIDE_B].mispredicted / c->work[SIDE_B]);
+        put_simulated(out, e, "level 1 cache misses", s[SIDE_A].first_level / c->work[SIDE_A],
+                      s[SIDE_B].first_level / c->work[SIDE_B]);
+        put_simulated(out, e, "last-level cache misses", s[SIDE_A].last_level / c->work[SIDE_A],
+                      s[SIDE_B].last_level / c->work[SIDE_B]);
     }
 }
 
@@ -299,7 +329,7 @@ static char *find_evidence(const struct explain *e, const struct parts *parts, c
         put_counted(&out, e, "waits", mean_count(parts, &e->loads, p, SIDE_A),
                     mean_count(parts, &e->loads, p, SIDE_B), cost->a, cost->b);
     } else if (p->kind == PART_FUNCTION) {
-        put_function_evidence(&out, e, p, a, c);
+        put_function_evidence(&out, e, p, a, cost, c);
     }
     return out.data ? out.data : memory_strdup("");
 }

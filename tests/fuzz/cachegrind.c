@@ -8,11 +8,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void on_function(const char *name, size_t length, const struct simulated_misses *misses,
+static void on_function(const char *name, size_t length, const struct simulated_function *f,
                         void *context)
 {
     double *sum = context;
-    *sum += (length ? name[length - 1] : 0) + misses->first_level + misses->last_level;
+    *sum += (length ? name[length - 1] : 0) + f->instructions + f->mispredicted + f->first_level +
+            f->last_level;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

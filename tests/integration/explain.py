@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -160,6 +161,22 @@ def misses_are_simulated_where_nothing_counts_them():
     contains(far["evidence"], "(simulated)")
     misses = [c for c in e["counts"] if c["event"] == "sim:L1-dcache-load-misses"][0]
     between(misses["new"] - misses["base"], 20, 26)
+
+
+@test
+def slower_with_the_same_instructions_is_told():
+    if not shutil.which("valgrind"):
+        skip("valgrind is not installed")
+    (e,) = explain(f"{target('planted')} order 16000", f"{target('planted')} disorder 16000", "--sim",
+                   "-r", "8", "--profiles", "2")
+    if not e["simulator"]:
+        skip("a PMU counts here")
+    steps = [r for r in e["reasons"] if r["name"] == "follow_pattern"][0]
+    contains(steps["evidence"], "the same number of instructions (simulated)\n")
+    found = re.search(r"its mispredicted branches per op: ([\d.]+) → ([\d.]+) \(simulated\)",
+                      steps["evidence"])
+    between(float(found[1]), 0, 20)
+    between(float(found[2]), 60, 160)
 
 
 @test

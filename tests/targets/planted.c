@@ -6,6 +6,7 @@
  *   base     mixes numbers
  *   far      and fills much memory before       cache    and reads it, where no cache holds it
  *   syscall  and reads from the kernel          copy     and copies a buffer
+ *   order    and branches as expected       disorder and branches as nobody can expect
  *   free     two threads, each with pauses      lock     the same, the pauses under one lock
  *
  * Reports the operations as the metric `ops`.
@@ -21,9 +22,12 @@
 
 #define FAR_WORDS ((size_t)8 << 20) /* 64 MiB: beyond last-level caches of most machines */
 #define COPY_BYTES ((size_t)64 << 10)
+#define STEPS 256
+#define PARTS 1024 /* more than a branch predictor remembers */
 
 static uint64_t *far_memory;
 static char *copy_from, *copy_to;
+static char pattern[PARTS * STEPS];
 static int zero_fd;
 static long operations;
 static pthread_mutex_t the_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -32,6 +36,7 @@ static pthread_mutex_t the_lock = PTHREAD_MUTEX_INITIALIZER;
 
 APART uint64_t mix_numbers(uint64_t x);
 APART uint64_t walk_far(uint64_t x);
+APART uint64_t follow_pattern(const char *steps);
 APART void ask_kernel(void);
 APART void copy_again(void);
 APART void hold_still(void);
@@ -50,6 +55,31 @@ uint64_t walk_far(uint64_t x)
     for (int i = 0; i < 24; i++)
         x = x * 0x9e3779b97f4a7c15ULL + far_memory[(x >> 20) % FAR_WORDS] + 1;
     return x;
+}
+
+/* As many instructions in any order of the steps. */
+uint64_t follow_pattern(const char *steps)
+{
+    uint64_t taken = 0;
+    for (int i = 0; i < STEPS; i++)
+        if (steps[i])
+            __asm__ volatile("nop" : "+r"(taken));
+        else
+            __asm__ volatile("nop; nop" : "+r"(taken));
+    return taken;
+}
+
+static void make_pattern(int in_disorder)
+{
+    uint64_t x = 1;
+    memset(pattern, 1, sizeof(pattern) / 2);
+    for (size_t i = sizeof(pattern) - 1; in_disorder && i > 0; i--) {
+        x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+        size_t other = (x >> 33) % (i + 1);
+        char step = pattern[i];
+        pattern[i] = pattern[other];
+        pattern[other] = step;
+    }
 }
 
 void ask_kernel(void)
@@ -105,7 +135,7 @@ static void in_two_threads(void *(*work)(void *))
 static void in_one_thread(const char *cause)
 {
     int far = !strcmp(cause, "cache"), kernel = !strcmp(cause, "syscall");
-    int copy = !strcmp(cause, "copy");
+    int copy = !strcmp(cause, "copy"), steps = !!strstr(cause, "order");
     uint64_t x = 1;
     for (long i = 0; i < operations; i++) {
         x = mix_numbers(x);
@@ -115,6 +145,8 @@ static void in_one_thread(const char *cause)
             ask_kernel();
         if (copy)
             copy_again();
+        if (steps)
+            x += follow_pattern(pattern + i % PARTS * STEPS);
     }
     printf("%d\n", x == 0);
 }
@@ -131,6 +163,7 @@ int main(int argc, char **argv)
     copy_to = malloc(COPY_BYTES);
     if (zero_fd < 0 || !far_memory || !copy_from || !copy_to)
         return 1;
+    make_pattern(!strcmp(cause, "disorder"));
     memset(copy_from, 1, COPY_BYTES);
     memset(copy_to, 2, COPY_BYTES);
     if (!strcmp(cause, "free") || !strcmp(cause, "lock")) {
