@@ -227,24 +227,20 @@ def what_is_imported_is_openmetrics():
     text = assay("show", "--db", "a.db", "--openmetrics", check=0).stdout
     equal(text.endswith("# EOF\n"), True, text[-100:])
     contains(text, "# TYPE assay_time_seconds gauge\n# UNIT assay_time_seconds seconds\n")
-    try:
-        from prometheus_client.openmetrics.parser import text_string_to_metric_families
-    except ImportError:
-        skip("python3-prometheus-client is not installed")
-    families = {family.name: family for family in text_string_to_metric_families(text)}
+    families = dict(openmetrics_families(text))
     lines = [line.split() for line in (FILES / "go-bench.txt").read_text().splitlines()]
     times = sorted(float(w[2]) for w in lines if w and w[0] == "BenchmarkSum-2")
-    [median] = [s for s in families["assay_time_seconds"].samples
-                if s.labels["factor_benchmark"] == "Sum" and s.labels["stat"] == "median"]
-    between(median.value / (times[1] * 1e-9), 0.999999, 1.000001, "the median in seconds")
-    equal((median.labels["commit"], median.labels["metric"]), ("c0ffee", "time"))
-    equal({s.value for s in families["assay_experiment_runs"].samples}, {3.0})
+    [(labels, median)] = [(labels, value) for _, labels, value in families["assay_time_seconds"]
+                          if labels["factor_benchmark"] == "Sum" and labels["stat"] == "median"]
+    between(median / (times[1] * 1e-9), 0.999999, 1.000001, "the median in seconds")
+    equal((labels["commit"], labels["metric"]), ("c0ffee", "time"))
+    equal({value for _, _, value in families["assay_experiment_runs"]}, {3.0})
     for name in ("google-benchmark.json", "fio.json", "stress-ng.yaml", "lkp-matrix.json"):
         imports(FILES / name)
-        list(text_string_to_metric_families(assay("show", "--db", "a.db", "--openmetrics", check=0).stdout))
+        openmetrics_families(assay("show", "--db", "a.db", "--openmetrics", check=0).stdout)
     pathlib.Path("odd.txt").write_text('Benchmarka"b\\c-2 1 5 ns/op 3 odd/unit\n')
     imports("odd.txt", "--name", 'x"y\\z')
-    list(text_string_to_metric_families(assay("show", "--db", "a.db", "--openmetrics", check=0).stdout))
+    openmetrics_families(assay("show", "--db", "a.db", "--openmetrics", check=0).stdout)
 
 
 @test

@@ -8,6 +8,7 @@ import atexit
 import ctypes
 import errno
 import functools
+import json
 import os
 import pathlib
 import random
@@ -54,6 +55,27 @@ class Skip(Exception):
 
 def skip(reason):
     raise Skip(reason)
+
+
+def openmetrics_families(text):
+    """What Prometheus's own parser reads: (name, samples of (name, labels, value)) of each family.  It runs in
+    Debian's Python where this one does not have it; without it anywhere, the test is skipped."""
+    program = """
+import json, sys
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+json.dump([(f.name, [(s.name, s.labels, s.value) for s in f.samples])
+           for f in text_string_to_metric_families(sys.stdin.read())], sys.stdout)
+"""
+    for python in dict.fromkeys((sys.executable, "/usr/bin/python3")):
+        if not os.access(python, os.X_OK):
+            continue
+        if subprocess.run([python, "-c", "import prometheus_client.openmetrics.parser"], capture_output=True).returncode:
+            continue
+        done = subprocess.run([python, "-c", program], input=text, capture_output=True, text=True)
+        if done.returncode:
+            raise AssertionError(f"not OpenMetrics: {done.stderr}{text}")
+        return json.loads(done.stdout)
+    skip("needs python3-prometheus-client")
 
 
 def test(function):
