@@ -83,8 +83,9 @@ static bool is_pair(const struct cell_pairs *p, const char **const levels[2], si
             continue;
         if (other == DATASET_NONE || !str_eq(base->cells[a].levels[f], new->cells[b].levels[other]))
             return false;
-        strbuf_printf(label, "%s%s=%s", label->length ? " " : "", base->factors[f],
-                      base->cells[a].levels[f]);
+        if (*base->cells[a].levels[f])
+            strbuf_printf(label, "%s%s=%s", label->length ? " " : "", base->factors[f],
+                          base->cells[a].levels[f]);
     }
     return true;
 }

@@ -281,7 +281,7 @@ static char *common_label(const struct dataset *d, size_t cell, const char *cons
 {
     struct strbuf label = {0};
     for (size_t f = 0; f < d->factor_count; f++)
-        if (!base_levels[f] && !new_levels[f])
+        if (!base_levels[f] && !new_levels[f] && *d->cells[cell].levels[f])
             strbuf_printf(&label, "%s%s=%s", label.length ? " " : "", d->factors[f],
                           d->cells[cell].levels[f]);
     return label.data ? label.data : memory_strdup("");
