@@ -7,7 +7,7 @@ node; private ports, keys and folders, nothing left behind.
         cluster.kill("n2")           the node with all that runs on it, as when its power fails
 
 All daemons are children of a keeper (keeper.py), which is this file, run as a program.  No timeout of
-theirs is short: on a machine that is busy a node must not be taken for dead.
+theirs is short unless it is asked for: on a machine that is busy a node must not be taken for dead.
 """
 import ctypes
 import os
@@ -46,18 +46,48 @@ SwitchType=switch/none
 SelectType=select/linear
 SlurmdParameters=config_overrides
 ReturnToService=2
-SlurmdTimeout=600
+SlurmdTimeout={node_timeout}
 SlurmctldTimeout=600
 MessageTimeout=60
 KillWait=2
 InactiveLimit=0
 SchedulerType=sched/builtin
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=100000
-AccountingStorageType=accounting_storage/none
+AccountingStorageType={accounting}
 JobAcctGatherType=jobacct_gather/none
 JobCompType=jobcomp/none
 {nodes}
 PartitionName=lab Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+# The daemon of the accounting, with a MariaDB of its own behind it.
+ACCOUNTING_PROGRAMS = ("slurmdbd", "sacctmgr", "sacct", "mariadbd", "mariadb-install-db", "mariadb-admin",
+                       "mariadb")
+ACCOUNTING_PACKAGES = ("slurmdbd", "mariadb-server")
+ACCOUNTING = """accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePort={port}
+AccountingStoragePass={folder}/munge.socket"""
+DBD_CONF = """
+DbdHost=localhost
+DbdAddr=127.0.0.1
+DbdPort={port}
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+PidFile={folder}/slurmdbd.pid
+LogFile={folder}/slurmdbd.log
+StorageType=accounting_storage/mysql
+StorageHost=127.0.0.1
+StoragePort={storage}
+StorageUser=slurm
+StoragePass=slurm
+StorageLoc=slurm
+"""
+DATABASE = """
+CREATE DATABASE slurm;
+CREATE USER 'slurm'@'127.0.0.1' IDENTIFIED BY 'slurm';
+GRANT ALL ON slurm.* TO 'slurm'@'127.0.0.1';
 """
 
 # What each node is to lack stands in a file of its own name.
@@ -82,19 +112,25 @@ def why_not():
     return ""
 
 
+def has_accounting():
+    return all(program(name) for name in ACCOUNTING_PROGRAMS)
+
+
 class Cluster(Kept):
     program, what = __file__, "cluster"
 
-    def __init__(self, nodes=3):
+    def __init__(self, nodes=3, node_timeout=600):
+        """With accounting where its programs are installed."""
         self.nodes = [f"n{i + 1}" for i in range(nodes)]
-        self.launch("assay-slurm-", lambda: [str(nodes)])
+        self.launch("assay-slurm-", lambda: [str(nodes), str(node_timeout)])
         self.environment = {"SLURM_CONF": str(self.folder / "slurm.conf")}
 
-    def kill(self, node):
+    def kill(self, node, is_told=True):
         """With all that runs there; the controller is told, as by an administrator or a watchdog,
         because it would take its time to find out."""
         self.tell("kill " + node, "killed")
-        self.run("scontrol", "update", "NodeName=" + node, "State=DOWN", "Reason=killed")
+        if is_told:
+            self.run("scontrol", "update", "NodeName=" + node, "State=DOWN", "Reason=killed")
 
     def start(self, node):
         self.tell("start " + node, "started")
@@ -157,17 +193,21 @@ def node_of(pid):
 
 
 class Keeper:
-    def __init__(self, folder, nodes):
+    def __init__(self, folder, nodes, node_timeout):
         self.folder = pathlib.Path(folder)
         self.names = [f"n{i + 1}" for i in range(int(nodes))]
         self.children = {}
         ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: what daemons leave comes here
-        port, *ports = free_ports(1 + len(self.names))
+        port, self.accounting, self.storage, *ports = free_ports(3 + len(self.names))
         host = socket.gethostname().split(".")[0]
         lines = [f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={p} CPUs=1 "
                  f"RealMemory=64 Feature={name}" for name, p in zip(self.names, ports)]
         self.conf = self.folder / "slurm.conf"
+        accounting = "accounting_storage/none"
+        if has_accounting():
+            accounting = ACCOUNTING.format(port=self.accounting, folder=self.folder)
         self.conf.write_text(CONF.format(host=host, port=port, folder=self.folder,
+                                         accounting=accounting, node_timeout=node_timeout,
                                          nodes="\n".join(lines)))
         (self.folder / "state").mkdir()
         prolog = self.folder / "task-prolog"
@@ -205,12 +245,42 @@ class Keeper:
         states = dict(line.split() for line in answer.stdout.splitlines())
         return answer.returncode == 0 and all(states.get(name) == "idle" for name in names)
 
+    def start_accounting(self):
+        """MariaDB, slurmdbd and the cluster's entry there, which the controller wants at its start."""
+        at = self.folder
+        data, sock = at / "mariadb", at / "mariadb.socket"
+        base = f"--no-defaults --datadir={data} --user=root".split()
+        made = self.ask(program("mariadb-install-db"), *base, "--auth-root-authentication-method=socket",
+                        "--skip-test-db")
+        if made.returncode != 0:
+            raise RuntimeError("mariadb-install-db: " + (made.stderr or made.stdout)[-400:])
+        self.spawn("mariadbd", program("mariadbd"), *base, f"--socket={sock}", f"--port={self.storage}",
+                   "--bind-address=127.0.0.1", f"--pid-file={at}/mariadbd.pid", "--skip-log-bin")
+        admin = (program("mariadb-admin"), "--no-defaults", f"--socket={sock}", "--user=root", "ping")
+        self.until(lambda: self.ask(*admin).returncode == 0, "mariadbd")
+        made = self.ask(program("mariadb"), "--no-defaults", f"--socket={sock}", "--user=root",
+                        f"--execute={DATABASE}")
+        if made.returncode != 0:
+            raise RuntimeError("mariadb: " + made.stderr)
+        conf = at / "slurmdbd.conf"
+        conf.write_text(DBD_CONF.format(port=self.accounting, storage=self.storage, folder=at))
+        conf.chmod(0o600)
+        self.spawn("slurmdbd", program("slurmdbd"), "-D")
+        self.until(lambda: self.ask("sacctmgr", "--immediate", "list", "cluster").returncode == 0,
+                   "slurmdbd")
+        if not self.ask("sacctmgr", "--noheader", "list", "cluster").stdout.strip():
+            made = self.ask("sacctmgr", "--immediate", "add", "cluster", "assaylab")
+            if made.returncode != 0:
+                raise RuntimeError("sacctmgr: " + made.stderr + made.stdout)
+
     def start(self):
         at = self.folder
         self.spawn("munged", program("munged"), "--foreground", "--force", f"--key-file={at}/munge.key",
                    f"--socket={at}/munge.socket", f"--pid-file={at}/munged.pid",
                    f"--seed-file={at}/munge.seed", f"--log-file={at}/munged.log", "--num-threads=2")
         self.until((at / "munge.socket").exists, "munged")
+        if has_accounting():
+            self.start_accounting()
         self.spawn("slurmctld", program("slurmctld"), "-D", "-c", "-f", str(self.conf))
         self.until(lambda: self.ask("scontrol", "ping").returncode == 0, "slurmctld")
         for name in self.names:
