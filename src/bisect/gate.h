@@ -20,6 +20,7 @@ struct gate_row {
     struct judge_row change, control; /* new against base, and base against itself */
     bool has_control;
     enum metric_better better;
+    double limit; /* of its regression */
     enum gate_result result;
     bool control_failed; /* its own shift is comparable with the change: the row is void */
     bool set_aside;      /* shown only: CPU time was judged in its place */
@@ -40,6 +41,7 @@ struct gate_failure {
 struct gate_result_set {
     /* Asked: */
     double max_regression;
+    double max_time_regression; /* where time is judged besides exact counts; else 0 */
     enum gate_by by;
     bool has_better;
     enum metric_better better; /* of all metrics, where it was given */
@@ -72,6 +74,9 @@ int gate_judge_stored(struct gate_result_set *set, const struct dataset *stored,
 /* Notes whose runs failed.  Due before one of the two. */
 void gate_note_failures(struct gate_result_set *set, const struct dataset *d);
 void gate_result_set_done(struct gate_result_set *set);
+/* Adds what a second gate of the same two trees found; `from` is empty afterwards.  The result is
+ * the worse of both: each of them has to pass. */
+void gate_require_too(struct gate_result_set *set, struct gate_result_set *from);
 
 /* For the two of them: a row that is to be judged; false when there is nothing to compare. */
 bool gate_add_row(struct gate_result_set *set, const struct judge_sides *sides,

@@ -158,6 +158,7 @@ static void take_results(struct gate_result_set *set, size_t from)
     set->control_failed = false;
     for (size_t i = from; i < set->count; i++) {
         struct gate_row *row = &set->rows[i];
+        row->limit = set->max_regression;
         row->result = result_of(set, row);
         row->control_failed = control_fails(row, set->max_regression);
         if (row->control_failed)
@@ -357,6 +358,29 @@ void gate_note_failures(struct gate_result_set *set, const struct dataset *d)
                 (struct gate_failure){.cell = memory_strdup(d->cells[c].label),
                                       .failed_count = d->cells[c].failed_count,
                                       .run_count = d->cells[c].run_count};
+}
+
+static enum gate_result effective(const struct gate_result_set *set)
+{
+    return set->control_failed ? GATE_INCONCLUSIVE : set->result;
+}
+
+void gate_require_too(struct gate_result_set *set, struct gate_result_set *from)
+{
+    enum gate_result first = effective(set), second = effective(from);
+    for (size_t i = 0; i < from->count; i++)
+        ARRAY_PUSH(set->rows, set->count, set->capacity) = from->rows[i];
+    for (size_t i = 0; i < from->failure_count; i++)
+        ARRAY_PUSH(set->failures, set->failure_count, set->failure_capacity) = from->failures[i];
+    set->result = first == GATE_REGRESSION || second == GATE_REGRESSION ? GATE_REGRESSION
+                  : first == GATE_PASS && second == GATE_PASS           ? GATE_PASS
+                                                                        : GATE_INCONCLUSIVE;
+    set->control_failed =
+        set->result == GATE_INCONCLUSIVE && (set->control_failed || from->control_failed);
+    set->by_cpu |= from->by_cpu;
+    set->has_failed |= from->has_failed;
+    from->count = from->failure_count = 0;
+    gate_result_set_done(from);
 }
 
 void gate_result_set_done(struct gate_result_set *set)

@@ -37,7 +37,7 @@ enum { EXIT_INCONCLUSIVE = 3 };
 
 struct gate_options {
     const char *base, *baseline, *build, *max_regression, *db, *summary, *markdown, *junit, *cpus;
-    const char *seed, *output, *judge, *metric, *better, *bench, *exact;
+    const char *seed, *output, *judge, *metric, *better, *bench, *exact, *time;
     struct option_list events;
     bool quick, quiet;
     const char *json;
@@ -61,6 +61,8 @@ static const struct option options[] = {
      "events to count; sim:instructions judges by exact instruction counts", "event"},
     {0, "exact", OPTION_OPTIONAL, O(exact), "user",
      "judge by exact instruction counts: runs in an emulator (QEMU), no noise", "user"},
+    {0, "time", OPTION_OPTIONAL, O(time), "PERCENT",
+     "with --exact: also judge the time, which may get at most this much worse (5%)", NULL},
     {0, "judge", OPTION_STRING, O(judge), "WHAT",
      "median, mean or p95 (default: the median and the mean)", "median mean p95"},
     {0, "bench", OPTION_STRING, O(bench), "NAME",
@@ -97,6 +99,7 @@ static const struct option options[] = {
 /* What a gate works with. */
 struct gate {
     const struct gate_options *o;
+    const char *exact, *metric; /* what is measured now: --time measures twice */
     char **words;
     size_t word_count;
     bool has_spec;
@@ -138,7 +141,7 @@ static void write_event(struct strbuf *out, struct strbuf *metrics, const char *
 static void write_spec(struct strbuf *out, const struct gate *g)
 {
     const struct option_list *events = &g->o->events;
-    bool metric_counts = g->o->metric && is_event(g->o->metric);
+    bool metric_counts = g->metric && is_event(g->metric);
     CLEANUP(strbuf_done) struct strbuf metrics = {0};
     strbuf_puts(out, "name: gate\ncommand: ");
     if (g->word_count > 1)
@@ -153,7 +156,7 @@ static void write_spec(struct strbuf *out, const struct gate *g)
     for (size_t i = 0; i < events->count; i++)
         write_event(out, &metrics, events->items[i]);
     if (metric_counts)
-        write_event(out, &metrics, g->o->metric);
+        write_event(out, &metrics, g->metric);
     strbuf_puts(out, strbuf_text(&metrics));
 }
 
@@ -403,7 +406,7 @@ static char *choose_store(const struct gate_options *o, struct error *err)
 static bool may_stop(const struct judge_sides *sides, const struct comparison *c, void *context)
 {
     const struct gate *g = ((const struct watch *)context)->gate;
-    bool is_time = !g->has_spec && !g->o->metric; /* less is better */
+    bool is_time = !g->has_spec && !g->metric; /* less is better */
     enum metric_better better = g->set.has_better ? g->set.better
                                 : is_time         ? METRIC_LOWER
                                                   : METRIC_NEITHER;
@@ -418,14 +421,14 @@ static struct session_options plan(const struct gate *g)
                                     .quick = o->quick,
                                     .fresh = true,
                                     .rounds = o->rounds  ? o->rounds
-                                              : o->exact ? EXACT_ROUNDS
+                                              : g->exact ? EXACT_ROUNDS
                                                          : ROUNDS,
-                                    .exact = o->exact,
-                                    .no_precision = o->rounds > 0 || o->exact,
+                                    .exact = g->exact,
+                                    .no_precision = o->rounds > 0 || g->exact,
                                     .precision = set->max_regression / 3,
                                     .budget_ns = o->budget_ns ? o->budget_ns : BUDGET_NS,
                                     .timeout_ns = o->timeout_ns,
-                                    .headline = o->metric,
+                                    .headline = g->metric,
                                     .judge_by = gate_judge_by(set->by),
                                     .may_stop = may_stop,
                                     .cpu_stands_in = set->cpu_stands_in,
@@ -450,7 +453,7 @@ static int run_sides(struct gate *g, struct session_options *so, struct error *e
                                  {.name = "new", .folder = new}};
     for (size_t i = 0; i < ARRAY_COUNT(sides); i++)
         sides[i].environment = (struct text_pairs){.items = &names[i], .count = 1};
-    if (g->o->exact && !g->stored)
+    if (g->exact && !g->stored)
         exact_see_as(g->trees.base, g->trees.new);
     so->sides = g->stored ? &sides[2] : sides;
     so->side_count = g->stored ? 1 : ARRAY_COUNT(sides);
@@ -461,13 +464,11 @@ static int run_sides(struct gate *g, struct session_options *so, struct error *e
     return r;
 }
 
-static int run_gate(struct gate *g, struct error *err)
+/* One measurement, of what g->exact and g->metric say; its results are added to g->set. */
+static int run_once(struct gate *g, const char *db, struct error *err)
 {
     const struct gate_options *o = g->o;
     CLEANUP(strbuf_done) struct strbuf spec = {0};
-    CLEANUP(memory_freep) char *db = choose_store(o, err);
-    if (!db)
-        return -EIO;
     struct watch watch = {.gate = g};
     struct session_options so = plan(g);
     int r = 0;
@@ -487,6 +488,39 @@ static int run_gate(struct gate *g, struct error *err)
     if (r == 0)
         r = run_sides(g, &so, err);
     progress_end(&watch.progress);
+    return r;
+}
+
+/* The same trees once more, by the clock: counts do not see waiting and cache misses. */
+static int run_timed(struct gate *g, const char *db, struct error *err)
+{
+    struct gate_result_set exact = g->set, timed = g->set;
+    timed.rows = NULL;
+    timed.failures = NULL;
+    timed.count = timed.capacity = timed.failure_count = timed.failure_capacity = 0;
+    timed.has_failed = timed.control_failed = timed.by_cpu = timed.has_better = false;
+    timed.max_regression = g->set.max_time_regression;
+    timed.cpu_stands_in = true;
+    g->set = timed;
+    g->exact = g->metric = NULL;
+    int r = run_once(g, db, err);
+    timed = g->set;
+    g->set = exact;
+    gate_require_too(&g->set, &timed);
+    return r;
+}
+
+static int run_gate(struct gate *g, struct error *err)
+{
+    const struct gate_options *o = g->o;
+    CLEANUP(memory_freep) char *db = choose_store(o, err);
+    if (!db)
+        return -EIO;
+    g->exact = o->exact;
+    g->metric = o->metric;
+    int r = run_once(g, db, err);
+    if (r == 0 && o->time)
+        r = run_timed(g, db, err);
     fputs(strbuf_text(&g->notes), stderr);
     if (r == 0)
         r = print_result(o, &g->set, err);
@@ -509,6 +543,17 @@ static int read_judge(const char *word, enum gate_by *ret_by, struct error *err)
     return error_set(err, -EINVAL, "--judge %s: must be median, mean or p95", word);
 }
 
+static int check_time(const struct gate_options *o, struct gate_result_set *set, struct error *err)
+{
+    if (!o->exact)
+        return error_set(err, -EINVAL,
+                         "--time goes with --exact; without it, time is what the gate judges");
+    if (o->baseline || o->bench)
+        return error_set(err, -EINVAL, "--time and --%s cannot be used together",
+                         o->baseline ? "baseline" : "bench");
+    return option_share("time", *o->time ? o->time : "5%", 1, &set->max_time_regression, err);
+}
+
 static int check_options(const struct gate_options *o, struct gate_result_set *set,
                          struct error *err)
 {
@@ -524,6 +569,8 @@ static int check_options(const struct gate_options *o, struct gate_result_set *s
         r = error_set(err, -EINVAL, "--better %s: must be lower or higher", o->better);
     if (r == 0 && o->exact)
         r = exact_check_word(o->exact, err);
+    if (r == 0 && o->time)
+        r = check_time(o, set, err);
     set->has_better = o->better;
     set->better = o->better && str_eq(o->better, "higher") ? METRIC_HIGHER : METRIC_LOWER;
     set->cpu_stands_in = !o->metric && !o->baseline && !o->exact;

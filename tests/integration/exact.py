@@ -275,6 +275,33 @@ def verdicts():
 
 
 @test
+def a_gate_on_counts_and_time():
+    # Counts see half a per cent more work; only time sees a wait.
+    repository()
+    pathlib.Path("run").write_text('#!/bin/sh\nread turns <turns\nread pause <pause\nsleep "$pause"\nexec ./prog hot "$turns"\n')
+    pathlib.Path("pause").write_text("0.02\n")
+    commit(1005000, "a pause")
+    pathlib.Path("pause").write_text("0.06\n")
+    commit(1005000, "a longer pause")
+    counts = ("gate", "--exact=user", "--base", "HEAD~1", "--max-regression", "0.2%", "-q", "-r", "8")
+    result = assay(*counts, "--time", "--json", "--", "./run", check=1)
+    rows = {row["metric"]: row for row in json.loads(result.stdout)["rows"]}
+    equal(rows["exact:instructions"]["result"], "pass")
+    equal(rows["wall"]["result"], "regression")
+    equal((rows["exact:instructions"]["limit"], rows["wall"]["limit"]), (0.002, 0.05))
+    contains(assay(*counts, "--time=3000%", "--", "./run", check=2).stderr, "--time")
+    commit(1010000, "more work")
+    text = assay(*counts, "--time=90%", "--", "./run", check=1).stdout
+    contains(text, "exact counts may get at most 0.2 % worse, and the median and the mean of the time at most 90 %")
+    verdicts = {line.split("|")[1].strip(): line.split("|")[-2].strip() for line in text.splitlines()
+                if line.startswith("| ")}
+    equal(verdicts["exact:instructions"], "regression")
+    lacks(verdicts["wall"], "regression")
+    # Where counting is all that is asked, there is no time to judge besides.
+    contains(assay("gate", "--base", "HEAD~1", "--time", "--", "./run", check=2).stderr, "--time goes with --exact")
+
+
+@test
 def a_spec_and_a_search():
     repository()
     pathlib.Path("e.yaml").write_text("name: e\ncommand: ./run\nexact: user\nrounds: 3\nwarmup: 0\n")

@@ -66,8 +66,15 @@ static void put_sides(struct strbuf *out, const struct gate_result_set *set)
         put_stored(out, set);
     else
         strbuf_printf(out, "base %.12s (%s)", set->base_commit, set->base_ref);
-    strbuf_printf(out, ". Limit: the %s may get at most %.3g %% worse.\n\n", by_name(set->by),
-                  100 * set->max_regression);
+    if (set->max_time_regression > 0)
+        strbuf_printf(
+            out,
+            ". Limits: exact counts may get at most %.3g %% worse, and the %s of the time at "
+            "most %.3g %%.\n\n",
+            100 * set->max_regression, by_name(set->by), 100 * set->max_time_regression);
+    else
+        strbuf_printf(out, ". Limit: the %s may get at most %.3g %% worse.\n\n", by_name(set->by),
+                      100 * set->max_regression);
     if (!set->stored && !set->is_dirty && str_eq(set->base_commit, set->new_commit))
         strbuf_puts(out, "Both are the same commit, and the working tree has no changes of tracked "
                          "files: there is nothing to compare.\n\n");
@@ -251,6 +258,7 @@ static void put_json_row(struct json *j, const struct gate_row *row)
     json_end(j);
     json_string(j, "result", row->set_aside ? "set aside" : result_name(row->result));
     json_bool(j, "control_failed", row->control_failed);
+    json_double(j, "limit", row->limit);
     json_double(j, "base_median", row->change.base.median);
     json_double(j, "new_median", row->change.new.median);
     put_comparison(j, "change", &row->change.comparison);

@@ -54,7 +54,7 @@ static void put_case(struct strbuf *out, const struct gate_result_set *set,
     else if (row->result == GATE_REGRESSION) {
         strbuf_puts(out, "      <failure type=\"regression\" message=\"");
         put_change(out, row);
-        strbuf_printf(out, ", at most %.3g %% worse allowed\"/>\n", 100 * set->max_regression);
+        strbuf_printf(out, ", at most %.3g %% worse allowed\"/>\n", 100 * row->limit);
     }
     strbuf_puts(out, "      <system-out>");
     put_change(out, row);
