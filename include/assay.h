@@ -42,6 +42,7 @@
 
 #pragma GCC system_header /* strict programs need not be shown what a header does for them */
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -170,7 +171,7 @@ struct assay_registry {
 #endif
 
 #define ASSAY_DEFINE_(name, arguments, given, count, ...)                              \
-    static void assay_body_##name(struct assay_run *assay arguments);                  \
+    static void assay_body_##name arguments;                                           \
     static void assay_call_##name(struct assay_run *assay)                             \
     {                                                                                  \
         ASSAY_GUARDED_(assay_body_##name given)                                        \
@@ -179,21 +180,27 @@ struct assay_registry {
         #name, __FILE__, assay_call_##name, (uint32_t)__LINE__, count, {__VA_ARGS__}}; \
     ASSAY_SECTION_ static const struct assay_benchmark *const assay_entry_##name =     \
         &assay_benchmark_##name;                                                       \
-    static void assay_body_##name(struct assay_run *assay arguments)
+    static void assay_body_##name arguments
 
-#define ASSAY_BENCH_1(name) ASSAY_DEFINE_(name, , (assay), 0, ASSAY_NOTHING_)
-#define ASSAY_BENCH_2(name, p) \
-    ASSAY_DEFINE_(name, ASSAY_ARGUMENT(p), (assay, assay->values[0]), 1, ASSAY_PARAMETER(p))
-#define ASSAY_BENCH_3(name, p, q)                                                     \
-    ASSAY_DEFINE_(name, ASSAY_ARGUMENT(p) ASSAY_ARGUMENT(q),                          \
-                  (assay, assay->values[0], assay->values[1]), 2, ASSAY_PARAMETER(p), \
+/* No argument is empty: strict compilers have a warning for that. */
+#define ASSAY_BENCH_1(name) \
+    ASSAY_DEFINE_(name, (struct assay_run * assay), (assay), 0, ASSAY_NOTHING_)
+#define ASSAY_BENCH_2(name, p)                                                                   \
+    ASSAY_DEFINE_(name, (struct assay_run * assay ASSAY_ARGUMENT(p)), (assay, assay->values[0]), \
+                  1, ASSAY_PARAMETER(p))
+#define ASSAY_BENCH_3(name, p, q)                                                       \
+    ASSAY_DEFINE_(name, (struct assay_run * assay ASSAY_ARGUMENT(p) ASSAY_ARGUMENT(q)), \
+                  (assay, assay->values[0], assay->values[1]), 2, ASSAY_PARAMETER(p),   \
                   ASSAY_PARAMETER(q))
-#define ASSAY_BENCH_4(name, p, q, r)                                                \
-    ASSAY_DEFINE_(name, ASSAY_ARGUMENT(p) ASSAY_ARGUMENT(q) ASSAY_ARGUMENT(r),      \
-                  (assay, assay->values[0], assay->values[1], assay->values[2]), 3, \
-                  ASSAY_PARAMETER(p), ASSAY_PARAMETER(q), ASSAY_PARAMETER(r))
+#define ASSAY_BENCH_4(name, p, q, r)                                                            \
+    ASSAY_DEFINE_(                                                                              \
+        name, (struct assay_run * assay ASSAY_ARGUMENT(p) ASSAY_ARGUMENT(q) ASSAY_ARGUMENT(r)), \
+        (assay, assay->values[0], assay->values[1], assay->values[2]), 3, ASSAY_PARAMETER(p),   \
+        ASSAY_PARAMETER(q), ASSAY_PARAMETER(r))
 #define ASSAY_BENCH_5(name, p, q, r, s)                                                            \
-    ASSAY_DEFINE_(name, ASSAY_ARGUMENT(p) ASSAY_ARGUMENT(q) ASSAY_ARGUMENT(r) ASSAY_ARGUMENT(s),   \
+    ASSAY_DEFINE_(name,                                                                            \
+                  (struct assay_run * assay ASSAY_ARGUMENT(p) ASSAY_ARGUMENT(q) ASSAY_ARGUMENT(r)  \
+                                          ASSAY_ARGUMENT(s)),                                      \
                   (assay, assay->values[0], assay->values[1], assay->values[2], assay->values[3]), \
                   4, ASSAY_PARAMETER(p), ASSAY_PARAMETER(q), ASSAY_PARAMETER(r),                   \
                   ASSAY_PARAMETER(s))
@@ -343,6 +350,7 @@ struct assay_team {
     uint64_t warm, timed, once; /* iterations; once: of a run without assay */
     uint64_t ready;             /* members that are about to start */
     int by_call, over, silent;
+    int left; /* a member left its loop, or had none: it is over for all */
     struct assay_reading before;
     const uint64_t *allocated; /* calls and bytes, where they are counted; else NULL */
     uint64_t barrier[16];      /* room for a pthread_barrier_t */
@@ -362,6 +370,8 @@ ASSAY_COLD_ static inline void assay_send(struct assay_team *t, const char *text
     size_t length = strlen(text);
     while (length && !t->silent) {
         long sent = assay_c_write(t->out, text, length);
+        if (sent < 0 && errno == EINTR) /* a timer of the benchmark's */
+            continue;
         if (sent <= 0)
             exit(1); /* assay has gone */
         text += sent;
@@ -395,6 +405,8 @@ ASSAY_COLD_ static inline char *assay_receive(struct assay_team *t)
             return t->line;
         }
         long got = assay_c_read(t->in, t->line + t->length, sizeof(t->line) - t->length);
+        if (got < 0 && errno == EINTR)
+            continue;
         if (got <= 0)
             exit(got < 0 || t->length == sizeof(t->line));
         t->length += (size_t)got;
@@ -470,7 +482,8 @@ static inline uint64_t assay_start(struct assay_member *m)
         assay_look(t, &t->before);
     if (t->count > 1) { /* all at once: those that are early wait for the last */
         __atomic_add_fetch(&t->ready, 1, __ATOMIC_ACQ_REL);
-        while (__atomic_load_n(&t->ready, __ATOMIC_ACQUIRE) % t->count)
+        while (__atomic_load_n(&t->ready, __ATOMIC_ACQUIRE) % t->count &&
+               !__atomic_load_n(&t->left, __ATOMIC_ACQUIRE)) /* of assay_leave() */
             assay_c_yield();
     }
     m->start_ns = m->resumed_ns = assay_clock_ns(1);
@@ -484,7 +497,9 @@ ASSAY_COLD_ static inline void assay_confer(struct assay_member *m)
     int was_timed = m->phase == ASSAY_TIMED;
     if (t->count > 1)
         assay_c_wait(t->barrier);
-    if (m->run.thread == 0) {
+    if (m->run.thread == 0 && __atomic_load_n(&t->left, __ATOMIC_ACQUIRE)) {
+        t->over = 1;
+    } else if (m->run.thread == 0) {
         if (was_timed)
             assay_send_sample(t);
         else
@@ -493,6 +508,18 @@ ASSAY_COLD_ static inline void assay_confer(struct assay_member *m)
     }
     if (t->count > 1)
         assay_c_wait(t->barrier);
+}
+
+/* One of several threads returned before it was over (a skip, an exception, a break).  The others
+ * come to the barriers of assay_confer() and find that it is over. */
+ASSAY_COLD_ static inline void assay_leave(struct assay_member *m)
+{
+    struct assay_team *t = m->team;
+    __atomic_store_n(&t->left, 1, __ATOMIC_RELEASE); /* for assay_start() and assay_confer() */
+    assay_c_wait(t->barrier);
+    if (m->run.thread == 0)
+        t->over = 1;
+    assay_c_wait(t->barrier);
 }
 
 static inline uint64_t assay_next(struct assay_run *run)
@@ -540,12 +567,26 @@ static inline struct assay_team *assay_first_of(struct assay_run *run)
     return run->thread ? NULL : m->team;
 }
 
+/* Whatever character a program's locale puts before a fraction, a full stop goes out. */
+ASSAY_COLD_ static inline void assay_put_number(char *out, size_t size, double value)
+{
+    char *to = out;
+    (void)snprintf(out, size, "%.17g", value);
+    for (const char *at = out; *at; at++)
+        if ((*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'z') || *at == '+' || *at == '-')
+            *to++ = *at;
+        else if (to == out || to[-1] != '.')
+            *to++ = '.';
+    *to = '\0';
+}
+
 ASSAY_COLD_ static inline void assay_report(struct assay_run *run, const char *name, double value,
                                             const char *unit)
 {
     struct assay_team *t = assay_first_of(run);
-    char line[512];
-    (void)snprintf(line, sizeof(line), "%.17g %.100s\t%.100s", value, name, unit);
+    char line[512], number[64];
+    assay_put_number(number, sizeof(number), value);
+    (void)snprintf(line, sizeof(line), "%s %.220s\t%.100s", number, name, unit ? unit : "");
     if (t)
         assay_send_text(t, "v", line);
 }
@@ -553,8 +594,9 @@ ASSAY_COLD_ static inline void assay_report(struct assay_run *run, const char *n
 ASSAY_COLD_ static inline void assay_grows(struct assay_run *run, double n, const char *law)
 {
     struct assay_team *t = assay_first_of(run);
-    char line[256];
-    (void)snprintf(line, sizeof(line), "%.17g %.100s", n, law);
+    char line[256], number[64];
+    assay_put_number(number, sizeof(number), n);
+    (void)snprintf(line, sizeof(line), "%s %.100s", number, law ? law : "");
     if (t)
         assay_send_text(t, "c", line);
 }
@@ -577,6 +619,8 @@ static inline void *assay_thread(void *argument)
 {
     struct assay_member *m = (struct assay_member *)argument;
     m->team->benchmark->run(&m->run);
+    if (m->team->count > 1 && m->phase != ASSAY_OVER)
+        assay_leave(m);
     return NULL;
 }
 
@@ -611,6 +655,8 @@ ASSAY_COLD_ static inline void assay_run_one(struct assay_team *t,
 {
     ASSAY_STATE_ struct assay_member members[ASSAY_THREADS_MAX];
     int64_t values[ASSAY_PARAMETERS_MAX] = {0, 0, 0, 0};
+    char end[16];
+    int worst = 0;
     size_t known = registry->first ? (size_t)(registry->end - registry->first) : 0;
     size_t index = (size_t)strtoull(words, &words, 10);
     unsigned long long count = strtoull(words, &words, 10), stack = strtoull(words, &words, 10);
@@ -631,7 +677,7 @@ ASSAY_COLD_ static inline void assay_run_one(struct assay_team *t,
         exit(1);
     t->benchmark = registry->first[index];
     t->count = (uint32_t)(count < 1 ? 1 : count > ASSAY_THREADS_MAX ? ASSAY_THREADS_MAX : count);
-    t->by_call = t->over = 0;
+    t->by_call = t->over = t->left = 0;
     t->ready = 0;
     t->members = members;
     memset(members, 0, sizeof(members));
@@ -649,10 +695,13 @@ ASSAY_COLD_ static inline void assay_run_one(struct assay_team *t,
     void *volatile moved = malloc((size_t)heap + 1); /* never freed: what follows lies behind it */
     (void)moved;
     assay_run_deeper(t, (size_t)stack);
-    assay_send(t, members[0].stray                 ? "d 3\n"
-                  : members[0].phase == ASSAY_OVER ? "d 0\n"
-                  : members[0].phase               ? "d 2\n"
-                                                   : "d 1\n");
+    for (uint32_t i = 0; i < t->count; i++) {
+        int phase = members[i].phase;
+        int how = members[i].stray ? 3 : phase == ASSAY_OVER ? 0 : phase == ASSAY_BEFORE ? 1 : 2;
+        worst = how > worst ? how : worst;
+    }
+    (void)snprintf(end, sizeof(end), "d %d\n", worst);
+    assay_send(t, end);
 }
 
 ASSAY_COLD_ static inline void assay_send_list(struct assay_team *t,
@@ -662,15 +711,17 @@ ASSAY_COLD_ static inline void assay_send_list(struct assay_team *t,
     for (size_t i = 0; i < count; i++) {
         const struct assay_benchmark *b = registry->first[i];
         char line[512], number[48];
-        (void)snprintf(line, sizeof(line), "%lu %.200s %.200s", (unsigned long)b->line, b->name,
-                       b->file ? b->file : "");
+        (void)snprintf(line, sizeof(line), "%lu %.220s\t%.200s", (unsigned long)b->line,
+                       b->name ? b->name : "", b->file ? b->file : "");
         assay_send_text(t, "b", line);
         for (uint32_t p = 0; p < b->parameter_count && p < ASSAY_PARAMETERS_MAX; p++) {
             const struct assay_parameter *a = &b->parameters[p];
-            (void)snprintf(line, sizeof(line), "p %d %.100s", (int)a->kind, a->name);
+            (void)snprintf(line, sizeof(line), "p %d %.220s\t", (int)a->kind,
+                           a->name ? a->name : "");
             assay_send(t, line);
             for (uint32_t v = 0; v < a->count && v < ASSAY_VALUES_MAX; v++) {
-                (void)snprintf(number, sizeof(number), " %lld", (long long)a->values[v]);
+                (void)snprintf(number, sizeof(number), v ? " %lld" : "%lld",
+                               (long long)a->values[v]);
                 assay_send(t, number);
             }
             assay_send(t, "\n");

@@ -27,6 +27,23 @@ static bool is_name(const char *text, size_t length)
     return length && length <= NAME_MAX_BYTES;
 }
 
+/* The name, up to a tab or the end. */
+static int take_name(const char **at, const char *what, char **ret, struct error *err)
+{
+    size_t length = strcspn(*at, "\t");
+    if (!is_name(*at, length)) {
+        CLEANUP(strbuf_done) struct strbuf safe = {0};
+        strbuf_put_safe(&safe, *at, length, 80);
+        return error_set(err, -EINVAL,
+                         "'%s' cannot be the name of a %s: 1 to %d bytes, without blanks, commas "
+                         "and '='",
+                         strbuf_text(&safe), what, NAME_MAX_BYTES);
+    }
+    *ret = memory_strndup(*at, length);
+    *at += length + ((*at)[length] == '\t');
+    return 0;
+}
+
 static bool take_u64(const char **at, uint64_t *ret)
 {
     char *end;
@@ -53,16 +70,15 @@ static bool take_i64(const char **at, int64_t *ret)
 static int take_entry(struct bench_entries *e, const char *line, struct error *err)
 {
     const char *at = line + 1;
-    uint64_t source_line;
-    if (!take_u64(&at, &source_line) || *at++ != ' ' || e->count >= BENCH_ENTRIES_MAX)
+    struct bench_entry entry = {.index = e->count};
+    if (e->count >= BENCH_ENTRIES_MAX)
+        return error_set(err, -E2BIG, "it has more than %d benchmarks", BENCH_ENTRIES_MAX);
+    if (!take_u64(&at, &entry.line) || *at++ != ' ')
         return bad_line(line, err);
-    size_t length = strcspn(at, " ");
-    if (!is_name(at, length))
-        return bad_line(line, err);
-    struct bench_entry entry = {.name = memory_strndup(at, length),
-                                .file = memory_strdup(at[length] ? at + length + 1 : ""),
-                                .index = e->count,
-                                .line = source_line};
+    int r = take_name(&at, "benchmark", &entry.name, err);
+    if (r < 0)
+        return r;
+    entry.file = memory_strdup(at);
     ARRAY_PUSH(e->items, e->count, e->capacity) = entry;
     return 0;
 }
@@ -92,14 +108,16 @@ static int take_parameter(struct bench_entries *e, const char *line, struct erro
     if (!entry || entry->parameter_count == BENCH_PARAMETERS_MAX || !take_u64(&at, &kind) ||
         kind > KIND_THREADS || *at++ != ' ')
         return bad_line(line, err);
-    size_t length = strcspn(at, " ");
-    if (!is_name(at, length))
-        return bad_line(line, err);
     struct bench_parameter p = {.is_threads = kind == KIND_THREADS};
-    const char *name = at;
-    for (at += length; *at; p.count++)
+    CLEANUP(memory_freep) char *name = NULL;
+    int r = take_name(&at, "parameter", &name, err);
+    if (r < 0)
+        return error_wrap(err, r, "%s", entry->name);
+    for (; *at; p.count++)
         if (p.count == BENCH_VALUES_MAX || !take_i64(&at, &p.values[p.count]))
             return bad_line(line, err);
+    if (!p.count)
+        return error_set(err, -EINVAL, "%s: its parameter '%s' has no values", entry->name, name);
     for (size_t i = 0; i < p.count && p.is_threads; i++)
         if (p.values[i] < 1 || p.values[i] > THREADS_MAX)
             return error_set(err, -EINVAL, "%s: ASSAY_THREADS takes numbers from 1 to %d, not %lld",
@@ -108,9 +126,7 @@ static int take_parameter(struct bench_entries *e, const char *line, struct erro
         return error_set(err, -EINVAL,
                          "%s: ASSAY_RANGE needs 1 ≤ low ≤ high and a factor of 2 or more",
                          entry->name);
-    if (!p.count)
-        return bad_line(line, err);
-    p.name = memory_strndup(name, length);
+    p.name = memory_strdup(name);
     entry->parameters[entry->parameter_count++] = p;
     return 0;
 }
@@ -188,8 +204,14 @@ static int take_number(const char *line, double *ret_value, const char **ret_res
 {
     char *end;
     double value = strlen(line) > 2 ? strtod(line + 2, &end) : NAN;
-    if (!isfinite(value) || end == line + 2 || *end != ' ')
+    if (strlen(line) <= 2 || end == line + 2 || *end != ' ')
         return bad_line(line, err);
+    if (!isfinite(value)) {
+        CLEANUP(strbuf_done) struct strbuf safe = {0};
+        strbuf_put_safe(&safe, end + 1, strcspn(end + 1, "\t"), 80);
+        return error_set(err, -EINVAL, "the number that it gives with '%s' is %g",
+                         strbuf_text(&safe), value);
+    }
     *ret_value = value;
     *ret_rest = end + 1;
     return 0;
@@ -203,15 +225,11 @@ int bench_figure_parse(const char *line, double *ret_value, char **ret_name, cha
     int r = take_number(line, &value, &rest, err);
     if (r < 0)
         return r;
-    size_t length = strcspn(rest, "\t");
-    if (!is_name(rest, length))
-        return error_set(err, -EINVAL,
-                         "the name of a counter is not allowed: no blanks, commas and '=', at most "
-                         "%d bytes",
-                         NAME_MAX_BYTES);
+    r = take_name(&rest, "counter", ret_name, err);
+    if (r < 0)
+        return r;
     *ret_value = value;
-    *ret_name = memory_strndup(rest, length);
-    *ret_unit = memory_strdup(rest[length] ? rest + length + 1 : "");
+    *ret_unit = memory_strdup(rest);
     return 0;
 }
 

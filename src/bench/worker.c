@@ -266,6 +266,13 @@ static int describe_end(struct bench_worker *w, struct error *err)
                      separator, strbuf_text(&words));
 }
 
+/* Whether it is over though its pipes are not: a process that it left behind may hold them. */
+static bool has_ended(const struct bench_worker *w)
+{
+    siginfo_t end = {0};
+    return waitid(P_PID, (id_t)w->pid, &end, WEXITED | WNOWAIT | WNOHANG) == 0 && end.si_pid;
+}
+
 /* The next line, without its end; it stays the worker's until the next call. */
 static int receive(struct bench_worker *w, const char **ret_line, struct error *err)
 {
@@ -287,10 +294,15 @@ static int receive(struct bench_worker *w, const char **ret_line, struct error *
             return error_set(err, -EPROTO, "it does not speak as a program with assay.h does");
         struct pollfd fds[] = {{w->from, POLLIN, 0}, {w->errors, POLLIN, 0}};
         size_t count = w->errors >= 0 ? 2 : 1;
-        if (process_poll_fds(fds, count, deadline, true) == 0) {
+        uint64_t look = clock_now_ns() + NS_PER_S;
+        if (process_poll_fds(fds, count, look < deadline ? look : deadline, true) == 0) {
             w->interrupted = process_signals_caught() != 0;
             if (w->interrupted)
                 return error_set(err, -EINTR, "interrupted");
+            if (has_ended(w))
+                return describe_end(w, err);
+            if (look < deadline)
+                continue;
             char time[32];
             return error_set(err, -ETIMEDOUT,
                              "no answer for %s: an endless loop, or one call takes longer than "
@@ -529,8 +541,8 @@ static int read_until(struct bench_worker *w, const char *until, struct bench_sa
             r = bench_law_parse(line, &said->n, &said->law, err);
         else if (line[0] == 'f' && line[1])
             fail_with(said, line + 2);
-        else if (line[0] == 'k' && line[1] && !said->skipped)
-            said->skipped = safe_text(line + 2);
+        else if (line[0] == 'k' && line[1]) /* of several threads each may say it */
+            said->skipped = said->skipped ? said->skipped : safe_text(line + 2);
         else if (line[0] == 'x' && line[1])
             return error_set(err, -ECHILD, "%s", line + 2);
         else if (line[0] != 'c')
