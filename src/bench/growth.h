@@ -8,6 +8,7 @@
 
 /* One benchmark of one version, over all n. */
 struct bench_fit {
+    size_t first; /* of its cases */
     char *label, *law;
     size_t side;
     struct complexity complexity;
