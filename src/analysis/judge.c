@@ -318,6 +318,26 @@ static void look_at_tails(struct judge_row *row, const struct judge_values *v)
                                       .slow = tails.slow};
 }
 
+/* The metric of the means of what the row's values are medians of; DATASET_NONE when there is none.
+ */
+static size_t means_of(const struct dataset *d, size_t metric)
+{
+    CLEANUP(memory_freep)
+    char *name = memory_printf(JUDGE_MEAN_PREFIX "%s", d->metrics[metric].name);
+    return dataset_metric(d, name);
+}
+
+static void look_beyond_centre(struct judge_row *row, const struct judge_values *v)
+{
+    struct judge_sides means = row->sides;
+    CLEANUP(collected_done) struct collected c = {0};
+    means.base_metric = means_of(means.base, means.base_metric);
+    means.new_metric = means_of(means.new, means.new_metric);
+    bool is_there = means.base_metric != DATASET_NONE && means.new_metric != DATASET_NONE &&
+                    collect(&means, &c) == 0;
+    look_at_tails(row, is_there ? &c.values : v);
+}
+
 static void call(struct judge_row *row, double tails_alpha)
 {
     bool centre = row->tested && comparison_excludes_same(&row->comparison);
@@ -355,7 +375,7 @@ static void examine(struct judge_row *row, struct collected *c)
     row->tested = !row->skip && comparison_is_tested(&row->comparison) && !nothing_varies(row);
     row->p_adjusted = row->tested ? row->comparison.p : NAN;
     if (row->tested && row->headline && row->by == JUDGE_MEDIAN)
-        look_at_tails(row, &c->values);
+        look_beyond_centre(row, &c->values);
 }
 
 bool judge_row(struct judge_row *row)

@@ -32,6 +32,11 @@ struct judge_sides {
     size_t base_metric, new_metric, base_cell, new_cell;
 };
 
+/* Where a value is itself a median of many samples, their mean may be a metric beside it:
+ * "mean-time" of "time".  It has what those medians leave out, and so the tails of a headline are
+ * looked for in it. */
+#define JUDGE_MEAN_PREFIX "mean-"
+
 /* What a headline shows besides its centre (stats/tails.h). */
 struct judge_tails {
     bool looked;  /* there were enough values to look */

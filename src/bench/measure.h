@@ -89,6 +89,9 @@ void bench_results_done(struct bench_results *r);
  * has no sample in it. */
 double bench_round_value(const struct bench_result *r, size_t side, uint32_t round,
                          double (*of)(const struct bench_kept *sample, size_t index), size_t index);
+/* The mean of the same samples: what iterations cost that are seldom and slow, which no median
+ * shows. */
+double bench_round_mean(const struct bench_result *r, size_t side, uint32_t round);
 /* The logarithm of new to base in one round: the median over samples that follow each other; with
  * `half` 0 or 1 over every other pair only. */
 double bench_round_ratio(const struct bench_result *r, uint32_t round, int half);

@@ -43,6 +43,20 @@ double bench_round_value(const struct bench_result *r, size_t side, uint32_t rou
     return stats_median(values, count, values + (end - first));
 }
 
+double bench_round_mean(const struct bench_result *r, size_t side, uint32_t round)
+{
+    size_t end, first = round_start(r, round, &end), count = 0, calm = 0;
+    double sum = 0;
+    for (size_t i = first; i < end; i++)
+        calm += r->samples[i].side == side && !r->samples[i].disturbed;
+    for (size_t i = first; i < end; i++)
+        if (r->samples[i].side == side && (!calm || !r->samples[i].disturbed)) {
+            sum += r->samples[i].ns;
+            count++;
+        }
+    return count ? sum / (double)count : NAN;
+}
+
 /* Whether the two are neighbours of the half that is asked for. */
 static bool is_pair(const struct bench_kept *a, const struct bench_kept *b, int half)
 {

@@ -75,24 +75,32 @@ static double counter_of(const struct bench_kept *s, size_t index)
     return s->counters[index];
 }
 
+enum { OF_TIME = -1, OF_MEAN = -2 }; /* besides the numbers of counters */
+
 struct filler {
     struct dataset *d;
     const struct bench_results *results;
 };
 
-/* Of each round: the counter of this number, or the time where it is negative. */
-static void add_values(const struct filler *f, size_t metric, int counter)
+static double value_of(const struct filler *f, size_t index, size_t side, uint32_t round, int which)
+{
+    const struct bench_result *r = &f->results->items[index];
+    if (which == OF_TIME)
+        return bench_round_time(r, side, f->results->side_count, round);
+    if (which == OF_MEAN)
+        return bench_round_mean(r, side, round);
+    return bench_round_value(r, side, round, counter_of, (size_t)which);
+}
+
+/* Of each round: the counter of this number, or the time. */
+static void add_values(const struct filler *f, size_t metric, int which)
 {
     size_t sides = f->results->side_count;
     for (size_t i = 0; i < f->results->count; i++)
         for (size_t side = 0; side < sides; side++)
-            for (uint32_t round = 0; round < f->results->round_count; round++) {
-                const struct bench_result *r = &f->results->items[i];
-                double value = counter < 0
-                                   ? bench_round_time(r, side, sides, round)
-                                   : bench_round_value(r, side, round, counter_of, (size_t)counter);
-                dataset_put(f->d, metric, bench_cell(i, side, sides), round, value);
-            }
+            for (uint32_t round = 0; round < f->results->round_count; round++)
+                dataset_put(f->d, metric, bench_cell(i, side, sides), round,
+                            value_of(f, i, side, round, which));
 }
 
 static void add_constant(struct dataset *d, const char *name, const char *unit,
@@ -204,7 +212,13 @@ void bench_table_make(struct dataset *d, const struct bench_cases *cases,
     size_t metric =
         dataset_add_metric(d, BENCH_METRIC, "ns", "time",
                            (struct metric_facts){.better = METRIC_LOWER, .is_speed = true});
-    add_values(&f, metric, -1);
+    add_values(&f, metric, OF_TIME);
+    if (results->loop_ns > 0) { /* other harnesses have one sample a round, which is both */
+        metric =
+            dataset_add_metric(d, BENCH_MEAN_METRIC, "ns", "time",
+                               (struct metric_facts){.better = METRIC_LOWER, .is_speed = true});
+        add_values(&f, metric, OF_MEAN);
+    }
     for (size_t k = 0; counters && counters[k]; k++) {
         metric = dataset_add_metric(d, counters[k], "", "counter",
                                     (struct metric_facts){METRIC_LOWER, .is_count = true});

@@ -8,6 +8,9 @@
 #include "bench/measure.h"
 
 #define BENCH_METRIC "time" /* of one iteration: what a benchmark is about */
+/* The mean of a round's samples, of which BENCH_METRIC is the median; the judge finds it by name.
+ */
+#define BENCH_MEAN_METRIC JUDGE_MEAN_PREFIX BENCH_METRIC
 
 /* The cell of a case and version. */
 static inline size_t bench_cell(size_t index, size_t side, size_t side_count)

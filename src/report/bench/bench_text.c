@@ -173,6 +173,16 @@ static void put_table(struct strbuf *out, const struct bench_view *v)
     strbuf_putc(out, '\n');
 }
 
+/* Whether a metric beside the headline is worth a line by itself: when it moved.  Of a mean, the
+ * headline's verdict has said so where that one differs. */
+static bool has_moved(const struct outcome *o, size_t metric, size_t cell)
+{
+    const struct judge_row *own = outcome_cell(o, metric, cell)->judged;
+    const struct judge_row *headline = outcome_cell(o, o->headline, cell)->judged;
+    bool is_mean = str_eq(o->data->metrics[metric].name, BENCH_MEAN_METRIC);
+    return own && own->changed && !(is_mean && headline && headline->changed);
+}
+
 /* Another metric that moved, or all of them. */
 static void put_others(struct strbuf *out, const struct bench_view *v)
 {
@@ -184,7 +194,7 @@ static void put_others(struct strbuf *out, const struct bench_view *v)
             const char *unit = o->data->metrics[m].unit;
             bool counted = str_eq(o->data->metrics[m].kind, "counter");
             bool pair = v->results->side_count > 1;
-            bool shown = v->all || (counted && !pair) || (cell->judged && cell->judged->changed);
+            bool shown = v->all || (counted && !pair) || has_moved(o, m, c);
             if (m == o->headline || !cell->summary.count || !shown || (pair && !cell->judged))
                 continue;
             size_t index = c / v->results->side_count;

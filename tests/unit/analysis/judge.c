@@ -160,6 +160,41 @@ TEST(few_equal_counts_of_the_machine_may_be_luck)
     CHECK(alarms <= FAMILIES / 100);
 }
 
+/* Each value is a median of many samples; the mean of the same samples is beside it. */
+TEST(a_mean_beside_the_headline_is_looked_at)
+{
+    for (int slower = 0; slower < 2; slower++) {
+        CLEANUP(dataset_done) struct dataset d;
+        struct rng rng;
+        rng_seed(&rng, 5);
+        dataset_start(&d, "x");
+        dataset_add_cell(&d, "base", "", NULL);
+        dataset_add_cell(&d, "new", "", NULL);
+        dataset_add_metric(&d, "time", "ns", "time", facts);
+        dataset_add_metric(&d, "mean-time", "ns", "time", facts);
+        for (uint32_t r = 0; r < 30; r++)
+            for (size_t cell = 0; cell < 2; cell++) {
+                double rare = slower && cell && r % 3 ? 1.3 : 1;
+                dataset_put(&d, 0, cell, r, 100 + 0.01 * rng_uniform(&rng));
+                dataset_put(&d, 1, cell, r, 101 * rare + rng_uniform(&rng));
+            }
+        dataset_settle(&d);
+        struct judge_row row = {.sides = {&d, &d, 0, 0, 0, 1}, .headline = true};
+        CHECK(judge_row(&row));
+        CHECK_INT(row.changed, slower);
+        CHECK_INT(row.tails.differs, slower);
+        CHECK(fabs(row.comparison.estimate - 1) < 1e-3);
+        if (slower) {
+            CHECK(row.tails.mean.low > 1.1 && row.tails.mean.high < 1.3);
+            CHECK(row.verdict.kind == VERDICT_WORSE);
+            CHECK(strncmp(row.verdict.text, "same median, but ", 17) == 0);
+        } else { /* the bound is the mean's, which is known less well */
+            CHECK(row.verdict.kind == VERDICT_SAME);
+            CHECK(row.verdict.bound > 5e-4);
+        }
+    }
+}
+
 TEST(looks_share_the_error)
 {
     double spent = 0;

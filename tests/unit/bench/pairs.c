@@ -73,3 +73,18 @@ TEST(disturbed_samples_are_left_out)
     CHECK(fabs(bench_round_time(&r, 0, 1, 0) - 100) < 1e-9);
     free(r.samples);
 }
+
+TEST(the_mean_has_what_the_median_leaves_out)
+{
+    struct bench_result r = {.iterations = 1, .samples_a_round = 10, .round_count = 2};
+    for (size_t k = 0; k < 10; k++)
+        put(&r, k == 4 ? 1100 : 100, 0, 2 * k, 0, k == 7);
+    for (size_t k = 0; k < 10; k++)
+        put(&r, k == 4 ? 1100 : 100, 1, 2 * k, 0, true);
+    CHECK_NEAR(bench_round_mean(&r, 0, 0), 1900.0 / 9, 1e-9); /* without the disturbed one */
+    CHECK_NEAR(bench_round_mean(&r, 0, 1), 200, 1e-9);
+    CHECK_NEAR(bench_round_time(&r, 0, 1, 0), 100, 1e-9);
+    CHECK(isnan(bench_round_mean(&r, 1, 0)));
+    CHECK(isnan(bench_round_mean(&r, 0, 2)));
+    free(r.samples);
+}
