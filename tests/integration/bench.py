@@ -211,6 +211,112 @@ def loops_that_are_none():
 
 
 @test
+def a_thread_that_leaves_ends_it_for_all():
+    # One of several may skip, fail or leave; the others would wait for it for ever.
+    text = """
+    ASSAY_BENCH(leaves, ASSAY_THREADS(1, 2, 3)) { int x = 1; ASSAY_LOOP {
+        ASSAY_KEEP(x++); if (x > 100 && ASSAY_THREAD == ASSAY_THREAD_COUNT - 1) break; } }
+    ASSAY_BENCH(first_leaves, ASSAY_THREADS(2)) { int x = 1; ASSAY_LOOP { ASSAY_KEEP(x++); if (ASSAY_THREAD == 0) break; } }
+    ASSAY_BENCH(one_skips, ASSAY_THREADS(2, 3)) { int x = 1; if (ASSAY_THREAD == 1) ASSAY_SKIP("not thread 1");
+        ASSAY_LOOP { ASSAY_KEEP(x++); } }
+    ASSAY_BENCH(all_skip, ASSAY_THREADS(2, 3)) { int x = 1; ASSAY_SKIP("none"); ASSAY_LOOP { ASSAY_KEEP(x++); } }
+    ASSAY_BENCH(no_loop, ASSAY_THREADS(2)) { int x = 1; ASSAY_KEEP(x); }
+    ASSAY_BENCH(second_fails, ASSAY_THREADS(2)) { int x = 1; ASSAY_LOOP { ASSAY_KEEP(x++); } ASSAY_CHECK(ASSAY_THREAD == 0); }
+    ASSAY_BENCH(good, ASSAY_THREADS(2)) { int x = 1; ASSAY_LOOP { ASSAY_KEEP(x++); } }"""
+    report = json.loads(assay("bench", *QUICK, "--json", build(body(text)), check=1).stdout)
+    found = {}
+    for b in report["benchmarks"]:
+        version = b["versions"][0]
+        found.setdefault(b["name"], set()).add((version["status"], (version["reason"] or "").split(":")[0]))
+    equal(found, {"leaves": {("failed", "its loop was left early")}, "first_leaves": {("failed", "its loop was left early")},
+                  "one_skips": {("skipped", "not thread 1")}, "all_skip": {("skipped", "none")},
+                  "no_loop": {("failed", "it has no loop")}, "second_fails": {("failed", "wrong result")},
+                  "good": {("measured", "")}})
+
+
+@test
+def timers_and_locales_are_the_benchmarks_own():
+    # A timer that interrupts the worker while it waits, and a library that writes numbers with commas.
+    text = """
+    static void tick(int signal) { (void)signal; }
+    ASSAY_BENCH(timer)
+    {
+        struct sigaction action = {.sa_handler = tick};
+        struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+        int x = 1;
+        sigaction(SIGALRM, &action, NULL);
+        setitimer(ITIMER_REAL, &often, NULL);
+        ASSAY_LOOP { for (int i = 0; i < 100; i++) ASSAY_KEEP(x++); }
+        setitimer(ITIMER_REAL, &never, NULL);
+    }
+    ASSAY_BENCH(locale) { int x = 1; ASSAY_LOOP { ASSAY_KEEP(x++); } ASSAY_COUNTER("half", 0.5); ASSAY_COUNTER("big", -1e300); }"""
+    commas = """
+    #include <stdarg.h>
+    #include <stdio.h>
+    static inline int with_commas(char *out, size_t size, const char *format, ...)
+    {
+        va_list values;
+        va_start(values, format);
+        int length = vsnprintf(out, size, format, values);
+        va_end(values);
+        for (char *p = out; *p && format[1] == '.'; p++)
+            if (*p == '.') *p = ',';
+        return length;
+    }
+    #define snprintf with_commas
+    """
+    head = "#define _GNU_SOURCE\n" + commas + "#include <signal.h>\n#include <sys/time.h>\n#include <assay.h>\n"
+    report = json.loads(assay("bench", *QUICK, "--json", build(body(text, head)), check=0).stdout)
+    equal(report["benchmarks"][1]["versions"][0]["counters"], {"half": 0.5, "big": -1e300})
+
+
+@test
+def figures_that_are_none_are_told():
+    contains(failing('ASSAY_BENCH(bad) { int x = 1; ASSAY_LOOP { ASSAY_KEEP(x++); } ASSAY_COUNTER("ratio", __builtin_nan("")); }'),
+             "the number that it gives with 'ratio' is")
+    contains(failing('ASSAY_BENCH(bad) { int x = 1; ASSAY_LOOP { ASSAY_KEEP(x++); } ASSAY_COUNTER("cache hits", 1); }'),
+             "'cache hits' cannot be the name of a counter")
+
+
+@test
+def a_process_left_behind_does_not_hide_an_end():
+    # The child has a session and the pipe of its own, and lives on; its parent has ended.
+    text = """
+    ASSAY_BENCH(leaver)
+    {
+        if (fork() == 0) { setsid(); for (int i = 0; i < 600 && access("enough", F_OK); i++) usleep(100000); _exit(0); }
+        ASSAY_LOOP { _exit(7); }
+    }"""
+    program = build(body(text, "#define _GNU_SOURCE\n#include <unistd.h>\n#include <assay.h>\n"))
+    try:
+        contains(assay("bench", *QUICK, program, check=1).stderr, "leaver of ./prog: ended by itself with exit code 7")
+    finally:
+        pathlib.Path("enough").touch()
+
+
+@test
+def names_of_other_languages():
+    # Filled in by hand, as another language does.
+    text = """
+    static void run(struct assay_run *assay) { ASSAY_LOOP { ASSAY_CLOBBER(); } }
+    #define NAMED(id, text) \\
+        static const struct assay_benchmark id = {text, "a file.c", run, __LINE__, 0, {ASSAY_NOTHING_}}; \\
+        ASSAY_SECTION_ static const struct assay_benchmark *const entry_##id = &id;
+    NAMED(one, "Vec<u8>::\\"push\\"[0]")
+    NAMED(two, "größe%s")
+    #ifdef BLANK
+    NAMED(three, "push a string")
+    #endif
+    """
+    program = build(body(text))
+    equal(assay("bench", "-l", program, check=0).stdout, 'Vec<u8>::"push"[0]\ngröße%s\n')
+    equal(assay("bench", "-l", "-b", 'Vec<u8>::"push"[0]', program, check=0).stdout, 'Vec<u8>::"push"[0]\n')
+    contains(assay("bench", *QUICK, program, check=0).stdout, "größe%s")
+    contains(assay("bench", "-l", build(body(text), flags=["-DBLANK"]), check=1).stderr,
+             "'push a string' cannot be the name of a benchmark")
+
+
+@test
 def work_that_was_optimised_away_is_told():
     # Two short rounds may meet only layouts in which any loop takes two cycles.
     program = build(body("ASSAY_BENCH(bad) { int x = 1; ASSAY_LOOP { x = x * 3 + 1; } (void)x; }"))
@@ -253,15 +359,17 @@ def files_that_are_no_benchmarks():
 
 @test
 def headers_compile_everywhere():
-    text = GOOD.replace("WORK", "3")
+    # Without casts of its own, so that what is told is the header's.
+    text = GOOD.replace("WORK", "3").replace("(uint64_t)kind", "1 + 0 * (kind > 1)")
     strict = ["-pedantic-errors", "-Wshadow", "-Wconversion", "-Wcast-qual"]
     for compiler, standards, suffix in (("gcc", ["c11", "gnu17"], ".c"), ("clang", ["c11"], ".c"),
                                         ("g++", ["c++17", "c++20"], ".cc"), ("clang++", ["c++17", "c++20"], ".cc")):
         if not shutil.which(compiler):
             continue
         for standard in standards:
-            more = ["-Weverything", "-Wno-declaration-after-statement"] if compiler == "clang" else []
-            more += ["-Wold-style-cast"] if suffix == ".cc" and "(uint64_t)kind" not in text else []
+            more = ["-Weverything"] if "clang" in compiler else ["-Wlogical-op", "-Wdouble-promotion", "-Wundef"]
+            more += ["-Wold-style-cast"] if suffix == ".cc" else []
+            more += ["-Wuseless-cast", "-Wzero-as-null-pointer-constant", "-Weffc++"] if compiler == "g++" else []
             program = build(body(text, ""), "strict", [f"-std={standard}", *strict, *more], compiler, suffix)
             equal(assay("bench", "-l", program, check=0).stdout.count("\n"), 8, compiler + standard)
     equal(assay("bench", *QUICK, "-b", "steady", program, check=0).stderr, "")
@@ -359,6 +467,25 @@ def growth_is_fitted():
         equal((fit["law"], fit["holds"], fit["benchmark"]), (law, holds, "linear"))
         equal(fit["nearest"] in ("n", "n log n"), True, fit["nearest"])
     contains(assay("bench", "-t", "50ms", "-r", "3", program, check=0).stdout, "linear: does not grow like n^2: exponent 0.")
+
+
+@test
+def growth_is_of_the_parameters_that_make_n():
+    text = """
+    static volatile int sink;
+    ASSAY_BENCH(grid, ASSAY_LIST(n, 2, 4, 8), ASSAY_LIST(k, 2, 4))
+    {
+        ASSAY_LOOP { for (int64_t i = 0; i < 100 * n; i++) sink = (int)k; }
+        ASSAY_COMPLEXITY(n, "n");
+    }
+    ASSAY_BENCH(both, ASSAY_LIST(n, 20, 40, 80), ASSAY_LIST(k, 2, 5))
+    {
+        ASSAY_LOOP { for (int64_t i = 0; i < n * k; i++) sink = 1; }
+        ASSAY_COMPLEXITY(n * k, "n");
+    }"""
+    fits = json.loads(assay("bench", *QUICK, "--json", build(body(text)), check=0).stdout)["complexity"]
+    equal([fit["benchmark"] for fit in fits], ["grid k=2", "grid k=4", "both"])
+    equal([fit["trouble"] for fit in fits], [None] * 3)
 
 
 @test
