@@ -8,8 +8,9 @@
 enum { MONITOR_PREVIOUS_MAX = 24 };
 
 struct monitor_file {
-    int fd;
-    char label[64]; /* the part of the path where the pattern has its stars: "node0", "cpu0.C1" */
+    int fd;           /* -1 where it is read elsewhere */
+    const char *path; /* then */
+    char label[64];   /* the part of the path where the pattern has its stars: "node0", "cpu0.C1" */
 };
 
 struct monitor_instance {
@@ -19,6 +20,7 @@ struct monitor_instance {
     struct strbuf text;                    /* of the file that is read */
     double previous[MONITOR_PREVIOUS_MAX]; /* of the last tick, for monitors that need it */
     bool has_previous;
+    bool was_read;  /* some file of it, in the last run */
     double seconds; /* since the last tick; 0 at the first */
     void *extra;    /* of monitors that read no text */
 };
@@ -34,7 +36,8 @@ struct monitor_sink {
 struct monitor {
     const char *name, *what;
     unsigned every; /* read only at every so manieth tick and the last, where reading costs much */
-    const char *const *paths; /* patterns as glob(3) knows them; ends with NULL */
+    /* Patterns as glob(3) knows them, ends with NULL; with `open`, for machines elsewhere only. */
+    const char *const *paths;
     void (*parse)(struct monitor_instance *i, const struct monitor_file *file,
                   struct monitor_sink *sink); /* i->text holds the file's text */
     void (*finish)(struct monitor_instance *i, struct monitor_sink *sink); /* after all files */

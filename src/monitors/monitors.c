@@ -87,15 +87,31 @@ static void close_instance(struct monitor_instance *i)
     if (i->monitor->done)
         i->monitor->done(i);
     for (size_t f = 0; f < i->file_count; f++)
-        close(i->files[f].fd);
+        if (i->files[f].fd >= 0)
+            close(i->files[f].fd);
     free(i->files);
     strbuf_done(&i->text);
+}
+
+/* Files at fixed paths; whether they are there is known when they are read. */
+static int name_files(struct monitor_instance *i, struct error *err)
+{
+    for (size_t p = 0; i->monitor->paths && i->monitor->paths[p]; p++) {
+        if (strchr(i->monitor->paths[p], '*'))
+            break;
+        ARRAY_PUSH(i->files, i->file_count, i->file_capacity) =
+            (struct monitor_file){.fd = -1, .path = i->monitor->paths[p]};
+    }
+    return i->file_count ? 0 : error_set(err, -ENOTSUP, "it watches this machine only");
 }
 
 static bool open_instance(struct monitors *m, struct monitor_instance *i)
 {
     struct error err = {0};
-    if (i->monitor->open) {
+    if (m->read_elsewhere) {
+        if (name_files(i, &err) == 0)
+            return true;
+    } else if (i->monitor->open) {
         if (i->monitor->open(i, &err) == 0)
             return true;
     } else {
@@ -113,10 +129,9 @@ static bool open_instance(struct monitors *m, struct monitor_instance *i)
 static void *watch(void *context);
 static void set_state(struct monitors *m, bool active, bool quit);
 
-int monitors_open(struct monitors *m, const char *const *names, size_t count,
-                  enum monitor_class class, uint64_t interval_ns, struct error *err)
+/* Everything but the thread. */
+static int open_all(struct monitors *m, const char *const *names, size_t count, struct error *err)
 {
-    *m = (struct monitors){.class = class, .interval_ns = interval_ns};
     pthread_mutex_init(&m->lock, NULL);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -131,13 +146,38 @@ int monitors_open(struct monitors *m, const char *const *names, size_t count,
             monitors_done(m);
             return error_set(err, -EINVAL, "there is no monitor '%s'", names[n]);
         }
-        if (i->monitor->class != class)
+        if (i->monitor->class != m->class)
             continue;
         if (open_instance(m, i))
             m->instance_count++;
         else
             close_instance(i);
     }
+    return 0;
+}
+
+int monitors_open_elsewhere(struct monitors *m, const char *const *names, size_t count,
+                            monitor_read_fn *read, void *context, struct error *err)
+{
+    *m = (struct monitors){.class = MONITOR_READS, .read_elsewhere = read, .read_context = context};
+    return open_all(m, names, count, err);
+}
+
+void monitors_put_unread(const struct monitors *m, struct strbuf *out)
+{
+    size_t told = 0;
+    for (size_t i = 0; i < m->instance_count; i++)
+        if (!m->instances[i].was_read)
+            strbuf_printf(out, "%s%s", told++ ? ", " : "", m->instances[i].monitor->name);
+}
+
+int monitors_open(struct monitors *m, const char *const *names, size_t count,
+                  enum monitor_class class, uint64_t interval_ns, struct error *err)
+{
+    *m = (struct monitors){.class = class, .interval_ns = interval_ns};
+    int r = open_all(m, names, count, err);
+    if (r < 0)
+        return r;
     int code = m->instance_count ? pthread_create(&m->thread, NULL, watch, m) : 0;
     if (code) {
         monitors_done(m);
@@ -236,15 +276,27 @@ static bool read_text(int fd, struct strbuf *text)
     }
 }
 
+static bool read_file(const struct monitors *m, const struct monitor_file *file,
+                      struct strbuf *text)
+{
+    if (!m->read_elsewhere)
+        return read_text(file->fd, text);
+    strbuf_clear(text);
+    return m->read_elsewhere(m->read_context, file->path, text) == 0 && text->length > 0;
+}
+
 static void read_instance(struct monitor_instance *i, struct monitor_sink *sink)
 {
     if (i->monitor->read) {
         i->monitor->read(i, sink);
+        i->was_read = true;
         return;
     }
     for (size_t f = 0; f < i->file_count; f++)
-        if (read_text(i->files[f].fd, &i->text))
+        if (read_file(sink->m, &i->files[f], &i->text)) {
             i->monitor->parse(i, &i->files[f], sink);
+            i->was_read = true;
+        }
     if (i->monitor->finish)
         i->monitor->finish(i, sink);
 }
@@ -330,7 +382,7 @@ void monitors_start(struct monitors *m)
     for (size_t i = 0; i < m->instance_count; i++) {
         struct monitor_instance *instance = &m->instances[i];
         struct error err = {0};
-        instance->has_previous = false;
+        instance->has_previous = instance->was_read = false;
         if (instance->monitor->start && instance->monitor->start(instance, &err) < 0)
             strbuf_printf(&m->troubles, "%s%s: %s", m->troubles.length ? "; " : "",
                           instance->monitor->name, err.message);

@@ -69,6 +69,9 @@ static inline struct metric_facts monitor_facts(const struct monitor_column *col
 
 struct monitor_instance;
 
+/* Reads a file where the runs are, if that is not this machine.  Returns 0 or a negative errno. */
+typedef int monitor_read_fn(void *context, const char *path, struct strbuf *ret_text);
+
 struct monitors {
     struct monitor_instance *instances;
     size_t instance_count;
@@ -86,7 +89,9 @@ struct monitors {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     uint64_t due_ns;
-    bool has_thread, active, quit; /* the last two are guarded by the lock */
+    bool has_thread, active, quit;   /* the last two are guarded by the lock */
+    monitor_read_fn *read_elsewhere; /* NULL: on this machine */
+    void *read_context;
 };
 
 struct monitor; /* see monitor.h */
@@ -103,6 +108,12 @@ const char *monitor_what(const struct monitor *monitor);
  * monitors' thread; m must not move in memory. */
 int monitors_open(struct monitors *m, const char *const *names, size_t count,
                   enum monitor_class class, uint64_t interval_ns, struct error *err);
+/* The same for runs on another machine, such as an emulated one: monitors that read files at fixed
+ * paths, once when a run begins and once when it has ended.  Others are noted in `missing`. */
+int monitors_open_elsewhere(struct monitors *m, const char *const *names, size_t count,
+                            monitor_read_fn *read, void *context, struct error *err);
+/* Monitors none of whose files could be read in the last run, as "slabinfo, sched_debug". */
+void monitors_put_unread(const struct monitors *m, struct strbuf *out);
 void monitors_done(struct monitors *m);
 
 /* In the thread that starts the run. */

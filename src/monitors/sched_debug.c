@@ -195,10 +195,14 @@ static void done(struct monitor_instance *i)
     i->extra = NULL;
 }
 
+/* Where it is mounted, as in an emulated machine. */
+static const char *const paths[] = {"/sys/kernel/debug/sched/debug", NULL};
+
 /* The kernel walks all tasks and groups for it. */
 const struct monitor monitor_sched_debug = {.name = "sched_debug",
                                             .what = "the scheduler's queues, from debugfs",
                                             .every = 10,
+                                            .paths = paths,
                                             .open = open_debug,
                                             .parse = parse,
                                             .done = done};

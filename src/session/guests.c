@@ -294,6 +294,15 @@ static int bring_recording(struct guest *guest, const char *path, struct error *
     return r;
 }
 
+int guests_read_file(void *context, const char *path, struct strbuf *ret_text)
+{
+    struct guests *g = context;
+    struct error ignored; /* what is not there is told of the monitor */
+    return g->watched && vm_machine_alive(&g->watched->machine)
+               ? vm_machine_get(&g->watched->machine, path, ret_text, &ignored)
+               : -ENODEV;
+}
+
 int guests_run(struct guests *g, const struct matrix *matrix, const struct guest_job *job,
                struct run_result *result, struct error *err)
 {
@@ -318,7 +327,12 @@ int guests_run(struct guests *g, const struct matrix *matrix, const struct guest
                          .has_layout = job->has_layout && !job->before,
                          .mapping_count = job->mapping_count,
                          .timeout_ns = job->timeout_ns};
+    g->watched = guest;
+    if (job->monitors)
+        monitors_start(job->monitors);
     r = vm_machine_run(&guest->machine, &run, &g->result, err);
+    if (job->monitors)
+        monitors_stop(job->monitors);
     for (size_t i = 0; variables[i]; i++)
         free(variables[i]);
     free(variables);

@@ -13,6 +13,7 @@
 #ifndef ASSAY_SESSION_GUESTS_H
 #define ASSAY_SESSION_GUESTS_H
 
+#include "monitors/monitors.h"
 #include "run/runner.h"
 #include "spec/matrix.h"
 #include "vm/machine.h"
@@ -44,6 +45,7 @@ struct guests {
     /* What the last command's start took, by events: with no operations. */
     struct vm_counts startup;
     bool has_startup, startup_failed;
+    struct guest *watched; /* the machine whose files monitors read */
     /* Called often; may be NULL. */
     void (*on_tick)(void *context, const char *what);
     void *context;
@@ -67,6 +69,7 @@ struct guest_job {
     unsigned mapping_count; /* that the command has more than by itself */
     const char *events;     /* NULL for the spec's */
     uint64_t timeout_ns;
+    struct monitors *monitors; /* that read files there before and after; NULL for none */
 };
 
 /* Finds kernels, programs and files; boots nothing. */
@@ -82,6 +85,8 @@ void guests_done(struct guests *g);
  */
 int guests_run(struct guests *g, const struct matrix *matrix, const struct guest_job *job,
                struct run_result *result, struct error *err);
+/* For monitors_open_elsewhere: files in the machine that runs a job; the context is the guests. */
+monitor_read_fn guests_read_file;
 /* The kernel that a value of the factor names: a package or a path. */
 const char *guests_image(const struct spec_level *level);
 /* What its results are to be called. */

@@ -8,6 +8,7 @@
 #include "numbers/order.h"
 #include "run/command.h"
 #include "session/experiments.h"
+#include "session/guests.h"
 #include "session/hosts.h"
 #include "session/session_internal.h"
 
@@ -161,13 +162,16 @@ static int open_instruments(struct session *s, struct error *err)
     if (r < 0)
         return r;
     s->steps_open = true;
-    r = monitors_open(&s->monitors, s->spec.monitors, s->guests ? 0 : s->spec.monitor_count,
-                      MONITOR_READS, s->spec.monitor_interval_ns, err);
+    r = s->guests ? monitors_open_elsewhere(&s->monitors, s->spec.monitors, s->spec.monitor_count,
+                                            guests_read_file, s->guests, err)
+                  : monitors_open(&s->monitors, s->spec.monitors, s->spec.monitor_count,
+                                  MONITOR_READS, s->spec.monitor_interval_ns, err);
     if (r < 0)
         return r;
     s->monitors_open = true;
     if (s->monitors.missing.length)
-        strbuf_printf(&s->notes, "not available on this machine: %s\n",
+        strbuf_printf(&s->notes, "not available %s: %s\n",
+                      s->guests ? "in emulated machines" : "on this machine",
                       strbuf_text(&s->monitors.missing));
     r = session_open_watchers(s, err);
     if (r < 0)

@@ -208,7 +208,10 @@ static int collect_monitors(struct collector *c, struct error *err)
     int r = 0;
     for (size_t i = 0; r == 0 && i < m->column_count; i++) {
         const struct monitor_column *column = &m->columns[i];
-        if (!isfinite(column->value))
+        /* A monitor's per cent are shares of time. */
+        if (!isfinite(column->value) ||
+            (str_eq(column->unit, "%") &&
+             session_drops_time(c->s, c->cell, column->name, column->unit)))
             continue;
         r = collect_plain(c, column->name, column->unit, monitor_facts(column), "monitor",
                           column->value, err);
@@ -217,7 +220,7 @@ static int collect_monitors(struct collector *c, struct error *err)
             ARRAY_PUSH(c->series, c->series_count, c->series_capacity) = (struct store_series){
                 .metric = c->values[c->count - 1].metric, .values = column->values};
     }
-    if (r == 0 && m->instance_count)
+    if (r == 0 && m->instance_count && !c->s->guests)
         r = collect_plain(c, "assay.monitors.cpu", "ns",
                           (struct metric_facts){.better = METRIC_NEITHER}, "monitor",
                           (double)m->cpu_ns, err);

@@ -145,7 +145,7 @@ int session_measure_in_guest(struct session *s, size_t cell, const struct hole_v
         if (g->has_startup)
             vm_counts_move(&g->startup, &g->result.counts);
     }
-    const struct guest_again once = {.padding_bytes = padding_bytes};
+    const struct guest_again once = {.padding_bytes = padding_bytes, .is_watched = true};
     return r < 0 ? r : session_run_in_guest(s, cell, values, &once, result, err);
 }
 
@@ -170,6 +170,7 @@ int session_run_in_guest(struct session *s, size_t cell, const struct hole_value
                                 .has_layout = s->spec.vary_layout,
                                 .mapping_count = mappings_of(values->round),
                                 .events = events,
+                                .monitors = how->is_watched ? &s->monitors : NULL,
                                 .timeout_ns = s->options->timeout_ns ? s->options->timeout_ns
                                                                      : s->spec.timeout_ns};
         r = guests_run(s->guests, &s->matrix, &job, result, err);
@@ -185,15 +186,20 @@ int session_run_in_guest(struct session *s, size_t cell, const struct hole_value
     return r;
 }
 
-bool session_drops_unit(const struct session *s, size_t cell, const char *name, const char *unit)
+bool session_drops_time(const struct session *s, size_t cell, const char *name, const char *unit)
 {
-    if (!s->guests || guests_times_count(s->guests, &s->matrix, cell) || !guest_unit_is_time(unit))
+    if (!s->guests || guests_times_count(s->guests, &s->matrix, cell))
         return false;
     struct strbuf *left_out = &s->guests->left_out;
     CLEANUP(memory_freep) char *word = memory_printf("%s (%s)", name, unit);
     if (!left_out->length || !strstr(left_out->data, word))
         strbuf_printf(left_out, "%s%s", left_out->length ? ", " : "", word);
     return true;
+}
+
+bool session_drops_unit(const struct session *s, size_t cell, const char *name, const char *unit)
+{
+    return guest_unit_is_time(unit) && session_drops_time(s, cell, name, unit);
 }
 
 /* The commit that an image was built from, where it stands in a git tree. */
@@ -264,10 +270,16 @@ void session_note_left_out(struct session *s)
                       "left out, because times in an emulated machine mean nothing: %s\n",
                       strbuf_text(&s->guests->left_out));
     for (size_t i = 0; s->guests && i < s->spec.monitor_count; i++)
-        if (!str_eq(s->spec.monitors[i], "perf-profile"))
+        if (monitor_class(monitor_find(s->spec.monitors[i])) == MONITOR_TRACES)
             strbuf_printf(&s->notes,
                           "left out, because it watches this machine, not the emulated ones: %s\n",
                           s->spec.monitors[i]);
+    CLEANUP(strbuf_done) struct strbuf unread = {0};
+    if (s->guests && s->monitors_open && s->guests->watched)
+        monitors_put_unread(&s->monitors, &unread);
+    if (unread.length)
+        strbuf_printf(&s->notes, "not available in the emulated machines: %s\n",
+                      strbuf_text(&unread));
 }
 
 /* instructions:u of perf-stat.total.instructions:u, for each unit of work. */

@@ -174,6 +174,7 @@ struct guest_again {
     const struct event_list *events; /* to be counted instead of the spec's; NULL for those */
     size_t padding_bytes;
     bool is_startup; /* with no operations: what the command's start takes */
+    bool is_watched; /* by the spec's monitors, which read files there */
 };
 /* Runs a cell's command in the machine of its kernel and counts; before it, where that can be told,
  * the same command with no operations (--ops 0). */
@@ -185,7 +186,10 @@ int session_run_in_guest(struct session *s, size_t cell, const struct hole_value
                          struct error *err);
 /* What the last run there counted. */
 void session_give_counts(struct session *s, size_t cell, session_value_fn *put, void *context);
-/* Whether a metric is a time of an emulated machine: then it is noted and not kept. */
+/* Whether a metric, which is a time, is one of an emulated machine: then it is noted and not kept.
+ */
+bool session_drops_time(const struct session *s, size_t cell, const char *name, const char *unit);
+/* The same for a metric of any unit. */
 bool session_drops_unit(const struct session *s, size_t cell, const char *name, const char *unit);
 void session_note_left_out(struct session *s);
 /* Whether what a command takes with no operations is subtracted from instructions for each. */

@@ -231,9 +231,13 @@ work: operations
 def kernels_are_a_factor():
     need()
     spec((("a", kernel.DEFAULT_PACKAGE), ("b", kernel.find().image)),
-         "rounds: 2\nwarmup: 0\nmonitors: [perf-profile]\nprofile: all\n"
+         "rounds: 2\nwarmup: 0\nprofile: all\n"
+         "monitors: [perf-profile, proc-vmstat, interrupts, slabinfo, mpstat, perf-sched, numastat]\n"
          "vm: {memory: 256M, rounds_per_boot: 1}")
     said = assay("run", "spec.yaml", check=0, timeout=600)
+    contains(said.stderr, "watches this machine, not the emulated ones: perf-sched")
+    contains(said.stderr, "not available in emulated machines: numastat")
+    contains(said.stderr, "mpstat.cpu.all.idle% (%)")
     contains(said.stdout, WORDS)
     contains(said.stdout, "start-up, as a run with --ops 0 counts it")
     contains(said.stderr, "workload (op/s)")
@@ -251,6 +255,11 @@ def kernels_are_a_factor():
     # Times of an emulated machine are not kept at all.
     for name in ("wall", "user", "sys", "workload", "per_process_ops", "perf-stat.total.cycles"):
         equal(name in rows, False, name)
+    # What the machine did is read in it, before and after the command.
+    between(rows["proc-vmstat.pgfault"]["base"]["median"], 50, 100_000, "page faults in the machine")
+    equal([name for name in rows if name.startswith("interrupts.")] != [], True, "interrupts")
+    between(rows["proc-vmstat.nr_free_pages"]["base"]["median"], 10_000, 65_536, "free pages of 256 MiB")
+    equal([name for name in rows if name.startswith("mpstat.")], [], "shares of time")
     # The same kernel twice: the same counts but for a little.
     row = rows["perf-stat.overall.path-length"]
     between(row["new"]["median"] / row["base"]["median"], 0.98, 1.02, "ratio")
