@@ -69,6 +69,7 @@ void tasks_done(struct tasks *t)
     free(t->threads);
     free(t->live_counts);
     free(t->live_pids);
+    free(t->ended);
     idtable_done(&t->task_table);
     idtable_done(&t->thread_table);
     idtable_done(&t->live_table);
@@ -183,6 +184,15 @@ void tasks_fork(struct tasks *t, uint32_t pid, uint32_t tid, uint32_t parent_tid
     thread->comm = comm;
 }
 
+static void count_end(struct tasks *t, uint32_t comm)
+{
+    size_t before = t->ended_capacity;
+    t->ended = memory_grow(t->ended, &t->ended_capacity, comm + 1, sizeof(*t->ended));
+    if (t->ended_capacity > before)
+        memset(t->ended + before, 0, (t->ended_capacity - before) * sizeof(*t->ended));
+    ++t->ended[comm];
+}
+
 bool tasks_exit(struct tasks *t, uint32_t pid, uint32_t tid)
 {
     struct thread_state *thread = find_thread(t, pid, tid);
@@ -190,5 +200,15 @@ bool tasks_exit(struct tasks *t, uint32_t pid, uint32_t tid)
         return false;
     uint32_t *live = live_threads(t, thread->pid);
     thread->is_alive = false;
-    return --*live == 0;
+    if (--*live > 0)
+        return false;
+    const struct thread_state *main_thread = find_thread(t, pid, pid);
+    if (main_thread->comm != IDTABLE_NONE)
+        count_end(t, main_thread->comm);
+    return true;
+}
+
+uint64_t tasks_ended(const struct tasks *t, uint32_t comm)
+{
+    return comm < t->ended_capacity ? t->ended[comm] : 0;
 }

@@ -52,6 +52,8 @@ struct tasks {
     uint32_t *live_pids;
     size_t live_count, live_capacity, live_pid_capacity;
     struct idtable live_table; /* by pid */
+    uint64_t *ended;           /* processes that ended under each name */
+    size_t ended_capacity;
 };
 
 void tasks_init(struct tasks *t);
@@ -63,6 +65,8 @@ void tasks_name(struct tasks *t, uint32_t pid, uint32_t tid, const char *comm);
 void tasks_fork(struct tasks *t, uint32_t pid, uint32_t tid, uint32_t parent_tid);
 /* True when that was the last known thread of the process. */
 bool tasks_exit(struct tasks *t, uint32_t pid, uint32_t tid);
+/* How many processes ended under the name of this number. */
+uint64_t tasks_ended(const struct tasks *t, uint32_t comm);
 
 static inline const char *tasks_comm(const struct tasks *t, uint32_t task)
 {

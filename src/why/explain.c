@@ -532,6 +532,9 @@ void explain_done(struct explain *e)
         free(e->facts[i].name);
         free(e->facts[i].words);
     }
+    for (size_t i = 0; i < e->program_count; i++)
+        free(e->programs[i].name);
+    free(e->programs);
     free(e->reasons);
     free(e->facts);
     free(e->unattributed_where);

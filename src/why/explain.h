@@ -45,6 +45,15 @@ struct explain_fact {
     char *words; /* instead of numbers, where there are none */
 };
 
+/* One of the programs whose processes the command consists of. */
+struct explain_program {
+    char *name;
+    bool is_itself;            /* the process that was started, whatever its name */
+    double counts[SIDE_COUNT]; /* processes per unit of work; not of the command itself */
+    bool count_changed;
+    struct attributed cost; /* CPU time */
+};
+
 /* What the measured runs say, per unit of work. */
 struct explain_measured {
     double *wall[SIDE_COUNT], *cpu[SIDE_COUNT]; /* nanoseconds */
@@ -123,6 +132,9 @@ struct explain {
     size_t reason_count, reason_capacity;
     struct explain_fact *facts;
     size_t fact_count, fact_capacity;
+    struct explain_program
+        *programs; /* the largest change first; none where there is one process */
+    size_t program_count, program_capacity;
     struct profile_pair recordings;
     struct diff diff; /* of CPU time, function by function */
     struct profile_loads loads;

@@ -40,6 +40,14 @@ void explain_confirm(struct explain *e, const struct parts *parts);
 void explain_find_wakers(struct explain *e, const struct explain_settings *settings,
                          const struct explain_runs *runs);
 
+/* "called by Square::area, from main, …": who is between a part and a caller that has no call of it.
+ * False, and nothing put, where that is not known. */
+bool explain_put_jumps(struct strbuf *out, const struct explain *e, const struct parts *parts,
+                       const struct part *part, const char *caller);
+
+/* Which programs the change of CPU time is in, where the command starts others. */
+void explain_find_programs(struct explain *e, const struct attribution *cpu);
+
 /* Reasons and facts from all that is known. */
 void explain_conclude(struct explain *e, struct parts *parts, const struct explain_counts *counts);
 

@@ -83,6 +83,8 @@ bool part_callers(const struct part *part, const struct attribution *a, struct s
 const char *part_site(const struct part *part, const struct attribution *a);
 /* The nearest caller that a part's change sits in; NULL for none. */
 const char *part_caller(const struct part *part, const struct attribution *a);
+/* The same, but the function that has the code of the call, whatever was inlined into it. */
+const char *part_code_caller(const struct part *part, const struct attribution *a);
 /* "in work inlined there"; false when nothing was inlined. */
 bool part_inlined_words(const struct part *part, const struct attribution *a, struct strbuf *out);
 

@@ -241,6 +241,30 @@ const char *part_caller(const struct part *part, const struct attribution *a)
     return last == CALLERS_NONE ? NULL : part->callers.items[last].name;
 }
 
+const char *part_code_caller(const struct part *part, const struct attribution *a)
+{
+    const struct callers *c = &part->callers;
+    struct children found;
+    uint32_t last;
+    walk(c, a, &found, &last);
+    while (last != CALLERS_NONE && c->items[last].parent != 0)
+        last = c->items[last].parent;
+    /* Of those into which it is inlined, the one with the most of it: they are of one function. */
+    for (uint32_t at = last; at != CALLERS_NONE; at = last) {
+        double most = 0;
+        uint32_t child = callers_child(c, at, at + 1), outer = CALLERS_NONE;
+        for (; child != CALLERS_NONE; child = callers_child(c, at, child + 1))
+            if (c->items[child].inlined && callers_weight(c, child) > most) {
+                most = callers_weight(c, child);
+                outer = child;
+            }
+        if (outer == CALLERS_NONE)
+            break;
+        last = outer;
+    }
+    return last == CALLERS_NONE ? NULL : c->items[last].name;
+}
+
 const char *part_site(const struct part *part, const struct attribution *a)
 {
     struct children found;

@@ -15,6 +15,7 @@
 #define FIRST_LEVEL_NS 6
 #define LAST_LEVEL_NS 120
 #define EXPLAINED_LEAST 0.2
+#define TELLING_LEAST 0.03
 #define AT_ONCE_TIMES 10
 #define NAMELESS_LEAST 0.01
 #define MEMORY_MOST 0.6
@@ -171,10 +172,12 @@ static void put_counted(struct strbuf *out, const struct explain *e, const char 
     strbuf_putc(out, '\n');
 }
 
+/* What a model counts is told where it could be a part of the reason: at so much time for each. */
 static void put_simulated(struct strbuf *out, const struct explain *e, const char *what, double a,
-                          double b)
+                          double b, double each_ns, const struct attributed *cost)
 {
-    if (fabs(b - a) < SIMULATED_LEAST || fabs(b - a) < 0.02 * fmax(a, b))
+    if (fabs(b - a) < SIMULATED_LEAST || fabs(b - a) < 0.02 * fmax(a, b) ||
+        fabs(b - a) * each_ns < TELLING_LEAST * fabs(cost->change))
         return;
     strbuf_printf(out, "its %s per %s: ", what, unit_of(e));
     put_count(out, a);
@@ -214,22 +217,24 @@ static void put_callers(struct strbuf *out, const char *how, const struct part *
                       site ? site : "");
 }
 
-static void put_function_evidence(struct strbuf *out, const struct explain *e, const struct part *p,
+static void put_function_evidence(struct strbuf *out, const struct explain *e,
+                                  const struct parts *parts, const struct part *p,
                                   const struct attribution *a, const struct attributed *cost,
                                   const struct explain_counts *c)
 {
-    put_callers(out, "called by", p, a);
+    if (!explain_put_jumps(out, e, parts, p, part_code_caller(p, a)))
+        put_callers(out, "called by", p, a);
     for (size_t i = 0; i < c->simulated_count; i++) {
         const struct simulated_function *s = c->simulated[i].values;
         if (!str_eq(c->simulated[i].function, p->name))
             continue;
         put_same_work(out, c->work, s, cost);
         put_simulated(out, e, "mispredicted branches", s[SIDE_A].mispredicted / c->work[SIDE_A],
-                      s[SIDE_B].mispredicted / c->work[SIDE_B]);
+                      s[SIDE_B].mispredicted / c->work[SIDE_B], MISPREDICTED_NS, cost);
         put_simulated(out, e, "level 1 cache misses", s[SIDE_A].first_level / c->work[SIDE_A],
-                      s[SIDE_B].first_level / c->work[SIDE_B]);
+                      s[SIDE_B].first_level / c->work[SIDE_B], FIRST_LEVEL_NS, cost);
         put_simulated(out, e, "last-level cache misses", s[SIDE_A].last_level / c->work[SIDE_A],
-                      s[SIDE_B].last_level / c->work[SIDE_B]);
+                      s[SIDE_B].last_level / c->work[SIDE_B], LAST_LEVEL_NS, cost);
     }
 }
 
@@ -329,7 +334,7 @@ static char *find_evidence(const struct explain *e, const struct parts *parts, c
         put_counted(&out, e, "waits", mean_count(parts, &e->loads, p, SIDE_A),
                     mean_count(parts, &e->loads, p, SIDE_B), cost->a, cost->b);
     } else if (p->kind == PART_FUNCTION) {
-        put_function_evidence(&out, e, p, a, cost, c);
+        put_function_evidence(&out, e, parts, p, a, cost, c);
     }
     return out.data ? out.data : memory_strdup("");
 }
@@ -499,6 +504,7 @@ void explain_conclude(struct explain *e, struct parts *parts, const struct expla
     for (size_t i = 0; i < counts->events.count; i++)
         if (!str_has_prefix(counts->events.items[i].name, "syscalls:"))
             add_fact(e, counts, i);
+    explain_find_programs(e, &cpu);
     attribution_done(&cpu);
     attribution_done(&waits);
     sums_done(&sums);

@@ -64,6 +64,26 @@ def a_program_and_itself():
     explained("same")
 
 
+@test
+def a_function_called_through_a_pointer_that_leaves_no_frame():
+    explained("jumps")
+
+
+@test
+def children_of_another_program():
+    """Whatever the reasons are called: the programs that the change is in are told."""
+    told, e = explained("spawns")
+    if told.verdict == "right":
+        itself, = (p for p in e["programs"] if p["is_itself"])
+        others = [p for p in e["programs"] if not p["is_itself"]]
+        grown = [p for p in others if p["new_processes"] > p["base_processes"]]
+        contains([(p["base_processes"], p["new_processes"]) for p in grown], (2, 25))
+        total = sum(p["cpu"]["change"] for p in e["programs"])
+        close = abs(total - e["cpu"]["change"]) <= 0.02 * abs(e["cpu"]["change"])
+        equal(close, True, f"{total} of {e['cpu']['change']}")
+        between(itself["cpu"]["b"], 0, e["cpu"]["b"])
+
+
 SWAPPED = """volatile unsigned long out;
 #define FIRST __attribute__((noinline, noclone)) static void \\
     first(unsigned long x, unsigned long n) \\

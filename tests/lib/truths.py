@@ -167,6 +167,8 @@ PAIRS = [
                                 also(r"mem|malloc|free|libc|string|append|join|munmap|brk|create", sign=0)],
          source="more.cc"),
     Pair("generics", "GENERICS", [Cause(r"filter<long, 3>|^spin$", r"filter<long", r"filter<(int|char)")], source="more.cc"),
+    Pair("jumps", "JUMPS", [Cause(r"^draw_line$", r"called by circle::draw\b", r"\b(square|star)\b")],
+         source="more.cc"),
     Pair("same-tree", "SAME_TREE", [], source="more.cc"),
     Pair("rust", "", [Cause(r"render|closure|spin", never=r"\b(parse|store)\b", sized=False),
                       also(r"render|spin")], source="pair.rs"),

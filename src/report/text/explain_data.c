@@ -81,6 +81,22 @@ static void put_facts(struct json *j, const struct explain *e)
     json_end(j);
 }
 
+static void put_programs(struct json *j, const struct explain *e)
+{
+    json_array(j, "programs");
+    for (size_t i = 0; i < e->program_count; i++) {
+        const struct explain_program *p = &e->programs[i];
+        json_object(j, NULL);
+        json_string(j, "name", p->name);
+        json_bool(j, "is_itself", p->is_itself);
+        json_double(j, "base_processes", p->counts[SIDE_A]);
+        json_double(j, "new_processes", p->counts[SIDE_B]);
+        report_attributed_json(j, "cpu", &p->cost);
+        json_end(j);
+    }
+    json_end(j);
+}
+
 void report_explain_json(struct json *j, const struct explain_view *v)
 {
     const struct explain *e = v->e;
@@ -119,6 +135,7 @@ void report_explain_json(struct json *j, const struct explain_view *v)
         for (size_t i = 0; i < e->reason_count; i++)
             put_reason(j, e, &e->reasons[i]);
         json_end(j);
+        put_programs(j, e);
         put_facts(j, e);
         json_string(j, "simulator", e->simulator[0] ? e->simulator : NULL);
         json_string(j, "notes", strbuf_text(&e->notes));

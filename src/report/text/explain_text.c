@@ -10,6 +10,8 @@
 #define SMALL_SHARE 0.02
 #define REASONS_MOST 10
 #define SURE_TIMES 1.5
+#define PROGRAM_SHARE 0.1
+#define PROGRAMS_MOST 6
 
 static void choose_unit(const struct explain *e, struct cost_unit *unit)
 {
@@ -271,6 +273,46 @@ static void put_facts(struct strbuf *out, const struct explain_view *v)
     }
 }
 
+/* Programs whose processes became more or fewer, or cost certainly more or less. */
+static bool program_matters(const struct explain_program *p)
+{
+    return p->count_changed ||
+           (attributed_is_told(&p->cost) && fabs(p->cost.share) >= PROGRAM_SHARE);
+}
+
+/* Whether another program than the command itself is one to tell of. */
+static bool has_programs(const struct explain *e)
+{
+    for (size_t i = 0; i < e->program_count; i++)
+        if (!e->programs[i].is_itself && program_matters(&e->programs[i]))
+            return true;
+    return false;
+}
+
+static void put_programs(struct strbuf *out, const struct explain *e, const struct cost_unit *unit)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < e->program_count && has_programs(e); i++) {
+        const struct explain_program *p = &e->programs[i];
+        if ((!p->is_itself && !program_matters(p)) || shown == PROGRAMS_MOST)
+            continue;
+        if (!shown++)
+            strbuf_printf(out, "By program, CPU time per %s:\n\n", e->unit ? e->unit : "run");
+        strbuf_puts(out, "     ");
+        strbuf_put_safe(out, p->name, strlen(p->name), 80);
+        strbuf_putc(out, ' ');
+        strbuf_put_attributed(out, unit, &p->cost);
+        if (!p->is_itself) {
+            strbuf_puts(out, ", processes: ");
+            put_number(out, p->counts[SIDE_A]);
+            strbuf_puts(out, " → ");
+            put_number(out, p->counts[SIDE_B]);
+        }
+        strbuf_putc(out, '\n');
+    }
+    strbuf_puts(out, shown ? "\nWhy:\n\n" : "");
+}
+
 static void put_notes(struct strbuf *out, const struct explain *e, const struct cost_unit *unit)
 {
     strbuf_putc(out, '\n');
@@ -302,7 +344,8 @@ void report_explain_text(struct strbuf *out, const struct explain_view *v)
     choose_unit(e, &unit);
     strbuf_putc(out, '\n');
     report_explain_whole(out, e);
-    strbuf_puts(out, ". Why:\n\n");
+    strbuf_puts(out, has_programs(e) ? ".\n\n" : ". Why:\n\n");
+    put_programs(out, e, &unit);
     put_reasons(out, v, &unit);
     put_facts(out, v);
     put_notes(out, e, &unit);

@@ -15,7 +15,7 @@
 #endif
 #define NOINLINE __attribute__((noinline))
 
-enum { INSERTED = 1, COMPARES, STRINGS, GENERICS, SAME_TREE };
+enum { INSERTED = 1, COMPARES, STRINGS, GENERICS, SAME_TREE, JUMPS };
 static const long ms = 240000;
 static volatile uint64_t sink;
 static double took_ms;
@@ -101,6 +101,50 @@ template <class T, int N> struct filter {
     }
 };
 
+// Called through a pointer, and what they call leaves no trace of them on the stack.
+NOINLINE void draw_line(long turns)
+{
+    sink = sink + spin(turns) * 5;
+}
+
+struct shape {
+    virtual void draw(long turns) = 0;
+    virtual ~shape()
+    {
+    }
+};
+struct square : shape {
+    void draw(long turns) override;
+};
+struct circle : shape {
+    void draw(long turns) override;
+};
+struct star : shape {
+    void draw(long turns) override;
+};
+
+void square::draw(long turns)
+{
+    draw_line(turns * 2 + 1);
+}
+
+void circle::draw(long turns)
+{
+    draw_line(PICK(turns + 1, 4 * turns + 3));
+}
+
+void star::draw(long turns)
+{
+    draw_line(turns + 7);
+}
+
+NOINLINE void draw_all(shape *const *shapes, long turns)
+{
+    shapes[0]->draw(turns);
+    timed([&] { shapes[1]->draw(turns); });
+    shapes[2]->draw(turns);
+}
+
 static std::vector<record> records(long count)
 {
     std::vector<record> v;
@@ -134,6 +178,13 @@ int main(int argc, char **)
         filter<int, 3>().run(10 * ms);
         timed([] { filter<long, 3>().run(PICK(8, 20) * ms); });
         filter<char, 5>().run(12 * ms);
+    } else if (CASE == JUMPS) {
+        square one;
+        circle two;
+        star three;
+        shape *const shapes[] = {&one, &two, &three};
+        for (int i = 0; i < 10; i++)
+            draw_all(shapes, ms);
     } else {
         fill_tree(60000);
         sort_records(records(10000));
