@@ -89,6 +89,7 @@ void callers_graft(struct callers *to, uint32_t to_node, const struct callers *f
         uint32_t node = callers_find(to, to_node, source->name, source->inlined);
         if (node == CALLERS_NONE)
             return;
+        to->items[node].is_program |= source->is_program;
         add_all(to, node, source, 1);
         callers_graft(to, node, from, child);
     }

@@ -17,6 +17,7 @@ struct caller {
     const char *name; /* the caller's of the list owns it */
     uint32_t parent;  /* whom it called */
     bool inlined;     /* that one's code is inlined here, on one side at least */
+    bool is_program;  /* the program's first function behind a library's */
     double *weights[SIDE_COUNT], *samples[SIDE_COUNT]; /* one per run */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A function that ends with a jump to another leaves no frame.  Where the caller calls through a
- * pointer, as of virtual functions, the stack does not tell which function was called, and names
- * the one that calls.  The code tells which functions end with such a jump, and which of them
+ * A function that ends with a jump to another leaves no frame, and the stack names the one that
+ * called it as the caller.  The code tells which functions end with such a jump, which of them the
+ * caller calls, and, where it calls through a pointer, as virtual functions are, which of them
  * changed.
  */
 #include "base/memory.h"
@@ -75,13 +75,62 @@ static bool function_branches(const struct function *from, const struct function
                        module_elf_address(to->module, to->start), arch, calls);
 }
 
-static void find_jumpers(const struct jump_side *at, struct jumpers *found)
+/* Whether there is a call through a pointer.  One that lies at a fixed distance is how compilers
+ * call another module's function without a PLT. */
+static bool calls_pointer(const struct function *f, const char *arch, bool is_elsewhere)
+{
+    if (!f->size || f->size > CODE_BYTES_MOST)
+        return false;
+    CLEANUP(memory_freep) uint8_t *code = memory_alloc((size_t)f->size);
+    size_t size = module_read(f->module, f->start, code, (size_t)f->size);
+    for (size_t at = 0; is_arm(arch) && at + 4 <= size; at += 4) {
+        uint32_t word;
+        memcpy(&word, code + at, sizeof(word));
+        if ((word & 0xfffffc1fu) == 0xd63f0000u)
+            return true;
+    }
+    for (size_t at = 0; !is_arm(arch) && at + 2 <= size; at++)
+        if (code[at] == 0xff && (code[at + 1] & 0x38) == 0x10 &&
+            !(is_elsewhere && code[at + 1] == 0x15))
+            return true;
+    return false;
+}
+
+/* Whether the caller calls the part's function, or what could be it, by its name. */
+static bool calls_by_name(const struct jump_side *at)
+{
+    const struct function *f;
+    bool is_elsewhere = at->caller->module != at->callee->module;
+    if (function_branches(at->caller, at->callee, at->arch, true))
+        return true;
+    for (size_t i = 0; (f = module_function(at->caller->module, i)); i++) {
+        if (!str_has_suffix(f->linkage_name, "@plt"))
+            continue;
+        /* A function of another module may have more names than the one that is known here. */
+        size_t length = strlen(f->linkage_name) - strlen("@plt");
+        bool could_be = is_elsewhere || (length == strlen(at->callee->linkage_name) &&
+                                         !memcmp(f->linkage_name, at->callee->linkage_name, length));
+        if (could_be && function_branches(at->caller, f, at->arch, true))
+            return true;
+    }
+    return false;
+}
+
+/* The kernel calls a handler of signals by its address, and this stands for the caller. */
+static bool is_signal_return(const struct function *f)
+{
+    return str_eq(f->linkage_name, "__restore_rt") || str_eq(f->linkage_name, "__restore");
+}
+
+/* Those that end with a jump to the part's function; by_name: that the caller calls by name. */
+static void find_jumpers(const struct jump_side *at, bool by_name, struct jumpers *found)
 {
     const struct function *f;
     for (size_t i = 0; (f = module_function(at->callee->module, i)); i++) {
         bool is_either = f->start == at->callee->start || f->start == at->caller->start;
         if (!is_either && found->count < JUMPERS_MOST &&
-            function_branches(f, at->callee, at->arch, false))
+            function_branches(f, at->callee, at->arch, false) &&
+            (!by_name || function_branches(at->caller, f, at->arch, true)))
             found->items[found->count++] = f;
     }
 }
@@ -160,39 +209,64 @@ static void put_names(struct strbuf *out, const struct jumpers *list)
         strbuf_printf(out, " or %zu others", list->count - count);
 }
 
+static void find_side(const struct jump_side *at, bool *by_name, struct jumpers *found)
+{
+    if (!at->callee || !at->caller || !knows_arch(at->arch) || calls_by_name(at))
+        return;
+    *by_name = true;
+    find_jumpers(at, true, found);
+    bool is_elsewhere = at->caller->module != at->callee->module;
+    if (found->count || !(calls_pointer(at->caller, at->arch, is_elsewhere) ||
+                          is_signal_return(at->caller)))
+        return;
+    *by_name = false;
+    find_jumpers(at, false, found);
+}
+
+static void put_jumpers(struct strbuf *out, const struct jumpers *list, const char *caller,
+                        bool by_name)
+{
+    bool one = list->count == 1;
+    strbuf_puts(out, "called by ");
+    if (!by_name)
+        strbuf_printf(out, "%s through a pointer, or by ", caller);
+    put_names(out, list);
+    if (by_name)
+        strbuf_printf(out, ", from %s", caller);
+    strbuf_printf(out, "%s with a jump to it and %s no frame\n",
+                  !by_name ? one ? ", which ends" : ", which end"
+                  : one    ? "; that one ends"
+                           : "; they end",
+                  one ? "leaves" : "leave");
+}
+
 bool explain_put_jumps(struct strbuf *out, const struct explain *e, const struct parts *parts,
                        const struct part *part, const char *caller)
 {
     struct jumpers jumpers[SIDE_COUNT] = {0}, changed = {0};
     struct jump_side sides[SIDE_COUNT] = {0};
+    bool by_name[SIDE_COUNT] = {0};
     if (!caller)
         return false;
     for (unsigned s = 0; s < SIDE_COUNT; s++) {
         struct jump_side *at = &sides[s];
         at->callee = function_named(e, parts, s, part->name, &at->arch);
         at->caller = function_named(e, parts, s, caller, &at->arch);
-        if (!at->callee || !at->caller || !knows_arch(at->arch) ||
-            function_branches(at->caller, at->callee, at->arch, true))
-            continue;
-        find_jumpers(at, &jumpers[s]);
+        find_side(at, &by_name[s], &jumpers[s]);
     }
     unsigned side = jumpers[SIDE_B].count ? SIDE_B : SIDE_A;
     if (!jumpers[side].count)
         return false;
     if (jumpers[side].count > 1 && sides[SIDE_B - side].callee)
         find_changed(&jumpers[side], &jumpers[SIDE_B - side], sides[side].arch, &changed);
-    const struct jumpers *told = changed.count == 1 ? &changed : &jumpers[side];
-    strbuf_puts(out, "called by ");
-    put_names(out, told);
-    strbuf_printf(out, ", from %s, through a pointer; ", caller);
-    if (told == &changed)
-        strbuf_printf(out,
-                      "of %zu functions that end with a jump to it and leave no frame, only "
-                      "this one has other code\n",
-                      jumpers[side].count);
-    else
-        strbuf_printf(out, "%s with a jump to it and %s no frame\n",
-                      told->count == 1 ? "that one ends" : "they end",
-                      told->count == 1 ? "leaves" : "leave");
+    if (changed.count != 1) {
+        put_jumpers(out, &jumpers[side], caller, by_name[side]);
+        return true;
+    }
+    strbuf_printf(out,
+                  "called by %s, from %s%s; of %zu functions that end with a jump to it and leave "
+                  "no frame, only this one has other code\n",
+                  changed.items[0]->name, caller, by_name[side] ? "" : ", through a pointer",
+                  jumpers[side].count);
     return true;
 }

@@ -297,6 +297,7 @@ static void add_callers(const struct place *at, struct part *part, const struct 
             if (at_node == CALLERS_NONE)
                 return;
             callers_add(&part->callers, at_node, at->side, at->run, weight, samples);
+            part->callers.items[at_node].is_program |= node == r->program;
             if (!depth++)
                 add_site(at, part, r, frame, weight, samples);
         }

@@ -210,6 +210,16 @@ static uint32_t walk(const struct callers *c, const struct attribution *a, struc
     }
 }
 
+/* The program's first function on the way to a caller; CALLERS_NONE where the part is the program's
+ * own, or the program is not known to be behind it. */
+static uint32_t first_of_program(const struct callers *c, uint32_t end)
+{
+    for (uint32_t at = end; at != 0 && at != CALLERS_NONE; at = c->items[at].parent)
+        if (c->items[at].is_program)
+            return at;
+    return CALLERS_NONE;
+}
+
 bool part_callers(const struct part *part, const struct attribution *a, struct strbuf *out)
 {
     const struct callers *c = &part->callers;
@@ -220,6 +230,10 @@ bool part_callers(const struct part *part, const struct attribution *a, struct s
         put_several(out, c, &found);
     if (several || last == CALLERS_NONE)
         return several;
+    /* Functions of a library are told with the program's one that they work for. */
+    uint32_t program = first_of_program(c, end);
+    if (program != CALLERS_NONE && first_of_program(c, last) == CALLERS_NONE)
+        last = program;
     /* From the nearest to the last one that tells something. */
     uint32_t path[64];
     size_t count = 0;

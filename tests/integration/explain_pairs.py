@@ -70,6 +70,16 @@ def a_function_called_through_a_pointer_that_leaves_no_frame():
 
 
 @test
+def a_function_called_through_a_pointer_that_could_have_come_by_others():
+    explained("points")
+
+
+@test
+def functions_of_a_library_are_told_with_the_function_that_they_work_for():
+    explained("formats")
+
+
+@test
 def children_of_another_program():
     """Whatever the reasons are called: the programs that the change is in are told."""
     told, e = explained("spawns")

@@ -120,8 +120,12 @@ PAIRS = [
     # What an inlined function, the C library, a lock, children or memory hide.
     Pair("nested", "NESTED", [Cause(r"^render_page$", never=OTHERS)], source="more.c"),
     Pair("allocates", "ALLOCATES", [Cause(r"malloc|free|libc|make_nodes|arena|consolidate|chunk", sized=False,
-                                          never=OTHERS),
+                                          never=rf"{OTHERS}|no frame"),
                                     also(r"malloc|free|libc|make_nodes|arena|consolidate|chunk")], source="more.c"),
+    Pair("formats", "FORMATS", [Cause(r"print|itoa|_IO_|str|mem|libc|func", r"print_lines", r"print_headings|no frame",
+                                      sized=False)], source="more.c"),
+    Pair("points", "POINTS", [Cause(r"^draw_points$", r"called by draw_through through a pointer, or by")],
+         source="more.c"),
     Pair("holds", "HOLDS", [Cause(r"^waiting for a lock .*want_lock|^compute_under_lock$|^holder$", sized=False),
                             also(r"compute_under_lock|holder|futex|nanosleep|want_lock|sleeping", sign=0)],
          source="more.c", kernel=True),

@@ -38,6 +38,8 @@
 #define SAME_BUSY 14
 #define POLLS 15
 #define LEAVES 16
+#define FORMATS 17
+#define POINTS 18
 
 static volatile uint64_t sink;
 static double took_ms;
@@ -130,6 +132,47 @@ NOINLINE static void make_nodes(int count)
         for (int k = 0; k < 64; k++)
             free(kept[k]);
     }
+}
+
+/* The work is the C library's, some calls below the function that wants more of it. */
+NOINLINE static void print_lines(int count)
+{
+    char text[64];
+    for (int i = 0; i < count; i++)
+        sink += (uint64_t)snprintf(text, sizeof(text), "%d and %s", i * 7, "some text");
+}
+
+NOINLINE static void print_headings(int count)
+{
+    char text[64];
+    for (int i = 0; i < count; i++)
+        sink += (uint64_t)snprintf(text, sizeof(text), "%d of %s", i * 9, "other text");
+}
+
+/* A function that is called through a pointer, and others that end with a jump to it. */
+NOINLINE static void draw_points(long turns)
+{
+    sink += spin(turns);
+}
+
+NOINLINE static void draw_more(long turns)
+{
+    sink += 1;
+    draw_points(turns);
+}
+
+NOINLINE static void draw_less(long turns)
+{
+    sink -= 1;
+    draw_points(turns / 2);
+}
+
+static void (*volatile const draws[])(long) = {draw_points, draw_more, draw_less};
+
+NOINLINE static void draw_through(int which, long turns)
+{
+    draws[which](turns);
+    sink += 1;
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -349,6 +392,17 @@ int main(int argc, char **argv)
     case ALLOCATES:
         rest(8 * MS);
         ON_CPU(make_nodes(PICK(2000, 9000)));
+        break;
+    case FORMATS:
+        rest(4 * MS);
+        print_headings(50000);
+        ON_CPU(print_lines(PICK(50000, 300000)));
+        break;
+    case POINTS:
+        rest(4 * MS);
+        draw_through(1, MS);
+        draw_through(2, MS);
+        ON_CPU(draw_through(0, PICK(4, 12) * MS));
         break;
     case HOLDS:
         ON_CLOCK(with_thread(holder, want_often));
