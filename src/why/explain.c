@@ -535,6 +535,9 @@ void explain_done(struct explain *e)
     for (size_t i = 0; i < e->program_count; i++)
         free(e->programs[i].name);
     free(e->programs);
+    for (size_t i = 0; i < e->owner_count; i++)
+        free(e->owners[i].name);
+    free(e->owners);
     free(e->reasons);
     free(e->facts);
     free(e->unattributed_where);

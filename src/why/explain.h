@@ -54,6 +54,14 @@ struct explain_program {
     struct attributed cost; /* CPU time */
 };
 
+/* A function of the program whose CPU time certainly changed, with all that it calls in libraries
+ * and the kernel. */
+struct explain_owner {
+    char *name;
+    struct attributed cost;
+    bool is_scattered; /* no reason alone has most of it */
+};
+
 /* What the measured runs say, per unit of work. */
 struct explain_measured {
     double *wall[SIDE_COUNT], *cpu[SIDE_COUNT]; /* nanoseconds */
@@ -135,6 +143,8 @@ struct explain {
     struct explain_program
         *programs; /* the largest change first; none where there is one process */
     size_t program_count, program_capacity;
+    struct explain_owner *owners; /* the largest change first */
+    size_t owner_count, owner_capacity;
     struct profile_pair recordings;
     struct diff diff; /* of CPU time, function by function */
     struct profile_loads loads;

@@ -47,6 +47,9 @@ bool explain_put_jumps(struct strbuf *out, const struct explain *e, const struct
 
 /* Which programs the change of CPU time is in, where the command starts others. */
 void explain_find_programs(struct explain *e, const struct attribution *cpu);
+/* After the reasons. */
+void explain_find_owners(struct explain *e, const struct parts *parts,
+                         const struct attribution *cpu);
 
 /* Reasons and facts from all that is known. */
 void explain_conclude(struct explain *e, struct parts *parts, const struct explain_counts *counts);

@@ -317,6 +317,23 @@ static bool is_own_function(const struct reading *r)
            (s->function && (s->function->declared_file || s->function->size > WRAPPER_BYTES_MOST));
 }
 
+/* Code that is inlined belongs to the function that has it. */
+static void add_owner(const struct place *at, const struct reading *r, double weight,
+                      double samples)
+{
+    const struct calls *calls = r->calls;
+    uint32_t node = r->program;
+    while (node && calls->frames[calls->nodes[node].frame].inlined && calls->nodes[node].parent)
+        node = calls->nodes[node].parent;
+    if (!node)
+        return;
+    uint32_t symbol = calls->frames[calls->nodes[node].frame].symbol;
+    const char *name = explain_name(&at->parts->names, at->side, at->run, symbol);
+    uint32_t owner = name ? callers_find(&at->parts->owners, 0, name, false) : CALLERS_NONE;
+    if (owner != CALLERS_NONE)
+        callers_add(&at->parts->owners, owner, at->side, at->run, weight, samples);
+}
+
 static void add_nameless(const struct place *at, const struct reading *r, double weight)
 {
     struct parts *p = at->parts;
@@ -345,6 +362,7 @@ static void add_cell(const struct place *at, const struct diff_run *run,
     if (!event->is_off_cpu) {
         at->parts->cpu_weights[at->side][at->run] += weight;
         at->parts->cpu_samples[at->side][at->run] += samples;
+        add_owner(at, &r, weight, samples);
         part = cpu_part(at, &r);
     } else if (strstr(event->name, ":preempted")) {
         part = parts_find(at->parts, PART_OTHERS, "others", true);
@@ -410,6 +428,7 @@ void parts_build(struct parts *p, const struct profile_loads *loads, const struc
         p->cpu_weights[s] = memory_zalloc(loads->counts[s] + 1, sizeof(double));
         p->cpu_samples[s] = memory_zalloc(loads->counts[s] + 1, sizeof(double));
     }
+    callers_init(&p->owners, p->run_counts);
     explain_names_init(&p->names, loads, diff);
     for (unsigned s = 0; s < SIDE_COUNT; s++)
         for (size_t run = 0; run < loads->counts[s]; run++) {
@@ -507,6 +526,7 @@ void parts_done(struct parts *p)
     for (size_t i = 0; i < p->nameless_count; i++)
         free(p->nameless[i].dso);
     free(p->nameless);
+    callers_done(&p->owners);
     arena_done(&p->arena);
     explain_names_done(&p->names);
     for (unsigned s = 0; s < SIDE_COUNT; s++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A command that starts others: which programs the change is in, and how many processes of each
- * there were.  It is a second cut through the same CPU time, beside the reasons and not among them.
+ * Other cuts through the same CPU time, beside the reasons and not among them.  By program: a
+ * command that starts others, and how many processes of each there were.  By function of the
+ * program: with what it calls in libraries and the kernel, where the reasons are many small ones.
  */
 #include "base/memory.h"
 #include "why/explain_internal.h"
@@ -11,6 +12,10 @@
 
 #define ITSELF "the command itself"
 #define FORKED "processes that it forks"
+
+#define OWNER_SHARE 0.1
+#define OWNER_CERTAIN_TIMES 1.5
+#define MOST_OF_IT 0.75
 
 struct program {
     const char *name; /* a profile's, or one of the above */
@@ -146,4 +151,42 @@ void explain_find_programs(struct explain *e, const struct attribution *cpu)
     if (e->program_count)
         qsort(e->programs, e->program_count, sizeof(*e->programs), compare_programs);
     programs_done(&p);
+}
+
+static int compare_owners(const void *left, const void *right)
+{
+    const struct explain_owner *a = left, *b = right;
+    double x = fabs(a->cost.change), y = fabs(b->cost.change);
+    return x < y ? 1 : x > y ? -1 : strcmp(a->name, b->name);
+}
+
+static bool is_scattered(const struct explain *e, double change)
+{
+    for (size_t i = 0; i < e->reason_count; i++) {
+        const struct reason *reason = &e->reasons[i];
+        if (reason->kind != REASON_WAIT && attributed_is_told(&reason->cost) &&
+            reason->cost.change / change >= MOST_OF_IT)
+            return false;
+    }
+    return true;
+}
+
+void explain_find_owners(struct explain *e, const struct parts *parts,
+                         const struct attribution *cpu)
+{
+    for (uint32_t i = 1; i < parts->owners.count; i++) {
+        const struct caller *at = &parts->owners.items[i];
+        struct explain_owner owner = {
+            .cost = attribution_part(cpu, (const double *const[]){at->weights[0], at->weights[1]},
+                                     (const double *const[]){at->samples[0], at->samples[1]})};
+        owner.cost.share = e->whole.change != 0 ? owner.cost.change / e->whole.change : NAN;
+        if (!attributed_is_told(&owner.cost) || !(fabs(owner.cost.share) >= OWNER_SHARE) ||
+            fabs(owner.cost.change) < OWNER_CERTAIN_TIMES * owner.cost.half_width)
+            continue;
+        owner.name = memory_strdup(at->name);
+        owner.is_scattered = is_scattered(e, owner.cost.change);
+        ARRAY_PUSH(e->owners, e->owner_count, e->owner_capacity) = owner;
+    }
+    if (e->owner_count)
+        qsort(e->owners, e->owner_count, sizeof(*e->owners), compare_owners);
 }

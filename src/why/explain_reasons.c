@@ -505,6 +505,7 @@ void explain_conclude(struct explain *e, struct parts *parts, const struct expla
         if (!str_has_prefix(counts->events.items[i].name, "syscalls:"))
             add_fact(e, counts, i);
     explain_find_programs(e, &cpu);
+    explain_find_owners(e, parts, &cpu);
     attribution_done(&cpu);
     attribution_done(&waits);
     sums_done(&sums);

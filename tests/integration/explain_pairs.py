@@ -80,6 +80,16 @@ def functions_of_a_library_are_told_with_the_function_that_they_work_for():
 
 
 @test
+def work_scattered_over_a_library_is_told_for_the_function_that_wants_it():
+    told, e = explained("scatters")
+    if told.verdict == "right":
+        equal([o["name"] for o in e["owners"] if o["is_scattered"]], ["load_rows"])
+        change, whole = (e[what]["change"] for what in ("cpu", "whole"))
+        between(e["owners"][0]["cpu"]["change"], 0.7 * change, 1.3 * change)
+        equal(e["owners"][0]["cpu"]["share"] > 0.5, True, f"{change} of {whole}")
+
+
+@test
 def children_of_another_program():
     """Whatever the reasons are called: the programs that the change is in are told."""
     told, e = explained("spawns")

@@ -124,6 +124,8 @@ PAIRS = [
                                     also(r"malloc|free|libc|make_nodes|arena|consolidate|chunk")], source="more.c"),
     Pair("formats", "FORMATS", [Cause(r"print|itoa|_IO_|str|mem|libc|func", r"print_lines", r"print_headings|no frame",
                                       sized=False)], source="more.c"),
+    Pair("scatters", "SCATTERS", [Cause(r".", r"load_rows", sized=False, never=r"check_rows|no frame"),
+                                  also(r".")], source="more.c"),
     Pair("points", "POINTS", [Cause(r"^draw_points$", r"called by draw_through through a pointer, or by")],
          source="more.c"),
     Pair("holds", "HOLDS", [Cause(r"^waiting for a lock .*want_lock|^compute_under_lock$|^holder$", sized=False),

@@ -97,6 +97,19 @@ static void put_programs(struct json *j, const struct explain *e)
     json_end(j);
 }
 
+static void put_owners(struct json *j, const struct explain *e)
+{
+    json_array(j, "owners");
+    for (size_t i = 0; i < e->owner_count; i++) {
+        json_object(j, NULL);
+        json_string(j, "name", e->owners[i].name);
+        json_bool(j, "is_scattered", e->owners[i].is_scattered);
+        report_attributed_json(j, "cpu", &e->owners[i].cost);
+        json_end(j);
+    }
+    json_end(j);
+}
+
 void report_explain_json(struct json *j, const struct explain_view *v)
 {
     const struct explain *e = v->e;
@@ -136,6 +149,7 @@ void report_explain_json(struct json *j, const struct explain_view *v)
             put_reason(j, e, &e->reasons[i]);
         json_end(j);
         put_programs(j, e);
+        put_owners(j, e);
         put_facts(j, e);
         json_string(j, "simulator", e->simulator[0] ? e->simulator : NULL);
         json_string(j, "notes", strbuf_text(&e->notes));

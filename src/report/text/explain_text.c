@@ -12,6 +12,7 @@
 #define SURE_TIMES 1.5
 #define PROGRAM_SHARE 0.1
 #define PROGRAMS_MOST 6
+#define OWNERS_MOST 4
 
 static void choose_unit(const struct explain *e, struct cost_unit *unit)
 {
@@ -313,6 +314,29 @@ static void put_programs(struct strbuf *out, const struct explain *e, const stru
     strbuf_puts(out, shown ? "\nWhy:\n\n" : "");
 }
 
+/* Where the reasons are many small ones: for which functions of the program that is. */
+static void put_owners(struct strbuf *out, const struct explain *e, const struct cost_unit *unit)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < e->owner_count && shown < OWNERS_MOST; i++) {
+        const struct explain_owner *o = &e->owners[i];
+        if (!o->is_scattered)
+            continue;
+        if (!shown++)
+            strbuf_puts(out, "\nBy function of the program, with what it calls in libraries and the "
+                             "kernel:\n\n");
+        strbuf_puts(out, "     ");
+        strbuf_put_safe(out, o->name, strlen(o->name), 160);
+        strbuf_putc(out, ' ');
+        strbuf_put_attributed(out, unit, &o->cost);
+        strbuf_puts(out, ", ");
+        strbuf_put_share(out, o->cost.share);
+        strbuf_puts(out, " of the ");
+        strbuf_put_cost_change(out, unit, e->whole.change);
+        strbuf_printf(out, " %s\n", unit->text);
+    }
+}
+
 static void put_notes(struct strbuf *out, const struct explain *e, const struct cost_unit *unit)
 {
     strbuf_putc(out, '\n');
@@ -347,6 +371,7 @@ void report_explain_text(struct strbuf *out, const struct explain_view *v)
     strbuf_puts(out, has_programs(e) ? ".\n\n" : ". Why:\n\n");
     put_programs(out, e, &unit);
     put_reasons(out, v, &unit);
+    put_owners(out, e, &unit);
     put_facts(out, v);
     put_notes(out, e, &unit);
 }

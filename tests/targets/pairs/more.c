@@ -40,6 +40,7 @@
 #define LEAVES 16
 #define FORMATS 17
 #define POINTS 18
+#define SCATTERS 19
 
 static volatile uint64_t sink;
 static double took_ms;
@@ -147,6 +148,28 @@ NOINLINE static void print_headings(int count)
     char text[64];
     for (int i = 0; i < count; i++)
         sink += (uint64_t)snprintf(text, sizeof(text), "%d of %s", i * 9, "other text");
+}
+
+/* Work that is nearly all in the C library, a little in each of many functions. */
+NOINLINE static void load_rows(int count)
+{
+    for (int i = 0; i < count; i++) {
+        char text[64];
+        snprintf(text, sizeof(text), "%d,%f", i, i * 1.5);
+        char *row = strdup(text);
+        sink += (uint64_t)strtol(row, NULL, 10);
+        sink += (uint64_t)strtod(strchr(row, ',') + 1, NULL);
+        free(row);
+    }
+}
+
+NOINLINE static void check_rows(int count)
+{
+    for (int i = 0; i < count; i++) {
+        char text[64];
+        snprintf(text, sizeof(text), "%d,%d", i, i * 3);
+        sink += (uint64_t)strtol(text, NULL, 10);
+    }
 }
 
 /* A function that is called through a pointer, and others that end with a jump to it. */
@@ -397,6 +420,10 @@ int main(int argc, char **argv)
         rest(4 * MS);
         print_headings(50000);
         ON_CPU(print_lines(PICK(50000, 300000)));
+        break;
+    case SCATTERS:
+        check_rows(50000);
+        ON_CPU(load_rows(PICK(40000, 120000)));
         break;
     case POINTS:
         rest(4 * MS);
