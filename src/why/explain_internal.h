@@ -40,8 +40,8 @@ void explain_confirm(struct explain *e, const struct parts *parts);
 void explain_find_wakers(struct explain *e, const struct explain_settings *settings,
                          const struct explain_runs *runs);
 
-/* "called by Square::area, from main, …": who is between a part and a caller that has no call of it.
- * False, and nothing put, where that is not known. */
+/* "called by Square::area, from main, …": who is between a part and a caller that has no call of
+ * it. False, and nothing put, where that is not known. */
 bool explain_put_jumps(struct strbuf *out, const struct explain *e, const struct parts *parts,
                        const struct part *part, const char *caller);
 

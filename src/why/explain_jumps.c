@@ -108,8 +108,9 @@ static bool calls_by_name(const struct jump_side *at)
             continue;
         /* A function of another module may have more names than the one that is known here. */
         size_t length = strlen(f->linkage_name) - strlen("@plt");
-        bool could_be = is_elsewhere || (length == strlen(at->callee->linkage_name) &&
-                                         !memcmp(f->linkage_name, at->callee->linkage_name, length));
+        bool could_be =
+            is_elsewhere || (length == strlen(at->callee->linkage_name) &&
+                             !memcmp(f->linkage_name, at->callee->linkage_name, length));
         if (could_be && function_branches(at->caller, f, at->arch, true))
             return true;
     }
@@ -216,8 +217,8 @@ static void find_side(const struct jump_side *at, bool *by_name, struct jumpers 
     *by_name = true;
     find_jumpers(at, true, found);
     bool is_elsewhere = at->caller->module != at->callee->module;
-    if (found->count || !(calls_pointer(at->caller, at->arch, is_elsewhere) ||
-                          is_signal_return(at->caller)))
+    if (found->count ||
+        !(calls_pointer(at->caller, at->arch, is_elsewhere) || is_signal_return(at->caller)))
         return;
     *by_name = false;
     find_jumpers(at, false, found);

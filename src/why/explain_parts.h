@@ -55,8 +55,8 @@ struct parts {
         double weights[SIDE_COUNT];
     } * nameless;
     size_t nameless_count, nameless_capacity;
-    /* CPU time by the program's function that wanted it, with all that it calls in libraries and the
-     * kernel: a second cut through the same time. */
+    /* CPU time by the program's function that wanted it, with all that it calls in libraries and
+     * the kernel: a second cut through the same time. */
     struct callers owners;
     struct explain_names names;
     struct arena arena;

@@ -52,7 +52,7 @@ ROOMS = {
     "analysis": "numbers stats fits counters profile run spec store harness",
     "session": f"{SAMPLES} vm run monitors exact spec store harness analysis",
     "cluster": "numbers stats fits machine run spec store session",
-    "why": f"{SAMPLES} timeline run monitors bill store analysis session",
+    "why": f"{SAMPLES} profile/code timeline run monitors bill store analysis session",
     "bisect": "numbers stats fits run exact analysis session why",
     "bench": "numbers stats fits elf machine counters run store harness analysis",
     "bench/allocations": "bench",

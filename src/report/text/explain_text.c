@@ -323,8 +323,9 @@ static void put_owners(struct strbuf *out, const struct explain *e, const struct
         if (!o->is_scattered)
             continue;
         if (!shown++)
-            strbuf_puts(out, "\nBy function of the program, with what it calls in libraries and the "
-                             "kernel:\n\n");
+            strbuf_puts(out,
+                        "\nBy function of the program, with what it calls in libraries and the "
+                        "kernel:\n\n");
         strbuf_puts(out, "     ");
         strbuf_put_safe(out, o->name, strlen(o->name), 160);
         strbuf_putc(out, ' ');
