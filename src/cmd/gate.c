@@ -14,10 +14,10 @@
 #include "bisect/gate_trees.h"
 #include "cmd/bench_command.h"
 #include "cmd/cmd.h"
+#include "cmd/gate_baseline.h"
 #include "counters/event.h"
 #include "counters/simulated.h"
 #include "exact/run.h"
-#include "report/page/embedded.h"
 #include "run/command.h"
 #include "run/output.h"
 #include "session/session.h"
@@ -25,7 +25,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* The exit code of a gate that cannot tell. */
@@ -105,12 +104,8 @@ struct gate {
     bool has_spec;
     struct gate_trees trees;
     struct gate_result_set set;
-    /* With --baseline: */
-    struct embedded file;
-    struct dataset kept;
-    bool has_kept;
-    struct dataset *stored; /* one of them; NULL without */
-    struct strbuf notes;    /* how runs failed */
+    struct gate_baseline baseline; /* empty without --baseline */
+    struct strbuf notes;           /* how runs failed */
 };
 
 /* An event that is counted, and no figure that every run has or a program prints. */
@@ -175,7 +170,8 @@ static void show_progress(const struct session_progress *p, void *context)
 
 static int judge(struct gate *g, const struct dataset *d, struct error *err)
 {
-    return g->stored ? gate_judge_stored(&g->set, g->stored, d, err) : gate_judge(&g->set, d, err);
+    return g->baseline.set ? gate_judge_stored(&g->set, g->baseline.set, d, err)
+                           : gate_judge(&g->set, d, err);
 }
 
 /* Which functions account for a change, where they are counted; else nothing is said of them. */
@@ -219,7 +215,7 @@ static int measure(struct gate *g, const struct session_options *so, struct erro
     if (judged == 0) {
         gate_note_failures(&g->set, &d);
         judged = judge(g, &d, &why);
-        if (judged == 0 && !g->stored && g->set.result != GATE_PASS)
+        if (judged == 0 && !g->baseline.set && g->set.result != GATE_PASS)
             find_functions(g, s, &d);
         dataset_done(&d);
     }
@@ -293,72 +289,32 @@ static int exit_code(const struct gate_result_set *set)
 
 /* ---- a stored result ---- */
 
-static bool is_store(const char *path)
-{
-    char head[16] = {0};
-    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd >= 0 && read(fd, head, sizeof(head)) == (ssize_t)sizeof(head) &&
-           memcmp(head, "SQLite format 3", sizeof(head)) == 0;
-}
-
-static int load_file(struct gate *g, const char *path, struct error *err)
-{
-    if (is_store(path))
-        return error_set(
-            err, -EINVAL,
-            "%s is a store; name one of its experiments: --db %s --baseline EXPERIMENT", path,
-            path);
-    int r = embedded_read_file(&g->file, path, err);
-    if (r == 0 && g->file.set_count != 1)
-        r = error_set(err, -EINVAL, "%s holds %zu %s; --baseline needs one", path,
-                      g->file.set_count, plural(g->file.set_count, "experiment", "experiments"));
-    if (r == 0)
-        g->stored = &g->file.sets[0];
-    return r;
-}
-
-static int load_experiment(struct gate *g, const char *name, struct error *err)
-{
-    CLEANUP(store_closep) struct store *store = NULL;
-    int64_t id;
-    int r = store_open(&store, store_place(g->o->db), STORE_READ, err);
-    if (r == 0)
-        r = store_find(store, name, &id, err);
-    if (r == 0)
-        r = dataset_load(&g->kept, store, id, err);
-    g->has_kept = r == 0;
-    g->stored = r == 0 ? &g->kept : NULL;
-    return r == -ENOENT ? error_wrap(err, r, "--baseline %s is not a file", name) : r;
-}
-
 static int load_baseline(struct gate *g, struct error *err)
 {
     const char *name = g->o->baseline;
-    struct stat st;
-    int r = stat(name, &st) == 0 && S_ISREG(st.st_mode) ? load_file(g, name, err)
-                                                        : load_experiment(g, name, err);
+    int r = gate_baseline_load(&g->baseline, name, g->o->db, err);
     if (r < 0)
         return r;
+    struct dataset *stored = g->baseline.set;
     if (g->o->metric && str_eq(g->o->metric, "cpu"))
-        gate_add_cpu(g->stored);
+        gate_add_cpu(stored);
     struct error ignored; /* outside of a repository there is no commit to name */
     if (gate_trees_look(&g->trees, &ignored) < 0)
         g->trees.is_dirty = false;
     g->set.stored = name;
-    g->set.stored_commit = g->stored->experiment.git_commit;
-    g->set.stored_at_ns = g->stored->experiment.started_at_ns;
+    g->set.stored_commit = stored->experiment.git_commit;
+    g->set.stored_at_ns = stored->experiment.started_at_ns;
     return 0;
 }
 
 /* ---- the two trees ---- */
 
-/* The program of a bare command is in both trees; what only a shell understands is not looked at.
- */
+/* A bare command's program is in both trees; what only a shell understands is not looked at. */
 static int check_program(const struct gate *g, struct error *err)
 {
     char **words = NULL;
     bool needs_shell = false;
-    if (g->has_spec || g->stored)
+    if (g->has_spec || g->baseline.set)
         return 0;
     if (g->word_count > 1)
         return gate_trees_check(&g->trees, ".", g->words[0], g->o->build, err);
@@ -444,7 +400,8 @@ static int run_sides(struct gate *g, struct session_options *so, struct error *e
         slash ? memory_strndup(g->words[0], (size_t)(slash - g->words[0])) : memory_strdup(".");
     CLEANUP(memory_freep) char *base = memory_printf("%s/%s", g->trees.base, inside);
     CLEANUP(memory_freep)
-    char *new = g->stored ? memory_strdup(inside) : memory_printf("%s/%s", g->trees.new, inside);
+    char *new =
+        g->baseline.set ? memory_strdup(inside) : memory_printf("%s/%s", g->trees.new, inside);
     struct text_pair names[] = {{.name = "ASSAY_SIDE", .value = "base"},
                                 {.name = "ASSAY_SIDE", .value = "control"},
                                 {.name = "ASSAY_SIDE", .value = "new"}};
@@ -453,12 +410,12 @@ static int run_sides(struct gate *g, struct session_options *so, struct error *e
                                  {.name = "new", .folder = new}};
     for (size_t i = 0; i < ARRAY_COUNT(sides); i++)
         sides[i].environment = (struct text_pairs){.items = &names[i], .count = 1};
-    if (g->exact && !g->stored)
+    if (g->exact && !g->baseline.set)
         exact_see_as(g->trees.base, g->trees.new);
-    so->sides = g->stored ? &sides[2] : sides;
-    so->side_count = g->stored ? 1 : ARRAY_COUNT(sides);
+    so->sides = g->baseline.set ? &sides[2] : sides;
+    so->side_count = g->baseline.set ? 1 : ARRAY_COUNT(sides);
     int r = measure(g, so, err);
-    if (r < 0 && r != -EINTR && !g->stored && !g->o->build && g->has_spec)
+    if (r < 0 && r != -EINTR && !g->baseline.set && !g->o->build && g->has_spec)
         error_wrap(err, r,
                    "if the program has to be built first, --build COMMAND does so in both trees");
     return r;
@@ -582,9 +539,7 @@ static void gate_done(struct gate *g)
     gate_result_set_done(&g->set);
     strbuf_done(&g->notes);
     gate_trees_close(&g->trees);
-    embedded_done(&g->file);
-    if (g->has_kept)
-        dataset_done(&g->kept);
+    gate_baseline_done(&g->baseline);
 }
 
 static int run(int argc, char **argv)
