@@ -313,20 +313,27 @@ def waits_are_found_with_their_length():
 def who_ended_the_waits():
     if os.geteuid() != 0:
         skip("tracepoints need root")
-    # The sleep's end is a timer's, cat's wait for its input ends with sleep.  The kernel does not show
-    # every wake-up of a timer.
-    for _ in range(8):
+    # The sleep's end is a timer's, cat's wait for its input ends with sleep.
+    def rows_of_a_recording():
         record("--wakers", command=["sh", "-c", "sleep 0.05 | cat"])
         text = assay("report", "--wakers", check=0).stdout
         rows = [(float(share), by) for share, by in re.findall(r"^ +([0-9.]+)%.*\S  +(\S.*)$", text, re.M)]
-        between(sum(share for share, by in rows if by == "sleep"), 10, 70, "sleep's share")
         between(sum(share for share, by in rows), 99, 101, "all shares")
-        between(sum(share for share, by in rows if by in ("a timer or a device", "not recorded")), 10, 70,
-                "the share of what is no thread")
-        if any(by == "a timer or a device" for _, by in rows):
-            break
-    else:
-        raise AssertionError(f"no timer ended a wait in eight recordings\n{text}")
+        return rows
+
+    rows = rows_of_a_recording()
+    between(sum(share for share, by in rows if by == "sleep"), 10, 85, "sleep's share")
+    between(sum(share for share, by in rows if by in ("a timer or a device", "not recorded")), 10, 70,
+            "the share of what is no thread")
+    # The kernel does not show every wake-up by a timer on an idle processor, so here none is idle.
+    busy = [subprocess.Popen([SPIN[0], "100000"]) for _ in os.sched_getaffinity(0)]
+    try:
+        if not any(by == "a timer or a device" for _ in range(8) for _, by in rows_of_a_recording()):
+            raise AssertionError("no timer ended a wait in eight recordings")
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
     contains(assay("report", "--stdio", check=0).stdout, "off-cpu")
     equal("sched_waking" in assay("report", "--stdio", check=0).stdout, False, "a table of wake-ups")
     record("--off-cpu", output="plain.data", command=["true"])
@@ -524,7 +531,7 @@ def a_limit_of_the_files_size_is_told_and_the_file_is_good():
     def set_limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
 
-    result = record("-g", "dwarf", command=["sh", "-c", f"{SPIN[0]} 400; echo the end"], code=125,
+    result = record("-g", "dwarf", command=["sh", "-c", f"{SPIN[0]} 2000; echo the end"], code=125,
                     preexec_fn=set_limit)
     contains(result.stdout, "the end")
     contains(result.stderr, "ulimit -f")
@@ -540,7 +547,7 @@ def a_full_disk_is_told_and_the_file_is_good():
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "none", "small"]).returncode:
         skip("tmpfs cannot be mounted here")
     try:
-        result = record("-g", "dwarf", command=[SPIN[0], "400"], code=125,
+        result = record("-g", "dwarf", command=[SPIN[0], "2000"], code=125,
                         output="small/perf.data")
         contains(result.stderr, "the disk is full")
         check("small/perf.data", minimum=5, lossy=True)

@@ -318,6 +318,8 @@ def threads_of_a_command_are_told_apart():
     document = stat_json("--per-thread", "-e", "page-faults", "--", target("pages"), 300, 0, 3)
     by_name = {thread["name"]: thread["counts"][0]["value"] for thread in document["threads"]}
     for name in ["worker0", "worker1", "worker2", "pages"]:
+        if by_name[name] is None:
+            raise AssertionError(f"{name} was not counted: {document['threads']}, {document['losses']}")
         between(by_name[name], 300, 500, name)
     total = sum(thread["counts"][0]["value"] for thread in document["threads"])
     equal(total, counts(document, "page-faults")[0], "the threads' sum")
