@@ -7,9 +7,11 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <linux/mount.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #define FILE_BYTES_MAX (64u << 20)
 
@@ -70,6 +72,49 @@ bool file_read_i64(const char *path, int64_t *ret_value)
         return false;
     *ret_value = value;
     return true;
+}
+
+int mount_privately(const char *kind)
+{
+    CLEANUP(fd_closep) int context = (int)syscall(SYS_fsopen, kind, FSOPEN_CLOEXEC);
+    if (context < 0)
+        return -errno;
+    if (syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+        return -errno;
+    int fd = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
+    return fd < 0 ? -errno : fd;
+}
+
+int open_trace_events(void)
+{
+    static const char *const places[] = {"/sys/kernel/tracing/events",
+                                         "/sys/kernel/debug/tracing/events"};
+    int code = -ENOENT;
+    for (size_t i = 0; i < ARRAY_COUNT(places); i++) {
+        int fd = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd >= 0)
+            return fd;
+        if (errno == EACCES)
+            code = -EACCES;
+    }
+    CLEANUP(fd_closep) int root = mount_privately("tracefs");
+    if (root >= 0) {
+        int fd = openat(root, "events", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return fd >= 0 ? fd : -errno;
+    }
+    return root == -EPERM ? -EACCES : code;
+}
+
+bool read_trace_event_id(const char *event, uint64_t *ret_id)
+{
+    CLEANUP(fd_closep) int events = open_trace_events();
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    CLEANUP(memory_freep) char *path = memory_printf("%s/id", event);
+    struct error ignored;
+    if (events < 0 || file_read_at(events, path, &text, &ignored) < 0)
+        return false;
+    *ret_id = strtoull(strbuf_text(&text), NULL, 10);
+    return *ret_id > 0;
 }
 
 static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at)

@@ -28,6 +28,15 @@ bool file_read_line(const char *path, char *line, size_t size);
 /* A whole number in a file of /proc or /sys; false when there is none. */
 bool file_read_i64(const char *path, int64_t *ret_value);
 
+/* A mount that no path leads to: a descriptor of its root, or a negative errno. */
+int mount_privately(const char *kind);
+/* The events of tracefs, mounted or not: a descriptor, or a negative errno (-EACCES: no
+ * permission).
+ */
+int open_trace_events(void);
+/* The id of a tracepoint, such as "raw_syscalls/sys_enter"; false when it is not to be seen. */
+bool read_trace_event_id(const char *event, uint64_t *ret_id);
+
 /* Where temporary files go: TMPDIR, or /tmp where that is not set or nothing can be written there.
  */
 const char *temporary_folder(void);

@@ -6,21 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/mount.h>
 #include <stdio.h>
-#include <sys/syscall.h>
-
-/* A mount that no path leads to. */
-static int mount_privately(const char *kind)
-{
-    CLEANUP(fd_closep) int context = (int)syscall(SYS_fsopen, kind, FSOPEN_CLOEXEC);
-    if (context < 0)
-        return -errno;
-    if (syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-        return -errno;
-    int fd = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
-    return fd < 0 ? -errno : fd;
-}
 
 const char *tracefs_open_command(void)
 {
@@ -32,28 +18,13 @@ const char *tracefs_open_command(void)
 
 int tracefs_open_events(struct error *err)
 {
-    static const char *const places[] = {"/sys/kernel/tracing/events",
-                                         "/sys/kernel/debug/tracing/events"};
-    int code = -ENOENT;
-    for (size_t i = 0; i < ARRAY_COUNT(places); i++) {
-        int fd = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd >= 0)
-            return fd;
-        if (errno == EACCES)
-            code = -EACCES;
-    }
-    CLEANUP(fd_closep) int root = mount_privately("tracefs");
-    if (root >= 0) {
-        int fd = openat(root, "events", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd >= 0)
-            return fd;
-        code = -errno;
-    }
-    if (code == -EACCES || root == -EPERM)
-        return error_set(err, -EACCES,
+    int fd = open_trace_events();
+    if (fd == -EACCES)
+        return error_set(err, fd,
                          "tracepoints: no permission to read tracefs; run as root, or run: %s",
                          tracefs_open_command());
-    return error_set(err, code, "tracepoints: this kernel has no tracefs (CONFIG_TRACING)");
+    return fd >= 0 ? fd
+                   : error_set(err, fd, "tracepoints: this kernel has no tracefs (CONFIG_TRACING)");
 }
 
 int tracefs_event_id(int events_fd, const char *system, const char *name, uint64_t *ret_id,

@@ -72,21 +72,11 @@ const char *calls_name(unsigned index)
 
 static int tracepoint_id(uint64_t *ret_id, struct error *err)
 {
-    static const char *const places[] = {
-        "/sys/kernel/tracing/events/raw_syscalls/sys_enter/id",
-        "/sys/kernel/debug/tracing/events/raw_syscalls/sys_enter/id",
-    };
-    for (size_t i = 0; i < ARRAY_COUNT(places); i++) {
-        int64_t id;
-        if (file_read_i64(places[i], &id) && id > 0) {
-            *ret_id = (uint64_t)id;
-            return 0;
-        }
-    }
-    return error_set(
-        err, -EACCES,
-        "the tracepoint raw_syscalls:sys_enter is not visible: counting system calls needs root "
-        "and a mounted tracefs (mount -t tracefs none /sys/kernel/tracing)");
+    if (read_trace_event_id("raw_syscalls/sys_enter", ret_id))
+        return 0;
+    return error_set(err, -EACCES,
+                     "the tracepoint raw_syscalls:sys_enter is not visible: counting system calls "
+                     "needs root and a kernel with tracefs");
 }
 
 static int open_one(uint64_t id, int leader, const char *filter, struct error *err)

@@ -13,20 +13,10 @@
 
 enum { ATTACH_MS = 1000 };
 
-static bool tracepoint_id(uint64_t *ret_id)
-{
-    int64_t id;
-    if (!file_read_i64("/sys/kernel/tracing/events/raw_syscalls/sys_enter/id", &id) &&
-        !file_read_i64("/sys/kernel/debug/tracing/events/raw_syscalls/sys_enter/id", &id))
-        return false;
-    *ret_id = (uint64_t)id;
-    return true;
-}
-
 static bool attach_calls(struct trace *t)
 {
     uint64_t id;
-    if (!tracepoint_id(&id))
+    if (!read_trace_event_id("raw_syscalls/sys_enter", &id))
         return false;
     struct perf_event_attr attr = {
         .type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr), .config = id};
