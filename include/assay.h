@@ -105,6 +105,12 @@ struct assay_registry {
 
 /* ---- macros ---- */
 
+/* The value of a parameter; an index into a pointer would be told to strict programs. */
+static inline int64_t assay_value(const struct assay_run *run, uint32_t index)
+{
+    return run->values[index];
+}
+
 #define ASSAY_COUNT_(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, \
                      a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32,  \
                      count, ...)                                                                 \
@@ -185,24 +191,25 @@ struct assay_registry {
 /* No argument is empty: strict compilers have a warning for that. */
 #define ASSAY_BENCH_1(name) \
     ASSAY_DEFINE_(name, (struct assay_run * assay), (assay), 0, ASSAY_NOTHING_)
-#define ASSAY_BENCH_2(name, p)                                                                   \
-    ASSAY_DEFINE_(name, (struct assay_run * assay ASSAY_ARGUMENT(p)), (assay, assay->values[0]), \
-                  1, ASSAY_PARAMETER(p))
-#define ASSAY_BENCH_3(name, p, q)                                                       \
-    ASSAY_DEFINE_(name, (struct assay_run * assay ASSAY_ARGUMENT(p) ASSAY_ARGUMENT(q)), \
-                  (assay, assay->values[0], assay->values[1]), 2, ASSAY_PARAMETER(p),   \
+#define ASSAY_BENCH_2(name, p)                                        \
+    ASSAY_DEFINE_(name, (struct assay_run * assay ASSAY_ARGUMENT(p)), \
+                  (assay, assay_value(assay, 0)), 1, ASSAY_PARAMETER(p))
+#define ASSAY_BENCH_3(name, p, q)                                                               \
+    ASSAY_DEFINE_(name, (struct assay_run * assay ASSAY_ARGUMENT(p) ASSAY_ARGUMENT(q)),         \
+                  (assay, assay_value(assay, 0), assay_value(assay, 1)), 2, ASSAY_PARAMETER(p), \
                   ASSAY_PARAMETER(q))
 #define ASSAY_BENCH_4(name, p, q, r)                                                            \
     ASSAY_DEFINE_(                                                                              \
         name, (struct assay_run * assay ASSAY_ARGUMENT(p) ASSAY_ARGUMENT(q) ASSAY_ARGUMENT(r)), \
-        (assay, assay->values[0], assay->values[1], assay->values[2]), 3, ASSAY_PARAMETER(p),   \
-        ASSAY_PARAMETER(q), ASSAY_PARAMETER(r))
-#define ASSAY_BENCH_5(name, p, q, r, s)                                                            \
-    ASSAY_DEFINE_(name,                                                                            \
-                  (struct assay_run * assay ASSAY_ARGUMENT(p) ASSAY_ARGUMENT(q) ASSAY_ARGUMENT(r)  \
-                                          ASSAY_ARGUMENT(s)),                                      \
-                  (assay, assay->values[0], assay->values[1], assay->values[2], assay->values[3]), \
-                  4, ASSAY_PARAMETER(p), ASSAY_PARAMETER(q), ASSAY_PARAMETER(r),                   \
+        (assay, assay_value(assay, 0), assay_value(assay, 1), assay_value(assay, 2)), 3,        \
+        ASSAY_PARAMETER(p), ASSAY_PARAMETER(q), ASSAY_PARAMETER(r))
+#define ASSAY_BENCH_5(name, p, q, r, s)                                                           \
+    ASSAY_DEFINE_(name,                                                                           \
+                  (struct assay_run * assay ASSAY_ARGUMENT(p) ASSAY_ARGUMENT(q) ASSAY_ARGUMENT(r) \
+                                          ASSAY_ARGUMENT(s)),                                     \
+                  (assay, assay_value(assay, 0), assay_value(assay, 1), assay_value(assay, 2),    \
+                   assay_value(assay, 3)),                                                        \
+                  4, ASSAY_PARAMETER(p), ASSAY_PARAMETER(q), ASSAY_PARAMETER(r),                  \
                   ASSAY_PARAMETER(s))
 
 /* A benchmark: its name, then up to four of ASSAY_RANGE, ASSAY_LIST and ASSAY_THREADS.  The body

@@ -4,6 +4,7 @@
 //   c++ -O2 -std=c++17 $(pkg-config --cflags assay) bench.cpp -o bench && assay bench ./bench
 #include <algorithm>
 #include <assay.h>
+#include <cstdint>
 #include <map>
 #include <numeric>
 #include <string>

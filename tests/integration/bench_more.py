@@ -211,7 +211,15 @@ def layouts_of_commands():
         costs = {c["value"] for r in result["runs"] if r["still"] and r["command"] == 1 for c in r["metrics"]}
         equal(len(costs), 1, "one layout")
         equal((row["share"], row["is_noise"]), (1, False))
+
+
+@test
+def layouts_by_linking():
+    if not shutil.which("ld.gold"):
+        skip("no gold, which orders sections by a file (Debian 13: binutils-gold)")
     # The order of the functions decides, and only that: two rounds of one layout are one value.
+    program = build(LAYOUT, "where", ["-ffunction-sections"])
+    quick = ["ab", "--layouts", "20", "-t", "0.01", "-w", "0", "-e", "none", "--metric", "cost", "--json"]
     os.mkdir("linked")
     compiled = subprocess.run([CC, "-O2", "-ffunction-sections", "-c", "where_source.c", "-o", "where.o"])
     equal(compiled.returncode, 0)
