@@ -14,9 +14,15 @@
  * That takes levels for dependence where there is hardly any noise, as with exact counts: a value
  * inherits nearly all from the one before it.  So a jump is looked for first: a step far beyond the
  * usual ones is none of those that dependence makes, however strong, and is judged by itself.
+ *
+ * And it takes most of a step away with the dependence, but for one large value, which is one of
+ * many to ranks.  So shifts that last are looked for by what they do to an autoregressive series
+ * (level_shift.h).  They share the chance: the more values depend on each other, the less of it is
+ * left for ranks.
  */
 #include "fits/changepoint.h"
 #include "base/memory.h"
+#include "fits/level_shift.h"
 #include "numbers/random.h"
 #include "numbers/sort.h"
 #include "stats/dependence.h"
@@ -28,22 +34,47 @@
 
 #define LAG1_MAX 0.97
 #define LAG1_FEW 0.3
-#define SPIKE_STEPS 8     /* usual steps from one value to the next */
-#define JUMP_STEPS 6      /* the same, of a jump: among few values */
-#define JUMP_STEPS_MANY 7 /* and among more, which have more to choose from */
+#define SPIKE_STEPS 8 /* usual steps from one value to the next */
 
 enum { PERMUTATIONS = 399, PERMUTATIONS_CLEAR = 99, PERMUTATIONS_MAX = 3999 };
 
-/* The part of the chance that is used: the rest is for what is not known of the autocorrelation
- * (bench/stats-coverage). */
-static const double chance_used = 0.6;
+/* Fewer values show too little of how they depend on each other to look for lasting shifts. */
+enum { SHIFTS_FROM = 100 };
 
-/* The more a value resembles the one before it, the more an error of that estimate looks like a
- * change of level: from 0.5 on, less of the chance is used. */
-static double used_part(double lag1)
+/* The part of the chance that is used; the rest is for what is not known of the autocorrelation
+ * (bench/stats-coverage), the less the more values there are. */
+static double used_part(size_t count)
 {
-    return chance_used * fmin(1, 4 * (1 - lag1) * (1 - lag1));
+    return count < SHIFTS_FROM ? 0.6 : count < 300 ? 0.5 : 0.6;
 }
+
+/* And of that, the part of ranks.  The more a value resembles the one before it, the more an error
+ * of the autocorrelation looks like a change of level to them: from 0.5 on, they have less, until
+ * they find next to nothing.  Shifts, whose own errors are within their chance, have the rest. */
+static double rank_part(double lag1, size_t count)
+{
+    double trust = fmin(1, 4 * (1 - lag1) * (1 - lag1));
+    if (count < SHIFTS_FROM)
+        return trust;
+    return lag1 > 0.8 ? 0 : 0.6 * trust;
+}
+
+/* A jump is so many usual steps.  Noise with heavy tails makes large steps, too: where they last
+ * because results depend on each other, or where shifts are looked for, only steps that no noise
+ * makes are jumps, as between exact counts. */
+static double jump_steps_of(double lag1, size_t count)
+{
+    bool is_sure = count >= SHIFTS_FROM || (count >= 40 && lag1 > 0.7);
+    return is_sure ? 50 : 6;
+}
+
+enum found_by { BY_RANKS, BY_JUMP, BY_SHIFT };
+
+struct bound {
+    size_t at;
+    double p;
+    enum found_by by;
+};
 
 struct search {
     const double *values;
@@ -51,9 +82,8 @@ struct search {
     double *room;   /* for ranking, three times the number of values */
     double *sums;   /* room for prefix sums of distances, (length + 1)^2 of the longest segment */
     struct rng rng;
-    /* The changes found so far: segment k is [bounds[k], bounds[k + 1]). */
-    size_t *bounds;
-    double *p; /* p[k] belongs to bounds[k] */
+    /* The changes found so far: segment k is [bounds[k].at, bounds[k + 1].at). */
+    struct bound *bounds;
     size_t segment_count;
     size_t stretch_end; /* where the right stretch of the last best_split ends */
     double lag1;        /* the autocorrelation that is taken away; 0 for none */
@@ -219,7 +249,8 @@ static double middle(double a, double b, double c)
 }
 
 /* A single value far from both neighbours, on the same side of them, is a spike: it is neither a
- * level nor a sign of dependence, and the nearer neighbour stands for it in the search. */
+ * level nor a sign of dependence, and the nearer neighbour stands for it in the search.  The first
+ * and the last value have the next two for neighbours. */
 static void level_spikes(double *values, size_t count, double *room)
 {
     double *steps = room + count, before, given;
@@ -227,12 +258,12 @@ static void level_spikes(double *values, size_t count, double *room)
         return;
     for (size_t i = 1; i < count; i++)
         steps[i - 1] = fabs(values[i] - values[i - 1]);
-    double usual = stats_median(steps, count - 1, room);
-    before = values[0];
-    for (size_t i = 1; i + 1 < count; i++, before = given) {
+    double far = SPIKE_STEPS * stats_median(steps, count - 1, room);
+    before = values[2];
+    for (size_t i = 0; i < count; i++, before = given) {
         given = values[i];
-        double level = middle(before, given, values[i + 1]);
-        if (fabs(given - level) > SPIKE_STEPS * usual)
+        double level = middle(before, given, values[i + 1 < count ? i + 1 : i - 2]);
+        if (fabs(given - level) > far)
             values[i] = level;
     }
 }
@@ -262,7 +293,7 @@ static double best_of_all(struct search *s, bool shuffled, size_t *ret_split, si
 {
     double best = -INFINITY;
     for (size_t k = 0; k < s->segment_count; k++) {
-        size_t start = s->bounds[k], count = s->bounds[k + 1] - start, split = 0;
+        size_t start = s->bounds[k].at, count = s->bounds[k + 1].at - start, split = 0;
         for (size_t i = shuffled ? count : 0; i > 1; i--) {
             size_t j = (size_t)rng_below(&s->rng, i);
             double kept = s->scores[start + i - 1];
@@ -324,7 +355,7 @@ static double clearest(struct search *s, bool white, double chance, size_t *ret_
                        size_t *ret_segment)
 {
     for (size_t k = 0; k < s->segment_count; k++)
-        load_ranks(s, s->bounds[k], s->bounds[k + 1] - s->bounds[k], white);
+        load_ranks(s, s->bounds[k].at, s->bounds[k + 1].at - s->bounds[k].at, white);
     s->jumps_only = !white;
     double best = best_of_all(s, false, ret_split, ret_segment);
     if (!isfinite(best))
@@ -335,27 +366,20 @@ static double clearest(struct search *s, bool white, double chance, size_t *ret_
     return p > chance ? 1 : p;
 }
 
-/* Splits the segments one by one, the clearest first, until chance would do as much. */
-static void divide(struct search *s, double chance)
+/* A lasting shift of level in any segment; each has its part of the chance. */
+static void find_shift(struct search *s, double chance, struct bound *ret_bound,
+                       size_t *ret_segment)
 {
-    /* Dependence takes its part of the chance; jumps know nothing of it, and get half. */
-    double used = fmax(used_part(s->lag1) * chance, 1.0 / (PERMUTATIONS_MAX + 1));
-    for (;;) {
-        size_t split = 0, segment = 0;
-        double p = 1;
-        if (s->lag1 > 0)
-            p = clearest(s, false, used_part(0) * chance / 2, &split, &segment);
-        if (p == 1)
-            p = clearest(s, true, used, &split, &segment);
-        if (p == 1)
+    size_t all = s->bounds[s->segment_count].at;
+    for (size_t k = 0; k < s->segment_count; k++) {
+        size_t start = s->bounds[k].at, count = s->bounds[k + 1].at - start;
+        struct level_shift shift;
+        if (level_shift_find(s->values + start, count, chance * (double)count / (double)all,
+                             &s->rng, &shift)) {
+            *ret_bound = (struct bound){start + shift.index, shift.p, BY_SHIFT};
+            *ret_segment = k;
             return;
-        for (size_t k = s->segment_count; k > segment; k--) {
-            s->bounds[k + 1] = s->bounds[k];
-            s->p[k + 1] = s->p[k];
         }
-        s->bounds[segment + 1] = split;
-        s->p[segment + 1] = p;
-        s->segment_count++;
     }
 }
 
@@ -368,21 +392,70 @@ static double distances_of(struct search *s, size_t start, size_t end)
     return sum;
 }
 
-/* A change was placed by ranks when its neighbours were not known yet; places it again between
- * them, by the values. */
-static void settle(struct search *s)
+/* Where to split [start, end), counted from its start: its sides lie closest around their
+ * medians. */
+static size_t closest_split(struct search *s, size_t start, size_t end)
 {
-    for (size_t k = 1; k < s->segment_count; k++) {
-        size_t start = s->bounds[k - 1], end = s->bounds[k + 1], least = CHANGE_POINT_SEGMENT_MIN;
-        double best = INFINITY;
-        for (size_t split = start + least; split + least <= end; split++) {
-            double sum = distances_of(s, start, split) + distances_of(s, split, end);
-            if (sum < best) {
-                best = sum;
-                s->bounds[k] = split;
-            }
+    size_t least = CHANGE_POINT_SEGMENT_MIN, closest = least;
+    double best = INFINITY;
+    for (size_t split = start + least; split + least <= end; split++) {
+        double sum = distances_of(s, start, split) + distances_of(s, split, end);
+        if (sum < best) {
+            best = sum;
+            closest = split - start;
         }
     }
+    return closest;
+}
+
+/* A change was placed when its neighbours were not known yet; places it again between them, by the
+ * values. */
+static void settle(struct search *s, enum found_by by)
+{
+    for (size_t k = 1; k < s->segment_count; k++) {
+        size_t start = s->bounds[k - 1].at, end = s->bounds[k + 1].at;
+        if (s->bounds[k].by != by)
+            continue;
+        size_t place = by == BY_SHIFT && s->lag1 > 0
+                           ? level_shift_place(s->values + start, end - start)
+                           : closest_split(s, start, end);
+        s->bounds[k].at = start + place;
+    }
+}
+
+/* The next change, and the segment that it divides. */
+static bool find_next(struct search *s, double chance, struct bound *ret_bound, size_t *ret_segment)
+{
+    size_t count = s->bounds[s->segment_count].at;
+    struct bound b = {.p = 1, .by = BY_JUMP};
+    double used = used_part(count) * chance, ranks = rank_part(s->lag1, count) * used;
+    if (s->lag1 > 0) /* which jumps know nothing of: they get half */
+        b.p = clearest(s, false, used / 2, &b.at, ret_segment);
+    if (b.p == 1 && count >= SHIFTS_FROM)
+        find_shift(s, used - ranks, &b, ret_segment);
+    if (b.p == 1 && ranks > 0) {
+        b.p = clearest(s, true, fmax(ranks, 1.0 / (PERMUTATIONS_MAX + 1)), &b.at, ret_segment);
+        b.by = BY_RANKS;
+    }
+    *ret_bound = b;
+    return b.p < 1;
+}
+
+/* Splits the segments one by one, the clearest first, until chance would do as much.  A shift in
+ * the wrong place leaves a bit of its step, which would be found as another one: so they are placed
+ * again each time.  Ranks see bumps as a whole; they are placed at last.  A jump is where it is. */
+static void divide(struct search *s, double chance)
+{
+    struct bound next;
+    size_t segment = 0;
+    while (find_next(s, chance, &next, &segment)) {
+        memmove(s->bounds + segment + 2, s->bounds + segment + 1,
+                (s->segment_count - segment) * sizeof(*s->bounds));
+        s->bounds[segment + 1] = next;
+        s->segment_count++;
+        settle(s, BY_SHIFT);
+    }
+    settle(s, BY_RANKS);
 }
 
 static int describe(const struct search *s, struct change_points *points, struct error *err)
@@ -391,9 +464,9 @@ static int describe(const struct search *s, struct change_points *points, struct
     points->points = memory_zalloc(s->segment_count, sizeof(points->points[0]));
     for (size_t k = 1; k < s->segment_count; k++) {
         struct change_point *point = &points->points[k - 1];
-        size_t start = s->bounds[k - 1], at = s->bounds[k], end = s->bounds[k + 1];
+        size_t start = s->bounds[k - 1].at, at = s->bounds[k].at, end = s->bounds[k + 1].at;
         point->index = at;
-        point->p = s->p[k];
+        point->p = s->bounds[k].p;
         int r = stats_compare_unpaired(s->values + start, at - start, s->values + at, end - at,
                                        0.95, &point->change, err);
         if (r < 0) {
@@ -423,28 +496,26 @@ int change_points_find(const double *values, size_t count, double chance, uint64
     int r = check(values, count, chance, err);
     if (r < 0)
         return r;
-    size_t room = 6 * count + 2 + (count + 1) * (count + 1);
+    size_t room = 5 * count + (count + 1) * (count + 1);
     double *memory CLEANUP(memory_freep) = memory_alloc(room * sizeof(double));
     double *calm = memory + room - count;
-    size_t *bounds CLEANUP(memory_freep) = memory_zalloc(count + 2, sizeof(size_t));
+    struct bound *bounds CLEANUP(memory_freep) = memory_zalloc(count + 2, sizeof(*bounds));
     struct search search = {.values = calm,
                             .scores = memory,
                             .room = memory + count,
-                            .p = memory + 4 * count,
-                            .sums = memory + 5 * count + 2,
+                            .sums = memory + 4 * count,
                             .bounds = bounds,
                             .segment_count = 1};
-    bounds[1] = count;
+    bounds[1].at = count;
     rng_seed(&search.rng, seed);
     memcpy(calm, values, count * sizeof(double));
     search.usual_step = usual_step_of(&search, count);
-    search.jump_steps = count <= 100 ? JUMP_STEPS : JUMP_STEPS_MANY;
     if (search.usual_step < 0)
         spread_ticks(calm, count, tick_of(calm, count, search.room), &search.rng);
     level_spikes(calm, count, search.room);
     search.lag1 = autocorrelation_of(&search, count);
+    search.jump_steps = jump_steps_of(search.lag1, count);
     divide(&search, chance);
-    settle(&search);
     search.values = values;
     struct change_points points;
     r = describe(&search, &points, err);

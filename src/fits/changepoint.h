@@ -2,7 +2,8 @@
 /*
  * Where did the history of a metric change its level?  E-divisive (Matteson & James 2014): the
  * split whose two sides differ most in energy distance, judged by a permutation test, then the same
- * within each side, until nothing is left that chance would not do.
+ * within each side, until nothing is left that chance would not do.  Beside it, in histories that
+ * are long enough, the likelihood ratio of a lasting shift (level_shift.h).
  */
 #ifndef ASSAY_FITS_CHANGEPOINT_H
 #define ASSAY_FITS_CHANGEPOINT_H
@@ -20,7 +21,7 @@ enum {
 
 struct change_point {
     size_t index;             /* the first value of the new level */
-    double p;                 /* of the permutation test that found it */
+    double p;                 /* of the test that found it */
     struct comparison change; /* the level after it against the level before it */
 };
 

@@ -68,7 +68,7 @@ static void plot_history(struct page *page, const struct embedded_history *h)
     p->note =
         h->count < HISTORY_FROM ? "The search for change points needs eight experiments or more."
         : changes.count
-            ? plot_text(p, "The level changed %s, according to E-divisive at 5 %%.",
+            ? plot_text(p, "The level changed %s, at a chance of 5 %%.",
                         changes.count == 1 ? "once" : plot_text(p, "%zu times", changes.count))
             : "No significant change of level.";
     p->description = plot_text(p,

@@ -97,6 +97,72 @@ TEST(dependence_is_no_change)
     CHECK(alarms <= 6); /* shuffled one by one, 25 */
 }
 
+enum { LONG = 400 };
+
+/* Noise of deviation 1 that keeps `lag1` of itself, with a step; heavy-tailed if asked to. */
+static void dependent(struct rng *rng, double lag1, bool heavy, double step, size_t at,
+                      double *values)
+{
+    double state = 0;
+    for (size_t i = 0; i < 100 + LONG; i++) {
+        double noise = heavy ? (exp(rng_normal(rng)) - 1.65) / 2.16 : rng_normal(rng);
+        state = lag1 * state + sqrt(1 - lag1 * lag1) * noise;
+        if (i >= 100)
+            values[i - 100] = 100 + state + (i - 100 >= at ? step : 0);
+    }
+}
+
+/* A step of twice the noise where a result keeps 0.9 of the one before: what is left of it when
+ * that is taken away is a fifth of the noise, but for one large value.  By ranks alone, 15 of 40
+ * are found. */
+TEST(a_step_amid_strong_dependence_is_found)
+{
+    struct rng rng;
+    size_t found = 0;
+    rng_seed(&rng, 16);
+    for (int trial = 0; trial < 40; trial++) {
+        double values[LONG];
+        struct change_point points[8];
+        size_t at = 40 + (size_t)rng_below(&rng, LONG - 80), count;
+        dependent(&rng, 0.9, false, 2, at, values);
+        count = find(values, LONG, points);
+        for (size_t i = 0; i < count && i < 8; i++)
+            found += points[i].index + 20 >= at && points[i].index <= at + 20;
+    }
+    CHECK(found >= 34);
+}
+
+/* Innovations of any size, of which the series comes back, are no steps. */
+TEST(strong_dependence_with_heavy_tails_is_no_change)
+{
+    struct rng rng;
+    size_t alarms = 0;
+    rng_seed(&rng, 17);
+    for (int trial = 0; trial < 100; trial++) {
+        double values[LONG];
+        struct change_point points[8];
+        dependent(&rng, 0.9, trial % 2, 0, 0, values);
+        alarms += find(values, LONG, points) > 0;
+    }
+    CHECK(alarms <= 11); /* by ranks and jumps alone, 50 */
+}
+
+TEST(a_step_right_at_an_end_is_found)
+{
+    struct rng rng;
+    size_t found = 0;
+    rng_seed(&rng, 18);
+    for (int trial = 0; trial < 40; trial++) {
+        double values[LONG];
+        struct change_point points[8];
+        size_t at = trial % 2 ? 5 : LONG - 5;
+        dependent(&rng, 0, false, 3, at, values);
+        found += find(values, LONG, points) >= 1 && points[0].index + 1 >= at &&
+                 points[0].index <= at + 1;
+    }
+    CHECK(found >= 34);
+}
+
 TEST(one_spike_is_no_change_and_the_edges_are_right)
 {
     struct rng rng;
