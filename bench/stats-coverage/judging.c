@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/strings.h"
-#include "fits/changepoint.h"
+#include "changes.h"
 #include "fits/trend.h"
 #include "gates.h"
 #include "numbers/distributions.h"
@@ -395,149 +395,6 @@ static void print_trends(size_t experiments)
     putchar('\n');
 }
 
-/* Noise of deviation 1 or about that, of other kinds than the normal one. */
-static double odd_noise(struct rng *rng, size_t kind, size_t i, size_t count)
-{
-    double z = rng_normal(rng);
-    switch (kind) {
-    case 0: { /* heavy tails: Student's t with three degrees of freedom */
-        double a = rng_normal(rng), b = rng_normal(rng), c = rng_normal(rng);
-        return z / sqrt(a * a + b * b + c * c);
-    }
-    case 1: /* skewed, as times are */
-        return rng_exponential(rng) - 1;
-    case 2: /* two modes, drawn anew each time */
-        return (rng_below(rng, 3) ? -0.7 : 1.4) + 0.2 * z;
-    case 3: /* a few values only, with many ties */
-        return floor(z + 0.5);
-    case 4: /* restless in its second half */
-        return i < count / 2 ? z / 2 : z;
-    case 5: /* two machines in turn, one 2 % slower */
-        return (double)(i % 2) * 2 - 1 + 0.3 * z;
-    case 6: /* a wave, as of days and nights: 20 results long, half of the variation */
-        return sin((double)i * 0.31416) + 0.7 * z;
-    default:
-        return z;
-    }
-}
-
-/* As find_changes; the step may stand right at the end of the history. */
-static bool find_odd_changes(struct rng *rng, size_t kind, size_t count, double step, size_t at)
-{
-    struct change_points points;
-    for (size_t i = 0; i < count; i++)
-        first[i] = 100 * exp(0.01 * odd_noise(rng, kind, i, count) + (i >= at ? step : 0));
-    if (change_points_find(first, count, error, 1, &points, NULL) < 0)
-        return false;
-    bool found = step == 0 && points.count > 0;
-    for (size_t i = 0; step > 0 && i < points.count; i++)
-        found |= points.points[i].index + 5 >= at && points.points[i].index <= at + 5;
-    change_points_done(&points);
-    return found;
-}
-
-static void print_odd_changes(size_t experiments)
-{
-    enum { COUNT = 200 };
-    static const char *const kinds[] = {"heavy tails", "skewed",       "two modes", "ties",
-                                        "restless",    "two machines", "a wave",    "normal"};
-    static const double steps[] = {0, 0.02, 0.05, 0.05, 0.05};
-    static const size_t from_end[] = {0, 0, 0, 10, 5};
-    printf("The same with other noise, %d results: none, steps of 2 %% and 5 %% anywhere, 5 %% at "
-           "10 and at 5 results from the end\n\n%-18s%8s%8s%8s%8s%8s\n",
-           COUNT, "noise", "none", "2 %", "5 %", "10 left", "5 left");
-    for (size_t k = 0; k < ARRAY_COUNT(kinds); k++) {
-        printf("%-18s", kinds[k]);
-        for (size_t i = 0; i < ARRAY_COUNT(steps); i++) {
-            struct rng rng = seeded(k, i, 18);
-            size_t found = 0;
-            for (size_t e = 0; e < experiments; e++) {
-                size_t at = COUNT / 10 + (size_t)rng_below(&rng, COUNT * 8 / 10);
-                at = from_end[i] ? COUNT - from_end[i] : at;
-                found += find_odd_changes(&rng, k, COUNT, steps[i], at);
-            }
-            printf("%8.1f", percent(found, experiments));
-            fflush(stdout);
-        }
-        putchar('\n');
-    }
-    putchar('\n');
-}
-
-/* A history of 1 % noise with a step (0 for none) at `at`, and spikes. */
-static bool find_changes(struct rng *rng, size_t count, double lag1, double step, size_t at,
-                         size_t spikes)
-{
-    double state = rng_normal(rng);
-    size_t tolerance = lag1 > 0 ? 20 : count >= 40 ? 5 : 2;
-    struct change_points points;
-    for (size_t i = 0; i < count; i++) {
-        first[i] = 100 * exp(0.01 * state + (i >= at ? step : 0));
-        state = lag1 * state + sqrt(1 - lag1 * lag1) * rng_normal(rng);
-    }
-    for (size_t i = 0; i < spikes; i++)
-        first[rng_below(rng, count)] *= 1.5;
-    if (change_points_find(first, count, error, 1, &points, NULL) < 0)
-        return false;
-    bool found = step == 0 && points.count > 0;
-    for (size_t i = 0; step > 0 && i < points.count; i++)
-        found |=
-            points.points[i].index + tolerance >= at && points.points[i].index <= at + tolerance;
-    change_points_done(&points);
-    return found;
-}
-
-static void print_changes(size_t experiments)
-{
-    enum { COUNT = 500 };
-    static const double lags[] = {0, 0.3, 0.5, 0.7, 0.9};
-    printf(
-        "Histories of %d results with 1 %% noise, in %%: any change where there is none, the same "
-        "with one spike, with ten, steps found within 5 results (20 if autocorrelated); %zu "
-        "histories each\n\n%-18s%8s%8s%8s%8s%8s%8s\n",
-        COUNT, experiments, "autocorrelation", "none", "1 spike", "10", "1 %", "2 %", "5 %");
-    for (size_t k = 0; k < ARRAY_COUNT(lags); k++) {
-        static const double steps[] = {0, 0, 0, 0.01, 0.02, 0.05};
-        static const size_t spikes[] = {0, 1, 10, 0, 0, 0};
-        printf("%-18.1f", lags[k]);
-        for (size_t i = 0; i < ARRAY_COUNT(steps); i++) {
-            struct rng rng = seeded(k, i, 8);
-            size_t found = 0;
-            for (size_t e = 0; e < experiments; e++) {
-                size_t at = COUNT / 20 + (size_t)rng_below(&rng, COUNT * 9 / 10);
-                found += find_changes(&rng, COUNT, lags[k], steps[i], at, spikes[i]);
-            }
-            printf("%8.1f", percent(found, experiments));
-            fflush(stdout);
-        }
-        putchar('\n');
-    }
-    putchar('\n');
-}
-
-static void print_short_changes(size_t experiments)
-{
-    static const size_t counts[] = {12, 20, 40, 60, 100};
-    static const double lags[] = {0, 0.3, 0.5, 0.7, 0, 0, 0};
-    static const double steps[] = {0, 0, 0, 0, 0.03, 0.05, 0.08};
-    printf("Short histories with 1 %% noise, in %%: any change where there is none, by "
-           "autocorrelation; steps found after two thirds (autocorrelation 0); %zu each\n\n"
-           "%-10s%8s%8s%8s%8s%8s%8s%8s\n",
-           experiments, "results", "0", "0.3", "0.5", "0.7", "3 %", "5 %", "8 %");
-    for (size_t k = 0; k < ARRAY_COUNT(counts); k++) {
-        printf("%-10zu", counts[k]);
-        for (size_t i = 0; i < ARRAY_COUNT(steps); i++) {
-            struct rng rng = seeded(k, i, 19);
-            size_t found = 0;
-            for (size_t e = 0; e < experiments; e++)
-                found += find_changes(&rng, counts[k], lags[i], steps[i], counts[k] * 2 / 3, 0);
-            printf("%8.1f", percent(found, experiments));
-        }
-        putchar('\n');
-    }
-    putchar('\n');
-}
-
 /* 200 rows of 100 rounds, everything that a judge asks. */
 static void print_speed(size_t experiments)
 {
@@ -572,9 +429,9 @@ bool judging_print(const char *name, size_t experiments)
                  {"means", print_means, 1000},
                  {"stopping", print_stopping, 1000},
                  {"trends", print_trends, 1000},
-                 {"changes", print_changes, 200},
-                 {"odd-changes", print_odd_changes, 200},
-                 {"short-changes", print_short_changes, 500},
+                 {"changes", changes_print, 200},
+                 {"odd-changes", changes_print_odd, 200},
+                 {"short-changes", changes_print_short, 500},
                  {"gates", gates_print, 400},
                  {"busy", busy_print, 4000},
                  {"tables", tables_print, 200},

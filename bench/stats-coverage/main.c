@@ -21,8 +21,8 @@
  *   stats-coverage PART [EXPERIMENTS]
  *
  * prints one of the tables about verdicts (judging.h): power, few, families, tails, ticks, means,
- * stopping, trends, changes, odd-changes, gates, busy, tables, lasting, speed; "judging" prints all
- * of these.
+ * stopping, trends, changes, odd-changes, short-changes, gates, busy, tables, lasting, speed;
+ * "judging" prints all of these.
  *
  *   stats-coverage aa ROUNDS COMMAND [ARGUMENT…]
  *
@@ -275,7 +275,7 @@ int main(int argc, char **argv)
                         "       stats-coverage PART [EXPERIMENTS]\n"
                         "       stats-coverage aa ROUNDS COMMAND [ARGUMENT…]\n"
                         "parts: power few families tails ticks means stopping trends changes "
-                        "odd-changes speed\n");
+                        "odd-changes short-changes speed\n");
         return 2;
     }
     int missed = print_coverage((size_t)experiments);
