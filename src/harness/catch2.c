@@ -163,5 +163,8 @@ int catch2_read(struct harness_results *r, const char *text, struct error *err)
         read_result(r, strbuf_text(&place.name), at, end);
         at = end;
     }
+    if (!strstr(text, top ? "</Catch2TestRun>" : "</Catch>"))
+        return error_set(err, -EINVAL, "the file ends before </%s>: let the tool write it again",
+                         top ? "Catch2TestRun" : "Catch");
     return 0;
 }

@@ -331,6 +331,8 @@ def texts_in_other_wrappings():
     equal(json.loads(imports("-n", "--json", "mark.json").stdout)["tool"], "hyperfine")
     pathlib.Path("wide.json").write_bytes(text.encode("utf-16"))
     contains(imports("wide.json", check=1).stderr, "UTF-16")
+    pathlib.Path("mark.csv").write_bytes(b"\xef\xbb\xbf" + (FILES / "perf-stat.csv").read_bytes())
+    imports("mark.csv")
     pathlib.Path("packed.gz").write_bytes(gzip.compress(text.encode()))
     contains(imports("packed.gz", check=1).stderr, "unpack")
     contains(imports("--format", "hyperfine", "packed.gz", check=1).stderr, "gunzip")

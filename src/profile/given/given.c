@@ -24,18 +24,19 @@ static bool is_gzip(const char *bytes, size_t length)
 /* The first line is a stack with its count behind the last blank. */
 static bool is_folded(const char *bytes, size_t length)
 {
-    size_t end = 0, at;
+    bool is_marked = length > 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0; /* as UTF-8 */
+    size_t start = is_marked ? 3 : 0, end = start, at;
     while (end < length && bytes[end] != '\n') {
         if (iscntrl((unsigned char)bytes[end]) && bytes[end] != '\t' && bytes[end] != '\r')
             return false;
         end++;
     }
-    while (end && bytes[end - 1] == '\r')
+    while (end > start && bytes[end - 1] == '\r')
         end--;
-    for (at = end; at && isdigit((unsigned char)bytes[at - 1]); at--)
+    for (at = end; at > start && isdigit((unsigned char)bytes[at - 1]); at--)
         ;
     /* Not JSON, HTML or XML, which may end so as well. */
-    return at && at < end && bytes[at - 1] == ' ' && at > 1 && !strchr("{[<#", bytes[0]);
+    return at > start + 1 && at < end && bytes[at - 1] == ' ' && !strchr("{[<#", bytes[start]);
 }
 
 /* A profile.proto begins with the types of its values: small messages. */

@@ -103,6 +103,11 @@ TEST(catch2_has_means_in_xml)
     CHECK_INT(parse("catch2", "<?xml?><Catch name=\"x\"></Catch>", &r), -EINVAL);
     CHECK_INT(parse("catch2", "<?xml?><Catch name=\"x\"><BenchmarkResults name=\"a\">", &r),
               -EINVAL);
+    CHECK_INT(parse("catch2",
+                    "<?xml?><Catch name=\"x\"><BenchmarkResults name=\"a\"><mean value=\"1\"/>"
+                    "</BenchmarkResults>",
+                    &r),
+              -EINVAL);
 }
 
 TEST(criterion_has_the_estimate_in_the_middle)
