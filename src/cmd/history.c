@@ -221,6 +221,12 @@ static int show(const struct history_verb_options *o, const char *metric, struct
     return r;
 }
 
+/* Given, with nothing in it, as of a variable that is not set. */
+static bool is_blank(const char *word)
+{
+    return word && !word[strspn(word, " \t\r\n")];
+}
+
 static int run(int argc, char **argv)
 {
     struct error err = {0};
@@ -235,6 +241,11 @@ static int run(int argc, char **argv)
     if (first > 0 && (o.rows < 2 || o.rows > 200))
         first = error_set(&err, -EINVAL, "--rows must be between 2 and 200");
     uint64_t at = 0;
+    if (first > 0 && is_blank(o.accept))
+        first = error_set(&err, -EINVAL, "--accept takes a note: why the change is wanted");
+    if (first > 0 && (is_blank(o.alarm) || is_blank(o.run)))
+        first =
+            error_set(&err, -EINVAL, "%s takes a command", is_blank(o.run) ? "--run" : "--alarm");
     if (first > 0 && o.accept && o.alarm)
         first = error_set(&err, -EINVAL, "--accept and --alarm cannot be used together");
     if (first > 0 && o.accept && o.backfill)

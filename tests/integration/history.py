@@ -112,6 +112,15 @@ def a_change_is_found_drawn_and_named():
 
 
 @test
+def options_with_nothing_in_them_are_refused():
+    """As of a variable of a shell that is not set: nothing is accepted, no alarm counts as given."""
+    for option, said in (("--accept", "takes a note"), ("--alarm", "takes a command")):
+        for empty in ("", " \n"):
+            contains(history("latency", option, empty, check=2).stderr, f"{option} {said}")
+    contains(history("latency", "--backfill", "--run", "", check=2).stderr, "--run takes a command")
+
+
+@test
 def a_short_history_is_drawn_and_not_judged():
     store([100, 120, 140])
     text = history("latency", check=0).stdout
