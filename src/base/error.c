@@ -41,6 +41,7 @@ int error_set(struct error *err, int code, const char *format, ...)
     if (!err)
         return code;
     va_list args;
+    err->exit_code = 0;
     va_start(args, format);
     set_message(err, code, format, args, "", "");
     va_end(args);
@@ -52,6 +53,7 @@ int error_errno(struct error *err, int code, const char *format, ...)
     if (!err)
         return code;
     va_list args;
+    err->exit_code = 0;
     va_start(args, format);
     set_message(err, code, format, args, ": ", strerror(code < 0 ? -code : code));
     va_end(args);
@@ -68,6 +70,13 @@ int error_wrap(struct error *err, int code, const char *format, ...)
     va_start(args, format);
     set_message(err, code, format, args, ": ", inner);
     va_end(args);
+    return code;
+}
+
+int error_end_with(struct error *err, int exit_code, int code)
+{
+    if (err)
+        err->exit_code = exit_code;
     return code;
 }
 

@@ -12,6 +12,7 @@
 
 struct error {
     int code;           /* the negative errno that was returned, 0 when nothing failed */
+    int exit_code;      /* that a verb ends with in the place of its own; 0 for none */
     char message[1024]; /* always terminated; cut in its middle when too long */
 };
 
@@ -27,6 +28,10 @@ int error_errno(struct error *err, int code, const char *format, ...)
 /* Puts "context: " in front of the message that is there and returns code. */
 int error_wrap(struct error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* A failure that has an exit code of its own: error_set and error_errno forget it, error_wrap keeps
+ * it.  Returns code, so that "return error_end_with(err, 111, error_set(err, …))" reads well. */
+int error_end_with(struct error *err, int exit_code, int code);
 
 /* "ENOENT"; NULL for a number without a name. */
 const char *errno_name(int code);

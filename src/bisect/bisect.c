@@ -441,10 +441,14 @@ static int after_failure(struct bisect *b, const struct bisection_action *a,
         done->failure.end.length ? strbuf_text(&done->failure.end) : "it cannot be started";
     if (!is_new && failures < FAILURES_MAX)
         return bisect_journal_retry(b, commit, err);
-    if (which < 2)
-        return error_set(err, -ECANCELED, "%.12s (%s) fails to run: %s%s%s",
-                         b->commits[commit].hash, b->commits[commit].subject, how,
-                         safe.length ? "; its output: " : "", strbuf_text(&safe));
+    if (which < 2) {
+        int code = done->failure.exit_code;
+        error_set(err, -ECANCELED, "%.12s (%s) fails to run: %s%s%s", b->commits[commit].hash,
+                  b->commits[commit].subject, how, safe.length ? "; its output: " : "",
+                  strbuf_text(&safe));
+        bool is_machines = b->settings.exact && exact_machine_failed(code);
+        return error_end_with(err, is_machines ? code : 0, -ECANCELED);
+    }
     strbuf_printf(&b->notes, "skipping %.12s, which fails to run: %s\n", b->commits[commit].hash,
                   how);
     int r = bisect_journal_build(b, commit, "unusable", err);

@@ -36,6 +36,7 @@ struct gate_row {
 struct gate_failure {
     char *cell; /* "n=20 side=new" */
     size_t failed_count, run_count;
+    int last_status; /* as wait4 gives it */
 };
 
 struct gate_result_set {

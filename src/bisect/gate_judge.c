@@ -357,7 +357,8 @@ void gate_note_failures(struct gate_result_set *set, const struct dataset *d)
             ARRAY_PUSH(set->failures, set->failure_count, set->failure_capacity) =
                 (struct gate_failure){.cell = memory_strdup(d->cells[c].label),
                                       .failed_count = d->cells[c].failed_count,
-                                      .run_count = d->cells[c].run_count};
+                                      .run_count = d->cells[c].run_count,
+                                      .last_status = d->cells[c].last_status};
 }
 
 static enum gate_result effective(const struct gate_result_set *set)

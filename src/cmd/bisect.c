@@ -276,11 +276,11 @@ static int search(const struct bisect_options *o, struct bisect *b, struct error
         return r;
     }
     if (r < 0) {
-        CLEANUP(strbuf_done) struct strbuf was = {0};
-        strbuf_puts(&was, err->message);
-        return error_set(err, r,
-                         "%s; the measurements are kept: --continue resumes, --abort discards them",
-                         strbuf_text(&was));
+        struct error was = *err;
+        error_set(err, r,
+                  "%s; the measurements are kept: --continue resumes, --abort discards them",
+                  was.message);
+        return error_end_with(err, was.exit_code, r);
     }
     return print_result(o, b, err);
 }
@@ -293,7 +293,8 @@ static int run_with(const struct bisect_options *o, struct error *err)
     struct bisect b;
     int r = o->go_on || o->abort ? 0 : make_settings(o, &settings, &events, err);
     if (r < 0)
-        return cmd_usage(&verb_bisect, err);
+        return err->exit_code ? cmd_fail(&verb_bisect, err, EXIT_MEASURE_FAILED)
+                              : cmd_usage(&verb_bisect, err);
     if (o->dir)
         folder = memory_strdup(o->dir);
     else if ((r = bisect_default_folder(&folder, err)) < 0)

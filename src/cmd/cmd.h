@@ -60,7 +60,7 @@ struct exact_tool;
 /* exact_tool_find with a line of progress. */
 int cmd_find_exact(struct exact_tool *tool, const char *word, struct error *err);
 
-/* "assay NAME: message" on standard error; returns code. */
+/* "assay NAME: message" on standard error; returns the error's own exit code, else code. */
 int cmd_fail(const struct verb *verb, const struct error *err, int code);
 /* "assay NAME: interrupted by signal 2: words" on standard error; returns 128 + signal. */
 int cmd_interrupted(const struct verb *verb, int signal, const char *words);

@@ -279,10 +279,22 @@ static void remove_store(const char *db)
     }
 }
 
-static int exit_code(const struct gate_result_set *set)
+/* An emulated machine's failure is told apart from the command's. */
+static int failed_code(const struct gate *g)
 {
+    for (size_t i = 0; g->o->exact && i < g->set.failure_count; i++) {
+        int code = process_exit_code(g->set.failures[i].last_status);
+        if (exact_machine_failed(code))
+            return code;
+    }
+    return EXIT_MEASURE_FAILED;
+}
+
+static int exit_code(const struct gate *g)
+{
+    const struct gate_result_set *set = &g->set;
     return set->result == GATE_REGRESSION && !set->control_failed ? EXIT_TROUBLE
-           : set->has_failed                                      ? EXIT_MEASURE_FAILED
+           : set->has_failed                                      ? failed_code(g)
            : set->control_failed || set->result != GATE_PASS      ? EXIT_INCONCLUSIVE
                                                                   : EXIT_DONE;
 }
@@ -483,7 +495,7 @@ static int run_gate(struct gate *g, struct error *err)
         r = print_result(o, &g->set, err);
     if (!o->db)
         remove_store(db);
-    return r < 0 ? r : exit_code(&g->set);
+    return r < 0 ? r : exit_code(g);
 }
 
 /* ---- the command line ---- */

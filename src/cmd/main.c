@@ -87,7 +87,7 @@ int cmd_fail(const struct verb *verb, const struct error *err, int code)
 {
     fflush(stdout);
     print_message(verb, err);
-    return code;
+    return err->exit_code ? err->exit_code : code;
 }
 
 int cmd_interrupted(const struct verb *verb, int signal, const char *words)

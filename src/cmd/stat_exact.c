@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/stat.h"
 #include "report/exact/exact.h"
+#include "vm/exits.h"
 
 #include <errno.h>
 
@@ -109,7 +110,9 @@ int stat_exact(const struct stat_options *o, char *const *argv, struct stat_repo
     if (r < 0)
         return stat_fail(err, start_code);
     for (size_t i = 0; i < runs.count; i++)
-        if (runs.items[i].status)
+        if (runs.items[i].ran_out)
+            return VM_EXIT_NO_MEMORY;
+        else if (runs.items[i].status)
             return process_exit_code(runs.items[i].status);
     return runs.count < o->repeat_count ? 128 + signal : 0;
 }

@@ -439,6 +439,27 @@ static int show_result(const struct vm_options *o, const struct plan *p, const s
     return 0;
 }
 
+/* What the machine did not do, although the command has ended. */
+static int check_machine(const struct vm_machine *m, const struct vm_result *result,
+                         struct error *err)
+{
+    const struct vm_counts *counts = &result->counts;
+    size_t refused = 0;
+    if (vm_machine_ran_out(m)) {
+        error_set(err, -ENOMEM,
+                  "the machine has no more memory, and its kernel killed a process; -m gives it "
+                  "more");
+        return error_end_with(err, VM_EXIT_NO_MEMORY, -ENOMEM);
+    }
+    while (refused < counts->count && counts->items[refused].why)
+        refused++;
+    if (!refused || refused < counts->count || result->status)
+        return 0;
+    error_set(err, -ENOTSUP, "the machine (%s) counts none of these events: %s: %s",
+              m->settings->kernel->name, counts->items[0].name, counts->items[0].why);
+    return error_end_with(err, VM_EXIT_NO_EVENTS, -ENOTSUP);
+}
+
 static int run_in(const struct vm_options *o, struct plan *p, struct vm_machine *m,
                   struct vm_result *result, struct error *err)
 {
@@ -460,16 +481,13 @@ static int run_in(const struct vm_options *o, struct plan *p, struct vm_machine 
         fprintf(stderr, "assay vm: /dev/kvm exists but cannot boot a machine; emulating instead\n");
     r = vm_machine_run(m, &run, result, err);
     progress_end(&p->progress);
-    if (r == 0 && vm_machine_ran_out(m))
-        fprintf(stderr,
-                "assay vm: the machine has no more memory, and its kernel killed a process; "
-                "-m gives it more\n");
     if (result->timed_out)
         error_set(err, r, "the command took longer than --timeout allows; the machine was stopped");
     if (r < 0)
         return r;
     tell_metrics(result);
-    return show_result(o, p, m, result, err);
+    r = show_result(o, p, m, result, err);
+    return r == 0 ? check_machine(m, result, err) : r;
 }
 
 static int run_planned(const struct vm_options *o, struct plan *p, struct error *err)

@@ -5,6 +5,7 @@
 #include "base/process.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "exact/machine.h"
 #include "exact/run.h"
 #include "exact/sweep.h"
 #include "report/exact/sweep.h"
@@ -119,6 +120,8 @@ static int run_kernel(const struct vm_sweep_options *o, struct sweep_kernel *k, 
         r = exact_run(&tool, argv, &result, &start_code, err);
         if (r == 0 && (result.was_stopped || process_signals_caught()))
             r = error_set(err, -EINTR, "interrupted");
+        if (r == 0 && result.ran_out)
+            r = error_set(err, -ENOMEM, EXACT_RAN_OUT, EXACT_MEMORY_BYTES >> 20);
         if (r == 0 && result.status)
             r = error_set(err, -ECHILD, "the command ended with exit code %d",
                           process_exit_code(result.status));

@@ -7,6 +7,7 @@
 #include "exact/functions.h"
 #include "exact/machine.h"
 #include "exact/run.h"
+#include "vm/exits.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -69,6 +70,11 @@ static _Noreturn void end_like(int status)
     _exit(process_exit_code(status));
 }
 
+bool exact_machine_failed(int exit_code)
+{
+    return exit_code >= VM_EXIT_NO_QEMU && exit_code <= VM_EXIT_NO_EVENTS;
+}
+
 _Noreturn void exact_child(int argc, char **argv)
 {
     struct error err = {0};
@@ -90,10 +96,14 @@ _Noreturn void exact_child(int argc, char **argv)
     process_signals_restore();
     if (r < 0) {
         fprintf(stderr, "assay: %s\n", err.message);
-        _exit(start_code < 0 ? process_exit_code_for(start_code) : 125);
+        _exit(err.exit_code    ? err.exit_code
+              : start_code < 0 ? process_exit_code_for(start_code)
+                               : 125);
     }
-    if (result.ran_out)
+    if (result.ran_out) {
         fprintf(stderr, "assay: " EXACT_RAN_OUT "\n", EXACT_MEMORY_BYTES >> 20);
+        _exit(VM_EXIT_NO_MEMORY);
+    }
     report(&tool, &result);
     end_like(result.status);
 }

@@ -5,6 +5,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "elf/image.h"
+#include "vm/exits.h"
 #include "vm/snapshot.h"
 
 #include <errno.h>
@@ -255,6 +257,18 @@ static int run_in(struct vm_machine *vm, const struct vm_run *run, struct vm_res
     return r;
 }
 
+/* The kernel records for perf which files are mapped: without that, no code has a name. */
+static int check_maps(const struct vm_machine *vm, const struct vm_result *got, struct error *err)
+{
+    if (got->maps.length || got->status)
+        return 0;
+    error_set(err, -ENOTSUP,
+              "the kernel %s does not tell which files the command maps; it needs support for perf "
+              "(CONFIG_PERF_EVENTS)",
+              vm->settings->kernel->name);
+    return error_end_with(err, VM_EXIT_NO_EVENTS, -ENOTSUP);
+}
+
 /* The machine lives for this run only. */
 static int run_once(const struct exact_tool *tool, const struct vm_run *run, const char *counts,
                     struct exact_result *result, struct error *err)
@@ -272,10 +286,30 @@ static int run_once(const struct exact_tool *tool, const struct vm_run *run, con
     if (r == 0)
         r = run_in(&vm, run, &got, result, err);
     if (r == 0)
+        r = check_maps(&vm, &got, err);
+    if (r == 0)
         r = exact_machine_counts(&result->counts, counts, strbuf_text(&got.maps),
                                  m->snapshot.symbols, m->guest, err);
     vm_machine_stop(&vm);
     vm_result_done(&got);
+    return r;
+}
+
+/* A program for another processor is not one that could not be executed. */
+static int find_program(char *const *argv, char **ret_path, int *ret_start_code, struct error *err)
+{
+    struct exact_program resolved = {0};
+    struct image image;
+    int r = exact_find_program(argv, &resolved, ret_path, err);
+    exact_program_done(&resolved);
+    if (r == -ENOEXEC && image_open(&image, *ret_path, NULL) == 0) {
+        image_close(&image);
+        error_set(err, r, "%s: a program for another processor than the machine's, which is x86_64",
+                  argv[0]);
+        return error_end_with(err, VM_EXIT_OTHER_ARCH, r);
+    }
+    if (r < 0)
+        *ret_start_code = r;
     return r;
 }
 
@@ -285,13 +319,9 @@ int exact_machine_run(const struct exact_tool *tool, char *const *argv, struct e
     CLEANUP(memory_freep) char *program = NULL;
     CLEANUP(memory_freep) char *folder = NULL;
     struct given given = {0};
-    struct exact_program resolved = {0};
-    int r = exact_find_program(argv, &resolved, &program, err);
-    exact_program_done(&resolved);
-    if (r < 0) {
-        *ret_start_code = r;
+    int r = find_program(argv, &program, ret_start_code, err);
+    if (r < 0)
         return r;
-    }
     r = take_all(&given, err);
     if (r == 0)
         r = exact_make_folder(&folder, err);

@@ -63,5 +63,7 @@ void exact_words_free(char **words);
 void exact_emulate(struct command *c, const char *word, const char *functions_path);
 /* Such a process: does not return. */
 _Noreturn void exact_child(int argc, char **argv);
+/* Whether it ended so because the emulated machine failed (vm/exits.h). */
+bool exact_machine_failed(int exit_code);
 
 #endif

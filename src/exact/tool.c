@@ -8,6 +8,7 @@
 #include "exact/machine.h"
 #include "exact/run.h"
 #include "vm/arch.h"
+#include "vm/exits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -178,16 +179,18 @@ static int find_qemu(struct exact_tool *t, const char *emulator, const char *pac
 /* User and kernel. */
 static int find_machine(struct exact_tool *t, void (*progress)(const char *what), struct error *err)
 {
-    if (vm_arch_host() != vm_arch_find("x86_64"))
-        return error_set(err, -ENOTSUP,
-                         "--exact: machines are emulated for programs of x86_64 only; --exact=user "
-                         "counts user mode");
+    if (vm_arch_host() != vm_arch_find("x86_64")) {
+        error_set(err, -ENOTSUP,
+                  "--exact: machines are emulated for programs of x86_64 only; --exact=user counts "
+                  "user mode");
+        return error_end_with(err, VM_EXIT_OTHER_ARCH, -ENOTSUP);
+    }
     int r = find_qemu(t, "qemu-system-x86_64", "qemu-system-x86");
-    if (r < 0)
-        r = error_set(err, r, "--exact: %s --exact=user counts user mode without a machine",
-                      t->why);
-    if (r == 0)
-        r = exact_machine_open(&t->machine, progress, err);
+    if (r < 0) {
+        error_set(err, r, "--exact: %s --exact=user counts user mode without a machine", t->why);
+        return error_end_with(err, VM_EXIT_NO_QEMU, r);
+    }
+    r = exact_machine_open(&t->machine, progress, err);
     if (r < 0)
         return r;
     size_t length = strlen(t->name);
@@ -204,11 +207,13 @@ static int find_user(struct exact_tool *t, struct error *err)
         return 0;
     struct simulator s;
     int r = simulator_open(&s, err);
-    if (r < 0)
-        return error_set(err, r,
-                         "--exact=user: %s install qemu-user (or valgrind): sudo apt-get "
-                         "install qemu-user",
-                         t->why);
+    if (r < 0) {
+        error_set(
+            err, r,
+            "--exact=user: %s install qemu-user (or valgrind): sudo apt-get install qemu-user",
+            t->why);
+        return error_end_with(err, VM_EXIT_NO_QEMU, r);
+    }
     char line[64];
     ask_version(s.valgrind, line, sizeof(line));
     simulator_done(&s);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/strings.h"
 #include "elf/image.h"
+#include "vm/exits.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -130,9 +131,11 @@ int vm_arch_check_program(const struct vm_arch *arch, const char *path, struct e
     const struct vm_arch *made_for = of_elf_machine(image.machine);
     bool is_dynamic = image.interpreter.size > 0;
     image_close(&image);
-    if (made_for != arch)
-        return error_set(err, -ENOEXEC, "%s is for %s, but the machine is %s; cross-compile it",
-                         path, made_for ? made_for->name : "a different processor", arch->name);
+    if (made_for != arch) {
+        error_set(err, -ENOEXEC, "%s is for %s, but the machine is %s; cross-compile it", path,
+                  made_for ? made_for->name : "a different processor", arch->name);
+        return error_end_with(err, VM_EXIT_OTHER_ARCH, -ENOEXEC);
+    }
     if (is_dynamic)
         return error_set(
             err, -ENOEXEC,

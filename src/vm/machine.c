@@ -26,8 +26,9 @@ int vm_machine_check(const struct vm_arch *arch, struct error *err)
     CLEANUP(memory_freep) char *path = NULL;
     if (process_find(arch->qemu, &path, NULL) == 0)
         return 0;
-    return error_set(err, -ENOENT, "%s is not installed (Debian's package: %s)", arch->qemu,
-                     arch->package);
+    error_set(err, -ENOENT, "%s is not installed (Debian's package: %s)", arch->qemu,
+              arch->package);
+    return error_end_with(err, VM_EXIT_NO_QEMU, -ENOENT);
 }
 
 /* QEMU's side: the descriptors that it needs are inherited, and it does not outlive assay. */
@@ -146,15 +147,14 @@ static void put_end_of(struct strbuf *out, int fd)
             strbuf_putc(out, bytes[i]);
 }
 
-/* What stands behind these words on the console, up to the line's end; false when they do not. */
-static bool find_words(const struct vm_machine *m, const char *words, char *line, size_t size)
+/* What stands behind these words in a file, up to the line's end; false when they do not. */
+static bool find_words(int fd, const char *words, char *line, size_t size)
 {
-    off_t length = m->console < 0 ? 0 : lseek(m->console, 0, SEEK_END);
+    off_t length = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
     CLEANUP(memory_freep) char *text = memory_zalloc(CONSOLE_BYTES_MAX + 1, 1);
     off_t from = length > CONSOLE_BYTES_MAX ? length - CONSOLE_BYTES_MAX : 0;
-    const char *at = length > 0 && pread(m->console, text, CONSOLE_BYTES_MAX, from) > 0
-                         ? strstr(text, words)
-                         : NULL;
+    const char *at =
+        length > 0 && pread(fd, text, CONSOLE_BYTES_MAX, from) > 0 ? strstr(text, words) : NULL;
     const char *rest = at ? at + strlen(words) : "";
     snprintf(line, size, "%.*s", (int)strcspn(rest, "\r\n"), rest);
     return at != NULL;
@@ -163,7 +163,7 @@ static bool find_words(const struct vm_machine *m, const char *words, char *line
 bool vm_machine_ran_out(const struct vm_machine *m)
 {
     char line[200];
-    return find_words(m, "Out of memory: Killed process ", line, sizeof(line));
+    return find_words(m->console, "Out of memory: Killed process ", line, sizeof(line));
 }
 
 /* How QEMU ended, where it did so by itself: "" when it has not. */
@@ -181,16 +181,32 @@ static void say_end(struct vm_machine *m, char *text, size_t size)
         snprintf(text, size, " (QEMU's exit code was %d)", WEXITSTATUS(status));
 }
 
+static int panicked(struct vm_machine *m, int code, const char *why, struct error *err)
+{
+    bool no_memory = strstr(why, "on memory") || strstr(why, "Out of memory");
+    end(m);
+    error_set(err, code, "the emulated machine (%s) %s, its kernel panicked: %s",
+              m->settings->kernel->name, no_memory ? "ran out of memory" : "stopped", why);
+    return error_end_with(err, no_memory ? VM_EXIT_NO_MEMORY : VM_EXIT_PANICKED, code);
+}
+
+/* 0: none of its own. */
+static int exit_code_for(const struct vm_machine *m, int code)
+{
+    char line[200];
+    return find_words(m->errors, "annot allocate memory", line, sizeof(line)) ? VM_EXIT_NO_MEMORY
+           : code == -ETIMEDOUT                                               ? VM_EXIT_HANGS
+           : code == -EPIPE                                                   ? VM_EXIT_ENDED
+                                                                              : 0;
+}
+
 /* The machine is of no use any more: what it said last tells why. */
 int vm_machine_broken(struct vm_machine *m, int code, const char *what, struct error *err)
 {
     CLEANUP(strbuf_done) struct strbuf words = {0};
     char panic[200], ended[120];
-    if (find_words(m, "Kernel panic - not syncing: ", panic, sizeof(panic))) {
-        end(m);
-        return error_set(err, code, "the emulated machine (%s) stopped, its kernel panicked: %s",
-                         m->settings->kernel->name, panic);
-    }
+    if (find_words(m->console, "Kernel panic - not syncing: ", panic, sizeof(panic)))
+        return panicked(m, code, panic, err);
     if (code == -EPIPE)
         usleep(100 * 1000); /* QEMU closes before it ends */
     say_end(m, ended, sizeof(ended));
@@ -199,9 +215,10 @@ int vm_machine_broken(struct vm_machine *m, int code, const char *what, struct e
     put_end_of(&words, m->console);
     while (words.length && words.data[words.length - 1] == '\n')
         words.data[--words.length] = '\0';
-    return error_set(err, code, "the emulated machine (%s) %s%s%s%s", m->settings->kernel->name,
-                     what, ended, words.length ? "; its last output:\n" : "; it printed nothing",
-                     strbuf_text(&words));
+    error_set(err, code, "the emulated machine (%s) %s%s%s%s", m->settings->kernel->name, what,
+              ended, words.length ? "; its last output:\n" : "; it printed nothing",
+              strbuf_text(&words));
+    return error_end_with(err, exit_code_for(m, code), code);
 }
 
 static int receive(struct vm_machine *m, struct error *err)
@@ -266,9 +283,11 @@ int vm_machine_start(struct vm_machine *m, const struct vm_settings *s, struct e
 {
     *m = (struct vm_machine){
         .settings = s, .pid = -1, .port = -1, .monitor = -1, .console = -1, .errors = -1};
-    if (s->kernel->arch && s->kernel->arch != s->arch)
-        return error_set(err, -EINVAL, "the kernel %s is for %s, but the machine is %s",
-                         s->kernel->name, s->kernel->arch->name, s->arch->name);
+    if (s->kernel->arch && s->kernel->arch != s->arch) {
+        error_set(err, -EINVAL, "the kernel %s is for %s, but the machine is %s", s->kernel->name,
+                  s->kernel->arch->name, s->arch->name);
+        return error_end_with(err, VM_EXIT_OTHER_ARCH, -EINVAL);
+    }
     int r = vm_machine_check(s->arch, err);
     if (r == 0)
         r = choose_accel(m, err);

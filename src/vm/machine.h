@@ -20,6 +20,7 @@
 #ifndef ASSAY_VM_MACHINE_H
 #define ASSAY_VM_MACHINE_H
 
+#include "vm/exits.h"
 #include "vm/frames.h"
 #include "vm/initramfs.h"
 

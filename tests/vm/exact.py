@@ -7,6 +7,7 @@ import pathlib
 import platform
 import shutil
 import signal
+import struct
 import subprocess
 import time
 
@@ -47,6 +48,10 @@ int main(int argc, char **argv)
     return !strcmp(what, "fail") ? 7 : 0;
 }
 """
+
+
+# Exit codes, as assay-vm(1) has them.
+NO_QEMU, OTHER_ARCH, HANGS, PANICKED, NO_MEMORY, QEMU_ENDED, NO_EVENTS = range(110, 117)
 
 
 def need():
@@ -246,8 +251,17 @@ def what_is_missing_is_said():
     contains(assay("stat", "--exact", "--", "/no/such/program", check=127).stderr, "/no/such/program")
     empty = pathlib.Path("empty").resolve()
     empty.mkdir()
-    result = assay("stat", "--exact", "--", "/bin/true", check=125, env={"PATH": str(empty)})
-    contains(result.stderr, "qemu-system-x86")
+    for words in (("stat", "--exact", "--"), ("ab", "--exact", "-r", "1"), ("vm", "sweep", "--cached", "--kernels",
+                   "linux-image-amd64", "--")):
+        is_sweep = words[0] == "vm"
+        result = assay(*words, "/bin/true", check=1 if is_sweep else NO_QEMU, env={"PATH": str(empty)})
+        contains(result.stdout if is_sweep else result.stderr, "qemu-system-x86")
+    foreign = pathlib.Path("foreign")
+    foreign.write_bytes(struct.pack("<4s5B7x2HI3QI6H", b"\x7fELF", 2, 1, 1, 0, 0, 2, 183, 1, 0, 0, 0, 0, 64, 56, 0, 64,
+                                    0, 0))
+    foreign.chmod(0o755)
+    result = assay("stat", "--exact", "--", "./foreign", check=OTHER_ARCH)
+    contains(result.stderr, "for another processor than the machine's")
 
 
 @test
@@ -261,8 +275,11 @@ int main(void)
     return 0;
 }
 """)
-    _, result = stat("--", hog, check=137)
+    _, result = stat("--", hog, check=NO_MEMORY)
     contains(pathlib.Path("out.json").read_text(), '"ran_out": true')
+    # Also where runs are processes of their own.
+    result = assay("ab", "--exact", "-r", "1", hog, "true", check=NO_MEMORY, timeout=250)
+    contains(result.stderr + result.stdout, "1024 MiB of memory; the command needed more")
 
 
 @test
@@ -270,7 +287,8 @@ def a_panic_is_told_with_its_reason():
     if os.geteuid() != 0:
         skip("only root can make the machine's kernel panic")
     need()
-    result = assay("stat", "--exact", "--", "sh", "-c", "echo c >/proc/sysrq-trigger", check=125, timeout=250)
+    result = assay("stat", "--exact", "--", "sh", "-c", "echo c >/proc/sysrq-trigger", check=PANICKED,
+                   timeout=250)
     contains(result.stderr, "its kernel panicked: sysrq triggered crash")
 
 
@@ -296,7 +314,7 @@ def a_killed_emulator_is_noticed():
     time.sleep(1)
     os.kill(pid, signal.SIGKILL)
     _, errors = measured.communicate(timeout=60)
-    equal(measured.returncode, 125)
+    equal(measured.returncode, QEMU_ENDED)
     contains(errors, "QEMU was killed by signal 9")
 
 

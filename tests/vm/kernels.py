@@ -19,6 +19,9 @@ SCALE = machine.BUILD / "workloads/scale/assay-scale"
 WORDS = "emulated: instructions are counted, times and cycles mean nothing"
 NEWER = "linux-image-6.12-arm64"
 
+# Exit codes, as assay-vm(1) has them.
+NO_QEMU, OTHER_ARCH, HANGS, PANICKED, NO_MEMORY, QEMU_ENDED, NO_EVENTS = range(110, 117)
+
 
 def need():
     missing = os.environ.get("ASSAY_VM_MISSING") or machine.missing()
@@ -117,19 +120,24 @@ def files_memory_and_users_are_as_told():
 def what_cannot_be_done_gets_a_reason():
     need()
     dynamic = "/bin/sh" if os.uname().machine == "aarch64" else ASSAY
-    for words, expected in (
-            (("--kernel", "linux-image-0.0-arm64"), "assay vm fetch linux-image-0.0-arm64"),
-            (("--kernel", "/nowhere/vmlinuz"), "/nowhere/vmlinuz"),
-            (("--arch", "vax"), "'vax' is not an architecture"),
-            (("--arch", "x86_64"), "is for" if has_amd64_guest() else "no static assay for x86_64"),
-            (("--memory", "1M"), "at least 64M"),
-            (("--file", "/nowhere/x"), "/nowhere/x"),
-            (("--file", f"{LOOP}:bin/x"), "must start with /"),
-            (("--guest", LOOP.parent), "assay for the machine"),
-            (("--accel", "magic"), "not kvm or tcg")):
-        result = vm_run(*words, "--", "assay", "--version", check=125)
+    for words, code, expected in (
+            (("--kernel", "linux-image-0.0-arm64"), 125, "assay vm fetch linux-image-0.0-arm64"),
+            (("--kernel", "/nowhere/vmlinuz"), 125, "/nowhere/vmlinuz"),
+            (("--arch", "vax"), 125, "'vax' is not an architecture"),
+            (("--arch", "x86_64"), OTHER_ARCH, "is for") if has_amd64_guest() else
+            (("--arch", "x86_64"), 125, "no static assay for x86_64"),
+            (("--memory", "1M"), 125, "at least 64M"),
+            (("--file", "/nowhere/x"), 125, "/nowhere/x"),
+            (("--file", f"{LOOP}:bin/x"), 125, "must start with /"),
+            (("--guest", LOOP.parent), 125, "assay for the machine"),
+            (("--accel", "magic"), 125, "not kvm or tcg")):
+        result = vm_run(*words, "--", "assay", "--version", check=code)
         contains(result.stderr, expected)
-    contains(vm_run("--", dynamic, check=125).stderr, dynamic)
+    native = os.uname().machine == "aarch64"
+    contains(vm_run("--", dynamic, check=125 if native else OTHER_ARCH).stderr, dynamic)
+    os.mkdir("empty")
+    result = vm_run("--", "assay", "--version", check=NO_QEMU, env={"PATH": os.path.abspath("empty")})
+    contains(result.stderr, "qemu-system-aarch64 is not installed (Debian's package: qemu-system-arm)")
     assay("vm", "run", check=2)
     assay("vm", "sing", check=2)
     assay("vm", check=2)
@@ -143,8 +151,35 @@ def why_a_command_did_not_start_or_live_is_told():
     pathlib.Path("script").chmod(0o755)
     contains(vm_run("-f", "script:/bin/script", "--", "script", check=127).stderr, "no shell or interpreters")
     contains(vm_run("--", "nowhere", check=127).stderr, "nowhere: No such file or directory")
-    result = vm_run("--memory", "256M", "-e", "instructions", "--", LOOP, "touch", 54_000, check=137)
+    result = vm_run("--memory", "256M", "-e", "instructions", "--", LOOP, "touch", 54_000, check=NO_MEMORY)
     contains(result.stderr, "the machine ran out of memory")
+
+
+@test
+def events_that_no_machine_counts_are_a_failure_of_its_own():
+    need()
+    result = vm_run("-e", "branches,branch-misses", "--", LOOP, "spin", 1000, check=NO_EVENTS)
+    contains(result.stderr, "counts none of these events: branches: ")
+    # The command's own failure comes first.
+    vm_run("-e", "branches", "--", LOOP, check=2)
+
+
+@test
+def a_panic_is_told_with_its_reason():
+    need()
+    result = vm_run("--append", "rdinit=/nowhere", "--", "assay", "--version", check=PANICKED)
+    contains(result.stderr, "its kernel panicked: ")
+
+
+@test
+def a_killed_emulator_is_noticed():
+    need()
+    process = subprocess.Popen([ASSAY, "vm", "run", "--", str(LOOP), "spin", str(10 ** 15)], text=True,
+                               stderr=subprocess.PIPE)
+    os.kill(wait_for(lambda: children(process.pid), "QEMU")[0], signal.SIGKILL)
+    _, errors = process.communicate(timeout=60)
+    equal(process.returncode, QEMU_ENDED, "exit code")
+    contains(errors, "QEMU was killed by signal 9")
 
 
 @test
@@ -161,7 +196,7 @@ def a_kernel_that_does_not_boot_is_told_with_its_last_words():
     contains(vm_run("--kernel", "./image", "--", "assay", check=125).stderr, "is not a kernel")
     pathlib.Path("image").write_bytes(b"\0" * 56 + b"ARMd" + b"\0" * 8192)
     result = vm_run("--kernel", "./image", "--boot-timeout", 3, "--", "assay", "--version",
-                    check=125)
+                    check=HANGS)
     contains(result.stderr, "the emulated machine (./image)")
 
 
