@@ -68,8 +68,8 @@ int ab_exact_open(struct ab_exact *e, struct ab_options *o, struct rounds_spec *
     if (r < 0)
         return r;
     e->word = exact_word(o->exact);
-    if (e->tool.is_cachegrind)
-        fprintf(stderr, "assay ab: --exact=user counts with %s: %s\n", e->tool.name, e->tool.why);
+    if (exact_tool_note(&e->tool))
+        fprintf(stderr, "assay ab: %s\n", exact_tool_note(&e->tool));
     e->contestants = emulated(spec->contestants, spec->contestant_count, e->word, NULL);
     e->count = spec->contestant_count;
     e->plain = spec->contestants;

@@ -46,8 +46,9 @@ static const struct option options[] = {
      "search by this benchmark of the program with assay.h that --run names", NULL},
     {0, "metric", OPTION_STRING, O(metric), "NAME",
      "the metric to judge by (wall, or cpu if the command never waits)", NULL},
-    {0, "exact", OPTION_OPTIONAL, O(exact), "user",
-     "search by exact instruction counts: runs in an emulator (QEMU), no noise", "user"},
+    {0, "exact", OPTION_OPTIONAL, O(exact), "user|arm64|model",
+     "search by exact instruction counts: runs in an emulator (QEMU), no noise",
+     "user arm64 model"},
     {0, "better", OPTION_STRING, O(better), "WAY",
      "lower or higher (default: guessed from its name and unit)", "lower higher"},
     {0, "all", OPTION_FLAG, O(all), NULL, "find every change in the range, not only one", NULL},
@@ -128,8 +129,8 @@ static int choose_exact(struct bisect_settings *s, struct error *err)
         r = cmd_find_exact(&tool, s->exact, err);
     if (r < 0)
         return r;
-    if (tool.is_cachegrind)
-        fprintf(stderr, "assay bisect: --exact=user counts with %s: %s\n", tool.name, tool.why);
+    if (exact_tool_note(&tool))
+        fprintf(stderr, "assay bisect: %s\n", exact_tool_note(&tool));
     s->exact = (char *)(uintptr_t)exact_word(s->exact);
     if (!s->metric)
         s->metric = (char *)tool.metric;

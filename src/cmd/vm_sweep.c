@@ -176,7 +176,7 @@ int vm_sweep(const struct vm_sweep_options *o, char **argv, struct error *err)
     struct exact_program program = {0};
     CLEANUP(memory_freep) char *path = NULL;
     size_t failed = 0;
-    int r = exact_find_program(argv, &program, &path, err);
+    int r = exact_find_program(NULL, argv, &program, &path, err);
     exact_program_done(&program);
     if (r < 0)
         return cmd_fail(&verb_vm, err, EXIT_MEASURE_FAILED);

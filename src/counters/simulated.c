@@ -14,24 +14,34 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-enum { WORDS_MAX = 11 }; /* that go before a command */
+enum { WORDS_MAX = 14 }; /* that go before a command */
 
 /* Sums of cachegrind's columns (documented in the Valgrind manual, chapter 5.9). */
 static const struct {
     struct simulated_event event;
     const char *columns[3];
 } definitions[] = {
-    {{"sim:instructions", "instructions executed in user mode", false, 0}, {"Ir"}},
-    {{"sim:branches", "conditional and indirect branches", false, 0}, {"Bc", "Bi"}},
-    {{"sim:branch-misses", "mispredicted by the simulated predictor", true, 1}, {"Bcm", "Bim"}},
-    {{"sim:L1-icache-load-misses", "of the simulated level 1 instruction cache", true, 0},
-     {"I1mr"}},
-    {{"sim:L1-dcache-loads", "data reads", false, 0}, {"Dr"}},
-    {{"sim:L1-dcache-load-misses", "of the simulated level 1 data cache", true, 4}, {"D1mr"}},
-    {{"sim:L1-dcache-stores", "data writes", false, 0}, {"Dw"}},
-    {{"sim:L1-dcache-store-misses", "of the simulated level 1 data cache", true, 6}, {"D1mw"}},
-    {{"sim:LLC-misses", "reads and writes that missed the simulated last level", false, 0},
-     {"ILmr", "DLmr", "DLmw"}},
+    [SIM_INSTRUCTIONS] = {{"sim:instructions", "instructions executed in user mode", false, 0},
+                          {"Ir"}},
+    [SIM_BRANCHES] = {{"sim:branches", "conditional and indirect branches", false, 0},
+                      {"Bc", "Bi"}},
+    [SIM_BRANCH_MISSES] = {{"sim:branch-misses", "mispredicted by the simulated predictor", true,
+                            SIM_BRANCHES},
+                           {"Bcm", "Bim"}},
+    [SIM_L1I_MISSES] = {{"sim:L1-icache-load-misses", "of the simulated level 1 instruction cache",
+                         true, SIM_INSTRUCTIONS},
+                        {"I1mr"}},
+    [SIM_L1D_LOADS] = {{"sim:L1-dcache-loads", "data reads", false, 0}, {"Dr"}},
+    [SIM_L1D_LOAD_MISSES] = {{"sim:L1-dcache-load-misses", "of the simulated level 1 data cache",
+                              true, SIM_L1D_LOADS},
+                             {"D1mr"}},
+    [SIM_L1D_STORES] = {{"sim:L1-dcache-stores", "data writes", false, 0}, {"Dw"}},
+    [SIM_L1D_STORE_MISSES] = {{"sim:L1-dcache-store-misses", "of the simulated level 1 data cache",
+                               true, SIM_L1D_STORES},
+                              {"D1mw"}},
+    [SIM_LLC_MISSES] = {{"sim:LLC-misses", "reads and writes that missed the simulated last level",
+                         false, 0},
+                        {"ILmr", "DLmr", "DLmw"}},
 };
 
 const struct simulated_event *simulated_event(size_t index)
@@ -286,6 +296,17 @@ static size_t make_words(char **words, char *valgrind, bool full, char *out_opti
     return ARRAY_COUNT(head);
 }
 
+/* Cachegrind takes those of the processor that it runs on otherwise. */
+static size_t add_caches(char **words, size_t count)
+{
+    static const char *const caches[] = {"--I1=32768,8,64", "--D1=49152,12,64",
+                                         "--LL=33554432,16,64"};
+    memmove(words + 1 + ARRAY_COUNT(caches), words + 1, (count - 1) * sizeof(*words));
+    for (size_t i = 0; i < ARRAY_COUNT(caches); i++)
+        words[1 + i] = (char *)(uintptr_t)caches[i];
+    return count + ARRAY_COUNT(caches);
+}
+
 /* The command line: Valgrind's words, then the command's.  The caller frees it. */
 static char **make_argv(const struct simulate_spec *spec, char *valgrind, char *out_option,
                         char *log_option)
@@ -295,6 +316,8 @@ static char **make_argv(const struct simulate_spec *spec, char *valgrind, char *
         words++;
     char **argv = memory_zalloc(WORDS_MAX + words + 1, sizeof(*argv));
     size_t count = make_words(argv, valgrind, spec->full, out_option, log_option);
+    if (spec->same_caches)
+        count = add_caches(argv, count);
     memcpy(argv + count, spec->argv, words * sizeof(*argv));
     return argv;
 }

@@ -17,6 +17,19 @@
 
 #define SIMULATED_EVENTS_MAX 10
 
+/* Which of them: simulated_event(index). */
+enum simulated_index {
+    SIM_INSTRUCTIONS,
+    SIM_BRANCHES,
+    SIM_BRANCH_MISSES,
+    SIM_L1I_MISSES,
+    SIM_L1D_LOADS,
+    SIM_L1D_LOAD_MISSES,
+    SIM_L1D_STORES,
+    SIM_L1D_STORE_MISSES,
+    SIM_LLC_MISSES,
+};
+
 struct simulated_event {
     const char *name; /* "sim:instructions" */
     const char *help;
@@ -50,7 +63,8 @@ typedef void (*simulated_function_fn)(const char *name, size_t length,
 
 struct simulate_spec {
     char *const *argv;
-    bool full; /* branches, mispredictions and caches as well */
+    bool full;        /* branches, mispredictions and caches as well */
+    bool same_caches; /* the same on every machine, in the place of those of this one */
     uint64_t repeat_count;
     uint64_t timeout_ns; /* 0 for none: a run that takes longer is ended, and an error */
     bool discard_output; /* the command's standard output goes nowhere */

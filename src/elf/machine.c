@@ -24,9 +24,14 @@ bool image_machine(const void *bytes, size_t size, uint16_t *ret_machine)
     return true;
 }
 
-bool image_is_native(const void *bytes, size_t size)
+uint16_t image_own_machine(void)
 {
-    uint16_t machine;
-    return size >= sizeof(Elf64_Ehdr) && image_machine(bytes, size, &machine) &&
-           machine == OWN_MACHINE && ((const uint8_t *)bytes)[EI_CLASS] == ELFCLASS64;
+    return OWN_MACHINE;
+}
+
+bool image_is_for(const void *bytes, size_t size, uint16_t machine)
+{
+    uint16_t found;
+    return size >= sizeof(Elf64_Ehdr) && image_machine(bytes, size, &found) && found == machine &&
+           ((const uint8_t *)bytes)[EI_CLASS] == ELFCLASS64;
 }

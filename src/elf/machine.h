@@ -12,7 +12,9 @@
  */
 bool image_machine(const void *bytes, size_t size, uint16_t *ret_machine);
 
-/* The file is for the processor that this code was compiled for, in the same size of words. */
-bool image_is_native(const void *bytes, size_t size);
+/* The processor that this code was compiled for. */
+uint16_t image_own_machine(void);
+/* The file is for that processor, and has 64-bit words. */
+bool image_is_for(const void *bytes, size_t size, uint16_t machine);
 
 #endif

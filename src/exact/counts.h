@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "exact/format.h"
+#include "exact/model.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,6 +41,7 @@ struct exact_counts {
     size_t named_count, named_capacity;
     struct exact_way *ways; /* the most instructions first; those of all add up to kernel */
     size_t way_count, way_capacity;
+    struct exact_modelled modelled;
     uint64_t calls_by_number[EXACT_CALLS];
     uint64_t unplaced; /* instructions of blocks that found no room in the plugin's table */
     size_t process_count, thread_count; /* images of processes; an exec begins another one */

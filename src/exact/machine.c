@@ -5,7 +5,6 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/process.h"
-#include "elf/image.h"
 #include "vm/exits.h"
 #include "vm/snapshot.h"
 
@@ -295,33 +294,19 @@ static int run_once(const struct exact_tool *tool, const struct vm_run *run, con
     return r;
 }
 
-/* A program for another processor is not one that could not be executed. */
-static int find_program(char *const *argv, char **ret_path, int *ret_start_code, struct error *err)
-{
-    struct exact_program resolved = {0};
-    struct image image;
-    int r = exact_find_program(argv, &resolved, ret_path, err);
-    exact_program_done(&resolved);
-    if (r == -ENOEXEC && image_open(&image, *ret_path, NULL) == 0) {
-        image_close(&image);
-        error_set(err, r, "%s: a program for another processor than the machine's, which is x86_64",
-                  argv[0]);
-        return error_end_with(err, VM_EXIT_OTHER_ARCH, r);
-    }
-    if (r < 0)
-        *ret_start_code = r;
-    return r;
-}
-
 int exact_machine_run(const struct exact_tool *tool, char *const *argv, struct exact_result *result,
                       int *ret_start_code, struct error *err)
 {
     CLEANUP(memory_freep) char *program = NULL;
     CLEANUP(memory_freep) char *folder = NULL;
     struct given given = {0};
-    int r = find_program(argv, &program, ret_start_code, err);
-    if (r < 0)
+    struct exact_program resolved = {0};
+    int r = exact_find_program(tool, argv, &resolved, &program, err);
+    exact_program_done(&resolved);
+    if (r < 0) {
+        *ret_start_code = r;
         return r;
+    }
     r = take_all(&given, err);
     if (r == 0)
         r = exact_make_folder(&folder, err);

@@ -3,6 +3,7 @@
 #include "exact/resolve.h"
 #include "elf/machine.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +70,7 @@ static ssize_t read_head(struct exact_program *p, const char *path, char *head, 
     return got;
 }
 
-enum exact_kind exact_resolve(struct exact_program *p, const char *path)
+enum exact_kind exact_resolve(struct exact_program *p, const char *path, uint16_t machine)
 {
     char head[LINE_MAX_BYTES + 1], script[PATH_MAX];
     *p = (struct exact_program){0};
@@ -81,8 +82,10 @@ enum exact_kind exact_resolve(struct exact_program *p, const char *path)
         if (got < 0)
             return EXACT_FAILS;
         head[got] = '\0';
-        if (image_is_native(head, (size_t)got))
+        if (image_is_for(head, (size_t)got, machine))
             return EXACT_RUNS;
+        p->is_x86 = image_is_for(head, (size_t)got, EM_X86_64);
+        p->is_arm64 = image_is_for(head, (size_t)got, EM_AARCH64);
         if (got < 2 || head[0] != '#' || head[1] != '!')
             return EXACT_FOREIGN;
         strcpy(script, p->path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which program an exec of a file really runs: scripts name their interpreter, and only programs
- * for x86_64 can be emulated by this QEMU.  Used by assay and by the plugin inside QEMU, so it
+ * Which program an exec of a file really runs: scripts name their interpreter, and a QEMU emulates
+ * programs for one processor.  Used by assay and by the plugin inside QEMU, so it
  * needs the C library only.
  */
 #ifndef ASSAY_EXACT_RESOLVE_H
@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 enum exact_kind {
     EXACT_RUNS,    /* the program can be emulated */
@@ -24,11 +25,13 @@ struct exact_program {
      * no words for a program. */
     char *words[EXACT_WORDS_MAX + 1];
     int word_count;
-    bool is_set_id; /* it would run as somebody else */
+    bool is_set_id;        /* it would run as somebody else */
+    bool is_x86, is_arm64; /* EXACT_FOREIGN: what it is for */
 };
 
-/* Free what it holds with exact_program_done, whatever it returned. */
-enum exact_kind exact_resolve(struct exact_program *p, const char *path);
+/* For a machine as ELF files name it.  Free what it holds with exact_program_done, whatever it
+ * returned. */
+enum exact_kind exact_resolve(struct exact_program *p, const char *path, uint16_t machine);
 void exact_program_done(struct exact_program *p);
 
 #endif

@@ -6,7 +6,9 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/strings.h"
+#include "elf/image.h"
 #include "exact/machine.h"
+#include "vm/exits.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -59,6 +61,7 @@ struct emulation {
     const struct exact_tool *tool;
     char *const *argv;
     struct exact_program program;
+    const char *libraries; /* their directory, or NULL for the host's */
     char *plugin_option;
     char **words; /* the list is ours, its words are others' */
     char **variables;
@@ -92,10 +95,15 @@ static void make_words(struct emulation *e)
         variables++;
     e->words = memory_zalloc(arguments + 2 * variables + EXACT_WORDS_MAX + 16, sizeof(char *));
     e->variables = memory_zalloc(variables + 1, sizeof(char *));
-    char *const head[] = {e->tool->emulator, "-cpu",          EXACT_CPU, "-seed", "1",
-                          "-plugin",         e->plugin_option};
+    char *const head[] = {e->tool->emulator, "-cpu", EXACT_CPU, "-seed", "1"};
     for (size_t i = 0; i < ARRAY_COUNT(head); i++)
         e->words[count++] = head[i];
+    if (e->libraries) {
+        e->words[count++] = "-L";
+        e->words[count++] = (char *)(uintptr_t)e->libraries;
+    }
+    e->words[count++] = "-plugin"; /* the last one that programs which are executed get, too */
+    e->words[count++] = e->plugin_option;
     for (size_t i = 0; i < variables; i++) {
         bool for_loader = is_for_loader(environ[i]);
         if (for_loader) {
@@ -246,17 +254,61 @@ static int run_in_folder(struct emulation *e, const char *folder, struct exact_r
     return 0;
 }
 
-int exact_find_program(char *const *argv, struct exact_program *ret_program, char **ret_path,
-                       struct error *err)
+/* A program for another processor that could be counted in another way. */
+static int wrong_processor(const struct exact_tool *tool, const char *name,
+                           const struct exact_program *p, struct error *err)
 {
+    bool is_machine = !tool || tool->machine;
+    error_set(err, -ENOEXEC, "%s is for %s; %s", name, p->is_arm64 ? "arm64" : "x86_64",
+              !p->is_arm64 ? "--exact and --exact=user count such programs on an x86_64 machine"
+              : is_machine ? "--exact=arm64 counts its user mode, and 'assay vm run -e "
+                             "instructions' runs static programs under a kernel for arm64"
+                           : "--exact=arm64 counts it");
+    return error_end_with(err, VM_EXIT_OTHER_ARCH, -ENOEXEC);
+}
+
+int exact_find_program(const struct exact_tool *tool, char *const *argv,
+                       struct exact_program *ret_program, char **ret_path, struct error *err)
+{
+    uint16_t processor = tool ? tool->processor : image_own_machine();
     int r = process_find(argv[0], ret_path, err);
-    enum exact_kind kind = r == 0 ? exact_resolve(ret_program, *ret_path) : EXACT_RUNS;
-    if (r == 0 && kind != EXACT_RUNS)
-        r = error_set(err, kind == EXACT_FOREIGN ? -ENOEXEC : -EACCES, "%s: %s", argv[0],
-                      kind == EXACT_FOREIGN
-                          ? "not a program for this processor, and not a script that names one"
-                          : "cannot be executed");
-    return r;
+    enum exact_kind kind = r == 0 ? exact_resolve(ret_program, *ret_path, processor) : EXACT_RUNS;
+    if (r < 0 || kind == EXACT_RUNS)
+        return r;
+    if (ret_program->is_arm64 || ret_program->is_x86)
+        return wrong_processor(tool, argv[0], ret_program, err);
+    return error_set(err, kind == EXACT_FOREIGN ? -ENOEXEC : -EACCES, "%s: %s", argv[0],
+                     kind == EXACT_FOREIGN
+                         ? "not a program for this processor, and not a script that names one"
+                         : "cannot be executed");
+}
+
+/* Where Debian's cross libraries for arm64 are. */
+#define ARM64_FOLDER "/usr/aarch64-linux-gnu"
+
+/* The directory below which QEMU looks for the libraries of a dynamic program first; NULL for none.
+ */
+static int find_libraries(const char *path, const char **ret_folder, struct error *err)
+{
+    struct image image;
+    const char *given = getenv("QEMU_LD_PREFIX");
+    int r = image_open(&image, path, err);
+    if (r < 0)
+        return r;
+    CLEANUP(memory_freep) char *loader = image_interpreter(&image);
+    image_close(&image);
+    if (!loader || access(loader, X_OK) == 0 || (given && *given))
+        return 0;
+    CLEANUP(memory_freep) char *cross = memory_printf(ARM64_FOLDER "%s", loader);
+    if (access(cross, F_OK) < 0) {
+        error_set(err, -ENOENT,
+                  "%s needs %s, which is not here: install Debian's package libc6-arm64-cross, "
+                  "name the directory that has it with QEMU_LD_PREFIX, or link it with -static",
+                  path, loader);
+        return error_end_with(err, VM_EXIT_OTHER_ARCH, -ENOENT);
+    }
+    *ret_folder = ARM64_FOLDER;
+    return 0;
 }
 
 static int run_emulated(const struct exact_tool *tool, char *const *argv,
@@ -265,7 +317,9 @@ static int run_emulated(const struct exact_tool *tool, char *const *argv,
     CLEANUP(memory_freep) char *path = NULL;
     CLEANUP(memory_freep) char *folder = NULL;
     struct emulation e = {.tool = tool, .argv = argv};
-    int r = exact_find_program(argv, &e.program, &path, err);
+    int r = exact_find_program(tool, argv, &e.program, &path, err);
+    if (r == 0 && tool->processor != image_own_machine())
+        r = find_libraries(e.program.path, &e.libraries, err);
     if (r < 0)
         *ret_start_code = r;
     if (r == 0)
@@ -282,17 +336,25 @@ static int run_emulated(const struct exact_tool *tool, char *const *argv,
 }
 
 /* Without QEMU. */
-static int run_cachegrind(char *const *argv, struct exact_result *result, int *ret_start_code,
-                          struct error *err)
+static int run_cachegrind(const struct exact_tool *tool, char *const *argv,
+                          struct exact_result *result, int *ret_start_code, struct error *err)
 {
-    struct simulate_spec spec = {.argv = argv, .repeat_count = 1};
+    struct simulate_spec spec = {
+        .argv = argv, .repeat_count = 1, .full = tool->is_model, .same_caches = tool->is_model};
     CLEANUP(simulation_done) struct simulation s;
     int r = simulate(&spec, &s, ret_start_code, err);
     if (r < 0)
         return r;
     result->was_stopped = !s.run_count;
     if (s.run_count) {
-        result->counts.instructions = s.runs[0].values[0];
+        const uint64_t *values = s.runs[0].values;
+        result->counts.instructions = values[SIM_INSTRUCTIONS];
+        result->counts.modelled = (struct exact_modelled){
+            .instructions = values[SIM_INSTRUCTIONS],
+            .branch_misses = values[SIM_BRANCH_MISSES],
+            .l1_misses =
+                values[SIM_L1I_MISSES] + values[SIM_L1D_LOAD_MISSES] + values[SIM_L1D_STORE_MISSES],
+            .llc_misses = values[SIM_LLC_MISSES]};
         result->counts.process_count = s.runs[0].process_count;
         result->status = s.runs[0].status;
         result->wall_ns = s.runs[0].wall_ns;
@@ -305,7 +367,7 @@ int exact_run(const struct exact_tool *tool, char *const *argv, struct exact_res
               int *ret_start_code, struct error *err)
 {
     *result = (struct exact_result){0};
-    return tool->is_cachegrind ? run_cachegrind(argv, result, ret_start_code, err)
+    return tool->is_cachegrind ? run_cachegrind(tool, argv, result, ret_start_code, err)
            : tool->machine     ? exact_machine_run(tool, argv, result, ret_start_code, err)
                                : run_emulated(tool, argv, result, ret_start_code, err);
 }

@@ -38,9 +38,10 @@ struct exact_result {
     size_t set_id_count, set_id_capacity;
 };
 
-/* The file of a command that can be emulated; the caller frees it. */
-int exact_find_program(char *const *argv, struct exact_program *ret_program, char **ret_path,
-                       struct error *err);
+/* The file of a command that can be emulated; the caller frees it.  The tool may be NULL: a
+ * machine. */
+int exact_find_program(const struct exact_tool *tool, char *const *argv,
+                       struct exact_program *ret_program, char **ret_path, struct error *err);
 /* A directory for temporary files; the caller removes it and frees its name. */
 int exact_make_folder(char **ret_path, struct error *err);
 void exact_remove_folder(const char *path);

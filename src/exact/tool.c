@@ -5,11 +5,15 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/strings.h"
+#include "elf/machine.h"
 #include "exact/machine.h"
+#include "exact/model.h"
 #include "exact/run.h"
+#include "monitors/syscalls.h"
 #include "vm/arch.h"
 #include "vm/exits.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -27,9 +31,13 @@ enum { HELP_BYTES = 64 << 10 };
 
 const char *exact_word(const char *word)
 {
+    static const char *const words[] = {EXACT_USER, EXACT_ARM64, EXACT_MODEL};
     if (!*word || str_eq(word, EXACT_MACHINE) || str_eq(word, "true"))
         return EXACT_MACHINE;
-    return str_eq(word, EXACT_USER) ? EXACT_USER : NULL;
+    for (size_t i = 0; i < ARRAY_COUNT(words); i++)
+        if (str_eq(word, words[i]))
+            return words[i];
+    return NULL;
 }
 
 int exact_check_word(const char *word, struct error *err)
@@ -37,7 +45,9 @@ int exact_check_word(const char *word, struct error *err)
     if (exact_word(word))
         return 0;
     return error_set(err, -EINVAL,
-                     "--exact=%s: use --exact for an emulated machine, or --exact=user", word);
+                     "--exact=%s: use --exact for an emulated machine, or --exact=user, "
+                     "--exact=arm64 or --exact=model",
+                     word);
 }
 
 static uint64_t all_of(const struct exact_counts *c)
@@ -70,12 +80,38 @@ static uint64_t switches_of(const struct exact_counts *c)
     return c->switches;
 }
 
+static uint64_t cycles_of(const struct exact_counts *c)
+{
+    return exact_model_cycles(&c->modelled);
+}
+
+static uint64_t mispredicted_of(const struct exact_counts *c)
+{
+    return c->modelled.branch_misses;
+}
+
+static uint64_t first_level_of(const struct exact_counts *c)
+{
+    return c->modelled.l1_misses;
+}
+
+static uint64_t last_level_of(const struct exact_counts *c)
+{
+    return c->modelled.llc_misses;
+}
+
 const struct exact_metric *exact_tool_metrics(const struct exact_tool *t)
 {
     static const struct exact_metric of_cachegrind[] = {{SIMULATED_INSTRUCTIONS, all_of},
                                                         {NULL, NULL}};
+    static const struct exact_metric of_model[] = {
+        {EXACT_MODEL_CYCLES, cycles_of},        {SIMULATED_INSTRUCTIONS, all_of},
+        {"sim:branch-misses", mispredicted_of}, {"sim:L1-misses", first_level_of},
+        {"sim:LLC-misses", last_level_of},      {NULL, NULL}};
     static const struct exact_metric of_user[] = {
         {EXACT_INSTRUCTIONS, all_of}, {"exact:syscalls", calls_of}, {NULL, NULL}};
+    static const struct exact_metric of_arm64[] = {
+        {EXACT_ARM64_INSTRUCTIONS, all_of}, {"exact:arm64-syscalls", calls_of}, {NULL, NULL}};
     static const struct exact_metric of_machine[] = {{"exact:instructions:uk", all_of},
                                                      {"exact:instructions:u", user_of},
                                                      {"exact:instructions:k", kernel_of},
@@ -83,7 +119,11 @@ const struct exact_metric *exact_tool_metrics(const struct exact_tool *t)
                                                      {"exact:machine-faults", faults_of},
                                                      {"exact:machine-switches", switches_of},
                                                      {NULL, NULL}};
-    return t->is_cachegrind ? of_cachegrind : t->machine ? of_machine : of_user;
+    return t->is_model                                   ? of_model
+           : t->is_cachegrind                            ? of_cachegrind
+           : t->machine                                  ? of_machine
+           : str_eq(t->metric, EXACT_ARM64_INSTRUCTIONS) ? of_arm64
+                                                         : of_user;
 }
 
 /* What a program prints with an option, as far as there is room. */
@@ -200,21 +240,13 @@ static int find_machine(struct exact_tool *t, void (*progress)(const char *what)
     return 0;
 }
 
-static int find_user(struct exact_tool *t, struct error *err)
+static int find_cachegrind(struct exact_tool *t, struct error *err)
 {
-    t->metric = EXACT_INSTRUCTIONS;
-    if (find_qemu(t, EMULATOR, "qemu-user") == 0)
-        return 0;
     struct simulator s;
-    int r = simulator_open(&s, err);
-    if (r < 0) {
-        error_set(
-            err, r,
-            "--exact=user: %s install qemu-user (or valgrind): sudo apt-get install qemu-user",
-            t->why);
-        return error_end_with(err, VM_EXIT_NO_QEMU, r);
-    }
     char line[64];
+    int r = simulator_open(&s, err);
+    if (r < 0)
+        return r;
     ask_version(s.valgrind, line, sizeof(line));
     simulator_done(&s);
     t->is_cachegrind = true;
@@ -223,12 +255,65 @@ static int find_user(struct exact_tool *t, struct error *err)
     return 0;
 }
 
+static int find_user(struct exact_tool *t, struct error *err)
+{
+    t->metric = EXACT_INSTRUCTIONS;
+    if (find_qemu(t, EMULATOR, "qemu-user") == 0)
+        return 0;
+    int r = find_cachegrind(t, err);
+    if (r == 0) {
+        snprintf(t->note, sizeof(t->note), "--exact=user counts with %s: %s", t->name, t->why);
+        return 0;
+    }
+    error_set(err, r,
+              "--exact=user: %s install qemu-user (or valgrind): sudo apt-get install qemu-user",
+              t->why);
+    return error_end_with(err, VM_EXIT_NO_QEMU, r);
+}
+
+static int find_arm64(struct exact_tool *t, struct error *err)
+{
+    int r = find_qemu(t, "qemu-aarch64", "qemu-user");
+    t->processor = EM_AARCH64;
+    t->metric = EXACT_ARM64_INSTRUCTIONS;
+    if (r == 0)
+        return 0;
+    error_set(err, r, "--exact=arm64: %s", t->why);
+    return error_end_with(err, VM_EXIT_NO_QEMU, r);
+}
+
+static int find_model(struct exact_tool *t, struct error *err)
+{
+    int r = find_cachegrind(t, err);
+    if (r < 0)
+        return error_set(err, r,
+                         "--exact=model needs Valgrind; install it: sudo apt-get install valgrind");
+    t->is_model = true;
+    t->metric = EXACT_MODEL_CYCLES;
+    snprintf(t->note, sizeof(t->note), "%s", EXACT_MODEL_WORDS);
+    return 0;
+}
+
+const char *exact_call_name(const struct exact_tool *t, uint64_t number, char *buffer, size_t size)
+{
+    return t->processor == EM_AARCH64 ? syscall_name_arm64(number, buffer, size)
+                                      : syscall_name(number, buffer, size);
+}
+
+const char *exact_tool_note(const struct exact_tool *t)
+{
+    return *t->note ? t->note : NULL;
+}
+
 int exact_tool_find(struct exact_tool *t, const char *word, void (*progress)(const char *what),
                     struct error *err)
 {
-    *t = (struct exact_tool){0};
-    return str_eq(exact_word(word), EXACT_USER) ? find_user(t, err)
-                                                : find_machine(t, progress, err);
+    *t = (struct exact_tool){.processor = image_own_machine()};
+    const char *what = exact_word(word);
+    return str_eq(what, EXACT_USER)    ? find_user(t, err)
+           : str_eq(what, EXACT_ARM64) ? find_arm64(t, err)
+           : str_eq(what, EXACT_MODEL) ? find_model(t, err)
+                                       : find_machine(t, progress, err);
 }
 
 void exact_tool_done(struct exact_tool *t)

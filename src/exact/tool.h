@@ -12,8 +12,11 @@
 #include "counters/simulated.h"
 
 #define EXACT_INSTRUCTIONS "exact:instructions"
+#define EXACT_ARM64_INSTRUCTIONS "exact:arm64-instructions"
 #define EXACT_USER "user"
 #define EXACT_MACHINE "machine"
+#define EXACT_MODEL "model"
+#define EXACT_ARM64 "arm64"
 
 struct exact_counts;
 struct exact_machine;
@@ -25,18 +28,20 @@ struct exact_metric {
 };
 
 struct exact_tool {
-    bool is_cachegrind;            /* Valgrind's, where there is no QEMU */
+    bool is_cachegrind;            /* Valgrind's, where there is no QEMU, and for a model */
+    bool is_model;                 /* of cycles (model.h) */
     struct exact_machine *machine; /* an emulated one; NULL for user mode */
+    uint16_t processor;            /* EM_X86_64, …: whose programs run */
     bool is_quiet;                 /* what commands print in a machine goes nowhere */
-    char why[256];                 /* cachegrind is used: the reason, in a sentence; "" else */
+    char why[256];                 /* cachegrind stands in: the reason, in a sentence; "" else */
     char name[128];                /* "qemu-x86_64 7.2.22, CPU model max" */
+    char note[512];                /* see exact_tool_note */
     const char *metric;            /* of its instructions */
     char *emulator, *plugin;       /* files */
 };
 
-/* What the word after --exact=, or of `exact:` in a spec, stands for: EXACT_USER, or EXACT_MACHINE
- * for
- * "" or "true"; NULL for one that is not known. */
+/* What the word after --exact=, or of `exact:` in a spec, stands for: EXACT_USER, EXACT_ARM64,
+ * EXACT_MODEL, or EXACT_MACHINE for "" or "true"; NULL for one that is not known. */
 const char *exact_word(const char *word);
 int exact_check_word(const char *word, struct error *err);
 /* By such a word.  -ENOENT, with what to install, where what is needed is not there.  The
@@ -44,6 +49,11 @@ int exact_check_word(const char *word, struct error *err);
 int exact_tool_find(struct exact_tool *t, const char *word, void (*progress)(const char *what),
                     struct error *err);
 void exact_tool_done(struct exact_tool *t);
+/* Of a system call of the programs that it runs, as syscall_name. */
+const char *exact_call_name(const struct exact_tool *t, uint64_t number, char *buffer, size_t size);
+/* What is to be known of its counts, in a sentence, for stderr; NULL for nothing.  Valid as long as
+ * the tool. */
+const char *exact_tool_note(const struct exact_tool *t);
 /* Ends with one without a name; the first is that which is judged by. */
 const struct exact_metric *exact_tool_metrics(const struct exact_tool *t);
 

@@ -152,12 +152,23 @@ static void put_call(uint64_t count, const struct trace_sums *s, const char *nam
     }
 }
 
-const char *syscall_name(uint64_t number, char *buffer, size_t size)
+static const char *name_in(const char *const *names, size_t count, uint64_t number, char *buffer,
+                           size_t size)
 {
-    if (number < ARRAY_COUNT(syscall_names) && syscall_names[number])
-        return syscall_names[number];
+    if (number < count && names[number])
+        return names[number];
     snprintf(buffer, size, "number-%llu", (unsigned long long)number);
     return buffer;
+}
+
+const char *syscall_name(uint64_t number, char *buffer, size_t size)
+{
+    return name_in(syscall_names, ARRAY_COUNT(syscall_names), number, buffer, size);
+}
+
+const char *syscall_name_arm64(uint64_t number, char *buffer, size_t size)
+{
+    return name_in(syscall_names_arm64, ARRAY_COUNT(syscall_names_arm64), number, buffer, size);
 }
 
 static void syscalls_read(struct monitor_instance *i, struct monitor_sink *sink)

@@ -26,8 +26,8 @@ int session_open_exact(struct session *s, struct error *err)
     if (r < 0)
         return r;
     /* Counts of another tool have another name, and are not compared with these. */
-    if (s->exact.is_cachegrind)
-        strbuf_printf(&s->notes, "exact counts come from %s: %s\n", s->exact.name, s->exact.why);
+    if (exact_tool_note(&s->exact))
+        strbuf_printf(&s->notes, "%s\n", exact_tool_note(&s->exact));
     s->exact_words = exact_words(spec->exact, NULL);
     spec->exact_metric = s->exact.metric;
     return 0;

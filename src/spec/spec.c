@@ -84,7 +84,8 @@ static int read_exact(struct spec_reader *reader, const struct tree *value)
     int r = spec_want_text(reader, value, "exact", &reader->s->exact);
     if (r == 0 && exact_check_word(reader->s->exact, &err) < 0)
         return spec_fail(reader, value->line,
-                         "exact: '%s' is not known; write exact: true or exact: user",
+                         "exact: '%s' is not known; write exact: true, exact: user, exact: arm64 "
+                         "or exact: model",
                          reader->s->exact);
     return r;
 }

@@ -7,6 +7,7 @@ import platform
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 from harness import *
@@ -228,6 +229,87 @@ def without_qemu_cachegrind_counts_and_it_is_said():
     for words in (("stat", "--"), ("ab", "-r", "1"), ("bisect", "--good", "HEAD~1", "--run")):
         result = assay(words[0], "--exact=user", *words[1:], "true", check=110, env=env)
         contains(result.stderr, "install qemu-user")
+
+
+CROSS = "aarch64-linux-gnu-gcc"
+ARM64 = r"""
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+__attribute__((noinline)) void hot(long turns)
+{
+    __asm__ volatile("1: subs %0, %0, #1\n bne 1b" : "+r"(turns) : : "cc");
+}
+int main(int argc, char **argv)
+{
+    hot(atol(argv[1]));
+    for (int i = 0; i < 1234; i++)
+        syscall(SYS_getppid);
+    if (argc > 2)
+        execv(argv[0], (char *[]){argv[0], argv[1], NULL});
+    return 0;
+}
+"""
+
+
+@test
+def programs_for_arm64_are_counted_here():
+    emulator()
+    if not shutil.which("qemu-aarch64") or not shutil.which(CROSS):
+        skip("qemu-aarch64 or a compiler for arm64 is not installed")
+    pathlib.Path("arm.c").write_text(ARM64)
+    for name, words in (("static", ["-static"]), ("dynamic", [])):
+        subprocess.run([CROSS, "-O1", *words, "arm.c", "-o", name], check=True)
+        result = assay("stat", "--exact=arm64", "-r", "2", "--json", "-o", "out.json", "--", f"./{name}", "1000000",
+                       "again", check=0)
+        data = json.loads(pathlib.Path("out.json").read_text())
+        # The program executes itself once, and is counted there, too.
+        between(function(data, "hot"), 4000000, 4000020, "instructions of hot")
+        equal(calls(data, "getppid"), 2468)
+        first, second = ({c["event"]: c["value"] for c in run["counts"]} for run in data["runs"])
+        equal(first["exact:arm64-instructions"], second["exact:arm64-instructions"], "two runs")
+    contains(assay("stat", "--exact=user", "--", "./static", "10", check=111).stderr, "--exact=arm64 counts it")
+    contains(assay("stat", "--exact=arm64", "--", "/bin/true", check=111).stderr, "is for x86_64")
+    result = assay("ab", "--exact=arm64", "./static 1000000", "./static 1001000", check=0)
+    contains(result.stdout, "exact:arm64-instructions")
+    contains(result.stdout, "+2,000")
+    os.mkdir("empty")
+    result = assay("stat", "--exact=arm64", "--", "./static", "10", check=110, env={"PATH": os.path.abspath("empty")})
+    contains(result.stderr, "qemu-user")
+
+
+@test
+def modelled_cycles_see_the_cache():
+    if not shutil.which("valgrind"):
+        skip("valgrind is not installed")
+    path = program("walk", r"""
+#include <stdlib.h>
+static int v[4096][1024];
+int main(int argc, char **argv)
+{
+    int rows = argc > 1 && *argv[1] == 'r';
+    long sum = 0;
+    for (int i = 0; i < 4194304; i++)
+        sum += rows ? v[i / 1024][i % 1024] : v[i % 4096][i / 4096];
+    return sum == 1;
+}
+""")
+    for words in ([], ["-r", "2"]):
+        assay("stat", "--exact=model", "--json", "-o", "out.json", *words, "--", path, "row", check=0)
+        runs = json.loads(pathlib.Path("out.json").read_text())["runs"]
+        equal(len({run["counts"][0]["value"] for run in runs}), 1, "modelled cycles of the runs")
+    result = assay("ab", "--exact=model", f"{path} row", f"{path} column", check=0)
+    contains(result.stderr, "modelled cycles are no time: ")
+    contains(result.stdout, "sim:modelled-cycles")
+    text = assay("stat", "--exact=model", "--", path, "row", check=0).stderr
+    contains(" ".join(text.split()), "of CPU time, modelled, within a factor of ")
+    contains(text, "sim:modelled-cycles")
+
+
+@test
+def the_model_is_that_of_its_data():
+    result = subprocess.run([sys.executable, str(ROOT / "bench/exact/model"), "check"], text=True, capture_output=True)
+    equal(result.returncode, 0, result.stdout + result.stderr)
 
 
 def git(*args):

@@ -17,6 +17,7 @@ static char own_text[65536];
 static char *own_words[OPTIONS_MAX];
 static int own_count;
 static uint64_t guest_shift;
+static uint16_t guest_machine;
 
 void follow_set_shift(uint64_t shift)
 {
@@ -29,8 +30,9 @@ uint64_t follow_shift(void)
 }
 
 /* This QEMU's words up to the plugin's own. */
-bool follow_open(void)
+bool follow_open(uint16_t machine)
 {
+    guest_machine = machine;
     int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
     ssize_t got = fd >= 0 ? read(fd, own_text, sizeof(own_text) - 1) : -1;
     if (fd >= 0)
@@ -168,7 +170,7 @@ void follow_exec(int folder, uint64_t path, uint64_t arguments, uint64_t environ
     char **variables = words ? copy_texts(environment) : NULL;
     if (variables) {
         name = whole_path(folder, name, flags);
-        enum exact_kind kind = exact_resolve(&program, name);
+        enum exact_kind kind = exact_resolve(&program, name, guest_machine);
         if (kind == EXACT_FOREIGN)
             table_note("foreign", name);
         if (kind == EXACT_RUNS && program.is_set_id)

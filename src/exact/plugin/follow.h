@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Reads the options of this QEMU. */
-bool follow_open(void);
+/* Reads the options of this QEMU, which emulates a machine (EM_X86_64, …). */
+bool follow_open(uint16_t machine);
 /* What turns an address of the guest into one of the host. */
 void follow_set_shift(uint64_t shift);
 uint64_t follow_shift(void);

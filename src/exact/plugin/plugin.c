@@ -5,6 +5,7 @@
 #include "qemu.h"
 #include "user.h"
 
+#include <elf.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,11 +23,15 @@ int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int argc, cha
 {
     const char *folder = value_of(argc, argv, "dir="), *counts = value_of(argc, argv, "counts=");
     const char *symbols = value_of(argc, argv, "symbols=");
+    bool is_x86 = strcmp(info->target_name, "x86_64") == 0;
+    bool is_arm64 = strcmp(info->target_name, "aarch64") == 0;
     bool is_machine = info->system_emulation;
-    if (strcmp(info->target_name, "x86_64") != 0 || (is_machine ? !counts || !symbols : !folder)) {
-        fprintf(stderr, "assay's plugin counts in qemu-x86_64, with dir=DIRECTORY, and in "
-                        "qemu-system-x86_64, with counts=FILE and symbols=FILE\n");
+    if (is_machine ? !is_x86 || !counts || !symbols : !(is_x86 || is_arm64) || !folder) {
+        fprintf(stderr,
+                "assay's plugin counts in qemu-x86_64 and qemu-aarch64, with dir=DIRECTORY, and in "
+                "qemu-system-x86_64, with counts=FILE and symbols=FILE\n");
         return 1;
     }
-    return is_machine ? !machine_open(id, counts, symbols) : !user_open(id, folder);
+    return is_machine ? !machine_open(id, counts, symbols)
+                      : !user_open(id, folder, is_arm64 ? EM_AARCH64 : EM_X86_64);
 }

@@ -14,14 +14,41 @@
 #include "qemu.h"
 #include "table.h"
 
+#include <elf.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 enum { RESTARTED = -512 }; /* a call that a signal interrupted, and that is made again */
+
+/* The system calls that matter here, and their numbers (Linux:
+ * arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h). */
+enum call {
+    CALL_OTHER,
+    CALL_EXECVE,
+    CALL_EXECVEAT,
+    CALL_CLONE,
+    CALL_CLONE3,
+    CALL_GETRANDOM,
+    CALL_OPENAT,
+    CALL_READ,
+    CALL_CLOSE,
+    CALL_MMAP,
+    CALL_MUNMAP,
+    CALL_MREMAP,
+};
+static const struct {
+    enum call call;
+    short x86_64, arm64;
+} numbers[] = {
+    {CALL_EXECVE, 59, 221},  {CALL_EXECVEAT, 322, 281},  {CALL_CLONE, 56, 220},
+    {CALL_CLONE3, 435, 435}, {CALL_GETRANDOM, 318, 278}, {CALL_OPENAT, 257, 56},
+    {CALL_READ, 0, 63},      {CALL_CLOSE, 3, 57},        {CALL_MMAP, 9, 222},
+    {CALL_MUNMAP, 11, 215},  {CALL_MREMAP, 25, 216},
+};
+static unsigned char call_of[512]; /* by number: an enum call */
 
 static __thread uint64_t random_at; /* where the call that is being made puts its bytes */
 static __thread bool opens_random, starts_thread;
@@ -67,6 +94,11 @@ static uint64_t *call_count(int64_t number)
     return &table_head()->calls[number < 0 || number > last ? last : number];
 }
 
+static enum call call_by(int64_t number)
+{
+    return number >= 0 && number < (int64_t)sizeof(call_of) ? call_of[number] : CALL_OTHER;
+}
+
 static void on_clone(uint64_t flags)
 {
     starts_thread = flags & CLONE_VM && !(flags & CLONE_VFORK);
@@ -103,35 +135,35 @@ static void on_call(uint64_t id, unsigned vcpu, int64_t number, uint64_t a1, uin
 {
     (void)id, (void)vcpu, (void)a6, (void)a7, (void)a8;
     __atomic_fetch_add(call_count(number), 1, __ATOMIC_RELAXED);
-    switch (number) {
-    case SYS_execve:
+    switch (call_by(number)) {
+    case CALL_EXECVE:
         follow_exec(-100, a1, a2, a3, 0); /* AT_FDCWD */
         break;
-    case SYS_execveat:
+    case CALL_EXECVEAT:
         follow_exec((int)a1, a2, a3, a4, (int)a5);
         break;
-    case SYS_clone:
+    case CALL_CLONE:
         on_clone(a1);
         break;
-    case SYS_clone3:
+    case CALL_CLONE3:
         on_clone(flags_of_clone3(a1));
         break;
-    case SYS_getrandom:
+    case CALL_GETRANDOM:
         random_at = a1;
         break;
-    case SYS_openat:
+    case CALL_OPENAT:
         opens_random = is_random_device(a2);
         break;
-    case SYS_read:
+    case CALL_READ:
         random_at = is_random_file(a1) ? a2 : 0;
         break;
-    case SYS_close:
+    case CALL_CLOSE:
         if (is_random_file(a1))
             random_files[a1] = 0;
         break;
-    case SYS_mmap:
-    case SYS_munmap:
-    case SYS_mremap:
+    case CALL_MMAP:
+    case CALL_MUNMAP:
+    case CALL_MREMAP:
         table_maps_changed();
         break;
     default:
@@ -159,23 +191,27 @@ static void put_random(uint64_t address, size_t length)
 
 static void on_return(uint64_t id, unsigned vcpu, int64_t number, int64_t result)
 {
+    enum call call = call_by(number);
     (void)id, (void)vcpu;
     if (result == RESTARTED)
         __atomic_fetch_sub(call_count(number), 1, __ATOMIC_RELAXED);
-    if ((number == SYS_getrandom || number == SYS_read) && random_at && result > 0)
+    if ((call == CALL_GETRANDOM || call == CALL_READ) && random_at && result > 0)
         put_random(random_at, (size_t)result);
-    if (number == SYS_openat && result >= 0 && (size_t)result < sizeof(random_files))
+    if (call == CALL_OPENAT && result >= 0 && (size_t)result < sizeof(random_files))
         random_files[result] = opens_random;
     random_at = 0;
-    if ((number == SYS_clone || number == SYS_clone3) && starts_thread && result > 0)
+    if ((call == CALL_CLONE || call == CALL_CLONE3) && starts_thread && result > 0)
         __atomic_fetch_add(&table_head()->threads, 1, __ATOMIC_RELAXED);
-    if (number == SYS_mmap || number == SYS_munmap || number == SYS_mremap)
+    if (call == CALL_MMAP || call == CALL_MUNMAP || call == CALL_MREMAP)
         table_maps_changed();
 }
 
-bool user_open(uint64_t id, const char *folder)
+bool user_open(uint64_t id, const char *folder, uint16_t machine)
 {
-    if (!table_open(folder) || !follow_open()) {
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+        call_of[machine == EM_AARCH64 ? numbers[i].arm64 : numbers[i].x86_64] =
+            (unsigned char)numbers[i].call;
+    if (!table_open(folder) || !follow_open(machine)) {
         fprintf(stderr, "assay's plugin cannot create its file in %s\n", folder);
         return false;
     }

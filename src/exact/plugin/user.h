@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Counts in files of the directory; false, with words on standard error, when it cannot. */
-bool user_open(uint64_t id, const char *folder);
+/* Counts the programs of a machine (EM_X86_64 or EM_AARCH64) in files of the directory; false, with
+ * words on standard error, when it cannot. */
+bool user_open(uint64_t id, const char *folder, uint16_t machine);
 
 #endif

@@ -2,7 +2,6 @@
 /* See exact.h and docs/FORMATS.md. */
 #include "base/json.h"
 #include "config.h"
-#include "monitors/syscalls.h"
 #include "report/exact/exact.h"
 
 #include <stdio.h>
@@ -18,7 +17,7 @@ static void put_count(struct json *j, const char *event, uint64_t value)
     json_end(j);
 }
 
-static void put_calls(struct json *j, const struct exact_counts *c)
+static void put_calls(struct json *j, const struct exact_tool *tool, const struct exact_counts *c)
 {
     json_array(j, "syscalls");
     for (size_t i = 0; i < EXACT_CALLS; i++) {
@@ -27,7 +26,7 @@ static void put_calls(struct json *j, const struct exact_counts *c)
             continue;
         json_object(j, NULL);
         json_u64(j, "number", i);
-        json_string(j, "name", syscall_name(i, name, sizeof(name)));
+        json_string(j, "name", exact_call_name(tool, i, name, sizeof(name)));
         json_u64(j, "count", c->calls_by_number[i]);
         json_end(j);
     }
@@ -76,7 +75,7 @@ static void put_run(struct json *j, const struct exact_view *v, const struct exa
         put_count(j, m->name, m->value_of(&run->counts));
     json_end(j);
     if (!v->tool->is_cachegrind)
-        put_calls(j, &run->counts);
+        put_calls(j, v->tool, &run->counts);
     if (v->tool->machine)
         put_ways(j, &run->counts);
     put_names(j, "not_counted", run->foreign, run->foreign_count);
@@ -111,7 +110,9 @@ void report_exact_json(struct strbuf *out, const struct exact_view *v)
     json_object(&j, "emulator");
     json_string(&j, "tool", v->tool->name);
     json_string(&j, "scope", v->tool->machine ? "user mode and kernel" : "user mode only");
-    json_bool(&j, "fallback", v->tool->is_cachegrind);
+    json_bool(&j, "fallback", v->tool->is_cachegrind && !v->tool->is_model);
+    if (v->tool->is_model)
+        json_string(&j, "model", EXACT_MODEL_WORDS);
     json_end(&j);
     json_array(&j, "runs");
     for (size_t i = 0; i < v->run_count; i++)

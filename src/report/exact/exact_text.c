@@ -3,7 +3,6 @@
 #include "base/measured.h"
 #include "base/memory.h"
 #include "exact/machine.h"
-#include "monitors/syscalls.h"
 #include "report/exact/exact.h"
 #include "report/text/stat.h"
 
@@ -50,7 +49,8 @@ static int by_count(const void *a, const void *b)
     return x[1] != y[1] ? (x[1] < y[1] ? 1 : -1) : (x[0] > y[0]) - (x[0] < y[0]);
 }
 
-static void put_calls(struct strbuf *out, const struct exact_counts *c)
+static void put_calls(struct strbuf *out, const struct exact_tool *tool,
+                      const struct exact_counts *c)
 {
     uint64_t used[EXACT_CALLS][2], rest = 0;
     size_t count = 0;
@@ -70,7 +70,7 @@ static void put_calls(struct strbuf *out, const struct exact_counts *c)
         }
         char name[32];
         strbuf_put_grouped(out, (double)used[i][1], 0, 18);
-        strbuf_printf(out, "      %s\n", syscall_name(used[i][0], name, sizeof(name)));
+        strbuf_printf(out, "      %s\n", exact_call_name(tool, used[i][0], name, sizeof(name)));
     }
     if (rest) {
         strbuf_put_grouped(out, (double)rest, 0, 18);
@@ -162,6 +162,25 @@ static void put_varying(struct strbuf *out, const struct exact_view *v)
     report_exact_changes(out, v->functions, v->others, VARYING_SHOWN);
 }
 
+/* Where the cycles come from, and how far from a time they are. */
+static void put_model(struct strbuf *out, const struct exact_view *v,
+                      const struct exact_modelled *m)
+{
+    char time[32];
+    put_note(
+        out, v,
+        "Modelled by %s: a cycle for an instruction, %d more for a mispredicted branch, %d for "
+        "a miss of the first level and %d for one of the last level of caches of 48 KiB and 32 "
+        "MiB.",
+        v->tool->name, EXACT_MODEL_BRANCH_MISS, EXACT_MODEL_L1_MISS, EXACT_MODEL_LLC_MISS);
+    put_note(
+        out, v,
+        "On " EXACT_MODEL_MACHINE " that would be %s of CPU time, modelled, within a factor "
+        "of " EXACT_MODEL_FACTOR " for nine of ten reference programs (of " EXACT_MODEL_PROGRAMS
+        "), of " EXACT_MODEL_FACTOR_HALF " for half of them. It is no measured time.",
+        format_duration((double)exact_model_cycles(m) / EXACT_MODEL_PER_NS, time, sizeof(time)));
+}
+
 static void put_notes(struct strbuf *out, const struct exact_view *v)
 {
     const struct exact_result *last = &v->runs[v->run_count - 1];
@@ -169,7 +188,9 @@ static void put_notes(struct strbuf *out, const struct exact_view *v)
     char wall[32];
     for (size_t i = 0; i < v->run_count; i++)
         left_behind += v->runs[i].left_behind;
-    if (v->tool->is_cachegrind)
+    if (v->tool->is_model)
+        put_model(out, v, &last->counts.modelled);
+    else if (v->tool->is_cachegrind)
         put_note(out, v, "Counted by %s instead of QEMU: %s", v->tool->name, v->tool->why);
     else
         put_note(out, v, "Counted by %s.", v->tool->name);
@@ -232,7 +253,7 @@ void report_exact_text(struct strbuf *out, const struct exact_view *v)
     if (v->tool->machine)
         put_ways(out, &v->runs[0].counts);
     else
-        put_calls(out, &v->runs[0].counts);
+        put_calls(out, v->tool, &v->runs[0].counts);
     put_varying(out, v);
     strbuf_putc(out, '\n');
     put_notes(out, v);
