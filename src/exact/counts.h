@@ -37,6 +37,7 @@ struct exact_counts {
     uint64_t instructions, calls; /* the first: user and, of a machine, kernel */
     /* Of a machine only. */
     uint64_t user, kernel, interrupts, aside, faults, switches;
+    uint64_t began_at_ns; /* of this machine's clock_now_ns */
     struct exact_named *named;
     size_t named_count, named_capacity;
     struct exact_way *ways; /* the most instructions first; those of all add up to kernel */

@@ -253,6 +253,7 @@ static int take_blocks(struct reader *r, struct error *err)
     c->kernel = r->head->kernel;
     c->instructions = c->user + c->kernel;
     c->interrupts = r->head->interrupts;
+    c->began_at_ns = r->head->began_at_ns;
     c->aside = r->head->aside;
     c->unplaced = r->head->user_rest + r->head->kernel_rest;
     c->process_count = 1;

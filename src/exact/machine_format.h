@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#define MACHINE_MAGIC 0x3268636d78656121ULL /* "!aexmch2" */
+#define MACHINE_MAGIC 0x3368636d78656121ULL /* "!aexmch3" */
 
 enum {
     MACHINE_BLOCKS = 1 << 20,
@@ -45,8 +45,9 @@ struct machine_head {
     uint32_t tasks; /* of the command: processes and threads that ran */
     /* Of the command: its user mode, the kernel for it, and interrupts while it ran. */
     uint64_t user, kernel, interrupts;
-    uint64_t aside;  /* of the command's tasks, but not due to it (plugin/ksyms.c) */
-    uint64_t others; /* kernel instructions of all other tasks, e.g. the idle one */
+    uint64_t aside;       /* of the command's tasks, but not due to it (plugin/ksyms.c) */
+    uint64_t others;      /* kernel instructions of all other tasks, e.g. the idle one */
+    uint64_t began_at_ns; /* when the command began, by the host's CLOCK_MONOTONIC */
     /* Of blocks that found no room in the table. */
     uint64_t user_rest, kernel_rest;
     struct machine_entry entries[MACHINE_ENTRIES];

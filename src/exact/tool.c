@@ -156,14 +156,21 @@ static void ask_version(char *program, char *line, size_t size)
     line[strcspn(line, "\n")] = '\0';
 }
 
-/* QEMU may be built without plugins, as Debian 13's qemu-user is. */
-static bool takes_plugins(char *emulator)
+/* "qemu-x86_64 version 7.2.22 (Debian …)": 7.2.22.  A machine's QEMU says that with its help, too,
+ * which saves a start.  It may be built without plugins, as Debian 13's qemu-user is. */
+static bool takes_plugins(char *emulator, char version[32])
 {
-    char *help = memory_alloc(HELP_BYTES);
+    CLEANUP(memory_freep) char *help = memory_alloc(HELP_BYTES);
+    char line[256];
     ask(emulator, "-h", help, HELP_BYTES);
-    bool found = strstr(help, "-plugin") != NULL;
-    free(help);
-    return found;
+    bool says = str_has_prefix(help, "QEMU emulator version ");
+    if (!says)
+        ask_version(emulator, line, sizeof(line));
+    const char *at = strstr(says ? help : line, "version ");
+    version[0] = '\0';
+    if (at)
+        sscanf(at + 8, "%31[0-9.]", version);
+    return strstr(help, "-plugin") != NULL;
 }
 
 /* The plugin is installed beside this program, or built in its tree. */
@@ -185,22 +192,18 @@ static char *find_plugin(int version)
     return NULL;
 }
 
-/* "qemu-x86_64 version 7.2.22 (Debian …)": 7.2.22. */
 static int find_qemu(struct exact_tool *t, const char *emulator, const char *package)
 {
-    char line[256], version[32] = "";
+    char version[32];
     unsigned major = 0;
     if (process_find(emulator, &t->emulator, NULL) < 0) {
         snprintf(t->why, sizeof(t->why), "%s is not installed (Debian's package: %s).", emulator,
                  package);
         return -ENOENT;
     }
-    ask_version(t->emulator, line, sizeof(line));
-    const char *at = strstr(line, "version ");
-    if (at)
-        sscanf(at + 8, "%31[0-9.]", version);
+    bool has_plugins = takes_plugins(t->emulator, version);
     sscanf(version, "%u", &major);
-    if (major && !takes_plugins(t->emulator)) {
+    if (major && !has_plugins) {
         snprintf(t->why, sizeof(t->why), "%s %s is built without plugins.", emulator, version);
         return -ENOENT;
     }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -308,6 +309,9 @@ static void on_begin(unsigned vcpu, void *context)
     for (size_t i = 0; i < MACHINE_ENTRIES; i++)
         h->entries[i].instructions = 0;
     h->user = h->kernel = h->interrupts = h->aside = h->others = h->user_rest = h->kernel_rest = 0;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    h->began_at_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
     h->tasks = 1;
     current->owner = OWNER_COMMAND;
     current->pending = 0;

@@ -45,6 +45,7 @@ static void put_ways(struct json *j, const struct exact_counts *c)
         json_end(j);
     }
     json_end(j);
+    json_u64(j, "began_at_ns", c->began_at_ns);
     json_u64(j, "interrupt_instructions", c->interrupts);
     json_u64(j, "aside_instructions", c->aside);
 }
