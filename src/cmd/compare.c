@@ -71,6 +71,7 @@ static int print(const struct compare_options *o, const struct compare *c,
                                 .all = o->all,
                                 .only = o->only,
                                 .colour = term_has_colour(STDOUT_FILENO),
+                                .bars = term_has_utf8(STDOUT_FILENO),
                                 .columns = isatty(STDOUT_FILENO) ? term_columns(STDOUT_FILENO) : 0};
     CLEANUP(strbuf_done) struct strbuf out = {0};
     const char *place = o->json ? o->json : o->csv ? o->csv : o->markdown;

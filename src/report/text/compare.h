@@ -10,6 +10,7 @@ struct compare_view {
     const struct compare *c;
     bool all; /* every row */
     bool colour;
+    bool bars;        /* draw the ratios: for a terminal that shows UTF-8 */
     size_t columns;   /* the terminal's width; 0 for any */
     const char *only; /* metrics whose names hold this; NULL for all */
 };

@@ -4,6 +4,7 @@
 #include "report/text/compare.h"
 #include "report/text/experiment.h"
 #include "report/text/nodes.h"
+#include "report/text/ratio_bar.h"
 #include "report/text/stat.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@
 #define SMALL_CHANGE 0.02
 #define SMALL_POINTS 0.5
 
-enum { NAME_BYTES = 2000, ALSO_BYTES = 60, FOLD_FROM = 12 };
+enum { NAME_BYTES = 2000, ALSO_BYTES = 60, FOLD_FROM = 12, NAME_LEAST = 10 };
 
 static const char bold[] = "\033[1m", plain[] = "\033[0m";
 
@@ -93,6 +94,9 @@ enum { COLUMNS = 7 };
 struct table {
     char **cells; /* COLUMNS per row; NULL in the first marks a heading in the second */
     size_t count, capacity;
+    const struct compare_row **rows; /* of each row; NULL for a heading */
+    size_t row_count, row_capacity;
+    struct ratio_scale scale;
 };
 
 static void add_cell(struct table *t, const char *text)
@@ -102,6 +106,7 @@ static void add_cell(struct table *t, const char *text)
 
 static void add_heading(struct table *t, const char *text)
 {
+    ARRAY_PUSH(t->rows, t->row_count, t->row_capacity) = NULL;
     add_cell(t, NULL);
     add_cell(t, text);
     for (size_t i = 2; i < COLUMNS; i++)
@@ -113,6 +118,7 @@ static void table_done(struct table *t)
     for (size_t i = 0; i < t->count; i++)
         free(t->cells[i]);
     free(t->cells);
+    free(t->rows);
 }
 
 static void put_folded(struct strbuf *name, const struct compare *c, size_t index)
@@ -131,6 +137,7 @@ static void add_row(struct table *t, const struct compare *c, size_t index)
 {
     const struct compare_row *row = &c->rows[index];
     struct strbuf texts[COLUMNS] = {0};
+    ARRAY_PUSH(t->rows, t->row_count, t->row_capacity) = row;
     strbuf_put_measured(&texts[0], row->judged.base.median, row->metric->unit);
     strbuf_put_measured(&texts[1], row->judged.new.median, row->metric->unit);
     put_ratio(&texts[2], row);
@@ -194,20 +201,24 @@ static void put_narrow_row(struct strbuf *out, char *const *cells, size_t column
     }
 }
 
-static void put_table(struct strbuf *out, const struct table *t, bool colour, size_t columns)
+static void put_table(struct strbuf *out, const struct table *t, const struct compare_view *v)
 {
+    bool colour = v->colour;
+    size_t columns = v->columns;
     static const char *const heads[COLUMNS] = {"base",   "new", "new / base", "n", "chance",
                                                "metric", ""};
     size_t widths[COLUMNS], used = 8;
     find_widths(t, heads, widths);
     for (size_t i = 0; i < 5; i++)
         used += widths[i];
-    bool narrow = columns && used + 10 > columns;
+    bool narrow = columns && used + NAME_LEAST > columns;
+    bool bars = v->bars && t->scale.reach > 0 && used + 2 + RATIO_BAR + NAME_LEAST <= columns;
+    used += bars ? RATIO_BAR + 2 : 0;
     for (size_t i = 0; i < 6 && !narrow; i++) {
         strbuf_pad(out, ' ', (i < 4 ? widths[i] - strlen(heads[i]) : 0) + (i ? 2 : 0));
         strbuf_puts(out, heads[i]);
         if (i == 4)
-            strbuf_pad(out, ' ', widths[4] - strlen(heads[4]));
+            strbuf_pad(out, ' ', widths[4] - strlen(heads[4]) + (bars ? RATIO_BAR + 2 : 0));
     }
     strbuf_puts(out, narrow ? "" : "\n");
     for (size_t row = 0; row < t->count; row += COLUMNS) {
@@ -227,6 +238,10 @@ static void put_table(struct strbuf *out, const struct table *t, bool colour, si
             strbuf_puts(out, cells[i]);
             if (i == 4)
                 strbuf_pad(out, ' ', gap);
+        }
+        if (bars) {
+            strbuf_puts(out, "  ");
+            strbuf_put_ratio_bar(out, &t->scale, &t->rows[row / COLUMNS]->judged.comparison);
         }
         put_row_words(out, cells, used, columns);
         strbuf_putc(out, '\n');
@@ -327,6 +342,15 @@ static void put_footer(struct strbuf *out, const struct compare_view *v)
                       c->base->node_count && c->new->node_count ? "nodes" : "machine");
 }
 
+/* That of the headlines: a counter that is a hundred times as much must not hide them. */
+static void find_scale(struct table *t)
+{
+    for (int pass = 0; pass < 2 && !(t->scale.reach > 0); pass++)
+        for (size_t i = 0; i < t->row_count; i++)
+            if (t->rows[i] && (t->rows[i]->judged.headline || pass))
+                ratio_scale_take(&t->scale, &t->rows[i]->judged.comparison);
+}
+
 /* What moved first; of many that did not, only how many they are, which is returned. */
 static size_t add_headlines(struct table *t, const struct compare_view *v)
 {
@@ -383,7 +407,8 @@ void report_compare_text(struct strbuf *out, const struct compare_view *v)
     size_t folded = add_headlines(&t, v);
     for (size_t p = 0; p < c->pair_count; p++)
         add_pair_rows(&t, v, p);
-    put_table(out, &t, v->colour, v->columns);
+    find_scale(&t);
+    put_table(out, &t, v);
     if (folded)
         strbuf_printf(out, "… %zu headline %s not change for certain; --all lists them\n", folded,
                       plural(folded, "row did", "rows did"));

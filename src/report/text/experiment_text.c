@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "report/text/experiment.h"
 #include "report/text/nodes.h"
+#include "report/text/ratio_bar.h"
 #include "report/text/stat.h"
 
 #include <math.h>
@@ -133,8 +134,6 @@ enum {
     FOLD_FROM = 12, /* cells that did not change; fewer are listed */
     LABEL_MOST = 60,
     WORDS_LEAST = 24, /* columns for a verdict beside the figures */
-    BAR_HALF = 9,
-    BAR = 2 * BAR_HALF + 1,
     FAILURES_MOST = 12,
 };
 
@@ -204,8 +203,9 @@ static void put_padded(struct strbuf *out, const char *text, size_t width, bool 
 struct cells_table {
     const struct compare *compare;
     const struct cells_view *v;
-    size_t metric, label_width, bar;
-    double reach; /* of the bars: the logarithm of the ratio at an end */
+    size_t metric, label_width;
+    bool has_bars;
+    struct ratio_scale scale;
 };
 
 static const struct compare_row *row_of(const struct cells_table *t, size_t cell)
@@ -220,29 +220,6 @@ static int rank_of(const struct cells_table *t, size_t cell)
     if (!dataset_column(t->compare->new, t->metric, cell).count)
         return 3;
     return !row ? 2 : row->judged.changed ? 0 : 1;
-}
-
-/* "┊ ├──●──┤": the ratio with its interval, and where it is 1. */
-static void put_bar(struct strbuf *out, const struct cells_table *t, const struct comparison *c)
-{
-    const char *signs[BAR];
-    for (size_t i = 0; i < t->bar; i++)
-        signs[i] = i == BAR_HALF ? "┊" : " ";
-    const double half = BAR_HALF;
-    bool drawn = c && c->scale == COMPARISON_RATIO && c->estimate > 0 && t->reach > 0;
-    if (drawn && comparison_has_interval(c) && c->low > 0) {
-        size_t from = (size_t)fmax(0, rint(half + half * log(c->low) / t->reach));
-        size_t to = (size_t)fmin((double)t->bar - 1, rint(half + half * log(c->high) / t->reach));
-        for (size_t i = from; i <= to && i < t->bar; i++)
-            signs[i] = "─";
-    }
-    if (drawn) {
-        double at = rint(half + half * log(c->estimate) / t->reach);
-        signs[(size_t)fmin(fmax(at, 0), (double)t->bar - 1)] = "●";
-    }
-    strbuf_puts(out, "  ");
-    for (size_t i = 0; i < t->bar; i++)
-        strbuf_puts(out, signs[i]);
 }
 
 static void put_words(struct strbuf *out, const struct cells_table *t, size_t cell, size_t used)
@@ -298,9 +275,10 @@ static void put_cell(struct strbuf *out, const struct cells_table *t, size_t cel
     strbuf_printf(out, "  n=%-4zu", column.count);
     size_t used = (narrow ? 1 + str_columns(strbuf_text(&value)) : t->label_width + 16) + 18;
     const struct compare_row *row = row_of(t, cell);
-    if (t->bar) {
-        put_bar(out, t, row ? &row->judged.comparison : NULL);
-        used += t->bar + 2;
+    if (t->has_bars) {
+        strbuf_puts(out, "  ");
+        strbuf_put_ratio_bar(out, &t->scale, row ? &row->judged.comparison : NULL);
+        used += RATIO_BAR + 2;
     }
     put_words(out, t, cell, used);
     strbuf_putc(out, '\n');
@@ -309,27 +287,20 @@ static void put_cell(struct strbuf *out, const struct cells_table *t, size_t cel
 static void find_layout(struct cells_table *t)
 {
     const struct dataset *d = t->compare->new;
-    bool any = false;
     t->label_width = 4;
     for (size_t c = 0; c < d->cell_count; c++) {
         size_t columns = str_columns(d->cells[c].label);
         t->label_width = columns > t->label_width ? columns : t->label_width;
         const struct compare_row *row = row_of(t, c);
-        if (!row || row->judged.comparison.scale != COMPARISON_RATIO)
-            continue;
-        const struct comparison *k = &row->judged.comparison;
-        any = true;
-        if (k->estimate > 0)
-            t->reach = fmax(t->reach, fabs(log(k->estimate)));
-        if (comparison_has_interval(k) && k->low > 0)
-            t->reach = fmax(t->reach, fmax(fabs(log(k->low)), fabs(log(k->high))));
+        if (row)
+            ratio_scale_take(&t->scale, &row->judged.comparison);
     }
     t->label_width = t->label_width < LABEL_MOST ? t->label_width : LABEL_MOST;
     size_t columns = t->v->columns;
     if (columns && t->label_width + 4 > columns)
         t->label_width = columns > 8 ? columns - 4 : 4;
-    bool room = columns >= t->label_width + 16 + 18 + BAR + 4 + WORDS_LEAST;
-    t->bar = any && t->v->bars && room ? BAR : 0;
+    bool room = columns >= t->label_width + 16 + 18 + RATIO_BAR + 4 + WORDS_LEAST;
+    t->has_bars = t->scale.reach > 0 && t->v->bars && room;
 }
 
 static void put_metric(struct strbuf *out, const struct compare *compare, size_t metric,
