@@ -250,7 +250,12 @@ static int run(int argc, char **argv)
         first = error_set(&err, -EINVAL, "give one search word at most");
     if (first < 0)
         return cmd_usage(&verb_events, &err);
-    return list_all(&o, first < argc ? argv[first] : NULL);
+    const char *word = first < argc ? argv[first] : NULL;
+    int r = list_all(&o, word);
+    if (r != EXIT_DONE || !o.json || !cmd_wants_text(o.json))
+        return r;
+    o.json = NULL; /* it is in its file; the text comes besides it */
+    return list_all(&o, word);
 }
 
 const struct verb verb_events = {
