@@ -89,6 +89,6 @@ void losses_put_caveat(struct strbuf *out, const struct dataset_cell *base,
     if (new->failed_count)
         strbuf_printf(out, "%zu of %zu runs failed", new->failed_count, new->run_count);
     if (base && base != new && base->failed_count)
-        strbuf_printf(out, "%s%zu of %zu of the base failed", new->failed_count ? ", " : "",
+        strbuf_printf(out, "%s%zu of %zu runs of the base failed", new->failed_count ? ", " : "",
                       base->failed_count, base->run_count);
 }
