@@ -14,6 +14,7 @@ import urllib.parse
 
 from harness import *
 from pages import *
+from schema import fits
 
 
 class Server:
@@ -86,9 +87,10 @@ def strangers_get_nothing():
         for method in ("POST", "PUT", "DELETE", "OPTIONS", "TRACE"):
             equal(server.get(method=method, body="x=1" if method == "POST" else None)[0], 405, method)
         equal(server.get(method="HEAD")[0], 200, "HEAD")
-        for path in ("e/99", "e/0", "e/-1", "e/1/nothing", "e/1;x", "../..", "e/%2e%2e", "x",
+        for path in ("e/99", "e/0", "e/-1", "e/+1", "e/01", "e/%201", "e/" + "9" * 40, "e/1/", "e/1/nothing", "e/1;x", "../..", "e/%2e%2e", "x",
                      "?page=99999", "e/1/runs?page=99999"):
             equal(server.get(path)[0], 404, path)
+        contains(server.get("a/b/c")[1], '<a href="../../">Experiments</a>')
         status, _, response = server.get(server.url.path.rstrip("/"), absolute=True)
         equal((status, response.getheader("Location")), (301, server.url.path), "without its last slash")
         status, text, response = server.get("api/v1/experiments")
@@ -96,7 +98,7 @@ def strangers_get_nothing():
         equal([e["id"] for e in json.loads(text)["experiments"]], [1], "experiments")
         one = json.loads(server.get("api/v1/experiments/1")[1])
         equal((one["id"], len(one["cells"])), (1, 16), "one experiment")
-        for path, code in (("api/v1/experiments/99", 404), ("api/v1/x", 404),
+        for path, code in (("api/v1/experiments/99", 404), ("api/v1/experiments/+1", 404), ("api/v1/x", 404),
                            ("api/v1/experiments?page=x", 400), ("api/v1/experiments?page=9", 404)):
             status, text, _ = server.get(path)
             equal((status, list(json.loads(text))), (code, ["error"]), path)
@@ -270,7 +272,30 @@ def programs_get_the_same_as_from_the_command_line():
         text = server.get("e/2")[1]
         contains(text, 'href="../compare?base=1&amp;new=2"')
         lacks(server.get("e/1")[1], "Compare with")
-        contains(server.get("e/2/report")[1], 'href="../../"')
+        report = server.get("e/2/report")[1]
+        contains(report, 'href="../../"')
+        contains(report, '<a href="../../e/2">Experiment 2</a>')
+        compared = server.get("compare?base=1&new=2")[1]
+        for id in (1, 2):
+            contains(compared, f'<a href="./e/{id}">Experiment {id}</a>')
+
+
+@test
+def the_documents_for_programs_fit_their_schemas():
+    experiment()
+    experiment(seed="2")
+    with Server() as server:
+        for path, name in (("experiments", "list"), ("experiments/1", "show"), ("experiments/1/runs", "serve"),
+                           ("compare?base=1&new=2", "compare-1"), ("history?metric=throughput", "history-1"),
+                           ("running", "serve"), ("x", "serve"), ("experiments/99", "serve"),
+                           ("compare?base=1", "serve")):
+            fits(f"assay-{name}", json.loads(server.get("api/v1/" + path)[1]))
+        fits("assay-serve", events_of(server, 1)[0])
+        try:
+            fits("assay-serve", {"runs_count": 1, "page": 1, "page_size": 100, "metric": "", "runs": [{"id": 1}]})
+        except AssertionError:
+            return
+        raise AssertionError("a run without its values fits")
 
 
 @test

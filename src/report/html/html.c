@@ -74,13 +74,15 @@ void html_put_foot(struct strbuf *out, const struct strbuf *data)
     strbuf_printf(out, "<script>%s</script>\n</body>\n</html>\n", web_script);
 }
 
+enum { TITLE_COLUMNS = 120 };
+
 void html_put_plot(struct strbuf *out, const struct plot *p, bool is_first)
 {
     bool drawn = plot_has_points(p);
     strbuf_printf(out, "<figure id=\"plot-%s\" data-kind=\"%s\"><figcaption>", p->id, p->kind);
     size_t known = p->group && str_has_prefix(p->title, p->group) ? strlen(p->group) : 0;
     known += known && str_has_prefix(p->title + known, ", ") ? 2 : 0;
-    strbuf_put_markup(out, p->title + known); /* the heading of the group has the rest */
+    html_put_shortened(out, p->title + known, TITLE_COLUMNS); /* the group's heading has the rest */
     strbuf_puts(out, "</figcaption>");
     if (drawn && is_first)
         plot_put_svg(p, PLOT_NARROW, out);
@@ -141,10 +143,17 @@ void html_put_plots(struct strbuf *out, const struct page *page)
 
 void html_put_page(struct strbuf *out, const struct page *page)
 {
-    struct html_link links[8];
+    struct html_link links[10];
     size_t count = 0;
+    char experiments[2][2][64];
     if (page->home)
         links[count++] = (struct html_link){page->home, "All experiments"};
+    for (size_t i = 0; page->home && i < page->data.set_count && i < 2; i++) {
+        long long id = page->data.sets[i].experiment.id;
+        snprintf(experiments[i][0], sizeof(experiments[i][0]), "%se/%lld", page->home, id);
+        snprintf(experiments[i][1], sizeof(experiments[i][1]), "Experiment %lld", id);
+        links[count++] = (struct html_link){experiments[i][0], experiments[i][1]};
+    }
     links[count++] = (struct html_link){"#verdict", "Verdict"};
     if (page->row_count)
         links[count++] = (struct html_link){"#table", "Table"};

@@ -14,8 +14,18 @@
 
 static const char *home(int depth)
 {
-    static const char *const ups[] = {"./", "../", "../../"};
-    return ups[depth];
+    static const char *const ups[] = {"./", "../", "../../", "../../../", "../../../../"};
+    const int most = ARRAY_COUNT(ups) - 1;
+    return ups[depth < most ? depth : most];
+}
+
+/* How far below the list a path is. */
+static int depth_of(const char *path)
+{
+    int depth = -1;
+    for (; *path; path++)
+        depth += *path == '/';
+    return depth > 0 ? depth : 0;
 }
 
 void serve_put_start(struct strbuf *out, const char *title, const char *subtitle, int depth)
@@ -58,6 +68,19 @@ bool serve_page_number(const char *text, uint64_t *ret_page)
 bool serve_page_exists(uint64_t page, uint64_t count, uint64_t each)
 {
     return page == 1 || (page - 1) * each < count;
+}
+
+const char *serve_behind_id(const char *path, const char *before, int64_t *ret_id)
+{
+    enum { DIGITS_MOST = 18 }; /* fewer than overflow */
+    if (!str_has_prefix(path, before))
+        return NULL;
+    const char *digits = path + strlen(before);
+    size_t count = strspn(digits, "0123456789");
+    if (count < 1 || count > DIGITS_MOST || *digits == '0')
+        return NULL;
+    *ret_id = strtoll(digits, NULL, 10);
+    return digits + count;
 }
 
 /* What the page's script replaces when the store has changed: it is asked for the same page. */
@@ -133,9 +156,9 @@ static void put_experiment_row(struct strbuf *out, struct store *store,
     strbuf_printf(out, "<tr><th scope=\"row\"><a href=\"e/%lld\">%lld</a></th>", id, id);
     put_choice(out, "base", id);
     put_choice(out, "new", id);
-    strbuf_puts(out, "<td>");
+    strbuf_printf(out, "<td><a href=\"e/%lld\">", id);
     strbuf_put_markup(out, e->name);
-    strbuf_puts(out, "</td><td>");
+    strbuf_puts(out, "</a></td><td>");
     strbuf_put_markup(out, e->question);
     strbuf_printf(out, "</td><td>%s</td><td>",
                   format_moment(e->started_at_ns, moment, sizeof(moment)));
@@ -455,22 +478,19 @@ int serve_page(struct store *store, const struct serve_request *q, struct strbuf
         return serve_live(store, out);
     if (str_eq(q->path, "/moved"))
         return serve_moved(store, out);
-    long long id;
-    int end = 0;
+    int64_t id;
+    const char *rest = serve_behind_id(q->path, "/e/", &id);
     if (str_eq(q->path, "/"))
         return list_page(store, q, out);
     if (str_eq(q->path, "/compare"))
         return compare_page(store, q, out);
     if (str_eq(q->path, "/history"))
         return history_page(store, q, out);
-    if (sscanf(q->path, "/e/%lld%n", &id, &end) == 1 && id > 0) {
-        const char *rest = q->path + end;
-        if (!*rest)
-            return experiment_page(store, id, out);
-        if (str_eq(rest, "/runs"))
-            return runs_page(store, q, id, out);
-        if (str_eq(rest, "/report"))
-            return report_page(store, id, out);
-    }
-    return fail(out, 404, "Not found", "There is no such page.", 0);
+    if (rest && !*rest)
+        return experiment_page(store, id, out);
+    if (rest && str_eq(rest, "/runs"))
+        return runs_page(store, q, id, out);
+    if (rest && str_eq(rest, "/report"))
+        return report_page(store, id, out);
+    return fail(out, 404, "Not found", "There is no such page.", depth_of(q->path));
 }

@@ -150,8 +150,8 @@ static int history(struct store *store, const struct serve_request *q, struct st
 int serve_api(struct store *store, const struct serve_request *q, const char *rest,
               struct strbuf *out)
 {
-    long long id;
-    int end = 0;
+    int64_t id;
+    const char *behind = serve_behind_id(rest, "experiments/", &id);
     if (str_eq(rest, "experiments"))
         return list(store, q, out);
     if (str_eq(rest, "running"))
@@ -160,11 +160,9 @@ int serve_api(struct store *store, const struct serve_request *q, const char *re
         return compare(store, q, out);
     if (str_eq(rest, "history"))
         return history(store, q, out);
-    if (sscanf(rest, "experiments/%lld%n", &id, &end) == 1 && id > 0) {
-        if (!rest[end])
-            return one(store, id, out);
-        if (str_eq(rest + end, "/runs"))
-            return runs(store, q, id, out);
-    }
+    if (behind && !*behind)
+        return one(store, id, out);
+    if (behind && str_eq(behind, "/runs"))
+        return runs(store, q, id, out);
     return trouble(out, 404, "there is no such resource");
 }

@@ -17,6 +17,10 @@ bool serve_page_number(const char *text, uint64_t *ret_page);
 /* The first page is there also when nothing stands on it. */
 bool serve_page_exists(uint64_t page, uint64_t count, uint64_t each);
 
+/* What follows an experiment's number in the path, which begins with `before`; NULL for no number
+ * as links have it. */
+const char *serve_behind_id(const char *path, const char *before, int64_t *ret_id);
+
 /* The run with which a page of them begins. */
 int serve_pages_find(struct serve_pages *p, struct store *store, const struct store_experiment *e,
                      uint64_t page, int64_t *ret_first, struct error *err);

@@ -226,8 +226,8 @@ static void put_moved_row(struct strbuf *out, const struct moved_change *m)
                   (long long)p->experiment);
     strbuf_put_markup_n(out, p->commit, strnlen(p->commit, 12));
     strbuf_printf(out,
-                  "</td><td><a href=\"compare?base=%lld&amp;new=%lld\">compare<span class=\"sr\"> "
-                  "%lld with %lld</span></a></td></tr>\n",
+                  "</td><td><a href=\"compare?base=%lld&amp;new=%lld\"><span class=\"sr\">%lld "
+                  "</span>with %lld</a></td></tr>\n",
                   (long long)before->experiment, (long long)p->experiment, (long long)p->experiment,
                   (long long)before->experiment);
 }
@@ -245,7 +245,7 @@ static void put_moved(struct strbuf *out, const struct moved *m)
                          "scope=\"col\">Cell</th><th scope=\"col\">Metric</th><th "
                          "scope=\"col\">Change</th><th scope=\"col\">Since</th><th "
                          "scope=\"col\">Experiment</th><th scope=\"col\">Commit</th><th "
-                         "scope=\"col\">Before</th></tr></thead><tbody>\n");
+                         "scope=\"col\">Compare</th></tr></thead><tbody>\n");
     for (size_t i = 0; i < m->count && i < CHANGES_SHOWN; i++)
         put_moved_row(out, &m->items[i]);
     if (m->count)
