@@ -14,9 +14,17 @@
 
 enum { CONTEXTS_MAX = 2, SMALL_MAX = 9, VARIANTS_MAX = 8 };
 
+/* A size may be of anything, and "kilobytes" are not bytes: only the word itself says it. */
 static const char *axis_unit(const char *factor)
 {
-    return strcasestr(factor, "byte") ? "bytes" : ""; /* a size may be of anything */
+    static const char word[] = "bytes", apart[] = "_-. ";
+    for (const char *at = factor; (at = strcasestr(at, word)); at++) {
+        bool starts = at == factor || strchr(apart, at[-1]);
+        char next = at[strlen(word)];
+        if (starts && (!next || strchr(apart, next)))
+            return "bytes";
+    }
+    return "";
 }
 
 const char *page_metric_label(struct plot *p, const char *name, const char *unit)
