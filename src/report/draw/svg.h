@@ -90,7 +90,8 @@ enum plot_size {
 void plot_put_svg(const struct plot *p, enum plot_size size, struct strbuf *out);
 /* Ratios to one base, a line for each, on a logarithmic axis with "same" in it. */
 struct forest_row {
-    const char *name, *words, *note;
+    const char *name, *words;
+    const char *caveat, *note;  /* "" for none */
     const char *kind;           /* the class of the verdict: its colour, and its shape */
     double estimate, low, high; /* NAN where there is no ratio, or no interval */
 };

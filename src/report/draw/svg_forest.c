@@ -161,8 +161,10 @@ static char *split_words(const struct forest_row *r, size_t columns, struct strb
         strbuf_puts(second, length ? r->words + length + 1 : "");
         length = length ? length : strlen(r->words);
     }
-    if (*r->note)
-        strbuf_printf(second, "%s%s", second->length ? "; " : "", r->note);
+    const char *more[] = {r->caveat, r->note};
+    for (size_t i = 0; i < ARRAY_COUNT(more); i++)
+        if (*more[i])
+            strbuf_printf(second, "%s%s", second->length ? "; " : "", more[i]);
     return memory_strndup(r->words, length);
 }
 
@@ -177,11 +179,12 @@ static void put_row(struct strbuf *out, const struct forest_row *r, const struct
     strbuf_put_markup(out, r->name);
     strbuf_puts(out, ": ");
     strbuf_put_markup(out, r->words);
-    if (*r->note) {
-        strbuf_puts(out, " (");
-        strbuf_put_markup(out, r->note);
-        strbuf_puts(out, ")");
-    }
+    const char *more[] = {r->caveat, r->note};
+    for (size_t i = 0; i < ARRAY_COUNT(more); i++)
+        if (*more[i]) {
+            strbuf_puts(out, "; ");
+            strbuf_put_markup(out, more[i]);
+        }
     strbuf_puts(out, "</title>");
     if (l->is_narrow)
         put_text(out, l->words, y - 11, "", r->name, l->name_columns);

@@ -38,6 +38,11 @@ struct html_kind {
 const struct html_kind *html_kind(enum verdict_kind kind);
 /* The sentence and the picture of the first screen. */
 void html_put_first(struct strbuf *out, const struct page *page);
+/* How many cells of each headline went which way; and those that moved most. */
+void html_put_tallies(struct strbuf *out, const struct page *page);
+void html_put_strongest(struct strbuf *out, const struct page *page);
+/* Whether the first picture leaves room beside it for more than the sentence. */
+bool html_is_tall(const struct page *page);
 /* What is missing: an experiment that did not end, runs that failed. */
 void html_put_banners(struct strbuf *out, const struct page *page);
 void html_put_failures(struct strbuf *out, const struct dataset *d);

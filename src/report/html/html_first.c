@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { FOREST_MAX = 16, NAME_COLUMNS = 60, LABEL_COLUMNS = 120 };
+enum { FOREST_MAX = 16, FOREST_TALL = 10, NAME_COLUMNS = 60, LABEL_COLUMNS = 120 };
 
 static void put_name(struct strbuf *out, const char *name)
 {
@@ -37,16 +37,18 @@ static void put_sentence(struct strbuf *out, const struct page *page)
     put_name(out, f->base);
     strbuf_printf(out, "%s, ", page->is_compared ? "" : " (the baseline)");
     strbuf_put_markup(out, page->view->metrics[f->metric].name);
-    strbuf_printf(out, ": <strong class=\"%s\"><span aria-hidden=\"true\">%s</span> ", k->class,
-                  k->sign);
+    strbuf_printf(out, ": <strong class=\"%s\"><span aria-hidden=\"true\">%s</span>&nbsp;",
+                  k->class, k->sign);
     const char *end = strchr(e->verdict.text, ']'); /* what follows are reservations */
     size_t length = end ? (size_t)(end + 1 - e->verdict.text) : strlen(e->verdict.text);
     strbuf_put_markup_n(out, e->verdict.text, length);
     strbuf_puts(out, "</strong>");
     strbuf_put_markup(out, e->verdict.text + length);
-    if (*e->note) {
+    if (*e->note || *e->caveat) {
         strbuf_puts(out, " (");
         strbuf_put_markup(out, e->note);
+        strbuf_puts(out, *e->note && *e->caveat ? "; " : "");
+        strbuf_put_markup(out, e->caveat);
         strbuf_puts(out, ")");
     }
     strbuf_puts(out, ".</p>\n");
@@ -136,7 +138,12 @@ static bool put_figure(struct strbuf *out, const struct page *page)
                   plural(only->new.count, "run", "runs"));
     if (!has_interval && only->new.count > 1)
         put_range(out, " (", only->new.min, " to ", only->new.max, ")", m->unit);
-    strbuf_puts(out, ".</p>\n<p>There is nothing to compare it with.</p>\n");
+    strbuf_puts(out, ".</p>\n<p>");
+    strbuf_puts(out, page->first.curve && str_eq(page->first.curve->kind, "history")
+                         ? "There is nothing in this experiment to compare it with; those of the "
+                           "same name before it are in the picture."
+                         : "There is nothing to compare it with.");
+    strbuf_puts(out, "</p>\n");
     return true;
 }
 
@@ -144,20 +151,26 @@ static bool put_figure(struct strbuf *out, const struct page *page)
 static void put_circumstances(struct strbuf *out, const struct page *page)
 {
     const struct page_first *f = &page->first;
+    const struct page_entry *e = has_best(f) ? &f->entries[f->best] : NULL;
+    const char *what = !e                             ? NULL
+                       : strchr(e->verdict.text, '[') ? "The interval in brackets"
+                       : strstr(e->verdict.text, " than ") || strstr(e->verdict.text, " below ")
+                           ? "The limit"
+                           : NULL;
     strbuf_puts(out, "<p class=\"note\">");
-    if (has_best(f) && strchr(f->entries[f->best].verdict.text, '['))
-        strbuf_printf(out, "The interval in brackets is at %.4g %% confidence. ",
-                      100 * f->entries[f->best].comparison.level);
+    if (what)
+        strbuf_printf(out, "%s is at %.4g %% confidence. ", what, 100 * e->comparison.level);
     if (f->machine && *f->machine) {
         strbuf_puts(out, "Measured on ");
         strbuf_put_markup(out, f->machine);
         strbuf_puts(out, ". ");
     }
     for (size_t i = 0; i < page->data.set_count; i++) {
-        const struct store_experiment *e = &page->data.sets[i].experiment;
-        if (e->disturbed_count * 10 > e->run_count)
+        const struct store_experiment *set = &page->data.sets[i].experiment;
+        if (set->disturbed_count * 10 > set->run_count)
             strbuf_printf(out, "Other work used the machine in %llu of %llu runs%s. ",
-                          (unsigned long long)e->disturbed_count, (unsigned long long)e->run_count,
+                          (unsigned long long)set->disturbed_count,
+                          (unsigned long long)set->run_count,
                           page->data.set_count < 2 ? ""
                           : i                      ? " of the new one"
                                                    : " of the base");
@@ -246,8 +259,9 @@ static void put_forest(struct strbuf *out, const struct page *page)
         bool interval = ratio && comparison_has_interval(&e->comparison);
         rows[i] = (struct forest_row){
             .name = e->name,
-            .words = e->is_lost ? e->note : picture_words(words, &e->verdict),
-            .note = e->is_lost || *shared ? "" : e->note,
+            .words = e->is_lost ? e->caveat : picture_words(words, &e->verdict),
+            .caveat = e->is_lost ? "" : e->caveat,
+            .note = *shared ? "" : e->note,
             .kind = e->is_lost ? "lost" : html_kind(e->verdict.kind)->class,
             .estimate = ratio ? e->comparison.estimate : NAN,
             .low = interval ? e->comparison.low : NAN,
@@ -284,6 +298,12 @@ static void put_forest(struct strbuf *out, const struct page *page)
     strbuf_puts(out, "</figure>\n");
 }
 
+bool html_is_tall(const struct page *page)
+{
+    return !page->first.curve && page->first.metric != DATASET_NONE &&
+           page->first.count >= FOREST_TALL;
+}
+
 void html_put_first(struct strbuf *out, const struct page *page)
 {
     const struct page_first *f = &page->first;
@@ -300,9 +320,12 @@ void html_put_first(struct strbuf *out, const struct page *page)
     else if (page->view && !has_best(f) && !put_figure(out, page))
         strbuf_puts(out, "<p class=\"lead main\">There is nothing to compare: the experiment names "
                          "no baseline, or only the baseline has values.</p>\n");
+    html_put_tallies(out, page);
     if (page->view)
         put_circumstances(out, page);
     put_next(out, page);
+    if (html_is_tall(page))
+        html_put_strongest(out, page);
     strbuf_puts(out, "</div>\n");
     if (f->curve) {
         html_put_plot(out, f->curve, true);

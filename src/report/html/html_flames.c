@@ -73,8 +73,8 @@ static void put_flame(struct strbuf *out, const struct flame *f, size_t index, b
     strbuf_puts(out, "<div class=\"graph\"><h3>");
     strbuf_put_markup(out, f->label);
     strbuf_puts(out, "</h3>\n<p class=\"note\">");
-    strbuf_printf(out, "%llu %s of ", (unsigned long long)f->samples,
-                  plural(f->samples, "sample", "samples"));
+    html_put_measured(out, (double)f->samples, "");
+    strbuf_printf(out, " %s of ", plural(f->samples, "sample", "samples"));
     strbuf_put_markup(out, f->event);
     strbuf_printf(out,
                   ", %llu lost. Width is the share of the whole; kernel functions are violet and "

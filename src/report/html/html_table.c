@@ -19,8 +19,10 @@ enum {
     LABEL_COLUMNS = 120
 };
 
-/* Two recordings whose times differ by less than this factor: "1× more" says nothing. */
+/* Two recordings whose times differ by less than this factor: "1× more" says nothing.  Nor does a
+ * difference of so few samples: each stands for the time since the one before. */
 #define SAME_TIME 1.005
+enum { SAME_SAMPLES = 2 };
 
 static const struct html_kind kinds[] = {
     [VERDICT_BETTER] = {"better", "▲", "better"},
@@ -121,7 +123,7 @@ static void put_tally(struct strbuf *out, const struct page *page, size_t metric
     strbuf_printf(out, " of %zu cells.</p>\n", all);
 }
 
-static void put_strongest(struct strbuf *out, const struct page *page)
+void html_put_strongest(struct strbuf *out, const struct page *page)
 {
     const struct page_row *shown[LINES_SHOWN];
     size_t count = 0;
@@ -186,7 +188,9 @@ static void put_profile_ratio(struct strbuf *out, const struct flame *base, cons
     double times = b < a ? a / b : b / a;
     const char *what = strstr(base->event, "clock") ? "CPU time" : "time";
     strbuf_puts(out, "</b>: <strong>");
-    if (times < SAME_TIME)
+    uint64_t apart =
+        base->samples > new->samples ? base->samples - new->samples : new->samples - base->samples;
+    if (times < SAME_TIME || apart <= SAME_SAMPLES)
         strbuf_printf(out, "about the same %s", what);
     else
         strbuf_printf(out, "%.3g× %s %s", times, b < a ? "less" : "more", what);
@@ -209,8 +213,9 @@ static void put_profile_lead(struct strbuf *out, const struct page *page)
             strbuf_put_measured(&whole, (double)f->weight, "ns");
         strbuf_puts(out, "<p class=\"lead\"><b>");
         strbuf_put_markup(out, f->label);
-        strbuf_printf(out, "</b>: %llu %s of ", (unsigned long long)f->samples,
-                      plural(f->samples, "sample", "samples"));
+        strbuf_puts(out, "</b>: ");
+        html_put_measured(out, (double)f->samples, "");
+        strbuf_printf(out, " %s of ", plural(f->samples, "sample", "samples"));
         strbuf_put_markup(out, f->event);
         strbuf_printf(out, "%s%s%s.</p>\n", whole.length ? ", " : "", strbuf_text(&whole),
                       whole.length ? " in all" : "");
@@ -231,13 +236,8 @@ static void put_instead(struct strbuf *out, const struct page *page, size_t metr
     strbuf_puts(out, "</p>\n");
 }
 
-void html_put_verdict(struct strbuf *out, const struct page *page)
+void html_put_tallies(struct strbuf *out, const struct page *page)
 {
-    strbuf_puts(out, "<section id=\"verdict\" aria-labelledby=\"h-verdict\"><h2 "
-                     "id=\"h-verdict\">Verdict</h2>\n");
-    html_put_first(out, page);
-    for (size_t i = 0; i < page->data.set_count; i++)
-        html_put_failures(out, &page->data.sets[i]);
     size_t last = DATASET_NONE;
     for (size_t i = 0; i < page->row_count; i++)
         if (page->rows[i].headline && page->rows[i].metric != last) {
@@ -245,7 +245,17 @@ void html_put_verdict(struct strbuf *out, const struct page *page)
             put_instead(out, page, last);
             put_tally(out, page, last);
         }
-    put_strongest(out, page);
+}
+
+void html_put_verdict(struct strbuf *out, const struct page *page)
+{
+    strbuf_puts(out, "<section id=\"verdict\" aria-labelledby=\"h-verdict\"><h2 "
+                     "id=\"h-verdict\">Verdict</h2>\n");
+    html_put_first(out, page);
+    for (size_t i = 0; i < page->data.set_count; i++)
+        html_put_failures(out, &page->data.sets[i]);
+    if (!html_is_tall(page))
+        html_put_strongest(out, page);
     if (!page->view)
         put_profile_lead(out, page);
     html_put_explanations(out, page);
@@ -259,8 +269,9 @@ void html_put_verdict(struct strbuf *out, const struct page *page)
 
 static void put_number_cell(struct strbuf *out, double value, const char *unit)
 {
+    bool is_count = fabs(value) < 1e15 && value == rint(value);
     if (isfinite(value))
-        strbuf_printf(out, "<td data-v=\"%.6g\">", value);
+        strbuf_printf(out, is_count ? "<td data-v=\"%.0f\">" : "<td data-v=\"%.6g\">", value);
     else
         strbuf_puts(out, "<td>");
     html_put_measured(out, value, unit);
@@ -289,6 +300,13 @@ static void put_verdict_cell(struct strbuf *out, const struct page *page, const 
     strbuf_puts(out, "</td>");
 }
 
+/* The ends of an interval, for sorting and for CSV. */
+static void put_ends(struct strbuf *out, double low, double high)
+{
+    if (isfinite(low) && isfinite(high))
+        strbuf_printf(out, " data-l=\"%.6g\" data-h=\"%.6g\"", low, high);
+}
+
 static void put_row(struct strbuf *out, const struct page *page, size_t index)
 {
     const struct page_row *r = &page->rows[index];
@@ -303,7 +321,11 @@ static void put_row(struct strbuf *out, const struct page *page, size_t index)
     strbuf_puts(out, "</td>");
     put_verdict_cell(out, page, r);
     if (r->compared) {
-        strbuf_printf(out, "<td data-v=\"%.6g\">", r->comparison.estimate);
+        const struct comparison *c = &r->comparison;
+        strbuf_printf(out, "<td data-v=\"%.6g\"", c->estimate);
+        if (comparison_has_interval(c))
+            put_ends(out, c->low, c->high);
+        strbuf_puts(out, c->scale == COMPARISON_RATIO ? ">" : " data-of=\"difference\">");
         put_ratio(out, r, m->unit);
         strbuf_puts(out, "</td>");
         put_number_cell(out, r->base.median, m->unit);
@@ -314,7 +336,9 @@ static void put_row(struct strbuf *out, const struct page *page, size_t index)
     if (r->interval.level < HTML_INTERVAL_LEVEL) {
         strbuf_puts(out, "<td>too few runs");
     } else {
-        strbuf_puts(out, "<td>[");
+        strbuf_puts(out, "<td");
+        put_ends(out, r->interval.low, r->interval.high);
+        strbuf_puts(out, ">[");
         html_put_measured(out, r->interval.low, m->unit);
         strbuf_puts(out, ", ");
         html_put_measured(out, r->interval.high, m->unit);
@@ -484,9 +508,11 @@ void html_put_table(struct strbuf *out, const struct page *page)
     strbuf_puts(out, alone ? " class=\"alone\"" : "");
     strbuf_puts(out, "><thead><tr>"
                      "<th scope=\"col\">Cell</th><th scope=\"col\">Metric</th>"
-                     "<th scope=\"col\">Verdict</th><th scope=\"col\">New / base</th>"
+                     "<th scope=\"col\">Verdict</th>"
+                     "<th scope=\"col\" data-range=\"ratio\">New / base</th>"
                      "<th scope=\"col\">Base</th><th scope=\"col\">Median</th>"
-                     "<th scope=\"col\">95 % interval</th><th scope=\"col\">Runs</th>"
+                     "<th scope=\"col\" data-range=\"interval\">95 % interval</th>"
+                     "<th scope=\"col\">Runs</th>"
                      "</tr></thead><tbody>\n");
     size_t all = put_rows(out, page, 0, first);
     put_lost_rows(out, page->view);

@@ -49,7 +49,8 @@ struct page_entry {
     char *name;
     struct comparison comparison;
     struct verdict verdict;
-    char *note;   /* failed runs, or that it is a mean; "" for none */
+    char *note;   /* that it is a mean; "" for none */
+    char *caveat; /* failed runs; "" for none */
     bool is_lost; /* no run succeeded: there is no comparison */
 };
 

@@ -15,6 +15,7 @@ void page_first_done(struct page_first *first)
     for (size_t i = 0; i < first->count; i++) {
         free(first->entries[i].name);
         free(first->entries[i].note);
+        free(first->entries[i].caveat);
     }
     free(first->entries);
     free(first->base);
@@ -40,15 +41,20 @@ static char *short_name(const struct page *page, const char *key)
 }
 
 static void add_entry(struct page_first *f, char *name, const struct comparison *c,
-                      const struct verdict *v, char *note)
+                      const struct verdict *v, char *note, char *caveat)
 {
-    ARRAY_PUSH(f->entries, f->count, f->capacity) =
-        (struct page_entry){.name = name, .comparison = *c, .verdict = *v, .note = note};
+    ARRAY_PUSH(f->entries, f->count, f->capacity) = (struct page_entry){
+        .name = name, .comparison = *c, .verdict = *v, .note = note, .caveat = caveat};
 }
 
-static char *note_of_suite(const struct page *page, const struct compare_suite *s)
+static char *note_of_suite(const struct compare_suite *s)
 {
-    struct strbuf note = {0};
+    return s->is_mean ? memory_printf("geometric mean of %zu cells", s->mean_count)
+                      : memory_strdup("");
+}
+
+static char *caveat_of_suite(const struct page *page, const struct compare_suite *s)
+{
     size_t failed = 0, runs = 0;
     for (size_t i = 0; i < s->row_count; i++) {
         const struct compare_pair *pair = &page->compare.pairs[s->rows[i]->pair];
@@ -56,12 +62,7 @@ static char *note_of_suite(const struct page *page, const struct compare_suite *
         failed += cell->failed_count;
         runs += cell->run_count;
     }
-    if (failed)
-        strbuf_printf(&note, "%zu of %zu runs failed", failed, runs);
-    if (s->is_mean)
-        strbuf_printf(&note, "%sgeometric mean of %zu cells", note.length ? "; " : "",
-                      s->mean_count);
-    return note.data ? note.data : memory_strdup("");
+    return failed ? memory_printf("%zu of %zu runs failed", failed, runs) : memory_strdup("");
 }
 
 /* Variants of which no run succeeded anywhere. */
@@ -84,7 +85,7 @@ static void add_lost(struct page *page)
             continue;
         struct comparison none = {.estimate = NAN, .low = NAN, .high = NAN};
         struct verdict verdict = {.kind = VERDICT_CANNOT_TELL};
-        add_entry(&page->first, memory_strdup(axis.levels[k]), &none, &verdict,
+        add_entry(&page->first, memory_strdup(axis.levels[k]), &none, &verdict, memory_strdup(""),
                   memory_printf("%zu of %zu %s failed", runs, runs, plural(runs, "run", "runs")));
         page->first.entries[page->first.count - 1].is_lost = true;
     }
@@ -113,7 +114,7 @@ static void add_suites(struct page *page, const char *metric)
             add_entry(
                 &page->first,
                 short_name(page, page->is_compared && !*s->key ? page->compare.new_name : s->key),
-                &s->comparison, &s->verdict, note_of_suite(page, s));
+                &s->comparison, &s->verdict, note_of_suite(s), caveat_of_suite(page, s));
     }
 }
 
@@ -156,12 +157,12 @@ static void add_pairs(struct page *page)
         const struct page_row *r = &page->rows[i];
         if (!is_pair(page, r))
             continue;
-        CLEANUP(strbuf_done) struct strbuf note = {0};
-        losses_put_caveat(&note,
+        CLEANUP(strbuf_done) struct strbuf caveat = {0};
+        losses_put_caveat(&caveat,
                           r->base_cell == DATASET_NONE ? NULL : &page->view->cells[r->base_cell],
                           &page->view->cells[r->cell]);
         add_entry(&page->first, levels_name(page, r, varies), &r->comparison, &r->verdict,
-                  memory_strdup(strbuf_text(&note)));
+                  memory_strdup(""), memory_strdup(strbuf_text(&caveat)));
     }
 }
 
@@ -216,7 +217,7 @@ static char *machine_words(const struct page *page)
 
 /* The first of that kind, perhaps only one where something is marked; it stands alone, and large.
  */
-static struct plot *plot_of_kind(struct page *page, const char *kind, bool is_marked)
+static struct plot *plot_of_kind(const struct page *page, const char *kind, bool is_marked)
 {
     for (size_t i = 0; i < page->plot_count; i++) {
         struct plot *p = &page->plots[i];
@@ -229,6 +230,25 @@ static struct plot *plot_of_kind(struct page *page, const char *kind, bool is_ma
         return p;
     }
     return NULL;
+}
+
+/* Where there are no ratios to draw: a curve, how it was before, or the runs themselves. */
+static struct plot *picture_of_runs(const struct page *page)
+{
+    static const char *const kinds[] = {"curve", "history", "strip"};
+    struct plot *found = NULL;
+    for (size_t i = 0; i < ARRAY_COUNT(kinds) && !found; i++)
+        found = plot_of_kind(page, kinds[i], false);
+    return found;
+}
+
+/* Values of 0 have no ratio: then there is nothing to draw on an axis of ratios. */
+static bool has_ratio(const struct page_first *f)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (!f->entries[i].is_lost && f->entries[i].comparison.scale == COMPARISON_RATIO)
+            return true;
+    return false;
 }
 
 void page_find_first(struct page *page)
@@ -244,7 +264,7 @@ void page_find_first(struct page *page)
     f->metric = dataset_headline(page->view, &position);
     if (f->metric == DATASET_NONE || !page->has_compare) {
         add_lost(page);
-        f->curve = plot_of_kind(page, "curve", false);
+        f->curve = picture_of_runs(page);
         return;
     }
     free(f->base);
@@ -255,6 +275,6 @@ void page_find_first(struct page *page)
     f->best = page->is_compared ? (f->count ? 0 : DATASET_NONE) : choose(f);
     add_lost(page);
     f->curve = plot_of_kind(page, "ratio", true);
-    if (!f->curve && !f->count)
-        f->curve = plot_of_kind(page, "curve", false);
+    if (!f->curve && !has_ratio(f))
+        f->curve = picture_of_runs(page);
 }
