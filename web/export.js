@@ -9,16 +9,42 @@ function download(name, blob) {
 
 const fileName = (text) => text.replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^-+|-+$/g, '').slice(0, 60) || 'assay';
 
-// Numbers stand as they were measured, without units; texts as they are shown.
-function csvOf(table) {
-  const quote = (text) => (/[",\n\r]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text);
-  const text = (cell) => (cell.dataset.v !== undefined ? cell.dataset.v
-    : cell.textContent.replace(/^[▸▾]/, '').trim());
-  const rows = [...table.tHead.rows, ...table.tBodies[0].rows].filter((row) => !row.classList.contains('raw') && !row.classList.contains('group') && !row.hidden);
-  return `${rows.map((row) => [...row.cells].map((cell) => quote(text(cell))).join(',')).join('\n')}\n`;
+// The text of a cell: whole where it is shortened, without the button and the sign before a verdict.
+function plainText(cell) {
+  const copy = cell.cloneNode(true);
+  for (const button of copy.querySelectorAll('.open')) button.remove();
+  for (const head of copy.querySelectorAll('details.long > summary')) head.textContent = head.textContent.slice(0, -1);
+  return copy.textContent.trim();
 }
 
-const STYLES = ['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'stroke-linecap', 'opacity', 'font-size',
+const withoutSign = (text) => text.replace(/^[▲▼◆=?✕–](?: ✕)?(?: |$)/, '');
+
+// Numbers stand as they were measured, in the unit that has a column of its own; an interval is two
+// columns, and a comparison says whether it is a ratio.  Texts are as they are shown.
+function csvOf(table, units) {
+  const quote = (text) => (/[",\n\r]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text);
+  const heads = [...table.tHead.rows[0].cells];
+  const line = (row) => [...row.cells].flatMap((cell, k) => {
+    const { range } = heads[k].dataset;
+    const isVerdict = ['Verdict', 'Change'].includes(heads[k].textContent);
+    const text = cell.dataset.v ?? (isVerdict ? withoutSign(plainText(cell)) : plainText(cell));
+    const ends = [cell.dataset.l ?? '', cell.dataset.h ?? ''];
+    if (range === 'ratio') return [text, ...ends, text && (cell.dataset.of ?? 'ratio')];
+    if (range) return ends;
+    return units && heads[k].textContent === 'Metric' ? [text, units.get(text) ?? ''] : [text];
+  });
+  const names = heads.flatMap((head) => {
+    const name = head.textContent;
+    if (head.dataset.range) return [...(head.dataset.range === 'ratio' ? [name] : []), `${name}, low`, `${name}, high`, ...(head.dataset.range === 'ratio' ? ['Scale'] : [])];
+    return units && name === 'Metric' ? [name, 'Unit'] : [name];
+  });
+  const own = table.dataset.unit; // of all its figures
+  if (own) names.push('Unit');
+  const rows = [...table.tBodies[0].rows].filter((row) => !row.classList.contains('raw') && !row.classList.contains('group') && !row.hidden);
+  return `${[names, ...rows.map((row) => (own ? [...line(row), own] : line(row)))].map((fields) => fields.map(quote).join(',')).join('\n')}\n`;
+}
+
+const STYLES = ['fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-dasharray', 'stroke-linecap', 'opacity', 'font-size',
   'font-family', 'text-anchor'];
 
 // The picture with its colours in it, so that it looks the same elsewhere.
@@ -61,23 +87,37 @@ function exporter(name, actions) {
   return bar;
 }
 
+const pageTitle = () => document.querySelector('h1').textContent;
+
+// The buttons below a table.
+function exportTable(region, name) {
+  const table = region.matches('table') ? region : region.querySelector('table');
+  if (!table || !table.tHead) return;
+  region.after(exporter(name, [['CSV', async () => {
+    await allRows();
+    const data = await pageData();
+    const units = data?.view ? new Map(data.view.metrics) : null;
+    download(`${fileName(`${pageTitle()}-${name}`)}.csv`, new Blob([csvOf(table, units)], { type: 'text/csv' }));
+  }]]));
+}
+
+// The buttons below a picture.
+function exportPicture(svg, name) {
+  const file = () => fileName(`${pageTitle()}-${name}`);
+  const bar = exporter(name, [
+    ['SVG', () => download(`${file()}.svg`, new Blob([standalone(svg).text], { type: 'image/svg+xml' }))],
+    ['PNG', async () => download(`${file()}.png`, await pngOf(svg))]]);
+  (svg.nextElementSibling && svg.nextElementSibling.classList.contains('detail') ? svg.nextElementSibling : svg).after(bar);
+}
+
+function exportTables(root) {
+  for (const region of root.querySelectorAll('.scroll')) exportTable(region, region.getAttribute('aria-label') || 'table');
+}
+
 function startExport() {
-  const title = document.querySelector('h1').textContent;
-  for (const region of document.querySelectorAll('.scroll')) {
-    const table = region.querySelector('table');
-    if (!table || !table.tHead) continue;
-    const name = region.getAttribute('aria-label') || 'table';
-    region.after(exporter(name, [['CSV', async () => {
-      await allRows();
-      download(`${fileName(`${title}-${name}`)}.csv`, new Blob([csvOf(table)], { type: 'text/csv' }));
-    }]]));
-  }
+  exportTables(document);
   for (const svg of document.querySelectorAll('figure svg.plot:not(.narrow), svg.flame')) {
-    const caption = svg.closest('figure') ? svg.closest('figure').querySelector('figcaption').textContent : svg.id;
-    const file = fileName(`${title}-${caption}`);
-    const bar = exporter(caption, [
-      ['SVG', () => download(`${file}.svg`, new Blob([standalone(svg).text], { type: 'image/svg+xml' }))],
-      ['PNG', async () => download(`${file}.png`, await pngOf(svg))]]);
-    (svg.nextElementSibling && svg.nextElementSibling.classList.contains('detail') ? svg.nextElementSibling : svg).after(bar);
+    const caption = svg.closest('figure')?.querySelector('figcaption');
+    exportPicture(svg, caption ? (caption.querySelector('summary') ?? caption).textContent : svg.getAttribute('aria-label') ?? svg.id);
   }
 }

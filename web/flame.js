@@ -545,6 +545,7 @@ function startFlame(tools) {
     }
     if (action === 'width') g.options.width = event.target.value;
     else g.options[action] = event.target.checked;
+    keepState(`show-${svg.id}`, [g.options.invert && 'invert', g.options.order && 'order', g.options.width !== 'both' && g.options.width].filter(Boolean).join('.'));
     g.rebuild();
     if (g.pattern) g.search(tools.querySelector('[data-act=search]').value);
   });
@@ -563,10 +564,20 @@ function startFlame(tools) {
   return ready;
 }
 
+// One of the words that the address has of how the graph is drawn.
+function showAs(graph, tools, word) {
+  const control = tools.querySelector(['base', 'new'].includes(word) ? '[data-act=width]' : `[data-act="${CSS.escape(word)}"]`);
+  if (!control || !['invert', 'order', 'base', 'new'].includes(word)) return;
+  if (control.type === 'checkbox') graph.options[word] = control.checked = true;
+  else graph.options.width = control.value = word;
+}
+
 async function restoreFlame(svg, tools, ready) {
-  const [zoom, find, around] = ['zoom', 'find', 'around'].map((key) => chosen.get(`${key}-${svg.id}`));
-  if (!zoom && !find && !around) return;
+  const [zoom, find, around, show] = ['zoom', 'find', 'around', 'show'].map((key) => chosen.get(`${key}-${svg.id}`));
+  if (!zoom && !find && !around && !show) return;
   const graph = await ready();
+  for (const word of (show ?? '').split('.')) showAs(graph, tools, word);
+  if (show) graph.rebuild();
   if (around) showSandwich(graph, around);
   const node = zoom && graph.find(zoom);
   if (node) graph.zoom(node);

@@ -16,11 +16,11 @@ function startTheme() {
   name();
 }
 
-// What is folded is printed all the same.
+// What is folded is printed all the same, but for texts of any length: of these the beginning.
 function startPrint() {
   let opened = [];
   addEventListener('beforeprint', () => {
-    opened = [...document.querySelectorAll('details:not([open])')];
+    opened = [...document.querySelectorAll('details:not([open], .long)')];
     for (const folded of opened) folded.open = true;
   });
   addEventListener('afterprint', () => {
@@ -36,4 +36,6 @@ startPlots();
 startExport();
 startFlames();
 startLive();
+startSections();
+goTo();
 document.documentElement.dataset.ready = '1';

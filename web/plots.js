@@ -3,7 +3,16 @@
 
 function startPlots() {
   for (const svg of document.querySelectorAll('svg.plot')) startPlot(svg);
+  restorePoint();
   drawRest();
+}
+
+// The point that was clicked or reached with the keyboard stands in the address, as "figure.number".
+function restorePoint() {
+  const [, id, index] = /^(.+)\.(\d+)$/.exec(chosen.get('point') ?? '') ?? [];
+  const figure = id && document.getElementById(id);
+  for (const svg of figure ? figure.querySelectorAll('svg.plot') : []) svg.showPoint?.(Number(index));
+  if (figure && !chosen.has('to')) figure.scrollIntoView({ block: 'center' });
 }
 
 // Pictures outside of the screen are laid out after the page is ready, a few at once.
@@ -27,7 +36,7 @@ function detailOf(svg) {
 }
 
 function startPlot(svg) {
-  const marks = [...svg.querySelectorAll('.p path, .k')];
+  const marks = [...svg.querySelectorAll('.p path, .k, .run')];
   if (!marks.length) return;
   const detail = detailOf(svg);
   svg.setAttribute('tabindex', '0');
@@ -41,6 +50,10 @@ function startPlot(svg) {
     const name = mark.parentElement.dataset.name;
     detail.textContent = (name ? `${name}, ` : '') + mark.querySelector('title').textContent;
   };
+  const figure = svg.closest('figure[id]');
+  const keep = () => { if (figure) keepState('point', here < 0 ? '' : `${figure.id}.${here}`); };
+  svg.showPoint = (index) => { if (index < marks.length) show(index); };
+  svg.addEventListener('click', keep);
   svg.addEventListener('pointermove', (event) => {
     let nearest = -1;
     let least = 24;
@@ -61,5 +74,6 @@ function startPlot(svg) {
     if (!step) return;
     event.preventDefault();
     show((here + step + marks.length) % marks.length);
+    keep();
   });
 }

@@ -182,8 +182,9 @@ class TimeMap {
     this.modes.append(clear);
     const every = profile.moments.every > 1 ? ` (one of ${profile.moments.every} is kept)` : '';
     box.append(make('h4', { textContent: 'When' }), make('p', { className: 'note', textContent:
-      `A column is ${secondsText(this.lay.column)}, from top to bottom; the darker, the more samples${every}. Drag over a stretch of time to see its flame graph.` }),
+      `A column is ${secondsText(this.lay.column)}, from top to bottom; the stronger the shade, the more samples${every}. Drag over a stretch of time to see its flame graph.` }),
     this.svg, this.words, this.modes);
+    exportPicture(this.svg, `When the samples of ${profile.label} were taken`);
     this.draw();
     this.listen();
   }
@@ -344,8 +345,10 @@ function threadTracks(profile, functions, across) {
     svgNode('text', { x: across, y: shown.length * ROWS + 12, 'text-anchor': 'end' }, secondsText(span)));
   const left = waits.left_out ? ` Of the waits, the ${waits.us.length.toLocaleString('en-US')} longest are drawn; ${waits.left_out.toLocaleString('en-US')} are not.` : '';
   const hidden = threads.length > shown.length ? ` ${threads.length - shown.length} more threads are not drawn.` : '';
-  return make('div', {}, make('h4', { textContent: 'Threads' }), make('p', { className: 'note',
+  const box = make('div', {}, make('h4', { textContent: 'Threads' }), make('p', { className: 'note',
     textContent: `Tall lines: a sample on the CPU. Bars: off the CPU, with the function that waited on hover.${left}${hidden}` }), svg);
+  exportPicture(svg, `Threads of ${profile.label}`);
+  return box;
 }
 
 // ---- callers and callees ----
@@ -375,6 +378,7 @@ function showSandwich(graph, known) {
     const svg = svgNode('svg', { class: `flame ${callers ? 'callers' : 'callees'}`, role: 'img', 'aria-label': `${text} (${known})` });
     box.append(make('p', { className: 'note', textContent: text }), svg);
     graph.paintTree(svg, tree, callers);
+    exportPicture(svg, `${callers ? 'Callers' : 'Callees'} of ${known}`);
   }
 }
 

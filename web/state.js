@@ -23,4 +23,26 @@ function startLink() {
     }
     setTimeout(() => { button.textContent = 'Copy link'; }, 3000);
   });
+  // A link within the page would put its own target into the address, in the place of what was chosen.
+  addEventListener('hashchange', () => {
+    if (location.hash.startsWith('#?')) location.reload(); // another link was typed or pasted
+    else if ([...chosen].length) keepState('to', location.hash.slice(1));
+  });
+}
+
+// Sections that were opened or closed, by their place in the page.
+function startSections() {
+  const sections = [...document.querySelectorAll('main details:not(.long)')].filter((d) => !d.closest('#live'));
+  const opened = sections.map((section) => section.open);
+  for (const index of (chosen.get('sections') ?? '').split('.').filter((text) => /^\d+$/.test(text))) {
+    if (sections[index]) sections[index].open = !opened[index];
+  }
+  const keep = () => keepState('sections', sections.map((_, i) => i).filter((i) => sections[i].open !== opened[i]).join('.'));
+  for (const section of sections) section.addEventListener('toggle', keep);
+}
+
+// Where the reader was, when all that the address asks for is there.
+function goTo() {
+  const target = chosen.get('to');
+  if (target) document.getElementById(target)?.scrollIntoView();
 }

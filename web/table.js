@@ -5,6 +5,20 @@
 const KINDS = [['better', '▲', 'better'], ['worse', '▼', 'worse'], ['different', '◆', 'different'],
   ['same', '=', 'same'], ['unsure', '?', 'cannot tell']];
 
+// By what a row is sorted: verdicts by their kind and how far the row moved, intervals by their lower ends, all
+// else by its number or its text; null where there is nothing.
+function sortKey(row, column) {
+  const cell = row.cells[column];
+  if (column === 2) {
+    const rank = row.classList.contains('lost') ? -1 : KINDS.findIndex(([kind]) => cell.classList.contains(kind));
+    const { v, of } = row.cells[3].dataset;
+    const far = of ? Math.abs(v) : Math.abs(Math.log(v));
+    return rank < 0 ? null : rank + (Number.isFinite(far) ? 1 / (2 + far) : 0.5);
+  }
+  const number = cell.dataset.v ?? cell.dataset.l;
+  return number !== undefined ? Number(number) : cell.textContent.replace(/^[▸▾–]/, '') || null;
+}
+
 // Resolves when every row is in the table, also those of a long one that come later.
 let allRows = async () => {};
 const ROWS_AT_ONCE = 60;
@@ -119,8 +133,10 @@ function startTable() {
     button.setAttribute('aria-expanded', 'true');
     const data = await pageData();
     const raw = make('tr', { className: 'raw' });
-    const cell = make('td', { colSpan: 8 }, runDots(data, data.view.rows[row.dataset.r]),
-      rawRuns(data, data.view.rows[row.dataset.r]));
+    const r = data.view.rows[row.dataset.r];
+    const runs = rawRuns(data, r);
+    const cell = make('td', { colSpan: 8 }, runDots(data, r), runs);
+    exportTable(runs, `Runs of ${labelOf(data, r)} ${data.view.metrics[r[0]][0]}`);
     raw.append(cell);
     row.after(raw);
     keepOpen();
@@ -166,15 +182,13 @@ function startTable() {
     for (const other of table.tHead.rows[0].cells) other.removeAttribute('aria-sort');
     heading.setAttribute('aria-sort', down ? 'descending' : 'ascending');
     for (const raw of [...body.querySelectorAll('tr.raw')]) raw.previousElementSibling.querySelector('.open').click();
-    const key = (row) => {
-      const cell = row.cells[column];
-      return cell.dataset.v !== undefined ? Number(cell.dataset.v) : cell.textContent.replace(/^[▸▾]/, '');
-    };
     for (const old of body.querySelectorAll('tr.group')) old.remove();
-    const rows = [...body.rows].map((row) => [key(row), row]);
-    rows.sort(([a], [b]) => (typeof a === 'number' && typeof b === 'number'
-      ? a - b : String(a).localeCompare(String(b), 'en', { numeric: true })));
-    if (down) rows.reverse();
+    const rows = [...body.rows].map((row) => [sortKey(row, column), row]);
+    const way = down ? -1 : 1;
+    rows.sort(([a], [b]) => {
+      if (a === null || b === null) return (a === null) - (b === null); // what has no value is last, either way
+      return way * (typeof a === 'number' && typeof b === 'number' ? a - b : String(a).localeCompare(String(b), 'en', { numeric: true }));
+    });
     body.append(...rows.map(([, row]) => row));
     if (group && group.value) await groupBy(group.value);
     keepState('sort', `${column}${down ? 'd' : 'a'}`);
@@ -295,7 +309,9 @@ function noiseRow(data, r) {
   if (ratio && low !== null && high !== null) ratio += ` [${amount(low)}, ${amount(high)}]`;
   const change = make('td', { textContent: ratio });
   if (ratio) change.dataset.v = estimate;
-  const head = make('th', { textContent: labelOf(data, r) });
+  if (ratio && !isRatio) change.dataset.of = 'difference';
+  if (ratio && low !== null && high !== null) Object.assign(change.dataset, { l: low, h: high });
+  const head = make('th', {}, make('button', { type: 'button', className: 'open', textContent: '▸' }), labelOf(data, r));
   head.scope = 'row';
   return make('tr', {}, head, make('td', { textContent: name }), verdict, change, number(base),
     number(values), make('td', {}), make('td', { textContent: values.filter((v) => v !== null).length }));
@@ -331,7 +347,7 @@ function runDots(data, r) {
   const values = valuesOf(data, r[0], r[1]);
   const base = r[2] >= 0 ? valuesOf(data, r[0], r[2]) : [];
   const all = [...values, ...base].map((v) => v.value).filter((v) => v !== null);
-  const rounds = [...values, ...base].map((v) => v.round).concat(values.failed);
+  const rounds = [...values, ...base].map((v) => v.round).concat(values.failed, base.failed ?? []);
   if (!all.length) return make('p', { className: 'note', textContent: 'There are no values.' });
   const [low, high] = [Math.min(...all), Math.max(...all)];
   const [first, last] = [Math.min(...rounds), Math.max(...rounds)];
@@ -344,26 +360,34 @@ function runDots(data, r) {
     svg.append(svgNode('path', { class: 'l', d: `M90 ${y(v)}H${right}`, 'stroke-dasharray': '2 3' }),
       svgNode('text', { x: 84, y: y(v) + 4, 'text-anchor': 'end' }, measured(v, unit)));
   }
+  const put = (shape, attributes, words) => {
+    const mark = svgNode(shape, { ...attributes, class: `run ${attributes.class}` });
+    mark.append(svgNode('title', {}, words));
+    svg.append(mark);
+  };
   for (const v of base) {
-    if (v.value !== null) svg.append(svgNode('path', { class: 'y', d: `M${x(v.round) - 2} ${y(v.value) - 2}h4v4h-4z` }));
+    if (v.value === null) continue;
+    put('path', { class: v.disturbed ? 'o' : 'y', d: `M${x(v.round) - 2.5} ${y(v.value) - 2.5}h5v5h-5z` },
+      `round ${v.round}, base: ${measured(v.value, unit)}${v.disturbed ? ', disturbed' : ''}`);
   }
   for (const v of values) {
     if (v.value === null) continue;
-    const dot = svgNode('circle', { class: v.disturbed ? 'o' : 'v', cx: x(v.round), cy: y(v.value), r: 3.4 });
-    dot.append(svgNode('title', {}, `round ${v.round}: ${measured(v.value, unit)}${v.disturbed ? ', disturbed' : ''}`));
-    svg.append(dot);
+    put('circle', { class: v.disturbed ? 'o' : 'v', cx: x(v.round), cy: y(v.value), r: 3.4 },
+      `round ${v.round}: ${measured(v.value, unit)}${v.disturbed ? ', disturbed' : ''}`);
   }
-  for (const round of values.failed) {
-    const cross = svgNode('path', { class: 'x', d: `M${x(round) - 4} 6l8 8m0 -8l-8 8` });
-    cross.append(svgNode('title', {}, `round ${round}: failed`));
-    svg.append(cross);
-  }
+  const failed = [...values.failed.map((round) => [round, '']), ...(base.failed ?? []).map((round) => [round, ', base'])];
+  for (const [round, side] of failed) put('path', { class: 'x', d: `M${x(round) - 4} 6l8 8m0 -8l-8 8` }, `round ${round}${side}: failed`);
   svg.append(svgNode('text', { x: x(first), y: 140, 'text-anchor': 'middle' }, `round ${first}`));
   if (last > first) svg.append(svgNode('text', { x: x(last), y: 140, 'text-anchor': 'end' }, `round ${last}`));
-  const words = ['● run', '○ disturbed run', ...(values.failed.length ? ['✕ failed run'] : []), ...(base.length ? ['■ base'] : [])];
-  return make('div', { className: 'dots' }, svg, make('p', { className: 'note', textContent: words.join('  ') }));
+  const words = ['● run', ...(base.length ? ['■ run of the base'] : []),
+    ...([...values, ...base].some((v) => v.disturbed) ? ['hollow: disturbed'] : []), ...(failed.length ? ['✕ failed run'] : [])];
+  const box = make('div', { className: 'dots' }, svg, make('p', { className: 'note', textContent: words.join('  ') }));
+  startPlot(svg);
+  exportPicture(svg, `${labelOf(data, r)} ${name}`);
+  return box;
 }
 
+// Every run of both sides; those of two experiments stand beside each other only in their order.
 function rawRuns(data, r) {
   const unit = data.view.metrics[r[0]][1];
   const values = valuesOf(data, r[0], r[1]);
@@ -373,15 +397,18 @@ function rawRuns(data, r) {
   if (base) head.push(paired ? 'Base in the same round' : 'Base');
   head.push('Disturbed');
   const row = (tag, texts) => make('tr', {}, ...texts.map((text) => {
-    const cell = make(tag, { textContent: text });
+    const isRun = typeof text === 'object' && text !== null;
+    const cell = make(tag, { textContent: isRun ? measured(text.value, unit) : text ?? '-' });
+    if (isRun && text.value !== null) cell.dataset.v = text.value;
     if (tag === 'th') cell.scope = 'col';
     return cell;
   }));
-  const baseOf = (v, i) => {
-    const other = paired ? base.find((b) => b.round === v.round) : base[i];
-    return other ? measured(other.value, unit) : '-';
-  };
-  return make('table', {}, make('thead', {}, row('th', head)), make('tbody', {},
-    ...values.map((v, i) => row('td', [v.round, measured(v.value, unit),
-      ...(base ? [baseOf(v, i)] : []), v.disturbed ? 'yes' : '']))));
+  const baseOf = (round, i) => (base ? [(paired ? base.find((b) => b.round === round) : base[i]) ?? null] : []);
+  const all = [...values, ...values.failed.map((round) => ({ round, isFailed: true }))];
+  while (base && !paired && all.length < base.length) all.push({ round: '' });
+  const table = make('table', {}, make('thead', {}, row('th', head)), make('tbody', {},
+    ...all.map((v, i) => row('td', [v.round, v.isFailed ? 'failed' : v.value === undefined ? null : v,
+      ...baseOf(v.round, i), v.disturbed ? 'yes' : '']))));
+  table.dataset.unit = unit;
+  return table;
 }

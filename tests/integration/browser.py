@@ -38,6 +38,7 @@ with tempfile.TemporaryDirectory(prefix="assay-browser-") as folder:
         sys.exit(0)
     server = subprocess.Popen([harness.ASSAY, "serve"], stdout=subprocess.PIPE, text=True)
     environment = dict(os.environ, PAGES=folder, ASSAY=str(harness.ASSAY), SERVER=server.stdout.readline().strip(),
+                       PDFTOTEXT=shutil.which("pdftotext") or "",
                        CHROMIUM=shutil.which(os.environ.get("CHROMIUM", "chromium")))
     result = subprocess.run(["node", harness.ROOT / "web/tests/report.mjs"], env=environment,
                             text=True, capture_output=True)

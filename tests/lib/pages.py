@@ -143,6 +143,7 @@ TROUBLE = """#!/bin/sh
 case $1 in
 broken) echo "opening data: <b>no such file</b>" >&2; exit 3;;
 flaky) [ $(($3 % 3)) = 1 ] && { echo late >&2; exit 7; };;
+idle) echo "assay.metric delay 0 ms" > /proc/self/fd/$ASSAY_METRICS_FD; exit;;
 esac
 echo "assay.metric delay $((100 + $2 + $3 % 4)) ms" > /proc/self/fd/$ASSAY_METRICS_FD
 """
@@ -165,7 +166,7 @@ def trouble(name, variants, sizes, rounds=8, baseline=True):
 
 
 def troubled_pages():
-    """Pages of experiments that failed, were stopped, have long names, or only one cell."""
+    """Pages of experiments that failed, were stopped, have long names, no ratios, or only one cell."""
     trouble("failed", ["plain", "flaky", "broken"], [0, 50])
     assay("html", "--db", "trouble.db", "-o", "failed.html", check=0)
     with sqlite3.connect("trouble.db") as db:
@@ -178,6 +179,8 @@ def troubled_pages():
     assay("html", "--db", "trouble.db", "-o", "long.html", check=0)
     trouble("many", ["plain", "other"], list(range(130)), rounds=2)
     assay("html", "--db", "trouble.db", "-o", "many.html", check=0)
+    trouble("zero", ["idle", "plain"], [0])
+    assay("html", "--db", "trouble.db", "-o", "zero.html", check=0)
     trouble("one", ["plain"], [0], rounds=3, baseline=False)
     assay("html", "--db", "trouble.db", "-o", "one.html", check=0)
 

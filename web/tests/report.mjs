@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The report in a browser: nothing is asked for, everything is there, every interaction does what
 // it says.  PAGES is the folder with the pages, SERVER the address of assay serve.
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { count, done, equal, main, ok, open, shownRows, test, until, url, violations } from './browser.mjs';
 
 const FILES = ['run.html', 'within.html', 'two.html', 'profiles.html', 'evil.html',
-  'why.html', 'source.html', 'time.html', 'failed.html', 'allfailed.html', 'stopped.html', 'long.html', 'one.html', 'many.html'];
+  'why.html', 'source.html', 'time.html', 'failed.html', 'allfailed.html', 'stopped.html', 'long.html', 'one.html', 'many.html', 'zero.html'];
 
 for (const name of FILES) {
   test(`${name} opens from a file, asks for nothing, and axe finds nothing`, async () => {
@@ -114,6 +115,42 @@ test('on paper a report is laid out for paper', async () => {
   await done(page);
 });
 
+// The words of a PDF with their places, page by page, as pdftotext has them.
+function wordsOf(pdf) {
+  const text = execFileSync(process.env.PDFTOTEXT, ['-bbox', '-', '-'], { input: pdf, maxBuffer: 1 << 28 }).toString();
+  return text.split('<page ').slice(1).map((page) => ({
+    width: Number(/width="([\d.]+)"/.exec(page)[1]),
+    height: Number(/height="([\d.]+)"/.exec(page)[1]),
+    words: [...page.matchAll(/<word xMin="([-\d.]+)" yMin="([-\d.]+)" xMax="([-\d.]+)" yMax="([-\d.]+)">(.*?)<\/word>/g)]
+      .map(([, ...m]) => ({ left: Number(m[0]), top: Number(m[1]), right: Number(m[2]), bottom: Number(m[3]), text: m[4] })),
+  }));
+}
+
+test('in the PDF every verdict is there, whole, and no page is half empty', async () => {
+  if (!process.env.PDFTOTEXT) {
+    console.log('# pdftotext is not installed: the words of PDFs were not looked at');
+    return;
+  }
+  for (const name of ['run.html', 'two.html', 'failed.html', 'evil.html', 'profiles.html']) {
+    const page = await open(url(name));
+    const cells = await page.$$eval('#rows > tbody > tr > td:nth-child(3)', (list) => list.map((cell) => cell.textContent));
+    const pages = wordsOf(await page.pdf({ format: 'A4', margin: { top: '12mm', bottom: '12mm', left: '12mm', right: '12mm' } }));
+    for (const [number, { width, words }] of pages.entries()) {
+      for (const word of words) ok(word.left >= 0 && word.right <= width, `${name}, page ${number + 1}: "${word.text}" is cut: ${word.left} to ${word.right} of ${width}`);
+    }
+    const printed = new Map();
+    for (const word of pages.flatMap((p) => p.words)) printed.set(word.text, (printed.get(word.text) ?? 0) + 1);
+    const wanted = new Map();
+    for (const word of cells.flatMap((cell) => cell.match(/[a-z]{4,}/g) ?? [])) wanted.set(word, (wanted.get(word) ?? 0) + 1);
+    for (const [word, times] of wanted) ok((printed.get(word) ?? 0) >= times, `${name}: "${word}" is printed ${printed.get(word) ?? 0} times, not ${times}`);
+    for (const [number, { height, words }] of pages.slice(0, -1).entries()) {
+      const lowest = words.reduce((most, word) => Math.max(most, word.bottom), 0);
+      ok(lowest > 0.6 * height, `${name}: page ${number + 1} of ${pages.length} ends at ${Math.round((100 * lowest) / height)} %`);
+    }
+    await done(page);
+  }
+});
+
 test('one cell alone has its figure, and no columns of a comparison', async () => {
   const page = await open(url('one.html'));
   const lead = await page.locator('.lead.main').textContent();
@@ -121,6 +158,15 @@ test('one cell alone has its figure, and no columns of a comparison', async () =
   const heads = await page.$$eval('#rows thead th', (list) => list.filter((th) => th.offsetWidth).map((th) => th.textContent));
   equal(heads.join(), 'Cell,Metric,Median,95 % interval,Runs', 'columns');
   ok((await page.locator('figure[data-kind=strip] svg').first().textContent()).includes('plain'), 'the cell has a name');
+  await done(page);
+});
+
+test('where there is no ratio, the first picture shows the runs, and differences have units', async () => {
+  const page = await open(url('zero.html'));
+  ok(await count(page, '#verdict .first figure[data-kind=strip] svg'), 'the runs');
+  equal(await count(page, '.forest'), 0, 'no axis of ratios');
+  ok(/10\d(\.\d)? ms more \[\d/.test(await page.locator('.lead.main').textContent()), await page.locator('.lead.main').textContent());
+  ok(/10\d(\.\d)? ms more \[\d/.test(await page.locator('#rows td.worse').first().textContent()), 'in the table');
   await done(page);
 });
 
@@ -153,9 +199,17 @@ test('the first screen names the winner, the baseline, the interval, and shows t
   ok(/fast against base \(the baseline\)/.test(lead), lead);
   ok(/\[[\d.]+, [\d.]+\]/.test(lead), `an interval: ${lead}`);
   ok(/95 % confidence/.test(await page.locator('.first').textContent()), 'how sure');
+  ok(/Measured on \S+/.test(await page.locator('.first').textContent()), 'on which machine');
+  ok(/assay explain --in \d+ 'variant=base' 'variant=fast'/.test(await page.locator('.first .next').textContent()), 'what finds the reasons');
   const picture = await page.locator('.first figure svg.broad').boundingBox();
   ok(picture.y + picture.height <= 900, `the picture ends at ${picture.y + picture.height}`);
   ok(await count(page, '.first figure .mb'), "the crossover's interval");
+  await page.goto(url('two.html'));
+  ok(/no difference/.test(await page.locator('.lead.main').textContent()), 'no difference');
+  ok(/The limit is at 95 % confidence/.test(await page.locator('.first').textContent()), 'how sure of no difference');
+  ok(await page.locator('.forest.broad').textContent().then((text) => text.includes('same as 1 (demo)')), 'what 1 is');
+  const lines = await page.locator('.forest.broad .k .i').count();
+  equal(await page.locator('.forest.broad .k .e').count(), lines, 'each ratio has its interval');
   await done(page);
 });
 
@@ -168,6 +222,7 @@ test('failed runs are told at the top, with a row for each cell', async () => {
   ok(await count(page, '#rows tr.lost') >= 2, 'rows of cells without values');
   ok(/runs failed/.test(await page.locator('#rows .caveat').first().textContent()), 'a caveat of a flaky cell');
   ok(/runs failed/.test(await page.locator('.forest.broad').textContent()), 'in the picture');
+  ok(!/runs failed/.test(await page.locator('#first-picture figcaption').textContent()), 'one row is not all');
   await page.locator('#rows .open').last().click();
   await page.waitForSelector('tr.raw .dots');
   await page.goto(url('allfailed.html'));
@@ -184,6 +239,13 @@ test('a long name and a long value are shortened, with the whole on demand', asy
   const cell = page.locator('#rows th[scope=row] details.long').first();
   ok((await cell.locator('summary').boundingBox()).height < 200, 'a short summary');
   ok((await cell.textContent()).length > 5000, 'the whole');
+  const captions = await page.$$eval('figcaption', (list) => list.map((caption) => caption.innerText.length));
+  ok(Math.max(...captions) < 140, `captions of ${captions} characters`);
+  await page.evaluate(() => addEventListener('beforeprint', () => {
+    window.printed = [...document.querySelectorAll('#rows details.long')].filter((d) => d.open).length;
+  }));
+  await page.pdf();
+  equal(await page.evaluate(() => window.printed), 0, 'long values on paper');
   await done(page);
 });
 
@@ -194,8 +256,17 @@ test('tables and plots are saved as CSV, SVG and PNG', async () => {
     return fs.readFileSync(await file.path());
   };
   const csv = (await save('#table .export button')).toString();
-  ok(csv.startsWith('Cell,Metric,Verdict,New / base,Base,Median'), csv.slice(0, 100));
-  ok(csv.trim().split('\n').length >= 16, 'lines');
+  const [head, ...lines] = csv.trim().split('\n').map((line) => [...line.matchAll(/"((?:[^"]|"")*)"|([^,]+)|(?<=,)(?=,|$)/g)].map((m) => m[1] ?? m[2] ?? ''));
+  equal(head.join('|'), 'Cell|Metric|Unit|Verdict|New / base|New / base, low|New / base, high|Scale|Base|Median|95 % interval, low|95 % interval, high|Runs', 'columns');
+  ok(lines.length >= 16, 'lines');
+  const compared = lines.filter((fields) => fields[4]);
+  ok(compared.length >= 8 && compared.length < lines.length, 'some rows are compared');
+  for (const [cell, metric, unit, verdict, ratio, low, high, scale] of compared) {
+    equal([unit, scale].join(), `${metric === 'throughput' ? 'MB/s' : 'ns'},ratio`, `${cell} ${metric}`);
+    ok(Number(low) <= Number(ratio) && Number(ratio) <= Number(high), `${low} <= ${ratio} <= ${high}`);
+    ok(/^[\w\d]/.test(verdict), `a sign before "${verdict}"`);
+  }
+  for (const fields of lines) ok(Number(fields[10]) <= Number(fields[9]) && Number(fields[9]) <= Number(fields[11]), fields.join());
   const svg = (await save('figure .export button:has-text("SVG")')).toString();
   ok(svg.startsWith('<svg') && /fill="rgb/.test(svg), svg.slice(0, 100));
   const png = await save('figure .export button:has-text("PNG")');
@@ -246,6 +317,32 @@ test('the address shows the same again', async () => {
   equal(await again.locator('#filter').inputValue(), 'size=64', 'the filter');
   await done(again);
   await done(page);
+  const points = await open(url('run.html'));
+  await points.locator('#plot-strip').scrollIntoViewIfNeeded();
+  await points.locator('#plot-curve svg:not(.narrow) .p.s1 path').nth(2).click();
+  const told = await points.locator('#plot-curve .detail').textContent();
+  await points.locator('#distributions summary').click();
+  await until(points, () => location.hash.includes('sections='));
+  await points.locator('nav a', { hasText: 'Plots' }).click();
+  await until(points, () => location.hash.includes('to=plots'));
+  const same = await open(points.url());
+  equal(await same.locator('#plot-curve .detail').textContent(), told, 'the point');
+  equal(await same.locator('#plot-curve .here').count(), 1, 'it is marked');
+  equal(await same.locator('#distributions').getAttribute('open'), '', 'the section is open');
+  ok(await same.evaluate(() => document.getElementById('plots').getBoundingClientRect().top) < 450, 'at the place');
+  await Promise.all([same.waitForEvent('load'), same.evaluate(() => { location.hash = '#?q=size%3D4096'; }).catch(() => {})]);
+  await until(same, () => document.getElementById('filter')?.value === 'size=4096');
+  await done(same);
+  await done(points);
+  const drawn = await open(url('profiles.html'));
+  await drawn.locator('.flame-tools[data-for=flame-0] [data-act=invert]').check();
+  await drawn.locator('.flame-tools[data-for=flame-diff] [data-act=width]').selectOption('new');
+  await until(drawn, () => location.hash.includes('show-flame-diff=new'));
+  const redrawn = await open(drawn.url());
+  await until(redrawn, () => document.querySelector('#flame-0 rect[y="0"] title')?.textContent.startsWith('removed'));
+  equal(await redrawn.locator('.flame-tools[data-for=flame-diff] [data-act=width]').inputValue(), 'new', 'the width');
+  await done(redrawn);
+  await done(drawn);
   const flames = await open(`${url('profiles.html')}#?zoom-flame-0=removed&find-flame-0=removed`);
   await until(flames, () => document.querySelectorAll('#flame-0 .up').length > 0 && document.querySelector('#flame-0 .hit'));
   await done(flames);
@@ -277,6 +374,86 @@ test('every row of a long table is there, sorted, filtered, saved and printed', 
   await hasty.emulateMedia({ media: 'print' });
   equal(await hasty.locator('#rows > tbody > tr:visible').count(), first + more, 'rows on paper');
   await done(hasty);
+});
+
+test('every table and every picture can be saved', async () => {
+  const counts = (page) => page.evaluate(() => ({
+    tables: [...document.querySelectorAll('table')].filter((t) => t.tHead && !t.closest('.code')).length,
+    csv: [...document.querySelectorAll('.export button')].filter((b) => b.textContent === 'CSV').length,
+    pictures: document.querySelectorAll('svg.plot:not(.narrow), svg.flame, svg.heat, svg.tracks, .dots svg').length,
+    svg: [...document.querySelectorAll('.export button')].filter((b) => b.textContent === 'SVG').length,
+  }));
+  const page = await open(url('run.html'));
+  await page.locator('#rows .open').first().click();
+  await page.waitForSelector('tr.raw .dots');
+  let { tables, csv, pictures, svg } = await counts(page);
+  ok(tables >= 3 && pictures >= 8, `${tables} tables, ${pictures} pictures`);
+  equal([csv, svg].join(), [tables, pictures].join(), 'buttons of the report');
+  const [file] = await Promise.all([page.waitForEvent('download'), page.locator('tr.raw .export button', { hasText: 'CSV' }).click()]);
+  const lines = fs.readFileSync(await file.path(), 'utf8').trim().split('\n');
+  ok(/^Round,Value,.*Unit$/.test(lines[0]) && lines.length === 9, lines[0]);
+  ok(lines.slice(1).every((line) => Number.isFinite(Number(line.split(',')[1]))), `numbers: ${lines[1]}`);
+  await page.goto(url('source.html'));
+  await page.locator('.when').first().scrollIntoViewIfNeeded();
+  await until(page, () => document.querySelector('.when').dataset.ready === '1');
+  await page.locator('a[data-n][href="#flame-0"]', { hasText: 'always' }).first().click();
+  await page.click('.flame-tools[data-for=flame-0] [data-act=around]');
+  await page.waitForSelector('.sandwich .callees rect');
+  ({ tables, csv, pictures, svg } = await counts(page));
+  ok(pictures >= 4, `${pictures} pictures of the profile`);
+  equal([csv, svg].join(), [tables, pictures].join(), 'buttons of the profile');
+  await done(page);
+});
+
+test('the table sorts by any column, and what has no value is last', async () => {
+  const page = await open(url('failed.html'));
+  const heads = await page.$$eval('#rows thead th', (list) => list.map((th) => th.textContent));
+  for (const [column, head] of heads.entries()) {
+    for (const way of ['ascending', 'descending']) {
+      await page.locator('#rows thead button').nth(column).click();
+      equal(await page.locator('#rows thead th').nth(column).getAttribute('aria-sort'), way, head);
+      const keys = await page.$$eval('#rows > tbody > tr', (rows, k) => rows.map((row) => {
+        const { v, l } = row.cells[k].dataset;
+        return v ?? l ?? row.cells[k].textContent.replace(/^[▸–]/, '');
+      }), column);
+      const filled = keys.findLastIndex((key) => key !== '');
+      if (head !== 'Verdict') ok(keys.slice(0, filled + 1).every((key) => key !== ''), `${head}, ${way}: ${keys}`);
+      if (!['New / base', 'Base', 'Median', '95 % interval', 'Runs'].includes(head)) continue;
+      const numbers = keys.filter((key) => key !== '' && Number.isFinite(Number(key))).map(Number);
+      ok(numbers.every((n, i) => i === 0 || (way === 'ascending' ? n >= numbers[i - 1] : n <= numbers[i - 1])), `${head}, ${way}: ${keys}`);
+    }
+  }
+  await page.goto(url('run.html'));
+  await page.locator('#rows thead button').nth(2).click();
+  const kinds = await page.$$eval('#rows > tbody > tr', (rows) => rows.map((row) => row.cells[2].className));
+  const order = ['better', 'worse', 'different', 'same', 'unsure', ''];
+  ok(kinds.every((kind, i) => i === 0 || order.indexOf(kind) >= order.indexOf(kinds[i - 1])), `by verdict: ${kinds}`);
+  await done(page);
+});
+
+test('a metric that did not change opens to its runs, too', async () => {
+  const page = await open(url('run.html'));
+  await page.uncheck('#noise');
+  const row = page.locator('#rows > tbody > tr[data-noise]').first();
+  await row.waitFor();
+  await row.locator('.open').click();
+  await page.waitForSelector('tr.raw .dots');
+  equal(await count(page, 'tr.raw tbody tr'), 8, 'runs');
+  await done(page);
+});
+
+test('runs of a row tell their figures on focus, and which of them failed', async () => {
+  const page = await open(url('failed.html'));
+  const row = page.locator('#rows > tbody > tr', { hasText: 'flaky' }).first();
+  await row.locator('.open').click();
+  const svg = page.locator('tr.raw .dots svg');
+  await svg.focus();
+  const detail = page.locator('tr.raw .dots .detail');
+  ok(/^round \d+.*ms/.test(await detail.textContent()), await detail.textContent());
+  ok(await count(page, 'tr.raw .dots .x') >= 2, 'crosses of failed runs');
+  ok((await page.locator('tr.raw .dots').textContent()).includes('✕ failed run'), 'what a cross is');
+  ok((await page.locator('tr.raw table').textContent()).includes('failed'), 'in the list of runs');
+  await done(page);
 });
 
 test('a row opens to every raw run', async () => {
@@ -347,7 +524,7 @@ test('plots that differ in one value are small and side by side', async () => {
   await done(page);
 });
 
-// What is wrong with the texts of pictures: too small, cut off at the border, or over each other.
+// What is wrong with the texts of pictures: too small, cut off at the border, over each other or over data.
 const textTroubles = (page) => page.evaluate(() => [...document.querySelectorAll('svg.plot')].filter((svg) => svg.checkVisibility()).flatMap((svg) => {
   const area = svg.getBoundingClientRect();
   const scale = area.width / svg.viewBox.baseVal.width;
@@ -357,6 +534,11 @@ const textTroubles = (page) => page.evaluate(() => [...document.querySelectorAll
   texts.forEach(([text, box, size], i) => {
     if (size < 9) wrong.push(`${where}: "${text}" is ${size.toFixed(1)} px`);
     if (box.left < area.left - 1 || box.right > area.right + 1 || box.top < area.top - 1 || box.bottom > area.bottom + 1) wrong.push(`${where}: "${text}" is cut`);
+    for (const mark of svg.querySelectorAll('.p path, .k .e, .k .i')) {
+      const dot = mark.getBoundingClientRect();
+      const [x, y] = [Math.min(box.right, dot.right) - Math.max(box.left, dot.left), Math.min(box.bottom, dot.bottom) - Math.max(box.top, dot.top)];
+      if (x > 1 && y > 2) wrong.push(`${where}: "${text}" is over data`);
+    }
     for (const [other, beside] of texts.slice(i + 1)) {
       const [x, y] = [Math.min(box.right, beside.right) - Math.max(box.left, beside.left), Math.min(box.bottom, beside.bottom) - Math.max(box.top, beside.top)];
       if (x > 1 && y > 5) wrong.push(`${where}: "${text}" is over "${other}"`);
@@ -422,6 +604,8 @@ test('readings over time and the history with its change', async () => {
   for (const name of ['time.html', 'time-again.html']) { // the second was made from the first
     const page = await open(url(name));
     ok(await count(page, 'figure[data-kind=monitor] svg .l'), `${name}: lines of monitors`);
+    equal(await page.locator('.first figure').getAttribute('data-kind'), 'history', 'beside the sentence');
+    ok((await page.locator('.say').textContent()).includes('those of the same name before it are in the picture'), 'what it is compared with');
     const history = page.locator('figure[data-kind=history]').first();
     ok(await history.locator('svg .p path').count() >= 8, `${name}: experiments`);
     ok(/changed: ×1\.\d/.test(await history.textContent()), `${name}: ${await history.textContent()}`);
