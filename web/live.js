@@ -4,6 +4,35 @@
 
 const LIVE_PAUSE_MS = 1000;
 
+// The two that were chosen to be compared stay chosen while the list shows others.
+const pair = { base: '', new: '' };
+
+function showPair() {
+  const form = document.getElementById('pair');
+  if (!form) return;
+  for (const old of form.querySelectorAll('input[type=hidden]')) old.remove();
+  for (const [side, id] of Object.entries(pair)) {
+    const choices = [...document.querySelectorAll(`#live input[name=${side}]`)];
+    const here = choices.find((input) => input.value === id);
+    if (here) here.checked = true;
+    else if (id) form.append(make('input', { type: 'hidden', name: side, value: id }));
+    for (const input of choices) input.required = !id || Boolean(here);
+  }
+  form.querySelector('span').textContent = pair.base || pair.new
+    ? `Base: ${pair.base || 'choose one'}, new: ${pair.new || 'choose one'}` : 'Choose a base and a new one in the list:';
+}
+
+function startPair() {
+  const take = (input) => { pair[input.name] = input.value; };
+  document.querySelectorAll('#live input:checked').forEach(take); // a browser that goes back keeps them
+  document.addEventListener('change', (event) => {
+    if (!event.target.matches('#live input[type=radio]')) return;
+    take(event.target);
+    showPair();
+  });
+  showPair();
+}
+
 // Puts what the server now says into the page, without touching what a reader has chosen.
 async function replaceFrom(url, id) {
   const response = await fetch(url);
@@ -11,14 +40,13 @@ async function replaceFrom(url, id) {
   const fresh = new DOMParser().parseFromString(await response.text(), 'text/html').getElementById(id);
   const here = document.getElementById(id);
   if (!fresh || !here) return false;
-  const picked = [...here.querySelectorAll('input:checked')].map((input) => [input.name, input.value]);
+  const places = [...here.querySelectorAll('.scroll')].map((region) => [region.scrollLeft, region.scrollTop]);
   const focused = here.contains(document.activeElement) ? document.activeElement.getAttribute('aria-label') : null;
   const opened = [...here.querySelectorAll('details')].map((folded) => folded.open);
   here.replaceChildren(...document.importNode(fresh, true).childNodes);
-  for (const [name, value] of picked) {
-    const input = [...here.querySelectorAll('input')].find((i) => i.name === name && i.value === value);
-    if (input) input.checked = true;
-  }
+  exportTables(here);
+  [...here.querySelectorAll('.scroll')].forEach((region, i) => region.scrollTo(...(places[i] ?? [0, 0])));
+  showPair();
   [...here.querySelectorAll('details')].forEach((folded, i) => { folded.open = opened[i] ?? folded.open; });
   if (focused) [...here.querySelectorAll('[aria-label]')].find((e) => e.getAttribute('aria-label') === focused)?.focus();
   return true;
@@ -27,6 +55,7 @@ async function replaceFrom(url, id) {
 function startEvents(live) {
   let due = null;
   let first = true;
+  addEventListener('pageshow', (event) => { if (event.persisted) location.reload(); }); // it heard nothing meanwhile
   const source = new EventSource(live.dataset.events);
   source.addEventListener('message', () => {
     if (first) { // what the page shows already
@@ -54,7 +83,10 @@ function startSearch(form) {
       const response = await fetch(url);
       if (turn !== asked || !response.ok) return; // more was typed meanwhile
       const fresh = new DOMParser().parseFromString(await response.text(), 'text/html').getElementById('live');
-      document.getElementById('live').replaceChildren(...document.importNode(fresh, true).childNodes);
+      const list = document.getElementById('live');
+      list.replaceChildren(...document.importNode(fresh, true).childNodes);
+      exportTables(list);
+      showPair();
       history.replaceState(null, '', url);
     }, 120);
   });
@@ -65,6 +97,7 @@ function startLive() {
   if (live) startEvents(live);
   const form = document.querySelector('form[role=search]');
   if (form) startSearch(form);
+  if (document.getElementById('pair')) startPair();
   const moved = document.getElementById('moved');
   if (moved) replaceFrom(moved.dataset.from, 'moved-list');
 }

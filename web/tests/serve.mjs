@@ -30,6 +30,8 @@ test('no page of assay serve scrolls sideways', async () => {
   await page.setViewportSize({ width: 390, height: 844 });
   await page.goto(process.env.SERVER);
   ok(await page.$eval('#live tbody th', (th) => th.offsetWidth) < 60, 'a number takes no room of a name');
+  const heights = await page.$$eval('#live tbody th a', (list) => list.map((a) => [a.textContent, a.getClientRects().length]));
+  ok(heights.some(([id]) => id.length > 1) && heights.every(([, lines]) => lines === 1), 'a number is on one line');
   await page.context().close(); // a page that is not there is an error of the console
 });
 
@@ -55,6 +57,31 @@ test('assay serve follows what is typed, and what is written', async () => {
   await until(page, (n) => document.querySelectorAll('#live tbody tr').length > n, before);
   equal(await page.evaluate(() => window.stays), true, 'it is the same page');
   equal(await page.locator('#live input[name=base]:checked').inputValue(), value, 'what was chosen stays');
+  equal(await page.locator('#live .export button').count(), 1, 'the list is still saved as CSV');
+  await done(page);
+});
+
+test('two are chosen by two clicks, also when a search lies between them', async () => {
+  if (!process.env.SERVER) return;
+  const page = await open(`${process.env.SERVER}?q=demo`);
+  await page.locator('#live input[name=base][value="1"]').check();
+  await page.locator('input[name=q]').fill('is fast faster');
+  await until(page, () => location.search === '?q=is%20fast%20faster');
+  await page.locator('input[name=q]').fill('drift');
+  await until(page, () => !document.querySelector('#live input[name=base][value="1"]'));
+  ok((await page.locator('#pair').textContent()).includes('Base: 1, new: choose one'), 'what was chosen is told');
+  await page.locator('input[name=q]').fill('demo');
+  await until(page, () => document.querySelector('#live input[name=base][value="1"]')?.checked);
+  await page.locator('input[name=q]').fill('no such word');
+  await until(page, () => !document.querySelector('#live tbody tr'));
+  await page.locator('input[name=q]').fill('');
+  await page.locator('#live input[name=new][value="2"]').check();
+  equal((await violations(page)).join('\n'), '', 'violations');
+  await page.click('#pair button');
+  await until(page, () => /base=1&new=2$/.test(location.href));
+  ok((await page.locator('h1').textContent()).includes('against'), 'the comparison');
+  await page.click('nav a:has-text("Experiment 2")');
+  ok(page.url().endsWith('/e/2'), page.url());
   await done(page);
 });
 
