@@ -102,7 +102,8 @@ static void take_mean(struct compare_suite *s)
     judge_words(&s->comparison, s->metric->facts, s->metric->unit, &s->verdict);
     if (s->verdict.kind == VERDICT_CANNOT_TELL)
         snprintf(s->verdict.text, sizeof(s->verdict.text),
-                 "no certain difference, %.3f [%.3f, %.3f]", suite.estimate, suite.low, suite.high);
+                 "no certain difference: %.3f× [%.3f, %.3f]", suite.estimate, suite.low,
+                 suite.high);
 }
 
 /* How many did not move, and of how many nobody knows. */

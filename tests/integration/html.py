@@ -124,6 +124,31 @@ def what_ab_wrote_becomes_a_page():
 
 
 @test
+def what_another_metric_can_tell_is_said_in_sentences():
+    assay("ab", "-r", "10", "-w", "0", "--json=ab.json", *(f"true {n}" for n in range(5)), check=0)
+    document = json.loads(pathlib.Path("ab.json").read_text())
+    for metric in document["metrics"]:
+        for index, command in enumerate(metric["commands"]):
+            if metric["name"] == "wall":  # as noisy as can be
+                command["values"] = [10**6 * (1 + (7 * k + index) % 10) ** 2 for k in range(10)]
+            elif metric["name"] == "cpu":
+                command["values"] = [10**6 * (1 + index) + k for k in range(10)]
+    pathlib.Path("ab.json").write_text(json.dumps(document))
+    assay("html", "ab.json", "-o", "ab.html", check=0)
+    text = pathlib.Path("ab.html").read_text()
+    lacks(text, "\\x0a")
+    said = re.findall(r'<p class="lead instead">(.*?)</p>', text)
+    equal(len(said), 2, "sentences")
+    for sentence in said:
+        if not re.fullmatch(r"wall cannot tell true \d from true 0, but cpu can: [\d.]+× more \[[\d., ]+\][^\\]*\.", sentence):
+            raise AssertionError(sentence)
+    contains(text, "So it is with 2 more cells.")
+    # A picture has room for the verdict only.
+    words = re.findall(r'class="w">(.*?)</text>', text)
+    equal(set(words), {"too noisy to tell"}, "words of the picture")
+
+
+@test
 def profiles_are_kept_with_their_stacks():
     recordings()
     assay("html", "old.data", "new.data", "-o", "p.html", check=0)

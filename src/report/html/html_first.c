@@ -235,12 +235,20 @@ static const char *shared_note(const struct page_entry *entries, size_t count)
     return shared ? shared : "";
 }
 
-/* The verdict as far as a picture has room for it: "in this run" says nothing there. */
+/* The verdict as far as a picture has room for it: neither where nor why it cannot tell, nor what
+ * would help. */
 static const char *picture_words(char *room, const struct verdict *v)
 {
-    const char *end = strstr(v->text, " in this run");
-    snprintf(room, VERDICT_TEXT_MAX, "%.*s", (int)(end ? (size_t)(end - v->text) : strlen(v->text)),
-             v->text);
+    static const char *const ends[] = {" are invisible in this run", ": runs of the same command",
+                                       ": other work"};
+    size_t length = strlen(v->text);
+    for (size_t i = 0; v->kind == VERDICT_CANNOT_TELL && i < ARRAY_COUNT(ends); i++) {
+        const char *end = strstr(v->text, ends[i]);
+        length = end && (size_t)(end - v->text) < length ? (size_t)(end - v->text) : length;
+    }
+    if (v->kind == VERDICT_CANNOT_TELL && strcspn(v->text, ";") < length)
+        length = strcspn(v->text, ";");
+    snprintf(room, VERDICT_TEXT_MAX, "%.*s", (int)length, v->text);
     return room;
 }
 

@@ -16,6 +16,7 @@ enum {
     ANSWERS_SHOWN = 8,
     ANSWERS_MAX = 24,
     LINES_SHOWN = 6,
+    INSTEAD_SHOWN = 2,
     LABEL_COLUMNS = 120
 };
 
@@ -229,11 +230,20 @@ static void put_instead(struct strbuf *out, const struct page *page, size_t metr
     if (page->view != page->compare.new)
         return;
     compare_put_instead(&text, &page->compare, metric, NULL);
-    if (!text.length)
-        return;
-    strbuf_puts(out, "<p class=\"lead instead\">");
-    strbuf_put_markup(out, strbuf_text(&text));
-    strbuf_puts(out, "</p>\n");
+    size_t count = 0;
+    for (const char *line = strbuf_text(&text); *line; count++) {
+        line += strspn(line, " ");
+        size_t length = strcspn(line, "\n");
+        if (count < INSTEAD_SHOWN) {
+            strbuf_puts(out, "<p class=\"lead instead\">");
+            strbuf_put_markup_n(out, line, length);
+            strbuf_puts(out, ".</p>\n");
+        }
+        line += length + (line[length] == '\n');
+    }
+    if (count > INSTEAD_SHOWN)
+        strbuf_printf(out, "<p class=\"note\">So it is with %zu more %s.</p>\n",
+                      count - INSTEAD_SHOWN, plural(count - INSTEAD_SHOWN, "cell", "cells"));
 }
 
 void html_put_tallies(struct strbuf *out, const struct page *page)
