@@ -78,7 +78,9 @@ test('two are chosen by two clicks, also when a search lies between them', async
   await page.locator('#live input[name=new][value="2"]').check();
   equal((await violations(page)).join('\n'), '', 'violations');
   await page.click('#pair button');
-  await until(page, () => /base=1&new=2$/.test(location.href));
+  await page.waitForURL(/compare\?/);
+  const asked = new URL(page.url()).searchParams;
+  equal([asked.get('base'), asked.get('new')].join(), '1,2', page.url());
   ok((await page.locator('h1').textContent()).includes('against'), 'the comparison');
   await page.click('nav a:has-text("Experiment 2")');
   ok(page.url().endsWith('/e/2'), page.url());
