@@ -66,6 +66,19 @@ def tables_fit_the_terminal():
 
 
 @test
+def a_label_without_room_keeps_its_end():
+    """Where only the end tells two cells apart, a cut would make them one."""
+    pathlib.Path("label.yaml").write_text(
+        "name: label\ncommand: ['true', '{configuration_of_the_machine}', '{size}']\nrounds: 2\nwarmup: 0\n"
+        "factors: {configuration_of_the_machine: [everything-that-can-be-turned-on], size: [1, 2]}\n")
+    assay("run", "-q", "label.yaml", check=0)
+    for text in (plain(on_terminal(40, "show")), plain(on_terminal(80, "show")), assay("show", check=0).stdout):
+        words = " ".join(text.split())
+        for size in (1, 2):
+            contains(words, f"configuration_of_the_machine=everything-that-can-be-turned-on size={size} ")
+
+
+@test
 def what_moved_is_first_and_what_did_not_is_folded():
     store()
     text = assay("show", "1", check=0).stdout
@@ -140,6 +153,9 @@ def what_failed_and_what_was_stopped_is_told_by_every_verb():
     db.close()
     for words in views:
         contains(assay(*words, check=0).stdout, "This experiment was stopped before its end, after ")
+        for columns in (40, 80):
+            for line in plain(on_terminal(columns, *words)).splitlines():
+                equal(len(line) <= columns, True, f"{words} on {columns} columns: {line!r}")
     trouble("allfailed", ["broken"], [0, 1], rounds=2, baseline=False)
     contains(assay("show", "2", check=0).stdout, "All 4 runs failed: there are no values to compare.")
 

@@ -133,6 +133,8 @@ void report_head_text(struct strbuf *out, const struct dataset *d, bool colour)
 enum {
     FOLD_FROM = 12, /* cells that did not change; fewer are listed */
     LABEL_MOST = 60,
+    LABEL_BYTES = 400,
+    WIDTH_MOST = 120, /* of what is no table where nobody knows the width */
     WORDS_LEAST = 24, /* columns for a verdict beside the figures */
     FAILURES_MOST = 12,
 };
@@ -250,20 +252,37 @@ static void put_words(struct strbuf *out, const struct cells_table *t, size_t ce
     }
 }
 
+/* A label without room has lines of its own: its end is what tells it from others. */
+static void put_label(struct strbuf *out, const struct cells_table *t, size_t cell, bool narrow)
+{
+    const char *label = t->compare->new->cells[cell].label;
+    CLEANUP(strbuf_done) struct strbuf safe = {0};
+    strbuf_put_safe(&safe, label, strlen(label), LABEL_BYTES);
+    if (!narrow && str_columns(strbuf_text(&safe)) <= t->label_width) {
+        put_padded(out, label, t->label_width, false);
+        return;
+    }
+    strbuf_put_wrapped(out, strbuf_text(&safe), 2, t->v->columns ? t->v->columns : WIDTH_MOST);
+    if (!narrow) {
+        strbuf_putc(out, '\n');
+        strbuf_pad(out, ' ', t->label_width);
+    }
+}
+
 static void put_cell(struct strbuf *out, const struct cells_table *t, size_t cell)
 {
     const struct dataset *d = t->compare->new;
     struct dataset_column column = dataset_column(d, t->metric, cell);
     struct summary summary;
     CLEANUP(strbuf_done) struct strbuf value = {0};
-    put_padded(out, d->cells[cell].label, t->label_width, false);
+    bool narrow = t->v->columns && t->v->columns < t->label_width + 36;
+    put_label(out, t, cell, narrow);
     if (column.count == 0 || stats_summarise(column.values, column.count, &summary, NULL) < 0) {
         CLEANUP(strbuf_done) struct strbuf lost = {0};
         losses_put_cell(&lost, &d->cells[cell]);
         strbuf_printf(out, "  %s\n", lost.length ? strbuf_text(&lost) : "             -");
         return;
     }
-    bool narrow = t->v->columns && t->v->columns < t->label_width + 36;
     if (narrow)
         strbuf_puts(out, "\n ");
     strbuf_put_measured(&value, summary.median, d->metrics[t->metric].unit);
