@@ -124,6 +124,19 @@ def what_ab_wrote_becomes_a_page():
 
 
 @test
+def commands_that_begin_alike_have_different_names_in_pictures():
+    commands = [f"true --of-a-program-with-a-long-name --mode={mode}" for mode in ("fast", "slow", "other")]
+    assay("ab", "-r", "8", "-w", "0", "--json=ab.json", *commands, check=0)
+    assay("html", "ab.json", "-o", "ab.html", check=0)
+    text = pathlib.Path("ab.html").read_text()
+    for kind, most in (("forest", 2), ("strip", 3)):
+        figure = re.search(rf'<figure[^>]*data-kind="{kind}">.*?</figure>', text, re.S)[0]
+        names = set(re.findall(r">([^<]*true[^<]*…[^<]*=\w+)</text>", figure))
+        equal({name.rpartition("=")[2] for name in names if not name.startswith("same")} >= {"slow", "other"}, True, kind)
+        equal(len(names) >= most, True, f"{kind}: {names}")
+
+
+@test
 def what_another_metric_can_tell_is_said_in_sentences():
     assay("ab", "-r", "10", "-w", "0", "--json=ab.json", *(f"true {n}" for n in range(5)), check=0)
     document = json.loads(pathlib.Path("ab.json").read_text())

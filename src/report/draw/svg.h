@@ -122,6 +122,10 @@ size_t svg_ticks(const struct svg_scale *s, size_t most, double ticks[static SVG
 /* Widens the scale to round values. */
 void svg_scale_round(struct svg_scale *s, bool from_zero);
 
+/* As many characters as fit, of which none is cut; four at least.  What is left out is in the middle:
+ * commands and cells often begin alike, and end alike as often. */
+void svg_put_word(struct strbuf *out, const char *word, size_t fits);
+
 /* Text for SVG and HTML: markup and control characters become harmless. */
 void strbuf_put_markup(struct strbuf *out, const char *text);
 void strbuf_put_markup_n(struct strbuf *out, const char *text, size_t length);

@@ -5,7 +5,6 @@
 
 #include <math.h>
 
-/* As many characters as fit, of which none is cut; four at least. */
 void svg_put_word(struct strbuf *out, const char *word, size_t fits)
 {
     size_t most = fits < 4 ? 4 : fits;
@@ -13,8 +12,14 @@ void svg_put_word(struct strbuf *out, const char *word, size_t fits)
         strbuf_puts(out, word);
         return;
     }
-    strbuf_append(out, word, str_column_bytes(word, most - 1));
+    size_t tail = most / 2, from = 0;
+    strbuf_append(out, word, str_column_bytes(word, most - 1 - tail));
     strbuf_puts(out, "…");
+    while (str_columns(word + from) > tail)
+        do
+            from++;
+        while ((word[from] & 0xc0) == 0x80); /* within a character */
+    strbuf_puts(out, word + from);
 }
 
 struct end_label {

@@ -38,20 +38,18 @@ static const struct layout narrow = {.width = 350,
 
 static void put_short(struct strbuf *out, const char *text, size_t columns)
 {
-    if (str_columns(text) <= columns) {
-        strbuf_put_markup(out, text);
-        return;
-    }
-    strbuf_put_markup_n(out, text, str_column_bytes(text, columns - 1));
-    strbuf_puts(out, "…");
+    CLEANUP(strbuf_done) struct strbuf word = {0};
+    svg_put_word(&word, text, columns);
+    strbuf_put_markup(out, strbuf_text(&word));
 }
 
 /* Wide letters need more room than others. */
 static size_t fitting_columns(const char *text, size_t columns, double room)
 {
     for (; columns > 4; columns--) {
-        CLEANUP(memory_freep) char *head = memory_strndup(text, str_column_bytes(text, columns));
-        if (svg_text_width(head) <= room)
+        CLEANUP(strbuf_done) struct strbuf word = {0};
+        svg_put_word(&word, text, columns);
+        if (svg_text_width(strbuf_text(&word)) <= room)
             break;
     }
     return columns;

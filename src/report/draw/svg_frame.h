@@ -43,8 +43,6 @@ struct frame {
 /* Where a value stands, within the plot. */
 double svg_frame_y(const struct frame *f, double value);
 void svg_frame_label(struct frame *f, double x, double y, const char *anchor, const char *text);
-/* As many characters as fit, of which none is cut; four at least. */
-void svg_put_word(struct strbuf *out, const char *word, size_t fits);
 
 void svg_tick_text(const struct plot_axis *axis, double value, int digits, struct strbuf *out);
 /* As many as it takes to tell neighbours apart. */

@@ -7,12 +7,25 @@
 #include <math.h>
 #include <stdio.h>
 
+/* "10 ms" of "10.00 ms": a tick is where it is, however it was measured. */
+static void put_plain(struct strbuf *out, const char *text)
+{
+    size_t digits = strspn(text, "-0123456789.,"), kept = digits;
+    while (memchr(text, '.', digits) && kept && text[kept - 1] == '0')
+        kept--;
+    kept -= kept && text[kept - 1] == '.';
+    strbuf_append(out, text, kept);
+    strbuf_puts(out, text + digits);
+}
+
 void svg_tick_text(const struct plot_axis *axis, double value, int digits, struct strbuf *out)
 {
     char text[32];
-    if (measured_scales(axis->unit))
-        strbuf_put_measured(out, value, axis->unit);
-    else if (fabs(value) >= 9999.5) {
+    if (measured_scales(axis->unit)) {
+        CLEANUP(strbuf_done) struct strbuf measured = {0};
+        strbuf_put_measured(&measured, value, axis->unit);
+        put_plain(out, strbuf_text(&measured));
+    } else if (fabs(value) >= 9999.5) {
         const char *letters = "kMGTP";
         size_t k = 0;
         for (value /= 1000; fabs(value) >= 999.5 && letters[k + 1]; k++)

@@ -7,17 +7,20 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { FOREST_MAX = 16, FOREST_TALL = 10, NAME_COLUMNS = 60, LABEL_COLUMNS = 120 };
+enum {
+    FOREST_MAX = 16,
+    FOREST_TALL = 10,
+    NAME_COLUMNS = 60,
+    BASE_COLUMNS = 40,
+    LABEL_COLUMNS = 120
+};
 
 static void put_name(struct strbuf *out, const char *name)
 {
+    CLEANUP(strbuf_done) struct strbuf word = {0};
+    svg_put_word(&word, name, NAME_COLUMNS);
     strbuf_puts(out, "<b>");
-    if (str_columns(name) <= NAME_COLUMNS) {
-        strbuf_put_markup(out, name);
-    } else {
-        strbuf_put_markup_n(out, name, str_column_bytes(name, NAME_COLUMNS - 1));
-        strbuf_puts(out, "…");
-    }
+    strbuf_put_markup(out, strbuf_text(&word));
     strbuf_puts(out, "</b>");
 }
 
@@ -281,8 +284,9 @@ static void put_forest(struct strbuf *out, const struct page *page)
     strbuf_puts(out, "<figure id=\"first-picture\" data-kind=\"forest\"><figcaption>");
     strbuf_put_markup(out, m->name);
     strbuf_puts(out, ", ratio to ");
-    strbuf_put_markup_n(out, f->base, str_column_bytes(f->base, 40));
-    strbuf_puts(out, str_columns(f->base) > 40 ? "…" : "");
+    CLEANUP(strbuf_done) struct strbuf base = {0};
+    svg_put_word(&base, f->base, BASE_COLUMNS);
+    strbuf_put_markup(out, strbuf_text(&base));
     if (*shared) {
         strbuf_puts(out, ", ");
         strbuf_put_markup(out, shared);

@@ -75,9 +75,11 @@ static void put_item(struct strbuf *out, enum verdict_kind kind, const char *hea
                   "<li class=\"%s\"><span class=\"sign\">%s <span class=\"sr\">%s</span></span> ",
                   kinds[kind].class, kinds[kind].sign, kinds[kind].word);
     if (*head) {
+        CLEANUP(strbuf_done) struct strbuf word = {0};
+        svg_put_word(&word, head, LABEL_COLUMNS);
         strbuf_puts(out, "<b>");
-        strbuf_put_markup_n(out, head, str_column_bytes(head, LABEL_COLUMNS));
-        strbuf_puts(out, str_columns(head) > LABEL_COLUMNS ? "…</b>: " : "</b>: ");
+        strbuf_put_markup(out, strbuf_text(&word));
+        strbuf_puts(out, "</b>: ");
     }
     strbuf_put_markup(out, text);
     strbuf_puts(out, "</li>\n");

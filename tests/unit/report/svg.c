@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Scales, ticks, escaping and whole plots as SVG. */
-#include "report/draw/svg.h"
 #include "base/memory.h"
+#include "report/draw/svg_frame.h"
 #include "test.h"
 
 #include <stdio.h>
@@ -257,7 +257,7 @@ TEST(ticks_have_short_texts)
     p.x.unit = "bytes";
     CHECK_CONTAINS(labels(&p, &out, &text), "|125 KiB|");
     p.y.unit = "ns";
-    CHECK_CONTAINS(labels(&p, &out, &text), "|1.000 ns|");
+    CHECK_CONTAINS(labels(&p, &out, &text), "|1 ns|");
     plot_done(&p);
     /* The largest prefix does not turn into digits of its own. */
     p = plain_plot();
@@ -314,8 +314,40 @@ TEST(words_are_cut_between_characters)
     p.x = (struct plot_axis){.label = "x", .unit = "", .words = words, .word_count = 12};
     struct plot_series *s = plot_add_series(&p, NULL, PLOT_MARKS, 0);
     plot_add_point(s, 0, 1, NAN, NAN);
-    CHECK_CONTAINS(labels(&p, &out, &text), "|größtm…|"); /* twice its room, on two lines */
+    CHECK_CONTAINS(labels(&p, &out, &text), "|grö…che|"); /* twice its room, on two lines */
     plot_done(&p);
+}
+
+TEST(long_names_keep_both_ends)
+{
+    static const struct {
+        const char *word, *cut;
+        size_t fits;
+    } names[] = {{"./program --mode=fast", "./prog…de=fast", 14},
+                 {"./program --mode=slow", "./prog…de=slow", 14},
+                 {"short", "short", 5},
+                 {"größtmögliche", "g…he", 2},
+                 {"ääääääääää", "ää…äää", 6}};
+    for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
+        CLEANUP(strbuf_done) struct strbuf out = {0};
+        svg_put_word(&out, names[i].word, names[i].fits);
+        CHECK_STR(strbuf_text(&out), names[i].cut);
+    }
+}
+
+TEST(ticks_have_no_digits_that_say_nothing)
+{
+    static const struct {
+        double value;
+        const char *unit, *text;
+    } ticks[] = {{1e7, "ns", "10 ms"}, {5e6, "ns", "5 ms"},      {2.5e6, "ns", "2.5 ms"},
+                 {0, "ns", "0 ns"},    {1024, "bytes", "1 KiB"}, {100, "", "100"}};
+    for (size_t i = 0; i < ARRAY_COUNT(ticks); i++) {
+        CLEANUP(strbuf_done) struct strbuf out = {0};
+        struct plot_axis axis = {.unit = ticks[i].unit};
+        svg_tick_text(&axis, ticks[i].value, 4, &out);
+        CHECK_STR(strbuf_text(&out), ticks[i].text);
+    }
 }
 
 TEST(words_that_are_too_wide_stand_on_two_lines)
