@@ -331,6 +331,8 @@ static int serve(const struct serve_options *o, struct error *err)
     atomic_store(&s.is_ending, true);
     MHD_stop_daemon(d);
     serve_store_free(s.store);
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\nassay serve: stopped; nothing was written to the store\n");
     return 0;
 }
 

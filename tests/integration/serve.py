@@ -15,6 +15,7 @@ import urllib.parse
 from harness import *
 from pages import *
 from schema import fits
+from terminal import Terminal
 
 
 class Server:
@@ -313,6 +314,18 @@ def many_runs_come_a_page_at_a_time():
         contains(text, "Page 1001 of 1002")
         equal(text.count("<th scope=\"row\">"), 100, "runs on a page")
         equal(len(text) < 100000, True, "a page is small")
+
+
+@test
+def ctrl_c_says_what_it_ends():
+    experiment()
+    with Terminal([ASSAY, "serve"]) as terminal:
+        while "Ctrl-C stops the server" not in terminal.plain():
+            if not terminal.read(0.2) and "without libmicrohttpd" in terminal.plain():
+                skip("assay was built without libmicrohttpd")
+        terminal.send("\x03")
+        contains(terminal.finish(), "assay serve: stopped")
+        equal(terminal.exit_code(), 0)
 
 
 @test
