@@ -122,7 +122,7 @@ size_t svg_ticks(const struct svg_scale *s, size_t most, double ticks[static SVG
 /* Widens the scale to round values. */
 void svg_scale_round(struct svg_scale *s, bool from_zero);
 
-/* As many characters as fit, of which none is cut; four at least.  What is left out is in the middle:
+/* As many characters as fit, of which none is cut; four at least.  The middle is left out:
  * commands and cells often begin alike, and end alike as often. */
 void svg_put_word(struct strbuf *out, const char *word, size_t fits);
 

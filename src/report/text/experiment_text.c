@@ -4,9 +4,9 @@
 #include "analysis/losses.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "report/text/compare.h"
 #include "report/text/experiment.h"
 #include "report/text/nodes.h"
-#include "report/text/ratio_bar.h"
 #include "report/text/stat.h"
 
 #include <math.h>
