@@ -4,11 +4,15 @@
     embed.py OUTPUT report.css SCRIPT.js …
 
 Comments on lines of their own, indentation and blanks that mean nothing are left out; the scripts
-become one, in a function of their own.  Lines stay, so that no statement needs its end guessed.
+become pieces, of which a page has those that it needs, in one function.  Lines stay, so that no
+statement needs its end guessed.
 """
 import pathlib
 import re
 import sys
+
+# The piece that a script belongs to; the others begin the function, main.js ends it.
+PIECES = {"frames.js": "flames", "flame.js": "flames", "profile.js": "flames", "live.js": "live", "main.js": "end"}
 
 # What may hold blanks that mean something: strings, templates, regular expressions (here only after
 # an opening parenthesis, a comma or a colon).
@@ -53,11 +57,13 @@ def literal(name, text):
 
 
 output, style, *scripts = map(pathlib.Path, sys.argv[1:])
-script = "(() => {\n'use strict';\n" + "\n".join(shrink_script(path.read_text())
-                                                 for path in scripts) + "\n})();"
-if "</script" in script or "</style" in style.read_text():
+pieces = {"begin": "(() => {\n'use strict';\n", "flames": "", "live": "", "end": ""}
+for path in scripts:
+    pieces[PIECES.get(path.name, "begin")] += shrink_script(path.read_text()) + "\n"
+pieces["end"] += "})();"
+if "</script" in "".join(pieces.values()) or "</style" in style.read_text():
     sys.exit("embed.py: the script or style would end its element")
 output.write_text("/* SPDX-License-Identifier: MIT */\n/* Made by web/embed.py. */\n"
                   "#include \"report/html/html.h\"\n\n"
                   + literal("web_style", shrink_style(style.read_text()))
-                  + literal("web_script", script))
+                  + "".join(literal(f"web_script_{name}", text) for name, text in pieces.items()))

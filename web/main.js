@@ -34,8 +34,8 @@ startLink();
 startTable();
 startPlots();
 startExport();
-startFlames();
-startLive();
+if (typeof startFlames === 'function') startFlames(); // of pages with profiles
+if (typeof startLive === 'function') startLive(); // of assay serve
 startSections();
 goTo();
 document.documentElement.dataset.ready = '1';

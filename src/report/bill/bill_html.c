@@ -216,6 +216,6 @@ void report_bill_html(struct strbuf *out, const struct bill_view *v)
         html_put_flames(out, &page);
     put_about(out, v);
     embedded_put_json(&data, &page.data, "[]");
-    html_put_foot(out, &data);
+    html_put_foot(out, HTML_PLAIN, &data);
     page_done(&page);
 }

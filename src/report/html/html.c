@@ -8,14 +8,28 @@
 
 #include <stdio.h>
 
+/* The pieces of a script, in order; NULL after the last. */
+struct pieces {
+    const char *texts[4];
+};
+
+static struct pieces pieces_of(enum html_script script)
+{
+    const char *own = script == HTML_FLAMES ? web_script_flames
+                      : script == HTML_LIVE ? web_script_live
+                                            : "";
+    return (struct pieces){{web_script_begin, own, web_script_end, NULL}};
+}
+
 /* "'sha256-…'" of an inline style or script, as the policy names it. */
-static void put_hash(struct strbuf *out, const char *text)
+static void put_hash(struct strbuf *out, struct pieces pieces)
 {
     struct sha256 h;
     char hex[65];
     uint8_t bytes[32];
     sha256_start(&h);
-    sha256_add(&h, text, strlen(text));
+    for (size_t i = 0; pieces.texts[i]; i++)
+        sha256_add(&h, pieces.texts[i], strlen(pieces.texts[i]));
     sha256_end(&h, hex);
     for (size_t i = 0; i < sizeof(bytes); i++) {
         unsigned byte = 0;
@@ -32,10 +46,10 @@ void html_put_head(struct strbuf *out, const struct html_head *head)
     strbuf_puts(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                      "img-src data:; base-uri 'none'; form-action 'self'; ");
-    strbuf_puts(out, head->may_ask ? "connect-src 'self'; style-src " : "style-src ");
-    put_hash(out, web_style);
+    strbuf_puts(out, head->script == HTML_LIVE ? "connect-src 'self'; style-src " : "style-src ");
+    put_hash(out, (struct pieces){{web_style}});
     strbuf_puts(out, "; script-src ");
-    put_hash(out, web_script);
+    put_hash(out, pieces_of(head->script));
     strbuf_puts(out, "\">\n<meta name=\"viewport\" content=\"width=device-width, "
                      "initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n"
                      "<meta name=\"generator\" content=\"assay " ASSAY_VERSION "\">\n"
@@ -62,7 +76,7 @@ void html_put_head(struct strbuf *out, const struct html_head *head)
                      "</header>\n<main id=\"main\">\n");
 }
 
-void html_put_foot(struct strbuf *out, const struct strbuf *data)
+void html_put_foot(struct strbuf *out, enum html_script script, const struct strbuf *data)
 {
     strbuf_puts(out, "</main>\n<footer><p>Created by assay " ASSAY_VERSION ". ");
     if (data)
@@ -71,7 +85,11 @@ void html_put_foot(struct strbuf *out, const struct strbuf *data)
     strbuf_puts(out, "</p></footer>\n");
     if (data)
         embedded_put_element(out, data);
-    strbuf_printf(out, "<script>%s</script>\n</body>\n</html>\n", web_script);
+    struct pieces pieces = pieces_of(script);
+    strbuf_puts(out, "<script>");
+    for (size_t i = 0; pieces.texts[i]; i++)
+        strbuf_puts(out, pieces.texts[i]);
+    strbuf_puts(out, "</script>\n</body>\n</html>\n");
 }
 
 enum { TITLE_COLUMNS = 120 };
@@ -164,11 +182,13 @@ void html_put_page(struct strbuf *out, const struct page *page)
     if (html_has_nodes(page))
         links[count++] = (struct html_link){"#nodes", "Nodes"};
     links[count++] = (struct html_link){"#about", "How it was measured"};
+    enum html_script script = page->data.flame_count ? HTML_FLAMES : HTML_PLAIN;
     html_put_head(out,
                   &(struct html_head){.title = page->title,
                                       .subtitle = page->view ? page->view->experiment.question : "",
                                       .links = links,
-                                      .link_count = count});
+                                      .link_count = count,
+                                      .script = script});
     html_put_verdict(out, page);
     if (page->row_count)
         html_put_table(out, page);
@@ -182,5 +202,5 @@ void html_put_page(struct strbuf *out, const struct page *page)
     CLEANUP(strbuf_done) struct strbuf view = {0}, data = {0};
     html_put_rows_json(&view, page);
     embedded_put_json(&data, &page->data, strbuf_text(&view));
-    html_put_foot(out, &data);
+    html_put_foot(out, script, &data);
 }

@@ -15,16 +15,22 @@ void html_put_page(struct strbuf *out, const struct page *page);
 struct html_link {
     const char *href, *text;
 };
+/* What a page's script does besides tables and plots. */
+enum html_script {
+    HTML_PLAIN,
+    HTML_FLAMES, /* profiles */
+    HTML_LIVE,   /* it may ask its own server: of `assay serve` only */
+};
 struct html_head {
     const char *title, *subtitle;
     const struct html_link *links; /* the navigation */
     size_t link_count;
-    bool may_ask; /* the page's script may ask its own server: of `assay serve` only */
+    enum html_script script;
 };
 /* Up to <main>. */
 void html_put_head(struct strbuf *out, const struct html_head *head);
 /* From </main> on; `data` is embedded_put_json's text, or NULL. */
-void html_put_foot(struct strbuf *out, const struct strbuf *data);
+void html_put_foot(struct strbuf *out, enum html_script script, const struct strbuf *data);
 
 /* The level of intervals of medians that the table names; with less there are too few runs. */
 #define HTML_INTERVAL_LEVEL 0.9499
@@ -74,8 +80,8 @@ void flame_put_svg(const struct flame *flame, const char *id, bool alone, bool b
 void flame_pair_put_svg(const struct flame_pair *pair, const char *id, bool alone,
                         struct strbuf *out);
 
-/* web/report.css and web/report.js, put into the program when it is built. */
+/* web/report.css and the scripts of web/, put into the program when it is built. */
 extern const char web_style[];
-extern const char web_script[];
+extern const char web_script_begin[], web_script_flames[], web_script_live[], web_script_end[];
 
 #endif

@@ -36,7 +36,7 @@ void serve_put_start(struct strbuf *out, const char *title, const char *subtitle
                                            .subtitle = subtitle,
                                            .links = links,
                                            .link_count = ARRAY_COUNT(links),
-                                           .may_ask = true});
+                                           .script = HTML_LIVE});
 }
 
 static int fail(struct strbuf *out, int status, const char *title, const char *words, int depth)
@@ -46,7 +46,7 @@ static int fail(struct strbuf *out, int status, const char *title, const char *w
     strbuf_puts(out, "<p>");
     strbuf_put_markup(out, words);
     strbuf_puts(out, "</p>\n");
-    html_put_foot(out, NULL);
+    html_put_foot(out, HTML_LIVE, NULL);
     return status;
 }
 
@@ -212,7 +212,7 @@ static int list_page(struct store *store, const struct serve_request *q, struct 
                          "<h2 id=\"h-moved\">What moved lately</h2>\n<div id=\"moved-list\"><p "
                          "class=\"note\"><a href=\"moved\">Look through the histories</a></p></div>"
                          "</section>\n");
-    html_put_foot(out, NULL);
+    html_put_foot(out, HTML_LIVE, NULL);
     return 200;
 }
 
@@ -327,7 +327,7 @@ static int experiment_page(struct store *store, int64_t id, struct strbuf *out)
     put_losses(out, store, &e);
     strbuf_puts(out, "</div>\n");
     put_ways(out, store, &e);
-    html_put_foot(out, NULL);
+    html_put_foot(out, HTML_LIVE, NULL);
     return 200;
 }
 
@@ -389,7 +389,7 @@ static int runs_page(struct store *store, const struct serve_request *q, int64_t
         put_run_row(out, &run);
     strbuf_puts(out, "</tbody></table></div>\n");
     put_pager(out, page, (e.run_count + SERVE_RUNS - 1) / SERVE_RUNS, "");
-    html_put_foot(out, NULL);
+    html_put_foot(out, HTML_LIVE, NULL);
     return r < 0 ? serve_trouble(out, &err, r, 2) : 200;
 }
 
@@ -466,7 +466,7 @@ static int history_page(struct store *store, const struct serve_request *q, stru
     else
         strbuf_puts(out, "<p>There are too few experiments with this name: a history needs at "
                          "least three.</p>\n");
-    html_put_foot(out, NULL);
+    html_put_foot(out, HTML_LIVE, NULL);
     return 200;
 }
 

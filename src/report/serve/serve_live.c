@@ -277,6 +277,6 @@ int serve_moved(struct store *store, struct strbuf *out)
     serve_put_start(out, "What moved lately",
                     "Changes of level in the histories of headline metrics, the newest first", 0);
     put_moved(out, &m);
-    html_put_foot(out, NULL);
+    html_put_foot(out, HTML_LIVE, NULL);
     return 200;
 }
