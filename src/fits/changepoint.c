@@ -26,6 +26,7 @@
 #include "numbers/random.h"
 #include "numbers/sort.h"
 #include "stats/dependence.h"
+#include "stats/normality.h"
 #include "stats/summary.h"
 
 #include <errno.h>
@@ -34,7 +35,10 @@
 
 #define LAG1_MAX 0.97
 #define LAG1_FEW 0.3
-#define SPIKE_STEPS 8 /* usual steps from one value to the next */
+#define SPIKE_STEPS 8     /* usual steps from one value to the next */
+#define JUMP_STEPS 6      /* the same, of a jump: among few values */
+#define JUMP_STEPS_MANY 7 /* and among more, which have more to choose from */
+#define JUMP_STEPS_SURE 50
 
 enum { PERMUTATIONS = 399, PERMUTATIONS_CLEAR = 99, PERMUTATIONS_MAX = 3999 };
 
@@ -56,16 +60,7 @@ static double rank_part(double lag1, size_t count)
     double trust = fmin(1, 4 * (1 - lag1) * (1 - lag1));
     if (count < SHIFTS_FROM)
         return trust;
-    return lag1 > 0.8 ? 0 : 0.6 * trust;
-}
-
-/* A jump is so many usual steps.  Noise with heavy tails makes large steps, too: where they last
- * because results depend on each other, or where shifts are looked for, only steps that no noise
- * makes are jumps, as between exact counts. */
-static double jump_steps_of(double lag1, size_t count)
-{
-    bool is_sure = count >= SHIFTS_FROM || (count >= 40 && lag1 > 0.7);
-    return is_sure ? 50 : 6;
+    return lag1 > 0.85 ? 0 : 0.6 * trust;
 }
 
 enum found_by { BY_RANKS, BY_JUMP, BY_SHIFT };
@@ -349,6 +344,23 @@ static double usual_step_of(struct search *s, size_t count)
     return usual > 0 || !levels_return(s->values, count) ? usual : -1;
 }
 
+/* A jump is so many usual steps.  Noise with heavy tails makes large steps, too, and where results
+ * depend on each other they last for a while: unless all other steps are like those of normal
+ * noise, only those that no noise makes are jumps then, as between exact counts. */
+static double jump_steps_of(struct search *s, size_t count)
+{
+    double *steps = s->room;
+    size_t others = 0;
+    if (count < SHIFTS_FROM)
+        return count >= 40 && s->lag1 > 0.7 ? JUMP_STEPS_SURE : JUMP_STEPS;
+    for (size_t i = 1; i < count; i++) {
+        double step = s->values[i] - s->values[i - 1];
+        if (fabs(step) <= JUMP_STEPS_MANY * s->usual_step)
+            steps[others++] = step;
+    }
+    return stats_look_normal(steps, others) ? JUMP_STEPS_MANY : JUMP_STEPS_SURE;
+}
+
 /* The clearest split (`white`: of values without what they inherit; else the clearest jump) if
  * chance would not do as much; its p, or 1. */
 static double clearest(struct search *s, bool white, double chance, size_t *ret_split,
@@ -514,7 +526,7 @@ int change_points_find(const double *values, size_t count, double chance, uint64
         spread_ticks(calm, count, tick_of(calm, count, search.room), &search.rng);
     level_spikes(calm, count, search.room);
     search.lag1 = autocorrelation_of(&search, count);
-    search.jump_steps = jump_steps_of(search.lag1, count);
+    search.jump_steps = jump_steps_of(&search, count);
     divide(&search, chance);
     search.values = values;
     struct change_points points;

@@ -19,20 +19,19 @@
  */
 #include "fits/level_shift.h"
 #include "base/memory.h"
+#include "stats/normality.h"
 
 #include <math.h>
 #include <string.h>
 
 #define LAG1_MAX 0.98
 #define ORDER_PRICE 200.0 /* over the number of values: few show more dependence than there is */
-#define NORMAL_MOST 9.2   /* of a chi square of two, exceeded in 1 % of the cases */
 
 enum {
     ORDER_MAX = 10,
     SERIES_MIN = 4 * ORDER_MAX, /* fewer values do not show how they depend on each other */
     WARM_UP = 200,
-    NEAR_MAX = 50,    /* values on each side of a shift that tell how restless it is there */
-    NORMAL_MIN = 300, /* fewer values do not show whether their noise is normal */
+    NEAR_MAX = 50, /* values on each side of a shift that tell how restless it is there */
     TRIALS_MIN = 399,
     TRIALS_MAX = 9999,
 };
@@ -247,25 +246,8 @@ struct innovations {
     struct inheritance inheritance;
     double *values, *made;
     size_t count;
-    bool are_normal;
+    bool are_normal; /* all but the one at the shift */
 };
-
-/* All but the innovation at the shift are as normal noise is, by their skewness and kurtosis
- * (Jarque & Bera 1980).  Their mean is 0. */
-static bool are_normal(const double *values, size_t count, size_t shift)
-{
-    double n = (double)count, squares = 0, cubes = 0, fourths = 0;
-    for (size_t i = 0; i < count; i++) {
-        double square = i == shift ? 0 : values[i] * values[i];
-        squares += square / n;
-        cubes += square * values[i] / n;
-        fourths += square * square / n;
-    }
-    if (count < NORMAL_MIN || !(squares > 0))
-        return false;
-    double skewness = cubes / pow(squares, 1.5), excess = fourths / (squares * squares) - 3;
-    return n / 6 * (skewness * skewness + excess * excess / 4) <= NORMAL_MOST;
-}
 
 static void take_innovations(struct innovations *e, const struct series *s, const struct fit *f,
                              size_t at, double *room)
@@ -283,7 +265,10 @@ static void take_innovations(struct innovations *e, const struct series *s, cons
         mean += e->values[i] / (double)n;
     for (size_t i = 0; i < n; i++)
         e->values[i] -= mean;
-    e->are_normal = are_normal(e->values, n, at);
+    double shift = e->values[at];
+    e->values[at] = e->values[n - 1];
+    e->values[n - 1] = shift;
+    e->are_normal = stats_look_normal(e->values, n - 1);
 }
 
 /* A series without a shift; `e->made` has WARM_UP values before it. */

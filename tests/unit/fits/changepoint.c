@@ -132,6 +132,24 @@ TEST(a_step_amid_strong_dependence_is_found)
     CHECK(found >= 34);
 }
 
+/* A regression and its fix: no single shift. */
+TEST(steps_up_and_down_amid_strong_dependence_are_found)
+{
+    struct rng rng;
+    size_t right = 0;
+    rng_seed(&rng, 19);
+    for (int trial = 0; trial < 20; trial++) {
+        double values[LONG];
+        struct change_point points[8];
+        dependent(&rng, 0.9, false, 4, 150, values);
+        for (size_t i = 280; i < LONG; i++)
+            values[i] -= 4;
+        right +=
+            find(values, LONG, points) == 2 && points[0].index == 150 && points[1].index == 280;
+    }
+    CHECK(right >= 17);
+}
+
 /* Innovations of any size, of which the series comes back, are no steps. */
 TEST(strong_dependence_with_heavy_tails_is_no_change)
 {
