@@ -23,10 +23,10 @@
 #include "fits/changepoint.h"
 #include "base/memory.h"
 #include "fits/level_shift.h"
+#include "fits/normality.h"
 #include "numbers/random.h"
 #include "numbers/sort.h"
 #include "stats/dependence.h"
-#include "stats/normality.h"
 #include "stats/summary.h"
 
 #include <errno.h>
@@ -358,7 +358,7 @@ static double jump_steps_of(struct search *s, size_t count)
         if (fabs(step) <= JUMP_STEPS_MANY * s->usual_step)
             steps[others++] = step;
     }
-    return stats_look_normal(steps, others) ? JUMP_STEPS_MANY : JUMP_STEPS_SURE;
+    return look_normal(steps, others) ? JUMP_STEPS_MANY : JUMP_STEPS_SURE;
 }
 
 /* The clearest split (`white`: of values without what they inherit; else the clearest jump) if

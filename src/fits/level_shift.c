@@ -19,7 +19,7 @@
  */
 #include "fits/level_shift.h"
 #include "base/memory.h"
-#include "stats/normality.h"
+#include "fits/normality.h"
 
 #include <math.h>
 #include <string.h>
@@ -268,7 +268,7 @@ static void take_innovations(struct innovations *e, const struct series *s, cons
     double shift = e->values[at];
     e->values[at] = e->values[n - 1];
     e->values[n - 1] = shift;
-    e->are_normal = stats_look_normal(e->values, n - 1);
+    e->are_normal = look_normal(e->values, n - 1);
 }
 
 /* A series without a shift; `e->made` has WARM_UP values before it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether noise has the tails of normal noise, or others. */
-#ifndef ASSAY_STATS_NORMALITY_H
-#define ASSAY_STATS_NORMALITY_H
+#ifndef ASSAY_FITS_NORMALITY_H
+#define ASSAY_FITS_NORMALITY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,6 +12,6 @@ enum { NORMALITY_VALUES_MIN = 390 };
  * not (Jarque & Bera 1980).  Equal values do not, nor do fewer than NORMALITY_VALUES_MIN, which
  * tell too little: among 300 values of heavy tails there may be no large one but that which it is
  * about. */
-bool stats_look_normal(const double *values, size_t count);
+bool look_normal(const double *values, size_t count);
 
 #endif

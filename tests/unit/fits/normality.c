@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "stats/normality.h"
+#include "fits/normality.h"
 #include "numbers/random.h"
 #include "test.h"
 
@@ -22,7 +22,7 @@ static size_t passing(int kind, size_t count)
                         : kind == 2 ? rng_exponential(&rng)
                                     : (i < count / 5 ? 3 * z : z);
         }
-        passed += stats_look_normal(values, count);
+        passed += look_normal(values, count);
     }
     return passed;
 }
@@ -38,6 +38,6 @@ TEST(few_and_equal_values_do_not_pass)
 {
     static double values[COUNT];
     CHECK_INT(passing(0, NORMALITY_VALUES_MIN - 1), 0);
-    CHECK(!stats_look_normal(values, COUNT));
-    CHECK(!stats_look_normal(values, 0));
+    CHECK(!look_normal(values, COUNT));
+    CHECK(!look_normal(values, 0));
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* See normality.h. */
-#include "stats/normality.h"
+#include "fits/normality.h"
 
 #include <math.h>
 
 #define NORMAL_MOST 9.2 /* of a chi square of two, exceeded in 1 % of the cases */
 
-bool stats_look_normal(const double *values, size_t count)
+bool look_normal(const double *values, size_t count)
 {
     double n = (double)count, mean = 0, squares = 0, cubes = 0, fourths = 0;
     for (size_t i = 0; i < count; i++)
