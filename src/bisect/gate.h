@@ -36,7 +36,6 @@ struct gate_row {
 struct gate_failure {
     char *cell; /* "n=20 side=new" */
     size_t failed_count, run_count;
-    int last_status; /* as wait4 gives it */
 };
 
 struct gate_result_set {
@@ -63,6 +62,7 @@ struct gate_result_set {
     struct gate_failure *failures;
     size_t failure_count, failure_capacity;
     bool has_failed; /* some of these were not allowed to */
+    int failed_code; /* because an emulated machine failed: its exit code; else 0 */
 };
 
 /* d has a factor "side" with base, control and new.  Headline metrics of which one way is better.
@@ -72,8 +72,10 @@ int gate_judge(struct gate_result_set *set, const struct dataset *d, struct erro
  * sides, of which "new" counts. */
 int gate_judge_stored(struct gate_result_set *set, const struct dataset *stored,
                       const struct dataset *d, struct error *err);
-/* Notes whose runs failed.  Due before one of the two. */
-void gate_note_failures(struct gate_result_set *set, const struct dataset *d);
+/* Notes whose runs failed; is_machines tells the exit codes of emulated machines that failed (NULL:
+ * there are none).  Due before one of the two. */
+void gate_note_failures(struct gate_result_set *set, const struct dataset *d,
+                        bool (*is_machines)(int exit_code));
 void gate_result_set_done(struct gate_result_set *set);
 /* Adds what a second gate of the same two trees found; `from` is empty afterwards.  The result is
  * the worse of both: each of them has to pass. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* See gate.h. */
 #include "base/memory.h"
+#include "base/process.h"
 #include "bisect/gate.h"
 #include "run/straight.h"
 #include "stats/plan.h"
@@ -350,15 +351,20 @@ int gate_judge(struct gate_result_set *set, const struct dataset *all, struct er
                                   "better (--better does), or no round is complete");
 }
 
-void gate_note_failures(struct gate_result_set *set, const struct dataset *d)
+void gate_note_failures(struct gate_result_set *set, const struct dataset *d,
+                        bool (*is_machines)(int exit_code))
 {
-    for (size_t c = 0; c < d->cell_count; c++)
-        if (d->cells[c].failed_count)
-            ARRAY_PUSH(set->failures, set->failure_count, set->failure_capacity) =
-                (struct gate_failure){.cell = memory_strdup(d->cells[c].label),
-                                      .failed_count = d->cells[c].failed_count,
-                                      .run_count = d->cells[c].run_count,
-                                      .last_status = d->cells[c].last_status};
+    for (size_t c = 0; c < d->cell_count; c++) {
+        if (!d->cells[c].failed_count)
+            continue;
+        int code = process_exit_code(d->cells[c].last_status);
+        if (is_machines && is_machines(code))
+            set->failed_code = code;
+        ARRAY_PUSH(set->failures, set->failure_count, set->failure_capacity) =
+            (struct gate_failure){.cell = memory_strdup(d->cells[c].label),
+                                  .failed_count = d->cells[c].failed_count,
+                                  .run_count = d->cells[c].run_count};
+    }
 }
 
 static enum gate_result effective(const struct gate_result_set *set)

@@ -27,8 +27,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-/* The exit code of a gate that cannot tell. */
-enum { EXIT_INCONCLUSIVE = 3 };
+enum { EXIT_INCONCLUSIVE = 3 }; /* of a gate that cannot tell */
 
 #define BUDGET_NS (300ULL * 1000000000)
 #define ROUNDS 10
@@ -213,7 +212,7 @@ static int measure(struct gate *g, const struct session_options *so, struct erro
     struct error why;
     int judged = r == 0 || failed ? dataset_load(&d, facts.store, facts.experiment, &why) : r;
     if (judged == 0) {
-        gate_note_failures(&g->set, &d);
+        gate_note_failures(&g->set, &d, g->exact ? exact_machine_failed : NULL);
         judged = judge(g, &d, &why);
         if (judged == 0 && !g->baseline.set && g->set.result != GATE_PASS)
             find_functions(g, s, &d);
@@ -222,7 +221,8 @@ static int measure(struct gate *g, const struct session_options *so, struct erro
     if (r == 0 && judged < 0)
         *err = why;
     session_close(s);
-    return r < 0 && !failed ? r : failed && judged < 0 ? r : judged;
+    int code = g->set.failed_code ?: err->exit_code;
+    return r < 0 && (!failed || judged < 0) ? error_end_with(err, code, r) : judged;
 }
 
 /* A file that a CI system reads: whole or not there. */
@@ -279,24 +279,12 @@ static void remove_store(const char *db)
     }
 }
 
-/* An emulated machine's failure is told apart from the command's. */
-static int failed_code(const struct gate *g)
+static int exit_code(const struct gate_result_set *set)
 {
-    for (size_t i = 0; g->o->exact && i < g->set.failure_count; i++) {
-        int code = process_exit_code(g->set.failures[i].last_status);
-        if (exact_machine_failed(code))
-            return code;
-    }
-    return EXIT_MEASURE_FAILED;
-}
-
-static int exit_code(const struct gate *g)
-{
-    const struct gate_result_set *set = &g->set;
     return set->result == GATE_REGRESSION && !set->control_failed ? EXIT_TROUBLE
-           : set->has_failed                                      ? failed_code(g)
-           : set->control_failed || set->result != GATE_PASS      ? EXIT_INCONCLUSIVE
-                                                                  : EXIT_DONE;
+           : set->has_failed ? set->failed_code ?: EXIT_MEASURE_FAILED
+           : set->control_failed || set->result != GATE_PASS ? EXIT_INCONCLUSIVE
+                                                             : EXIT_DONE;
 }
 
 /* ---- a stored result ---- */
@@ -495,7 +483,7 @@ static int run_gate(struct gate *g, struct error *err)
         r = print_result(o, &g->set, err);
     if (!o->db)
         remove_store(db);
-    return r < 0 ? r : exit_code(g);
+    return r < 0 ? r : exit_code(&g->set);
 }
 
 /* ---- the command line ---- */

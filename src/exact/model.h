@@ -27,10 +27,10 @@
 #define EXACT_MODEL_FACTOR_HALF "2.1"
 #define EXACT_MODEL_FACTOR "4"
 
-#define EXACT_MODEL_WORDS                                    \
-    "modelled cycles are no time: of " EXACT_MODEL_PROGRAMS  \
-    " reference programs on " EXACT_MODEL_MACHINE            \
-    ", half are within a factor of " EXACT_MODEL_FACTOR_HALF \
+#define EXACT_MODEL_WORDS                                      \
+    "modelled cycles are not a time: of " EXACT_MODEL_PROGRAMS \
+    " reference programs on " EXACT_MODEL_MACHINE              \
+    ", half are within a factor of " EXACT_MODEL_FACTOR_HALF   \
     " of their CPU time, nine of ten within " EXACT_MODEL_FACTOR
 
 struct exact_modelled {

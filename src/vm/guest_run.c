@@ -310,9 +310,10 @@ static void run_counted(const struct guest *g, struct job *j, const struct event
     vm_usage_put(&text, wall_ns, &usage);
     send_file(g, "out", j->out, VM_FRAME_MAX / 4);
     send_file(g, "err", j->err, VM_FRAME_MAX / 4);
-    guest_tell_death(g, status);
     if (j->program)
         send_maps(g, &maps);
+    else
+        guest_tell_death(g, status);
     send_file(g, "metrics", j->metrics, METRICS_BYTES_MAX);
     guest_send(g, "usage", strbuf_text(&text), text.length);
     send_counts(g, events, counters);

@@ -299,7 +299,7 @@ int main(int argc, char **argv)
         runs = json.loads(pathlib.Path("out.json").read_text())["runs"]
         equal(len({run["counts"][0]["value"] for run in runs}), 1, "modelled cycles of the runs")
     result = assay("ab", "--exact=model", f"{path} row", f"{path} column", check=0)
-    contains(result.stderr, "modelled cycles are no time: ")
+    contains(result.stderr, "modelled cycles are not a time: ")
     contains(result.stdout, "sim:modelled-cycles")
     text = assay("stat", "--exact=model", "--", path, "row", check=0).stderr
     contains(" ".join(text.split()), "of CPU time, modelled, within a factor of ")

@@ -278,8 +278,10 @@ int main(void)
     _, result = stat("--", hog, check=NO_MEMORY)
     contains(pathlib.Path("out.json").read_text(), '"ran_out": true')
     # Also where runs are processes of their own.
-    result = assay("ab", "--exact", "-r", "1", hog, "true", check=NO_MEMORY, timeout=250)
-    contains(result.stderr + result.stdout, "1024 MiB of memory; the command needed more")
+    git("init", "-q", ".")
+    commit("memory", "one")
+    result = assay("gate", "--exact", "--base", "HEAD", "-r", "1", "-q", "--", "./hog", check=NO_MEMORY, timeout=250)
+    contains(result.stderr, "1024 MiB of memory; the command needed more")
 
 
 @test

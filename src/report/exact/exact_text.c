@@ -177,7 +177,7 @@ static void put_model(struct strbuf *out, const struct exact_view *v,
         out, v,
         "On " EXACT_MODEL_MACHINE " that would be %s of CPU time, modelled, within a factor "
         "of " EXACT_MODEL_FACTOR " for nine of ten reference programs (of " EXACT_MODEL_PROGRAMS
-        "), of " EXACT_MODEL_FACTOR_HALF " for half of them. It is no measured time.",
+        "), of " EXACT_MODEL_FACTOR_HALF " for half of them. It is not a measured time.",
         format_duration((double)exact_model_cycles(m) / EXACT_MODEL_PER_NS, time, sizeof(time)));
 }
 
