@@ -82,6 +82,8 @@ def why_not(command):
         return "needs an emulated machine; tests/vm/exact.py has one"
     if "--exact" in command.text and not (shutil.which("qemu-x86_64") or shutil.which("valgrind")):
         return "needs qemu-user or valgrind"
+    if "--exact=model" in command.text and not shutil.which("valgrind"):
+        return "needs valgrind"
     for start, program in NEEDS_PROGRAM.items():
         if command.text.startswith(start) and not shutil.which(program):
             return f"needs {program}"
