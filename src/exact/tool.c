@@ -288,9 +288,11 @@ static int find_arm64(struct exact_tool *t, struct error *err)
 static int find_model(struct exact_tool *t, struct error *err)
 {
     int r = find_cachegrind(t, err);
-    if (r < 0)
-        return error_set(err, r,
-                         "--exact=model needs Valgrind; install it: sudo apt-get install valgrind");
+    if (r < 0) {
+        error_set(err, r,
+                  "--exact=model needs Valgrind; install it: sudo apt-get install valgrind");
+        return error_end_with(err, VM_EXIT_NO_QEMU, r);
+    }
     t->is_model = true;
     t->metric = EXACT_MODEL_CYCLES;
     snprintf(t->note, sizeof(t->note), "%s", EXACT_MODEL_WORDS);

@@ -229,6 +229,7 @@ def without_qemu_cachegrind_counts_and_it_is_said():
     for words in (("stat", "--"), ("ab", "-r", "1"), ("bisect", "--good", "HEAD~1", "--run")):
         result = assay(words[0], "--exact=user", *words[1:], "true", check=110, env=env)
         contains(result.stderr, "install qemu-user")
+    contains(assay("stat", "--exact=model", "--", "true", check=110, env=env).stderr, "install valgrind")
 
 
 CROSS = "aarch64-linux-gnu-gcc"
