@@ -350,6 +350,10 @@ def verdicts():
     changes = {f["name"]: f["new"] - f["base"] for f in row["functions"]}
     equal(changes["hot"], 10000)
     equal(sum(changes.values()), row["new_median"] - row["base_median"], "the sum of the changes")
+    if shutil.which("valgrind"):
+        result = assay("gate", "--exact=model", "--base", "HEAD~2", "--max-regression", "50%", "--", "./run", check=0)
+        contains(result.stdout, "sim:modelled-cycles")
+        contains(result.stdout, "Note: modelled cycles are not a time: ")
     # The same, by a table of two commands.
     result = assay("ab", "--exact=user", "./prog hot 1000000", "./prog hot 1002000", check=0)
     contains(result.stdout, "exact:instructions")

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/measured.h"
 #include "base/memory.h"
+#include "exact/model.h"
 
 #include <time.h>
 
@@ -116,6 +117,8 @@ static void put_notes(struct strbuf *out, const struct gate_result_set *set)
                           "\n%s: the 95th percentile takes 60 rounds or more; there were %zu.\n",
                           row->metric, row->change.comparison.base_count);
     }
+    if (set->count && str_eq(set->rows[0].metric, EXACT_MODEL_CYCLES))
+        strbuf_puts(out, "\nNote: " EXACT_MODEL_WORDS ".\n");
     if (set->by_cpu)
         strbuf_puts(out, "\nWall time cannot tell on this machine. The command runs in one thread "
                          "and never waits, so its CPU time was judged instead.\n");
