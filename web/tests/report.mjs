@@ -520,6 +520,8 @@ test('plots that differ in one value are small and side by side', async () => {
     ok(boxes.length >= 3, `${boxes.length} in a group`);
     equal(boxes[0][1], boxes[1][1], 'the second stands beside the first');
     ok(boxes.every(([, , w]) => w < 720), 'small');
+    const scales = await group.locator('figure svg').evaluateAll((list) => list.map((svg) => [...svg.querySelectorAll('g[text-anchor=end] text')].map((t) => t.textContent).join()));
+    equal(new Set(scales).size, 1, `scales of a group: ${scales.join(' | ')}`);
   }
   await done(page);
 });

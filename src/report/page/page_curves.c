@@ -309,6 +309,17 @@ static void note_others(struct page *page, size_t factor, size_t count, size_t d
         strbuf_puts(&page->notes, note);
 }
 
+/* What a series reaches, its intervals included where they are drawn. */
+static void reach(const struct plot_series *s, double *low, double *high)
+{
+    bool has_intervals = s->style & (PLOT_BAND | PLOT_BARS);
+    for (size_t n = 0; n < s->count; n++) {
+        const struct plot_point *p = &s->points[n];
+        *low = fmin(*low, has_intervals ? fmin(p->y, p->low) : p->y);
+        *high = fmax(*high, has_intervals ? fmax(p->y, p->high) : p->y);
+    }
+}
+
 /* One scale for all of a group, so that they can be compared by eye. */
 static void share_scales(struct page *page, size_t first)
 {
@@ -319,10 +330,7 @@ static void share_scales(struct page *page, size_t first)
             const struct plot *other = &page->plots[k];
             for (size_t s = 0;
                  other->group && str_eq(other->group, p->group) && s < other->series_count; s++)
-                for (size_t n = 0; n < other->series[s].count; n++) {
-                    low = fmin(low, other->series[s].points[n].y);
-                    high = fmax(high, other->series[s].points[n].y);
-                }
+                reach(&other->series[s], &low, &high);
         }
         if (low < high) {
             p->y.low = low;

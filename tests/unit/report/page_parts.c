@@ -354,3 +354,68 @@ TEST(plots_of_one_kind_have_ids_of_their_own)
     CHECK_STR(page_add_plot(&page, "strip", "%s", "c")->id, "strip");
     CHECK_STR(page.plots[1].title, "b");
 }
+
+TEST(plots_side_by_side_have_one_scale_with_room_for_every_interval)
+{
+    CLEANUP(page_done) struct page page = {0};
+    struct dataset *d = add_set(&page, "", "wall");
+    struct rng rng;
+    rng_seed(&rng, 7);
+    dataset_add_factor(d, "depth");
+    dataset_add_factor(d, "size_bytes");
+    size_t m = dataset_add_metric(d, "wall", "ns", "metric", time_facts);
+    static const char *const modes[] = {"1", "2", "3", "4"}, *const sizes[] = {"64", "1024"};
+    for (size_t k = 0; k < ARRAY_COUNT(modes); k++)
+        for (size_t s = 0; s < ARRAY_COUNT(sizes); s++) {
+            size_t cell = add_cell(d, modes[k], sizes[s]);
+            for (uint32_t r = 0; r < 12; r++) /* one of them is noisy */
+                dataset_put(d, m, cell, r, 100 * exp((k == 2 ? 0.5 : 0.001) * rng_normal(&rng)));
+        }
+    prepare(&page);
+    const struct plot *first = NULL;
+    double low = INFINITY, high = -INFINITY;
+    size_t count = 0;
+    for (size_t i = 0; i < page.plot_count; i++) {
+        const struct plot *p = &page.plots[i];
+        if (!str_eq(p->kind, "curve") || !p->group)
+            continue;
+        first = first ? first : p;
+        count++;
+        CHECK_NEAR(p->y.low, first->y.low, 0);
+        CHECK_NEAR(p->y.high, first->y.high, 0);
+        CHECK_STR(p->x.unit, "bytes");
+        for (size_t n = 0; n < p->series[0].count; n++) {
+            low = fmin(low, p->series[0].points[n].low);
+            high = fmax(high, p->series[0].points[n].high);
+        }
+    }
+    CHECK_INT(count, 4);
+    if (!first)
+        return;
+    CHECK(high > 1.2 * low); /* the intervals of the noisy one */
+    CHECK_NEAR(first->y.low, low, 1e-9);
+    CHECK_NEAR(first->y.high, high, 1e-9);
+}
+
+TEST(only_bytes_are_bytes)
+{
+    static const struct {
+        const char *factor, *unit;
+    } names[] = {{"bytes", "bytes"}, {"block_bytes", "bytes"}, {"Bytes per call", "bytes"},
+                 {"size", ""},       {"kilobytes", ""},        {"bytesize", ""}};
+    for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
+        CLEANUP(page_done) struct page page = {0};
+        struct dataset *d = add_set(&page, "", "wall");
+        struct rng rng;
+        rng_seed(&rng, 1);
+        dataset_add_factor(d, names[i].factor);
+        size_t m = dataset_add_metric(d, "wall", "ns", "metric", time_facts);
+        for (size_t s = 0; s < 3; s++)
+            put(d, m, add_cell(d, (const char *const[]){"1", "2", "4"}[s], ""), 100, 8, &rng);
+        prepare(&page);
+        const struct plot *curve = page.first.curve;
+        CHECK(curve);
+        if (curve)
+            CHECK_STR(curve->x.unit, names[i].unit);
+    }
+}
