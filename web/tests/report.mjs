@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import { count, done, equal, main, ok, open, shownRows, test, until, url, violations } from './browser.mjs';
 
 const FILES = ['run.html', 'within.html', 'two.html', 'profiles.html', 'evil.html',
-  'why.html', 'source.html', 'time.html', 'failed.html', 'allfailed.html', 'stopped.html', 'long.html', 'one.html', 'many.html', 'zero.html'];
+  'why.html', 'reasons.html', 'source.html', 'time.html', 'failed.html', 'allfailed.html', 'stopped.html', 'long.html', 'one.html', 'many.html', 'zero.html'];
 
 for (const name of FILES) {
   test(`${name} opens from a file, asks for nothing, and axe finds nothing`, async () => {
@@ -599,6 +599,19 @@ test('the verdict says why, first of all', async () => {
   ok(text.includes('called by copy_again'), 'the evidence');
   ok(await page.locator('#verdict .reasons li.unsure').count(), 'a reason that could be chance');
   ok((await page.locator('#verdict').textContent()).includes('1.4× slower'), 'how much, how sure');
+  await done(page);
+});
+
+test('where the reasons are known they stand with the verdict, else the command that finds them', async () => {
+  const page = await open(url('reasons.html'), { viewport: { width: 1440, height: 900 } });
+  const lead = await page.locator('.lead.main').first().textContent();
+  ok(/^checked against unchecked \(the baseline\), wall: /.test(lead), lead);
+  equal(await count(page, '.first .next'), 0, 'commands to find what is known');
+  const reason = page.locator('#verdict .reasons li').first();
+  ok(/checksum \+/.test(await reason.textContent()), await reason.textContent());
+  ok((await reason.boundingBox()).y < 900, 'on the first screen');
+  await page.goto(url('run.html'));
+  equal(await count(page, '.first .next code'), 1, 'the command');
   await done(page);
 });
 
