@@ -3,7 +3,7 @@
 
     embed.py OUTPUT report.css SCRIPT.js …
 
-Comments on lines of their own, indentation and blanks that mean nothing are left out; the scripts
+Comments, indentation and blanks that mean nothing are left out; the scripts
 become pieces, of which a page has those that it needs, in one function.  Lines stay, so that no
 statement needs its end guessed.
 """
@@ -15,8 +15,9 @@ import sys
 PIECES = {"frames.js": "flames", "flame.js": "flames", "profile.js": "flames", "live.js": "live", "main.js": "end"}
 
 # What may hold blanks that mean something: strings, templates, regular expressions (here only after
-# an opening parenthesis, a comma or a colon).
-KEPT = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:\\.|[^`\\])*`|(?<=[(,:])/(?:\\.|[^/\\])+/""")
+# an opening parenthesis, a comma or a colon).  Comments are looked for at the same time: they may hold
+# an apostrophe, and strings two slashes.
+KEPT = re.compile(r"""(?P<comment>[ ]//[^\n]*)|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:\\.|[^`\\])*`|(?<=[(,:])/(?:\\.|[^/\\])+/""")
 
 
 def lines_of(text, comment):
@@ -28,7 +29,7 @@ def shrink_script(text):
     text = lines_of(text, "//")
     parts, last = [], 0
     for kept in KEPT.finditer(text):
-        parts += [squeeze(text[last:kept.start()]), kept[0]]
+        parts += [squeeze(text[last:kept.start()]), "" if kept["comment"] else kept[0]]
         last = kept.end()
     return "".join(parts + [squeeze(text[last:])])
 

@@ -405,6 +405,7 @@ function rawRuns(data, r) {
   }));
   const baseOf = (round, i) => (base ? [(paired ? base.find((b) => b.round === round) : base[i]) ?? null] : []);
   const all = [...values, ...values.failed.map((round) => ({ round, isFailed: true }))];
+  all.sort((a, b) => a.round - b.round);
   while (base && !paired && all.length < base.length) all.push({ round: '' });
   const table = make('table', {}, make('thead', {}, row('th', head)), make('tbody', {},
     ...all.map((v, i) => row('td', [v.round, v.isFailed ? 'failed' : v.value === undefined ? null : v,

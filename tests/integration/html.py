@@ -235,6 +235,24 @@ def wrong_sources_are_told():
 
 
 @test
+def the_script_is_made_smaller_without_harm():
+    experiment()
+    assay("html", "-o", "run.html", check=0)
+    script = re.search(r"<script>(.*)</script>", pathlib.Path("run.html").read_text(), re.S)[1]
+    sources = {path.name: path.read_text() for path in (ROOT / "web").glob("*.js")}
+    for name in ("data.js", "state.js", "table.js", "plots.js", "export.js", "main.js"):
+        # What is said to a reader: words in quotes, of code, not of comments.
+        code = re.sub(r"(^|\s)//[ ].*", "", sources[name], flags=re.M)
+        said = re.findall(r"'([^'\\\n=&]*[a-z] [a-z][^'\\\n=&]*)'", code)
+        for words in said:
+            contains(script, words)
+    contains(script, "'hollow: disturbed'")
+    equal(re.findall(r"\s// .*", script), [], "comments")
+    lacks(script, "EventSource")  # what only assay serve needs
+    lacks(script, "class FlameGraph")
+
+
+@test
 def a_cut_page_is_refused():
     experiment()
     assay("html", "-o", "run.html", check=0)
