@@ -351,6 +351,12 @@ function threadTracks(profile, functions, across) {
   return box;
 }
 
+// What stands below the picture itself: its words and the buttons that save it.
+function below(graph) {
+  const bar = graph.detail.nextElementSibling;
+  return bar && bar.classList.contains('export') ? bar : graph.detail;
+}
+
 // ---- callers and callees ----
 
 // Paths through the function, from it outwards (callers) or inwards (callees), over all stacks.
@@ -365,7 +371,7 @@ function showSandwich(graph, known) {
   let box = graph.box.querySelector('.sandwich');
   if (!box) {
     box = make('div', { className: 'sandwich' });
-    graph.detail.after(box);
+    below(graph).after(box);
   }
   box.replaceChildren();
   keepState(`around-${graph.svg.id}`, known ?? '');
@@ -411,7 +417,7 @@ function showCode(graph, node) {
   }
   if (!box) {
     box = make('div', { className: 'code' });
-    graph.detail.after(box);
+    below(graph).after(box);
   }
   const parts = source.files.map((file) => make('div', {}, make('p', { className: 'note', textContent: file.found ? file.file : `${file.file}: the source was not found` }),
     codeTable(['Line', 'Share', 'Source'], file.lines.map(([line, share, text]) => [[line, shareText(share), text], share]))));
@@ -423,6 +429,7 @@ function showCode(graph, node) {
   region.tabIndex = 0;
   region.setAttribute('role', 'region');
   region.setAttribute('aria-label', `Code of ${node.name}`);
+  for (const table of region.querySelectorAll('table')) exportTable(table, `Code of ${node.name}`);
   box.replaceChildren(make('h4', { textContent: `Code of ${node.name}, ${source.samples.toLocaleString('en-US')} ${source.samples === 1 ? 'sample' : 'samples'} of its own` }), region);
 }
 

@@ -88,7 +88,7 @@ test('every row of a long table is there, sorted, filtered, saved and printed', 
 
 test('every table and every picture can be saved', async () => {
   const counts = (page) => page.evaluate(() => ({
-    tables: [...document.querySelectorAll('table')].filter((t) => t.tHead && !t.closest('.code')).length,
+    tables: [...document.querySelectorAll('table')].filter((t) => t.tHead).length,
     csv: [...document.querySelectorAll('.export button')].filter((b) => b.textContent === 'CSV').length,
     pictures: document.querySelectorAll('svg.plot:not(.narrow), svg.flame, svg.heat, svg.tracks, .dots svg').length,
     svg: [...document.querySelectorAll('.export button')].filter((b) => b.textContent === 'SVG').length,
@@ -111,6 +111,8 @@ test('every table and every picture can be saved', async () => {
   await page.waitForSelector('.sandwich .callees rect');
   ({ tables, csv, pictures, svg } = await counts(page));
   ok(pictures >= 4, `${pictures} pictures of the profile`);
+  const bars = await page.$$eval('#flame-0 ~ .export', (list) => list.map((bar) => bar.previousElementSibling.className));
+  equal(bars[0], 'detail', 'the buttons of the flame graph stand below it');
   equal([csv, svg].join(), [tables, pictures].join(), 'buttons of the profile');
   await done(page);
 });
