@@ -317,6 +317,22 @@ def many_runs_come_a_page_at_a_time():
 
 
 @test
+def a_store_that_is_gone_is_told_in_the_form_that_was_asked_for():
+    needs_file_store("the store's file is taken away")
+    experiment()
+    with Server() as server:
+        equal(server.get("e/1")[0], 200)
+        os.rename("assay.db", "elsewhere.db")
+        status, text, _ = server.get("e/1?q=another")
+        equal((status, "<!doctype html>" in text), (500, True), "a page")
+        status, text, response = server.get("api/v1/experiments?q=another")
+        equal((status, response.getheader("Content-Type")), (500, "application/json"))
+        fits("assay-serve", json.loads(text))
+        os.rename("elsewhere.db", "assay.db")
+        equal(server.get("e/1")[0], 200, "it is back")
+
+
+@test
 def ctrl_c_says_what_it_ends():
     experiment()
     with Terminal([ASSAY, "serve"]) as terminal:

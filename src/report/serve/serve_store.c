@@ -175,17 +175,24 @@ static void put_key(struct strbuf *key, const struct serve_request *q)
         strbuf_printf(key, "%zu:%s;", parts[i] ? strlen(parts[i]) : 0, parts[i] ? parts[i] : "");
 }
 
-/* What reads all values of an experiment, or of many. */
+/* What reads all values of an experiment, or of many; lists are read a page at a time. */
 static bool is_heavy(const struct serve_request *q)
 {
-    return str_has_suffix(q->path, "/report") || str_has_prefix(q->path, SERVE_API) ||
-           str_eq(q->path, "/compare") || str_eq(q->path, "/history") || str_eq(q->path, "/moved");
+    if (str_has_prefix(q->path, SERVE_API))
+        return !str_has_suffix(q->path, "/experiments") && !str_has_suffix(q->path, "/runs") &&
+               !str_has_suffix(q->path, "/running");
+    return str_has_suffix(q->path, "/report") || str_eq(q->path, "/compare") ||
+           str_eq(q->path, "/history") || str_eq(q->path, "/moved");
 }
 
-static struct serve_body *refuse(struct serve_store *s, int status, const char *words)
+static struct serve_body *refuse(struct serve_store *s, const struct serve_request *q, int status,
+                                 const char *words)
 {
     struct strbuf text = {0};
-    strbuf_printf(&text, "<!doctype html><title>%d</title><p>%s</p>\n", status, words);
+    if (str_has_prefix(q->path, SERVE_API))
+        strbuf_printf(&text, "{\"error\": \"%s\"}\n", words);
+    else
+        strbuf_printf(&text, "<!doctype html><title>%d</title><p>%s</p>\n", status, words);
     return body_new(s, status, &text);
 }
 
@@ -196,7 +203,7 @@ static struct serve_body *make_page(struct serve_store *s, const struct serve_re
     struct error err = {0};
     struct strbuf text = {0};
     if (!store && store_open(&store, s->place, STORE_READ, &err) < 0)
-        return refuse(s, 500, "The store can no longer be opened.");
+        return refuse(s, request, 500, "The store can no longer be opened.");
     struct serve_request with_pages = *request;
     with_pages.pages = s->pages;
     int status = serve_page(store, &with_pages, &text);
@@ -222,7 +229,7 @@ struct serve_body *serve_store_page(struct serve_store *s, const struct serve_re
     while (!body && heavy && s->heavy_running >= HEAVY_RUNNING) {
         if (!waits && s->heavy_waiting >= HEAVY_WAITING) {
             pthread_mutex_unlock(&s->lock);
-            return refuse(s, 503, "Too many requests for reports; try again in a moment.");
+            return refuse(s, request, 503, "Too many requests for reports; try again in a moment.");
         }
         waits = true;
         s->heavy_waiting++;
