@@ -54,7 +54,30 @@ static int extract(const char *deb, const char *folder, struct error *err)
                      strbuf_text(&said));
 }
 
-static int expand(const char *folder, struct error *err)
+/* Ways in which releases compress modules, and what undoes it. */
+static const struct packing {
+    const char *suffix, *program, *package;
+} packings[] = {
+    {".ko.xz", "xz", "xz-utils"}, {".ko.zst", "zstd", "zstd"}, {".ko.gz", "gzip", "gzip"}};
+
+/* What is still compressed: a machine without its modules would be one without the host's files. */
+static int find_packed(const char *folder, const char *deb, struct error *err)
+{
+    DIR *dir = opendir(folder);
+    int r = 0;
+    for (struct dirent *e; dir && r == 0 && (e = readdir(dir));)
+        for (size_t i = 0; r == 0 && i < ARRAY_COUNT(packings); i++)
+            if (str_has_suffix(e->d_name, packings[i].suffix))
+                r = error_set(err, -ENOENT,
+                              "the modules of %s are compressed: '%s' cannot expand %s; is it "
+                              "installed? (Debian's package: %s)",
+                              deb, packings[i].program, e->d_name, packings[i].package);
+    if (dir)
+        closedir(dir);
+    return r;
+}
+
+static int expand(const char *folder, const char *deb, struct error *err)
 {
     static const char script[] =
         "cd \"$1\" || exit 1; set --;"
@@ -62,9 +85,10 @@ static int expand(const char *folder, struct error *err)
         "for f in *.ko.zst; do [ -e \"$f\" ] && zstd -q -d --rm \"$f\"; done;"
         "for f in *.ko.gz; do [ -e \"$f\" ] && gzip -d -f \"$f\"; done; :";
     const char *const argv[] = {"sh", "-c", script, "sh", folder, NULL};
-    struct vm_tool tool = {.argv = argv};
+    CLEANUP(strbuf_done) struct strbuf said = {0};
+    struct vm_tool tool = {.argv = argv, .output = &said};
     int r = vm_tool_run(&tool, err);
-    return r < 0 ? r : 0;
+    return r < 0 ? r : find_packed(folder, deb, err);
 }
 
 struct order {
@@ -152,7 +176,7 @@ int vm_unpack(const struct vm_arch *arch, const char *deb, const char *folder, s
         return error_errno(err, -errno, "%s", all);
     int r = extract(deb, all, err);
     if (r == 0)
-        r = expand(all, err);
+        r = expand(all, deb, err);
     if (r == 0)
         r = sort_out(arch, all, folder, err);
     file_remove_tree(all);
