@@ -35,9 +35,11 @@
 
 #define LAG1_MAX 0.97
 #define LAG1_FEW 0.3
-#define SPIKE_STEPS 8     /* usual steps from one value to the next */
-#define JUMP_STEPS 6      /* the same, of a jump: among few values */
-#define JUMP_STEPS_MANY 7 /* and among more, which have more to choose from */
+#define CLEAR_DEVIATIONS 12 /* of the shuffled; less than one in 10,000 for any number of splits \
+                             */
+#define SPIKE_STEPS 8       /* usual steps from one value to the next */
+#define JUMP_STEPS 6        /* the same, of a jump: among few values */
+#define JUMP_STEPS_MANY 7   /* and among more, which have more to choose from */
 #define JUMP_STEPS_SURE 50
 
 enum { PERMUTATIONS = 399, PERMUTATIONS_CLEAR = 99, PERMUTATIONS_MAX = 3999 };
@@ -306,17 +308,23 @@ static double best_of_all(struct search *s, bool shuffled, size_t *ret_split, si
 }
 
 /* How often values shuffled within their segments show as much.  Stops as soon as the answer is
- * "too often", and early when it is "never". */
+ * "too often", and early when it is "never": when it is sure enough already, or when what was found
+ * is so far beyond what shuffling does that more of it would not show how rare it is. */
 static double permutation_p(struct search *s, double found, double chance)
 {
     double all = (double)s->permutations + 1;
     size_t as_much = 1, split, segment, most = (size_t)(chance * all + 1e-9);
+    struct running shuffled = {0};
     for (size_t k = 0; k < s->permutations; k++) {
-        as_much += best_of_all(s, true, &split, &segment) >= found - 1e-9 * fabs(found);
+        double value = best_of_all(s, true, &split, &segment);
+        as_much += value >= found - 1e-9 * fabs(found);
         if (as_much > most)
             return 1;
-        if (k + 1 == PERMUTATIONS_CLEAR && as_much == 1 && chance * (PERMUTATIONS_CLEAR + 1) >= 1)
-            return 1.0 / (PERMUTATIONS_CLEAR + 1);
+        running_add(&shuffled, value);
+        if (k + 1 == PERMUTATIONS_CLEAR && as_much == 1 &&
+            (chance * (PERMUTATIONS_CLEAR + 1) >= 1 ||
+             found > shuffled.mean + CLEAR_DEVIATIONS * running_stddev(&shuffled)))
+            return fmin(chance, 1.0 / (PERMUTATIONS_CLEAR + 1));
     }
     return (double)as_much / all;
 }
