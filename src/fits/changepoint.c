@@ -35,11 +35,12 @@
 
 #define LAG1_MAX 0.97
 #define LAG1_FEW 0.3
-#define CLEAR_DEVIATIONS 12 /* of the shuffled; less than one in 10,000 for any number of splits \
-                             */
-#define SPIKE_STEPS 8       /* usual steps from one value to the next */
-#define JUMP_STEPS 6        /* the same, of a jump: among few values */
-#define JUMP_STEPS_MANY 7   /* and among more, which have more to choose from */
+#define CLEAR_DEVIATIONS                                                                       \
+    12                    /* of the shuffled; less than one in 10,000 for any number of splits \
+                           */
+#define SPIKE_STEPS 8     /* usual steps from one value to the next */
+#define JUMP_STEPS 6      /* the same, of a jump: among few values */
+#define JUMP_STEPS_MANY 7 /* and among more, which have more to choose from */
 #define JUMP_STEPS_SURE 50
 
 enum { PERMUTATIONS = 399, PERMUTATIONS_CLEAR = 99, PERMUTATIONS_MAX = 3999 };
