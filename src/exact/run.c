@@ -259,7 +259,8 @@ static int wrong_processor(const struct exact_tool *tool, const char *name,
                            const struct exact_program *p, struct error *err)
 {
     bool is_machine = !tool || tool->machine;
-    error_set(err, -ENOEXEC, "%s is for %s; %s", name, p->is_arm64 ? "arm64" : "x86_64",
+    error_set(err, -ENOEXEC, "%s is for %s; %s", p->word_count ? p->path : name,
+              p->is_arm64 ? "arm64" : "x86_64",
               !p->is_arm64 ? "--exact and --exact=user count such programs on an x86_64 machine"
               : is_machine ? "--exact=arm64 counts its user mode, and 'assay vm run -e "
                              "instructions' runs static programs under a kernel for arm64"
@@ -297,9 +298,11 @@ static int find_libraries(const char *path, const char **ret_folder, struct erro
         return r;
     CLEANUP(memory_freep) char *loader = image_interpreter(&image);
     image_close(&image);
-    if (!loader || access(loader, X_OK) == 0 || (given && *given))
+    bool is_given = given && *given;
+    if (!loader || (!is_given && access(loader, X_OK) == 0))
         return 0;
-    CLEANUP(memory_freep) char *cross = memory_printf(ARM64_FOLDER "%s", loader);
+    CLEANUP(memory_freep)
+    char *cross = memory_printf("%s%s", is_given ? given : ARM64_FOLDER, loader);
     if (access(cross, F_OK) < 0) {
         error_set(err, -ENOENT,
                   "%s needs %s, which is not here: install Debian's package libc6-arm64-cross, "
@@ -307,7 +310,8 @@ static int find_libraries(const char *path, const char **ret_folder, struct erro
                   path, loader);
         return error_end_with(err, VM_EXIT_OTHER_ARCH, -ENOENT);
     }
-    *ret_folder = ARM64_FOLDER;
+    if (!is_given)
+        *ret_folder = ARM64_FOLDER;
     return 0;
 }
 

@@ -271,6 +271,8 @@ def programs_for_arm64_are_counted_here():
         equal(first["exact:arm64-instructions"], second["exact:arm64-instructions"], "two runs")
     contains(assay("stat", "--exact=user", "--", "./static", "10", check=111).stderr, "--exact=arm64 counts it")
     contains(assay("stat", "--exact=arm64", "--", "/bin/true", check=111).stderr, "is for x86_64")
+    result = assay("stat", "--exact=arm64", "--", "./dynamic", "10", check=111, env={"QEMU_LD_PREFIX": "/nonexistent"})
+    contains(result.stderr, "libc6-arm64-cross")
     result = assay("ab", "--exact=arm64", "./static 1000000", "./static 1001000", check=0)
     contains(result.stdout, "exact:arm64-instructions")
     contains(result.stdout, "+2,000")
