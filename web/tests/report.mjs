@@ -123,10 +123,13 @@ test('in the PDF every verdict is there, whole, and no page is half empty', asyn
     for (const [number, { width, words }] of pages.entries()) {
       for (const word of words) ok(word.left >= 0 && word.right <= width, `${name}, page ${number + 1}: "${word.text}" is cut: ${word.left} to ${word.right} of ${width}`);
     }
-    const printed = new Map();
-    for (const word of pages.flatMap((p) => p.words)) printed.set(word.text, (printed.get(word.text) ?? 0) + 1);
-    const wanted = new Map();
-    for (const word of cells.flatMap((cell) => cell.match(/[a-z]{4,}/g) ?? [])) wanted.set(word, (wanted.get(word) ?? 0) + 1);
+    const countsOf = (texts) => {
+      const counts = new Map();
+      for (const word of texts.flatMap((text) => text.match(/[a-z]{4,}/g) ?? [])) counts.set(word, (counts.get(word) ?? 0) + 1);
+      return counts;
+    };
+    const printed = countsOf(pages.flatMap((p) => p.words.map((word) => word.text)));
+    const wanted = countsOf(cells);
     for (const [word, times] of wanted) ok((printed.get(word) ?? 0) >= times, `${name}: "${word}" is printed ${printed.get(word) ?? 0} times, not ${times}`);
     for (const [number, { height, words }] of pages.slice(0, -1).entries()) {
       const lowest = words.reduce((most, word) => Math.max(most, word.bottom), 0);
