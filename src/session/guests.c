@@ -117,6 +117,7 @@ int guests_open(struct guests *g, const struct matrix *matrix, const struct gues
     g->inputs = memory_zalloc(matrix->count, sizeof(*g->inputs));
     g->commands = memory_zalloc(matrix->count, sizeof(*g->commands));
     g->boots_seen = memory_zalloc(matrix->count, sizeof(*g->boots_seen));
+    g->boots_told = memory_zalloc(matrix->count, sizeof(*g->boots_told));
     g->events = memory_strdup(
         spec->counters[0] && !str_eq(spec->counters, "default") ? spec->counters : GUEST_EVENTS);
     int r = 0;
@@ -151,6 +152,7 @@ void guests_done(struct guests *g)
     free(g->inputs);
     free(g->commands);
     free(g->boots_seen);
+    free(g->boots_told);
     free(g->program);
     free(g->events);
     vm_result_done(&g->result);
@@ -359,6 +361,14 @@ bool guests_is_first(struct guests *g, const struct matrix *matrix, size_t cell)
     bool is_first = g->boots_seen[cell] != boot;
     g->boots_seen[cell] = boot;
     return is_first;
+}
+
+uint64_t guests_new_boot(struct guests *g, const struct matrix *matrix, size_t cell)
+{
+    const struct guest *guest = &g->items[level_index(g, matrix, cell)];
+    bool is_new = g->boots_told[cell] != guest->boot_count;
+    g->boots_told[cell] = guest->boot_count;
+    return is_new ? guest->machine.boot_instructions : 0;
 }
 
 const struct vm_counts *guests_counts(const struct guests *g)

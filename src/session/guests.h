@@ -38,6 +38,7 @@ struct guests {
     char **inputs;         /* per cell: the file there that it reads, or NULL */
     const char **commands; /* per cell: the program there */
     uint64_t *boots_seen;  /* per cell: the boot of its last run that was asked about */
+    uint64_t *boots_told;  /* per cell: the boot whose instructions were handed out */
     size_t cell_count;
     char *events;
     struct vm_result result;
@@ -94,6 +95,9 @@ const char *guests_words(const struct guests *g);
 /* Whether the cell's last run was its first since its machine booted: then it took more (the
  * program's pages are made executable). */
 bool guests_is_first(struct guests *g, const struct matrix *matrix, size_t cell);
+/* How many instructions the machine of a cell took to boot; 0 where that is not known, and after
+ * the first time that a cell asks about a boot: one boot is one value, whatever ran afterwards. */
+uint64_t guests_new_boot(struct guests *g, const struct matrix *matrix, size_t cell);
 /* Of the last run. */
 const struct vm_counts *guests_counts(const struct guests *g);
 

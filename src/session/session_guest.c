@@ -15,6 +15,7 @@
 
 #define PATH_LENGTH "perf-stat.overall.path-length"
 #define INSTRUCTIONS "perf-stat.total.instructions"
+#define BOOT_INSTRUCTIONS "boot-time.instructions"
 #define STARTUP_WORDS "; start-up, as a run with --ops 0 counts it, is subtracted from path-length"
 
 /* More mappings than a program has by itself: more than a leaf of the kernel's tree of them holds.
@@ -302,6 +303,9 @@ void session_give_counts(struct session *s, size_t cell, session_value_fn *put, 
     const struct metric *work =
         s->spec.work ? metrics_find(&s->result.metrics, s->spec.work) : NULL;
     bool times = guests_times_count(s->guests, &s->matrix, cell);
+    uint64_t boot = guests_new_boot(s->guests, &s->matrix, cell);
+    if (boot)
+        put(context, BOOT_INSTRUCTIONS, "", (double)boot);
     for (size_t i = 0; i < counts->count; i++) {
         const struct vm_count *c = &counts->items[i];
         bool is_time = strstr(c->name, "clock") || str_has_prefix(c->name, "cycles") ||

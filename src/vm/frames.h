@@ -11,8 +11,9 @@
  *   hold 0                                                exit, when the machine is to be kept
  *   off 0                                                 none: the machine powers off
  *
- * The guest greets with "ready" and its kernel's release.  The exit frame says "exit 3" or "signal
- * 9".  A request that cannot be served is answered with err (why) and exit 127, as a shell would.
+ * The guest greets with "ready": its kernel's release, and on a second line how many nanoseconds of
+ * its clock had passed when its first process began.  The exit frame says "exit 3" or "signal 9".
+ * A request that cannot be served is answered with err (why) and exit 127, as a shell would.
  *
  * Fields of measure begin with a letter: a word of the argv, v NAME=VALUE for the environment, e
  * the events to count (as -e takes them), d the folder to run in, i the file to read from, l how

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* See guest.h: starting up, and the requests that are about files. */
 #include "vm/guest.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "vm/guest_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mount.h>
@@ -211,12 +213,20 @@ bool vm_guest_is(char *const *argv)
     return getpid() == 1 && argv[0] && strcmp(argv[0], "/init") == 0;
 }
 
-_Noreturn void vm_guest_serve(void)
+static void greet(const struct guest *g, uint64_t booted_ns)
 {
-    struct guest g = start();
     struct utsname system;
     uname(&system);
-    guest_send(&g, "ready", system.release, strlen(system.release));
+    CLEANUP(memory_freep) char *words = memory_printf("%s\n%" PRIu64, system.release, booted_ns);
+    guest_send(g, "ready", words, strlen(words));
+}
+
+_Noreturn void vm_guest_serve(void)
+{
+    struct timespec booted;
+    clock_gettime(CLOCK_BOOTTIME, &booted);
+    struct guest g = start();
+    greet(&g, timespec_ns(booted));
     for (;;) {
         struct vm_frame request;
         CLEANUP(memory_freep) char *payload = NULL;

@@ -298,6 +298,19 @@ int vm_machine_start(struct vm_machine *m, const struct vm_settings *s, struct e
     return r;
 }
 
+/* "RELEASE\nNANOSECONDS"; the second line may be missing. */
+static void take_greeting(struct vm_machine *m, const struct vm_frame *f)
+{
+    char text[sizeof(m->release) + 32];
+    snprintf(text, sizeof(text), "%.*s", (int)(f->length < sizeof(text) ? f->length : sizeof(text)),
+             f->payload);
+    size_t end = strcspn(text, "\n");
+    snprintf(m->release, sizeof(m->release), "%.*s", (int)end, text);
+    uint64_t booted_ns = text[end] ? strtoull(text + end + 1, NULL, 10) : 0;
+    bool counts = !m->is_kvm && !m->settings->is_exact && m->settings->cpu_count <= 1;
+    m->boot_instructions = counts ? booted_ns >> VM_CLOCK_SHIFT : 0;
+}
+
 static int await_ready(struct vm_machine *m, uint64_t limit_ns, struct error *err)
 {
     uint64_t start_ns = clock_now_ns();
@@ -307,9 +320,7 @@ static int await_ready(struct vm_machine *m, uint64_t limit_ns, struct error *er
         return r;
     if (!str_eq(frame.kind, "ready"))
         return vm_machine_broken(m, -EPROTO, "sent an unexpected greeting", err);
-    size_t length = frame.length < sizeof(m->release) ? frame.length : sizeof(m->release) - 1;
-    memcpy(m->release, frame.payload, length);
-    m->release[length] = '\0';
+    take_greeting(m, &frame);
     m->boot_ns = clock_now_ns() - start_ns;
     m->is_ready = true;
     return 0;

@@ -80,6 +80,8 @@ struct vm_machine {
     bool is_kvm, is_ready;
     bool kvm_failed;  /* it did not boot under KVM, and is emulated instead */
     uint64_t boot_ns; /* how long it took */
+    /* Until its first process began, by the clock of the machine; 0 where that does not tell. */
+    uint64_t boot_instructions;
 };
 
 struct vm_run {

@@ -5,6 +5,9 @@
 
 #include "vm/machine.h"
 
+/* An instruction takes this power of two of nanoseconds of the machine's clock. */
+enum { VM_CLOCK_SHIFT = 1, VM_CLOCK_SHIFT_EXACT = 0 };
+
 /* Ends of QEMU that it inherits; -1 for none. */
 struct vm_qemu_fds {
     int initramfs, console, port, monitor, state;

@@ -29,11 +29,13 @@ void vm_qemu_words_free(char **words)
     free(words);
 }
 
-/* Counts are to be the same each time: one nanosecond for each instruction, and no other
+/* Counts are to be the same each time: the clock counts instructions, and there is no other
  * randomness.  While a machine boots that is to be kept, nothing has to wait for its sleeps. */
 static void add_clock(struct words *w, const struct vm_settings *s)
 {
-    add(w, "-icount", !s->is_exact ? "shift=1" : s->keeps ? "shift=0,sleep=off" : "shift=0");
+    add(w, "-icount", NULL);
+    add_word(w, memory_printf("shift=%d%s", s->is_exact ? VM_CLOCK_SHIFT_EXACT : VM_CLOCK_SHIFT,
+                              s->keeps ? ",sleep=off" : ""));
     if (s->is_exact)
         add(w, "-seed", "1");
 }

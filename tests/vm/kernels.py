@@ -305,6 +305,10 @@ def kernels_are_a_factor():
     total = rows["perf-stat.total.instructions"]["base"]["median"]
     between(start, 100_000, 3_000_000, "instructions of the start")
     between(row["base"]["median"] * 2000 / (total - start), 0.99, 1.01, "share of the operations")
+    # What booting took, once for each boot.
+    boots = rows["boot-time.instructions"]
+    between(boots["base"]["median"], 20_000_000, 10_000_000_000, "instructions of a boot")
+    between(boots["new"]["median"] / boots["base"]["median"], 0.98, 1.02, "ratio of two boots")
     environment = json.loads(assay("show", "last", "--environment", check=0).stdout)
     equal(environment["vm"]["memory_bytes"], 256 << 20)
     equal(list(environment["kernels"]), ["a", "b"])

@@ -89,7 +89,7 @@ class Machine:
             kind, release = self.frame(time.monotonic() + BOOT_TIMEOUT_S)
             if kind != "ready":
                 self.fail(f"greeted with {kind!r}")
-            self.release = release.decode()
+            self.release = release.decode().split("\n")[0]
         except BaseException:
             self.close()
             raise
