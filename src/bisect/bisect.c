@@ -267,6 +267,7 @@ void bisect_close(struct bisect *b)
         free(b->commits[i].author);
         free(b->commits[i].subject);
         free(b->commits[i].reasons);
+        free(b->commits[i].kernel);
     }
     for (size_t i = 0; i < b->table_count; i++)
         dataset_done(&b->tables[i].data);
@@ -410,6 +411,10 @@ static int keep_round(struct bisect *b, const struct bisection_action *a, const 
         return r;
     if (is_confirm)
         keep_table(b, &d);
+    for (size_t i = 0; r == 0 && i < a->commit_count; i++)
+        r = bisect_journal_kernel(b, a->commits[i], err);
+    if (r < 0)
+        return r;
     b->run_count += round.count;
     b->stolen_in_row = 0;
     bisection_round(&b->search, round.values);
@@ -493,11 +498,29 @@ static int make_contestants(struct bisect *b, const struct bisection_action *a,
     return r;
 }
 
+struct round_context {
+    struct bisect *b;
+    const struct bisection_action *action;
+};
+
+static bool note_kernel(const struct rounds *r, const struct rounds_spec *spec,
+                        struct run_result *result, size_t contestant, void *context)
+{
+    (void)r;
+    (void)spec;
+    const struct round_context *c = context;
+    struct bisect_commit *commit = &c->b->commits[c->action->commits[contestant]];
+    if (!commit->kernel && result->metrics.kernel[0])
+        commit->kernel = memory_strdup(result->metrics.kernel);
+    return true;
+}
+
 static int run_round(struct bisect *b, const struct bisection_action *a,
                      const struct contestant *contestants, struct error *err)
 {
     size_t step = b->search.step_count - 1;
     bool warm = b->warm && b->warm_step == step;
+    struct round_context context = {b, a};
     struct rounds_spec spec = {.contestants = contestants,
                                .contestant_count = a->commit_count,
                                .events = &b->event_list,
@@ -512,7 +535,9 @@ static int run_round(struct bisect *b, const struct bisection_action *a,
                                .hook_shell = "/bin/sh",
                                .cpus = b->cpu_list,
                                .no_padding = *b->settings.exact,
-                               .cpu_count = b->cpu_count};
+                               .cpu_count = b->cpu_count,
+                               .on_result = note_kernel,
+                               .context = &context};
     int chosen = *b->settings.metric ? 0 : bisect_choose_metric(b, &spec, err);
     if (chosen < 0)
         return chosen;

@@ -45,6 +45,8 @@ struct bisect_settings {
 struct bisect_commit {
     char *hash, *author, *subject;
     uint64_t failed_runs; /* that were tried again */
+    char *kernel;         /* of the emulated machine that it ran in; NULL for none */
+    bool kernel_is_kept;  /* in the journal */
     char *reasons;        /* why it changed the metric, in lines; NULL where that was not asked */
     bool is_merge;
 };

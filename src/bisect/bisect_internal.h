@@ -29,6 +29,8 @@ int bisect_journal_unit(struct bisect *b, const struct store_metric *m, struct e
 int bisect_journal_stolen(struct bisect *b, struct error *err);
 int bisect_journal_retry(struct bisect *b, size_t commit, struct error *err);
 int bisect_journal_build(struct bisect *b, size_t commit, const char *how, struct error *err);
+/* Under which kernel a commit ran, the first time that it is known. */
+int bisect_journal_kernel(struct bisect *b, size_t commit, struct error *err);
 int bisect_journal_round(struct bisect *b, const struct bisect_round *round, struct error *err);
 
 void bisect_set_unit(struct bisect *b, const char *unit, enum metric_better better);

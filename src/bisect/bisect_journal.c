@@ -163,6 +163,19 @@ int bisect_journal_retry(struct bisect *b, size_t commit, struct error *err)
     return append(b, &text, err);
 }
 
+int bisect_journal_kernel(struct bisect *b, size_t commit, struct error *err)
+{
+    struct bisect_commit *c = &b->commits[commit];
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    if (!c->kernel || c->kernel_is_kept)
+        return 0;
+    strbuf_printf(&text, "kernel\t%zu", commit);
+    put_field(&text, c->kernel);
+    strbuf_putc(&text, '\n');
+    c->kernel_is_kept = true;
+    return append(b, &text, err);
+}
+
 /* name, unit, kind, better, traits, whether each side is a bound, and the two values. */
 static void put_metric(struct strbuf *text, const struct dataset *d, size_t metric)
 {
@@ -309,14 +322,17 @@ static int read_unit(struct reading *in, struct error *err)
     return 0;
 }
 
-static int read_reasons(struct reading *in, struct error *err)
+/* A text of a commit: the number is the line's second field, the text its third. */
+static int read_commit_text(struct reading *in, size_t offset, struct error *err)
 {
     uint64_t commit;
     if (in->count != 3 || parse_u64(in->fields[1], &commit, err) < 0 ||
         commit >= in->b->commit_count)
         return bad_line(in, err);
-    free(in->b->commits[commit].reasons);
-    in->b->commits[commit].reasons = memory_strdup(in->fields[2]);
+    char **text = (char **)((char *)&in->b->commits[commit] + offset);
+    free(*text);
+    *text = memory_strdup(in->fields[2]);
+    in->b->commits[commit].kernel_is_kept = in->b->commits[commit].kernel != NULL;
     return 0;
 }
 
@@ -419,7 +435,9 @@ int bisect_journal_read(struct bisect *b, void (*init_search)(struct bisect *b),
         else if (str_eq(what, "unit"))
             r = read_unit(&reading, err);
         else if (str_eq(what, "reasons"))
-            r = read_reasons(&reading, err);
+            r = read_commit_text(&reading, offsetof(struct bisect_commit, reasons), err);
+        else if (str_eq(what, "kernel"))
+            r = read_commit_text(&reading, offsetof(struct bisect_commit, kernel), err);
         else if (str_eq(what, "stolen"))
             b->stolen_count++;
         else if (str_eq(what, "retry"))

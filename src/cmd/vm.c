@@ -407,13 +407,14 @@ static void put_counts(const struct vm_machine *m, const struct vm_result *resul
 
 /* To a program that runs 'assay vm run' as its command (ab, gate, bisect, run): what the command in
  * the machine reported, and what was counted there. */
-static void tell_metrics(const struct vm_result *result)
+static void tell_metrics(const struct vm_machine *m, const struct vm_result *result)
 {
     const char *text = getenv("ASSAY_METRICS_FD");
     uint64_t fd;
     if (!text || parse_u64(text, &fd, NULL) < 0 || fd > 1 << 20)
         return;
     fd_write_all((int)fd, strbuf_text(&result->metrics), result->metrics.length);
+    dprintf((int)fd, "assay.kernel %s\n", m->release);
     for (size_t i = 0; i < result->counts.count; i++) {
         const struct vm_count *c = &result->counts.items[i];
         if (!c->why)
@@ -485,7 +486,7 @@ static int run_in(const struct vm_options *o, struct plan *p, struct vm_machine 
         error_set(err, r, "the command took longer than --timeout allows; the machine was stopped");
     if (r < 0)
         return r;
-    tell_metrics(result);
+    tell_metrics(m, result);
     r = show_result(o, p, m, result, err);
     return r == 0 ? check_machine(m, result, err) : r;
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #define PREFIX "assay.metric"
+#define KERNEL_PREFIX "assay.kernel"
 /* The longest line that can be right: prefix, name, number and unit with blanks between. */
 #define LINE_MAX_BYTES 512
 
@@ -91,6 +92,18 @@ size_t metric_refusals_add(struct metric_refusals *all, const struct metric_refu
     return all->count - before;
 }
 
+static const char *take_kernel(struct metric_list *list, const char *release)
+{
+    size_t length = release ? strlen(release) : 0;
+    CLEANUP(strbuf_done) struct strbuf safe = {0};
+    if (length)
+        strbuf_put_safe(&safe, release, length, SIZE_MAX);
+    if (!length || length >= sizeof(list->kernel) || !str_eq(strbuf_text(&safe), release))
+        return "the kernel's release must be 1 to 127 printable bytes";
+    memcpy(list->kernel, release, length + 1);
+    return NULL;
+}
+
 /* One line in a buffer of its own; returns what is wrong with it, NULL for nothing. */
 static const char *parse_line(struct metric_list *list, char *line)
 {
@@ -99,6 +112,11 @@ static const char *parse_line(struct metric_list *list, char *line)
     char *prefix = strtok_r(line, blanks, &save);
     if (!prefix)
         return NULL;
+    if (str_eq(prefix, KERNEL_PREFIX)) {
+        const char *release = strtok_r(NULL, blanks, &save);
+        return strtok_r(NULL, blanks, &save) ? "there is text after the kernel's release"
+                                             : take_kernel(list, release);
+    }
     if (!str_eq(prefix, PREFIX))
         return "it does not start with " PREFIX;
     char *name = strtok_r(NULL, blanks, &save);
@@ -155,6 +173,7 @@ const struct metric *metrics_find(const struct metric_list *list, const char *na
 void metrics_clear(struct metric_list *list)
 {
     list->count = 0;
+    list->kernel[0] = '\0';
     list->refused = (struct metric_refusals){0};
     list->truncated = false;
 }

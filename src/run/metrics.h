@@ -4,7 +4,9 @@
  * variable ASSAY_METRICS_FD names:
  *
  *   assay.metric NAME VALUE [UNIT]
+ *   assay.kernel RELEASE
  *
+ * The second one says under which kernel of an emulated machine that was counted.
  * NAME is made of letters, digits and _ - . : / % + (at most 63), VALUE is a finite number, UNIT at
  * most 15 printable bytes without blanks.  When a name comes twice in one run the last value
  * counts.  Lines of another kind are not an error of the run: they are counted, and each of the
@@ -22,6 +24,7 @@
 enum {
     METRIC_NAME_MAX = 64, /* with the terminating zero */
     METRIC_UNIT_MAX = 16,
+    METRIC_KERNEL_MAX = 128,
     METRICS_MAX = 256,           /* different names in one run */
     METRICS_BYTES_MAX = 1 << 20, /* of one run's lines; what comes behind is lost, and said so */
 };
@@ -50,6 +53,7 @@ struct metric_refusals {
 struct metric_list {
     struct metric *items;
     size_t count, capacity;
+    char kernel[METRIC_KERNEL_MAX]; /* "": the one that runs here */
     struct metric_refusals refused;
     bool truncated; /* more was written than is kept */
 };

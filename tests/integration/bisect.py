@@ -147,14 +147,19 @@ def what_a_machine_counts_is_not_the_hosts():
     script = pathlib.Path("counted").absolute()
     script.write_text("#!/bin/sh\n"
                       "echo assay.metric vm:instructions $(($(cat built) * 10 + $$ % 10)) >&$ASSAY_METRICS_FD\n"
-                      "echo assay.metric other $$ >&$ASSAY_METRICS_FD\n")
+                      "echo assay.metric other $$ >&$ASSAY_METRICS_FD\n"
+                      "test $(cat built) -gt 100100 && echo assay.kernel 6.2.0 >&$ASSAY_METRICS_FD || "
+                      "echo assay.kernel 6.1.9 >&$ASSAY_METRICS_FD\n")
     script.chmod(0o755)
     result = assay("bisect", "--good", "HEAD~16", "--build", "awk '{print int($1 * 1000)}' level > built",
                    "--run", str(script), "--metric", "vm:instructions", "--min-change", "0.1%", "--seed", "7",
                    "--json=r.json", check=0, timeout=600)
     contains(result.stdout, f"regression of vm:instructions on commit {hashes[6][:12]}")
-    contains(result.stdout, "counted in an emulated machine")
+    contains(result.stdout, "counted in an emulated machine, under Linux 6.1.9, then 6.2.0;")
+    # The same from the journal, without measuring again.
+    contains(assay("bisect", "--continue", check=0).stdout, "under Linux 6.1.9, then 6.2.0;")
     change = json.loads(pathlib.Path("r.json").read_text())["changes"][0]
+    equal((change["before"]["kernel"], change["commit"]["kernel"]), ("6.1.9", "6.2.0"))
     equal([m["name"] for m in change["metrics"]], ["vm:instructions"])
     between(change["change"]["estimate"], 1.0019, 1.0021)
     nothing_left()

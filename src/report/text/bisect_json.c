@@ -19,6 +19,8 @@ static void put_commit(struct json *j, const char *key, const struct bisect *b, 
     json_string(j, "hash", b->commits[commit].hash);
     json_string(j, "subject", b->commits[commit].subject);
     json_string(j, "author", b->commits[commit].author);
+    if (b->commits[commit].kernel)
+        json_string(j, "kernel", b->commits[commit].kernel);
     json_end(j);
 }
 

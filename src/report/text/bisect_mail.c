@@ -233,6 +233,23 @@ static void put_opening(struct mail *m, const struct bisection_change *c)
     put_tag(m, c);
 }
 
+/* The kernels of the emulated machines, from good to bad, each once. */
+static void put_kernels(struct mail *m, const char *start)
+{
+    const char *last = NULL;
+    strbuf_printf(m->out, "%scounted in an emulated machine, under Linux ", start);
+    for (size_t i = 0; i < m->b->commit_count; i++) {
+        const char *kernel = m->b->commits[i].kernel;
+        if (!kernel || (last && str_eq(kernel, last)))
+            continue;
+        strbuf_puts(m->out, last ? ", then " : "");
+        put_safe(m, kernel);
+        last = kernel;
+    }
+    strbuf_printf(m->out, "%s; the host's own load does not change such counts\n",
+                  last ? "" : "as --run boots it");
+}
+
 static void put_environment(struct mail *m)
 {
     const struct machine *machine = m->v->machine;
@@ -246,11 +263,7 @@ static void put_environment(struct mail *m)
                       format_bytes((double)machine->memory_bytes, memory, sizeof(memory)), start,
                       machine->kernel_release, machine->distribution);
     if (bisect_counts_in_machine(m->b))
-        strbuf_printf(
-            m->out,
-            "%scounted in an emulated machine, under the kernel that is booted below; the "
-            "host's own load does not change such counts\n",
-            start);
+        put_kernels(m, start);
     strbuf_printf(m->out, "%sassay: %s, seed %llu\n", start, ASSAY_VERSION,
                   (unsigned long long)s->seed);
     const struct {

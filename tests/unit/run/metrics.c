@@ -25,6 +25,17 @@ TEST(lines_become_metrics)
     CHECK(!metrics_find(&list, "nothing"));
 }
 
+TEST(the_kernel_of_an_emulated_machine_has_a_line)
+{
+    CLEANUP(metrics_done) struct metric_list list = {0};
+    parse(&list, "assay.metric vm:instructions 12\nassay.kernel 6.1.0-50-arm64\n");
+    CHECK_INT(list.count, 1);
+    CHECK_INT(list.refused.line_count, 0);
+    CHECK_STR(list.kernel, "6.1.0-50-arm64");
+    metrics_clear(&list);
+    CHECK_STR(list.kernel, "");
+}
+
 TEST(the_last_value_of_a_name_counts)
 {
     CLEANUP(metrics_done) struct metric_list list = {0};
@@ -49,6 +60,9 @@ TEST(wrong_lines_are_counted_and_explained)
         "assay.metric a,b 1",
         "assay.metric \xff 1",
         "assay.metric aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 1",
+        "assay.kernel",
+        "assay.kernel 6.1 6.2",
+        "assay.kernel \033[31m",
     };
     for (size_t i = 0; i < ARRAY_COUNT(lines); i++) {
         CLEANUP(metrics_done) struct metric_list list = {0};
