@@ -10,9 +10,10 @@
 /* Of a unit of work: fewer cannot be felt. */
 #define SIMULATED_LEAST 0.01
 #define SAME_WORK 0.005
-/* What one costs at most, about; and how much of a change they must come to. */
+/* What one costs at most, about (the model has no second level: what misses the first one may be in
+ * a third that many processors share); and how much of a change they must come to. */
 #define MISPREDICTED_NS 8
-#define FIRST_LEVEL_NS 6
+#define FIRST_LEVEL_NS 20
 #define LAST_LEVEL_NS 120
 #define EXPLAINED_LEAST 0.2
 #define TELLING_LEAST 0.03
