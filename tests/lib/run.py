@@ -8,8 +8,8 @@ The last line is "N passed, N failed, N skipped"; each skip is listed with its r
 with the command that repeats it, and the ten slowest tests with their times.
 
 Programs run several at a time, and a machine that is shared decides what fails beside another.  What
-failed is repeated once at the end, alone: what fails again has failed; what passes then is listed as
-unsteady, with the output of its failure.  --once repeats nothing; flakes.py counts what is unsteady.
+failed is repeated at the end, alone, up to twice: what fails each time has failed; what passes then is
+listed as unsteady, with the output of its failure.  --once repeats nothing; flakes.py counts what is unsteady.
 """
 import argparse
 import concurrent.futures
@@ -21,6 +21,7 @@ import sys
 import suite
 
 SLOWEST = 10
+REPEATS = 2
 
 
 def choose(options):
@@ -62,24 +63,26 @@ def slowest(outcomes):
     return sorted(times, reverse=True)[:SLOWEST]
 
 
+def repeat_one(outcome, unsteady):
+    """What failed of a program, once more, with the machine to itself.  What passes this time is named."""
+    bad = [case.name for case in outcome.cases if case.state == "failed"]
+    job = dataclasses.replace(outcome.job, cases=() if outcome.broken else tuple(bad))
+    print(f"again, alone: {job.label}/{job.name}", flush=True)
+    again = suite.run(job)
+    tell(again)
+    passed = [case.name for case in again.cases if case.state != "failed" and case.name in bad]
+    if passed or not again.failed:
+        unsteady.append(f"{job.label}/{job.name}: {', '.join(passed) or outcome.broken}")
+    if job.cases and not again.broken:
+        again.cases += [case for case in outcome.cases if case.state != "failed"]
+    return again
+
+
 def repeat(outcomes):
-    """What failed, once more, with the machine to itself.  The outcomes that count, and the names of
-    what passed this time."""
-    final, unsteady = [], []
-    for outcome in outcomes:
-        if not outcome.failed:
-            final.append(outcome)
-            continue
-        bad = [case.name for case in outcome.cases if case.state == "failed"]
-        job = dataclasses.replace(outcome.job, cases=() if outcome.broken else tuple(bad))
-        print(f"again, alone: {job.label}/{job.name}", flush=True)
-        again = suite.run(job)
-        tell(again)
-        if not again.failed:
-            unsteady.append(f"{job.label}/{job.name}: {', '.join(bad) or outcome.broken}")
-        if job.cases and not again.broken:
-            again.cases += [case for case in outcome.cases if case.state != "failed"]
-        final.append(again)
+    """The outcomes that count, and the names of what failed at first and passed alone."""
+    final, unsteady = list(outcomes), []
+    for _ in range(REPEATS):
+        final = [repeat_one(outcome, unsteady) if outcome.failed else outcome for outcome in final]
     return final, unsteady
 
 
