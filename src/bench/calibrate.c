@@ -17,33 +17,69 @@
 #define SAMPLES_LEAST 4.0 /* of a round, unless they are long */
 enum { SERIES_MAX = 96, SERIES_MIN = 4, ROUND_SAMPLES_MAX = 200 };
 
-/* More and more iterations, until they take long enough to be timed. */
+/* How long a sample may take with what is not timed of it, so that a round has some. */
+static double full_most_ns(const struct bench *b)
+{
+    double sides = (double)b->plan->side_count;
+    return fmax((double)b->plan->time_ns / (ROUNDS_WANTED * SAMPLES_LEAST * sides), 2 * SAMPLE_NS);
+}
+
+/* What a sample took by itself: without the time that others had the CPU. */
+static double own_ns(const struct bench_sample *s, double cpu_ns)
+{
+    bool preempted = s->involuntary > 0 && !s->voluntary && !s->pauses;
+    return preempted ? fmin(s->wall_ns, cpu_ns) : s->wall_ns;
+}
+
+/* The same with what is not timed.  How long assay waited says little beside other work; it counts
+ * where the set-up sleeps. */
+static double full_ns(const struct bench_sample *s, double cpu_ns, double waited_ns)
+{
+    if (!s->pauses)
+        return own_ns(s, cpu_ns);
+    return fmax(fmax(s->wall_ns, cpu_ns), s->voluntary > 0 ? waited_ns : 0);
+}
+
+/* More and more iterations, until they take long enough to be timed, or too long with their set-up.
+ * That is seen three times: other work may have stood between. */
 static bool find_cost(struct bench *b, size_t index, size_t side, int *ret_code)
 {
+    const struct bench_call *call = &b->plan->cases->items[index].calls[side];
     struct bench_sample s;
-    uint64_t iterations = 1;
+    double threads = call->threads > 1 ? (double)call->threads : 1;
+    double iterations = 1, *full = bench_full_cost(b, index, side), most = full_most_ns(b);
+    *full = INFINITY;
     for (int attempt = 0; attempt < 40; attempt++) {
-        if (!bench_batch(b, index, side, 0, iterations, &s, ret_code))
+        uint64_t before = clock_now_ns();
+        if (!bench_batch(b, index, side, 0, (uint64_t)iterations, &s, ret_code))
             return false;
-        *bench_cost(b, index, side) = s.wall_ns / (double)iterations;
-        if (s.wall_ns >= SAMPLE_NS / 2 || iterations > (1ull << 40))
-            return true;
-        double factor = s.wall_ns > 0 ? SAMPLE_NS / s.wall_ns : 1000;
-        iterations = (uint64_t)ceil((double)iterations * fmin(fmax(factor, 2), 1000));
+        double waited = (double)(clock_now_ns() - before), cpu = s.cpu_ns / threads;
+        double own = own_ns(&s, cpu);
+        *bench_cost(b, index, side) = own / iterations;
+        *full = fmin(*full, full_ns(&s, cpu, waited) / iterations);
+        if (own >= SAMPLE_NS / 2 || iterations > 0x1p40 ||
+            (attempt >= 2 && *full * iterations >= most / 2))
+            break;
+        double factor = own > 0 ? fmin(fmax(SAMPLE_NS / own, 2), 1000) : 1000;
+        iterations = ceil(fmax(iterations, fmin(iterations * factor, most / fmax(*full, 1e-6))));
     }
+    *full = fmax(*full, *bench_cost(b, index, side));
     return true;
 }
 
 static void choose_iterations(struct bench *b, size_t index)
 {
-    double slow = *bench_cost(b, index, 0), quick = slow;
+    double slow = *bench_cost(b, index, 0), quick = slow, full = *bench_full_cost(b, index, 0);
     for (size_t side = 1; side < b->plan->side_count; side++) {
         slow = fmax(slow, *bench_cost(b, index, side));
         quick = fmin(quick, *bench_cost(b, index, side));
+        full = fmax(full, *bench_full_cost(b, index, side));
     }
     double count = SAMPLE_NS / fmax(slow, 1e-6);
     if (count * quick < SAMPLE_LEAST_NS)
         count = fmin(SAMPLE_LEAST_NS / fmax(quick, 1e-6), SAMPLE_MOST_NS / fmax(slow, 1e-6));
+    if (full > slow)
+        count = fmin(count, full_most_ns(b) / full);
     b->results->items[index].iterations = count < 1 ? 1 : (uint64_t)count;
 }
 
@@ -91,14 +127,15 @@ static bool find_warmup(struct bench *b, size_t index, size_t side, int *ret_cod
     struct bench_side *s = &result->sides[side];
     double series[SERIES_MAX], total = 0;
     size_t count = 0;
-    if (*bench_cost(b, index, side) > LONG_NS)
+    if (*bench_full_cost(b, index, side) > LONG_NS)
         return true;
     while (count < SERIES_MAX && (count < SERIES_MIN || total < SERIES_NS)) {
         struct bench_sample sample;
         if (!bench_batch(b, index, side, 0, result->iterations, &sample, ret_code))
             return false;
         series[count++] = sample.wall_ns;
-        total += sample.wall_ns;
+        total +=
+            fmax(sample.wall_ns, *bench_full_cost(b, index, side) * (double)result->iterations);
     }
     s->warmup = steady_from(series, count, &s->still_warming);
     return true;
@@ -117,7 +154,7 @@ static void choose_samples(struct bench *b)
         for (size_t side = 0; side < b->plan->side_count; side++)
             warmup = r->sides[side].warmup > warmup ? r->sides[side].warmup : warmup;
         for (size_t side = 0; side < b->plan->side_count; side++) {
-            double sample = *bench_cost(b, i, side) * (double)r->iterations;
+            double sample = *bench_full_cost(b, i, side) * (double)r->iterations;
             r->sides[side].warmup = warmup; /* the same for both */
             fixed += r->sides[side].setup_ns + (double)warmup * sample +
                      b->results->start_ns / cases + SWITCH_NS;

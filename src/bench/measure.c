@@ -36,8 +36,9 @@ static void keep(struct bench_result *r, const struct bench_sample *s, size_t si
 static uint64_t warm_iterations(struct bench *b, size_t index, size_t side, size_t position)
 {
     const struct bench_result *r = &b->results->items[index];
-    double cost = *bench_cost(b, index, side);
-    uint64_t again = (uint64_t)fmin(REWARM_NS / fmax(cost, 1e-6), (double)r->iterations);
+    double cost = *bench_full_cost(b, index, side);
+    double count = fmax(REWARM_NS / fmax(cost, 1e-6), *bench_cost(b, index, side) < REWARM_NS);
+    uint64_t again = (uint64_t)fmin(count, (double)r->iterations);
     if (position == 0)
         return r->sides[side].warmup * r->iterations + again;
     return b->plan->side_count > 1 ? again : 0;
@@ -182,6 +183,7 @@ int bench_measure(const struct bench_plan *plan, struct bench_results *results, 
                                       .side_count = plan->side_count,
                                       .cpu = plan->start.cpu};
     b.costs = memory_zalloc(count * BENCH_SIDES_MAX + 1, sizeof(*b.costs));
+    b.full_costs = memory_zalloc(count * BENCH_SIDES_MAX + 1, sizeof(*b.full_costs));
     rng_seed(&b.rng, plan->seed);
     process_signals_catch();
     int r = measure(&b, err);
@@ -191,6 +193,7 @@ int bench_measure(const struct bench_plan *plan, struct bench_results *results, 
     process_signals_restore();
     results->elapsed_ns = clock_now_ns() - b.started_ns;
     free(b.costs);
+    free(b.full_costs);
     return r == -EINTR && results->signal ? 0 : r;
 }
 

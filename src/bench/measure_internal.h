@@ -20,13 +20,20 @@ struct bench {
     struct bench_worker workers[BENCH_SIDES_MAX];
     struct rng rng;
     uint64_t started_ns;
-    size_t round;  /* of whose layout the processes are; BENCH_NO_ROUND while calibrating */
-    double *costs; /* of each case and side: one iteration, roughly, in ns */
+    size_t round; /* of whose layout the processes are; BENCH_NO_ROUND while calibrating */
+    /* Of each case and side: one iteration, roughly, in ns; and with what is not timed of it, such
+     * as the set-up before each. */
+    double *costs, *full_costs;
 };
 
 static inline double *bench_cost(struct bench *b, size_t index, size_t side)
 {
     return &b->costs[index * BENCH_SIDES_MAX + side];
+}
+
+static inline double *bench_full_cost(struct bench *b, size_t index, size_t side)
+{
+    return &b->full_costs[index * BENCH_SIDES_MAX + side];
 }
 
 /* Starts the processes that are not there; fails when a program does not start at all. */

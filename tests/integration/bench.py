@@ -424,6 +424,17 @@ def setup_of_each_iteration_is_not_timed():
 
 
 @test
+def setup_of_each_iteration_is_part_of_the_time_of_a_sample():
+    """Short iterations with a long set-up: as many as timing alone would ask for took minutes."""
+    text = """
+    static volatile long k;
+    static void set_up(void) { for (k = 0; k < 1000000; k++); }
+    ASSAY_BENCH(with) { ASSAY_LOOP_WITH(set_up()) { for (k = 0; k < 100; k++); } }"""
+    report = json.loads(assay("bench", *QUICK, "--json", build(body(text)), check=0).stdout)
+    between(report["benchmarks"][0]["iterations_per_sample"], 1, 5, "iterations of a sample")
+
+
+@test
 def allocations_are_counted():
     if SANITIZED:
         skip("the sanitizer's own malloc is in the way")
