@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define TOLERANCE 0.1
+#define WIDEST 1.0 /* of an interval that tells n from n^2 */
 
 /* The logarithm of f(n). */
 static double log_one(double n)
@@ -127,5 +128,6 @@ int complexity_fit(const double *n, const double *time, size_t count, const char
                                .best = best_law(n, time, count),
                                .count = count};
     ret->holds = ret->low <= expected + TOLERANCE && ret->high >= expected - TOLERANCE;
+    ret->is_certain = !ret->holds || ret->high - ret->low <= WIDEST;
     return 0;
 }

@@ -17,6 +17,7 @@ enum { COMPLEXITY_POINTS_MIN = 3 };
 struct complexity {
     double exponent, low, high; /* of the law; for "1", of n, and expected to be 0 */
     bool holds;                 /* the interval has a value within 0.1 of what is expected */
+    bool is_certain;            /* and few others: it is no wider than 1; or it does not hold */
     const char *best;           /* the law that leaves the least unexplained */
     size_t count;
 };

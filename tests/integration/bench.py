@@ -478,6 +478,7 @@ def growth_is_fitted():
         equal((fit["law"], fit["holds"], fit["benchmark"]), (law, holds, "linear"))
         equal(fit["nearest"] in ("n", "n log n"), True, fit["nearest"])
     contains(assay("bench", "-t", "50ms", "-r", "3", program, check=0).stdout, "linear: does not grow like n^2: exponent 0.")
+    equal(fit["certain"], True)
 
 
 @test

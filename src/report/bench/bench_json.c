@@ -209,6 +209,7 @@ static void put_growth(struct json *j, const struct bench_view *v)
             json_double(j, "low", f->complexity.low);
             json_double(j, "high", f->complexity.high);
             json_bool(j, "holds", f->complexity.holds);
+            json_bool(j, "certain", f->complexity.is_certain);
             json_string(j, "nearest", f->complexity.best);
         }
         json_end(j);

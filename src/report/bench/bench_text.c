@@ -215,7 +215,7 @@ static void put_others(struct strbuf *out, const struct bench_view *v)
         strbuf_putc(out, '\n');
 }
 
-/* "sort: grows like n log n, as expected: exponent 1.02 [0.99, 1.05]" */
+/* "sort: grows like n log n: exponent 1.02 [0.99, 1.05] of n log n, expected 1" */
 static void put_growth(struct strbuf *out, const struct bench_view *v)
 {
     for (size_t i = 0; i < v->fits->count; i++) {
@@ -228,9 +228,15 @@ static void put_growth(struct strbuf *out, const struct bench_view *v)
             strbuf_printf(out, ": whether it grows like %s is not known: %s\n", f->law, f->trouble);
         else
             strbuf_printf(out, ": %s like %s: exponent %.2f [%.2f, %.2f] of %s, expected %d%s%s\n",
-                          c->holds ? "grows" : "does not grow", f->law, c->exponent, c->low,
-                          c->high, str_eq(f->law, "1") ? "n" : f->law, !str_eq(f->law, "1"),
-                          c->holds ? "" : "; nearest: ", c->holds ? "" : c->best);
+                          !c->is_certain ? "not certain that it grows"
+                          : c->holds     ? "grows"
+                                         : "does not grow",
+                          f->law, c->exponent, c->low, c->high, str_eq(f->law, "1") ? "n" : f->law,
+                          !str_eq(f->law, "1"),
+                          !c->is_certain ? "; more values of it would tell"
+                          : c->holds     ? ""
+                                         : "; nearest: ",
+                          c->holds ? "" : c->best);
     }
     if (v->fits->count)
         strbuf_putc(out, '\n');
