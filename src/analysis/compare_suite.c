@@ -32,16 +32,14 @@ static void put_name(struct strbuf *out, const struct compare *c, const struct c
     const struct compare_pair *pair = &c->pairs[row->pair];
     const struct dataset *d = c->new;
     size_t start = out->length;
-    if (things) {
-        strbuf_puts(out, d->cells[pair->new_cell].levels[0]);
-        return;
-    }
     for (size_t f = 0; f < d->factor_count; f++) {
         const char *level = d->cells[pair->new_cell].levels[f];
         bool differs =
             c->base == c->new && !str_eq(level, c->base->cells[pair->base_cell].levels[f]);
+        bool is_thing = things && f == 0; /* "sort n=64" */
         if (!differs && *level)
-            strbuf_printf(out, "%s%s=%s", out->length > start ? " " : "", d->factors[f], level);
+            strbuf_printf(out, "%s%s%s%s", out->length > start ? " " : "",
+                          is_thing ? "" : d->factors[f], is_thing ? "" : "=", level);
     }
     if (out->length == start)
         strbuf_puts(out, pair->label);
