@@ -21,8 +21,8 @@ static void put_reasons(struct strbuf *out, const struct explain *e, bool is_ben
     }
     if (!e->profiled) {
         strbuf_puts(out, is_bench
-                             ? "the benchmark took as long before and after the commit when it "
-                               "ran again for its functions"
+                             ? "not known: when the benchmark ran again for its functions, its "
+                               "time could not be told from that before the commit"
                              : "the time of the runs did not change, so no function accounts "
                                "for it");
         return;
