@@ -59,6 +59,28 @@ def stat_ab_doctor_and_events():
 
 
 @test
+def ab_of_all_kinds():
+    """With and without what may be missing: values, set-up, an order, runs at all."""
+    said("assay-ab-1", "ab", "-r", "3", "-w", "0", "--setup", "true", "-p", "true", "-C", "true", "-c", "true", "--input",
+         "/dev/zero", "--directory", "/tmp", "--metric-regex", "n=([0-9]+)", "--json", "echo 1", "echo 2 ", "false", check=None)
+    said("assay-ab-1", "ab", "-r", "3", "-w", "0", "--duet", "--json", "true 1", "true 2")
+    assay("ab", "-r", "3", "-w", "0", "--export-hyperfine", "h.json", "true 1", "true 2", check=0)
+    said("assay-ab-1", "ab", "--import-hyperfine", "h.json", "--json")
+
+
+@test
+def functions():
+    pathlib.Path("b.c").write_text("""#include <assay.h>
+        ASSAY_BENCH(sized, ASSAY_LIST(n, 1000, 4000, 16000))
+        { ASSAY_LOOP { for (volatile int i = 0; i < n; i++); } ASSAY_COMPLEXITY(n, "n"); ASSAY_COUNTER("c", 1); }
+        ASSAY_BENCH(wrong) { ASSAY_LOOP {} ASSAY_CHECK(0); }
+        ASSAY_MAIN""")
+    subprocess.run([os.environ.get("CC", "cc"), "-O2", f"-I{ROOT}/include", "b.c", "-o", "b", "-pthread"], check=True)
+    said("assay-bench-1", "bench", "-t", "50ms", "--json", "./b", check=1)
+    said("assay-bench-1", "bench", "-t", "50ms", "-r", "2", "--json", "./b", "./b", check=1)
+
+
+@test
 def the_store():
     for day in range(1, 21):
         level = 100 if day < 11 else 120
@@ -101,6 +123,10 @@ def a_bisection_and_a_gate():
     run = f"{noisy} level {os.path.abspath('.git/counter')} 0.01"
     said("assay-bisect-1", "bisect", "--good", "HEAD~3", "--run", run, "--metric", "latency", "--no-explain", "-q", "--json")
     said("assay-gate-1", "gate", "--base", "HEAD~1", "--json", "-r", "10", "--", "true", check=None)
+    assay("ab", "-r", "8", "--json=base.json", "true", check=0)
+    said("assay-gate-1", "gate", "--baseline", "base.json", "--json", "-r", "10", "--", "true", check=None)
+    pathlib.Path("spec.yaml").write_text("name: x\ncommand: 'true {n}'\nfactors: {n: [1, 2]}\n")
+    said("assay-gate-1", "gate", "--base", "HEAD~1", "--json", "-r", "8", "spec.yaml", check=None)
 
 
 main()

@@ -82,6 +82,7 @@ static void put_commands(struct json *j, const struct ab_view *v)
             json_end(j);
             json_string(j, "setup", c->setup);
             json_string(j, "prepare", c->prepare);
+            json_string(j, "conclude", c->conclude);
             json_string(j, "cleanup", c->cleanup);
         }
         if (v->rounds)
