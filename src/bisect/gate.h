@@ -52,6 +52,7 @@ struct gate_result_set {
     const char *stored;        /* what the new one is compared with instead of a commit, or NULL */
     const char *stored_commit; /* that it was measured at; "" when not known */
     uint64_t stored_at_ns;     /* when; 0 when not known */
+    char *stored_command, *new_command; /* where they differ; else NULL */
     /* Found: */
     uint64_t started_at_ns; /* when it was measured */
     struct gate_row *rows;

@@ -392,6 +392,9 @@ void gate_require_too(struct gate_result_set *set, struct gate_result_set *from)
 
 void gate_result_set_done(struct gate_result_set *set)
 {
+    free(set->stored_command);
+    free(set->new_command);
+    set->stored_command = set->new_command = NULL;
     for (size_t i = 0; i < set->failure_count; i++)
         free(set->failures[i].cell);
     free(set->failures);

@@ -64,6 +64,17 @@ static int find_cell(const struct dataset *stored, const struct dataset *d, size
     return 0;
 }
 
+/* Against a result of another command a pass says little: who reads it has to know. */
+static void note_commands(struct gate_result_set *set, const struct judge_sides *sides)
+{
+    const char *was = sides->base->cells[sides->base_cell].command;
+    const char *is = sides->new->cells[sides->new_cell].command;
+    if (set->stored_command || !was || !is || !*was || !*is || str_eq(was, is))
+        return;
+    set->stored_command = memory_strdup(was);
+    set->new_command = memory_strdup(is);
+}
+
 int gate_judge_stored(struct gate_result_set *set, const struct dataset *stored,
                       const struct dataset *d, struct error *err)
 {
@@ -81,6 +92,7 @@ int gate_judge_stored(struct gate_result_set *set, const struct dataset *stored,
             int r = find_cell(stored, d, c, &sides.base_cell, err);
             if (r < 0)
                 return r;
+            note_commands(set, &sides);
             gate_add_row(set, &sides, DATASET_NONE);
         }
     }

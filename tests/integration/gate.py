@@ -476,6 +476,9 @@ def what_ab_wrote_can_be_the_base():
                   "sub/prog", "x", check=125)
     contains(many.stderr, "could be meant by")
     contains(many.stderr, "'true'")
+    # One command with another text is compared, and both are named.
+    contains(stored("--baseline", "ab.json", "-r", "12", "--metric", "v", "--better", "lower", "--", "./sub/prog",
+                    check=1).stdout, "Another command was measured than is stored: `./sub/prog` now, `sub/prog` then.")
 
 
 @test

@@ -135,6 +135,24 @@ static void put_failures(struct strbuf *out, const struct gate_result_set *set)
     strbuf_puts(out, ". Nothing is known about what they would have measured.\n");
 }
 
+/* In code spans, which end at a backtick and at the end of a line. */
+static void put_code(struct strbuf *out, const char *text)
+{
+    strbuf_putc(out, '`');
+    for (; *text; text++)
+        strbuf_putc(out, *text == '`' ? '\'' : (unsigned char)*text < ' ' ? ' ' : *text);
+    strbuf_putc(out, '`');
+}
+
+static void put_commands(struct strbuf *out, const struct gate_result_set *set)
+{
+    strbuf_puts(out, "\n> [!WARNING]\n> Another command was measured than is stored: ");
+    put_code(out, set->new_command);
+    strbuf_puts(out, " now, ");
+    put_code(out, set->stored_command);
+    strbuf_puts(out, " then. The result is worth something only if both do the same work.\n");
+}
+
 static void put_warnings(struct strbuf *out, const struct gate_result_set *set)
 {
     if (set->failure_count)
@@ -145,6 +163,8 @@ static void put_warnings(struct strbuf *out, const struct gate_result_set *set)
                  "drifted since (the machine, its load, temperature, kernel, libraries) counts as "
                  "a difference, and there is no control that would show it. `--base REF` "
                  "measures both together.\n");
+    if (set->stored_command)
+        put_commands(out, set);
     if (set->control_failed)
         strbuf_puts(out, "\n> [!WARNING]\n> Not checked: the same commit, run twice in the same "
                          "rounds, gave different results. This machine is too noisy to fail "
@@ -294,6 +314,8 @@ void gate_write_json(struct strbuf *out, const struct gate_result_set *set)
         json_string(&j, "stored", set->stored);
     else
         json_string(&j, "base_ref", set->base_ref);
+    if (set->stored_command)
+        json_string(&j, "stored_command", set->stored_command);
     json_string(&j, "base", set->stored ? set->stored_commit : set->base_commit);
     json_string(&j, "new", set->new_commit ? set->new_commit : "");
     json_bool(&j, "dirty", set->is_dirty);
