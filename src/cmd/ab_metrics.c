@@ -36,6 +36,11 @@ static int add_regex(struct ab_metrics *m, const char *text, struct error *err)
         regerror(code, &x->regex, why, sizeof(why));
         return error_set(err, -EINVAL, "--metric-regex %s: %s", equals + 1, why);
     }
+    const char *digit = strstr(equals + 1, "\\d");
+    if (digit && (digit == equals + 1 || digit[-1] != '\\'))
+        return error_set(err, -EINVAL,
+                         "--metric-regex %s: extended regular expressions have no \\d; write [0-9]",
+                         equals + 1);
     if (!x->regex.re_nsub)
         return error_set(err, -EINVAL,
                          "--metric-regex %s: put the number in parentheses, e.g. '([0-9.]+)'",
@@ -162,6 +167,12 @@ int ab_metrics_missing(const struct ab_metrics *m, const struct rounds *r,
         if (r->why[i] && str_eq(events->items[i].name, m->headline))
             return error_set(err, -ENOTSUP, "--metric %s: not supported: %s", m->headline,
                              r->why[i]);
+    for (size_t i = 0; i < m->regex_count; i++)
+        if (str_eq(m->regexes[i].name, m->headline))
+            return error_set(err, -ENOENT,
+                             "--metric %s: its --metric-regex matched nothing that the commands "
+                             "printed",
+                             m->headline);
     size_t found = str_nearest(m->headline, (const char *const *)m->names, m->name_count, 3, &near);
     for (size_t i = 0; i < m->name_count; i++)
         strbuf_printf(&all, "%s%s", i ? ", " : "", m->names[i]);

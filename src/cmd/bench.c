@@ -291,6 +291,8 @@ static int run_versions(const struct bench_options *o, char *const *paths, size_
     int r = parse_cpu(o->list ? "any" : o->cpu, &plan.start.cpu, err);
     if (r == 0)
         r = bench_find_harness(o, paths, count, &harness, err);
+    if (r == -ENOENT || r == -EACCES)
+        return bench_fail(err, process_exit_code_for(r));
     if (r < 0)
         return cmd_usage(&verb_bench, err);
     r = open_versions(&versions, o, paths, count, err);

@@ -24,8 +24,10 @@ int bench_find_harness(const struct bench_options *o, char *const *paths, size_t
     }
     for (size_t i = 0; i < count; i++) {
         struct bench_target t;
-        int r = bench_target_open(&t, paths[i], NULL);
+        int r = bench_target_open(&t, paths[i], err);
         bench_target_done(&t);
+        if (r == -ENOENT || r == -EACCES)
+            return r;
         const struct program_harness *h =
             r == -ENOTSUP || r == -ENOEXEC ? bench_foreign_detect(paths[i]) : NULL;
         if (i && h != *ret)
@@ -37,6 +39,21 @@ int bench_find_harness(const struct bench_options *o, char *const *paths, size_t
         *ret = h;
     }
     return 0;
+}
+
+/* What needs assay.h in the program. */
+static int check_options(const struct bench_options *o, const struct program_harness *h,
+                         struct error *err)
+{
+    const char *option = o->sim           ? "sim"
+                         : o->allocations ? "allocations"
+                         : o->layouts     ? "layouts"
+                         : o->iterations  ? "iterations"
+                                          : NULL;
+    return option ? error_set(err, -EINVAL,
+                              "--%s is for programs with assay.h; these are built with %s", option,
+                              h->title)
+                  : 0;
 }
 
 static int find_cases(const struct bench_options *o, const struct bench_plan *plan,
@@ -64,6 +81,8 @@ int bench_run_foreign(const struct bench_options *o, const struct bench_versions
     struct progress *progress = plan->context;
     time_t started = time(NULL);
     plan->cases = &cases;
+    if (check_options(o, h, err) < 0)
+        return cmd_usage(&verb_bench, err);
     int r = bench_files_open(&files, o, err);
     if (r == 0)
         r = find_cases(o, plan, &h, &cases, err);
