@@ -13,8 +13,8 @@ struct suite {
     size_t larger, smaller; /* of those, whose own intervals exclude 1 */
 };
 
-/* The rows are different benchmarks, measured apart, each with the interval it is shown with; their
- * errors are taken to be independent of each other. */
+/* The rows are different benchmarks, each with the interval it is shown with.  The errors of paired
+ * rows are taken to be independent of each other, those of unpaired ones to go together. */
 void stats_suite(const struct comparison *rows, size_t count, double level,
                  struct suite *ret_suite);
 

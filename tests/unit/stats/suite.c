@@ -8,9 +8,24 @@
 TEST(the_geometric_mean_of_ratios)
 {
     struct comparison rows[] = {
-        {.scale = COMPARISON_RATIO, .estimate = 2, .low = 1.9, .high = 2.1053, .level = 0.95},
-        {.scale = COMPARISON_RATIO, .estimate = 0.5, .low = 0.475, .high = 0.52632, .level = 0.95},
-        {.scale = COMPARISON_RATIO, .estimate = 1, .low = 0.95, .high = 1.0526, .level = 0.95},
+        {.scale = COMPARISON_RATIO,
+         .estimate = 2,
+         .low = 1.9,
+         .high = 2.1053,
+         .level = 0.95,
+         .paired = true},
+        {.scale = COMPARISON_RATIO,
+         .estimate = 0.5,
+         .low = 0.475,
+         .high = 0.52632,
+         .level = 0.95,
+         .paired = true},
+        {.scale = COMPARISON_RATIO,
+         .estimate = 1,
+         .low = 0.95,
+         .high = 1.0526,
+         .level = 0.95,
+         .paired = true},
         {.scale = COMPARISON_DIFFERENCE, .estimate = 9, .low = 8, .high = 10, .level = 0.95},
         {.scale = COMPARISON_RATIO, .estimate = 3, .low = NAN, .high = NAN, .level = 0},
     };
@@ -24,6 +39,10 @@ TEST(the_geometric_mean_of_ratios)
     CHECK_INT(s.larger, 1);
     CHECK_INT(s.smaller, 1);
     CHECK(s.p > 0.999);
+    for (size_t i = 0; i < 3; i++)
+        rows[i].paired = false;
+    stats_suite(rows, 5, 0.95, &s); /* what befell one day befell all three */
+    CHECK_NEAR(log(s.high), log(1.0526 / 0.95) / 2, 1e-4);
     stats_suite(rows, 1, 0.99, &s);
     CHECK_NEAR(s.estimate, 2, 1e-12);
     CHECK(s.low < 1.9 && s.p < 1e-6);
@@ -52,6 +71,32 @@ TEST(intervals_of_suites_hold)
         covered += s.low <= truth && truth <= s.high;
     }
     CHECK(covered >= 945);
+}
+
+/* Two samples of equal programs; in a round the machine slows down all benchmarks alike. */
+TEST(suites_of_samples_that_were_taken_apart_hold)
+{
+    enum { ROWS = 6, VALUES = 20 };
+    struct rng rng;
+    size_t covered = 0, trials = 500;
+    rng_seed(&rng, 32);
+    for (size_t k = 0; k < trials; k++) {
+        double values[2][ROWS][VALUES];
+        for (size_t side = 0; side < 2; side++)
+            for (size_t j = 0; j < VALUES; j++) {
+                double machine = 0.03 * rng_normal(&rng);
+                for (size_t i = 0; i < ROWS; i++)
+                    values[side][i][j] = exp(machine + 0.01 * rng_normal(&rng));
+            }
+        struct comparison rows[ROWS];
+        struct suite s;
+        for (size_t i = 0; i < ROWS; i++)
+            stats_compare_unpaired(values[0][i], VALUES, values[1][i], VALUES, 0.95, &rows[i],
+                                   NULL);
+        stats_suite(rows, ROWS, 0.95, &s);
+        covered += s.low <= 1 && s.high >= 1;
+    }
+    CHECK(covered >= 465);
 }
 
 TEST(a_sample_in_one_line)
