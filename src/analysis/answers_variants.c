@@ -119,10 +119,10 @@ static void tell_lead(struct question *q, const struct lead *lead, struct tally 
     }
     struct answer *answer;
     if (!certain)
-        answer = answer_add(q, "best", where, false,
-                            "%s and %s %scannot be told apart (%s, %s; %s)", name, rival,
-                            rivals_of(q) > 2 ? "are ahead and " : "", value_text(q, l.best_median),
-                            value_text(q, l.second_median), why_undecided(q, &c));
+        answer = answer_add(
+            q, "best", where, false, "%s and %s %scannot be told apart (%s, %s; %s)", name, rival,
+            rivals_of(q) > 2 ? "have the best medians and " : "", value_text(q, l.best_median),
+            value_text(q, l.second_median), why_undecided(q, &c));
     else if (c.scale == COMPARISON_RATIO)
         answer = answer_add(q, "best", where, true,
                             "%s is best with %s, %.3g× better than %s [%.3g, %.3g] (n = %zu)", name,
