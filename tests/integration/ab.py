@@ -497,7 +497,9 @@ def figures_in_the_output_are_metrics():
     equal(metric(document, "last")["is_headline"], True)
     document, _ = ab("-r", 2, *QUIET, "--metric-regex", "x=x([0-9])", "echo x1", "echo y1")
     contains(notes(document)["metric-regex"], "nothing matched in 3 of 6 runs")
-    for expression in "x", "=x", "x=[", "x=1", "a b=(1)":
+    contains(assay("ab", "-r", 2, *QUIET, "--metric", "x", "--metric-regex", "x=x([0-9])", "echo 1", check=2).stderr,
+             "--metric x: its --metric-regex matched nothing")
+    for expression in "x", "=x", "x=[", "x=1", "a b=(1)", "x=(\\d)":
         contains(assay("ab", "--metric-regex", expression, "true", check=2).stderr, "--metric-regex")
     contains(assay("ab", "--metric-regex", "x=(1)", "--output", "null", "true", check=2).stderr,
              "--output")

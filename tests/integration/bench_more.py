@@ -322,6 +322,10 @@ def other_programs_that_fail():
     contains(result.stderr, "./bad failed with exit code 3: oh no")
     pathlib.Path("bad").write_text("#!/bin/sh\necho hello\n")
     contains(assay("bench", "--harness", "go", "./bad", check=1).stderr, "run as a program of go test -bench")
+    for option in ["--sim"], ["--allocations"], ["--layouts", "10"], ["--iterations", "5"]:
+        contains(assay("bench", "--harness", "go", *option, "./bad", check=2).stderr,
+                 f"{option[0]} is for programs with assay.h; these are built with go test -bench")
+    contains(assay("bench", "./bad", "./missing", check=127).stderr, "missing: No such file")
     contains(assay("bench", "--harness", "nothing", "./bad", check=2).stderr, "not one of auto, assay, google-benchmark")
 
 
