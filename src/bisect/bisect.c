@@ -18,8 +18,8 @@
 #define BISECT_CLOSED ((struct bisect){.journal_fd = -1, .lock_fd = -1})
 
 enum {
-    FAILURES_MAX = 2, /* of a round, which is then run again */
-    STOLEN_MAX = 3,   /* in a row: then this is what the machine is like */
+    STOLEN_MAX = 3, /* in a row: then this is what the machine is like */
+    ROUND_COMMITS = 3,
 };
 
 int bisect_default_folder(char **ret_folder, struct error *err)
@@ -429,39 +429,6 @@ static int drop_round(struct bisect *b, struct error *err)
     return bisect_journal_stolen(b, err);
 }
 
-/* What of the round failed: a commit that cannot run is left out when it is a candidate, and the
- * round is tried again when it ran before. */
-static int after_failure(struct bisect *b, const struct bisection_action *a,
-                         const struct rounds *done, size_t failures, struct error *err)
-{
-    size_t which = done->last_started, commit = a->commits[which];
-    bool has_run = which < 2 && b->run_count > 0; /* an end of the range, in an earlier step */
-    bool is_new = a->step->round_count == 0 && !has_run;
-    CLEANUP(strbuf_done) struct strbuf safe = {0};
-    const struct strbuf *said = &done->failure.output_stderr;
-    size_t from = said->length > 300 ? said->length - 300 : 0;
-    if (said->length)
-        strbuf_put_safe(&safe, said->data + from, said->length - from, 300);
-    const char *how =
-        done->failure.end.length ? strbuf_text(&done->failure.end) : "it cannot be started";
-    if (!is_new && failures < FAILURES_MAX)
-        return bisect_journal_retry(b, commit, err);
-    if (which < 2) {
-        int code = done->failure.exit_code;
-        error_set(err, -ECANCELED, "%.12s (%s) fails to run: %s%s%s", b->commits[commit].hash,
-                  b->commits[commit].subject, how, safe.length ? "; its output: " : "",
-                  strbuf_text(&safe));
-        bool is_machines = b->settings.exact && exact_machine_failed(code);
-        return error_end_with(err, is_machines ? code : 0, -ECANCELED);
-    }
-    strbuf_printf(&b->notes, "skipping %.12s, which fails to run: %s\n", b->commits[commit].hash,
-                  how);
-    int r = bisect_journal_build(b, commit, "unusable", err);
-    if (r == 0)
-        bisection_unusable(&b->search, commit);
-    return r;
-}
-
 static void show_round(struct bisect *b, const struct bisection_action *a)
 {
     static const char *const kinds[] = {"are the ends different?", "which half?", "confirming"};
@@ -543,15 +510,21 @@ static int run_round(struct bisect *b, const struct bisection_action *a,
         return chosen;
     b->warm = true;
     b->warm_step = step;
-    for (size_t failures = 0;; failures++) {
+    size_t failures[ROUND_COMMITS] = {0};
+    bool is_warm = false;
+    for (;;) {
         struct rounds rounds;
         int r = rounds_run(&spec, &rounds, err);
         bool cannot_start = r < 0 && rounds.start_code < 0;
+        if (spec.warmup_count && rounds.warmup_done >= spec.warmup_count) {
+            is_warm = true;
+            spec.warmup_count = 0; /* also where the round is tried again */
+        }
         bool failed = cannot_start || (r == 0 && rounds.end == ROUNDS_FAILURE);
         if (r == 0 && rounds.signal)
             r = error_set(err, -EINTR, "stopped");
         else if (failed)
-            r = after_failure(b, a, &rounds, failures, err);
+            r = bisect_after_failure(b, a, &rounds, failures, is_warm, err);
         else if (r == 0 && b->stolen_in_row < STOLEN_MAX && !bisect_only(b) &&
                  bisect_was_stolen(&rounds))
             r = drop_round(b, err);
@@ -566,8 +539,8 @@ static int run_round(struct bisect *b, const struct bisection_action *a,
 
 static int measure(struct bisect *b, const struct bisection_action *a, struct error *err)
 {
-    struct contestant contestants[3] = {0};
-    char *folders[3] = {0};
+    struct contestant contestants[ROUND_COMMITS] = {0};
+    char *folders[ROUND_COMMITS] = {0};
     show_round(b, a);
     int r = make_contestants(b, a, contestants, folders, err);
     if (r == 0)

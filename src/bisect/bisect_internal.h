@@ -49,6 +49,13 @@ bool bisect_was_stolen(const struct rounds *r);
  */
 const char *bisect_only(const struct bisect *b);
 
+/* What of the round failed: a commit that cannot run is left out when it is a candidate.  Before,
+ * the round is tried again (0): programs fail now and then.  `failures`: of each commit, in this
+ * round; is_warm: all have run to warm up. */
+int bisect_after_failure(struct bisect *b, const struct bisection_action *a,
+                         const struct rounds *done, size_t *failures, bool is_warm,
+                         struct error *err);
+
 /* Trees: a worktree for each commit.  *ret_ok is false when the commit cannot be built. */
 char *bisect_tree_folder(const struct bisect *b, size_t commit); /* where its commands run */
 int bisect_tree_make(struct bisect *b, size_t commit, bool *ret_ok, struct error *err);

@@ -100,6 +100,22 @@ def commits_that_fail_sometimes_are_named_in_the_mail():
 
 
 @test
+def a_command_that_fails_now_and_then_is_searched():
+    """In each fifth of its runs, the first included, whatever the commit; one commit always fails."""
+    hashes = repository(8, {5: 1.2})
+    runs = os.path.abspath(".git/runs")
+    counter = os.path.abspath(".git/counter")
+    run = (f"echo x >>{runs}; n=$(wc -l <{runs}); "
+           f"if [ $(cat number) = 4 ] || [ $((n % 5)) = 1 ]; then exit 9; fi; {NOISY} built {counter} 0.01")
+    result = assay("bisect", "--good", "HEAD~8", "--build", "cp level built", "--run", run, "--metric", "latency",
+                   "--seed", "7", "--no-explain", "--json=r.json", check=0, timeout=600)
+    found = json.load(open("r.json"))
+    equal(found["left_out"], [hashes[4]])
+    equal(hashes[4] in [entry["commit"] for entry in found["failed_runs"]], False)
+    contains(result.stdout, f"{hashes[5][:12]} (")
+
+
+@test
 def an_improvement_is_found_past_commits_that_do_not_build():
     hashes = repository(32, {20: 0.95}, broken=(14, 15, 16, 17))
     result = bisect("--json", "--better", "lower", spread="0.005")

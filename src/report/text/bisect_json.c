@@ -149,7 +149,7 @@ static void put_head(struct json *j, const struct bisect *b)
     json_end(j);
     json_array(j, "failed_runs");
     for (size_t i = 0; i < s->count; i++)
-        if (b->commits[i].failed_runs) {
+        if (b->commits[i].failed_runs && s->states[i] != COMMIT_SKIPPED) {
             json_object(j, NULL);
             json_string(j, "commit", b->commits[i].hash);
             json_u64(j, "runs", b->commits[i].failed_runs);

@@ -354,7 +354,7 @@ static void put_search(struct mail *m)
             strbuf_puts(m->out, "\n");
         }
     for (size_t i = 0; i < s->count; i++)
-        if (m->b->commits[i].failed_runs) {
+        if (m->b->commits[i].failed_runs && s->states[i] != COMMIT_SKIPPED) {
             strbuf_printf(m->out, m->markdown ? "\n%s: " : "  %s: ", "Failed sometimes");
             put_commit(m, i);
             strbuf_printf(m->out, ", %llu %s of its command, whose rounds were measured again\n",
