@@ -11,6 +11,7 @@
 #include "stats/summary.h"
 #include "store/store_rows.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 
@@ -443,18 +444,27 @@ size_t dataset_cell(const struct dataset *d, const char *label)
                : DATASET_NONE;
 }
 
+/* The position is the place of a name in the list, and above it the metric to look at next: one
+ * name may stand for several metrics, which differ in their units. */
 size_t dataset_headline(const struct dataset *d, size_t *position)
 {
+    enum { NAME_BITS = 32 };
+    static_assert(sizeof(size_t) * 8 > NAME_BITS, "a position holds two numbers");
     const char *list = d->experiment.headline;
-    while (list[*position]) {
-        const char *name = list + *position;
+    size_t at = *position & (((size_t)1 << NAME_BITS) - 1), m = *position >> NAME_BITS;
+    while (list[at]) {
+        const char *name = list + at;
         size_t length = strcspn(name, "\n");
-        *position += length + (name[length] == '\n');
-        for (size_t m = 0; m < d->metric_count; m++)
+        for (; m < d->metric_count; m++)
             if (strlen(d->metrics[m].name) == length &&
-                memcmp(d->metrics[m].name, name, length) == 0)
+                memcmp(d->metrics[m].name, name, length) == 0) {
+                *position = (m + 1) << NAME_BITS | at;
                 return m;
+            }
+        at += length + (name[length] == '\n');
+        m = 0;
     }
+    *position = at;
     return DATASET_NONE;
 }
 

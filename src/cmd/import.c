@@ -122,12 +122,12 @@ static int import_file(const struct import_options *o, struct store **store, uin
                                       .machine = o->machine,
                                       .measured_at_ns = at_ns,
                                       .path = path};
-    int r = given_kind_of(path) != GIVEN_NONE && !o->format
-                ? error_set(err, -EINVAL,
-                            "%s: this is a profile, or compressed: 'assay report', 'assay diff' "
-                            "and 'assay html' read a profile as it is; unpack results first",
-                            path)
-                : harness_read(&results, path, o->format, err);
+    int r = harness_read(&results, path, o->format, err);
+    if (r == -ENOMSG && !o->format && given_kind_of(path) != GIVEN_NONE)
+        error_set(err, r,
+                  "%s: this is a profile, or compressed: 'assay report', 'assay diff' "
+                  "and 'assay html' read a profile as it is; unpack results first",
+                  path);
     if (r == 0 && o->dry)
         count_values(&results, &tally);
     else if (r == 0 && !*store)

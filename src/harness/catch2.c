@@ -71,6 +71,12 @@ static double number_of(const char *tag, const char *name)
     return value;
 }
 
+/* Looks no farther than `end`: of many results each would search the whole file. */
+static const char *tag_in(const char *at, const char *end, const char *tag)
+{
+    return memmem(at, (size_t)(end - at), tag, strlen(tag));
+}
+
 static void read_result(struct harness_results *r, const char *test, const char *at,
                         const char *end)
 {
@@ -78,13 +84,13 @@ static void read_result(struct harness_results *r, const char *test, const char 
     CLEANUP(memory_freep)
     char *full = memory_printf("%s%s%s", test, *test ? ": " : "", name ? name : "benchmark");
     struct harness_benchmark *b = harness_add(r, full);
-    const char *mean = strstr(at, "<mean "), *spread = strstr(at, "<standardDeviation ");
-    if (mean && mean < end)
+    const char *mean = tag_in(at, end, "<mean "), *spread = tag_in(at, end, "<standardDeviation ");
+    if (mean)
         harness_summary(b, "mean", "ns", HARNESS_TIME, number_of(mean, "value"));
-    if (spread && spread < end)
+    if (spread)
         harness_summary(b, "stddev", "ns", HARNESS_COST, number_of(spread, "value"));
-    const char *failed = strstr(at, "<failed ");
-    if (failed && failed < end) {
+    const char *failed = tag_in(at, end, "<failed ");
+    if (failed) {
         CLEANUP(memory_freep) char *message = attribute(failed, "message");
         harness_set(&b->failure, message ? message : "it failed");
     }

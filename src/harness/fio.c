@@ -13,6 +13,31 @@ bool fio_is(const struct json_t *document)
     return harness_text(document, "fio version") && harness_get(document, "jobs");
 }
 
+/* What fio says on standard output stands before the document, and the text of json,normal behind
+ * it.  The document is laid out: its braces are lines of their own. */
+static const char *document_of(const char *text)
+{
+    const char *open = *text == '{' ? text : strstr(text, "\n{\n");
+    const char *name = open ? strstr(open, "\"fio version\"") : NULL;
+    return name && !strstr(open + 1, "\n{\n") ? open + (*open == '\n') : NULL;
+}
+
+bool fio_text_is(const char *text)
+{
+    return document_of(text) != NULL;
+}
+
+int fio_text_read(struct harness_results *r, const char *text, struct error *err)
+{
+    CLEANUP(harness_json_freep) struct json_t *document = NULL;
+    const char *start = document_of(text), *end = strstr(start, "\n}\n");
+    size_t length = end ? (size_t)(end - start) + 3 : strlen(start);
+    int code = harness_json_load(start, length, &document, err);
+    if (code == 0 && !fio_is(document))
+        code = error_set(err, -EINVAL, "this is not fio --output-format=json");
+    return code < 0 ? code : fio_read(r, document, err);
+}
+
 static void put_if(struct harness_benchmark *b, const struct json_t *from, const char *key,
                    const char *direction, const char *name, const char *unit,
                    struct metric_facts facts)

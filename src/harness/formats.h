@@ -27,6 +27,7 @@ HARNESS_JSON(pytest);
 HARNESS_TEXT(catch2);
 HARNESS_TEXT(criterion_text);
 HARNESS_TEXT(divan);
+HARNESS_TEXT(fio_text);
 HARNESS_TEXT(go_bench);
 HARNESS_TEXT(perf_csv);
 HARNESS_TEXT(perf_json);

@@ -11,13 +11,26 @@
 #include <errno.h>
 #include <math.h>
 
-/* "BenchmarkName-8", a number of iterations, a value and its unit. */
+static bool is_figure(const char *word)
+{
+    double number;
+    return lines_number(word, &number, NULL) || str_eq(word, "NaN") || str_has_suffix(word, "Inf");
+}
+
+/* "BenchmarkName-8", a number of iterations, a value and its unit.  A unit of the benchmark's own
+ * may be any word; the line has nothing but pairs then. */
 static bool is_result(char **words, size_t count)
 {
     double number;
-    return count >= 4 && str_has_prefix(words[0], "Benchmark") &&
-           lines_number(words[1], &number, NULL) && lines_number(words[2], &number, NULL) &&
-           strchr(words[3], '/');
+    if (count < 4 || !str_has_prefix(words[0], "Benchmark") ||
+        !lines_number(words[1], &number, NULL) || !is_figure(words[2]))
+        return false;
+    if (strchr(words[3], '/'))
+        return true;
+    for (size_t i = 2; i < count; i++)
+        if (is_figure(words[i]) != (i % 2 == 0))
+            return false;
+    return count % 2 == 0;
 }
 
 /* `go test -json` wraps what is printed in objects, one a line; a line of it may be in several. */

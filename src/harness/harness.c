@@ -30,7 +30,8 @@ const struct harness_format harness_formats[] = {
      .read_directory = criterion_read},
     TEXT_FORMAT("criterion-text", "what criterion prints", criterion_text),
     TEXT_FORMAT("divan", "divan's table", divan),
-    JSON_FORMAT("fio", "fio --output-format=json", fio),
+    {"fio", "fio --output-format=json", .is_json = fio_is, .read_json = fio_read,
+     .is_text = fio_text_is, .read_text = fio_text_read},
     TEXT_FORMAT("go", "go test -bench", go_bench),
     JSON_FORMAT("google-benchmark", "google-benchmark --benchmark_format=json", google_benchmark),
     JSON_FORMAT("hyperfine", "hyperfine --export-json", hyperfine),
@@ -118,8 +119,10 @@ struct harness_benchmark *harness_benchmark(struct harness_results *r, const cha
     return number ? &r->benchmarks[number - 1] : harness_add(r, name);
 }
 
+/* "benchmark" is the factor of the benchmark's name, and a factor has a name. */
 void harness_param(struct harness_benchmark *b, const char *name, const char *value)
 {
+    name = !*name ? "parameter" : str_eq(name, "benchmark") ? "parameter benchmark" : name;
     for (size_t i = 0; i < b->param_count; i++)
         if (str_eq(b->params[i].name, name)) {
             harness_set(&b->params[i].value, value);
@@ -288,7 +291,7 @@ static int not_this(const struct harness_format *format, struct error *err)
 {
     if (format)
         return error_set(err, -EINVAL, "this is not %s", format->title);
-    return error_set(err, -EINVAL,
+    return error_set(err, -ENOMSG,
                      "assay does not know this format; 'assay import --list' lists those that it "
                      "reads");
 }
@@ -369,13 +372,13 @@ static int check_bytes(const char *text, size_t length, const char *path, struct
         return error_set(err, -EINVAL, "%s: the file is empty", path);
     for (size_t i = 0; i < ARRAY_COUNT(packed); i++)
         if (str_has_prefix(text, packed[i].bytes))
-            return error_set(err, -EINVAL, "%s: the file is compressed (%s); unpack it with %s",
+            return error_set(err, -ENOMSG, "%s: the file is compressed (%s); unpack it with %s",
                              path, packed[i].name, packed[i].tool);
     if (str_has_prefix(text, "\xff\xfe") || str_has_prefix(text, "\xfe\xff"))
         return error_set(err, -EINVAL,
                          "%s: the text is UTF-16; convert it: iconv -f UTF-16 -t UTF-8", path);
     if (memchr(text, '\0', length))
-        return error_set(err, -EINVAL, "%s: this is a binary file, not a result of a benchmark",
+        return error_set(err, -ENOMSG, "%s: this is a binary file, not a result of a benchmark",
                          path);
     return 0;
 }

@@ -25,6 +25,31 @@ struct metric_reading {
     const char *mode;
 };
 
+struct percentiles {
+    struct harness_benchmark *b;
+    const char *name, *unit;
+};
+
+static int put_percentile(void *context, const char *key, const struct json_t *value)
+{
+    const struct percentiles *p = context;
+    double percent, number = harness_value(value);
+    struct error ignored;
+    if (parse_double(key, &percent, &ignored) == 0 && number == number) {
+        CLEANUP(memory_freep) char *name = memory_printf("%s.p%g", p->name, percent);
+        harness_summary(p->b, name, p->unit, HARNESS_TIME, number);
+    }
+    return 0;
+}
+
+/* Sampled times are not written one by one (mode "sample"); their percentiles are. */
+static void put_percentiles(struct harness_benchmark *b, const char *name, const char *unit,
+                            const struct json_t *metric)
+{
+    struct percentiles p = {b, name, unit};
+    harness_each(harness_get(metric, "scorePercentiles"), put_percentile, &p);
+}
+
 static void put_metric(struct harness_benchmark *b, const char *name, const char *mode,
                        const struct json_t *metric)
 {
@@ -39,6 +64,8 @@ static void put_metric(struct harness_benchmark *b, const char *name, const char
             harness_put(m, harness_value(harness_item(harness_item(forks, f), i)));
     if (!m->count && harness_number(metric, "score", &score))
         harness_summary(b, name, unit, facts, score);
+    if (str_eq(mode, "sample"))
+        put_percentiles(b, name, unit, metric);
 }
 
 static int put_secondary(void *context, const char *key, const struct json_t *value)

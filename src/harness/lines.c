@@ -23,6 +23,19 @@ bool lines_next(struct lines *l)
     return true;
 }
 
+const char *lines_run_end(const char *text, bool (*begins)(const char *line),
+                          bool (*ends)(const char *line))
+{
+    struct lines l = {.at = text};
+    bool is_over = false;
+    for (const char *start = text; lines_next(&l); start = l.at) {
+        if (is_over && begins(l.line))
+            return start;
+        is_over |= ends(l.line);
+    }
+    return l.at;
+}
+
 size_t lines_words(char *line, char **ret_words)
 {
     size_t count = 0;

@@ -16,6 +16,10 @@ struct lines {
 };
 
 bool lines_next(struct lines *l);
+/* Where the first of several runs in one text ends: before a line that begins a run and comes after
+ * one that ends the run before. */
+const char *lines_run_end(const char *text, bool (*begins)(const char *line),
+                          bool (*ends)(const char *line));
 /* Cuts the line into its words at runs of blanks; at most LINES_WORDS_MAX. */
 size_t lines_words(char *line, char **ret_words);
 /* Cuts it at each separator; quotes around a field are taken away. */

@@ -12,13 +12,14 @@
 #include "harness/json.h"
 #include "harness/walk.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
-enum { AXIS_COUNT = 7, RUNS_MAX = 100000 };
+enum { AXIS_COUNT = 7 };
 static const char *const axes[AXIS_COUNT] = {"testcase", "params",   "tbox",  "rootfs",
                                              "kconfig",  "compiler", "commit"};
 
@@ -108,11 +109,49 @@ static char *file_in(const char *directory, const char *name)
     return memory_printf("%s/%s", directory, name);
 }
 
+/* The numbers of the runs that have results, in order; a run that failed may have none. */
+struct run_numbers {
+    size_t *numbers;
+    size_t count, capacity;
+};
+
+static void run_numbers_done(struct run_numbers *r)
+{
+    free(r->numbers);
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const size_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+static void find_runs(const char *directory, struct run_numbers *ret_runs)
+{
+    DIR *dir = opendir(directory);
+    const struct dirent *entry;
+    while (dir && (entry = readdir(dir))) {
+        size_t length = strlen(entry->d_name);
+        CLEANUP(memory_freep)
+        char *path = memory_printf("%s/%s/stats.json", directory, entry->d_name);
+        if (strspn(entry->d_name, "0123456789") == length && length < 9 && access(path, F_OK) == 0)
+            ARRAY_PUSH(ret_runs->numbers, ret_runs->count, ret_runs->capacity) =
+                strtoul(entry->d_name, NULL, 10);
+    }
+    if (dir)
+        closedir(dir);
+    if (ret_runs->count)
+        qsort(ret_runs->numbers, ret_runs->count, sizeof(*ret_runs->numbers), compare_numbers);
+}
+
 static bool has_results(const char *directory)
 {
     CLEANUP(memory_freep) char *matrix = file_in(directory, "matrix.json");
-    CLEANUP(memory_freep) char *first = file_in(directory, "0/stats.json");
-    return access(matrix, F_OK) == 0 || access(first, F_OK) == 0;
+    CLEANUP(run_numbers_done) struct run_numbers runs = {0};
+    if (access(matrix, F_OK) == 0)
+        return true;
+    find_runs(directory, &runs);
+    return runs.count > 0;
 }
 
 bool lkp_is(const char *path)
@@ -162,12 +201,13 @@ static int load(const char *path, struct json_t **ret_document, struct error *er
 
 static int read_runs(struct harness_benchmark *b, const char *directory, struct error *err)
 {
+    CLEANUP(run_numbers_done) struct run_numbers runs = {0};
     int code = 0;
-    for (size_t i = 0; i < RUNS_MAX && code == 0; i++) {
-        CLEANUP(memory_freep) char *path = memory_printf("%s/%zu/stats.json", directory, i);
+    find_runs(directory, &runs);
+    for (size_t i = 0; i < runs.count && code == 0; i++) {
+        CLEANUP(memory_freep)
+        char *path = memory_printf("%s/%zu/stats.json", directory, runs.numbers[i]);
         CLEANUP(harness_json_freep) struct json_t *document = NULL;
-        if (access(path, F_OK) < 0)
-            break;
         struct one_run run = {b, i};
         code = load(path, &document, err);
         if (code == 0)

@@ -54,6 +54,23 @@ static char separator_of(const char *text)
     return 0;
 }
 
+/* perf puts no quotes around "cpu/event=0xc5,umask=0x1/": what its commas cut belongs together. */
+static size_t join_event(char **fields, size_t at, size_t count, char separator)
+{
+    const char *slash = strchr(fields[at], '/');
+    size_t last = at + 1;
+    if (!slash || strchr(slash + 1, '/'))
+        return count;
+    while (last < count && !strchr(fields[last], '/'))
+        last++;
+    if (last == count)
+        return count;
+    for (size_t i = at + 1; i <= last; i++)
+        fields[i][-1] = separator;
+    memmove(fields + at + 1, fields + last + 1, (count - last - 1) * sizeof(*fields));
+    return count - (last - at);
+}
+
 bool perf_csv_is(const char *text)
 {
     return separator_of(text) != 0;
@@ -111,6 +128,7 @@ int perf_csv_read(struct harness_results *r, const char *text, struct error *err
             continue;
         if (!at)
             return error_set(err, -EINVAL, "line %zu is not one of perf stat -x", l.number);
+        count = join_event(fields, at, count, separator);
         perf_stat_put(r, place_of(fields, at, count), fields[at], fields[at - 1], fields[at - 2]);
     }
     return 0;

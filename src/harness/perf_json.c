@@ -20,7 +20,8 @@ bool perf_json_is(const char *text)
 
 static const char *place_of(const struct json_t *object)
 {
-    static const char *const keys[] = {"cpu", "core", "die", "socket", "node", "thread", "cgroup"};
+    static const char *const keys[] = {"cpu",    "core", "cache",  "cluster", "die",
+                                       "socket", "node", "thread", "cgroup"};
     for (size_t i = 0; i < ARRAY_COUNT(keys); i++) {
         const char *text = harness_text(object, keys[i]);
         if (text)

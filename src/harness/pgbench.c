@@ -24,6 +24,12 @@ static void read_progress(struct harness_benchmark *b, const char *line)
         harness_put(harness_metric(b, "interval.latency", "ms", HARNESS_TIME), latency);
 }
 
+static const char *const params[][2] = {{"scaling factor: ", "scale"},
+                                        {"query mode: ", "mode"},
+                                        {"number of clients: ", "clients"},
+                                        {"number of threads: ", "threads"}};
+static const char title[] = "transaction type: ";
+
 static void read_line(struct harness_results *r, struct harness_benchmark *b, char *line)
 {
     static const struct {
@@ -42,10 +48,6 @@ static void read_line(struct harness_results *r, struct harness_benchmark *b, ch
          "",
          {.better = METRIC_LOWER, .is_count = true}},
     };
-    static const char *const params[][2] = {{"scaling factor: ", "scale"},
-                                            {"query mode: ", "mode"},
-                                            {"number of clients: ", "clients"},
-                                            {"number of threads: ", "threads"}};
     double value;
     const char *rest;
     for (size_t i = 0; i < ARRAY_COUNT(figures); i++)
@@ -56,8 +58,6 @@ static void read_line(struct harness_results *r, struct harness_benchmark *b, ch
     for (size_t i = 0; i < ARRAY_COUNT(params); i++)
         if (str_has_prefix(line, params[i][0]))
             harness_param(b, params[i][1], line + strlen(params[i][0]));
-    if (str_has_prefix(line, "transaction type: "))
-        harness_set(&b->name, line + strlen("transaction type: "));
     char version[32];
     if (sscanf(line, "pgbench (%31[^ )]", version) == 1)
         harness_set(&r->version, version);
@@ -65,11 +65,38 @@ static void read_line(struct harness_results *r, struct harness_benchmark *b, ch
         read_progress(b, line);
 }
 
-int pgbench_read(struct harness_results *r, const char *text, struct error *err)
+static bool begins_run(const char *line)
 {
-    static const int known[] = {9, 10, 11, 12, 13, 14, 15, 16, 17, 18, -1};
-    struct lines l = {.at = text};
-    struct harness_benchmark *b = harness_add(r, "pgbench");
+    return str_has_prefix(line, "pgbench (") || str_has_prefix(line, "starting vacuum") ||
+           str_has_prefix(line, "progress: ") || str_has_prefix(line, title);
+}
+
+static bool ends_run(const char *line)
+{
+    return str_has_prefix(line, "tps = ");
+}
+
+/* While the text is read a benchmark's name is its title and its parameters, each on a line: equal
+ * runs are repetitions, others are not. */
+static char *key_of(const char *run)
+{
+    CLEANUP(strbuf_done) struct strbuf name = {0}, rest = {0};
+    struct lines l = {.at = run};
+    while (lines_next(&l)) {
+        if (str_has_prefix(l.line, title) && !name.length)
+            strbuf_puts(&name, l.line + strlen(title));
+        for (size_t i = 0; i < ARRAY_COUNT(params); i++)
+            if (str_has_prefix(l.line, params[i][0]))
+                strbuf_printf(&rest, "\n%s", l.line);
+    }
+    return memory_printf("%s%s", name.length ? strbuf_text(&name) : "pgbench", strbuf_text(&rest));
+}
+
+static int read_run(struct harness_results *r, const char *run, size_t *number, struct error *err)
+{
+    CLEANUP(memory_freep) char *key = key_of(run);
+    struct harness_benchmark *b = harness_benchmark(r, key);
+    struct lines l = {.at = run, .number = *number};
     while (lines_next(&l)) {
         if (l.is_cut && str_has_prefix(l.line, "tps = ") && !strchr(l.line, ')'))
             return error_set(err, -EINVAL, "line %zu: the file ends within the figure", l.number);
@@ -77,5 +104,24 @@ int pgbench_read(struct harness_results *r, const char *text, struct error *err)
     }
     harness_headline(b, "tps");
     harness_headline(b, "interval.tps");
-    return *r->version ? harness_check_version("pgbench", r->version, known, err) : 0;
+    *number = l.number;
+    return 0;
+}
+
+int pgbench_read(struct harness_results *r, const char *text, struct error *err)
+{
+    static const int known[] = {9, 10, 11, 12, 13, 14, 15, 16, 17, 18, -1};
+    size_t number = 0;
+    int code = 0;
+    while (*text && code == 0) {
+        const char *end = lines_run_end(text, begins_run, ends_run);
+        CLEANUP(memory_freep) char *run = memory_strndup(text, (size_t)(end - text));
+        code = read_run(r, run, &number, err);
+        text = end;
+    }
+    for (size_t i = 0; i < r->count; i++)
+        r->benchmarks[i].name[strcspn(r->benchmarks[i].name, "\n")] = '\0';
+    if (code == 0 && *r->version)
+        code = harness_check_version("pgbench", r->version, known, err);
+    return code;
 }

@@ -107,33 +107,73 @@ static const char *test_of(const char *text)
     return "sysbench";
 }
 
-int sysbench_read(struct harness_results *r, const char *text, struct error *err)
+static bool begins_run(const char *line)
+{
+    return str_has_prefix(line, "sysbench ");
+}
+
+/* While the text is read a benchmark's name is its test and the options that sysbench prints, each
+ * on a line: equal runs are repetitions, others are not. */
+static char *key_of(const char *run)
+{
+    CLEANUP(strbuf_done) struct strbuf key = {0};
+    struct lines l = {.at = run};
+    bool in_options = false;
+    strbuf_puts(&key, test_of(run));
+    while (lines_next(&l) && !str_has_prefix(l.line, "Initializing worker threads")) {
+        if (in_options && *l.line && !str_has_prefix(l.line, "Initializing random"))
+            strbuf_printf(&key, "\n%s", l.line);
+        in_options |= str_has_prefix(l.line, "Running the test with");
+    }
+    return memory_strdup(strbuf_text(&key));
+}
+
+static int read_run(struct harness_results *r, const char *run, size_t *number, struct error *err)
 {
     static const int known[] = {1, -1};
-    struct lines l = {.at = text};
     char version[32] = "", threads[16];
-    sscanf(text, "sysbench %31s", version);
+    sscanf(run, "sysbench %31s", version);
     harness_set(&r->version, version);
     int code = harness_check_version("sysbench", version, known, err);
     if (code < 0)
         return code;
-    struct harness_benchmark *b = harness_add(r, test_of(text));
+    CLEANUP(memory_freep) char *key = key_of(run);
+    struct harness_benchmark *b = harness_benchmark(r, key);
+    struct lines l = {.at = run, .number = *number};
     bool is_whole = false;
     while (lines_next(&l)) {
         is_whole |= strstr(l.line, "execution time (avg/stddev):") != NULL;
         if (sscanf(l.line, "Number of threads: %15[0-9]", threads) == 1)
             harness_param(b, "threads", threads);
-        if (str_has_prefix(l.line, "FATAL:"))
+        if (str_has_prefix(l.line, "FATAL:")) {
             harness_set(&b->failure, l.line);
+            is_whole = true;
+        }
         if (str_has_prefix(l.line, "[ "))
             read_interval(b, l.line);
         else
             read_figure(b, l.line);
     }
-    if (!is_whole && !b->failure)
+    if (!is_whole)
         return error_set(err, -EINVAL, "line %zu: the file ends before sysbench's last figures",
                          l.number);
     if (b->metric_count && str_eq(b->metrics[0].name, "latency.min"))
         harness_headline(b, "latency.mean"); /* mutex and threads print no rate */
+    *number = l.number;
     return 0;
+}
+
+int sysbench_read(struct harness_results *r, const char *text, struct error *err)
+{
+    size_t number = 0;
+    int code = 0;
+    while (*text && code == 0) {
+        const char *end = lines_run_end(text, begins_run, begins_run);
+        CLEANUP(memory_freep) char *run = memory_strndup(text, (size_t)(end - text));
+        code = read_run(r, run, &number, err);
+        text = end;
+    }
+    for (size_t i = 0; i < r->count; i++)
+        r->benchmarks[i].name[strcspn(r->benchmarks[i].name, "\n")] = '\0';
+    return code;
 }

@@ -433,4 +433,83 @@ def what_failed_or_has_its_own_figures_is_told():
     equal(experiment("headline").split()[0], "tps")
 
 
+@test
+def several_runs_in_one_file_are_told_apart():
+    """Runs with the same options are repetitions; those with others are benchmarks of their own."""
+    for name, option, label in (("pgbench.txt", ("number of clients: 2", "number of clients: 8"), "interval.tps"),
+                                ("sysbench.txt", ("Number of threads: 1", "Number of threads: 4"), "events")):
+        text = (FILES / name).read_text()
+        equal(option[0] in text, True, name)
+        pathlib.Path("two").write_text(text + text.replace(*option) + text)
+        said = json.loads(imports("-j", "two").stdout)
+        with sqlite3.connect("a.db") as db:
+            counts = db.execute("SELECT count(*) FROM value v JOIN run r ON r.id = v.run JOIN metric m ON m.id = v.metric"
+                                " WHERE r.experiment = ? AND m.name = ? GROUP BY r.cell ORDER BY r.cell",
+                                (said["experiment"], label)).fetchall()
+        equal((said["benchmarks"], counts[0][0]), (2, 2 * counts[1][0]), name)
+
+
+@test
+def fio_with_words_around_its_document():
+    """On standard output fio writes its notes first, and with json,normal its text behind."""
+    text = (FILES / "fio.json").read_text()
+    note = "note: both iodepth >= 1 and synchronous I/O engine are selected, queue depth will be capped at 1\n"
+    pathlib.Path("noted").write_text(note + text + "\na: (groupid=0, jobs=1): err= 0: pid=3\n  read: IOPS=14.8k\n")
+    imports("noted")
+    equal(values("benchmark=seq rw=randrw bs=4k", "read.iops"), [read("fio.json")["jobs"][0]["read"]["iops"]])
+    pathlib.Path("cut").write_text(note + text[:-20])
+    contains(imports("cut", check=1).stderr, "cut: line ")
+    pathlib.Path("folded").write_text("main;work 12\nmain;rest 3\n")
+    contains(imports("folded", check=1).stderr, "this is a profile")
+
+
+@test
+def one_metric_in_several_units():
+    """JMH's score has the unit that a benchmark chose: each of them is shown, compared and a headline."""
+    def entry(name, mode, unit, values):
+        return {"benchmark": name, "jmhVersion": "1.37", "mode": mode,
+                "primaryMetric": {"score": values[0], "scoreUnit": unit, **({"rawData": [values]} if mode != "sample" else {
+                    "scorePercentiles": {"50.0": 1.5, "99.9": 7.25}})}}
+    pathlib.Path("j.json").write_text(json.dumps([entry("a.x", "avgt", "us/op", [1, 2, 3, 4]), entry("a.y", "avgt", "ms/op", [5, 6, 7, 8]),
+                                                  entry("a.z", "thrpt", "ops/s", [9e6, 9.1e6, 9.2e6, 9.3e6]),
+                                                  entry("a.s", "sample", "us/op", [4])]))
+    imports("j.json", "j.json")
+    shown = assay("show", "--db", "a.db", "last", check=0).stdout
+    for text in ("us/op", "ms/op", "ops/s"):
+        contains(shown, text)
+    contains(assay("compare", "--db", "a.db", "1", "2", check=0).stdout, "of 3 headline rows")
+    equal(values("benchmark=a.s mode=sample", "score.p99.9"), [7.25, 7.25])
+
+
+@test
+def names_that_are_hard_to_keep():
+    pathlib.Path("h.json").write_text(json.dumps({"results": [
+        {"command": "a", "times": [1, 2], "parameters": {"benchmark": "x", "": "y"}},
+        {"command": "a", "times": [3, 4], "parameters": {"benchmark": "z", "": "y"}}]}))
+    imports("h.json")
+    equal(values("benchmark=a parameter benchmark=z parameter=y", "wall"), [3, 4])
+    pathlib.Path("go.txt").write_text("BenchmarkA-8 10 5 widgets\nBenchmarkA-8 10 6 widgets 7 gadgets\n"
+                                      "Benchmarking 10 things today\nBenchmarkB-8 10 5 ns/op\n")
+    imports("go.txt")
+    equal((values("benchmark=A procs=8", "widgets"), values("benchmark=A procs=8", "gadgets")), ([5, 6], [7]))
+    equal(values("benchmark=B procs=8", "time"), [5])
+    pathlib.Path("perf.csv").write_text("10,,cpu/event=0xc5,umask=0x1/,100,100.00,,\n"
+                                        "20,,cpu/event=0xc5,umask=0x2/u,100,100.00,,\n5,,page-faults,a/b,100,100.00,,\n")
+    imports("perf.csv")
+    equal([values("benchmark=perf stat", f"cpu/event=0xc5,umask={u}") for u in ("0x1/", "0x2/u")], [[10], [20]])
+    equal(values("benchmark=a/b where=a/b", "page-faults"), [5])
+
+
+@test
+def a_run_of_lkp_that_failed_hides_no_other():
+    base = pathlib.Path("result/aim7/p/box/fs/kc/gcc/c1")
+    for run in (0, 1, 3, 10):
+        (base / str(run)).mkdir(parents=True)
+        if run:
+            (base / str(run) / "stats.json").write_text(json.dumps({"aim7.jobs-per-min": run, "vmstat.x": 2}))
+    imports("result")
+    equal(values("benchmark=aim7 testcase=aim7 params=p tbox=box rootfs=fs kconfig=kc compiler=gcc commit=c1",
+                 "aim7.jobs-per-min"), [1, 3, 10])
+
+
 main()

@@ -132,6 +132,9 @@ void report_head_text(struct strbuf *out, const struct dataset *d, bool colour)
 
 enum {
     FOLD_FROM = 12, /* cells that did not change; fewer are listed */
+    EMPTY_FROM = 2, /* cells that this metric does not concern */
+    VALUE_USUAL = 16,
+    VALUE_MOST = 28, /* columns for a value and its unit */
     LABEL_MOST = 60,
     LABEL_BYTES = 400,
     WIDTH_MOST = 120, /* of what is no table where nobody knows the width */
@@ -205,7 +208,7 @@ static void put_padded(struct strbuf *out, const char *text, size_t width, bool 
 struct cells_table {
     const struct compare *compare;
     const struct cells_view *v;
-    size_t metric, label_width;
+    size_t metric, label_width, value_width;
     bool has_bars;
     struct ratio_scale scale;
 };
@@ -215,13 +218,20 @@ static const struct compare_row *row_of(const struct cells_table *t, size_t cell
     return compare_find(t->compare, t->metric, cell);
 }
 
-/* What moved, then what did not, then what is compared with nothing, then what has no values. */
-static int rank_of(const struct cells_table *t, size_t cell)
+/* What moved, then what did not, then what is compared with nothing, then what lost its values,
+ * then what has none of this metric. */
+enum rank { RANK_CHANGED, RANK_SAME, RANK_ALONE, RANK_LOST, RANK_EMPTY, RANK_COUNT };
+
+static enum rank rank_of(const struct cells_table *t, size_t cell)
 {
+    const struct dataset *d = t->compare->new;
     const struct compare_row *row = row_of(t, cell);
-    if (!dataset_column(t->compare->new, t->metric, cell).count)
-        return 3;
-    return !row ? 2 : row->judged.changed ? 0 : 1;
+    if (!dataset_column(d, t->metric, cell).count) {
+        CLEANUP(strbuf_done) struct strbuf lost = {0};
+        losses_put_cell(&lost, &d->cells[cell]);
+        return lost.length ? RANK_LOST : RANK_EMPTY;
+    }
+    return !row ? RANK_ALONE : row->judged.changed ? RANK_CHANGED : RANK_SAME;
 }
 
 static void put_words(struct strbuf *out, const struct cells_table *t, size_t cell, size_t used)
@@ -286,13 +296,14 @@ static void put_cell(struct strbuf *out, const struct cells_table *t, size_t cel
     if (narrow)
         strbuf_puts(out, "\n ");
     strbuf_put_measured(&value, summary.median, d->metrics[t->metric].unit);
-    put_padded(out, strbuf_text(&value), narrow ? 1 : 16, true);
+    put_padded(out, strbuf_text(&value), narrow ? 1 : t->value_width, true);
     if (summary.median != 0 && column.count > 1)
         strbuf_printf(out, "  ±%5.1f %%", 100 * fabs(summary.mad / summary.median));
     else
         strbuf_puts(out, "          ");
     strbuf_printf(out, "  n=%-4zu", column.count);
-    size_t used = (narrow ? 1 + str_columns(strbuf_text(&value)) : t->label_width + 16) + 18;
+    size_t used =
+        (narrow ? 1 + str_columns(strbuf_text(&value)) : t->label_width + t->value_width) + 18;
     const struct compare_row *row = row_of(t, cell);
     if (t->has_bars) {
         strbuf_puts(out, "  ");
@@ -303,22 +314,39 @@ static void put_cell(struct strbuf *out, const struct cells_table *t, size_t cel
     strbuf_putc(out, '\n');
 }
 
+/* A value has its unit in full: "322.2 transactions/s". */
+static void widen_for(struct cells_table *t, size_t cell)
+{
+    const struct dataset *d = t->compare->new;
+    struct dataset_column column = dataset_column(d, t->metric, cell);
+    struct summary summary;
+    CLEANUP(strbuf_done) struct strbuf value = {0};
+    if (column.count == 0 || stats_summarise(column.values, column.count, &summary, NULL) < 0)
+        return;
+    strbuf_put_measured(&value, summary.median, d->metrics[t->metric].unit);
+    size_t columns = str_columns(strbuf_text(&value)) + 2;
+    t->value_width = columns > t->value_width ? columns : t->value_width;
+}
+
 static void find_layout(struct cells_table *t)
 {
     const struct dataset *d = t->compare->new;
     t->label_width = 4;
+    t->value_width = VALUE_USUAL;
     for (size_t c = 0; c < d->cell_count; c++) {
         size_t columns = str_columns(d->cells[c].label);
         t->label_width = columns > t->label_width ? columns : t->label_width;
         const struct compare_row *row = row_of(t, c);
         if (row)
             ratio_scale_take(&t->scale, &row->judged.comparison);
+        widen_for(t, c);
     }
+    t->value_width = t->value_width < VALUE_MOST ? t->value_width : VALUE_MOST;
     t->label_width = t->label_width < LABEL_MOST ? t->label_width : LABEL_MOST;
     size_t columns = t->v->columns;
     if (columns && t->label_width + 4 > columns)
         t->label_width = columns > 8 ? columns - 4 : 4;
-    bool room = columns >= t->label_width + 16 + 18 + RATIO_BAR + 4 + WORDS_LEAST;
+    bool room = columns >= t->label_width + t->value_width + 18 + RATIO_BAR + 4 + WORDS_LEAST;
     t->has_bars = t->scale.reach > 0 && t->v->bars && room;
 }
 
@@ -337,17 +365,20 @@ static void put_metric(struct strbuf *out, const struct compare *compare, size_t
     strbuf_putc(out, '\n');
     put_styled(out, bold, strbuf_text(&head), v->colour);
     strbuf_puts(out, ": median ± spread\n");
-    size_t counts[4] = {0};
+    size_t counts[RANK_COUNT] = {0};
     for (size_t c = 0; c < d->cell_count; c++)
         counts[rank_of(&t, c)]++;
-    for (int rank = 0; rank < 4; rank++) {
-        bool folded = rank == 1 && !v->all && counts[0] && counts[1] > FOLD_FROM;
+    for (size_t rank = 0; rank < RANK_COUNT; rank++) {
+        bool is_same = rank == RANK_SAME && counts[RANK_CHANGED] && counts[rank] > FOLD_FROM;
+        bool is_empty = rank == RANK_EMPTY && counts[rank] > EMPTY_FROM;
+        bool folded = !v->all && (is_same || is_empty);
         for (size_t c = 0; c < d->cell_count && !folded; c++)
             if (rank_of(&t, c) == rank)
                 put_cell(out, &t, c);
         if (folded)
-            strbuf_printf(out, "… %zu %s did not change for certain; --all lists them\n", counts[1],
-                          plural(counts[1], "cell", "cells"));
+            strbuf_printf(out, "… %zu %s %s; --all lists them\n", counts[rank],
+                          plural(counts[rank], "cell", "cells"),
+                          is_same ? "did not change for certain" : "without values");
     }
 }
 
