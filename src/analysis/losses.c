@@ -7,7 +7,7 @@
 
 bool losses_is_lost(const struct dataset_cell *cell)
 {
-    return cell->run_count && cell->failed_count == cell->run_count;
+    return cell->run_count && cell->failed_count == cell->run_count && !cell->ignored_count;
 }
 
 const char *losses_state(const struct store_experiment *e)
@@ -17,16 +17,17 @@ const char *losses_state(const struct store_experiment *e)
 
 void losses_put_failed(struct strbuf *out, const struct dataset *d)
 {
-    size_t runs = 0, failed = 0, cells = 0, lost = 0;
+    size_t runs = 0, failed = 0, ignored = 0, cells = 0, lost = 0;
     for (size_t c = 0; c < d->cell_count; c++) {
         runs += d->cells[c].run_count;
         failed += d->cells[c].failed_count;
+        ignored += d->cells[c].ignored_count;
         cells += d->cells[c].failed_count > 0;
         lost += losses_is_lost(&d->cells[c]);
     }
     if (!failed)
         return;
-    if (failed == runs) {
+    if (failed == runs && !ignored) {
         if (runs == 1)
             strbuf_puts(out, "The only run failed");
         else
@@ -39,7 +40,8 @@ void losses_put_failed(struct strbuf *out, const struct dataset *d)
     if (lost)
         strbuf_printf(out, "; %zu %s no values at all", lost,
                       plural(lost, "cell has", "cells have"));
-    strbuf_puts(out, ". Only the runs that succeeded count.");
+    strbuf_puts(out, ignored ? ". They count like the others (--ignore-failure)."
+                             : ". Only the runs that succeeded count.");
 }
 
 void losses_put_state(struct strbuf *out, const struct store_experiment *e)

@@ -72,6 +72,8 @@ static void put_number(struct strbuf *out, double value)
         strbuf_printf(out, "%.4g", value);
     else if (value == floor(value) || fabs(value) >= 9999.5)
         strbuf_put_grouped(out, value, 0, 0);
+    else if (fabs(value) < 0.0995) /* "0.00123", which has no smaller unit; at least 0.001 */
+        strbuf_printf(out, "%.*f", fabs(value) < 0.00995 ? 5 : 4, value);
     else
         strbuf_put_grouped(out, value, four_digits(value), 0);
 }

@@ -162,6 +162,25 @@ def what_another_metric_can_tell_is_said_in_sentences():
 
 
 @test
+def failures_of_ab_are_told():
+    """How a command ended and what it said, be it by a signal, in a warm-up only, or counted all the same."""
+    flaky = "n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n; [ $((n % 4)) != 1 ] || { echo lost it >&2; exit 9; }"
+    assay("ab", "-r", "8", "-w", "0", "--json=ab.json", flaky, "true", "echo never >&2; exit 7")
+    assay("html", "ab.json", "-o", "ab.html", check=0)
+    text = pathlib.Path("ab.html").read_text()
+    failed = re.search(r'<details class="failures".*?</table>', text, re.S)[0]
+    for words in ("2 of 8 (25 %)", "exit code 9", "lost it", "2 of 2 (100 %)", "exit code 7", "never"):
+        contains(failed, words)
+    contains(text, "Only the runs that succeeded count.")
+    assay("ab", "-N", "-r", "8", "-w", "0", "--ignore-failure", "--json=ab.json", "sh -c 'kill -SEGV $$'", "true")
+    for source in ("ab.json", "ab.html"):  # and once more from the page
+        assay("html", source, "-o", "ab.html", check=0)
+        text = pathlib.Path("ab.html").read_text()
+        contains(text, "8 of 16 runs failed, in 1 of 2 cells. They count like the others")
+        contains(re.search(r'<details class="failures".*?</table>', text, re.S)[0], "signal 11 (Segmentation fault)")
+
+
+@test
 def profiles_are_kept_with_their_stacks():
     recordings()
     assay("html", "old.data", "new.data", "-o", "p.html", check=0)

@@ -186,6 +186,7 @@ test('the first screen names the winner, the baseline, the interval, and shows t
   const lead = await page.locator('.lead.main').textContent();
   ok(/fast against base \(the baseline\)/.test(lead), lead);
   ok(/\[[\d.]+, [\d.]+\]/.test(lead), `an interval: ${lead}`);
+  ok(/it depends, ▲.better in \d+ and ▼.worse in \d+ of \d+ cells; on average /.test(lead), `both ways: ${lead}`);
   ok(/95 % confidence/.test(await page.locator('.first').textContent()), 'how sure');
   ok(/Measured on \S+/.test(await page.locator('.first').textContent()), 'on which machine');
   ok(/assay explain --in \d+ 'variant=base' 'variant=fast'/.test(await page.locator('.first .next').textContent()), 'what finds the reasons');

@@ -265,6 +265,18 @@ static void put_y_axis(struct frame *f)
     strbuf_puts(f->out, "</text>");
 }
 
+/* Beside the line, and as far to the other side of it as the words need. */
+static void put_mark_name(struct frame *f, double x, double y, const char *label)
+{
+    enum { EDGE = 4 };
+    CLEANUP(strbuf_done) struct strbuf name = {0};
+    svg_put_word(&name, label, (size_t)((f->width - 2 * EDGE) / 6.6));
+    double width = svg_text_width(strbuf_text(&name));
+    bool left = x > (f->left + f->width) / 2.0;
+    double at = left ? fmax(x, EDGE + width) : fmin(x, f->width - EDGE - width);
+    svg_frame_label(f, at, y, left ? "end" : "", strbuf_text(&name));
+}
+
 static void put_mark_lines(struct frame *f)
 {
     size_t line = 0;
@@ -284,13 +296,8 @@ static void put_mark_lines(struct frame *f)
         if (m->vertical) {
             double x = at_x(f, m->at);
             put_line(f, "m", x, f->top, x, f->top + f->plot_height);
-            bool left = x > (f->left + f->width) / 2.0;
-            CLEANUP(strbuf_done) struct strbuf name = {0};
-            svg_put_word(&name, m->label ? m->label : "",
-                         (size_t)((left ? x : f->width - x) / 6.6));
             if (m->label && line < MARKS_NAMED)
-                svg_frame_label(f, x, 12 + LABEL_GAP * (double)line++, left ? "end" : "",
-                                strbuf_text(&name));
+                put_mark_name(f, x, 12 + LABEL_GAP * (double)line++, m->label);
         } else {
             double y = svg_frame_y(f, m->at);
             put_line(f, "m", f->left, y, f->width - f->right, y);

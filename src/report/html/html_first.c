@@ -29,24 +29,53 @@ static bool has_best(const struct page_first *f)
     return f->best < f->count;
 }
 
+static void put_count(struct strbuf *out, enum verdict_kind kind, size_t count)
+{
+    const struct html_kind *k = html_kind(kind);
+    strbuf_printf(out,
+                  "<span class=\"%s\"><span aria-hidden=\"true\">%s</span>&nbsp;%s in %zu</span>",
+                  k->class, k->sign, k->word, count);
+}
+
+/* A mean of cells of which some are better and some worse is no verdict: they come first. */
+static void put_mixed(struct strbuf *out, const struct page_entry *e)
+{
+    strbuf_puts(out, "<strong>it depends</strong>, ");
+    put_count(out, VERDICT_BETTER, e->better);
+    strbuf_puts(out, " and ");
+    put_count(out, VERDICT_WORSE, e->worse);
+    strbuf_printf(out, " of %zu cells; on average ", e->cells);
+    strbuf_put_markup(out, e->verdict.text);
+}
+
+static void put_certain(struct strbuf *out, const struct html_kind *k, const char *text)
+{
+    const char *end = strchr(text, ']'); /* what follows are reservations */
+    size_t length = end ? (size_t)(end + 1 - text) : strlen(text);
+    strbuf_printf(out, "<strong class=\"%s\"><span aria-hidden=\"true\">%s</span>&nbsp;", k->class,
+                  k->sign);
+    strbuf_put_markup_n(out, text, length);
+    strbuf_puts(out, "</strong>");
+    strbuf_put_markup(out, text + length);
+}
+
 static void put_sentence(struct strbuf *out, const struct page *page)
 {
     const struct page_first *f = &page->first;
     const struct page_entry *e = &f->entries[f->best];
     const struct html_kind *k = html_kind(e->verdict.kind);
+    bool is_mixed = e->better && e->worse;
     strbuf_puts(out, "<p class=\"lead main\">");
     put_name(out, e->name);
     strbuf_puts(out, " against ");
     put_name(out, f->base);
     strbuf_printf(out, "%s, ", page->is_compared ? "" : " (the baseline)");
     strbuf_put_markup(out, page->view->metrics[f->metric].name);
-    strbuf_printf(out, ": <strong class=\"%s\"><span aria-hidden=\"true\">%s</span>&nbsp;",
-                  k->class, k->sign);
-    const char *end = strchr(e->verdict.text, ']'); /* what follows are reservations */
-    size_t length = end ? (size_t)(end + 1 - e->verdict.text) : strlen(e->verdict.text);
-    strbuf_put_markup_n(out, e->verdict.text, length);
-    strbuf_puts(out, "</strong>");
-    strbuf_put_markup(out, e->verdict.text + length);
+    strbuf_puts(out, ": ");
+    if (is_mixed)
+        put_mixed(out, e);
+    else
+        put_certain(out, k, e->verdict.text);
     if (*e->note || *e->caveat) {
         strbuf_puts(out, " (");
         strbuf_put_markup(out, e->note);

@@ -60,7 +60,7 @@ static void put_failure(struct strbuf *out, const struct dataset_cell *cell)
                   cell->run_count, 100 * (double)cell->failed_count / (double)cell->run_count);
     strbuf_put_markup(out, strbuf_text(&status));
     strbuf_puts(out, "</td><td class=\"words\">");
-    if (cell->last_words)
+    if (cell->last_words && *cell->last_words)
         html_put_shortened(out, cell->last_words, WORDS_COLUMNS);
     else
         strbuf_puts(out, "–");

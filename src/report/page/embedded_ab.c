@@ -92,6 +92,40 @@ static int add_values(struct dataset *d, const json_t *metric, size_t index, str
     return 0;
 }
 
+/* As wait4 gives it. */
+static int status_of(json_int_t exit_code, json_int_t signal)
+{
+    return signal > 0 && signal < 0x7f ? (int)signal : (int)(exit_code & 0xff) << 8;
+}
+
+/* What a command that failed said last, and how many of its runs did, warm-ups included: `runs` has
+ * neither, and may have none of a command that was given up. */
+static void add_failures(struct dataset *d, const json_t *commands)
+{
+    for (size_t c = 0; c < d->cell_count; c++) {
+        const json_t *command = json_array_get(commands, c);
+        const json_t *failure = json_object_get(command, "failure");
+        size_t tries = (size_t)json_integer_value(json_object_get(command, "tries"));
+        size_t failed = (size_t)json_integer_value(json_object_get(command, "tries_failed"));
+        struct dataset_cell *cell = &d->cells[c];
+        if (!json_is_object(failure) || failed > tries || tries > UINT32_MAX)
+            continue;
+        const char *words = text_at(failure, "last_words");
+        int signal = 0;
+        sscanf(text_at(failure, "end"), "signal %d", &signal);
+        cell->last_status =
+            status_of(json_integer_value(json_object_get(failure, "exit_code")), signal);
+        free(cell->last_words);
+        cell->last_words = *words ? memory_strdup(words) : NULL;
+        if (failed < cell->failed_count || tries < cell->run_count)
+            continue;
+        d->experiment.failed_count += failed - cell->failed_count;
+        d->experiment.run_count += tries - cell->run_count;
+        cell->failed_count = failed;
+        cell->run_count = tries;
+    }
+}
+
 static void add_runs(struct dataset *d, const json_t *runs)
 {
     size_t i;
@@ -102,7 +136,8 @@ static void add_runs(struct dataset *d, const json_t *runs)
         if (cell >= d->cell_count)
             continue;
         bool disturbed = *text_at(json_object_get(run, "disturbance"), "reason") != '\0';
-        int status = (int)json_integer_value(json_object_get(run, "exit_code")) << 8;
+        int status = status_of(json_integer_value(json_object_get(run, "exit_code")),
+                               json_integer_value(json_object_get(run, "signal")));
         ARRAY_PUSH(d->runs, d->run_count, d->run_capacity) = (struct dataset_run){
             .id = (int64_t)i + 1,
             .cell = cell,
@@ -116,6 +151,9 @@ static void add_runs(struct dataset *d, const json_t *runs)
         };
         d->cells[cell].run_count++;
         d->cells[cell].failed_count += status != 0;
+        d->cells[cell].ignored_count += status && json_is_true(json_object_get(run, "is_counted"));
+        if (status)
+            d->cells[cell].last_status = status;
         d->cells[cell].disturbed_count += disturbed;
         d->experiment.failed_count += status != 0;
         d->experiment.disturbed_count += disturbed;
@@ -167,6 +205,7 @@ static int read_root(struct embedded *e, const json_t *root, const char *name, s
     dataset_settle(d);
     dataset_index(d);
     add_runs(d, json_object_get(root, "runs"));
+    add_failures(d, commands);
     return r;
 }
 

@@ -248,6 +248,7 @@ static int read_cell(struct dataset *d, const json_t *cell, struct value_list *v
                                .build_id = embedded_text(cell, "build_id"),
                                .last_status = (int)embedded_number(cell, "last_status"),
                                .last_words = embedded_text_or_null(cell, "last_words"),
+                               .ignored_count = (size_t)embedded_number(cell, "failed_counted"),
                                .levels = memory_zalloc(d->factor_count + 1, sizeof(char *))};
     for (size_t f = 0; f < d->factor_count; f++) {
         const char *level = json_string_value(json_array_get(levels, f));

@@ -100,6 +100,8 @@ static void put_cell(struct json *j, const struct dataset *d, size_t cell)
     if (c->failed_count) {
         json_i64(j, "last_status", c->last_status);
         json_string(j, "last_words", c->last_words ? c->last_words : "");
+        if (c->ignored_count)
+            json_u64(j, "failed_counted", c->ignored_count);
     }
     json_array(j, "levels");
     for (size_t f = 0; f < d->factor_count; f++)

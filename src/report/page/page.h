@@ -52,6 +52,7 @@ struct page_entry {
     char *note;   /* that it is a mean; "" for none */
     char *caveat; /* failed runs; "" for none */
     bool is_lost; /* no run succeeded: there is no comparison */
+    size_t cells, better, worse; /* of a mean: those that it is of, and those that differ */
 };
 
 /* The first screen: what a reader must know, and one picture that tells the same. */

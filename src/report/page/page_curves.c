@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { CONTEXTS_MAX = 2, SMALL_MAX = 9, VARIANTS_MAX = 8 };
+enum { CONTEXTS_MAX = 2, SMALL_MAX = 9, VARIANTS_MAX = 8, CROSSING_COLUMNS = 16 };
 
 /* A size may be of anything, and "kilobytes" are not bytes: only the word itself says it. */
 static const char *axis_unit(const char *factor)
@@ -161,11 +161,12 @@ static void mark_crossovers(struct plot *p, const char *name, const struct cross
     for (size_t i = 0; found.state == CROSSOVER_FOUND && i < found.count; i++) {
         const struct crossover *x = &found.items[i];
         char label[160];
-        snprintf(label, sizeof(label), "%s crosses at %.0f [%.0f, %.0f]", name, x->size, x->low,
-                 x->high);
-        if (x->size < 100)
-            snprintf(label, sizeof(label), "%s crosses at %.3g [%.3g, %.3g]", name, x->size, x->low,
-                     x->high);
+        CLEANUP(strbuf_done) struct strbuf word = {0};
+        svg_put_word(&word, name, CROSSING_COLUMNS);
+        snprintf(label, sizeof(label),
+                 x->size < 100 ? "%s crosses at %.3g [%.3g, %.3g]"
+                               : "%s crosses at %.0f [%.0f, %.0f]",
+                 strbuf_text(&word), x->size, x->low, x->high);
         plot_add_mark(p, true, x->size, x->low, x->high, label);
     }
     crossovers_done(&found);

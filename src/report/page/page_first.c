@@ -104,17 +104,24 @@ static char *base_name(const struct page *page)
 }
 
 /* A level of each variant against its baseline, over all cells. */
-static void add_suites(struct page *page, const char *metric)
+static void add_suites(struct page *page, const struct store_metric *metric)
 {
     CLEANUP(compare_suites_done) struct compare_suites suites;
     compare_suites_find(&suites, &page->compare);
     for (size_t i = 0; i < suites.count && page->first.count < ENTRIES_MAX; i++) {
         const struct compare_suite *s = &suites.items[i];
-        if (s->is_told && str_eq(s->metric->name, metric))
-            add_entry(
-                &page->first,
-                short_name(page, page->is_compared && !*s->key ? page->compare.new_name : s->key),
-                &s->comparison, &s->verdict, note_of_suite(s), caveat_of_suite(page, s));
+        if (!s->is_told || !str_eq(s->metric->name, metric->name) ||
+            !str_eq(s->metric->unit, metric->unit))
+            continue;
+        add_entry(&page->first,
+                  short_name(page, page->is_compared && !*s->key ? page->compare.new_name : s->key),
+                  &s->comparison, &s->verdict, note_of_suite(s), caveat_of_suite(page, s));
+        struct page_entry *e = &page->first.entries[page->first.count - 1];
+        e->cells = s->row_count;
+        for (size_t k = 0; k < s->row_count; k++) {
+            e->better += s->rows[k]->judged.verdict.kind == VERDICT_BETTER;
+            e->worse += s->rows[k]->judged.verdict.kind == VERDICT_WORSE;
+        }
     }
 }
 
@@ -269,7 +276,7 @@ void page_find_first(struct page *page)
     }
     free(f->base);
     f->base = base_name(page);
-    add_suites(page, page->view->metrics[f->metric].name);
+    add_suites(page, &page->view->metrics[f->metric]);
     if (page->is_compared && f->count && page->compare.pair_count > 1)
         add_pairs(page);
     f->best = page->is_compared ? (f->count ? 0 : DATASET_NONE) : choose(f);

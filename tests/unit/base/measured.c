@@ -28,6 +28,9 @@ TEST(units_suit_the_value)
     shows(0, "bit/s", "0 bit/s");
     shows(123456, "s", "123,456 s");
     shows(2e7, "items/s", "20,000,000 items/s");
+    shows(0.01234, "ms/op", "0.0123 ms/op");
+    shows(-0.0012345, "", "-0.00123");
+    shows(0.1006, "", "0.101");
     shows(NAN, "bit/s", "-");
 }
 
