@@ -201,6 +201,7 @@ function startTable() {
   });
   [...table.tHead.rows[0].cells].forEach((heading, column) => {
     const button = make('button', { type: 'button', textContent: heading.textContent });
+    heading.dataset.name = heading.textContent; // on paper: a button is not repeated on the next page
     heading.replaceChildren(button);
     button.addEventListener('click', () => sortBy(column, heading));
   });

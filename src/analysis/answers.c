@@ -96,16 +96,17 @@ const char *value_text(struct question *q, double value)
         format_bytes(value, text, sizeof(text));
         return arena_strdup(&q->a->arena, text);
     }
-    bool is_large = fabs(value) >= 9999.5 && fabs(value) < 1e15;
+    bool is_grouped = fabs(value) >= 999.5 && fabs(value) < 1e15;
+    bool is_large = is_grouped && fabs(value) >= 9999.5;
     if ((value != 0 && fabs(value) < 0.1) || (is_large && measured_scales(unit))) {
         strbuf_put_measured(&measured, value, unit);
         return arena_strdup(&q->a->arena, strbuf_text(&measured));
     }
-    if (is_large)
+    if (is_grouped)
         format_thousands((uint64_t)rint(fabs(value)), text, sizeof(text));
     else
         snprintf(text, sizeof(text), "%.4g", value);
-    strbuf_printf(&measured, "%s%s%s%s", is_large && value < 0 ? "-" : "", text, *unit ? " " : "",
+    strbuf_printf(&measured, "%s%s%s%s", is_grouped && value < 0 ? "-" : "", text, *unit ? " " : "",
                   unit);
     return arena_strdup(&q->a->arena, strbuf_text(&measured));
 }

@@ -117,6 +117,7 @@ static void tell_lead(struct question *q, const struct lead *lead, struct tally 
         low = 1 / c.high;
         high = 1 / c.low;
     }
+    int decimals = verdict_ratio_decimals(low, high);
     struct answer *answer;
     if (!certain)
         answer = answer_add(
@@ -125,8 +126,9 @@ static void tell_lead(struct question *q, const struct lead *lead, struct tally 
             value_text(q, l.second_median), why_undecided(q, &c));
     else if (c.scale == COMPARISON_RATIO)
         answer = answer_add(q, "best", where, true,
-                            "%s is best with %s, %.3g× better than %s [%.3g, %.3g] (n = %zu)", name,
-                            value_text(q, l.best_median), ratio, rival, low, high, c.base_count);
+                            "%s is best with %s, %.*f× better than %s [%.*f, %.*f] (n = %zu)", name,
+                            value_text(q, l.best_median), decimals, ratio, rival, decimals, low,
+                            decimals, high, c.base_count);
     else
         answer = answer_add(
             q, "best", where, true, "%s is best with %s; next is %s with %s (n = %zu)", name,

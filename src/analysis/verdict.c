@@ -20,9 +20,7 @@ static int decimals_for(double distance)
     return distance > 0 ? (int)ceil(-log10(distance) - 1e-9) : 0;
 }
 
-/* Decimals that tell the ends of the interval apart, and the nearer one from 1.  Ends that differ
- * by rounding alone (exact counts that repeat) are not told apart. */
-static int ratio_decimals(double low, double high)
+int verdict_ratio_decimals(double low, double high)
 {
     bool exact = high - low < 1e-9 * high;
     int decimals = exact ? 0 : decimals_for(high - low), edge = decimals_for(low - 1);
@@ -123,7 +121,7 @@ static void tell_difference(const struct comparison *c, const struct verdict_opt
         high = ratio ? 1 / c->low : -c->low;
     }
     if (ratio) {
-        int decimals = ratio_decimals(low, high);
+        int decimals = verdict_ratio_decimals(low, high);
         snprintf(v->text, sizeof(v->text), "%.*f× %s [%.*f, %.*f]", decimals, estimate,
                  word(o, higher), decimals, low, decimals, high);
     } else {

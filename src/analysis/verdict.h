@@ -47,6 +47,9 @@ struct verdict {
 void verdict_judge(const struct comparison *comparison, const struct verdict_options *options,
                    struct verdict *ret_verdict);
 
+/* Decimals of a ratio of more than 1 that tell the ends of its interval apart, and the nearer one
+ * from 1.  Ends that differ by rounding alone (exact counts that repeat) are not told apart. */
+int verdict_ratio_decimals(double low, double high);
 /* "better", "worse", "different", "same", "cannot tell": for programs. */
 const char *verdict_name(enum verdict_kind kind);
 /* It says that there is a difference. */

@@ -139,6 +139,19 @@ test('in the PDF every verdict is there, whole, and no page is half empty', asyn
   }
 });
 
+test('in the PDF the head of the table stands on every page that the table has', async () => {
+  if (!process.env.PDFTOTEXT) return;
+  const page = await open(url('many.html'));
+  const pages = wordsOf(await page.pdf({ format: 'A4', margin: { top: '12mm', bottom: '12mm', left: '12mm', right: '12mm' } }));
+  const heads = pages.map(({ words }) => words.filter((word) => word.text === 'Metric')
+    .some((word) => words.some((other) => other.text === 'Verdict' && Math.abs(other.top - word.top) < 2)));
+  const first = heads.indexOf(true), last = heads.lastIndexOf(true);
+  ok(last > first, `pages with a head: ${heads}`);
+  equal(heads.slice(first, last + 1).filter((has) => !has).length, 0, 'pages between without a head');
+  ok(pages[last].words.find((word) => word.text === 'Metric').top < 0.1 * pages[last].height, 'at the top of the page');
+  await done(page);
+});
+
 test('one cell alone has its figure, and no columns of a comparison', async () => {
   const page = await open(url('one.html'));
   const lead = await page.locator('.lead.main').textContent();
