@@ -177,7 +177,7 @@ static int find_variant(struct question *q, const char *variant, struct error *e
             q->variant = f;
     }
     for (size_t f = 0; f < d->factor_count && q->variant == DATASET_NONE; f++)
-        if (!q->axes[f].numbers && q->axes[f].count > 1)
+        if (!q->axes[f].numbers && q->axes[f].count > 1 && dataset_has_rivals(d, f))
             q->variant = f;
     return 0;
 }

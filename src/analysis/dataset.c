@@ -426,6 +426,17 @@ int dataset_parse_levels(const struct dataset *d, char *text, const char **level
     return 0;
 }
 
+bool dataset_has_rivals(const struct dataset *d, size_t factor)
+{
+    bool is_imported = str_eq(d->experiment.spec_path, "assay import");
+    if (!is_imported || !str_eq(d->factors[factor], "benchmark"))
+        return true;
+    for (size_t c = 0; c < d->cell_count; c++)
+        if (*d->cells[c].command)
+            return true;
+    return false;
+}
+
 size_t dataset_cell(const struct dataset *d, const char *label)
 {
     for (size_t c = 0; !d->by_label && c < d->cell_count; c++)

@@ -142,6 +142,9 @@ size_t dataset_cell_with(const struct dataset *d, size_t like, size_t factor, co
 bool dataset_level_number(const char *text, double *ret_number);
 /* Whether a factor of this name is a number of threads, processes and the like. */
 bool dataset_counts_workers(const char *factor);
+/* Whether the values of the factor may compete: the benchmarks of another tool's file do different
+ * things, unless they are commands. */
+bool dataset_has_rivals(const struct dataset *d, size_t factor);
 /* The cell of that label, DATASET_NONE when there is none. */
 size_t dataset_cell(const struct dataset *d, const char *label);
 

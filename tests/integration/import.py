@@ -512,4 +512,20 @@ def a_run_of_lkp_that_failed_hides_no_other():
                  "aim7.jobs-per-min"), [1, 3, 10])
 
 
+@test
+def benchmarks_of_one_file_are_no_rivals():
+    """That SET answers faster than LRANGE says nothing; commands of hyperfine do compete."""
+    imports(FILES / "redis.csv")
+    contains(assay("answers", "--db", "a.db", check=0).stdout, "do different things")
+    contains(assay("answers", "--db", "a.db", "--variant", "benchmark", check=0).stdout, "GET and SET")
+    assay("html", "--db", "a.db", "-o", "a.html", check=0)
+    text = pathlib.Path("a.html").read_text()
+    contains(text, "do different things")
+    lacks(text, "are ahead")
+    pathlib.Path("h.json").write_text(json.dumps({"results": [
+        {"command": c, "times": [s + i / 1000 for i in range(10)]} for c, s in (("a", 1), ("b", 2))]}))
+    imports("h.json")
+    contains(assay("answers", "--db", "a.db", check=0).stdout, "a is best with")
+
+
 main()

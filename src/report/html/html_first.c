@@ -345,22 +345,35 @@ bool html_is_tall(const struct page *page)
            page->first.count >= FOREST_TALL;
 }
 
+static bool has_other_tools(const struct page *page)
+{
+    const struct dataset *d = page->view;
+    return d->factor_count && !dataset_has_rivals(d, 0);
+}
+
 void html_put_first(struct strbuf *out, const struct page *page)
 {
     const struct page_first *f = &page->first;
     strbuf_puts(out, "<div class=\"first\"><div class=\"say\">\n");
     html_put_banners(out, page);
+    bool has_answer = page->view && page->has_answers && page->answers.count;
     if (has_best(f))
         put_sentence(out, page);
-    put_best(out, page);
+    if (has_best(f) || f->metric == DATASET_NONE)
+        put_best(out, page);
     if (page->view && f->metric == DATASET_NONE)
         strbuf_puts(out, "<p class=\"lead main\">There is no verdict: no run has a value of a "
                          "headline metric.</p>\n");
-    else if (page->view && !has_best(f) && page->has_answers && page->answers.count)
+    else if (has_answer && !has_best(f))
         put_first_answer(out, page);
     else if (page->view && !has_best(f) && !put_figure(out, page))
-        strbuf_puts(out, "<p class=\"lead main\">There is nothing to compare: the experiment names "
-                         "no baseline, or only the baseline has values.</p>\n");
+        strbuf_puts(out,
+                    has_other_tools(page)
+                        ? "<p class=\"lead main\">There is nothing to compare yet: the benchmarks "
+                          "of one file do different things.</p>\n<p>Import the same benchmarks "
+                          "again, and <code>assay html 1 2</code> compares two imports.</p>\n"
+                        : "<p class=\"lead main\">There is nothing to compare: the experiment "
+                          "names no baseline, or only the baseline has values.</p>\n");
     html_put_tallies(out, page);
     if (page->view)
         put_circumstances(out, page);

@@ -248,7 +248,7 @@ static void choose_variant(struct page *page)
     for (size_t f = 0; f < d->factor_count && page->variant == DATASET_NONE; f++) {
         struct page_axis axis;
         page_axis_init(&axis, d, f);
-        if (!axis.numbers && axis.count > 1)
+        if (!axis.numbers && axis.count > 1 && dataset_has_rivals(d, f))
             page->variant = f;
         page_axis_done(&axis);
     }

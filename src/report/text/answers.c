@@ -99,10 +99,15 @@ void report_answers_text(struct strbuf *out, const struct answers *a, bool all, 
                       colour ? "\033[0m" : "");
         put_kind(out, a, kinds[k].kind, all ? SIZE_MAX : ANSWERS_OF_A_KIND);
     }
-    if (a->count == 0)
-        strbuf_puts(out, "\n"
-                         "There is nothing to compare: the experiment has only one cell, or no "
-                         "factor whose values are names; choose one with --variant FACTOR.\n");
+    if (a->count)
+        return;
+    bool is_import = a->d->factor_count && !dataset_has_rivals(a->d, 0);
+    strbuf_puts(out,
+                is_import
+                    ? "\nThe benchmarks of one file do different things and are not compared with "
+                      "each other: --variant benchmark does it nevertheless.\n"
+                    : "\nThere is nothing to compare: the experiment has only one cell, or no "
+                      "factor whose values are names; choose one with --variant FACTOR.\n");
 }
 
 void report_answers_json(struct strbuf *out, const struct answers *a)
