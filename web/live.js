@@ -92,6 +92,16 @@ function startSearch(form) {
   });
 }
 
+// The first screen of the report, without the banners that the page has already.
+async function showVerdict(section) {
+  const response = await fetch(section.dataset.from);
+  if (!response.ok) return;
+  const first = new DOMParser().parseFromString(await response.text(), 'text/html').querySelector('.first');
+  if (!first) return;
+  for (const banner of first.querySelectorAll('.banner, .export')) banner.remove();
+  section.querySelector('.note').replaceWith(document.importNode(first, true));
+}
+
 function startLive() {
   const live = document.getElementById('live');
   if (live) startEvents(live);
@@ -100,4 +110,6 @@ function startLive() {
   if (document.getElementById('pair')) startPair();
   const moved = document.getElementById('moved');
   if (moved) replaceFrom(moved.dataset.from, 'moved-list');
+  const verdict = document.getElementById('verdict');
+  if (verdict?.dataset.from) showVerdict(verdict);
 }

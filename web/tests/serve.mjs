@@ -88,6 +88,18 @@ test('two are chosen by two clicks, also when a search lies between them', async
   await done(page);
 });
 
+test('the page of an experiment has the verdict of its report', async () => {
+  if (!process.env.SERVER) return;
+  const page = await open(`${process.env.SERVER}e/1`, { viewport: { width: 1440, height: 900 } });
+  const lead = await page.waitForSelector('#verdict .lead.main');
+  const words = await lead.textContent();
+  ok(await page.locator('#verdict figure svg').count(), 'the picture');
+  equal((await violations(page)).join('\n'), '', 'violations');
+  await page.goto(`${process.env.SERVER}e/1/report`);
+  equal(await page.locator('.lead.main').first().textContent(), words, 'as in the report');
+  await done(page);
+});
+
 test('assay serve shows the store', async () => {
   if (!process.env.SERVER) return;
   const page = await open(process.env.SERVER, { colorScheme: 'dark' });

@@ -163,9 +163,9 @@ static void put_experiment_row(struct strbuf *out, struct store *store,
     strbuf_printf(out, "</td><td>%s</td><td>",
                   format_moment(e->started_at_ns, moment, sizeof(moment)));
     serve_put_state(out, store, e);
-    strbuf_printf(out, "</td><td>%llu</td><td>%llu</td><td>%llu</td><td>",
+    strbuf_printf(out, "</td><td>%llu</td><td>%llu</td><td%s>%llu</td><td>",
                   (unsigned long long)e->cell_count, (unsigned long long)e->run_count,
-                  (unsigned long long)e->failed_count);
+                  e->failed_count ? " class=\"worse\"" : "", (unsigned long long)e->failed_count);
     put_commit(out, e->git_commit, 12, "");
     strbuf_puts(out, "</td><td><a href=\"history?name=");
     serve_put_escaped(out, e->name);
@@ -189,14 +189,14 @@ static int list_page(struct store *store, const struct serve_request *q, struct 
     serve_put_start(out, "Experiments", "", 0);
     put_search(out, query);
     put_live_start(out, 0);
-    strbuf_puts(out,
-                "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Experiments\">"
-                "<table><thead><tr><th scope=\"col\">Id</th><th scope=\"col\">Base</th>"
-                "<th scope=\"col\">New</th><th scope=\"col\">Name</th>"
-                "<th scope=\"col\">Question</th><th scope=\"col\">Started</th>"
-                "<th scope=\"col\">State</th><th scope=\"col\">Cells</th><th "
-                "scope=\"col\">Runs</th><th scope=\"col\">Failed</th><th "
-                "scope=\"col\">Commit</th><th scope=\"col\">History</th></tr></thead><tbody>\n");
+    strbuf_puts(
+        out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Experiments\">"
+             "<table class=\"list\"><thead><tr><th scope=\"col\">Id</th><th scope=\"col\">Base</th>"
+             "<th scope=\"col\">New</th><th scope=\"col\">Name</th>"
+             "<th scope=\"col\">Question</th><th scope=\"col\">Started</th>"
+             "<th scope=\"col\">State</th><th scope=\"col\">Cells</th><th "
+             "scope=\"col\">Runs</th><th scope=\"col\">Failed</th><th "
+             "scope=\"col\">Commit</th><th scope=\"col\">History</th></tr></thead><tbody>\n");
     for (size_t i = 0; i < list.count; i++)
         put_experiment_row(out, store, &list.items[i]);
     strbuf_puts(out, "</tbody></table></div>\n");
@@ -327,6 +327,13 @@ static int experiment_page(struct store *store, int64_t id, struct strbuf *out)
     put_losses(out, store, &e);
     strbuf_puts(out, "</div>\n");
     put_ways(out, store, &e);
+    if (e.run_count) /* comes by itself: it takes as long as the report */
+        strbuf_printf(
+            out,
+            "<section id=\"verdict\" data-from=\"%lld/report\" "
+            "aria-labelledby=\"h-verdict\"><h2 id=\"h-verdict\">Verdict</h2>\n<p "
+            "class=\"note\">It is in the <a href=\"%lld/report\">report</a>.</p></section>\n",
+            (long long)id, (long long)id);
     html_put_foot(out, HTML_LIVE, NULL);
     return 200;
 }
