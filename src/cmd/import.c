@@ -166,6 +166,8 @@ static int run(int argc, char **argv)
         return list_formats();
     if (first > 0 && first == argc)
         first = error_set(&err, -EINVAL, "give a file, e.g. assay import results.json");
+    if (first > 0 && o.name && !*o.name)
+        first = error_set(&err, -EINVAL, "--name must not be empty");
     if (first > 0 && o.date && (at_ns = harness_parse_time(o.date)) == 0)
         first = error_set(&err, -EINVAL, "--date %s: not a time like 2026-11-17T19:51:22+01:00",
                           o.date);

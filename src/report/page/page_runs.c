@@ -11,17 +11,19 @@
 
 enum { CELLS_MAX = 64, LINES_MAX = 8, SHOWN_MAX = 2000 };
 
-static size_t look_of(const struct page *page, size_t cell)
+/* By its variant each of the first cells has a look. */
+static void find_looks(const struct page *page, size_t count, size_t *ret_looks)
 {
-    if (page->variant == DATASET_NONE)
-        return 0;
     struct page_axis axis;
+    memset(ret_looks, 0, count * sizeof(*ret_looks));
+    if (page->variant == DATASET_NONE)
+        return;
     page_axis_init(&axis, page->view, page->variant);
-    size_t k = 0;
-    while (k < axis.count && !str_eq(axis.levels[k], page->view->cells[cell].levels[page->variant]))
-        k++;
+    for (size_t c = 0; c < count; c++)
+        while (ret_looks[c] < axis.count &&
+               !str_eq(axis.levels[ret_looks[c]], page->view->cells[c].levels[page->variant]))
+            ret_looks[c]++;
     page_axis_done(&axis);
-    return k;
 }
 
 enum { GROUPS_MAX = 10 };
@@ -127,6 +129,8 @@ static void plot_strip(struct page *page, size_t metric)
     double least = INFINITY, most = 0;
     for (size_t c = 0; c < shown; c++)
         cells[c] = c;
+    size_t looks[CELLS_MAX];
+    find_looks(page, shown, looks);
     strip_cells_init(&strip, d, cells, shown);
     for (size_t look = 0; look < LINES_MAX; look++) {
         plot_add_series(p, NULL, PLOT_DOTS, look);
@@ -134,7 +138,7 @@ static void plot_strip(struct page *page, size_t metric)
     }
     for (size_t c = 0; c < shown; c++) {
         struct dataset_column column = dataset_column(d, metric, c);
-        size_t look = look_of(page, c) % LINES_MAX;
+        size_t look = looks[c] % LINES_MAX;
         size_t step = column.count * shown > SHOWN_MAX ? column.count * shown / SHOWN_MAX + 1 : 1;
         for (size_t i = 0; i < column.count; i += step) {
             double shift = 0.22 * ((double)(i * 7 % 5) - 2) / 2;
