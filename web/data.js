@@ -65,25 +65,41 @@ const SMALLER = { 'Gbit/s': ['Mbit/s', 1000], 'Mbit/s': ['kbit/s', 1000], 'kbit/
   'MiB/s': ['KiB/s', 1024], 'KiB/s': ['B/s', 1024], s: ['ms', 1000], ms: ['µs', 1000], us: ['ns', 1000],
   µs: ['ns', 1000] };
 
-// A number as assay's own tables write it.
+const LARGER = { us: ['ms', 1000], // the first that fits
+  ...Object.fromEntries(Object.entries(SMALLER).map(([unit, [smaller, size]]) => [smaller, [unit, size]]).reverse()) };
+
+const grouped = (x, decimals) => x.toLocaleString('en-US', { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+
+// Four digits.
+function fourDigits(x) {
+  const size = Math.abs(x);
+  return grouped(x, size >= 999.95 ? 0 : size >= 99.995 ? 1 : size >= 9.9995 ? 2 : 3);
+}
+
+function plainNumber(x) {
+  const size = Math.abs(x);
+  if (size >= 1e15 || (x !== 0 && size < 1e-3)) return String(Number(x.toPrecision(4)));
+  if (Number.isInteger(x) || size >= 9999.5) return grouped(x, 0);
+  return size < 0.0995 ? x.toFixed(size < 0.00995 ? 5 : 4) : fourDigits(x);
+}
+
+// A number as assay's own tables write it (src/base/measured.c).
 function measured(value, unit) {
   if (value === null || !Number.isFinite(value)) return '-';
-  const three = (x) => (Math.abs(x) >= 100 ? x.toFixed(0) : x.toPrecision(3));
   if (unit === 'ns') {
-    const units = [['s', 1e9], ['ms', 1e6], ['µs', 1e3]];
-    for (const [name, size] of units) if (Math.abs(value) >= size) return `${three(value / size)} ${name}`;
-    return `${three(value)} ns`;
+    const [size, name] = [[1, 'ns'], [1e3, 'µs'], [1e6, 'ms']].find(([step]) => Math.abs(value) < 999.95 * step) ?? [1e9, 's'];
+    return `${value === 0 ? '0' : fourDigits(value / size)} ${name}`;
   }
   if (unit === 'bytes') {
+    const three = (x) => (Math.abs(x) >= 100 ? x.toFixed(0) : x.toPrecision(3));
     const units = [['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 1024]];
     for (const [name, size] of units) if (Math.abs(value) >= size) return `${three(value / size)} ${name}`;
     return `${value} B`;
   }
-  const smaller = SMALLER[unit];
+  const smaller = SMALLER[unit], larger = LARGER[unit];
   if (smaller && value !== 0 && Math.abs(value) < 0.1) return measured(value * smaller[1], smaller[0]);
-  const digits = Number.isInteger(value) || Math.abs(value) >= 9999.5
-    ? Math.round(value).toLocaleString('en-US') : String(Number(value.toPrecision(4)));
-  return unit ? `${digits} ${unit}` : digits;
+  if (larger && Math.abs(value) >= 9999.5) return measured(value / larger[1], larger[0]);
+  return unit ? `${plainNumber(value)} ${unit}` : plainNumber(value);
 }
 
 function make(name, properties, ...children) {

@@ -382,7 +382,7 @@ function runDots(data, r) {
   if (last > first) svg.append(svgNode('text', { x: x(last), y: 140, 'text-anchor': 'end' }, `round ${last}`));
   const words = ['● run', ...(base.length ? ['■ run of the base'] : []),
     ...([...values, ...base].some((v) => v.disturbed) ? ['hollow: disturbed'] : []), ...(failed.length ? ['✕ failed run'] : [])];
-  const box = make('div', { className: 'dots' }, svg, make('p', { className: 'note', textContent: words.join('  ') }));
+  const box = make('div', { className: 'dots' }, svg, make('p', { className: 'note', textContent: words.join(', ') }));
   startPlot(svg);
   exportPicture(svg, `${labelOf(data, r)} ${name}`);
   return box;

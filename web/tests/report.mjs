@@ -152,6 +152,20 @@ test('in the PDF the head of the table stands on every page that the table has',
   await done(page);
 });
 
+test('on a phone single runs have headings, and four digits', async () => {
+  const page = await open(url('run.html'), { viewport: { width: 390, height: 844 } });
+  await page.locator('#rows .open').first().click();
+  const table = page.locator('tr.raw table').first();
+  await table.waitFor();
+  ok(await table.locator('th').first().boundingBox(), 'the heading');
+  const lefts = await table.locator('tr').evaluateAll((rows) => rows.map((row) => row.cells[1].getBoundingClientRect().x));
+  equal(new Set(lefts).size, 1, 'columns');
+  const values = await table.locator('tr td:nth-child(2)').allTextContents();
+  ok(values.length && values.every((text) => /^(\d,)?\d{3,4} MB|^\d[\d.]{4} MB/.test(text)), values.join('; '));
+  equal(await page.evaluate(() => document.documentElement.scrollWidth), 390, 'width of the page');
+  await done(page);
+});
+
 test('one cell alone has its figure, and no columns of a comparison', async () => {
   const page = await open(url('one.html'));
   const lead = await page.locator('.lead.main').textContent();
