@@ -162,6 +162,16 @@ def what_another_metric_can_tell_is_said_in_sentences():
 
 
 @test
+def cells_without_a_partner_are_told():
+    for names in ("ab", "bcd"):
+        pathlib.Path("h.json").write_text(json.dumps({"results": [
+            {"command": c, "times": [1 + i / 1000 for i in range(10)]} for c in names]}))
+        assay("import", "--db", "h.db", "h.json", check=0)
+    assay("html", "--db", "h.db", "1", "2", "-o", "two.html", check=0)
+    contains(pathlib.Path("two.html").read_text(), "Not compared: 1 cell of the base and 2 of the new one")
+
+
+@test
 def failures_of_ab_are_told():
     """How a command ended and what it said, be it by a signal, in a warm-up only, or counted all the same."""
     flaky = "n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n; [ $((n % 4)) != 1 ] || { echo lost it >&2; exit 9; }"

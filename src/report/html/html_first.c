@@ -12,7 +12,8 @@ enum {
     FOREST_TALL = 10,
     NAME_COLUMNS = 60,
     BASE_COLUMNS = 40,
-    LABEL_COLUMNS = 120
+    LABEL_COLUMNS = 120,
+    NOTE_MAX = 48
 };
 
 static void put_name(struct strbuf *out, const char *name)
@@ -197,6 +198,13 @@ static void put_circumstances(struct strbuf *out, const struct page *page)
         strbuf_put_markup(out, f->machine);
         strbuf_puts(out, ". ");
     }
+    const struct compare *c = &page->compare;
+    if (page->is_compared && (c->unmatched_base || c->unmatched_new))
+        strbuf_printf(
+            out,
+            "Not compared: %zu %s of the base and %zu of the new one, which the other does "
+            "not have. ",
+            c->unmatched_base, plural(c->unmatched_base, "cell", "cells"), c->unmatched_new);
     for (size_t i = 0; i < page->data.set_count; i++) {
         const struct store_experiment *set = &page->data.sets[i].experiment;
         if (set->disturbed_count * 10 > set->run_count)
@@ -281,6 +289,10 @@ static const char *picture_words(char *room, const struct verdict *v)
     if (v->kind == VERDICT_CANNOT_TELL && strcspn(v->text, ";") < length)
         length = strcspn(v->text, ";");
     snprintf(room, VERDICT_TEXT_MAX, "%.*s", (int)length, v->text);
+    static const char head[] = "cannot tell: differences below"; /* … are invisible */
+    if (str_has_prefix(room, head))
+        memmove(room + strlen("cannot tell"), room + strlen("cannot tell:"),
+                strlen(room + strlen("cannot tell:")) + 1);
     return room;
 }
 
@@ -292,16 +304,20 @@ static void put_forest(struct strbuf *out, const struct page *page)
     const char *shared = shared_note(f->entries, count);
     CLEANUP(memory_freep) struct forest_row *rows = memory_zalloc(count, sizeof(*rows));
     CLEANUP(memory_freep) char *texts = memory_zalloc(count + 1, VERDICT_TEXT_MAX);
+    CLEANUP(memory_freep) char *notes = memory_zalloc(count + 1, NOTE_MAX);
     for (size_t i = 0; i < count; i++) {
         const struct page_entry *e = &f->entries[i];
         char *words = texts + i * VERDICT_TEXT_MAX;
+        char *note = notes + i * NOTE_MAX; /* the sentence says which mean */
+        if (!*shared && *e->note)
+            snprintf(note, NOTE_MAX, "mean of %zu cells", e->cells);
         bool ratio = !e->is_lost && e->comparison.scale == COMPARISON_RATIO;
         bool interval = ratio && comparison_has_interval(&e->comparison);
         rows[i] = (struct forest_row){
             .name = e->name,
             .words = e->is_lost ? e->caveat : picture_words(words, &e->verdict),
             .caveat = e->is_lost ? "" : e->caveat,
-            .note = *shared ? "" : e->note,
+            .note = note,
             .kind = e->is_lost ? "lost" : html_kind(e->verdict.kind)->class,
             .estimate = ratio ? e->comparison.estimate : NAN,
             .low = interval ? e->comparison.low : NAN,

@@ -117,7 +117,7 @@ static void add_suites(struct page *page, const struct store_metric *metric)
                   short_name(page, page->is_compared && !*s->key ? page->compare.new_name : s->key),
                   &s->comparison, &s->verdict, note_of_suite(s), caveat_of_suite(page, s));
         struct page_entry *e = &page->first.entries[page->first.count - 1];
-        e->cells = s->row_count;
+        e->cells = s->is_mean ? s->mean_count : s->row_count;
         for (size_t k = 0; k < s->row_count; k++) {
             e->better += s->rows[k]->judged.verdict.kind == VERDICT_BETTER;
             e->worse += s->rows[k]->judged.verdict.kind == VERDICT_WORSE;
