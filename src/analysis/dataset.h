@@ -25,9 +25,9 @@ struct dataset_cell {
     char **levels;                    /* one per factor */
     size_t run_count, failed_count, disturbed_count;
     size_t ignored_count; /* failed, and count nevertheless (ab --ignore-failure) */
-    int last_status;  /* of the last run that failed, as wait4 gives it */
-    char *last_words; /* the end of what that run said; NULL for nothing */
-    size_t baseline;  /* the cell that it is compared with; DATASET_NONE for none */
+    int last_status;      /* of the last run that failed, as wait4 gives it */
+    char *last_words;     /* the end of what that run said; NULL for nothing */
+    size_t baseline;      /* the cell that it is compared with; DATASET_NONE for none */
 };
 
 struct dataset_run {

@@ -49,9 +49,9 @@ struct page_entry {
     char *name;
     struct comparison comparison;
     struct verdict verdict;
-    char *note;   /* that it is a mean; "" for none */
-    char *caveat; /* failed runs; "" for none */
-    bool is_lost; /* no run succeeded: there is no comparison */
+    char *note;                  /* that it is a mean; "" for none */
+    char *caveat;                /* failed runs; "" for none */
+    bool is_lost;                /* no run succeeded: there is no comparison */
     size_t cells, better, worse; /* of a mean: those that it is of, and those that differ */
 };
 
