@@ -6,8 +6,10 @@
  * The walk begins where the first thread ends and goes back in time.  While a thread runs, or could
  * run, the path is its own.  Where it waited and a thread of the command ended the wait, the path
  * goes on with that thread; where something else ended it (a timer, a disk, another program), the
- * wait itself is on the path.  Where a thread was made, it goes on with its maker.  So the steps
- * cover the whole time without a gap, and work that nobody waited for is on no step.
+ * wait itself is on the path.  A thread that sleeps
+ * again and again and hardly runs between is followed only as far as the wait that it ended: what
+ * went before is the waiting thread's.  Where a thread was made, it goes on with its maker.  So the
+ * steps cover the whole time without a gap, and work that nobody waited for is on no step.
  */
 #ifndef ASSAY_TIMELINE_PATH_H
 #define ASSAY_TIMELINE_PATH_H

@@ -176,6 +176,32 @@ TEST(path_says_whom_a_step_keeps_waiting)
     done(&s);
 }
 
+/* A thread that looks every 50 us whether it is to stop: the path is that of the one that works. */
+TEST(path_leaves_a_thread_that_only_sleeps_where_the_wait_for_it_began)
+{
+    struct story s = {0};
+    start_main(&s);
+    spawn(&s, 20, 10, 11);
+    change(&s, 30, 1, 0, RUNNABLE, 11);
+    for (unsigned us = 40; us < 400; us += 50) {
+        enter(&s, us, 11, SYS_clock_nanosleep);
+        change(&s, us, 1, 11, SLEEPS, 0);
+        if (us == 340)
+            change(&s, 370, 0, 10, SLEEPS, 0); /* main waits for its end */
+        wake(&s, us + 48, 0, 11, true);
+        change(&s, us + 48, 1, 0, RUNNABLE, 11);
+        leave(&s, us + 49, 11);
+    }
+    wake(&s, 440, 11, 10, false);
+    change(&s, 441, 1, 11, DEAD, 10);
+    change(&s, 460, 1, 10, DEAD, 0);
+    end(&s, 500);
+    check_whole(&s);
+    CHECK_INT(on_path_us(&s, 0, TIMELINE_RUNS), 360 + 19);
+    CHECK_INT(on_path_us(&s, 1, TIMELINE_WAITS), 66);
+    done(&s);
+}
+
 TEST(an_interrupt_in_a_thread_is_not_its_wake_up)
 {
     struct story s = {0};
