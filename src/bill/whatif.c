@@ -12,11 +12,21 @@
 #define SMALL_SHARE 0.01 /* a line with less is not worth a prediction */
 #define MODEL_ERROR 0.05 /* of a gain: what a replay cannot know */
 
-enum operation_kind { OP_RUN, OP_LAST, OP_AWAIT, OP_WAKE };
+/* A thread that does nothing but sleep again and again: so many times, and running so little. */
+enum { SLEEPS_LEAST = 4 };
+#define RUNS_MOST 0.2
+
+enum operation_kind {
+    OP_RUN,
+    OP_LAST,
+    OP_AWAIT,
+    OP_WAKE,
+    OP_AWAITED, /* until another thread stands at the edge's OP_AWAIT */
+};
 
 struct operation {
     uint8_t kind;
-    uint32_t edge; /* of OP_AWAIT and OP_WAKE */
+    uint32_t edge; /* of OP_AWAIT, OP_WAKE and OP_AWAITED */
     double ns;     /* of OP_RUN and OP_LAST */
 };
 
@@ -142,15 +152,57 @@ static double kept_by_others(const struct replay *r, const struct timeline_piece
     return kept;
 }
 
+/*
+ * The wait that a thread ends at its own end, when it slept again and again until then; NULL for
+ * other threads, and ret_edge untouched.  It may be one that was told to stop: then only what it
+ * did during that wait matters, and how often it slept before was up to the others.
+ */
+static const struct timeline_piece *told_to_stop(const struct replay *r, uint32_t number,
+                                                 size_t *ret_edge)
+{
+    const struct timeline *t = &r->run->timeline;
+    const struct timeline_thread *thread = &t->threads[number];
+    size_t edge = first_edge(r, number, 0, 0), sleeps = 0;
+    uint64_t ran = 0, all = 0, last = 0;
+    if (!number || edge == r->edge_count || r->edges[edge].from != number)
+        return NULL;
+    for (size_t i = 0; i < thread->piece_count; i++) {
+        const struct timeline_piece *p = &thread->pieces[i];
+        all += p->end_ns - p->start_ns;
+        ran += p->state == TIMELINE_RUNS ? p->end_ns - p->start_ns : 0;
+        if (p->state == TIMELINE_WAITS && p->waker_kind == WAKER_INTERRUPT) {
+            sleeps++;
+            last = p->end_ns;
+        }
+    }
+    if (sleeps < SLEEPS_LEAST || (double)ran > RUNS_MOST * (double)all ||
+        r->edges[edge].time_ns < last)
+        return NULL;
+    const struct timeline_thread *waiter = &t->threads[r->edges[edge].to];
+    size_t piece = timeline_piece_before(waiter, r->edges[edge].time_ns);
+    const struct timeline_piece *wait = piece < waiter->piece_count ? &waiter->pieces[piece] : NULL;
+    if (!wait || wait->state != TIMELINE_WAITS || wait->end_ns != r->edges[edge].time_ns)
+        return NULL;
+    *ret_edge = edge;
+    return wait;
+}
+
 static void push_thread(struct replay *r, uint32_t number, const bool *is_meant, double scale)
 {
     const struct timeline_thread *thread = &r->run->timeline.threads[number];
     struct replay_thread *to = &r->threads[number];
-    size_t edge = first_edge(r, number, 0, 0);
+    size_t edge = first_edge(r, number, 0, 0), last_edge = 0;
+    const struct timeline_piece *stop = r->hands_over ? told_to_stop(r, number, &last_edge) : NULL;
     if (thread->creator != TIMELINE_NONE)
         push(to, OP_AWAIT, 0, first_edge(r, thread->creator, thread->made_ns, number));
+    if (stop)
+        push(to, OP_AWAITED, 0, last_edge);
     for (size_t i = 0; i < thread->piece_count; i++) {
-        const struct timeline_piece *p = &thread->pieces[i];
+        struct timeline_piece copy = thread->pieces[i], *p = &copy;
+        if (stop && p->end_ns <= stop->start_ns)
+            continue;
+        if (stop && p->start_ns < stop->start_ns)
+            p->start_ns = stop->start_ns;
         double factor = is_meant[r->run->items[number][i]] ? scale : 1;
         double ns = factor * (double)(p->end_ns - p->start_ns);
         if (p->state == TIMELINE_RUNS)
@@ -183,11 +235,16 @@ static bool advance(struct replay *r, uint32_t number)
     struct replay_thread *thread = &r->threads[number];
     for (; thread->next < thread->count; thread->next++) {
         const struct operation *o = &thread->operations[thread->next];
-        struct edge *e = o->kind == OP_AWAIT || o->kind == OP_WAKE ? &r->edges[o->edge] : NULL;
+        struct edge *e = o->kind == OP_RUN || o->kind == OP_LAST ? NULL : &r->edges[o->edge];
         if (!e) {
             thread->left = o->ns;
             if (o->ns > 0)
                 return true;
+        } else if (o->kind == OP_AWAITED) {
+            if (!e->is_awaited && r->threads[e->to].next < r->threads[e->to].count) {
+                e->handing_over = number;
+                return false;
+            }
         } else if (o->kind == OP_WAKE) {
             if (r->hands_over && !e->is_awaited &&
                 r->threads[e->to].next < r->threads[e->to].count) {
@@ -306,13 +363,27 @@ static void mark(const struct bill *b, uint32_t line, bool *is_meant)
     }
 }
 
+/* How long threads were at what is meant, all together: no more can be gained. */
+static double meant_ns(const struct bill_run *run, const bool *is_meant)
+{
+    const struct timeline *t = &run->timeline;
+    double sum = 0;
+    for (uint32_t i = 0; i < t->thread_count; i++)
+        for (size_t k = 0; k < t->threads[i].piece_count; k++)
+            if (is_meant[run->items[i][k]])
+                sum += (double)(t->threads[i].pieces[k].end_ns - t->threads[i].pieces[k].start_ns);
+    return sum;
+}
+
 /* The gains of all runs by both replays as one interval. */
 static struct bill_estimate gain(const struct bill *b, size_t runs, const bool *is_meant,
                                  double correction, double scale, const double *ends[2])
 {
     CLEANUP(memory_freep) double *gains = memory_zalloc(runs + 1, sizeof(*gains));
     struct bill_estimate both = {NAN, INFINITY, -INFINITY};
-    double means = 0;
+    double means = 0, most = 0;
+    for (size_t r = 0; r < runs; r++)
+        most = fmax(most, (1 - scale) * correction * meant_ns(&b->runs[r], is_meant));
     for (unsigned model = 0; model < 2; model++) {
         for (size_t r = 0; r < runs; r++)
             gains[r] = correction *
@@ -325,7 +396,9 @@ static struct bill_estimate gain(const struct bill *b, size_t runs, const bool *
         both.high = fmax(both.high, one.mean + half);
         means += one.mean / 2;
     }
-    both.mean = means;
+    both.high = fmin(both.high, (1 + MODEL_ERROR) * most);
+    both.low = fmin(both.low, both.high);
+    both.mean = fmin(means, both.high);
     return both;
 }
 

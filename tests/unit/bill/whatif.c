@@ -136,6 +136,53 @@ TEST(what_the_rest_waits_for_gains_until_something_else_is_longest)
     bill_done(&s.b);
 }
 
+/* One thread works for 400 us and tells another to stop, which looks every 50 us. */
+static void work_beside_a_watcher(struct scene *s)
+{
+    begin(s);
+    wake(s, 1, 99, 10);
+    change(s, 2, 0, 99, 1, 10);
+    spawn(s, 10, 10, 11);
+    spawn(s, 10, 10, 12);
+    change(s, 10, 1, 0, 0, 11);
+    change(s, 11, 0, 10, 1, 12); /* main waits for the working one */
+    call(s, 11, 12, 1);
+    for (uint64_t us = 20; us < 450; us += 50) {
+        call(s, us, 11, 230);
+        change(s, us, 1, 11, 1, 0);
+        if (us == 370) {
+            call(s, 411, 12, -1);
+            change(s, 412, 0, 12, 1, 0);
+        }
+        struct timeline_event e = {.kind = TIMELINE_WAKING, .waking = {.target = 11, .flags = 8}};
+        feed(s, e, us + 48);
+        change(s, us + 48, 1, 0, 0, 11);
+        call(s, us + 49, 11, -1);
+    }
+    wake(s, 475, 11, 12);
+    change(s, 476, 0, 0, 0, 12);
+    change(s, 477, 1, 11, 0x10, 0);
+    wake(s, 478, 12, 10);
+    change(s, 479, 0, 12, 0x10, 10);
+    change(s, 480, 0, 10, 0x10, 0);
+    timeline_finish(&s->t, 480000);
+    bill_add_run(&s->b, &s->t, NULL, NULL, 0);
+    bill_sum(&s->b);
+}
+
+TEST(the_gain_beside_a_watcher_is_between_nothing_and_all)
+{
+    static const bool nothing[64];
+    struct scene s = {0};
+    work_beside_a_watcher(&s);
+    for (int model = 0; model < 2; model++)
+        CHECK_NEAR(whatif_replay(&s.b.runs[0], nothing, 1, model), 480000, 3000);
+    mean_items(&s, "write");
+    CHECK_NEAR(gain_us(&s, 0, false), 0, 5);
+    CHECK_NEAR(gain_us(&s, 0, true), 400, 5);
+    bill_done(&s.b);
+}
+
 TEST(what_nobody_waits_for_gains_nothing)
 {
     struct scene s = {0};
