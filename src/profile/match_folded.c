@@ -125,6 +125,23 @@ static bool is_gone(const struct folder *f, unsigned side, const struct seen *fr
     return true;
 }
 
+static bool is_named(const struct folder *f, unsigned side, const struct function *wanted)
+{
+    const struct function *function;
+    for (size_t i = 0; (function = module_function(f->modules[side], i)); i++)
+        if (str_eq(function->linkage_name, wanted->linkage_name))
+            return true;
+    return false;
+}
+
+/* Whether only this side has such a function.  Two of which each is in its own build only, and
+ * which are called at the same place, were not made one: the one took the place of the other. */
+static bool is_alone(const struct folder *f, unsigned side, const struct seen *s)
+{
+    return !f->match->items[s->item].symbols[1 - side] &&
+           (function_is_nameless(s->function) || !is_named(f, 1 - side, s->function));
+}
+
 /* One place of a caller: what one side calls there, and what stands there on the other. */
 static void look_at(struct folder *f, unsigned side, uint64_t here, uint64_t there, uint64_t site)
 {
@@ -136,7 +153,8 @@ static void look_at(struct folder *f, unsigned side, uint64_t here, uint64_t the
     uint64_t jump = jump_of(f, side, called);
     const struct function *stands = jump ? function_at(f, side, jump) : called;
     const struct seen *seen = stands ? seen_at(f, side, jump ? jump : here) : NULL;
-    if (!seen || seen->item == meant->item || (!jump && !is_gone(f, side, meant, here)))
+    if (!seen || seen->item == meant->item || (!jump && !is_gone(f, side, meant, here)) ||
+        is_alone(f, side, seen))
         return;
     ARRAY_PUSH(f->calls, f->count, f->capacity) =
         (struct folded_call){.side = side,
@@ -169,15 +187,6 @@ static void look_into(struct folder *f, const struct seen *const both[2])
                     prints[side].sites[i]);
     fingerprint_done(&prints[0]);
     fingerprint_done(&prints[1]);
-}
-
-static bool is_named(const struct folder *f, unsigned side, const struct function *wanted)
-{
-    const struct function *function;
-    for (size_t i = 0; (function = module_function(f->modules[side], i)); i++)
-        if (str_eq(function->linkage_name, wanted->linkage_name))
-            return true;
-    return false;
 }
 
 static bool is_resolved(const struct folder *f, unsigned side, uint32_t item)
