@@ -131,7 +131,7 @@ static bool is_runtime(const char *dso)
     return str_has_prefix(name, "libc.so") || str_has_prefix(name, "libc-") ||
            str_has_prefix(name, "libpthread") || str_has_prefix(name, "ld-") ||
            str_has_prefix(name, "libm.so") || str_has_prefix(name, "libstdc++") ||
-           str_has_prefix(name, "[vdso]");
+           str_has_prefix(name, "libgcc_s.") || str_has_prefix(name, "[vdso]");
 }
 
 static bool is_loader(const char *dso)

@@ -488,6 +488,20 @@ static int conclude(struct explain *e, const struct explain_settings *settings,
     return r;
 }
 
+static void build_parts(struct explain *e, const struct explain_settings *settings,
+                        const struct explain_runs *runs, struct parts *parts)
+{
+    struct parts_idle idle = {0};
+    parts_build(parts, &e->loads, &e->diff, NULL);
+    if (e->has_waits)
+        explain_find_idle(&idle, e, settings, runs, parts);
+    if (idle.count) {
+        parts_done(parts);
+        parts_build(parts, &e->loads, &e->diff, &idle);
+    }
+    parts_idle_done(&idle);
+}
+
 int explain_run(struct explain *e, const struct explain_settings *settings,
                 const struct explain_runs *runs, struct error *err)
 {
@@ -503,7 +517,7 @@ int explain_run(struct explain *e, const struct explain_settings *settings,
     if (r == 0)
         r = load(e, err);
     if (r == 0) {
-        parts_build(&parts, &e->loads, &e->diff);
+        build_parts(e, settings, runs, &parts);
         explain_confirm(e, &parts);
         e->looked_at_waits = e->has_waits;
         if (e->outcome == EXPLAIN_EXPLAINED || settings->force)

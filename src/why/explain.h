@@ -136,6 +136,7 @@ struct explain {
     char *unattributed_where;    /* which code that is, and what would name it; "" for none */
     struct attributed others;    /* runnable while others had the CPU: not part of the whole */
     struct attributed own_peers; /* waits for other threads or processes of the command */
+    struct attributed idle;      /* waits of threads that nothing waited for meanwhile */
     struct reason *reasons;      /* the largest first */
     size_t reason_count, reason_capacity;
     struct explain_fact *facts;

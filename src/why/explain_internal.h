@@ -5,6 +5,7 @@
 
 #include "counters/event.h"
 #include "counters/simulated.h"
+#include "timeline/timeline.h"
 #include "why/explain.h"
 #include "why/explain_parts.h"
 
@@ -35,6 +36,19 @@ void explain_simulate(struct explain *e, const struct explain_runs *runs, struct
 /* Whether the profiled runs show what the measured ones do, or a change of waits: sets the outcome.
  */
 void explain_confirm(struct explain *e, const struct parts *parts);
+
+/* Whether threads other than the first wait longer on one side, as far as the profiles show: then
+ * one run of that side, with every wake-up traced, finds the functions in which they wait while
+ * nothing waits for them.  A thread that sleeps beside the rest makes nothing slower. */
+void explain_find_idle(struct parts_idle *idle, const struct explain *e,
+                       const struct explain_settings *settings, const struct explain_runs *runs,
+                       const struct parts *parts);
+void parts_idle_done(struct parts_idle *idle);
+
+/* One run of a side with every wake-up traced; negative where it cannot be traced. */
+int explain_trace(const struct explain *e, const struct explain_settings *settings,
+                  const struct explain_runs *runs, unsigned side, struct timeline *t,
+                  struct profile **ret_profile);
 
 /* Who ended the waits that are among the reasons, by one traced run: adds it to their evidence. */
 void explain_find_wakers(struct explain *e, const struct explain_settings *settings,

@@ -113,8 +113,9 @@ static bool has_prefix_of(const char *name, const char *const *list, size_t coun
 /* The C library and its like, by the names of their files. */
 static bool is_system_library(const char *dso)
 {
-    static const char *const libraries[] = {"libc.so",   "libc-", "libpthread",   "ld-",
-                                            "ld-linux.", "ld.so", "libstdc++.so", "[vdso]"};
+    static const char *const libraries[] = {"libc.so",      "libc-",     "libpthread", "ld-",
+                                            "ld-linux.",    "ld.so",     "libm.so",    "libm-",
+                                            "libstdc++.so", "libgcc_s.", "libc++",     "[vdso]"};
     return has_prefix_of(dso, libraries, ARRAY_COUNT(libraries));
 }
 
@@ -181,7 +182,7 @@ static struct reading read_stack(const struct calls *calls, uint32_t leaf, bool 
 
 bool part_is_own_wait(const struct part *p)
 {
-    return p->is_wait && p->kind != PART_PEERS && p->kind != PART_OTHERS;
+    return p->is_wait && p->kind != PART_PEERS && p->kind != PART_OTHERS && p->kind != PART_IDLE;
 }
 
 bool part_is_peers(const struct part *p)
@@ -192,6 +193,11 @@ bool part_is_peers(const struct part *p)
 bool part_is_others(const struct part *p)
 {
     return p->kind == PART_OTHERS;
+}
+
+bool part_is_idle(const struct part *p)
+{
+    return p->kind == PART_IDLE;
 }
 
 struct part *parts_find(struct parts *p, enum part_kind kind, const char *name, bool is_wait)
@@ -215,8 +221,10 @@ struct place {
     struct parts *parts;
     unsigned side;
     size_t run;
-    bool has_peers; /* the command has several threads or processes */
-    bool is_static; /* and no C library beside itself */
+    bool has_peers;          /* the command has several threads or processes */
+    bool is_static;          /* and no C library beside itself */
+    const char *const *idle; /* names of functions */
+    size_t idle_count;
 };
 
 static struct part *cpu_part(const struct place *at, const struct reading *r)
@@ -317,18 +325,27 @@ static bool is_own_function(const struct reading *r)
            (s->function && (s->function->declared_file || s->function->size > WRAPPER_BYTES_MOST));
 }
 
-/* Code that is inlined belongs to the function that has it. */
-static void add_owner(const struct place *at, const struct reading *r, double weight,
-                      double samples)
+/* Code that is inlined belongs to the function that has it; IDTABLE_NONE where none is known. */
+static uint32_t owner_of(const struct reading *r)
 {
     const struct calls *calls = r->calls;
     uint32_t node = r->program;
     while (node && calls->frames[calls->nodes[node].frame].inlined && calls->nodes[node].parent)
         node = calls->nodes[node].parent;
-    if (!node)
-        return;
-    uint32_t symbol = calls->frames[calls->nodes[node].frame].symbol;
-    const char *name = explain_name(&at->parts->names, at->side, at->run, symbol);
+    return node ? calls->frames[calls->nodes[node].frame].symbol : IDTABLE_NONE;
+}
+
+const char *part_function_of(const struct calls *calls, uint32_t node)
+{
+    struct reading r = read_stack(calls, node, has_no_library(calls));
+    uint32_t symbol = owner_of(&r);
+    return symbol == IDTABLE_NONE ? NULL : calls->symbols[symbol].name;
+}
+
+static void add_owner(const struct place *at, const struct reading *r, double weight,
+                      double samples)
+{
+    const char *name = explain_name(&at->parts->names, at->side, at->run, owner_of(r));
     uint32_t owner = name ? callers_find(&at->parts->owners, 0, name, false) : CALLERS_NONE;
     if (owner != CALLERS_NONE)
         callers_add(&at->parts->owners, owner, at->side, at->run, weight, samples);
@@ -347,6 +364,19 @@ static void add_nameless(const struct place *at, const struct reading *r, double
         ARRAY_PUSH(p->nameless, p->nameless_count, p->nameless_capacity) =
             (struct part_nameless){.dso = memory_strdup(dso)};
     p->nameless[i].weights[at->side] += weight / (double)p->run_counts[at->side];
+}
+
+/* A wait of the program's own making in a thread that is not the first. */
+static struct part *background_part(const struct place *at, const struct reading *r,
+                                    struct part *part, double weight)
+{
+    struct parts *p = at->parts;
+    const char *name = explain_name(&p->names, at->side, at->run, owner_of(r));
+    for (size_t i = 0; i < at->idle_count && name; i++)
+        if (at->idle[i] == name)
+            return parts_find(p, PART_IDLE, name, true);
+    p->background[at->side] += weight / (double)p->run_counts[at->side];
+    return part;
 }
 
 static void add_cell(const struct place *at, const struct diff_run *run,
@@ -368,6 +398,9 @@ static void add_cell(const struct place *at, const struct diff_run *run,
         part = parts_find(at->parts, PART_OTHERS, "others", true);
     } else {
         part = wait_part(at, &r);
+        if (part && part_is_own_wait(part) && at->has_peers &&
+            p->tasks.items[cell->task].tid != p->tasks.items[0].tid)
+            part = background_part(at, &r, part, weight);
     }
     if (!part && !event->is_off_cpu)
         add_nameless(at, &r, weight);
@@ -420,7 +453,28 @@ static void fold_wrappers(struct parts *p)
     }
 }
 
-void parts_build(struct parts *p, const struct profile_loads *loads, const struct diff *diff)
+/* What functions are called in reasons that have these names on one side. */
+static size_t find_labels(const struct parts *p, const struct profile_loads *loads,
+                          const struct parts_idle *idle, const char **labels)
+{
+    size_t count = 0;
+    for (size_t f = 0; f < idle->count; f++) {
+        const char *label = NULL;
+        for (size_t run = 0; run < p->run_counts[idle->side] && !label; run++) {
+            const struct calls *calls = &loads->profiles[idle->side][run]->calls;
+            for (uint32_t i = 0; i < calls->symbol_count && !label; i++)
+                if (calls->symbols[i].name && !calls->symbols[i].is_kernel &&
+                    str_eq(calls->symbols[i].name, idle->functions[f]))
+                    label = explain_name(&p->names, idle->side, run, i);
+        }
+        if (label)
+            labels[count++] = label;
+    }
+    return count;
+}
+
+void parts_build(struct parts *p, const struct profile_loads *loads, const struct diff *diff,
+                 const struct parts_idle *idle)
 {
     *p = (struct parts){0};
     for (unsigned s = 0; s < SIDE_COUNT; s++) {
@@ -430,6 +484,9 @@ void parts_build(struct parts *p, const struct profile_loads *loads, const struc
     }
     callers_init(&p->owners, p->run_counts);
     explain_names_init(&p->names, loads, diff);
+    CLEANUP(memory_freep)
+    const char **labels = memory_zalloc((idle ? idle->count : 0) + 1, sizeof(*labels));
+    size_t label_count = idle ? find_labels(p, loads, idle, labels) : 0;
     for (unsigned s = 0; s < SIDE_COUNT; s++)
         for (size_t run = 0; run < loads->counts[s]; run++) {
             const struct profile *profile = loads->profiles[s][run];
@@ -437,7 +494,9 @@ void parts_build(struct parts *p, const struct profile_loads *loads, const struc
                                .side = s,
                                .run = run,
                                .has_peers = has_several_tasks(profile),
-                               .is_static = has_no_library(&profile->calls)};
+                               .is_static = has_no_library(&profile->calls),
+                               .idle = labels,
+                               .idle_count = label_count};
             for (size_t i = 0; i < profile->calls.cell_count; i++)
                 add_cell(&at, &loads->runs[s][run], &profile->calls.cells[i]);
         }

@@ -21,6 +21,7 @@ enum part_kind {
     PART_WAIT,   /* of another kind, in a system call */
     PART_PEERS,  /* for other threads or processes of the same command */
     PART_OTHERS, /* runnable while others had the CPU */
+    PART_IDLE,   /* of a thread that nothing waits for meanwhile */
 };
 
 /* What memory a page fault was for, by what the kernel does. */
@@ -58,12 +59,22 @@ struct parts {
     /* CPU time by the program's function that wanted it, with all that it calls in libraries and
      * the kernel: a second cut through the same time. */
     struct callers owners;
+    /* Waits of the program's own making in threads other than its first, per run. */
+    double background[SIDE_COUNT];
     struct explain_names names;
     struct arena arena;
 };
 
-/* The diff tells which functions are one. */
-void parts_build(struct parts *p, const struct profile_loads *loads, const struct diff *diff);
+/* Functions in which threads wait while nothing waits for them, by their names on one side. */
+struct parts_idle {
+    unsigned side;
+    char **functions;
+    size_t count, capacity;
+};
+
+/* The diff tells which functions are one; idle may be NULL. */
+void parts_build(struct parts *p, const struct profile_loads *loads, const struct diff *diff,
+                 const struct parts_idle *idle);
 void parts_done(struct parts *p);
 /* The part of a kind and name, made when it is not there; moves the parts. */
 struct part *parts_find(struct parts *p, enum part_kind kind, const char *name, bool is_wait);
@@ -73,6 +84,11 @@ struct part *parts_find(struct parts *p, enum part_kind kind, const char *name, 
 bool part_is_own_wait(const struct part *p);
 bool part_is_peers(const struct part *p);
 bool part_is_others(const struct part *p);
+bool part_is_idle(const struct part *p);
+
+/* The function of the program that waits, or runs, with this stack, with what is inlined into it;
+ * NULL where it is not known. */
+const char *part_function_of(const struct calls *calls, uint32_t node);
 
 /*
  * Code that is inlined in several places is told where it changed: where the change of a function

@@ -487,6 +487,7 @@ void explain_conclude(struct explain *e, struct parts *parts, const struct expla
     e->whole = add_wholes(&e->cpu, &e->waits);
     e->own_peers = sum_up(parts, &e->loads, part_is_peers);
     e->others = sum_up(parts, &e->loads, part_is_others);
+    e->idle = sum_up(parts, &e->loads, part_is_idle);
     parts_place(parts, &cpu);
     add_reasons(e, parts, &cpu, false, counts);
     add_reasons(e, parts, &waits, true, counts);

@@ -126,10 +126,10 @@ static bool wants_waker(const struct reason *r)
     return r->kind == REASON_WAIT && r->waiter && attributed_is_told(&r->cost);
 }
 
-static int trace(const struct explain *e, const struct explain_settings *settings,
-                 const struct explain_runs *runs, struct timeline *t, struct profile **ret_profile)
+int explain_trace(const struct explain *e, const struct explain_settings *settings,
+                  const struct explain_runs *runs, unsigned side, struct timeline *t,
+                  struct profile **ret_profile)
 {
-    unsigned side = e->waits.change >= 0 ? SIDE_B : SIDE_A;
     struct error err;
     char *const *argv = runs->argv ? runs->argv(runs->context, side) : NULL;
     if (!argv)
@@ -152,7 +152,8 @@ void explain_find_wakers(struct explain *e, const struct explain_settings *setti
     bool any = false;
     for (size_t i = 0; i < e->reason_count; i++)
         any |= wants_waker(&e->reasons[i]);
-    if (!any || trace(e, settings, runs, &t, &profile) < 0)
+    unsigned side = e->waits.change >= 0 ? SIDE_B : SIDE_A;
+    if (!any || explain_trace(e, settings, runs, side, &t, &profile) < 0)
         return;
     for (size_t i = 0; i < t.thread_count; i++)
         for (size_t k = 0; k < t.threads[i].piece_count; k++)

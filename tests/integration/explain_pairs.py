@@ -60,6 +60,29 @@ def two_causes_in_stripped_builds():
 
 
 @test
+def work_beside_a_thread_that_sleeps():
+    """The thread that sleeps sleeps longer, too, and nothing waits for it until the end."""
+    explained("beside")
+
+
+@test
+def only_a_thread_that_nothing_waits_for_sleeps_longer():
+    explained("same-beside")
+
+
+@test
+def a_function_in_the_place_of_another():
+    explained("replaced")
+
+
+@test
+def functions_of_the_unwinder_are_told_with_the_function_that_throws():
+    told, e = explained("throws")
+    if told.verdict == "right":
+        equal([o["name"] for o in e["owners"]][:1], ["parse_number"])
+
+
+@test
 def a_program_and_itself():
     explained("same")
 

@@ -144,6 +144,7 @@ void report_explain_json(struct json *j, const struct explain_view *v)
         report_attributed_json(j, "unattributed", &e->unattributed);
         report_attributed_json(j, "ready_while_others_ran", &e->others);
         report_attributed_json(j, "waits_for_own_threads_and_processes", &e->own_peers);
+        report_attributed_json(j, "waits_that_nothing_waited_for", &e->idle);
         json_array(j, "reasons");
         for (size_t i = 0; i < e->reason_count; i++)
             put_reason(j, e, &e->reasons[i]);

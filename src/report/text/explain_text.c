@@ -352,6 +352,11 @@ static void put_notes(struct strbuf *out, const struct explain *e, const struct 
         strbuf_put_attributed(out, unit, &e->own_peers);
         strbuf_puts(out, ". Their own work is counted.\n");
     }
+    if (fabs(e->idle.change) > 0.05 * fabs(e->whole.change) && e->has_waits) {
+        strbuf_puts(out, "  * In addition, waits of threads for which nothing waited meanwhile: ");
+        strbuf_put_attributed(out, unit, &e->idle);
+        strbuf_puts(out, ". They make nothing slower and are not counted.\n");
+    }
     if (e->simulator[0])
         strbuf_printf(out,
                       "  * Caches and branches are simulated by %s: a model, not this machine.\n",

@@ -41,6 +41,9 @@
 #define FORMATS 17
 #define POINTS 18
 #define SCATTERS 19
+#define BESIDE 20
+#define SAME_BESIDE 21
+#define REPLACED 22
 
 static volatile uint64_t sink;
 static double took_ms;
@@ -370,6 +373,49 @@ NOINLINE static void calls_leaf_b(long turns)
     sink += 'b';
 }
 
+/* Another name and other code, called at the same place by a caller that is the same. */
+#ifdef NEW
+#define SECOND_STAGE second_stage_again
+NOINLINE static void second_stage_again(void)
+{
+    leaf(5 * MS);
+    leaf(MS);
+    sink += 's';
+}
+#else
+#define SECOND_STAGE second_stage
+NOINLINE static void second_stage(void)
+{
+    leaf(2 * MS);
+    sink += 's';
+}
+#endif
+
+NOINLINE static void call_stages(void)
+{
+    calls_leaf_a(3 * MS);
+    ON_CPU(SECOND_STAGE());
+    calls_leaf_b(2 * MS);
+}
+
+/* Looks at something from time to time, beside the thread that works, until it is told to stop. */
+static volatile int is_over;
+
+static void *look_sometimes(void *unused)
+{
+    while (!is_over)
+        wait_a_little(PICK(300, 4000));
+    return unused;
+}
+
+static void work_beside(void)
+{
+    long turns = CASE == BESIDE ? PICK(12, 40) * MS : 30 * MS;
+    rest(10 * MS);
+    ON_CPU(render_page(turns));
+    is_over = 1;
+}
+
 static void with_thread(void *(*f)(void *), void (*other)(void))
 {
     pthread_t thread;
@@ -486,6 +532,14 @@ int main(int argc, char **argv)
             calls_leaf_a(3 * MS);
             ON_CPU(calls_leaf_b(PICK(1, 4) * MS));
         }
+        break;
+    case BESIDE:
+    case SAME_BESIDE:
+        with_thread(look_sometimes, work_beside);
+        break;
+    case REPLACED:
+        for (int i = 0; i < 10; i++)
+            call_stages();
         break;
     default: /* SAME_BUSY */
         all_small();

@@ -15,7 +15,7 @@
 #endif
 #define NOINLINE __attribute__((noinline))
 
-enum { INSERTED = 1, COMPARES, STRINGS, GENERICS, SAME_TREE, JUMPS };
+enum { INSERTED = 1, COMPARES, STRINGS, GENERICS, SAME_TREE, JUMPS, THROWS };
 static const long ms = 240000;
 static volatile uint64_t sink;
 static double took_ms;
@@ -162,6 +162,24 @@ NOINLINE void fill_tree(long count)
     sink = sink + tree.size();
 }
 
+NOINLINE long parse_number(long i)
+{
+    if (i % 3 == 0 && PICK(false, true))
+        throw i;
+    return i % 3 == 0 ? -1 : i;
+}
+
+NOINLINE void parse_all(long count)
+{
+    for (long i = 0; i < count; i++) {
+        try {
+            sink = sink + uint64_t(parse_number(i));
+        } catch (long) {
+            sink = sink + 1;
+        }
+    }
+}
+
 int main(int argc, char **)
 {
     if (CASE == INSERTED) {
@@ -185,6 +203,9 @@ int main(int argc, char **)
         shape *const shapes[] = {&one, &two, &three};
         for (int i = 0; i < 10; i++)
             draw_all(shapes, ms);
+    } else if (CASE == THROWS) {
+        fill_tree(20000);
+        timed([] { parse_all(60000); });
     } else {
         fill_tree(60000);
         sort_records(records(10000));

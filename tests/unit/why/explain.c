@@ -83,7 +83,7 @@ static void sort_all(struct sorted *s)
         s->loads.options.sides[i] = (struct diff_input){.runs = &s->runs[i], .run_count = 1};
     }
     CHECK_INT(diff_build(&s->diff, &s->loads.options, &err), 0);
-    parts_build(&s->parts, &s->loads, &s->diff);
+    parts_build(&s->parts, &s->loads, &s->diff, NULL);
 }
 
 static void sorted_done(struct sorted *s)
@@ -280,7 +280,7 @@ static void several_sort(struct several *s)
         s->loads.options.sides[side] = (struct diff_input){.runs = s->runs[side], .run_count = 6};
     }
     CHECK_INT(diff_build(&s->diff, &s->loads.options, &err), 0);
-    parts_build(&s->parts, &s->loads, &s->diff);
+    parts_build(&s->parts, &s->loads, &s->diff, NULL);
     for (unsigned side = 0; side < SIDE_COUNT; side++)
         o.sides[side] = (struct attribution_side){.run_count = 6,
                                                   .weights = s->parts.cpu_weights[side],
