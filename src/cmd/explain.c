@@ -17,6 +17,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -444,9 +445,23 @@ static int explain_bench(struct explain_cli *cli, char **programs)
     return code;
 }
 
-/* What does not go together. */
-static int check(const struct explain_cli *cli, int word_count, struct error *err)
+static bool is_recording(const char *word)
 {
+    char head[8] = {0};
+    CLEANUP(fd_closep) int fd = open(word, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    return fd >= 0 && read(fd, head, sizeof(head)) == (ssize_t)sizeof(head) &&
+           memcmp(head, "PERFILE2", sizeof(head)) == 0;
+}
+
+/* What does not go together. */
+static int check(const struct explain_cli *cli, int word_count, char **words, struct error *err)
+{
+    for (int i = 0; i < word_count; i++)
+        if (is_recording(words[i]))
+            return error_set(err, -EINVAL,
+                             "%s is a recording; 'assay report' shows it, and 'assay diff A B' "
+                             "compares two",
+                             words[i]);
     if (word_count < 1 || word_count > 2)
         return error_set(err, -EINVAL,
                          "expected one command, two commands, two experiments, or two "
@@ -478,7 +493,7 @@ static int run(int argc, char **argv)
     int first = options_parse_mixed(options, &cli, argc, argv, &err);
     if (first == OPTIONS_HELP)
         return cmd_help(&verb_explain);
-    if (first < 0 || check(&cli, argc - first, &err) < 0)
+    if (first < 0 || check(&cli, argc - first, argv + first, &err) < 0)
         return cmd_usage(&verb_explain, &err);
     if (cli.bench)
         return explain_bench(&cli, argv + first);

@@ -189,6 +189,21 @@ def nothing_moved_is_an_answer():
 
 
 @test
+def too_few_rounds_to_tell_are_no_answer():
+    command = f"{target('empty')}"
+    text = assay("explain", "-r", "1", command, command, check=0, timeout=600).stdout
+    contains(text, "1 round is too few to tell a difference from noise, so nothing is explained; more --rounds")
+
+
+@test
+def recordings_are_no_commands():
+    pathlib.Path("a.data").write_bytes(b"PERFILE2" + bytes(200))
+    for words in (("a.data",), ("a.data", "a.data")):
+        error = assay("explain", *words, check=2).stderr
+        contains(error, "a.data is a recording; 'assay report' shows it, and 'assay diff A B' compares two")
+
+
+@test
 def few_rounds_are_explained_when_their_verdict_is_a_difference():
     loops = [f"i=0; while [ $i -lt {count} ]; do i=$((i+1)); done" for count in (2000, 200000)]
     text = assay("explain", "--rounds", 4, "--profiles", 2, "--no-sim", *loops, check=0).stdout

@@ -13,6 +13,8 @@
 #define PROGRAM_SHARE 0.1
 #define PROGRAMS_MOST 6
 #define OWNERS_MOST 4
+/* From so many on, it is the noise that keeps a difference from being told. */
+#define FEW_ROUNDS 8
 
 static void choose_unit(const struct explain *e, struct cost_unit *unit)
 {
@@ -158,6 +160,14 @@ static void put_outcome(struct strbuf *out, const struct explain *e)
     }
     if (e->outcome == EXPLAIN_UNCONFIRMED) {
         put_unconfirmed(out, e);
+        return;
+    }
+    size_t rounds = m->counts[SIDE_B];
+    if (cannot_tell && rounds < FEW_ROUNDS && !e->profiled) {
+        strbuf_printf(out,
+                      "%zu %s too few to tell a difference from noise, so nothing is explained; "
+                      "more --rounds would tell, --force explains anyway.\n",
+                      rounds, plural(rounds, "round is", "rounds are"));
         return;
     }
     strbuf_puts(out, cannot_tell ? "No difference can be told from noise"
