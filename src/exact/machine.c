@@ -162,8 +162,7 @@ static int take_input(struct given *g, struct error *err)
     return 0;
 }
 
-/* What a path has behind a directory: "" or "/…"; NULL when it is not in it. */
-static const char *below(const char *path, const char *folder)
+const char *exact_below(const char *path, const char *folder)
 {
     size_t length = strlen(folder);
     return strncmp(path, folder, length) == 0 && (!path[length] || path[length] == '/')
@@ -178,14 +177,14 @@ static int take_tree(struct given *g, struct error *err)
     if (!end)
         return 0;
     CLEANUP(memory_freep) char *tree = memory_strndup(told, (size_t)(end - told));
-    const char *seen_as = end + 1, *rest = below(g->folder, tree);
+    const char *seen_as = end + 1, *rest = exact_below(g->folder, tree);
     if (rest) {
         CLEANUP(memory_freep) char *folder = memory_printf("%s%s", seen_as, rest);
         if (strlen(folder) >= sizeof(g->folder))
             return error_set(err, -ENAMETOOLONG, "%s", folder);
         snprintf(g->folder, sizeof(g->folder), "%s", folder);
     }
-    if (rest || below(g->folder, seen_as)) {
+    if (rest || exact_below(g->folder, seen_as)) {
         g->tree = memory_strdup(rest ? tree : seen_as);
         g->seen_as = memory_strdup(seen_as);
     }
@@ -287,8 +286,13 @@ static int run_once(const struct exact_tool *tool, const struct vm_run *run, con
     if (r == 0)
         r = check_maps(&vm, &got, err);
     if (r == 0)
-        r = exact_machine_counts(&result->counts, counts, strbuf_text(&got.maps),
-                                 m->snapshot.symbols, m->guest, err);
+        r = exact_machine_counts(&result->counts, counts,
+                                 &(struct exact_machine_run){.maps = strbuf_text(&got.maps),
+                                                             .symbols = m->snapshot.symbols,
+                                                             .guest = m->guest,
+                                                             .tree = run->tree,
+                                                             .seen_as = run->seen_as},
+                                 err);
     vm_machine_stop(&vm);
     vm_result_done(&got);
     return r;

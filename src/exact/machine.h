@@ -30,10 +30,18 @@ const char *exact_machine_release(const struct exact_machine *m); /* of its kern
 int exact_machine_run(const struct exact_tool *tool, char *const *argv, struct exact_result *result,
                       int *ret_start_code, struct error *err);
 
-/* Reads what the plugin counted.  maps has lines of "START END OFFSET PATH" with the files that the
- * command mapped as code, symbols is the file of the kernel's, and guest assay's program in the
- * machine, whose own work is taken off. */
-int exact_machine_counts(struct exact_counts *c, const char *path, const char *maps,
-                         const char *symbols, const char *guest, struct error *err);
+/* What is known of a run beside the plugin's file. */
+struct exact_machine_run {
+    const char *maps; /* lines of "START END OFFSET PATH": files that the command mapped as code */
+    const char *symbols;        /* the file of the kernel's */
+    const char *guest;          /* assay's program in the machine, whose own work is taken off */
+    const char *tree, *seen_as; /* the command saw this tree there; NULL for none */
+};
+
+/* Reads what the plugin counted. */
+int exact_machine_counts(struct exact_counts *c, const char *path,
+                         const struct exact_machine_run *run, struct error *err);
+/* What a path has behind a directory: "" or "/…"; NULL when it is not in it. */
+const char *exact_below(const char *path, const char *folder);
 
 #endif

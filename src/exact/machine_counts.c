@@ -38,22 +38,30 @@ struct reader {
 
 /* ---- user mode ---- */
 
-static void read_maps(struct reader *r, const char *text)
+/* Where a file of the command is on the host: it may have seen another tree in its place. */
+static char *host_path(const struct exact_machine_run *run, const char *path)
 {
-    CLEANUP(memory_freep) char *copy = memory_strdup(text);
+    const char *rest = run->tree && run->seen_as ? exact_below(path, run->seen_as) : NULL;
+    return rest ? memory_printf("%s%s", run->tree, rest) : memory_strdup(path);
+}
+
+static void read_maps(struct reader *r, const struct exact_machine_run *run)
+{
+    CLEANUP(memory_freep) char *copy = memory_strdup(run->maps);
     char *save = NULL;
     for (char *line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         unsigned long long start, end, offset;
         int at = 0;
         if (sscanf(line, "%llx %llx %llx %n", &start, &end, &offset, &at) < 3 || !at)
             continue;
+        char *path = host_path(run, line + at);
         ARRAY_PUSH(r->maps, r->map_count, r->map_capacity) =
             (struct map){.start = start,
                          .end = end,
                          .offset = offset,
-                         .path = memory_strdup(line + at),
-                         .fd = line[at] == '/' ? open(line + at, O_RDONLY | O_CLOEXEC) : -1,
-                         .no_file = line[at] != '/'};
+                         .path = path,
+                         .fd = *path == '/' ? open(path, O_RDONLY | O_CLOEXEC) : -1,
+                         .no_file = *path != '/'};
     }
 }
 
@@ -279,8 +287,8 @@ static void reader_done(struct reader *r)
     kallsyms_done(&r->kernel);
 }
 
-static int take(struct exact_counts *c, const char *bytes, const char *maps, const char *symbols,
-                const char *guest, struct error *err)
+static int take(struct exact_counts *c, const char *bytes, const struct exact_machine_run *run,
+                struct error *err)
 {
     const struct machine_head *head = (const struct machine_head *)bytes;
     struct reader r = {.c = c,
@@ -290,21 +298,21 @@ static int take(struct exact_counts *c, const char *bytes, const char *maps, con
                        .block_count =
                            head->block_count < MACHINE_BLOCKS ? head->block_count : MACHINE_BLOCKS};
     CLEANUP(strbuf_done) struct strbuf text = {0};
-    int code = file_read(symbols, &text, err);
+    int code = file_read(run->symbols, &text, err);
     if (code < 0)
         return code;
-    code = image_open(&r.guest, guest, err);
+    code = image_open(&r.guest, run->guest, err);
     if (code < 0)
         return code;
     kallsyms_parse(strbuf_text(&text), text.length, 0, &r.kernel);
-    read_maps(&r, maps);
+    read_maps(&r, run);
     code = take_blocks(&r, err);
     reader_done(&r);
     return code;
 }
 
-int exact_machine_counts(struct exact_counts *c, const char *path, const char *maps,
-                         const char *symbols, const char *guest, struct error *err)
+int exact_machine_counts(struct exact_counts *c, const char *path,
+                         const struct exact_machine_run *run, struct error *err)
 {
     CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
@@ -318,11 +326,11 @@ int exact_machine_counts(struct exact_counts *c, const char *path, const char *m
     const struct machine_head *head = (const struct machine_head *)bytes;
     int r =
         head->magic == MACHINE_MAGIC && head->state == MACHINE_COUNTED
-            ? take(c, bytes, maps, symbols, guest, err)
+            ? take(c, bytes, run, err)
             : error_set(err, -EIO,
                         "the machine ran, but its plugin counted nothing; is %s of this version "
                         "of assay? (./dev guests)",
-                        guest);
+                        run->guest);
     munmap(bytes, MACHINE_FILE_BYTES);
     return r;
 }

@@ -193,6 +193,24 @@ def a_gate_sees_the_kernel():
 
 
 @test
+def a_gate_names_functions_whose_code_changed():
+    """The base's program is seen at the place of the new one, whose file has other code."""
+    program("prog", PROGRAM)
+    git("init", "-q", ".")
+    commit("base", "one")
+    program("prog", PROGRAM.replace("1: dec %0", "1: nop\\n nop\\n dec %0"))
+    commit("new", "two")
+    result = assay("gate", "--exact", "--base", "HEAD~1", "-r", "3", "--max-regression", "0.2%", "--json", "--",
+                   "./prog", "hot", "100000", check=1, timeout=250)
+    row = json.loads(result.stdout)["rows"][0]
+    functions = {f["name"]: (f["base"], f["new"]) for f in row["functions"]}
+    base, new = functions["hot"]
+    between(base, 200000, 200010, "instructions of hot in the base")
+    between(new, 400000, 400010, "instructions of hot")
+    lacks(list(functions), "[code made at run time]")
+
+
+@test
 def a_spec_and_a_search():
     repository()
     pathlib.Path("e.yaml").write_text("name: e\ncommand: ./prog hot 1000\nexact: true\nrounds: 1\nwarmup: 0\n")
