@@ -9,6 +9,7 @@
  * of the side that waits longer is traced.
  */
 #include "base/memory.h"
+#include "bill/places.h"
 #include "timeline/path.h"
 #include "why/explain_internal.h"
 
@@ -21,9 +22,13 @@
 #define ON_PATH_MOST 0.1
 #define OF_PATH_MOST 0.1
 
+/* So much of its waits beside a step of the path of which nobody knows who ended it. */
+#define IN_THE_DARK_MOST 0.1
+
 struct waits {
     const char *function;
     double all_ns, path_ns;
+    double dark_ns; /* while the path waited for nobody knows whom */
 };
 
 struct waits_list {
@@ -49,14 +54,53 @@ static struct waits *find_waits(struct waits_list *list, uint32_t thread, uint32
     return &list->items[list->count - 1];
 }
 
+/* A wait that data through a socket may have ended: they come by an interrupt even where a thread
+ * of the command sent them. */
+static bool is_dark(const struct waits_list *list, const struct path_step *s)
+{
+    if (s->piece == TIMELINE_NONE)
+        return true;
+    const struct timeline_piece *p = &list->t->threads[s->thread].pieces[s->piece];
+    if (p->state != TIMELINE_WAITS || p->waker_kind == WAKER_THREAD)
+        return false;
+    struct place place = {0};
+    if (p->stack < list->profile->calls.node_count)
+        place_find(&place, list->profile, p->stack);
+    return place.wait != WAIT_SLEEP && place.wait != WAIT_LOCK && place.wait != WAIT_STORAGE;
+}
+
+/* How long the path was in the dark between two moments. */
+static double dark_between(const struct waits_list *list, const struct path *path,
+                           uint64_t start_ns, uint64_t end_ns)
+{
+    size_t low = 0, high = path->count; /* the first step that ends behind the start */
+    double sum = 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (path->steps[middle].end_ns <= start_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < path->count && path->steps[low].start_ns < end_ns; low++) {
+        const struct path_step *s = &path->steps[low];
+        uint64_t from = s->start_ns > start_ns ? s->start_ns : start_ns;
+        uint64_t to = s->end_ns < end_ns ? s->end_ns : end_ns;
+        sum += is_dark(list, s) ? (double)(to - from) : 0;
+    }
+    return sum;
+}
+
 static void add_up(struct waits_list *list, const struct path *path)
 {
     for (uint32_t i = 1; i < list->t->thread_count; i++)
         for (uint32_t k = 0; k < list->t->threads[i].piece_count; k++) {
             const struct timeline_piece *p = &list->t->threads[i].pieces[k];
             struct waits *waits = find_waits(list, i, k);
-            if (waits)
-                waits->all_ns += (double)(p->end_ns - p->start_ns);
+            if (!waits)
+                continue;
+            waits->all_ns += (double)(p->end_ns - p->start_ns);
+            waits->dark_ns += dark_between(list, path, p->start_ns, p->end_ns);
         }
     for (size_t i = 0; i < path->count; i++) {
         const struct path_step *s = &path->steps[i];
@@ -97,7 +141,8 @@ void explain_find_idle(struct parts_idle *idle, const struct explain *e,
     double whole = (double)(t.end_ns - t.start_ns);
     for (size_t i = 0; i < list.count; i++)
         if (list.items[i].path_ns < ON_PATH_MOST * list.items[i].all_ns &&
-            list.items[i].path_ns < OF_PATH_MOST * whole)
+            list.items[i].path_ns < OF_PATH_MOST * whole &&
+            list.items[i].dark_ns < IN_THE_DARK_MOST * list.items[i].all_ns)
             ARRAY_PUSH(idle->functions, idle->count, idle->capacity) =
                 memory_strdup(list.items[i].function);
     free(list.items);
