@@ -491,15 +491,15 @@ static int conclude(struct explain *e, const struct explain_settings *settings,
 static void build_parts(struct explain *e, const struct explain_settings *settings,
                         const struct explain_runs *runs, struct parts *parts)
 {
-    struct parts_idle idle = {0};
+    struct parts_waits waits = {0};
     parts_build(parts, &e->loads, &e->diff, NULL);
     if (e->has_waits)
-        explain_find_idle(&idle, e, settings, runs, parts);
-    if (idle.count) {
+        explain_look_at_waits(&waits, e, settings, runs, parts);
+    if (waits.count) {
         parts_done(parts);
-        parts_build(parts, &e->loads, &e->diff, &idle);
+        parts_build(parts, &e->loads, &e->diff, &waits);
     }
-    parts_idle_done(&idle);
+    parts_waits_done(&waits);
 }
 
 int explain_run(struct explain *e, const struct explain_settings *settings,

@@ -37,13 +37,13 @@ void explain_simulate(struct explain *e, const struct explain_runs *runs, struct
  */
 void explain_confirm(struct explain *e, const struct parts *parts);
 
-/* Whether threads other than the first wait longer on one side, as far as the profiles show: then
- * one run of that side, with every wake-up traced, finds the functions in which they wait while
- * nothing waits for them.  A thread that sleeps beside the rest makes nothing slower. */
-void explain_find_idle(struct parts_idle *idle, const struct explain *e,
-                       const struct explain_settings *settings, const struct explain_runs *runs,
-                       const struct parts *parts);
-void parts_idle_done(struct parts_idle *idle);
+/* Whether threads wait longer on one side than the profiles can explain: then one run of that side,
+ * with every wake-up traced, finds the functions in which threads wait while nothing waits for
+ * them, and those in which a thread waits for another until its time limit. */
+void explain_look_at_waits(struct parts_waits *found, const struct explain *e,
+                           const struct explain_settings *settings, const struct explain_runs *runs,
+                           const struct parts *parts);
+void parts_waits_done(struct parts_waits *waits);
 
 /* One run of a side with every wake-up traced; negative where it cannot be traced. */
 int explain_trace(const struct explain *e, const struct explain_settings *settings,

@@ -221,10 +221,13 @@ struct place {
     struct parts *parts;
     unsigned side;
     size_t run;
-    bool has_peers;          /* the command has several threads or processes */
-    bool is_static;          /* and no C library beside itself */
-    const char *const *idle; /* names of functions */
-    size_t idle_count;
+    bool has_peers; /* the command has several threads or processes */
+    bool is_static; /* and no C library beside itself */
+    const struct waiter {
+        const char *name;
+        bool is_timed;
+    } * waiters;
+    size_t waiter_count;
 };
 
 static struct part *cpu_part(const struct place *at, const struct reading *r)
@@ -366,17 +369,34 @@ static void add_nameless(const struct place *at, const struct reading *r, double
     p->nameless[i].weights[at->side] += weight / (double)p->run_counts[at->side];
 }
 
+static const struct waiter *find_waiter(const struct place *at, const struct reading *r)
+{
+    const char *name = explain_name(&at->parts->names, at->side, at->run, owner_of(r));
+    for (size_t i = 0; i < at->waiter_count && name; i++)
+        if (at->waiters[i].name == name)
+            return &at->waiters[i];
+    return NULL;
+}
+
 /* A wait of the program's own making in a thread that is not the first. */
 static struct part *background_part(const struct place *at, const struct reading *r,
                                     struct part *part, double weight)
 {
     struct parts *p = at->parts;
-    const char *name = explain_name(&p->names, at->side, at->run, owner_of(r));
-    for (size_t i = 0; i < at->idle_count && name; i++)
-        if (at->idle[i] == name)
-            return parts_find(p, PART_IDLE, name, true);
+    const struct waiter *waiter = find_waiter(at, r);
+    if (waiter && !waiter->is_timed)
+        return parts_find(p, PART_IDLE, waiter->name, true);
     p->background[at->side] += weight / (double)p->run_counts[at->side];
     return part;
+}
+
+/* A wait for another thread that only its time limit ended. */
+static struct part *timed_part(const struct place *at, const struct reading *r, struct part *part)
+{
+    const struct waiter *waiter = find_waiter(at, r);
+    return waiter && waiter->is_timed && str_has_prefix(part->name, "futex")
+               ? parts_find(at->parts, PART_WAIT, part->name, true)
+               : part;
 }
 
 static void add_cell(const struct place *at, const struct diff_run *run,
@@ -398,6 +418,8 @@ static void add_cell(const struct place *at, const struct diff_run *run,
         part = parts_find(at->parts, PART_OTHERS, "others", true);
     } else {
         part = wait_part(at, &r);
+        if (part && part_is_peers(part))
+            part = timed_part(at, &r, part);
         if (part && part_is_own_wait(part) && at->has_peers &&
             p->tasks.items[cell->task].tid != p->tasks.items[0].tid)
             part = background_part(at, &r, part, weight);
@@ -454,27 +476,27 @@ static void fold_wrappers(struct parts *p)
 }
 
 /* What functions are called in reasons that have these names on one side. */
-static size_t find_labels(const struct parts *p, const struct profile_loads *loads,
-                          const struct parts_idle *idle, const char **labels)
+static size_t find_waiters(const struct parts *p, const struct profile_loads *loads,
+                           const struct parts_waits *waits, struct waiter *ret)
 {
     size_t count = 0;
-    for (size_t f = 0; f < idle->count; f++) {
+    for (size_t f = 0; f < waits->count; f++) {
         const char *label = NULL;
-        for (size_t run = 0; run < p->run_counts[idle->side] && !label; run++) {
-            const struct calls *calls = &loads->profiles[idle->side][run]->calls;
+        for (size_t run = 0; run < p->run_counts[waits->side] && !label; run++) {
+            const struct calls *calls = &loads->profiles[waits->side][run]->calls;
             for (uint32_t i = 0; i < calls->symbol_count && !label; i++)
                 if (calls->symbols[i].name && !calls->symbols[i].is_kernel &&
-                    str_eq(calls->symbols[i].name, idle->functions[f]))
-                    label = explain_name(&p->names, idle->side, run, i);
+                    str_eq(calls->symbols[i].name, waits->items[f].function))
+                    label = explain_name(&p->names, waits->side, run, i);
         }
         if (label)
-            labels[count++] = label;
+            ret[count++] = (struct waiter){label, waits->items[f].is_timed};
     }
     return count;
 }
 
 void parts_build(struct parts *p, const struct profile_loads *loads, const struct diff *diff,
-                 const struct parts_idle *idle)
+                 const struct parts_waits *waits)
 {
     *p = (struct parts){0};
     for (unsigned s = 0; s < SIDE_COUNT; s++) {
@@ -485,8 +507,8 @@ void parts_build(struct parts *p, const struct profile_loads *loads, const struc
     callers_init(&p->owners, p->run_counts);
     explain_names_init(&p->names, loads, diff);
     CLEANUP(memory_freep)
-    const char **labels = memory_zalloc((idle ? idle->count : 0) + 1, sizeof(*labels));
-    size_t label_count = idle ? find_labels(p, loads, idle, labels) : 0;
+    struct waiter *waiters = memory_zalloc((waits ? waits->count : 0) + 1, sizeof(*waiters));
+    size_t waiter_count = waits ? find_waiters(p, loads, waits, waiters) : 0;
     for (unsigned s = 0; s < SIDE_COUNT; s++)
         for (size_t run = 0; run < loads->counts[s]; run++) {
             const struct profile *profile = loads->profiles[s][run];
@@ -495,8 +517,8 @@ void parts_build(struct parts *p, const struct profile_loads *loads, const struc
                                .run = run,
                                .has_peers = has_several_tasks(profile),
                                .is_static = has_no_library(&profile->calls),
-                               .idle = labels,
-                               .idle_count = label_count};
+                               .waiters = waiters,
+                               .waiter_count = waiter_count};
             for (size_t i = 0; i < profile->calls.cell_count; i++)
                 add_cell(&at, &loads->runs[s][run], &profile->calls.cells[i]);
         }

@@ -65,16 +65,20 @@ struct parts {
     struct arena arena;
 };
 
-/* Functions in which threads wait while nothing waits for them, by their names on one side. */
-struct parts_idle {
+/* Functions of which a traced run tells what the profiles do not know of their waits, by their
+ * names on one side. */
+struct parts_waits {
     unsigned side;
-    char **functions;
+    struct parts_waiter {
+        char *function;
+        bool is_timed; /* a timer ends them; else nothing waits for these threads meanwhile */
+    } * items;
     size_t count, capacity;
 };
 
-/* The diff tells which functions are one; idle may be NULL. */
+/* The diff tells which functions are one; waits may be NULL. */
 void parts_build(struct parts *p, const struct profile_loads *loads, const struct diff *diff,
-                 const struct parts_idle *idle);
+                 const struct parts_waits *waits);
 void parts_done(struct parts *p);
 /* The part of a kind and name, made when it is not there; moves the parts. */
 struct part *parts_find(struct parts *p, enum part_kind kind, const char *name, bool is_wait);

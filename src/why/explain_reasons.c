@@ -122,7 +122,8 @@ static char *reason_name(const struct part *p, const struct attribution *a)
     case PART_STORAGE:
         return memory_printf("waiting for storage (%s)", p->name);
     case PART_WAIT:
-        return memory_printf("waiting in %s", p->name);
+        return via ? memory_printf("waiting (%s) in %s", p->name, via)
+                   : memory_printf("waiting in %s", p->name);
     default:
         return memory_strdup(p->name);
     }
