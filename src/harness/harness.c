@@ -333,13 +333,11 @@ static int finish(struct harness_results *r, int code, const char *path,
     return code;
 }
 
-/* A document is JSON as a whole, or it is a text; several documents, one a line, are a text. */
-static int read_document(struct harness_results *r, const char *text, size_t length,
-                         const struct harness_format *wanted, struct error *err)
+/* Reads it in the first format that it is; 0 with `*ret_found` false for none. */
+static int read_as(struct harness_results *r, const char *text, const struct json_t *document,
+                   const struct harness_format *wanted, bool *ret_found, struct error *err)
 {
-    CLEANUP(harness_json_freep) struct json_t *document = NULL;
-    struct error bad = {0};
-    int parsed = harness_json_load(text, length, &document, &bad);
+    *ret_found = false;
     for (const struct harness_format *f = harness_formats; f->name; f++) {
         if (wanted && f != wanted)
             continue;
@@ -347,15 +345,54 @@ static int read_document(struct harness_results *r, const char *text, size_t len
         bool is_text = f->is_text && f->is_text(text);
         if (!is_json && !is_text)
             continue;
+        *ret_found = true;
         r->format = f;
         return is_json ? f->read_json(r, document, err) : f->read_text(r, text, err);
     }
+    return 0;
+}
+
+/* JSON behind words that the tool wrote in front of it, as with "2>&1". */
+static int read_behind_words(struct harness_results *r, const char *text, size_t length,
+                             const struct harness_format *wanted, bool *ret_found,
+                             struct error *err)
+{
+    CLEANUP(harness_json_freep) struct json_t *document = NULL;
+    struct error ignored = {0};
+    const char *object = strstr(text, "\n{"), *array = strstr(text, "\n[");
+    const char *start = !object || (array && array < object) ? array : object;
+    *ret_found = false;
+    if (!start ||
+        harness_json_load(start, length - (size_t)(start - text), &document, &ignored) < 0)
+        return 0;
+    return read_as(r, "", document, wanted, ret_found, err);
+}
+
+/* A document is JSON as a whole, or it is a text; several documents, one a line, are a text. */
+static int read_document(struct harness_results *r, const char *text, size_t length,
+                         const struct harness_format *wanted, struct error *err)
+{
+    CLEANUP(harness_json_freep) struct json_t *document = NULL;
+    struct error bad = {0};
     size_t blank = strspn(text, " \t\r\n");
-    bool like_json = text[blank] == '{' || text[blank] == '[';
+    bool like_json = text[blank] == '{' || text[blank] == '[', found;
+    int parsed = harness_json_load(text, length, &document, &bad);
+    int code = read_as(r, text, document, wanted, &found, err);
+    if (!found && !like_json)
+        code = read_behind_words(r, text, length, wanted, &found, err);
+    if (found)
+        return code;
     if (parsed < 0 && like_json && (!wanted || wanted->read_json)) {
         *err = bad;
         return parsed;
     }
+    const char *own = harness_text(document, "format");
+    if (own && str_has_prefix(own, "assay-") && !wanted &&
+        strspn(own, "abcdefghijklmnopqrstuvwxyz-0123456789") == strlen(own))
+        return error_set(err, -EINVAL,
+                         "this is assay's own JSON (%s), which is not imported: 'assay ab --save' "
+                         "and 'assay run' keep what they measure in the store",
+                         own);
     return not_this(wanted, err);
 }
 

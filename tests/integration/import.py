@@ -464,6 +464,15 @@ def fio_with_words_around_its_document():
 
 
 @test
+def json_behind_words_and_json_of_assay():
+    text = (FILES / "google-benchmark.json").read_text()
+    pathlib.Path("both").write_text("2026-11-15T10:00:00+00:00\nRunning ./gb\nRun on (2 X 2445 MHz CPU s)\n" + text)
+    equal(json.loads(imports("-n", "-j", "both").stdout)["tool"], "google-benchmark")
+    pathlib.Path("own.json").write_text('{"format": "assay-ab-1", "metrics": []}')
+    contains(imports("own.json", check=1).stderr, "assay's own JSON (assay-ab-1)")
+
+
+@test
 def one_metric_in_several_units():
     """JMH's score has the unit that a benchmark chose: each of them is shown, compared and a headline."""
     def entry(name, mode, unit, values):
