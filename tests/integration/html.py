@@ -162,6 +162,20 @@ def what_another_metric_can_tell_is_said_in_sentences():
 
 
 @test
+def cells_that_go_both_ways_have_no_winner():
+    """A mean of benchmarks of which some are faster and others slower is no verdict."""
+    for turn in range(2):
+        lines = [f"BenchmarkB{b} 10 {(1 + b) * (1, (0.8, 1.3)[b % 2])[turn] * (1 + i / 1000)} ns/op" for b in range(4) for i in range(10)]
+        pathlib.Path("go.txt").write_text("\n".join(lines) + "\n")
+        assay("import", "--db", "g.db", "go.txt", check=0)
+    assay("html", "--db", "g.db", "1", "2", "-o", "both.html", check=0)
+    text = pathlib.Path("both.html").read_text()
+    contains(text, "<strong>it depends</strong>")
+    contains(text, "better in 2, worse in 2 cells")
+    lacks(text, "assay explain 1 2")  # nobody knows the commands
+
+
+@test
 def cells_without_a_partner_are_told():
     for names in ("ab", "bcd"):
         pathlib.Path("h.json").write_text(json.dumps({"results": [

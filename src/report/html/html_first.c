@@ -39,6 +39,17 @@ static void put_count(struct strbuf *out, enum verdict_kind kind, size_t count)
 }
 
 /* A mean of cells of which some are better and some worse is no verdict: they come first. */
+static bool is_mixed(const struct page_entry *e)
+{
+    return e->better && e->worse;
+}
+
+static const char *mixed_words(char *room, const struct page_entry *e)
+{
+    snprintf(room, VERDICT_TEXT_MAX, "better in %zu, worse in %zu cells", e->better, e->worse);
+    return room;
+}
+
 static void put_mixed(struct strbuf *out, const struct page_entry *e)
 {
     strbuf_puts(out, "<strong>it depends</strong>, ");
@@ -65,7 +76,6 @@ static void put_sentence(struct strbuf *out, const struct page *page)
     const struct page_first *f = &page->first;
     const struct page_entry *e = &f->entries[f->best];
     const struct html_kind *k = html_kind(e->verdict.kind);
-    bool is_mixed = e->better && e->worse;
     strbuf_puts(out, "<p class=\"lead main\">");
     put_name(out, e->name);
     strbuf_puts(out, " against ");
@@ -73,7 +83,7 @@ static void put_sentence(struct strbuf *out, const struct page *page)
     strbuf_printf(out, "%s, ", page->is_compared ? "" : " (the baseline)");
     strbuf_put_markup(out, page->view->metrics[f->metric].name);
     strbuf_puts(out, ": ");
-    if (is_mixed)
+    if (is_mixed(e))
         put_mixed(out, e);
     else
         put_certain(out, k, e->verdict.text);
@@ -245,6 +255,8 @@ static void put_next(struct strbuf *out, const struct page *page)
         return;
     const char *texts[2] = {page->compare.base->cells[pair->base_cell].command,
                             page->compare.new->cells[pair->new_cell].command};
+    if (!*texts[0] || !*texts[1])
+        return; /* results of other tools, which cannot be run again */
     if (page->data.set_count == 2 && sets[0].experiment.id > 0 && sets[1].experiment.id > 0)
         strbuf_printf(&command, "assay explain %lld %lld", (long long)sets[0].experiment.id,
                       (long long)sets[1].experiment.id);
@@ -315,10 +327,14 @@ static void put_forest(struct strbuf *out, const struct page *page)
         bool interval = ratio && comparison_has_interval(&e->comparison);
         rows[i] = (struct forest_row){
             .name = e->name,
-            .words = e->is_lost ? e->caveat : picture_words(words, &e->verdict),
+            .words = e->is_lost    ? e->caveat
+                     : is_mixed(e) ? mixed_words(words, e)
+                                   : picture_words(words, &e->verdict),
             .caveat = e->is_lost ? "" : e->caveat,
             .note = note,
-            .kind = e->is_lost ? "lost" : html_kind(e->verdict.kind)->class,
+            .kind = e->is_lost
+                        ? "lost"
+                        : html_kind(is_mixed(e) ? VERDICT_CANNOT_TELL : e->verdict.kind)->class,
             .estimate = ratio ? e->comparison.estimate : NAN,
             .low = interval ? e->comparison.low : NAN,
             .high = interval ? e->comparison.high : NAN,
