@@ -162,6 +162,22 @@ def what_another_metric_can_tell_is_said_in_sentences():
 
 
 @test
+def a_mean_tells_of_cells_that_have_no_values():
+    pathlib.Path("s.yaml").write_text("""name: broken at large
+command: [sh, -c, '[ {variant}{size} != new2 ] || exit 3; echo "assay.metric rate $((1000 + {round})) x/s" > /proc/self/fd/$ASSAY_METRICS_FD']
+factors: {variant: [old, new], size: [0, 1, 2]}
+metrics: {rate: {unit: x/s, better: higher, headline: true}}
+rounds: 8
+warmup: 0
+baseline: {variant: old}
+""")
+    assay("run", "s.yaml", "--db", "s.db", "-q")
+    assay("html", "--db", "s.db", "-o", "s.html", check=0)
+    lead = re.search(r'<p class="lead main">.*?</p>', pathlib.Path("s.html").read_text())[0]
+    contains(lead, "geometric mean of 2 cells; 2 of 18 runs failed")
+
+
+@test
 def cells_that_go_both_ways_have_no_winner():
     """A mean of benchmarks of which some are faster and others slower is no verdict."""
     for turn in range(2):

@@ -53,9 +53,28 @@ static char *note_of_suite(const struct compare_suite *s)
                       : memory_strdup("");
 }
 
-static char *caveat_of_suite(const struct page *page, const struct compare_suite *s)
+/* Of a variant, those of its cells that have no values and so no row, too. */
+static bool count_variant(const struct page *page, const char *name, size_t *failed, size_t *runs)
+{
+    const struct dataset *d = page->view;
+    bool found = false;
+    if (page->is_compared || page->variant == DATASET_NONE)
+        return false;
+    for (size_t c = 0; c < d->cell_count; c++)
+        if (str_eq(d->cells[c].levels[page->variant], name)) {
+            *failed += d->cells[c].failed_count;
+            *runs += d->cells[c].run_count;
+            found = true;
+        }
+    return found;
+}
+
+static char *caveat_of_suite(const struct page *page, const char *name,
+                             const struct compare_suite *s)
 {
     size_t failed = 0, runs = 0;
+    if (count_variant(page, name, &failed, &runs))
+        return failed ? memory_printf("%zu of %zu runs failed", failed, runs) : memory_strdup("");
     for (size_t i = 0; i < s->row_count; i++) {
         const struct compare_pair *pair = &page->compare.pairs[s->rows[i]->pair];
         const struct dataset_cell *cell = &page->compare.new->cells[pair->new_cell];
@@ -113,9 +132,10 @@ static void add_suites(struct page *page, const struct store_metric *metric)
         if (!s->is_told || !str_eq(s->metric->name, metric->name) ||
             !str_eq(s->metric->unit, metric->unit))
             continue;
-        add_entry(&page->first,
-                  short_name(page, page->is_compared && !*s->key ? page->compare.new_name : s->key),
-                  &s->comparison, &s->verdict, note_of_suite(s), caveat_of_suite(page, s));
+        char *name =
+            short_name(page, page->is_compared && !*s->key ? page->compare.new_name : s->key);
+        add_entry(&page->first, name, &s->comparison, &s->verdict, note_of_suite(s),
+                  caveat_of_suite(page, name, s));
         struct page_entry *e = &page->first.entries[page->first.count - 1];
         e->cells = s->is_mean ? s->mean_count : s->row_count;
         for (size_t k = 0; k < s->row_count; k++) {
