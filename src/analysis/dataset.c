@@ -455,6 +455,17 @@ size_t dataset_cell(const struct dataset *d, const char *label)
                : DATASET_NONE;
 }
 
+/* Whether the name at `at` stands in the list before, too. */
+static bool is_repeated(const char *list, size_t at, size_t length)
+{
+    for (size_t i = 0, one; i < at; i += one + 1) {
+        one = strcspn(list + i, "\n");
+        if (one == length && memcmp(list + i, list + at, length) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* The position is the place of a name in the list, and above it the metric to look at next: one
  * name may stand for several metrics, which differ in their units. */
 size_t dataset_headline(const struct dataset *d, size_t *position)
@@ -466,7 +477,8 @@ size_t dataset_headline(const struct dataset *d, size_t *position)
     while (list[at]) {
         const char *name = list + at;
         size_t length = strcspn(name, "\n");
-        for (; m < d->metric_count; m++)
+        bool skip = m == 0 && is_repeated(list, at, length);
+        for (; m < d->metric_count && !skip; m++)
             if (strlen(d->metrics[m].name) == length &&
                 memcmp(d->metrics[m].name, name, length) == 0) {
                 *position = (m + 1) << NAME_BITS | at;

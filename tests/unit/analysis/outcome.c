@@ -174,3 +174,19 @@ TEST(one_alone_has_a_median_with_an_interval)
     CHECK_NEAR(outcome_half_width(&o, 0),
                (cell->median.high - cell->median.low) / 2 / cell->median.median, 1e-12);
 }
+
+TEST(a_headline_stands_for_all_metrics_of_its_name_and_each_comes_once)
+{
+    CLEANUP(dataset_done) struct dataset d;
+    const struct participant people[] = {someone("a", 0, true)};
+    outcome_start(&d, people, 1);
+    static const char *const metrics[][2] = {{"score", "us/op"}, {"wall", "s"}, {"score", "ms/op"}};
+    for (size_t i = 0; i < 3; i++)
+        dataset_add_metric(&d, metrics[i][0], metrics[i][1], "metric", time_facts);
+    free(d.experiment.headline);
+    d.experiment.headline = memory_strdup("none\nscore\nwall\nscore\n");
+    size_t position = 0;
+    static const size_t expected[] = {0, 2, 1, DATASET_NONE, DATASET_NONE};
+    for (size_t i = 0; i < 5; i++)
+        CHECK(dataset_headline(&d, &position) == expected[i]);
+}
