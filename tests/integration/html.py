@@ -187,7 +187,7 @@ def cells_that_go_both_ways_have_no_winner():
     assay("html", "--db", "g.db", "1", "2", "-o", "both.html", check=0)
     text = pathlib.Path("both.html").read_text()
     contains(text, "<strong>it depends</strong>")
-    contains(text, "better in 2, worse in 2 cells")
+    contains(text, "better in 2, worse in 2")
     lacks(text, "assay explain 1 2")  # nobody knows the commands
 
 

@@ -46,7 +46,7 @@ static bool is_mixed(const struct page_entry *e)
 
 static const char *mixed_words(char *room, const struct page_entry *e)
 {
-    snprintf(room, VERDICT_TEXT_MAX, "better in %zu, worse in %zu cells", e->better, e->worse);
+    snprintf(room, VERDICT_TEXT_MAX, "better in %zu, worse in %zu", e->better, e->worse);
     return room;
 }
 
@@ -308,6 +308,29 @@ static const char *picture_words(char *room, const struct verdict *v)
     return room;
 }
 
+/* A row of the picture; its texts are kept in the two rooms. */
+static struct forest_row forest_row_of(const struct page_entry *e, bool with_note, char *words,
+                                       char *note)
+{
+    bool ratio = !e->is_lost && e->comparison.scale == COMPARISON_RATIO;
+    bool interval = ratio && comparison_has_interval(&e->comparison);
+    if (with_note && *e->note) /* the sentence says which mean */
+        snprintf(note, NOTE_MAX, "mean of %zu %s", e->cells, plural(e->cells, "cell", "cells"));
+    return (struct forest_row){
+        .name = e->name,
+        .words = e->is_lost    ? e->caveat
+                 : is_mixed(e) ? mixed_words(words, e)
+                               : picture_words(words, &e->verdict),
+        .caveat = e->is_lost ? "" : e->caveat,
+        .note = note,
+        .kind = e->is_lost ? "lost"
+                           : html_kind(is_mixed(e) ? VERDICT_CANNOT_TELL : e->verdict.kind)->class,
+        .estimate = ratio ? e->comparison.estimate : NAN,
+        .low = interval ? e->comparison.low : NAN,
+        .high = interval ? e->comparison.high : NAN,
+    };
+}
+
 static void put_forest(struct strbuf *out, const struct page *page)
 {
     const struct page_first *f = &page->first;
@@ -317,29 +340,9 @@ static void put_forest(struct strbuf *out, const struct page *page)
     CLEANUP(memory_freep) struct forest_row *rows = memory_zalloc(count, sizeof(*rows));
     CLEANUP(memory_freep) char *texts = memory_zalloc(count + 1, VERDICT_TEXT_MAX);
     CLEANUP(memory_freep) char *notes = memory_zalloc(count + 1, NOTE_MAX);
-    for (size_t i = 0; i < count; i++) {
-        const struct page_entry *e = &f->entries[i];
-        char *words = texts + i * VERDICT_TEXT_MAX;
-        char *note = notes + i * NOTE_MAX; /* the sentence says which mean */
-        if (!*shared && *e->note)
-            snprintf(note, NOTE_MAX, "mean of %zu cells", e->cells);
-        bool ratio = !e->is_lost && e->comparison.scale == COMPARISON_RATIO;
-        bool interval = ratio && comparison_has_interval(&e->comparison);
-        rows[i] = (struct forest_row){
-            .name = e->name,
-            .words = e->is_lost    ? e->caveat
-                     : is_mixed(e) ? mixed_words(words, e)
-                                   : picture_words(words, &e->verdict),
-            .caveat = e->is_lost ? "" : e->caveat,
-            .note = note,
-            .kind = e->is_lost
-                        ? "lost"
-                        : html_kind(is_mixed(e) ? VERDICT_CANNOT_TELL : e->verdict.kind)->class,
-            .estimate = ratio ? e->comparison.estimate : NAN,
-            .low = interval ? e->comparison.low : NAN,
-            .high = interval ? e->comparison.high : NAN,
-        };
-    }
+    for (size_t i = 0; i < count; i++)
+        rows[i] = forest_row_of(&f->entries[i], !*shared, texts + i * VERDICT_TEXT_MAX,
+                                notes + i * NOTE_MAX);
     CLEANUP(memory_freep)
     char *title = memory_printf("%s, ratio to %s with its interval", m->name, f->base);
     strbuf_puts(out, "<figure id=\"first-picture\" data-kind=\"forest\"><figcaption>");
