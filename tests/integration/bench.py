@@ -552,14 +552,10 @@ def results_are_kept_and_shown():
 def an_interrupt_leaves_nothing_behind():
     program = build(body("ASSAY_BENCH(slow) { ASSAY_LOOP { for (;;) ASSAY_CLOBBER(); } }"))
     process = subprocess.Popen([ASSAY, "bench", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def children():
-        return subprocess.run(["pgrep", "-P", str(process.pid)], text=True, capture_output=True).stdout.split()
     for _ in range(1000):
-        if children():
+        if workers := processes(parent=process.pid):
             break
         time.sleep(0.01)
-    workers = children()
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     equal(process.returncode, 130)

@@ -217,10 +217,6 @@ def children_of(pid):
         return ""
 
 
-def session_members(session):
-    return subprocess.run(["pgrep", "-s", str(session)], capture_output=True, text=True).stdout
-
-
 @test
 def an_interrupt_prints_what_there_is():
     for number, whole_group in ((signal.SIGINT, True), (signal.SIGTERM, False)):
@@ -239,9 +235,9 @@ def an_interrupt_prints_what_there_is():
         equal(json.loads(output)["noise"]["ended_by_signal"], number)
         # A run that was shot in the middle of its exit may take a moment to go.
         deadline = time.monotonic() + 240
-        while (left := session_members(process.pid)) and time.monotonic() < deadline:
+        while (left := processes(session=process.pid)) and time.monotonic() < deadline:
             time.sleep(0.05)
-        equal(left, "", "processes left behind")
+        equal(left, [], "processes left behind")
 
 
 @test

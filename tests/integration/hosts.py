@@ -215,13 +215,13 @@ def sender_and_receiver_by_real_ssh():
         shown = json.loads(assay("show", "last", "--json", "--db", "s.db", check=0).stdout)
         equal(len(shown["cells"][0]["values"]["throughput"]), 2, "rounds with a throughput")
         # What was started there ends with assay.
-        asleep = ["pgrep", "-fx", "sleep 54321"]
+        asleep = ["sleep", "54321"]
         process = subprocess.Popen(run("long.yaml", "--hosts", "there=10.77.0.2"), env=environment,
                                    stderr=subprocess.PIPE, text=True)
-        until(lambda: subprocess.run(asleep, capture_output=True, check=False).returncode == 0)
+        until(lambda: processes(words=asleep))
         process.send_signal(signal.SIGINT)
         equal(process.wait(60), 130, process.stderr.read())
-        until(lambda: subprocess.run(asleep, capture_output=True, check=False).returncode != 0)
+        until(lambda: not processes(words=asleep))
 
 
 @test

@@ -344,7 +344,8 @@ warmup: 0
     process.wait()
     for pid in pathlib.Path("server").read_text().split():
         await_true(lambda pid=pid: not is_running(pid), f"server process {pid} has ended")
-    subprocess.run(["pkill", "-f", "touch running; sleep 100"])
+    for pid in processes(words=["sh", "-c", "touch running; sleep 100"]):
+        os.kill(pid, signal.SIGTERM)
 
 
 def writable_setting():

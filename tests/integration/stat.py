@@ -433,8 +433,7 @@ def ctrl_c_ends_the_command_and_prints():
     contains(text, "1 run finished")
     contains(text, "task-clock")
     equal(os.waitstatus_to_exitcode(status), 130)
-    left = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout
-    equal(left, "", "processes left behind")
+    equal(processes(parent=pid), [], "processes left behind")
 
 
 @test

@@ -122,6 +122,22 @@ def between(value, low, high, what="value"):
         raise AssertionError(f"{what} is {value}, not in [{low}, {high}]")
 
 
+def processes(parent=None, session=None, words=None):
+    """The numbers of processes with this parent, in this session, with these words; from /proc, since
+    pgrep is not everywhere."""
+    found = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
+            line = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
+        except OSError:  # it has ended meanwhile
+            continue
+        if (parent in (None, int(stat[1])) and session in (None, int(stat[3])) and
+                words in (None, line)):
+            found.append(int(folder.name))
+    return found
+
+
 def needs_file_store(why):
     """Skips a test that looks into a store's file when the stores are in PostgreSQL."""
     if os.environ.get("ASSAY_TEST_PG"):

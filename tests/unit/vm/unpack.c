@@ -11,9 +11,10 @@
 
 static char folder[] = "/tmp/assay-unpack-XXXXXX";
 
+/* A package's control directory may not be closed to others, whatever the umask. */
 static int shell(const char *script)
 {
-    CLEANUP(memory_freep) char *line = memory_printf("cd '%s' && %s", folder, script);
+    CLEANUP(memory_freep) char *line = memory_printf("umask 022 && cd '%s' && %s", folder, script);
     return system(line);
 }
 
