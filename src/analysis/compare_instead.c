@@ -19,6 +19,16 @@ static const struct compare_row *row_that_tells(const struct compare *c, size_t 
     return NULL;
 }
 
+/* " sort n=64:" */
+static void put_thing(struct strbuf *out, const struct dataset *d, const struct dataset_cell *cell)
+{
+    strbuf_printf(out, " %s", cell->levels[0]);
+    for (size_t f = 1; f + 1 < d->factor_count; f++)
+        if (*cell->levels[f])
+            strbuf_printf(out, " %s=%s", d->factors[f], cell->levels[f]);
+    strbuf_putc(out, ':');
+}
+
 void compare_put_instead(struct strbuf *out, const struct compare *c, size_t metric,
                          const char *things)
 {
@@ -31,10 +41,12 @@ void compare_put_instead(struct strbuf *out, const struct compare *c, size_t met
             continue;
         const struct dataset_cell *base_cell =
             &row->judged.sides.base->cells[row->judged.sides.base_cell];
-        const char *base = things ? base_cell->levels[1] : base_cell->label;
-        const char *new = things ? c->new->cells[cell].levels[1] : c->new->cells[cell].label;
+        const struct dataset_cell *new_cell = &c->new->cells[cell];
+        size_t last = c->new->factor_count - 1; /* of things: the version */
+        const char *base = things ? base_cell->levels[last] : base_cell->label;
+        const char *new = things ? new_cell->levels[last] : new_cell->label;
         if (things)
-            strbuf_printf(out, " %s:", c->new->cells[cell].levels[0]);
+            put_thing(out, c->new, new_cell);
         strbuf_printf(out, " %s cannot tell ", row->metric->name);
         strbuf_put_safe(out, new, strlen(new), 60);
         strbuf_puts(out, " from ");

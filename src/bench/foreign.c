@@ -10,6 +10,7 @@
 #include "stats/summary.h"
 
 #include <errno.h>
+#include <math.h>
 
 const struct program_harness *bench_foreign_detect(const char *path)
 {
@@ -106,9 +107,11 @@ static void take(struct foreign *f, const struct program_results *found, size_t 
         return;
     }
     CLEANUP(memory_freep) double *scratch = memory_zalloc(mine->count, sizeof(*scratch));
-    double ns = stats_median(mine->ns, mine->count, scratch);
     ARRAY_PUSH(r->samples, r->sample_count, r->sample_capacity) = (struct bench_kept){
-        .ns = ns, .cpu_ns = ns, .round = (uint32_t)round, .side = (uint8_t)side};
+        .ns = stats_median(mine->ns, mine->count, scratch),
+        .cpu_ns = isnan(mine->cpu_ns[0]) ? NAN : stats_median(mine->cpu_ns, mine->count, scratch),
+        .round = (uint32_t)round,
+        .side = (uint8_t)side};
 }
 
 /* Both versions of one case, or of all where the harness cannot choose. */

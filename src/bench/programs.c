@@ -117,6 +117,7 @@ void program_results_done(struct program_results *r)
     for (size_t i = 0; i < r->count; i++) {
         free(r->items[i].name);
         free(r->items[i].ns);
+        free(r->items[i].cpu_ns);
         free(r->items[i].failed);
     }
     free(r->items);
@@ -145,6 +146,15 @@ static const struct harness_metric *time_of(const struct harness_benchmark *b)
     return NULL;
 }
 
+/* Google Benchmark's; NULL where there is none. */
+static const struct harness_metric *cpu_time_of(const struct harness_benchmark *b)
+{
+    for (size_t i = 0; i < b->metric_count; i++)
+        if (str_has_prefix(b->metrics[i].name, "cpu_time") && ns_of(b->metrics[i].unit) > 0)
+            return &b->metrics[i];
+    return NULL;
+}
+
 /* pytest names the file in front, and two versions are two files. */
 static const char *name_of(const struct program_harness *h, const char *name)
 {
@@ -155,13 +165,18 @@ static const char *name_of(const struct program_harness *h, const char *name)
 static void take(struct program_results *results, const struct program_harness *h,
                  const struct harness_benchmark *b)
 {
-    const struct harness_metric *time = time_of(b);
+    const struct harness_metric *time = time_of(b), *cpu = cpu_time_of(b);
     size_t count = time ? time->count : 0;
     struct program_result one = {.name = memory_strdup(name_of(h, b->name)),
-                                 .ns = memory_zalloc(count + 1, sizeof(double))};
-    for (size_t i = 0; i < count; i++)
-        if (isfinite(time->values[i]) && time->values[i] >= 0)
-            one.ns[one.count++] = time->values[i] * ns_of(time->unit);
+                                 .ns = memory_zalloc(count + 1, sizeof(double)),
+                                 .cpu_ns = memory_zalloc(count + 1, sizeof(double))};
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(time->values[i]) || time->values[i] < 0)
+            continue;
+        bool has_cpu = cpu && i < cpu->count && cpu->values[i] >= 0;
+        one.cpu_ns[one.count] = has_cpu ? cpu->values[i] * ns_of(cpu->unit) : NAN;
+        one.ns[one.count++] = time->values[i] * ns_of(time->unit);
+    }
     if (!one.count)
         one.failed = memory_strdup(b->failure ? b->failure : "the program reported no time of it");
     ARRAY_PUSH(results->items, results->count, results->capacity) = one;

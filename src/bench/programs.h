@@ -16,7 +16,7 @@
  */
 struct program_result {
     char *name;
-    double *ns; /* of one iteration */
+    double *ns, *cpu_ns; /* of one iteration; NaN where the harness does not tell CPU time */
     size_t count;
     char *failed; /* why it has none; NULL for most */
 };

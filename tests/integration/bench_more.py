@@ -103,6 +103,11 @@ def google_benchmarks_are_paired():
         subprocess.run(["g++", "-O2", f"-DWORK={work}", path, "-o", name, "-lbenchmark", "-lpthread"], check=True)
         return "./" + name
     foreign(one, ["steady", "other/8"], "google-benchmark")
+    # It tells CPU time, too.
+    report = json.loads(assay("bench", "-r", "8", "--json", "-b", "steady", "./old", "./new", check=0).stdout)
+    between(report["benchmarks"][0]["comparison"]["cpu"]["estimate"], 1.1, 30, "thrice the work")
+    sample = report["benchmarks"][0]["versions"][0]["samples"][0]
+    between(sample["cpu_ns"], 1, 1e9, "CPU time of an iteration")
 
 
 @test
