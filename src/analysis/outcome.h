@@ -18,6 +18,8 @@ struct participant {
     char *parameters; /* "size=64, n=2", or "" */
     size_t group;
     bool is_reference; /* the first of its group unless told otherwise */
+    char *variant; /* what it is called with any parameters, where several are compared with each
+                    * other; else NULL: the name */
 };
 
 /* Makes the participants the cells of a new table: the factors are "command" and the parameters. */

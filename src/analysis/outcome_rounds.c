@@ -31,14 +31,21 @@ static void add_factors(struct dataset *d, const char *parameters)
     }
 }
 
+/* Its level of the factor "command". */
+static const char *level_of(const struct participant *p)
+{
+    return p->variant ? p->variant : p->name;
+}
+
 static void add_cell(struct dataset *d, const struct participant *p)
 {
     CLEANUP(memory_freep) char **levels = memory_zalloc(d->factor_count + 1, sizeof(*levels));
+    bool adds = *p->parameters && !str_has_suffix(p->name, p->parameters);
     CLEANUP(memory_freep)
-    char *label = memory_printf("%s%s%s", p->name, *p->parameters ? ", " : "", p->parameters);
+    char *label = memory_printf("%s%s%s", p->name, adds ? ", " : "", adds ? p->parameters : "");
     const char *rest = p->parameters;
     char *name, *value;
-    levels[0] = memory_strdup(p->name);
+    levels[0] = memory_strdup(level_of(p));
     while (next_parameter(&rest, &name, &value)) {
         size_t factor = dataset_factor(d, name);
         free(name);
@@ -55,6 +62,24 @@ static void add_cell(struct dataset *d, const struct participant *p)
         free(levels[f]);
 }
 
+/* What others are compared with: a command, or where there is one only, values of its parameters.
+ */
+static char *baseline_of(const struct dataset *d, const struct participant *participants,
+                         size_t count, size_t reference)
+{
+    CLEANUP(strbuf_done) struct strbuf text = {0};
+    const char *level = level_of(&participants[reference]);
+    bool is_one = participants[reference].variant;
+    for (size_t i = 0; i < count; i++)
+        is_one = is_one && str_eq(level_of(&participants[i]), level);
+    if (!is_one)
+        return memory_printf("command=%s", level);
+    for (size_t f = 1; f < d->factor_count; f++)
+        strbuf_printf(&text, "%s%s=%s", text.length ? " " : "", d->factors[f],
+                      d->cells[reference].levels[f]);
+    return memory_strdup(strbuf_text(&text));
+}
+
 void outcome_start(struct dataset *d, const struct participant *participants, size_t count)
 {
     dataset_start(d, "assay ab");
@@ -68,7 +93,7 @@ void outcome_start(struct dataset *d, const struct participant *participants, si
     for (size_t k = 0; k < count; k++)
         if (participants[k].is_reference && !*d->experiment.baseline) {
             free(d->experiment.baseline);
-            d->experiment.baseline = memory_printf("command=%s", participants[k].name);
+            d->experiment.baseline = baseline_of(d, participants, count, k);
         }
 }
 

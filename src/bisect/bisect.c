@@ -297,8 +297,11 @@ const struct bisect_table *bisect_table(const struct bisect *b, size_t step)
 static struct bisect_table *table_for(struct bisect *b, size_t step)
 {
     static const struct participant sides[] = {
-        {(char *)"before", (char *)"", (char *)"", 0, true},
-        {(char *)"after", (char *)"", (char *)"", 0, false},
+        {.name = (char *)"before",
+         .command = (char *)"",
+         .parameters = (char *)"",
+         .is_reference = true},
+        {.name = (char *)"after", .command = (char *)"", .parameters = (char *)""},
     };
     struct bisect_table *table = (struct bisect_table *)bisect_table(b, step);
     if (table)

@@ -141,20 +141,53 @@ static int add_contestant(struct ab_plan *plan, const struct ab_options *o, cons
     return 0;
 }
 
-/* Contestants of the same name get numbers, so that a table can tell them apart. */
+/* With its number, where others have the same name.  The caller frees it. */
+static char *numbered(const char *const *names, size_t count, size_t index)
+{
+    size_t before = 0, same = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool equal = str_eq(names[i], names[index]);
+        same += equal;
+        before += equal && i < index;
+    }
+    return same > 1 ? memory_printf("%s #%zu", names[index], before + 1)
+                    : memory_strdup(names[index]);
+}
+
+/* Contestants of the same name get numbers, so that a table can tell them apart; what differs in
+ * the parameters only gets those. */
 static void name_participants(struct ab_plan *plan)
 {
+    CLEANUP(memory_freep) const char **names = memory_zalloc(plan->count + 1, sizeof(*names));
+    CLEANUP(memory_freep) char **told = memory_zalloc(plan->count + 1, sizeof(*told));
+    for (size_t i = 0; i < plan->count; i++)
+        names[i] = plan->contestants[i].name;
     for (size_t i = 0; i < plan->count; i++) {
-        size_t same = 0, before = 0;
-        for (size_t j = 0; j < plan->count; j++) {
-            bool equal = str_eq(plan->contestants[i].name, plan->contestants[j].name);
-            same += equal;
-            before += equal && j < i;
-        }
-        plan->participants[i].name =
-            same > 1 ? memory_printf("%s #%zu", plan->contestants[i].name, before + 1)
-                     : memory_strdup(plan->contestants[i].name);
+        bool elsewhere = false;
+        for (size_t j = 0; j < plan->count; j++)
+            elsewhere |= plan->contestants[i].combination != plan->contestants[j].combination &&
+                         str_eq(names[i], names[j]);
+        told[i] = elsewhere ? memory_printf("%s, %s", names[i], plan->participants[i].parameters)
+                            : memory_strdup(names[i]);
     }
+    for (size_t i = 0; i < plan->count; i++)
+        plan->participants[i].name = numbered((const char *const *)told, plan->count, i);
+    for (size_t i = 0; i < plan->count; i++)
+        free(told[i]);
+}
+
+/* What each command is called whatever its parameters are: as a factor it has the same level in
+ * each group, so that all groups are compared. */
+static void name_variants(struct ab_plan *plan, const struct ab_options *o, char *const *commands,
+                          size_t command_count)
+{
+    CLEANUP(memory_freep) const char **names = memory_zalloc(command_count + 1, sizeof(*names));
+    for (size_t i = 0; i < command_count; i++)
+        names[i] = i < o->names.count ? o->names.items[i] : commands[i];
+    for (size_t i = 0; i < plan->count; i++)
+        if (*plan->participants[i].parameters)
+            plan->participants[i].variant =
+                numbered(names, command_count, plan->contestants[i].source_index);
 }
 
 bool ab_reference_is_command(const struct ab_options *o, char *const *commands, size_t count)
@@ -252,6 +285,7 @@ int ab_plan_make(struct ab_plan *plan, const struct ab_options *o, char *const *
             r = add_contestant(plan, o, commands[j], j, i, command_count, err);
     if (r == 0) {
         name_participants(plan);
+        name_variants(plan, o, commands, command_count);
         r = set_references(plan, o, commands, command_count, err);
     }
     if (r == 0 && o->duet && (command_count != 2))
@@ -319,6 +353,7 @@ void ab_plan_done(struct ab_plan *plan)
         free(plan->participants[i].name);
         free(plan->participants[i].command);
         free(plan->participants[i].parameters);
+        free(plan->participants[i].variant);
     }
     free(plan->contestants);
     free(plan->participants);

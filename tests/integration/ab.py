@@ -489,6 +489,28 @@ def wrong_command_lines_are_explained():
 
 
 @test
+def every_value_of_a_parameter_is_compared_in_the_store():
+    """Commands are the same factor's levels at every value, and one sentence sums them up."""
+    each = "sh -c 'echo assay.metric v {0} >&$ASSAY_METRICS_FD'"
+    document, result = ab("-r", 8, *QUIET, "--metric", "v", "-n", "old", "-n", "new", "-L", "n", "1,2,4", "--db", "a.db",
+                          each.format("{n}0"), each.format("{n}5"))
+    equal([c["name"] for c in document["commands"]][:3], ["old, n=1", "new, n=1", "old, n=2"])
+    equal([c["variant"] for c in document["commands"]][:3], ["old", "new", "old"])
+    contains(document["suites"], "all 3 of command=new, v: ")
+    shown = json.loads(assay("show", "--db", "a.db", "last", "--json", check=0).stdout)
+    equal(shown["experiment"]["baseline"] if "experiment" in shown else shown["baseline"], "command=old")
+    contains(assay("show", "--db", "a.db", "last", check=0).stdout, document["suites"].strip())
+    pathlib.Path("a.json").write_text(json.dumps(document))
+    for source in (["--db", "a.db", "last"], ["a.json"]):
+        assay("html", *source, "-o", "a.html", check=0)
+    # One command: the others are compared with its first value.
+    ab("-r", 8, *QUIET, "--metric", "v", "-L", "n", "1,2", "-L", "k", "3,4", "--db", "b.db", each.format("{n}{k}"))
+    text = assay("show", "--db", "b.db", "last", check=0).stdout
+    contains(text, "n=1 k=3")
+    equal(text.count(" different") + text.count("× more") + text.count("× less") >= 3, True, text)
+
+
+@test
 def figures_in_the_output_are_metrics():
     document, _ = ab("-r", 8, *QUIET, "--metric-regex", "last=^([0-9]+)$", "--metric", "last",
                      "seq 100", "seq 120")

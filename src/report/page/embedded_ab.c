@@ -44,6 +44,7 @@ static struct participant *read_participants(const json_t *commands)
             .name = (char *)text_at(command, "name"),
             .command = (char *)text_at(command, "command"),
             .parameters = (char *)text_at(command, "parameters"),
+            .variant = (char *)json_string_value(json_object_get(command, "variant")),
             .group = (size_t)json_integer_value(json_object_get(command, "group")),
             .is_reference = json_is_true(json_object_get(command, "is_reference"))};
     }

@@ -53,6 +53,9 @@ void report_ab_notes(struct doubt_list *notes, const struct ab_view *v);
 /* "zstd is fastest: 3.95× [3.60, 4.20] faster than pigz, …", a line for each group of three or more
  * commands; false where there is none. */
 bool report_ab_ranking(struct strbuf *out, const struct ab_view *v);
+/* Of commands at several values of their parameters, a line for each that is compared; false: none.
+ */
+bool report_ab_suites(struct strbuf *out, const struct ab_view *v);
 void report_ab_ranking_table(struct strbuf *out, const struct ab_view *v);
 void report_ab_ranking_json(struct json *j, const struct ab_view *v);
 

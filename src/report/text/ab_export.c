@@ -107,6 +107,7 @@ void report_ab_markdown(struct strbuf *out, const struct ab_view *v)
                 put_markdown_row(out, v, i, v->order ? v->order[j] : j);
     strbuf_putc(out, '\n');
     strbuf_puts(out, report_ab_ranking(out, v) ? "\n" : "");
+    strbuf_puts(out, report_ab_suites(out, v) ? "\n" : "");
     report_ab_distribution_markdown(out, v);
     for (int same = 1; same >= 0; same--) {
         size_t start = out->length;

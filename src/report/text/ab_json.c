@@ -72,6 +72,7 @@ static void put_commands(struct json *j, const struct ab_view *v)
         json_string(j, "name", p->name);
         json_string(j, "command", p->command);
         json_string(j, "parameters", *p->parameters ? p->parameters : NULL);
+        json_string(j, "variant", p->variant);
         json_u64(j, "group", p->group);
         json_bool(j, "is_reference", p->is_reference);
         if (v->spec) {
@@ -398,6 +399,8 @@ void report_ab_json(struct strbuf *out, const struct ab_view *v)
         put_losses(&j, v);
     }
     report_ab_ranking_json(&j, v);
+    CLEANUP(strbuf_done) struct strbuf suites = {0};
+    json_string(&j, "suites", report_ab_suites(&suites, v) ? strbuf_text(&suites) : NULL);
     put_notes(&j, v->notes);
     if (v->machine)
         machine_write_json(v->machine, &j, "machine");

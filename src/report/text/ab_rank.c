@@ -95,6 +95,14 @@ bool report_ab_ranking(struct strbuf *out, const struct ab_view *v)
     return true;
 }
 
+bool report_ab_suites(struct strbuf *out, const struct ab_view *v)
+{
+    size_t start = out->length;
+    if (v->outcome->data->cell_count && v->outcome->participants[0].variant)
+        compare_put_suites(out, &v->outcome->compare, NULL);
+    return out->length > start;
+}
+
 void report_ab_ranking_table(struct strbuf *out, const struct ab_view *v)
 {
     struct ranking r;

@@ -194,14 +194,11 @@ static void put_instead(struct strbuf *out, const struct ab_view *v)
         strbuf_printf(out, "%s\n", strbuf_text(&text));
 }
 
-/* The last word, each line broken where it must be. */
-static void put_ranking(struct strbuf *out, const struct ab_view *v)
+/* Each line broken where it must be. */
+static void put_lines(struct strbuf *out, const struct ab_view *v, const char *text)
 {
-    CLEANUP(strbuf_done) struct strbuf text = {0};
-    if (!report_ab_ranking(&text, v))
-        return;
     strbuf_printf(out, "%s", v->colour ? "\033[1m" : "");
-    for (const char *line = strbuf_text(&text); *line;) {
+    for (const char *line = text; *line;) {
         size_t length = strcspn(line, "\n");
         CLEANUP(memory_freep) char *one = memory_strndup(line, length);
         strbuf_putc(out, ' ');
@@ -210,6 +207,17 @@ static void put_ranking(struct strbuf *out, const struct ab_view *v)
         line += length + (line[length] == '\n');
     }
     strbuf_printf(out, "%s\n", v->colour ? "\033[0m" : "");
+}
+
+/* The last word of more than two commands, and of commands at several values of their parameters.
+ */
+static void put_last_words(struct strbuf *out, const struct ab_view *v)
+{
+    CLEANUP(strbuf_done) struct strbuf ranking = {0}, suites = {0};
+    if (report_ab_ranking(&ranking, v))
+        put_lines(out, v, strbuf_text(&ranking));
+    if (report_ab_suites(&suites, v))
+        put_lines(out, v, strbuf_text(&suites));
 }
 
 /* What this machine lacks is the same in every result. */
@@ -258,7 +266,7 @@ void report_ab_text(struct strbuf *out, const struct ab_view *v)
         if (out->length > start)
             strbuf_putc(out, '\n');
         report_ab_ranking_table(out, v);
-        put_ranking(out, v);
+        put_last_words(out, v);
     }
     put_notes(out, v);
 }
