@@ -8,7 +8,7 @@
 
 enum {
     FAILURES_MAX = 10,    /* of a commit that has run, in one round */
-    NEW_FAILURES_MAX = 3, /* of one that has not: then it cannot */
+    NEW_FAILURES_MAX = 4, /* of one that has not: then it cannot */
     TIMED_OUT = 124,
 };
 
