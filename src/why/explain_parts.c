@@ -599,6 +599,7 @@ void parts_done(struct parts *p)
             }
         }
         free(p->items[i].inlined);
+        free(p->items[i].with);
         free(p->items[i].name);
         callers_done(&p->items[i].callers);
         callers_done(&p->items[i].sites);

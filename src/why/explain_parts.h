@@ -42,6 +42,7 @@ struct part {
         double *weights[SIDE_COUNT], *samples[SIDE_COUNT];
     } * inlined;
     size_t inlined_count, inlined_capacity;
+    char *with; /* "with g, which only the new one has": functions that count as part; or NULL */
     double faults[FAULT_KINDS][SIDE_COUNT]; /* weights of page faults, of all runs per run */
 };
 
@@ -99,6 +100,8 @@ const char *part_function_of(const struct calls *calls, uint32_t node);
  * sits in one of those into which it is inlined, it becomes that one's part.
  */
 void parts_place(struct parts *p, const struct attribution *cpu);
+/* Functions of one side only become part of the one that they were divided from. */
+void parts_join_splits(struct parts *p, const struct attribution *cpu);
 /* Who made a part change, in words: "func_b", "step, from func_b", "func_b (+7.0 ms) and func_c
  * (+3.1 ms)"; false when no caller stands out.  a is the attribution of the part's kind. */
 bool part_callers(const struct part *part, const struct attribution *a, struct strbuf *out);

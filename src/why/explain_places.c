@@ -144,6 +144,7 @@ static void place_at(struct parts *p, size_t index, uint32_t anchor)
     const struct caller *at = &part->callers.items[anchor];
     if (home == part)
         return;
+    home->is_own |= part->is_own;
     move_weights(p, at->weights, home->weights, 1);
     move_weights(p, at->samples, home->samples, 1);
     move_weights(p, at->weights, part->weights, -1);

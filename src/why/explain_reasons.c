@@ -354,6 +354,8 @@ static char *reason_where(const struct part *p, const struct attribution *a)
 {
     struct strbuf out = {0};
     part_inlined_words(p, a, &out);
+    if (p->with)
+        strbuf_printf(&out, "%s%s", out.length ? ", " : "", p->with);
     return out.data ? out.data : memory_strdup("");
 }
 
@@ -490,6 +492,7 @@ void explain_conclude(struct explain *e, struct parts *parts, const struct expla
     e->others = sum_up(parts, &e->loads, part_is_others);
     e->idle = sum_up(parts, &e->loads, part_is_idle);
     parts_place(parts, &cpu);
+    parts_join_splits(parts, &cpu);
     add_reasons(e, parts, &cpu, false, counts);
     add_reasons(e, parts, &waits, true, counts);
     if (e->reason_count)

@@ -76,6 +76,16 @@ def a_function_in_the_place_of_another():
 
 
 @test
+def a_function_that_was_divided_is_no_slower_or_faster():
+    explained("divided")
+
+
+@test
+def a_wait_that_only_its_time_limit_ends():
+    explained("forgets")
+
+
+@test
 def functions_of_the_unwinder_are_told_with_the_function_that_throws():
     told, e = explained("throws")
     if told.verdict == "right":

@@ -44,6 +44,8 @@
 #define BESIDE 20
 #define SAME_BESIDE 21
 #define REPLACED 22
+#define DIVIDED 23
+#define FORGETS 24
 
 static volatile uint64_t sink;
 static double took_ms;
@@ -398,6 +400,76 @@ NOINLINE static void call_stages(void)
     calls_leaf_b(2 * MS);
 }
 
+/* One side has in two functions what the other has in one; what got slower is beside it. */
+#ifdef NEW
+NOINLINE static void read_head(void)
+{
+    sink += spin(2 * MS) + 'h';
+}
+
+NOINLINE static void read_body(void)
+{
+    sink += spin(3 * MS) + 'b';
+}
+
+NOINLINE static void read_all(void)
+{
+    read_head();
+    read_body();
+    sink += 'a';
+}
+#else
+NOINLINE static void read_all(void)
+{
+    sink += spin(5 * MS) + 'a';
+}
+#endif
+
+/* A condition whose signal is forgotten: the wait lasts until its time limit. */
+static pthread_mutex_t result_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t result_is_there = PTHREAD_COND_INITIALIZER;
+static int has_result;
+
+NOINLINE static void wait_for_result(void)
+{
+    pthread_mutex_lock(&result_lock);
+    while (!has_result) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 8000000;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&result_is_there, &result_lock, &until);
+    }
+    has_result = 0;
+    pthread_mutex_unlock(&result_lock);
+}
+
+static void *make_results(void *unused)
+{
+    for (int i = 0, taken; i < 8; i++) {
+        render_page(MS);
+        pthread_mutex_lock(&result_lock);
+        has_result = 1;
+        if (PICK(1, 0))
+            pthread_cond_signal(&result_is_there);
+        pthread_mutex_unlock(&result_lock);
+        do {
+            wait_a_little(200);
+            pthread_mutex_lock(&result_lock);
+            taken = !has_result;
+            pthread_mutex_unlock(&result_lock);
+        } while (!taken);
+    }
+    return unused;
+}
+
+static void take_results(void)
+{
+    for (int i = 0; i < 8; i++)
+        ON_CLOCK(wait_for_result());
+}
+
 /* Looks at something from time to time, beside the thread that works, until it is told to stop. */
 static volatile int is_over;
 
@@ -536,6 +608,15 @@ int main(int argc, char **argv)
     case BESIDE:
     case SAME_BESIDE:
         with_thread(look_sometimes, work_beside);
+        break;
+    case DIVIDED:
+        for (int i = 0; i < 6; i++) {
+            read_all();
+            ON_CPU(render_page(PICK(2, 5) * MS));
+        }
+        break;
+    case FORGETS:
+        with_thread(make_results, take_results);
         break;
     case REPLACED:
         for (int i = 0; i < 10; i++)
