@@ -189,6 +189,14 @@ def nothing_moved_is_an_answer():
 
 
 @test
+def what_ran_side_by_side_and_no_longer_does_leads_to_the_bills():
+    text = assay("explain", "-r", "8", "--profiles", 3, "--no-sim", "sleep 0.1 & sleep 0.1 & wait",
+                 "sleep 0.1; sleep 0.1; wait", check=0, timeout=600).stdout
+    contains(text, "slower")
+    contains(text, "'assay explain COMMAND' of each side alone bills its wall time.")
+
+
+@test
 def too_few_rounds_to_tell_are_no_answer():
     command = f"{target('empty')}"
     text = assay("explain", "-r", "1", command, command, check=0, timeout=600).stdout

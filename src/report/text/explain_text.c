@@ -15,6 +15,7 @@
 #define OWNERS_MOST 4
 /* From so many on, it is the noise that keeps a difference from being told. */
 #define FEW_ROUNDS 8
+#define ELSEWHERE_LEAST 0.5
 
 static void choose_unit(const struct explain *e, struct cost_unit *unit)
 {
@@ -125,6 +126,21 @@ static void put_time(struct strbuf *out, const struct explain *e, const char *wh
     strbuf_printf(out, " %s, %s\n", unit.text, verdict->text);
 }
 
+#define SEE_THE_BILLS                                                                            \
+    "Threads or processes may wait for each other longer: 'assay explain COMMAND' of each side " \
+    "alone bills its wall time.\n"
+
+/* Whether most of the change of wall time is neither in CPU time and own waits nor in waiting for a
+ * CPU. */
+static bool is_elsewhere(const struct explain *e, const struct attributed *known)
+{
+    const struct explain_measured *m = &e->measured;
+    double change = m->wall_comparison.new_median - m->wall_comparison.base_median;
+    double way = change < 0 ? -1 : 1, ready = way * e->others.change;
+    return m->wall[SIDE_A] && verdict_is_difference(&m->wall_verdict) &&
+           way * known->change + (ready > 0 ? ready : 0) < ELSEWHERE_LEAST * fabs(change);
+}
+
 /* Where waits cannot be recorded, more runs would not help: a wait may be all that changed. */
 static void put_unconfirmed(struct strbuf *out, const struct explain *e)
 {
@@ -142,6 +158,8 @@ static void put_unconfirmed(struct strbuf *out, const struct explain *e)
                      : is_blind  ? ". So nothing is explained.\n"
                                  : ". So nothing is explained; more --rounds and --profiles would "
                                    "settle it, --force explains the profiled runs.\n");
+    if (!e->profiled && is_elsewhere(e, &e->profiled_change))
+        strbuf_puts(out, SEE_THE_BILLS);
     if (is_blind && !e->profiled)
         put_lines(out, "  * ", strbuf_text(&e->notes));
 }
@@ -367,6 +385,8 @@ static void put_notes(struct strbuf *out, const struct explain *e, const struct 
         strbuf_put_attributed(out, unit, &e->idle);
         strbuf_puts(out, ". They make nothing slower and are not counted.\n");
     }
+    if (is_elsewhere(e, &e->whole) && e->has_waits)
+        strbuf_puts(out, "  * Most of the change of wall time is not in the above. " SEE_THE_BILLS);
     if (e->simulator[0])
         strbuf_printf(out,
                       "  * Caches and branches are simulated by %s: a model, not this machine.\n",
