@@ -1,184 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Samples sorted into causes.  The kernel's part of a stack is exact, and its entry points have
- * well-known names: the innermost one says whether the kernel works for a system call, for a page
- * fault or for an interrupt.
- */
-#include "why/explain_parts.h"
+/* Samples sorted into causes by what their stacks say (explain_stacks.h). */
 #include "base/memory.h"
+#include "why/explain_stacks.h"
 
 #include <stdlib.h>
 
 enum { CALLERS_DEPTH = 12, WRAPPER_BYTES_MOST = 256 };
-
-static bool has_any(const char *name, const char *const *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strstr(name, list[i]))
-            return true;
-    return false;
-}
-
-#define HAS_ANY(name, ...)                              \
-    has_any((name), (const char *const[]){__VA_ARGS__}, \
-            ARRAY_COUNT(((const char *const[]){__VA_ARGS__})))
-
-/* A compiler turns the last call of __x64_sys_write into a jump: then what it jumps to is all that
- * is left of it on the stack. */
-const char *part_syscall_name(const char *name)
-{
-    static const char *const prefixes[] = {"__x64_sys_",   "__arm64_sys_", "__riscv_sys_",
-                                           "__s390x_sys_", "__se_sys_",    "__do_sys_",
-                                           "ksys_",        "__sys_"};
-    static const struct {
-        const char *function, *call;
-    } others[] = {{"do_writev", "writev"},         {"do_readv", "readv"},
-                  {"do_pwritev", "pwritev"},       {"do_preadv", "preadv"},
-                  {"do_sys_poll", "poll"},         {"do_sys_openat2", "openat"},
-                  {"do_epoll_wait", "epoll_wait"}, {"do_futex", "futex"},
-                  {"do_group_exit", "exit_group"}, {"do_execveat_common", "execve"},
-                  {"kernel_clone", "clone"},       {"kernel_wait4", "wait4"},
-                  {"vm_mmap_pgoff", "mmap"},       {"do_mprotect_pkey", "mprotect"}};
-    for (size_t i = 0; i < ARRAY_COUNT(prefixes); i++)
-        if (str_has_prefix(name, prefixes[i]))
-            return name + strlen(prefixes[i]);
-    size_t length = name_fold(name, strlen(name));
-    for (size_t i = 0; i < ARRAY_COUNT(others); i++)
-        if (strlen(others[i].function) == length && strncmp(name, others[i].function, length) == 0)
-            return others[i].call;
-    return NULL;
-}
-
-/* What a stack says, read from its leaf outwards. */
-struct reading {
-    const struct calls *calls;
-    bool is_static;               /* the program has the C library in itself */
-    const char *syscall;          /* the innermost system call */
-    bool in_kernel;               /* the leaf is */
-    bool fault, interrupt, entry; /* the innermost mark */
-    bool marked;
-    bool storage, peer, sleep; /* waits: by what the kernel does */
-    bool memory[FAULT_KINDS];  /* faults: by what the kernel does */
-    bool worker;               /* a thread that the kernel added, as io_uring's */
-    bool lock, join;           /* by what the library does */
-    uint32_t user_leaf;        /* symbol; IDTABLE_NONE for none */
-    uint32_t user_node;        /* the innermost frame in user space; 0 for none */
-    uint32_t program; /* the first frame beyond the library's waiting functions; 0 for none */
-};
-
-static void read_fault_frame(struct reading *r, const char *name)
-{
-    r->memory[FAULT_ANONYMOUS] |= HAS_ANY(name, "do_anonymous_page", "do_huge_pmd_anonymous",
-                                          "alloc_anon_folio", "clear_page", "clear_huge_page");
-    r->memory[FAULT_FILE] |= HAS_ANY(name, "do_read_fault", "do_shared_fault", "filemap_",
-                                     "__do_fault", "map_pages", "shmem_fault");
-    r->memory[FAULT_COPY] |= HAS_ANY(name, "do_wp_page", "wp_page_copy", "do_cow_fault");
-    r->memory[FAULT_SWAP] |= HAS_ANY(name, "do_swap_page");
-}
-
-static void read_kernel_frame(struct reading *r, const char *name)
-{
-    read_fault_frame(r, name);
-    const char *syscall = part_syscall_name(name);
-    if (syscall) /* the outermost has the name that programs use */
-        r->syscall = syscall;
-    r->storage |= HAS_ANY(name, "io_schedule", "folio_wait", "blk_", "submit_bio", "jbd2",
-                          "filemap_fault", "wait_on_page", "fsync", "writeback");
-    r->peer |= HAS_ANY(name, "pipe_read", "pipe_write", "unix_stream", "unix_dgram", "unix_wait",
-                       "tcp_recv", "tcp_send", "sk_wait", "skb_wait", "skb_recv", "sock_alloc_send",
-                       "ep_poll", "do_poll", "do_sys_poll", "poll_schedule", "do_select",
-                       "eventfd_", "do_wait", "inet_csk_accept", "io_cqring_wait",
-                       "wait_for_completion", "n_tty_read");
-    r->sleep |= HAS_ANY(name, "nanosleep", "hrtimer_nanosleep");
-    r->worker |= HAS_ANY(name, "io_wq_worker", "io_sq_thread");
-    if (r->marked)
-        return;
-    r->fault = HAS_ANY(name, "exc_page_fault", "do_user_addr_fault", "handle_mm_fault",
-                       "do_page_fault", "do_mem_abort", "do_translation_fault");
-    r->interrupt = HAS_ANY(name, "asm_sysvec", "sysvec_", "common_interrupt", "irq_exit", "softirq",
-                           "el1_interrupt", "el0_interrupt");
-    r->entry = !syscall && HAS_ANY(name, "entry_SYSCALL", "do_syscall", "x64_sys_call",
-                                   "syscall_exit", "syscall_enter", "el0_svc", "syscall_return");
-    r->marked = syscall || r->fault || r->interrupt || r->entry;
-}
-
-static bool has_prefix_of(const char *name, const char *const *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (str_has_prefix(name, list[i]))
-            return true;
-    return false;
-}
-
-/* The C library and its like, by the names of their files. */
-static bool is_system_library(const char *dso)
-{
-    static const char *const libraries[] = {"libc.so",      "libc-",     "libpthread", "ld-",
-                                            "ld-linux.",    "ld.so",     "libm.so",    "libm-",
-                                            "libstdc++.so", "libgcc_s.", "libc++",     "[vdso]"};
-    return has_prefix_of(dso, libraries, ARRAY_COUNT(libraries));
-}
-
-/* Functions of the library that only lead into the kernel on somebody's behalf, in programs that
- * are linked with it statically, and what headers of C++ and Rust bring along. */
-static bool is_library_name(const char *name, bool is_static)
-{
-    static const char *const always[] = {
-        "std::", "<std::", "core::", "<core::", "__gthread", "__gthr_", "__gnu_cxx::"};
-    static const char *const if_static[] = {"__", "pthread_", "sem_", "mtx_", "cnd_", "thrd_"};
-    static const char *const calls[] = {"sleep", "usleep", "syscall", "clone", "clone3",
-                                        "futex", "ppoll",  "pselect", "wait",  "waitpid"};
-    if (has_prefix_of(name, always, ARRAY_COUNT(always)))
-        return true;
-    if (!is_static)
-        return false;
-    for (size_t i = 0; i < ARRAY_COUNT(calls); i++)
-        if (str_eq(name, calls[i]))
-            return true;
-    return has_prefix_of(name, if_static, ARRAY_COUNT(if_static)) || explain_wrapped_call(name);
-}
-
-static void read_user_frame(struct reading *r, uint32_t node, uint32_t symbol, const char *name)
-{
-    const char *dso = r->calls->dsos.items[r->calls->symbols[symbol].dso];
-    if (!r->user_node) {
-        r->user_leaf = symbol;
-        r->user_node = node;
-    }
-    if (!name || r->program)
-        return;
-    if (!is_system_library(dso) && !is_library_name(name, r->is_static)) {
-        r->program = node;
-        return;
-    }
-    r->lock |= HAS_ANY(name, "lll_lock", "mutex_lock", "rwlock", "sem_wait", "sem_timed",
-                       "spin_lock", "mtx_lock", "lock_contended");
-    r->join |= HAS_ANY(name, "pthread_join", "clockjoin", "thrd_join", "cond_wait", "cond_timed",
-                       "barrier_wait", "cnd_wait");
-}
-
-static bool has_no_library(const struct calls *calls)
-{
-    for (size_t i = 0; i < calls->dsos.count; i++)
-        if (is_system_library(calls->dsos.items[i]) && !str_eq(calls->dsos.items[i], "[vdso]"))
-            return false;
-    return true;
-}
-
-static struct reading read_stack(const struct calls *calls, uint32_t leaf, bool is_static)
-{
-    struct reading r = {.calls = calls, .user_leaf = IDTABLE_NONE, .is_static = is_static};
-    r.in_kernel = leaf && calls_symbol(calls, calls->nodes[leaf].frame)->is_kernel;
-    for (uint32_t node = leaf; node; node = calls->nodes[node].parent) {
-        uint32_t symbol = calls->frames[calls->nodes[node].frame].symbol;
-        const struct profile_symbol *s = &calls->symbols[symbol];
-        if (!s->is_kernel)
-            read_user_frame(&r, node, symbol, s->name);
-        else if (s->name && !r.user_node)
-            read_kernel_frame(&r, s->name);
-    }
-    return r;
-}
 
 bool part_is_own_wait(const struct part *p)
 {
@@ -254,7 +81,7 @@ static struct part *cpu_part(const struct place *at, const struct reading *r)
 static struct part *wait_part(const struct place *at, const struct reading *r)
 {
     const char *syscall = r->syscall ? r->syscall : r->fault ? "page fault" : "kernel";
-    bool futex = r->syscall && HAS_ANY(syscall, "futex");
+    bool futex = r->syscall && strstr(syscall, "futex");
     if (r->worker && !r->storage) /* it has nothing to do; nobody waits */
         return NULL;
     if (r->storage)
@@ -322,33 +149,16 @@ static void add_callers(const struct place *at, struct part *part, const struct 
 static bool is_own_function(const struct reading *r)
 {
     const struct profile_symbol *s = &r->calls->symbols[r->user_leaf];
-    if (is_system_library(r->calls->dsos.items[s->dso]) || str_has_suffix(s->name, "@plt"))
+    if (explain_is_system_library(r->calls->dsos.items[s->dso]) || str_has_suffix(s->name, "@plt"))
         return false;
     return !r->is_static ||
            (s->function && (s->function->declared_file || s->function->size > WRAPPER_BYTES_MOST));
 }
 
-/* Code that is inlined belongs to the function that has it; IDTABLE_NONE where none is known. */
-static uint32_t owner_of(const struct reading *r)
-{
-    const struct calls *calls = r->calls;
-    uint32_t node = r->program;
-    while (node && calls->frames[calls->nodes[node].frame].inlined && calls->nodes[node].parent)
-        node = calls->nodes[node].parent;
-    return node ? calls->frames[calls->nodes[node].frame].symbol : IDTABLE_NONE;
-}
-
-const char *part_function_of(const struct calls *calls, uint32_t node)
-{
-    struct reading r = read_stack(calls, node, has_no_library(calls));
-    uint32_t symbol = owner_of(&r);
-    return symbol == IDTABLE_NONE ? NULL : calls->symbols[symbol].name;
-}
-
 static void add_owner(const struct place *at, const struct reading *r, double weight,
                       double samples)
 {
-    const char *name = explain_name(&at->parts->names, at->side, at->run, owner_of(r));
+    const char *name = explain_name(&at->parts->names, at->side, at->run, explain_owner_of(r));
     uint32_t owner = name ? callers_find(&at->parts->owners, 0, name, false) : CALLERS_NONE;
     if (owner != CALLERS_NONE)
         callers_add(&at->parts->owners, owner, at->side, at->run, weight, samples);
@@ -371,7 +181,7 @@ static void add_nameless(const struct place *at, const struct reading *r, double
 
 static const struct waiter *find_waiter(const struct place *at, const struct reading *r)
 {
-    const char *name = explain_name(&at->parts->names, at->side, at->run, owner_of(r));
+    const char *name = explain_name(&at->parts->names, at->side, at->run, explain_owner_of(r));
     for (size_t i = 0; i < at->waiter_count && name; i++)
         if (at->waiters[i].name == name)
             return &at->waiters[i];
@@ -406,7 +216,7 @@ static void add_cell(const struct place *at, const struct diff_run *run,
     const struct profile_event *event = &p->events[cell->event];
     if (!event->is_off_cpu && cell->event != run->event)
         return;
-    struct reading r = read_stack(&p->calls, cell->node, at->is_static);
+    struct reading r = explain_read_stack(&p->calls, cell->node, at->is_static);
     double weight = (double)cell->weight, samples = (double)cell->samples;
     struct part *part;
     if (!event->is_off_cpu) {
@@ -516,7 +326,7 @@ void parts_build(struct parts *p, const struct profile_loads *loads, const struc
                                .side = s,
                                .run = run,
                                .has_peers = has_several_tasks(profile),
-                               .is_static = has_no_library(&profile->calls),
+                               .is_static = explain_has_no_library(&profile->calls),
                                .waiters = waiters,
                                .waiter_count = waiter_count};
             for (size_t i = 0; i < profile->calls.cell_count; i++)
