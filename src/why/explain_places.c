@@ -126,6 +126,12 @@ static void move_weights(const struct parts *p, double *const from[SIDE_COUNT],
 static void add_inlined(const struct parts *p, struct part *home, const char *name,
                         const struct caller *at)
 {
+    for (size_t i = 0; i < home->inlined_count; i++)
+        if (str_eq(home->inlined[i].name, name)) { /* at another place in it */
+            move_weights(p, at->weights, home->inlined[i].weights, 1);
+            move_weights(p, at->samples, home->inlined[i].samples, 1);
+            return;
+        }
     struct part_inlined inlined = {.name = memory_strdup(name)};
     for (unsigned s = 0; s < SIDE_COUNT; s++) {
         inlined.weights[s] = memory_zalloc(p->run_counts[s] + 1, sizeof(double));
