@@ -3,12 +3,15 @@
  * What an operation takes in the kernel, counted without assay: eight of the tests of assay-scale,
  * written again around a counter of their own.  bench/kernel-tests compares.
  *
- *   ops TEST COUNT MAPPINGS        prints the kernel's instructions for each operation
+ *   ops TEST COUNT                 prints the kernel's instructions for each operation
+ *   ops -- COMMAND [ARGUMENT…]     prints the kernel's instructions of a command, from its exec on
  *
- * What an operation takes may depend on how many mappings the process has: it has that many more.
+ * What an operation takes may depend on which mappings the process has; the second way counts those
+ * of assay-scale in its own process.
  */
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,13 +153,16 @@ static const struct {
              {"pipe1", pipe1},       {"open1", open1},
              {"unlink1", unlink1},   {"context_switch1", context_switch1}};
 
-/* None is merged with its neighbour: every second one may be read. */
-static void map_more(unsigned long mappings)
+static void run_command(char **argv)
 {
-    for (unsigned long i = 0; i < mappings; i++)
-        must(mmap(NULL, PAGE_BYTES, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                  0) != MAP_FAILED,
-             "mmap");
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        must(freopen("/dev/null", "w", stdout) != NULL, "/dev/null");
+        execv(argv[0], argv);
+        _exit(127);
+    }
+    must(child > 0 && waitpid(child, &status, 0) == child && status == 0, argv[0]);
 }
 
 int main(int argc, char **argv)
@@ -168,19 +174,26 @@ int main(int argc, char **argv)
                                    .inherit = 1,
                                    .exclude_user = 1};
     uint64_t value;
-    count = argc == 4 ? strtoull(argv[2], NULL, 10) : 0;
-    if (count)
-        map_more(strtoul(argv[3], NULL, 10));
-    for (size_t i = 0; count && i < sizeof tests / sizeof tests[0]; i++) {
-        if (strcmp(argv[1], tests[i].name) != 0)
-            continue;
-        counter = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-        must(counter >= 0, "perf_event_open");
-        tests[i].run();
-        must(read(counter, &value, sizeof value) == (ssize_t)sizeof value, "read");
-        printf("%.3f\n", (double)value / (double)count);
-        return 0;
+    bool is_command = argc > 2 && strcmp(argv[1], "--") == 0;
+    void (*run)(void) = NULL;
+    count = argc == 3 ? strtoull(argv[2], NULL, 10) : 0;
+    for (size_t i = 0; count && i < sizeof tests / sizeof tests[0]; i++)
+        if (strcmp(argv[1], tests[i].name) == 0)
+            run = tests[i].run;
+    if (!is_command && !run) {
+        fprintf(stderr, "usage: ops TEST COUNT, or ops -- COMMAND\n");
+        return 2;
     }
-    fprintf(stderr, "usage: ops TEST COUNT MAPPINGS\n");
-    return 2;
+    if (is_command)
+        run_command(argv + 2); /* the first one finds its pages cold */
+    attr.enable_on_exec = is_command;
+    counter = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    must(counter >= 0, "perf_event_open");
+    if (is_command)
+        run_command(argv + 2);
+    else
+        run();
+    must(read(counter, &value, sizeof value) == (ssize_t)sizeof value, "read");
+    printf("%.3f\n", (double)value / (is_command ? 1 : (double)count));
+    return 0;
 }
