@@ -18,7 +18,7 @@ static void from_logs(struct comparison *c)
     c->most = exp(c->most);
 }
 
-/* Few rounds whose interval includes "no difference" and is wider than this say nothing by it. */
+/* An interval that includes "no difference" and is wider than this says nothing. */
 static const double useless_width = 30;
 
 static bool is_useless(const struct comparison *c)
@@ -41,6 +41,11 @@ bool comparison_is_tested(const struct comparison *c)
 bool comparison_has_interval(const struct comparison *c)
 {
     return comparison_is_tested(c) && !(c->too_few && is_useless(c));
+}
+
+bool comparison_shows_interval(const struct comparison *c)
+{
+    return comparison_is_tested(c) && !is_useless(c);
 }
 
 bool comparison_differs(const struct comparison *c)

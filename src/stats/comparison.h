@@ -94,9 +94,12 @@ void compared_free(struct compared *compared);
 /* The interval reaches its level: on enough rounds, exactly or with an assumption that is said. */
 bool comparison_is_tested(const struct comparison *comparison);
 
-/* The same, and it is worth showing: one of few rounds that leaves everything open, from far less
- * to far more, is not. */
+/* The same, and it says something: one of few rounds that leaves everything open, from far less to
+ * far more, does not. */
 bool comparison_has_interval(const struct comparison *comparison);
+/* The interval is worth showing: one that leaves everything open is not, however many rounds it is
+ * of; the verdict says that they are too noisy. */
+bool comparison_shows_interval(const struct comparison *comparison);
 
 /* The interval shows a difference and reaches its level. */
 bool comparison_differs(const struct comparison *comparison);

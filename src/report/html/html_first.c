@@ -313,7 +313,7 @@ static struct forest_row forest_row_of(const struct page_entry *e, bool with_not
                                        char *note)
 {
     bool ratio = !e->is_lost && e->comparison.scale == COMPARISON_RATIO;
-    bool interval = ratio && comparison_has_interval(&e->comparison);
+    bool interval = ratio && comparison_shows_interval(&e->comparison);
     if (with_note && *e->note) /* the sentence says which mean */
         snprintf(note, NOTE_MAX, "mean of %zu %s", e->cells, plural(e->cells, "cell", "cells"));
     return (struct forest_row){

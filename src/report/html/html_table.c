@@ -26,7 +26,7 @@ void html_put_measured(struct strbuf *out, double value, const char *unit)
 static void put_ratio(struct strbuf *out, const struct page_row *r, const char *unit)
 {
     const struct comparison *c = &r->comparison;
-    bool interval = comparison_has_interval(c);
+    bool interval = comparison_shows_interval(c);
     if (c->scale == COMPARISON_RATIO) {
         int decimals = c->estimate >= 100 ? 0 : c->estimate >= 10 ? 2 : 3;
         strbuf_printf(out, "%.*f×", decimals, c->estimate);
@@ -101,7 +101,7 @@ static void put_row(struct strbuf *out, const struct page *page, size_t index)
     if (r->compared) {
         const struct comparison *c = &r->comparison;
         strbuf_printf(out, "<td data-v=\"%.6g\"", c->estimate);
-        if (comparison_has_interval(c))
+        if (comparison_shows_interval(c))
             put_ends(out, c->low, c->high);
         strbuf_puts(out, c->scale == COMPARISON_RATIO ? ">" : " data-of=\"difference\">");
         put_ratio(out, r, m->unit);
@@ -349,8 +349,8 @@ void html_put_rows_json(struct strbuf *out, const struct page *page)
             if (r->compared) {
                 json_u64(&j, NULL, c->scale == COMPARISON_RATIO);
                 put_short(&j, c->estimate);
-                put_short(&j, comparison_has_interval(c) ? c->low : NAN);
-                put_short(&j, comparison_has_interval(c) ? c->high : NAN);
+                put_short(&j, comparison_shows_interval(c) ? c->low : NAN);
+                put_short(&j, comparison_shows_interval(c) ? c->high : NAN);
             }
         }
         json_end(&j);

@@ -143,7 +143,7 @@ static size_t add_ratios(const struct sweep *s, struct plot *p, size_t base_leve
         if (base == DATASET_NONE || new == DATASET_NONE ||
             !page_compare(s->page, s->metric, base, new, &c) || c.scale != COMPARISON_RATIO)
             continue;
-        bool sure = comparison_has_interval(&c);
+        bool sure = comparison_shows_interval(&c);
         plot_add_point(series, s->axis.numbers[i], c.estimate, sure ? c.low : NAN,
                        sure ? c.high : NAN);
         if (isfinite(c.low) && isfinite(c.high) && s->axis.numbers[i] > 0)

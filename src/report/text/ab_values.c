@@ -32,7 +32,7 @@ static int ratio_decimals(const struct comparison *c)
 
 void strbuf_put_ratio(struct strbuf *out, const char *unit, const struct comparison *c)
 {
-    bool has_interval = comparison_has_interval(c);
+    bool has_interval = comparison_shows_interval(c);
     if (c->scale == COMPARISON_RATIO) {
         int decimals = ratio_decimals(c);
         strbuf_printf(out, "%.*f", decimals, c->estimate);

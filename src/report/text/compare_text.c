@@ -52,13 +52,13 @@ static void put_ratio(struct strbuf *out, const struct compare_row *row)
     if (c->scale == COMPARISON_RATIO) {
         int decimals = c->estimate >= 100 ? 0 : c->estimate >= 10 ? 2 : 3;
         strbuf_printf(out, "%.*f×", decimals, c->estimate);
-        if (comparison_has_interval(c))
+        if (comparison_shows_interval(c))
             strbuf_printf(out, " [%.*f, %.*f]", decimals, c->low, decimals, c->high);
         return;
     }
     strbuf_put_measured(&estimate, c->estimate, row->metric->unit);
     strbuf_printf(out, "%s%s", c->estimate >= 0 ? "+" : "", strbuf_text(&estimate));
-    if (comparison_has_interval(c)) {
+    if (comparison_shows_interval(c)) {
         strbuf_put_measured(&low, c->low, row->metric->unit);
         strbuf_put_measured(&high, c->high, row->metric->unit);
         strbuf_printf(out, " [%s, %s]", strbuf_text(&low), strbuf_text(&high));
@@ -78,7 +78,7 @@ void ratio_scale_take(struct ratio_scale *s, const struct comparison *c)
     if (c->scale != COMPARISON_RATIO)
         return;
     reach_for(s, c->estimate);
-    if (comparison_has_interval(c)) {
+    if (comparison_shows_interval(c)) {
         reach_for(s, c->low);
         reach_for(s, c->high);
     }
@@ -97,7 +97,7 @@ void strbuf_put_ratio_bar(struct strbuf *out, const struct ratio_scale *s,
     for (size_t i = 0; i < RATIO_BAR; i++)
         signs[i] = i == RATIO_BAR_HALF ? "┊" : " ";
     if (c && c->scale == COMPARISON_RATIO && c->estimate > 0 && s->reach > 0) {
-        bool has_interval = comparison_has_interval(c) && c->low > 0;
+        bool has_interval = comparison_shows_interval(c) && c->low > 0;
         for (size_t i = 0; i < RATIO_BAR && has_interval; i++)
             if (i >= place(s, c->low) && i <= place(s, c->high))
                 signs[i] = "─";

@@ -351,3 +351,26 @@ TEST(a_million_values_are_compared)
     c = unpaired(room, COUNT, room + COUNT, COUNT);
     CHECK(c.low <= 1 && c.high >= 1);
 }
+
+/* Ten rounds that leave everything open have an interval that counts, but is not worth showing. */
+TEST(an_interval_that_leaves_everything_open_is_not_shown)
+{
+    struct comparison c = {.scale = COMPARISON_RATIO,
+                           .estimate = 1.2,
+                           .low = 0.08,
+                           .high = 43.4,
+                           .level = 0.95,
+                           .base_count = 10,
+                           .new_count = 10,
+                           .paired = true};
+    CHECK(comparison_has_interval(&c));
+    CHECK(!comparison_shows_interval(&c));
+    c.low = 1.01; /* it tells a direction */
+    CHECK(comparison_shows_interval(&c));
+    c.low = 0.5;
+    c.high = 2;
+    CHECK(comparison_shows_interval(&c));
+    c.too_few = true;
+    c.level = 0.9;
+    CHECK(!comparison_shows_interval(&c)); /* of another level than it says */
+}
