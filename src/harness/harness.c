@@ -389,10 +389,11 @@ static int read_document(struct harness_results *r, const char *text, size_t len
     const char *own = harness_text(document, "format");
     if (own && str_has_prefix(own, "assay-") && !wanted &&
         strspn(own, "abcdefghijklmnopqrstuvwxyz-0123456789") == strlen(own))
-        return error_set(err, -EINVAL,
-                         "this is assay's own JSON (%s), which is not imported: 'assay ab --save' "
-                         "and 'assay run' keep what they measure in the store",
-                         own);
+        return error_set(
+            err, -EINVAL,
+            "this is assay's own JSON (%s), which cannot be imported; 'assay ab --save' "
+            "and 'assay run' keep their results in the store",
+            own);
     return not_this(wanted, err);
 }
 
@@ -415,8 +416,7 @@ static int check_bytes(const char *text, size_t length, const char *path, struct
         return error_set(err, -EINVAL,
                          "%s: the text is UTF-16; convert it: iconv -f UTF-16 -t UTF-8", path);
     if (memchr(text, '\0', length))
-        return error_set(err, -ENOMSG, "%s: this is a binary file, not a result of a benchmark",
-                         path);
+        return error_set(err, -ENOMSG, "%s: this is a binary file, not a benchmark result", path);
     return 0;
 }
 

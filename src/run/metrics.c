@@ -99,7 +99,7 @@ static const char *take_kernel(struct metric_list *list, const char *release)
     if (length)
         strbuf_put_safe(&safe, release, length, SIZE_MAX);
     if (!length || length >= sizeof(list->kernel) || !str_eq(strbuf_text(&safe), release))
-        return "the kernel's release must be 1 to 127 printable bytes";
+        return "the kernel release must be 1 to 127 printable bytes";
     memcpy(list->kernel, release, length + 1);
     return NULL;
 }
@@ -114,7 +114,7 @@ static const char *parse_line(struct metric_list *list, char *line)
         return NULL;
     if (str_eq(prefix, KERNEL_PREFIX)) {
         const char *release = strtok_r(NULL, blanks, &save);
-        return strtok_r(NULL, blanks, &save) ? "there is text after the kernel's release"
+        return strtok_r(NULL, blanks, &save) ? "there is more text after the kernel release"
                                              : take_kernel(list, release);
     }
     if (!str_eq(prefix, PREFIX))

@@ -200,7 +200,7 @@ def what_ran_side_by_side_and_no_longer_does_leads_to_the_bills():
 def too_few_rounds_to_tell_are_no_answer():
     command = f"{target('empty')}"
     text = assay("explain", "-r", "1", command, command, check=0, timeout=600).stdout
-    contains(text, "1 round is too few to tell a difference from noise, so nothing is explained; more --rounds")
+    contains(text, "1 round is too few to tell a difference from noise, so nothing is explained; use more --rounds")
 
 
 @test

@@ -478,7 +478,7 @@ def what_ab_wrote_can_be_the_base():
     contains(many.stderr, "'true'")
     # One command with another text is compared, and both are named.
     contains(stored("--baseline", "ab.json", "-r", "12", "--metric", "v", "--better", "lower", "--", "./sub/prog",
-                    check=1).stdout, "Another command was measured than is stored: `./sub/prog` now, `sub/prog` then.")
+                    check=1).stdout, "The command is not that of the stored result: `./sub/prog` now, `sub/prog` then.")
 
 
 @test

@@ -105,7 +105,7 @@ void report_answers_text(struct strbuf *out, const struct answers *a, bool all, 
     strbuf_puts(out,
                 is_import
                     ? "\nThe benchmarks of one file do different things and are not compared with "
-                      "each other: --variant benchmark does it nevertheless.\n"
+                      "each other; to compare them anyway: --variant benchmark\n"
                     : "\nThere is nothing to compare: the experiment has only one cell, or no "
                       "factor whose values are names; choose one with --variant FACTOR.\n");
 }

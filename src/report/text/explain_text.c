@@ -184,7 +184,7 @@ static void put_outcome(struct strbuf *out, const struct explain *e)
     if (cannot_tell && rounds < FEW_ROUNDS && !e->profiled) {
         strbuf_printf(out,
                       "%zu %s too few to tell a difference from noise, so nothing is explained; "
-                      "more --rounds would tell, --force explains anyway.\n",
+                      "use more --rounds, or --force to explain anyway.\n",
                       rounds, plural(rounds, "round is", "rounds are"));
         return;
     }

@@ -146,11 +146,11 @@ static void put_code(struct strbuf *out, const char *text)
 
 static void put_commands(struct strbuf *out, const struct gate_result_set *set)
 {
-    strbuf_puts(out, "\n> [!WARNING]\n> Another command was measured than is stored: ");
+    strbuf_puts(out, "\n> [!WARNING]\n> The command is not that of the stored result: ");
     put_code(out, set->new_command);
     strbuf_puts(out, " now, ");
     put_code(out, set->stored_command);
-    strbuf_puts(out, " then. The result is worth something only if both do the same work.\n");
+    strbuf_puts(out, " then. The verdict means something only if both do the same work.\n");
 }
 
 static void put_warnings(struct strbuf *out, const struct gate_result_set *set)
